@@ -1,0 +1,50 @@
+# The two commands of the README are `make study` and `make test`; both start from nothing but Python and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: study test test-long lint types check bench clean help
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make study      install, then run the main study and leave its results in out/"
+	@echo "make test       install with the test tools, then run all tests"
+	@echo "make test-long  the sweeps that are too slow for every commit"
+	@echo "make check      lint and types"
+	@echo "make bench      the benchmark tables"
+
+# One stamp per set of dependencies: an install is redone only when pyproject.toml changes.
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e ".[dev]"
+	@touch $@ $(VENV)/.run
+
+study: $(VENV)/.run
+	$(BIN)/exml study --out out
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest
+
+test-long: $(VENV)/.dev
+	$(BIN)/python -m pytest -m "long or not long"
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+check: lint types
+
+bench: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.solver
+
+clean:
+	rm -rf $(VENV) out build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,1 @@
+"""Speed, measured as ratios to peers in one run."""

@@ -1,0 +1,1 @@
+"""Populations to explore: synthetic, Mfeat (shipped), RealDisp (the user's own download)."""

@@ -1,0 +1,1 @@
+"""Studies: each module is one question, where the system meets the theory."""
