@@ -1,0 +1,232 @@
+r"""Empirical risk minimisation over the norm ball, the theory's model class: min mean loss with |h|, |g| <= Lambda.
+
+By Lagrange duality the value is the maximum over :math:`C_h, C_g \ge 0` of the concave function
+
+.. math:: \Phi(C) = J(C) - \Lambda^2 (C_h + C_g), \qquad \partial\Phi/\partial C_h = |h_C|^2 - \Lambda^2,
+
+where J(C) is the value of the penalised problem and :math:`(h_C, g_C)` its solution. So the solver of
+:mod:`exml_sim.rejection.dual` is called for a few C, each from the last solution, and Newton's method finds the C at which
+both norms are Lambda. A ball that does not bind would drive its C to zero and the dual out of the range of floating
+point; from a floor on, its penalty is centred at the last solution instead (a proximal step of the primal), which makes
+the multiplier vanish at a C of ordinary size.
+
+The certificate needs neither step: any h, g scaled into the balls gives an upper bound, any feasible (alpha, beta) the
+lower bound :math:`\sum_i (\alpha_i + \theta\beta_i) - \Lambda |\tfrac12\sum_i \alpha_i y_i \Phi_i| - \Lambda |\sum_i
+(\theta b \beta_i - \alpha_i/2)\Phi_i|`.
+
+In the affine regime :math:`\kappa\Lambda \le 1 - 2\theta` the loss is :math:`1 + (g - yh)/2` on the whole ball and the value is
+:math:`1 - (\Lambda/2)(|\mathrm{mean}\, y\Phi| + |\mathrm{mean}\,\Phi|)`: no solver at all.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from exml_sim.rejection.dual import edge, maximise, proximal, refresh
+from exml_sim.rejection.linalg import cholesky, cholesky_solve
+from exml_sim.rejection.triangle import geometry
+
+FLOOR = 1e-5  # a ball whose C Lambda^2 falls below this is treated as not binding
+ROUNDS = 100
+COLD = 10.0  # changes of log C beyond which the last solution is no help
+WARM = 50.0  # proximal parameter of a warm start over the size of the change
+
+
+@njit(cache=True, nogil=True)
+def sensitivity(gram, y, geo, face, ku, kv, uku, vkv):
+    r"""Derivative of (log |h|^2, log |g|^2) by (-log C_h, -log C_g) while no row changes its face.
+
+    With D the free directions, S = D' K D and k_h = D'(Ku, 0), k_g = D'(0, Kv):
+    J = 2 (I - [k_h, k_g]' S^{-1} [k_h, k_g] / diag(u'Ku, v'Kv)).
+    """
+    n = len(y)
+    free = 0
+    for i in range(n):
+        free += (face[i] > 2) + (face[i] == 6)
+    jacobian = 2.0 * np.eye(2)
+    if free == 0:
+        return jacobian
+    at = np.empty(free, np.int64)
+    e1, e2 = np.empty(free), np.empty(free)
+    k = 0
+    for i in range(n):
+        if face[i] == 6:
+            at[k], e1[k], e2[k] = i, 1.0, 0.0
+            at[k + 1], e1[k + 1], e2[k + 1] = i, 0.0, 1.0
+            k += 2
+        elif face[i] > 2:
+            at[k] = i
+            e1[k], e2[k] = edge(face[i], y[i], geo)
+            k += 1
+    system = np.empty((free, free))
+    for k in range(free):
+        for j in range(k + 1):
+            system[k, j] = gram[at[k], at[j]] * (e1[k] * e1[j] + e2[k] * e2[j])
+        system[k, k] += 1e-9
+    if not cholesky(system, free):
+        return jacobian
+    kh, kg = np.empty(free), np.empty(free)
+    for k in range(free):
+        kh[k], kg[k] = e1[k] * ku[at[k]], e2[k] * kv[at[k]]
+    xh, xg = kh.copy(), kg.copy()
+    cholesky_solve(system, xh, free)
+    cholesky_solve(system, xg, free)
+    for k in range(free):
+        jacobian[0, 0] -= 2.0 * kh[k] * xh[k] / uku
+        jacobian[0, 1] -= 2.0 * kh[k] * xg[k] / uku
+        jacobian[1, 0] -= 2.0 * kg[k] * xh[k] / vkv
+        jacobian[1, 1] -= 2.0 * kg[k] * xg[k] / vkv
+    return jacobian
+
+
+@njit(cache=True, nogil=True)
+def ball_bounds(y, p, theta, radius, alpha, beta, h, g, norm_h, norm_g, pull_h, pull_g):
+    """Upper bound from (h, g) scaled into the balls, lower bound from (alpha, beta); also the two scales.
+
+    `pull_h`, `pull_g` are the norms of the dual's two vectors.
+    """
+    shrink_h = 1.0 if norm_h <= radius else radius / norm_h
+    shrink_g = 1.0 if norm_g <= radius else radius / norm_g
+    b = 1.0 / (1.0 - 2.0 * theta)
+    upper = 0.0
+    lower = -radius * (pull_h + pull_g)
+    for i in range(len(y)):
+        gate = shrink_g * g[i]
+        upper += p[i] * max(1.0 + 0.5 * (gate - y[i] * shrink_h * h[i]), theta * (1.0 - b * gate), 0.0)
+        lower += alpha[i] + theta * beta[i]
+    return upper, lower, shrink_h, shrink_g
+
+
+@njit(cache=True, nogil=True)
+def minimise_over_ball(gram, y, p, theta, radius, tol, limit):
+    """Solve the ball problem for weights that are positive and sum to one.
+
+    Returns
+    -------
+    cu, cw, alpha, beta, upper, lower, steps
+        Coefficients of h and g (inside the balls), the dual point, the two bounds, Newton steps in all.
+    """
+    n = len(y)
+    squared = radius * radius
+    kappa = 0.0
+    for i in range(n):
+        kappa += p[i] * gram[i, i]
+    # The multiplier is at most kappa / (4 Lambda); far from the affine regime the value limits C Lambda^2 instead.
+    first = min(0.25 * np.sqrt(max(kappa, 1e-12)) / radius, 0.05 / squared)
+    here = np.array([first, first])  # the accepted C
+    c = here.copy()  # the one being tried
+    slack = np.zeros(2, np.bool_)
+    centre, values = (
+        np.zeros((2, n)),
+        np.zeros((2, n)),
+    )  # proximal centre of a slack ball: coefficients, values at rows
+    u, v, ku, kv = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
+    alpha, beta = np.zeros(n), np.zeros(n)
+    face = np.zeros(n, np.int64)
+    none = np.empty((n, 0))
+    best_upper, best_lower = np.inf, -np.inf
+    best_cu, best_cw, best_alpha, best_beta = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
+    steps, halvings = 0, 0
+    merit, size = -np.inf, np.inf
+    move, excess_here = np.zeros(2), np.zeros(2)
+    inner = 1e-3
+    for turn in range(ROUNDS):
+        geo = geometry(theta, c[0], c[1])
+        root_h, root_g = np.sqrt(2.0 * c[0]), np.sqrt(2.0 * c[1])
+        ku0, kv0 = root_h * values[0], root_g * values[1]
+        scale = 1.0 / (n * np.sqrt(c[0] * c[1]))
+        far = np.max(np.abs(move))
+        if turn == 0 or far > COLD:
+            u, v, ku, kv, _, value, more = maximise(gram, y, p, geo, scale, ku0, kv0, inner, limit, face)
+        else:
+            for i in range(n):
+                u[i] = y[i] * geo[0] * alpha[i]
+                v[i] = geo[2] * beta[i] - geo[1] * alpha[i]
+            warm = min(max(WARM / far, WARM), 1e3 * WARM)
+            refresh(gram, u, v, ku, kv, ku0, kv0)
+            _, value, more, _ = proximal(
+                gram, none, False, y, p, geo, u, v, ku, kv, ku0, kv0, face, warm * scale, inner, limit - steps
+            )
+            refresh(gram, u, v, ku, kv, ku0, kv0)
+        steps += more
+        uku, vkv = 0.0, 0.0
+        for i in range(n):
+            alpha[i] = min(max(y[i] * u[i] / geo[0], 0.0), p[i])
+            beta[i] = min(max((v[i] + geo[1] * alpha[i]) / geo[2], 0.0), p[i] - alpha[i])
+            uku += u[i] * (ku[i] - ku0[i])
+            vkv += v[i] * (kv[i] - kv0[i])
+        uku, vkv = max(uku, 0.0), max(vkv, 0.0)
+        cu, cw = centre[0] + u / root_h, centre[1] + v / root_g
+        h, g = ku / root_h, kv / root_g
+        norm_h, norm_g = np.sqrt(max(np.sum(cu * h), 0.0)), np.sqrt(max(np.sum(cw * g), 0.0))
+        upper, lower, shrink_h, shrink_g = ball_bounds(
+            y,
+            p,
+            theta,
+            radius,
+            alpha,
+            beta,
+            h,
+            g,
+            norm_h,
+            norm_g,
+            root_h * np.sqrt(uku),
+            root_g * np.sqrt(vkv),
+        )
+        if upper < best_upper:
+            best_upper = upper
+            best_cu, best_cw = shrink_h * cu, shrink_g * cw
+        if lower > best_lower:
+            best_lower = lower
+            best_alpha, best_beta = alpha.copy(), beta.copy()
+        if best_upper - best_lower <= tol * max(1.0, abs(best_upper)) or steps >= limit:
+            break
+        excess = 2.0 * np.log(np.array([max(norm_h, 1e-150), max(norm_g, 1e-150)]) / radius)
+        for k in range(2):
+            if slack[k] or (c[k] * squared <= FLOOR and excess[k] < 0.0):
+                slack[k] = True
+                excess[k] = 0.0
+                shrink = shrink_h if k == 0 else shrink_g
+                centre[k] = shrink * (cu if k == 0 else cw)
+                values[k] = shrink * (h if k == 0 else g)
+        now = value - squared * (c[0] + c[1])
+        now_size = max(abs(excess[0]), abs(excess[1]))
+        if slack[0] or slack[1] or now > merit or now_size < 0.7 * size or halvings > 6:
+            here, merit, size, halvings = c.copy(), now, now_size, 0
+            excess_here = excess
+            jacobian = sensitivity(gram, y, geo, face, ku - ku0, kv - kv0, max(uku, 1e-300), max(vkv, 1e-300))
+            for k in range(2):
+                if slack[k]:
+                    jacobian[k, 1 - k] = jacobian[1 - k, k] = 0.0
+                    jacobian[k, k] = 1.0
+            move = newton_move(jacobian, excess)
+        else:
+            # Rows changed face on the way, and the concave Phi fell: shorten, at last to the step that never fails,
+            # C |h| / Lambda, which maximises a minorant of the dual.
+            halvings += 1
+            move = 0.4 * move if halvings < 6 else 0.5 * excess_here
+        c = here * np.exp(move)
+        inner = min(max(1e-2 * size * size * min(c[0], c[1]) * squared, 1e-13), 1e-3)
+    return best_cu, best_cw, best_alpha, best_beta, best_upper, best_lower, steps
+
+
+@njit(cache=True, nogil=True)
+def newton_move(jacobian, excess):
+    """Change of log C that should bring both norms to the radius.
+
+    The local derivative knows nothing of rows that will change their face: far from the goal the diagonal is kept near 1,
+    its value over long distances, and away from zero always, because where the faces alone fix a norm, C has to move
+    until a row leaves its face.
+    """
+    move = np.empty(2)
+    for k in range(2):
+        move[k] = excess[k] / max(jacobian[k, k], min(1.0, abs(excess[k])), 0.02)
+    near = max(abs(excess[0]), abs(excess[1])) < 0.5
+    det = jacobian[0, 0] * jacobian[1, 1] - jacobian[0, 1] * jacobian[1, 0]
+    if near and det > 0.01 * jacobian[0, 0] * jacobian[1, 1] and min(jacobian[0, 0], jacobian[1, 1]) > 0.0:
+        move[0] = (jacobian[1, 1] * excess[0] - jacobian[0, 1] * excess[1]) / det
+        move[1] = (jacobian[0, 0] * excess[1] - jacobian[1, 0] * excess[0]) / det
+    for k in range(2):
+        move[k] = min(max(move[k], -3.0), 3.0)
+    return move

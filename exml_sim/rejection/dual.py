@@ -1,0 +1,496 @@
+r"""The fast solver: dual proximal point with a semismooth Newton method, certified by the duality gap.
+
+The dual of the penalised problem in the coordinates of :mod:`exml_sim.rejection.triangle` is
+
+.. math:: \max_{z_i \in T_i}\; D(z) = \sum_i c_i \cdot z_i - \tfrac12 z^\top (K \otimes I_2) z,
+
+one triangle per row and no coupling constraint. Write :math:`s = c - Kz` for its gradient. The best reply of row i to s is
+a corner of its triangle, and the duality gap is the sum over rows of what that reply would gain:
+
+.. math:: P - D = \sum_i \max_{t \in T_i} s_i \cdot t - s_i \cdot z_i .
+
+Three phases, each a warm start for the next:
+
+1. *Sweeps*: exact maximisation row by row. Cheap and fast at first, hopeless for the last digits.
+2. *Coarse*: proximal point steps :math:`\max_z D(z) - |z - z_k|^2/(2\sigma)` on a low-rank factor of K, if it has one.
+   The step's dual is the smooth convex function of x
+
+   .. math:: \psi(x) = \tfrac12 x^\top K x + (|q|^2 - |q - \Pi(q)|^2)/(2\sigma), \quad q = z_k + \sigma (c - Kx),
+
+   with gradient :math:`K(x - \Pi(q))`; its Newton direction solves :math:`(I + \sigma P K) d = \Pi(q) - x`, where P is the
+   derivative of the projection: zero for rows at a corner, rank one on an edge, the identity inside.
+3. *Fine*: the same on the exact K. Rows at corners drop out, so the Newton systems are small by then.
+
+Every gap that leaves this module is computed on the exact K from a feasible z.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from exml_sim.rejection.linalg import axpy2, cholesky, cholesky_solve, dot, pivoted_cholesky
+from exml_sim.rejection.triangle import project
+
+SWEEPS = 10  # row-by-row sweeps between two looks at the gap
+SWEEP_GAIN = 0.6  # go on sweeping while that many sweeps bring the gap down to this share
+MAX_SWEEPS = 300
+COARSE_FROM = 100  # free rows from which a low-rank phase is considered
+COARSE_SHARE = 0.35  # of the free rows: the largest rank at which it is worth while
+COARSE_RANK = 128
+COARSE_TRACE = 3e-5  # share of the trace that the factor may leave out
+COARSE_GAP = 1e-5  # relative gap at which the low-rank phase hands over
+SIGMA_START = 20.0  # first proximal parameter, in units of mean weight / C
+SIGMA_GROWTH = 6.0
+SIGMA_CAP = 1e9
+INNER_LIMIT = 30  # Newton steps per proximal step
+INNER_ACCURACY = 1e-3  # of the proximal step's length; looser inner solves make the outer iteration wander
+
+
+@njit(cache=True, nogil=True)
+def sweep(gram, y, p, geo, u, v, ku, kv, face):
+    """Maximise the dual over each row in turn; returns the number of rows that moved.
+
+    The quadratic part of one row is a multiple of the identity, so its exact maximiser is a projected gradient step.
+    """
+    n = len(y)
+    c1, c2 = geo[3], geo[4]
+    moved = 0
+    for i in range(n):
+        # A row with K(x, x) = 0 has h = g = 0 whatever happens: any long step takes it to its corner.
+        step = 1.0 / max(gram[i, i], 1e-12)
+        nu, nv, face[i] = project(
+            y[i] * u[i] + step * (c1 - y[i] * ku[i]), v[i] + step * (c2 - kv[i]), p[i], geo
+        )
+        du, dv = y[i] * nu - u[i], nv - v[i]
+        if du != 0.0 or dv != 0.0:
+            u[i] += du
+            v[i] += dv
+            axpy2(gram[i], du, dv, ku, kv, n)
+            moved += 1
+    return moved
+
+
+@njit(cache=True, nogil=True)
+def measure(y, p, geo, u, v, ku, kv, ku0, kv0):
+    """Duality gap and dual value at a feasible z, given the gradient's ku = ku0 + K u and kv = kv0 + K v."""
+    a1, a2, b2, c1, c2 = geo[0], geo[1], geo[2], geo[3], geo[4]
+    gap = 0.0
+    value = 0.0
+    for i in range(len(y)):
+        su, sv = c1 - y[i] * ku[i], c2 - kv[i]
+        own = y[i] * u[i]
+        gap += max(0.0, p[i] * (a1 * su - a2 * sv), p[i] * b2 * sv) - (su * own + sv * v[i])
+        value += c1 * own + c2 * v[i] - 0.5 * (u[i] * (ku[i] + ku0[i]) + v[i] * (kv[i] + kv0[i]))
+    return gap, value
+
+
+@njit(cache=True, nogil=True)
+def edge(face, sign, geo):
+    """Unit direction of an edge of the triangle of a row with that label."""
+    if face == 3:
+        length = np.sqrt(geo[0] * geo[0] + geo[1] * geo[1])
+        return sign * geo[0] / length, -geo[1] / length
+    if face == 4:
+        return 0.0, 1.0
+    rise = geo[1] + geo[2]
+    length = np.sqrt(geo[0] * geo[0] + rise * rise)
+    return sign * geo[0] / length, -rise / length
+
+
+@njit(cache=True, nogil=True)
+def exact_direction(gram, y, geo, face, ru, rv, sigma, du, dv, kdu, kdv, system):
+    """Solve (I + sigma P K) d = r over the rows that are off the corners; returns K d too, and the system to reuse."""
+    n = len(y)
+    free = 0
+    for i in range(n):
+        if face[i] == 6:
+            free += 2
+        elif face[i] > 2:
+            free += 1
+    if len(system) < free:
+        system = np.empty((free + free // 4, free + free // 4))
+    at = np.empty(free, np.int64)
+    e1 = np.empty(free)
+    e2 = np.empty(free)
+    kdu[:] = 0.0
+    kdv[:] = 0.0
+    k = 0
+    for i in range(n):
+        du[i], dv[i] = ru[i], rv[i]
+        if face[i] == 6:
+            at[k], e1[k], e2[k] = i, 1.0, 0.0
+            at[k + 1], e1[k + 1], e2[k + 1] = i, 0.0, 1.0
+            k += 2
+            du[i], dv[i] = 0.0, 0.0
+        elif face[i] > 2:
+            a, b = edge(face[i], y[i], geo)
+            at[k], e1[k], e2[k] = i, a, b
+            k += 1
+            along = ru[i] * a + rv[i] * b
+            du[i] -= along * a
+            dv[i] -= along * b
+        if du[i] != 0.0 or dv[i] != 0.0:
+            axpy2(gram[i], du[i], dv[i], kdu, kdv, n)
+    x = np.empty(free)
+    for k in range(free):
+        i = at[k]
+        x[k] = e1[k] * (ru[i] / sigma - kdu[i]) + e2[k] * (rv[i] / sigma - kdv[i])
+        row, target = gram[i], system[k]
+        for j in range(k + 1):
+            target[j] = row[at[j]] * (e1[k] * e1[j] + e2[k] * e2[j])
+        target[k] += 1.0 / sigma
+    if not cholesky(system, free):
+        return False, system
+    cholesky_solve(system, x, free)
+    k = 0
+    while k < free:
+        i = at[k]
+        s, t = x[k] * e1[k], x[k] * e2[k]
+        if face[i] == 6:
+            k += 1
+            s += x[k] * e1[k]
+            t += x[k] * e2[k]
+        k += 1
+        du[i] += s
+        dv[i] += t
+        axpy2(gram[i], s, t, kdu, kdv, n)
+    return True, system
+
+
+@njit(cache=True, nogil=True)
+def weigh(curvature, row, rank, w11, w12, w22):
+    """Add a row's share of L' P L: the three weighted copies of its outer product, lower triangles."""
+    for a in range(rank):
+        s = w11 * row[a]
+        t = w12 * row[a]
+        q = w22 * row[a]
+        c0, c1, c2 = curvature[0, a], curvature[1, a], curvature[2, a]
+        for b in range(a + 1):
+            c0[b] += s * row[b]
+            c1[b] += t * row[b]
+            c2[b] += q * row[b]
+
+
+@njit(cache=True, nogil=True)
+def weights_of(face, sign, geo):
+    """Entries (1,1), (1,2), (2,2) of the projection's derivative P at a face."""
+    if face <= 2:
+        return 0.0, 0.0, 0.0
+    if face == 6:
+        return 1.0, 0.0, 1.0
+    a, b = edge(face, sign, geo)
+    return a * a, a * b, b * b
+
+
+@njit(cache=True, nogil=True)
+def coarse_direction(factor, y, geo, face, seen, curvature, ru, rv, sigma, du, dv, kdu, kdv, system):
+    """The same direction on K = L L', from (I + sigma L' P L) e = L' r, d = r - sigma P L e, K d = L e.
+
+    `curvature` holds L' P L for the faces in `seen`; only rows whose face changed are added or taken away.
+    """
+    n, rank = factor.shape
+    e = np.zeros(2 * rank)
+    for i in range(n):
+        if face[i] != seen[i]:
+            n11, n12, n22 = weights_of(face[i], y[i], geo)
+            o11, o12, o22 = weights_of(seen[i], y[i], geo)
+            weigh(curvature, factor[i], rank, n11 - o11, n12 - o12, n22 - o22)
+            seen[i] = face[i]
+        if ru[i] != 0.0 or rv[i] != 0.0:
+            axpy2(factor[i], ru[i], rv[i], e[:rank], e[rank:], rank)
+    if len(system) < 2 * rank:
+        system = np.empty((2 * rank, 2 * rank))
+    for a in range(rank):
+        for b in range(a + 1):
+            system[a, b] = sigma * curvature[0, a, b]
+            system[rank + a, rank + b] = sigma * curvature[2, a, b]
+            system[rank + a, b] = sigma * curvature[1, a, b]
+            system[rank + b, a] = sigma * curvature[1, a, b]
+        system[a, a] += 1.0
+        system[rank + a, rank + a] += 1.0
+    if not cholesky(system, 2 * rank):
+        return False, system
+    cholesky_solve(system, e, 2 * rank)
+    for i in range(n):
+        kdu[i] = dot(factor[i], e[:rank], rank)
+        kdv[i] = dot(factor[i], e[rank:], rank)
+        w11, w12, w22 = weights_of(face[i], y[i], geo)
+        du[i] = ru[i] - sigma * (w11 * kdu[i] + w12 * kdv[i])
+        dv[i] = rv[i] - sigma * (w12 * kdu[i] + w22 * kdv[i])
+    return True, system
+
+
+@njit(cache=True, nogil=True)
+def slope(t, y, p, geo, zu, zv, xu, xv, kxu, kxv, du, dv, kdu, kdv, sigma):
+    """Derivative of psi along d at x + t d: (K d)' (x + t d - Pi(q))."""
+    c1, c2 = geo[3], geo[4]
+    total = 0.0
+    for i in range(len(y)):
+        sign = y[i]
+        qu = sign * zu[i] + sigma * (c1 - sign * (kxu[i] + t * kdu[i]))
+        qv = zv[i] + sigma * (c2 - kxv[i] - t * kdv[i])
+        pu, pv, _ = project(qu, qv, p[i], geo)
+        total += kdu[i] * (xu[i] + t * du[i] - sign * pu) + kdv[i] * (xv[i] + t * dv[i] - pv)
+    return total
+
+
+@njit(cache=True, nogil=True)
+def line_search(y, p, geo, zu, zv, xu, xv, kxu, kxv, du, dv, kdu, kdv, sigma):
+    """Step that all but minimises psi along d: psi' is increasing and piecewise linear, so bracket and interpolate.
+
+    Searching exactly lets many rows change face in one Newton step.
+    """
+    start = slope(0.0, y, p, geo, zu, zv, xu, xv, kxu, kxv, du, dv, kdu, kdv, sigma)
+    if not start < 0.0:
+        return 0.0
+    low, at_low = 0.0, start
+    high = 1.0
+    at_high = slope(1.0, y, p, geo, zu, zv, xu, xv, kxu, kxv, du, dv, kdu, kdv, sigma)
+    if abs(at_high) <= -0.1 * start:
+        return 1.0
+    while at_high < 0.0:
+        if high > 1e3:
+            return high
+        low, at_low = high, at_high
+        high *= 2.0
+        at_high = slope(high, y, p, geo, zu, zv, xu, xv, kxu, kxv, du, dv, kdu, kdv, sigma)
+    t = high
+    for k in range(14):
+        # Every third point is the middle: interpolation alone can creep along one end of the bracket.
+        t = 0.5 * (low + high) if k % 3 == 2 else low - at_low * (high - low) / (at_high - at_low)
+        at_t = slope(t, y, p, geo, zu, zv, xu, xv, kxu, kxv, du, dv, kdu, kdv, sigma)
+        if abs(at_t) <= -0.05 * start:
+            break
+        if at_t < 0.0:
+            low, at_low = t, at_t
+        else:
+            high, at_high = t, at_t
+    return t
+
+
+@njit(cache=True, nogil=True)
+def proximal(gram, factor, coarse, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigma, stop, limit):
+    """Proximal point steps from a feasible z = (u, v) until the relative gap is at most `stop`.
+
+    Updates u, v and ku = ku0 + K u, kv = kv0 + K v in place (K the factor's product in the coarse phase).
+
+    Returns
+    -------
+    gap, value, steps, sigma
+        Gap and dual value at the best z, Newton steps taken, last proximal parameter.
+    """
+    n = len(y)
+    ru, rv = np.empty(n), np.empty(n)
+    du, dv, kdu, kdv = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    xu, xv, kxu, kxv = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    zu, zv, kzu, kzv = u.copy(), v.copy(), ku.copy(), kv.copy()
+    rank = factor.shape[1]
+    curvature = np.zeros((3, rank, rank)) if coarse else np.zeros((3, 0, 0))
+    seen = np.zeros(n, np.int64)
+    system = np.empty((0, 0))
+    c1, c2 = geo[3], geo[4]
+    cap = SIGMA_CAP
+    steps = 0
+    best, value = measure(y, p, geo, u, v, ku, kv, ku0, kv0)
+    last = value
+    stalled = 0
+    while best > stop * max(1.0, abs(value + best)) and steps < limit:
+        # The first Newton step stays on the faces of z: with x = z itself a large sigma would throw rows to corners.
+        for i in range(n):
+            gu, gv = sigma * (y[i] * c1 - kzu[i]), sigma * (c2 - kzv[i])
+            w11, w12, w22 = weights_of(face[i], y[i], geo)
+            ru[i] = w11 * gu + w12 * gv
+            rv[i] = w12 * gu + w22 * gv
+        if coarse:
+            sound, system = coarse_direction(
+                factor, y, geo, face, seen, curvature, ru, rv, sigma, du, dv, kdu, kdv, system
+            )
+        else:
+            sound, system = exact_direction(gram, y, geo, face, ru, rv, sigma, du, dv, kdu, kdv, system)
+        steps += 1
+        if not sound:
+            sigma *= 0.1
+            cap = sigma
+            stalled += 1
+            if stalled > 12:
+                break
+            continue
+        for i in range(n):
+            xu[i], xv[i] = zu[i] + du[i], zv[i] + dv[i]
+            kxu[i], kxv[i] = kzu[i] + kdu[i], kzv[i] + kdv[i]
+        inner = 1
+        t = 1.0
+        while True:
+            changed = 0
+            residual = 0.0
+            length = 0.0
+            for i in range(n):
+                sign = y[i]
+                qu = sign * zu[i] + sigma * (c1 - sign * kxu[i])
+                pu, pv, where = project(qu, zv[i] + sigma * (c2 - kxv[i]), p[i], geo)
+                pu *= sign
+                changed += where != face[i]
+                face[i] = where
+                ru[i], rv[i] = pu - xu[i], pv - xv[i]
+                residual = max(residual, abs(ru[i]), abs(rv[i]))
+                length = max(length, abs(pu - zu[i]), abs(pv - zv[i]))
+            # Faces unchanged after a full step: psi was one quadratic all the way, and this is its minimum.
+            if (changed == 0 and t == 1.0) or residual <= INNER_ACCURACY * length:
+                break
+            if inner >= INNER_LIMIT or steps >= limit:
+                break
+            if coarse:
+                sound, system = coarse_direction(
+                    factor, y, geo, face, seen, curvature, ru, rv, sigma, du, dv, kdu, kdv, system
+                )
+            else:
+                sound, system = exact_direction(gram, y, geo, face, ru, rv, sigma, du, dv, kdu, kdv, system)
+            steps += 1
+            inner += 1
+            t = line_search(y, p, geo, zu, zv, xu, xv, kxu, kxv, du, dv, kdu, kdv, sigma) if sound else 0.0
+            if t == 0.0:
+                break
+            for i in range(n):
+                xu[i] += t * du[i]
+                xv[i] += t * dv[i]
+                kxu[i] += t * kdu[i]
+                kxv[i] += t * kdv[i]
+        # Corners exactly; elsewhere the Newton iterate, not Pi(q): q carries the rounding of the gradient times sigma.
+        kzu[:], kzv[:] = kxu, kxv
+        if coarse:
+            acc_u, acc_v = np.zeros(rank), np.zeros(rank)
+        for i in range(n):
+            if face[i] == 0:
+                nu, nv = 0.0, 0.0
+            elif face[i] == 1:
+                nu, nv = p[i] * geo[0], -p[i] * geo[1]
+            elif face[i] == 2:
+                nu, nv = 0.0, p[i] * geo[2]
+            else:
+                # The face stays the one of q: x lies on its edge only up to rounding, which would read as inside.
+                nu, nv, _ = project(y[i] * xu[i], xv[i], p[i], geo)
+            zu[i], zv[i] = y[i] * nu, nv
+            su, sv = zu[i] - xu[i], zv[i] - xv[i]
+            if su != 0.0 or sv != 0.0:
+                if coarse:
+                    axpy2(factor[i], su, sv, acc_u, acc_v, rank)
+                else:
+                    axpy2(gram[i], su, sv, kzu, kzv, n)
+        if coarse:
+            for i in range(n):
+                kzu[i] += dot(factor[i], acc_u, rank)
+                kzv[i] += dot(factor[i], acc_v, rank)
+        gap, now = measure(y, p, geo, zu, zv, kzu, kzv, ku0, kv0)
+        # A solved proximal step never lowers the dual value (the gap may rise on the way): a drop beyond rounding means
+        # that this step was too bold to be solved.
+        sunk = now < last - 1e-13 * abs(last)
+        last = now
+        if gap < best:
+            stalled = stalled + 1 if gap > 0.9 * best else 0
+            best, value = gap, now
+            u[:], v[:], ku[:], kv[:] = zu, zv, kzu, kzv
+        else:
+            stalled += 1
+        if sunk and inner >= INNER_LIMIT:
+            sigma *= 0.05
+            cap = max(cap * 0.1, sigma)
+        elif inner <= 3:
+            sigma = min(sigma * SIGMA_GROWTH, cap)
+        elif inner <= 12:
+            sigma = min(sigma * 3.0, cap)
+        # At the floor of rounding nothing is left to gain.
+        if stalled > 15 or (stalled > 2 and best < 1e-10 * max(1.0, abs(value))):
+            break
+    return best, value, steps, sigma
+
+
+@njit(cache=True, nogil=True)
+def maximise(gram, y, p, geo, scale, ku0, kv0, tol, limit, face):
+    """All phases for one problem whose weights are all positive.
+
+    Parameters
+    ----------
+    scale : float
+        Mean weight over C: the natural size of the proximal parameter.
+    ku0, kv0 : ndarray
+        Offsets of the gradient: a proximal centre of the primal, in dual units; zero for a plain solve.
+    face : ndarray
+        Filled with the face of every row, for those who go on from here.
+
+    Returns
+    -------
+    u, v, ku, kv, gap, value, steps
+    """
+    n = len(y)
+    u, v = np.zeros(n), np.zeros(n)
+    ku, kv = ku0.copy(), kv0.copy()
+    before = np.inf
+    for k in range(1, MAX_SWEEPS + 1):
+        if sweep(gram, y, p, geo, u, v, ku, kv, face) == 0:
+            break
+        if k % SWEEPS == 0:
+            # Sweep on while it pays: well-conditioned problems may never need a Newton step.
+            gap, value = measure(y, p, geo, u, v, ku, kv, ku0, kv0)
+            if gap <= tol * max(1.0, abs(value + gap)) or gap > SWEEP_GAIN * before:
+                break
+            before = gap
+    sigma = SIGMA_START * scale
+    steps = 0
+    free = 0
+    for i in range(n):
+        free += (face[i] > 2) + (face[i] == 6)
+    none = np.empty((n, 0))
+    if free >= COARSE_FROM:
+        factor, rank = pivoted_cholesky(gram, min(COARSE_RANK, int(COARSE_SHARE * free)), COARSE_TRACE)
+        if rank > 0:
+            project_gradient(factor, u, v, ku, kv, ku0, kv0)
+            _, _, steps, sigma = proximal(
+                gram,
+                factor,
+                True,
+                y,
+                p,
+                geo,
+                u,
+                v,
+                ku,
+                kv,
+                ku0,
+                kv0,
+                face,
+                sigma,
+                max(COARSE_GAP, tol),
+                limit,
+            )
+            refresh(gram, u, v, ku, kv, ku0, kv0)
+    _, _, more, _ = proximal(
+        gram, none, False, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigma, tol, limit - steps
+    )
+    # What is published is computed afresh: the updates above carry the rounding of every step.
+    refresh(gram, u, v, ku, kv, ku0, kv0)
+    gap, value = measure(y, p, geo, u, v, ku, kv, ku0, kv0)
+    return u, v, ku, kv, gap, value, steps + more
+
+
+@njit(cache=True, nogil=True)
+def project_gradient(factor, u, v, ku, kv, ku0, kv0):
+    """Recompute ku = ku0 + L L' u and kv = kv0 + L L' v."""
+    n, rank = factor.shape
+    acc_u, acc_v = np.zeros(rank), np.zeros(rank)
+    for i in range(n):
+        if u[i] != 0.0 or v[i] != 0.0:
+            axpy2(factor[i], u[i], v[i], acc_u, acc_v, rank)
+    for i in range(n):
+        ku[i] = ku0[i] + dot(factor[i], acc_u, rank)
+        kv[i] = kv0[i] + dot(factor[i], acc_v, rank)
+
+
+@njit(cache=True, nogil=True)
+def refresh(gram, u, v, ku, kv, ku0, kv0):
+    """Recompute ku = ku0 + K u and kv = kv0 + K v from the exact Gram matrix."""
+    n = len(u)
+    ku[:], kv[:] = ku0, kv0
+    for i in range(n):
+        if u[i] != 0.0 or v[i] != 0.0:
+            axpy2(gram[i], u[i], v[i], ku, kv, n)

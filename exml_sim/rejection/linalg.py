@@ -1,0 +1,198 @@
+"""Dense linear algebra on small systems, inside compiled code.
+
+BLAS is kept out of the solve on purpose: a threaded BLAS call costs milliseconds in thread hand-over on small machines
+and oversubscribes the cores when trials already run in parallel.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+# Sums may be reordered (that is what makes them vectorise); NaN and infinity keep their meaning.
+FAST = {"reassoc", "contract", "nsz", "arcp"}
+
+
+@njit(cache=True, nogil=True, fastmath=FAST, inline="never")
+def dot(a: np.ndarray, b: np.ndarray, n: int) -> float:
+    """Inner product of the first n entries."""
+    s = 0.0
+    for i in range(n):
+        s += a[i] * b[i]
+    return s
+
+
+@njit(cache=True, nogil=True, fastmath=FAST, inline="never")
+def axpy2(row: np.ndarray, s: float, t: float, x: np.ndarray, y: np.ndarray, n: int) -> None:
+    """``x += s * row; y += t * row`` in one pass over the row."""
+    for i in range(n):
+        x[i] += s * row[i]
+        y[i] += t * row[i]
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def cholesky(a: np.ndarray, n: int) -> bool:
+    """Lower Cholesky factor of the leading n x n block, in place; False if a pivot is not positive.
+
+    Left-looking by rows: four earlier rows at a time meet the current one, so that it is read once for four products.
+    """
+    for i in range(n):
+        ri = a[i]
+        j = 0
+        while j + 4 <= i:
+            # Triangular solve against rows j..j+3: first the part left of the 4 x 4 corner, four products at once.
+            r0, r1, r2, r3 = a[j], a[j + 1], a[j + 2], a[j + 3]
+            s0 = s1 = s2 = s3 = 0.0
+            for k in range(j):
+                x = ri[k]
+                s0 += x * r0[k]
+                s1 += x * r1[k]
+                s2 += x * r2[k]
+                s3 += x * r3[k]
+            x0 = (ri[j] - s0) / r0[j]
+            x1 = (ri[j + 1] - s1 - x0 * r1[j]) / r1[j + 1]
+            x2 = (ri[j + 2] - s2 - x0 * r2[j] - x1 * r2[j + 1]) / r2[j + 2]
+            x3 = (ri[j + 3] - s3 - x0 * r3[j] - x1 * r3[j + 1] - x2 * r3[j + 2]) / r3[j + 3]
+            ri[j], ri[j + 1], ri[j + 2], ri[j + 3] = x0, x1, x2, x3
+            j += 4
+        while j < i:
+            rj = a[j]
+            s = 0.0
+            for k in range(j):
+                s += ri[k] * rj[k]
+            ri[j] = (ri[j] - s) / rj[j]
+            j += 1
+        d = ri[i]
+        for k in range(i):
+            d -= ri[k] * ri[k]
+        if not d > 0.0:
+            return False
+        ri[i] = np.sqrt(d)
+    return True
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def cholesky_solve(a: np.ndarray, x: np.ndarray, n: int) -> None:
+    """Solve ``L L' x = rhs`` in place, L from :func:`cholesky`."""
+    for i in range(n):
+        s = 0.0
+        ri = a[i]
+        for k in range(i):
+            s += ri[k] * x[k]
+        x[i] = (x[i] - s) / ri[i]
+    for i in range(n - 1, -1, -1):
+        ri = a[i]
+        xi = x[i] / ri[i]
+        x[i] = xi
+        for k in range(i):
+            x[k] -= xi * ri[k]
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def pivoted_cholesky(gram: np.ndarray, max_rank: int, tolerance: float) -> tuple[np.ndarray, int]:
+    """Factor with ``gram ~ L L'``, pivots chosen greedily, until the trace of the rest is below a share of the trace.
+
+    Returns
+    -------
+    factor : ndarray, shape (m, rank)
+        Rank 0 if the tolerance is out of reach: at a quarter of the allowed rank the decay so far is extrapolated, so
+        that a matrix of high rank costs little to turn down.
+    rank : int
+    """
+    m = len(gram)
+    rest = np.empty(m)
+    trace = 0.0
+    for i in range(m):
+        rest[i] = gram[i, i]
+        trace += gram[i, i]
+    columns = np.empty((max_rank, m))  # transposed: one contiguous row per pivot
+    target = tolerance * trace
+    rank = 0
+    left = trace
+    while left > target:
+        if rank == max_rank:
+            return np.empty((m, 0)), 0
+        if rank == max_rank // 4 and rank > 0 and left > trace * (target / trace) ** 0.2:
+            return np.empty((m, 0)), 0
+        pivot = 0
+        for i in range(1, m):
+            if rest[i] > rest[pivot]:
+                pivot = i
+        root = np.sqrt(rest[pivot])
+        new = columns[rank]
+        new[:] = gram[pivot]
+        for k in range(rank):
+            old = columns[k]
+            w = old[pivot]
+            for i in range(m):
+                new[i] -= w * old[i]
+        left = 0.0
+        for i in range(m):
+            new[i] /= root
+            rest[i] = max(rest[i] - new[i] * new[i], 0.0)
+            left += rest[i]
+        rest[pivot] = 0.0
+        rank += 1
+    factor = np.empty((m, rank))
+    for i in range(m):
+        for k in range(rank):
+            factor[i, k] = columns[k, i]
+    return factor, rank
+
+
+@njit(cache=True, nogil=True)
+def two_products(gram: np.ndarray, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """``gram @ a`` and ``gram @ b`` for a symmetric matrix in one pass, skipping rows where both are zero."""
+    n = len(a)
+    x, y = np.zeros(n), np.zeros(n)
+    for i in range(n):
+        if a[i] != 0.0 or b[i] != 0.0:
+            axpy2(gram[i], a[i], b[i], x, y, n)
+    return x, y
+
+
+@njit(cache=True, nogil=True)
+def digest(gram: np.ndarray) -> tuple[bool, int]:
+    """Whether all entries are finite, and a 64-bit digest of the contents, in one pass at memory speed.
+
+    Multilinear hashing: each entry's bits times an odd number of its column, summed per row; rows are then chained.
+    """
+    n = len(gram)
+    bits = gram.view(np.uint64)
+    odd = np.empty(n, np.uint64)
+    state = np.uint64(0x243F6A8885A308D3)
+    for j in range(n):
+        state = (state ^ (state >> np.uint64(31))) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(j)
+        odd[j] = state | np.uint64(1)
+    result = np.uint64(n)
+    exponent = np.uint64(0x7FF0000000000000)
+    finite = True
+    for i in range(n):
+        row = bits[i]
+        total = np.uint64(0)
+        strange = 0
+        for j in range(n):
+            total += (row[j] ^ (row[j] >> np.uint64(32))) * odd[j]
+            strange += (row[j] & exponent) == exponent
+        finite = finite and strange == 0
+        result = (result ^ total ^ (total >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
+    return finite, np.int64(result >> np.uint64(1))
+
+
+@njit(cache=True, nogil=True)
+def asymmetry(gram: np.ndarray) -> float:
+    """Largest difference between an entry and its mirror image."""
+    worst = 0.0
+    for i in range(len(gram)):
+        for j in range(i):
+            worst = max(worst, abs(gram[i, j] - gram[j, i]))
+    return worst
+
+
+@njit(cache=True, nogil=True)
+def lower_factor_exists(gram: np.ndarray, shift: float) -> bool:
+    """Whether gram + shift * I has a Cholesky factor, that is, no eigenvalue is below -shift."""
+    copy = gram.copy()
+    for i in range(len(gram)):
+        copy[i, i] += shift
+    return cholesky(copy, len(gram))

@@ -1,0 +1,80 @@
+"""Checks at the door: each says in one line what was given and what is allowed."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+
+def check_theta(theta: ArrayLike) -> Array:
+    """The rejection price theta, in (0, 1/2); at and above 1/2 Eq. 2 is no upper bound of Eq. 1."""
+    value = _as_numbers(theta, "theta")
+    bad = ~((value > 0.0) & (value < 0.5))
+    if np.any(bad):
+        raise ValueError(f"theta must lie in the open interval (0, 0.5); got {_first(value, bad)}")
+    return value
+
+
+def check_labels(y: ArrayLike) -> Array:
+    """Labels as -1.0 and +1.0."""
+    value = _as_numbers(y, "y")
+    bad = (value != 1.0) & (value != -1.0)
+    if np.any(bad):
+        raise ValueError(f"labels must be -1 or +1; got {_first(value, bad)}")
+    return value
+
+
+def check_finite(values: ArrayLike, name: str) -> Array:
+    """Real numbers without NaN or infinity."""
+    value = _as_numbers(values, name)
+    bad = ~np.isfinite(value)
+    if np.any(bad):
+        raise ValueError(
+            f"{name} must be finite; {int(bad.sum())} of {value.size} values are NaN or infinite"
+        )
+    return value
+
+
+def check_matrix(values: ArrayLike, name: str) -> Array:
+    """A finite matrix, rows by features, with at least one row and one column."""
+    value = check_finite(values, name)
+    if value.ndim != 2 or 0 in value.shape:
+        raise ValueError(
+            f"{name} must be a matrix with at least one row and one column; got shape {value.shape}"
+        )
+    return value
+
+
+def check_positive(value: Any, name: str) -> float:
+    """One finite number above zero."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not np.isfinite(float(value)) or value <= 0:
+        raise ValueError(f"{name} must be a finite number above 0; got {value!r}")
+    return float(value)
+
+
+def check_choice(value: str, name: str, allowed: tuple[str, ...]) -> str:
+    """One of a few names."""
+    if value not in allowed:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}")
+    return value
+
+
+def _as_numbers(values: ArrayLike, name: str) -> Array:
+    try:
+        raw = np.asarray(values)
+        if raw.dtype.kind == "c":
+            raise TypeError
+        return np.asarray(raw, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{name} must be real numbers; got {type(values).__name__} that is not numeric"
+        ) from None
+
+
+def _first(value: Array, bad: NDArray[np.bool_]) -> str:
+    return repr(float(np.atleast_1d(value)[np.atleast_1d(bad)][0]))
