@@ -12,9 +12,15 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from exml_sim.validation import check_choice, check_matrix, check_positive
+from exml_sim.validation import check_choice, check_finite, check_matrix, check_positive
 
 Array = NDArray[np.float64]
+
+
+class DegenerateMedianError(ValueError):
+    """The median of the squared distances is no bandwidth: one row, or more than half of all pairs are duplicates."""
+
+
 Kernel = Literal["gaussian", "linear"] | Callable[[Array, Array], ArrayLike]
 Gamma = float | Literal["median"] | Callable[[Array], float]
 
@@ -25,48 +31,71 @@ def squared_distances(X: ArrayLike, Z: ArrayLike | None = None) -> Array:
     The points are first moved to a common centre: distances do not change, but the cancellation in
     :math:`|x|^2 + |z|^2 - 2 x z` becomes harmless for data far from the origin.
     """
-    X = check_matrix(X, "X")
-    same = Z is None
-    Z = X if Z is None else check_matrix(Z, "Z")
-    if X.shape[1] != Z.shape[1]:
-        raise ValueError(f"X and Z must have the same number of columns; got {X.shape[1]} and {Z.shape[1]}")
-    centre = Z.mean(axis=0)
-    X, Z = X - centre, Z - centre
-    squares = np.einsum("ij,ij->i", X, X)[:, None] + np.einsum("ij,ij->i", Z, Z)[None, :] - 2.0 * (X @ Z.T)
+    left, right = _pair(X, Z)
+    centre = right.mean(axis=0)
+    left, right = left - centre, right - centre
+    squares: Array = np.sum(left**2, axis=1)[:, None] + np.sum(right**2, axis=1)[None, :] - 2.0 * (left @ right.T)
     np.maximum(squares, 0.0, out=squares)
-    if same:
+    if Z is None:
         squares = 0.5 * (squares + squares.T)
         np.fill_diagonal(squares, 0.0)
     return squares
 
 
-def median_gamma(X: ArrayLike) -> float:
-    """The paper's bandwidth: the median of the squared distances over all pairs of distinct rows.
+def median_gamma(X: ArrayLike, weights: ArrayLike | None = None) -> float:
+    """The paper's bandwidth: the median of the squared distances over all pairs of rows.
+
+    Parameters
+    ----------
+    X : array_like, shape (m, d)
+    weights : array_like, shape (m,), optional
+        Multiplicities of the rows: a row of weight 2 counts as two equal rows, one of weight 0 not at all.
 
     Raises
     ------
-    ValueError
-        If there are fewer than two rows, or if at least half of all pairs are duplicates: the median is then 0 and
-        the kernel undefined. Give ``gamma`` as a number, or drop duplicates.
+    DegenerateMedianError
+        A ValueError, if there are fewer than two rows, or if at least half of all pairs are duplicates: the median is
+        then 0 and the kernel undefined. Give ``gamma`` as a number, or drop duplicates.
     """
     squares = squared_distances(X)
-    m = len(squares)
-    if m < 2:
-        raise ValueError(f'gamma="median" needs at least 2 rows; got {m}; give gamma as a number')
-    gamma = float(np.median(squares[np.triu_indices(m, 1)]))
-    if gamma <= 1e-14 * float(np.max(squares, initial=0.0)) or gamma == 0.0:
-        raise ValueError(
+    first, second = np.triu_indices(len(squares), 1)
+    if weights is None:
+        distances, total = squares[first, second], float(len(first))
+        gamma = float(np.median(distances)) if total else 0.0
+    else:
+        w = check_finite(weights, "weights")
+        # Copies of the same row form pairs too, at distance 0.
+        own = float(np.sum(np.maximum(w * (w - 1.0) / 2.0, 0.0)))
+        distances = np.append(squares[first, second], 0.0)
+        gamma, total = _weighted_median(distances, np.append(w[first] * w[second], own))
+    if total < 1:
+        raise DegenerateMedianError('gamma="median" needs at least 2 rows; give gamma as a number above 0')
+    if gamma <= 1e-14 * float(np.max(squares)):
+        raise DegenerateMedianError(
             'gamma="median" is 0 because at least half of all pairs of rows are duplicates; '
             "give gamma as a number above 0"
         )
     return gamma
 
 
-def resolve_gamma(X: ArrayLike, gamma: Gamma) -> float:
+def _weighted_median(values: Array, weights: Array) -> tuple[float, float]:
+    """Median of values with multiplicities, the mean of the two middle ones where there are two; and the total."""
+    kept = weights > 0.0
+    if not np.any(kept):
+        return 0.0, 0.0
+    order = np.argsort(values[kept], kind="stable")
+    values, reached = values[kept][order], np.cumsum(weights[kept][order])
+    half = 0.5 * reached[-1]
+    low = int(np.searchsorted(reached, half * (1.0 - 1e-12)))
+    high = int(np.searchsorted(reached, half * (1.0 + 1e-12), side="right"))
+    return float(0.5 * (values[low] + values[min(high, len(values) - 1)])), float(reached[-1])
+
+
+def resolve_gamma(X: ArrayLike, gamma: Gamma, weights: ArrayLike | None = None) -> float:
     """The bandwidth as a number: ``"median"``, a number above 0, or a callable that maps X to one."""
     if isinstance(gamma, str):
         check_choice(gamma, "gamma", ("median",))
-        return median_gamma(X)
+        return median_gamma(X, weights)
     if callable(gamma):
         return check_positive(gamma(check_matrix(X, "X")), "gamma(X)")
     return check_positive(gamma, "gamma")
@@ -75,20 +104,23 @@ def resolve_gamma(X: ArrayLike, gamma: Gamma) -> float:
 def gaussian(X: ArrayLike, Z: ArrayLike | None = None, *, gamma: float) -> Array:
     r"""Gaussian kernel :math:`\exp(-\|x - z\|^2/\gamma)`."""
     gamma = check_positive(gamma, "gamma")
-    squares = squared_distances(X, Z)
-    return np.exp(squares / -gamma)
+    values: Array = np.exp(squared_distances(X, Z) / -gamma)
+    return values
 
 
 def linear(X: ArrayLike, Z: ArrayLike | None = None) -> Array:
     r"""Linear kernel :math:`\langle x, z \rangle`."""
-    X = check_matrix(X, "X")
-    if Z is None:
-        product = X @ X.T
-        return 0.5 * (product + product.T)
-    Z = check_matrix(Z, "Z")
-    if X.shape[1] != Z.shape[1]:
-        raise ValueError(f"X and Z must have the same number of columns; got {X.shape[1]} and {Z.shape[1]}")
-    return X @ Z.T
+    left, right = _pair(X, Z)
+    product: Array = left @ right.T
+    return 0.5 * (product + product.T) if Z is None else product
+
+
+def _pair(X: ArrayLike, Z: ArrayLike | None) -> tuple[Array, Array]:
+    left = check_matrix(X, "X")
+    right = left if Z is None else check_matrix(Z, "Z")
+    if left.shape[1] != right.shape[1]:
+        raise ValueError(f"X and Z must have the same number of columns; got {left.shape[1]} and {right.shape[1]}")
+    return left, right
 
 
 def gram(X: ArrayLike, kernel: Kernel = "gaussian", gamma: Gamma = "median") -> Array:
@@ -102,13 +134,13 @@ def gram(X: ArrayLike, kernel: Kernel = "gaussian", gamma: Gamma = "median") -> 
     gamma : "median", float or callable
         Bandwidth of the Gaussian kernel; ignored by the others.
     """
-    X = check_matrix(X, "X")
+    rows = check_matrix(X, "X")
     if callable(kernel):
-        values = np.asarray(kernel(X, X), dtype=np.float64)
-        if values.shape != (len(X), len(X)):
-            raise ValueError(f"the kernel must return shape {(len(X), len(X))}; got {values.shape}")
+        values = np.asarray(kernel(rows, rows), dtype=np.float64)
+        if values.shape != (len(rows), len(rows)):
+            raise ValueError(f"the kernel must return shape {(len(rows), len(rows))}; got {values.shape}")
         return values
     check_choice(kernel, "kernel", ("gaussian", "linear"))
     if kernel == "linear":
-        return linear(X)
-    return gaussian(X, gamma=resolve_gamma(X, gamma))
+        return linear(rows)
+    return gaussian(rows, gamma=resolve_gamma(rows, gamma))

@@ -34,9 +34,7 @@ def check_finite(values: ArrayLike, name: str) -> Array:
     value = _as_numbers(values, name)
     bad = ~np.isfinite(value)
     if np.any(bad):
-        raise ValueError(
-            f"{name} must be finite; {int(bad.sum())} of {value.size} values are NaN or infinite"
-        )
+        raise ValueError(f"{name} must be finite; {int(bad.sum())} of {value.size} values are NaN or infinite")
     return value
 
 
@@ -44,9 +42,7 @@ def check_matrix(values: ArrayLike, name: str) -> Array:
     """A finite matrix, rows by features, with at least one row and one column."""
     value = check_finite(values, name)
     if value.ndim != 2 or 0 in value.shape:
-        raise ValueError(
-            f"{name} must be a matrix with at least one row and one column; got shape {value.shape}"
-        )
+        raise ValueError(f"{name} must be a matrix with at least one row and one column; got shape {value.shape}")
     return value
 
 
@@ -71,9 +67,7 @@ def _as_numbers(values: ArrayLike, name: str) -> Array:
             raise TypeError
         return np.asarray(raw, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(
-            f"{name} must be real numbers; got {type(values).__name__} that is not numeric"
-        ) from None
+        raise ValueError(f"{name} must be real numbers; got {type(values).__name__} that is not numeric") from None
 
 
 def _first(value: Array, bad: NDArray[np.bool_]) -> str:

@@ -76,4 +76,5 @@ def candidate_values(points: Array, angles: Array) -> Array:
     0 degrees it repeats the observed first coordinate, at 90 it is the missing third one, and the larger the better.
     """
     radians = np.deg2rad(np.asarray(angles, dtype=np.float64))
-    return np.outer(points[:, 0], np.cos(radians)) + np.outer(points[:, 2], np.sin(radians))
+    values: Array = np.outer(points[:, 0], np.cos(radians)) + np.outer(points[:, 2], np.sin(radians))
+    return values

@@ -5,17 +5,17 @@ By Lagrange duality the value is the maximum over :math:`C_h, C_g \ge 0` of the 
 .. math:: \Phi(C) = J(C) - \Lambda^2 (C_h + C_g), \qquad \partial\Phi/\partial C_h = |h_C|^2 - \Lambda^2,
 
 where J(C) is the value of the penalised problem and :math:`(h_C, g_C)` its solution. So the solver of
-:mod:`exml_sim.rejection.dual` is called for a few C, each from the last solution, and Newton's method finds the C at which
-both norms are Lambda. A ball that does not bind would drive its C to zero and the dual out of the range of floating
-point; from a floor on, its penalty is centred at the last solution instead (a proximal step of the primal), which makes
-the multiplier vanish at a C of ordinary size.
+:mod:`exml_sim.rejection.dual` is called for a few C, each from the last solution, and Newton's method finds the C at
+which both norms are Lambda. A ball that does not bind would drive its C to zero and the dual out of the range of
+floating point; from a floor on, its penalty is centred at the last solution instead (a proximal step of the primal),
+which makes the multiplier vanish at a C of ordinary size.
 
 The certificate needs neither step: any h, g scaled into the balls gives an upper bound, any feasible (alpha, beta) the
 lower bound :math:`\sum_i (\alpha_i + \theta\beta_i) - \Lambda |\tfrac12\sum_i \alpha_i y_i \Phi_i| - \Lambda |\sum_i
 (\theta b \beta_i - \alpha_i/2)\Phi_i|`.
 
-In the affine regime :math:`\kappa\Lambda \le 1 - 2\theta` the loss is :math:`1 + (g - yh)/2` on the whole ball and the value is
-:math:`1 - (\Lambda/2)(|\mathrm{mean}\, y\Phi| + |\mathrm{mean}\,\Phi|)`: no solver at all.
+In the affine regime :math:`\kappa\Lambda \le 1 - 2\theta` the loss is :math:`1 + (g - yh)/2` on the whole ball and the
+value is :math:`1 - (\Lambda/2)(|\mathrm{mean}\, y\Phi| + |\mathrm{mean}\,\Phi|)`: no solver at all.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from numba import njit
 
 from exml_sim.rejection.dual import edge, maximise, proximal, refresh
 from exml_sim.rejection.linalg import cholesky, cholesky_solve
-from exml_sim.rejection.triangle import geometry
+from exml_sim.rejection.triangle import A1, A2, B2, CORNER_B, INSIDE, geometry
 
 FLOOR = 1e-5  # a ball whose C Lambda^2 falls below this is treated as not binding
 ROUNDS = 100
@@ -43,7 +43,7 @@ def sensitivity(gram, y, geo, face, ku, kv, uku, vkv):
     n = len(y)
     free = 0
     for i in range(n):
-        free += (face[i] > 2) + (face[i] == 6)
+        free += (face[i] > CORNER_B) + (face[i] == INSIDE)
     jacobian = 2.0 * np.eye(2)
     if free == 0:
         return jacobian
@@ -51,11 +51,11 @@ def sensitivity(gram, y, geo, face, ku, kv, uku, vkv):
     e1, e2 = np.empty(free), np.empty(free)
     k = 0
     for i in range(n):
-        if face[i] == 6:
+        if face[i] == INSIDE:
             at[k], e1[k], e2[k] = i, 1.0, 0.0
             at[k + 1], e1[k + 1], e2[k + 1] = i, 0.0, 1.0
             k += 2
-        elif face[i] > 2:
+        elif face[i] > CORNER_B:
             at[k] = i
             e1[k], e2[k] = edge(face[i], y[i], geo)
             k += 1
@@ -141,8 +141,8 @@ def minimise_over_ball(gram, y, p, theta, radius, tol, limit):
             u, v, ku, kv, _, value, more = maximise(gram, y, p, geo, scale, ku0, kv0, inner, limit, face)
         else:
             for i in range(n):
-                u[i] = y[i] * geo[0] * alpha[i]
-                v[i] = geo[2] * beta[i] - geo[1] * alpha[i]
+                u[i] = y[i] * geo[A1] * alpha[i]
+                v[i] = geo[B2] * beta[i] - geo[A2] * alpha[i]
             warm = min(max(WARM / far, WARM), 1e3 * WARM)
             refresh(gram, u, v, ku, kv, ku0, kv0)
             _, value, more, _ = proximal(
@@ -152,8 +152,8 @@ def minimise_over_ball(gram, y, p, theta, radius, tol, limit):
         steps += more
         uku, vkv = 0.0, 0.0
         for i in range(n):
-            alpha[i] = min(max(y[i] * u[i] / geo[0], 0.0), p[i])
-            beta[i] = min(max((v[i] + geo[1] * alpha[i]) / geo[2], 0.0), p[i] - alpha[i])
+            alpha[i] = min(max(y[i] * u[i] / geo[A1], 0.0), p[i])
+            beta[i] = min(max((v[i] + geo[A2] * alpha[i]) / geo[B2], 0.0), p[i] - alpha[i])
             uku += u[i] * (ku[i] - ku0[i])
             vkv += v[i] * (kv[i] - kv0[i])
         uku, vkv = max(uku, 0.0), max(vkv, 0.0)
@@ -215,9 +215,9 @@ def minimise_over_ball(gram, y, p, theta, radius, tol, limit):
 def newton_move(jacobian, excess):
     """Change of log C that should bring both norms to the radius.
 
-    The local derivative knows nothing of rows that will change their face: far from the goal the diagonal is kept near 1,
-    its value over long distances, and away from zero always, because where the faces alone fix a norm, C has to move
-    until a row leaves its face.
+    The local derivative knows nothing of rows that will change their face: far from the goal the diagonal is kept
+    near 1, its value over long distances, and away from zero always, because where the faces alone fix a norm, C has
+    to move until a row leaves its face.
     """
     move = np.empty(2)
     for k in range(2):

@@ -1,4 +1,4 @@
-"""Many weightings of the same rows: one Gram matrix, one problem per trial, compiled and free of the interpreter's lock.
+"""Many weightings of the same rows: one Gram matrix, one problem per trial, compiled, without the interpreter's lock.
 
 A trial that bought n rows with replacement is a vector of counts over the m rows, so its score costs no more than the
 distinct rows it holds. Each trial is solved on its own, from scratch and in a fixed order of operations: results do not
@@ -66,9 +66,7 @@ def ball_block(gram, y, theta, counts, radius, tol, limit, start, stop, risk, ob
     """Solve trials start..stop-1 of the ball form and write their scores."""
     for trial in range(start, stop):
         small, labels, p = gather(gram, y, counts[trial])
-        _, _, _, _, up, low, used = minimise_over_ball(
-            small, labels, p / np.sum(p), theta, radius, tol, limit
-        )
+        _, _, _, _, up, low, used = minimise_over_ball(small, labels, p / np.sum(p), theta, radius, tol, limit)
         risk[trial] = up
         objective[trial] = up
         lower[trial] = max(low - 8.0 * EPS * (1.0 + radius), 0.0)

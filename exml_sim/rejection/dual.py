@@ -4,8 +4,8 @@ The dual of the penalised problem in the coordinates of :mod:`exml_sim.rejection
 
 .. math:: \max_{z_i \in T_i}\; D(z) = \sum_i c_i \cdot z_i - \tfrac12 z^\top (K \otimes I_2) z,
 
-one triangle per row and no coupling constraint. Write :math:`s = c - Kz` for its gradient. The best reply of row i to s is
-a corner of its triangle, and the duality gap is the sum over rows of what that reply would gain:
+one triangle per row and no coupling constraint. Write :math:`s = c - Kz` for its gradient. The best reply of row i to s
+is a corner of its triangle, and the duality gap is the sum over rows of what that reply would gain:
 
 .. math:: P - D = \sum_i \max_{t \in T_i} s_i \cdot t - s_i \cdot z_i .
 
@@ -17,8 +17,8 @@ Three phases, each a warm start for the next:
 
    .. math:: \psi(x) = \tfrac12 x^\top K x + (|q|^2 - |q - \Pi(q)|^2)/(2\sigma), \quad q = z_k + \sigma (c - Kx),
 
-   with gradient :math:`K(x - \Pi(q))`; its Newton direction solves :math:`(I + \sigma P K) d = \Pi(q) - x`, where P is the
-   derivative of the projection: zero for rows at a corner, rank one on an edge, the identity inside.
+   with gradient :math:`K(x - \Pi(q))`; its Newton direction solves :math:`(I + \sigma P K) d = \Pi(q) - x`, where P is
+   the derivative of the projection: zero for rows at a corner, rank one on an edge, the identity inside.
 3. *Fine*: the same on the exact K. Rows at corners drop out, so the Newton systems are small by then.
 
 Every gap that leaves this module is computed on the exact K from a feasible z.
@@ -30,7 +30,20 @@ import numpy as np
 from numba import njit
 
 from exml_sim.rejection.linalg import axpy2, cholesky, cholesky_solve, dot, pivoted_cholesky
-from exml_sim.rejection.triangle import project
+from exml_sim.rejection.triangle import (
+    A1,
+    A2,
+    B2,
+    C1,
+    C2,
+    CORNER_A,
+    CORNER_B,
+    CORNER_O,
+    EDGE_OA,
+    EDGE_OB,
+    INSIDE,
+    project,
+)
 
 SWEEPS = 10  # row-by-row sweeps between two looks at the gap
 SWEEP_GAIN = 0.6  # go on sweeping while that many sweeps bring the gap down to this share
@@ -54,14 +67,12 @@ def sweep(gram, y, p, geo, u, v, ku, kv, face):
     The quadratic part of one row is a multiple of the identity, so its exact maximiser is a projected gradient step.
     """
     n = len(y)
-    c1, c2 = geo[3], geo[4]
+    c1, c2 = geo[C1], geo[C2]
     moved = 0
     for i in range(n):
         # A row with K(x, x) = 0 has h = g = 0 whatever happens: any long step takes it to its corner.
         step = 1.0 / max(gram[i, i], 1e-12)
-        nu, nv, face[i] = project(
-            y[i] * u[i] + step * (c1 - y[i] * ku[i]), v[i] + step * (c2 - kv[i]), p[i], geo
-        )
+        nu, nv, face[i] = project(y[i] * u[i] + step * (c1 - y[i] * ku[i]), v[i] + step * (c2 - kv[i]), p[i], geo)
         du, dv = y[i] * nu - u[i], nv - v[i]
         if du != 0.0 or dv != 0.0:
             u[i] += du
@@ -74,7 +85,7 @@ def sweep(gram, y, p, geo, u, v, ku, kv, face):
 @njit(cache=True, nogil=True)
 def measure(y, p, geo, u, v, ku, kv, ku0, kv0):
     """Duality gap and dual value at a feasible z, given the gradient's ku = ku0 + K u and kv = kv0 + K v."""
-    a1, a2, b2, c1, c2 = geo[0], geo[1], geo[2], geo[3], geo[4]
+    a1, a2, b2, c1, c2 = geo[A1], geo[A2], geo[B2], geo[C1], geo[C2]
     gap = 0.0
     value = 0.0
     for i in range(len(y)):
@@ -88,14 +99,14 @@ def measure(y, p, geo, u, v, ku, kv, ku0, kv0):
 @njit(cache=True, nogil=True)
 def edge(face, sign, geo):
     """Unit direction of an edge of the triangle of a row with that label."""
-    if face == 3:
-        length = np.sqrt(geo[0] * geo[0] + geo[1] * geo[1])
-        return sign * geo[0] / length, -geo[1] / length
-    if face == 4:
+    if face == EDGE_OA:
+        length = np.sqrt(geo[A1] * geo[A1] + geo[A2] * geo[A2])
+        return sign * geo[A1] / length, -geo[A2] / length
+    if face == EDGE_OB:
         return 0.0, 1.0
-    rise = geo[1] + geo[2]
-    length = np.sqrt(geo[0] * geo[0] + rise * rise)
-    return sign * geo[0] / length, -rise / length
+    rise = geo[A2] + geo[B2]
+    length = np.sqrt(geo[A1] * geo[A1] + rise * rise)
+    return sign * geo[A1] / length, -rise / length
 
 
 @njit(cache=True, nogil=True)
@@ -104,9 +115,9 @@ def exact_direction(gram, y, geo, face, ru, rv, sigma, du, dv, kdu, kdv, system)
     n = len(y)
     free = 0
     for i in range(n):
-        if face[i] == 6:
+        if face[i] == INSIDE:
             free += 2
-        elif face[i] > 2:
+        elif face[i] > CORNER_B:
             free += 1
     if len(system) < free:
         system = np.empty((free + free // 4, free + free // 4))
@@ -118,12 +129,12 @@ def exact_direction(gram, y, geo, face, ru, rv, sigma, du, dv, kdu, kdv, system)
     k = 0
     for i in range(n):
         du[i], dv[i] = ru[i], rv[i]
-        if face[i] == 6:
+        if face[i] == INSIDE:
             at[k], e1[k], e2[k] = i, 1.0, 0.0
             at[k + 1], e1[k + 1], e2[k + 1] = i, 0.0, 1.0
             k += 2
             du[i], dv[i] = 0.0, 0.0
-        elif face[i] > 2:
+        elif face[i] > CORNER_B:
             a, b = edge(face[i], y[i], geo)
             at[k], e1[k], e2[k] = i, a, b
             k += 1
@@ -147,7 +158,7 @@ def exact_direction(gram, y, geo, face, ru, rv, sigma, du, dv, kdu, kdv, system)
     while k < free:
         i = at[k]
         s, t = x[k] * e1[k], x[k] * e2[k]
-        if face[i] == 6:
+        if face[i] == INSIDE:
             k += 1
             s += x[k] * e1[k]
             t += x[k] * e2[k]
@@ -175,9 +186,9 @@ def weigh(curvature, row, rank, w11, w12, w22):
 @njit(cache=True, nogil=True)
 def weights_of(face, sign, geo):
     """Entries (1,1), (1,2), (2,2) of the projection's derivative P at a face."""
-    if face <= 2:
+    if face <= CORNER_B:
         return 0.0, 0.0, 0.0
-    if face == 6:
+    if face == INSIDE:
         return 1.0, 0.0, 1.0
     a, b = edge(face, sign, geo)
     return a * a, a * b, b * b
@@ -224,7 +235,7 @@ def coarse_direction(factor, y, geo, face, seen, curvature, ru, rv, sigma, du, d
 @njit(cache=True, nogil=True)
 def slope(t, y, p, geo, zu, zv, xu, xv, kxu, kxv, du, dv, kdu, kdv, sigma):
     """Derivative of psi along d at x + t d: (K d)' (x + t d - Pi(q))."""
-    c1, c2 = geo[3], geo[4]
+    c1, c2 = geo[C1], geo[C2]
     total = 0.0
     for i in range(len(y)):
         sign = y[i]
@@ -289,7 +300,7 @@ def proximal(gram, factor, coarse, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigm
     curvature = np.zeros((3, rank, rank)) if coarse else np.zeros((3, 0, 0))
     seen = np.zeros(n, np.int64)
     system = np.empty((0, 0))
-    c1, c2 = geo[3], geo[4]
+    c1, c2 = geo[C1], geo[C2]
     cap = SIGMA_CAP
     steps = 0
     best, value = measure(y, p, geo, u, v, ku, kv, ku0, kv0)
@@ -361,12 +372,12 @@ def proximal(gram, factor, coarse, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigm
         if coarse:
             acc_u, acc_v = np.zeros(rank), np.zeros(rank)
         for i in range(n):
-            if face[i] == 0:
+            if face[i] == CORNER_O:
                 nu, nv = 0.0, 0.0
-            elif face[i] == 1:
-                nu, nv = p[i] * geo[0], -p[i] * geo[1]
-            elif face[i] == 2:
-                nu, nv = 0.0, p[i] * geo[2]
+            elif face[i] == CORNER_A:
+                nu, nv = p[i] * geo[A1], -p[i] * geo[A2]
+            elif face[i] == CORNER_B:
+                nu, nv = 0.0, p[i] * geo[B2]
             else:
                 # The face stays the one of q: x lies on its edge only up to rounding, which would read as inside.
                 nu, nv, _ = project(y[i] * xu[i], xv[i], p[i], geo)
@@ -439,7 +450,7 @@ def maximise(gram, y, p, geo, scale, ku0, kv0, tol, limit, face):
     steps = 0
     free = 0
     for i in range(n):
-        free += (face[i] > 2) + (face[i] == 6)
+        free += (face[i] > CORNER_B) + (face[i] == INSIDE)
     none = np.empty((n, 0))
     if free >= COARSE_FROM:
         factor, rank = pivoted_cholesky(gram, min(COARSE_RANK, int(COARSE_SHARE * free)), COARSE_TRACE)
@@ -464,9 +475,7 @@ def maximise(gram, y, p, geo, scale, ku0, kv0, tol, limit, face):
                 limit,
             )
             refresh(gram, u, v, ku, kv, ku0, kv0)
-    _, _, more, _ = proximal(
-        gram, none, False, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigma, tol, limit - steps
-    )
+    _, _, more, _ = proximal(gram, none, False, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigma, tol, limit - steps)
     # What is published is computed afresh: the updates above carry the rounding of every step.
     refresh(gram, u, v, ku, kv, ku0, kv0)
     gap, value = measure(y, p, geo, u, v, ku, kv, ku0, kv0)

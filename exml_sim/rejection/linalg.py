@@ -176,7 +176,7 @@ def digest(gram: np.ndarray) -> tuple[bool, int]:
             strange += (row[j] & exponent) == exponent
         finite = finite and strange == 0
         result = (result ^ total ^ (total >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
-    return finite, np.int64(result >> np.uint64(1))
+    return finite, result >> np.uint64(1)  # type: ignore[return-value]
 
 
 @njit(cache=True, nogil=True)

@@ -143,9 +143,7 @@ def check_gram(gram: ArrayLike) -> Array:
         raise ValueError(f"the Gram matrix must be symmetric; entries differ by up to {skew:.3g}")
     if not lower_factor_exists(matrix, PSD_TOLERANCE * max(float(np.trace(matrix)), 0.0) + 1e-300):
         lowest = float(np.linalg.eigvalsh(matrix)[0])
-        raise ValueError(
-            f"the Gram matrix must be positive semidefinite; its smallest eigenvalue is {lowest:.3g}"
-        )
+        raise ValueError(f"the Gram matrix must be positive semidefinite; its smallest eigenvalue is {lowest:.3g}")
     _known_psd[key] = None
     if len(_known_psd) > 256:
         _known_psd.popitem(last=False)
@@ -241,7 +239,7 @@ def certify_ball(
 
 def norm(coefficients: Array, values: Array) -> float:
     """RKHS norm of a function from its coefficients and its values at the rows."""
-    return float(np.sqrt(max(coefficients @ values, 0.0)))
+    return float(np.sqrt(max(float(coefficients @ values), 0.0)))
 
 
 def upper_norm(coefficients: Array, values: Array) -> float:

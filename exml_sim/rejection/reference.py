@@ -1,4 +1,4 @@
-"""The same problems in cvxpy, written from the definitions and not from the fast path: the oracle for tests and doubters."""
+"""The same problems in cvxpy, written from the definitions, not from the fast path: the oracle for doubters."""
 
 from __future__ import annotations
 
@@ -50,9 +50,7 @@ def solve_reference(problem: Problem, tol: float = 1e-8) -> Solution:
     with warnings.catch_warnings():
         # An inaccurate end shows in the certified gap, which is all that is believed.
         warnings.simplefilter("ignore", UserWarning)
-        program.solve(
-            solver=cp.CLARABEL, tol_gap_abs=accuracy, tol_gap_rel=accuracy, tol_feas=accuracy, max_iter=500
-        )
+        program.solve(solver=cp.CLARABEL, tol_gap_abs=accuracy, tol_gap_rel=accuracy, tol_feas=accuracy, max_iter=500)
     if a.value is None:
         raise RuntimeError(f"the reference solver ended without a point: {program.status}")
     alpha, beta, u, w = (np.zeros(len(rows)) for _ in range(4))

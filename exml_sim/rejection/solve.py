@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 from os import cpu_count
 from typing import Any
 
@@ -27,7 +28,7 @@ from exml_sim.rejection.problem import (
     check_rows,
     norm,
 )
-from exml_sim.rejection.triangle import geometry
+from exml_sim.rejection.triangle import A1, A2, B2, geometry
 from exml_sim.validation import check_choice, check_finite, check_positive
 
 Array = NDArray[np.float64]
@@ -201,8 +202,8 @@ def _solve_penalised(problem: Problem, tol: float, max_iter: int) -> Solution:
         gram, y, p, geo, scale, zero, zero, 0.9 * tol, max_iter, np.zeros(len(p), np.int64)
     )
     alpha, beta = np.zeros(len(problem.y)), np.zeros(len(problem.y))
-    alpha[rows] = y * u / geo[0]
-    beta[rows] = (v + geo[1] * alpha[rows]) / geo[2]
+    alpha[rows] = y * u / geo[A1]
+    beta[rows] = (v + geo[A2] * alpha[rows]) / geo[B2]
     return certify_penalised(problem, alpha, beta, int(steps), "dual")
 
 
@@ -217,7 +218,7 @@ def _solve_ball(problem: Problem, tol: float, max_iter: int) -> Solution:
 
 
 def _solve_affine(problem: Problem) -> Solution:
-    """h along the mean of y Phi and g against the mean of Phi, both to the edge of the ball; alpha = weight, beta = 0."""
+    """h along the mean of y Phi, g against the mean of Phi, both to the edge of the ball; alpha = weight, beta = 0."""
     assert problem.ball is not None
     share = problem.weights / np.sum(problem.weights)
     u, w = share * problem.y, -share
@@ -254,10 +255,7 @@ def _in_blocks(
         return
     cuts = np.linspace(0, trials, min(8 * workers, trials) + 1).astype(int)
     with ThreadPoolExecutor(workers) as pool:
-        jobs = [
-            pool.submit(kernel, *arguments, int(a), int(b), *results)
-            for a, b in zip(cuts, cuts[1:], strict=False)
-        ]
+        jobs = [pool.submit(kernel, *arguments, int(a), int(b), *results) for a, b in pairwise(cuts)]
         for job in jobs:
             job.result()
 

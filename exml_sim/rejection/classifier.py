@@ -1,0 +1,205 @@
+"""The rejection model as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import accuracy_score
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from exml_sim import kernels
+from exml_sim.rejection.solve import solve
+from exml_sim.validation import check_choice, check_positive, check_theta
+
+Array = NDArray[np.float64]
+
+
+class RejectionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    r"""Binary classifier that may give up a point: the kernel rejection model of Section 3.1.
+
+    A point is accepted when :math:`g(x) \ge 0` and then gets the class of :math:`\mathrm{sign}\,h(x)`; otherwise it is
+    suspected to belong to a hidden class.
+
+    Parameters
+    ----------
+    theta : float, default 0.3
+        Price of a rejection, in (0, 1/2): the smaller, the more is rejected.
+    kernel : {"gaussian", "linear", "precomputed"} or callable, default "gaussian"
+    gamma : "median", float or callable, default "median"
+        Bandwidth of the Gaussian kernel :math:`\exp(-|x-x'|^2/\gamma)`; the median is over the squared distances of the
+        training rows, and 1.0 is taken when it does not exist (one row, or more than half of all pairs equal).
+    C_h, C_g : float, default 1.0
+        Penalties on the squared norms of h and g.
+    loss : {"sum", "mean"}, default "sum"
+        Eq. 3 prints the mean of the losses. With it and C = 1 the model provably rejects every point for theta <= 3/8,
+        so the sum is the default; ``"mean"`` is the equation as printed.
+    hidden_label : object, default None
+        What :meth:`predict` returns for rejected points. With None, rejected points get the class of sign h like all
+        others, and only :meth:`predict_reject` tells them apart.
+    tol : float, default 1e-8
+        Relative duality gap of the fit.
+    max_iter : int, default 5000
+        Newton steps at most.
+
+    Attributes
+    ----------
+    classes_ : ndarray, shape (2,)
+        The two known classes; h > 0 stands for the second.
+    solution_ : Solution
+        The certified fit.
+    gamma_ : float or None
+        The bandwidth used.
+    X_fit_ : ndarray
+        The training rows (None for a precomputed kernel).
+    n_features_in_, n_iter_ : int
+
+    Examples
+    --------
+    >>> from exml_sim.rejection import RejectionClassifier
+    >>> X = [[-2.0], [-1.5], [1.5], [2.0], [0.0], [0.0]]
+    >>> y = ["left", "left", "right", "right", "left", "right"]
+    >>> model = RejectionClassifier(theta=0.2, C_h=0.01, C_g=0.01, hidden_label="?").fit(X, y)
+    >>> model.predict([[-1.8], [1.8], [0.0]]).tolist()
+    ['left', 'right', '?']
+    """
+
+    def __init__(
+        self,
+        theta: float = 0.3,
+        *,
+        kernel: Any = "gaussian",
+        gamma: Any = "median",
+        C_h: float = 1.0,
+        C_g: float = 1.0,
+        loss: str = "sum",
+        hidden_label: Any = None,
+        tol: float = 1e-8,
+        max_iter: int = 5000,
+    ) -> None:
+        self.theta = theta
+        self.kernel = kernel
+        self.gamma = gamma
+        self.C_h = C_h
+        self.C_g = C_g
+        self.loss = loss
+        self.hidden_label = hidden_label
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> RejectionClassifier:
+        """Fit h and g.
+
+        Parameters
+        ----------
+        X : array_like, shape (m, d), or the Gram matrix (m, m) if the kernel is precomputed
+        y : array_like, shape (m,)
+            Labels with exactly two values.
+        sample_weight : array_like, shape (m,), optional
+            Weights of the losses; a weight of 2 counts as a repeated row.
+        """
+        rows, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        check_classification_targets(labels)
+        signs = self._encode(labels)
+        weights = None if sample_weight is None else _check_sample_weight(sample_weight, rows, dtype=np.float64)
+        gram = self._fit_gram(rows, weights)
+        scale = self._scale(len(signs) if weights is None else float(np.sum(weights)))
+        self.solution_ = solve(
+            gram,
+            signs,
+            float(check_theta(self.theta)),
+            weights=weights,
+            penalty=(scale * check_positive(self.C_h, "C_h"), scale * check_positive(self.C_g, "C_g")),
+            tol=self.tol,
+            max_iter=self.max_iter,
+        )
+        self.n_iter_ = max(1, self.solution_.iterations)
+        return self
+
+    def decision_function(self, X: ArrayLike) -> Array:
+        """h at the points: positive for the second class, negative for the first."""
+        return self._cross(X) @ self.solution_.u
+
+    def gate(self, X: ArrayLike) -> Array:
+        """g at the points: negative where the model gives up."""
+        return self._cross(X) @ self.solution_.w
+
+    def predict_reject(self, X: ArrayLike) -> NDArray[np.bool_]:
+        """True where the point is rejected, g(x) < 0 (the paper's prediction rule)."""
+        return self.gate(X) < 0.0
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Known classes, and `hidden_label` for rejected points if one was given."""
+        cross = self._cross(X)
+        h, g = cross @ self.solution_.u, cross @ self.solution_.w
+        labels: NDArray[Any] = self.classes_[(h > 0.0).astype(int)]
+        if self.hidden_label is None:
+            return labels
+        # A common type for both kinds of label, so that a text label is not cut to the length of the known ones.
+        hidden = np.asarray([self.hidden_label])
+        try:
+            common = np.result_type(labels, hidden)
+        except TypeError:
+            common = np.dtype(object)
+        if (common.kind in "US") != (labels.dtype.kind in "US"):
+            common = np.dtype(object)
+        labels = labels.astype(common)
+        labels[g < 0.0] = self.hidden_label
+        return labels
+
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Accuracy of :meth:`predict`, rejected points counting by `hidden_label`."""
+        return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
+
+    def _encode(self, y: NDArray[Any]) -> Array:
+        self.classes_ = np.unique(y)
+        if len(self.classes_) != 2:
+            kinds = "1 class" if len(self.classes_) == 1 else f"{len(self.classes_)} classes"
+            raise ValueError(f"Only binary classification is supported: y must have 2 classes; got {kinds}")
+        return np.where(y == self.classes_[1], 1.0, -1.0)
+
+    def _fit_gram(self, X: Array, weights: Array | None) -> Array:
+        self.gamma_: float | None = None
+        self.X_fit_: Array | None = X
+        if callable(self.kernel):
+            return kernels.gram(X, self.kernel)
+        check_choice(self.kernel, "kernel", ("gaussian", "linear", "precomputed"))
+        if self.kernel == "precomputed":
+            if X.shape[0] != X.shape[1]:
+                raise ValueError(f"a precomputed kernel must be a square matrix; got shape {X.shape}")
+            self.X_fit_ = None
+            return X
+        if self.kernel == "linear":
+            return kernels.linear(X)
+        try:
+            self.gamma_ = kernels.resolve_gamma(X, self.gamma, weights)
+        except kernels.DegenerateMedianError:
+            self.gamma_ = 1.0
+        assert self.gamma_ is not None
+        return kernels.gaussian(X, gamma=self.gamma_)
+
+    def _scale(self, total: float) -> float:
+        """The mean of losses is the sum over the total weight: the same minimiser with C times the total."""
+        check_choice(self.loss, "loss", ("sum", "mean"))
+        return 1.0 if self.loss == "sum" else total
+
+    def _cross(self, X: ArrayLike) -> Array:
+        check_is_fitted(self)
+        points: Array = validate_data(self, X, dtype=np.float64, reset=False)
+        if callable(self.kernel):
+            return np.asarray(self.kernel(points, self.X_fit_), dtype=np.float64)
+        if self.kernel == "precomputed":
+            return points
+        if self.kernel == "linear":
+            return kernels.linear(points, self.X_fit_)
+        assert self.gamma_ is not None
+        return kernels.gaussian(points, self.X_fit_, gamma=self.gamma_)
