@@ -1,0 +1,72 @@
+"""Multiple Features (UCI): 2000 handwritten digits seen in six views, the benchmark of Section 5.2.
+
+Source: R. P. W. Duin, Multiple Features, UCI Machine Learning Repository, CC BY 4.0. The file is built by
+:mod:`exml_sim.datasets.build_mfeat`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+#: The views, best first, as the paper ranks them.
+VIEWS = ("fac", "pix", "kar", "zer", "fou", "mor")
+
+#: Checksum of the numbers of each view and of the classes, as little-endian float64.
+CHECKSUMS = {
+    "fac": "a67010b896a9c5c646d37630c722b37f7dbae98f79952a9aa17d51778f8a5866",
+    "pix": "ff699539f81c085e5cdd7eaf0ba03aaa3922689159fbad2c4071c38358b5a2df",
+    "kar": "333f11b684455205c2c42fbedc4b653c0f77e103f5e5d4642bf8d31f77870504",
+    "zer": "f1b2a62aa3a9ca648ba66df41bcf5b20c2fdd3f8b638e35ece411ea4e639891d",
+    "fou": "c261c3a880a00bd51a8f4b8a9cf6cd62fc9d63ae2f7bfe1287368c3eba3b54bf",
+    "mor": "46418784f8d47605902dac4be0b2e76b3cad5822668f69c90698dce0ec78ca08",
+    "y": "e101f6a485e4611850267344b7c43471b5287b8b493fa0babb0b31aa81343adb",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Mfeat:
+    """Six views of the same 2000 digits.
+
+    Attributes
+    ----------
+    views : dict of str to ndarray
+        fac (216 profile correlations), pix (240 pixel averages), kar (64 Karhunen-Loeve coefficients), zer (47 Zernike
+        moments), fou (76 Fourier coefficients), mor (6 morphological features); raw values.
+    y : ndarray, shape (2000,)
+        The digit.
+    """
+
+    views: dict[str, Array]
+    y: NDArray[np.int64]
+
+
+@cache
+def load_mfeat() -> Mfeat:
+    """The shipped data, read-only."""
+    with np.load(Path(__file__).with_name("mfeat.npz"), allow_pickle=False) as file:
+        views = {name: file[name].astype(np.float64) for name in VIEWS}
+        y = file["y"].astype(np.int64)
+    for values in (*views.values(), y):
+        values.setflags(write=False)
+    return Mfeat(views, y)
+
+
+def checksum(values: NDArray[np.generic]) -> str:
+    """SHA-256 of an array's shape and numbers as little-endian float64, independent of how it is stored."""
+    array = np.ascontiguousarray(values, dtype="<f8")
+    return hashlib.sha256(repr(array.shape).encode() + array.tobytes()).hexdigest()
+
+
+def scale_to_unit(values: Array) -> Array:
+    """Every column to [0, 1], as Section 5.2 does before training; a constant column becomes 0."""
+    low, spread = values.min(axis=0), np.ptp(values, axis=0)
+    scaled: Array = (values - low) / np.where(spread > 0.0, spread, 1.0)
+    return scaled
