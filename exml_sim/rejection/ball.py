@@ -21,19 +21,20 @@ value is :math:`1 - (\Lambda/2)(|\mathrm{mean}\, y\Phi| + |\mathrm{mean}\,\Phi|)
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from exml_sim.compiled import compiled
 from exml_sim.rejection.dual import edge, maximise, proximal, refresh
 from exml_sim.rejection.linalg import cholesky, cholesky_solve
 from exml_sim.rejection.triangle import A1, A2, B2, CORNER_B, INSIDE, geometry
 
 FLOOR = 1e-5  # a ball whose C Lambda^2 falls below this is treated as not binding
+SLACK = 1e-6  # C over the mean of K(x, x) in its proximal steps: below it the rounding of h shows in the loss
 ROUNDS = 100
 COLD = 10.0  # changes of log C beyond which the last solution is no help
 WARM = 50.0  # proximal parameter of a warm start over the size of the change
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def sensitivity(gram, y, geo, face, ku, kv, uku, vkv):
     r"""Derivative of (log |h|^2, log |g|^2) by (-log C_h, -log C_g) while no row changes its face.
 
@@ -80,7 +81,7 @@ def sensitivity(gram, y, geo, face, ku, kv, uku, vkv):
     return jacobian
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def ball_bounds(y, p, theta, radius, alpha, beta, h, g, norm_h, norm_g, pull_h, pull_g):
     """Upper bound from (h, g) scaled into the balls, lower bound from (alpha, beta); also the two scales.
 
@@ -98,7 +99,7 @@ def ball_bounds(y, p, theta, radius, alpha, beta, h, g, norm_h, norm_g, pull_h, 
     return upper, lower, shrink_h, shrink_g
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def minimise_over_ball(gram, y, p, theta, radius, tol, limit):
     """Solve the ball problem for weights that are positive and sum to one.
 
@@ -127,23 +128,25 @@ def minimise_over_ball(gram, y, p, theta, radius, tol, limit):
     none = np.empty((n, 0))
     best_upper, best_lower = np.inf, -np.inf
     best_cu, best_cw, best_alpha, best_beta = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
+    floor = np.array([FLOOR, FLOOR])
     steps, halvings = 0, 0
     merit, size = -np.inf, np.inf
     move, excess_here = np.zeros(2), np.zeros(2)
+    low, high = np.full(2, -np.inf), np.full(2, np.inf)  # brackets of log C: the norm is too large, too small
     inner = 1e-3
     for turn in range(ROUNDS):
         geo = geometry(theta, c[0], c[1])
         root_h, root_g = np.sqrt(2.0 * c[0]), np.sqrt(2.0 * c[1])
         ku0, kv0 = root_h * values[0], root_g * values[1]
         scale = 1.0 / (n * np.sqrt(c[0] * c[1]))
-        far = np.max(np.abs(move))
+        far = max(abs(move[0]), abs(move[1]), 1e-3)
         if turn == 0 or far > COLD:
             u, v, ku, kv, _, value, more = maximise(gram, y, p, geo, scale, ku0, kv0, inner, limit, face)
         else:
             for i in range(n):
                 u[i] = y[i] * geo[A1] * alpha[i]
                 v[i] = geo[B2] * beta[i] - geo[A2] * alpha[i]
-            warm = min(max(WARM / far, WARM), 1e3 * WARM)
+            warm = max(WARM / far, WARM)
             refresh(gram, u, v, ku, kv, ku0, kv0)
             _, value, more, _ = proximal(
                 gram, none, False, y, p, geo, u, v, ku, kv, ku0, kv0, face, warm * scale, inner, limit - steps
@@ -184,12 +187,30 @@ def minimise_over_ball(gram, y, p, theta, radius, tol, limit):
             break
         excess = 2.0 * np.log(np.array([max(norm_h, 1e-150), max(norm_g, 1e-150)]) / radius)
         for k in range(2):
-            if slack[k] or (c[k] * squared <= FLOOR and excess[k] < 0.0):
+            if slack[k] and excess[k] > 1e-9:
+                # It binds after all, with a multiplier below the floor: back to the search for it, from the floor on.
+                slack[k] = False
+                floor[k] *= 1e-3
+                centre[k], values[k] = 0.0, 0.0
+                c[k] = min(c[k], FLOOR / squared)
+                low[k], high[k] = -np.inf, np.inf
+                excess[k] = -0.5
+            elif slack[k] or (c[k] * squared <= floor[k] and excess[k] < 0.0):
+                # Shrinking C lengthens the proximal steps as the rounding that a small C brings becomes harmless.
+                c[k] = max(0.5 * c[k], 1e-3 * SLACK * kappa) if slack[k] else max(c[k], SLACK * kappa)
                 slack[k] = True
                 excess[k] = 0.0
-                shrink = shrink_h if k == 0 else shrink_g
-                centre[k] = shrink * (cu if k == 0 else cw)
-                values[k] = shrink * (h if k == 0 else g)
+                centre[k] = cu if k == 0 else cw
+                values[k] = h if k == 0 else g
+        for k in range(2):
+            # |h_C| falls in C_h, so with the other ball slack this is a root of one monotone function: bracket it.
+            # (The other's centre moves the root a little: a bracket that has become narrow has outlived its use.)
+            if not slack[1 - k] or high[k] - low[k] < 0.02:
+                low[k], high[k] = -np.inf, np.inf
+            elif excess[k] > 0.0:
+                low[k] = max(low[k], np.log(c[k]))
+            elif excess[k] < 0.0:
+                high[k] = min(high[k], np.log(c[k]))
         now = value - squared * (c[0] + c[1])
         now_size = max(abs(excess[0]), abs(excess[1]))
         if slack[0] or slack[1] or now > merit or now_size < 0.7 * size or halvings > 6:
@@ -201,6 +222,8 @@ def minimise_over_ball(gram, y, p, theta, radius, tol, limit):
                     jacobian[k, 1 - k] = jacobian[1 - k, k] = 0.0
                     jacobian[k, k] = 1.0
             move = newton_move(jacobian, excess)
+            for k in range(2):
+                move[k] = keep_inside(np.log(c[k]), move[k], low[k], high[k])
         else:
             # Rows changed face on the way, and the concave Phi fell: shorten, at last to the step that never fails,
             # C |h| / Lambda, which maximises a minorant of the dual.
@@ -211,7 +234,7 @@ def minimise_over_ball(gram, y, p, theta, radius, tol, limit):
     return best_cu, best_cw, best_alpha, best_beta, best_upper, best_lower, steps
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def newton_move(jacobian, excess):
     """Change of log C that should bring both norms to the radius.
 
@@ -224,9 +247,22 @@ def newton_move(jacobian, excess):
         move[k] = excess[k] / max(jacobian[k, k], min(1.0, abs(excess[k])), 0.02)
     near = max(abs(excess[0]), abs(excess[1])) < 0.5
     det = jacobian[0, 0] * jacobian[1, 1] - jacobian[0, 1] * jacobian[1, 0]
-    if near and det > 0.01 * jacobian[0, 0] * jacobian[1, 1] and min(jacobian[0, 0], jacobian[1, 1]) > 0.0:
+    if near and det > 1e-6 * jacobian[0, 0] * jacobian[1, 1] and min(jacobian[0, 0], jacobian[1, 1]) > 0.0:
         move[0] = (jacobian[1, 1] * excess[0] - jacobian[0, 1] * excess[1]) / det
         move[1] = (jacobian[0, 0] * excess[1] - jacobian[1, 0] * excess[0]) / det
+        for k in range(2):
+            # A step cut short takes the other one's share of the coupling with it.
+            if abs(move[k]) > 3.0 and abs(move[k]) >= abs(move[1 - k]):
+                move[k] = np.sign(move[k]) * 3.0
+                move[1 - k] = (excess[1 - k] - jacobian[1 - k, k] * move[k]) / jacobian[1 - k, 1 - k]
     for k in range(2):
         move[k] = min(max(move[k], -3.0), 3.0)
     return move
+
+
+@compiled
+def keep_inside(start, move, low, high):
+    """A step that would leave the bracket goes to its middle: the norm may be flat here and steep further on."""
+    if low >= high or low < start + move < high or np.isinf(low) or np.isinf(high):
+        return move
+    return 0.5 * (low + high) - start

@@ -8,8 +8,8 @@ depend on how trials are cut into blocks or spread over threads.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from exml_sim.compiled import compiled
 from exml_sim.rejection.ball import minimise_over_ball
 from exml_sim.rejection.dual import maximise
 from exml_sim.rejection.linalg import dot
@@ -18,7 +18,7 @@ from exml_sim.rejection.triangle import geometry
 EPS = 2.220446049250313e-16
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def gather(gram, y, counts):
     """Gram matrix, labels and weights of the rows with a positive count."""
     n = 0
@@ -40,7 +40,7 @@ def gather(gram, y, counts):
     return small, labels, p
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def penalised_block(gram, y, theta, counts, c_h, c_g, tol, limit, start, stop, risk, objective, lower, steps):
     """Solve trials start..stop-1 of the penalised form and write their scores."""
     geo = geometry(theta, c_h, c_g)
@@ -61,7 +61,7 @@ def penalised_block(gram, y, theta, counts, c_h, c_g, tol, limit, start, stop, r
         steps[trial] = used
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def ball_block(gram, y, theta, counts, radius, tol, limit, start, stop, risk, objective, lower, steps):
     """Solve trials start..stop-1 of the ball form and write their scores."""
     for trial in range(start, stop):
@@ -73,7 +73,7 @@ def ball_block(gram, y, theta, counts, radius, tol, limit, start, stop, risk, ob
         steps[trial] = used
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def affine_block(gram, order, positive, counts, radius, start, stop, risk, slack):
     r"""Closed form of trials start..stop-1 in the affine regime, and a bound on its rounding.
 

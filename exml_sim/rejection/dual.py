@@ -27,8 +27,8 @@ Every gap that leaves this module is computed on the exact K from a feasible z.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from exml_sim.compiled import compiled
 from exml_sim.rejection.linalg import axpy2, cholesky, cholesky_solve, dot, pivoted_cholesky
 from exml_sim.rejection.triangle import (
     A1,
@@ -60,7 +60,7 @@ INNER_LIMIT = 30  # Newton steps per proximal step
 INNER_ACCURACY = 1e-3  # of the proximal step's length; looser inner solves make the outer iteration wander
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def sweep(gram, y, p, geo, u, v, ku, kv, face):
     """Maximise the dual over each row in turn; returns the number of rows that moved.
 
@@ -82,7 +82,7 @@ def sweep(gram, y, p, geo, u, v, ku, kv, face):
     return moved
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def measure(y, p, geo, u, v, ku, kv, ku0, kv0):
     """Duality gap and dual value at a feasible z, given the gradient's ku = ku0 + K u and kv = kv0 + K v."""
     a1, a2, b2, c1, c2 = geo[A1], geo[A2], geo[B2], geo[C1], geo[C2]
@@ -96,7 +96,7 @@ def measure(y, p, geo, u, v, ku, kv, ku0, kv0):
     return gap, value
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def edge(face, sign, geo):
     """Unit direction of an edge of the triangle of a row with that label."""
     if face == EDGE_OA:
@@ -109,7 +109,7 @@ def edge(face, sign, geo):
     return sign * geo[A1] / length, -rise / length
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def exact_direction(gram, y, geo, face, ru, rv, sigma, du, dv, kdu, kdv, system):
     """Solve (I + sigma P K) d = r over the rows that are off the corners; returns K d too, and the system to reuse."""
     n = len(y)
@@ -169,7 +169,7 @@ def exact_direction(gram, y, geo, face, ru, rv, sigma, du, dv, kdu, kdv, system)
     return True, system
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def weigh(curvature, row, rank, w11, w12, w22):
     """Add a row's share of L' P L: the three weighted copies of its outer product, lower triangles."""
     for a in range(rank):
@@ -183,7 +183,7 @@ def weigh(curvature, row, rank, w11, w12, w22):
             c2[b] += q * row[b]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def weights_of(face, sign, geo):
     """Entries (1,1), (1,2), (2,2) of the projection's derivative P at a face."""
     if face <= CORNER_B:
@@ -194,7 +194,7 @@ def weights_of(face, sign, geo):
     return a * a, a * b, b * b
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def coarse_direction(factor, y, geo, face, seen, curvature, ru, rv, sigma, du, dv, kdu, kdv, system):
     """The same direction on K = L L', from (I + sigma L' P L) e = L' r, d = r - sigma P L e, K d = L e.
 
@@ -232,7 +232,7 @@ def coarse_direction(factor, y, geo, face, seen, curvature, ru, rv, sigma, du, d
     return True, system
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def slope(t, y, p, geo, zu, zv, xu, xv, kxu, kxv, du, dv, kdu, kdv, sigma):
     """Derivative of psi along d at x + t d: (K d)' (x + t d - Pi(q))."""
     c1, c2 = geo[C1], geo[C2]
@@ -246,7 +246,7 @@ def slope(t, y, p, geo, zu, zv, xu, xv, kxu, kxv, du, dv, kdu, kdv, sigma):
     return total
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def line_search(y, p, geo, zu, zv, xu, xv, kxu, kxv, du, dv, kdu, kdv, sigma):
     """Step that all but minimises psi along d: psi' is increasing and piecewise linear, so bracket and interpolate.
 
@@ -280,7 +280,7 @@ def line_search(y, p, geo, zu, zv, xu, xv, kxu, kxv, du, dv, kdu, kdv, sigma):
     return t
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def proximal(gram, factor, coarse, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigma, stop, limit):
     """Proximal point steps from a feasible z = (u, v) until the relative gap is at most `stop`.
 
@@ -416,7 +416,7 @@ def proximal(gram, factor, coarse, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigm
     return best, value, steps, sigma
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def maximise(gram, y, p, geo, scale, ku0, kv0, tol, limit, face):
     """All phases for one problem whose weights are all positive.
 
@@ -482,7 +482,7 @@ def maximise(gram, y, p, geo, scale, ku0, kv0, tol, limit, face):
     return u, v, ku, kv, gap, value, steps + more
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def project_gradient(factor, u, v, ku, kv, ku0, kv0):
     """Recompute ku = ku0 + L L' u and kv = kv0 + L L' v."""
     n, rank = factor.shape
@@ -495,7 +495,7 @@ def project_gradient(factor, u, v, ku, kv, ku0, kv0):
         kv[i] = kv0[i] + dot(factor[i], acc_v, rank)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def refresh(gram, u, v, ku, kv, ku0, kv0):
     """Recompute ku = ku0 + K u and kv = kv0 + K v from the exact Gram matrix."""
     n = len(u)

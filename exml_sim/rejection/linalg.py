@@ -7,13 +7,11 @@ and oversubscribes the cores when trials already run in parallel.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-# Sums may be reordered (that is what makes them vectorise); NaN and infinity keep their meaning.
-FAST = {"reassoc", "contract", "nsz", "arcp"}
+from exml_sim.compiled import compiled, compiled_sums
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, inline="never")
+@compiled_sums
 def dot(a: np.ndarray, b: np.ndarray, n: int) -> float:
     """Inner product of the first n entries."""
     s = 0.0
@@ -22,7 +20,7 @@ def dot(a: np.ndarray, b: np.ndarray, n: int) -> float:
     return s
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, inline="never")
+@compiled_sums
 def axpy2(row: np.ndarray, s: float, t: float, x: np.ndarray, y: np.ndarray, n: int) -> None:
     """``x += s * row; y += t * row`` in one pass over the row."""
     for i in range(n):
@@ -30,7 +28,7 @@ def axpy2(row: np.ndarray, s: float, t: float, x: np.ndarray, y: np.ndarray, n: 
         y[i] += t * row[i]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled_sums
 def cholesky(a: np.ndarray, n: int) -> bool:
     """Lower Cholesky factor of the leading n x n block, in place; False if a pivot is not positive.
 
@@ -71,7 +69,7 @@ def cholesky(a: np.ndarray, n: int) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled_sums
 def cholesky_solve(a: np.ndarray, x: np.ndarray, n: int) -> None:
     """Solve ``L L' x = rhs`` in place, L from :func:`cholesky`."""
     for i in range(n):
@@ -88,7 +86,7 @@ def cholesky_solve(a: np.ndarray, x: np.ndarray, n: int) -> None:
             x[k] -= xi * ri[k]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled_sums
 def pivoted_cholesky(gram: np.ndarray, max_rank: int, tolerance: float) -> tuple[np.ndarray, int]:
     """Factor with ``gram ~ L L'``, pivots chosen greedily, until the trace of the rest is below a share of the trace.
 
@@ -140,7 +138,7 @@ def pivoted_cholesky(gram: np.ndarray, max_rank: int, tolerance: float) -> tuple
     return factor, rank
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def two_products(gram: np.ndarray, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """``gram @ a`` and ``gram @ b`` for a symmetric matrix in one pass, skipping rows where both are zero."""
     n = len(a)
@@ -151,7 +149,7 @@ def two_products(gram: np.ndarray, a: np.ndarray, b: np.ndarray) -> tuple[np.nda
     return x, y
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def digest(gram: np.ndarray) -> tuple[bool, int]:
     """Whether all entries are finite, and a 64-bit digest of the contents, in one pass at memory speed.
 
@@ -179,7 +177,7 @@ def digest(gram: np.ndarray) -> tuple[bool, int]:
     return finite, result >> np.uint64(1)  # type: ignore[return-value]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def asymmetry(gram: np.ndarray) -> float:
     """Largest difference between an entry and its mirror image."""
     worst = 0.0
@@ -189,7 +187,7 @@ def asymmetry(gram: np.ndarray) -> float:
     return worst
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def lower_factor_exists(gram: np.ndarray, shift: float) -> bool:
     """Whether gram + shift * I has a Cholesky factor, that is, no eigenvalue is below -shift."""
     copy = gram.copy()

@@ -12,7 +12,8 @@ B (beta = p: the rejection piece). Projecting onto it is the only non-smooth ope
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from exml_sim.compiled import compiled, compiled_inline
 
 # Where a point of the triangle lies. Corners first: a row at a corner is settled and drops out of Newton systems.
 CORNER_O, CORNER_A, CORNER_B, EDGE_OA, EDGE_OB, EDGE_AB, INSIDE = range(7)
@@ -21,7 +22,7 @@ CORNER_O, CORNER_A, CORNER_B, EDGE_OA, EDGE_OB, EDGE_AB, INSIDE = range(7)
 A1, A2, B2, C1, C2 = range(5)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def geometry(theta: float, c_h: float, c_g: float) -> np.ndarray:
     """Corner A = p (a1, -a2) and corner B = p (0, b2) for y = +1, and the linear term (c1, c2)."""
     b = 1.0 / (1.0 - 2.0 * theta)
@@ -36,7 +37,7 @@ def geometry(theta: float, c_h: float, c_g: float) -> np.ndarray:
     )
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled_inline
 def project(qu: float, qv: float, p: float, geo: np.ndarray) -> tuple[float, float, int]:
     """Nearest point of the triangle of a row with label +1 and weight p, and where it lies.
 

@@ -1,0 +1,311 @@
+"""The fast solver: against the reference, by its certificate, under symmetries, in closed-form cases."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from exml_sim import kernels
+from exml_sim.datasets.synthetic import draw_rows
+from exml_sim.rejection import ConvergenceWarning, Solution, solve, solve_batch
+
+from .problems import Case, cases, penalties, radii
+
+# Every assertion about a value allows for the two certificates and for the rounding of sums of about this many terms.
+ROUNDING = 1e-12
+
+
+def dual_value(case: Case, solution: Solution, penalty: tuple[float, float]) -> float:
+    """Value of the dual, recovered from the coefficients u, w alone, after a check that the point is feasible."""
+    c_h, c_g = penalty
+    b = 1.0 / (1.0 - 2.0 * case.theta)
+    alpha = 4.0 * c_h * case.y * solution.u
+    beta = (2.0 * c_g * solution.w + 0.5 * alpha) / (case.theta * b)
+    slack = 1e-9 * case.weights
+    assert np.all(alpha >= -slack)
+    # beta is a difference of terms of the size of alpha over theta b: its rounding grows with that ratio.
+    assert np.all(beta >= -slack / (case.theta * b))
+    assert np.all(alpha + beta <= case.weights + slack * (1.0 + 1.0 / (case.theta * b)))
+    norms = c_h * solution.u @ case.gram @ solution.u + c_g * solution.w @ case.gram @ solution.w
+    return float(np.sum(alpha) + case.theta * np.sum(beta) - norms)
+
+
+def check_certificate(case: Case, solution: Solution, penalty: tuple[float, float]) -> None:
+    """Bounds recomputed from the definitions; raises if any part of the solution does not belong to the others."""
+    c_h, c_g = penalty
+    h, g = case.gram @ solution.u, case.gram @ solution.w
+    size = 1.0 + abs(solution.objective)
+    np.testing.assert_allclose(solution.h, h, atol=1e-9 * (1 + np.abs(h).max()))
+    np.testing.assert_allclose(solution.g, g, atol=1e-9 * (1 + np.abs(g).max()))
+    primal = case.risk(h, g) + c_h * solution.u @ h + c_g * solution.w @ g
+    assert solution.objective == pytest.approx(primal, abs=1e-9 * size)
+    assert solution.risk == pytest.approx(case.risk(h, g) / case.weights.sum(), abs=1e-9)
+    assert solution.lower_bound == pytest.approx(dual_value(case, solution, penalty), abs=1e-9 * size)
+    assert solution.gap == solution.objective - solution.lower_bound
+    assert solution.lower_bound <= solution.objective
+
+
+@settings(max_examples=150)
+@given(cases(), penalties())
+def test_penalised_reaches_the_gap_with_a_true_certificate(case: Case, penalty: tuple[float, float]) -> None:
+    solution = solve(case.gram, case.y, case.theta, weights=case.weights, penalty=penalty)
+    check_certificate(case, solution, penalty)
+    assert solution.gap <= 1e-8 * max(1.0, abs(solution.objective))
+
+
+@pytest.mark.filterwarnings("ignore::exml_sim.rejection.ConvergenceWarning")
+@settings(max_examples=60)
+@given(cases(max_rows=40), penalties())
+def test_penalised_agrees_with_the_reference(case: Case, penalty: tuple[float, float]) -> None:
+    fast = solve(case.gram, case.y, case.theta, weights=case.weights, penalty=penalty, tol=1e-10)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        slow = solve(case.gram, case.y, case.theta, weights=case.weights, penalty=penalty, method="cvxpy")
+    # The optimum lies in both intervals.
+    slack = ROUNDING * (1.0 + fast.objective)
+    assert fast.lower_bound <= slow.objective + slack
+    assert slow.lower_bound <= fast.objective + slack
+    # Strong convexity: C |h - h*|^2 <= gap, so both solutions are that close in norm, and at the rows up to kappa.
+    kappa = float(np.sqrt(np.max(np.diag(case.gram))))
+    for ours, theirs, c in ((fast.h, slow.h, penalty[0]), (fast.g, slow.g, penalty[1])):
+        distance = np.sqrt(max(fast.gap, 0.0) / c) + np.sqrt(max(slow.gap, 0.0) / c)
+        assert np.max(np.abs(ours - theirs)) <= kappa * distance + 1e-9 * (1 + np.abs(theirs).max())
+
+
+@pytest.mark.filterwarnings("ignore::exml_sim.rejection.ConvergenceWarning")
+@settings(max_examples=120)
+@given(cases(), radii())
+def test_ball_reaches_the_gap_inside_the_ball(case: Case, radius: float) -> None:
+    solution = solve(case.gram, case.y, case.theta, weights=case.weights, ball=radius)
+    assert solution.u @ case.gram @ solution.u <= radius**2 * (1 + 1e-9)
+    assert solution.w @ case.gram @ solution.w <= radius**2 * (1 + 1e-9)
+    mean = case.risk(case.gram @ solution.u, case.gram @ solution.w) / case.weights.sum()
+    assert solution.objective == pytest.approx(mean, abs=1e-9)
+    assert solution.risk == solution.objective
+    # The lower bound from its dual point, retyped: any feasible (alpha, beta) gives one.
+    share = case.weights / case.weights.sum()
+    b = 1.0 / (1.0 - 2.0 * case.theta)
+    assert np.all(solution.alpha >= 0)
+    assert np.all(solution.beta >= 0)
+    assert np.all(solution.alpha + solution.beta <= share * (1 + 1e-12))
+    pulls = (0.5 * solution.alpha * case.y, case.theta * b * solution.beta - 0.5 * solution.alpha)
+    reach = sum(np.sqrt(max(a @ case.gram @ a, 0.0)) for a in pulls)
+    value = float(np.sum(solution.alpha) + case.theta * np.sum(solution.beta) - radius * reach)
+    # The norm of a function that vanishes is known to sqrt(eps) only (see the notes of solve): a floor for slack balls.
+    kappa = float(np.sqrt(np.max(np.diag(case.gram))))
+    assert solution.lower_bound <= max(value, 0.0) + 1e-9 * (1.0 + kappa * radius)
+    floor = 2e-8 * kappa * radius * max(1.0, case.theta * b) if np.linalg.matrix_rank(case.gram) < len(case.y) else 0.0
+    assert solution.gap <= 1e-8 * max(1.0, solution.objective) + floor
+
+
+@pytest.mark.filterwarnings("ignore::exml_sim.rejection.ConvergenceWarning")
+@settings(max_examples=40)
+@given(cases(max_rows=30), radii())
+def test_ball_agrees_with_the_reference(case: Case, radius: float) -> None:
+    fast = solve(case.gram, case.y, case.theta, weights=case.weights, ball=radius, method="dual")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        slow = solve(case.gram, case.y, case.theta, weights=case.weights, ball=radius, method="cvxpy")
+    # Rounding of squared norms, as above, may favour either.
+    slack = 1e-9 * (1.0 + radius * float(np.sqrt(np.max(np.diag(case.gram)))))
+    assert fast.lower_bound <= slow.objective + slack
+    assert slow.lower_bound <= fast.objective + slack
+
+
+@pytest.mark.parametrize("field", ["u", "w", "objective", "lower_bound", "h"])
+def test_a_planted_error_breaks_the_certificate(field: str) -> None:
+    """The check above is no formality: a wrong coefficient, bound or value does not pass it."""
+    rows = draw_rows(20, rng=3)
+    case = Case(kernels.gram(rows.points), rows.y, 0.2, np.ones(60))
+    solution = solve(case.gram, case.y, case.theta, penalty=(1.0, 1.0))
+    check_certificate(case, solution, (1.0, 1.0))
+    fields = {name: getattr(solution, name) for name in Solution.__slots__}
+    planted = fields[field] + 1e-4
+    with pytest.raises(AssertionError):
+        check_certificate(case, Solution(**{**fields, field: planted}), (1.0, 1.0))
+
+
+@pytest.mark.parametrize("theta", [0.05, 0.2, 0.375])
+@pytest.mark.parametrize("dim", [2, 3])
+def test_mean_loss_with_unit_penalty_rejects_everything(theta: float, dim: int) -> None:
+    """Eq. 3 as printed has a closed form while kappa^2/(4C) <= 1 - 2 theta, and its gate is negative everywhere."""
+    rows = draw_rows(100, rng=1)
+    K, m = kernels.gram(rows.points[:, :dim]), 300
+    solution = solve(K, rows.y, theta, penalty=(m, m), tol=1e-12)
+    np.testing.assert_allclose(solution.h, K @ rows.y / (4 * m), atol=1e-7)
+    np.testing.assert_allclose(solution.g, -K.sum(axis=1) / (4 * m), atol=1e-7)
+    assert np.all(solution.g < 0)
+
+
+def test_sum_loss_with_unit_penalty_accepts_points() -> None:
+    rows = draw_rows(100, rng=1)
+    for theta in (0.2, 0.3, 0.4):
+        solution = solve(kernels.gram(rows.points), rows.y, theta, penalty=(1.0, 1.0))
+        assert 0.2 < np.mean(solution.g < 0) < 0.9
+
+
+@pytest.mark.filterwarnings("ignore::exml_sim.rejection.ConvergenceWarning")
+@settings(max_examples=60)
+@given(cases(), penalties(), st.integers(0, 1000))
+def test_symmetries(case: Case, penalty: tuple[float, float], seed: int) -> None:
+    """Permuting rows permutes h and g; flipping labels flips h alone; scaling weights and C alike changes nothing."""
+    tol = 1e-10
+    base = solve(case.gram, case.y, case.theta, weights=case.weights, penalty=penalty, tol=tol)
+    size = tol * max(1.0, base.objective) * 2 + ROUNDING * (1 + base.objective)
+    order = np.random.default_rng(seed).permutation(len(case.y))
+    moved = solve(
+        case.gram[np.ix_(order, order)],
+        case.y[order],
+        case.theta,
+        weights=case.weights[order],
+        penalty=penalty,
+        tol=tol,
+    )
+    flipped = solve(case.gram, -case.y, case.theta, weights=case.weights, penalty=penalty, tol=tol)
+    scaled = solve(
+        case.gram,
+        case.y,
+        case.theta,
+        weights=3.0 * case.weights,
+        penalty=(3.0 * penalty[0], 3.0 * penalty[1]),
+        tol=tol,
+    )
+    assert moved.objective == pytest.approx(base.objective, abs=size)
+    assert flipped.objective == pytest.approx(base.objective, abs=size)
+    assert scaled.objective == pytest.approx(3.0 * base.objective, abs=5 * size)
+    kappa = float(np.sqrt(np.max(np.diag(case.gram))))
+    near_h, near_g = (2 * kappa * np.sqrt(size / c) + 1e-9 for c in penalty)
+    np.testing.assert_allclose(moved.h, base.h[order], atol=near_h)
+    np.testing.assert_allclose(flipped.h, -base.h, atol=near_h)
+    np.testing.assert_allclose(flipped.g, base.g, atol=near_g)
+    np.testing.assert_allclose(scaled.h, base.h, atol=2 * near_h)
+
+
+@settings(max_examples=40)
+@given(cases(max_rows=15), penalties(), st.integers(0, 1000))
+def test_counts_equal_repeated_rows(case: Case, penalty: tuple[float, float], seed: int) -> None:
+    m = len(case.y)
+    counts = np.random.default_rng(seed).integers(0, 4, size=m)
+    counts[0] = max(counts[0], 1)
+    rows = np.repeat(np.arange(m), counts)
+    for form in ({"penalty": penalty}, {"ball": 2.0}):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            weighted = solve(case.gram, case.y, case.theta, weights=counts, **form)
+            repeated = solve(case.gram[np.ix_(rows, rows)], case.y[rows], case.theta, **form)
+        slack = 1e-9 * (1 + weighted.objective)
+        assert weighted.lower_bound <= repeated.objective + slack
+        assert repeated.lower_bound <= weighted.objective + slack
+        if "penalty" in form:
+            near = np.sqrt(np.diag(case.gram).max()) * sum(
+                np.sqrt(max(s.gap, 0.0) / penalty[0]) for s in (weighted, repeated)
+            )
+            np.testing.assert_allclose(repeated.h, weighted.h[rows], atol=near + 1e-9)
+
+
+def test_one_row_has_a_closed_form() -> None:
+    """One row with K = 1, y = +1: for small weight the prediction piece alone, h = p/(4 C_h), g = -p/(4 C_g)."""
+    p, c_h, c_g = 0.3, 0.5, 0.7
+    solution = solve([[1.0]], [1.0], 0.2, weights=[p], penalty=(c_h, c_g), tol=1e-12)
+    assert solution.h[0] == pytest.approx(p / (4 * c_h))
+    assert solution.g[0] == pytest.approx(-p / (4 * c_g))
+    assert solution.objective == pytest.approx(p - p**2 / (16 * c_h) - p**2 / (16 * c_g))
+
+
+@pytest.mark.parametrize("theta", [0.1, 0.25, 0.4])
+def test_affine_regime_matches_reference_and_ends_where_it_should(theta: float) -> None:
+    rows = draw_rows(20, rng=5)
+    K = kernels.gram(rows.points)
+    edge = 1.0 - 2.0 * theta
+    inside = solve(K, rows.y, theta, ball=edge * (1 - 1e-12))
+    outside = solve(K, rows.y, theta, ball=edge * (1 + 1e-6))
+    assert (inside.method, outside.method) == ("affine", "dual")
+    mean_label = np.sqrt(rows.y @ K @ rows.y) / 60
+    mean = np.sqrt(K.sum()) / 60
+    assert inside.risk == pytest.approx(1 - edge / 2 * (mean_label + mean))
+    assert outside.risk == pytest.approx(inside.risk, abs=1e-5)
+    slow = solve(K, rows.y, theta, ball=0.7 * edge, method="cvxpy")
+    assert slow.risk == pytest.approx(solve(K, rows.y, theta, ball=0.7 * edge).risk, abs=1e-7)
+
+
+def test_balls_that_do_not_bind() -> None:
+    """Far-apart rows: a large ball reaches loss zero; with contradicting duplicates it reaches a positive minimum."""
+    K = np.eye(6)
+    y = np.array([1.0, -1.0, 1.0, 1.0, -1.0, -1.0])
+    assert solve(K, y, 0.2, ball=50.0).risk <= 1e-8
+    pairs = np.kron(np.eye(3), np.ones((2, 2)))
+    clash = solve(pairs, np.tile([1.0, -1.0], 3), 0.2, ball=50.0)
+    # Each pair pays the surrogate's Bayes risk at even odds, theta (3 - 2 theta).
+    assert clash.risk == pytest.approx(0.2 * (3 - 0.4), abs=1e-8)
+    assert clash.gap <= 1e-8
+
+
+def test_max_iter_gives_a_warning_and_an_honest_gap() -> None:
+    rows = draw_rows(100, rng=0)
+    K = kernels.gram(rows.points[:, :2])
+    with pytest.warns(ConvergenceWarning, match="1 of 1 problems stopped short"):
+        short = solve(K, rows.y, 0.3, penalty=(0.1, 0.1), max_iter=1)
+    full = solve(K, rows.y, 0.3, penalty=(0.1, 0.1))
+    assert short.gap > 1e-8 * short.objective
+    assert short.lower_bound <= full.objective
+    assert full.lower_bound <= short.objective
+
+
+def test_ill_scaled_problems_reach_the_gap() -> None:
+    """Tiny penalties on nearly singular Gram matrices of 300 rows, where the Newton systems are worst."""
+    rows = draw_rows(100, rng=2)
+    for dim in (2, 3):
+        for c in (1e-3, 1e3):
+            solution = solve(kernels.gram(rows.points[:, :dim]), rows.y, 0.3, penalty=(c, c))
+            assert solution.gap <= 1e-8 * max(1.0, solution.objective)
+
+
+class TestBatch:
+    rows = draw_rows(30, rng=4)
+    gram = kernels.gram(rows.points)
+    counts = np.random.default_rng(0).multinomial(60, np.full(90, 1 / 90), size=40)
+
+    @pytest.mark.parametrize("form", [{"penalty": (1.0, 0.5)}, {"ball": 4.0}, {"ball": 0.3}])
+    def test_equals_single_solves(self, form: dict) -> None:
+        batch = solve_batch(self.gram, self.rows.y, 0.2, self.counts, **form)
+        for t in range(len(self.counts)):
+            one = solve(self.gram, self.rows.y, 0.2, weights=self.counts[t], **form)
+            slack = 1e-12 * (1 + one.objective)
+            assert one.lower_bound <= batch.objective[t] + slack
+            assert batch.lower_bound[t] <= one.objective + slack
+            assert batch.risk[t] == pytest.approx(one.risk, abs=1e-4)
+
+    @pytest.mark.parametrize("form", [{"penalty": (1.0, 0.5)}, {"ball": 4.0}, {"ball": 0.3}])
+    def test_does_not_depend_on_blocks_or_threads(self, form: dict) -> None:
+        whole = solve_batch(self.gram, self.rows.y, 0.2, self.counts, **form)
+        threads = solve_batch(self.gram, self.rows.y, 0.2, self.counts, n_jobs=3, **form)
+        parts = [solve_batch(self.gram, self.rows.y, 0.2, self.counts[[t]], **form) for t in range(len(self.counts))]
+        for name in ("risk", "objective", "lower_bound", "gap", "iterations"):
+            np.testing.assert_array_equal(getattr(whole, name), getattr(threads, name))
+            np.testing.assert_array_equal(getattr(whole, name), np.concatenate([getattr(p, name) for p in parts]))
+
+    def test_affine_batch_is_the_closed_form(self) -> None:
+        batch = solve_batch(self.gram, self.rows.y, 0.2, self.counts, ball=0.5)
+        assert batch.method == "affine"
+        share = self.counts / self.counts.sum(axis=1, keepdims=True)
+        signed = share * self.rows.y
+        reach = [np.sqrt(np.einsum("ti,ij,tj->t", s, self.gram, s)) for s in (signed, share)]
+        np.testing.assert_allclose(batch.risk, 1 - 0.25 * (reach[0] + reach[1]), atol=1e-14)
+        assert np.all(batch.gap < 1e-13)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(20))
+def test_sweep_of_ball_problems(seed: int) -> None:
+    """Ten problems of 300 rows per seed, radii from 0.3 to 300, all to 1e-8."""
+    rng = np.random.default_rng(seed)
+    for _ in range(10):
+        rows = draw_rows(100, rng=rng)
+        K = kernels.gram(rows.points[:, : rng.integers(2, 4)])
+        radius = 10 ** rng.uniform(-0.5, 2.5)
+        solution = solve(K, rows.y, rng.uniform(0.02, 0.48), ball=radius)
+        assert solution.gap <= 1e-8
