@@ -54,7 +54,7 @@ def median_gamma(X: ArrayLike, weights: ArrayLike | None = None) -> float:
     Raises
     ------
     DegenerateMedianError
-        A ValueError, if there are fewer than two rows, or if at least half of all pairs are duplicates: the median is
+        A ValueError, if there are fewer than two rows, or if more than half of all pairs are duplicates: the median is
         then 0 and the kernel undefined. Give ``gamma`` as a number, or drop duplicates.
     """
     squares = squared_distances(X)
@@ -72,7 +72,7 @@ def median_gamma(X: ArrayLike, weights: ArrayLike | None = None) -> float:
         raise DegenerateMedianError('gamma="median" needs at least 2 rows; give gamma as a number above 0')
     if gamma <= 1e-14 * float(np.max(squares)):
         raise DegenerateMedianError(
-            'gamma="median" is 0 because at least half of all pairs of rows are duplicates; '
+            'gamma="median" is 0 because more than half of all pairs of rows are duplicates; '
             "give gamma as a number above 0"
         )
     return gamma

@@ -146,13 +146,8 @@ class RejectionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return labels
         # A common type for both kinds of label, so that a text label is not cut to the length of the known ones.
         hidden = np.asarray([self.hidden_label])
-        try:
-            common = np.result_type(labels, hidden)
-        except TypeError:
-            common = np.dtype(object)
-        if (common.kind in "US") != (labels.dtype.kind in "US"):
-            common = np.dtype(object)
-        labels = labels.astype(common)
+        mixed = (hidden.dtype.kind in "US") != (labels.dtype.kind in "US")
+        labels = labels.astype(object if mixed else np.result_type(labels, hidden))
         labels[g < 0.0] = self.hidden_label
         return labels
 

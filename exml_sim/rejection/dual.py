@@ -45,9 +45,10 @@ from exml_sim.rejection.triangle import (
     project,
 )
 
-SWEEPS = 10  # row-by-row sweeps between two looks at the gap
-SWEEP_GAIN = 0.6  # go on sweeping while that many sweeps bring the gap down to this share
-MAX_SWEEPS = 300
+SWEEPS = 10  # row-by-row sweeps between two looks at the gap, at least
+SWEEP_GAIN = 0.6  # a bout of sweeps that leaves more than this share of the gap is the last
+SWEEP_COST = 24  # free^3 / (this * n^2) sweeps cost about one Newton step
+MAX_SWEEPS = 1000
 COARSE_FROM = 100  # free rows from which a low-rank phase is considered
 COARSE_SHARE = 0.35  # of the free rows: the largest rank at which it is worth while
 COARSE_RANK = 128
@@ -437,20 +438,26 @@ def maximise(gram, y, p, geo, scale, ku0, kv0, tol, limit, face):
     u, v = np.zeros(n), np.zeros(n)
     ku, kv = ku0.copy(), kv0.copy()
     before = np.inf
-    for k in range(1, MAX_SWEEPS + 1):
-        if sweep(gram, y, p, geo, u, v, ku, kv, face) == 0:
-            break
-        if k % SWEEPS == 0:
-            # Sweep on while it pays: well-conditioned problems may never need a Newton step.
-            gap, value = measure(y, p, geo, u, v, ku, kv, ku0, kv0)
-            if gap <= tol * max(1.0, abs(value + gap)) or gap > SWEEP_GAIN * before:
+    free = n
+    swept = 0
+    while swept < MAX_SWEEPS:
+        # A bout of sweeps costs about as much as one Newton step with that many free rows; go on while it pays.
+        bout = min(max(SWEEPS, free * free * free // (SWEEP_COST * n * n)), 100)
+        moved = 0
+        for _ in range(bout):
+            moved = sweep(gram, y, p, geo, u, v, ku, kv, face)
+            if moved == 0:
                 break
-            before = gap
+        swept += bout
+        free = 0
+        for i in range(n):
+            free += (face[i] > CORNER_B) + (face[i] == INSIDE)
+        gap, value = measure(y, p, geo, u, v, ku, kv, ku0, kv0)
+        if moved == 0 or gap <= tol * max(1.0, abs(value + gap)) or gap > SWEEP_GAIN * before:
+            break
+        before = gap
     sigma = SIGMA_START * scale
     steps = 0
-    free = 0
-    for i in range(n):
-        free += (face[i] > CORNER_B) + (face[i] == INSIDE)
     none = np.empty((n, 0))
     if free >= COARSE_FROM:
         factor, rank = pivoted_cholesky(gram, min(COARSE_RANK, int(COARSE_SHARE * free)), COARSE_TRACE)

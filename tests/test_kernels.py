@@ -1,0 +1,86 @@
+"""Kernels and bandwidths."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exml_sim import kernels
+
+
+def direct_distances(X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+    return np.array([[np.sum((x - z) ** 2) for z in Z] for x in X])
+
+
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 1e6]))
+def test_distances_survive_a_far_origin(seed: int, shift: float) -> None:
+    rng = np.random.default_rng(seed)
+    X, Z = rng.normal(size=(6, 3)) + shift, rng.normal(size=(4, 3)) + shift
+    np.testing.assert_allclose(kernels.squared_distances(X, Z), direct_distances(X, Z), rtol=1e-7, atol=1e-8)
+    own = kernels.squared_distances(X)
+    assert np.array_equal(own, own.T)
+    assert np.array_equal(np.diag(own), np.zeros(6))
+
+
+def test_median_over_pairs_by_hand() -> None:
+    # Points 0, 1, 3: squared distances 1, 9, 4.
+    assert kernels.median_gamma([[0.0], [1.0], [3.0]]) == 4.0
+    K = kernels.gram([[0.0], [1.0], [3.0]])
+    assert K[0, 2] == pytest.approx(np.exp(-9 / 4))
+
+
+@given(st.integers(0, 10**6))
+def test_weights_are_repetitions(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(7, 2))
+    weights = rng.integers(0, 4, size=7)
+    repeated = np.repeat(X, weights, axis=0)
+    try:
+        expected = kernels.median_gamma(repeated) if len(repeated) else None
+    except kernels.DegenerateMedianError:
+        expected = None
+    if expected is None:
+        with pytest.raises(kernels.DegenerateMedianError):
+            kernels.median_gamma(X, weights)
+    else:
+        assert kernels.median_gamma(X, weights) == pytest.approx(expected, rel=1e-12)
+
+
+def test_degenerate_median() -> None:
+    with pytest.raises(kernels.DegenerateMedianError, match="more than half of all pairs of rows are duplicates"):
+        kernels.median_gamma([[1.0], [1.0], [1.0], [1.0], [2.0]])
+    with pytest.raises(kernels.DegenerateMedianError, match="at least 2 rows"):
+        kernels.median_gamma([[1.0]])
+
+
+def test_gamma_as_number_or_callable() -> None:
+    X = np.array([[0.0], [1.0]])
+    assert kernels.gram(X, gamma=2.0)[0, 1] == pytest.approx(np.exp(-0.5))
+    assert kernels.gram(X, gamma=lambda rows: 4.0 * len(rows))[0, 1] == pytest.approx(np.exp(-1 / 8))
+
+
+def test_linear_and_own_kernels() -> None:
+    X = np.array([[1.0, 2.0], [3.0, 4.0]])
+    np.testing.assert_array_equal(kernels.gram(X, "linear"), [[5, 11], [11, 25]])
+    own = kernels.gram(X, lambda A, B: A @ B.T + 1.0)
+    np.testing.assert_array_equal(own, [[6, 12], [12, 26]])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: kernels.gram([[1.0]], "cubic"), "kernel must be one of 'gaussian', 'linear'; got 'cubic'"),
+        (lambda: kernels.gram([[1.0], [2.0]], gamma="mean"), "gamma must be one of 'median'"),
+        (lambda: kernels.gram([[1.0], [2.0]], gamma=0.0), "gamma must be a finite number above 0; got 0.0"),
+        (lambda: kernels.gram([[1.0], [2.0]], gamma=lambda X: -1.0), r"gamma\(X\) must be a finite number above 0"),
+        (lambda: kernels.gram([1.0, 2.0]), r"X must be a matrix .* got shape \(2,\)"),
+        (lambda: kernels.gram([[np.nan]]), "X must be finite; 1 of 1 values"),
+        (lambda: kernels.linear([[1.0]], [[1.0, 2.0]]), "same number of columns; got 1 and 2"),
+        (lambda: kernels.gram([[1.0], [2.0]], lambda A, B: np.ones((1, 1))), "the kernel must return shape"),
+    ],
+)
+def test_bad_input(call, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()
