@@ -1,1 +1,5 @@
 """The paper as code: bounds, corrections, tighter theorems and a ledger of claims."""
+
+from theory.errors import AssumptionError
+
+__all__ = ["AssumptionError"]

@@ -1,0 +1,77 @@
+"""The door of every bound: arrays in, checked and broadcast; a float out when all inputs were scalars."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Bound", "Floats", "Ints", "fraction", "from_log", "positive", "real", "result", "whole"]
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+Bound: TypeAlias = float | NDArray[np.float64]
+"""What a bound returns: a float for scalar inputs, an array otherwise."""
+
+
+def real(value: ArrayLike, name: str) -> Floats:
+    """Return ``value`` as float64; refuse what is not a finite real number."""
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a real number or an array of them, got {value!r}") from None
+    if not np.all(np.isfinite(array)):
+        raise ValueError(f"{name} must be finite, got {_first(array, ~np.isfinite(array))}")
+    return array
+
+
+def positive(value: ArrayLike, name: str) -> Floats:
+    """Return ``value`` as float64; refuse negative numbers (zero is left to the assumptions)."""
+    array = real(value, name)
+    if np.any(array < 0):
+        raise ValueError(f"{name} must not be negative, got {_first(array, array < 0)}")
+    return array
+
+
+def fraction(value: ArrayLike, name: str) -> Floats:
+    """Return ``value`` as float64; refuse what is not strictly between 0 and 1."""
+    array = real(value, name)
+    outside = (array <= 0) | (array >= 1)
+    if np.any(outside):
+        raise ValueError(f"{name} must be strictly between 0 and 1, got {_first(array, outside)}")
+    return array
+
+
+def whole(value: ArrayLike, name: str, *, least: int) -> Ints:
+    """Return ``value`` as int64; refuse fractions and anything below ``least``."""
+    given = np.asarray(value)
+    if given.dtype.kind in "iu":
+        array = given.astype(np.int64)
+    else:
+        number = real(value, name)
+        if np.any(number != np.floor(number)) or np.any(np.abs(number) >= 2.0**63):
+            bad = (number != np.floor(number)) | (np.abs(number) >= 2.0**63)
+            raise ValueError(f"{name} must be a whole number, got {_first(number, bad)}")
+        array = number.astype(np.int64)
+    if np.any(array < least):
+        raise ValueError(f"{name} must be at least {least}, got {_first(array, array < least)}")
+    return array
+
+
+def result(values: Floats) -> Bound:
+    """Return a plain float for a zero-dimensional array and the array itself otherwise."""
+    array = np.asarray(values, dtype=np.float64)
+    return float(array) if array.ndim == 0 else array
+
+
+def from_log(log_values: Floats, *, log: bool) -> Bound:
+    """Return the bound from its natural logarithm, or that logarithm itself."""
+    if log:
+        return result(log_values)
+    with np.errstate(under="ignore", over="ignore"):
+        return result(np.exp(log_values))
+
+
+def _first(array: NDArray[np.generic], where: NDArray[np.bool_]) -> str:
+    return f"{array[where].flat[0]:g}"

@@ -1,0 +1,86 @@
+"""The closed forms behind ``theory.constants``, without checks: theta must already be in (0, 1/2)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from theory._inputs import Floats
+
+__all__ = [
+    "dual",
+    "inf",
+    "inf_on_disc",
+    "rademacher",
+    "replacement",
+    "slope",
+    "spread",
+    "sup",
+    "tight_rademacher",
+]
+
+
+def slope(theta: Floats) -> Floats:
+    """b = theta / (1 - 2 theta)."""
+    return theta / (1 - 2 * theta)
+
+
+def rademacher(theta: Floats) -> Floats:
+    """c = (1 - theta) / (1 - 2 theta), the paper's."""
+    return (1 - theta) / (1 - 2 * theta)
+
+
+def tight_rademacher(theta: Floats) -> Floats:
+    """c* = 1/2 + max(1/2, b)."""
+    constant: Floats = 0.5 + np.maximum(0.5, slope(theta))
+    return constant
+
+
+def dual(theta: Floats) -> Floats:
+    """c_d = max over q in [0, 1] of sqrt(q) / 2 + sqrt(q / 4 + (1 - q) b^2), in closed form."""
+    steep = np.maximum(slope(theta) ** 2, 0.5)
+    constant: Floats = 2 * steep / np.sqrt(4 * steep - 1)
+    return constant
+
+
+def sup(theta: Floats, r_h: Floats, r_g: Floats) -> Floats:
+    """Largest loss over |h| <= r_h, |g| <= r_g."""
+    # A convex function is largest at a corner of the box: (t, s) = (-r_h, r_g) or s = -r_g.
+    corner = np.maximum(1 + (r_h + r_g) / 2, 1 + (r_h - r_g) / 2)
+    supremum: Floats = np.maximum(corner, theta + slope(theta) * r_g)
+    return supremum
+
+
+def inf(theta: Floats, r_h: Floats, r_g: Floats) -> Floats:
+    """Smallest loss over |h| <= r_h, |g| <= r_g."""
+    # t = r_h is best; in s the first piece rises and the second falls, so the minimum of their
+    # maximum is at the crossing s = (1 - 2 theta)(r_h - 2 (1 - theta)) or at the nearer end.
+    s = np.clip((1 - 2 * theta) * (r_h - 2 * (1 - theta)), -r_g, r_g)
+    infimum: Floats = np.maximum(np.maximum(1 + (s - r_h) / 2, theta - slope(theta) * s), 0.0)
+    return infimum
+
+
+def spread(theta: Floats, r_h: Floats, r_g: Floats) -> Floats:
+    """M = sup - inf over |h| <= r_h, |g| <= r_g."""
+    return sup(theta, r_h, r_g) - inf(theta, r_h, r_g)
+
+
+def replacement(theta: Floats, r: Floats, *, nonnegative: bool) -> Floats:
+    """Largest change of the loss of one f between two rows; smaller for a nonnegative kernel."""
+    full = spread(theta, r, r)
+    if not nonnegative:
+        return full
+    reduced: Floats = np.minimum(full, np.sqrt(2) * np.maximum(1.0, slope(theta)) * r)
+    return reduced
+
+
+def inf_on_disc(theta: Floats, r: Floats, radius: Floats) -> Floats:
+    """Smallest loss over the disc t^2 + s^2 <= radius^2 within the box |t|, |s| <= r."""
+    # On the line where the two pieces agree, s = w (t - 2 (1 - theta)) with w = 1 - 2 theta and the
+    # common value is theta (3 - 2 theta - t); follow it to the circle or to the side t = r of the box.
+    w, shift = 1 - 2 * theta, 2 * (1 - theta)
+    a, half_b = 1 + w**2, w**2 * shift
+    disc = np.maximum(half_b**2 - a * ((w * shift) ** 2 - radius**2), 0.0)
+    t = np.minimum((half_b + np.sqrt(disc)) / a, r)
+    crossing = np.maximum(theta * (3 - 2 * theta - t), 0.0)
+    infimum: Floats = np.where(radius / np.sqrt(2) <= w, 1 - radius / np.sqrt(2), crossing)
+    return infimum

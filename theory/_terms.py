@@ -1,0 +1,50 @@
+"""Building blocks shared by all regret and excess-risk bounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from theory import _inputs
+from theory._inputs import Bound, Floats, Ints
+
+__all__ = ["ExcessRisk", "hoeffding", "root"]
+
+
+@dataclass(frozen=True, slots=True)
+class ExcessRisk:
+    """The terms of an excess-risk bound; they add up to :attr:`total`.
+
+    Attributes
+    ----------
+    complexity_rows, complexity_pulls : float or array
+        Rademacher terms on all m rows (terms a and d) and on the bought rows (term b).
+    deviation_rows, deviation_pulls : float or array
+        Deviation terms, likewise.
+    approximation : float or array
+        R_ap, term (e).
+    """
+
+    complexity_rows: Bound
+    complexity_pulls: Bound
+    deviation_rows: Bound
+    deviation_pulls: Bound
+    approximation: Bound
+
+    @property
+    def total(self) -> Bound:
+        """The bound itself."""
+        rows = np.asarray(self.complexity_rows) + self.deviation_rows
+        pulls = np.asarray(self.complexity_pulls) + self.deviation_pulls
+        return _inputs.result(rows + pulls + self.approximation)
+
+
+def root(rows: Ints) -> Floats:
+    """sqrt(rows), with 1 for no rows at all (a case that the callers refuse or mask)."""
+    return np.asarray(np.sqrt(np.maximum(rows, 1).astype(np.float64)))
+
+
+def hoeffding(rows: Ints, argument: Floats) -> Floats:
+    """sqrt(log(argument) / (2 rows)): Hoeffding's deviation of a mean of losses with range 1."""
+    return np.asarray(np.sqrt(np.log(argument) / 2) / root(rows))
