@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from theory import _inputs
 from theory._inputs import Bound, Floats, Ints
 
-__all__ = ["ExcessRisk", "hoeffding", "root"]
+__all__ = ["ExcessRisk", "hoeffding", "log_sum", "root"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,3 +49,12 @@ def root(rows: Ints) -> Floats:
 def hoeffding(rows: Ints, argument: Floats) -> Floats:
     """sqrt(log(argument) / (2 rows)): Hoeffding's deviation of a mean of losses with range 1."""
     return np.asarray(np.sqrt(np.log(argument) / 2) / root(rows))
+
+
+def log_sum(logs: Sequence[Floats]) -> Floats:
+    """log of a sum of exponentials; -inf stands for a term that cannot occur."""
+    total = logs[0]
+    with np.errstate(under="ignore"):
+        for term in logs[1:]:
+            total = np.logaddexp(total, term)
+    return np.asarray(total)
