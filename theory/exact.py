@@ -1,0 +1,366 @@
+"""Exact failure probabilities by enumeration, in the affine regime with few atoms.
+
+When κΛ ≤ 1 − 2θ the surrogate loss (Eq. 2) is affine on the ball, ℓ = 1 + (g − yh)/2, and the smallest
+empirical risk of a scalar feature φ under the linear kernel is
+
+    V = 1 − (Λ/2)(|mean yφ| + |mean φ|) = 1 − (Λ/n)·max(|P|, |N|),
+
+with P and N the sums of φ over the positive and the negative rows (|a+b| + |a−b| = 2 max(|a|, |b|)).
+With rational features the scores are rational, so comparisons and ties are exact.  A row is one of a few
+atoms; the counts of the atoms in a sample are multinomial (or hypergeometric), and the law of the selected
+arm is a finite sum.  Ties break by lowest arm index.
+
+The probabilities are `fractions.Fraction` with ``exact=True`` and floats (relative error about 1e-13,
+computed from logarithms) with ``exact=False``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from theory.constants import halving_schedule
+
+Rows = Literal["shared", "independent"]
+Probability = Fraction | float
+Integers = NDArray[np.int64]
+Weights = NDArray[Any]
+
+MAX_STATES = 4_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class AffinePool:
+    """K arms over rows that are drawn from a few atoms.
+
+    Attributes
+    ----------
+    weights : tuple of Fraction
+        Probability of each atom; they sum to one.
+    labels : tuple of int
+        Label of each atom, +1 or -1.
+    features : tuple (arms) of tuple (atoms) of Fraction
+        The value of each arm's feature at each atom.
+    radius : Fraction
+        Λ, the radius of both balls; the kernel is linear, so κ is the largest absolute feature.
+    theta : Fraction
+        Rejection cost in (0, 1/2); κΛ ≤ 1 − 2θ is required.
+    """
+
+    weights: tuple[Fraction, ...]
+    labels: tuple[int, ...]
+    features: tuple[tuple[Fraction, ...], ...]
+    radius: Fraction
+    theta: Fraction
+
+    def __post_init__(self) -> None:
+        atoms = len(self.weights)
+        if not self.features:
+            raise ValueError("features must name at least one arm; got none.")
+        if len(self.labels) != atoms or any(len(arm) != atoms for arm in self.features):
+            raise ValueError(f"labels and every arm's features must have one entry per atom ({atoms}).")
+        if any(weight <= 0 for weight in self.weights) or sum(self.weights) != 1:
+            raise ValueError(f"weights must be positive and sum to 1; they sum to {sum(self.weights)}.")
+        if any(label not in (-1, 1) for label in self.labels):
+            raise ValueError(f"labels must be -1 or +1; got {self.labels}.")
+        if not 0 < self.theta < Fraction(1, 2):
+            raise ValueError(f"theta must lie in (0, 1/2); got {self.theta}.")
+        if self.kappa_lambda > 1 - 2 * self.theta:
+            raise ValueError(
+                f"the affine regime needs kappa*Lambda <= 1 - 2 theta = {1 - 2 * self.theta}; "
+                f"got {self.kappa_lambda}."
+            )
+
+    @property
+    def arms(self) -> int:
+        """K, the number of arms."""
+        return len(self.features)
+
+    @property
+    def kappa_lambda(self) -> Fraction:
+        """κΛ with κ the largest absolute feature value."""
+        return self.radius * max(abs(value) for arm in self.features for value in arm)
+
+    def risks(self) -> tuple[Fraction, ...]:
+        """R°_i, the smallest surrogate risk of each arm on the whole population."""
+        return tuple(self._risk(arm) for arm in self.features)
+
+    def gaps(self) -> tuple[Fraction, ...]:
+        """Δ_i = R°_i − min_j R°_j (Eq. 7 under the assumption that the best arm has the smallest)."""
+        risks = self.risks()
+        return tuple(risk - min(risks) for risk in risks)
+
+    def gap(self) -> Fraction:
+        """Δ, the smallest positive gap (Eq. 7)."""
+        positive = [gap for gap in self.gaps() if gap > 0]
+        if not positive:
+            raise ValueError("all arms have the same risk: the optimality gap is a minimum over nothing.")
+        return min(positive)
+
+    def best(self) -> tuple[int, ...]:
+        """Indices of the arms with gap zero."""
+        return tuple(arm for arm, gap in enumerate(self.gaps()) if gap == 0)
+
+    def _risk(self, arm: Sequence[Fraction]) -> Fraction:
+        terms = list(zip(self.weights, self.labels, arm, strict=True))
+        sums = [abs(sum((w * x for w, y, x in terms if y == sign), Fraction(0))) for sign in (1, -1)]
+        return 1 - self.radius * max(sums)
+
+
+def make_pool(
+    weights: Iterable[Any],
+    features: Iterable[Iterable[Any]],
+    *,
+    labels: Iterable[int] | None = None,
+    radius: Any = 1,
+    theta: Any = Fraction(1, 10**6),
+) -> AffinePool:
+    """Build an `AffinePool` from numbers or strings that `Fraction` accepts; labels default to +1."""
+    law = tuple(Fraction(weight) for weight in weights)
+    return AffinePool(
+        weights=law,
+        labels=tuple(labels) if labels is not None else (1,) * len(law),
+        features=tuple(tuple(Fraction(value) for value in arm) for arm in features),
+        radius=Fraction(radius),
+        theta=Fraction(theta),
+    )
+
+
+def uniform_selection(
+    pool: AffinePool,
+    budget: int,
+    *,
+    rows: Rows = "shared",
+    population: int | None = None,
+    exact: bool = True,
+) -> tuple[Probability, ...]:
+    """Law of the arm that uniform allocation selects with n = ⌊B/K⌋ rows per arm.
+
+    Parameters
+    ----------
+    rows : {"shared", "independent"}
+        Whether all arms are scored on the same rows (Algorithm 1) or on independent samples.
+    population : int, optional
+        Draw without replacement from a population of this many rows; default with replacement.
+    exact : bool
+        Fractions or floats.
+
+    Returns
+    -------
+    tuple
+        Probability that arm i is selected, i = 0..K-1.
+    """
+    n = budget // pool.arms
+    if n < 1:
+        raise ValueError(f"budget must buy one row per arm (at least {pool.arms}); got {budget}.")
+    return _select(pool, [(pool.arms, n)], 1, accumulate=False, rows=rows, population=population, exact=exact)
+
+
+def median_selection(
+    pool: AffinePool,
+    budget: int,
+    *,
+    accumulate: bool = True,
+    rows: Rows = "shared",
+    population: int | None = None,
+    exact: bool = True,
+) -> tuple[Probability, ...]:
+    """Law of the arm that median elimination (Algorithm 1) leaves.
+
+    Parameters
+    ----------
+    accumulate : bool
+        Score on all rows bought so far (Algorithm 1) or on the fresh rows of the round (the proof, A.5).
+
+    See `uniform_selection` for the other parameters.
+    """
+    rounds = halving_schedule(budget, pool.arms)
+    plan = list(zip(rounds.active.tolist(), rounds.pulls.tolist(), strict=True))
+    if plan[0][1] < 1:
+        raise ValueError(f"budget must buy one row per arm and round; got {budget} for K = {pool.arms}.")
+    return _select(pool, plan, None, accumulate=accumulate, rows=rows, population=population, exact=exact)
+
+
+def failure(pool: AffinePool, selection: Sequence[Probability], *, target: int | None = None) -> Probability:
+    """Probability that the selected arm is not a best arm (or not ``target`` when given)."""
+    good = pool.best() if target is None else (target,)
+    return sum((p for arm, p in enumerate(selection) if arm not in good), Fraction(0))
+
+
+def score(pool: AffinePool, arm: int, counts: Sequence[int]) -> Fraction:
+    """V of one arm on a sample given by its atom counts (Eq. 5 at the ball minimiser)."""
+    sums = [
+        abs(
+            sum((k * x for k, y, x in zip(counts, pool.labels, pool.features[arm], strict=True) if y == s), 0)
+        )
+        for s in (1, -1)
+    ]
+    return 1 - pool.radius * Fraction(max(sums)) / sum(counts)
+
+
+def compositions(total: int, parts: int) -> Integers:
+    """All vectors of ``parts`` non-negative integers with the given sum, one per row."""
+    size = math.comb(total + parts - 1, parts - 1)
+    if size > MAX_STATES:
+        raise ValueError(
+            f"{size} samples to enumerate, at most {MAX_STATES} allowed; use fewer rows or atoms."
+        )
+    bars = np.array(list(combinations(range(total + parts - 1), parts - 1)), dtype=np.int64)
+    bars = bars.reshape(size, parts - 1)
+    edges = np.hstack([np.full((size, 1), -1), bars, np.full((size, 1), total + parts - 1)])
+    return np.diff(edges, axis=1) - 1
+
+
+def _select(
+    pool: AffinePool,
+    plan: Sequence[tuple[int, int]],
+    keep: int | None,
+    *,
+    accumulate: bool,
+    rows: Rows,
+    population: int | None,
+    exact: bool,
+) -> tuple[Probability, ...]:
+    """Follow the law of (active arms, statistics) through the rounds of ``plan``."""
+    if rows not in ("shared", "independent"):
+        raise ValueError(f"rows must be 'shared' or 'independent'; got {rows!r}.")
+    start = np.zeros((1, 2 * pool.arms), dtype=np.int64)
+    one: Weights = np.array([Fraction(1)], dtype=object) if exact else np.ones(1)
+    states: dict[tuple[int, ...], tuple[Integers, Weights]] = {tuple(range(pool.arms)): (start, one)}
+    for active_count, n in plan:
+        kept = keep if keep is not None else -(-active_count // 2)
+        following: dict[tuple[int, ...], list[tuple[Integers, Weights]]] = {}
+        for active, (statistics, mass) in states.items():
+            gained, weight = _round_law(pool, active, n, rows, population, exact)
+            if accumulate:
+                gained, weight = _convolve(statistics, mass, gained, weight)
+            else:
+                weight = weight * mass.sum()
+            for survivors, part in _keep_best(active, gained, kept):
+                columns = [c for arm in survivors for c in _columns(active.index(arm))]
+                following.setdefault(survivors, []).append((gained[part][:, columns], weight[part]))
+        states = {
+            arms: _merge(np.vstack([s for s, _ in parts]), np.concatenate([w for _, w in parts]))
+            for arms, parts in following.items()
+        }
+    law: list[Probability] = [Fraction(0) if exact else 0.0] * pool.arms
+    for (arm,), (_, mass) in states.items():
+        law[arm] = mass.sum()
+    return tuple(law)
+
+
+def _columns(position: int) -> tuple[int, int]:
+    return 2 * position, 2 * position + 1
+
+
+def _keep_best(
+    active: tuple[int, ...], statistics: Integers, kept: int
+) -> list[tuple[tuple[int, ...], NDArray[np.bool_]]]:
+    """Group the states by the arms that survive: the largest max(|P|, |N|), ties by lowest index."""
+    strength = np.abs(statistics).reshape(len(statistics), len(active), 2).max(axis=2)
+    order = np.sort(np.argsort(-strength, axis=1, kind="stable")[:, :kept], axis=1)
+    groups, inverse = np.unique(order, axis=0, return_inverse=True)
+    return [(tuple(active[i] for i in group), inverse.ravel() == g) for g, group in enumerate(groups)]
+
+
+def _round_law(
+    pool: AffinePool, active: tuple[int, ...], n: int, rows: Rows, population: int | None, exact: bool
+) -> tuple[Integers, Weights]:
+    """Law of the active arms' statistics (P, N) over one round of n rows."""
+    if rows == "shared":
+        return _sample_law(pool, active, n, population, exact)
+    statistics, weight = _sample_law(pool, active[:1], n, population, exact)
+    for arm in active[1:]:
+        more, mass = _sample_law(pool, (arm,), n, population, exact)
+        _check_size(len(statistics) * len(more))
+        statistics = np.hstack(
+            [np.repeat(statistics, len(more), axis=0), np.tile(more, (len(statistics), 1))]
+        )
+        weight = np.multiply.outer(weight, mass).ravel()
+    return statistics, weight
+
+
+def _sample_law(
+    pool: AffinePool, active: tuple[int, ...], n: int, population: int | None, exact: bool
+) -> tuple[Integers, Weights]:
+    """Law of the statistics of arms that are scored on the same n rows.
+
+    Atoms that look alike to the active arms are merged first; that is what keeps late rounds small.
+    """
+    scale = math.lcm(*(value.denominator for arm in pool.features for value in arm))
+    kinds: dict[tuple[int, ...], Fraction] = {}
+    for atom, (weight, label) in enumerate(zip(pool.weights, pool.labels, strict=True)):
+        step: list[int] = []
+        for arm in active:
+            value = int(pool.features[arm][atom] * scale)
+            step += [value, 0] if label == 1 else [0, value]
+        kinds[tuple(step)] = kinds.get(tuple(step), Fraction(0)) + weight
+    counts = compositions(n, len(kinds))
+    law = list(kinds.values())
+    weight = (
+        _multinomial(counts, law, exact) if population is None else _drawn(counts, law, population, exact)
+    )
+    possible = np.array([w > 0 for w in weight], dtype=bool)
+    steps = np.array(list(kinds), dtype=np.int64)
+    return _merge(counts[possible] @ steps, weight[possible])
+
+
+def _multinomial(counts: Integers, law: Sequence[Fraction], exact: bool) -> Weights:
+    n = int(counts[0].sum())
+    if not exact:
+        logs = np.array([math.log(p) for p in law])
+        return np.exp(special.gammaln(n + 1) - special.gammaln(counts + 1).sum(axis=1) + counts @ logs)
+    factorial = [math.factorial(k) for k in range(n + 1)]
+    powers = [[p**k for k in range(n + 1)] for p in law]
+    weight = np.empty(len(counts), dtype=object)
+    for row, count in enumerate(counts.tolist()):
+        ways = factorial[n]
+        mass = Fraction(1)
+        for kind, k in enumerate(count):
+            ways //= factorial[k]
+            mass *= powers[kind][k]
+        weight[row] = ways * mass
+    return weight
+
+
+def _drawn(counts: Integers, law: Sequence[Fraction], population: int, exact: bool) -> Weights:
+    """Multivariate hypergeometric law: the rows of one round are distinct rows of the population."""
+    n = int(counts[0].sum())
+    sizes = [p * population for p in law]
+    if any(size.denominator != 1 for size in sizes):
+        raise ValueError(f"population must make every atom a whole number of rows; got {population}.")
+    if n > population:
+        raise ValueError(f"cannot draw {n} distinct rows from a population of {population}.")
+    total = math.comb(population, n)
+    ways = [[math.comb(int(size), k) for k in range(n + 1)] for size in sizes]
+    weight = [Fraction(math.prod(ways[a][k] for a, k in enumerate(row)), total) for row in counts.tolist()]
+    return np.array(weight, dtype=object) if exact else np.array([float(w) for w in weight])
+
+
+def _convolve(left: Integers, mass: Weights, right: Integers, weight: Weights) -> tuple[Integers, Weights]:
+    _check_size(len(left) * len(right))
+    total = (left[:, None, :] + right[None, :, :]).reshape(-1, left.shape[1])
+    return _merge(total, np.multiply.outer(mass, weight).ravel())
+
+
+def _merge(statistics: Integers, weight: Weights) -> tuple[Integers, Weights]:
+    """Add up the mass of equal statistics."""
+    unique, inverse = np.unique(statistics, axis=0, return_inverse=True)
+    if weight.dtype != object:
+        return unique, np.bincount(inverse.ravel(), weights=weight, minlength=len(unique))
+    mass = np.full(len(unique), Fraction(0), dtype=object)
+    np.add.at(mass, inverse.ravel(), weight)
+    return unique, mass
+
+
+def _check_size(size: int) -> None:
+    if size > MAX_STATES:
+        raise ValueError(f"{size} states to follow, at most {MAX_STATES} allowed; use fewer rows or atoms.")
