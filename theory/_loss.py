@@ -16,6 +16,7 @@ __all__ = [
     "spread",
     "sup",
     "tight_rademacher",
+    "uniform_deviation",
 ]
 
 
@@ -39,6 +40,13 @@ def dual(theta: Floats) -> Floats:
     """c_d = max over q in [0, 1] of sqrt(q) / 2 + sqrt(q / 4 + (1 - q) b^2), in closed form."""
     steep = np.maximum(slope(theta) ** 2, 0.5)
     constant: Floats = 2 * steep / np.sqrt(4 * steep - 1)
+    return constant
+
+
+def uniform_deviation(theta: Floats, r: Floats) -> Floats:
+    """d with E sup_f (R(f) - R_n(f)) <= d r / sqrt n: 1 in the affine regime, 2 c* beyond it."""
+    # r <= 1 - 2 theta makes the loss affine on the ball, and the supremum a sum of two norms.
+    constant: Floats = np.where(r <= 1 - 2 * theta, 1.0, 2 * tight_rademacher(theta))
     return constant
 
 

@@ -1,0 +1,204 @@
+"""Optimism and tails of the minimised risk V: the numbers behind :mod:`theory.tighter`.
+
+Everything is in natural logarithms and without checks. Proofs: ``docs/theorems.md``, section 3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from theory import _loss, _terms
+from theory._inputs import Floats, Ints
+
+__all__ = ["Design", "Kernel", "Optimism", "Pairing", "Tails", "tails"]
+
+Pairing = Literal["same", "independent", "arbitrary"]
+Kernel = Literal["any", "nonnegative"]
+Optimism = Literal["dual", "rademacher"]
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """How rows are drawn and what is known about the kernel.
+
+    Attributes
+    ----------
+    pairing : {"same", "independent", "arbitrary"}
+        Whether two arms are scored on the same rows (Algorithm 1; any dependence inside a pair of
+        rows is allowed as long as the pairs are independent), on independent rows, or unknown.
+    population : array of int or None
+        None for draws with replacement; the number m of rows for draws without replacement.
+    kernel : {"any", "nonnegative"}
+        "nonnegative" when K(x, x') >= 0 everywhere, as for the Gaussian kernel.
+    optimism : {"dual", "rademacher"}
+        Which bound on R_i - E V_i: c_d r / sqrt n (Theorem 1) or 2 c* r / sqrt n (symmetrisation).
+    mean_radius : array or None
+        Lambda sqrt(mean K(x, x)) in place of kappa Lambda in the optimism, when it is known.
+    """
+
+    pairing: Pairing = "same"
+    population: Ints | None = None
+    kernel: Kernel = "any"
+    optimism: Optimism = "dual"
+    mean_radius: Floats | None = None
+
+    def __post_init__(self) -> None:
+        for name, value, allowed in (
+            ("pairing", self.pairing, ("same", "independent", "arbitrary")),
+            ("kernel", self.kernel, ("any", "nonnegative")),
+            ("optimism", self.optimism, ("dual", "rademacher")),
+        ):
+            if value not in allowed:
+                raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {value!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Tails:
+    """Tail bounds for V on n rows.
+
+    Attributes
+    ----------
+    optimism : array
+        beta, an upper bound on R_i - E V_i.
+    stiffness : array
+        nu = n w / D^2, where D is the range under replacement of a row and w >= 1 the gain of drawing
+        without replacement: P[V_i <= R_i - beta - x] <= exp(-2 nu x^2), P[V_1 >= R_1 + x] likewise.
+    rows, spread, floor : array
+        n, the full range M and inf l, for the relative-entropy form of the best arm's tail.
+    pairing : Pairing
+        See :class:`Design`.
+    """
+
+    optimism: Floats
+    stiffness: Floats
+    rows: Floats
+    spread: Floats
+    floor: Floats
+    pairing: Pairing
+
+    def margins(self, gaps: Floats) -> Floats:
+        """x = (gap - beta)_+ per rival (last axis): what the optimism leaves of the gap.
+
+        An arm that ties with the best is no rival and gets +inf.
+        """
+        rival = np.maximum(gaps - np.asarray(self.optimism)[..., None], 0.0)
+        return np.asarray(np.where(gaps > 0, rival, np.inf))
+
+    def log_beaten(self, margins: Floats) -> Floats:
+        """log of the bound on P[V_i <= V_1] per rival (last axis), from one McDiarmid step."""
+        rate = {"same": 0.5, "independent": 1.0, "arbitrary": 0.5}[self.pairing]
+        prefactor = np.log(2) if self.pairing == "arbitrary" else 0.0
+        exponent = rate * _scaled(np.asarray(self.stiffness)[..., None], margins)
+        return np.asarray(np.minimum(prefactor - exponent, 0.0))
+
+    def log_beaten_by_any(self, margins: Floats) -> Floats:
+        """log of the sum over the rivals of :meth:`log_beaten`."""
+        return _log_sum_last(self.log_beaten(margins))
+
+    def log_best_high(self, shift: Floats, largest_gap: Floats) -> Floats:
+        """log of the bound on P[V_1 >= R_1 + shift], knowing that R_1 <= 1 - largest_gap."""
+        epsilon = np.clip(shift / self.spread, 0.0, 1.0)
+        ceiling = (1 - largest_gap - self.floor) / self.spread
+        entropy = _least_entropy(epsilon, np.clip(ceiling, 0.0, 1.0))
+        return np.asarray(-np.maximum(2 * _scaled(self.stiffness, shift), self.rows * entropy))
+
+    def log_rival_low(self, shift: Floats) -> Floats:
+        """log of the bound on P[V_i <= R_i - beta - shift]."""
+        return np.asarray(-2 * _scaled(self.stiffness, shift))
+
+    def log_crowd(
+        self, margins: Floats, weight: Floats, largest_gap: Floats, best_count: Ints | int = 1
+    ) -> Floats:
+        """log of a bound on P[V_1 is high or the rivals are low], minimised roughly over the split.
+
+        The rivals are on the last axis of ``margins`` (+inf for an arm that is no rival); their
+        probabilities add up and are multiplied by ``weight`` (1 for a union, 1/k for Markov).
+        ``best_count`` best arms must all stay low enough.
+        """
+        smallest = np.min(margins, axis=-1)
+        rivals_exist = np.isfinite(smallest)
+        smallest = np.where(rivals_exist, smallest, 0.0)
+        half = np.asarray(smallest / 2)[..., None]
+        nu = np.asarray(self.stiffness)[..., None]
+        excess = _scaled(nu, np.maximum(margins - half, 0.0)) - _scaled(nu, half)
+        # Effective number of rivals: those with larger margins hardly count.
+        log_count = np.log(weight) + _log_sum_last(-2 * np.maximum(excess, 0.0)) - np.log(best_count)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            shift = smallest / 2 - log_count / (4 * self.stiffness * smallest)
+        shift = np.clip(np.where(np.isfinite(shift), shift, smallest / 2), 0.0, smallest)
+        rivals = np.log(weight) + _log_sum_last(
+            -2 * _scaled(nu, np.maximum(margins - np.asarray(shift)[..., None], 0.0))
+        )
+        head = np.log(best_count) + self.log_best_high(np.asarray(shift), largest_gap)
+        return np.asarray(np.where(rivals_exist, _terms.log_sum([np.asarray(head), rivals]), -np.inf))
+
+
+def tails(n: Ints, theta: Floats, r: Floats, design: Design) -> Tails:
+    """Tail bounds of V on ``n`` rows of the given design."""
+    rows = np.maximum(n, 1).astype(np.float64)
+    spread = np.maximum(_loss.spread(theta, r, r), np.finfo(float).tiny)
+    moved = _loss.replacement(theta, r, nonnegative=design.kernel == "nonnegative")
+    moved = np.maximum(moved, np.finfo(float).tiny)
+    stiffness = rows / moved**2
+    variance_factor: Floats | float = 1.0
+    if design.population is not None:
+        m = np.maximum(design.population.astype(np.float64), rows)
+        variance_factor = (m - rows) / np.maximum(m - 1, 1.0)
+        stiffness = stiffness * _permutation_gain(rows, m)
+    radius = r if design.mean_radius is None else design.mean_radius
+    if design.optimism == "dual":
+        optimism = _loss.dual(theta) * radius * np.sqrt(variance_factor / rows)
+    else:
+        optimism = 2 * _loss.tight_rademacher(theta) * radius / np.sqrt(rows)
+    return Tails(
+        optimism=np.asarray(optimism),
+        stiffness=np.asarray(stiffness),
+        rows=np.asarray(rows),
+        spread=np.asarray(spread),
+        floor=_loss.inf(theta, r, r),
+        pairing=design.pairing,
+    )
+
+
+def _permutation_gain(rows: Floats, m: Floats) -> Floats:
+    """w = (m - 1/2) / (m - n) * (1 - 1 / (2 max(n, m - n))), at least 1, and infinite for n = m."""
+    rest = m - rows
+    with np.errstate(divide="ignore"):
+        gain = (m - 0.5) / rest * (1 - 1 / (2 * np.maximum(rows, rest)))
+    return np.asarray(np.maximum(gain, 1.0))
+
+
+def _scaled(stiffness: Floats, shift: Floats) -> Floats:
+    """stiffness * shift^2 with 0 for a zero shift even when the stiffness is infinite."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.asarray(np.where(shift > 0, stiffness * np.square(shift), 0.0))
+
+
+def _least_entropy(epsilon: Floats, ceiling: Floats) -> Floats:
+    """min over p in [0, ceiling] of kl(p + epsilon || p).
+
+    kl(p + e || p) is convex in p and symmetric about (1 - e) / 2, so it falls until there.
+    """
+    p = np.minimum(ceiling, (1 - epsilon) / 2)
+    q = p + epsilon
+    with np.errstate(divide="ignore", invalid="ignore"):
+        up = np.where(q > 0, q * np.log(q / p), 0.0)
+        down = np.where(q < 1, (1 - q) * (np.log1p(-q) - np.log1p(-p)), 0.0)
+    # The two parts nearly cancel for small epsilon; their rounding is taken off, never added.
+    with np.errstate(invalid="ignore"):
+        entropy = up + down - 4 * np.finfo(float).eps * (np.abs(up) + np.abs(down))
+    entropy = np.where(np.isposinf(up), np.inf, entropy)
+    return np.asarray(np.where(epsilon > 0, np.maximum(entropy, 0.0), 0.0))
+
+
+def _log_sum_last(logs: Floats) -> Floats:
+    """log-sum-exp over the last axis, where every entry is at most 0."""
+    if logs.shape[-1] == 1:
+        return np.asarray(logs[..., 0])
+    top = np.max(logs, axis=-1, keepdims=True)
+    safe = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(under="ignore", divide="ignore"):
+        return np.asarray(np.log(np.sum(np.exp(logs - safe), axis=-1)) + safe[..., 0])
