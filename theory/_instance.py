@@ -11,10 +11,13 @@ from theory import _inputs, _loss
 from theory._inputs import Floats
 from theory.errors import Assumptions
 
-__all__ = ["CEILING_TOLERANCE", "Instance", "instance", "loss_parameters"]
+__all__ = ["CEILING_TOLERANCE", "POPULATION_EXHAUSTED", "Instance", "instance", "loss_parameters"]
 
 CEILING_TOLERANCE = 1e-12
 """Relative rounding allowed when a measured gap touches its ceiling."""
+
+POPULATION_EXHAUSTED = "no more rows than the population holds"
+"""The assumption that ends draws without replacement."""
 
 
 @dataclass(frozen=True, slots=True)

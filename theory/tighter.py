@@ -32,7 +32,7 @@ from numpy.typing import ArrayLike
 
 from theory import _inputs, _loss, _terms
 from theory._inputs import Bound, Floats, Ints
-from theory._instance import CEILING_TOLERANCE, loss_parameters
+from theory._instance import CEILING_TOLERANCE, POPULATION_EXHAUSTED, loss_parameters
 from theory._oracle import (
     excess_risk_calibrated,
     excess_risk_uniform,
@@ -344,7 +344,7 @@ def _launched(
 
 def _require_population(n: Ints, design: Design, check: Assumptions) -> None:
     if design.population is not None:
-        check.require("no more rows than the population holds", design.population - n, strictly=False)
+        check.require(POPULATION_EXHAUSTED, design.population - n, strictly=False)
 
 
 def _best(arms: Ints, best_count: ArrayLike) -> Ints:

@@ -1,0 +1,226 @@
+"""The inverse questions: which budget, how many rows, which gap, for a wanted failure probability.
+
+Answers are exact: ``required_budget`` returns an integer that satisfies the bound while the integer
+before it does not, and ``smallest_gap`` a float of which the same is true of the float before it.
+
+Two definitions compete when a bound is not monotone in B:
+
+* ``which="settled"`` (the default): the smallest B such that the bound is at most delta at B and at
+  every larger budget up to ``limit``. This is what a planner wants: spending more never hurts.
+* ``which="first"``: the smallest B at which the bound is at most delta, whatever happens after.
+
+Every bound of this package is monotone in B: each n_t = floor(B / (T a_t)) grows with B and the bound
+falls with each n_t. For these, both definitions agree and bisection finds the answer; that is
+``monotone=True``. For any other function pass ``monotone=False``: all budgets up to ``limit`` are then
+evaluated in blocks, and the answer is exact for whatever the function does.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from theory import _loss
+from theory._inputs import Bound
+from theory._instance import POPULATION_EXHAUSTED, loss_parameters
+from theory.errors import AssumptionError
+
+__all__ = ["Which", "launch_budget", "required_budget", "smallest_gap"]
+
+Which = Literal["settled", "first"]
+
+LARGEST_BUDGET = 2**52
+"""Above this, a whole number of pulls is no longer exact in floating point."""
+
+LARGEST_SCAN = 10**8
+"""Most budgets that are tried one by one."""
+
+_BLOCK = 1 << 16
+
+
+def required_budget(
+    bound: Callable[..., Bound],
+    target: float | None = None,
+    /,
+    *,
+    monotone: bool = True,
+    which: Which = "settled",
+    limit: int = LARGEST_BUDGET,
+    **parameters: Any,
+) -> int:
+    """Return the smallest budget (or number of rows) for which ``bound`` is at most ``target``.
+
+    Parameters
+    ----------
+    bound : callable
+        A bound of :mod:`theory.paper`, :mod:`theory.corrected` or :mod:`theory.tighter`; its first
+        argument (B, n or m) is what is sought.
+    target : float
+        The wanted failure probability (or regret, for a regret bound). ``delta=`` is accepted as a
+        name for it when the bound itself has no such parameter.
+    monotone, which, limit
+        See the module's text. ``limit`` is the largest budget considered.
+    **parameters
+        The bound's other arguments.
+
+    Returns
+    -------
+    int
+        The answer works and the answer minus one does not.
+
+    Raises
+    ------
+    ValueError
+        When no budget up to ``limit`` works.
+    """
+    if which not in ("settled", "first"):
+        raise ValueError(f'which must be "settled" or "first", got {which!r}')
+    wanted, rest = _target(target, parameters)
+    question = _Question(bound, wanted, rest)
+    if not monotone:
+        return _scan(question, limit, which)
+    end = _limit(bound, limit, rest)
+    return _bisect(question.works, end, f"no budget up to {end} brings {_name(bound)} to {wanted:g}")
+
+
+def launch_budget(bound: Callable[..., Bound], *, limit: int = LARGEST_BUDGET, **parameters: Any) -> int:
+    """Return the smallest budget at which the statement behind ``bound`` says anything at all.
+
+    That is the smallest B for which its assumptions hold, the identification condition among them.
+    """
+
+    def applies(budget: int) -> bool:
+        return not math.isnan(float(bound(budget, **parameters, strict=False)))
+
+    end = _limit(bound, limit, parameters)
+    return _bisect(applies, end, f"{_name(bound)} applies to no budget up to {end}")
+
+
+def smallest_gap(bound: Callable[..., Bound], target: float | None = None, /, **parameters: Any) -> float:
+    """Return the smallest gap that ``bound`` certifies with failure probability ``target``.
+
+    ``parameters`` are the bound's arguments other than ``gap``, among them ``theta`` and
+    ``kappa_lambda``. The answer works and the next smaller float does not.
+
+    Raises
+    ------
+    ValueError
+        When even the largest possible gap is not certified.
+    """
+    wanted, rest = _target(target, parameters)
+    theta, r, _ = loss_parameters(rest["theta"], rest["kappa_lambda"], strict=True)
+    ceiling = float(1 - _loss.inf(theta, r, r))
+    question = _Question(bound, wanted, rest)
+
+    def works(gap: float) -> bool:
+        return bool(question.holds(gap=gap))
+
+    if not works(ceiling):
+        raise ValueError(
+            f"{_name(bound)} certifies no gap up to the largest possible one, {ceiling:.6g}, at {wanted:g}"
+        )
+    low, high = 0.0, ceiling
+    while True:
+        middle = low + (high - low) / 2
+        if middle in (low, high):
+            return high
+        low, high = (low, middle) if works(middle) else (middle, high)
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """Is the bound at most the target at these budgets?"""
+
+    bound: Callable[..., Bound]
+    target: float
+    parameters: dict[str, Any]
+
+    def holds(self, *first: Any, **extra: Any) -> NDArray[np.bool_]:
+        # A nan (assumption not met) compares false: the bound does not work there.
+        if "log" in inspect.signature(self.bound).parameters:
+            value = self.bound(*first, **self.parameters, **extra, strict=False, log=True)
+            return np.asarray(np.asarray(value) <= math.log(self.target))
+        return np.asarray(
+            np.asarray(self.bound(*first, **self.parameters, **extra, strict=False)) <= self.target
+        )
+
+    def works(self, budget: int) -> bool:
+        return bool(self.holds(budget))
+
+
+def _target(target: float | None, parameters: dict[str, Any]) -> tuple[float, dict[str, Any]]:
+    """The wanted value, given first or as ``delta=``, and the remaining parameters."""
+    rest = dict(parameters)
+    if target is None:
+        if "delta" not in rest:
+            raise ValueError("a target is needed: the failure probability delta to reach")
+        target = rest.pop("delta")
+    wanted = float(target)
+    if not wanted > 0:
+        raise ValueError(f"the target must be positive, got {target!r}")
+    return wanted, rest
+
+
+def _name(bound: Callable[..., Bound]) -> str:
+    return getattr(bound, "__name__", repr(bound))
+
+
+def _limit(bound: Callable[..., Bound], limit: int, parameters: dict[str, Any]) -> int:
+    """The largest budget to consider: draws without replacement end with the population."""
+    if parameters.get("population") is None:
+        return limit
+
+    def exhausts(budget: int) -> bool:
+        try:
+            bound(budget, **parameters)
+        except AssumptionError as error:
+            return error.assumption == POPULATION_EXHAUSTED
+        return False
+
+    if not exhausts(limit):
+        return limit
+    return _bisect(exhausts, limit, "unreachable") - 1
+
+
+def _bisect(works: Callable[[int], bool], limit: int, failure: str) -> int:
+    """Smallest budget that works, for a property that holds from some budget on."""
+    high = 1
+    while not works(high):
+        if high >= limit:
+            raise ValueError(failure)
+        high = min(2 * high, limit)
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if works(middle) else (middle, high)
+    return high
+
+
+def _scan(question: _Question, limit: int, which: Which) -> int:
+    """Try every budget up to the limit, in blocks; no assumption on the function at all."""
+    if limit > LARGEST_SCAN:
+        raise ValueError(
+            f"without monotonicity every budget is tried: give a limit of at most {LARGEST_SCAN}"
+        )
+    answer = 0
+    for start in range(1, limit + 1, _BLOCK):
+        budgets = np.arange(start, min(start + _BLOCK, limit + 1))
+        good = np.broadcast_to(question.holds(budgets), budgets.shape)
+        if which == "first":
+            if np.any(good):
+                return int(budgets[np.argmax(good)])
+        elif not good[-1]:
+            answer = 0
+        elif not np.all(good):
+            answer = int(budgets[-1] - np.argmin(good[::-1]) + 1)
+        elif answer == 0:
+            answer = start
+    if answer == 0:
+        raise ValueError(f"no budget up to {limit} works")
+    return answer
