@@ -123,9 +123,12 @@ class Tails:
         smallest = np.where(rivals_exist, smallest, 0.0)
         half = np.asarray(smallest / 2)[..., None]
         nu = np.asarray(self.stiffness)[..., None]
-        excess = _scaled(nu, np.maximum(margins - half, 0.0)) - _scaled(nu, half)
-        # Effective number of rivals: those with larger margins hardly count.
-        log_count = np.log(weight) + _log_sum_last(-2 * np.maximum(excess, 0.0)) - np.log(best_count)
+        # Effective number of rivals: those with larger margins hardly count. The difference of
+        # squares (x - s/2)^2 - (s/2)^2 = x (x - s) is never negative.
+        lead = margins * (margins - 2 * half)
+        with np.errstate(invalid="ignore"):
+            excess = np.where(lead > 0, nu * lead, 0.0)
+        log_count = np.log(weight) + _log_sum_last(-2 * excess) - np.log(best_count)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             shift = smallest / 2 - log_count / (4 * self.stiffness * smallest)
         shift = np.clip(np.where(np.isfinite(shift), shift, smallest / 2), 0.0, smallest)
