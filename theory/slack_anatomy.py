@@ -200,8 +200,10 @@ def _median_chain(
 
     chain: Chain = [("", float(paper.delta_fail_median(B, K, gap, theta, r, log=True)))]
     log_q = printed.log(fresh[0], gap)
-    series = math.log(8) + log_q - math.log(-math.expm1(log_q)) if log_q < 0 else math.inf
-    chain.append(("log2 K in place of whole rounds", series))
+    if log_q < 0:
+        # Below the launch budget of the whole rounds the series has no sum, and the step is left out.
+        series = math.log(8) + log_q - math.log(-math.expm1(log_q))
+        chain.append(("log2 K in place of whole rounds", series))
     chain.append(("geometric series", total(printed, lambda _: 8.0, fresh)))
     chain.append(("Markov at half the arms", total(printed, lambda t: 4 * (active[t] - 1) / kept[t], fresh)))
     chain.append(("accumulated rows", total(printed, lambda t: 4 * rivals[t] / kept[t], held)))
