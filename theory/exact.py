@@ -206,6 +206,16 @@ def score(pool: AffinePool, arm: int, counts: Sequence[int]) -> Fraction:
     return 1 - pool.radius * Fraction(max(sums)) / sum(counts)
 
 
+def sample_law(
+    pool: AffinePool, n: int, *, population: int | None = None
+) -> list[tuple[tuple[int, ...], Fraction]]:
+    """Law of the atom counts of n rows, as (counts, probability), with or without replacement."""
+    counts = compositions(n, len(pool.weights))
+    law = list(pool.weights)
+    mass = _multinomial(counts, law, True) if population is None else _drawn(counts, law, population, True)
+    return [(tuple(row), p) for row, p in zip(counts.tolist(), mass, strict=True) if p > 0]
+
+
 def compositions(total: int, parts: int) -> Integers:
     """All vectors of ``parts`` non-negative integers with the given sum, one per row."""
     size = math.comb(total + parts - 1, parts - 1)

@@ -1,0 +1,267 @@
+"""What a claim is: one statement of the paper as an object that can be held against evidence.
+
+A claim carries its instances as data (``cases``) and its statement as a `Reading`: a left side, a relation
+and a right side, evaluated at every case.  The check therefore takes the formula as a replaceable part, and
+the same instances judge three readings:
+
+* ``reading``: the statement as printed;
+* ``repaired``: the corrected statement, which must survive the instances that refute the printed one;
+* ``mutant``: the statement with a planted error, which must be refuted.  A check that lets its mutant
+  pass cannot fail and is a defect.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal, get_args
+
+from theory import verdicts
+from theory.verdicts import Outcome, Verdict, judge
+
+Printed = Literal["holds", "holds-corrected", "refuted", "definition", "vacuous"]
+Kind = Literal["identity", "inequality", "exact-probability", "monte-carlo", "counterexample"]
+Relation = Literal["==", "<=", "<", ">=", ">"]
+Case = Mapping[str, Any]
+Side = Callable[..., Any]
+
+PRINTED: tuple[Printed, ...] = get_args(Printed)
+EXPECTED: dict[Printed, Outcome] = {
+    "holds": "consistent",
+    "definition": "consistent",
+    "holds-corrected": "refuted",
+    "refuted": "refuted",
+    "vacuous": "vacuous",
+}
+# Relative rounding error granted to floats; fractions and integers are compared exactly.
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the paper says it: section, label of the display, line of the LaTeX source."""
+
+    section: str
+    label: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.section}, {self.label} (L{self.line})"
+
+
+@dataclass(frozen=True, slots=True)
+class Assumption:
+    """A named, executable premise: ``holds(**case)``."""
+
+    name: str
+    holds: Callable[..., bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """``left(**case) relation right(**case)``.
+
+    Attributes
+    ----------
+    vacuous_from : float, optional
+        The right side bounds a probability: a value from here on (1, or 0 for logarithms), or ``nan``,
+        says nothing about the case.
+    tolerance : float
+        Absolute rounding error granted to floats, for sides that cancel near zero.
+    """
+
+    left: Side
+    relation: Relation
+    right: Side
+    vacuous_from: float | None = None
+    tolerance: float = 0.0
+
+    def says_nothing(self, value: Any) -> bool:
+        """Whether the right side excludes nothing."""
+        return self.vacuous_from is not None and not value < self.vacuous_from
+
+    def holds(self, left: Any, right: Any) -> bool:
+        """Compare exactly for exact numbers, up to rounding for floats."""
+        slack = 0.0
+        if isinstance(left, float) or isinstance(right, float):
+            size = max(abs(float(left)), abs(float(right)))
+            slack = self.tolerance + (ROUNDING * size if math.isfinite(size) else 0.0)
+        match self.relation:
+            case "==":
+                return bool(left == right or (slack and abs(left - right) <= slack))
+            case "<=":
+                return bool(left <= right + slack if slack else left <= right)
+            case ">=":
+                return bool(left >= right - slack if slack else left >= right)
+            case "<":
+                return bool(left < right)
+            case ">":
+                return bool(left > right)
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """A Monte Carlo study of the claim, as data: the engine turns it into cells and returns counts.
+
+    Attributes
+    ----------
+    pools : tuple of str
+        Names in `theory.claims.instances.POOLS`.
+    strategies : tuple of str
+        "uniform", "median-fresh", "median-accumulated".
+    budgets : tuple of int
+    statistic : str
+        What counts as a failure of one trial.
+    bound : str
+        Dotted name of the function in `theory` that gives the bound of a cell.
+    """
+
+    pools: tuple[str, ...]
+    strategies: tuple[str, ...]
+    budgets: tuple[int, ...]
+    statistic: str
+    bound: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Claim:
+    """One statement of the paper.
+
+    Attributes
+    ----------
+    id : str
+        Kebab-case name such as ``lemma-1-i`` or ``a2-step-3``.
+    where : Place
+    statement, plain : str
+        The statement in LaTeX and in words.
+    printed : {"holds", "holds-corrected", "refuted", "definition", "vacuous"}
+        The verdict on the statement as printed.  "holds-corrected": it fails on inputs the paper allows,
+        and a premise, constant or rounding repairs it.  "refuted": the assertion itself is wrong.
+    kind : how it is checked
+    cases : the instances, as data
+    reading, repaired, mutant : Reading
+        As printed; corrected; with a planted error.
+    corrected : str
+        The corrected statement in LaTeX, empty when none is needed.
+    assumptions : named predicates, all true at every case
+    errata : names of the errata the claim shows, such as "E7"
+    experiment : Monte Carlo study, if the claim is one about probabilities of a whole trial
+    """
+
+    id: str
+    where: Place
+    statement: str
+    plain: str
+    printed: Printed
+    kind: Kind
+    cases: tuple[Case, ...]
+    reading: Reading
+    repaired: Reading | None = None
+    mutant: Reading | None = None
+    corrected: str = ""
+    assumptions: tuple[Assumption, ...] = ()
+    errata: tuple[str, ...] = ()
+    experiment: Experiment | None = None
+
+    @property
+    def expected(self) -> Outcome:
+        """The outcome that the ledger records for the printed statement."""
+        return EXPECTED[self.printed]
+
+    def check(self) -> Verdict:
+        """Hold the statement as printed against the instances."""
+        return self.examine(self.reading)
+
+    def check_corrected(self) -> Verdict:
+        """Hold the corrected statement against the same instances."""
+        if self.repaired is None:
+            raise ValueError(f"claim {self.id} has no corrected statement; its printed verdict is {self.printed}.")
+        return self.examine(self.repaired)
+
+    def check_mutant(self) -> Verdict:
+        """Hold the statement with the planted error against the same instances."""
+        if self.mutant is None:
+            raise ValueError(f"claim {self.id} has no planted error.")
+        return self.examine(self.mutant)
+
+    def examine(self, reading: Reading) -> Verdict:
+        """Judge a reading at every case; the first violated case refutes it."""
+        silent = 0
+        closest: tuple[float, Case, Any, Any] | None = None
+        for case in self.cases:
+            self._require_assumptions(case)
+            left, right = reading.left(**case), reading.right(**case)
+            if reading.says_nothing(right):
+                silent += 1
+                continue
+            if not reading.holds(left, right):
+                return self._refuted(reading, case, left, right)
+            distance = _distance(left, right)
+            if closest is None or distance < closest[0]:
+                closest = (distance, case, left, right)
+        if closest is None:
+            return verdicts.vacuous(
+                f"In all {len(self.cases)} cases the right-hand side excludes nothing.", cases=len(self.cases)
+            )
+        return self._consistent(reading, closest, silent)
+
+    def judge_cells(self, cells: Iterable[tuple[int, int, float]], *, alarm: float = 1e-6) -> list[Verdict]:
+        """The hook for the engine: judge (failures, trials, bound) of each cell of the experiment.
+
+        The false-alarm rate is split over the cells, so that ``alarm`` holds for the whole family.
+        """
+        if self.experiment is None:
+            raise ValueError(f"claim {self.id} states no experiment.")
+        family = list(cells)
+        return [judge(f, n, bound, alarm=alarm / len(family)) for f, n, bound in family]
+
+    def _require_assumptions(self, case: Case) -> None:
+        for assumption in self.assumptions:
+            if not assumption.holds(**case):
+                raise ValueError(f"claim {self.id}: the case {_words(case)} breaks '{assumption.name}'.")
+
+    def _refuted(self, reading: Reading, case: Case, left: Any, right: Any) -> Verdict:
+        sentence = (
+            f"Fails at {_words(case)}: the left side is {show(left)}, "
+            f"which is not {reading.relation} {show(right)}."
+        )
+        return verdicts.refuted(sentence, **_numbers(case), left=_plain(left), right=_plain(right))
+
+    def _consistent(self, reading: Reading, closest: tuple[float, Case, Any, Any], silent: int) -> Verdict:
+        _, case, left, right = closest
+        informative = len(self.cases) - silent
+        cases = "in the only case" if informative == 1 else f"in all {informative} cases"
+        sentence = f"Holds {cases}; closest at {_words(case)}: {show(left)} {reading.relation} {show(right)}."
+        numbers = {**_numbers(case), "left": _plain(left), "right": _plain(right)}
+        return verdicts.consistent(sentence, cases=len(self.cases), silent=silent, **numbers)
+
+
+def show(value: Any) -> str:
+    """A value in a sentence: integers and short fractions exactly, the rest to five digits."""
+    if isinstance(value, Fraction) and value.denominator > 9999:
+        return f"{float(value):.5g}"
+    if isinstance(value, float):
+        return f"{value:.5g}"
+    if isinstance(value, tuple):
+        return "(" + ", ".join(show(entry) for entry in value) + ")"
+    return str(value)
+
+
+def _words(case: Case) -> str:
+    return ", ".join(f"{name} = {show(value)}" for name, value in case.items()) or "the instance"
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, int | float | Fraction | str) else show(value)
+
+
+def _numbers(case: Case) -> dict[str, Any]:
+    return {name: _plain(value) for name, value in case.items()}
+
+
+def _distance(left: Any, right: Any) -> float:
+    if isinstance(left, int | float | Fraction) and isinstance(right, int | float | Fraction):
+        return abs(float(left) - float(right)) / max(abs(float(right)), 1e-300)
+    return 0.0

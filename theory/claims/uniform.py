@@ -1,0 +1,310 @@
+"""Section 4.2.2: Lemma 1, Theorem 1 and their remarks (uniform allocation)."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+from theory import paper
+from theory.claims.assumptions import ARMS, FEASIBLE_GAP, FIRST_ARM_BEST, LAUNCH_64, THETA
+from theory.claims.claim import Assumption, Claim, Experiment, Place, Reading
+from theory.claims.instances import (
+    CORNER_R,
+    CORNER_THETA,
+    corner_gap,
+    corner_violation,
+    failure_uniform,
+    parameters,
+)
+from theory.claims.losses import c
+from theory.constants import loss_range, tight_rademacher_constant
+
+F = Fraction
+
+
+def _printed_bound(name: str, B: int) -> float:
+    return float(paper.delta_fail_uniform(B, *parameters(name), strict=False))
+
+
+def _without_nine(name: str, B: int) -> float:
+    """Planted error: the exponent -2 n x² that a range of one would give."""
+    arms, gap, theta, r = parameters(name)
+    n = B // arms
+    return 4 * (arms - 1) * math.exp(-2 * n * (gap / 2 - 2 * c(theta) * r / math.sqrt(n)) ** 2)
+
+
+def _tight_bound(name: str, B: int) -> float:
+    """Σ_i exp(−n(Δ − 2c*r/√n)²/(2M²)), our pairwise bound at the smallest gap."""
+    arms, gap, theta, r = parameters(name)
+    n = B // arms
+    margin = gap - 2 * float(tight_rademacher_constant(theta)) * r / math.sqrt(n)
+    return (arms - 1) * math.exp(-n * margin**2 / (2 * float(loss_range(theta, r)) ** 2))
+
+
+def regret_printed(n: int, r: float, theta: float, delta: float) -> float:
+    """4cr/√n + 2√(log(2/δ)/2n), the right side of Lemma 1 (ii)."""
+    return 4 * c(theta) * r / math.sqrt(n) + 2 * math.sqrt(math.log(2 / delta) / (2 * n))
+
+
+def regret_corrected(n: int, r: float, theta: float, delta: float) -> float:
+    """The same with the range M of the loss in front of the deviation."""
+    spread = float(loss_range(theta, r))
+    return 4 * c(theta) * r / math.sqrt(n) + 2 * spread * math.sqrt(math.log(2 / delta) / (2 * n))
+
+
+def corner_allowance(n: int, tilt: float, third: float, delta: float) -> float:
+    """δ + δ_fail of Lemma 1 on the corner instance (K = 2)."""
+    gap = corner_gap(tilt, third)
+    return delta + float(paper.delta_fail_uniform(2 * n, 2, gap, CORNER_THETA, CORNER_R))
+
+
+def _corner_launch(n: int, tilt: float, third: float, **_: Any) -> bool:
+    return n > 16 * (c(CORNER_THETA) * CORNER_R / corner_gap(tilt, third)) ** 2
+
+
+CORNER_LAUNCH = Assumption("identification condition with the factor 16", _corner_launch)
+CORNER_CASES = (
+    {"n": 10**6, "tilt": 6.4e-3, "third": 0.025, "delta": 1.8e-11},
+    {"n": 4 * 10**6, "tilt": 3.5e-3, "third": 0.015, "delta": 3e-13},
+)
+
+
+def _boundary(factor: float) -> Any:
+    """δ_fail at the smallest n allowed by n > factor·c²r²/Δ²."""
+
+    def bound(K: int, gap: float, theta: float, r: float) -> float:
+        n = math.floor(factor * (c(theta) * r / gap) ** 2) + 1
+        return float(paper.delta_fail_uniform(K * n, K, gap, theta, r))
+
+    return bound
+
+
+def _informative(K: int, gap: float, theta: float, r: float) -> float:
+    """δ_fail at the smallest n with n > (4/Δ²)(2cr + √(4.5 log 4(K−1)))²."""
+    root = 2 * c(theta) * r + math.sqrt(4.5 * math.log(4 * (K - 1)))
+    n = math.floor(4 / gap**2 * root**2) + 1
+    return float(paper.delta_fail_uniform(K * n, K, gap, theta, r))
+
+
+def one_row_violation(bound: Any) -> Any:
+    """P(excess risk > bound) when the training set is one row and n rows are bought from it.
+
+    x = 1 always, P(y = −1) = ``noise``, Λ = 3 − 2θ, and a rival without any feature.  If the one row is
+    labelled −1, the learned model fits it (h = −(3 − 2θ), g = 1 − 2θ, unique) and errs on every +1.
+    """
+
+    def probability(n: int, noise: Fraction, theta: Fraction, delta: Fraction, constant: int) -> Fraction:
+        approximation = (2 - 2 * theta) * noise
+        excess = (1 - noise) - noise
+        limit = bound(n, float(3 - 2 * theta), float(theta), float(delta), constant) + float(approximation)
+        return noise if float(excess) > limit else F(0)
+
+    return probability
+
+
+def order_bound(n: int, r: float, theta: float, delta: float, constant: int) -> float:
+    """constant times the O() of Theorem 1."""
+    return constant * (r / math.sqrt(n) + math.sqrt(math.log(6 / delta) / (2 * n)))
+
+
+def opened_bound(n: int, r: float, theta: float, delta: float, constant: int) -> float:
+    """All four terms of A.2 with m = 1 row in the training set."""
+    return float(paper.excess_risk_uniform(2 * n, 2, 1.0, theta, r, 1, delta))
+
+
+def one_row_allowance(n: int, theta: Fraction, delta: Fraction, **_: Any) -> float:
+    """δ + δ_fail with Δ = 1 − 0."""
+    fail = paper.delta_fail_uniform(2 * n, 2, 1.0, float(theta), float(3 - 2 * theta))
+    return float(delta) + float(fail)
+
+
+ONE_ROW = tuple(
+    {"n": 10**12, "noise": F(1, 100), "theta": theta, "delta": F(1, 200), "constant": 1000}
+    for theta in (F(1, 10), F(3, 10))
+)
+
+
+def log_fail(n: int, K: int, gap: float, theta: float, r: float) -> float:
+    """log δ_fail of Eq. 9."""
+    return float(paper.delta_fail_uniform(K * n, K, gap, theta, r, log=True))
+
+
+SIZES = tuple(
+    {"n": n, "K": K, "gap": gap, "theta": theta, "r": r}
+    for n, K, (gap, theta, r) in product(
+        (2000, 50000), (2, 9), ((0.5, 0.1, 0.5), (0.6, 0.2, 0.6), (0.3, 0.3, 0.4))
+    )
+)
+_BOUNDARY_CASES = tuple(
+    {"K": K, "gap": gap, "theta": theta, "r": r}
+    for K, gap, theta, r in product((2, 8), (0.1, 0.3), (0.1, 0.3), (0.3, 1.0))
+)
+
+CLAIMS = (
+    Claim(
+        id="lemma-1-i",
+        where=Place("4.2.2", "Lemma 1 (i), Eq. 9", 336),
+        statement=r"\Pr[i_s=1]\ge1-4(K-1)\exp\Big(-\tfrac29\lfloor\tfrac BK\rfloor\Big(\tfrac\Delta2-"
+        r"\tfrac{2-2\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt{\lfloor B/K\rfloor}}\Big)^2\Big)",
+        plain="Uniform allocation selects the first feature except with probability delta_fail. With two equally "
+        "good features it selects the other one about half of the time.",
+        printed="holds-corrected",
+        kind="monte-carlo",
+        cases=({"name": "opposed", "B": 1000}, {"name": "tied-3", "B": 900}),
+        reading=Reading(lambda name, B: failure_uniform(name, B, target=0), "<=", _printed_bound, 1.0),
+        repaired=Reading(lambda name, B: failure_uniform(name, B), "<=", _printed_bound, 1.0),
+        mutant=Reading(lambda name, B: failure_uniform(name, B), "<=", _without_nine, 1.0),
+        corrected=r"\Pr[i_s\in S^*]\ge1-\delta_{fail},\ S^*=\{i:\Delta_i=0\}\text{, for }M(\theta,\kappa\Lambda)\le3",
+        assumptions=(FIRST_ARM_BEST,),
+        errata=("E7",),
+        experiment=Experiment(
+            pools=("opposed", "tied-3", "star-3", "star-4"),
+            strategies=("uniform",),
+            budgets=(200, 900, 1000, 4000),
+            statistic="the selected arm is not a best arm",
+            bound="theory.paper.delta_fail_uniform",
+        ),
+    ),
+    Claim(
+        id="lemma-1-condition",
+        where=Place("4.2.2", "identification condition of Lemma 1", 340),
+        statement=r"\lfloor B/K\rfloor>16((1-\theta)\kappa\Lambda)^2/((1-2\theta)\Delta)^2",
+        plain="The launch budget makes Lemma 1 effective. At the launch budget delta_fail is 4(K-1), which excludes "
+        "nothing.",
+        printed="vacuous",
+        kind="inequality",
+        cases=_BOUNDARY_CASES,
+        reading=Reading(lambda **_: 0.0, "<=", _boundary(16), 1.0),
+        repaired=Reading(lambda **_: 0.0, "<=", _informative, 1.0),
+        corrected=r"\lfloor B/K\rfloor>\tfrac4{\Delta^2}\big(2c\,\kappa\Lambda+\sqrt{4.5\log4(K-1)}\big)^2",
+        assumptions=(THETA, ARMS, FEASIBLE_GAP),
+        errata=("E20",),
+    ),
+    Claim(
+        id="lemma-1-ii",
+        where=Place("4.2.2", "Lemma 1 (ii)", 342),
+        statement=r"\hat R_{tr,i_s}^{surr}(\hat f_{i_s})-\hat R_{tr,1}^{surr}(\hat f_1^*)\le\tfrac{4-4\theta}{1-2\theta}"
+        r"\tfrac{\kappa\Lambda}{\sqrt n}+2\sqrt{\tfrac{\log(2/\delta)}{2n}}",
+        plain="With probability 1 - delta - delta_fail the exploratory regret is bounded. At very small delta the "
+        "deviation term lacks the range M of the loss.",
+        printed="holds-corrected",
+        kind="monte-carlo",
+        cases=CORNER_CASES,
+        reading=Reading(corner_violation(regret_printed), "<=", corner_allowance, 1.0),
+        repaired=Reading(corner_violation(regret_corrected), "<=", corner_allowance, 1.0),
+        corrected=r"\cdots+2M\sqrt{\log(2/\delta)/2n},\quad M=\sup\ell-\inf\ell",
+        assumptions=(CORNER_LAUNCH,),
+        errata=("E4",),
+        experiment=Experiment(
+            pools=("opposed", "star-3"),
+            strategies=("uniform",),
+            budgets=(200, 1000, 4000),
+            statistic="the exploratory regret exceeds the bound at delta = 0.05",
+            bound="theory.paper.exploratory_regret_uniform",
+        ),
+    ),
+    Claim(
+        id="remark-5-launch-budget",
+        where=Place("4.2.2", "Remark, launch budget", 346),
+        statement=r"n\le16c^2(\kappa\Lambda)^2/\Delta^2\Rightarrow\text{identification is statistically out of reach}",
+        plain="The launch budget is a statistical limit: below it the best feature cannot be identified reliably "
+        "(failure above five per cent). Exact enumeration shows the opposite.",
+        printed="refuted",
+        kind="exact-probability",
+        cases=({"name": "opposed", "B": 40}, {"name": "opposed", "B": 48}),
+        reading=Reading(lambda name, B: failure_uniform(name, B), ">=", lambda name, B: 0.05),
+        repaired=Reading(lambda name, B: failure_uniform(name, B), "<=", _tight_bound, 1.0),
+        corrected=r"\Pr[i_s\notin S^*]\le\textstyle\sum_i\exp(-n(\Delta_i-2c^*\kappa\Lambda/\sqrt n)_+^2/2M^2)",
+        assumptions=(FIRST_ARM_BEST,),
+        errata=("E17",),
+    ),
+    Claim(
+        id="thm-1",
+        where=Place("4.2.2", "Theorem 1, Eq. 10", 354),
+        statement=r"R_{i_s}(\hat f_{i_s})-R_1^*\le O\Big(\tfrac{\kappa\Lambda}{\sqrt{\lfloor B/K\rfloor}}+"
+        r"\sqrt{\tfrac{\log(6/\delta)}{2\lfloor B/K\rfloor}}\Big)+R_{ap}",
+        plain="With probability 1 - delta - delta_fail the excess risk is O(kappa*Lambda/sqrt(B/K)) plus R_ap. The "
+        "error of the training set itself, of order 1/sqrt m, is hidden in O(); it stays when more than m "
+        "rows are drawn.",
+        printed="holds-corrected",
+        kind="monte-carlo",
+        cases=ONE_ROW,
+        reading=Reading(one_row_violation(order_bound), "<=", one_row_allowance, 1.0),
+        repaired=Reading(one_row_violation(opened_bound), "<=", one_row_allowance, 1.0),
+        corrected=r"\text{all four terms of A.2 with }M\text{ in the deviations; for }\lfloor B/K\rfloor\le m",
+        assumptions=(THETA,),
+        errata=("E15",),
+        experiment=Experiment(
+            pools=("opposed", "star-3"),
+            strategies=("uniform",),
+            budgets=(200, 1000, 4000),
+            statistic="the excess risk exceeds the bound at delta = 0.05",
+            bound="theory.paper.excess_risk_uniform",
+        ),
+    ),
+    Claim(
+        id="thm-1-delta-order",
+        where=Place("4.2.2", "Theorem 1, order of the failure probability", 358),
+        statement=r"\delta_{fail}=O(\exp(-\lfloor B/K\rfloor))",
+        plain="The failure probability is at most a constant (here e^200) times exp(-n). Its exponent is at most "
+        "Delta^2 n/18, far below n.",
+        printed="refuted",
+        kind="inequality",
+        cases=SIZES,
+        reading=Reading(log_fail, "<=", lambda n, **_: 200.0 - n),
+        repaired=Reading(log_fail, "<=", lambda n, K, gap, **_: math.log(4 * (K - 1)) - gap**2 * n / 72),
+        mutant=Reading(log_fail, "<=", lambda n, K, gap, **_: math.log(4 * (K - 1)) - gap**2 * n / 17),
+        corrected=r"\delta_{fail}\le4(K-1)\exp(-\Delta^2\lfloor B/K\rfloor/72)",
+        assumptions=(THETA, ARMS, LAUNCH_64),
+        errata=("E13",),
+    ),
+    Claim(
+        id="thm-1-decay",
+        where=Place("4.2.2", "Theorem 1, decay in B", 358),
+        statement=r"\delta_{fail}\text{ decays exponentially in }B",
+        plain="Doubling the budget at least doubles the exponent of the failure probability.",
+        printed="holds",
+        kind="inequality",
+        cases=SIZES,
+        reading=Reading(
+            lambda n, K, **k: log_fail(2 * n, K, **k) - math.log(4 * (K - 1)),
+            "<=",
+            lambda n, K, **k: 2 * (log_fail(n, K, **k) - math.log(4 * (K - 1))),
+        ),
+        mutant=Reading(
+            lambda n, K, **k: log_fail(2 * n, K, **k) - math.log(4 * (K - 1)),
+            "<=",
+            lambda n, K, **k: 3 * (log_fail(n, K, **k) - math.log(4 * (K - 1))),
+        ),
+        assumptions=(THETA, ARMS, LAUNCH_64),
+    ),
+    Claim(
+        id="remark-6-sqrt-k",
+        where=Place("4.2.2", "Remark, comparison with supervised learning", 363),
+        statement=r"\text{bound of term (b)}=\sqrt K\times\text{bound of supervised learning}",
+        plain="Not knowing the best feature costs a factor sqrt(K) in the bound (budgets divisible by K).",
+        printed="holds",
+        kind="identity",
+        cases=tuple(
+            {"B": 20000 * K, "K": K, "gap": 0.3, "theta": theta, "r": 0.5, "delta": 0.05}
+            for K, theta in product((2, 5, 9, 16), (0.1, 0.2))
+        ),
+        reading=Reading(
+            lambda **k: float(paper.exploratory_regret_uniform(**_renamed(**k))),
+            "==",
+            lambda B, K, theta, r, delta, **_: math.sqrt(K) * paper.excess_risk_supervised(B, theta, r, delta),
+        ),
+        mutant=Reading(
+            lambda **k: float(paper.exploratory_regret_uniform(**_renamed(**k))),
+            "==",
+            lambda B, K, theta, r, delta, **_: K * paper.excess_risk_supervised(B, theta, r, delta),
+        ),
+        assumptions=(THETA, ARMS),
+    ),
+)
+
+
+def _renamed(r: float, **others: Any) -> dict[str, Any]:
+    return {"kappa_lambda": r, **others}
