@@ -1,0 +1,81 @@
+"""The ledger of claims: every statement of the paper's theory as an object with an executable check.
+
+>>> from theory.claims import get
+>>> get("a5-count-1").check().outcome
+'refuted'
+"""
+
+from __future__ import annotations
+
+import difflib
+from functools import cache
+from types import ModuleType
+
+from theory.claims import (
+    algorithms,
+    appendix_a1,
+    appendix_a2,
+    appendix_a3,
+    appendix_a4,
+    appendix_a5,
+    appendix_a6,
+    definitions,
+    median,
+    objective,
+    setting,
+    uniform,
+)
+from theory.claims.claim import Assumption, Case, Claim, Experiment, Place, Reading
+
+__all__ = [
+    "Assumption",
+    "Case",
+    "Claim",
+    "Experiment",
+    "Place",
+    "Reading",
+    "all_claims",
+    "get",
+]
+
+# In the order of the paper.
+GROUPS: tuple[ModuleType, ...] = (
+    definitions,
+    objective,
+    algorithms,
+    setting,
+    uniform,
+    median,
+    appendix_a1,
+    appendix_a2,
+    appendix_a3,
+    appendix_a4,
+    appendix_a5,
+    appendix_a6,
+)
+
+
+@cache
+def _registry() -> dict[str, Claim]:
+    registry: dict[str, Claim] = {}
+    for group in GROUPS:
+        for claim in group.CLAIMS:
+            if claim.id in registry:
+                raise ValueError(f"two claims share the id {claim.id!r}; ids must be unique.")
+            registry[claim.id] = claim
+    return registry
+
+
+def all_claims() -> list[Claim]:
+    """Every claim of the ledger, in the order of the paper."""
+    return list(_registry().values())
+
+
+def get(claim_id: str) -> Claim:
+    """The claim of that id; an unknown id raises a ValueError that names the nearest ones."""
+    registry = _registry()
+    if claim_id in registry:
+        return registry[claim_id]
+    near = difflib.get_close_matches(claim_id, registry, n=3, cutoff=0.4)
+    hint = f"; did you mean {' or '.join(near)}?" if near else "; `exml claims` lists all ids."
+    raise ValueError(f"there is no claim {claim_id!r}{hint}")

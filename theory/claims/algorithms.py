@@ -101,8 +101,11 @@ def _fourth_moment(population: bool) -> Any:
         built = pool(name)
         mean = sum((w * x for w, x in zip(built.weights, built.features[0], strict=True)), F(0))
         law = exact.sample_law(built, n, population=m if population else None)
-        values = ((sum(k * x for k, x in zip(row, built.features[0], strict=True)), p) for row, p in law)
-        return sum((p * (total / n - mean) ** 4 for total, p in values), F(0))
+        total = F(0)
+        for counts, p in law:
+            sampled = sum((k * x for k, x in zip(counts, built.features[0], strict=True)), F(0)) / n
+            total += p * (sampled - mean) * (sampled - mean) * (sampled - mean) * (sampled - mean)
+        return total
 
     return moment
 
@@ -132,7 +135,10 @@ CLAIMS = (
     Claim(
         id="me-one-left",
         where=Place("3.2", "Algorithm 1, lines 1 and 6", 256),
-        statement=r"|\mathcal A_{t+1}|=\tfrac12|\mathcal A_t|,\ T=\lceil\log_2K\rceil\Rightarrow|\mathcal A_{T+1}|=1",
+        statement=(
+            r"|\mathcal A_{t+1}|=\tfrac12|\mathcal A_t|,\ T=\lceil\log_2K\rceil\Rightarrow|\mathcal "
+            r"A_{T+1}|=1"
+        ),
         plain="Keeping half of the features for ceil(log2 K) episodes leaves exactly one.",
         printed="holds-corrected",
         kind="counterexample",
@@ -182,15 +188,21 @@ CLAIMS = (
         id="me-draw-replacement",
         where=Place("3.2", "Algorithm 1 against the i.i.d. draws of Lemma 4", 253),
         statement=r"\Pr_{\text{without replacement}}[i_s\notin S^*]\le\Pr_{\text{i.i.d.}}[i_s\notin S^*]",
-        plain="Selecting distinct rows, as the algorithm does, fails at most as often as the i.i.d. draws of the "
-        "lemmas. The inequality fails on a population of five rows; convex functions of the empirical risk of a "
-        "fixed model (here its fourth central moment) are ordered, and with them the bounds.",
+        plain=(
+            "Selecting distinct rows, as the algorithm does, fails at most as often as the i.i.d. draws of "
+            "the lemmas. The inequality fails on a population of five rows; convex functions of the "
+            "empirical risk of a fixed model (here its fourth central moment) are ordered, and with them "
+            "the bounds."
+        ),
         printed="refuted",
         kind="counterexample",
         cases=({"name": "sparse", "n": 4, "m": 5}, {"name": "star-3", "n": 10, "m": 20}),
         reading=Reading(_distinct(True), "<=", _distinct(False)),
         repaired=Reading(_fourth_moment(True), "<=", _fourth_moment(False)),
-        corrected=r"\mathbb E\,\varphi(\hat R_{wo})\le\mathbb E\,\varphi(\hat R_{iid})\text{ for convex }\varphi\text{, so the bounds carry over}",
+        corrected=(
+            r"\mathbb E\,\varphi(\hat R_{wo})\le\mathbb E\,\varphi(\hat R_{iid})\text{ for convex }\varphi"
+            r"\text{, so the bounds carry over}"
+        ),
         assumptions=(FIRST_ARM_BEST,),
         errata=("E16",),
     ),
@@ -322,6 +334,8 @@ CLAIMS = (
         kind="inequality",
         cases=_PRICES,
         reading=Reading(_total_budget_aligned, "<=", lambda b, **_: b),
-        mutant=Reading(lambda b, **k: _total_budget_aligned(b, **k) + max(COSTS.values()), "<=", lambda b, **_: b),
+        mutant=Reading(
+            lambda b, **k: _total_budget_aligned(b, **k) + max(COSTS.values()), "<=", lambda b, **_: b
+        ),
     ),
 )

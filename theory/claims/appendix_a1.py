@@ -9,7 +9,7 @@ from itertools import product
 from typing import Any
 
 from theory import paper
-from theory.claims.assumptions import THETA
+from theory.claims.assumptions import THETA, UNIT_THETA
 from theory.claims.claim import Assumption, Claim, Experiment, Place, Reading
 from theory.claims.instances import (
     OUTLIERS,
@@ -18,7 +18,7 @@ from theory.claims.instances import (
     pairwise,
     parameters,
 )
-from theory.claims.losses import c, largest_gap
+from theory.claims.losses import c, largest_gap, surrogate
 from theory.constants import loss_range
 
 F = Fraction
@@ -60,6 +60,15 @@ LEMMA_3_CASES = tuple(
 )
 LEMMA_3 = Reading(uniform_deviation, "<=", deviation_level(rademacher_term), 1.0)
 LEMMA_3_MUTANT = Reading(uniform_deviation, "<=", deviation_level(lambda m, theta, r: 0.0), 1.0)
+
+
+def _rejecting_pair(theta: Fraction, m: int, delta: float) -> float:
+    """R(f) − R̂(f) for h = 0, g = −2 at x = 1: it does not depend on the sample."""
+    return float(theta - surrogate(F(0), F(-2), 1, theta))
+
+
+def _lemma_3_everywhere(theta: Fraction, m: int, delta: float) -> float:
+    return rademacher_term(m, float(theta), 2.0) + math.sqrt(math.log(1 / delta) / (2 * m))
 
 
 def comparison(**case: Any) -> float:
@@ -136,8 +145,10 @@ CLAIMS = (
         where=Place("A.1", "Lemma 3", 693),
         statement=r"R(f)-\hat R_D^{surr}(f)\le\tfrac{2-2\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt m}+"
         r"\sqrt{\tfrac{\log(1/\delta)}{2m}}\ \ \forall f",
-        plain="With probability 1 - delta the 0-1 risk of every model of the ball is bounded by its empirical "
-        "surrogate risk plus the Rademacher term plus the deviation.",
+        plain=(
+            "With probability 1 - delta the 0-1 risk of every model of the ball is bounded by its empirical "
+            "surrogate risk plus the Rademacher term plus the deviation."
+        ),
         printed="holds",
         kind="monte-carlo",
         cases=LEMMA_3_CASES,
@@ -153,12 +164,41 @@ CLAIMS = (
         ),
     ),
     Claim(
+        id="lemma-3-theta",
+        where=Place("A.1", "Lemma 3, theta in (0,1)", 693),
+        statement=(
+            r"R(f)-\hat R_D^{surr}(f)\le\tfrac{2-2\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt m}+\cdots,\ "
+            r"\theta\in(0,1)"
+        ),
+        plain=(
+            "Lemma 3 for every threshold in (0, 1). Above one half the right side is negative, and the pair "
+            "h = 0, g = -2 violates it on every sample."
+        ),
+        printed="holds-corrected",
+        kind="counterexample",
+        cases=tuple({"theta": theta, "m": 1000, "delta": 0.05} for theta in (F(3, 4), F(1, 10), F(2, 5))),
+        reading=Reading(_rejecting_pair, "<=", _lemma_3_everywhere),
+        repaired=Reading(
+            _rejecting_pair,
+            "<=",
+            lambda theta, **k: _lemma_3_everywhere(theta, **k) if theta < F(1, 2) else math.inf,
+        ),
+        corrected=r"\theta\in(0,\tfrac12)",
+        assumptions=(UNIT_THETA,),
+        errata=("E2",),
+    ),
+    Claim(
         id="lemma-4",
         where=Place("A.1", "Lemma 4", 704),
-        statement=r"\Pr[\hat R_i^{surr}(\hat f_i)<\hat R_1^{surr}(\hat f_1)]\le4\exp\Big(-\tfrac29n\Big(\tfrac{\Delta_i}2-"
-        r"\tfrac{2-2\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt n}\Big)^2\Big)",
-        plain="A worse feature scores better with probability at most this. The factor 2/9 absorbs a loss range "
-        "up to 3; for large kappa*Lambda the statement is false (by e^19, at probabilities near e^-320).",
+        statement=(
+            r"\Pr[\hat R_i^{surr}(\hat f_i)<\hat R_1^{surr}(\hat f_1)]\le4\exp\Big(-\tfrac29n\Big(\tfrac{"
+            r"\Delta_i}2-\tfrac{2-2\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt n}\Big)^2\Big)"
+        ),
+        plain=(
+            "A worse feature scores better with probability at most this. The factor 2/9 absorbs a loss "
+            "range up to 3; for large kappa*Lambda the statement is false (by e^19, at probabilities near "
+            "e^-320)."
+        ),
         printed="holds-corrected",
         kind="monte-carlo",
         cases=LEMMA_4_CASES,
@@ -180,8 +220,10 @@ CLAIMS = (
         id="lemma-4-kappa",
         where=Place("A.1", "Lemma 4, definition of kappa", 707),
         statement=r"\kappa=\sup_i\sup_xK_i(x,x)",
-        plain="Lemma 4 with kappa the supremum of the kernel. It must be the square root: with rows of length 1/1000 "
-        "in orthogonal directions the worse arm always scores better, and the bound says 1.6e-8.",
+        plain=(
+            "Lemma 4 with kappa the supremum of the kernel. It must be the square root: with rows of length "
+            "1/1000 in orthogonal directions the worse arm always scores better, and the bound says 1.6e-8."
+        ),
         printed="refuted",
         kind="counterexample",
         cases=(

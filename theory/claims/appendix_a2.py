@@ -125,7 +125,10 @@ CLAIMS = (
     Claim(
         id="a2-step-1",
         where=Place("A.2", "decomposition", 714),
-        statement=r"R_{i_s}(\hat f_{i_s})-R_1^*=(a)+(b)+(c)+(d)+(e),\ f_1^*=\arg\min_{\mathcal H_1\times\mathcal G_1}R_1^{surr}",
+        statement=(
+            r"R_{i_s}(\hat f_{i_s})-R_1^*=(a)+(b)+(c)+(d)+(e),\ f_1^*=\arg\min_{\mathcal H_1\times\mathcal "
+            r"G_1}R_1^{surr}"
+        ),
         plain="The five-term decomposition with the comparator that A.2 defines.",
         printed="holds",
         kind="identity",
@@ -149,8 +152,14 @@ CLAIMS = (
     Claim(
         id="term-a",
         where=Place("A.2", "term (a)", 725),
-        statement=r"\mathtt{term(a)}\le\tfrac{2-2\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt m}+\sqrt{\tfrac{\log(1/\delta_1)}{2m}}",
-        plain="Lemma 3 on the training set bounds term (a) for every model of the ball, hence for the learned one.",
+        statement=(
+            r"\mathtt{term(a)}\le\tfrac{2-2\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt m}+\sqrt{\tfrac{"
+            r"\log(1/\delta_1)}{2m}}"
+        ),
+        plain=(
+            "Lemma 3 on the training set bounds term (a) for every model of the ball, hence for the learned "
+            "one."
+        ),
         printed="holds",
         kind="exact-probability",
         cases=LEMMA_3_CASES,
@@ -163,8 +172,10 @@ CLAIMS = (
         where=Place("A.2", "term (d) by Rademacher complexity", 732),
         statement=r"\hat R_{tr,1}^{surr}(f_1^*)-R_1^{surr}(f_1^*)\le2\mathfrak R_m(\tilde{\mathcal F}_1)+"
         r"\sqrt{\tfrac{\log(1/\delta_2)}{2m}}",
-        plain="The classical bound takes the loss in [0, 1]; its range is up to 2 on the walk, and ten rows break the "
-        "bound with probability above delta.",
+        plain=(
+            "The classical bound takes the loss in [0, 1]; its range is up to 2 on the walk, and ten rows "
+            "break the bound with probability above delta."
+        ),
         printed="holds-corrected",
         kind="exact-probability",
         cases=WALK_STEP_3,
@@ -177,7 +188,10 @@ CLAIMS = (
     Claim(
         id="a2-step-4",
         where=Place("A.2", "Rademacher complexity of the surrogate", 734),
-        statement=r"\mathfrak R_m(\ell_{surr}\circ\mathcal F)\le\tfrac{1-\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt m}",
+        statement=(
+            r"\mathfrak R_m(\ell_{surr}\circ\mathcal F)\le\tfrac{1-\theta}{1-2\theta}\tfrac{\kappa\Lambda}{"
+            r"\sqrt m}"
+        ),
         plain="The Rademacher complexity of the loss class; the constant is right (and not the smallest).",
         printed="holds",
         kind="inequality",
@@ -194,8 +208,14 @@ CLAIMS = (
     Claim(
         id="term-d",
         where=Place("A.2", "term (d)", 736),
-        statement=r"\mathtt{term(d)}\le\tfrac{2-2\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt m}+\sqrt{\tfrac{\log(1/\delta_2)}{2m}}",
-        plain="The bound of term (d) at level delta_2; thirty rows break it with probability above delta_2 = 6.4e-6.",
+        statement=(
+            r"\mathtt{term(d)}\le\tfrac{2-2\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt m}+\sqrt{\tfrac{"
+            r"\log(1/\delta_2)}{2m}}"
+        ),
+        plain=(
+            "The bound of term (d) at level delta_2; thirty rows break it with probability above delta_2 = "
+            "6.4e-6."
+        ),
         printed="holds-corrected",
         kind="exact-probability",
         cases=WALK_TERM_D,
@@ -208,7 +228,10 @@ CLAIMS = (
     Claim(
         id="a2-term-b",
         where=Place("A.2", "term (b) by Lemma 1", 742),
-        statement=r"\mathtt{term(b)}\le\tfrac{4-4\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt n}+2\sqrt{\tfrac{\log(2/\delta_3)}{2n}}",
+        statement=(
+            r"\mathtt{term(b)}\le\tfrac{4-4\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt n}+2\sqrt{\tfrac{"
+            r"\log(2/\delta_3)}{2n}}"
+        ),
         plain="Lemma 1 (ii) at delta_3; it inherits the missing range constant.",
         printed="holds-corrected",
         kind="exact-probability",
@@ -222,8 +245,11 @@ CLAIMS = (
     Claim(
         id="a2-sum",
         where=Place("A.2", "sum of the terms", 746),
-        statement=r"\delta_i=\tfrac\delta3:\ (a)+(b)+(d)\le\tfrac{4-4\theta}{1-2\theta}\Big(\tfrac{\kappa\Lambda}{\sqrt m}+"
-        r"\tfrac{\kappa\Lambda}{\sqrt n}\Big)+2\sqrt{\tfrac{\log(3/\delta)}{2m}}+2\sqrt{\tfrac{\log(6/\delta)}{2n}}",
+        statement=(
+            r"\delta_i=\tfrac\delta3:\ (a)+(b)+(d)\le\tfrac{4-4\theta}{1-2\theta}\Big(\tfrac{\kappa\Lambda}{"
+            r"\sqrt m}+\tfrac{\kappa\Lambda}{\sqrt n}\Big)+2\sqrt{\tfrac{\log(3/\delta)}{2m}}+2\sqrt{\tfrac{"
+            r"\log(6/\delta)}{2n}}"
+        ),
         plain="The three bounds at delta/3 each add up to the display.",
         printed="holds",
         kind="identity",
@@ -235,7 +261,10 @@ CLAIMS = (
     Claim(
         id="a2-order",
         where=Place("A.2", "O() of the sum", 747),
-        statement=r"\cdots=O\Big(\tfrac{\kappa\Lambda}{\sqrt{\lfloor B/K\rfloor}}+\sqrt{\tfrac{\log(6/\delta)}{2\lfloor B/K\rfloor}}\Big)",
+        statement=(
+            r"\cdots=O\Big(\tfrac{\kappa\Lambda}{\sqrt{\lfloor B/K\rfloor}}+\sqrt{\tfrac{\log(6/\delta)}{2"
+            r"\lfloor B/K\rfloor}}\Big)"
+        ),
         plain="The terms with m are absorbed by the terms with n (constant 8c). True for n <= m only.",
         printed="holds-corrected",
         kind="counterexample",
@@ -262,9 +291,14 @@ CLAIMS = (
     Claim(
         id="a2-absolute-constant",
         where=Place("A.2", "absolute constant", 749),
-        statement=r"\tfrac\Delta2-\tfrac{2-2\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt n}>\text{an absolute constant}",
-        plain="The margin exceeds a constant that does not depend on the data. It is of the order of the gap, which "
-        "can be arbitrarily small.",
+        statement=(
+            r"\tfrac\Delta2-\tfrac{2-2\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt n}>\text{an absolute"
+            r" constant}"
+        ),
+        plain=(
+            "The margin exceeds a constant that does not depend on the data. It is of the order of the gap, "
+            "which can be arbitrarily small."
+        ),
         printed="refuted",
         kind="counterexample",
         cases=_SMALL_GAPS,
@@ -277,7 +311,10 @@ CLAIMS = (
     Claim(
         id="a2-delta-line-1",
         where=Place("A.2", "failure probability, first line", 751),
-        statement=r"\delta_{fail}=4(K-1)\exp\Big(-\tfrac29n\Big(\tfrac\Delta2-\tfrac{4-4\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt n}\Big)^2\Big)",
+        statement=(
+            r"\delta_{fail}=4(K-1)\exp\Big(-\tfrac29n\Big(\tfrac\Delta2-\tfrac{4-4\theta}{1-2\theta}\tfrac{"
+            r"\kappa\Lambda}{\sqrt n}\Big)^2\Big)"
+        ),
         plain="The display repeats delta_fail of Eq. 9; it prints 4 - 4 theta where Eq. 9 has 2 - 2 theta.",
         printed="refuted",
         kind="identity",
@@ -292,8 +329,10 @@ CLAIMS = (
         id="a2-delta-line-2",
         where=Place("A.2", "failure probability, second line", 752),
         statement=r"4(K-1)\exp(\cdots(4-4\theta)\cdots)\le4(K-1)\exp\Big(-\tfrac29n\tfrac{\Delta^2}{16}\Big)",
-        plain="The first line is at most the second. With the misprinted constant it is not (n = 226: 4.0000 against "
-        "3.0156).",
+        plain=(
+            "The first line is at most the second. With the misprinted constant it is not (n = 226: 4.0000 "
+            "against 3.0156)."
+        ),
         printed="refuted",
         kind="counterexample",
         cases=BARELY,
@@ -311,9 +350,7 @@ CLAIMS = (
         printed="holds",
         kind="identity",
         cases=({"gap": F(3, 10), "n": 226},),
-        reading=Reading(
-            lambda gap, n: F(2, 9) * n * (gap / 4) ** 2, "==", lambda gap, n: gap**2 * n / 72
-        ),
+        reading=Reading(lambda gap, n: F(2, 9) * n * (gap / 4) ** 2, "==", lambda gap, n: gap**2 * n / 72),
         mutant=Reading(lambda gap, n: F(2, 9) * n * (gap / 4) ** 2, "==", lambda gap, n: gap**2 * n / 36),
     ),
     Claim(

@@ -92,8 +92,10 @@ CLAIMS = (
     Claim(
         id="a3-term-b",
         where=Place("A.3", "term (b) by Lemma 2", 771),
-        statement=r"\mathtt{term(b)}\le\tfrac{4-4\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt N}+2\sqrt{\tfrac{\log(2/\delta_3)}{2N}},"
-        r"\ N=\lfloor B/\log_2K\rfloor",
+        statement=(
+            r"\mathtt{term(b)}\le\tfrac{4-4\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt N}+2\sqrt{\tfrac{"
+            r"\log(2/\delta_3)}{2N}},\ N=\lfloor B/\log_2K\rfloor"
+        ),
         plain="Lemma 2 (ii) at delta_3; it inherits the wrong sample count.",
         printed="holds-corrected",
         kind="exact-probability",
@@ -119,9 +121,14 @@ CLAIMS = (
     Claim(
         id="a3-quarter",
         where=Place("A.3", "margin under the factor 64", 775),
-        statement=r"\tfrac\Delta2-\tfrac{2-2\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt{\lfloor B/K\rfloor}}\ge\tfrac\Delta4",
-        plain="The margin is at least a quarter of the gap (the floor printed is that of uniform allocation; it is "
-        "larger, so the inequality holds a fortiori).",
+        statement=(
+            r"\tfrac\Delta2-\tfrac{2-2\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt{\lfloor B/K\rfloor}}\ge"
+            r"\tfrac\Delta4"
+        ),
+        plain=(
+            "The margin is at least a quarter of the gap (the floor printed is that of uniform allocation; "
+            "it is larger, so the inequality holds a fortiori)."
+        ),
         printed="holds",
         kind="inequality",
         cases=SIZES,
@@ -145,7 +152,10 @@ CLAIMS = (
     Claim(
         id="a3-constant",
         where=Place("A.3", "constant C", 781),
-        statement=r"C=\tfrac{64((1-\theta)\kappa\Lambda)^2}{((1-2\theta)\Delta)^2}\text{ is independent of }B\text{ and }K",
+        statement=(
+            r"C=\tfrac{64((1-\theta)\kappa\Lambda)^2}{((1-2\theta)\Delta)^2}\text{ is independent of }B\text"
+            r"{ and }K"
+        ),
         plain="C does not change with the number of features. One more feature with a small gap changes it.",
         printed="refuted",
         kind="counterexample",
@@ -156,9 +166,13 @@ CLAIMS = (
             lambda theta, r, gaps, more: _launch_constant(more, theta, r),
         ),
         repaired=Reading(
-            lambda theta, r, gaps, more: _launch_constant(gaps, theta, r) * min(g for g in gaps if g > 0) ** 2,
+            lambda theta, r, gaps, more: (
+                _launch_constant(gaps, theta, r) * min(g for g in gaps if g > 0) ** 2
+            ),
             "==",
-            lambda theta, r, gaps, more: _launch_constant(more, theta, r) * min(g for g in more if g > 0) ** 2,
+            lambda theta, r, gaps, more: (
+                _launch_constant(more, theta, r) * min(g for g in more if g > 0) ** 2
+            ),
         ),
         corrected=r"C\Delta^2\text{ is independent of }B\text{ and }K",
         assumptions=(THETA,),
@@ -192,7 +206,7 @@ CLAIMS = (
         mutant=Reading(
             lambda n, gap, **_: -math.expm1(-(gap**2) * n / 72),
             ">=",
-            lambda theta, r, **_: -math.expm1(-(c(theta) * r) ** 2),
+            lambda theta, r, **_: -math.expm1(-((c(theta) * r) ** 2)),
         ),
         assumptions=(THETA, ARMS, LAUNCH_64),
     ),
@@ -200,7 +214,10 @@ CLAIMS = (
         id="a3-absolute-constant",
         where=Place("A.3", "denominator, absolute constant", 787),
         statement=r"1-q>\text{an absolute constant independent of }B",
-        plain="The denominator exceeds a constant that does not depend on the data. It vanishes with kappa*Lambda.",
+        plain=(
+            "The denominator exceeds a constant that does not depend on the data. It vanishes with "
+            "kappa*Lambda."
+        ),
         printed="refuted",
         kind="counterexample",
         cases=SMALL_BALLS,
@@ -224,9 +241,9 @@ CLAIMS = (
         repaired=Reading(
             log_fail,
             "<=",
-            lambda n, gap, theta, r, **_: math.log(8)
-            - gap**2 * n / 72
-            - math.log(-math.expm1(-(8 / 9) * (c(theta) * r) ** 2)),
+            lambda n, gap, theta, r, **_: (
+                math.log(8) - gap**2 * n / 72 - math.log(-math.expm1(-(8 / 9) * (c(theta) * r) ** 2))
+            ),
         ),
         corrected=r"\exp(-\Omega(\Delta^2n_1))",
         assumptions=(THETA, POWER_OF_TWO, LAUNCH_64),

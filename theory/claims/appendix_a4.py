@@ -142,14 +142,19 @@ CLAIMS = (
         id="a4-step-1",
         where=Place("A.4", "failure implies a better score", 793),
         statement=r"i_s\ne1\Rightarrow\exists i:\hat R_i^{surr}(\hat f_i)<\hat R_1^{surr}(\hat f_1)",
-        plain="If another feature is returned, some feature scores strictly better. Not so with equal scores, for "
-        "which the paper gives no rule.",
+        plain=(
+            "If another feature is returned, some feature scores strictly better. Not so with equal scores, "
+            "for which the paper gives no rule."
+        ),
         printed="holds-corrected",
         kind="counterexample",
         cases=SCORES,
         reading=Reading(_returns_another, "<=", lambda scores: any(s < scores[0] for s in scores[1:])),
         repaired=Reading(_returns_another, "<=", lambda scores: any(s <= scores[0] for s in scores[1:])),
-        corrected=r"\exists i\ne1:\hat R_i^{surr}(\hat f_i)\le\hat R_1^{surr}(\hat f_1)\text{, or ties to the lowest index}",
+        corrected=(
+            r"\exists i\ne1:\hat R_i^{surr}(\hat f_i)\le\hat R_1^{surr}(\hat f_1)\text{, or ties t"
+            r"o the lowest index}"
+        ),
         errata=("E7",),
     ),
     Claim(
@@ -167,7 +172,10 @@ CLAIMS = (
     Claim(
         id="a4-lemma-4",
         where=Place("A.4", "Lemma 4 for each rival", 797),
-        statement=r"\sum_{i\ne1}\Pr[V_i<V_1]\le4\sum_{i\ne1}\exp\Big(-\tfrac29n\Big(\tfrac{\Delta_i}2-\cdots\Big)^2\Big)",
+        statement=(
+            r"\sum_{i\ne1}\Pr[V_i<V_1]\le4\sum_{i\ne1}\exp\Big(-\tfrac29n\Big(\tfrac{\Delta_i}2-\cdots\Big"
+            r")^2\Big)"
+        ),
         plain="Each term by Lemma 4 (K = 2 here); it inherits the range constant for large kappa*Lambda.",
         printed="holds-corrected",
         kind="exact-probability",
@@ -210,13 +218,13 @@ CLAIMS = (
         id="a4-term-b",
         where=Place("A.4", "term (b) <= 0", 807),
         statement=r"\hat R_1^{surr}(\hat f_1)\le\hat R_1^{surr}(\hat f_1^*)",
-        plain="Term (b) is not positive because the learned model minimises the empirical risk. The model of Eq. 3 "
-        "does not: it minimises the regularised risk.",
+        plain=(
+            "Term (b) is not positive because the learned model minimises the empirical risk. The model of "
+            "Eq. 3 does not: it minimises the regularised risk."
+        ),
         printed="holds-corrected",
         kind="counterexample",
-        cases=tuple(
-            {"theta": theta, "radius": F(1, 2), "C": F(1)} for theta in (F(1, 10), F(1, 5))
-        ),
+        cases=tuple({"theta": theta, "radius": F(1, 2), "C": F(1)} for theta in (F(1, 10), F(1, 5))),
         # On x = 1, y = +1 Eq. 3 gives h = -g = 1/(4C), the ball h = -g = Lambda.
         reading=Reading(_score_difference(lambda radius, C: 1 / (4 * C)), "<=", lambda **_: 0),
         repaired=Reading(_score_difference(lambda radius, C: radius), "<=", lambda **_: 0),
@@ -227,7 +235,10 @@ CLAIMS = (
     Claim(
         id="a4-term-a",
         where=Place("A.4", "term (a)", 809),
-        statement=r"\mathtt{term(a)}\le\tfrac{2-2\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt n}+\sqrt{\tfrac{\log(2/\delta)}{2n}}",
+        statement=(
+            r"\mathtt{term(a)}\le\tfrac{2-2\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt n}+\sqrt{\tfrac{"
+            r"\log(2/\delta)}{2n}}"
+        ),
         plain="Generalisation error of the learned model at level delta/2, without the range of the loss.",
         printed="holds-corrected",
         kind="exact-probability",
@@ -245,9 +256,14 @@ CLAIMS = (
     Claim(
         id="a4-term-c",
         where=Place("A.4", "term (c)", 812),
-        statement=r"\mathtt{term(c)}\le\tfrac{2-2\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt n}+\sqrt{\tfrac{\log(2/\delta)}{2n}}",
-        plain="Deviation of a fixed model at level delta/2: Hoeffding needs the range of the loss, and no Rademacher "
-        "term.",
+        statement=(
+            r"\mathtt{term(c)}\le\tfrac{2-2\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt n}+\sqrt{\tfrac{"
+            r"\log(2/\delta)}{2n}}"
+        ),
+        plain=(
+            "Deviation of a fixed model at level delta/2: Hoeffding needs the range of the loss, and no "
+            "Rademacher term."
+        ),
         printed="holds-corrected",
         kind="exact-probability",
         cases=WALK_HALF,
@@ -265,9 +281,11 @@ CLAIMS = (
         id="a4-conditioning",
         where=Place("A.4", "conditioning on success", 813),
         statement=r"\Pr[\mathtt{term(a)}>t]\le\delta\Rightarrow\Pr[\mathtt{term(a)}>t\mid i_s=1]\le\delta",
-        plain="Given that the first feature was returned, a deviation of probability delta still has probability at "
-        "most delta. A sample that flatters the first feature is more likely then; only the intersection "
-        "is bounded by delta.",
+        plain=(
+            "Given that the first feature was returned, a deviation of probability delta still has "
+            "probability at most delta. A sample that flatters the first feature is more likely then; only "
+            "the intersection is bounded by delta."
+        ),
         printed="refuted",
         kind="exact-probability",
         cases=_CONDITIONED,
@@ -280,7 +298,10 @@ CLAIMS = (
     Claim(
         id="a4-sum",
         where=Place("A.4", "sum of terms (a) and (c)", 814),
-        statement=r"(a)+(c)\le\tfrac{4-4\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt n}+2\sqrt{\tfrac{\log(2/\delta)}{2n}}",
+        statement=(
+            r"(a)+(c)\le\tfrac{4-4\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt n}+2\sqrt{\tfrac{\log(2/"
+            r"\delta)}{2n}}"
+        ),
         plain="The bounds of terms (a) and (c) add up to the display.",
         printed="holds",
         kind="identity",

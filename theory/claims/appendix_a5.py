@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import lru_cache
-from itertools import combinations, product
+from itertools import product
 from typing import Any
 
 from theory import exact
@@ -17,30 +16,32 @@ from theory.claims.appendix_a1 import (
 )
 from theory.claims.assumptions import ARMS, FIRST_ARM_BEST, LAUNCH_16, POWER_OF_TWO, THETA
 from theory.claims.claim import Claim, Place, Reading
-from theory.claims.instances import corner_violation, pairwise, parameters, pool
+from theory.claims.instances import corner_violation, pool
 from theory.claims.losses import c
 from theory.claims.median import median_allowance
+from theory.claims.rounds import (
+    active,
+    better_pair,
+    expectation_bound,
+    fewest_better,
+    half_beaten,
+    markov,
+    pulls,
+    sum_of_pairs,
+    two_rounds,
+)
 from theory.claims.uniform import CORNER_CASES, CORNER_LAUNCH, regret_corrected, regret_printed
-from theory.constants import halving_schedule
 
 F = Fraction
-
-
-def _pulls(B: int, K: int) -> list[int]:
-    return [int(n) for n in halving_schedule(B, K).pulls]
-
-
-def _active(B: int, K: int) -> list[int]:
-    return [int(a) for a in halving_schedule(B, K).active]
 
 
 def _chain(factor: Any) -> Any:
     """Σ_t factor(|A_t|)·q^(n_t/n_1)."""
 
     def total(B: int, K: int, q: float) -> float:
-        pulls = _pulls(B, K)
-        terms = zip(_active(B, K), pulls, strict=True)
-        return float(sum(factor(a) * q ** (n / pulls[0]) for a, n in terms))
+        rows = pulls(B, K)
+        terms = zip(active(B, K), rows, strict=True)
+        return float(sum(factor(a) * q ** (n / rows[0]) for a, n in terms))
 
     return total
 
@@ -55,98 +56,9 @@ _ROUNDS = tuple(
 )
 
 
-@lru_cache(maxsize=None)
-def _possible_discards(scores: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
-    """All halves that Algorithm 1 may discard: no kept score is larger than a discarded one."""
-    arms = range(len(scores))
-    halves = combinations(arms, len(scores) // 2)
-    return tuple(
-        out
-        for out in halves
-        if max(scores[i] for i in arms if i not in out) <= min(scores[i] for i in out)
-    )
-
-
-def _fewest_better(strictly: bool) -> Any:
-    """Number of rivals that beat the first arm, wherever it may be discarded; enough otherwise."""
-
-    def count(scores: tuple[int, ...]) -> int:
-        if not any(0 in out for out in _possible_discards(scores)):
-            return len(scores)
-        return sum(s < scores[0] if strictly else s <= scores[0] for s in scores[1:])
-
-    return count
-
-
-@lru_cache(maxsize=32)
-def _two_rounds(name: str, B: int, accumulate: bool) -> tuple[Fraction, Fraction, Fraction]:
-    """Exact (P(1 discarded in round 1), P(1 discarded in round 2 | survived), E[X_2 | 1 and 2 in A_2]).
-
-    X_2 counts the rivals in A_2 that score strictly better than the first arm in round 2; the last entry
-    is given that the second arm is the one that survived with the first.  Ties to the lowest index.
-    """
-    built = pool(name)
-    n_1, n_2 = _pulls(B, built.arms)
-    second_round = exact.sample_law(built, n_2)
-    out_1 = out_2 = with_second = beaten = F(0)
-    for counts, p in exact.sample_law(built, n_1):
-        order = sorted(range(built.arms), key=lambda arm: (exact.score(built, arm, counts), arm))
-        kept = sorted(order[: -(-built.arms // 2)])
-        if 0 not in kept:
-            out_1 += p
-            continue
-        rival = kept[1]
-        lost = F(0)
-        for fresh, q in second_round:
-            total = tuple(a + b for a, b in zip(counts, fresh, strict=True)) if accumulate else fresh
-            lost += q * (exact.score(built, rival, total) < exact.score(built, 0, total))
-        out_2 += p * lost
-        if rival == 1:
-            with_second += p
-            beaten += p * lost
-    return out_1, out_2 / (1 - out_1), beaten / with_second
-
-
-@lru_cache(maxsize=32)
-def _better_law(name: str, n: int) -> tuple[Fraction, ...]:
-    """Exact law of X, the number of rivals that score strictly better than the first arm on n rows."""
-    built = pool(name)
-    law = [F(0)] * built.arms
-    for counts, p in exact.sample_law(built, n):
-        scores = [exact.score(built, arm, counts) for arm in range(built.arms)]
-        law[sum(s < scores[0] for s in scores[1:])] += p
-    return tuple(law)
-
-
-def _half_beaten(name: str, n: int) -> Fraction:
-    return sum(_better_law(name, n)[pool(name).arms // 2 :], F(0))
-
-
-def _markov(divisor: int) -> Any:
-    def bound(name: str, n: int) -> Fraction:
-        mean = sum((k * p for k, p in enumerate(_better_law(name, n))), F(0))
-        return mean / F(pool(name).arms, divisor)
-
-    return bound
-
-
-def _sum_of_pairs(name: str, n: int) -> float:
-    return sum(pairwise(name, rival, n) for rival in range(1, pool(name).arms))
-
-
-def _expectation_bound(exponent: float) -> Any:
-    def bound(name: str, n: int) -> float:
-        arms, gap, theta, r = parameters(name)
-        return 4 * arms * math.exp(-exponent * n * (gap / 2 - 2 * c(theta) * r / math.sqrt(n)) ** 2)
-
-    return bound
-
-
 _DIVISIBLE = tuple({"B": 960 * K * (K.bit_length() - 1), "K": K} for K in (2, 4, 8, 16, 32))
 _SERIES = tuple({"T": T, "q": q} for T, q in product((1, 2, 5, 10), (0.01, 0.11, 0.5, 0.9)))
-_ALL_K = tuple(
-    {"B": 10**6, "K": K, "q": q} for K, q in product((2, 3, 4, 5, 7, 8, 9, 17, 33), (0.01, 0.1))
-)
+_ALL_K = tuple({"B": 10**6, "K": K, "q": q} for K, q in product((2, 3, 4, 5, 7, 8, 9, 17, 33), (0.01, 0.1)))
 _TWO_ROUNDS = ({"name": "star-4", "B": 24}, {"name": "star-4-close", "B": 32})
 
 
@@ -155,7 +67,7 @@ def _series(exponent: Any) -> Any:
 
 
 def _total(B: int, K: int) -> int:
-    return sum(_pulls(B, K))
+    return sum(pulls(B, K))
 
 
 CLAIMS = (
@@ -163,21 +75,29 @@ CLAIMS = (
         id="a5-wlog",
         where=Place("A.5", "K a power of two without loss of generality", 821),
         statement=r"K=2^c,\ K\log_2K\mid B\ \text{w.l.o.g.}",
-        plain="The chain of inequalities of the proof holds for every K with the algorithm's own n_t. It fails for "
-        "K = 3, 5, 7, 9, ...: n_t grows slower than t n_1.",
+        plain=(
+            "The chain of inequalities of the proof holds for every K with the algorithm's own n_t. It "
+            "fails for K = 3, 5, 7, 9, ...: n_t grows slower than t n_1."
+        ),
         printed="holds-corrected",
         kind="counterexample",
         cases=_ALL_K,
         reading=Reading(_chain(lambda a: 8), "<=", lambda B, K, q: 8 * q / (1 - q)),
         repaired=Reading(_chain(lambda a: 4 * (a - 1) / -(-a // 2)), "<=", lambda B, K, q: 8 * q / (1 - q)),
-        corrected=r"\text{Markov with }4(|\mathcal A_t|-1)/\lceil|\mathcal A_t|/2\rceil\text{ and the actual }n_t",
+        corrected=(
+            r"\text{Markov with }4(|\mathcal A_t|-1)/\lceil|\mathcal A_t|/2\rceil\text"
+            r"{ and the actual }n_t"
+        ),
         assumptions=(ARMS,),
         errata=("E9",),
     ),
     Claim(
         id="a5-pairs-line-1",
         where=Place("A.5", "Lemma 4 in round t", 823),
-        statement=r"p_i^{(t)}\le4\exp\Big(-\tfrac29n_t\Big(\tfrac{\Delta_i}2-\tfrac{2-2\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt{n_t}}\Big)^2\Big)",
+        statement=(
+            r"p_i^{(t)}\le4\exp\Big(-\tfrac29n_t\Big(\tfrac{\Delta_i}2-\tfrac{2-2\theta}{1-2\theta}\tfrac{"
+            r"\kappa\Lambda}{\sqrt{n_t}}\Big)^2\Big)"
+        ),
         plain="Lemma 4 with the rows of round t; it inherits the range constant for large kappa*Lambda.",
         printed="holds-corrected",
         kind="exact-probability",
@@ -191,8 +111,10 @@ CLAIMS = (
     Claim(
         id="a5-pairs-line-2",
         where=Place("A.5", "smallest gap and first round", 824),
-        statement=r"n_t\Big(\tfrac{\Delta_i}2-\tfrac{2-2\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt{n_t}}\Big)^2\ge"
-        r"n_t\Big(\tfrac\Delta2-\tfrac{2-2\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt{n_1}}\Big)^2",
+        statement=(
+            r"n_t\Big(\tfrac{\Delta_i}2-\tfrac{2-2\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt{n_t}}\Big)^2"
+            r"\gen_t\Big(\tfrac\Delta2-\tfrac{2-2\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt{n_1}}\Big)^2"
+        ),
         plain="Replacing the gap by the smallest and n_t by n_1 inside the root weakens the exponent.",
         printed="holds",
         kind="inequality",
@@ -213,36 +135,47 @@ CLAIMS = (
         id="a5-half",
         where=Place("A.5", "discarded means beaten by half", 826),
         statement=r"a_1\text{ discarded}\Rightarrow|\{i:V_i<V_1\}|\ge\tfrac{|\mathcal A_t|}2",
-        plain="If the first feature is discarded, at least half of the active features score strictly better. Not "
-        "so with equal scores, for which the paper gives no rule.",
+        plain=(
+            "If the first feature is discarded, at least half of the active features score strictly better. "
+            "Not so with equal scores, for which the paper gives no rule."
+        ),
         printed="holds-corrected",
         kind="counterexample",
         cases=tuple({"scores": scores} for scores in product((0, 1, 2), repeat=4)),
-        reading=Reading(_fewest_better(True), ">=", lambda scores: len(scores) // 2),
-        repaired=Reading(_fewest_better(False), ">=", lambda scores: len(scores) // 2),
-        corrected=r"|\{i\ne1:V_i\le V_1\}|\ge\lceil\tfrac{|\mathcal A_t|}2\rceil\text{, or ties to the lowest index}",
+        reading=Reading(fewest_better(True), ">=", lambda scores: len(scores) // 2),
+        repaired=Reading(fewest_better(False), ">=", lambda scores: len(scores) // 2),
+        corrected=(
+            r"|\{i\ne1:V_i\le V_1\}|\ge\lceil\tfrac{|\mathcal A_t|}2\rceil\text{, or ties to the lowest"
+            r" index}"
+        ),
         errata=("E7",),
     ),
     Claim(
         id="a5-expectation",
         where=Place("A.5", "expected number of better features", 827),
         statement=r"\mathbb E[X]=\sum_{a_i\in\mathcal A_t}p_i^{(t)}",
-        plain="In round 2 the expected number of better features is the sum of the pairwise probabilities of that "
-        "round. With Algorithm 1's accumulated rows the survivors are not independent of the scores.",
+        plain=(
+            "In round 2 the expected number of better features is the sum of the pairwise probabilities of "
+            "that round. With Algorithm 1's accumulated rows the survivors are not independent of the "
+            "scores."
+        ),
         printed="holds-corrected",
         kind="exact-probability",
         cases=_TWO_ROUNDS,
         reading=Reading(
-            lambda name, B: _two_rounds(name, B, True)[2],
+            lambda name, B: two_rounds(name, B, True)[2],
             "==",
-            lambda name, B: _better_pair(name, sum(_pulls(B, 4))),
+            lambda name, B: better_pair(name, sum(pulls(B, 4))),
         ),
         repaired=Reading(
-            lambda name, B: _two_rounds(name, B, False)[2],
+            lambda name, B: two_rounds(name, B, False)[2],
             "==",
-            lambda name, B: _better_pair(name, _pulls(B, 4)[1]),
+            lambda name, B: better_pair(name, pulls(B, 4)[1]),
         ),
-        corrected=r"\text{for fresh rows in each round; with accumulated rows }\Pr[X\ge k]\le\sum_{i\in[K]}p_i(N_t)/k",
+        corrected=(
+            r"\text{for fresh rows in each round; with accumulated rows }\Pr[X\ge k]\le\sum_{i\in"
+            r"[K]}p_i(N_t)/k"
+        ),
         assumptions=(FIRST_ARM_BEST,),
         errata=("E10",),
     ),
@@ -254,8 +187,8 @@ CLAIMS = (
         printed="holds",
         kind="exact-probability",
         cases=({"name": "opposed", "n": 300}, {"name": "opposed", "n": 500}),
-        reading=Reading(_sum_of_pairs, "<=", _expectation_bound(2 / 9)),
-        mutant=Reading(_sum_of_pairs, "<=", _expectation_bound(2)),
+        reading=Reading(sum_of_pairs, "<=", expectation_bound(2 / 9)),
+        mutant=Reading(sum_of_pairs, "<=", expectation_bound(2)),
         assumptions=(FIRST_ARM_BEST,),
     ),
     Claim(
@@ -266,16 +199,18 @@ CLAIMS = (
         printed="holds",
         kind="exact-probability",
         cases=({"name": "star-4", "n": 3}, {"name": "star-4-close", "n": 6}),
-        reading=Reading(_half_beaten, "<=", _markov(2)),
-        mutant=Reading(_half_beaten, "<=", _markov(1)),
+        reading=Reading(half_beaten, "<=", markov(2)),
+        mutant=Reading(half_beaten, "<=", markov(1)),
         assumptions=(FIRST_ARM_BEST,),
     ),
     Claim(
         id="a5-sum",
         where=Place("A.5", "sum over the rounds", 831),
         statement=r"\delta_{fail}=\sum_{t=1}^T\delta_{fail}^{(t)}",
-        plain="The failure probability is the sum of the probabilities that the first feature is discarded in a "
-        "round in which it is active. It is at most that sum.",
+        plain=(
+            "The failure probability is the sum of the probabilities that the first feature is discarded in "
+            "a round in which it is active. It is at most that sum."
+        ),
         printed="holds-corrected",
         kind="exact-probability",
         cases=_TWO_ROUNDS,
@@ -284,14 +219,14 @@ CLAIMS = (
                 pool(name), exact.median_selection(pool(name), B, accumulate=False), target=0
             ),
             "==",
-            lambda name, B: sum(_two_rounds(name, B, False)[:2], F(0)),
+            lambda name, B: sum(two_rounds(name, B, False)[:2], F(0)),
         ),
         repaired=Reading(
             lambda name, B: exact.failure(
                 pool(name), exact.median_selection(pool(name), B, accumulate=False), target=0
             ),
             "<=",
-            lambda name, B: sum(_two_rounds(name, B, False)[:2], F(0)),
+            lambda name, B: sum(two_rounds(name, B, False)[:2], F(0)),
         ),
         corrected=r"\delta_{fail}\le\sum_t\delta_{fail}^{(t)}",
         assumptions=(FIRST_ARM_BEST,),
@@ -306,14 +241,16 @@ CLAIMS = (
         kind="identity",
         cases=_DIVISIBLE,
         reading=Reading(
-            lambda B, K: tuple(_pulls(B, K)),
+            lambda B, K: tuple(pulls(B, K)),
             "==",
             lambda B, K: tuple(2**t * B // (K * (K.bit_length() - 1)) for t in range(K.bit_length() - 1)),
         ),
         mutant=Reading(
-            lambda B, K: tuple(_pulls(B, K)),
+            lambda B, K: tuple(pulls(B, K)),
             "==",
-            lambda B, K: tuple(2 ** (t + 1) * B // (K * (K.bit_length() - 1)) for t in range(K.bit_length() - 1)),
+            lambda B, K: tuple(
+                2 ** (t + 1) * B // (K * (K.bit_length() - 1)) for t in range(K.bit_length() - 1)
+            ),
         ),
         assumptions=(POWER_OF_TWO,),
     ),
@@ -361,9 +298,14 @@ CLAIMS = (
     Claim(
         id="a5-regret",
         where=Place("A.5", "regret with the rows of all rounds", 842),
-        statement=r"\cdots\le\tfrac{4-4\theta}{1-2\theta}\sqrt{\tfrac{(\kappa\Lambda)^2}{\sum_tn_t}}+2\sqrt{\tfrac{\log(2/\delta)}{2\sum_tn_t}}",
-        plain="Lemma 1 (ii) with the rows of all rounds (which needs accumulated rows, where part (i) uses fresh "
-        "ones); it inherits the missing range constant.",
+        statement=(
+            r"\cdots\le\tfrac{4-4\theta}{1-2\theta}\sqrt{\tfrac{(\kappa\Lambda)^2}{\sum_tn_t}}+2\sqrt{\tfrac"
+            r"{\log(2/\delta)}{2\sum_tn_t}}"
+        ),
+        plain=(
+            "Lemma 1 (ii) with the rows of all rounds (which needs accumulated rows, where part (i) uses "
+            "fresh ones); it inherits the missing range constant."
+        ),
         printed="holds-corrected",
         kind="exact-probability",
         cases=CORNER_CASES,
@@ -382,10 +324,10 @@ CLAIMS = (
         kind="identity",
         cases=_DIVISIBLE,
         reading=Reading(
-            _total, "==", lambda B, K: _pulls(B, K)[0] * sum(2**t for t in range(1, K.bit_length()))
+            _total, "==", lambda B, K: pulls(B, K)[0] * sum(2**t for t in range(1, K.bit_length()))
         ),
         repaired=Reading(
-            _total, "==", lambda B, K: _pulls(B, K)[0] * sum(2 ** (t - 1) for t in range(1, K.bit_length()))
+            _total, "==", lambda B, K: pulls(B, K)[0] * sum(2 ** (t - 1) for t in range(1, K.bit_length()))
         ),
         corrected=r"n_1\sum_{t=1}^T2^{t-1}",
         assumptions=(POWER_OF_TWO,),
@@ -395,7 +337,10 @@ CLAIMS = (
         id="a5-count-2",
         where=Place("A.5", "sum of the rows, second equality", 846),
         statement=r"n_1\sum_{t=1}^T2^t=(2^{T+1}-1)\lfloor\tfrac B{K\log_2K}\rfloor",
-        plain="The sum of the powers of two from 2 to 2^T; it is 2^(T+1) - 2, and the sum of the rows (K - 1) n_1.",
+        plain=(
+            "The sum of the powers of two from 2 to 2^T; it is 2^(T+1) - 2, and the sum of the rows (K - 1) "
+            "n_1."
+        ),
         printed="refuted",
         kind="identity",
         cases=_DIVISIBLE,
@@ -426,9 +371,14 @@ CLAIMS = (
     Claim(
         id="a5-count-4",
         where=Place("A.5", "sum of the rows, order", 848),
-        statement=r"K\lfloor\tfrac B{K\log_2K}\rfloor=O(\lfloor\tfrac B{\log_2K}\rfloor)\Rightarrow\sum_tn_t\ge\lfloor\tfrac B{\log_2K}\rfloor",
-        plain="An upper bound O() is used as a lower bound: that the sum of the rows is at least floor(B/log2 K). It is "
-        "half of it for K = 2.",
+        statement=(
+            r"K\lfloor\tfrac B{K\log_2K}\rfloor=O(\lfloor\tfrac B{\log_2K}\rfloor)\Rightarrow\sum_tn_t\ge"
+            r"\lfloor\tfrac B{\log_2K}\rfloor"
+        ),
+        plain=(
+            "An upper bound O() is used as a lower bound: that the sum of the rows is at least floor(B/log2 "
+            "K). It is half of it for K = 2."
+        ),
         printed="refuted",
         kind="counterexample",
         cases=_DIVISIBLE,
@@ -439,12 +389,3 @@ CLAIMS = (
         errata=("E8", "E20"),
     ),
 )
-
-
-def _better_pair(name: str, n: int) -> Fraction:
-    """Exact P[V_2 < V_1] on n shared rows."""
-    built = pool(name)
-    return sum(
-        (p for counts, p in exact.sample_law(built, n) if exact.score(built, 1, counts) < exact.score(built, 0, counts)),
-        F(0),
-    )

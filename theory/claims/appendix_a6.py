@@ -27,9 +27,7 @@ from theory.constants import loss_range
 F = Fraction
 _VALUES = tuple(F(i, 4) for i in range(5))
 _SCORES = tuple(
-    {"score": s, "first": f, "risk": r, "best": b}
-    for s, f, r, b in product(_VALUES, repeat=4)
-    if r > b
+    {"score": s, "first": f, "risk": r, "best": b} for s, f, r, b in product(_VALUES, repeat=4) if r > b
 )
 
 
@@ -99,12 +97,12 @@ def _walk_mcdiarmid(n: int, theta: float, delta: float) -> float:
 _INDEX = ({"n": 10, "p": F(3, 5), "theta": F(1, 10), "delta": F(1, 10)},)
 
 
-def _tail(exponent: Any) -> Any:
-    """log 2 − exponent·n·x² on the outlier instance."""
+def _tail(prefactor: int, exponent: Any) -> Any:
+    """log(prefactor · exp(−exponent·n·x²)) on the outlier instance."""
 
     def bound(r: float, theta: float, n: int, count: int, p: float, q: float) -> float:
         margin = outlier_gap(r, theta, p, q) / 2 - rademacher_term(n, theta, r)
-        return math.log(2) - exponent(theta, r) * n * margin**2
+        return math.log(prefactor) - float(exponent(theta, r)) * n * margin**2
 
     return bound
 
@@ -114,8 +112,8 @@ def _launch(r: float, theta: float, n: int, count: int, p: float, q: float) -> b
 
 
 _LAUNCH = Assumption("identification condition with the factor 16", _launch)
-_PRINTED = _tail(lambda theta, r: 2 / 9)
-_CORRECTED = _tail(lambda theta, r: 2 / float(loss_range(theta, r)) ** 2)
+_PRINTED = _tail(2, lambda theta, r: 2 / 9)
+_CORRECTED = _tail(1, lambda theta, r: 2 / float(loss_range(theta, r)) ** 2)
 OPTIMISTIC = (
     {"r": 20.0, "theta": 1e-6, "n": 5626138, "count": 260796, "p": 0.04509031198686371, "q": 1 / 21},
     {"r": 6.0, "theta": 1e-6, "n": 830217, "count": 114082, "p": 0.1319704433497537, "q": 1 / 7},
@@ -125,7 +123,13 @@ PESSIMISTIC = (
     {"r": 6.0, "theta": 1e-6, "n": 5357630, "count": 753899, "p": 0.97 / 7, "q": 1 / 7},
 )
 _CONDITIONS = tuple(
-    {"n": math.floor(16 * (c(theta) * r / gap) ** 2) + 1, "gap": gap, "gap_i": gap * ratio, "theta": theta, "r": r}
+    {
+        "n": math.floor(16 * (c(theta) * r / gap) ** 2) + 1,
+        "gap": gap,
+        "gap_i": gap * ratio,
+        "theta": theta,
+        "r": r,
+    }
     for gap, ratio, theta, r in product((0.1, 0.3), (1.0, 2.0), (0.1, 0.4), (0.5, 3.0))
 )
 
@@ -133,8 +137,14 @@ CLAIMS = (
     Claim(
         id="a6-inclusion",
         where=Place("A.6", "optimistic or pessimistic", 860),
-        statement=r"\{V_i<V_1\}\subset\{V_i<R_i^\circ-\tfrac{\Delta_i}2\}\cup\{V_1>R_1^\circ+\tfrac{\Delta_i}2\}",
-        plain="If a worse feature scores better, its score is half a gap too low or that of the best one too high.",
+        statement=(
+            r"\{V_i<V_1\}\subset\{V_i<R_i^\circ-\tfrac{\Delta_i}2\}\cup\{V_1>R_1^\circ+\tfrac{"
+            r"\Delta_i}2\}"
+        ),
+        plain=(
+            "If a worse feature scores better, its score is half a gap too low or that of the best one too "
+            "high."
+        ),
         printed="holds",
         kind="inequality",
         cases=_SCORES,
@@ -200,8 +210,14 @@ CLAIMS = (
     Claim(
         id="a6-generalisation",
         where=Place("A.6", "generalisation bound", 870),
-        statement=r"\hat R_{tr,i}(\hat f_i)-\hat R_i(\hat f_i)\le2\mathfrak R(\tilde{\mathcal F})+\sqrt{\tfrac{\log(1/\delta)}{2n}}",
-        plain="The standard bound takes the loss in [0, 1]; ten rows of the walk break it with probability above delta.",
+        statement=(
+            r"\hat R_{tr,i}(\hat f_i)-\hat R_i(\hat f_i)\le2\mathfrak R(\tilde{\mathcal F})+\sqrt{\tfrac{"
+            r"\log(1/\delta)}{2n}}"
+        ),
+        plain=(
+            "The standard bound takes the loss in [0, 1]; ten rows of the walk break it with probability "
+            "above delta."
+        ),
         printed="holds-corrected",
         kind="exact-probability",
         cases=WALK_STEP_3,
@@ -215,12 +231,16 @@ CLAIMS = (
         id="a6-index",
         where=Place("A.6", "index of the Rademacher complexity", 870),
         statement=r"\cdots\le2\mathfrak R_m(\tilde{\mathcal F})+\sqrt{\log(1/\delta)/2n}",
-        plain="The Rademacher complexity is printed at m rows where the sample has n; with m large it vanishes and "
-        "the bound fails at delta = 0.1.",
+        plain=(
+            "The Rademacher complexity is printed at m rows where the sample has n; with m large it "
+            "vanishes and the bound fails at delta = 0.1."
+        ),
         printed="refuted",
         kind="exact-probability",
         cases=_INDEX,
-        reading=Reading(walk_violation(_walk_with_index(10**4), learned=True), "<=", lambda delta, **_: delta),
+        reading=Reading(
+            walk_violation(_walk_with_index(10**4), learned=True), "<=", lambda delta, **_: delta
+        ),
         repaired=Reading(walk_violation(_walk_mcdiarmid, learned=True), "<=", lambda delta, **_: delta),
         corrected=r"2\mathfrak R_n(\tilde{\mathcal F})",
         assumptions=(THETA,),
@@ -229,7 +249,10 @@ CLAIMS = (
     Claim(
         id="a6-rademacher",
         where=Place("A.6", "Rademacher complexity of the surrogate", 870),
-        statement=r"2\mathfrak R_n(\tilde{\mathcal F})\le\tfrac{2-2\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt n}",
+        statement=(
+            r"2\mathfrak R_n(\tilde{\mathcal F})\le\tfrac{2-2\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt "
+            r"n}"
+        ),
         plain="Twice the Rademacher complexity, as in A.2.",
         printed="holds",
         kind="inequality",
@@ -242,8 +265,10 @@ CLAIMS = (
     Claim(
         id="a6-condition",
         where=Place("A.6", "identification condition", 872),
-        statement=r"n>\tfrac{16((1-\theta)\kappa\Lambda)^2}{((1-2\theta)\Delta)^2}\Rightarrow\tfrac{\Delta_i}2\ge\tfrac\Delta2>"
-        r"\tfrac{2-2\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt n}",
+        statement=(
+            r"n>\tfrac{16((1-\theta)\kappa\Lambda)^2}{((1-2\theta)\Delta)^2}\Rightarrow\tfrac{\Delta_i}2\ge"
+            r"\tfrac\Delta2>\tfrac{2-2\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt n}"
+        ),
         plain="Under the condition half of the gap exceeds the Rademacher term.",
         printed="holds",
         kind="inequality",
@@ -264,7 +289,10 @@ CLAIMS = (
         id="a6-tail",
         where=Place("A.6", "tail of the generalisation error", 874),
         statement=r"\Pr[\hat R_{tr,i}(\hat f_i)-V_i>\tfrac{\Delta_i}2]\le2\exp(-\tfrac29n(\cdots)^2)",
-        plain="The bound turned into a tail. The factor 2/9 absorbs a range of 3; the outliers have 1 + kappa*Lambda.",
+        plain=(
+            "The bound turned into a tail. The factor 2/9 absorbs a range of 3; the outliers have 1 + "
+            "kappa*Lambda."
+        ),
         printed="holds-corrected",
         kind="exact-probability",
         cases=OPTIMISTIC,
@@ -278,7 +306,10 @@ CLAIMS = (
         id="a6-term-a",
         where=Place("A.6", "term (a)", 877),
         statement=r"\Pr[V_i<R_i^\circ-\tfrac{\Delta_i}2]\le2\exp(-\tfrac29n(\cdots)^2)",
-        plain="The worse feature is half a gap too optimistic with probability at most this; refuted like the tail.",
+        plain=(
+            "The worse feature is half a gap too optimistic with probability at most this; refuted like the "
+            "tail."
+        ),
         printed="holds-corrected",
         kind="exact-probability",
         cases=OPTIMISTIC,
@@ -292,7 +323,10 @@ CLAIMS = (
         id="a6-term-b",
         where=Place("A.6", "term (b)", 879),
         statement=r"\Pr[V_1>R_1^\circ+\tfrac{\Delta_i}2]\le2\exp(-\tfrac29n(\cdots)^2)",
-        plain="The best feature is half a gap too pessimistic with probability at most this; refuted by the outliers.",
+        plain=(
+            "The best feature is half a gap too pessimistic with probability at most this; refuted by the "
+            "outliers."
+        ),
         printed="holds-corrected",
         kind="exact-probability",
         cases=PESSIMISTIC,
@@ -311,8 +345,9 @@ CLAIMS = (
         kind="identity",
         cases=tuple({"n": 5000, "gap": gap, "theta": 0.1, "r": 0.5} for gap in (0.1, 0.3, 0.5)),
         reading=Reading(
-            lambda n, gap, theta, r: 2
-            * (2 * math.exp(-2 / 9 * n * (gap / 2 - rademacher_term(n, theta, r)) ** 2)),
+            lambda n, gap, theta, r: (
+                2 * (2 * math.exp(-2 / 9 * n * (gap / 2 - rademacher_term(n, theta, r)) ** 2))
+            ),
             "==",
             lambda n, gap, theta, r: float(paper.lemma_4(n, gap, theta, r)),
         ),

@@ -24,8 +24,7 @@ F = Fraction
 THETAS = (F(1, 10), F(1, 5), F(3, 10), F(2, 5), F(49, 100))
 GRID = (F(-3), F(-1), F(-1, 2), F(0), F(1, 2), F(1), F(3))
 POINTS = tuple(
-    {"h": h, "g": g, "y": y, "theta": theta}
-    for h, g, y, theta in product(GRID, GRID, (-1, 1), THETAS)
+    {"h": h, "g": g, "y": y, "theta": theta} for h, g, y, theta in product(GRID, GRID, (-1, 1), THETAS)
 )
 
 
@@ -68,8 +67,7 @@ def _best_other_score(eta: Fraction, theta: Fraction, radius: Fraction) -> Fract
 
 
 _ETAS = tuple(
-    {"eta": eta, "theta": theta}
-    for eta, theta in product((F(1, 10), F(1, 4), F(1, 2), F(7, 10)), THETAS)
+    {"eta": eta, "theta": theta} for eta, theta in product((F(1, 10), F(1, 4), F(1, 2), F(7, 10)), THETAS)
 )
 _NOISE = tuple({"eta": F(1, 2), "theta": theta} for theta in THETAS)
 
@@ -78,8 +76,10 @@ CLAIMS = (
         id="eq-1",
         where=Place("3.1", "Eq. 1, the 0-1 loss", 189),
         statement=r"\ell_{0/1}=\mathbb 1[yh<0]\,\mathbb 1[g>0]+\theta\,\mathbb 1[g\le0]",
-        plain="A pair that accepts everything and learns nothing pays for its errors: on labels that are coin "
-        "flips it risks at least the rejection cost theta.",
+        plain=(
+            "A pair that accepts everything and learns nothing pays for its errors: on labels that are coin "
+            "flips it risks at least the rejection cost theta."
+        ),
         printed="holds-corrected",
         kind="counterexample",
         cases=_NOISE,
@@ -127,7 +127,9 @@ CLAIMS = (
         id="eq-2-upper-bound",
         where=Place("3.1", "Eq. 2, used as an upper bound", 198),
         statement=r"\ell_{0/1}(f,x,y;\theta)\le\ell_{surr}(f,x,y;\theta)\quad(\theta<\tfrac12)",
-        plain="For theta below one half the surrogate dominates the 0-1 loss, also with y*h <= 0 as the error.",
+        plain=(
+            "For theta below one half the surrogate dominates the 0-1 loss, also with y*h <= 0 as the error."
+        ),
         printed="holds",
         kind="inequality",
         cases=POINTS,
@@ -143,8 +145,10 @@ CLAIMS = (
         id="eq-4",
         where=Place("3.2", "Eq. 4, Bayes risk as feature quality", 222),
         statement=r"R_i^*=\min_f\mathbb E[\ell_{0/1}(f,x,\hat y;\theta)]",
-        plain="A feature that determines the label has a smaller Bayes risk than a feature that is independent "
-        "of it.",
+        plain=(
+            "A feature that determines the label has a smaller Bayes risk than a feature that is "
+            "independent of it."
+        ),
         printed="holds-corrected",
         kind="counterexample",
         cases=tuple({"theta": theta} for theta in THETAS),
@@ -181,8 +185,10 @@ CLAIMS = (
         id="eq-5",
         where=Place("3.2", "Eq. 5, the score", 229),
         statement=r"\hat R_i^{surr}(\hat f_i)=\tfrac1{n_i}\sum_j\ell_{surr}(\hat f_i,x_j,\hat y_j;\theta)",
-        plain="The score is the empirical surrogate risk of the empirical minimiser; no other model of the ball "
-        "scores less on the same rows.",
+        plain=(
+            "The score is the empirical surrogate risk of the empirical minimiser; no other model of the "
+            "ball scores less on the same rows."
+        ),
         printed="definition",
         kind="inequality",
         cases=tuple(
@@ -214,13 +220,17 @@ CLAIMS = (
         id="surrogate-affine",
         where=Place("3.1", "Eq. 2 on the ball kappa*Lambda <= 1 - 2 theta", 196),
         statement=r"\kappa\Lambda\le1-2\theta\Rightarrow\ell_{surr}=1+\tfrac12(g-yh)",
-        plain="On a small ball the first piece of the surrogate is the largest everywhere: the regime in which "
-        "the exact enumerations of this ledger live.",
+        plain=(
+            "On a small ball the first piece of the surrogate is the largest everywhere: the regime in "
+            "which the exact enumerations of this ledger live."
+        ),
         printed="holds",
         kind="identity",
         cases=tuple(
             {"h": s * (1 - 2 * theta), "g": t * (1 - 2 * theta), "y": y, "theta": theta}
-            for s, t, y, theta in product((F(-1), F(0), F(1, 2), F(1)), (F(-1), F(1, 3), F(1)), (-1, 1), THETAS)
+            for s, t, y, theta in product(
+                (F(-1), F(0), F(1, 2), F(1)), (F(-1), F(1, 3), F(1)), (-1, 1), THETAS
+            )
         ),
         reading=Reading(surrogate, "==", lambda h, g, y, theta: 1 + (g - y * h) / 2),
         mutant=Reading(surrogate, "==", lambda h, g, y, theta: theta - slope(theta) * g),

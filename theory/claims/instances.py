@@ -4,8 +4,8 @@ Three families carry the counterexamples about constants:
 
 * the *walk*: φ = ±1, y = +1, κΛ = 1 − 2θ.  Losses are 1 ∓ r, so deviations are binomial and the range of the
   loss is 2r, up to 2, where the paper's Hoeffding and McDiarmid steps use 1;
-* the *corner*: rows A = (1, 0), B = (−1, 0), C = (0, 1), all labelled +1, Λ = √2(1 − 2θ), against an arm without
-  any feature.  C is fitted in full by its own coordinate, so the sign of the first coordinate follows
+* the *corner*: rows A = (1, 0), B = (−1, 0), C = (0, 1), all labelled +1, Λ = √2(1 − 2θ), against an arm
+  without any feature.  C is fitted in full by its own coordinate, so the sign of the first coordinate follows
   the majority of A and B while C keeps the gap large;
 * the *outliers*: φ = −1 with small probability, 1/r otherwise, y = +1, Λ = r large.  Then V = p̂(1 + r) up to
   O(θ), whose range 1 + r exceeds the 3 that the factor 2/9 can absorb.
@@ -43,9 +43,7 @@ def tied_pool(arms: int) -> AffinePool:
 
 def opposed_pool() -> AffinePool:
     """Two arms whose scores err in opposite directions on the same rows."""
-    return make_pool(
-        [F(1, 2), F(1, 10), F(2, 5)], [[1, -1, 1], [-1, 1, 1]], radius=1 - 2 * TINY, theta=TINY
-    )
+    return make_pool([F(1, 2), F(1, 10), F(2, 5)], [[1, -1, 1], [-1, 1, 1]], radius=1 - 2 * TINY, theta=TINY)
 
 
 def sparse_pool() -> AffinePool:
@@ -110,7 +108,7 @@ def fixed_deviation(n: int, p: Fraction, k: int, theta: Fraction) -> float:
 def learned_deviation(n: int, p: Fraction, k: int, theta: Fraction) -> float:
     """R(f̂) − R̂_n(f̂) for the empirical minimiser f̂, whose sign is that of the majority of the rows.
 
-    V = 1 − r|2k/n − 1|, and on the population f̂ has the risk 1 ∓ r(2p − 1).  A tie is resolved to the wrong sign.
+    V = 1 − r|2k/n − 1|, and on the population f̂ has the risk 1 ∓ r(2p − 1).  A tie goes to the wrong sign.
     """
     sign = 1 if 2 * k > n else -1
     return float((1 - 2 * theta) * (abs(F(2 * k, n) - 1) - sign * (2 * p - 1)))
@@ -157,9 +155,9 @@ def corner_flip(n: int, tilt: float, third: float) -> float:
 def corner_regret(n: int, tilt: float, third: float) -> float:
     """A lower bound on R_tr(f̂) − R_tr(f*) whenever A is the majority among the sampled A and B.
 
-    Write a and a' for the first coordinates of h and g.  Rows A and B lose at least 1 ∓ (a − a')/2 and row C at
-    least 0; the point a = −a' = ±(1 − 2θ), c = −c' = 1 − 2θ is feasible and loses 2θ at C.  Optimality of f̂ on the
-    sample therefore forces (a − a')/2 ≥ 1 − 2θ − 2θ·N_C/(N_A − N_B) ≥ 1 − 2θ − 2θn, and on the
+    Write a and a' for the first coordinates of h and g.  Rows A and B lose at least 1 ∓ (a − a')/2 and row C
+    at least 0; the point a = −a' = ±(1 − 2θ), c = −c' = 1 − 2θ is feasible and loses 2θ at C.  That f̂ is
+    optimal on the sample therefore forces (a − a')/2 ≥ 1 − 2θ − 2θ·N_C/(N_A − N_B) ≥ 1 − 2θ − 2θn, and on the
     population f̂ loses at least tilt·((a − a')/2 + 1 − 2θ) − 2θ·third more than the feasible point with the
     right sign.
     """
@@ -168,7 +166,7 @@ def corner_regret(n: int, tilt: float, third: float) -> float:
 
 
 def corner_gap(tilt: float, third: float) -> float:
-    """A lower bound on Δ: the rival scores 1, the feasible point of the first arm 1 − (tilt + third)(1 − 2θ)."""
+    """A lower bound on Δ: the rival scores 1, the first arm at most 1 − (tilt + third)(1 − 2θ)."""
     return (tilt + third) * (1 - 2 * CORNER_THETA)
 
 
@@ -230,7 +228,7 @@ def outlier_beats(r: float, theta: float, n: int, first: int, second: int, p: fl
 
 
 def outlier_gap(r: float, theta: float, p: float, q: float) -> float:
-    """A lower bound on Δ = R°_2 − R°_1 of the outlier instance: both lie within θ + b above p(1 + r), q(1 + r)."""
+    """A lower bound on Δ = R°_2 − R°_1: the risks lie within θ + b above p(1 + r) and q(1 + r)."""
     return (q - p) * (1 + r) - outlier_slack(theta)
 
 
@@ -248,4 +246,12 @@ def outlier_pessimism(r: float, theta: float, n: int, count: int, p: float, q: f
     return log_one_count(n, count, p) if proved else -math.inf
 
 
-OUTLIERS = {"r": 20.0, "theta": 1e-6, "n": 10046155, "first": 466290, "second": 466289, "p": 19 / 420, "q": 1 / 21}
+OUTLIERS = {
+    "r": 20.0,
+    "theta": 1e-6,
+    "n": 10046155,
+    "first": 466290,
+    "second": 466289,
+    "p": 19 / 420,
+    "q": 1 / 21,
+}

@@ -30,7 +30,7 @@ def surrogate(h: Any, g: Any, y: int, theta: Any) -> Any:
     return max(1 + HALF * (g - y * h), theta * (1 - g / (1 - 2 * theta)), Fraction(0))
 
 
-def c(theta: Any) -> Any:
+def c(theta: float) -> float:
     """The paper's Rademacher constant (1 − θ)/(1 − 2θ)."""
     return (1 - theta) / (1 - 2 * theta)
 
@@ -67,7 +67,9 @@ def corner_points(theta: Fraction, radius: Fraction) -> tuple[tuple[Fraction, Fr
     """
     b = slope(theta)
     # Lines A·h + B·g = C: box, axes, and where two pieces of the loss cross.
-    lines = [(1, 0, s * radius) for s in (-1, 0, 1)] + [(0, 1, s * radius) for s in (-1, 0, 1)]
+    lines: list[tuple[Any, Any, Any]] = [(1, 0, s * radius) for s in (-1, 0, 1)] + [
+        (0, 1, s * radius) for s in (-1, 0, 1)
+    ]
     lines += [(0, 1, 1 - 2 * theta)]
     for y in (-1, 1):
         lines += [(-y * HALF, HALF, Fraction(-1)), (-y * HALF, HALF + b, theta - 1)]
@@ -107,7 +109,5 @@ def largest_gap(eta: Fraction, sampled: Fraction, theta: Fraction, radius: Fract
         (eta, lambda h, g: g >= 0 and h <= 0),
         (Fraction(1), lambda h, g: g >= 0 and h == 0),
     ]
-    return max(
-        risk - min(surrogate_risk(h, g, sampled, theta) for h, g in corner_points(theta, radius) if part(h, g))
-        for risk, part in parts
-    )
+    corners = [(surrogate_risk(h, g, sampled, theta), h, g) for h, g in corner_points(theta, radius)]
+    return max(risk - Fraction(min(loss for loss, h, g in corners if part(h, g))) for risk, part in parts)

@@ -120,7 +120,13 @@ def _best_case_tight(strategy: str, B: int, K: int, theta: float, **_: Any) -> f
 EXPERIMENTS = tuple(
     {"data": data, "B": B, "K": K, "theta": theta, "strategy": strategy}
     for (data, B, K), theta, strategy in product(
-        (("Mfeat", 300, 5), ("Mfeat", 600, 5), ("Mfeat", 900, 5), ("RealDisp", 1440, 8), ("synthetic", 540, 9)),
+        (
+            ("Mfeat", 300, 5),
+            ("Mfeat", 600, 5),
+            ("Mfeat", 900, 5),
+            ("RealDisp", 1440, 8),
+            ("synthetic", 540, 9),
+        ),
         (0.1, 0.2, 0.3, 0.4),
         ("uniform", "median"),
     )
@@ -138,17 +144,25 @@ CLAIMS = (
     Claim(
         id="lemma-2-i",
         where=Place("4.2.3", "Lemma 2 (i), Eq. 11", 376),
-        statement=r"\Pr[i_s=1]\ge1-\frac{8q}{1-q},\ q=\exp\Big(-\tfrac29n_1\Big(\tfrac\Delta2-\tfrac{2-2\theta}{1-2\theta}"
-        r"\tfrac{\kappa\Lambda}{\sqrt{n_1}}\Big)^2\Big),\ n_1=\lfloor\tfrac B{K\log_2K}\rfloor",
-        plain="Median elimination leaves the first feature except with probability delta_fail. With two equally "
-        "good features it leaves the other one about half of the time.",
+        statement=(
+            r"\Pr[i_s=1]\ge1-\frac{8q}{1-q},\ q=\exp\Big(-\tfrac29n_1\Big(\tfrac\Delta2-\tfrac{2-2\theta"
+            r"}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt{n_1}}\Big)^2\Big),\ n_1=\lfloor\tfrac B{K\log_2K}"
+            r"\rfloor"
+        ),
+        plain=(
+            "Median elimination leaves the first feature except with probability delta_fail. With two "
+            "equally good features it leaves the other one about half of the time."
+        ),
         printed="holds-corrected",
         kind="monte-carlo",
         cases=({"name": "opposed", "B": 1000}, {"name": "tied-4", "B": 2400}),
         reading=Reading(_failure(target=0), "<=", _printed_bound, 1.0),
         repaired=Reading(_failure(), "<=", _printed_bound, 1.0),
         mutant=Reading(_failure(), "<=", _without_nine, 1.0),
-        corrected=r"\Pr[i_s\in S^*]\ge1-\tfrac{8q}{1-q},\ n_1=\lfloor\tfrac B{K\lceil\log_2K\rceil}\rfloor,\ M\le3",
+        corrected=(
+            r"\Pr[i_s\in S^*]\ge1-\tfrac{8q}{1-q},\ n_1=\lfloor\tfrac B{K\lceil\log_2K\rceil}"
+            r"\rfloor,\ M\le3"
+        ),
         assumptions=(FIRST_ARM_BEST,),
         errata=("E7", "E9"),
         experiment=Experiment(
@@ -176,10 +190,15 @@ CLAIMS = (
     Claim(
         id="lemma-2-ii",
         where=Place("4.2.3", "Lemma 2 (ii)", 382),
-        statement=r"\hat R_{tr,i_s}^{surr}(\hat f_{i_s})-\hat R_{tr,1}^{surr}(\hat f_1^*)\le\tfrac{4-4\theta}{1-2\theta}"
-        r"\tfrac{\kappa\Lambda}{\sqrt N}+2\sqrt{\tfrac{\log(2/\delta)}{2N}},\ N=\lfloor B/\log_2K\rfloor",
-        plain="With probability 1 - delta - delta_fail the exploratory regret is that of floor(B/log2 K) rows. For "
-        "K = 2 the selected feature has B/2 rows, and the bound fails at delta near 1e-4.",
+        statement=(
+            r"\hat R_{tr,i_s}^{surr}(\hat f_{i_s})-\hat R_{tr,1}^{surr}(\hat f_1^*)\le\tfrac{4-4\theta}{1-2"
+            r"\theta}\tfrac{\kappa\Lambda}{\sqrt N}+2\sqrt{\tfrac{\log(2/\delta)}{2N}},\ N=\lfloor B/\log_2K"
+            r"\rfloor"
+        ),
+        plain=(
+            "With probability 1 - delta - delta_fail the exploratory regret is that of floor(B/log2 K) "
+            "rows. For K = 2 the selected feature has B/2 rows, and the bound fails at delta near 1e-4."
+        ),
         printed="holds-corrected",
         kind="monte-carlo",
         cases=MEDIAN_CORNER,
@@ -199,9 +218,13 @@ CLAIMS = (
     Claim(
         id="thm-2",
         where=Place("4.2.3", "Theorem 2, Eq. 12", 390),
-        statement=r"R_{i_s}(\hat f_{i_s})-R_1^*\le O\Big(\tfrac{\kappa\Lambda}{\sqrt{\lfloor B/\log_2K\rfloor}}+"
-        r"\sqrt{\tfrac{\log(6/\delta)}{2\lfloor B/\log_2K\rfloor}}\Big)+R_{ap}",
-        plain="The same as Theorem 1 with floor(B/log2 K) rows; for K = 2 the instance of Theorem 1 refutes it.",
+        statement=(
+            r"R_{i_s}(\hat f_{i_s})-R_1^*\le O\Big(\tfrac{\kappa\Lambda}{\sqrt{\lfloor B/\log_2K\rfloor}}+"
+            r"\sqrt{\tfrac{\log(6/\delta)}{2\lfloor B/\log_2K\rfloor}}\Big)+R_{ap}"
+        ),
+        plain=(
+            "The same as Theorem 1 with floor(B/log2 K) rows; for K = 2 the instance of Theorem 1 refutes it."
+        ),
         printed="holds-corrected",
         kind="monte-carlo",
         cases=ONE_ROW,
@@ -232,9 +255,9 @@ CLAIMS = (
         repaired=Reading(
             log_fail,
             "<=",
-            lambda n, gap, theta, r, **_: math.log(8)
-            - gap**2 * n / 72
-            - math.log(-math.expm1(-(8 / 9) * (c(theta) * r) ** 2)),
+            lambda n, gap, theta, r, **_: (
+                math.log(8) - gap**2 * n / 72 - math.log(-math.expm1(-(8 / 9) * (c(theta) * r) ** 2))
+            ),
         ),
         corrected=r"\delta_{fail}\le8e^{-\Delta^2n_1/72}/(1-e^{-\frac89c^2(\kappa\Lambda)^2})",
         assumptions=(THETA, ARMS, LAUNCH_64),
@@ -244,7 +267,10 @@ CLAIMS = (
         id="remark-7-sqrt-log",
         where=Place("4.2.3", "Remark, factor of median elimination", 400),
         statement=r"\sqrt K\to\sqrt{\log_2K}",
-        plain="In the printed bounds median elimination pays sqrt(log2 K) where uniform allocation pays sqrt(K).",
+        plain=(
+            "In the printed bounds median elimination pays sqrt(log2 K) where uniform allocation pays "
+            "sqrt(K)."
+        ),
         printed="holds",
         kind="identity",
         cases=tuple(
@@ -254,14 +280,16 @@ CLAIMS = (
         reading=Reading(
             lambda B, K, theta, r, delta: float(paper.exploratory_regret_median(B, K, 0.3, theta, r, delta)),
             "==",
-            lambda B, K, theta, r, delta: math.sqrt(math.log2(K))
-            * float(paper.excess_risk_supervised(B, theta, r, delta)),
+            lambda B, K, theta, r, delta: (
+                math.sqrt(math.log2(K)) * float(paper.excess_risk_supervised(B, theta, r, delta))
+            ),
         ),
         mutant=Reading(
             lambda B, K, theta, r, delta: float(paper.exploratory_regret_median(B, K, 0.3, theta, r, delta)),
             "==",
-            lambda B, K, theta, r, delta: math.sqrt(K)
-            * float(paper.excess_risk_supervised(B, theta, r, delta)),
+            lambda B, K, theta, r, delta: (
+                math.sqrt(K) * float(paper.excess_risk_supervised(B, theta, r, delta))
+            ),
         ),
         assumptions=(THETA, ARMS),
     ),
@@ -283,8 +311,11 @@ CLAIMS = (
         id="remark-7-failure-bounds",
         where=Place("4.2.3", "Remark, failure probabilities of the two lemmas", 400),
         statement=r"\delta_{fail}^{ME}>\delta_{fail}^{UA}",
-        plain="Whenever the printed bound of median elimination is below one, it is larger than that of uniform "
-        "allocation for the same budget. (The probabilities themselves are not ordered: me-fails-more.)",
+        plain=(
+            "Whenever the printed bound of median elimination is below one, it is larger than that of "
+            "uniform allocation for the same budget. (The probabilities themselves are not ordered: "
+            "me-fails-more.)"
+        ),
         printed="holds",
         kind="inequality",
         cases=tuple(
@@ -295,14 +326,20 @@ CLAIMS = (
         ),
         reading=Reading(log_fail, ">", log_fail_uniform),
         mutant=Reading(log_fail, ">", lambda **k: log_fail_uniform(**k) + math.log(2.5)),
-        assumptions=(THETA, ARMS, Assumption("the bound of median elimination is below 1", _median_informative)),
+        assumptions=(
+            THETA,
+            ARMS,
+            Assumption("the bound of median elimination is below 1", _median_informative),
+        ),
     ),
     Claim(
         id="remark-7-low-order",
         where=Place("4.2.3", "Remark, negligible failure probability", 400),
         statement=r"\delta_{fail}\text{ is a low-order term}",
-        plain="The failure probability can be ignored. In every experiment of the paper the printed delta_fail is at "
-        "least one, whatever kappa*Lambda and the gap are (balanced labels).",
+        plain=(
+            "The failure probability can be ignored. In every experiment of the paper the printed "
+            "delta_fail is at least one, whatever kappa*Lambda and the gap are (balanced labels)."
+        ),
         printed="vacuous",
         kind="inequality",
         cases=EXPERIMENTS,

@@ -47,14 +47,14 @@ def _accepts_some_row(data: str, theta: Fraction, C: Fraction) -> bool:
 
 
 def _sum_loss_accepts(data: str, theta: Fraction, C: Fraction) -> bool:
-    """Whether the separating pair beats every pair that rejects a row, for the sum over 400 copies of each row.
+    """Whether the separating pair beats every pair that rejects a row, in the sum over 400 copies of each.
 
     A rejected row loses at least θ, so rejecting one kind of row costs at least 400θ; a pair with
     a smaller objective proves that no minimiser rejects anything.  The pair h = ±(3 − 2θ), g = 1 − 2θ at
     two orthogonal unit rows loses nothing and has squared norms 2(3 − 2θ)² and 2(1 − 2θ)².
     """
     (_, first), (_, second) = DATA[data]
-    if (_dot(first, second), _dot(first, first), _dot(second, second)) != (0, 1, 1):
+    if _dot(first, second) != 0 or not _dot(first, first) == _dot(second, second) == 1:
         raise ValueError(f"the separating pair needs two orthogonal unit rows; {data} has other rows.")
     margin, gate = 3 - 2 * theta, 1 - 2 * theta
     separating = C * (2 * margin**2 + 2 * gate**2)
@@ -94,7 +94,7 @@ _STEPS: tuple[Vector, ...] = tuple(
 
 
 def _with(**extra: Any) -> tuple[dict[str, Any], ...]:
-    (name, values), = extra.items()
+    ((name, values),) = extra.items()
     return tuple({**fit, name: value} for fit in _FITS for value in values)
 
 
@@ -112,7 +112,9 @@ CLAIMS = (
             lambda data, theta, C, step: _objective(data, *_closed_form(data, C), theta, C), "<", _neighbour
         ),
         mutant=Reading(
-            lambda data, theta, C, step: _objective(data, *_closed_form(data, 2 * C), theta, C), "<", _neighbour
+            lambda data, theta, C, step: _objective(data, *_closed_form(data, 2 * C), theta, C),
+            "<",
+            _neighbour,
         ),
         assumptions=(THETA,),
     ),
@@ -120,8 +122,10 @@ CLAIMS = (
         id="eq-3-representer",
         where=Place("3.1", "representer theorem", 203),
         statement=r"h=\sum_iu_iK(\cdot,x_i),\quad g=\sum_iw_iK(\cdot,x_i)",
-        plain="A component orthogonal to all rows leaves the losses alone and costs norm, so the minimiser is a "
-        "combination of kernel functions at the rows.",
+        plain=(
+            "A component orthogonal to all rows leaves the losses alone and costs norm, so the minimiser is "
+            "a combination of kernel functions at the rows."
+        ),
         printed="holds",
         kind="inequality",
         cases=_with(lift=(F(1, 1000), F(1))),
@@ -134,13 +138,18 @@ CLAIMS = (
     Claim(
         id="eq-3-quadratic-program",
         where=Place("3.1", "reformulation as a quadratic program", 203),
-        statement=r"\ell_{surr}=\min\{\xi:\xi\ge1+\tfrac12(g-yh),\ \xi\ge\theta(1-\tfrac g{1-2\theta}),\ \xi\ge0\}",
+        statement=(
+            r"\ell_{surr}=\min\{\xi:\xi\ge1+\tfrac12(g-yh),\ \xi\ge\theta(1-\tfrac g{1-2\theta"
+            r"}),\ \xi\ge0\}"
+        ),
         plain="With one slack variable per row the objective is a convex quadratic with linear constraints.",
         printed="holds",
         kind="identity",
         cases=tuple(
             {"h": h, "g": g, "y": y, "theta": theta}
-            for h, g, y, theta in product((F(-2), F(0), F(2)), (F(-2), F(0), F(2)), (-1, 1), (F(1, 10), F(2, 5)))
+            for h, g, y, theta in product(
+                (F(-2), F(0), F(2)), (F(-2), F(0), F(2)), (-1, 1), (F(1, 10), F(2, 5))
+            )
         ),
         reading=Reading(surrogate, "==", _quadratic_program),
         mutant=Reading(surrogate, "==", lambda h, g, y, theta: max(1 + (g - y * h) / 2, F(0))),
@@ -150,8 +159,11 @@ CLAIMS = (
         id="eq-3-parameters",
         where=Place("5", "parameters C_h = C_g = 1 in Eq. 3", 421),
         statement=r"C_h=C_g=1\text{ in Eq. 3 gives a model that accepts some rows}",
-        plain="With the mean loss and C_h = C_g = 1 the learned model accepts some of its training rows. It does "
-        "not: with a non-negative kernel g is negative everywhere, and the model rejects every point.",
+        plain=(
+            "With the mean loss and C_h = C_g = 1 the learned model accepts some of its training rows. It "
+            "does not: with a non-negative kernel g is negative everywhere, and the model rejects every "
+            "point."
+        ),
         printed="refuted",
         kind="counterexample",
         cases=tuple(fit for fit in _FITS if fit["data"] == "two-clusters"),
@@ -171,14 +183,18 @@ CLAIMS = (
         printed="refuted",
         kind="counterexample",
         cases=tuple({"data": data, "theta": F(1, 10), "C": F(1)} for data in DATA),
-        reading=Reading(lambda data, theta, C: _dot(*(_closed_form(data, C)[1],) * 2), "==", lambda **_: F(1)),
+        reading=Reading(
+            lambda data, theta, C: _dot(*(_closed_form(data, C)[1],) * 2), "==", lambda **_: F(1)
+        ),
         repaired=Reading(
             lambda data, theta, C: max(_dot(x, x) for x in _closed_form(data, C)),
             "<=",
             lambda data, theta, C: 1 / (4 * C) ** 2,
         ),
-        corrected=r"\|h_C\|\le\frac{\kappa}{4C_h},\ \|g_C\|\le\frac{\kappa\max(\frac12,b)}{2C_g}\text{; train over the "
-        r"ball, or score by the full objective}",
+        corrected=(
+            r"\|h_C\|\le\frac{\kappa}{4C_h},\ \|g_C\|\le\frac{\kappa\max(\frac12,b)}{2C_g}\text{; train ove"
+            r"r the ball, or score by the full objective}"
+        ),
         assumptions=(THETA,),
         errata=("E21",),
     ),

@@ -77,12 +77,12 @@ def _approximation_error(eta: Fraction, theta: Fraction, radius: Fraction) -> Fr
 
 def _noisy_large_feature(theta: Fraction, noise: Fraction, **_: Any) -> Fraction:
     """0-1 risk of the model learned on the second feature: one cluster, error rate ``noise``."""
-    _, h, g = best_surrogate(1 - noise, theta, 3 - 2 * theta)
+    h, g = _surrogate_pair(1 - noise, theta, 3 - 2 * theta)
     return F((1 - noise) * repaired_loss(h, g, 1, theta) + noise * repaired_loss(h, g, -1, theta))
 
 
 def _risk_of_tiny_feature(theta: Fraction, scale: Fraction, **_: Any) -> Fraction:
-    """A lower bound on the surrogate risk of the first feature: perfect, but scaled down (1 - kappa*Lambda)."""
+    """A lower bound on the surrogate risk of the first feature, which is perfect but tiny."""
     return 1 - (3 - 2 * theta) * scale
 
 
@@ -107,7 +107,9 @@ def _surrogate_pair(eta: Fraction, theta: Fraction, radius: Fraction) -> tuple[F
     return h, g
 
 
-def _excess_risk(eta: Fraction, sampled: Fraction, train: Fraction, theta: Fraction, radius: Fraction) -> Fraction:
+def _excess_risk(
+    eta: Fraction, sampled: Fraction, train: Fraction, theta: Fraction, radius: Fraction
+) -> Fraction:
     h, g = _surrogate_pair(sampled, theta, radius)
     risk = eta * repaired_loss(h, g, 1, theta) + (1 - eta) * repaired_loss(h, g, -1, theta)
     return F(risk - min(eta, 1 - eta, theta))
@@ -121,7 +123,7 @@ def _five_terms(comparator: Any) -> Any:
     ) -> Fraction:
         learned = _surrogate_pair(sampled, theta, radius)
         empirical = _surrogate_pair(train, theta, radius)
-        star = comparator(eta, theta, radius)
+        star: tuple[Fraction, Fraction] = comparator(eta, theta, radius)
         risk = eta * repaired_loss(*learned, 1, theta) + (1 - eta) * repaired_loss(*learned, -1, theta)
         term_a = risk - surrogate_risk(*learned, train, theta)
         term_b = surrogate_risk(*learned, train, theta) - surrogate_risk(*empirical, train, theta)
@@ -156,7 +158,10 @@ CLAIMS = (
     Claim(
         id="hypothesis-ball",
         where=Place("4", "hypothesis space and kappa", 283),
-        statement=r"\kappa_i^2=\sup_xK_i(x,x)\Rightarrow\sup_{x,\|w\|\le\Lambda}|\langle w,\Phi(x)\rangle|=\kappa_i\Lambda",
+        statement=(
+            r"\kappa_i^2=\sup_xK_i(x,x)\Rightarrow\sup_{x,\|w\|\le\Lambda}|\langle w,\Phi(x)\rangle|=\kappa"
+            r"_i\Lambda"
+        ),
         plain="With kappa squared the supremum of the kernel, kappa*Lambda is the largest value of h and g.",
         printed="definition",
         kind="identity",
@@ -184,9 +189,14 @@ CLAIMS = (
     Claim(
         id="eq-6",
         where=Place("4.1", "Eq. 6, supervised learning", 288),
-        statement=r"R_1(f_{SL})-R_1^*\le O\Big(\tfrac{\kappa_1\Lambda_1}{\sqrt B}+\sqrt{\tfrac{\log(1/\delta)}{2B}}\Big)+R_{ap}",
-        plain="With probability 1 - delta the model learned by Eq. 3 from B rows of the known best feature has "
-        "excess risk O(kappa*Lambda/sqrt B) plus R_ap, whatever the constant in O().",
+        statement=(
+            r"R_1(f_{SL})-R_1^*\le O\Big(\tfrac{\kappa_1\Lambda_1}{\sqrt B}+\sqrt{\tfrac{\log(1/\delta"
+            r")}{2B}}\Big)+R_{ap}"
+        ),
+        plain=(
+            "With probability 1 - delta the model learned by Eq. 3 from B rows of the known best feature "
+            "has excess risk O(kappa*Lambda/sqrt B) plus R_ap, whatever the constant in O()."
+        ),
         printed="holds-corrected",
         kind="counterexample",
         cases=tuple(
@@ -201,8 +211,13 @@ CLAIMS = (
     Claim(
         id="r-ap",
         where=Place("4.1", "approximation error", 292),
-        statement=r"R_{ap}=\inf_{\mathcal H_1\times\mathcal G_1}R_1^{surr}-\inf_fR_1\ \ (\ge(2-2\theta)R_1^*)",
-        plain="The approximation error is never negative; it never vanishes either, unless the Bayes risk does.",
+        statement=(
+            r"R_{ap}=\inf_{\mathcal H_1\times\mathcal G_1}R_1^{surr}-\inf_fR_1\ \ (\ge(2-2"
+            r"\theta)R_1^*)"
+        ),
+        plain=(
+            "The approximation error is never negative; it never vanishes either, unless the Bayes risk does."
+        ),
         printed="definition",
         kind="inequality",
         cases=tuple(
@@ -249,9 +264,11 @@ CLAIMS = (
         where=Place("4.2.1", "necessity of the assumption", 304),
         statement=r"\text{excess risk}\le R_{ap}+o(1)\Rightarrow\hat R_{tr,1}^{surr}(\hat f_1^*)=\min_i"
         r"\hat R_{tr,i}^{surr}(\hat f_i^*)",
-        plain="Without the assumption no algorithm reaches the desired excess risk. A perfect feature of tiny scale "
-        "and a noisy one of full scale break the assumption; the noisy one is selected and its excess risk "
-        "is below R_ap.",
+        plain=(
+            "Without the assumption no algorithm reaches the desired excess risk. A perfect feature of tiny "
+            "scale and a noisy one of full scale break the assumption; the noisy one is selected and its "
+            "excess risk is below R_ap."
+        ),
         printed="refuted",
         kind="counterexample",
         cases=tuple({"theta": theta, "noise": F(1, 20), "scale": F(1, 100)} for theta in THETAS),
@@ -264,9 +281,14 @@ CLAIMS = (
     Claim(
         id="eq-7",
         where=Place("4.2.1", "Eq. 7, gaps", 311),
-        statement=r"\Delta_i=\hat R_{tr,i}^{surr}(\hat f_i^*)-\hat R_{tr,1}^{surr}(\hat f_1^*)\ \ (\le1-\inf\ell)",
-        plain="The gap of a feature is its excess surrogate risk on the training set; it cannot exceed one minus "
-        "the smallest value of the loss.",
+        statement=(
+            r"\Delta_i=\hat R_{tr,i}^{surr}(\hat f_i^*)-\hat R_{tr,1}^{surr}(\hat f_1^*)\ \ ("
+            r"\le1-\inf\ell)"
+        ),
+        plain=(
+            "The gap of a feature is its excess surrogate risk on the training set; it cannot exceed one "
+            "minus the smallest value of the loss."
+        ),
         printed="definition",
         kind="inequality",
         cases=_NAMED,
@@ -286,8 +308,10 @@ CLAIMS = (
         id="eq-7-optimality-gap",
         where=Place("4.2.1", "optimality gap", 315),
         statement=r"\Delta=\min_{i\in[K],\Delta_i>0}\Delta_i",
-        plain="The optimality gap is defined for every pool: at least one feature has a positive gap. It is a "
-        "minimum over nothing when all features are equally good.",
+        plain=(
+            "The optimality gap is defined for every pool: at least one feature has a positive gap. It is a "
+            "minimum over nothing when all features are equally good."
+        ),
         printed="holds-corrected",
         kind="counterexample",
         cases=({"name": "twins"}, *_NAMED),
@@ -304,8 +328,10 @@ CLAIMS = (
         id="eq-8",
         where=Place("4.2.1", "Eq. 8, key decomposition, f_1^* of Eq. 4", 318),
         statement=r"R_{i_s}(\hat f_{i_s})-R_1^*=(a)+(b)+(c)+(d)+R_{ap}",
-        plain="The excess risk is the sum of five terms. With f_1^* the Bayes-optimal model of Eq. 4 it is not; it "
-        "is with f_1^* the best surrogate model of the ball, as Appendix A.2 says.",
+        plain=(
+            "The excess risk is the sum of five terms. With f_1^* the Bayes-optimal model of Eq. 4 it is "
+            "not; it is with f_1^* the best surrogate model of the ball, as Appendix A.2 says."
+        ),
         printed="holds-corrected",
         kind="identity",
         cases=DECOMPOSITIONS,
@@ -319,7 +345,9 @@ CLAIMS = (
         id="eq-8-term-c",
         where=Place("4.2.1", "sign of term (c)", 326),
         statement=r"\hat R_{tr,1}^{surr}(\hat f_1^*)-\hat R_{tr,1}^{surr}(f_1^*)<0",
-        plain="Term (c) is negative; it is zero when the training set has the proportions of the distribution.",
+        plain=(
+            "Term (c) is negative; it is zero when the training set has the proportions of the distribution."
+        ),
         printed="holds-corrected",
         kind="counterexample",
         cases=DECOMPOSITIONS,

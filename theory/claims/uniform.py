@@ -148,15 +148,20 @@ CLAIMS = (
         where=Place("4.2.2", "Lemma 1 (i), Eq. 9", 336),
         statement=r"\Pr[i_s=1]\ge1-4(K-1)\exp\Big(-\tfrac29\lfloor\tfrac BK\rfloor\Big(\tfrac\Delta2-"
         r"\tfrac{2-2\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt{\lfloor B/K\rfloor}}\Big)^2\Big)",
-        plain="Uniform allocation selects the first feature except with probability delta_fail. With two equally "
-        "good features it selects the other one about half of the time.",
+        plain=(
+            "Uniform allocation selects the first feature except with probability delta_fail. With two "
+            "equally good features it selects the other one about half of the time."
+        ),
         printed="holds-corrected",
         kind="monte-carlo",
         cases=({"name": "opposed", "B": 1000}, {"name": "tied-3", "B": 900}),
         reading=Reading(lambda name, B: failure_uniform(name, B, target=0), "<=", _printed_bound, 1.0),
         repaired=Reading(lambda name, B: failure_uniform(name, B), "<=", _printed_bound, 1.0),
         mutant=Reading(lambda name, B: failure_uniform(name, B), "<=", _without_nine, 1.0),
-        corrected=r"\Pr[i_s\in S^*]\ge1-\delta_{fail},\ S^*=\{i:\Delta_i=0\}\text{, for }M(\theta,\kappa\Lambda)\le3",
+        corrected=(
+            r"\Pr[i_s\in S^*]\ge1-\delta_{fail},\ S^*=\{i:\Delta_i=0\}\text{, for }M(\theta,\kappa\Lambda)"
+            r"\le3"
+        ),
         assumptions=(FIRST_ARM_BEST,),
         errata=("E7",),
         experiment=Experiment(
@@ -171,8 +176,10 @@ CLAIMS = (
         id="lemma-1-condition",
         where=Place("4.2.2", "identification condition of Lemma 1", 340),
         statement=r"\lfloor B/K\rfloor>16((1-\theta)\kappa\Lambda)^2/((1-2\theta)\Delta)^2",
-        plain="The launch budget makes Lemma 1 effective. At the launch budget delta_fail is 4(K-1), which excludes "
-        "nothing.",
+        plain=(
+            "The launch budget makes Lemma 1 effective. At the launch budget delta_fail is 4(K-1), which "
+            "excludes nothing."
+        ),
         printed="vacuous",
         kind="inequality",
         cases=_BOUNDARY_CASES,
@@ -185,10 +192,14 @@ CLAIMS = (
     Claim(
         id="lemma-1-ii",
         where=Place("4.2.2", "Lemma 1 (ii)", 342),
-        statement=r"\hat R_{tr,i_s}^{surr}(\hat f_{i_s})-\hat R_{tr,1}^{surr}(\hat f_1^*)\le\tfrac{4-4\theta}{1-2\theta}"
-        r"\tfrac{\kappa\Lambda}{\sqrt n}+2\sqrt{\tfrac{\log(2/\delta)}{2n}}",
-        plain="With probability 1 - delta - delta_fail the exploratory regret is bounded. At very small delta the "
-        "deviation term lacks the range M of the loss.",
+        statement=(
+            r"\hat R_{tr,i_s}^{surr}(\hat f_{i_s})-\hat R_{tr,1}^{surr}(\hat f_1^*)\le\tfrac{4-4\theta}{1-2"
+            r"\theta}\tfrac{\kappa\Lambda}{\sqrt n}+2\sqrt{\tfrac{\log(2/\delta)}{2n}}"
+        ),
+        plain=(
+            "With probability 1 - delta - delta_fail the exploratory regret is bounded. At very small delta "
+            "the deviation term lacks the range M of the loss."
+        ),
         printed="holds-corrected",
         kind="monte-carlo",
         cases=CORNER_CASES,
@@ -208,15 +219,23 @@ CLAIMS = (
     Claim(
         id="remark-5-launch-budget",
         where=Place("4.2.2", "Remark, launch budget", 346),
-        statement=r"n\le16c^2(\kappa\Lambda)^2/\Delta^2\Rightarrow\text{identification is statistically out of reach}",
-        plain="The launch budget is a statistical limit: below it the best feature cannot be identified reliably "
-        "(failure above five per cent). Exact enumeration shows the opposite.",
+        statement=(
+            r"n\le16c^2(\kappa\Lambda)^2/\Delta^2\Rightarrow\text{identification is statistically out"
+            r" of reach}"
+        ),
+        plain=(
+            "The launch budget is a statistical limit: below it the best feature cannot be identified "
+            "reliably (failure above five per cent). Exact enumeration shows the opposite."
+        ),
         printed="refuted",
         kind="exact-probability",
         cases=({"name": "opposed", "B": 40}, {"name": "opposed", "B": 48}),
         reading=Reading(lambda name, B: failure_uniform(name, B), ">=", lambda name, B: 0.05),
         repaired=Reading(lambda name, B: failure_uniform(name, B), "<=", _tight_bound, 1.0),
-        corrected=r"\Pr[i_s\notin S^*]\le\textstyle\sum_i\exp(-n(\Delta_i-2c^*\kappa\Lambda/\sqrt n)_+^2/2M^2)",
+        corrected=(
+            r"\Pr[i_s\notin S^*]\le\textstyle\sum_i\exp(-n(\Delta_i-2c^*\kappa\Lambda/\sqrt "
+            r"n)_+^2/2M^2)"
+        ),
         assumptions=(FIRST_ARM_BEST,),
         errata=("E17",),
     ),
@@ -225,15 +244,20 @@ CLAIMS = (
         where=Place("4.2.2", "Theorem 1, Eq. 10", 354),
         statement=r"R_{i_s}(\hat f_{i_s})-R_1^*\le O\Big(\tfrac{\kappa\Lambda}{\sqrt{\lfloor B/K\rfloor}}+"
         r"\sqrt{\tfrac{\log(6/\delta)}{2\lfloor B/K\rfloor}}\Big)+R_{ap}",
-        plain="With probability 1 - delta - delta_fail the excess risk is O(kappa*Lambda/sqrt(B/K)) plus R_ap. The "
-        "error of the training set itself, of order 1/sqrt m, is hidden in O(); it stays when more than m "
-        "rows are drawn.",
+        plain=(
+            "With probability 1 - delta - delta_fail the excess risk is O(kappa*Lambda/sqrt(B/K)) plus "
+            "R_ap. The error of the training set itself, of order 1/sqrt m, is hidden in O(); it stays when "
+            "more than m rows are drawn."
+        ),
         printed="holds-corrected",
         kind="monte-carlo",
         cases=ONE_ROW,
         reading=Reading(one_row_violation(order_bound), "<=", one_row_allowance, 1.0),
         repaired=Reading(one_row_violation(opened_bound), "<=", one_row_allowance, 1.0),
-        corrected=r"\text{all four terms of A.2 with }M\text{ in the deviations; for }\lfloor B/K\rfloor\le m",
+        corrected=(
+            r"\text{all four terms of A.2 with }M\text{ in the deviations; for }\lfloor B/K"
+            r"\rfloor\le m"
+        ),
         assumptions=(THETA,),
         errata=("E15",),
         experiment=Experiment(
@@ -248,8 +272,10 @@ CLAIMS = (
         id="thm-1-delta-order",
         where=Place("4.2.2", "Theorem 1, order of the failure probability", 358),
         statement=r"\delta_{fail}=O(\exp(-\lfloor B/K\rfloor))",
-        plain="The failure probability is at most a constant (here e^200) times exp(-n). Its exponent is at most "
-        "Delta^2 n/18, far below n.",
+        plain=(
+            "The failure probability is at most a constant (here e^200) times exp(-n). Its exponent is at "
+            "most Delta^2 n/18, far below n."
+        ),
         printed="refuted",
         kind="inequality",
         cases=SIZES,
@@ -294,7 +320,9 @@ CLAIMS = (
         reading=Reading(
             lambda **k: float(paper.exploratory_regret_uniform(**_renamed(**k))),
             "==",
-            lambda B, K, theta, r, delta, **_: math.sqrt(K) * paper.excess_risk_supervised(B, theta, r, delta),
+            lambda B, K, theta, r, delta, **_: (
+                math.sqrt(K) * paper.excess_risk_supervised(B, theta, r, delta)
+            ),
         ),
         mutant=Reading(
             lambda **k: float(paper.exploratory_regret_uniform(**_renamed(**k))),

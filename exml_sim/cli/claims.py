@@ -1,0 +1,139 @@
+"""``exml claims``: the ledger of claims, one claim in full, or all checks."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from fractions import Fraction
+from typing import Any
+
+import click
+
+from theory.claims import Claim, all_claims, get
+from theory.claims.ledger import Entry, markdown, run, summary
+
+
+@click.command(name="claims")
+@click.argument("claim_id", metavar="[ID]", required=False)
+@click.option("--check", is_flag=True, help="Run the checks; exit code 1 if one differs from the record.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+@click.option("--markdown", "as_markdown", is_flag=True, help="Print the document docs/CLAIMS.md.")
+def command(claim_id: str | None, check: bool, as_json: bool, as_markdown: bool) -> None:
+    """Every statement of the paper's theory, with a verdict and an executable check.
+
+    Without ID the ledger is listed; with ID one claim is printed in full and checked.
+    """
+    if as_markdown and (claim_id or as_json):
+        raise click.UsageError("--markdown prints the whole ledger: leave out ID and --json.")
+    claims = all_claims() if claim_id is None else [_find(claim_id)]
+    if as_markdown:
+        click.echo(markdown(run(claim) for claim in claims), nl=False)
+        return
+    entries = [run(claim) for claim in claims] if check or claim_id else []
+    if as_json:
+        click.echo(json.dumps(_json(claims, entries), indent=2))
+    elif claim_id:
+        click.echo(_in_full(entries[0]))
+    elif check:
+        _print_checks(entries)
+    else:
+        _print_ledger(claims)
+    if not all(entry.as_recorded for entry in entries):
+        raise SystemExit(1)
+
+
+def _find(claim_id: str) -> Claim:
+    try:
+        return get(claim_id)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _print_ledger(claims: list[Claim]) -> None:
+    width = max(len(claim.id) for claim in claims)
+    place = max(len(str(claim.where)) for claim in claims)
+    click.echo(f"{'claim':{width}}  {'place':{place}}  {'as printed':15}  how checked")
+    for claim in claims:
+        click.echo(f"{claim.id:{width}}  {str(claim.where):{place}}  {claim.printed:15}  {claim.kind}")
+    click.echo(f"\n{len(claims)} claims: {summary(claims)}.")
+
+
+def _print_checks(entries: list[Entry]) -> None:
+    width = max(len(entry.claim.id) for entry in entries)
+    click.echo(f"{'claim':{width}}  {'as printed':15}  {'check':10}  {'corrected':10}  {'mutant':8}  record")
+    for entry in entries:
+        corrected = entry.corrected.outcome if entry.corrected else "-"
+        mutant = entry.mutant.outcome if entry.mutant else "-"
+        record = "as recorded" if entry.as_recorded else "DIFFERS"
+        click.echo(
+            f"{entry.claim.id:{width}}  {entry.claim.printed:15}  {entry.verdict.outcome:10}  "
+            f"{corrected:10}  {mutant:8}  {record}"
+        )
+    different = sum(not entry.as_recorded for entry in entries)
+    seconds = sum(entry.seconds for entry in entries)
+    click.echo(f"\n{len(entries)} claims checked in {seconds:.1f} s, {different} differ from the record.")
+
+
+def _in_full(entry: Entry) -> str:
+    claim = entry.claim
+    parts = [
+        ("claim", claim.id),
+        ("place", str(claim.where)),
+        ("as printed", claim.printed),
+        ("statement", claim.statement),
+        ("in words", claim.plain),
+        ("corrected", claim.corrected),
+        ("premises", "; ".join(premise.name for premise in claim.assumptions)),
+        ("errata", ", ".join(claim.errata)),
+        (
+            "check",
+            f"{claim.kind}, {len(claim.cases)} cases: {entry.verdict.outcome}. {entry.verdict.sentence}",
+        ),
+    ]
+    if entry.corrected:
+        parts.append(("corrected check", f"{entry.corrected.outcome}. {entry.corrected.sentence}"))
+    if entry.mutant:
+        parts.append(("planted error", f"{entry.mutant.outcome}. {entry.mutant.sentence}"))
+    if claim.experiment:
+        plan = claim.experiment
+        parts.append(("experiment", f"{plan.statistic}; {', '.join(plan.pools)}; bound {plan.bound}"))
+    return "\n".join(f"{name + ':':16} {text}" for name, text in parts if text)
+
+
+def _json(claims: list[Claim], entries: list[Entry]) -> list[dict[str, Any]]:
+    checked = {entry.claim.id: entry for entry in entries}
+    return [_claim_json(claim, checked.get(claim.id)) for claim in claims]
+
+
+def _claim_json(claim: Claim, entry: Entry | None) -> dict[str, Any]:
+    record: dict[str, Any] = {
+        "id": claim.id,
+        "where": dataclasses.asdict(claim.where),
+        "statement": claim.statement,
+        "plain": claim.plain,
+        "printed": claim.printed,
+        "kind": claim.kind,
+        "corrected": claim.corrected,
+        "assumptions": [premise.name for premise in claim.assumptions],
+        "errata": list(claim.errata),
+        "cases": len(claim.cases),
+        "experiment": dataclasses.asdict(claim.experiment) if claim.experiment else None,
+    }
+    if entry is not None:
+        record["as_recorded"] = entry.as_recorded
+        verdicts = {"check": entry.verdict, "corrected_check": entry.corrected, "planted_error": entry.mutant}
+        for name, verdict in verdicts.items():
+            record[name] = _safe(dataclasses.asdict(verdict)) if verdict else None
+    return record
+
+
+def _safe(value: Any) -> Any:
+    """JSON has no fractions and no infinities: write them as strings, exactly."""
+    if isinstance(value, dict):
+        return {key: _safe(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_safe(entry) for entry in value]
+    if isinstance(value, Fraction) or (isinstance(value, float) and not math.isfinite(value)):
+        return str(value)
+    return value

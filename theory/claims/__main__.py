@@ -1,0 +1,8 @@
+"""Write the ledger of claims as a document: ``python -m theory.claims > docs/CLAIMS.md``."""
+
+import sys
+
+from theory.claims import all_claims
+from theory.claims.ledger import markdown, run
+
+sys.stdout.write(markdown(run(claim) for claim in all_claims()))
