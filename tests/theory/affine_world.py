@@ -72,7 +72,10 @@ def hypergeometric(counts: np.ndarray, population: np.ndarray) -> np.ndarray:
     """Probabilities of the counts for draws without replacement from integer atom sizes."""
     total = comb(int(population.sum()), int(counts[0].sum()))
     ways = np.array(
-        [np.prod([comb(int(N), int(k)) for N, k in zip(population, row, strict=True)], dtype=object) for row in counts]
+        [
+            np.prod([comb(int(N), int(k)) for N, k in zip(population, row, strict=True)], dtype=object)
+            for row in counts
+        ]
     )
     return np.array([w / total for w in ways], dtype=float)
 
@@ -96,6 +99,8 @@ def random_world(rng: np.random.Generator, *, arms: int, atoms: int, dimension: 
         features[0] /= np.maximum(np.linalg.norm(features[0], axis=1, keepdims=True), 1.0)
     probabilities = rng.dirichlet(np.full(atoms, rng.choice([0.5, 1.0, 5.0])))
     labels = rng.choice([-1, 1], size=atoms)
+    if rng.random() < 0.6:
+        labels = np.ones(atoms, dtype=int)
     return World(probabilities, labels, features, theta, r).sorted()
 
 
@@ -117,7 +122,9 @@ def exact_independent_pair(world: World, n: int) -> float:
     scores = world.scores(counts / n)
     order = np.argsort(scores[:, 1])
     cumulative = np.concatenate([[0.0], np.cumsum(weights[order])])
-    return float(np.sum(weights * cumulative[np.searchsorted(scores[order, 1], scores[:, 0] + TIE, side="right")]))
+    return float(
+        np.sum(weights * cumulative[np.searchsorted(scores[order, 1], scores[:, 0] + TIE, side="right")])
+    )
 
 
 def exact_median(world: World, budget: int, *, fresh: bool) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from hypothesis import strategies as st
@@ -29,11 +30,18 @@ class Point:
 
 
 @st.composite
-def points(draw: st.DrawFn, largest_n: int = 10**7) -> Point:
-    """A feasible instance; n, r and the gap on logarithmic scales."""
+def points(draw: st.DrawFn, *, launched: bool = True, smallest_r: float = 0.01) -> Point:
+    """A feasible instance; n, r and the gap on logarithmic scales.
+
+    With ``launched`` the rows exceed the launch budget of Lemma 1 by a factor up to 1000; without it
+    they may be anything from 1 to 10^7.
+    """
     theta = draw(st.floats(0.005, 0.495))
-    r = 10 ** draw(st.floats(-2, 1.2))
+    r = 10 ** draw(st.floats(math.log10(smallest_r), 1.2))
     ceiling = float(constants.gap_ceiling(theta, r))
     gap = ceiling * 10 ** draw(st.floats(-2.5, 0.0))
-    n = int(10 ** draw(st.floats(0, 7)))
-    return Point(min(n, largest_n), draw(st.integers(2, 64)), gap, theta, r)
+    K = draw(st.integers(2, 64))
+    if launched:
+        launch = 16 * (float(constants.rademacher_constant(theta)) * r / gap) ** 2
+        return Point(int(launch * 10 ** draw(st.floats(0, 3))) + 1, K, gap, theta, r)
+    return Point(int(10 ** draw(st.floats(0, 7))), K, gap, theta, r)

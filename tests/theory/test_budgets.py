@@ -1,0 +1,166 @@
+"""Inverse questions: the answer works and the one before it does not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.theory.points import Point, points
+from theory import constants, corrected, paper, tighter
+from theory.budgets import launch_budget, required_budget, smallest_gap
+
+FAILURE_BOUNDS = [
+    paper.delta_fail_uniform,
+    paper.delta_fail_median,
+    corrected.delta_fail_uniform,
+    corrected.delta_fail_median,
+    tighter.delta_fail_uniform,
+    tighter.delta_fail_median,
+]
+
+
+def name(bound: Any) -> str:
+    return f"{bound.__module__}.{bound.__name__}"
+
+
+@pytest.mark.parametrize("bound", FAILURE_BOUNDS, ids=name)
+@settings(max_examples=30)
+@given(p=points(), log_delta=st.floats(-30, -0.1))
+def test_required_budget_is_exact(bound: Any, p: Point, log_delta: float) -> None:
+    parameters = {"K": p.K, "gap": p.gap, "theta": p.theta, "kappa_lambda": p.r}
+    delta = float(np.exp(log_delta))
+    budget = required_budget(bound, delta, **parameters)
+    assert bound(budget, **parameters, log=True) <= np.log(delta)
+    before = bound(budget - 1, **parameters, strict=False, log=True)
+    assert np.isnan(before) or before > np.log(delta)
+
+
+@pytest.mark.parametrize("bound", FAILURE_BOUNDS, ids=name)
+@settings(max_examples=20)
+@given(p=points())
+def test_launch_budget_is_exact(bound: Any, p: Point) -> None:
+    parameters = {"K": p.K, "gap": p.gap, "theta": p.theta, "kappa_lambda": p.r}
+    budget = launch_budget(bound, **parameters)
+    assert not np.isnan(bound(budget, **parameters))
+    assert np.isnan(bound(budget - 1, **parameters, strict=False))
+
+
+@pytest.mark.parametrize("bound", FAILURE_BOUNDS, ids=name)
+@settings(max_examples=20)
+@given(p=points())
+def test_smallest_gap_is_exact_and_inverts_the_required_budget(bound: Any, p: Point) -> None:
+    fixed = {"K": p.K, "theta": p.theta, "kappa_lambda": p.r}
+    budget = required_budget(bound, 0.05, **fixed, gap=p.gap)
+    gap = smallest_gap(bound, 0.05, B=budget, **fixed)
+    assert bound(budget, **fixed, gap=gap, log=True) <= np.log(0.05)
+    before = bound(budget, **fixed, gap=np.nextafter(gap, 0), strict=False, log=True)
+    assert np.isnan(before) or before > np.log(0.05)
+    # The inverse of the inverse: with this budget the gap that asked for it is detectable, and the
+    # smallest detectable gap needs exactly this budget.
+    assert gap <= p.gap
+    assert required_budget(bound, 0.05, **fixed, gap=gap) == budget
+
+
+def test_the_numbers_of_the_issue() -> None:
+    """Rows per arm for delta_fail <= 0.05 at K = 8, theta = 0.1, kappa*Lambda = 0.5, gap = 0.2."""
+    point = {"K": 8, "gap": 0.2, "theta": 0.1, "kappa_lambda": 0.5}
+    rows = {name(bound): required_budget(bound, 0.05, **point) / 8 for bound in FAILURE_BOUNDS}
+    assert rows["theory.paper.delta_fail_uniform"] == 4175
+    assert rows["theory.corrected.delta_fail_uniform"] == 786
+    assert rows["theory.tighter.delta_fail_uniform"] == 300
+    assert rows["theory.tighter.delta_fail_median"] < rows["theory.corrected.delta_fail_median"]
+
+
+@pytest.mark.parametrize("theta", [0.1, 0.2, 0.3, 0.4])
+@pytest.mark.parametrize("share", [0.1, 0.3])
+def test_launch_budget_is_at_least_five_times_smaller(theta: float, share: float) -> None:
+    r = 1 - 2 * theta
+    point = {"K": 8, "gap": share * float(constants.gap_ceiling(theta, r)), "theta": theta, "kappa_lambda": r}
+    ours = launch_budget(tighter.delta_fail_uniform, **point)
+    assert launch_budget(paper.delta_fail_uniform, **point) >= 5 * ours
+
+
+def test_other_bounds_have_inverses_too() -> None:
+    n = required_budget(tighter.lemma_4, 0.01, gap=0.2, theta=0.1, kappa_lambda=0.5)
+    assert tighter.lemma_4(n, 0.2, 0.1, 0.5) <= 0.01 < tighter.lemma_4(n - 1, 0.2, 0.1, 0.5)
+    m = required_budget(paper.lemma_3, 0.1, theta=0.1, kappa_lambda=0.5, delta=0.05)
+    assert paper.lemma_3(m, 0.1, 0.5, 0.05) <= 0.1 < paper.lemma_3(m - 1, 0.1, 0.5, 0.05)
+    budget = required_budget(tighter.excess_risk_uniform, 0.1, K=8, theta=0.1, kappa_lambda=0.5, delta=0.05)
+    assert tighter.excess_risk_uniform(budget, 8, 0.1, 0.5, 0.05) <= 0.1
+    assert tighter.excess_risk_uniform(budget - 1, 8, 0.1, 0.5, 0.05) > 0.1
+    regret = {"K": 8, "gap": 0.3, "theta": 0.1, "kappa_lambda": 0.5, "delta": 0.05}
+    budget = required_budget(paper.exploratory_regret_median, 0.05, **regret)
+    assert paper.exploratory_regret_median(budget, **regret) <= 0.05
+    assert not paper.exploratory_regret_median(budget - 1, **regret, strict=False) <= 0.05
+    by_name = required_budget(paper.delta_fail_uniform, delta=0.05, K=8, gap=0.2, theta=0.1, kappa_lambda=0.5)
+    assert by_name == 33400
+
+
+def test_without_replacement_the_budget_ends_with_the_population() -> None:
+    point = {"K": 8, "gap": 0.2, "theta": 0.1, "kappa_lambda": 0.5}
+    for population in (150, 206, 600, 10**5):
+        budget = required_budget(tighter.delta_fail_uniform, 0.05, **point, population=population)
+        assert budget <= 8 * population
+        assert tighter.delta_fail_uniform(budget, **point, population=population) <= 0.05
+        before = tighter.delta_fail_uniform(budget - 1, **point, population=population, strict=False)
+        assert not before <= 0.05
+    assert budget <= 2400
+    everything = required_budget(tighter.delta_fail_uniform, 1e-300, **point, population=50)
+    assert everything == 400
+    with pytest.raises(ValueError, match=r"no budget up to \d+ brings delta_fail_median to 1e-12"):
+        required_budget(tighter.delta_fail_median, 1e-12, **point, population=5)
+
+
+def saw(B: Any, *, strict: bool = True) -> Any:
+    """A bound that falls, rises at every multiple of 10, and is settled below 1/2 from 25 on."""
+    del strict
+    budget = np.asarray(B, dtype=float)
+    return np.where(budget >= 25, 0.3, np.where((budget % 10 >= 7), 0.4, 0.9))
+
+
+def test_two_definitions_for_functions_that_are_not_monotone() -> None:
+    assert required_budget(saw, 0.5, monotone=False, which="first", limit=1000) == 7
+    assert required_budget(saw, 0.5, monotone=False, which="settled", limit=1000) == 25
+    assert required_budget(saw, 0.5, monotone=False, which="settled", limit=18) == 17
+    assert required_budget(saw, 0.5, monotone=False, limit=200_000) == 25
+    with pytest.raises(ValueError, match="no budget up to 6 works"):
+        required_budget(saw, 0.5, monotone=False, which="first", limit=6)
+    with pytest.raises(ValueError, match="no budget up to 21 works"):
+        required_budget(saw, 0.5, monotone=False, limit=21)
+    with pytest.raises(ValueError, match="give a limit"):
+        required_budget(saw, 0.5, monotone=False)
+
+
+@pytest.mark.parametrize("bound", FAILURE_BOUNDS, ids=name)
+@pytest.mark.parametrize("K", [2, 3, 5, 7, 8, 9])
+def test_our_bounds_are_monotone_so_that_both_definitions_agree(bound: Any, K: int) -> None:
+    """Every budget up to past the answer is evaluated: floors never make the bound rise."""
+    point = {"K": K, "gap": 0.45, "theta": 0.1, "kappa_lambda": 0.5}
+    answer = required_budget(bound, 0.3, **point)
+    limit = answer + 500
+    assert required_budget(bound, 0.3, **point, monotone=False, which="first", limit=limit) == answer
+    assert required_budget(bound, 0.3, **point, monotone=False, which="settled", limit=limit) == answer
+    values = np.asarray(bound(np.arange(1, limit), **point, strict=False, log=True))
+    assert np.all(np.diff(values[~np.isnan(values)]) <= 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: required_budget(paper.delta_fail_uniform, K=8), "a target is needed"),
+        (lambda: required_budget(paper.delta_fail_uniform, 0.0, K=8), "the target must be positive"),
+        (lambda: required_budget(saw, 0.5, which="last"), "which must be"),
+        (lambda: required_budget(saw, 0.1, limit=100), "no budget up to 100 brings saw to 0.1"),
+        (
+            lambda: smallest_gap(paper.delta_fail_uniform, 0.05, B=80, K=8, theta=0.1, kappa_lambda=0.5),
+            "certifies no gap up to the largest possible one, 0.5",
+        ),
+    ],
+)
+def test_bad_questions(call: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()

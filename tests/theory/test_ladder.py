@@ -1,0 +1,97 @@
+"""The bound ladder never rises from the correction on, and says why a rung is empty."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import theory
+from tests.theory.points import Point, points
+from theory import constants, corrected, paper, tighter
+
+
+@given(
+    points(),
+    st.sampled_from(["uniform", "median"]),
+    st.sampled_from(["fresh", "accumulated"]),
+    st.integers(0, 99),
+)
+def test_order(p: Point, strategy: str, rows: str, seed: int) -> None:
+    K = min(p.K, 9)
+    budget = p.n * K * (1 if strategy == "uniform" else 2 * (K - 1).bit_length())
+    gaps = np.random.default_rng(seed).uniform(p.gap, float(constants.gap_ceiling(p.theta, p.r)), K - 1)
+    gaps[-1] = p.gap
+    rungs = theory.ladder(
+        budget, K, None, p.theta, p.r, gaps=gaps, strategy=strategy, rows=rows,
+        kernel="nonnegative", population=4 * budget,
+    )  # fmt: skip
+    assert [rung.name for rung in rungs] == [
+        "paper",
+        "corrected",
+        "tighter, symmetrised",
+        "tighter",
+        "tighter, per-arm gaps",
+        "tighter, nonnegative kernel",
+        "tighter, without replacement",
+    ]
+    logs = [float(rung.log_value) for rung in rungs]
+    for higher, lower in itertools.pairwise(logs[1:]):
+        assert lower <= higher + 1e-9 * max(1.0, abs(higher))
+    covered = constants.loss_range(p.theta, p.r) <= 3
+    if covered and strategy == "uniform":
+        assert logs[1] <= logs[0]
+    assert (rungs[0].note == "") == covered
+
+
+def test_rungs_are_the_bounds_themselves() -> None:
+    point = (16000, 8, 0.2, 0.1, 0.5)
+    rungs = theory.ladder(*point)
+    assert [rung.value for rung in rungs] == [
+        paper.delta_fail_uniform(*point),
+        corrected.delta_fail_uniform(*point),
+        tighter.delta_fail_uniform(*point, optimism="rademacher"),
+        tighter.delta_fail_uniform(*point),
+    ]
+    assert [rung.vacuous for rung in rungs] == [True, False, False, False]
+    median = theory.ladder(160000, 8, 0.2, 0.1, 0.5, strategy="median", rows="fresh")
+    assert median[0].value == paper.delta_fail_median(160000, 8, 0.2, 0.1, 0.5)
+    assert median[-1].value == tighter.delta_fail_median(160000, 8, 0.2, 0.1, 0.5, rows="fresh")
+
+
+def test_empty_rungs_say_why() -> None:
+    rungs = theory.ladder(400, 8, 0.2, 0.1, 0.5)
+    assert np.isnan(rungs[0].log_value)
+    assert rungs[0].vacuous
+    assert "identification condition" in rungs[0].note
+    assert rungs[-1].note == ""
+    far = theory.ladder(10**7, 8, 0.5, 0.1, 5.0)
+    assert "does not cover M > 3, and M = 6" in far[0].note
+    outside = theory.ladder(10**4, 8, 0.2, 0.7, 0.5)
+    assert all("theta < 1/2" in rung.note for rung in outside)
+    infeasible = theory.ladder(10**4, 8, 0.6, 0.1, 0.5)
+    assert all("Delta_max" in rung.note for rung in infeasible)
+
+
+def test_arrays() -> None:
+    rungs = theory.ladder([400, 16000], 8, 0.2, 0.1, 0.5)
+    assert rungs[0].vacuous.tolist() == [True, True]
+    assert rungs[-1].vacuous.tolist() == [True, False]
+    assert np.isnan(rungs[0].value[0])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"strategy": "luck", "gap": 0.2}, "strategy must be"),
+        ({"gap": None}, "either gap"),
+        ({"gap": 0.2, "gaps": [0.2] * 7}, "either gap"),
+        ({"gap": None, "gaps": [0.0] * 7}, "at least one of them positive"),
+    ],
+)
+def test_bad_input(arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        theory.ladder(B=10**4, K=8, theta=0.1, kappa_lambda=0.5, **arguments)

@@ -1,0 +1,300 @@
+"""The printed statements against mpmath, with the formulas retyped from the paper."""
+
+from __future__ import annotations
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from mpmath import mpf
+
+from tests.theory.points import Point, points
+from theory import AssumptionError, paper
+
+mpmath.mp.dps = 60
+
+# B, K, gap, theta, kappa_lambda; all above the launch budget of the lemmas.
+TABLE = [
+    (2000, 2, 0.1, 0.1, 0.1),
+    (20000, 2, 0.1, 0.1, 0.25),
+    (16000, 8, 0.2, 0.1, 0.5),
+    (33400, 8, 0.2, 0.1, 0.5),
+    (80000, 8, 0.2, 0.1, 0.5),
+    (16000, 8, 0.3, 0.2, 0.5),
+    (64000, 16, 0.5, 0.4, 1.0),
+    (80000, 8, 0.5, 0.1, 2.0),
+    (400000, 8, 0.5, 0.1, 5.0),
+    (1161000, 5, 0.05, 0.3, 0.3),
+    (540000, 9, 0.25, 0.25, 0.9),
+    (540001, 9, 0.25, 0.25, 0.9),
+    (3000, 3, 0.19, 0.02, 0.2),
+    (10**6, 7, 0.02, 0.01, 0.1),
+    (10**7, 33, 0.7, 0.45, 4.0),
+    (10**8, 64, 0.1, 0.35, 0.7),
+    (10**9, 2, 0.01, 0.4, 0.15),
+    (10**9, 100, 0.9, 0.2, 8.0),
+    (10**10, 17, 1.0, 0.33, 12.0),
+    (10**10, 4, 0.3, 0.49, 0.6),
+    (10**10, 2, 0.5, 0.1, 0.5),
+    (10**12, 2, 0.05, 0.2, 0.6),
+    (10**12, 1000, 0.5, 0.1, 1.0),
+    (10**13, 3, 0.01, 0.05, 0.9),
+    (123456789, 11, 0.123, 0.234, 0.345),
+    (987654321, 13, 0.0456, 0.345, 0.123),
+    (5 * 10**6, 6, 0.08, 0.15, 0.4),
+    (8 * 10**5, 10, 0.33, 0.28, 0.41),
+    (7 * 10**4, 5, 0.6, 0.05, 0.88),
+    (4 * 10**4, 8, 0.45, 0.125, 0.75),
+    (10**15, 2, 0.1, 0.1, 0.5),
+    (10**5, 8, 0.35, 0.1, 0.5),
+]
+assert len(TABLE) >= 30
+
+
+def floor_rows(B: int, K: int, *, kind: str) -> int:
+    log2 = mpmath.log(K, 2)
+    if K & (K - 1) == 0:
+        log2 = mpf(K.bit_length() - 1)
+    divisor = {"uniform": mpf(K), "first": K * log2, "total": log2}[kind]
+    return int(mpmath.floor(mpf(B) / divisor))
+
+
+def exponent(n: int, gap: float, theta: float, r: float) -> mpf:
+    """-(2/9) n (Delta/2 - ((2 - 2 theta)/(1 - 2 theta)) sqrt((kappa Lambda)^2 / n))^2"""
+    gap, theta, r = mpf(gap), mpf(theta), mpf(r)
+    inner = gap / 2 - (2 - 2 * theta) / (1 - 2 * theta) * mpmath.sqrt(r**2 / n)
+    return -mpf(2) / 9 * n * inner**2
+
+
+def close(value: float, expected: mpf, *, relative: float = 1e-11) -> bool:
+    return abs(mpf(value) - expected) <= relative * max(1, abs(expected))
+
+
+@pytest.mark.parametrize("row", TABLE, ids=str)
+def test_failure_probability_of_uniform_allocation(row: tuple[int, int, float, float, float]) -> None:
+    B, K, gap, theta, r = row
+    expected = mpmath.log(4 * (K - 1)) + exponent(floor_rows(B, K, kind="uniform"), gap, theta, r)
+    assert close(paper.delta_fail_uniform(*row, log=True), expected)
+    linear = paper.delta_fail_uniform(*row)
+    assert linear == pytest.approx(float(mpmath.exp(expected)), rel=1e-9, abs=5e-324)
+
+
+@pytest.mark.parametrize("row", TABLE, ids=str)
+def test_failure_probability_of_median_elimination(row: tuple[int, int, float, float, float]) -> None:
+    B, K, gap, theta, r = row
+    n = floor_rows(B, K, kind="first")
+    if n <= 16 * ((1 - theta) * r / ((1 - 2 * theta) * gap)) ** 2:
+        with pytest.raises(AssumptionError, match="identification condition"):
+            paper.delta_fail_median(*row)
+        return
+    q = mpmath.exp(exponent(n, gap, theta, r))
+    assert close(paper.delta_fail_median(*row, log=True), mpmath.log(8 * q / (1 - q)))
+
+
+@pytest.mark.parametrize("row", TABLE, ids=str)
+def test_regrets_and_excess_risks(row: tuple[int, int, float, float, float]) -> None:
+    B, K, gap, theta, r = row
+    delta, m = 0.05, 5 * 10**4
+    steep = (4 - 4 * mpf(theta)) / (1 - 2 * mpf(theta)) * mpf(r)
+    for kind, regret, risk in (
+        ("uniform", paper.exploratory_regret_uniform, paper.excess_risk_uniform),
+        ("total", paper.exploratory_regret_median, paper.excess_risk_median),
+    ):
+        n = floor_rows(B, K, kind=kind)
+        launch = floor_rows(B, K, kind="uniform" if kind == "uniform" else "first")
+        threshold = (mpf(r) * (1 - theta) / ((1 - 2 * mpf(theta)) * gap)) ** 2
+        if launch > 16 * threshold:
+            expected = steep / mpmath.sqrt(n) + 2 * mpmath.sqrt(mpmath.log(2 / mpf(delta)) / (2 * n))
+            assert close(regret(*row, delta), expected)
+        if launch > 64 * threshold:
+            four = (
+                steep / mpmath.sqrt(m)
+                + steep / mpmath.sqrt(n)
+                + 2 * mpmath.sqrt(mpmath.log(3 / mpf(delta)) / (2 * m))
+                + 2 * mpmath.sqrt(mpmath.log(6 / mpf(delta)) / (2 * n))
+            )
+            assert close(risk(*row, m, delta), four)
+            assert close(risk(*row, m, delta, approximation_error=0.25), four + 0.25)
+        else:
+            with pytest.raises(AssumptionError, match="64"):
+                risk(*row, m, delta)
+
+
+@pytest.mark.parametrize("row", TABLE, ids=str)
+def test_lemmas_and_terms(row: tuple[int, int, float, float, float]) -> None:
+    B, K, gap, theta, r = row
+    n, delta = B // K, mpf("0.01")
+    assert close(paper.lemma_4(n, gap, theta, r, log=True), mpmath.log(4) + exponent(n, gap, theta, r))
+    steep = (2 - 2 * mpf(theta)) / (1 - 2 * mpf(theta)) * mpf(r) / mpmath.sqrt(n)
+    deviation = mpmath.sqrt(mpmath.log(1 / delta) / (2 * n))
+    for statement in (paper.lemma_3, paper.term_a, paper.term_d):
+        assert close(statement(n, theta, r, 0.01), steep + deviation)
+    opened = 2 * steep + 2 * mpmath.sqrt(mpmath.log(2 / delta) / (2 * n))
+    assert close(paper.excess_risk_supervised(n, theta, r, 0.01), opened)
+
+
+def test_appendix_displays() -> None:
+    theta, r, gap, n = 0.1, 0.5, 0.3, 226
+    # E11: the display of A.2 with (4 - 4 theta) is not at most the line below it.
+    printed = paper.delta_fail_uniform_appendix(2 * n, 2, gap, theta, r)
+    below = paper.delta_fail_uniform_simplified(2 * n, 2, gap, theta, r)
+    inner = mpf(gap) / 2 - (4 - 4 * mpf(theta)) / (1 - 2 * mpf(theta)) * mpf(r) / mpmath.sqrt(n)
+    assert close(printed, 4 * mpmath.exp(-mpf(2) / 9 * n * inner**2))
+    assert close(below, 4 * mpmath.exp(-(mpf(gap) ** 2) * n / 72))
+    assert printed > below
+    median = paper.delta_fail_median_simplified(10**5, 8, gap, theta, r)
+    n_1 = 10**5 // 24
+    expected = (
+        8 * mpmath.exp(-(mpf(gap) ** 2) * n_1 / 72) / (1 - mpmath.exp(-mpf(8) / 9 * (mpf("1.125") * r) ** 2))
+    )
+    assert close(median, expected)
+
+
+@given(points())
+def test_the_theorem_condition_gives_the_simplified_exponent(p: Point) -> None:
+    assume(paper.identification_condition(p.budget, *p.rest, factor=64))
+    exact = paper.delta_fail_uniform(p.budget, *p.rest, log=True)
+    assert exact <= paper.delta_fail_uniform_simplified(p.budget, *p.rest, log=True) + 1e-9
+
+
+@given(points(launched=False))
+def test_condition_and_bound_agree_on_the_domain(p: Point) -> None:
+    holds = paper.identification_condition(p.budget, *p.rest)
+    assert holds == (not np.isnan(paper.delta_fail_uniform(p.budget, *p.rest, strict=False)))
+    if not holds:
+        with pytest.raises(AssumptionError, match="identification condition") as caught:
+            paper.delta_fail_uniform(p.budget, *p.rest)
+        launch = 16 * ((1 - p.theta) * p.r / ((1 - 2 * p.theta) * p.gap)) ** 2
+        assert caught.value.missed_by == pytest.approx(launch - p.n, rel=1e-9, abs=1e-9)
+
+
+@given(points())
+def test_monotone_in_rows_gap_arms_and_theta(p: Point) -> None:
+    for bound, size in ((paper.delta_fail_uniform, p.budget), (paper.delta_fail_median, p.budget * 7)):
+        here = bound(size, *p.rest, strict=False, log=True)
+        assume(not np.isnan(here))
+        slack = 1e-9 * max(1.0, abs(here))
+        assert bound(2 * size, *p.rest, log=True) <= here + slack
+        assert bound(size, p.K, p.gap, p.theta * 0.9, p.r * 1.0, strict=False, log=True) <= here + slack or (
+            # A smaller theta may lower the ceiling below this gap; then the bound is undefined.
+            np.isnan(bound(size, p.K, p.gap, p.theta * 0.9, p.r, strict=False))
+        )
+        smaller = bound(size, p.K, p.gap * 0.95, p.theta, p.r, strict=False, log=True)
+        assert np.isnan(smaller) or smaller >= here - slack
+    fixed_rows = paper.delta_fail_uniform(p.n * (p.K + 1), p.K + 1, *p.rest[1:], strict=False, log=True)
+    here = paper.delta_fail_uniform(p.budget, *p.rest, strict=False, log=True)
+    assert np.isnan(here) or fixed_rows > here
+
+
+@given(points())
+def test_log_and_linear_forms_agree(p: Point) -> None:
+    for bound in (paper.delta_fail_uniform, paper.delta_fail_median):
+        log = bound(p.budget, *p.rest, strict=False, log=True)
+        linear = bound(p.budget, *p.rest, strict=False)
+        if np.isnan(log):
+            assert np.isnan(linear)
+        else:
+            assert linear == pytest.approx(np.exp(log), rel=1e-12)
+
+
+def test_exponents_of_a_million_and_tiny_probabilities() -> None:
+    B, K, gap, theta, r = 10**15, 2, 0.1, 0.1, 0.5
+    log = paper.delta_fail_uniform(B, K, gap, theta, r, log=True)
+    assert log < -1e6
+    assert close(log, mpmath.log(4) + exponent(B // 2, gap, theta, r), relative=1e-13)
+    assert paper.delta_fail_uniform(B, K, gap, theta, r) == 0.0
+    tiny = paper.delta_fail_uniform(2 * 1_300_000, 2, 0.1, 0.1, 0.5)
+    expected = mpmath.exp(mpmath.log(4) + exponent(1_300_000, 0.1, 0.1, 0.5))
+    assert 1e-310 < expected < 1e-290
+    assert tiny == pytest.approx(float(expected), rel=1e-9)
+
+
+def test_limits() -> None:
+    # gap -> 0: the launch budget explodes; theta -> 1/2: likewise; kappa Lambda -> 0: no gap is left.
+    budget = {"B": 10**9, "K": 2}
+    assert np.isnan(paper.delta_fail_uniform(**budget, gap=1e-6, theta=0.1, kappa_lambda=0.5, strict=False))
+    assert np.isnan(
+        paper.delta_fail_uniform(**budget, gap=0.1, theta=0.5 - 1e-7, kappa_lambda=0.5, strict=False)
+    )
+    with pytest.raises(AssumptionError, match="Delta_max"):
+        paper.delta_fail_uniform(**budget, gap=0.1, theta=0.1, kappa_lambda=1e-9)
+    # At the boundary of the identification condition Lemma 1 leaves 4 (K - 1).
+    n = 16 * (0.9 * 0.5 / (0.8 * 0.2)) ** 2
+    value = paper.delta_fail_uniform(8 * (int(n) + 1), 8, 0.2, 0.1, 0.5)
+    assert 27.9 < value <= 28
+
+
+def test_everything_broadcasts() -> None:
+    B = np.array([80000, 160000])[:, None, None]
+    theta = np.array([0.1, 0.2])[:, None]
+    gap = np.array([0.3, 0.4, 0.5])
+    for bound in (paper.delta_fail_uniform, paper.delta_fail_median):
+        table = bound(B, 8, gap, theta, 0.5, log=True)
+        assert table.shape == (2, 2, 3)
+        for i, j, k in np.ndindex(table.shape):
+            alone = bound(int(B[i, 0, 0]), 8, gap[k], theta[j, 0], 0.5, log=True)
+            assert isinstance(alone, float)
+            assert table[i, j, k] == pytest.approx(alone, rel=1e-14)
+    masked = paper.delta_fail_uniform([100, 80000], 8, [[0.2], [0.9]], 0.1, 0.5, strict=False)
+    assert np.array_equal(np.isnan(masked), [[True, False], [True, True]])
+    terms = paper.excess_risk_uniform_terms([80000, 160000], 8, 0.3, 0.1, 0.5, 10**4, 0.05)
+    assert terms.total.shape == (2,)
+
+
+def test_terms_add_up() -> None:
+    terms = paper.excess_risk_median_terms(10**6, 8, 0.3, 0.1, 0.5, 10**4, 0.05, approximation_error=0.1)
+    parts = (
+        terms.complexity_rows,
+        terms.complexity_pulls,
+        terms.deviation_rows,
+        terms.deviation_pulls,
+        terms.approximation,
+    )
+    assert terms.total == pytest.approx(sum(parts), rel=1e-15)
+    assert all(part > 0 for part in parts)
+
+
+def test_lemma_4_uses_the_smallest_gap_in_its_condition() -> None:
+    assert paper.lemma_4(1000, 0.4, 0.1, 0.5, min_gap=0.2) == paper.lemma_4(1000, 0.4, 0.1, 0.5)
+    with pytest.raises(AssumptionError, match="identification"):
+        paper.lemma_4(1000, 0.4, 0.1, 0.5, min_gap=0.05)
+    with pytest.raises(AssumptionError, match="min_gap <= gap"):
+        paper.lemma_4(1000, 0.2, 0.1, 0.5, min_gap=0.4)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((100, 1, 0.2, 0.1, 0.5), "K must be at least 2, got 1"),
+        ((100.5, 2, 0.2, 0.1, 0.5), "B must be a whole number, got 100.5"),
+        ((-4, 2, 0.2, 0.1, 0.5), "B must be at least 0, got -4"),
+        ((100, 2, float("nan"), 0.1, 0.5), "gap must be finite, got nan"),
+        ((100, 2, 0.2, 0.1, -0.5), "kappa_lambda must not be negative, got -0.5"),
+        ((1000, 2, 0.2, 0.6, 0.5), "theta < 1/2; missed by 0.1"),
+        ((1000, 2, 0.7, 0.1, 0.5), "Delta_max .*; missed by 0.2"),
+        ((1000, 2, 0.0, 0.1, 0.5), "gap > 0"),
+        ((1000, 2, -0.1, 0.1, 0.5), "gap > 0; missed by 0.1"),
+        ((1, 2, 0.2, 0.1, 0.5), "identification condition"),
+    ],
+)
+def test_bad_input_in_one_line(arguments: tuple[float, ...], message: str) -> None:
+    with pytest.raises(ValueError, match=message) as caught:
+        paper.delta_fail_uniform(*arguments)
+    assert "\n" not in str(caught.value)
+
+
+def test_bad_options() -> None:
+    with pytest.raises(ValueError, match="factor must be 16"):
+        paper.identification_condition(100, 2, 0.2, 0.1, 0.5, factor=32)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="strategy must be"):
+        paper.identification_condition(100, 2, 0.2, 0.1, 0.5, strategy="luck")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="delta must be strictly between 0 and 1"):
+        paper.lemma_3(100, 0.1, 0.5, 1.0)
+
+
+def test_an_assumption_error_survives_pickling() -> None:
+    import pickle
+
+    error = pickle.loads(pickle.dumps(AssumptionError("theta < 1/2", 0.25, "theta=0.75")))
+    assert isinstance(error, ValueError)
+    assert (error.assumption, error.missed_by, error.given) == ("theta < 1/2", 0.25, "theta=0.75")

@@ -1,0 +1,453 @@
+"""Our theorems: values, order, and attacks by exact enumeration in the affine regime.
+
+``test_tighter_exact.py`` holds the attacks on the non-affine regime and on the oracle inequalities.
+"""
+
+from __future__ import annotations
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mpmath import mpf
+
+from tests.theory.affine_world import (
+    World,
+    compositions,
+    exact_independent_pair,
+    exact_median,
+    exact_uniform,
+    multinomial,
+    random_world,
+)
+from tests.theory.points import Point, points
+from theory import AssumptionError, constants, corrected, tighter
+
+mpmath.mp.dps = 40
+
+
+def dual_constant(theta: float) -> mpf:
+    b = mpf(theta) / (1 - 2 * mpf(theta))
+    return mpf(1) if b**2 <= mpf(1) / 2 else 2 * b**2 / mpmath.sqrt(4 * b**2 - 1)
+
+
+def range_of_loss(theta: float, r: float) -> mpf:
+    theta, r = mpf(theta), mpf(r)
+    top = max(1 + r, theta + theta * r / (1 - 2 * theta))
+    bottom = 1 - r if r <= 1 - 2 * theta else max(theta * (3 - 2 * theta - r), mpf(0))
+    return top - bottom
+
+
+TABLE = [
+    (300, 8, 0.2, 0.1, 0.5),
+    (2000, 8, 0.3, 0.2, 0.5),
+    (4000, 16, 0.5, 0.4, 1.0),
+    (10000, 2, 0.5, 0.1, 2.0),
+    (50000, 64, 0.5, 0.1, 5.0),
+    (232200, 5, 0.05, 0.3, 0.3),
+    (60000, 9, 0.25, 0.25, 0.9),
+    (10**12, 3, 0.01, 0.05, 0.9),
+]
+
+
+@pytest.mark.parametrize("row", TABLE, ids=str)
+def test_values_of_the_pairwise_sum_and_of_the_split(row: tuple[int, int, float, float, float]) -> None:
+    """Theorem 3 retyped: the value is the smaller of the sum and a split; no split beats it by much."""
+    n, K, gap, theta, r = row
+    big = range_of_loss(theta, r)
+    x = mpf(gap) - dual_constant(theta) * mpf(r) / mpmath.sqrt(n)
+    pairwise = mpmath.log(K - 1) - n * x**2 / (2 * big**2)
+    floor = 1 - mpf(r) if r <= 1 - 2 * theta else max(mpf(theta) * (3 - 2 * mpf(theta) - mpf(r)), mpf(0))
+
+    def split(a: mpf) -> mpf:
+        e = a / big
+        p = min((1 - mpf(gap) - floor) / big, (1 - e) / 2)
+        kl = (p + e) * mpmath.log((p + e) / p) + (1 - p - e) * mpmath.log((1 - p - e) / (1 - p))
+        head = max(2 * e**2, kl)
+        return mpmath.log(mpmath.exp(-n * head) + (K - 1) * mpmath.exp(-2 * n * (x - a) ** 2 / big**2))
+
+    log_count = mpmath.log(K - 1)
+    a = min(max(x / 2 - log_count * big**2 / (4 * n * x), mpf(0)), x)
+    expected = min(pairwise, split(a) if a > 0 else mpf("inf"))
+    value = tighter.delta_fail_uniform(n * K, K, gap, theta, r, log=True)
+    assert value == pytest.approx(float(expected), rel=1e-9)
+    best_split = min(split(x * k / 200) for k in range(1, 200))
+    assert value >= float(min(best_split, pairwise)) - 0.05 * abs(value) - 1e-9
+
+
+@pytest.mark.parametrize("theta", [0.1, 0.2, 0.3, 0.4])
+def test_launch_budget_against_lemma_1(theta: float) -> None:
+    r = 1 - 2 * theta
+    ratio = 16 * (constants.rademacher_constant(theta) * r / 0.1) ** 2 / tighter.launch_rows(0.1, theta, r)
+    assert ratio >= 20
+    symmetrised = tighter.launch_rows(0.1, theta, r, optimism="rademacher")
+    assert ratio > 16 * (constants.rademacher_constant(theta) * r / 0.1) ** 2 / symmetrised >= 5
+
+
+@given(points())
+def test_below_the_correction_on_its_whole_domain(p: Point) -> None:
+    slack = 1e-9
+    ours = tighter.delta_fail_uniform(p.budget, *p.rest, log=True)
+    theirs = corrected.delta_fail_uniform(p.budget, *p.rest, log=True)
+    assert ours <= theirs + slack
+    for pairing in ("independent", "arbitrary"):
+        assert tighter.delta_fail_uniform(p.budget, *p.rest, pairing=pairing, log=True) <= theirs + slack
+    assert (
+        tighter.lemma_4(p.n, *p.rest[1:], log=True) <= corrected.lemma_4(p.n, *p.rest[1:], log=True) + slack
+    )
+    budget = p.budget * (p.K - 1).bit_length()
+    for rows in ("fresh", "accumulated"):
+        for best in (1, p.K - 1, (p.K + 1) // 2):
+            ours = tighter.delta_fail_median(budget, *p.rest, rows=rows, best_count=best, log=True)
+            theirs = corrected.delta_fail_median(budget, *p.rest, rows=rows, best_count=best, log=True)
+            assert ours <= theirs + slack
+
+
+@given(points(launched=False), st.integers(1, 10**6))
+def test_order_of_the_options(p: Point, more: int) -> None:
+    for bound, budget in (
+        (tighter.delta_fail_uniform, p.budget),
+        (tighter.delta_fail_median, p.budget * (p.K - 1).bit_length()),
+    ):
+        plain = bound(budget, *p.rest, strict=False, log=True)
+        symmetrised = bound(budget, *p.rest, optimism="rademacher", strict=False, log=True)
+        assert np.isnan(symmetrised) or plain <= symmetrised + 1e-9
+        if np.isnan(plain):
+            continue
+        slack = 1e-9 * max(1.0, abs(plain))
+        assert bound(budget, *p.rest, kernel="nonnegative", log=True) <= plain + slack
+        assert bound(budget, *p.rest, pairing="independent", log=True) <= plain + slack
+        assert bound(budget, *p.rest, pairing="arbitrary", log=True) >= plain - slack
+        population = 2 * budget + more
+        assert bound(budget, *p.rest, population=population, log=True) <= plain + slack
+        assert bound(budget, *p.rest, mean_kappa_lambda=0.5 * p.r, log=True) <= plain + slack
+
+
+@given(points(launched=False))
+def test_monotone_in_rows_gap_arms_and_radius(p: Point) -> None:
+    for bound, budget in (
+        (tighter.delta_fail_uniform, p.budget),
+        (tighter.delta_fail_median, p.budget * (p.K - 1).bit_length()),
+    ):
+        here = bound(budget, *p.rest, strict=False, log=True)
+        if np.isnan(here):
+            continue
+        slack = 1e-9 * max(1.0, abs(here))
+        assert bound(budget + 1, *p.rest, log=True) <= here + slack
+        assert bound(2 * budget, *p.rest, log=True) <= here + slack
+        smaller_gap = bound(budget, p.K, 0.95 * p.gap, p.theta, p.r, strict=False, log=True)
+        assert np.isnan(smaller_gap) or smaller_gap >= here - slack
+    uniform = tighter.delta_fail_uniform(p.budget, *p.rest, strict=False, log=True)
+    if not np.isnan(uniform):
+        more_arms = tighter.delta_fail_uniform(p.n * (p.K + 1), p.K + 1, *p.rest[1:], log=True)
+        assert more_arms >= uniform - 1e-9 * max(1.0, abs(uniform))
+
+
+@given(points(launched=False), st.integers(0, 2**32))
+def test_per_arm_gaps_never_cost(p: Point, seed: int) -> None:
+    ceiling = float(constants.gap_ceiling(p.theta, p.r))
+    rng = np.random.default_rng(seed)
+    K = min(p.K, 9)
+    gaps = rng.uniform(p.gap, ceiling, K - 1)
+    gaps[0] = p.gap
+    for bound, budget, rows in (
+        (tighter.delta_fail_uniform, p.n * K, {}),
+        (tighter.delta_fail_median, 4 * p.n * K, {"rows": "fresh"}),
+        (tighter.delta_fail_median, 4 * p.n * K, {"rows": "accumulated"}),
+    ):
+        one = bound(budget, K, p.gap, p.theta, p.r, strict=False, log=True, **rows)
+        if np.isnan(one):
+            continue
+        same = bound(budget, K, None, p.theta, p.r, gaps=np.full(K - 1, p.gap), log=True, **rows)
+        assert same == pytest.approx(one, rel=1e-9, abs=1e-9)
+        many = bound(budget, K, None, p.theta, p.r, gaps=gaps, log=True, **rows)
+        assert many <= one + 1e-9 * max(1.0, abs(one))
+
+
+def test_without_replacement_limits() -> None:
+    point = {"K": 8, "gap": 0.2, "theta": 0.1, "kappa_lambda": 0.5}
+    plain = tighter.delta_fail_uniform(8 * 400, **point, log=True)
+    vast = tighter.delta_fail_uniform(8 * 400, **point, population=10**12, log=True)
+    assert vast == pytest.approx(plain, rel=1e-6)
+    logs = tighter.delta_fail_uniform(
+        8 * 400, **point, population=np.array([400, 401, 500, 800, 4000]), log=True
+    )
+    assert logs[0] == -np.inf
+    assert np.all(np.diff(logs) > 0)
+    with pytest.raises(AssumptionError, match="population holds; missed by 1 "):
+        tighter.delta_fail_uniform(8 * 400, **point, population=399)
+
+
+def worlds(
+    seed: int, count: int, *, atoms: tuple[int, int] = (2, 4), arms: tuple[int, int] = (2, 5)
+) -> list[World]:
+    rng = np.random.default_rng(seed)
+    found: list[World] = []
+    while len(found) < count:
+        world = random_world(
+            rng,
+            arms=int(rng.integers(*arms)),
+            atoms=int(rng.integers(*atoms)),
+            dimension=int(rng.integers(1, 4)),
+        )
+        if world.gaps()[0] > 1e-6:
+            found.append(world)
+    return found
+
+
+def test_optimism_exactly() -> None:
+    """Theorem 1: R_i - E V_i <= c_d r / sqrt n for every arm of 300 worlds."""
+    rng = np.random.default_rng(30)
+    largest = 0.0
+    for world in worlds(31, 300, atoms=(2, 6)):
+        n = int(rng.integers(1, 9))
+        counts = compositions(n, len(world.probabilities))
+        mean = multinomial(counts, world.probabilities) @ world.scores(counts / n)
+        ratio = (world.risks() - mean) * np.sqrt(n) / (world.r * constants.dual_constant(world.theta))
+        assert np.all(ratio >= -1e-12)
+        largest = max(largest, float(ratio.max()))
+    assert 0.3 < largest <= 1
+
+
+def test_optimism_is_attained_in_the_limit() -> None:
+    """m orthogonal rows and n = 1: R - E V = r - r / sqrt m, so that no constant below 1 is possible."""
+    r, m = 0.5, 10**6
+    assert (r - r / np.sqrt(m)) / r > 0.998 * constants.dual_constant(0.1)
+
+
+def test_uniform_allocation_exactly() -> None:
+    """Theorems 2 and 3 on 400 worlds: same rows, per-arm gaps and one gap, all optimism forms."""
+    rng = np.random.default_rng(32)
+    informative = 0
+    for world in worlds(33, 400):
+        n = int(rng.integers(2, 800 if len(world.probabilities) == 2 else 90))
+        truth = exact_uniform(world, n)
+        gaps = world.gaps()
+        for optimism in ("dual", "rademacher"):
+            budget = n * world.arms
+            per_arm = tighter.delta_fail_uniform(
+                budget, world.arms, None, world.theta, world.r, gaps=gaps, optimism=optimism
+            )
+            assert truth <= per_arm
+            one = tighter.delta_fail_uniform(
+                budget, world.arms, gaps[0], world.theta, world.r, optimism=optimism, strict=False
+            )
+            assert np.isnan(one) or truth <= one
+            arbitrary = tighter.delta_fail_uniform(
+                budget, world.arms, None, world.theta, world.r, gaps=gaps, pairing="arbitrary"
+            )
+            assert truth <= arbitrary
+        informative += per_arm < 1
+    assert informative > 80
+
+
+def test_independent_rows_exactly() -> None:
+    rng = np.random.default_rng(34)
+    for world in worlds(35, 300, arms=(2, 3)):
+        n = int(rng.integers(2, 600 if len(world.probabilities) == 2 else 60))
+        bound = tighter.lemma_4(n, world.gaps()[0], world.theta, world.r, pairing="independent", strict=False)
+        assert np.isnan(bound) or exact_independent_pair(world, n) <= bound
+
+
+def test_without_replacement_exactly() -> None:
+    """Theorem 5 on 200 finite populations, hypergeometric enumeration."""
+    rng = np.random.default_rng(36)
+    informative = 0
+    for world in worlds(37, 200):
+        m = int(rng.integers(10, 60))
+        sizes = rng.multinomial(m - len(world.probabilities), world.probabilities) + 1
+        finite = World(sizes / m, world.labels, world.features, world.theta, world.r).sorted()
+        gaps = finite.gaps()
+        if gaps[0] < 1e-6:
+            continue
+        n = int(rng.integers(2, m + 1))
+        truth = exact_uniform(finite, n, sizes)
+        bound = tighter.delta_fail_uniform(
+            n * finite.arms, finite.arms, None, finite.theta, finite.r, gaps=gaps, population=m
+        )
+        assert truth <= bound + 1e-12
+        informative += bound < 1
+    assert informative > 40
+
+
+def test_nonnegative_kernel_exactly() -> None:
+    """Worlds with nonnegative inner products: the reduced range still bounds the truth."""
+    rng = np.random.default_rng(38)
+    informative = 0
+    for world in worlds(39, 250):
+        positive = World(
+            world.probabilities, world.labels, np.abs(world.features), world.theta, world.r
+        ).sorted()
+        gaps = positive.gaps()
+        if gaps[0] < 1e-6:
+            continue
+        n = int(rng.integers(2, 500 if len(world.probabilities) == 2 else 80))
+        bound = tighter.delta_fail_uniform(
+            n * world.arms, world.arms, None, world.theta, world.r, gaps=gaps, kernel="nonnegative"
+        )
+        assert exact_uniform(positive, n) <= bound
+        informative += bound < 1
+    assert informative > 30
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+def test_median_elimination_exactly(fresh: bool) -> None:
+    """Theorem 4 on worlds with 3 to 6 arms, full enumeration over all rounds."""
+    rng = np.random.default_rng(40 + fresh)
+    informative = 0
+    for world in worlds(42 + fresh, 60, atoms=(2, 3), arms=(3, 7 if fresh else 5)):
+        rounds = int(np.ceil(np.log2(world.arms)))
+        n_1 = int(rng.integers(20, 90))
+        budget = n_1 * world.arms * rounds
+        truth = exact_median(world, budget, fresh=fresh)
+        bound = tighter.delta_fail_median(
+            budget,
+            world.arms,
+            None,
+            world.theta,
+            world.r,
+            gaps=world.gaps(),
+            rows="fresh" if fresh else "accumulated",
+        )
+        assert truth <= bound
+        informative += bound < 1
+    assert informative > 3
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+def test_median_elimination_with_ties_exactly(fresh: bool) -> None:
+    """Two equally good best arms on different features: either may be returned."""
+    rng = np.random.default_rng(44)
+    checked = 0
+    for world in worlds(45, 200, atoms=(2, 3), arms=(3, 4)):
+        twin = -world.features[:1]  # The same norms, hence the same score, but another arm.
+        tied = World(
+            world.probabilities, world.labels, np.concatenate([twin, world.features]), world.theta, world.r
+        )
+        gaps = np.where(np.abs(tied.gaps()) < 1e-9, 0.0, tied.gaps())
+        n_1 = int(rng.integers(40, 90))
+        if gaps[-2] < 0.5 * tied.r:
+            continue
+        budget = n_1 * tied.arms * 2
+        bound = tighter.delta_fail_median(
+            budget, tied.arms, None, tied.theta, tied.r, gaps=gaps, rows="fresh" if fresh else "accumulated"
+        )
+        assert exact_median(tied, budget, fresh=fresh) <= bound + 1e-12
+        checked += bound < 1
+        if checked >= 6:
+            break
+    assert checked
+
+
+def test_adversarial_search() -> None:
+    """Hill climbing towards a violation of Theorem 2: the exact probability never reaches the bound."""
+    rng = np.random.default_rng(46)
+    worst = -np.inf
+
+    def score(parameters: np.ndarray, n: int) -> float:
+        theta = 0.1
+        p = np.exp(parameters[:3]) / np.exp(parameters[:3]).sum()
+        features = np.tanh(parameters[3:9]).reshape(2, 3, 1)
+        world = World(p, np.array([1, 1, -1]), features, theta, 0.8).sorted()
+        gap = world.gaps()[0]
+        bound = tighter.lemma_4(n, gap, theta, 0.8, strict=False, log=True) if gap > 1e-6 else np.nan
+        if np.isnan(bound):
+            return -np.inf
+        return float(np.log(max(exact_uniform(world, n), 1e-300)) - bound)
+
+    for _ in range(6):
+        n = int(rng.integers(10, 60))
+        here = rng.normal(size=9) * 2
+        value = score(here, n)
+        for _ in range(60):
+            step = here + rng.normal(size=9) * 0.4
+            trial = score(step, n)
+            if trial >= value:
+                here, value = step, trial
+        worst = max(worst, value)
+    assert np.isfinite(worst)
+    assert worst <= 0
+
+
+def orthogonal_rival(n: int, m: int, a: float, r: float) -> tuple[float, float]:
+    """V of (constant arm with feature a, arm of m orthogonal rows) at n distinct rows, labels +1."""
+    del m
+    return 1 - r * a, 1 - r / np.sqrt(n)
+
+
+def test_planted_errors_are_caught() -> None:
+    """Smaller constants than proved are refuted by exact instances, so the tests above can fail."""
+    theta, r, m = 0.1, 0.8, 10**6
+    # (i) An optimism of 0.9 c_d r / sqrt n: just above that launch budget the rival wins surely.
+    gap = 0.2
+    a = (gap + r / np.sqrt(m)) / r
+    n = int(0.9 * (r / gap) ** 2)
+    best, rival = orthogonal_rival(n, m, a, r)
+    assert rival < best
+    assert n > (0.9 * constants.dual_constant(theta) * r / gap) ** 2
+    # (ii) An exponent three times as large is refuted by two atoms and anti-correlated arms.
+    features = np.array([[[1.0], [-1.0]], [[-0.3], [1.0]]])
+    world = World(np.array([0.7, 0.3]), np.array([1, 1]), features, theta, r)
+    truth, gap = exact_uniform(world, 3000), world.gaps()[0]
+    log_bound = tighter.lemma_4(3000, gap, theta, r, log=True)
+    assert 3 * log_bound < np.log(truth) < log_bound < -20
+
+
+@pytest.mark.parametrize(
+    ("gap", "theta", "r", "m"), [(0.2, 0.1, 0.8, 400), (0.1, 0.2, 0.6, 900), (0.15, 0.29, 0.42, 2500)]
+)
+def test_nothing_starts_before_the_launch_budget(gap: float, theta: float, r: float, m: int) -> None:
+    """Theorem 9: below impossible_rows the rival of orthogonal rows wins for every sample."""
+    limit = tighter.impossible_rows(gap, theta, r, m)
+    launch = tighter.launch_rows(gap, theta, r)
+    assert limit < launch
+    assert tighter.impossible_rows(gap, theta, r, 10**14) == pytest.approx((r / gap) ** 2, rel=1e-4)
+    a = (gap + r / np.sqrt(m)) / r
+    assert 1 - r * a == pytest.approx(1 - r / np.sqrt(m) - gap)
+    rng = np.random.default_rng(47)
+    for n in range(1, int(np.ceil(limit))):
+        for _ in range(20):
+            counts = np.bincount(rng.integers(0, m, n), minlength=m)
+            rival = 1 - r * np.linalg.norm(counts / n)
+            assert rival < 1 - r * a
+
+
+def test_gaps_and_options_are_checked() -> None:
+    with pytest.raises(ValueError, match="either gap"):
+        tighter.delta_fail_uniform(100, 3, 0.1, 0.1, 0.5, gaps=[0.1, 0.2])
+    with pytest.raises(ValueError, match="either gap"):
+        tighter.delta_fail_uniform(100, 3, None, 0.1, 0.5)
+    with pytest.raises(ValueError, match="K - 1 numbers"):
+        tighter.delta_fail_uniform(100, 3, None, 0.1, 0.5, gaps=[0.1])
+    with pytest.raises(AssumptionError, match="gap > 0"):
+        tighter.delta_fail_uniform(100, 3, None, 0.1, 0.5, gaps=[0.0, 0.0])
+    with pytest.raises(AssumptionError, match="Delta_max"):
+        tighter.delta_fail_uniform(100, 3, None, 0.1, 0.5, gaps=[0.1, 0.6])
+    with pytest.raises(AssumptionError, match="launch condition"):
+        tighter.delta_fail_uniform(12, 3, 0.1, 0.1, 0.5)
+    with pytest.raises(AssumptionError, match="at least one row"):
+        tighter.delta_fail_uniform(2, 3, 0.1, 0.1, 0.5)
+    for option in ({"pairing": "none"}, {"kernel": "odd"}, {"optimism": "hope"}):
+        with pytest.raises(ValueError, match=f"{next(iter(option))} must be one of"):
+            tighter.delta_fail_uniform(10**4, 3, 0.1, 0.1, 0.5, **option)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="rows must be"):
+        tighter.delta_fail_median(10**4, 3, 0.1, 0.1, 0.5, rows="old")  # type: ignore[arg-type]
+
+
+def test_everything_broadcasts() -> None:
+    B, theta, gap = np.array([4000, 9000])[:, None, None], np.array([0.1, 0.2])[:, None], np.array([0.3, 0.4])
+    for bound in (tighter.delta_fail_uniform, tighter.delta_fail_median):
+        for options in ({}, {"kernel": "nonnegative"}, {"population": 9000}, {"pairing": "independent"}):
+            table = bound(B, 5, gap, theta, 0.5, log=True, **options)
+            assert table.shape == (2, 2, 2)
+            for i, j, k in np.ndindex(table.shape):
+                alone = bound(int(B[i, 0, 0]), 5, gap[k], theta[j, 0], 0.5, log=True, **options)
+                assert table[i, j, k] == pytest.approx(alone, rel=1e-13)
+    arms = np.array([2, 3, 8])
+    several = tighter.delta_fail_median(9000, arms, 0.4, 0.1, 0.5, log=True)
+    assert np.allclose(
+        several, [tighter.delta_fail_median(9000, int(K), 0.4, 0.1, 0.5, log=True) for K in arms]
+    )
+    listed = tighter.delta_fail_median([4000, 9000], 4, None, 0.1, 0.5, gaps=[0.2, 0.3, 0.4], log=True)
+    assert listed.shape == (2,)

@@ -1,0 +1,339 @@
+"""Attacks beyond the affine regime, and on the oracle, variance and regularised theorems."""
+
+from __future__ import annotations
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.theory.affine_world import World, compositions, exact_median, loses, multinomial, random_world
+from theory import AssumptionError, constants, tighter
+
+
+class BallRisk:
+    """min over both balls of the weighted mean of Eq. 2, by a conic solver; features carry Lambda."""
+
+    def __init__(self, atoms: int, dimension: int) -> None:
+        self.plain, self.signed, self.sloped = (cp.Parameter((atoms, dimension)) for _ in range(3))
+        self.weights, self.theta = cp.Parameter(atoms, nonneg=True), cp.Parameter(nonneg=True)
+        w_h, w_g, losses = cp.Variable(dimension), cp.Variable(dimension), cp.Variable(atoms)
+        constraints = [
+            losses >= 1 + (self.plain @ w_g - self.signed @ w_h) / 2,
+            losses >= self.theta - self.sloped @ w_g,
+            losses >= 0,
+            cp.norm(w_h) <= 1,
+            cp.norm(w_g) <= 1,
+        ]
+        self.problem = cp.Problem(cp.Minimize(self.weights @ losses), constraints)
+
+    def of(
+        self, features: np.ndarray, labels: np.ndarray, theta: float, r: float, weights: np.ndarray
+    ) -> np.ndarray:
+        self.plain.value = r * features
+        self.signed.value = r * features * labels[:, None]
+        self.sloped.value = r * features * theta / (1 - 2 * theta)
+        self.theta.value = theta
+        values = []
+        for row in weights:
+            self.weights.value = row
+            values.append(self.problem.solve(solver=cp.CLARABEL))
+        return np.array(values)
+
+
+def test_the_two_oracles_agree_in_the_affine_regime() -> None:
+    world = random_world(np.random.default_rng(50), arms=2, atoms=3, dimension=2)
+    counts = compositions(4, 3) / 4
+    conic = BallRisk(3, 2).of(world.features[0], world.labels, world.theta, world.r, counts)
+    assert np.allclose(conic, world.scores(counts)[:, 0], atol=1e-6)
+
+
+def test_optimism_beyond_the_affine_regime() -> None:
+    """Theorem 1 on 40 random populations with r up to 6 and theta up to 0.45."""
+    rng = np.random.default_rng(51)
+    solver = BallRisk(4, 4)
+    largest = 0.0
+    for trial in range(40):
+        theta, r = float(rng.choice([0.1, 0.25, 0.3, 0.4, 0.45])), float(np.exp(rng.uniform(-1, 1.8)))
+        features = np.eye(4) if trial % 2 else rng.normal(size=(4, 4))
+        features = features / np.linalg.norm(features, axis=1, keepdims=True)
+        labels, p = rng.choice([-1, 1], size=4), rng.dirichlet(np.full(4, 5.0))
+        n = int(rng.integers(1, 4))
+        counts = compositions(n, 4)
+        mean = multinomial(counts, p) @ solver.of(features, labels, theta, r, counts / n)
+        optimism = solver.of(features, labels, theta, r, p[None])[0] - mean
+        limit = constants.dual_constant(theta) * r / np.sqrt(n)
+        assert optimism <= limit + 1e-6
+        largest = max(largest, optimism / limit)
+    assert largest > 0.3
+
+
+def test_pairwise_beyond_the_affine_regime() -> None:
+    """Theorem 2 on populations whose loss is not affine, exact enumeration with a conic solver."""
+    rng = np.random.default_rng(52)
+    solver = BallRisk(2, 2)
+    informative = 0
+    for _ in range(16):
+        theta, r = float(rng.uniform(0.05, 0.4)), float(rng.uniform(1.0, 2.5))
+        p = rng.dirichlet(np.ones(2) * 5)
+        labels = np.array([1, 1 if rng.random() < 0.5 else -1])
+        best = np.array([[1.0, 0.0], [1.0, 0.0]]) if labels[1] == 1 else np.array([[1.0, 0.0], [0.0, 1.0]])
+        rival = rng.normal(size=(2, 2)) * 0.4
+        rival /= np.maximum(np.linalg.norm(rival, axis=1, keepdims=True), 1)
+        n = int(rng.integers(30, 90))
+        counts = np.vstack([compositions(n, 2) / n, p])
+        scores = np.stack([solver.of(f, labels, theta, r, counts) for f in (best, rival)], axis=1)
+        gap = scores[-1, 1] - scores[-1, 0]
+        if gap < 1e-3:
+            continue
+        truth = multinomial(compositions(n, 2), p)[loses(scores[:-1] - [0, 1e-7], np.array([1]))].sum()
+        bound = tighter.lemma_4(n, gap, theta, r, strict=False)
+        assert np.isnan(bound) or truth <= bound
+        informative += bound < 0.9
+    assert informative >= 5
+
+
+def empirical_models(world: World, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The ball minimisers (w_h, w_g) of every sample and arm in the affine regime, Lambda = r."""
+    signed = np.einsum("sa,a,kad->skd", weights, world.labels, world.features)
+    plain = np.einsum("sa,kad->skd", weights, world.features)
+
+    def unit(v: np.ndarray) -> np.ndarray:
+        norm = np.linalg.norm(v, axis=2, keepdims=True)
+        return np.where(norm > 1e-12, v / np.maximum(norm, 1e-12), 0.0)
+
+    return world.r * unit(signed), -world.r * unit(plain)
+
+
+def test_oracle_inequalities_exactly() -> None:
+    """Theorem 6 (i), (ii), (iv): exact violation probabilities on 150 worlds, at four levels."""
+    rng = np.random.default_rng(53)
+    for _ in range(150):
+        world = random_world(rng, arms=int(rng.integers(2, 5)), atoms=3, dimension=2)
+        n = int(rng.integers(1, 40))
+        counts = compositions(n, 3)
+        mass = multinomial(counts, world.probabilities)
+        chosen = np.argmin(np.round(world.scores(counts / n), 11), axis=1)
+        each = np.arange(len(counts))
+        w_h, w_g = (w[each, chosen] for w in empirical_models(world, counts / n))
+        features = world.features[chosen]
+        h, g = np.einsum("sad,sd->sa", features, w_h), np.einsum("sad,sd->sa", features, w_g)
+        surrogate = (1 + (g - world.labels * h) / 2) @ world.probabilities
+        zero_one = np.where(g <= 0, world.theta, (world.labels * h <= 0) * 1.0) @ world.probabilities
+        risks = world.risks()
+        for delta in (0.5, 0.2, 0.05, 0.001):
+            point = (n * world.arms, world.arms, world.theta, world.r, delta)
+            regret = tighter.exploratory_regret_uniform(*point)
+            assert mass[surrogate - risks[0] > regret + 1e-12].sum() <= delta
+            risk = tighter.excess_risk_uniform(*point)
+            assert mass[zero_one - risks[0] > risk + 1e-12].sum() <= delta
+            assert risk <= regret
+            selection = tighter.selection_regret_uniform(*point)
+            assert mass[risks[chosen] - risks[0] > selection + 1e-12].sum() <= delta
+
+
+def test_selection_regret_of_median_elimination_exactly() -> None:
+    """Theorem 6 (v) with the gap in the role of the bound: failing by more is rarer than delta."""
+    rng = np.random.default_rng(54)
+    seen = 0
+    for _ in range(400):
+        world = random_world(rng, arms=4, atoms=2, dimension=2)
+        budget = int(rng.integers(300, 1500)) * 8
+        limit = tighter.selection_regret_median(budget, 4, world.theta, world.r, 0.3)
+        # Arms within the limit count as good: make them ties of the best arm.
+        gaps = world.gaps()
+        if not np.any(gaps > limit):
+            continue
+        good = np.concatenate([[True], gaps <= limit])
+        truth = exact_worse_than(world, budget, good)
+        assert truth <= 0.3
+        seen += 1
+        if seen == 8:
+            break
+    assert seen >= 3
+
+
+def exact_worse_than(world: World, budget: int, good: np.ndarray) -> float:
+    """P[median elimination on fresh rows returns an arm that is not ``good``]."""
+    order = np.argsort(~good, kind="stable")
+    moved = World(world.probabilities, world.labels, world.features[order], world.theta, world.r)
+
+    class Judged(World):
+        def gaps(self) -> np.ndarray:
+            return np.where(good[order], 0.0, 1.0)[1:]
+
+    judged = Judged(moved.probabilities, moved.labels, moved.features, moved.theta, moved.r)
+    return exact_median(judged, budget, fresh=True)
+
+
+def test_oracle_values() -> None:
+    n, K, theta, r, delta = 1000, 8, 0.1, 0.5, 0.05
+    log_k, log_1 = np.sqrt(np.log(2 * K / delta) / (2 * n)), np.sqrt(np.log(2 / delta) / (2 * n))
+    # Affine: M = 2 r = 1, clipped range r, uniform deviation r / sqrt n, symmetrised 2 r / sqrt n.
+    regret = r / np.sqrt(n) + 1.0 * (log_k + log_1)
+    clipped = 2 * r / np.sqrt(n) + r * log_k + 1.0 * log_1
+    assert tighter.exploratory_regret_uniform(n * K, K, theta, r, delta) == pytest.approx(regret)
+    assert tighter.excess_risk_uniform(n * K, K, theta, r, delta) == pytest.approx(min(regret, clipped))
+    assert tighter.excess_risk_calibrated(
+        n * K, K, theta, r, delta, approximation_error=0.1
+    ) == pytest.approx((0.1 + regret) / 0.9)
+    # Beyond the affine regime: 2 c* and M.
+    big, c_star = constants.loss_range(0.4, 2.0), constants.tight_rademacher_constant(0.4)
+    beyond = 2 * c_star * 2.0 / np.sqrt(n) + big * (log_k + log_1)
+    assert tighter.exploratory_regret_uniform(n * K, K, 0.4, 2.0, delta) == pytest.approx(beyond)
+    rounds = [(8, 4), (4, 2), (2, 1)]
+    steps = [
+        r / np.sqrt(6000 // (3 * a)) + np.sqrt(2 * np.log(3 * (a - 1) / (k * delta)) / (6000 // (3 * a)))
+        for a, k in rounds
+    ]
+    assert tighter.selection_regret_median(6000, 8, theta, r, delta) == pytest.approx(sum(steps))
+    nonnegative = tighter.exploratory_regret_uniform(n * K, K, theta, r, delta, kernel="nonnegative")
+    assert nonnegative == pytest.approx(r / np.sqrt(n) + np.sqrt(2) * r * (log_k + log_1))
+    with pytest.raises(AssumptionError, match="at least one row"):
+        tighter.exploratory_regret_uniform(7, 8, theta, r, delta)
+    with pytest.raises(ValueError, match="kernel must be"):
+        tighter.exploratory_regret_uniform(n, 8, theta, r, delta, kernel="odd")  # type: ignore[arg-type]
+
+
+THETAS = st.floats(0.01, 0.49)
+
+
+def conditional_risks(
+    h: np.ndarray, g: np.ndarray, eta: float, theta: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Conditional surrogate risk and 0/1 risk (sign(0) = +1) at P(y = 1 | x) = eta."""
+
+    def surrogate(y: int) -> np.ndarray:
+        return np.maximum(np.maximum(1 + (g - y * h) / 2, theta * (1 - g / (1 - 2 * theta))), 0)
+
+    error = np.where(h >= 0, 1 - eta, eta)
+    return eta * surrogate(1) + (1 - eta) * surrogate(-1), np.where(g <= 0, theta, error)
+
+
+@given(THETAS, st.floats(0, 1))
+def test_calibration(theta: float, eta: float) -> None:
+    """The surrogate Bayes risk is (3 - 2 theta) min(eta, 1 - eta, theta); 1 / (1 - theta) calibrates."""
+    axis = np.concatenate([np.linspace(-4, 4, 161), [0.0, 1e-9, -1e-9, 3 - 2 * theta, 2 * theta - 3]])
+    gates = np.concatenate([axis, [1 - 2 * theta, -2 * (1 - theta) * (1 - 2 * theta)]])
+    h, g = np.meshgrid(axis, gates)
+    surrogate, zero_one = conditional_risks(h, g, eta, theta)
+    bayes = min(eta, 1 - eta, theta)
+    assert surrogate.min() == pytest.approx((3 - 2 * theta) * bayes, abs=1e-9)
+    assert np.all(zero_one - bayes <= (surrogate - (3 - 2 * theta) * bayes) / (1 - theta) + 1e-9)
+
+
+def test_calibration_constant_is_the_best() -> None:
+    theta = 0.2
+    surrogate, zero_one = conditional_risks(np.array(0.0), np.array(1e-12), theta, theta)
+    ratio = (zero_one - theta) / (surrogate - (3 - 2 * theta) * theta)
+    assert ratio == pytest.approx(1 / (1 - theta), rel=1e-6)
+
+
+def test_variance_tails_exactly() -> None:
+    """Theorem 7 on 150 worlds: exact tails against Bernstein, Bousquet and their combination."""
+    rng = np.random.default_rng(55)
+    informative = 0
+    for _ in range(150):
+        world = random_world(rng, arms=2, atoms=2, dimension=1)
+        gap = world.gaps()[0]
+        if gap < 1e-3:
+            continue
+        n = int(rng.integers(20, 1500))
+        counts = compositions(n, 2)
+        mass = multinomial(counts, world.probabilities)
+        scores = world.scores(counts / n)
+        variance = float(
+            constants.loss_range(world.theta, world.r) ** 2 / 4
+            if rng.random() < 0.3
+            else tighter.loss_variance(world.theta, *largest_variances(world, 1), world.r)
+        )
+        bound = tighter.lemma_4_variance(n, gap, world.theta, world.r, variance_rival=variance)
+        assert mass[scores[:, 1] <= scores[:, 0] + 1e-12].sum() <= bound
+        shift = gap * 0.7
+        low = tighter.erm_tail_variance(n, shift, world.theta, world.r, variance=variance)
+        assert mass[scores[:, 1] <= world.risks()[1] - shift].sum() <= low
+        best_variance = tighter.loss_variance(world.theta, *largest_variances(world, 0), world.r)
+        high = tighter.comparator_tail_variance(n, shift, world.theta, world.r, variance=best_variance)
+        assert mass[scores[:, 0] >= world.risks()[0] + shift].sum() <= high
+        informative += bound < 0.5
+    assert informative > 20
+
+
+def largest_variances(world: World, arm: int) -> tuple[float, float]:
+    """Variances of y Phi and Phi of one arm with one-dimensional features."""
+    x, p = world.features[arm, :, 0], world.probabilities
+    second = p @ x**2
+    spreads = second - (p @ (x * world.labels)) ** 2, second - (p @ x) ** 2
+    return max(float(spreads[0]), 0.0), max(float(spreads[1]), 0.0)
+
+
+def test_variance_form_values() -> None:
+    # THEORY's example: a small variance beats the range by orders of magnitude.
+    by_range = tighter.lemma_4(2000, 0.1, 0.1, 0.5, optimism="rademacher")
+    by_variance = tighter.lemma_4_variance(2000, 0.1, 0.1, 0.5, variance_rival=0.31 * 0.25 / 10)
+    assert by_variance < by_range
+    n, shift, theta, r, variance = 500, 0.2, 0.1, 0.5, 0.05
+    x = -tighter.erm_tail_variance(n, shift, theta, r, variance=variance, log=True)
+    beta = r / np.sqrt(n)
+    big = constants.loss_range(theta, r)
+    assert beta + np.sqrt(2 * x * (variance + 2 * big * beta) / n) + big * x / (3 * n) == pytest.approx(shift)
+    bernstein = tighter.comparator_tail_variance(n, shift, theta, r, variance=variance, log=True)
+    assert bernstein == pytest.approx(-n * shift**2 / (2 * (variance + big * shift / 3)))
+    # No variance at all: only the linear terms remain, and nothing is divided by zero.
+    assert tighter.lemma_4_variance(n, 0.4, theta, r, variance_rival=0.0, variance_best=0.0) < 1
+    assert tighter.erm_tail_variance(n, 0.0, theta, r, variance=0.0) == 1.0
+
+
+def test_regularised_score_exactly() -> None:
+    """Theorem 8 where Eq. 3 has a closed form: S = 1 - (|mean y Phi|^2 / C_h + |mean Phi|^2 / C_g) / 16."""
+    rng = np.random.default_rng(56)
+    informative = 0
+    for _ in range(200):
+        world = random_world(rng, arms=2, atoms=int(rng.integers(2, 4)), dimension=2)
+        C_h, C_g = rng.uniform(0.8, 2, 2)
+        theta = float(rng.uniform(0.01, 0.2))
+        # Piece 1 is active everywhere when |h| / 2 + (b + 1/2)|g| <= 1 - theta.
+        b = theta / (1 - 2 * theta)
+        assert 1 / (8 * C_h) + (b + 0.5) / (4 * C_g) <= 1 - theta
+        n = int(rng.integers(5, 60))
+        counts = compositions(n, len(world.probabilities))
+        scores = 1 - squares(world, counts / n, C_h, C_g) / 16
+        risks = 1 - squares(world, world.probabilities[None], C_h, C_g)[0] / 16
+        order = np.argsort(risks)
+        gap = risks[order[1]] - risks[order[0]]
+        if gap < 1e-4:
+            continue
+        mass = multinomial(counts, world.probabilities)
+        mean = mass @ scores
+        square_sum = 1 / (16 * C_h) + 1 / (16 * C_g)
+        assert np.all(risks - mean <= max(square_sum, b**2 / (4 * C_g)) / n + 1e-12)
+        bound = tighter.lemma_4_regularised(n, gap, theta, 1.0, C_h=C_h, C_g=C_g, strict=False)
+        truth = mass[scores[:, order[1]] <= scores[:, order[0]] + 1e-12].sum()
+        assert np.isnan(bound) or truth <= bound
+        informative += bound < 0.9
+    assert informative > 15
+
+
+def squares(world: World, weights: np.ndarray, C_h: float, C_g: float) -> np.ndarray:
+    signed = np.einsum("sa,a,kad->skd", weights, world.labels, world.features)
+    plain = np.einsum("sa,kad->skd", weights, world.features)
+    return np.sum(signed**2, axis=2) / C_h + np.sum(plain**2, axis=2) / C_g
+
+
+def test_regularised_values_and_assumptions() -> None:
+    n, gap, theta = 300, 0.1, 0.1
+    beta = (1 / 16 + 1 / 16) / n
+    spread = constants.loss_range(theta, 0.25, 0.25)
+    assert spread == pytest.approx(0.5)
+    expected = -n * (gap - beta) ** 2 / (2 * spread**2)
+    log = tighter.lemma_4_regularised(n, gap, theta, 1.0, C_h=1.0, C_g=1.0, log=True)
+    assert log == pytest.approx(expected)
+    summed = tighter.delta_fail_uniform_regularised(8 * n, 8, gap, theta, 1.0, C_h=1.0, C_g=1.0, log=True)
+    assert summed == pytest.approx(expected + np.log(7))
+    with pytest.raises(AssumptionError, match="gap <= min"):
+        tighter.lemma_4_regularised(n, 0.2, theta, 1.0, C_h=1.0, C_g=1.0)
+    with pytest.raises(AssumptionError, match="launch"):
+        tighter.lemma_4_regularised(1, 0.1, theta, 1.0, C_h=1.0, C_g=1.0)
+    with pytest.raises(ValueError, match="C_h must be positive"):
+        tighter.lemma_4_regularised(n, 0.1, theta, 1.0, C_h=0.0, C_g=1.0)
