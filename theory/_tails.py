@@ -13,7 +13,7 @@ import numpy as np
 from theory import _loss, _terms
 from theory._inputs import Floats, Ints
 
-__all__ = ["Design", "Kernel", "Optimism", "Pairing", "Tails", "tails"]
+__all__ = ["Design", "Kernel", "Landscape", "Optimism", "Pairing", "Tails", "landscape"]
 
 Pairing = Literal["same", "independent", "arbitrary"]
 Kernel = Literal["any", "nonnegative"]
@@ -139,31 +139,46 @@ class Tails:
         return np.asarray(np.where(rivals_exist, _terms.log_sum([np.asarray(head), rivals]), -np.inf))
 
 
-def tails(n: Ints, theta: Floats, r: Floats, design: Design) -> Tails:
-    """Tail bounds of V on ``n`` rows of the given design."""
-    rows = np.maximum(n, 1).astype(np.float64)
+@dataclass(frozen=True, slots=True)
+class Landscape:
+    """What the tails need of theta and r, computed once for all rounds."""
+
+    spread: Floats
+    moved: Floats
+    floor: Floats
+    radius: Floats
+    design: Design
+
+    def tails(self, n: Ints) -> Tails:
+        """Tail bounds of V on ``n`` rows."""
+        rows = np.maximum(n, 1).astype(np.float64)
+        stiffness = rows / self.moved**2
+        variance: Floats = 1 / rows
+        if self.design.population is not None:
+            m = np.maximum(self.design.population.astype(np.float64), rows)
+            stiffness = stiffness * _permutation_gain(rows, m)
+            if self.design.optimism == "dual":
+                variance = variance * (m - rows) / np.maximum(m - 1, 1.0)
+        return Tails(
+            optimism=np.asarray(self.radius * np.sqrt(variance)),
+            stiffness=np.asarray(stiffness),
+            rows=rows,
+            spread=self.spread,
+            floor=self.floor,
+            pairing=self.design.pairing,
+        )
+
+
+def landscape(theta: Floats, r: Floats, design: Design) -> Landscape:
+    """Prepare the tails for a design."""
+    # A zero range (r = 0) only occurs at points that the caller masks.
     spread = np.maximum(_loss.spread(theta, r, r), np.finfo(float).tiny)
-    moved = _loss.replacement(theta, r, nonnegative=design.kernel == "nonnegative")
-    moved = np.maximum(moved, np.finfo(float).tiny)
-    stiffness = rows / moved**2
-    variance_factor: Floats | float = 1.0
-    if design.population is not None:
-        m = np.maximum(design.population.astype(np.float64), rows)
-        variance_factor = (m - rows) / np.maximum(m - 1, 1.0)
-        stiffness = stiffness * _permutation_gain(rows, m)
-    radius = r if design.mean_radius is None else design.mean_radius
-    if design.optimism == "dual":
-        optimism = _loss.dual(theta) * radius * np.sqrt(variance_factor / rows)
-    else:
-        optimism = 2 * _loss.tight_rademacher(theta) * radius / np.sqrt(rows)
-    return Tails(
-        optimism=np.asarray(optimism),
-        stiffness=np.asarray(stiffness),
-        rows=np.asarray(rows),
-        spread=np.asarray(spread),
-        floor=_loss.inf(theta, r, r),
-        pairing=design.pairing,
-    )
+    moved = spread
+    if design.kernel == "nonnegative":
+        moved = np.maximum(_loss.replacement(theta, r, nonnegative=True), np.finfo(float).tiny)
+    constant = _loss.dual(theta) if design.optimism == "dual" else 2 * _loss.tight_rademacher(theta)
+    radius = constant * (r if design.mean_radius is None else design.mean_radius)
+    return Landscape(spread, moved, _loss.inf(theta, r, r), np.asarray(radius), design)
 
 
 def _permutation_gain(rows: Floats, m: Floats) -> Floats:

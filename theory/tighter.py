@@ -42,7 +42,7 @@ from theory._oracle import (
 )
 from theory._pulls import uniform_pulls
 from theory._regularised import delta_fail_uniform_regularised, lemma_4_regularised
-from theory._tails import Design, Kernel, Optimism, Pairing, Tails, tails
+from theory._tails import Design, Kernel, Landscape, Optimism, Pairing, Tails, landscape
 from theory._variance import comparator_tail_variance, erm_tail_variance, lemma_4_variance, loss_variance
 from theory.constants import halving_schedule
 from theory.corrected import Rows
@@ -136,7 +136,7 @@ def lemma_4(
     rows = _inputs.whole(n, "n", least=0)
     design = _design(pairing, population, kernel, optimism, mean_kappa_lambda)
     gaps, theta_, r, check = _door(gap, None, None, theta, kappa_lambda, strict=strict, n=rows)
-    law = _launched(rows, gaps, theta_, r, design, check)
+    law = _launched(rows, gaps, landscape(theta_, r, design), check)
     margins = law.margins(gaps)
     total = np.minimum(law.log_beaten_by_any(margins), law.log_crowd(margins, np.asarray(1.0), gaps[..., 0]))
     return _inputs.from_log(check.mask(np.asarray(total)), log=log)
@@ -170,7 +170,7 @@ def delta_fail_uniform(
     n = uniform_pulls(B, arms)
     design = _design(pairing, population, kernel, optimism, mean_kappa_lambda)
     values, theta_, r, check = _door(gap, gaps, arms, theta, kappa_lambda, strict=strict, n=n)
-    law = _launched(n, values, theta_, r, design, check, per_arm=gaps is not None)
+    law = _launched(n, values, landscape(theta_, r, design), check, per_arm=gaps is not None)
     margins = law.margins(values)
     largest = np.max(values, axis=-1)
     if gaps is None:
@@ -214,13 +214,14 @@ def delta_fail_median(
     design = _design(pairing, population, kernel, optimism, mean_kappa_lambda)
     per_arm = gaps is not None
     values, theta_, r, check = _door(gap, gaps, arms, theta, kappa_lambda, strict=strict, n=schedule.pulls[0])
-    _launched(schedule.pulls[0], values, theta_, r, design, check, per_arm=per_arm)
+    ground = landscape(theta_, r, design)
+    _launched(schedule.pulls[0], values, ground, check, per_arm=per_arm)
     best = np.asarray(1 + np.sum(values == 0, axis=-1)) if per_arm else _best(arms, best_count)
     pool = _Pool(values, arms, best, per_arm=per_arm, fresh=rows == "fresh")
     held = schedule.pulls if rows == "fresh" else schedule.accumulated
     _require_population(held.max(axis=0), design, check)
     rounds = [
-        pool.log_round(tails(n, theta_, r, design), active, kept)
+        pool.log_round(ground.tails(n), active, kept)
         for n, active, kept in zip(held, schedule.active, schedule.kept, strict=True)
     ]
     return _inputs.from_log(check.mask(_terms.log_sum(rounds)), log=log)
@@ -323,19 +324,12 @@ def _door(
 
 
 def _launched(
-    n: Ints,
-    gaps: Floats,
-    theta: Floats,
-    r: Floats,
-    design: Design,
-    check: Assumptions,
-    *,
-    per_arm: bool = False,
+    n: Ints, gaps: Floats, ground: Landscape, check: Assumptions, *, per_arm: bool = False
 ) -> Tails:
     """The tails on n rows, after checking n >= 1, n <= m and (for one gap) the launch condition."""
     check.require("at least one row per arm", np.asarray(n))
-    _require_population(n, design, check)
-    law = tails(n, theta, r, design)
+    _require_population(n, ground.design, check)
+    law = ground.tails(n)
     if not per_arm:
         # With per-arm gaps an arm below its launch budget just counts as a certain winner.
         check.require("launch condition gap > optimism of the rival arm", gaps[..., 0] - law.optimism)
