@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -23,9 +24,10 @@ from numpy.typing import NDArray
 from theory import constants, corrected, paper, tighter
 from theory.budgets import required_budget
 
-Columns = tuple[
-    NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]
-]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bound = float | Floats
+Columns = tuple[Ints, Ints, Floats, Floats, Floats]
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +165,7 @@ def scalar_loop(formula: Callable[..., mpmath.mpf], columns: Columns) -> list[fl
 
 
 OURS = (tighter.delta_fail_uniform, tighter.delta_fail_median)
-RUNGS: tuple[tuple[str, Callable[..., Bound], Callable[..., Bound], dict[str, object]], ...] = (
+RUNGS: tuple[tuple[str, Callable[..., Bound], Callable[..., Bound], dict[str, Any]], ...] = (
     ("paper", paper.delta_fail_uniform, paper.delta_fail_median, {}),
     ("corrected", corrected.delta_fail_uniform, corrected.delta_fail_median, {}),
     ("tighter, symmetrised", *OURS, {"optimism": "rademacher"}),
@@ -174,7 +176,7 @@ RUNGS: tuple[tuple[str, Callable[..., Bound], Callable[..., Bound], dict[str, ob
 
 def print_numbers() -> None:
     """Print required budgets and launch budgets as Markdown tables."""
-    point = {"K": 8, "gap": 0.2, "theta": 0.1, "kappa_lambda": 0.5}
+    point: dict[str, Any] = {"K": 8, "gap": 0.2, "theta": 0.1, "kappa_lambda": 0.5}
     print("| bound | rows per arm, uniform | budget, uniform | budget, median elimination |")
     print("|---|---|---|---|")
     for name, uniform, median, options in RUNGS:
