@@ -197,13 +197,9 @@ def failure(pool: AffinePool, selection: Sequence[Probability], *, target: int |
 
 def score(pool: AffinePool, arm: int, counts: Sequence[int]) -> Fraction:
     """V of one arm on a sample given by its atom counts (Eq. 5 at the ball minimiser)."""
-    sums = [
-        abs(
-            sum((k * x for k, y, x in zip(counts, pool.labels, pool.features[arm], strict=True) if y == s), 0)
-        )
-        for s in (1, -1)
-    ]
-    return 1 - pool.radius * Fraction(max(sums)) / sum(counts)
+    rows = list(zip(counts, pool.labels, pool.features[arm], strict=True))
+    sums = [abs(sum((k * x for k, y, x in rows if y == sign), Fraction(0))) for sign in (1, -1)]
+    return 1 - pool.radius * max(sums) / sum(counts)
 
 
 def sample_law(
@@ -307,18 +303,18 @@ def _sample_law(
     """
     scale = math.lcm(*(value.denominator for arm in pool.features for value in arm))
     kinds: dict[tuple[int, ...], Fraction] = {}
-    for atom, (weight, label) in enumerate(zip(pool.weights, pool.labels, strict=True)):
+    for atom, (share, label) in enumerate(zip(pool.weights, pool.labels, strict=True)):
         step: list[int] = []
         for arm in active:
             value = int(pool.features[arm][atom] * scale)
             step += [value, 0] if label == 1 else [0, value]
-        kinds[tuple(step)] = kinds.get(tuple(step), Fraction(0)) + weight
+        kinds[tuple(step)] = kinds.get(tuple(step), Fraction(0)) + share
     counts = compositions(n, len(kinds))
     law = list(kinds.values())
     weight = (
         _multinomial(counts, law, exact) if population is None else _drawn(counts, law, population, exact)
     )
-    possible = np.array([w > 0 for w in weight], dtype=bool)
+    possible = np.asarray(weight > 0, dtype=bool)
     steps = np.array(list(kinds), dtype=np.int64)
     return _merge(counts[possible] @ steps, weight[possible])
 
@@ -327,7 +323,8 @@ def _multinomial(counts: Integers, law: Sequence[Fraction], exact: bool) -> Weig
     n = int(counts[0].sum())
     if not exact:
         logs = np.array([math.log(p) for p in law])
-        return np.exp(special.gammaln(n + 1) - special.gammaln(counts + 1).sum(axis=1) + counts @ logs)
+        ways = special.gammaln(n + 1) - special.gammaln(counts + 1).sum(axis=1)
+        return np.asarray(np.exp(ways + counts @ logs))
     factorial = [math.factorial(k) for k in range(n + 1)]
     powers = [[p**k for k in range(n + 1)] for p in law]
     weight = np.empty(len(counts), dtype=object)

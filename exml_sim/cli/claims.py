@@ -25,7 +25,7 @@ def command(claim_id: str | None, check: bool, as_json: bool, as_markdown: bool)
     Without ID the ledger is listed; with ID one claim is printed in full and checked.
     """
     if as_markdown and (claim_id or as_json):
-        raise click.UsageError("--markdown prints the whole ledger: leave out ID and --json.")
+        raise _usage("--markdown prints the whole ledger: leave out ID and --json.")
     claims = all_claims() if claim_id is None else [_find(claim_id)]
     if as_markdown:
         click.echo(markdown(run(claim) for claim in claims), nl=False)
@@ -47,7 +47,14 @@ def _find(claim_id: str) -> Claim:
     try:
         return get(claim_id)
     except ValueError as error:
-        raise click.UsageError(str(error)) from None
+        raise _usage(str(error)) from None
+
+
+def _usage(message: str) -> click.ClickException:
+    """One line and exit code 2, without the usage text."""
+    error = click.ClickException(message)
+    error.exit_code = 2
+    return error
 
 
 def _print_ledger(claims: list[Claim]) -> None:
@@ -55,7 +62,7 @@ def _print_ledger(claims: list[Claim]) -> None:
     place = max(len(str(claim.where)) for claim in claims)
     click.echo(f"{'claim':{width}}  {'place':{place}}  {'as printed':15}  how checked")
     for claim in claims:
-        click.echo(f"{claim.id:{width}}  {str(claim.where):{place}}  {claim.printed:15}  {claim.kind}")
+        click.echo(f"{claim.id:{width}}  {claim.where!s:{place}}  {claim.printed:15}  {claim.kind}")
     click.echo(f"\n{len(claims)} claims: {summary(claims)}.")
 
 

@@ -58,8 +58,8 @@ LEMMA_3_CASES = tuple(
         (F(1, 50), F(1, 2)), (F(1, 5), F(14, 5)), ((1, 1), (2, 1), (2, 2), (60, 60), (60, 40))
     )
 )
-LEMMA_3 = Reading(uniform_deviation, "<=", deviation_level(rademacher_term), 1.0)
-LEMMA_3_MUTANT = Reading(uniform_deviation, "<=", deviation_level(lambda m, theta, r: 0.0), 1.0)
+LEMMA_3 = Reading(uniform_deviation, "<=", deviation_level(rademacher_term), vacuous_from=1.0)
+LEMMA_3_MUTANT = Reading(uniform_deviation, "<=", deviation_level(lambda m, theta, r: 0.0), vacuous_from=1.0)
 
 
 def _rejecting_pair(theta: Fraction, m: int, delta: float) -> float:
@@ -111,9 +111,9 @@ def _launch(**case: Any) -> bool:
 
 LEMMA_4_LAUNCH = Assumption("identification condition with the factor 16", _launch)
 LEMMA_4_CASES: tuple[dict[str, Any], ...] = ({"name": "opposed", "n": 500}, OUTLIERS)
-LEMMA_4 = Reading(comparison, "<=", lemma_4_printed, 0.0)
-LEMMA_4_REPAIRED = Reading(comparison, "<=", lemma_4_corrected, 0.0)
-LEMMA_4_MUTANT = Reading(comparison, "<=", lemma_4_without_nine, 0.0)
+LEMMA_4 = Reading(comparison, "<=", lemma_4_printed, vacuous_from=0.0)
+LEMMA_4_REPAIRED = Reading(comparison, "<=", lemma_4_corrected, vacuous_from=0.0)
+LEMMA_4_MUTANT = Reading(comparison, "<=", lemma_4_without_nine, vacuous_from=0.0)
 
 
 def _orthogonal_rows(kappa: Fraction, radius: Fraction, n: int, m: int, first: Fraction) -> float:
@@ -230,8 +230,8 @@ CLAIMS = (
             {"kappa": F(1, 1000), "radius": F(300000), "n": 10**4, "m": 10**6, "first": F(1, 600000)},
             {"kappa": F(1), "radius": F(3, 10), "n": 10**4, "m": 10**6, "first": F(1)},
         ),
-        reading=Reading(_orthogonal_rows, "<=", _orthogonal_bound(2), 1.0),
-        repaired=Reading(_orthogonal_rows, "<=", _orthogonal_bound(1), 1.0),
+        reading=Reading(_orthogonal_rows, "<=", _orthogonal_bound(2), vacuous_from=1.0),
+        repaired=Reading(_orthogonal_rows, "<=", _orthogonal_bound(1), vacuous_from=1.0),
         corrected=r"\kappa=\sup_i\sup_x\sqrt{K_i(x,x)}",
         errata=("E6",),
     ),

@@ -19,7 +19,8 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from scipy import special, stats
+from numpy.typing import NDArray
+from scipy import special
 
 from theory import exact
 from theory.exact import AffinePool, make_pool
@@ -97,6 +98,12 @@ def pairwise(name: str, rival: int, n: int) -> float:
     return float(exact.uniform_selection(pair, 2 * n, exact=False)[1])
 
 
+def log_binomial(n: int, k: NDArray[np.int64], p: float) -> NDArray[np.float64]:
+    """log P(Bin(n, p) = k)."""
+    ways = special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
+    return np.asarray(ways + k * math.log(p) + (n - k) * math.log1p(-p))
+
+
 # --- the walk ---------------------------------------------------------------------------------------------
 
 
@@ -130,7 +137,7 @@ def walk_violation(bound: Callable[..., float], *, learned: bool = False) -> Cal
 def mean_absolute_walk(n: int) -> float:
     """E|σ_1 + … + σ_n|/n for fair signs: the Rademacher complexity of the walk divided by r."""
     k = np.arange(n + 1)
-    return float(np.sum(stats.binom.pmf(k, n, 0.5) * np.abs(2 * k - n)) / n)
+    return float(np.sum(np.exp(log_binomial(n, k, 0.5)) * np.abs(2 * k - n)) / n)
 
 
 # --- the corner -------------------------------------------------------------------------------------------
@@ -148,11 +155,12 @@ def corner_flip(n: int, tilt: float, third: float) -> float:
     share = 1 - third
     width = 10 * math.sqrt(n * share * third) + 2
     total = np.arange(max(0, int(n * share - width)), min(n, int(n * share + width)) + 1)
-    wins = stats.binom.sf(total // 2, total, (share - tilt) / 2 / share)
-    return float(np.sum(stats.binom.pmf(total, n, share) * wins))
+    least = total // 2 + 1
+    wins = special.betainc(least, total - least + 1, (share - tilt) / 2 / share)
+    return float(np.sum(np.exp(log_binomial(n, total, share)) * wins))
 
 
-def corner_regret(n: int, tilt: float, third: float) -> float:
+def corner_regret(n: int, tilt: float, third: float, theta: float = CORNER_THETA) -> float:
     """A lower bound on R_tr(f̂) − R_tr(f*) whenever A is the majority among the sampled A and B.
 
     Write a and a' for the first coordinates of h and g.  Rows A and B lose at least 1 ∓ (a − a')/2 and row C
@@ -161,7 +169,6 @@ def corner_regret(n: int, tilt: float, third: float) -> float:
     population f̂ loses at least tilt·((a − a')/2 + 1 − 2θ) − 2θ·third more than the feasible point with the
     right sign.
     """
-    theta = CORNER_THETA
     return tilt * (2 * (1 - 2 * theta) - 2 * theta * n) - 2 * theta * third
 
 
@@ -192,7 +199,7 @@ def log_two_counts(n: int, first: int, second: int, p: float, q: float) -> float
 
 def log_one_count(n: int, count: int, p: float) -> float:
     """log P(Bin(n, p) = count)."""
-    return float(stats.binom.logpmf(count, n, p))
+    return float(log_binomial(n, np.array(count), p))
 
 
 # --- shared parameters ------------------------------------------------------------------------------------

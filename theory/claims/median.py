@@ -156,9 +156,9 @@ CLAIMS = (
         printed="holds-corrected",
         kind="monte-carlo",
         cases=({"name": "opposed", "B": 1000}, {"name": "tied-4", "B": 2400}),
-        reading=Reading(_failure(target=0), "<=", _printed_bound, 1.0),
-        repaired=Reading(_failure(), "<=", _printed_bound, 1.0),
-        mutant=Reading(_failure(), "<=", _without_nine, 1.0),
+        reading=Reading(_failure(target=0), "<=", _printed_bound, vacuous_from=1.0),
+        repaired=Reading(_failure(), "<=", _printed_bound, vacuous_from=1.0),
+        mutant=Reading(_failure(), "<=", _without_nine, vacuous_from=1.0),
         corrected=(
             r"\Pr[i_s\in S^*]\ge1-\tfrac{8q}{1-q},\ n_1=\lfloor\tfrac B{K\lceil\log_2K\rceil}"
             r"\rfloor,\ M\le3"
@@ -181,8 +181,8 @@ CLAIMS = (
         printed="vacuous",
         kind="inequality",
         cases=_CONDITIONS,
-        reading=Reading(lambda **_: 0.0, "<=", _boundary, 1.0),
-        repaired=Reading(lambda **_: 0.0, "<=", _informative, 1.0),
+        reading=Reading(lambda **_: 0.0, "<=", _boundary, vacuous_from=1.0),
+        repaired=Reading(lambda **_: 0.0, "<=", _informative, vacuous_from=1.0),
         corrected=r"n_1>\tfrac4{\Delta^2}\big(2c\,\kappa\Lambda+\sqrt{4.5\log9}\big)^2",
         assumptions=(THETA, ARMS, FEASIBLE_GAP),
         errata=("E20",),
@@ -202,8 +202,10 @@ CLAIMS = (
         printed="holds-corrected",
         kind="monte-carlo",
         cases=MEDIAN_CORNER,
-        reading=Reading(corner_violation(regret_with_twice_the_rows), "<=", median_allowance, 1.0),
-        repaired=Reading(corner_violation(regret_corrected), "<=", median_allowance, 1.0),
+        reading=Reading(
+            corner_violation(regret_with_twice_the_rows), "<=", median_allowance, vacuous_from=1.0
+        ),
+        repaired=Reading(corner_violation(regret_corrected), "<=", median_allowance, vacuous_from=1.0),
         corrected=r"N=\sum_t\lfloor B/(T|\mathcal A_t|)\rfloor\text{ and }M\text{ in front of the deviation}",
         assumptions=(CORNER_LAUNCH,),
         errata=("E8",),
@@ -229,9 +231,12 @@ CLAIMS = (
         kind="monte-carlo",
         cases=ONE_ROW,
         reading=Reading(
-            one_row_violation(lambda n, *rest: order_bound(2 * n, *rest)), "<=", one_row_allowance, 1.0
+            one_row_violation(lambda n, *rest: order_bound(2 * n, *rest)),
+            "<=",
+            one_row_allowance,
+            vacuous_from=1.0,
         ),
-        repaired=Reading(one_row_violation(opened_bound), "<=", one_row_allowance, 1.0),
+        repaired=Reading(one_row_violation(opened_bound), "<=", one_row_allowance, vacuous_from=1.0),
         corrected=r"\text{all four terms of A.2 with }N=\sum_tn_t\text{ and }M\text{; for }N\le m",
         assumptions=(THETA,),
         errata=("E15", "E8"),
@@ -343,8 +348,8 @@ CLAIMS = (
         printed="vacuous",
         kind="inequality",
         cases=EXPERIMENTS,
-        reading=Reading(lambda **_: 0.0, "<=", _best_case, 1.0),
-        repaired=Reading(lambda **_: 0.0, "<=", _best_case_tight, 1.0),
+        reading=Reading(lambda **_: 0.0, "<=", _best_case, vacuous_from=1.0),
+        repaired=Reading(lambda **_: 0.0, "<=", _best_case_tight, vacuous_from=1.0),
         corrected=r"\text{negligible only for }n\gg(2c\,\kappa\Lambda+\sqrt{4.5\log4(K-1)})^2/\Delta^2",
         assumptions=(THETA, ARMS),
         errata=("E20",),

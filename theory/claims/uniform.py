@@ -155,9 +155,11 @@ CLAIMS = (
         printed="holds-corrected",
         kind="monte-carlo",
         cases=({"name": "opposed", "B": 1000}, {"name": "tied-3", "B": 900}),
-        reading=Reading(lambda name, B: failure_uniform(name, B, target=0), "<=", _printed_bound, 1.0),
-        repaired=Reading(lambda name, B: failure_uniform(name, B), "<=", _printed_bound, 1.0),
-        mutant=Reading(lambda name, B: failure_uniform(name, B), "<=", _without_nine, 1.0),
+        reading=Reading(
+            lambda name, B: failure_uniform(name, B, target=0), "<=", _printed_bound, vacuous_from=1.0
+        ),
+        repaired=Reading(lambda name, B: failure_uniform(name, B), "<=", _printed_bound, vacuous_from=1.0),
+        mutant=Reading(lambda name, B: failure_uniform(name, B), "<=", _without_nine, vacuous_from=1.0),
         corrected=(
             r"\Pr[i_s\in S^*]\ge1-\delta_{fail},\ S^*=\{i:\Delta_i=0\}\text{, for }M(\theta,\kappa\Lambda)"
             r"\le3"
@@ -183,8 +185,8 @@ CLAIMS = (
         printed="vacuous",
         kind="inequality",
         cases=_BOUNDARY_CASES,
-        reading=Reading(lambda **_: 0.0, "<=", _boundary(16), 1.0),
-        repaired=Reading(lambda **_: 0.0, "<=", _informative, 1.0),
+        reading=Reading(lambda **_: 0.0, "<=", _boundary(16), vacuous_from=1.0),
+        repaired=Reading(lambda **_: 0.0, "<=", _informative, vacuous_from=1.0),
         corrected=r"\lfloor B/K\rfloor>\tfrac4{\Delta^2}\big(2c\,\kappa\Lambda+\sqrt{4.5\log4(K-1)}\big)^2",
         assumptions=(THETA, ARMS, FEASIBLE_GAP),
         errata=("E20",),
@@ -203,8 +205,8 @@ CLAIMS = (
         printed="holds-corrected",
         kind="monte-carlo",
         cases=CORNER_CASES,
-        reading=Reading(corner_violation(regret_printed), "<=", corner_allowance, 1.0),
-        repaired=Reading(corner_violation(regret_corrected), "<=", corner_allowance, 1.0),
+        reading=Reading(corner_violation(regret_printed), "<=", corner_allowance, vacuous_from=1.0),
+        repaired=Reading(corner_violation(regret_corrected), "<=", corner_allowance, vacuous_from=1.0),
         corrected=r"\cdots+2M\sqrt{\log(2/\delta)/2n},\quad M=\sup\ell-\inf\ell",
         assumptions=(CORNER_LAUNCH,),
         errata=("E4",),
@@ -231,7 +233,7 @@ CLAIMS = (
         kind="exact-probability",
         cases=({"name": "opposed", "B": 40}, {"name": "opposed", "B": 48}),
         reading=Reading(lambda name, B: failure_uniform(name, B), ">=", lambda name, B: 0.05),
-        repaired=Reading(lambda name, B: failure_uniform(name, B), "<=", _tight_bound, 1.0),
+        repaired=Reading(lambda name, B: failure_uniform(name, B), "<=", _tight_bound, vacuous_from=1.0),
         corrected=(
             r"\Pr[i_s\notin S^*]\le\textstyle\sum_i\exp(-n(\Delta_i-2c^*\kappa\Lambda/\sqrt "
             r"n)_+^2/2M^2)"
@@ -252,8 +254,8 @@ CLAIMS = (
         printed="holds-corrected",
         kind="monte-carlo",
         cases=ONE_ROW,
-        reading=Reading(one_row_violation(order_bound), "<=", one_row_allowance, 1.0),
-        repaired=Reading(one_row_violation(opened_bound), "<=", one_row_allowance, 1.0),
+        reading=Reading(one_row_violation(order_bound), "<=", one_row_allowance, vacuous_from=1.0),
+        repaired=Reading(one_row_violation(opened_bound), "<=", one_row_allowance, vacuous_from=1.0),
         corrected=(
             r"\text{all four terms of A.2 with }M\text{ in the deviations; for }\lfloor B/K"
             r"\rfloor\le m"

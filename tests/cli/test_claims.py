@@ -1,0 +1,109 @@
+"""``exml claims`` at its door: the list, one claim, all checks, JSON, bad input."""
+
+import dataclasses
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from exml_sim.cli import claims as module
+from exml_sim.cli.claims import command
+from theory.claims import Reading, all_claims, get
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """A ledger of three quick claims, one of each outcome."""
+    picked = [get(name) for name in ("a5-count-1", "a5-series-3", "quality-order")]
+    monkeypatch.setattr(module, "all_claims", lambda: picked)
+    return picked
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(command, list(arguments))
+
+
+def test_the_list_names_every_claim_with_place_verdict_and_kind():
+    result = invoke()
+    assert result.exit_code == 0
+    lines = result.output.splitlines()
+    claims = all_claims()
+    assert len(lines) == len(claims) + 3
+    for claim, line in zip(claims, lines[1:], strict=False):
+        assert line.startswith(claim.id)
+        assert str(claim.where) in line
+        assert claim.printed in line
+        assert line.endswith(claim.kind)
+    assert lines[-1].startswith(f"{len(claims)} claims: ")
+
+
+def test_one_claim_in_full():
+    result = invoke("lemma-4-kappa")
+    assert result.exit_code == 0
+    assert "A.1, Lemma 4, definition of kappa (L707)" in result.output
+    assert "as printed:      refuted" in result.output
+    assert "1.6217e-08" in result.output
+    assert "corrected check: consistent." in result.output
+    assert "E6" in result.output
+
+
+def test_an_experiment_is_printed():
+    assert "experiment:" in invoke("lemma-4").output
+
+
+def test_unknown_ids_are_one_line_and_exit_code_2():
+    result = invoke("lemma-1i")
+    assert result.exit_code == 2
+    assert result.output.splitlines() == [
+        "Error: there is no claim 'lemma-1i'; did you mean lemma-1-i or lemma-1-ii or lemma-2-i?"
+    ]
+
+
+def test_check_prints_the_record(few):
+    result = invoke("--check")
+    assert result.exit_code == 0, result.output
+    assert result.output.count("as recorded") == 3
+    assert "3 claims checked in" in result.output
+    assert "0 differ from the record" in result.output
+
+
+def test_check_exits_1_when_a_check_differs_from_the_record(monkeypatch):
+    claim = get("a5-series-3")
+    wrong = dataclasses.replace(claim, reading=claim.mutant)
+    asleep = dataclasses.replace(claim, mutant=claim.reading)
+    unrepaired = get("a5-count-1")
+    unrepaired = dataclasses.replace(unrepaired, repaired=unrepaired.reading)
+    for broken in (wrong, asleep, unrepaired):
+        monkeypatch.setattr(module, "all_claims", lambda broken=broken: [broken])
+        result = invoke("--check")
+        assert result.exit_code == 1
+        assert "DIFFERS" in result.output
+
+
+def test_json_is_exact_and_complete(few):
+    listed = json.loads(invoke("--json").output)
+    assert [record["id"] for record in listed] == [claim.id for claim in few]
+    assert "check" not in listed[0]
+    checked = json.loads(invoke("--check", "--json").output)
+    assert [record["check"]["outcome"] for record in checked] == ["refuted", "consistent", "vacuous"]
+    assert all(record["as_recorded"] for record in checked)
+    evidence = dict(checked[1]["check"]["evidence"])
+    assert evidence["q"] == "1/100"
+    assert checked[0]["where"]["line"] == 845
+
+
+def test_json_has_no_infinities(monkeypatch):
+    claim = dataclasses.replace(
+        get("a5-series-3"), cases=({"x": 1},), reading=Reading(lambda x: 1.0, "<=", lambda x: float("inf"))
+    )
+    monkeypatch.setattr(module, "get", lambda claim_id: dataclasses.replace(claim, mutant=None))
+    record = json.loads(invoke("any", "--json").output, parse_constant=lambda name: pytest.fail(name))
+    assert ["right", "inf"] in record[0]["check"]["evidence"]
+
+
+def test_markdown_is_the_whole_ledger(few):
+    result = invoke("--markdown")
+    assert result.exit_code == 0
+    assert result.output.startswith("# The ledger of claims\n")
+    assert result.output.endswith(".\n")
+    assert invoke("--markdown", "eq-1").exit_code == 2
