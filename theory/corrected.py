@@ -213,7 +213,8 @@ def exploratory_regret_uniform(
     n = uniform_pulls(B, arms)
     point = instance(gap, theta, kappa_lambda, strict=strict, n=n)
     _require_launch(point, n, 16)
-    complexity, deviation = _regret(n, point, _inputs.fraction(delta, "delta"), _best(arms, best_count))
+    best = _best(arms, best_count)
+    complexity, deviation = _regret(n, point, _inputs.fraction(delta, "delta"), best, 1)
     return _inputs.result(point.check.mask(complexity + deviation))
 
 
@@ -229,13 +230,18 @@ def exploratory_regret_median(
     rows: Rows = "accumulated",
     strict: bool = True,
 ) -> Bound:
-    """Lemma 2 (ii) repaired: as Lemma 1 (ii) with the rows that the selected arm really has."""
+    """Lemma 2 (ii) repaired: 2 c r / sqrt n + 2 M sqrt(log(2|S*|/delta)/2n), n the selected arm's true rows.
+
+    With probability at least 1 - delta - delta_fail of this module.
+    """
     arms = _inputs.whole(K, "K", least=2)
     schedule = halving_schedule(B, arms)
     point = instance(gap, theta, kappa_lambda, strict=strict, n=schedule.pulls[0])
     _require_launch(point, schedule.pulls[0], 16)
     n = np.max(_rows_of(schedule, rows), axis=0)
-    complexity, deviation = _regret(n, point, _inputs.fraction(delta, "delta"), _best(arms, best_count))
+    best = _best(arms, best_count)
+    # A tied arm may have dropped out earlier, so that the survivor is compared with itself.
+    complexity, deviation = _regret(n, point, _inputs.fraction(delta, "delta"), best, best)
     return _inputs.result(point.check.mask(complexity + deviation))
 
 
@@ -257,7 +263,7 @@ def excess_risk_uniform_terms(
     n = uniform_pulls(B, arms)
     point = instance(gap, theta, kappa_lambda, strict=strict, n=n)
     _require_launch(point, n, 16)
-    return _excess(n, point, m, delta, _best(arms, best_count), approximation_error)
+    return _excess(n, point, m, delta, _best(arms, best_count), 1, approximation_error)
 
 
 def excess_risk_uniform(
@@ -305,7 +311,8 @@ def excess_risk_median_terms(
     point = instance(gap, theta, kappa_lambda, strict=strict, n=schedule.pulls[0])
     _require_launch(point, schedule.pulls[0], 16)
     n = np.max(_rows_of(schedule, rows), axis=0)
-    return _excess(n, point, m, delta, _best(arms, best_count), approximation_error)
+    best = _best(arms, best_count)
+    return _excess(n, point, m, delta, best, best, approximation_error)
 
 
 def excess_risk_median(
@@ -322,7 +329,9 @@ def excess_risk_median(
     approximation_error: ArrayLike = 0.0,
     strict: bool = True,
 ) -> Bound:
-    """Theorem 2 repaired: Theorem 1 repaired with the selected arm's true number of rows."""
+    """Theorem 2 repaired: Theorem 1 repaired with the selected arm's true number of rows and, for ties,
+    log(6s/delta) in both terms on the bought rows.
+    """
     return excess_risk_median_terms(
         B, K, gap, theta, kappa_lambda, m, delta,
         best_count=best_count, rows=rows, approximation_error=approximation_error, strict=strict,
@@ -408,18 +417,28 @@ def _rows_of(schedule: HalvingSchedule, rows: Rows) -> Ints:
     raise ValueError(f'rows must be "accumulated" or "fresh", got {rows!r}')
 
 
-def _regret(n: Ints, point: Instance, delta: Floats, best: Ints) -> tuple[Floats, Floats]:
+def _regret(
+    n: Ints, point: Instance, delta: Floats, best: Ints, comparators: Ints | int
+) -> tuple[Floats, Floats]:
+    """Complexity and deviation of the regret; ``comparators`` arms of S* may be the one compared with."""
     complexity = 2 * _loss.rademacher(point.theta) * point.r / _terms.root(n)
-    deviation = _spread(point) * (_terms.hoeffding(n, 2 * best / delta) + _terms.hoeffding(n, 2 / delta))
-    return np.asarray(complexity), np.asarray(deviation)
+    model = _terms.hoeffding(n, 2 * best / delta)
+    comparator = _terms.hoeffding(n, np.asarray(2 * comparators / delta))
+    return np.asarray(complexity), np.asarray(_spread(point) * (model + comparator))
 
 
 def _excess(
-    n: Ints, point: Instance, m: ArrayLike, delta: ArrayLike, best: Ints, approximation_error: ArrayLike
+    n: Ints,
+    point: Instance,
+    m: ArrayLike,
+    delta: ArrayLike,
+    best: Ints,
+    comparators: Ints | int,
+    approximation_error: ArrayLike,
 ) -> ExcessRisk:
     population = _inputs.whole(m, "m", least=1)
     share = _inputs.fraction(delta, "delta") / 3
-    complexity, deviation = _regret(n, point, share, best)
+    complexity, deviation = _regret(n, point, share, best, comparators)
     over_rows = _terms.hoeffding(population, best / share) + _spread(point) * _terms.hoeffding(
         population, 1 / share
     )

@@ -166,6 +166,8 @@ def test_risks_and_terms() -> None:
     median = corrected.excess_risk_median(24 * 1000, 8, 0.5, 0.1, 0.5, m, delta)
     uniform_with_those_rows = corrected.excess_risk_uniform(8 * 7000, 8, 0.5, 0.1, 0.5, m, delta)
     assert median == pytest.approx(uniform_with_those_rows)
+    tied = corrected.exploratory_regret_median(24 * 1000, 8, 0.5, 0.1, 0.5, delta, best_count=3)
+    assert tied == pytest.approx(2 * c * 0.5 / np.sqrt(7000) + 2 * big * root(6, 7000))
     regret = corrected.exploratory_regret_median(24 * 1000, 8, 0.5, 0.1, 0.5, delta)
     assert regret == pytest.approx(corrected.exploratory_regret_uniform(8 * 7000, 8, 0.5, 0.1, 0.5, delta))
 
