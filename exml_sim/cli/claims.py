@@ -25,7 +25,7 @@ def command(claim_id: str | None, check: bool, as_json: bool, as_markdown: bool)
     Without ID the ledger is listed; with ID one claim is printed in full and checked.
     """
     if as_markdown and (claim_id or as_json):
-        raise _usage("--markdown prints the whole ledger: leave out ID and --json.")
+        raise _BadInput("--markdown prints the whole ledger: leave out ID and --json.")
     claims = all_claims() if claim_id is None else [_find(claim_id)]
     if as_markdown:
         click.echo(markdown(run(claim) for claim in claims), nl=False)
@@ -47,14 +47,13 @@ def _find(claim_id: str) -> Claim:
     try:
         return get(claim_id)
     except ValueError as error:
-        raise _usage(str(error)) from None
+        raise _BadInput(str(error)) from None
 
 
-def _usage(message: str) -> click.ClickException:
+class _BadInput(click.ClickException):
     """One line and exit code 2, without the usage text."""
-    error = click.ClickException(message)
-    error.exit_code = 2
-    return error
+
+    exit_code = 2
 
 
 def _print_ledger(claims: list[Claim]) -> None:

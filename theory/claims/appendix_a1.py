@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import product
 from typing import Any
 
-from theory import paper
+from theory import corrected, paper
 from theory.claims.assumptions import THETA, UNIT_THETA
 from theory.claims.claim import Assumption, Claim, Experiment, Place, Reading
 from theory.claims.instances import (
@@ -19,7 +19,6 @@ from theory.claims.instances import (
     parameters,
 )
 from theory.claims.losses import c, largest_gap, surrogate
-from theory.constants import loss_range
 
 F = Fraction
 
@@ -93,9 +92,7 @@ def lemma_4_printed(**case: Any) -> float:
 
 def lemma_4_corrected(**case: Any) -> float:
     """log(2 exp(−2n x²/M²))."""
-    n, gap, theta, r = case_parameters(**case)
-    margin = gap / 2 - rademacher_term(n, theta, r)
-    return math.log(2) - 2 * n * margin**2 / float(loss_range(theta, r)) ** 2
+    return float(corrected.lemma_4(*case_parameters(**case), log=True))
 
 
 def lemma_4_without_nine(**case: Any) -> float:

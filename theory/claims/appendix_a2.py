@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from theory import paper
+from theory import corrected, paper
 from theory.claims import setting
 from theory.claims.appendix_a1 import LEMMA_3, LEMMA_3_CASES, LEMMA_3_MUTANT
 from theory.claims.assumptions import ARMS, FEASIBLE_GAP, LAUNCH_64, THETA
@@ -19,6 +19,7 @@ from theory.claims.uniform import (
     CORNER_LAUNCH,
     SIZES,
     corner_allowance,
+    corner_allowance_corrected,
     log_fail,
     regret_corrected,
     regret_printed,
@@ -54,7 +55,7 @@ def walk_step_3(n: int, theta: float, delta: float) -> float:
 
 def walk_hoeffding(n: int, theta: float, delta: float) -> float:
     """M√(log(1/δ)/2m), Hoeffding for one fixed model; the range of the walk's loss is 2r."""
-    return 2 * (1 - 2 * theta) * math.sqrt(math.log(1 / delta) / (2 * n))
+    return float(corrected.term_d(n, theta, 1 - 2 * theta, delta))
 
 
 WALK_TERM_D = ({"n": 30, "p": F(16, 25), "theta": F(1, 1000), "delta": F(64, 10**7)},)
@@ -237,7 +238,9 @@ CLAIMS = (
         kind="exact-probability",
         cases=CORNER_CASES,
         reading=Reading(corner_violation(regret_printed), "<=", corner_allowance, vacuous_from=1.0),
-        repaired=Reading(corner_violation(regret_corrected), "<=", corner_allowance, vacuous_from=1.0),
+        repaired=Reading(
+            corner_violation(regret_corrected), "<=", corner_allowance_corrected, vacuous_from=1.0
+        ),
         corrected=r"\cdots+2M\sqrt{\log(2/\delta_3)/2n}",
         assumptions=(CORNER_LAUNCH,),
         errata=("E4",),

@@ -16,6 +16,7 @@ from theory.claims.median import (
     MEDIAN_CORNER,
     log_fail,
     median_allowance,
+    median_allowance_corrected,
     regret_with_twice_the_rows,
 )
 from theory.claims.uniform import CORNER_LAUNCH, regret_corrected, regret_printed
@@ -103,7 +104,9 @@ CLAIMS = (
         reading=Reading(
             corner_violation(regret_with_twice_the_rows), "<=", median_allowance, vacuous_from=1.0
         ),
-        repaired=Reading(corner_violation(regret_corrected), "<=", median_allowance, vacuous_from=1.0),
+        repaired=Reading(
+            corner_violation(regret_corrected), "<=", median_allowance_corrected, vacuous_from=1.0
+        ),
         corrected=r"N=\sum_tn_t\text{ and }M\text{ in front of the deviation}",
         assumptions=(CORNER_LAUNCH,),
         errata=("E8",),

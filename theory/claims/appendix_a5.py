@@ -18,7 +18,7 @@ from theory.claims.assumptions import ARMS, FIRST_ARM_BEST, LAUNCH_16, POWER_OF_
 from theory.claims.claim import Claim, Place, Reading
 from theory.claims.instances import corner_violation, pool
 from theory.claims.losses import c
-from theory.claims.median import median_allowance
+from theory.claims.median import median_allowance, median_allowance_corrected
 from theory.claims.rounds import (
     active,
     better_pair,
@@ -310,7 +310,9 @@ CLAIMS = (
         kind="exact-probability",
         cases=CORNER_CASES,
         reading=Reading(corner_violation(regret_printed), "<=", median_allowance, vacuous_from=1.0),
-        repaired=Reading(corner_violation(regret_corrected), "<=", median_allowance, vacuous_from=1.0),
+        repaired=Reading(
+            corner_violation(regret_corrected), "<=", median_allowance_corrected, vacuous_from=1.0
+        ),
         corrected=r"\cdots+2M\sqrt{\log(2/\delta)/2\sum_tn_t}",
         assumptions=(CORNER_LAUNCH,),
         errata=("E4", "E10"),

@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from theory import paper
+from theory import corrected, paper
 from theory.claims.assumptions import ARMS, FEASIBLE_GAP, FIRST_ARM_BEST, LAUNCH_64, THETA
 from theory.claims.claim import Assumption, Claim, Experiment, Place, Reading
 from theory.claims.instances import (
@@ -17,6 +17,7 @@ from theory.claims.instances import (
     corner_violation,
     failure_uniform,
     parameters,
+    pool,
 )
 from theory.claims.losses import c
 from theory.constants import loss_range, tight_rademacher_constant
@@ -24,8 +25,18 @@ from theory.constants import loss_range, tight_rademacher_constant
 F = Fraction
 
 
+def failure(name: str, B: int) -> float:
+    """Exact probability that uniform allocation misses the best set of a named pool."""
+    return failure_uniform(name, B)
+
+
 def _printed_bound(name: str, B: int) -> float:
     return float(paper.delta_fail_uniform(B, *parameters(name), strict=False))
+
+
+def _corrected_bound(name: str, B: int) -> float:
+    best = len(pool(name).best())
+    return float(corrected.delta_fail_uniform(B, *parameters(name), best_count=best, strict=False))
 
 
 def _without_nine(name: str, B: int) -> float:
@@ -49,15 +60,21 @@ def regret_printed(n: int, r: float, theta: float, delta: float) -> float:
 
 
 def regret_corrected(n: int, r: float, theta: float, delta: float) -> float:
-    """The same with the range M of the loss in front of the deviation."""
+    """2cr/√n + 2M√(log(2/δ)/2n), M the range of the loss: `corrected.exploratory_regret_uniform`."""
     spread = float(loss_range(theta, r))
-    return 4 * c(theta) * r / math.sqrt(n) + 2 * spread * math.sqrt(math.log(2 / delta) / (2 * n))
+    return 2 * c(theta) * r / math.sqrt(n) + 2 * spread * math.sqrt(math.log(2 / delta) / (2 * n))
 
 
 def corner_allowance(n: int, tilt: float, third: float, delta: float) -> float:
     """δ + δ_fail of Lemma 1 on the corner instance (K = 2)."""
     gap = corner_gap(tilt, third)
     return delta + float(paper.delta_fail_uniform(2 * n, 2, gap, CORNER_THETA, CORNER_R))
+
+
+def corner_allowance_corrected(n: int, tilt: float, third: float, delta: float) -> float:
+    """δ + δ_fail of the corrected Lemma 1 on the corner instance (K = 2)."""
+    gap = corner_gap(tilt, third)
+    return delta + float(corrected.delta_fail_uniform(2 * n, 2, gap, CORNER_THETA, CORNER_R))
 
 
 def _corner_launch(n: int, tilt: float, third: float, **_: Any) -> bool:
@@ -110,8 +127,8 @@ def order_bound(n: int, r: float, theta: float, delta: float, constant: int) -> 
 
 
 def opened_bound(n: int, r: float, theta: float, delta: float, constant: int) -> float:
-    """All four terms of A.2 with m = 1 row in the training set."""
-    return float(paper.excess_risk_uniform(2 * n, 2, 1.0, theta, r, 1, delta))
+    """All terms of the corrected Theorem 1 with m = 1 row in the training set."""
+    return float(corrected.excess_risk_uniform(2 * n, 2, 1.0, theta, r, 1, delta))
 
 
 def one_row_allowance(n: int, theta: Fraction, delta: Fraction, **_: Any) -> float:
@@ -158,11 +175,11 @@ CLAIMS = (
         reading=Reading(
             lambda name, B: failure_uniform(name, B, target=0), "<=", _printed_bound, vacuous_from=1.0
         ),
-        repaired=Reading(lambda name, B: failure_uniform(name, B), "<=", _printed_bound, vacuous_from=1.0),
-        mutant=Reading(lambda name, B: failure_uniform(name, B), "<=", _without_nine, vacuous_from=1.0),
+        repaired=Reading(failure, "<=", _corrected_bound, vacuous_from=1.0),
+        mutant=Reading(failure, "<=", _without_nine, vacuous_from=1.0),
         corrected=(
-            r"\Pr[i_s\in S^*]\ge1-\delta_{fail},\ S^*=\{i:\Delta_i=0\}\text{, for }M(\theta,\kappa\Lambda)"
-            r"\le3"
+            r"\Pr[i_s\notin S^*]\le2(K-|S^*|)\exp\Big(-\tfrac{2n}{M^2}\Big(\tfrac\Delta2-\cdots\Big)^2\Big),"
+            r"\ S^*=\{i:\Delta_i=0\}\text{; as printed for }M\le3"
         ),
         assumptions=(FIRST_ARM_BEST,),
         errata=("E7",),
@@ -206,8 +223,13 @@ CLAIMS = (
         kind="monte-carlo",
         cases=CORNER_CASES,
         reading=Reading(corner_violation(regret_printed), "<=", corner_allowance, vacuous_from=1.0),
-        repaired=Reading(corner_violation(regret_corrected), "<=", corner_allowance, vacuous_from=1.0),
-        corrected=r"\cdots+2M\sqrt{\log(2/\delta)/2n},\quad M=\sup\ell-\inf\ell",
+        repaired=Reading(
+            corner_violation(regret_corrected), "<=", corner_allowance_corrected, vacuous_from=1.0
+        ),
+        corrected=(
+            r"\le\tfrac{2-2\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt n}+2M\sqrt{\tfrac{\log(2/\delta"
+            r")}{2n}}"
+        ),
         assumptions=(CORNER_LAUNCH,),
         errata=("E4",),
         experiment=Experiment(
@@ -232,8 +254,8 @@ CLAIMS = (
         printed="refuted",
         kind="exact-probability",
         cases=({"name": "opposed", "B": 40}, {"name": "opposed", "B": 48}),
-        reading=Reading(lambda name, B: failure_uniform(name, B), ">=", lambda name, B: 0.05),
-        repaired=Reading(lambda name, B: failure_uniform(name, B), "<=", _tight_bound, vacuous_from=1.0),
+        reading=Reading(failure, ">=", lambda name, B: 0.05),
+        repaired=Reading(failure, "<=", _tight_bound, vacuous_from=1.0),
         corrected=(
             r"\Pr[i_s\notin S^*]\le\textstyle\sum_i\exp(-n(\Delta_i-2c^*\kappa\Lambda/\sqrt "
             r"n)_+^2/2M^2)"
