@@ -8,10 +8,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from theory import _inputs, _loss
-from theory._inputs import Floats
+from theory._inputs import Floats, Ints
 from theory.errors import Assumptions
 
-__all__ = ["CEILING_TOLERANCE", "POPULATION_EXHAUSTED", "Instance", "instance", "loss_parameters"]
+__all__ = [
+    "CEILING_TOLERANCE",
+    "POPULATION_EXHAUSTED",
+    "Instance",
+    "instance",
+    "launch_rows",
+    "loss_parameters",
+    "require_launch",
+]
 
 CEILING_TOLERANCE = 1e-12
 """Relative rounding allowed when a measured gap touches its ceiling."""
@@ -61,3 +69,16 @@ def instance(
     slack = ceiling * (1 + CEILING_TOLERANCE) - gap_
     check.require("gap <= Delta_max = 1 - inf loss (no population has a larger gap)", slack, strictly=False)
     return Instance(gap_, theta_, r, check)
+
+
+def launch_rows(point: Instance, factor: float) -> Floats:
+    """factor ((1 - theta) r)^2 / ((1 - 2 theta) gap)^2, the identification condition's threshold."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        threshold = factor * (_loss.rademacher(point.theta) * point.r / point.gap) ** 2
+    return np.asarray(threshold)
+
+
+def require_launch(point: Instance, n: Ints, factor: float) -> None:
+    """Demand the identification condition; in rows, so that the message says how many are missing."""
+    text = f"identification condition n > {factor:g} ((1 - theta) r)^2 / ((1 - 2 theta) gap)^2"
+    point.check.require(text, n - launch_rows(point, factor))

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 
 from theory import corrected, paper, tighter
 from theory._inputs import Bound, from_log
+from theory._repairs import Rows
 from theory._tails import Kernel, Pairing
 from theory.constants import loss_range
-from theory.corrected import Rows
 from theory.errors import AssumptionError
 from theory.paper import Strategy
 

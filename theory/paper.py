@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from theory import _inputs, _loss, _terms
 from theory._inputs import Bound, Floats, Ints
-from theory._instance import Instance, instance, loss_parameters
+from theory._instance import Instance, instance, launch_rows, loss_parameters, require_launch
 from theory._pulls import first_round_pulls, total_pulls_median, uniform_pulls
 from theory._terms import ExcessRisk
 
@@ -70,7 +70,7 @@ def identification_condition(
         raise ValueError(f"factor must be 16 (lemmas) or 64 (theorems), got {factor}")
     n = _pulls(B, K, strategy)
     point = instance(gap, theta, kappa_lambda, strict=True)
-    holds = n > _launch(point, factor)
+    holds = n > launch_rows(point, factor)
     return bool(holds) if np.ndim(holds) == 0 else holds
 
 
@@ -80,18 +80,6 @@ def _pulls(B: ArrayLike, K: ArrayLike, strategy: Strategy) -> Ints:
     if strategy == "median":
         return first_round_pulls(B, K)
     raise ValueError(f'strategy must be "uniform" or "median", got {strategy!r}')
-
-
-def _launch(point: Instance, factor: float) -> Floats:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        threshold = factor * (_loss.rademacher(point.theta) * point.r / point.gap) ** 2
-    return np.asarray(threshold)
-
-
-def _require_launch(point: Instance, n: Ints, factor: float) -> None:
-    # Compared in rows, so that the message says how many rows per arm are missing.
-    text = f"identification condition n > {factor:g} ((1 - theta) r)^2 / ((1 - 2 theta) gap)^2"
-    point.check.require(text, n - _launch(point, factor))
 
 
 def lemma_4(
@@ -113,7 +101,7 @@ def lemma_4(
     point = instance(gap, theta, kappa_lambda, strict=strict, n=rows)
     smallest = point.gap if min_gap is None else _inputs.positive(min_gap, "min_gap")
     point.check.require("min_gap <= gap", point.gap - smallest, strictly=False)
-    _require_launch(Instance(smallest, point.theta, point.r, point.check), rows, 16)
+    require_launch(Instance(smallest, point.theta, point.r, point.check), rows, 16)
     return _inputs.from_log(point.check.mask(np.log(4) + _log_q(rows, point)), log=log)
 
 
@@ -131,7 +119,7 @@ def delta_fail_uniform(
     arms = _inputs.whole(K, "K", least=2)
     n = uniform_pulls(B, arms)
     point = instance(gap, theta, kappa_lambda, strict=strict, n=n)
-    _require_launch(point, n, 16)
+    require_launch(point, n, 16)
     return _inputs.from_log(point.check.mask(np.log(4.0 * (arms - 1)) + _log_q(n, point)), log=log)
 
 
@@ -151,7 +139,7 @@ def delta_fail_median(
     """
     n = first_round_pulls(B, K)
     point = instance(gap, theta, kappa_lambda, strict=strict, n=n)
-    _require_launch(point, n, 16)
+    require_launch(point, n, 16)
     return _inputs.from_log(point.check.mask(_log_geometric(_log_q(n, point))), log=log)
 
 
@@ -169,7 +157,7 @@ def delta_fail_uniform_appendix(
     arms = _inputs.whole(K, "K", least=2)
     n = uniform_pulls(B, arms)
     point = instance(gap, theta, kappa_lambda, strict=strict, n=n)
-    _require_launch(point, n, 64)
+    require_launch(point, n, 64)
     log_q = _log_q(n, point, radius_factor=4.0)
     return _inputs.from_log(point.check.mask(np.log(4.0 * (arms - 1)) + log_q), log=log)
 
@@ -188,7 +176,7 @@ def delta_fail_uniform_simplified(
     arms = _inputs.whole(K, "K", least=2)
     n = uniform_pulls(B, arms)
     point = instance(gap, theta, kappa_lambda, strict=strict, n=n)
-    _require_launch(point, n, 64)
+    require_launch(point, n, 64)
     return _inputs.from_log(point.check.mask(np.log(4.0 * (arms - 1)) - point.gap**2 * n / 72), log=log)
 
 
@@ -205,9 +193,9 @@ def delta_fail_median_simplified(
     """A.3: 8 exp(-Delta^2 n_1 / 72) / (1 - exp(-Delta^2 C / 72)) with C = 64 c^2 r^2 / Delta^2."""
     n = first_round_pulls(B, K)
     point = instance(gap, theta, kappa_lambda, strict=strict, n=n)
-    _require_launch(point, n, 64)
+    require_launch(point, n, 64)
     with np.errstate(divide="ignore", under="ignore"):
-        denominator = np.log(-np.expm1(-(point.gap**2) * _launch(point, 64) / 72))
+        denominator = np.log(-np.expm1(-(point.gap**2) * launch_rows(point, 64) / 72))
     return _inputs.from_log(point.check.mask(np.log(8) - point.gap**2 * n / 72 - denominator), log=log)
 
 
@@ -240,7 +228,7 @@ def exploratory_regret_uniform(
     """
     n = uniform_pulls(B, K)
     point = instance(gap, theta, kappa_lambda, strict=strict, n=n)
-    _require_launch(point, n, 16)
+    require_launch(point, n, 16)
     return _regret(n, point, delta, 2)
 
 
@@ -257,7 +245,7 @@ def exploratory_regret_median(
     """Lemma 2 (ii): the same with floor(B / log2 K) rows, under the condition on floor(B / (K log2 K))."""
     n = first_round_pulls(B, K)
     point = instance(gap, theta, kappa_lambda, strict=strict, n=n)
-    _require_launch(point, n, 16)
+    require_launch(point, n, 16)
     return _regret(total_pulls_median(B, K), point, delta, 2)
 
 
@@ -282,7 +270,7 @@ def excess_risk_uniform_terms(
     """Theorem 1 with its O() opened as in A.2, term by term, n = floor(B / K)."""
     n = uniform_pulls(B, K)
     point = instance(gap, theta, kappa_lambda, strict=strict, n=n)
-    _require_launch(point, n, 64)
+    require_launch(point, n, 64)
     return _excess(n, point, m, delta, approximation_error)
 
 
@@ -322,7 +310,7 @@ def excess_risk_median_terms(
     """Theorem 2 with its O() opened as in A.2 and A.3, term by term, with floor(B / log2 K) rows."""
     n = first_round_pulls(B, K)
     point = instance(gap, theta, kappa_lambda, strict=strict, n=n)
-    _require_launch(point, n, 64)
+    require_launch(point, n, 64)
     return _excess(total_pulls_median(B, K), point, m, delta, approximation_error)
 
 

@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike
 
 from theory import _inputs, _loss, paper
 from theory._inputs import Floats
+from theory._repairs import Rows
 from theory.constants import halving_schedule
-from theory.corrected import Rows
 from theory.paper import Strategy
 
 __all__ = ["Factor", "Slack", "slack"]

@@ -42,10 +42,10 @@ from theory._oracle import (
 )
 from theory._pulls import uniform_pulls
 from theory._regularised import delta_fail_uniform_regularised, lemma_4_regularised
+from theory._repairs import Rows, best_arms
 from theory._tails import Design, Kernel, Landscape, Optimism, Pairing, Tails, landscape
 from theory._variance import comparator_tail_variance, erm_tail_variance, lemma_4_variance, loss_variance
 from theory.constants import halving_schedule
-from theory.corrected import Rows
 from theory.errors import Assumptions
 
 __all__ = [
@@ -174,7 +174,7 @@ def delta_fail_uniform(
     margins = law.margins(values)
     largest = np.max(values, axis=-1)
     if gaps is None:
-        weight = np.asarray(arms - _best(arms, best_count), dtype=np.float64)
+        weight = np.asarray(arms - best_arms(arms, best_count), dtype=np.float64)
         beaten = np.log(weight) + law.log_beaten_by_any(margins)
     else:
         weight = np.asarray(1.0)
@@ -216,7 +216,7 @@ def delta_fail_median(
     values, theta_, r, check = _door(gap, gaps, arms, theta, kappa_lambda, strict=strict, n=schedule.pulls[0])
     ground = landscape(theta_, r, design)
     _launched(schedule.pulls[0], values, ground, check, per_arm=per_arm)
-    best = np.asarray(1 + np.sum(values == 0, axis=-1)) if per_arm else _best(arms, best_count)
+    best = np.asarray(1 + np.sum(values == 0, axis=-1)) if per_arm else best_arms(arms, best_count)
     pool = _Pool(values, arms, best, per_arm=per_arm, fresh=rows == "fresh")
     held = schedule.pulls if rows == "fresh" else schedule.accumulated
     _require_population(held.max(axis=0), design, check)
@@ -339,10 +339,3 @@ def _launched(
 def _require_population(n: Ints, design: Design, check: Assumptions) -> None:
     if design.population is not None:
         check.require(POPULATION_EXHAUSTED, design.population - n, strictly=False)
-
-
-def _best(arms: Ints, best_count: ArrayLike) -> Ints:
-    best = _inputs.whole(best_count, "best_count", least=1)
-    if np.any(best >= arms):
-        raise ValueError(f"best_count must be below K (no gap exists otherwise), got {best_count!r}")
-    return best

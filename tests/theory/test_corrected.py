@@ -8,7 +8,14 @@ import pytest
 from hypothesis import assume, given
 from mpmath import mpf
 
-from tests.theory.affine_world import exact_median, exact_uniform, random_world
+from tests.theory.affine_world import (
+    World,
+    compositions,
+    exact_median,
+    exact_uniform,
+    multinomial,
+    random_world,
+)
 from tests.theory.points import Point, points
 from theory import AssumptionError, constants, corrected, paper
 
@@ -230,3 +237,52 @@ def test_exact_median_elimination_stays_below(fresh: bool) -> None:
         )
         assert exact_median(world, budget, fresh=fresh) <= bound
         checked += 1
+
+
+def test_exact_regrets_stay_below() -> None:
+    """Lemma 1 (ii) repaired on 120 worlds: exact probability of a larger regret, at four levels."""
+    rng = np.random.default_rng(22)
+    checked = 0
+    while checked < 120:
+        atoms = int(rng.integers(2, 4))
+        world = random_world(rng, arms=int(rng.integers(2, 5)), atoms=atoms, dimension=2)
+        gap = world.gaps()[0]
+        if gap < 1e-6:
+            continue
+        n = (
+            int(16 * (constants.rademacher_constant(world.theta) * world.r / gap) ** 2 * rng.uniform(1.01, 2))
+            + 1
+        )
+        if n > (1000 if atoms == 2 else 120):
+            continue
+        counts = compositions(n, atoms)
+        mass = multinomial(counts, world.probabilities)
+        chosen = np.argmin(np.round(world.scores(counts / n), 11), axis=1)
+        regret = selected_risk(world, counts / n, chosen) - world.risks()[0]
+        point = (n * world.arms, world.arms, gap, world.theta, world.r)
+        fail = corrected.delta_fail_uniform(*point)
+        for delta in (0.5, 0.1, 0.01, 1e-4):
+            bound = corrected.exploratory_regret_uniform(*point, delta)
+            assert mass[regret > bound + 1e-12].sum() <= delta + fail
+            # On the event that arm 0 is selected no failure probability is needed.
+            own = mass[(regret > bound + 1e-12) & (chosen == 0)].sum()
+            assert own <= delta
+        checked += 1
+
+
+def selected_risk(world: World, weights: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """Surrogate risk on the population of the selected arm's ball minimiser, affine regime."""
+    features = world.features[chosen]
+    signed = np.einsum("sa,a,sad->sd", weights, world.labels, features)
+    plain = np.einsum("sa,sad->sd", weights, features)
+
+    def along(direction: np.ndarray, target: np.ndarray) -> np.ndarray:
+        norm = np.linalg.norm(direction, axis=1)
+        return np.where(norm > 1e-12, np.sum(direction * target, axis=1) / np.maximum(norm, 1e-12), 0.0)
+
+    p = world.probabilities
+    signed_all, plain_all = (
+        np.einsum("a,a,sad->sd", p, world.labels, features),
+        np.einsum("a,sad->sd", p, features),
+    )
+    return 1 - world.r / 2 * (along(signed, signed_all) + along(plain, plain_all))
