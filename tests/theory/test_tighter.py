@@ -22,7 +22,7 @@ from tests.theory.affine_world import (
     random_world,
 )
 from tests.theory.points import Point, points
-from theory import AssumptionError, constants, corrected, tighter
+from theory import AssumptionError, constants, corrected, paper, tighter
 
 mpmath.mp.dps = 40
 
@@ -163,6 +163,29 @@ def test_per_arm_gaps_never_cost(p: Point, seed: int) -> None:
         assert same == pytest.approx(one, rel=1e-9, abs=1e-9)
         many = bound(budget, K, None, p.theta, p.r, gaps=gaps, log=True, **rows)
         assert many <= one + 1e-9 * max(1.0, abs(one))
+
+
+@pytest.mark.parametrize("K", [2, 3, 5, 8, 9])
+@pytest.mark.parametrize("rows", ["fresh", "accumulated"])
+def test_ties_given_as_zero_gaps_or_as_a_count(K: int, rows: str) -> None:
+    budget = 600 * K * (K - 1).bit_length()
+    for best in range(1, K):
+        gaps = [0.0] * (best - 1) + [0.3] * (K - best)
+        listed = tighter.delta_fail_median(budget, K, None, 0.1, 0.5, gaps=gaps, rows=rows, log=True)
+        counted = tighter.delta_fail_median(budget, K, 0.3, 0.1, 0.5, best_count=best, rows=rows, log=True)
+        assert listed == pytest.approx(counted, rel=1e-12)
+        uniform = tighter.delta_fail_uniform(budget, K, None, 0.1, 0.5, gaps=gaps, log=True)
+        expected = tighter.delta_fail_uniform(budget, K, 0.3, 0.1, 0.5, best_count=best, log=True)
+        assert uniform == pytest.approx(expected, rel=1e-12)
+    # Theorem 4 (a) by hand where it is the smaller form: two best arms of three, rows kept.
+    schedule = constants.halving_schedule(3 * 2 * 600, 3)
+    pairs = [
+        2 * 1 / 1 * tighter.lemma_4(int(n), 0.3, 0.1, 0.5)
+        for n, kept in zip(schedule.accumulated, schedule.kept, strict=True)
+        if kept == 1
+    ]
+    value = tighter.delta_fail_median(3 * 2 * 600, 3, 0.3, 0.1, 0.5, best_count=2)
+    assert 0.5 * sum(pairs) < value <= sum(pairs) * (1 + 1e-12)
 
 
 def test_without_replacement_limits() -> None:
@@ -451,3 +474,20 @@ def test_everything_broadcasts() -> None:
     )
     listed = tighter.delta_fail_median([4000, 9000], 4, None, 0.1, 0.5, gaps=[0.2, 0.3, 0.4], log=True)
     assert listed.shape == (2,)
+
+
+def test_limits() -> None:
+    """theta -> 1/2 and gap -> 0 need ever more rows; kappa*Lambda -> 0 rescales everything but the paper."""
+    thetas = 0.5 - np.logspace(-1, -6, 6)
+    launches = np.asarray(tighter.launch_rows(1e-9, thetas, 1.0))
+    assert np.all(np.diff(launches) > 0)
+    assert launches[-1] > 1e9 * launches[0]
+    gaps = np.logspace(-1, -8, 8)
+    assert np.all(np.diff(np.asarray(tighter.launch_rows(gaps, 0.1, 0.5))) > 0)
+    radii = np.logspace(-1, -9, 9)
+    for bound in (tighter.delta_fail_uniform, tighter.delta_fail_median, corrected.delta_fail_uniform):
+        scaled = np.asarray(bound(8 * 6000, 8, 0.4 * radii, 0.1, radii, log=True))
+        assert np.allclose(scaled, scaled[0], rtol=1e-9)
+    printed = np.asarray(paper.delta_fail_uniform(8 * 6000, 8, 0.4 * radii, 0.1, radii))
+    assert np.all(np.diff(printed) > 0)
+    assert printed[-1] == pytest.approx(28.0)
