@@ -38,7 +38,6 @@ __all__ = [
     "get",
 ]
 
-# In the order of the paper.
 GROUPS: tuple[ModuleType, ...] = (
     definitions,
     objective,
@@ -68,7 +67,7 @@ def _registry() -> dict[str, Claim]:
 
 def all_claims() -> list[Claim]:
     """Every claim of the ledger, in the order of the paper."""
-    return list(_registry().values())
+    return sorted(_registry().values(), key=lambda claim: claim.where.line)
 
 
 def get(claim_id: str) -> Claim:

@@ -117,7 +117,11 @@ def _order(**_: Any) -> float:
     return min(differences) * max(differences)
 
 
-_COMPARED = tuple({"name": name, "B": B} for name in ("star-4", "star-4-close") for B in (48, 64, 80))
+_COMPARED: tuple[dict[str, Any], ...] = (
+    {"name": "one-rival-8", "B": 144},
+    {"name": "one-clear-rival-8", "B": 144},
+    *({"name": name, "B": B} for name in ("star-4", "star-4-close") for B in (48, 64, 80)),
+)
 
 CLAIMS = (
     Claim(
@@ -263,9 +267,9 @@ CLAIMS = (
         assumptions=(FIRST_ARM_BEST,),
         errata=("E18",),
         experiment=Experiment(
-            pools=("star-4", "star-4-close"),
+            pools=("one-rival-8", "one-clear-rival-8", "star-4", "star-4-close"),
             strategies=("uniform", "median-fresh", "median-accumulated"),
-            budgets=(48, 64, 80),
+            budgets=(48, 64, 80, 144),
             statistic="the selected arm is not a best arm",
             bound="theory.claims.instances.failure_uniform",
         ),

@@ -119,8 +119,8 @@ CLAIMS = (
         printed="holds",
         kind="identity",
         cases=SIZES,
-        reading=Reading(log_fail, "==", _retyped),
-        mutant=Reading(log_fail, "==", lambda **k: _retyped(**k) + math.log(0.999)),
+        reading=Reading(log_fail, "==", _retyped, log=True),
+        mutant=Reading(log_fail, "==", lambda **k: _retyped(**k) + math.log(0.999), log=True),
         assumptions=(THETA, POWER_OF_TWO, LAUNCH_64, FEASIBLE_GAP),
     ),
     Claim(
@@ -150,8 +150,8 @@ CLAIMS = (
         printed="holds",
         kind="inequality",
         cases=SIZES,
-        reading=Reading(_log_q, "<=", lambda n, gap, **_: -(gap**2) * n / 72),
-        mutant=Reading(_log_q, "<=", lambda n, gap, **_: -(gap**2) * n / 17),
+        reading=Reading(_log_q, "<=", lambda n, gap, **_: -(gap**2) * n / 72, log=True),
+        mutant=Reading(_log_q, "<=", lambda n, gap, **_: -(gap**2) * n / 17, log=True),
         assumptions=(THETA, LAUNCH_64),
     ),
     Claim(
@@ -242,13 +242,14 @@ CLAIMS = (
         printed="refuted",
         kind="counterexample",
         cases=SIZES,
-        reading=Reading(log_fail, "<=", lambda n, **_: 200.0 - n),
+        reading=Reading(log_fail, "<=", lambda n, **_: 200.0 - n, log=True),
         repaired=Reading(
             log_fail,
             "<=",
             lambda n, gap, theta, r, **_: (
                 math.log(8) - gap**2 * n / 72 - math.log(-math.expm1(-(8 / 9) * (c(theta) * r) ** 2))
             ),
+            log=True,
         ),
         corrected=r"\exp(-\Omega(\Delta^2n_1))",
         assumptions=(THETA, POWER_OF_TWO, LAUNCH_64),

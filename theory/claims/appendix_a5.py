@@ -123,11 +123,13 @@ CLAIMS = (
             lambda n, rows, gap, gap_i, theta, r: _log_q(rows, rows, gap_i, theta, r),
             "<=",
             lambda n, rows, gap, gap_i, theta, r: _log_q(rows, n, gap, theta, r),
+            log=True,
         ),
         mutant=Reading(
             lambda n, rows, gap, gap_i, theta, r: _log_q(rows, rows, gap_i, theta, r),
             "<=",
             lambda n, rows, gap, gap_i, theta, r: _log_q(rows, 4 * n, gap, theta, r),
+            log=True,
         ),
         assumptions=(THETA, LAUNCH_16),
     ),

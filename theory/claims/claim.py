@@ -70,6 +70,8 @@ class Reading:
         says nothing about the case.
     tolerance : float
         Absolute rounding error granted to floats, for sides that cancel near zero.
+    log : bool
+        Both sides are logarithms, because the numbers themselves underflow.
     """
 
     left: Side
@@ -77,6 +79,11 @@ class Reading:
     right: Side
     vacuous_from: float | None = None
     tolerance: float = 0.0
+    log: bool = False
+
+    def show(self, value: Any) -> str:
+        """A side in a sentence."""
+        return f"exp({show(value)})" if self.log else show(value)
 
     def says_nothing(self, value: Any) -> bool:
         """Whether the right side excludes nothing."""
@@ -226,8 +233,8 @@ class Claim:
 
     def _refuted(self, reading: Reading, case: Case, left: Any, right: Any) -> Verdict:
         sentence = (
-            f"Fails at {_words(case)}: the left side is {show(left)}, "
-            f"which is not {reading.relation} {show(right)}."
+            f"Fails at {_words(case)}: the left side is {reading.show(left)}, "
+            f"which is not {reading.relation} {reading.show(right)}."
         )
         return verdicts.refuted(sentence, **_numbers(case), left=_plain(left), right=_plain(right))
 
@@ -235,7 +242,8 @@ class Claim:
         _, case, left, right = closest
         informative = len(self.cases) - silent
         cases = "in the only case" if informative == 1 else f"in all {informative} cases"
-        sentence = f"Holds {cases}; closest at {_words(case)}: {show(left)} {reading.relation} {show(right)}."
+        sides = f"{reading.show(left)} {reading.relation} {reading.show(right)}"
+        sentence = f"Holds {cases}; closest at {_words(case)}: {sides}."
         numbers = {**_numbers(case), "left": _plain(left), "right": _plain(right)}
         return verdicts.consistent(sentence, cases=len(self.cases), silent=silent, **numbers)
 
@@ -264,6 +272,8 @@ def _numbers(case: Case) -> dict[str, Any]:
 
 
 def _distance(left: Any, right: Any) -> float:
+    """How close a case comes to a violation; rounding noise counts as zero, so that reports are stable."""
     if isinstance(left, int | float | Fraction) and isinstance(right, int | float | Fraction):
-        return abs(float(left) - float(right)) / max(abs(float(right)), 1e-300)
+        distance = abs(float(left) - float(right)) / max(abs(float(right)), 1e-300)
+        return distance if distance > 10 * ROUNDING else 0.0
     return 0.0

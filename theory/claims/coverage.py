@@ -138,4 +138,27 @@ PASSAGES = (
     Passage(880, "A.6, conclusion", ("a6-conclusion",)),
 )
 
-ERRATA = tuple(f"E{number}" for number in range(1, 22))
+# What is wrong, in a few words; the claims that carry the name show it.
+ERRATA = {
+    "E1": "Eq. 1 charges nothing at h = 0, so every Bayes risk is zero.",
+    "E2": "The surrogate and Lemma 3 need theta below one half, not below one.",
+    "E3": "Eq. 3 with the mean loss and C = 1 rejects every point.",
+    "E4": "Hoeffding and McDiarmid are used with range 1 where the loss has range M, up to 2 and more.",
+    "E5": "Lemma 4 fails for large kappa*Lambda: the factor 2/9 absorbs a range up to 3 only.",
+    "E6": "kappa in Lemma 4 lacks the square root.",
+    "E7": "Ties: equally good features and equal scores are ignored.",
+    "E8": "The selected feature of median elimination has (K - 1) n_1 rows, not K n_1 or more.",
+    "E9": "K is not a power of two without loss of generality; halves must be rounded up.",
+    "E10": "The proof scores on fresh rows, the algorithm on accumulated ones.",
+    "E11": "A.2 prints 4 - 4 theta where Eq. 9 has 2 - 2 theta.",
+    "E12": "Constants called absolute depend on the gap and on kappa*Lambda and can vanish.",
+    "E13": "delta_fail is not O(exp(-n)); its exponent is at most Delta^2 n/18.",
+    "E14": "The Rademacher constant is right but not the smallest.",
+    "E15": "Conditioning on success and hiding the training set's own error: only intersections are bounded.",
+    "E16": "Distinct rows are not i.i.d. rows, and a round can ask for more rows than there are.",
+    "E17": "Neither the assumption nor the launch budget is necessary.",
+    "E18": "Median elimination does not fail more often than uniform allocation.",
+    "E19": "The alignment principles round twice; with fractional costs the allotted money is too little.",
+    "E20": "Small ones: one symbol for two things, wrong indices and floors, O for Omega, < for <=.",
+    "E21": "The analysed model minimises over a ball, the trained one minimises Eq. 3.",
+}

@@ -47,6 +47,15 @@ def opposed_pool() -> AffinePool:
     return make_pool([F(1, 2), F(1, 10), F(2, 5)], [[1, -1, 1], [-1, 1, 1]], radius=1 - 2 * TINY, theta=TINY)
 
 
+def one_rival_pool(arms: int, right: Fraction, wrong: Fraction) -> AffinePool:
+    """Two arms that err in opposite directions and arms without any feature.
+
+    Halving drops the empty arms early and gives their share of the budget to the two that matter.
+    """
+    features = [[1, -1, 1], [-1, 1, 1], *[[0, 0, 0]] * (arms - 2)]
+    return make_pool([right, wrong, 1 - right - wrong], features, radius=F(4, 5), theta=F(1, 10))
+
+
 def sparse_pool() -> AffinePool:
     """Five rows on which drawing four distinct rows fails more often than drawing four with replacement."""
     return make_pool([F(1, 5), F(1, 5), F(3, 5)], [[-2, 0, 1], [1, 2, -1]], radius=F(2, 5), theta=F(1, 10))
@@ -56,6 +65,8 @@ POOLS: dict[str, Callable[[], AffinePool]] = {
     "opposed": opposed_pool,
     "sparse": sparse_pool,
     "twins": lambda: make_pool([F(1, 2), F(1, 2)], [[1, 0], [1, 0]], radius=F(4, 5), theta=F(1, 10)),
+    "one-rival-8": lambda: one_rival_pool(8, F(2, 5), F(1, 5)),
+    "one-clear-rival-8": lambda: one_rival_pool(8, F(1, 2), F(1, 10)),
     "tied-3": lambda: tied_pool(3),
     "tied-4": lambda: tied_pool(4),
     "star-3": lambda: star_pool(3, F(1, 20), F(1, 4)),
@@ -253,6 +264,7 @@ def outlier_pessimism(r: float, theta: float, n: int, count: int, p: float, q: f
     return log_one_count(n, count, p) if proved else -math.inf
 
 
+# The largest probability found, and the smallest κΛ (the construction needs 1 + κΛ > 4.5).
 OUTLIERS = {
     "r": 20.0,
     "theta": 1e-6,
@@ -261,4 +273,13 @@ OUTLIERS = {
     "second": 466289,
     "p": 19 / 420,
     "q": 1 / 21,
+}
+OUTLIERS_SMALL_BALL = {
+    "r": 4.0,
+    "theta": 1e-9,
+    "n": 284444483,
+    "first": 56031626,
+    "second": 56031625,
+    "p": 0.194,
+    "q": 0.2,
 }

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from theory.claims.claim import PRINTED, Claim
+from theory.claims.coverage import ERRATA
 from theory.verdicts import Verdict
 
 HEADER = """# The ledger of claims
@@ -25,7 +26,8 @@ paper allows; a premise, a constant or a rounding repairs it. *refuted*: the ass
 **What a check is.** Each claim carries its instances as data and its statement as a left side, a relation
 and a right side. The same instances judge the printed reading, the corrected one, and one with a planted
 error that must be refuted. Probabilities are exact sums over all samples or rigorous lower bounds, not
-simulations.
+simulations. A *monte-carlo* claim is about whole trials of a strategy: it also states an experiment for the
+simulation engine.
 """
 
 
@@ -75,6 +77,10 @@ def markdown(entries: Iterable[Entry]) -> str:
         lines.append(
             f"| [{claim.id}](#{claim.id}) | {claim.where} | {claim.printed} | {claim.kind} | {errata} |"
         )
+    lines += ["", "## Errata", "", "| name | what is wrong | shown by |", "|---|---|---|"]
+    for name, words in ERRATA.items():
+        shown = ", ".join(f"[{claim.id}](#{claim.id})" for claim in claims if name in claim.errata)
+        lines.append(f"| {name} | {words} | {shown} |")
     lines += ["", "## Claims", ""]
     for entry in entries:
         lines += _section(entry)

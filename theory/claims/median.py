@@ -272,13 +272,14 @@ CLAIMS = (
         printed="refuted",
         kind="inequality",
         cases=_SIZES,
-        reading=Reading(log_fail, "<=", lambda n, **_: 200.0 - n),
+        reading=Reading(log_fail, "<=", lambda n, **_: 200.0 - n, log=True),
         repaired=Reading(
             log_fail,
             "<=",
             lambda n, gap, theta, r, **_: (
                 math.log(8) - gap**2 * n / 72 - math.log(-math.expm1(-(8 / 9) * (c(theta) * r) ** 2))
             ),
+            log=True,
         ),
         corrected=r"\delta_{fail}\le8e^{-\Delta^2n_1/72}/(1-e^{-\frac89c^2(\kappa\Lambda)^2})",
         assumptions=(THETA, ARMS, LAUNCH_64),
@@ -345,8 +346,8 @@ CLAIMS = (
                 (900, 2000, 20000), (2, 4, 8, 64, 1024), ((0.5, 0.1, 0.5), (0.6, 0.2, 0.6))
             )
         ),
-        reading=Reading(log_fail, ">", log_fail_uniform),
-        mutant=Reading(log_fail, ">", lambda **k: log_fail_uniform(**k) + math.log(2.5)),
+        reading=Reading(log_fail, ">", log_fail_uniform, log=True),
+        mutant=Reading(log_fail, ">", lambda **k: log_fail_uniform(**k) + math.log(2.5), log=True),
         assumptions=(
             THETA,
             ARMS,

@@ -303,9 +303,13 @@ CLAIMS = (
         printed="refuted",
         kind="inequality",
         cases=SIZES,
-        reading=Reading(log_fail, "<=", lambda n, **_: 200.0 - n),
-        repaired=Reading(log_fail, "<=", lambda n, K, gap, **_: math.log(4 * (K - 1)) - gap**2 * n / 72),
-        mutant=Reading(log_fail, "<=", lambda n, K, gap, **_: math.log(4 * (K - 1)) - gap**2 * n / 17),
+        reading=Reading(log_fail, "<=", lambda n, **_: 200.0 - n, log=True),
+        repaired=Reading(
+            log_fail, "<=", lambda n, K, gap, **_: math.log(4 * (K - 1)) - gap**2 * n / 72, log=True
+        ),
+        mutant=Reading(
+            log_fail, "<=", lambda n, K, gap, **_: math.log(4 * (K - 1)) - gap**2 * n / 17, log=True
+        ),
         corrected=r"\delta_{fail}\le4(K-1)\exp(-\Delta^2\lfloor B/K\rfloor/72)",
         assumptions=(THETA, ARMS, LAUNCH_64),
         errata=("E13",),
@@ -322,11 +326,13 @@ CLAIMS = (
             lambda n, K, **k: log_fail(2 * n, K, **k) - math.log(4 * (K - 1)),
             "<=",
             lambda n, K, **k: 2 * (log_fail(n, K, **k) - math.log(4 * (K - 1))),
+            log=True,
         ),
         mutant=Reading(
             lambda n, K, **k: log_fail(2 * n, K, **k) - math.log(4 * (K - 1)),
             "<=",
             lambda n, K, **k: 3 * (log_fail(n, K, **k) - math.log(4 * (K - 1))),
+            log=True,
         ),
         assumptions=(THETA, ARMS, LAUNCH_64),
     ),

@@ -1,5 +1,6 @@
 """The numbers of the counterexamples, recomputed with formulas typed again from the paper."""
 
+import dataclasses
 import math
 from fractions import Fraction
 
@@ -69,6 +70,29 @@ def test_e5_lemma_4(entries):
     assert numbers["left"] == pytest.approx(float(probability), abs=1e-3)
     assert numbers["right"] == pytest.approx(float(bound), abs=1e-3)
     assert probability > bound + 19
+
+
+def test_e5_every_outlier_instance_refutes_on_its_own():
+    claim = get("lemma-4")
+    outliers = [case for case in claim.cases if "first" in case]
+    assert sorted(case["r"] for case in outliers) == [4.0, 20.0]
+    for case in outliers:
+        alone = dataclasses.replace(claim, cases=(case,))
+        assert alone.check().outcome == "refuted"
+        assert alone.check_corrected().outcome == "consistent"
+
+
+def test_e5_small_ball_in_high_precision():
+    case = get("lemma-4").cases[-1]
+    n, a, b = case["n"], case["first"], case["second"]
+    r, theta, p, q = (mp.mpf(str(case[key])) for key in ("r", "theta", "p", "q"))
+    slack = theta + theta / (1 - 2 * theta)
+    gap = (q - p) * (1 + r) - slack
+    ways = mp.loggamma(n + 1) - mp.loggamma(a + 1) - mp.loggamma(b + 1) - mp.loggamma(n - a - b + 1)
+    probability = ways + a * mp.log(p) + b * mp.log(q) + (n - a - b) * mp.log(1 - p - q)
+    bound = mp.log(4) - mp.mpf(2) / 9 * n * (gap / 2 - 2 * constant(theta) * r / mp.sqrt(n)) ** 2
+    assert b * (1 + r) / n + slack < a * (1 + r) / n <= 1
+    assert probability > bound + 300
 
 
 def test_e6_kappa(entries):
@@ -144,7 +168,17 @@ def test_e16_distinct_rows_fail_more_often(entries):
 
 def test_e18_uniform_allocation_fails_more_often(entries):
     numbers = evidence(entries, "me-fails-more")
-    assert numbers["right"] > 1.15 * numbers["left"]
+    assert numbers["name"] == "one-rival-8"
+    # Again, from the law of the signs alone: with B = 144 the arms have 18 rows, or 6 + 12 + 24 accumulated.
+    for rows, value in ((18, numbers["right"]), (42, numbers["left"])):
+        lost = sum(
+            math.comb(rows, a) * math.comb(rows - a, b) * F(2, 5) ** (rows - b) * F(1, 5) ** b
+            for a in range(rows + 1)
+            for b in range(rows - a + 1)
+            if abs(b - a + (rows - a - b)) > abs(a - b + (rows - a - b))
+        )
+        assert value == pytest.approx(float(lost), rel=0.05)
+    assert numbers["right"] > 2.8 * numbers["left"]
 
 
 def test_e19_alignment(entries):
