@@ -65,7 +65,7 @@ def instance(
     gap_ = _inputs.real(gap, "gap")
     theta_, r, check = loss_parameters(theta, kappa_lambda, strict=strict, gap=gap_, **point)
     check.require("gap >= 0" if allow_zero else "gap > 0", gap_, strictly=not allow_zero)
-    ceiling = 1 - _loss.inf(theta_, r, r)
+    ceiling = _loss.fall(theta_, r, r)
     slack = ceiling * (1 + CEILING_TOLERANCE) - gap_
     check.require("gap <= Delta_max = 1 - inf loss (no population has a larger gap)", slack, strictly=False)
     return Instance(gap_, theta_, r, check)

@@ -8,13 +8,13 @@ from theory._inputs import Floats
 
 __all__ = [
     "dual",
-    "inf",
-    "inf_on_disc",
+    "fall",
+    "fall_on_disc",
     "rademacher",
     "replacement",
+    "rise",
     "slope",
     "spread",
-    "sup",
     "tight_rademacher",
     "uniform_deviation",
 ]
@@ -50,26 +50,25 @@ def uniform_deviation(theta: Floats, r: Floats) -> Floats:
     return constant
 
 
-def sup(theta: Floats, r_h: Floats, r_g: Floats) -> Floats:
-    """Largest loss over |h| <= r_h, |g| <= r_g."""
+def rise(theta: Floats, r_h: Floats, r_g: Floats) -> Floats:
+    """sup l - 1 over |h| <= r_h, |g| <= r_g, without cancellation for small radii."""
     # A convex function is largest at a corner of the box: (t, s) = (-r_h, r_g) or s = -r_g.
-    corner = np.maximum(1 + (r_h + r_g) / 2, 1 + (r_h - r_g) / 2)
-    supremum: Floats = np.maximum(corner, theta + slope(theta) * r_g)
-    return supremum
+    excess: Floats = np.maximum((r_h + r_g) / 2, theta - 1 + slope(theta) * r_g)
+    return excess
 
 
-def inf(theta: Floats, r_h: Floats, r_g: Floats) -> Floats:
-    """Smallest loss over |h| <= r_h, |g| <= r_g."""
+def fall(theta: Floats, r_h: Floats, r_g: Floats) -> Floats:
+    """1 - inf l over |h| <= r_h, |g| <= r_g, without cancellation: the ceiling of gaps."""
     # t = r_h is best; in s the first piece rises and the second falls, so the minimum of their
     # maximum is at the crossing s = (1 - 2 theta)(r_h - 2 (1 - theta)) or at the nearer end.
     s = np.clip((1 - 2 * theta) * (r_h - 2 * (1 - theta)), -r_g, r_g)
-    infimum: Floats = np.maximum(np.maximum(1 + (s - r_h) / 2, theta - slope(theta) * s), 0.0)
-    return infimum
+    depth: Floats = np.minimum(np.minimum((r_h - s) / 2, 1 - theta + slope(theta) * s), 1.0)
+    return depth
 
 
 def spread(theta: Floats, r_h: Floats, r_g: Floats) -> Floats:
-    """M = sup - inf over |h| <= r_h, |g| <= r_g."""
-    return sup(theta, r_h, r_g) - inf(theta, r_h, r_g)
+    """M = sup l - inf l over |h| <= r_h, |g| <= r_g."""
+    return rise(theta, r_h, r_g) + fall(theta, r_h, r_g)
 
 
 def replacement(theta: Floats, r: Floats, *, nonnegative: bool) -> Floats:
@@ -81,14 +80,14 @@ def replacement(theta: Floats, r: Floats, *, nonnegative: bool) -> Floats:
     return reduced
 
 
-def inf_on_disc(theta: Floats, r: Floats, radius: Floats) -> Floats:
-    """Smallest loss over the disc t^2 + s^2 <= radius^2 within the box |t|, |s| <= r."""
+def fall_on_disc(theta: Floats, r: Floats, radius: Floats) -> Floats:
+    """1 - inf l over the disc t^2 + s^2 <= radius^2 within the box |t|, |s| <= r."""
     # On the line where the two pieces agree, s = w (t - 2 (1 - theta)) with w = 1 - 2 theta and the
     # common value is theta (3 - 2 theta - t); follow it to the circle or to the side t = r of the box.
     w, shift = 1 - 2 * theta, 2 * (1 - theta)
     a, half_b = 1 + w**2, w**2 * shift
     disc = np.maximum(half_b**2 - a * ((w * shift) ** 2 - radius**2), 0.0)
     t = np.minimum((half_b + np.sqrt(disc)) / a, r)
-    crossing = np.maximum(theta * (3 - 2 * theta - t), 0.0)
-    infimum: Floats = np.where(radius / np.sqrt(2) <= w, 1 - radius / np.sqrt(2), crossing)
-    return infimum
+    crossing = np.minimum(1 - theta * (3 - 2 * theta - t), 1.0)
+    depth: Floats = np.where(radius / np.sqrt(2) <= w, radius / np.sqrt(2), crossing)
+    return depth

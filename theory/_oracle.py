@@ -63,7 +63,7 @@ def excess_risk_uniform(
     """
     n, theta_, r, check, delta_ = _door(B, K, theta, kappa_lambda, delta, strict=strict)
     moved = _loss.replacement(theta_, r, nonnegative=_is_nonnegative(kernel))
-    clipped = np.minimum(1 - _loss.inf(theta_, r, r), moved)
+    clipped = np.minimum(_loss.fall(theta_, r, r), moved)
     arms = _inputs.whole(K, "K", least=2)
     first = 2 * _loss.tight_rademacher(theta_) * r / _terms.root(n)
     by_clipping = (

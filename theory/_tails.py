@@ -66,8 +66,8 @@ class Tails:
     stiffness : array
         nu = n w / D^2, where D is the range under replacement of a row and w >= 1 the gain of drawing
         without replacement: P[V_i <= R_i - beta - x] <= exp(-2 nu x^2), P[V_1 >= R_1 + x] likewise.
-    rows, spread, floor : array
-        n, the full range M and inf l, for the relative-entropy form of the best arm's tail.
+    rows, spread, fall : array
+        n, the full range M and 1 - inf l, for the relative-entropy form of the best arm's tail.
     pairing : Pairing
         See :class:`Design`.
     """
@@ -76,7 +76,7 @@ class Tails:
     stiffness: Floats
     rows: Floats
     spread: Floats
-    floor: Floats
+    fall: Floats
     pairing: Pairing
 
     def margins(self, gaps: Floats) -> Floats:
@@ -101,7 +101,7 @@ class Tails:
     def log_best_high(self, shift: Floats, largest_gap: Floats) -> Floats:
         """log of the bound on P[V_1 >= R_1 + shift], knowing that R_1 <= 1 - largest_gap."""
         epsilon = np.clip(shift / self.spread, 0.0, 1.0)
-        ceiling = (1 - largest_gap - self.floor) / self.spread
+        ceiling = (self.fall - largest_gap) / self.spread
         entropy = _least_entropy(epsilon, np.clip(ceiling, 0.0, 1.0))
         return np.asarray(-np.maximum(2 * _scaled(self.stiffness, shift), self.rows * entropy))
 
@@ -145,7 +145,7 @@ class Landscape:
 
     spread: Floats
     moved: Floats
-    floor: Floats
+    fall: Floats
     radius: Floats
     design: Design
 
@@ -164,7 +164,7 @@ class Landscape:
             stiffness=np.asarray(stiffness),
             rows=rows,
             spread=self.spread,
-            floor=self.floor,
+            fall=self.fall,
             pairing=self.design.pairing,
         )
 
@@ -178,7 +178,7 @@ def landscape(theta: Floats, r: Floats, design: Design) -> Landscape:
         moved = np.maximum(_loss.replacement(theta, r, nonnegative=True), np.finfo(float).tiny)
     constant = _loss.dual(theta) if design.optimism == "dual" else 2 * _loss.tight_rademacher(theta)
     radius = constant * (r if design.mean_radius is None else design.mean_radius)
-    return Landscape(spread, moved, _loss.inf(theta, r, r), np.asarray(radius), design)
+    return Landscape(spread, moved, _loss.fall(theta, r, r), np.asarray(radius), design)
 
 
 def _permutation_gain(rows: Floats, m: Floats) -> Floats:

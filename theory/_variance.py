@@ -108,9 +108,10 @@ def lemma_4_variance(
 
 
 def _worst_variance(gap: Floats, theta: Floats, r: Floats) -> Floats:
-    top, bottom = _loss.sup(theta, r, r), _loss.inf(theta, r, r)
-    mean = np.clip(np.minimum(1 - gap, (top + bottom) / 2), bottom, top)
-    return np.asarray((top - mean) * (mean - bottom))
+    # With R = 1 - v, v >= gap: (sup l - R)(R - inf l) = (rise + v)(fall - v), largest at the middle.
+    rise, fall = _loss.rise(theta, r, r), _loss.fall(theta, r, r)
+    v = np.clip(np.maximum(gap, (fall - rise) / 2), None, fall)
+    return np.asarray((rise + v) * (fall - v))
 
 
 def _log_bernstein(n: Floats, shift: Floats, spread: Floats, variance: Floats) -> Floats:

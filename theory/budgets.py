@@ -115,7 +115,7 @@ def smallest_gap(bound: Callable[..., Bound], target: float | None = None, /, **
     """
     wanted, rest = _target(target, parameters)
     theta, r, _ = loss_parameters(rest["theta"], rest["kappa_lambda"], strict=True)
-    ceiling = float(1 - _loss.inf(theta, r, r))
+    ceiling = float(_loss.fall(theta, r, r))
     question = _Question(bound, wanted, rest)
 
     def works(gap: float) -> bool:

@@ -66,13 +66,13 @@ def dual_constant(theta: ArrayLike) -> Bound:
 def loss_sup(theta: ArrayLike, r: ArrayLike) -> Bound:
     """sup l = max{1 + r, theta + b r} over |t|, |s| <= r."""
     theta_, r_ = _theta(theta), _inputs.positive(r, "kappa_lambda")
-    return _inputs.result(_loss.sup(theta_, r_, r_))
+    return _inputs.result(1 + _loss.rise(theta_, r_, r_))
 
 
 def loss_inf(theta: ArrayLike, r: ArrayLike) -> Bound:
     """inf l = 1 - r for r <= 1 - 2 theta, and theta (3 - 2 theta - r)_+ beyond."""
     theta_, r_ = _theta(theta), _inputs.positive(r, "kappa_lambda")
-    return _inputs.result(_loss.inf(theta_, r_, r_))
+    return _inputs.result(1 - _loss.fall(theta_, r_, r_))
 
 
 def loss_range(theta: ArrayLike, r: ArrayLike, r_g: ArrayLike | None = None) -> Bound:
@@ -107,11 +107,11 @@ def gap_ceiling(theta: ArrayLike, r: ArrayLike, positive_fraction: ArrayLike | N
     """
     theta_, r_ = _theta(theta), _inputs.positive(r, "kappa_lambda")
     if positive_fraction is None:
-        return _inputs.result(1 - _loss.inf(theta_, r_, r_))
+        return _inputs.result(_loss.fall(theta_, r_, r_))
     pi = _inputs.real(positive_fraction, "positive_fraction")
     if np.any((pi < 0) | (pi > 1)):
         raise ValueError(f"positive_fraction must lie in [0, 1], got {positive_fraction}")
-    return _inputs.result(1 - _loss.inf_on_disc(theta_, r_, r_ * np.sqrt(2 * (pi**2 + (1 - pi) ** 2))))
+    return _inputs.result(_loss.fall_on_disc(theta_, r_, r_ * np.sqrt(2 * (pi**2 + (1 - pi) ** 2))))
 
 
 @dataclass(frozen=True, slots=True)

@@ -314,7 +314,7 @@ def _door(
         raise ValueError("give either gap (one number for all other arms) or gaps (one per other arm)")
     theta_, r, check = loss_parameters(theta, kappa_lambda, strict=strict, gap=least, **point)
     check.require("gap > 0", least)
-    ceiling = (1 - _loss.inf(theta_, r, r)) * (1 + CEILING_TOLERANCE)
+    ceiling = _loss.fall(theta_, r, r) * (1 + CEILING_TOLERANCE)
     check.require(
         "gap <= Delta_max = 1 - inf loss (no population has a larger gap)",
         ceiling - np.max(values, axis=-1),
