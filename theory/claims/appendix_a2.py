@@ -158,8 +158,9 @@ CLAIMS = (
             r"\log(1/\delta_1)}{2m}}"
         ),
         plain=(
-            "Lemma 3 on the training set bounds term (a) for every model of the ball, hence for the learned "
-            "one."
+            "Lemma 3 on the training set bounds term (a) for every model of the ball of a fixed feature, "
+            "hence for the learned one when i_s = 1. (With several best features take delta_1/|S*| for "
+            "each.)"
         ),
         printed="holds",
         kind="exact-probability",

@@ -24,9 +24,7 @@ from theory.claims.losses import c
 from theory.claims.uniform import (
     CORNER_LAUNCH,
     ONE_ROW,
-    one_row_allowance,
     one_row_violation,
-    opened_bound,
     order_bound,
     regret_corrected,
     regret_printed,
@@ -84,6 +82,17 @@ def median_allowance_corrected(n: int, tilt: float, third: float, delta: float) 
     """δ + δ_fail of the corrected Lemma 2 on the corner instance."""
     gap = corner_gap(tilt, third)
     return delta + float(corrected.delta_fail_median(2 * n, 2, gap, CORNER_THETA, CORNER_R))
+
+
+def _opened_bound(n: int, r: float, theta: float, delta: float, constant: int) -> float:
+    """All terms of the corrected Theorem 2 with K = 2 and m = 1 row in the training set."""
+    return float(corrected.excess_risk_median(2 * n, 2, 1.0, theta, r, 1, delta))
+
+
+def _one_row_allowance(n: int, theta: Any, delta: Any, **_: Any) -> float:
+    """δ + δ_fail of Lemma 2 with K = 2 and Δ = 1."""
+    fail = paper.delta_fail_median(2 * n, 2, 1.0, float(theta), float(3 - 2 * theta))
+    return float(delta) + float(fail)
 
 
 MEDIAN_CORNER = (
@@ -249,10 +258,10 @@ CLAIMS = (
         reading=Reading(
             one_row_violation(lambda n, *rest: order_bound(2 * n, *rest)),
             "<=",
-            one_row_allowance,
+            _one_row_allowance,
             vacuous_from=1.0,
         ),
-        repaired=Reading(one_row_violation(opened_bound), "<=", one_row_allowance, vacuous_from=1.0),
+        repaired=Reading(one_row_violation(_opened_bound), "<=", _one_row_allowance, vacuous_from=1.0),
         corrected=r"\text{all four terms of A.2 with }N=\sum_tn_t\text{ and }M\text{; for }N\le m",
         assumptions=(THETA,),
         errata=("E15", "E8"),

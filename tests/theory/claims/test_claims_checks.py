@@ -1,6 +1,7 @@
 """Every claim: its check comes out as recorded, its correction survives, its planted error is caught."""
 
 import dataclasses
+import importlib
 import math
 import re
 from fractions import Fraction
@@ -177,6 +178,8 @@ def test_monte_carlo_claims_state_an_experiment_and_judge_counts():
     for claim in claims:
         assert isinstance(claim.experiment, Experiment)
         assert set(claim.experiment.pools) <= set(POOLS)
+        module, name = claim.experiment.bound.rsplit(".", 1)
+        assert callable(getattr(importlib.import_module(module), name))
     cells = [(0, 10**6, 1e-2), (60000, 10**6, 5e-2), (4, 10, 1.0)]
     verdicts = get("lemma-1-i").judge_cells(cells, alarm=3e-6)
     assert [verdict.outcome for verdict in verdicts] == ["consistent", "refuted", "vacuous"]
