@@ -70,7 +70,7 @@ PASSAGES = (
     Passage(354, "Theorem 1, Eq. 10", ("thm-1",)),
     Passage(358, "order and decay of delta_fail", ("thm-1-delta-order", "thm-1-decay")),
     Passage(363, "extra factor sqrt K", ("remark-6-sqrt-k",)),
-    Passage(376, "Lemma 2 (i), Eq. 11", ("lemma-2-i",)),
+    Passage(376, "Lemma 2 (i), Eq. 11", ("lemma-2-i", "lemma-2-first-round")),
     Passage(380, "identification condition of Lemma 2", ("lemma-2-condition",)),
     Passage(382, "Lemma 2 (ii)", ("lemma-2-ii",)),
     Passage(390, "Theorem 2, Eq. 12", ("thm-2",)),

@@ -29,7 +29,7 @@ from theory.claims.uniform import (
     regret_corrected,
     regret_printed,
 )
-from theory.constants import gap_ceiling, loss_range, tight_rademacher_constant
+from theory.constants import gap_ceiling, halving_schedule, loss_range, tight_rademacher_constant
 
 RADII = np.geomspace(0.01, 50, 400)
 
@@ -55,6 +55,10 @@ def _without_nine(name: str, B: int) -> float:
     n = B // (arms * (arms - 1).bit_length())
     q = math.exp(-2 * n * (gap / 2 - 2 * c(theta) * r / math.sqrt(n)) ** 2)
     return 8 * q / (1 - q)
+
+
+def _first_round(B: int, K: int) -> int:
+    return int(halving_schedule(B, K).pulls[0])
 
 
 def _boundary(K: int, gap: float, theta: float, r: float) -> float:
@@ -195,6 +199,23 @@ CLAIMS = (
             statistic="the selected arm is not a best arm",
             bound="theory.paper.delta_fail_median",
         ),
+    ),
+    Claim(
+        id="lemma-2-first-round",
+        where=Place("4.2.3", "rows of the first round in Eq. 11", 378),
+        statement=r"n_1=\lfloor B/(K\log_2K)\rfloor",
+        plain=(
+            "The rows of the first round of Algorithm 1 are those of Eq. 11. Its T is rounded up, so the "
+            "printed number is too large unless K is a power of two (the paper's own K = 9: 18 for 15)."
+        ),
+        printed="holds-corrected",
+        kind="counterexample",
+        cases=tuple({"B": B, "K": K} for B, K in ((540, 9), (1161, 5), (900, 5), (1440, 8), (4800, 16))),
+        reading=Reading(_first_round, "==", lambda B, K: int(paper.first_round_pulls(B, K))),
+        repaired=Reading(_first_round, "==", lambda B, K: math.floor(B / (K * math.ceil(math.log2(K))))),
+        corrected=r"n_1=\lfloor B/(K\lceil\log_2K\rceil)\rfloor",
+        assumptions=(ARMS,),
+        errata=("E9",),
     ),
     Claim(
         id="lemma-2-condition",

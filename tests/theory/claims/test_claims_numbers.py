@@ -144,6 +144,17 @@ def test_e9_chain(entries):
     assert evidence(entries, "a5-wlog")["right"] == pytest.approx(float(8 * q / (1 - q)))
 
 
+def test_e9_rows_of_the_first_round():
+    claim = get("lemma-2-first-round")
+    pairs = {
+        (case["B"], case["K"]): (claim.reading.left(**case), claim.reading.right(**case))
+        for case in claim.cases
+    }
+    assert pairs[540, 9] == (15, 18)
+    assert pairs[1161, 5] == (77, 100)
+    assert pairs[1440, 8] == (60, 60)
+
+
 def test_e11_misprint(entries):
     theta, r, gap, n = mp.mpf("0.1"), mp.mpf("0.5"), mp.mpf("0.3"), 226
     x = gap / 2 - (4 - 4 * theta) / (1 - 2 * theta) * r / mp.sqrt(n)
