@@ -105,37 +105,33 @@ class Tails:
         entropy = _least_entropy(epsilon, np.clip(ceiling, 0.0, 1.0))
         return np.asarray(-np.maximum(2 * _scaled(self.stiffness, shift), self.rows * entropy))
 
-    def log_rival_low(self, shift: Floats) -> Floats:
-        """log of the bound on P[V_i <= R_i - beta - shift]."""
-        return np.asarray(-2 * _scaled(self.stiffness, shift))
-
     def log_crowd(
-        self, margins: Floats, weight: Floats, largest_gap: Floats, best_count: Ints | int = 1
+        self, margins: Floats, log_weight: Floats | float, largest_gap: Floats, best_count: Ints | int = 1
     ) -> Floats:
         """log of a bound on P[V_1 is high or the rivals are low], minimised roughly over the split.
 
         The rivals are on the last axis of ``margins`` (+inf for an arm that is no rival); their
-        probabilities add up and are multiplied by ``weight`` (1 for a union, 1/k for Markov).
+        probabilities add up and are multiplied by a weight (1 for a union, 1/k for Markov).
         ``best_count`` best arms must all stay low enough.
         """
         smallest = np.min(margins, axis=-1)
         rivals_exist = np.isfinite(smallest)
         smallest = np.where(rivals_exist, smallest, 0.0)
-        half = np.asarray(smallest / 2)[..., None]
         nu = np.asarray(self.stiffness)[..., None]
-        # Effective number of rivals: those with larger margins hardly count. The difference of
-        # squares (x - s/2)^2 - (s/2)^2 = x (x - s) is never negative.
-        lead = margins * (margins - 2 * half)
-        with np.errstate(invalid="ignore"):
-            excess = np.where(lead > 0, nu * lead, 0.0)
-        log_count = np.log(weight) + _log_sum_last(-2 * excess) - np.log(best_count)
+        log_best = np.log(best_count)
+        log_count = log_weight - log_best
+        if margins.shape[-1] > 1:
+            # Effective number of rivals: those with larger margins hardly count. The difference of
+            # squares (x - s/2)^2 - (s/2)^2 = x (x - s) is never negative.
+            lead = margins * (margins - np.asarray(smallest)[..., None])
+            with np.errstate(invalid="ignore"):
+                log_count = log_count + _log_sum_last(-2 * np.where(lead > 0, nu * lead, 0.0))
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             shift = smallest / 2 - log_count / (4 * self.stiffness * smallest)
-        shift = np.clip(np.where(np.isfinite(shift), shift, smallest / 2), 0.0, smallest)
-        rivals = np.log(weight) + _log_sum_last(
-            -2 * _scaled(nu, np.maximum(margins - np.asarray(shift)[..., None], 0.0))
-        )
-        head = np.log(best_count) + self.log_best_high(np.asarray(shift), largest_gap)
+        shift = np.where(smallest > 0, np.clip(shift, 0.0, smallest), 0.0)
+        left = np.maximum(margins - shift[..., None], 0.0)
+        rivals = log_weight + _log_sum_last(-2 * _scaled(nu, left))
+        head = log_best + self.log_best_high(shift, largest_gap)
         return np.asarray(np.where(rivals_exist, _terms.log_sum([np.asarray(head), rivals]), -np.inf))
 
 
@@ -203,12 +199,12 @@ def _least_entropy(epsilon: Floats, ceiling: Floats) -> Floats:
     p = np.minimum(ceiling, (1 - epsilon) / 2)
     q = p + epsilon
     with np.errstate(divide="ignore", invalid="ignore"):
-        up = np.where(q > 0, q * np.log(q / p), 0.0)
-        down = np.where(q < 1, (1 - q) * (np.log1p(-q) - np.log1p(-p)), 0.0)
-    # The two parts nearly cancel for small epsilon; their rounding is taken off, never added.
-    with np.errstate(invalid="ignore"):
-        entropy = up + down - 4 * np.finfo(float).eps * (np.abs(up) + np.abs(down))
-    entropy = np.where(np.isposinf(up), np.inf, entropy)
+        up = q * np.log1p(epsilon / p)
+        down = (1 - q) * np.log1p(-epsilon / (1 - p))
+        # The two parts nearly cancel for small epsilon; their rounding is taken off, never added.
+        entropy = up + down - 4 * np.finfo(float).eps * (up - down)
+    # p = 0 means that the loss is constant; q = 1 only occurs there, with epsilon = 1.
+    entropy = np.where(p > 0, entropy, np.inf)
     return np.asarray(np.where(epsilon > 0, np.maximum(entropy, 0.0), 0.0))
 
 

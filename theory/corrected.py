@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from theory import _inputs, _loss, _repairs, _terms
+from theory._blocks import in_blocks
 from theory._inputs import Bound, Floats, Ints
 from theory._instance import Instance, instance, launch_rows, require_launch
 from theory._pulls import uniform_pulls
@@ -124,6 +125,7 @@ def lemma_4(
     return _inputs.from_log(point.check.mask(np.log(2) + _log_tail(rows, point)), log=log)
 
 
+@in_blocks
 def delta_fail_uniform(
     B: ArrayLike,
     K: ArrayLike,
@@ -169,6 +171,7 @@ def delta_fail_uniform_simplified(
     )
 
 
+@in_blocks
 def delta_fail_median(
     B: ArrayLike,
     K: ArrayLike,

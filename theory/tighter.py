@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from theory import _inputs, _loss, _terms
+from theory._blocks import in_blocks
 from theory._inputs import Bound, Floats, Ints
 from theory._instance import CEILING_TOLERANCE, POPULATION_EXHAUSTED, loss_parameters
 from theory._oracle import (
@@ -138,10 +139,11 @@ def lemma_4(
     gaps, theta_, r, check = _door(gap, None, None, theta, kappa_lambda, strict=strict, n=rows)
     law = _launched(rows, gaps, landscape(theta_, r, design), check)
     margins = law.margins(gaps)
-    total = np.minimum(law.log_beaten_by_any(margins), law.log_crowd(margins, np.asarray(1.0), gaps[..., 0]))
+    total = np.minimum(law.log_beaten_by_any(margins), law.log_crowd(margins, 0.0, gaps[..., 0]))
     return _inputs.from_log(check.mask(np.asarray(total)), log=log)
 
 
+@in_blocks
 def delta_fail_uniform(
     B: ArrayLike,
     K: ArrayLike,
@@ -173,16 +175,15 @@ def delta_fail_uniform(
     law = _launched(n, values, landscape(theta_, r, design), check, per_arm=gaps is not None)
     margins = law.margins(values)
     largest = np.max(values, axis=-1)
+    log_count: Floats | float = 0.0
     if gaps is None:
-        weight = np.asarray(arms - best_arms(arms, best_count), dtype=np.float64)
-        beaten = np.log(weight) + law.log_beaten_by_any(margins)
-    else:
-        weight = np.asarray(1.0)
-        beaten = law.log_beaten_by_any(margins)
-    crowd = law.log_crowd(margins, weight, largest)
+        log_count = np.log(np.asarray(arms - best_arms(arms, best_count), dtype=np.float64))
+    beaten = log_count + law.log_beaten_by_any(margins)
+    crowd = law.log_crowd(margins, log_count, largest)
     return _inputs.from_log(check.mask(np.asarray(np.minimum(beaten, crowd))), log=log)
 
 
+@in_blocks
 def delta_fail_median(
     B: ArrayLike,
     K: ArrayLike,
@@ -247,10 +248,10 @@ class _Pool:
         if self.fresh:
             rivals = np.minimum(rivals, active - 1)
         leaders = 1 if self.fresh else self.best
-        weight = np.maximum(rivals, 1) / kept
+        log_weight = np.asarray(np.log(np.maximum(rivals, 1) / kept))
         margins = law.margins(self.gaps)
-        markov = np.log(weight * leaders) + law.log_beaten_by_any(margins)
-        crowd = law.log_crowd(margins, np.asarray(weight), self.gaps[..., 0], np.asarray(leaders))
+        markov = np.log(leaders) + log_weight + law.log_beaten_by_any(margins)
+        crowd = law.log_crowd(margins, log_weight, self.gaps[..., 0], leaders)
         # With fewer than k_t arms outside S*, one of S* is always kept.
         return np.asarray(np.where(rivals >= kept, np.minimum(markov, crowd), -np.inf))
 
@@ -261,13 +262,13 @@ class _Pool:
         margins = law.margins(ordered)[..., : (size - 1 if self.fresh else None)]
         largest = np.max(self.gaps, axis=-1)
         leaders = np.ones_like(self.best) if self.fresh else self.best
-        options = []
-        for dropped in range(min(keep, margins.shape[-1])):
-            rest, weight = margins[..., dropped:], np.asarray(1 / (keep - dropped))
-            options.append(np.log(weight * leaders) + law.log_beaten_by_any(rest))
-            options.append(law.log_crowd(rest, weight, largest, leaders))
         if margins.shape[-1] < keep:
             return np.asarray(np.full_like(largest, -np.inf))
+        options = []
+        for dropped in range(keep):
+            rest, log_weight = margins[..., dropped:], -float(np.log(keep - dropped))
+            options.append(np.log(leaders) + log_weight + law.log_beaten_by_any(rest))
+            options.append(law.log_crowd(rest, log_weight, largest, leaders))
         return np.asarray(np.min(np.stack(np.broadcast_arrays(*options)), axis=0))
 
 

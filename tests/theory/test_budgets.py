@@ -28,7 +28,7 @@ def name(bound: Any) -> str:
 
 
 @pytest.mark.parametrize("bound", FAILURE_BOUNDS, ids=name)
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(p=points(), log_delta=st.floats(-30, -0.1))
 def test_required_budget_is_exact(bound: Any, p: Point, log_delta: float) -> None:
     parameters = {"K": p.K, "gap": p.gap, "theta": p.theta, "kappa_lambda": p.r}
@@ -50,7 +50,7 @@ def test_launch_budget_is_exact(bound: Any, p: Point) -> None:
 
 
 @pytest.mark.parametrize("bound", FAILURE_BOUNDS, ids=name)
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(p=points())
 def test_smallest_gap_is_exact_and_inverts_the_required_budget(bound: Any, p: Point) -> None:
     fixed = {"K": p.K, "theta": p.theta, "kappa_lambda": p.r}

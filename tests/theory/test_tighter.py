@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import mpmath
 import numpy as np
 import pytest
@@ -491,3 +493,26 @@ def test_limits() -> None:
     printed = np.asarray(paper.delta_fail_uniform(8 * 6000, 8, 0.4 * radii, 0.1, radii))
     assert np.all(np.diff(printed) > 0)
     assert printed[-1] == pytest.approx(28.0)
+
+
+@pytest.mark.parametrize(
+    "bound", [tighter.delta_fail_uniform, tighter.delta_fail_median, corrected.delta_fail_median]
+)
+def test_large_grids_are_evaluated_in_blocks_with_identical_results(bound: Any) -> None:
+    rng = np.random.default_rng(60)
+    theta, r = rng.uniform(0.05, 0.45, 70_001), rng.uniform(0.1, 2.0, 70_001)
+    gap = np.asarray(constants.gap_ceiling(theta, r)) * rng.uniform(0.2, 1.0, 70_001)
+    budgets = np.array([[10**6], [10**7]])
+    table = bound(budgets, 8, gap, theta, r, strict=False, log=True)
+    assert table.shape == (2, 70_001)
+    for column in rng.integers(0, 70_001, 20):
+        for row in (0, 1):
+            alone = bound(
+                int(budgets[row, 0]), 8, gap[column], theta[column], r[column], strict=False, log=True
+            )
+            assert np.isnan(alone) == np.isnan(table[row, column])
+            assert np.isnan(alone) or alone == pytest.approx(table[row, column], rel=1e-13)
+    gap[40_000], gap[69_000] = 2.0, 3.0
+    with pytest.raises(AssumptionError, match="gap=3") as caught:
+        bound(10**9, 8, gap, theta, r)
+    assert caught.value.missed_by == pytest.approx(3 - constants.gap_ceiling(theta[69_000], r[69_000]))
