@@ -197,13 +197,13 @@ class Claim:
 
     def examine(self, reading: Reading) -> Verdict:
         """Judge a reading at every case; the first violated case refutes it."""
-        silent = 0
+        silent: list[Any] = []
         closest: tuple[float, Case, Any, Any] | None = None
         for case in self.cases:
             self._require_assumptions(case)
             left, right = reading.left(**case), reading.right(**case)
             if reading.says_nothing(right):
-                silent += 1
+                silent.append(right)
                 continue
             if not reading.holds(left, right):
                 return self._refuted(reading, case, left, right)
@@ -211,10 +211,8 @@ class Claim:
             if closest is None or distance < closest[0]:
                 closest = (distance, case, left, right)
         if closest is None:
-            return verdicts.vacuous(
-                f"In all {len(self.cases)} cases the right-hand side excludes nothing.", cases=len(self.cases)
-            )
-        return self._consistent(reading, closest, silent)
+            return self._vacuous(reading, silent)
+        return self._consistent(reading, closest, len(silent))
 
     def judge_cells(self, cells: Iterable[tuple[int, int, float]], *, alarm: float = 1e-6) -> list[Verdict]:
         """The hook for the engine: judge (failures, trials, bound) of each cell of the experiment.
@@ -237,6 +235,14 @@ class Claim:
             f"which is not {reading.relation} {reading.show(right)}."
         )
         return verdicts.refuted(sentence, **_numbers(case), left=_plain(left), right=_plain(right))
+
+    def _vacuous(self, reading: Reading, silent: list[Any]) -> Verdict:
+        smallest = min((value for value in silent if value == value), default=math.nan)
+        sentence = (
+            f"In all {len(silent)} cases the right-hand side excludes nothing; "
+            f"the smallest is {reading.show(smallest)}."
+        )
+        return verdicts.vacuous(sentence, cases=len(silent), smallest=_plain(smallest))
 
     def _consistent(self, reading: Reading, closest: tuple[float, Case, Any, Any], silent: int) -> Verdict:
         _, case, left, right = closest
@@ -274,6 +280,8 @@ def _numbers(case: Case) -> dict[str, Any]:
 def _distance(left: Any, right: Any) -> float:
     """How close a case comes to a violation; rounding noise counts as zero, so that reports are stable."""
     if isinstance(left, int | float | Fraction) and isinstance(right, int | float | Fraction):
+        if not (math.isfinite(left) and math.isfinite(right)):
+            return math.inf
         distance = abs(float(left) - float(right)) / max(abs(float(right)), 1e-300)
         return distance if distance > 10 * ROUNDING else 0.0
     return 0.0
