@@ -1,0 +1,1 @@
+"""Studies: many trials, addressed by seed, run in blocks and stored."""

@@ -1,0 +1,132 @@
+"""Running a strategy on a pool: one readable trial, or many trials in blocks of lock-step."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+
+from exml_sim.engine.seeds import Rng, Seeds, as_seeds
+from exml_sim.exploration import Exploration, Explorations, read_trial
+from exml_sim.ledger import Ledger
+from exml_sim.lockstep import Lockstep, Session, check_budget
+from exml_sim.money import IntArray, Money, Prices, exact
+from exml_sim.strategies import Strategy, by_name
+
+
+class Pool(ABC):
+    """K arms with names and prices that a strategy can explore.
+
+    A subclass says what its arms are by opening a `Session` for the seeds of N trials.
+    """
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """Names of the arms."""
+
+    @property
+    @abstractmethod
+    def costs(self) -> Iterable[Money]:
+        """Cost of one pull of every arm."""
+
+    @abstractmethod
+    def open(self, seeds: Seeds) -> Session:
+        """Start N trials in which nothing has been bought."""
+
+    @cached_property
+    def prices(self) -> Prices:
+        """The price list in whole units."""
+        return Prices.of(self.costs)
+
+    @property
+    def n_arms(self) -> int:
+        """Number of arms K."""
+        return len(self.names)
+
+    @property
+    def block(self) -> int:
+        """Trials that run together by default: as many as fit in a moderate amount of memory."""
+        return 4096
+
+    def explore(self, strategy: Strategy | str, budget: Money, rng: Rng = 0) -> Exploration:
+        """Run one trial and keep everything about it.
+
+        Parameters
+        ----------
+        strategy
+            A strategy, or the name of one with its default options.
+        budget
+            Money for the trial; decimals are exact.
+        rng
+            A seed number, a numpy generator, or the `Seeds` address of one trial.
+
+        Raises
+        ------
+        ValueError
+            If the budget does not pay for one pull of every arm in the opening round (the message says
+            which does).
+        """
+        seeds = as_seeds(rng)
+        if len(seeds) != 1:
+            raise ValueError(f"explore runs one trial, got the addresses of {len(seeds)}; use explore_many")
+        trials, selected = self.run(strategy, budget, seeds, record=True)
+        return read_trial(trials, selected)
+
+    def explore_many(
+        self,
+        strategy: Strategy | str,
+        budget: Money,
+        trials: int | Iterable[int],
+        *,
+        seed: int = 0,
+        stream: int = 0,
+        n_jobs: int = 1,
+        block: int | None = None,
+    ) -> Explorations:
+        """Run many trials. Results depend on the seed only, not on blocks or threads.
+
+        Parameters
+        ----------
+        strategy, budget
+            As in `explore`.
+        trials
+            How many (numbered from 0), or their numbers.
+        seed, stream
+            Root seed and stream; trial i alone is `explore(strategy, budget, Seeds.of(seed, i, stream))`.
+        n_jobs
+            Threads (the kernels run without the interpreter lock).
+        block
+            Trials that run together.
+        """
+        numbers = range(trials) if isinstance(trials, int) else trials
+        seeds = Seeds.of(seed, numbers, stream)
+        size = self.block if block is None else block
+        if size < 1 or n_jobs < 1:
+            raise ValueError(f"block and n_jobs must be at least 1, got {size} and {n_jobs}")
+        parts = [seeds.part(slice(start, start + size)) for start in range(0, len(seeds), size)]
+
+        def one(part: Seeds) -> Explorations:
+            done, selected = self.run(strategy, budget, part, record=False)
+            return Explorations(selected, done.pulls, done.ledger.spent_units, self.prices.unit, part)
+
+        if n_jobs == 1 or len(parts) == 1:
+            return Explorations.joined([one(part) for part in parts], seeds)
+        with ThreadPoolExecutor(n_jobs) as threads:
+            return Explorations.joined(list(threads.map(one, parts)), seeds)
+
+    def run(
+        self, strategy: Strategy | str, budget: Money, seeds: Seeds, *, record: bool
+    ) -> tuple[Lockstep, IntArray]:
+        """Drive the trials of `seeds` in lock-step; returns the finished state and the selected arms."""
+        rule = by_name(strategy) if isinstance(strategy, str) else strategy
+        if not isinstance(rule, Strategy):
+            raise ValueError(f"a strategy needs alignment, objective, opening and explore, got {strategy!r}")
+        amount = exact(budget, "budget")
+        check_budget(amount, rule.opening, self.prices, rule.alignment, type(rule).__name__)
+        ledger = Ledger(amount, self.prices, self.names, trials=len(seeds))
+        trials = Lockstep(
+            self.open(seeds), ledger, alignment=rule.alignment, objective=rule.objective, record=record
+        )
+        return trials, rule.explore(trials)

@@ -1,0 +1,301 @@
+"""The ledger: the only place that spends, in exact money, for one trial or many in lock-step."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from exml_sim.money import BoolArray, IntArray, Money, Prices, exact, show
+
+
+class Overspend(ValueError):
+    """A purchase that the budget does not cover."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of the ledger: one arm in one round of one trial.
+
+    Attributes
+    ----------
+    round
+        Number of the purchase, from 1.
+    arm
+        Name of the arm.
+    pulls
+        Values bought.
+    unit_cost
+        Cost of one pull.
+    spent
+        `pulls * unit_cost`.
+    left_over
+        What the arm's share of the round's money did not buy, because pulls are whole or because rows ran
+        out.
+    short
+        Pulls that the share would have paid for but that no row was left for.
+    """
+
+    round: int
+    arm: str
+    pulls: int
+    unit_cost: Fraction
+    spent: Fraction
+    left_over: Fraction
+    short: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Purchase:
+    pulls: IntArray
+    active: BoolArray
+    money: Fraction | IntArray
+    alignment: str
+    short: IntArray | None
+
+
+class Ledger:
+    """Record of every pull and what it cost; refuses to overspend.
+
+    Parameters
+    ----------
+    budget
+        The money there is, per trial.
+    costs
+        Cost of one pull of every arm. Decimals are exact: 0.95 is 95/100.
+    names
+        Names of the arms; `arm 0`, `arm 1`, … if not given.
+    trials
+        Number of trials that run in lock-step, each with its own budget.
+
+    Examples
+    --------
+    >>> ledger = Ledger(10, ["0.95", "1.2"], names=["pix", "mor"])
+    >>> ledger.buy([4, 4])
+    >>> ledger.spent, ledger.left
+    (Fraction(43, 5), Fraction(7, 5))
+    """
+
+    def __init__(
+        self,
+        budget: Money,
+        costs: Iterable[Money] | Prices,
+        names: Sequence[str] | None = None,
+        trials: int = 1,
+    ) -> None:
+        self.prices = costs if isinstance(costs, Prices) else Prices.of(costs)
+        self.budget = exact(budget, "budget")
+        if self.budget < 0:
+            raise ValueError(f"budget must not be negative, got {budget}")
+        if trials < 1:
+            raise ValueError(f"a ledger needs at least one trial, got {trials}")
+        self.names = tuple(names) if names is not None else tuple(f"arm {i}" for i in range(self.prices.size))
+        if len(self.names) != self.prices.size:
+            raise ValueError(f"{self.prices.size} costs need as many names, got {len(self.names)}")
+        self.trials = trials
+        self._limit = self.prices.units(self.budget)
+        self._spent = np.zeros(trials, dtype=np.int64)
+        self._purchases: list[_Purchase] = []
+
+    def __repr__(self) -> str:
+        many = "" if self.trials == 1 else f", {self.trials} trials"
+        return f"<Ledger: {self.rounds} rounds, budget {show(self.budget)}, {self.prices.size} arms{many}>"
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def buy(
+        self,
+        pulls: IntArray | Sequence[int],
+        *,
+        money: Fraction | IntArray | None = None,
+        active: BoolArray | None = None,
+        alignment: str = "sample",
+        short: IntArray | None = None,
+    ) -> None:
+        """Pay for one round of pulls in every trial, or for none of them.
+
+        Parameters
+        ----------
+        pulls
+            Pulls per arm, shape (K,) or (trials, K).
+        money
+            The round's money: an exact amount, or whole units of the price list per trial. Left-overs are
+            counted against it; without it nothing is left over.
+        active
+            The arms that share the money; by default those that are pulled.
+        alignment
+            How the arms share it: in proportion to cost ("sample") or equally ("budget").
+        short
+            Pulls that the money would have paid for but that could not be had.
+
+        Raises
+        ------
+        Overspend
+            If some trial has not enough money left. Nothing is recorded then.
+        ValueError
+            If pulls are negative, not whole, or of the wrong shape.
+        """
+        given = np.asarray(pulls)
+        whole = np.broadcast_to(given, (self.trials, self.prices.size)).astype(np.int64)
+        if np.any(whole != given) or np.any(whole < 0):
+            raise ValueError(f"pulls must be whole numbers, none negative, got {pulls!r}")
+        # A pull count beyond the budget could overflow the product with its cost; it is refused before that.
+        if np.any(whole > self._limit) or np.any(self._spent + whole @ self.prices.costs > self._limit):
+            raise Overspend(self._refusal(whole))
+        self._spent += whole @ self.prices.costs
+        self._purchases.append(
+            _Purchase(
+                whole,
+                whole > 0 if active is None else active.copy(),
+                self._price(whole) if money is None else money,
+                alignment,
+                short,
+            )
+        )
+
+    def _price(self, pulls: IntArray) -> IntArray:
+        return np.asarray(pulls @ self.prices.costs, dtype=np.int64)
+
+    def _refusal(self, pulls: IntArray) -> str:
+        costs = [int(cost) for cost in self.prices.costs]
+        wanted = [sum(int(n) * cost for n, cost in zip(row, costs, strict=True)) for row in pulls]
+        worst = max(range(self.trials), key=lambda trial: wanted[trial] + int(self._spent[trial]))
+        left = self.budget - self.prices.money(int(self._spent[worst]))
+        return (
+            f"round {self.rounds + 1} would cost {show(self.prices.money(wanted[worst]))} in trial {worst}, "
+            f"but only {show(left)} of the budget {show(self.budget)} is left"
+        )
+
+    @property
+    def rounds(self) -> int:
+        """Number of purchases so far."""
+        return len(self._purchases)
+
+    @property
+    def left_units(self) -> IntArray:
+        """Whole units of money left in every trial, shape (trials,)."""
+        return self._limit - self._spent
+
+    @property
+    def spent_units(self) -> IntArray:
+        """Units of money spent in every trial, shape (trials,)."""
+        return self._spent.copy()
+
+    @property
+    def spent(self) -> Fraction:
+        """Money spent (ledgers of one trial)."""
+        return self.prices.money(int(self._spent[self._only()]))
+
+    @property
+    def left(self) -> Fraction:
+        """Money left (ledgers of one trial)."""
+        return self.budget - self.spent
+
+    @property
+    def pulls(self) -> IntArray:
+        """Pulls per trial and arm over all rounds, shape (trials, K)."""
+        total = np.zeros((self.trials, self.prices.size), dtype=np.int64)
+        for purchase in self._purchases:
+            total += purchase.pulls
+        return total
+
+    def round_pulls(self, number: int) -> IntArray:
+        """Pulls of one round (numbered from 1), shape (trials, K)."""
+        return self._purchases[number - 1].pulls
+
+    def _only(self) -> int:
+        if self.trials != 1:
+            raise ValueError(f"this ledger holds {self.trials} trials: choose one with .trial(i)")
+        return 0
+
+    def trial(self, index: int) -> Ledger:
+        """The ledger of one of the trials."""
+        alone = Ledger(self.budget, self.prices, self.names)
+        alone._spent = self._spent[index : index + 1].copy()
+        row = slice(index, index + 1)
+        alone._purchases = [
+            _Purchase(
+                p.pulls[row],
+                p.active[row],
+                p.money if isinstance(p.money, Fraction) else p.money[row],
+                p.alignment,
+                None if p.short is None else p.short[row],
+            )
+            for p in self._purchases
+        ]
+        return alone
+
+    def entries(self) -> list[Entry]:
+        """All lines in order (ledgers of one trial): every arm that had a share of a round's money."""
+        self._only()
+        return [
+            line
+            for number, purchase in enumerate(self._purchases, 1)
+            for line in self._lines(number, purchase)
+        ]
+
+    def _lines(self, number: int, purchase: _Purchase) -> list[Entry]:
+        arms = [int(i) for i in np.flatnonzero(purchase.active[0])]
+        costs = self.prices.exact_costs
+        money = (
+            purchase.money
+            if isinstance(purchase.money, Fraction)
+            else self.prices.money(int(purchase.money[0]))
+        )
+        total = sum(costs[i] for i in arms)
+        lines = []
+        for i in arms:
+            share = money * costs[i] / total if purchase.alignment == "sample" else money / len(arms)
+            pulls = int(purchase.pulls[0, i])
+            short = 0 if purchase.short is None else int(purchase.short[0, i])
+            spent = pulls * costs[i]
+            lines.append(Entry(number, self.names[i], pulls, costs[i], spent, share - spent, short))
+        return lines
+
+    def table(self) -> str:
+        """The ledger as text: one line per round and arm, then the sum."""
+        head = ("round", "arm", "pulls", "unit cost", "spent", "left over", "short")
+        body = [
+            (
+                str(e.round),
+                e.arm,
+                str(e.pulls),
+                show(e.unit_cost),
+                show(e.spent),
+                show(e.left_over),
+                str(e.short),
+            )
+            for e in self.entries()
+        ]
+        widths = [max(len(row[column]) for row in [head, *body]) for column in range(len(head))]
+        lines = [
+            "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+            for row in [head, *body]
+        ]
+        return "\n".join([*lines, f"spent {show(self.spent)} of {show(self.budget)}, left {show(self.left)}"])
+
+    def to_records(self) -> list[dict[str, int | str | float]]:
+        """Export the lines as dictionaries with money as floats; `to_csv` keeps the exact amounts."""
+        return [
+            {
+                key: float(value) if isinstance(value, Fraction) else value
+                for key, value in asdict(entry).items()
+            }
+            for entry in self.entries()
+        ]
+
+    def to_csv(self) -> str:
+        """Export the lines as CSV text with exact amounts."""
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(["round", "arm", "pulls", "unit_cost", "spent", "left_over", "short"])
+        for e in self.entries():
+            writer.writerow(
+                [e.round, e.arm, e.pulls, show(e.unit_cost), show(e.spent), show(e.left_over), e.short]
+            )
+        return out.getvalue()

@@ -1,0 +1,230 @@
+"""Trials in lock-step: the same strategy drives one trial or thousands, round by round.
+
+A strategy sees this object only: it buys rounds (the ledger pays, the arms draw), asks for scores, keeps
+arms. Every array has one line per trial, and no line depends on another, so N trials together are exactly N
+trials alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol
+
+import numpy as np
+
+from exml_sim.ledger import Ledger
+from exml_sim.money import BoolArray, IntArray, Prices, allot, show
+from exml_sim.ranking import Scores, any_arm, best, cut_unclear, ranking
+from exml_sim.sampling import CountArray
+
+OBJECTIVES: Sequence[str] = ("risk", "risk_per_cost")
+
+# The zero model has surrogate loss 1 on every row, so quality is what an arm saves against 1.
+WORTHLESS = 1.0
+
+
+class Session(Protocol):
+    """The arms of one pool during N trials: what has been drawn, and its scores.
+
+    `levels` is the number of accuracies that `score` knows: level 0 first, each next one tighter.
+    """
+
+    levels: int
+
+    def grant(self, pulls: IntArray, fresh: bool) -> IntArray:
+        """Say how many of the wanted pulls can be had, shape (trials, K)."""
+        ...
+
+    def draw(self, pulls: IntArray, fresh: bool) -> None:
+        """Draw the pulls of one round; `fresh` rounds share nothing with earlier ones."""
+        ...
+
+    def score(self, wanted: BoolArray, fresh: bool, level: int) -> Scores:
+        """Score the wanted arms on all they bought, or on the latest fresh round alone."""
+        ...
+
+    def counts(self) -> CountArray | None:
+        """Rows bought per trial and arm, shape (trials, K, m); None for arms that have no rows."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RoundRecord:
+    """What happened in one scored round of N trials (arrays have one line per trial)."""
+
+    active: BoolArray
+    pulls: IntArray
+    scores: Scores
+    survivors: BoolArray
+    certified: BoolArray
+
+
+class Lockstep:
+    """N trials of one pool with one budget.
+
+    Parameters
+    ----------
+    session
+        The arms, opened for N seeds.
+    ledger
+        The empty ledger of the N trials.
+    alignment, objective
+        How money becomes pulls, and what "better" means.
+    record
+        Keep every round for reading; without it only the result stays.
+
+    Attributes
+    ----------
+    active
+        Arms still in the race, shape (trials, K).
+    """
+
+    def __init__(
+        self, session: Session, ledger: Ledger, *, alignment: str, objective: str, record: bool = False
+    ) -> None:
+        self.session = session
+        self.ledger = ledger
+        self.alignment = alignment
+        self.objective = objective
+        self.active = np.ones((ledger.trials, ledger.prices.size), dtype=np.bool_)
+        self.pulls = np.zeros((ledger.trials, ledger.prices.size), dtype=np.int64)
+        self.rounds: list[RoundRecord] = []
+        self._record = record
+        self._round_pulls = np.zeros_like(self.pulls)
+        self._quality_price = 1.0 / np.array([float(cost) for cost in ledger.prices.exact_costs])
+
+    @property
+    def budget(self) -> Fraction:
+        """The exact budget of one trial."""
+        return self.ledger.budget
+
+    @property
+    def prices(self) -> Prices:
+        """The price list."""
+        return self.ledger.prices
+
+    @property
+    def n_arms(self) -> int:
+        """Number of arms K."""
+        return self.prices.size
+
+    def buy(self, money: Fraction | IntArray, *, fresh: bool = False, among: BoolArray | None = None) -> None:
+        """Turn money into pulls of the active arms (or of those in `among`), pay, and draw.
+
+        Parameters
+        ----------
+        money
+            The round's money: one exact amount, or whole units of the price list per trial.
+        fresh
+            Draw rows that no earlier round has seen, to be scored alone.
+        among
+            The arms that share the money, shape (trials, K); by default all active ones.
+        """
+        sharing = self.active if among is None else among
+        units = self.prices.units(money) if isinstance(money, Fraction) else money
+        wanted = allot(units, self.prices.costs, sharing, self.alignment)
+        granted = self.session.grant(wanted, fresh)
+        short = None if granted is wanted else wanted - granted
+        self.ledger.buy(granted, money=money, active=sharing, alignment=self.alignment, short=short)
+        self.session.draw(granted, fresh)
+        self.pulls += granted
+        if self._record:
+            self._round_pulls += granted
+
+    def score(
+        self, unclear: Callable[[Scores], BoolArray], *, fresh: bool = False
+    ) -> tuple[Scores, BoolArray]:
+        """Score the active arms; refine what `unclear` marks until it marks nothing or no accuracy is left.
+
+        Returns
+        -------
+        The scores, and the arms that stayed unclear, shape (trials, K).
+        """
+        scores = self._scored(self.active, fresh, 0)
+        doubtful = unclear(scores)
+        for level in range(1, self.session.levels):
+            if not doubtful.any():
+                break
+            scores = scores.replaced(doubtful, self._scored(doubtful, fresh, level))
+            doubtful = unclear(scores)
+        return scores, doubtful
+
+    def _scored(self, wanted: BoolArray, fresh: bool, level: int) -> Scores:
+        scores = self.session.score(wanted, fresh, level)
+        if self.objective == "risk":
+            return scores
+        return scores.scaled(WORTHLESS, self._quality_price)
+
+    def keep(self, number: int, *, fresh: bool = False) -> IntArray:
+        """Score the active arms and keep the best ones.
+
+        Returns
+        -------
+        The ranking that decided, best first, shape (trials, K).
+        """
+        active = self.active
+
+        def cut(scores: Scores) -> BoolArray:
+            return cut_unclear(scores, active, best(ranking(scores), number))
+
+        scores, doubtful = self.score(cut, fresh=fresh)
+        tied = any_arm(doubtful)
+        order = ranking(scores, tied)
+        self.close_round(scores, best(order, number) & active, ~tied)
+        return order
+
+    def close_round(self, scores: Scores, survivors: BoolArray, certified: BoolArray) -> None:
+        """Go on with the survivors, and note the round."""
+        if self._record:
+            self.rounds.append(RoundRecord(self.active, self._round_pulls, scores, survivors, certified))
+            self._round_pulls = np.zeros_like(self.pulls)
+        self.active = survivors
+
+
+def smallest_budget(
+    opening: Callable[[Fraction, Prices], Fraction], prices: Prices, alignment: str
+) -> Fraction:
+    """The smallest budget in whole units with which the opening round pulls every arm at least once.
+
+    Parameters
+    ----------
+    opening
+        Money of a strategy's first round as a function of the budget and the prices; it must not decrease
+        with the budget.
+    """
+    everyone = np.ones((1, prices.size), dtype=np.bool_)
+
+    def enough(units: int) -> bool:
+        money = opening(prices.money(units), prices)
+        return bool(allot(prices.units(money), prices.costs, everyone, alignment).min() >= 1)
+
+    high = int(prices.costs.sum())
+    while not enough(high):
+        high *= 2
+    low = 0
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return prices.money(high)
+
+
+def check_budget(
+    budget: Fraction,
+    opening: Callable[[Fraction, Prices], Fraction],
+    prices: Prices,
+    alignment: str,
+    rule: str,
+) -> None:
+    """Refuse a budget whose opening round leaves an arm without a pull, and say which budget would do."""
+    everyone = np.ones((1, prices.size), dtype=np.bool_)
+    if budget > 0:
+        money = opening(budget, prices)
+        if allot(prices.units(money), prices.costs, everyone, alignment).min() >= 1:
+            return
+    need = smallest_budget(opening, prices, alignment)
+    raise ValueError(
+        f"a budget of {show(budget)} does not pay for one pull of each of {prices.size} arms "
+        f"in the opening round of {rule}; the smallest budget that works is {show(need)}"
+    )

@@ -1,0 +1,160 @@
+"""Exact money: costs and budgets as fractions, and the same amounts as whole numbers of one smallest unit.
+
+A cost of 0.95 is the decimal 95/100, not the nearest binary float; a floor taken on floats would now and
+then be one pull off. Amounts are therefore parsed to `Fraction` at the door. For thousands of trials at
+once the same amounts are counted in a common unit (the reciprocal of the costs' least common denominator),
+where every cost is an integer and every floor is an integer division.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from numbers import Integral, Rational
+
+import numpy as np
+from numpy.typing import NDArray
+
+Money = int | float | str | Decimal | Fraction
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+ALIGNMENTS: Sequence[str] = ("sample", "budget")
+
+# Sums over the arms of a price list stay far below 2**63 under this limit.
+_LARGEST_UNITS = 2**52
+
+
+def exact(amount: Money, what: str = "amount") -> Fraction:
+    """Parse an amount of money without rounding.
+
+    A float stands for the shortest decimal that prints as it, so `exact(0.95) == Fraction(95, 100)`.
+
+    Raises
+    ------
+    ValueError
+        If the amount is not a finite number.
+    """
+    try:
+        if isinstance(amount, bool):
+            raise ValueError
+        if isinstance(amount, Integral | Rational):
+            return Fraction(int(amount.numerator), int(amount.denominator))
+        if isinstance(amount, float | np.floating):
+            return Fraction(Decimal(repr(float(amount))))
+        if isinstance(amount, str) and "/" in amount:
+            return Fraction(amount.strip())
+        return Fraction(Decimal(amount.strip() if isinstance(amount, str) else amount))
+    except (ValueError, TypeError, OverflowError, ZeroDivisionError, InvalidOperation):
+        raise ValueError(
+            f"{what} must be a finite number (int, float, decimal text, Decimal or Fraction), got {amount!r}"
+        ) from None
+
+
+def exact_cost(amount: Money, what: str = "cost") -> Fraction:
+    """Parse a cost, which must be positive."""
+    cost = exact(amount, what)
+    if cost <= 0:
+        raise ValueError(f"{what} must be greater than 0, got {amount}")
+    return cost
+
+
+def show(amount: Fraction) -> str:
+    """Print an exact amount: as a decimal when it ends within nine places, otherwise as a fraction."""
+    scaled = amount * 10**9
+    if scaled.denominator != 1:
+        return f"{amount.numerator}/{amount.denominator}"
+    text = f"{Decimal(scaled.numerator).scaleb(-9):f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """A price list in whole units: `costs[i] * unit` is the exact cost of one pull of arm i."""
+
+    unit: Fraction
+    costs: IntArray
+
+    @classmethod
+    def of(cls, costs: Iterable[Money]) -> Prices:
+        """Parse a price list and choose the largest unit that divides every cost."""
+        amounts = [exact_cost(cost, f"cost of arm {i}") for i, cost in enumerate(costs)]
+        if not amounts:
+            raise ValueError("a price list needs at least one arm, got none")
+        denominator = math.lcm(*(amount.denominator for amount in amounts))
+        whole = [int(amount * denominator) for amount in amounts]
+        divisor = math.gcd(*whole)
+        units = [number // divisor for number in whole]
+        if sum(units) > _LARGEST_UNITS:
+            raise ValueError(
+                f"the costs need {sum(units)} units of {Fraction(divisor, denominator)} in all, more "
+                f"than the {_LARGEST_UNITS} that exact arithmetic in 64 bits allows; give costs with fewer digits"
+            )
+        return cls(Fraction(divisor, denominator), np.array(units, dtype=np.int64))
+
+    @property
+    def size(self) -> int:
+        """Number of arms on the list."""
+        return int(self.costs.size)
+
+    @property
+    def exact_costs(self) -> tuple[Fraction, ...]:
+        """The costs as exact fractions."""
+        return tuple(int(cost) * self.unit for cost in self.costs)
+
+    def units(self, amount: Fraction) -> int:
+        """Round an amount of money down to whole units."""
+        units = amount // self.unit
+        if units > _LARGEST_UNITS:
+            raise ValueError(
+                f"an amount of {show(amount)} is more than {_LARGEST_UNITS} times the unit {show(self.unit)} "
+                "of the price list"
+            )
+        return units
+
+    def money(self, units: int) -> Fraction:
+        """Express a number of units as money."""
+        return units * self.unit
+
+
+def allot(units: int | IntArray, costs: IntArray, active: BoolArray, alignment: str) -> IntArray:
+    """Turn a round's money into pulls per arm (the paper's Section 3.2, "Non-uniform Query Cost").
+
+    With b the money, A the active arms and c their costs, every active arm gets
+
+        sample alignment:  floor(b / sum_{j in A} c_j) pulls, the same number for all,
+        budget alignment:  floor(b / (|A| c_i)) pulls, the same money for all.
+
+    The floors are taken on the exact quotient. The paper also floors the *money* of an arm first, which for
+    costs that are not whole numbers takes away pulls that its stated number of samples includes.
+
+    Parameters
+    ----------
+    units
+        The round's money, rounded down to whole units (which changes no floor, because all costs are whole
+        units): one amount for all trials, or one per trial, shape (trials,).
+    costs
+        Costs in units, shape (K,).
+    active
+        Which arms share the money, shape (trials, K).
+
+    Returns
+    -------
+    Pulls of shape (trials, K), zero where an arm is not active.
+    """
+    if alignment == "sample":
+        total = np.maximum(active @ costs, 1)
+        return np.asarray((units // total)[:, None] * active, dtype=np.int64)
+    if alignment == "budget":
+        width = np.maximum(active.sum(axis=1), 1)
+        share = np.broadcast_to(np.asarray(units, dtype=np.int64), width.shape) // width
+        return np.asarray(share[:, None] // costs * active, dtype=np.int64)
+    raise ValueError(unknown("alignment", alignment, ALIGNMENTS))
+
+
+def unknown(what: str, given: object, allowed: Sequence[str]) -> str:
+    """Word the message for a name that is not on a list."""
+    return f"unknown {what} {given!r}: allowed are {', '.join(map(repr, allowed))}"

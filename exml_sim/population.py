@@ -1,0 +1,272 @@
+"""Rows, candidates, costs and the hidden truth: what there is to explore, validated once at the door."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from exml_sim.money import Money, exact_cost, show
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False, init=False, repr=False)
+class Candidate:
+    """A feature that can be bought: its name, its values (one row per sample) and the cost of one value."""
+
+    name: str
+    values: FloatArray
+    cost: Fraction
+
+    def __init__(self, name: str, values: ArrayLike, cost: Money = 1) -> None:
+        if not isinstance(name, str) or not name:
+            raise ValueError(f"a candidate's name must be a text that is not empty, got {name!r}")
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "values", _matrix(values, f"values of candidate {name!r}"))
+        object.__setattr__(self, "cost", exact_cost(cost, f"cost of candidate {name!r}"))
+
+    def __repr__(self) -> str:
+        return f"<Candidate {self.name!r}: {_columns(self.values)}, cost {show(self.cost)}>"
+
+
+@dataclass(frozen=True, slots=True, eq=False, init=False, repr=False)
+class Population:
+    """The population D_tr: m rows with observed features and perceived labels, and K candidates to buy.
+
+    Parameters
+    ----------
+    X
+        Observed features, shape (m, d), or (m,) for a single one.
+    y
+        Perceived labels, each -1 or +1, shape (m,). Rows of the hidden class carry one of the two by mistake.
+    candidates
+        `Candidate` objects, or a mapping from name to values; then `costs` gives the prices.
+    costs
+        Mapping from name to the cost of one pull (1 where a name is missing). Only with a mapping of
+        candidates.
+    classes
+        True classes, shape (m,), if known.
+    hidden
+        The value in `classes` (or the collection of values) that the perceived labels do not know.
+
+    Examples
+    --------
+    >>> Population([[0.0], [1.0]], [-1, 1], {"x2": [3.0, 4.0], "x3": [5.0, 5.0]}, costs={"x3": "0.95"})
+    <Population: 2 rows, 1 observed feature, labels -1: 1 and +1: 1, 2 candidates: x2 (1 column, cost 1), x3
+    (1 column, cost 0.95)>
+    """
+
+    X: FloatArray
+    y: NDArray[np.int64]
+    candidates: tuple[Candidate, ...]
+    classes: NDArray[Any] | None = field(default=None)
+    hidden: tuple[Any, ...] = field(default=())
+
+    def __init__(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        candidates: Sequence[Candidate] | Mapping[str, ArrayLike],
+        *,
+        costs: Mapping[str, Money] | None = None,
+        classes: ArrayLike | None = None,
+        hidden: Any = None,
+    ) -> None:
+        observed = _matrix(X, "observed features X")
+        rows = observed.shape[0]
+        if rows == 0:
+            raise ValueError("a population needs at least one row, got none")
+        object.__setattr__(self, "X", observed)
+        object.__setattr__(self, "y", _labels(y, rows))
+        object.__setattr__(self, "candidates", _candidates(candidates, costs, rows))
+        truth = None if classes is None else np.asarray(classes)
+        object.__setattr__(self, "classes", truth)
+        object.__setattr__(self, "hidden", _hidden(truth, hidden, rows))
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: pd.DataFrame,
+        *,
+        label: str,
+        candidates: Mapping[str, str | Sequence[str]] | Sequence[str],
+        observed: Sequence[str] | None = None,
+        costs: Mapping[str, Money] | None = None,
+        classes: str | None = None,
+        hidden: Any = None,
+    ) -> Population:
+        """Build a population from a pandas frame.
+
+        Parameters
+        ----------
+        frame
+            One row per sample.
+        label
+            Column of perceived labels (-1 and +1).
+        candidates
+            Columns that can be bought, one candidate each, or a mapping from candidate name to its column(s).
+        observed
+            Columns that are known for every row; by default all columns not named elsewhere.
+        costs, hidden
+            As for the constructor.
+        classes
+            Column of true classes, if known.
+        """
+        named = candidates if isinstance(candidates, Mapping) else {name: name for name in candidates}
+        columns = {name: [cols] if isinstance(cols, str) else list(cols) for name, cols in named.items()}
+        taken = {label, *([classes] if classes else []), *(c for cols in columns.values() for c in cols)}
+        known = list(observed) if observed is not None else [c for c in frame.columns if c not in taken]
+        missing = [c for c in [*taken, *known] if c not in frame.columns]
+        if missing:
+            raise ValueError(
+                f"the frame has no column {missing[0]!r}: it has {', '.join(map(str, frame.columns))}"
+            )
+        if not known:
+            raise ValueError("no observed column is left: name at least one in `observed`")
+        return cls(
+            frame[known].to_numpy(dtype=float),
+            frame[label].to_numpy(),
+            {name: frame[cols].to_numpy(dtype=float) for name, cols in columns.items()},
+            costs=costs,
+            classes=None if classes is None else frame[classes].to_numpy(),
+            hidden=hidden,
+        )
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows m."""
+        return int(self.X.shape[0])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Candidate names in order."""
+        return tuple(candidate.name for candidate in self.candidates)
+
+    @property
+    def costs(self) -> tuple[Fraction, ...]:
+        """Exact costs in the order of the candidates."""
+        return tuple(candidate.cost for candidate in self.candidates)
+
+    @property
+    def is_hidden(self) -> NDArray[np.bool_] | None:
+        """Which rows belong to the hidden class, if that is known."""
+        return None if self.classes is None or not self.hidden else np.isin(self.classes, self.hidden)
+
+    def augmented(self, candidate: int | str) -> FloatArray:
+        """Observed features with one candidate's values appended, shape (m, d + d_i)."""
+        index = self.index(candidate)
+        return np.hstack([self.X, self.candidates[index].values])
+
+    def index(self, candidate: int | str) -> int:
+        """Position of a candidate given by name or position."""
+        if isinstance(candidate, str):
+            if candidate not in self.names:
+                raise ValueError(f"unknown candidate {candidate!r}: allowed are {', '.join(self.names)}")
+            return self.names.index(candidate)
+        if not 0 <= candidate < len(self.candidates):
+            raise ValueError(
+                f"candidate {candidate} does not exist: there are {len(self.candidates)}, counted from 0"
+            )
+        return int(candidate)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(
+            f"{c.name} ({_columns(c.values)}, cost {show(c.cost)})" for c in self.candidates[:6]
+        )
+        more = "" if len(self.candidates) <= 6 else f", and {len(self.candidates) - 6} more"
+        hidden = self.is_hidden
+        truth = "" if hidden is None else f", {int(hidden.sum())} rows hidden"
+        return (
+            f"<Population: {_plural(self.n_rows, 'row')}, {_plural(self.X.shape[1], 'observed feature')}, "
+            f"labels -1: {int((self.y < 0).sum())} and +1: {int((self.y > 0).sum())}{truth}, "
+            f"{_plural(len(self.candidates), 'candidate')}: {shown}{more}>"
+        )
+
+
+def _plural(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
+def _columns(values: FloatArray) -> str:
+    return _plural(values.shape[1], "column")
+
+
+def _matrix(values: ArrayLike, what: str) -> FloatArray:
+    try:
+        # A copy, frozen below: later changes to the caller's array must not change the population.
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{what} must be numbers in a table of rows and columns") from None
+    array = array[:, None] if array.ndim == 1 else array
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise ValueError(
+            f"{what} must have shape (rows, columns) with at least one column, got {array.shape}"
+        )
+    bad = np.argwhere(~np.isfinite(array))
+    if bad.size:
+        row, column = bad[0]
+        raise ValueError(f"{what} must be finite, got {array[row, column]} in row {row}, column {column}")
+    array.setflags(write=False)
+    return array
+
+
+def _labels(y: ArrayLike, rows: int) -> NDArray[np.int64]:
+    given = np.asarray(y)
+    if given.shape != (rows,):
+        raise ValueError(f"labels y must have shape ({rows},), one per row of X, got {given.shape}")
+    wrong = [value for value in given.tolist() if value not in (-1, 1)]
+    if wrong:
+        raise ValueError(f"labels y must be -1 or +1, got {wrong[0]!r}")
+    labels = given.astype(np.int64)
+    labels.setflags(write=False)
+    return labels
+
+
+def _candidates(
+    given: Sequence[Candidate] | Mapping[str, ArrayLike], costs: Mapping[str, Money] | None, rows: int
+) -> tuple[Candidate, ...]:
+    if isinstance(given, Mapping):
+        prices = dict(costs or {})
+        stray = [name for name in prices if name not in given]
+        if stray:
+            raise ValueError(f"a cost is given for {stray[0]!r}, which is no candidate: {', '.join(given)}")
+        given = [Candidate(name, values, prices.get(name, 1)) for name, values in given.items()]
+    elif costs is not None:
+        raise ValueError("`costs` goes with a mapping of candidates; a Candidate object carries its own cost")
+    if not given:
+        raise ValueError("a population needs at least one candidate, got none (K = 0)")
+    seen: set[str] = set()
+    for candidate in given:
+        if candidate.name in seen:
+            raise ValueError(f"candidate names must differ, got {candidate.name!r} twice")
+        seen.add(candidate.name)
+        if candidate.values.shape[0] != rows:
+            raise ValueError(
+                f"candidate {candidate.name!r} must have {rows} rows like X, got {candidate.values.shape[0]}"
+            )
+    return tuple(given)
+
+
+def _hidden(classes: NDArray[Any] | None, hidden: Any, rows: int) -> tuple[Any, ...]:
+    if classes is None:
+        if hidden is not None:
+            raise ValueError("a hidden class needs the true `classes` of the rows")
+        return ()
+    if classes.shape != (rows,):
+        raise ValueError(f"classes must have shape ({rows},), one per row of X, got {classes.shape}")
+    if hidden is None:
+        return ()
+    chosen = tuple(hidden) if isinstance(hidden, list | tuple | set | frozenset | np.ndarray) else (hidden,)
+    present = np.unique(classes).tolist()
+    for value in chosen:
+        if value not in present:
+            raise ValueError(f"hidden class {value!r} is not among the classes {present}")
+    return chosen

@@ -1,0 +1,112 @@
+"""Comparing arms by certified scores: which order do the certificates prove, and how are ties broken.
+
+A score is a value with an interval [lower, upper] that contains the true minimum. Lower is better. A
+comparison is *certified* when the intervals are apart. What stays uncertified after the last refinement is
+ordered by value; values closer than the resolution count as equal, and equal arms are ordered by index, the
+lowest first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exml_sim.money import BoolArray, IntArray
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scores:
+    """Scores of K arms in N trials, +inf where an arm was not scored.
+
+    Attributes
+    ----------
+    value, lower, upper
+        Shape (trials, K).
+    resolution
+        Values that differ by no more than `resolution * max(1, |value|)` are equal if no certificate says
+        otherwise; 0 for arms whose scores are exact.
+    """
+
+    value: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    resolution: float = 0.0
+
+    def replaced(self, where: BoolArray, new: Scores) -> Scores:
+        """Take the scores of `new` at the marked places."""
+        return Scores(
+            np.where(where, new.value, self.value),
+            np.where(where, new.lower, self.lower),
+            np.where(where, new.upper, self.upper),
+            self.resolution,
+        )
+
+    def scaled(self, shift: float, factor: FloatArray) -> Scores:
+        """The scores (s - shift) * factor, for positive factors per arm; unscored arms stay at +inf."""
+        return Scores(
+            (self.value - shift) * factor,
+            (self.lower - shift) * factor,
+            (self.upper - shift) * factor,
+            self.resolution,
+        )
+
+    def width(self) -> FloatArray:
+        """Widest certificate among the scored arms of each trial, shape (trials,)."""
+        scored = np.isfinite(self.value)
+        upper = np.where(scored, self.upper, 0.0)
+        return np.asarray((upper - np.where(scored, self.lower, 0.0)).max(axis=1), dtype=np.float64)
+
+
+def any_arm(mask: BoolArray) -> BoolArray:
+    """Trials in which some arm is marked, shape (trials,)."""
+    return np.asarray(mask.any(axis=1), dtype=np.bool_)
+
+
+def ranking(scores: Scores, tied: BoolArray | None = None) -> IntArray:
+    """Arms from best to worst, shape (trials, K); unscored arms come last.
+
+    Parameters
+    ----------
+    scores
+        What to order by.
+    tied
+        Trials in which values within the resolution count as equal, shape (trials,). Equality is carried
+        along a chain of neighbours, so that the order does not depend on which of them is looked at first.
+    """
+    order = np.argsort(scores.value, axis=1, kind="stable")
+    if tied is None or scores.resolution == 0.0 or not tied.any():
+        return order
+    rows = np.flatnonzero(tied)
+    ordered = np.take_along_axis(scores.value[rows], order[rows], axis=1)
+    finite = np.where(np.isfinite(ordered), ordered, np.finfo(np.float64).max)
+    step = scores.resolution * np.maximum(1.0, np.abs(finite[:, :-1]))
+    apart = finite[:, 1:] - finite[:, :-1] > step
+    group = np.concatenate([np.zeros((rows.size, 1), np.int64), np.cumsum(apart, axis=1)], axis=1)
+    by_arm = np.empty_like(group)
+    np.put_along_axis(by_arm, order[rows], group, axis=1)
+    order[rows] = np.argsort(by_arm, axis=1, kind="stable")
+    return order
+
+
+def best(order: IntArray, keep: int) -> BoolArray:
+    """Mark the first `keep` arms of every ranking, shape (trials, K)."""
+    mask = np.zeros(order.shape, dtype=np.bool_)
+    np.put_along_axis(mask, order[:, :keep], True, axis=1)
+    return mask
+
+
+def cut_unclear(scores: Scores, active: BoolArray, kept: BoolArray) -> BoolArray:
+    """Arms whose certificate leaves open on which side of the cut they belong, shape (trials, K).
+
+    No arm is marked in a trial where every kept arm is certified to be better than every dropped one.
+    """
+    dropped = active & ~kept
+    worst_kept = np.where(kept, scores.upper, -np.inf).max(axis=1, keepdims=True)
+    best_dropped = np.where(dropped, scores.lower, np.inf).min(axis=1, keepdims=True)
+    unclear = worst_kept >= best_dropped
+    reach = (kept & (scores.upper >= best_dropped)) | (dropped & (scores.lower <= worst_kept))
+    return np.asarray(unclear & reach, dtype=np.bool_)

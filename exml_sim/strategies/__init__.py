@@ -1,0 +1,47 @@
+"""Strategies: rules that decide which arm is pulled how often, one file per rule."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from exml_sim.money import unknown
+from exml_sim.strategies.accept_reject import SuccessiveAcceptsRejects
+from exml_sim.strategies.base import Rule, Strategy
+from exml_sim.strategies.median_elimination import MedianElimination
+from exml_sim.strategies.successive_rejects import SuccessiveRejects
+from exml_sim.strategies.top_two import TopTwo
+from exml_sim.strategies.uniform import UniformAllocation
+
+__all__ = [
+    "STRATEGIES",
+    "MedianElimination",
+    "Rule",
+    "Strategy",
+    "SuccessiveAcceptsRejects",
+    "SuccessiveRejects",
+    "TopTwo",
+    "UniformAllocation",
+    "by_name",
+]
+
+STRATEGIES: Mapping[str, type[Rule]] = {
+    "uniform_allocation": UniformAllocation,
+    "median_elimination": MedianElimination,
+    "successive_rejects": SuccessiveRejects,
+    "successive_accepts_rejects": SuccessiveAcceptsRejects,
+    "top_two": TopTwo,
+}
+
+
+def by_name(name: str, **options: Any) -> Strategy:
+    """Build a strategy from its name, e.g. `by_name("median_elimination", reuse=False)`.
+
+    Raises
+    ------
+    ValueError
+        If the name is not one of `STRATEGIES`.
+    """
+    if name not in STRATEGIES:
+        raise ValueError(unknown("strategy", name, tuple(STRATEGIES)))
+    strategy = STRATEGIES[name](**options)
+    assert isinstance(strategy, Strategy)
+    return strategy

@@ -1,0 +1,92 @@
+"""Successive accepts and rejects for the top k arms (Bubeck, Wang and Viswanathan, ICML 2013)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+
+from exml_sim.lockstep import Lockstep
+from exml_sim.money import BoolArray, IntArray, Prices
+from exml_sim.ranking import Scores, any_arm, ranking
+from exml_sim.strategies.base import Rule
+from exml_sim.strategies.successive_rejects import phase_money
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuccessiveAcceptsRejects(Rule):
+    """After each of K - 1 phases settle the arm furthest from the border between the top k and the rest.
+
+    With s slots open and the active arms ordered by score, the best arm is accepted if its distance to arm
+    s + 1 is larger than the distance of the worst arm to arm s; otherwise the worst arm is rejected (also
+    when both are equal). Phases are those of successive rejects.
+
+    Parameters
+    ----------
+    k
+        Number of arms to select.
+    """
+
+    k: int
+
+    def __post_init__(self) -> None:
+        Rule.__post_init__(self)
+        if self.k < 1:
+            raise ValueError(f"k must be at least 1, got {self.k}")
+
+    def opening(self, budget: Fraction, prices: Prices) -> Fraction:
+        """Money of the first phase."""
+        if self.k > prices.size:
+            raise ValueError(f"cannot select the top {self.k} of {prices.size} arms")
+        return budget if prices.size == 1 else max(phase_money(budget, prices)[0], Fraction(0))
+
+    def explore(self, trials: Lockstep) -> IntArray:
+        """Settle one arm per phase; the last arm takes the last slot if it is open."""
+        lines = np.arange(trials.active.shape[0])
+        slots = np.full(lines.size, self.k)
+        selected = np.full((lines.size, self.k), -1, dtype=np.int64)
+        for money in phase_money(trials.budget, trials.prices):
+            trials.buy(money)
+            width = int(trials.active[0].sum())
+            scores, doubtful = trials.score(partial(_unclear, slots=slots, width=width))
+            order = ranking(scores, any_arm(doubtful))
+            accept = _accepts(scores, order, slots, width)[0]
+            settled = np.where(accept, order[:, 0], order[:, width - 1])
+            selected[lines[accept], self.k - slots[accept]] = settled[accept]
+            slots = slots - accept
+            survivors = trials.active.copy()
+            survivors[lines, settled] = False
+            trials.close_round(scores, survivors, ~any_arm(doubtful))
+        open_slot = slots == 1
+        selected[open_slot, self.k - 1] = trials.active.argmax(axis=1)[open_slot]
+        return selected
+
+
+def _accepts(
+    scores: Scores, order: IntArray, slots: IntArray, width: int
+) -> tuple[BoolArray, IntArray, IntArray]:
+    """Whether the best arm is accepted (else the worst is rejected), and the two distances as margins."""
+    ordered = np.take_along_axis(scores.value, order, axis=1)
+    lines = np.arange(slots.size)
+    # With no slot open everything is rejected; with as many slots as arms everything is accepted.
+    above = np.where(slots == width, np.inf, ordered[lines, np.minimum(slots, width - 1)] - ordered[:, 0])
+    below = np.where(slots == 0, np.inf, ordered[:, width - 1] - ordered[lines, np.maximum(slots - 1, 0)])
+    return (above > below) & (slots > 0), above, below
+
+
+def _unclear(scores: Scores, slots: IntArray, width: int) -> BoolArray:
+    """Mark all active arms of the trials in which the certificates could change what is settled."""
+    order = ranking(scores)
+    ordered = np.take_along_axis(scores.value, order, axis=1)
+    accept, above, below = _accepts(scores, order, slots, width)
+    # Each distance is off by at most one certificate width per end.
+    blur = 2.0 * scores.width()
+    extreme = np.where(accept, ordered[:, 1] - ordered[:, 0], ordered[:, width - 1] - ordered[:, width - 2])
+    contested = (slots > 0) & (slots < width)
+    gap = np.where(
+        contested, np.abs(np.where(contested, above, 0.0) - np.where(contested, below, 0.0)), np.inf
+    )
+    open_lines = (extreme <= blur) | (gap <= 2.0 * blur)
+    return np.asarray(open_lines[:, None] & np.isfinite(scores.value), dtype=np.bool_)

@@ -1,0 +1,39 @@
+"""Uniform allocation (Section 3.2): the same for every arm, then the lowest score."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from exml_sim.lockstep import Lockstep
+from exml_sim.money import IntArray, Prices
+from exml_sim.strategies.base import Rule
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UniformAllocation(Rule):
+    """Spend the whole budget in one round; with unit costs exactly floor(B / K) pulls per arm.
+
+    Parameters
+    ----------
+    top
+        Number of arms to select.
+    """
+
+    top: int = 1
+
+    def __post_init__(self) -> None:
+        Rule.__post_init__(self)
+        if self.top < 1:
+            raise ValueError(f"top must be at least 1, got {self.top}")
+
+    def opening(self, budget: Fraction, prices: Prices) -> Fraction:
+        """All of it."""
+        if self.top > prices.size:
+            raise ValueError(f"cannot select the top {self.top} of {prices.size} arms")
+        return budget
+
+    def explore(self, trials: Lockstep) -> IntArray:
+        """Buy, score, select."""
+        trials.buy(trials.budget)
+        return trials.keep(self.top)[:, : self.top]
