@@ -289,7 +289,8 @@ def _bernoulli_block(
                 undecided &= words[w]
             else:
                 undecided &= ~words[w]
-        if undecided == 0:
+        # Below its last one bit the level has only zeros, and no number that got this far is below it.
+        if undecided == 0 or (group < 15 and level << np.uint64(4 * group + 4) == 0):
             break
     return below
 

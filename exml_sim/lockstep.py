@@ -93,6 +93,8 @@ class Lockstep:
         self.rounds: list[RoundRecord] = []
         self._record = record
         self._round_pulls = np.zeros_like(self.pulls)
+        self._stale = np.ones_like(self.active)
+        self._known: Scores | None = None
         self._quality_price = 1.0 / np.array([float(cost) for cost in ledger.prices.exact_costs])
 
     @property
@@ -130,6 +132,7 @@ class Lockstep:
         self.ledger.buy(granted, money=money, active=sharing, alignment=self.alignment, short=short)
         self.session.draw(granted, fresh)
         self.pulls += granted
+        self._stale |= granted > 0
         if self._record:
             self._round_pulls += granted
 
@@ -142,14 +145,24 @@ class Lockstep:
         -------
         The scores, and the arms that stayed unclear, shape (trials, K).
         """
-        scores = self._scored(self.active, fresh, 0)
+        scores = self._first_scores(fresh)
         doubtful = unclear(scores)
         for level in range(1, self.session.levels):
             if not doubtful.any():
                 break
             scores = scores.replaced(doubtful, self._scored(doubtful, fresh, level))
             doubtful = unclear(scores)
+        if not fresh:
+            self._known, self._stale = scores, np.zeros_like(self._stale)
         return scores, doubtful
+
+    def _first_scores(self, fresh: bool) -> Scores:
+        """Scores to start from: what is known of arms that bought nothing since, level 0 for the others."""
+        if fresh or self._known is None or bool((self._stale | ~self.active).all()):
+            return self._scored(self.active, fresh, 0)
+        known = self._known.only(self.active)
+        due = self.active & self._stale
+        return known.replaced(due, self._scored(due, fresh, 0)) if due.any() else known
 
     def _scored(self, wanted: BoolArray, fresh: bool, level: int) -> Scores:
         scores = self.session.score(wanted, fresh, level)
@@ -166,12 +179,17 @@ class Lockstep:
         """
         active = self.active
 
+        order = np.empty(0, dtype=np.int64)
+
         def cut(scores: Scores) -> BoolArray:
-            return cut_unclear(scores, active, best(ranking(scores), number))
+            nonlocal order
+            order = ranking(scores)
+            return cut_unclear(scores, active, best(order, number))
 
         scores, doubtful = self.score(cut, fresh=fresh)
         tied = any_arm(doubtful)
-        order = ranking(scores, tied)
+        if scores.resolution > 0.0 and tied.any():
+            order = ranking(scores, tied)
         self.close_round(scores, best(order, number) & active, ~tied)
         return order
 

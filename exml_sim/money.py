@@ -90,8 +90,8 @@ class Prices:
         units = [number // divisor for number in whole]
         if sum(units) > _LARGEST_UNITS:
             raise ValueError(
-                f"the costs need {sum(units)} units of {Fraction(divisor, denominator)} in all, more "
-                f"than the {_LARGEST_UNITS} that exact arithmetic in 64 bits allows; give costs with fewer digits"
+                f"the costs need {sum(units)} units of {Fraction(divisor, denominator)} in all, "
+                f"more than the {_LARGEST_UNITS} that exact arithmetic in 64 bits allows"
             )
         return cls(Fraction(divisor, denominator), np.array(units, dtype=np.int64))
 

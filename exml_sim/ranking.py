@@ -45,6 +45,15 @@ class Scores:
             self.resolution,
         )
 
+    def only(self, where: BoolArray) -> Scores:
+        """The scores at the marked places, +inf elsewhere."""
+        return Scores(
+            np.where(where, self.value, np.inf),
+            np.where(where, self.lower, np.inf),
+            np.where(where, self.upper, np.inf),
+            self.resolution,
+        )
+
     def scaled(self, shift: float, factor: FloatArray) -> Scores:
         """The scores (s - shift) * factor, for positive factors per arm; unscored arms stay at +inf."""
         return Scores(
