@@ -1,0 +1,62 @@
+"""Every strategy in lock-step selects what its one-trial reference selects, trial by trial."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from exml_sim.arms import KnownPool
+from exml_sim.engine.seeds import Seeds
+from exml_sim.strategies import (
+    MedianElimination,
+    SuccessiveAcceptsRejects,
+    SuccessiveRejects,
+    TopTwo,
+    UniformAllocation,
+)
+from tests.strategies import reference
+
+BUDGET = 210
+TRIALS = 150
+
+
+def running_means(pool, trials, longest):
+    """Mean of the first n pulls for every trial, arm and n, shape (trials, K, longest + 1)."""
+    session = pool.open(Seeds.of(21, range(trials)))
+    ones = np.ones((trials, pool.n_arms), dtype=np.int64)
+    means = np.full((trials, pool.n_arms, longest + 1), np.nan)
+    for n in range(1, longest + 1):
+        session.draw(ones, False)
+        means[:, :, n] = session.score(ones.astype(bool), False, 0).value
+    return means
+
+
+CASES = [
+    (UniformAllocation(), lambda mean, k: [reference.ranked(range(k), [mean(a, BUDGET // k) for a in range(k)])[0]]),
+    (MedianElimination(), lambda mean, k: reference.median_elimination(mean, k, BUDGET)),
+    (SuccessiveRejects(), lambda mean, k: reference.successive_rejects(mean, k, BUDGET)),
+    (SuccessiveAcceptsRejects(k=1), lambda mean, k: reference.accepts_rejects(mean, k, BUDGET, 1)),
+    (SuccessiveAcceptsRejects(k=3), lambda mean, k: reference.accepts_rejects(mean, k, BUDGET, 3)),
+    (
+        TopTwo(opening_share=Fraction(1, 3), rounds=7),
+        lambda mean, k: reference.top_two(mean, k, BUDGET, Fraction(1, 3), 7),
+    ),
+]
+
+
+@pytest.mark.parametrize(("strategy", "slow"), CASES, ids=lambda case: type(case).__name__)
+@pytest.mark.parametrize("means", [[0.3, 0.5, 0.4, 0.5, 0.35, 0.45, 0.5], [0.2, 0.8, 0.25, 0.7], [0.4, 0.4, 0.4]])
+def test_selects_what_the_reference_selects(strategy, slow, means):
+    pool = KnownPool.bernoulli(means)
+    table = running_means(pool, TRIALS, BUDGET)
+    found = pool.explore_many(strategy, BUDGET, TRIALS, seed=21)
+    for trial in range(TRIALS):
+        expected = slow(lambda arm, n, t=trial: table[t, arm, n], pool.n_arms)
+        assert found.selected[trial].tolist() == list(expected), f"trial {trial}"
+
+
+def test_top_two_pulls_match_the_reference_budget():
+    pool = KnownPool.bernoulli([0.3, 0.5, 0.4])
+    found = pool.explore_many(TopTwo(rounds=5), 100, 20)
+    assert np.all(found.pulls.sum(axis=1) >= 98)
+    assert np.all(found.pulls.sum(axis=1) <= 100)

@@ -1,0 +1,99 @@
+"""Populations: what is accepted, what is refused, and how they show themselves."""
+
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from exml_sim.population import Candidate, Population
+
+X = [[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]]
+Y = [-1, 1, 1]
+
+
+def test_from_arrays():
+    population = Population(
+        X,
+        Y,
+        {"a": [1, 2, 3], "b": [[1, 2], [3, 4], [5, 6]]},
+        costs={"a": 0.95},
+        classes=["u", "v", "h"],
+        hidden="h",
+    )
+    assert population.n_rows == 3
+    assert population.names == ("a", "b")
+    assert population.costs == (Fraction(19, 20), Fraction(1))
+    assert population.augmented("b").tolist() == [[0, 1, 1, 2], [1, 0, 3, 4], [2, 2, 5, 6]]
+    assert population.augmented(0).shape == (3, 3)
+    assert population.is_hidden.tolist() == [False, False, True]
+    text = repr(population)
+    assert "3 rows" in text
+    assert "a (1 column, cost 0.95)" in text
+    assert "labels -1: 1 and +1: 2" in text
+    assert "1 rows hidden" in text
+
+
+def test_from_frame():
+    frame = pd.DataFrame({"x": [0.0, 1.0], "z": [5.0, 6.0], "w": [7.0, 8.0], "label": [1, -1], "kind": [1, 2]})
+    population = Population.from_frame(
+        frame, label="label", candidates={"zw": ["z", "w"]}, classes="kind", hidden=[2], costs={"zw": "1.5"}
+    )
+    assert population.X.tolist() == [[0.0], [1.0]]
+    assert population.candidates[0].values.tolist() == [[5.0, 7.0], [6.0, 8.0]]
+    assert population.costs == (Fraction(3, 2),)
+    assert population.is_hidden.tolist() == [False, True]
+    columns = Population.from_frame(frame, label="label", candidates=["z", "w"], observed=["x"])
+    assert columns.names == ("z", "w")
+    with pytest.raises(ValueError, match="the frame has no column 'q': it has x, z"):
+        Population.from_frame(frame, label="label", candidates=["q"])
+    with pytest.raises(ValueError, match="no observed column"):
+        Population.from_frame(frame, label="label", candidates=["z", "w", "x", "kind"])
+
+
+def test_is_a_frozen_copy():
+    values = np.zeros(3)
+    population = Population(X, Y, {"a": values})
+    values[0] = 9.0
+    assert population.candidates[0].values[0, 0] == 0.0
+    with pytest.raises(ValueError, match="read-only"):
+        population.X[0, 0] = 1.0
+    with pytest.raises(AttributeError):
+        population.X = np.zeros((3, 2))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (dict(X=X, y=[0, 1, 1], candidates={"a": Y}), "labels y must be -1 or \\+1, got 0"),
+        (dict(X=X, y=[1, 1], candidates={"a": Y}), r"labels y must have shape \(3,\)"),
+        (dict(X=X, y=["a", "b", "c"], candidates={"a": Y}), "labels y must be -1 or"),
+        (dict(X=X, y=Y, candidates={}), r"at least one candidate, got none \(K = 0\)"),
+        (dict(X=X, y=Y, candidates={"a": [1, np.nan, 3]}), "values of candidate 'a' must be finite, got nan in row 1"),
+        (dict(X=[[1, np.inf]] * 3, y=Y, candidates={"a": Y}), "observed features X must be finite"),
+        (dict(X=X, y=Y, candidates={"a": [1, 2]}), "candidate 'a' must have 3 rows like X, got 2"),
+        (dict(X=X, y=Y, candidates={"a": Y}, costs={"a": 0}), "cost of candidate 'a' must be greater than 0, got 0"),
+        (dict(X=X, y=Y, candidates={"a": Y}, costs={"a": -2.5}), "must be greater than 0, got -2.5"),
+        (dict(X=X, y=Y, candidates={"a": Y}, costs={"b": 1}), "cost is given for 'b', which is no candidate"),
+        (dict(X=X, y=Y, candidates=[Candidate("a", Y), Candidate("a", Y)]), "names must differ, got 'a' twice"),
+        (dict(X=X, y=Y, candidates=[Candidate("a", Y)], costs={"a": 1}), "carries its own cost"),
+        (dict(X=X, y=Y, candidates={"": Y}), "name must be a text"),
+        (dict(X=[], y=[], candidates={"a": []}), "at least one row"),
+        (dict(X=[["p"]], y=[1], candidates={"a": [1]}), "must be numbers"),
+        (dict(X=X, y=Y, candidates={"a": Y}, hidden=3), "needs the true `classes`"),
+        (dict(X=X, y=Y, candidates={"a": Y}, classes=[1, 2, 2], hidden=3), r"hidden class 3 is not among .*\[1, 2\]"),
+        (dict(X=X, y=Y, candidates={"a": Y}, classes=[1, 2]), r"classes must have shape \(3,\)"),
+    ],
+)
+def test_bad_populations(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        Population(**arguments)
+
+
+def test_candidates_are_found_by_name_or_position():
+    population = Population(X, Y, {"a": Y, "b": Y})
+    assert population.index("b") == 1
+    with pytest.raises(ValueError, match="unknown candidate 'c': allowed are a, b"):
+        population.augmented("c")
+    with pytest.raises(ValueError, match="candidate 2 does not exist"):
+        population.augmented(2)
