@@ -1,0 +1,205 @@
+"""Money and elimination for any number of arms, any budget, any rational costs, both alignments."""
+
+from fractions import Fraction
+from math import ceil, log2
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from exml_sim.exploration import read_trial
+from exml_sim.exploring import Pool
+from exml_sim.engine.seeds import Seeds
+from exml_sim.lockstep import smallest_budget
+from exml_sim.money import Prices
+from exml_sim.ranking import Scores
+from exml_sim.strategies import (
+    MedianElimination,
+    SuccessiveAcceptsRejects,
+    SuccessiveRejects,
+    TopTwo,
+    UniformAllocation,
+)
+
+
+class PaperSession:
+    """Arms that exist on paper: scores are random numbers, drawn anew whenever something was bought."""
+
+    levels = 1
+
+    def __init__(self, seeds, n_arms):
+        self.rng = np.random.default_rng(int(seeds.key[0] % 2**32))
+        self.shape = (len(seeds), n_arms)
+
+    def grant(self, pulls, fresh):
+        return pulls
+
+    def draw(self, pulls, fresh):
+        pass
+
+    def score(self, wanted, fresh, level):
+        # Few different values, so that ties are common.
+        value = np.where(wanted, self.rng.integers(0, 6, self.shape) / 8, np.inf)
+        return Scores(value, value, value)
+
+    def counts(self):
+        return None
+
+
+class PaperPool(Pool):
+    def __init__(self, costs):
+        self._costs = costs
+
+    @property
+    def names(self):
+        return tuple(f"a{i}" for i in range(len(self._costs)))
+
+    @property
+    def costs(self):
+        return self._costs
+
+    def open(self, seeds):
+        return PaperSession(seeds, len(self._costs))
+
+
+cost_lists = st.lists(st.fractions(Fraction(1, 20), 5, max_denominator=40), min_size=1, max_size=64)
+alignments = st.sampled_from(["sample", "budget"])
+surplus = st.fractions(0, 5, max_denominator=30)
+
+
+def affordable(rule, costs, extra):
+    """A budget that works: the smallest one, plus some."""
+    need = smallest_budget(rule.opening, Prices.of(costs), rule.alignment)
+    return need * (1 + extra)
+
+
+def run(rule, costs, budget, trials=3):
+    pool = PaperPool(costs)
+    done, selected = pool.run(rule, budget, Seeds.of(len(costs), range(trials)), record=True)
+    return [read_trial(done, selected, i) for i in range(trials)]
+
+
+@given(cost_lists, alignments, surplus, st.booleans())
+def test_median_elimination(costs, alignment, extra, reuse):
+    rule = MedianElimination(alignment=alignment, reuse=reuse)
+    budget = affordable(rule, costs, extra)
+    size = len(costs)
+    rounds = ceil(log2(size))
+    for found in run(rule, costs, budget):
+        assert len(found.rounds) == rounds
+        active = set(range(size))
+        for one in found.rounds:
+            assert set(one.active) == active
+            assert len(one.survivors) == ceil(len(active) / 2)
+            total = sum(costs[i] for i in active)
+            for i in range(size):
+                if i not in active:
+                    expected = 0
+                elif alignment == "sample":
+                    expected = budget // (rounds * total)
+                else:
+                    expected = budget // (rounds * len(active) * costs[i])
+                assert one.pulls[i] == expected
+            active = set(one.survivors)
+        assert active == {found.selected} if rounds else found.selected == 0
+        spent = sum(entry.pulls * costs[found.names.index(entry.arm)] for entry in found.ledger.entries())
+        assert spent == found.ledger.spent <= budget
+        left_over = sum(entry.left_over for entry in found.ledger.entries())
+        assert left_over == (budget - spent if rounds else 0)
+
+
+@given(st.integers(1, 64), st.integers(1, 10_000))
+def test_winner_of_median_elimination_has_the_corrected_number_of_rows(size, budget):
+    """THEORY E8: sum of n_t is the sum of floor(B / (T |A_t|)), not the printed (2^(T+1) - 1) n_1."""
+    rounds = ceil(log2(size))
+    assume(budget >= rounds * size)
+    found = run(MedianElimination(), [Fraction(1)] * size, budget, trials=1)[0]
+    widths = [size]
+    for _ in range(rounds):
+        widths.append(ceil(widths[-1] / 2))
+    expected = sum(budget // (rounds * width) for width in widths[:-1])
+    pulls = found.ledger.pulls[0]
+    assert pulls[found.selected] == expected == pulls.max()
+    if rounds:
+        first = budget // (rounds * size)
+        assert expected >= Fraction(budget, 2 * rounds) - rounds
+        if size == 2**rounds:
+            # Doubling a floor may gain one row at each step, never two.
+            assert (size - 1) * first <= expected <= (size - 1) * (first + 1)
+            if budget % (rounds * size) == 0:
+                assert expected == (size - 1) * first
+                assert expected != (2 ** (rounds + 1) - 1) * first
+
+
+@given(cost_lists, alignments, surplus)
+def test_uniform_allocation(costs, alignment, extra):
+    rule = UniformAllocation(alignment=alignment)
+    budget = affordable(rule, costs, extra)
+    for found in run(rule, costs, budget):
+        size = len(costs)
+        expected = [
+            budget // sum(costs) if alignment == "sample" else budget // (size * cost) for cost in costs
+        ]
+        assert found.rounds[0].pulls.tolist() == expected
+        assert len(found.rounds) == len(found.accepted) == 1
+        assert found.ledger.spent == sum(n * c for n, c in zip(expected, costs, strict=True)) <= budget
+
+
+@given(st.integers(1, 64), st.integers(64, 10_000))
+def test_uniform_allocation_at_unit_cost_is_the_papers_floor(size, budget):
+    found = run(UniformAllocation(), [1] * size, budget, trials=1)[0]
+    assert found.rounds[0].pulls.tolist() == [budget // size] * size
+
+
+other_rules = st.sampled_from([SuccessiveRejects, SuccessiveAcceptsRejects, TopTwo])
+
+
+@given(cost_lists, alignments, surplus, other_rules, st.data())
+def test_other_rules(costs, alignment, extra, kind, data):
+    size = len(costs)
+    k = data.draw(st.integers(1, size)) if kind is SuccessiveAcceptsRejects else 1
+    options = {"k": k} if kind is SuccessiveAcceptsRejects else {}
+    rule = kind(alignment=alignment, **options)
+    budget = affordable(rule, costs, extra)
+    for found in run(rule, costs, budget):
+        assert found.ledger.spent <= budget
+        assert len(set(found.accepted)) == len(found.accepted) == k
+        assert all(0 <= arm < size for arm in found.accepted)
+        if kind is not TopTwo:
+            assert len(found.rounds) == size - 1
+            for one in found.rounds:
+                assert len(one.survivors) == len(one.active) - 1
+                active_pulls = one.pulls[list(one.active)]
+                assert one.pulls.sum() == active_pulls.sum()
+                if alignment == "sample":
+                    assert len(set(active_pulls.tolist())) == 1
+
+
+@given(st.integers(2, 40), st.integers(0, 5000))
+def test_successive_rejects_follows_its_schedule_at_unit_cost(size, extra):
+    budget = size + 1 + extra
+    found = run(SuccessiveRejects(), [1] * size, budget, trials=1)[0]
+    scale = Fraction(1, 2) + sum(Fraction(1, i) for i in range(2, size + 1))
+    totals = [ceil((budget - size) / (scale * (size + 1 - k))) for k in range(1, size)]
+    assert sorted(found.ledger.pulls[0].tolist()) == [*totals, totals[-1]]
+    assert found.ledger.spent <= budget
+
+
+rules = [UniformAllocation, MedianElimination, SuccessiveRejects, TopTwo]
+
+
+@pytest.mark.parametrize("rule", rules)
+@given(costs=cost_lists, alignment=alignments)
+def test_the_smallest_budget_is_the_smallest(rule, costs, alignment):
+    strategy = rule(alignment=alignment)
+    prices = Prices.of(costs)
+    need = smallest_budget(strategy.opening, prices, alignment)
+    pool = PaperPool(costs)
+    pool.explore(strategy, need)
+    with pytest.raises(ValueError, match="the smallest budget that works is"):
+        pool.explore(strategy, need - prices.unit)
+    if rule is MedianElimination and alignment == "sample":
+        assert need == max(1, ceil(log2(len(costs)))) * sum(costs)
+    if rule is UniformAllocation and alignment == "budget":
+        assert need == len(costs) * max(costs)
