@@ -167,7 +167,7 @@ class RowPool(Pool):
     @property
     def risks(self) -> FloatArray:
         """R_i: the score of each arm on the whole population, shape (K,)."""
-        return self.population_scores.value[0].copy()
+        return np.array(self.population_scores.value[0], dtype=np.float64)
 
     @property
     def gaps(self) -> FloatArray:

@@ -94,7 +94,12 @@ def enumerated(means, pulls):
 
 @pytest.mark.parametrize(
     ("means", "pulls"),
-    [([0.25, 0.5, 0.75], [4, 4, 4]), ([0.5, 0.5], [3, 3]), ([0.5, 0.375, 0.625, 0.5], [2, 3, 5, 4]), ([0.5], [3])],
+    [
+        ([0.25, 0.5, 0.75], [4, 4, 4]),
+        ([0.5, 0.5], [3, 3]),
+        ([0.5, 0.375, 0.625, 0.5], [2, 3, 5, 4]),
+        ([0.5], [3]),
+    ],
 )
 def test_exact_selection_probabilities_match_enumeration(means, pulls):
     assert uniform_selection_probabilities(means, pulls) == pytest.approx(enumerated(means, pulls), abs=1e-14)
@@ -124,7 +129,9 @@ def test_uniform_allocation_fails_as_often_as_it_must():
 
 def test_budget_alignment_fails_as_often_as_it_must():
     means, costs = [0.5, 0.4, 0.45], ["0.5", "1", "0.8"]
-    found = KnownPool.bernoulli(means, costs).explore_many(UniformAllocation(alignment="budget"), 60, 40_000, seed=2)
+    found = KnownPool.bernoulli(means, costs).explore_many(
+        UniformAllocation(alignment="budget"), 60, 40_000, seed=2
+    )
     assert found.pulls[0].tolist() == [40, 20, 25]
     expected = uniform_selection_probabilities(means, [40, 20, 25])
     for arm in range(3):

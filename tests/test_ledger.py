@@ -40,7 +40,9 @@ def test_spends_the_last_cent_but_not_one_more():
     ledger = Ledger("0.3", ["0.1"])
     ledger.buy([3])
     assert ledger.left == 0
-    with pytest.raises(Overspend, match=r"round 2 would cost 0\.1 in trial 0, but only 0 of the budget 0\.3 is left"):
+    with pytest.raises(
+        Overspend, match=r"round 2 would cost 0\.1 in trial 0, but only 0 of the budget 0\.3 is left"
+    ):
         ledger.buy([1])
     assert ledger.rounds == 1
     # Binary floats would refuse the third pull: the check is not idle.
@@ -96,12 +98,12 @@ def test_shows_and_exports():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (dict(budget=-1, costs=[1]), "budget must not be negative"),
-        (dict(budget=1, costs=[1, 0]), "cost of arm 1 must be greater than 0, got 0"),
-        (dict(budget=1, costs=[]), "at least one arm"),
-        (dict(budget=1, costs=[1], names=["a", "b"]), "as many names"),
-        (dict(budget=1, costs=[1], trials=0), "at least one trial"),
-        (dict(budget="much", costs=[1]), "budget must be a finite number"),
+        ({"budget": -1, "costs": [1]}, "budget must not be negative"),
+        ({"budget": 1, "costs": [1, 0]}, "cost of arm 1 must be greater than 0, got 0"),
+        ({"budget": 1, "costs": []}, "at least one arm"),
+        ({"budget": 1, "costs": [1], "names": ["a", "b"]}, "as many names"),
+        ({"budget": 1, "costs": [1], "trials": 0}, "at least one trial"),
+        ({"budget": "much", "costs": [1]}, "budget must be a finite number"),
     ],
 )
 def test_bad_ledgers(arguments, message):

@@ -90,7 +90,7 @@ def test_pulls_are_the_floors_of_the_paper(amounts, money, data):
 
 
 def test_flooring_an_arms_money_first_would_lose_pulls():
-    """THEORY E19: b = 6 over total cost 5.55 pays for one pull of each, although floor(1.2 * 6 / 5.55) = 1 < 1.2."""
+    """b = 6 over total cost 5.55 pays for one pull of each, although floor(1.2 * 6 / 5.55) = 1 < 1.2."""
     amounts = ["1.2", "0.95", "1", "1.1", "1.3"]
     prices = Prices.of(amounts)
     pulls = allot(prices.units(Fraction(6)), prices.costs, np.ones((1, 5), dtype=bool), "sample")

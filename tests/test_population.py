@@ -35,7 +35,9 @@ def test_from_arrays():
 
 
 def test_from_frame():
-    frame = pd.DataFrame({"x": [0.0, 1.0], "z": [5.0, 6.0], "w": [7.0, 8.0], "label": [1, -1], "kind": [1, 2]})
+    frame = pd.DataFrame(
+        {"x": [0.0, 1.0], "z": [5.0, 6.0], "w": [7.0, 8.0], "label": [1, -1], "kind": [1, 2]}
+    )
     population = Population.from_frame(
         frame, label="label", candidates={"zw": ["z", "w"]}, classes="kind", hidden=[2], costs={"zw": "1.5"}
     )
@@ -65,24 +67,39 @@ def test_is_a_frozen_copy():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (dict(X=X, y=[0, 1, 1], candidates={"a": Y}), "labels y must be -1 or \\+1, got 0"),
-        (dict(X=X, y=[1, 1], candidates={"a": Y}), r"labels y must have shape \(3,\)"),
-        (dict(X=X, y=["a", "b", "c"], candidates={"a": Y}), "labels y must be -1 or"),
-        (dict(X=X, y=Y, candidates={}), r"at least one candidate, got none \(K = 0\)"),
-        (dict(X=X, y=Y, candidates={"a": [1, np.nan, 3]}), "values of candidate 'a' must be finite, got nan in row 1"),
-        (dict(X=[[1, np.inf]] * 3, y=Y, candidates={"a": Y}), "observed features X must be finite"),
-        (dict(X=X, y=Y, candidates={"a": [1, 2]}), "candidate 'a' must have 3 rows like X, got 2"),
-        (dict(X=X, y=Y, candidates={"a": Y}, costs={"a": 0}), "cost of candidate 'a' must be greater than 0, got 0"),
-        (dict(X=X, y=Y, candidates={"a": Y}, costs={"a": -2.5}), "must be greater than 0, got -2.5"),
-        (dict(X=X, y=Y, candidates={"a": Y}, costs={"b": 1}), "cost is given for 'b', which is no candidate"),
-        (dict(X=X, y=Y, candidates=[Candidate("a", Y), Candidate("a", Y)]), "names must differ, got 'a' twice"),
-        (dict(X=X, y=Y, candidates=[Candidate("a", Y)], costs={"a": 1}), "carries its own cost"),
-        (dict(X=X, y=Y, candidates={"": Y}), "name must be a text"),
-        (dict(X=[], y=[], candidates={"a": []}), "at least one row"),
-        (dict(X=[["p"]], y=[1], candidates={"a": [1]}), "must be numbers"),
-        (dict(X=X, y=Y, candidates={"a": Y}, hidden=3), "needs the true `classes`"),
-        (dict(X=X, y=Y, candidates={"a": Y}, classes=[1, 2, 2], hidden=3), r"hidden class 3 is not among .*\[1, 2\]"),
-        (dict(X=X, y=Y, candidates={"a": Y}, classes=[1, 2]), r"classes must have shape \(3,\)"),
+        ({"X": X, "y": [0, 1, 1], "candidates": {"a": Y}}, "labels y must be -1 or \\+1, got 0"),
+        ({"X": X, "y": [1, 1], "candidates": {"a": Y}}, r"labels y must have shape \(3,\)"),
+        ({"X": X, "y": ["a", "b", "c"], "candidates": {"a": Y}}, "labels y must be -1 or"),
+        ({"X": X, "y": Y, "candidates": {}}, r"at least one candidate, got none \(K = 0\)"),
+        (
+            {"X": X, "y": Y, "candidates": {"a": [1, np.nan, 3]}},
+            "values of candidate 'a' must be finite, got nan in row 1",
+        ),
+        ({"X": [[1, np.inf]] * 3, "y": Y, "candidates": {"a": Y}}, "observed features X must be finite"),
+        ({"X": X, "y": Y, "candidates": {"a": [1, 2]}}, "candidate 'a' must have 3 rows like X, got 2"),
+        (
+            {"X": X, "y": Y, "candidates": {"a": Y}, "costs": {"a": 0}},
+            "cost of candidate 'a' must be greater than 0, got 0",
+        ),
+        ({"X": X, "y": Y, "candidates": {"a": Y}, "costs": {"a": -2.5}}, "must be greater than 0, got -2.5"),
+        (
+            {"X": X, "y": Y, "candidates": {"a": Y}, "costs": {"b": 1}},
+            "given for 'b', which is no candidate",
+        ),
+        (
+            {"X": X, "y": Y, "candidates": [Candidate("a", Y), Candidate("a", Y)]},
+            "names must differ, got 'a' twice",
+        ),
+        ({"X": X, "y": Y, "candidates": [Candidate("a", Y)], "costs": {"a": 1}}, "carries its own cost"),
+        ({"X": X, "y": Y, "candidates": {"": Y}}, "name must be a text"),
+        ({"X": [], "y": [], "candidates": {"a": []}}, "at least one row"),
+        ({"X": [["p"]], "y": [1], "candidates": {"a": [1]}}, "must be numbers"),
+        ({"X": X, "y": Y, "candidates": {"a": Y}, "hidden": 3}, "needs the true `classes`"),
+        (
+            {"X": X, "y": Y, "candidates": {"a": Y}, "classes": [1, 2, 2], "hidden": 3},
+            r"hidden class 3 is not among .*\[1, 2\]",
+        ),
+        ({"X": X, "y": Y, "candidates": {"a": Y}, "classes": [1, 2]}, r"classes must have shape \(3,\)"),
     ],
 )
 def test_bad_populations(arguments, message):

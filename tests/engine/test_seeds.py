@@ -1,4 +1,4 @@
-"""Addressed random numbers: known answers, an independent implementation, and statistical quality across addresses."""
+"""Addressed random numbers: known answers, an independent implementation, statistical quality."""
 
 import numpy as np
 import pytest
@@ -67,7 +67,9 @@ def test_words_of_consecutive_trials_are_flat_and_uncorrelated():
         assert flat_p_value(((found >> np.uint64(shift)) & np.uint64(255)).astype(int), 256) > ALARM
     uniform = found / 2.0**64
     assert stats.kstest(uniform, "uniform").pvalue > ALARM
-    assert abs(np.corrcoef(uniform[:-1], uniform[1:])[0, 1]) * np.sqrt(uniform.size) < stats.norm.isf(ALARM / 2)
+    assert abs(np.corrcoef(uniform[:-1], uniform[1:])[0, 1]) * np.sqrt(uniform.size) < stats.norm.isf(
+        ALARM / 2
+    )
     pairs = (found[:-1:2] >> np.uint64(60)) * np.uint64(16) + (found[1::2] >> np.uint64(60))
     assert flat_p_value(pairs.astype(int), 256) > ALARM
 

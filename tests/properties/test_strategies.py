@@ -8,9 +8,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from exml_sim.engine.seeds import Seeds
 from exml_sim.exploration import read_trial
 from exml_sim.exploring import Pool
-from exml_sim.engine.seeds import Seeds
 from exml_sim.lockstep import smallest_budget
 from exml_sim.money import Prices
 from exml_sim.ranking import Scores

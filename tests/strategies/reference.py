@@ -1,4 +1,4 @@
-"""The strategies once more, one trial at a time, in plain Python: the slow path that the lock-step is held against.
+"""The strategies once more, one trial at a time, in plain Python: the slow path for the lock-step.
 
 `mean(arm, n)` must return the score of an arm after its first n pulls. All functions are for unit costs.
 """

@@ -32,7 +32,10 @@ def running_means(pool, trials, longest):
 
 
 CASES = [
-    (UniformAllocation(), lambda mean, k: [reference.ranked(range(k), [mean(a, BUDGET // k) for a in range(k)])[0]]),
+    (
+        UniformAllocation(),
+        lambda mean, k: [reference.ranked(range(k), [mean(a, BUDGET // k) for a in range(k)])[0]],
+    ),
     (MedianElimination(), lambda mean, k: reference.median_elimination(mean, k, BUDGET)),
     (SuccessiveRejects(), lambda mean, k: reference.successive_rejects(mean, k, BUDGET)),
     (SuccessiveAcceptsRejects(k=1), lambda mean, k: reference.accepts_rejects(mean, k, BUDGET, 1)),
@@ -45,7 +48,9 @@ CASES = [
 
 
 @pytest.mark.parametrize(("strategy", "slow"), CASES, ids=lambda case: type(case).__name__)
-@pytest.mark.parametrize("means", [[0.3, 0.5, 0.4, 0.5, 0.35, 0.45, 0.5], [0.2, 0.8, 0.25, 0.7], [0.4, 0.4, 0.4]])
+@pytest.mark.parametrize(
+    "means", [[0.3, 0.5, 0.4, 0.5, 0.35, 0.45, 0.5], [0.2, 0.8, 0.25, 0.7], [0.4, 0.4, 0.4]]
+)
 def test_selects_what_the_reference_selects(strategy, slow, means):
     pool = KnownPool.bernoulli(means)
     table = running_means(pool, TRIALS, BUDGET)

@@ -1,7 +1,7 @@
 """Failure bounds of the bandit literature hold for the strategies on known-mean arms.
 
-Arms have values in [0, 1]. H2 = max_i i / Delta_(i)^2 over arms sorted by gap, i >= 2. Each assertion would alarm with
-probability below 1e-6 if the true failure probability were at its bound.
+Arms have values in [0, 1]. H2 = max_i i / Delta_(i)^2 over arms sorted by gap, i >= 2. Each assertion would
+alarm with probability below 1e-6 if the true failure probability were at its bound.
 """
 
 import numpy as np
@@ -69,7 +69,7 @@ def test_successive_rejects(pool, level):
 
 
 def test_the_check_catches_a_rule_that_breaks_its_bound():
-    """A rule that selects from a tenth of the money it claims to have fails more often than the bound allows."""
+    """A rule that spends a fraction of the money it claims to have fails more often than allowed."""
     pool = POOLS[0]
     budget = 1200
     bound = rejects_bound(pool, budget)

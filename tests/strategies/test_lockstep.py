@@ -119,11 +119,20 @@ def test_too_small_a_budget_says_what_would_do(rule, budget, need):
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: by_name("thompson"), "unknown strategy 'thompson': allowed are 'uniform_allocation', 'median_elim"),
+        (
+            lambda: by_name("thompson"),
+            "unknown strategy 'thompson': allowed are 'uniform_allocation', 'median_elim",
+        ),
         (lambda: POOL.explore("ucb", 100), "unknown strategy 'ucb'"),
-        (lambda: UniformAllocation(alignment="cost"), "unknown alignment 'cost': allowed are 'sample', 'budget'"),
+        (
+            lambda: UniformAllocation(alignment="cost"),
+            "unknown alignment 'cost': allowed are 'sample', 'budget'",
+        ),
         (lambda: TopTwo(alignment=""), "unknown alignment ''"),
-        (lambda: SuccessiveRejects(objective="price"), "unknown objective 'price': allowed are 'risk', 'risk_per_cost'"),
+        (
+            lambda: SuccessiveRejects(objective="price"),
+            "unknown objective 'price': allowed are 'risk', 'risk_per_cost'",
+        ),
         (lambda: UniformAllocation(top=0), "top must be at least 1, got 0"),
         (lambda: POOL.explore(UniformAllocation(top=6), 100), "cannot select the top 6 of 5 arms"),
         (lambda: SuccessiveAcceptsRejects(k=0), "k must be at least 1, got 0"),
@@ -134,7 +143,10 @@ def test_too_small_a_budget_says_what_would_do(rule, budget, need):
         (lambda: POOL.explore(UniformAllocation(), "lots"), "budget must be a finite number"),
         (lambda: POOL.explore(UniformAllocation(), float("nan")), "budget must be a finite number"),
         (lambda: POOL.explore(object(), 100), "a strategy needs alignment, objective, opening and explore"),
-        (lambda: POOL.explore(UniformAllocation(), 100, Seeds.of(0, range(2))), "explore runs one trial, got .* 2"),
+        (
+            lambda: POOL.explore(UniformAllocation(), 100, Seeds.of(0, range(2))),
+            "explore runs one trial, got .* 2",
+        ),
         (lambda: POOL.explore_many(UniformAllocation(), 100, 0), "at least one trial"),
         (lambda: POOL.explore_many(UniformAllocation(), 100, 5, n_jobs=0), "n_jobs must be at least 1"),
     ],

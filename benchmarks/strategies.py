@@ -1,0 +1,145 @@
+"""Trials per second of the strategies: `python -m benchmarks.strategies [--quick]`.
+
+Every line is the median of several timed runs after a warm-up, with the rate that the project promises next
+to it. The peer is what one writes first: a Python loop over trials that draws each arm's successes with
+numpy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+
+from exml_sim.arms import KnownPool
+from exml_sim.pool import FeaturePool
+from exml_sim.population import Population
+from exml_sim.strategies import MedianElimination, SuccessiveRejects, TopTwo, UniformAllocation
+
+MEANS = [0.31, 0.37, 0.42, 0.44, 0.49, 0.53, 0.57, 0.62]
+BUDGET = 800
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """One line of the table: what was timed, the median rate, and the promised rate if there is one."""
+
+    what: str
+    per_second: float
+    promised: float | None = None
+
+    def line(self) -> str:
+        """Show the rate against the promise."""
+        promise = "" if self.promised is None else f"  promised {self.promised:>9,.0f}"
+        verdict = (
+            "" if self.promised is None else "  ok" if self.per_second >= self.promised else "  TOO SLOW"
+        )
+        return f"{self.what:<72}{self.per_second:>12,.0f} trials/s{promise}{verdict}"
+
+
+def rate(work: Callable[[int], object], trials: int, repeats: int) -> float:
+    """Trials per second: the median over timed runs."""
+    work(min(trials, 64))
+    seconds = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        work(trials)
+        seconds.append(time.perf_counter() - start)
+    return trials / median(seconds)
+
+
+def looped_halving(trials: int) -> list[int]:
+    """The peer: median elimination on Bernoulli arms, one trial after the other."""
+    rng = np.random.default_rng(0)
+    selected = []
+    for _ in range(trials):
+        active = np.arange(len(MEANS))
+        successes, pulls = np.zeros(len(MEANS)), 0
+        for _round in range(3):
+            n = BUDGET // (3 * active.size)
+            successes[active] += rng.binomial(n, np.array(MEANS)[active])
+            pulls += n
+            order = np.argsort(successes[active] / pulls, kind="stable")
+            active = active[order[: (active.size + 1) // 2]]
+        selected.append(int(active[0]))
+    return selected
+
+
+def features(n_rows: int = 300, n_arms: int = 8, seed: int = 0) -> Population:
+    """Rows of two overlapping classes; candidate i separates them the better the larger i is."""
+    rng = np.random.default_rng(seed)
+    y = rng.choice([-1, 1], n_rows)
+    observed = rng.normal(size=(n_rows, 2)) + 0.3 * y[:, None]
+    return Population(observed, y, {f"x{i}": 0.25 * i * y + rng.normal(size=n_rows) for i in range(n_arms)})
+
+
+def measure(quick: bool, n_jobs: int) -> list[Rate]:
+    """Time everything."""
+    scale, repeats = (0.1, 3) if quick else (1.0, 5)
+
+    def trials(number: int) -> int:
+        return max(64, int(scale * number))
+
+    known = KnownPool.bernoulli(MEANS)
+    table = [
+        Rate(
+            f"Bernoulli, K=8, B={BUDGET}, {type(rule).__name__}, 1 thread",
+            rate(lambda n, rule=rule: known.explore_many(rule, BUDGET, n), trials(200_000), repeats),  # type: ignore[misc]
+            promised,
+        )
+        for rule, promised in [
+            (UniformAllocation(), 300_000.0),
+            (MedianElimination(), 100_000.0),
+            (SuccessiveRejects(), None),
+            (TopTwo(), None),
+        ]
+    ]
+    table.append(
+        Rate(
+            "peer: MedianElimination in a Python loop, 1 thread",
+            rate(looped_halving, trials(10_000), repeats),
+        )
+    )
+    population = features()
+    pools = [
+        ("affine regime, theta=0.3, Lambda=0.4", FeaturePool(population, ball=0.4), trials(10_000), 5_000.0),
+        ("score 'objective', C=1, sum", FeaturePool(population, score="objective"), trials(1_000), 400.0),
+        ("score 'risk', C=1, sum", FeaturePool(population, score="risk"), trials(1_000), 400.0),
+    ]
+    for what, pool, number, promised in pools:
+        block = max(1, min(256, number // n_jobs))
+        table.append(
+            Rate(
+                f"features, m=300, K=8, B={BUDGET}, {what}, MedianElimination, {n_jobs} threads",
+                rate(
+                    lambda n, pool=pool, block=block: pool.explore_many(  # type: ignore[misc]
+                        MedianElimination(), BUDGET, n, n_jobs=n_jobs, block=block
+                    ),
+                    number,
+                    repeats,
+                ),
+                promised,
+            )
+        )
+    return table
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the table; the exit code is 1 if a promise is broken."""
+    parser = argparse.ArgumentParser(description="Trials per second of the strategies.")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the trials, fewer repeats")
+    parser.add_argument("--n-jobs", type=int, default=2, help="threads for the feature arms")
+    options = parser.parse_args(arguments)
+    table = measure(options.quick, options.n_jobs)
+    for one in table:
+        sys.stdout.write(one.line() + "\n")
+    return int(any(one.promised is not None and one.per_second < one.promised for one in table))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
