@@ -89,7 +89,7 @@ def measure(quick: bool, n_jobs: int) -> list[Rate]:
     table = [
         Rate(
             f"Bernoulli, K=8, B={BUDGET}, {type(rule).__name__}, 1 thread",
-            rate(lambda n, rule=rule: known.explore_many(rule, BUDGET, n), trials(200_000), repeats),  # type: ignore[misc]
+            rate(lambda n, rule=rule: known.explore_many(rule, BUDGET, n), trials(200_000), repeats),
             promised,
         )
         for rule, promised in [
@@ -112,14 +112,11 @@ def measure(quick: bool, n_jobs: int) -> list[Rate]:
         ("score 'risk', C=1, sum", FeaturePool(population, score="risk"), trials(1_000), 400.0),
     ]
     for what, pool, number, promised in pools:
-        block = max(1, min(256, number // n_jobs))
         table.append(
             Rate(
                 f"features, m=300, K=8, B={BUDGET}, {what}, MedianElimination, {n_jobs} threads",
                 rate(
-                    lambda n, pool=pool, block=block: pool.explore_many(  # type: ignore[misc]
-                        MedianElimination(), BUDGET, n, n_jobs=n_jobs, block=block
-                    ),
+                    lambda n, pool=pool: pool.explore_many(MedianElimination(), BUDGET, n, n_jobs=n_jobs),
                     number,
                     repeats,
                 ),

@@ -102,9 +102,9 @@ class Pool(ABC):
         """
         numbers = range(trials) if isinstance(trials, int) else trials
         seeds = Seeds.of(seed, numbers, stream)
-        size = self.block if block is None else block
-        if size < 1 or n_jobs < 1:
-            raise ValueError(f"block and n_jobs must be at least 1, got {size} and {n_jobs}")
+        if n_jobs < 1 or (block is not None and block < 1):
+            raise ValueError(f"block and n_jobs must be at least 1, got {block} and {n_jobs}")
+        size = min(self.block, -(-len(seeds) // n_jobs)) if block is None else block
         parts = [seeds.part(slice(start, start + size)) for start in range(0, len(seeds), size)]
 
         def one(part: Seeds) -> Explorations:

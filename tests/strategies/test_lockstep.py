@@ -8,6 +8,7 @@ import pytest
 from exml_sim.arms import BernoulliArm, BoundedArm, GaussianArm, KnownPool
 from exml_sim.engine.seeds import Seeds
 from exml_sim.exploration import read_trial
+from exml_sim.ledger import Overspend
 from exml_sim.strategies import (
     MedianElimination,
     SuccessiveAcceptsRejects,
@@ -172,3 +173,20 @@ def test_a_user_strategy_needs_no_base_class():
 
     best_two = POOL.explore_many(UniformAllocation(top=2), 500, 20)
     assert np.array_equal(POOL.explore_many(Second(), 500, 20).selected[:, 0], best_two.selected[:, 1])
+
+
+def test_a_strategy_cannot_overspend():
+    class Greedy:
+        alignment = "sample"
+        objective = "risk"
+
+        def opening(self, budget, prices):
+            return budget
+
+        def explore(self, trials):
+            trials.buy(trials.budget)
+            trials.buy(trials.budget)
+            return trials.keep(1)[:, :1]
+
+    with pytest.raises(Overspend, match="round 2 would cost"):
+        POOL.explore(Greedy(), 100)
