@@ -161,6 +161,20 @@ class KnownPool(Pool):
         """True gaps to the lowest mean, shape (K,)."""
         return np.asarray(self.risks - self.risks.min(), dtype=np.float64)
 
+    @property
+    def gap(self) -> float:
+        """The smallest gap that is not 0.
+
+        Raises
+        ------
+        ValueError
+            If all arms are equally good.
+        """
+        positive = self.gaps[self.gaps > 0]
+        if positive.size == 0:
+            raise ValueError(f"all {self.n_arms} arms are equally good: there is no gap")
+        return float(positive.min())
+
     def best_set(self, objective: str = "risk") -> tuple[int, ...]:
         """Arms that no other arm beats."""
         if objective not in OBJECTIVES:

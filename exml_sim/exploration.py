@@ -55,7 +55,7 @@ class Exploration:
     selected
         The selected arm (the best of them, for a rule that selects several).
     accepted
-        All selected arms, best first.
+        All selected arms, best first (for accepts and rejects: in the order they were accepted).
     names
         Names of the arms.
     ledger
@@ -167,7 +167,7 @@ class Explorations:
     Attributes
     ----------
     selected
-        Selected arms, best first, shape (trials, k).
+        Selected arms, the first choice first, shape (trials, k).
     pulls
         Pulls per trial and arm, shape (trials, K).
     spent_units

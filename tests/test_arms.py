@@ -145,6 +145,14 @@ def test_gaussian_arms_fail_as_often_as_they_must():
     assert agrees(found.failures((0,)).sum(), 40_000, probability)
 
 
+def test_gaps():
+    pool = KnownPool.bernoulli([0.5, 0.2, 0.25])
+    assert pool.gaps == pytest.approx([0.3, 0.0, 0.05])
+    assert pool.gap == pytest.approx(0.05)
+    with pytest.raises(ValueError, match="all 2 arms are equally good"):
+        _ = KnownPool.bernoulli([0.5, 0.5]).gap
+
+
 def test_two_arms_make_both_rules_one():
     pool = KnownPool.bernoulli([0.4, 0.5])
     uniform = pool.explore_many(UniformAllocation(), 100, 500)

@@ -1,5 +1,7 @@
 """Feature pools: scores against independent paths, exact gaps, ties, row options, lock-step."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -363,3 +365,13 @@ def test_repr_and_laziness():
     assert "gram" not in vars(pool.arms[0])
     assert pool.arms[0].gram is pool.arms[0].gram
     assert pool.explore(UniformAllocation(), 100, Seeds.of(3, 5)).counts.shape == (4, M)
+
+
+def test_pools_travel_to_other_processes():
+    pool = FeaturePool(population(costs={"x1": "0.95"}), **AFFINE)
+    other = pickle.loads(pickle.dumps(pool))
+    rule = pickle.loads(pickle.dumps(MedianElimination(alignment="budget")))
+    here, there = (p.explore_many(rule, 100, 20, seed=1) for p in (pool, other))
+    assert np.array_equal(here.selected, there.selected)
+    assert np.array_equal(here.pulls, there.pulls)
+    assert repr(other) == repr(pool)

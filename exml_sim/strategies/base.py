@@ -33,7 +33,7 @@ class Strategy(Protocol):
 
         Returns
         -------
-        The selected arms, best first, shape (trials, k).
+        The selected arms, the first choice first, shape (trials, k).
         """
         ...
 
