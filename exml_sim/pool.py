@@ -18,7 +18,7 @@ from exml_sim.money import BoolArray, IntArray, Money, exact_cost, show, unknown
 from exml_sim.population import Population
 from exml_sim.ranking import FloatArray, Scores
 from exml_sim.sampling import CountArray, RowOptions, RowSampler
-from exml_sim.scoring import RESOLUTION, TOLERANCES, Certified, Scoring, score_counts
+from exml_sim.scoring import RESOLUTION, Certified, Scoring
 
 
 @runtime_checkable
@@ -95,7 +95,7 @@ class FeatureArm:
     @cached_property
     def levels(self) -> int:
         """Number of accuracies; the closed form has one."""
-        return 1 if self._scoring.is_affine(self.gram) else len(TOLERANCES)
+        return self._scoring.levels(self.gram)
 
     def score(self, counts: CountArray) -> Certified:
         """Score every line of counts as accurately as possible."""
@@ -103,7 +103,7 @@ class FeatureArm:
 
     def refined(self, counts: CountArray, level: int) -> Certified:
         """Score every line of counts with one of the accuracies."""
-        return score_counts(self._scoring, self.gram, self._population.y, counts, min(level, self.levels - 1))
+        return self._scoring.of(self.gram, self._population.y, counts, min(level, self.levels - 1))
 
 
 class RowPool(Pool):

@@ -11,7 +11,7 @@ from exml_sim.pool import FeaturePool, RowPool
 from exml_sim.population import Population
 from exml_sim.rejection import solve
 from exml_sim.sampling import Shortfall
-from exml_sim.scoring import RESOLUTION, affine_values
+from exml_sim.scoring import RESOLUTION, Scoring, risk_interval
 from exml_sim.strategies import MedianElimination, SuccessiveAcceptsRejects, TopTwo, UniformAllocation
 from tests.strategies.test_lockstep import all_rules, assert_same_bits
 
@@ -40,12 +40,12 @@ SCORES = {
 }
 
 
-def test_affine_values_match_explicit_means():
+def test_affine_scores_match_explicit_means():
     """With the linear kernel Phi is the row itself: both means can be taken directly."""
     people = population()
     x, y, counts = people.augmented(2), people.y, counts_of(20)
     ball = 0.05
-    value, lower, upper = affine_values(gram(x, kernel="linear"), y, counts, ball)
+    value, lower, upper = Scoring(0.3, ball=ball).of(gram(x, kernel="linear"), y, counts, 0)
     for line, weights in enumerate(counts):
         plain = weights @ x / weights.sum()
         signed = (weights * y) @ x / weights.sum()
@@ -55,12 +55,36 @@ def test_affine_values_match_explicit_means():
         assert upper[line] - lower[line] < 1e-10
 
 
-def test_affine_certificate_holds_where_a_mean_vanishes():
-    """Two opposite rows have mean 0; the root of a rounded zero must stay inside the certificate."""
-    x = np.array([[0.1, 0.3], [-0.1, -0.3]])
-    value, lower, upper = affine_values(x @ x.T, np.array([1, 1]), np.array([[3, 3]], dtype=np.int32), 1.0)
-    assert lower[0] <= 1.0 <= upper[0]
-    assert value[0] == pytest.approx(1.0, abs=1e-7)
+def test_a_line_is_scored_alike_alone_and_in_company():
+    """One row is long enough to leave the affine regime; lines without it must not notice."""
+    x = np.array([[0.1, 0.2], [0.2, -0.1], [-0.3, 0.1], [3.0, 1.0]])
+    y = np.array([1, -1, 1, -1])
+    counts = np.array([[1, 2, 1, 0], [0, 1, 2, 1], [2, 1, 0, 0]], dtype=np.int32)
+    scoring = Scoring(0.3, ball=0.5)
+    together = scoring.of(x @ x.T, y, counts, 2)
+    for line in range(3):
+        alone = scoring.of(x @ x.T, y, counts[line : line + 1], 2)
+        assert [part[0] for part in alone] == [part[line] for part in together]
+    assert scoring.levels(x @ x.T) == 3
+    assert scoring.levels(x[:3] @ x[:3].T) == 1
+
+
+def test_risk_intervals_are_true_and_get_tight():
+    """Loose solutions' intervals contain the risk of a much tighter one."""
+    people = population()
+    matrix = gram(people.augmented(1))
+    weights = counts_of(1)[0].astype(float)
+    exact = solve(matrix, people.y, 0.3, weights=weights, penalty=(1.0, 0.5), tol=1e-13).risk
+    widths = []
+    for tol in (1e-2, 1e-4, 1e-6, 1e-8, 1e-10):
+        found = solve(matrix, people.y, 0.3, weights=weights, penalty=(1.0, 0.5), tol=tol)
+        lower, upper = risk_interval(
+            *(np.array([part]) for part in (found.risk, found.objective, found.lower_bound, weights.sum()))
+        )
+        assert lower[0] - 1e-12 <= exact <= upper[0] + 1e-12
+        widths.append(upper[0] - lower[0])
+    assert widths[-1] < 1e-4
+    assert widths == sorted(widths, reverse=True)
 
 
 def one_by_one(scoring, matrix, y, weights):
@@ -101,7 +125,7 @@ def test_looser_levels_contain_tighter_ones(name):
     arm = FeaturePool(population(), **SCORES[name]).arms[1]
     counts = counts_of(6)
     levels = [arm.refined(counts, level) for level in range(arm.levels)]
-    assert arm.levels == (1 if name == "affine" else 3)
+    assert arm.levels == {"affine": 1, "risk": 2}.get(name, 3)
     finest = levels[-1][0]
     for _, lower, upper in levels:
         assert np.all(lower <= finest + 1e-12)
