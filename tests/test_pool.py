@@ -15,6 +15,9 @@ from exml_sim.scoring import RESOLUTION, Scoring, risk_interval
 from exml_sim.strategies import MedianElimination, SuccessiveAcceptsRejects, TopTwo, UniformAllocation
 from tests.strategies.test_lockstep import all_rules, assert_same_bits
 
+# The certificates of all levels must be reached, not only asked for.
+pytestmark = pytest.mark.filterwarnings("error::exml_sim.rejection.ConvergenceWarning")
+
 M = 40
 
 
@@ -61,11 +64,11 @@ def test_a_line_is_scored_alike_alone_and_in_company():
     y = np.array([1, -1, 1, -1])
     counts = np.array([[1, 2, 1, 0], [0, 1, 2, 1], [2, 1, 0, 0]], dtype=np.int32)
     scoring = Scoring(0.3, ball=0.5)
-    together = scoring.of(x @ x.T, y, counts, 2)
+    together = scoring.of(x @ x.T, y, counts, 3)
     for line in range(3):
-        alone = scoring.of(x @ x.T, y, counts[line : line + 1], 2)
+        alone = scoring.of(x @ x.T, y, counts[line : line + 1], 3)
         assert [part[0] for part in alone] == [part[line] for part in together]
-    assert scoring.levels(x @ x.T) == 3
+    assert scoring.levels(x @ x.T) == 4
     assert scoring.levels(x[:3] @ x[:3].T) == 1
 
 
@@ -74,7 +77,7 @@ def test_risk_intervals_are_true_and_get_tight():
     people = population()
     matrix = gram(people.augmented(1))
     weights = counts_of(1)[0].astype(float)
-    exact = solve(matrix, people.y, 0.3, weights=weights, penalty=(1.0, 0.5), tol=1e-13).risk
+    exact = solve(matrix, people.y, 0.3, weights=weights, penalty=(1.0, 0.5), tol=1e-10).risk
     widths = []
     for tol in (1e-2, 1e-4, 1e-6, 1e-8, 1e-10):
         found = solve(matrix, people.y, 0.3, weights=weights, penalty=(1.0, 0.5), tol=tol)
@@ -101,7 +104,7 @@ def one_by_one(scoring, matrix, y, weights):
         scoring.theta,
         weights=weights / total if mean else weights,
         penalty=scoring.penalty,
-        tol=1e-11,
+        tol=1e-10,
     )
     if scoring.score == "objective":
         return found.objective if mean else found.objective / total
@@ -116,7 +119,7 @@ def test_scores_match_the_single_problem_solver(name):
         value, lower, upper = arm.score(counts)
         for line, weights in enumerate(counts):
             expected = one_by_one(pool.scoring, arm.gram, pool.population.y, weights.astype(float))
-            assert value[line] == pytest.approx(expected, abs=2e-5 if name == "risk" else 1e-8)
+            assert value[line] == pytest.approx(expected, abs=1e-5 if name == "risk" else 2e-8)
             assert lower[line] - 1e-8 <= expected <= upper[line] + 1e-8
 
 
@@ -125,7 +128,7 @@ def test_looser_levels_contain_tighter_ones(name):
     arm = FeaturePool(population(), **SCORES[name]).arms[1]
     counts = counts_of(6)
     levels = [arm.refined(counts, level) for level in range(arm.levels)]
-    assert arm.levels == {"affine": 1, "risk": 2}.get(name, 3)
+    assert arm.levels == {"affine": 1, "risk": 2}.get(name, 4)
     finest = levels[-1][0]
     for _, lower, upper in levels:
         assert np.all(lower <= finest + 1e-12)
@@ -136,14 +139,14 @@ def test_looser_levels_contain_tighter_ones(name):
 
 def test_the_regime_decides_the_path():
     assert FeaturePool(population(), theta=0.3, ball=0.4).arms[0].levels == 1
-    assert FeaturePool(population(), theta=0.3, ball=0.41).arms[0].levels == 3
+    assert FeaturePool(population(), theta=0.3, ball=0.41).arms[0].levels == 4
 
 
 @pytest.mark.parametrize("name", SCORES)
 def test_risks_gaps_and_best_set_are_those_of_the_population(name):
     pool = FeaturePool(population(), **SCORES[name])
     risks = [one_by_one(pool.scoring, arm.gram, pool.population.y, np.ones(M)) for arm in pool.feature_arms]
-    assert pool.risks == pytest.approx(risks, abs=2e-5 if name == "risk" else 1e-8)
+    assert pool.risks == pytest.approx(risks, abs=1e-5 if name == "risk" else 2e-8)
     best = int(np.argmin(risks))
     assert pool.best_set() == (best,)
     assert pool.gaps[best] == 0.0
@@ -315,7 +318,7 @@ def test_near_ties_of_plug_in_arms_go_by_index():
 
         def score(self, counts):
             value = np.full(counts.shape[0], self.value)
-            return value, value - 1e-8, value + 1e-8
+            return value, value - 1e-7, value + 1e-7
 
     near = [Fixed("a", 0.5 + RESOLUTION / 2), Fixed("b", 0.5), Fixed("c", 0.5 + 3 * RESOLUTION)]
     assert RowPool(near, 2).explore(UniformAllocation(), 3).selected == 0
