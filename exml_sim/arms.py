@@ -192,6 +192,7 @@ class KnownSession:
     """Running sums of the pulls of N trials."""
 
     levels = 1
+    exact = True
 
     def __init__(self, arms: Sequence[KnownArm], seeds: Seeds) -> None:
         self._arms = arms
@@ -284,15 +285,15 @@ def _ones(word: np.uint64) -> np.uint64:
 
 @kernel
 def _bernoulli_block(
-    key: WordArray, trial: np.uint64, lane: np.uint64, block: int, level: np.uint64
+    key: WordArray, trial: np.uint64, lane: np.uint64, block: int, level: np.uint64, wanted: np.uint64
 ) -> np.uint64:
-    """64 Bernoulli pulls at once: bit b is 1 iff a uniform 64-bit number is below `level`.
+    """Up to 64 Bernoulli pulls at once: a wanted bit is 1 iff a uniform 64-bit number is below `level`.
 
     The numbers are compared with the level from the highest bit down, all 64 together; a bit position is
     drawn only while some of them still agree with the level on all higher bits, about seven words on
     average.
     """
-    undecided = _ALL
+    undecided = wanted
     below = np.uint64(0)
     for group in range(16):
         words = philox(key[0], key[1], np.uint64(block * 16 + group), lane, trial, np.uint64(0))
@@ -327,10 +328,9 @@ def _add_bernoulli(
         first, stop = start[t], start[t] + pulls[t]
         total = np.uint64(0)
         for block in range(first // 64, (stop + 63) // 64):
-            bits = _bernoulli_block(key, trials[t], lane, block, level)
             low, high = max(first - 64 * block, 0), min(stop - 64 * block, 64)
             mask = (_ALL >> np.uint64(64 - high)) & (_ALL << np.uint64(low)) if high > low else np.uint64(0)
-            total += _ones(bits & mask)
+            total += _ones(_bernoulli_block(key, trials[t], lane, block, level, mask))
         out[t] += total
 
 

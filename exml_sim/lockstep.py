@@ -16,7 +16,7 @@ import numpy as np
 
 from exml_sim.ledger import Ledger
 from exml_sim.money import BoolArray, IntArray, Prices, allot, show
-from exml_sim.ranking import Scores, any_arm, best, cut_unclear, ranking
+from exml_sim.ranking import Scores, any_arm, cut_unclear, lowest, marked
 from exml_sim.sampling import CountArray
 
 OBJECTIVES: Sequence[str] = ("risk", "risk_per_cost")
@@ -28,10 +28,12 @@ WORTHLESS = 1.0
 class Session(Protocol):
     """The arms of one pool during N trials: what has been drawn, and its scores.
 
-    `levels` is the number of accuracies that `score` knows: level 0 first, each next one tighter.
+    `levels` is the number of accuracies that `score` knows: level 0 first, each next one tighter. `exact`
+    says that scores are exact numbers, equal or different without doubt.
     """
 
     levels: int
+    exact: bool
 
     def grant(self, pulls: IntArray, fresh: bool) -> IntArray:
         """Say how many of the wanted pulls can be had, shape (trials, K)."""
@@ -175,23 +177,21 @@ class Lockstep:
 
         Returns
         -------
-        The ranking that decided, best first, shape (trials, K).
+        The kept arms, best first, shape (trials, number).
         """
         active = self.active
 
-        order = np.empty(0, dtype=np.int64)
-
         def cut(scores: Scores) -> BoolArray:
-            nonlocal order
-            order = ranking(scores)
-            return cut_unclear(scores, active, best(order, number))
+            if self.session.exact and not self._record:
+                # Nothing can be refined, and nobody will read what was left open.
+                return np.zeros((1, self.n_arms), dtype=np.bool_)
+            return cut_unclear(scores, active, marked(lowest(scores, number), self.n_arms))
 
         scores, doubtful = self.score(cut, fresh=fresh)
         tied = any_arm(doubtful)
-        if scores.resolution > 0.0 and tied.any():
-            order = ranking(scores, tied)
-        self.close_round(scores, best(order, number) & active, ~tied)
-        return order
+        kept = lowest(scores, number, tied)
+        self.close_round(scores, marked(kept, self.n_arms), ~tied)
+        return kept
 
     def close_round(self, scores: Scores, survivors: BoolArray, certified: BoolArray) -> None:
         """Go on with the survivors, and note the round."""

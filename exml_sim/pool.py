@@ -276,6 +276,8 @@ class FeaturePool(RowPool):
 class RowSession:
     """The bought rows of N trials, and the arms' scores on them."""
 
+    exact = False
+
     def __init__(self, arms: Sequence[Arm], sampler: RowSampler) -> None:
         self._arms = arms
         self._sampler = sampler

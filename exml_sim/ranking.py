@@ -101,10 +101,18 @@ def ranking(scores: Scores, tied: BoolArray | None = None) -> IntArray:
     return order
 
 
-def best(order: IntArray, keep: int) -> BoolArray:
-    """Mark the first `keep` arms of every ranking, shape (trials, K)."""
-    mask = np.zeros(order.shape, dtype=np.bool_)
-    np.put_along_axis(mask, order[:, :keep], True, axis=1)
+def lowest(scores: Scores, number: int, tied: BoolArray | None = None) -> IntArray:
+    """The best arms of every trial, best first, shape (trials, number); `tied` as for `ranking`."""
+    if number == 1 and (tied is None or scores.resolution == 0.0 or not tied.any()):
+        # The first of equal minima: the same arm as by sorting, without sorting.
+        return np.asarray(scores.value.argmin(axis=1)[:, None], dtype=np.int64)
+    return ranking(scores, tied)[:, :number]
+
+
+def marked(arms: IntArray, n_arms: int) -> BoolArray:
+    """Mark the listed arms of every trial, shape (trials, n_arms)."""
+    mask = np.zeros((arms.shape[0], n_arms), dtype=np.bool_)
+    mask[np.arange(arms.shape[0])[:, None], arms] = True
     return mask
 
 

@@ -57,7 +57,7 @@ class TopTwo(Rule):
             pair = _duel(scores, trials.pulls)[0]
             trials.close_round(scores, everyone, ~any_arm(doubtful))
             trials.buy(trials.ledger.left_units // left, among=pair)
-        return trials.keep(1)[:, :1]
+        return trials.keep(1)
 
 
 def _duel(scores: Scores, pulls: IntArray) -> tuple[BoolArray, FloatArray]:

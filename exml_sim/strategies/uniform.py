@@ -36,4 +36,4 @@ class UniformAllocation(Rule):
     def explore(self, trials: Lockstep) -> IntArray:
         """Buy, score, select."""
         trials.buy(trials.budget)
-        return trials.keep(self.top)[:, : self.top]
+        return trials.keep(self.top)

@@ -169,7 +169,7 @@ def test_a_user_strategy_needs_no_base_class():
 
         def explore(self, trials):
             trials.buy(trials.budget)
-            return trials.keep(2)[:, 1:2]
+            return trials.keep(2)[:, 1:]
 
     best_two = POOL.explore_many(UniformAllocation(top=2), 500, 20)
     assert np.array_equal(POOL.explore_many(Second(), 500, 20).selected[:, 0], best_two.selected[:, 1])
@@ -186,7 +186,7 @@ def test_a_strategy_cannot_overspend():
         def explore(self, trials):
             trials.buy(trials.budget)
             trials.buy(trials.budget)
-            return trials.keep(1)[:, :1]
+            return trials.keep(1)
 
     with pytest.raises(Overspend, match="round 2 would cost"):
         POOL.explore(Greedy(), 100)
