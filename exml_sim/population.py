@@ -120,15 +120,16 @@ class Population:
         classes
             Column of true classes, if known.
         """
-        named = candidates if isinstance(candidates, Mapping) else {name: name for name in candidates}
+        named = candidates if isinstance(candidates, Mapping) else _once_each(candidates)
         columns = {name: [cols] if isinstance(cols, str) else list(cols) for name, cols in named.items()}
         taken = {label, *([classes] if classes else []), *(c for cols in columns.values() for c in cols)}
         known = list(observed) if observed is not None else [c for c in frame.columns if c not in taken]
         missing = [c for c in [*taken, *known] if c not in frame.columns]
         if missing:
-            raise ValueError(
-                f"the frame has no column {missing[0]!r}: it has {', '.join(map(str, frame.columns))}"
-            )
+            raise ValueError(f"the frame has no column {missing[0]!r}: it has {', '.join(map(str, frame.columns))}")
+        both = [c for c in known if c in taken]
+        if both:
+            raise ValueError(f"column {both[0]!r} cannot be observed and label, class or candidate at once")
         if not known:
             raise ValueError("no observed column is left: name at least one in `observed`")
         return cls(
@@ -172,15 +173,11 @@ class Population:
                 raise ValueError(f"unknown candidate {candidate!r}: allowed are {', '.join(self.names)}")
             return self.names.index(candidate)
         if not 0 <= candidate < len(self.candidates):
-            raise ValueError(
-                f"candidate {candidate} does not exist: there are {len(self.candidates)}, counted from 0"
-            )
+            raise ValueError(f"candidate {candidate} does not exist: there are {len(self.candidates)}, counted from 0")
         return int(candidate)
 
     def __repr__(self) -> str:
-        shown = ", ".join(
-            f"{c.name} ({_columns(c.values)}, cost {show(c.cost)})" for c in self.candidates[:6]
-        )
+        shown = ", ".join(f"{c.name} ({_columns(c.values)}, cost {show(c.cost)})" for c in self.candidates[:6])
         more = "" if len(self.candidates) <= 6 else f", and {len(self.candidates) - 6} more"
         hidden = self.is_hidden
         truth = "" if hidden is None else f", {int(hidden.sum())} rows hidden"
@@ -189,6 +186,13 @@ class Population:
             f"labels -1: {int((self.y < 0).sum())} and +1: {int((self.y > 0).sum())}{truth}, "
             f"{_plural(len(self.candidates), 'candidate')}: {shown}{more}>"
         )
+
+
+def _once_each(names: Sequence[str]) -> dict[str, str]:
+    for name in names:
+        if list(names).count(name) > 1:
+            raise ValueError(f"candidate names must differ, got {name!r} twice")
+    return {name: name for name in names}
 
 
 def _plural(number: int, word: str) -> str:
@@ -207,9 +211,7 @@ def _matrix(values: ArrayLike, what: str) -> FloatArray:
         raise ValueError(f"{what} must be numbers in a table of rows and columns") from None
     array = array[:, None] if array.ndim == 1 else array
     if array.ndim != 2 or array.shape[1] == 0:
-        raise ValueError(
-            f"{what} must have shape (rows, columns) with at least one column, got {array.shape}"
-        )
+        raise ValueError(f"{what} must have shape (rows, columns) with at least one column, got {array.shape}")
     bad = np.argwhere(~np.isfinite(array))
     if bad.size:
         row, column = bad[0]

@@ -129,9 +129,7 @@ def test_uniform_allocation_fails_as_often_as_it_must():
 
 def test_budget_alignment_fails_as_often_as_it_must():
     means, costs = [0.5, 0.4, 0.45], ["0.5", "1", "0.8"]
-    found = KnownPool.bernoulli(means, costs).explore_many(
-        UniformAllocation(alignment="budget"), 60, 40_000, seed=2
-    )
+    found = KnownPool.bernoulli(means, costs).explore_many(UniformAllocation(alignment="budget"), 60, 40_000, seed=2)
     assert found.pulls[0].tolist() == [40, 20, 25]
     expected = uniform_selection_probabilities(means, [40, 20, 25])
     for arm in range(3):

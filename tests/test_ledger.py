@@ -40,9 +40,7 @@ def test_spends_the_last_cent_but_not_one_more():
     ledger = Ledger("0.3", ["0.1"])
     ledger.buy([3])
     assert ledger.left == 0
-    with pytest.raises(
-        Overspend, match=r"round 2 would cost 0\.1 in trial 0, but only 0 of the budget 0\.3 is left"
-    ):
+    with pytest.raises(Overspend, match=r"round 2 would cost 0\.1 in trial 0, but only 0 of the budget 0\.3 is left"):
         ledger.buy([1])
     assert ledger.rounds == 1
     # Binary floats would refuse the third pull: the check is not idle.

@@ -94,9 +94,7 @@ def one_by_one(scoring, matrix, y, weights):
     """The score by the single-problem solver at a tight tolerance."""
     total = weights.sum()
     if scoring.ball is not None:
-        return solve(
-            matrix, y, scoring.theta, weights=weights / total, ball=scoring.ball, tol=1e-10
-        ).objective
+        return solve(matrix, y, scoring.theta, weights=weights / total, ball=scoring.ball, tol=1e-10).objective
     mean = scoring.loss == "mean"
     found = solve(
         matrix,
@@ -207,9 +205,7 @@ def test_lockstep_is_bit_identical_on_feature_arms(name, position):
 )
 @pytest.mark.parametrize("position", range(6))
 def test_lockstep_is_bit_identical_for_all_row_options(options, position):
-    assert_same_bits(
-        FeaturePool(population(), **AFFINE, **options), all_rules("budget")[position], 100, trials=4
-    )
+    assert_same_bits(FeaturePool(population(), **AFFINE, **options), all_rules("budget")[position], 100, trials=4)
 
 
 def test_all_arms_of_a_round_hold_the_same_rows():
@@ -239,15 +235,11 @@ def test_buying_everything_finds_the_best_set_for_sure():
 
 
 def test_more_rows_than_exist_is_never_silent():
-    with pytest.raises(
-        Shortfall, match=r"round 1 asks for 41 rows of arm 0, but only 40 of the 40 rows are left"
-    ):
+    with pytest.raises(Shortfall, match=r"round 1 asks for 41 rows of arm 0, but only 40 of the 40 rows are left"):
         FeaturePool(population(), **AFFINE, replacement="never").explore(UniformAllocation(), 164)
     capped = FeaturePool(population(), **AFFINE, replacement="never", shortfall="cap")
     found = capped.explore(UniformAllocation(), 164)
-    assert [(entry.pulls, entry.short, entry.left_over) for entry in found.ledger.entries()] == [
-        (40, 1, 1)
-    ] * 4
+    assert [(entry.pulls, entry.short, entry.left_over) for entry in found.ledger.entries()] == [(40, 1, 1)] * 4
     assert found.ledger.left == 4
     with pytest.raises(ValueError, match="has no fresh rows to score"):
         capped.explore(MedianElimination(reuse=False), 400)
@@ -258,9 +250,7 @@ def test_median_elimination_can_ask_for_more_rows_than_exist():
     people = population(strengths=(0.0,) * 8)
     with pytest.raises(Shortfall, match=r"round 3 asks for 42 rows of arm ., but only 9 of the 40"):
         FeaturePool(people, **AFFINE, replacement="never").explore(MedianElimination(), 256)
-    capped = FeaturePool(people, **AFFINE, replacement="never", shortfall="cap").explore(
-        MedianElimination(), 256
-    )
+    capped = FeaturePool(people, **AFFINE, replacement="never", shortfall="cap").explore(MedianElimination(), 256)
     assert capped.counts[capped.selected].tolist() == [1] * M
     assert [entry.short for entry in capped.ledger.entries() if entry.round == 3] == [33, 33]
 

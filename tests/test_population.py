@@ -35,9 +35,7 @@ def test_from_arrays():
 
 
 def test_from_frame():
-    frame = pd.DataFrame(
-        {"x": [0.0, 1.0], "z": [5.0, 6.0], "w": [7.0, 8.0], "label": [1, -1], "kind": [1, 2]}
-    )
+    frame = pd.DataFrame({"x": [0.0, 1.0], "z": [5.0, 6.0], "w": [7.0, 8.0], "label": [1, -1], "kind": [1, 2]})
     population = Population.from_frame(
         frame, label="label", candidates={"zw": ["z", "w"]}, classes="kind", hidden=[2], costs={"zw": "1.5"}
     )
@@ -49,6 +47,10 @@ def test_from_frame():
     assert columns.names == ("z", "w")
     with pytest.raises(ValueError, match="the frame has no column 'q': it has x, z"):
         Population.from_frame(frame, label="label", candidates=["q"])
+    with pytest.raises(ValueError, match="names must differ, got 'z' twice"):
+        Population.from_frame(frame, label="label", candidates=["z", "z"])
+    with pytest.raises(ValueError, match="column 'z' cannot be observed and label, class or candidate"):
+        Population.from_frame(frame, label="label", candidates=["z"], observed=["x", "z"])
     with pytest.raises(ValueError, match="no observed column"):
         Population.from_frame(frame, label="label", candidates=["z", "w", "x", "kind"])
 

@@ -42,9 +42,7 @@ def test_near_ties_chain():
 
 
 def test_unscored_arms_come_last():
-    assert ranking(scores([np.inf, 0.1, np.inf, 0.0], resolution=1e-9), np.array([True])).tolist() == [
-        [3, 1, 0, 2]
-    ]
+    assert ranking(scores([np.inf, 0.1, np.inf, 0.0], resolution=1e-9), np.array([True])).tolist() == [[3, 1, 0, 2]]
 
 
 def test_cut_is_clear_when_intervals_are_apart():

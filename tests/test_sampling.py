@@ -46,10 +46,7 @@ def test_draws_with_replacement_match_the_slow_path(rows):
     for trial in range(6):
         for arm, total in enumerate([8, 11, 4]):
             lane = 0 if rows == "same" else arm + 1
-            assert (
-                table.counts[trial, arm].tolist()
-                == counted(slow_drawn(table.seeds, trial, lane, 0, total)).tolist()
-            )
+            assert table.counts[trial, arm].tolist() == counted(slow_drawn(table.seeds, trial, lane, 0, total)).tolist()
 
 
 @pytest.mark.parametrize("rows", ["same", "independent"])
@@ -125,9 +122,7 @@ def test_scoring_fresh_rows_needs_a_fresh_round():
 @pytest.mark.parametrize("replacement", ["never", "across"])
 def test_shortfall_is_an_error_before_anything_is_drawn(replacement):
     table = sampler(replacement=replacement)
-    with pytest.raises(
-        Shortfall, match="round 1 asks for 18 rows of arm 2, but only 17 of the 17 rows are left"
-    ):
+    with pytest.raises(Shortfall, match="round 1 asks for 18 rows of arm 2, but only 17 of the 17 rows are left"):
         buy(table, [3, 17, 18])
     assert table.counts.sum() == 0
 
@@ -146,9 +141,7 @@ def row_p_value(counts):
     return stats.chisquare(counts.sum(axis=0)).pvalue
 
 
-@pytest.mark.parametrize(
-    "options", [{"replacement": "always"}, {"replacement": "never"}, {"replacement": "across"}]
-)
+@pytest.mark.parametrize("options", [{"replacement": "always"}, {"replacement": "never"}, {"replacement": "across"}])
 def test_every_row_is_equally_likely(options):
     table = RowSampler(Seeds.of(3, range(20_000)), 1, M, RowOptions(**options))
     buy(table, 1)

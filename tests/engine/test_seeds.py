@@ -27,9 +27,7 @@ def test_published_answer_for_the_zero_counter_and_key():
 @pytest.mark.parametrize(("trial", "lane", "turn"), [(0, 0, 0), (7301, 3, 2), (2**64 - 1, 2**40, 2**63)])
 def test_words_agree_with_numpy(trial, lane, turn):
     seeds = Seeds.of(12345678901234567890123, trial, stream=4)
-    assert np.array_equal(
-        words(seeds, 23, lane=lane, turn=turn), numpy_words(seeds.key, (0, lane, trial, turn), 23)
-    )
+    assert np.array_equal(words(seeds, 23, lane=lane, turn=turn), numpy_words(seeds.key, (0, lane, trial, turn), 23))
 
 
 def test_mulhi_is_the_upper_half_of_the_product():
@@ -67,9 +65,7 @@ def test_words_of_consecutive_trials_are_flat_and_uncorrelated():
         assert flat_p_value(((found >> np.uint64(shift)) & np.uint64(255)).astype(int), 256) > ALARM
     uniform = found / 2.0**64
     assert stats.kstest(uniform, "uniform").pvalue > ALARM
-    assert abs(np.corrcoef(uniform[:-1], uniform[1:])[0, 1]) * np.sqrt(uniform.size) < stats.norm.isf(
-        ALARM / 2
-    )
+    assert abs(np.corrcoef(uniform[:-1], uniform[1:])[0, 1]) * np.sqrt(uniform.size) < stats.norm.isf(ALARM / 2)
     pairs = (found[:-1:2] >> np.uint64(60)) * np.uint64(16) + (found[1::2] >> np.uint64(60))
     assert flat_p_value(pairs.astype(int), 256) > ALARM
 
@@ -81,9 +77,7 @@ def test_the_flatness_check_catches_a_skewed_generator():
 
 def test_seeds_from_numbers_generators_and_addresses():
     assert np.array_equal(as_seeds(3).key, Seeds.of(3).key)
-    assert np.array_equal(
-        as_seeds(np.random.default_rng(3)).key, Seeds.from_generator(np.random.default_rng(3)).key
-    )
+    assert np.array_equal(as_seeds(np.random.default_rng(3)).key, Seeds.from_generator(np.random.default_rng(3)).key)
     rng = np.random.default_rng(3)
     assert not np.array_equal(as_seeds(rng).key, as_seeds(rng).key)
     many = Seeds.of(3, range(10))

@@ -139,9 +139,7 @@ def test_uniform_allocation(costs, alignment, extra):
     budget = affordable(rule, costs, extra)
     for found in run(rule, costs, budget):
         size = len(costs)
-        expected = [
-            budget // sum(costs) if alignment == "sample" else budget // (size * cost) for cost in costs
-        ]
+        expected = [budget // sum(costs) if alignment == "sample" else budget // (size * cost) for cost in costs]
         assert found.rounds[0].pulls.tolist() == expected
         assert len(found.rounds) == len(found.accepted) == 1
         assert found.ledger.spent == sum(n * c for n, c in zip(expected, costs, strict=True)) <= budget

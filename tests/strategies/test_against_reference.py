@@ -48,9 +48,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("strategy", "slow"), CASES, ids=lambda case: type(case).__name__)
-@pytest.mark.parametrize(
-    "means", [[0.3, 0.5, 0.4, 0.5, 0.35, 0.45, 0.5], [0.2, 0.8, 0.25, 0.7], [0.4, 0.4, 0.4]]
-)
+@pytest.mark.parametrize("means", [[0.3, 0.5, 0.4, 0.5, 0.35, 0.45, 0.5], [0.2, 0.8, 0.25, 0.7], [0.4, 0.4, 0.4]])
 def test_selects_what_the_reference_selects(strategy, slow, means):
     pool = KnownPool.bernoulli(means)
     table = running_means(pool, TRIALS, BUDGET)

@@ -85,9 +85,9 @@ def test_schedule_of_successive_rejects_by_hand():
     """K = 4, n = 100: log-bar = 19/12, n_k = ceil(96 * 12 / (19 (5 - k))) = 16, 21, 31."""
     assert log_bar(4) == Fraction(19, 12)
     assert phase_totals(100, 4) == [16, 21, 31]
-    found = RowPool(
-        [Curve(name, a, 0.0) for name, a in zip("ABCD", [0.4, 0.3, 0.2, 0.1], strict=True)], 3
-    ).explore(SuccessiveRejects(), 100)
+    found = RowPool([Curve(name, a, 0.0) for name, a in zip("ABCD", [0.4, 0.3, 0.2, 0.1], strict=True)], 3).explore(
+        SuccessiveRejects(), 100
+    )
     assert found.counts.sum(axis=1).tolist() == [16, 21, 31, 31]
     assert [one.survivors for one in found.rounds] == [(1, 2, 3), (2, 3), (3,)]
 
@@ -116,9 +116,7 @@ def test_top_k_of_duplicates_are_the_lowest_indices():
     assert sorted(twins.explore(by_name("successive_accepts_rejects", k=3), 100).accepted) == [1, 2, 3]
 
 
-@pytest.mark.parametrize(
-    "name", ["uniform_allocation", "median_elimination", "successive_rejects", "top_two"]
-)
+@pytest.mark.parametrize("name", ["uniform_allocation", "median_elimination", "successive_rejects", "top_two"])
 def test_a_single_arm_is_selected(name):
     found = RowPool([Curve("only", 0.5, 0.0, cost="0.95")], 4).explore(name, 10)
     assert found.selected_name == "only"
