@@ -313,6 +313,8 @@ def test_near_ties_of_plug_in_arms_go_by_index():
     near = [Fixed("a", 0.5 + RESOLUTION / 2), Fixed("b", 0.5), Fixed("c", 0.5 + 3 * RESOLUTION)]
     assert RowPool(near, 2).explore(UniformAllocation(), 3).selected == 0
     assert RowPool(near[1:], 2).best_set() == (0,)
+    assert RowPool(near, 2).best_set() == (0, 1)
+    assert RowPool(near, 2).gaps[:2].tolist() == [0.0, 0.0]
 
 
 @pytest.mark.parametrize(
