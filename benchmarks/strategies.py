@@ -35,9 +35,7 @@ class Rate:
     def line(self) -> str:
         """Show the rate against the promise."""
         promise = "" if self.promised is None else f"  promised {self.promised:>9,.0f}"
-        verdict = (
-            "" if self.promised is None else "  ok" if self.per_second >= self.promised else "  TOO SLOW"
-        )
+        verdict = "" if self.promised is None else "  ok" if self.per_second >= self.promised else "  TOO SLOW"
         return f"{self.what:<96}{self.per_second:>12,.0f} trials/s{promise}{verdict}"
 
 

@@ -55,9 +55,7 @@ class GaussianArm:
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.mean) and np.isfinite(self.sd) and self.sd >= 0.0):
-            raise ValueError(
-                f"a Gaussian arm needs a finite mean and a finite sd >= 0, got {self.mean} and {self.sd}"
-            )
+            raise ValueError(f"a Gaussian arm needs a finite mean and a finite sd >= 0, got {self.mean} and {self.sd}")
         exact_cost(self.cost)
 
     def add(
@@ -98,9 +96,7 @@ class BoundedArm:
         """Add pulls start … start + pulls of every trial to `out`."""
         reached = np.cumsum([Fraction(p) for p in self.probabilities[:-1]])
         steps = np.array([min(int(edge * 2**64), 2**64 - 1) for edge in reached], dtype=np.uint64)
-        _add_bounded(
-            key, trials, np.uint64(lane), start, pulls, out, steps, np.array(self.values, dtype=np.float64)
-        )
+        _add_bounded(key, trials, np.uint64(lane), start, pulls, out, steps, np.array(self.values, dtype=np.float64))
 
 
 KnownArm = BernoulliArm | GaussianArm | BoundedArm

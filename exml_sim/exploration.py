@@ -83,11 +83,7 @@ class Exploration:
         return self.names[self.selected]
 
     def __repr__(self) -> str:
-        several = (
-            ""
-            if len(self.accepted) == 1
-            else f" (accepted: {', '.join(self.names[i] for i in self.accepted)})"
-        )
+        several = "" if len(self.accepted) == 1 else f" (accepted: {', '.join(self.names[i] for i in self.accepted)})"
         return (
             f"<Exploration: selected {self.selected_name!r}{several} after {len(self.rounds)} scored rounds, "
             f"spent {show(self.ledger.spent)} of {show(self.ledger.budget)}>"

@@ -116,9 +116,7 @@ class Pool(ABC):
         with ThreadPoolExecutor(n_jobs) as threads:
             return Explorations.joined(list(threads.map(one, parts)), seeds)
 
-    def run(
-        self, strategy: Strategy | str, budget: Money, seeds: Seeds, *, record: bool
-    ) -> tuple[Lockstep, IntArray]:
+    def run(self, strategy: Strategy | str, budget: Money, seeds: Seeds, *, record: bool) -> tuple[Lockstep, IntArray]:
         """Drive the trials of `seeds` in lock-step; returns the finished state and the selected arms."""
         rule = by_name(strategy) if isinstance(strategy, str) else strategy
         if not isinstance(rule, Strategy):
@@ -126,7 +124,5 @@ class Pool(ABC):
         amount = exact(budget, "budget")
         check_budget(amount, rule.opening, self.prices, rule.alignment, type(rule).__name__)
         ledger = Ledger(amount, self.prices, self.names, trials=len(seeds))
-        trials = Lockstep(
-            self.open(seeds), ledger, alignment=rule.alignment, objective=rule.objective, record=record
-        )
+        trials = Lockstep(self.open(seeds), ledger, alignment=rule.alignment, objective=rule.objective, record=record)
         return trials, rule.explore(trials)

@@ -233,20 +233,12 @@ class Ledger:
     def entries(self) -> list[Entry]:
         """All lines in order (ledgers of one trial): every arm that had a share of a round's money."""
         self._only()
-        return [
-            line
-            for number, purchase in enumerate(self._purchases, 1)
-            for line in self._lines(number, purchase)
-        ]
+        return [line for number, purchase in enumerate(self._purchases, 1) for line in self._lines(number, purchase)]
 
     def _lines(self, number: int, purchase: _Purchase) -> list[Entry]:
         arms = [int(i) for i in np.flatnonzero(purchase.active[0])]
         costs = self.prices.exact_costs
-        money = (
-            purchase.money
-            if isinstance(purchase.money, Fraction)
-            else self.prices.money(int(purchase.money[0]))
-        )
+        money = purchase.money if isinstance(purchase.money, Fraction) else self.prices.money(int(purchase.money[0]))
         total = sum(costs[i] for i in arms)
         lines = []
         for i in arms:
@@ -273,19 +265,13 @@ class Ledger:
             for e in self.entries()
         ]
         widths = [max(len(row[column]) for row in [head, *body]) for column in range(len(head))]
-        lines = [
-            "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
-            for row in [head, *body]
-        ]
+        lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in [head, *body]]
         return "\n".join([*lines, f"spent {show(self.spent)} of {show(self.budget)}, left {show(self.left)}"])
 
     def to_records(self) -> list[dict[str, int | str | float]]:
         """Export the lines as dictionaries with money as floats; `to_csv` keeps the exact amounts."""
         return [
-            {
-                key: float(value) if isinstance(value, Fraction) else value
-                for key, value in asdict(entry).items()
-            }
+            {key: float(value) if isinstance(value, Fraction) else value for key, value in asdict(entry).items()}
             for entry in self.entries()
         ]
 
@@ -295,7 +281,5 @@ class Ledger:
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(["round", "arm", "pulls", "unit_cost", "spent", "left_over", "short"])
         for e in self.entries():
-            writer.writerow(
-                [e.round, e.arm, e.pulls, show(e.unit_cost), show(e.spent), show(e.left_over), e.short]
-            )
+            writer.writerow([e.round, e.arm, e.pulls, show(e.unit_cost), show(e.spent), show(e.left_over), e.short])
         return out.getvalue()

@@ -138,9 +138,7 @@ class Lockstep:
         if self._record:
             self._round_pulls += granted
 
-    def score(
-        self, unclear: Callable[[Scores], BoolArray], *, fresh: bool = False
-    ) -> tuple[Scores, BoolArray]:
+    def score(self, unclear: Callable[[Scores], BoolArray], *, fresh: bool = False) -> tuple[Scores, BoolArray]:
         """Score the active arms; refine what `unclear` marks until it marks nothing or no accuracy is left.
 
         Returns
@@ -201,9 +199,7 @@ class Lockstep:
         self.active = survivors
 
 
-def smallest_budget(
-    opening: Callable[[Fraction, Prices], Fraction], prices: Prices, alignment: str
-) -> Fraction:
+def smallest_budget(opening: Callable[[Fraction, Prices], Fraction], prices: Prices, alignment: str) -> Fraction:
     """The smallest budget in whole units with which the opening round pulls every arm at least once.
 
     Parameters

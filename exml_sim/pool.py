@@ -87,9 +87,7 @@ class FeatureArm:
     @cached_property
     def gram(self) -> FloatArray:
         """Kernel matrix of the rows with the candidate's values appended, shape (m, m)."""
-        matrix = kernel_matrix(
-            self._population.augmented(self._index), kernel=self._kernel, gamma=self._gamma
-        )
+        matrix = kernel_matrix(self._population.augmented(self._index), kernel=self._kernel, gamma=self._gamma)
         return np.ascontiguousarray(matrix, dtype=np.float64)
 
     @cached_property
@@ -201,9 +199,7 @@ class RowPool(Pool):
         prices = np.array([float(cost) for cost in self.costs])
         aim = scores.value[0] if objective == "risk" else (scores.value[0] - WORTHLESS) / prices
         lowest = float(aim.min())
-        return tuple(
-            int(i) for i in np.flatnonzero(aim - lowest <= scores.resolution * max(1.0, abs(lowest)))
-        )
+        return tuple(int(i) for i in np.flatnonzero(aim - lowest <= scores.resolution * max(1.0, abs(lowest))))
 
     def open(self, seeds: Seeds) -> RowSession:
         """Start N trials."""
@@ -246,15 +242,11 @@ class FeaturePool(RowPool):
         self.population = population
         default = (1.0, 1.0) if penalty is None and score in ("risk", "objective") else penalty
         self.scoring = Scoring(theta, score, ball, default, loss)
-        arms = [
-            FeatureArm(population, i, self.scoring, kernel, gamma) for i in range(len(population.candidates))
-        ]
+        arms = [FeatureArm(population, i, self.scoring, kernel, gamma) for i in range(len(population.candidates))]
         super().__init__(arms, population.n_rows, rows=rows, replacement=replacement, shortfall=shortfall)
 
     def __repr__(self) -> str:
-        costs = ", ".join(
-            f"{name} at {show(cost)}" for name, cost in zip(self.names[:6], self.costs, strict=False)
-        )
+        costs = ", ".join(f"{name} at {show(cost)}" for name, cost in zip(self.names[:6], self.costs, strict=False))
         more = ", …" if self.n_arms > 6 else ""
         return (
             f"<FeaturePool: {self.n_arms} arms ({costs}{more}), {self.n_rows} rows, "

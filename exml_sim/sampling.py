@@ -185,9 +185,7 @@ def _add_ordered(counts: CountArray, orders: CountArray, start: IntArray, pulls:
 
 
 @kernel
-def _shuffle(
-    orders: CountArray, key: WordArray, trials: WordArray, lanes: WordArray, turn: np.uint64
-) -> None:
+def _shuffle(orders: CountArray, key: WordArray, trials: WordArray, lanes: WordArray, turn: np.uint64) -> None:
     """Fisher-Yates with word i deciding position i."""
     size = orders.shape[2]
     for t in range(orders.shape[0]):
@@ -196,8 +194,6 @@ def _shuffle(
                 orders[t, k, i] = i
             for i in range(size - 1):
                 # The high bit keeps shuffles apart from the words of drawn orders.
-                words = philox(
-                    key[0], key[1], np.uint64(i // 4), lanes[k], trials[t], turn | np.uint64(1 << 63)
-                )
+                words = philox(key[0], key[1], np.uint64(i // 4), lanes[k], trials[t], turn | np.uint64(1 << 63))
                 j = i + int(mulhi(words[i % 4], np.uint64(size - i)))
                 orders[t, k, i], orders[t, k, j] = orders[t, k, j], orders[t, k, i]

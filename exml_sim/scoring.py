@@ -2,9 +2,10 @@
 
 Three scores, all per-row means so that arms with different numbers of rows can be compared:
 
-- "ball": min of the mean surrogate loss over |h|, |g| <= Lambda, the empirical risk minimisation of the
-theory; - "risk": the mean surrogate loss (Eq. 5) at the minimiser of the penalised problem (Eq. 3); -
-"objective": the penalised minimum itself, divided by the number of rows if the loss is a sum (THEORY T8).
+- "ball": min of the mean surrogate loss over |h|, |g| <= Lambda, the empirical risk minimisation of the theory;
+- "risk": the mean surrogate loss (Eq. 5) at the minimiser of the penalised problem (Eq. 3);
+- "objective": the penalised minimum itself, divided by the number of rows if the loss is a sum. Its minimum over
+  models, unlike "risk", is also the minimum that the deviation arguments of the theory need.
 """
 
 from __future__ import annotations
@@ -68,8 +69,7 @@ class Scoring:
         if self.score == "ball":
             if self.ball is None or self.penalty is not None or not 0.0 < self.ball < np.inf:
                 raise ValueError(
-                    "score 'ball' needs ball=Lambda > 0 and no penalty, "
-                    f"got ball={self.ball}, penalty={self.penalty}"
+                    f"score 'ball' needs ball=Lambda > 0 and no penalty, got ball={self.ball}, penalty={self.penalty}"
                 )
         elif self.penalty is None or self.ball is not None or not all(0.0 < c < np.inf for c in self.penalty):
             raise ValueError(
@@ -80,7 +80,7 @@ class Scoring:
     def levels(self, gram: FloatArray) -> int:
         """Number of accuracies: one where the surrogate is affine on the ball, kappa Lambda <= 1 - 2 theta.
 
-        There the score has a closed form (THEORY F2) whose certificate covers rounding only.
+        There V = 1 - (Lambda / 2) (|mean y Phi| + |mean Phi|), and the certificate covers rounding only.
         """
         affine = self.ball is not None and bool(self._is_affine(np.diagonal(gram).max()))
         return 1 if affine else len(TOLERANCES[self.score])
@@ -112,9 +112,7 @@ class Scoring:
             return self._over_the_ball(gram, y, counts, tol)
         return self._penalised(gram, y, counts, tol)
 
-    def _over_the_ball(
-        self, gram: FloatArray, y: NDArray[np.int64], counts: CountArray, tol: float
-    ) -> Certified:
+    def _over_the_ball(self, gram: FloatArray, y: NDArray[np.int64], counts: CountArray, tol: float) -> Certified:
         # The solver looks at all lines together to see whether they are in the affine regime. Lines that
         # are in it by themselves are solved apart: a score must not depend on the trials around it.
         own = np.where(counts > 0, np.diagonal(gram), 0.0).max(axis=1)

@@ -123,9 +123,7 @@ def study(trials: int, feature_trials: int, seed: int = 0) -> Iterable[Paired]:
             yield compare("equal gaps", known, known.best_set(), budget, trials, seed=seed)
     features = close_rival_features(16)
     for budget in (800, 1600, 3200):
-        yield compare(
-            "close rival, features", features, features.best_set(), budget, feature_trials, seed=seed
-        )
+        yield compare("close rival, features", features, features.best_set(), budget, feature_trials, seed=seed)
 
 
 def interval(failures: int, trials: int) -> tuple[float, float]:

@@ -64,9 +64,7 @@ class SuccessiveAcceptsRejects(Rule):
         return selected
 
 
-def _accepts(
-    scores: Scores, order: IntArray, slots: IntArray, width: int
-) -> tuple[BoolArray, IntArray, IntArray]:
+def _accepts(scores: Scores, order: IntArray, slots: IntArray, width: int) -> tuple[BoolArray, IntArray, IntArray]:
     """Whether the best arm is accepted (else the worst is rejected), and the two distances as margins."""
     ordered = np.take_along_axis(scores.value, order, axis=1)
     lines = np.arange(slots.size)
@@ -85,8 +83,6 @@ def _unclear(scores: Scores, slots: IntArray, width: int) -> BoolArray:
     blur = 2.0 * scores.width()
     extreme = np.where(accept, ordered[:, 1] - ordered[:, 0], ordered[:, width - 1] - ordered[:, width - 2])
     contested = (slots > 0) & (slots < width)
-    gap = np.where(
-        contested, np.abs(np.where(contested, above, 0.0) - np.where(contested, below, 0.0)), np.inf
-    )
+    gap = np.where(contested, np.abs(np.where(contested, above, 0.0) - np.where(contested, below, 0.0)), np.inf)
     open_lines = (extreme <= blur) | (gap <= 2.0 * blur)
     return np.asarray(open_lines[:, None] & np.isfinite(scores.value), dtype=np.bool_)

@@ -112,7 +112,7 @@ def test_median_elimination(costs, alignment, extra, reuse):
 
 @given(st.integers(1, 64), st.integers(1, 10_000))
 def test_winner_of_median_elimination_has_the_corrected_number_of_rows(size, budget):
-    """THEORY E8: sum of n_t is the sum of floor(B / (T |A_t|)), not the printed (2^(T+1) - 1) n_1."""
+    """The sum of n_t is the sum of floor(B / (T |A_t|)), not the printed (2^(T+1) - 1) n_1."""
     rounds = ceil(log2(size))
     assume(budget >= rounds * size)
     found = run(MedianElimination(), [Fraction(1)] * size, budget, trials=1)[0]
