@@ -59,9 +59,8 @@ class Population:
 
     Examples
     --------
-    >>> Population([[0.0], [1.0]], [-1, 1], {"x2": [3.0, 4.0], "x3": [5.0, 5.0]}, costs={"x3": "0.95"})
-    <Population: 2 rows, 1 observed feature, labels -1: 1 and +1: 1, 2 candidates: x2 (1 column, cost 1), x3
-    (1 column, cost 0.95)>
+    >>> Population([[0.0], [1.0]], [-1, 1], {"x2": [3.0, 4.0]}, costs={"x2": "0.95"})
+    <Population: 2 rows, 1 observed feature, labels -1: 1 and +1: 1, 1 candidate: x2 (1 column, cost 0.95)>
     """
 
     X: FloatArray
