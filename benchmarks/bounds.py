@@ -192,9 +192,7 @@ def print_numbers() -> None:
         lemma = 16 * float(constants.rademacher_constant(theta)) ** 2
         ours = float(constants.dual_constant(theta)) ** 2
         older = 4 * float(constants.tight_rademacher_constant(theta)) ** 2
-        print(
-            f"| {theta} | {lemma:.2f} | {ours:.3f} | {lemma / ours:.1f} | {older:.2f} | {lemma / older:.1f} |"
-        )
+        print(f"| {theta} | {lemma:.2f} | {ours:.3f} | {lemma / ours:.1f} | {older:.2f} | {lemma / older:.1f} |")
 
 
 def main() -> None:

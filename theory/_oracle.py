@@ -67,9 +67,7 @@ def excess_risk_uniform(
     arms = _inputs.whole(K, "K", least=2)
     first = 2 * _loss.tight_rademacher(theta_) * r / _terms.root(n)
     by_clipping = (
-        first
-        + clipped * _terms.hoeffding(n, 2 * arms / delta_)
-        + moved * _terms.hoeffding(n, np.asarray(2 / delta_))
+        first + clipped * _terms.hoeffding(n, 2 * arms / delta_) + moved * _terms.hoeffding(n, np.asarray(2 / delta_))
     )
     best = np.minimum(by_clipping, _surrogate(n, K, theta_, r, delta_, kernel))
     return _inputs.result(check.mask(best + _inputs.real(approximation_error, "approximation_error")))

@@ -202,9 +202,7 @@ def term_a(
     return lemma_3(m, theta, kappa_lambda, _inputs.fraction(delta, "delta") / best, strict=strict)
 
 
-def term_d(
-    m: ArrayLike, theta: ArrayLike, kappa_lambda: ArrayLike, delta: ArrayLike, *, strict: bool = True
-) -> Bound:
+def term_d(m: ArrayLike, theta: ArrayLike, kappa_lambda: ArrayLike, delta: ArrayLike, *, strict: bool = True) -> Bound:
     """Term (d) of A.2 repaired: M sqrt(log(1/delta) / 2m); the comparator is fixed."""
     n = _inputs.whole(m, "m", least=1)
     theta_, r, check = loss_parameters(theta, kappa_lambda, strict=strict, m=n)
@@ -212,9 +210,7 @@ def term_d(
     return _inputs.result(check.mask(_loss.spread(theta_, r, r) * deviation))
 
 
-def _regret(
-    n: Ints, point: Instance, delta: Floats, best: Ints, comparators: Ints | int
-) -> tuple[Floats, Floats]:
+def _regret(n: Ints, point: Instance, delta: Floats, best: Ints, comparators: Ints | int) -> tuple[Floats, Floats]:
     """Complexity and deviation of the regret; ``comparators`` arms of S* may be the one compared with."""
     complexity = 2 * _loss.rademacher(point.theta) * point.r / _terms.root(n)
     model = _terms.hoeffding(n, 2 * best / delta)

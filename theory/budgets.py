@@ -146,9 +146,7 @@ class _Question:
         if "log" in inspect.signature(self.bound).parameters:
             value = self.bound(*first, **self.parameters, **extra, strict=False, log=True)
             return np.asarray(np.asarray(value) <= math.log(self.target))
-        return np.asarray(
-            np.asarray(self.bound(*first, **self.parameters, **extra, strict=False)) <= self.target
-        )
+        return np.asarray(np.asarray(self.bound(*first, **self.parameters, **extra, strict=False)) <= self.target)
 
     def works(self, budget: int) -> bool:
         return bool(self.holds(budget))
@@ -205,9 +203,7 @@ def _bisect(works: Callable[[int], bool], limit: int, failure: str) -> int:
 def _scan(question: _Question, limit: int, which: Which) -> int:
     """Try every budget up to the limit, in blocks; no assumption on the function at all."""
     if limit > LARGEST_SCAN:
-        raise ValueError(
-            f"without monotonicity every budget is tried: give a limit of at most {LARGEST_SCAN}"
-        )
+        raise ValueError(f"without monotonicity every budget is tried: give a limit of at most {LARGEST_SCAN}")
     answer = 0
     for start in range(1, limit + 1, _BLOCK):
         budgets = np.arange(start, min(start + _BLOCK, limit + 1))

@@ -166,9 +166,7 @@ def delta_fail_uniform_simplified(
     point = instance(gap, theta, kappa_lambda, strict=strict, n=n)
     require_launch(point, n, 64)
     exponent = point.gap**2 * n / (8 * _repairs.spread(point) ** 2)
-    return _inputs.from_log(
-        point.check.mask(np.log(2.0 * _repairs.other_arms(arms, best_count)) - exponent), log=log
-    )
+    return _inputs.from_log(point.check.mask(np.log(2.0 * _repairs.other_arms(arms, best_count)) - exponent), log=log)
 
 
 @in_blocks

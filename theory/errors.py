@@ -61,9 +61,7 @@ class Assumptions:
         if self.strict:
             shortfall = np.where(failed, np.where(np.isnan(values), np.inf, -values), -np.inf)
             worst = int(np.argmax(shortfall))
-            raise AssumptionError(
-                assumption, max(float(shortfall.flat[worst]), 0.0), self._at(worst, values.shape)
-            )
+            raise AssumptionError(assumption, max(float(shortfall.flat[worst]), 0.0), self._at(worst, values.shape))
         self.broken = self.broken | failed
 
     def mask(self, values: NDArray[np.float64]) -> Floats:

@@ -75,8 +75,7 @@ class AffinePool:
             raise ValueError(f"theta must lie in (0, 1/2); got {self.theta}.")
         if self.kappa_lambda > 1 - 2 * self.theta:
             raise ValueError(
-                f"the affine regime needs kappa*Lambda <= 1 - 2 theta = {1 - 2 * self.theta}; "
-                f"got {self.kappa_lambda}."
+                f"the affine regime needs kappa*Lambda <= 1 - 2 theta = {1 - 2 * self.theta}; got {self.kappa_lambda}."
             )
 
     @property
@@ -202,9 +201,7 @@ def score(pool: AffinePool, arm: int, counts: Sequence[int]) -> Fraction:
     return 1 - pool.radius * max(sums) / sum(counts)
 
 
-def sample_law(
-    pool: AffinePool, n: int, *, population: int | None = None
-) -> list[tuple[tuple[int, ...], Fraction]]:
+def sample_law(pool: AffinePool, n: int, *, population: int | None = None) -> list[tuple[tuple[int, ...], Fraction]]:
     """Law of the atom counts of n rows, as (counts, probability), with or without replacement."""
     counts = compositions(n, len(pool.weights))
     law = list(pool.weights)
@@ -216,9 +213,7 @@ def compositions(total: int, parts: int) -> Integers:
     """All vectors of ``parts`` non-negative integers with the given sum, one per row."""
     size = math.comb(total + parts - 1, parts - 1)
     if size > MAX_STATES:
-        raise ValueError(
-            f"{size} samples to enumerate, at most {MAX_STATES} allowed; use fewer rows or atoms."
-        )
+        raise ValueError(f"{size} samples to enumerate, at most {MAX_STATES} allowed; use fewer rows or atoms.")
     bars = np.array(list(combinations(range(total + parts - 1), parts - 1)), dtype=np.int64)
     bars = bars.reshape(size, parts - 1)
     edges = np.hstack([np.full((size, 1), -1), bars, np.full((size, 1), total + parts - 1)])
@@ -287,9 +282,7 @@ def _round_law(
     for arm in active[1:]:
         more, mass = _sample_law(pool, (arm,), n, population, exact)
         _check_size(len(statistics) * len(more))
-        statistics = np.hstack(
-            [np.repeat(statistics, len(more), axis=0), np.tile(more, (len(statistics), 1))]
-        )
+        statistics = np.hstack([np.repeat(statistics, len(more), axis=0), np.tile(more, (len(statistics), 1))])
         weight = np.multiply.outer(weight, mass).ravel()
     return statistics, weight
 
@@ -311,9 +304,7 @@ def _sample_law(
         kinds[tuple(step)] = kinds.get(tuple(step), Fraction(0)) + share
     counts = compositions(n, len(kinds))
     law = list(kinds.values())
-    weight = (
-        _multinomial(counts, law, exact) if population is None else _drawn(counts, law, population, exact)
-    )
+    weight = _multinomial(counts, law, exact) if population is None else _drawn(counts, law, population, exact)
     possible = np.asarray(weight > 0, dtype=bool)
     steps = np.array(list(kinds), dtype=np.int64)
     return _merge(counts[possible] @ steps, weight[possible])

@@ -332,9 +332,7 @@ def excess_risk_median(
     ).total
 
 
-def _excess(
-    rows: Ints, point: Instance, m: ArrayLike, delta: ArrayLike, approximation_error: ArrayLike
-) -> ExcessRisk:
+def _excess(rows: Ints, point: Instance, m: ArrayLike, delta: ArrayLike, approximation_error: ArrayLike) -> ExcessRisk:
     population = _inputs.whole(m, "m", least=1)
     delta_ = _inputs.fraction(delta, "delta")
     radius = 4 * _loss.rademacher(point.theta) * point.r
@@ -373,9 +371,7 @@ def excess_risk_supervised(
     return _inputs.result(check.mask(total + _inputs.real(approximation_error, "approximation_error")))
 
 
-def lemma_3(
-    m: ArrayLike, theta: ArrayLike, kappa_lambda: ArrayLike, delta: ArrayLike, *, strict: bool = True
-) -> Bound:
+def lemma_3(m: ArrayLike, theta: ArrayLike, kappa_lambda: ArrayLike, delta: ArrayLike, *, strict: bool = True) -> Bound:
     """Lemma 3 (A.1): R(f) - R_hat_surr(f) <= 2 c r / sqrt m + sqrt(log(1/delta) / 2m) for all f."""
     rows = _inputs.whole(m, "m", least=1)
     theta_, r, check = loss_parameters(theta, kappa_lambda, strict=strict, m=rows)
@@ -383,15 +379,11 @@ def lemma_3(
     return _inputs.result(check.mask(2 * _loss.rademacher(theta_) * r / _terms.root(rows) + deviation))
 
 
-def term_a(
-    m: ArrayLike, theta: ArrayLike, kappa_lambda: ArrayLike, delta: ArrayLike, *, strict: bool = True
-) -> Bound:
+def term_a(m: ArrayLike, theta: ArrayLike, kappa_lambda: ArrayLike, delta: ArrayLike, *, strict: bool = True) -> Bound:
     """Term (a) of A.2, Lemma 3 at the selected model: 2 c r / sqrt m + sqrt(log(1/delta_1) / 2m)."""
     return lemma_3(m, theta, kappa_lambda, delta, strict=strict)
 
 
-def term_d(
-    m: ArrayLike, theta: ArrayLike, kappa_lambda: ArrayLike, delta: ArrayLike, *, strict: bool = True
-) -> Bound:
+def term_d(m: ArrayLike, theta: ArrayLike, kappa_lambda: ArrayLike, delta: ArrayLike, *, strict: bool = True) -> Bound:
     """Term (d) of A.2, printed with the same right-hand side: 2 c r / sqrt m + sqrt(log(1/delta_2) / 2m)."""
     return lemma_3(m, theta, kappa_lambda, delta, strict=strict)

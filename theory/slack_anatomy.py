@@ -106,9 +106,7 @@ def slack(
     else:
         rivals = np.atleast_1d(_inputs.positive(expected_rivals, "expected_rivals"))
         if rivals.shape != kept.shape or not np.any(rivals > 0):
-            raise ValueError(
-                f"expected_rivals must hold {kept.size} numbers, not all of them 0, got {rivals}"
-            )
+            raise ValueError(f"expected_rivals must hold {kept.size} numbers, not all of them 0, got {rivals}")
         chain = [*chain, ("tail inequality", math.log(float(np.sum(rivals / kept)))), (last, log_truth)]
     levels = [level for _, level in chain]
     names = [name for name, _ in chain[1:]]
@@ -194,9 +192,7 @@ def _median_chain(
 
     def sorted_total(sizes: list[float]) -> float:
         ordered = np.sort(per_arm)
-        return _log_sum(
-            -math.log(kept[t]) + best.log(n, g) for t, n in enumerate(sizes) for g in ordered[: rivals[t]]
-        )
+        return _log_sum(-math.log(kept[t]) + best.log(n, g) for t, n in enumerate(sizes) for g in ordered[: rivals[t]])
 
     chain: Chain = [("", float(paper.delta_fail_median(B, K, gap, theta, r, log=True)))]
     log_q = printed.log(fresh[0], gap)

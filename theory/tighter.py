@@ -70,9 +70,7 @@ __all__ = [
 ]
 
 
-def launch_rows(
-    gap: ArrayLike, theta: ArrayLike, kappa_lambda: ArrayLike, *, optimism: Optimism = "dual"
-) -> Bound:
+def launch_rows(gap: ArrayLike, theta: ArrayLike, kappa_lambda: ArrayLike, *, optimism: Optimism = "dual") -> Bound:
     """Rows per arm above which Theorem 2 says something: (c_d r / Delta)^2, or (2 c* r / Delta)^2.
 
     Lemma 1 of the paper needs 16 c^2 r^2 / Delta^2, which is 20 to 48 times as much.
@@ -91,9 +89,7 @@ def impossible_rows(gap: ArrayLike, theta: ArrayLike, kappa_lambda: ArrayLike, m
     population = _inputs.whole(m, "m", least=1)
     gaps, theta_, r, check = _door(gap, None, None, theta, kappa_lambda, strict=True)
     level = gaps[..., 0] + r / np.sqrt(population)
-    check.require(
-        "gap + r / sqrt m <= min(r, 1 - 2 theta)", np.minimum(r, 1 - 2 * theta_) - level, strictly=False
-    )
+    check.require("gap + r / sqrt m <= min(r, 1 - 2 theta)", np.minimum(r, 1 - 2 * theta_) - level, strictly=False)
     return _inputs.result(np.asarray((r / level) ** 2))
 
 
@@ -284,9 +280,7 @@ def _design(
         population=None if population is None else _inputs.whole(population, "population", least=1),
         kernel=kernel,
         optimism=optimism,
-        mean_radius=None
-        if mean_kappa_lambda is None
-        else _inputs.positive(mean_kappa_lambda, "mean_kappa_lambda"),
+        mean_radius=None if mean_kappa_lambda is None else _inputs.positive(mean_kappa_lambda, "mean_kappa_lambda"),
     )
 
 
@@ -324,9 +318,7 @@ def _door(
     return values, theta_, r, check
 
 
-def _launched(
-    n: Ints, gaps: Floats, ground: Landscape, check: Assumptions, *, per_arm: bool = False
-) -> Tails:
+def _launched(n: Ints, gaps: Floats, ground: Landscape, check: Assumptions, *, per_arm: bool = False) -> Tails:
     """The tails on n rows, after checking n >= 1, n <= m and (for one gap) the launch condition."""
     check.require("at least one row per arm", np.asarray(n))
     _require_population(n, ground.design, check)

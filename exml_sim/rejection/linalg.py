@@ -193,4 +193,4 @@ def lower_factor_exists(gram: np.ndarray, shift: float) -> bool:
     copy = gram.copy()
     for i in range(len(gram)):
         copy[i, i] += shift
-    return cholesky(copy, len(gram))
+    return bool(cholesky(copy, len(gram)))

@@ -72,10 +72,7 @@ def hypergeometric(counts: np.ndarray, population: np.ndarray) -> np.ndarray:
     """Probabilities of the counts for draws without replacement from integer atom sizes."""
     total = comb(int(population.sum()), int(counts[0].sum()))
     ways = np.array(
-        [
-            np.prod([comb(int(N), int(k)) for N, k in zip(population, row, strict=True)], dtype=object)
-            for row in counts
-        ]
+        [np.prod([comb(int(N), int(k)) for N, k in zip(population, row, strict=True)], dtype=object) for row in counts]
     )
     return np.array([w / total for w in ways], dtype=float)
 
@@ -122,9 +119,7 @@ def exact_independent_pair(world: World, n: int) -> float:
     scores = world.scores(counts / n)
     order = np.argsort(scores[:, 1])
     cumulative = np.concatenate([[0.0], np.cumsum(weights[order])])
-    return float(
-        np.sum(weights * cumulative[np.searchsorted(scores[order, 1], scores[:, 0] + TIE, side="right")])
-    )
+    return float(np.sum(weights * cumulative[np.searchsorted(scores[order, 1], scores[:, 0] + TIE, side="right")]))
 
 
 def exact_median(world: World, budget: int, *, fresh: bool) -> float:

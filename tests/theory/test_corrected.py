@@ -57,9 +57,7 @@ def test_values(row: tuple[int, int, float, float, float]) -> None:
     assert corrected.delta_fail_uniform(*row, best_count=K - 1, log=True) == pytest.approx(
         float(mpmath.log(2) + tail), rel=1e-11
     )
-    assert corrected.lemma_4(B // K, gap, theta, r, log=True) == pytest.approx(
-        float(mpmath.log(2) + tail), rel=1e-11
-    )
+    assert corrected.lemma_4(B // K, gap, theta, r, log=True) == pytest.approx(float(mpmath.log(2) + tail), rel=1e-11)
 
 
 @pytest.mark.parametrize("row", TABLE, ids=str)
@@ -157,13 +155,7 @@ def test_risks_and_terms() -> None:
     def root(k: float, rows: int) -> float:
         return float(np.sqrt(np.log(k / delta) / (2 * rows)))
 
-    by_hand = (
-        2 * c * 0.5 / np.sqrt(m)
-        + root(3, m)
-        + big * root(3, m)
-        + 2 * c * 0.5 / np.sqrt(n)
-        + 2 * big * root(6, n)
-    )
+    by_hand = 2 * c * 0.5 / np.sqrt(m) + root(3, m) + big * root(3, m) + 2 * c * 0.5 / np.sqrt(n) + 2 * big * root(6, n)
     assert corrected.excess_risk_uniform(8 * n, 8, 0.5, 0.1, 0.5, m, delta) == pytest.approx(by_hand)
     assert corrected.term_d(m, 0.1, 2.0, delta) == pytest.approx(float(range_of_loss(0.1, 2.0)) * root(1, m))
     assert corrected.term_a(m, 0.1, 2.0, delta) == paper.term_a(m, 0.1, 2.0, delta)
@@ -249,10 +241,7 @@ def test_exact_regrets_stay_below() -> None:
         gap = world.gaps()[0]
         if gap < 1e-6:
             continue
-        n = (
-            int(16 * (constants.rademacher_constant(world.theta) * world.r / gap) ** 2 * rng.uniform(1.01, 2))
-            + 1
-        )
+        n = int(16 * (constants.rademacher_constant(world.theta) * world.r / gap) ** 2 * rng.uniform(1.01, 2)) + 1
         if n > (1000 if atoms == 2 else 120):
             continue
         counts = compositions(n, atoms)

@@ -28,10 +28,7 @@ def slow_score(pool, arm, rows):
     """V of the sampled rows by minimising the true surrogate over the corners of the box [−Λ, Λ]²."""
     corners = product((-pool.radius, pool.radius), repeat=2)
     return min(
-        sum(
-            surrogate(u * pool.features[arm][x], w * pool.features[arm][x], pool.labels[x], pool.theta)
-            for x in rows
-        )
+        sum(surrogate(u * pool.features[arm][x], w * pool.features[arm][x], pool.labels[x], pool.theta) for x in rows)
         for u, w in corners
     ) / len(rows)
 
@@ -91,9 +88,7 @@ def pools(draw, arms=(2, 3), atoms=(2, 3)):
     weights = [draw(st.integers(1, 4)) for _ in range(n_atoms)]
     features = [[draw(st.integers(-2, 2)) for _ in range(n_atoms)] for _ in range(draw(st.integers(*arms)))]
     labels = [draw(st.sampled_from((-1, 1))) for _ in range(n_atoms)]
-    return make_pool(
-        [F(w, sum(weights)) for w in weights], features, labels=labels, radius=F(1, 4), theta=F(1, 5)
-    )
+    return make_pool([F(w, sum(weights)) for w in weights], features, labels=labels, radius=F(1, 4), theta=F(1, 5))
 
 
 @given(pool=pools(), n=st.integers(1, 4))
@@ -155,9 +150,7 @@ def test_ties_go_to_the_lowest_index_and_the_difference_is_seen():
 
 
 def test_gaps_and_best_arms():
-    pool = make_pool(
-        [F(1, 2), F(1, 4), F(1, 4)], [[1, 1, 0], [1, 0, 1], [1, 0, 0]], radius=F(1, 2), theta=F(1, 10)
-    )
+    pool = make_pool([F(1, 2), F(1, 4), F(1, 4)], [[1, 1, 0], [1, 0, 1], [1, 0, 0]], radius=F(1, 2), theta=F(1, 10))
     assert pool.risks() == (F(5, 8), F(5, 8), F(3, 4))
     assert pool.gap() == F(1, 8)
     assert pool.best() == (0, 1)

@@ -144,9 +144,7 @@ def test_appendix_displays() -> None:
     assert printed > below
     median = paper.delta_fail_median_simplified(10**5, 8, gap, theta, r)
     n_1 = 10**5 // 24
-    expected = (
-        8 * mpmath.exp(-(mpf(gap) ** 2) * n_1 / 72) / (1 - mpmath.exp(-mpf(8) / 9 * (mpf("1.125") * r) ** 2))
-    )
+    expected = 8 * mpmath.exp(-(mpf(gap) ** 2) * n_1 / 72) / (1 - mpmath.exp(-mpf(8) / 9 * (mpf("1.125") * r) ** 2))
     assert close(median, expected)
 
 
@@ -213,9 +211,7 @@ def test_limits() -> None:
     # gap -> 0: the launch budget explodes; theta -> 1/2: likewise; kappa Lambda -> 0: no gap is left.
     budget = {"B": 10**9, "K": 2}
     assert np.isnan(paper.delta_fail_uniform(**budget, gap=1e-6, theta=0.1, kappa_lambda=0.5, strict=False))
-    assert np.isnan(
-        paper.delta_fail_uniform(**budget, gap=0.1, theta=0.5 - 1e-7, kappa_lambda=0.5, strict=False)
-    )
+    assert np.isnan(paper.delta_fail_uniform(**budget, gap=0.1, theta=0.5 - 1e-7, kappa_lambda=0.5, strict=False))
     with pytest.raises(AssumptionError, match="Delta_max"):
         paper.delta_fail_uniform(**budget, gap=0.1, theta=0.1, kappa_lambda=1e-9)
     # At the boundary of the identification condition Lemma 1 leaves 4 (K - 1).

@@ -32,9 +32,7 @@ UNIFORM = [
 def test_factors_multiply_to_the_total(p: Point, log_truth: float, strategy: str, rows: str) -> None:
     K = min(p.K, 12)
     budget = p.n * K * (1 if strategy == "uniform" else 2 * (K - 1).bit_length()) + 1
-    anatomy = theory.slack(
-        budget, K, p.gap, p.theta, p.r, float(np.exp(log_truth)), strategy=strategy, rows=rows
-    )
+    anatomy = theory.slack(budget, K, p.gap, p.theta, p.r, float(np.exp(log_truth)), strategy=strategy, rows=rows)
     bound = paper.delta_fail_uniform if strategy == "uniform" else paper.delta_fail_median
     assert anatomy.log_bound == bound(budget, K, p.gap, p.theta, p.r, log=True)
     assert anatomy.total == pytest.approx(anatomy.log_bound - log_truth, rel=1e-12, abs=1e-9)
@@ -57,9 +55,7 @@ def test_ingredients_that_can_only_lose(p: Point) -> None:
 
 def test_an_exact_instance_down_to_the_union_bound() -> None:
     """A world with four arms whose truth and pairwise probabilities are enumerated."""
-    features = np.array(
-        [[[1.0], [1.0], [0.2]], [[0.5], [-0.4], [0.3]], [[0.1], [0.6], [-1.0]], [[-0.2], [0.3], [0.1]]]
-    )
+    features = np.array([[[1.0], [1.0], [0.2]], [[0.5], [-0.4], [0.3]], [[0.1], [0.6], [-1.0]], [[-0.2], [0.3], [0.1]]])
     world = World(np.array([0.5, 0.4, 0.1]), np.array([1, 1, 1]), features, 0.1, 0.8).sorted()
     n, gaps = 120, world.gaps()
     counts = compositions(n, 3)

@@ -95,9 +95,7 @@ def test_below_the_correction_on_its_whole_domain(p: Point) -> None:
     assert ours <= theirs + slack
     for pairing in ("independent", "arbitrary"):
         assert tighter.delta_fail_uniform(p.budget, *p.rest, pairing=pairing, log=True) <= theirs + slack
-    assert (
-        tighter.lemma_4(p.n, *p.rest[1:], log=True) <= corrected.lemma_4(p.n, *p.rest[1:], log=True) + slack
-    )
+    assert tighter.lemma_4(p.n, *p.rest[1:], log=True) <= corrected.lemma_4(p.n, *p.rest[1:], log=True) + slack
     budget = p.budget * (p.K - 1).bit_length()
     for rows in ("fresh", "accumulated"):
         for best in (1, p.K - 1, (p.K + 1) // 2):
@@ -195,18 +193,14 @@ def test_without_replacement_limits() -> None:
     plain = tighter.delta_fail_uniform(8 * 400, **point, log=True)
     vast = tighter.delta_fail_uniform(8 * 400, **point, population=10**12, log=True)
     assert vast == pytest.approx(plain, rel=1e-6)
-    logs = tighter.delta_fail_uniform(
-        8 * 400, **point, population=np.array([400, 401, 500, 800, 4000]), log=True
-    )
+    logs = tighter.delta_fail_uniform(8 * 400, **point, population=np.array([400, 401, 500, 800, 4000]), log=True)
     assert logs[0] == -np.inf
     assert np.all(np.diff(logs) > 0)
     with pytest.raises(AssumptionError, match="population holds; missed by 1 "):
         tighter.delta_fail_uniform(8 * 400, **point, population=399)
 
 
-def worlds(
-    seed: int, count: int, *, atoms: tuple[int, int] = (2, 4), arms: tuple[int, int] = (2, 5)
-) -> list[World]:
+def worlds(seed: int, count: int, *, atoms: tuple[int, int] = (2, 4), arms: tuple[int, int] = (2, 5)) -> list[World]:
     rng = np.random.default_rng(seed)
     found: list[World] = []
     while len(found) < count:
@@ -301,9 +295,7 @@ def test_nonnegative_kernel_exactly() -> None:
     rng = np.random.default_rng(38)
     informative = 0
     for world in worlds(39, 250):
-        positive = World(
-            world.probabilities, world.labels, np.abs(world.features), world.theta, world.r
-        ).sorted()
+        positive = World(world.probabilities, world.labels, np.abs(world.features), world.theta, world.r).sorted()
         gaps = positive.gaps()
         if gaps[0] < 1e-6:
             continue
@@ -347,9 +339,7 @@ def test_median_elimination_with_ties_exactly(fresh: bool) -> None:
     checked = 0
     for world in worlds(45, 200, atoms=(2, 3), arms=(3, 4)):
         twin = -world.features[:1]  # The same norms, hence the same score, but another arm.
-        tied = World(
-            world.probabilities, world.labels, np.concatenate([twin, world.features]), world.theta, world.r
-        )
+        tied = World(world.probabilities, world.labels, np.concatenate([twin, world.features]), world.theta, world.r)
         gaps = np.where(np.abs(tied.gaps()) < 1e-9, 0.0, tied.gaps())
         n_1 = int(rng.integers(40, 90))
         if gaps[-2] < 0.5 * tied.r:
@@ -471,9 +461,7 @@ def test_everything_broadcasts() -> None:
                 assert table[i, j, k] == pytest.approx(alone, rel=1e-13)
     arms = np.array([2, 3, 8])
     several = tighter.delta_fail_median(9000, arms, 0.4, 0.1, 0.5, log=True)
-    assert np.allclose(
-        several, [tighter.delta_fail_median(9000, int(K), 0.4, 0.1, 0.5, log=True) for K in arms]
-    )
+    assert np.allclose(several, [tighter.delta_fail_median(9000, int(K), 0.4, 0.1, 0.5, log=True) for K in arms])
     listed = tighter.delta_fail_median([4000, 9000], 4, None, 0.1, 0.5, gaps=[0.2, 0.3, 0.4], log=True)
     assert listed.shape == (2,)
 
@@ -495,9 +483,7 @@ def test_limits() -> None:
     assert printed[-1] == pytest.approx(28.0)
 
 
-@pytest.mark.parametrize(
-    "bound", [tighter.delta_fail_uniform, tighter.delta_fail_median, corrected.delta_fail_median]
-)
+@pytest.mark.parametrize("bound", [tighter.delta_fail_uniform, tighter.delta_fail_median, corrected.delta_fail_median])
 def test_large_grids_are_evaluated_in_blocks_with_identical_results(bound: Any) -> None:
     rng = np.random.default_rng(60)
     theta, r = rng.uniform(0.05, 0.45, 70_001), rng.uniform(0.1, 2.0, 70_001)
@@ -507,9 +493,7 @@ def test_large_grids_are_evaluated_in_blocks_with_identical_results(bound: Any) 
     assert table.shape == (2, 70_001)
     for column in rng.integers(0, 70_001, 20):
         for row in (0, 1):
-            alone = bound(
-                int(budgets[row, 0]), 8, gap[column], theta[column], r[column], strict=False, log=True
-            )
+            alone = bound(int(budgets[row, 0]), 8, gap[column], theta[column], r[column], strict=False, log=True)
             assert np.isnan(alone) == np.isnan(table[row, column])
             assert np.isnan(alone) or alone == pytest.approx(table[row, column], rel=1e-13)
     gap[40_000], gap[69_000] = 2.0, 3.0

@@ -28,9 +28,7 @@ class BallRisk:
         ]
         self.problem = cp.Problem(cp.Minimize(self.weights @ losses), constraints)
 
-    def of(
-        self, features: np.ndarray, labels: np.ndarray, theta: float, r: float, weights: np.ndarray
-    ) -> np.ndarray:
+    def of(self, features: np.ndarray, labels: np.ndarray, theta: float, r: float, weights: np.ndarray) -> np.ndarray:
         self.plain.value = r * features
         self.signed.value = r * features * labels[:, None]
         self.sloped.value = r * features * theta / (1 - 2 * theta)
@@ -175,9 +173,9 @@ def test_oracle_values() -> None:
     clipped = 2 * r / np.sqrt(n) + r * log_k + 1.0 * log_1
     assert tighter.exploratory_regret_uniform(n * K, K, theta, r, delta) == pytest.approx(regret)
     assert tighter.excess_risk_uniform(n * K, K, theta, r, delta) == pytest.approx(min(regret, clipped))
-    assert tighter.excess_risk_calibrated(
-        n * K, K, theta, r, delta, approximation_error=0.1
-    ) == pytest.approx((0.1 + regret) / 0.9)
+    assert tighter.excess_risk_calibrated(n * K, K, theta, r, delta, approximation_error=0.1) == pytest.approx(
+        (0.1 + regret) / 0.9
+    )
     # Beyond the affine regime: 2 c* and M.
     big, c_star = constants.loss_range(0.4, 2.0), constants.tight_rademacher_constant(0.4)
     beyond = 2 * c_star * 2.0 / np.sqrt(n) + big * (log_k + log_1)
@@ -199,9 +197,7 @@ def test_oracle_values() -> None:
 THETAS = st.floats(0.01, 0.49)
 
 
-def conditional_risks(
-    h: np.ndarray, g: np.ndarray, eta: float, theta: float
-) -> tuple[np.ndarray, np.ndarray]:
+def conditional_risks(h: np.ndarray, g: np.ndarray, eta: float, theta: float) -> tuple[np.ndarray, np.ndarray]:
     """Conditional surrogate risk and 0/1 risk (sign(0) = +1) at P(y = 1 | x) = eta."""
 
     def surrogate(y: int) -> np.ndarray:

@@ -74,9 +74,7 @@ def test_power_is_what_is_claimed(trials, bound):
 def test_clopper_pearson_limits_are_wrong_with_probability_at_most_alarm(trials, rate):
     alarm = 0.01
     limits = [clopper_pearson(k, trials, alarm) for k in range(trials + 1)]
-    too_high = sum(
-        (chance(trials, rate, range(k, k + 1)) for k, (low, _) in enumerate(limits) if low > rate), 0
-    )
+    too_high = sum((chance(trials, rate, range(k, k + 1)) for k, (low, _) in enumerate(limits) if low > rate), 0)
     too_low = sum((chance(trials, rate, range(k, k + 1)) for k, (_, up) in enumerate(limits) if up < rate), 0)
     assert too_high <= alarm
     assert too_low <= alarm

@@ -176,9 +176,7 @@ CLAIMS = (
         plain="Each episode can select its n_t rows from the m rows of the training set.",
         printed="holds-corrected",
         kind="counterexample",
-        cases=tuple(
-            {"K": K, "m": m, "ratio": b} for K, m, b in product((2, 5, 8, 9), (100, 600), (F(1, 5), F(4, 5)))
-        ),
+        cases=tuple({"K": K, "m": m, "ratio": b} for K, m, b in product((2, 5, 8, 9), (100, 600), (F(1, 5), F(4, 5)))),
         reading=Reading(_last_round_rows, "<=", lambda m, **_: m),
         repaired=Reading(
             lambda m, **k: _last_round_rows(m=m, **k) <= m,
@@ -259,9 +257,7 @@ CLAIMS = (
         printed="refuted",
         kind="monte-carlo",
         cases=_COMPARED,
-        reading=Reading(
-            lambda name, B: failure_median(name, B), ">=", lambda name, B: failure_uniform(name, B)
-        ),
+        reading=Reading(lambda name, B: failure_median(name, B), ">=", lambda name, B: failure_uniform(name, B)),
         repaired=Reading(_order, "<", lambda **_: 0),
         corrected=r"\text{neither order holds in general; only the printed bounds are ordered}",
         assumptions=(FIRST_ARM_BEST,),
@@ -338,8 +334,6 @@ CLAIMS = (
         kind="inequality",
         cases=_PRICES,
         reading=Reading(_total_budget_aligned, "<=", lambda b, **_: b),
-        mutant=Reading(
-            lambda b, **k: _total_budget_aligned(b, **k) + max(COSTS.values()), "<=", lambda b, **_: b
-        ),
+        mutant=Reading(lambda b, **k: _total_budget_aligned(b, **k) + max(COSTS.values()), "<=", lambda b, **_: b),
     ),
 )

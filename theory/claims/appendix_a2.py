@@ -81,9 +81,7 @@ def _parts(share: int) -> Any:
     def total(n: int, m: int, theta: float, r: float, delta: float) -> float:
         part = delta / share
         return float(
-            paper.term_a(m, theta, r, part)
-            + paper.term_d(m, theta, r, part)
-            + regret_printed(n, r, theta, part)
+            paper.term_a(m, theta, r, part) + paper.term_d(m, theta, r, part) + regret_printed(n, r, theta, part)
         )
 
     return total
@@ -214,10 +212,7 @@ CLAIMS = (
             r"\mathtt{term(d)}\le\tfrac{2-2\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt m}+\sqrt{\tfrac{"
             r"\log(1/\delta_2)}{2m}}"
         ),
-        plain=(
-            "The bound of term (d) at level delta_2; thirty rows break it with probability above delta_2 = "
-            "6.4e-6."
-        ),
+        plain=("The bound of term (d) at level delta_2; thirty rows break it with probability above delta_2 = 6.4e-6."),
         printed="holds-corrected",
         kind="exact-probability",
         cases=WALK_TERM_D,
@@ -239,9 +234,7 @@ CLAIMS = (
         kind="exact-probability",
         cases=CORNER_CASES,
         reading=Reading(corner_violation(regret_printed), "<=", corner_allowance, vacuous_from=1.0),
-        repaired=Reading(
-            corner_violation(regret_corrected), "<=", corner_allowance_corrected, vacuous_from=1.0
-        ),
+        repaired=Reading(corner_violation(regret_corrected), "<=", corner_allowance_corrected, vacuous_from=1.0),
         corrected=r"\cdots+2M\sqrt{\log(2/\delta_3)/2n}",
         assumptions=(CORNER_LAUNCH,),
         errata=("E4",),
@@ -366,9 +359,7 @@ CLAIMS = (
         kind="counterexample",
         cases=SIZES,
         reading=Reading(_simplified, "<=", lambda n, **_: 200.0 - n, log=True),
-        repaired=Reading(
-            _simplified, "<=", lambda n, K, gap, **_: math.log(4 * K) - gap**2 * n / 72, log=True
-        ),
+        repaired=Reading(_simplified, "<=", lambda n, K, gap, **_: math.log(4 * K) - gap**2 * n / 72, log=True),
         corrected=r"\exp(-\Omega(\Delta^2n))",
         assumptions=(THETA, ARMS, LAUNCH_64, FEASIBLE_GAP),
         errata=("E13",),

@@ -28,9 +28,7 @@ SIZES = tuple(
     )
 )
 # Just above the identification condition, with ever smaller balls: n is 82 throughout.
-SMALL_BALLS = tuple(
-    {"n": 82, "K": 4, "gap": r, "theta": 0.1, "r": r, "constant": 0.01} for r in (0.5, 0.1, 0.01)
-)
+SMALL_BALLS = tuple({"n": 82, "K": 4, "gap": r, "theta": 0.1, "r": r, "constant": 0.01} for r in (0.5, 0.1, 0.01))
 
 
 def _log_q(n: int, gap: float, theta: float, r: float, **_: Any) -> float:
@@ -101,12 +99,8 @@ CLAIMS = (
         printed="holds-corrected",
         kind="exact-probability",
         cases=MEDIAN_CORNER,
-        reading=Reading(
-            corner_violation(regret_with_twice_the_rows), "<=", median_allowance, vacuous_from=1.0
-        ),
-        repaired=Reading(
-            corner_violation(regret_corrected), "<=", median_allowance_corrected, vacuous_from=1.0
-        ),
+        reading=Reading(corner_violation(regret_with_twice_the_rows), "<=", median_allowance, vacuous_from=1.0),
+        repaired=Reading(corner_violation(regret_corrected), "<=", median_allowance_corrected, vacuous_from=1.0),
         corrected=r"N=\sum_tn_t\text{ and }M\text{ in front of the deviation}",
         assumptions=(CORNER_LAUNCH,),
         errata=("E8",),
@@ -171,13 +165,9 @@ CLAIMS = (
             lambda theta, r, gaps, more: _launch_constant(more, theta, r),
         ),
         repaired=Reading(
-            lambda theta, r, gaps, more: (
-                _launch_constant(gaps, theta, r) * min(g for g in gaps if g > 0) ** 2
-            ),
+            lambda theta, r, gaps, more: _launch_constant(gaps, theta, r) * min(g for g in gaps if g > 0) ** 2,
             "==",
-            lambda theta, r, gaps, more: (
-                _launch_constant(more, theta, r) * min(g for g in more if g > 0) ** 2
-            ),
+            lambda theta, r, gaps, more: _launch_constant(more, theta, r) * min(g for g in more if g > 0) ** 2,
         ),
         corrected=r"C\Delta^2\text{ is independent of }B\text{ and }K",
         assumptions=(THETA,),
@@ -219,17 +209,12 @@ CLAIMS = (
         id="a3-absolute-constant",
         where=Place("A.3", "denominator, absolute constant", 787),
         statement=r"1-q>\text{an absolute constant independent of }B",
-        plain=(
-            "The denominator exceeds a constant that does not depend on the data. It vanishes with "
-            "kappa*Lambda."
-        ),
+        plain=("The denominator exceeds a constant that does not depend on the data. It vanishes with kappa*Lambda."),
         printed="refuted",
         kind="counterexample",
         cases=SMALL_BALLS,
         reading=Reading(_denominator, ">", lambda constant, **_: constant),
-        repaired=Reading(
-            _denominator, ">=", lambda theta, r, **_: -math.expm1(-(8 / 9) * (c(theta) * r) ** 2)
-        ),
+        repaired=Reading(_denominator, ">=", lambda theta, r, **_: -math.expm1(-(8 / 9) * (c(theta) * r) ** 2)),
         corrected=r"\ge1-\exp(-\tfrac89c^2(\kappa\Lambda)^2)",
         assumptions=(THETA, ARMS, LAUNCH_64),
         errata=("E12",),

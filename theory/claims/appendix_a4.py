@@ -195,9 +195,7 @@ CLAIMS = (
         kind="counterexample",
         cases=_GAPS,
         reading=Reading(_bounds, "<=", _min_gap_bound(True)),
-        repaired=Reading(
-            lambda gaps, **k: _bounds(tuple(g for g in gaps if g > 0), **k), "<=", _min_gap_bound(False)
-        ),
+        repaired=Reading(lambda gaps, **k: _bounds(tuple(g for g in gaps if g > 0), **k), "<=", _min_gap_bound(False)),
         corrected=r"\sum_{i:\Delta_i>0}",
         assumptions=(THETA,),
         errata=("E7",),
@@ -331,9 +329,7 @@ CLAIMS = (
             "<=",
             lambda **k: _optimism(**k)[1] + 1 - _optimism(**k)[2],
         ),
-        mutant=Reading(
-            lambda **k: 1 - _optimism(**k)[2] + _optimism(**k)[0], "<=", lambda **k: _optimism(**k)[1]
-        ),
+        mutant=Reading(lambda **k: 1 - _optimism(**k)[2] + _optimism(**k)[0], "<=", lambda **k: _optimism(**k)[1]),
         assumptions=(FIRST_ARM_BEST,),
     ),
 )

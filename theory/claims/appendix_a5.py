@@ -250,9 +250,7 @@ CLAIMS = (
         mutant=Reading(
             lambda B, K: tuple(pulls(B, K)),
             "==",
-            lambda B, K: tuple(
-                2 ** (t + 1) * B // (K * (K.bit_length() - 1)) for t in range(K.bit_length() - 1)
-            ),
+            lambda B, K: tuple(2 ** (t + 1) * B // (K * (K.bit_length() - 1)) for t in range(K.bit_length() - 1)),
         ),
         assumptions=(POWER_OF_TWO,),
     ),
@@ -312,9 +310,7 @@ CLAIMS = (
         kind="exact-probability",
         cases=CORNER_CASES,
         reading=Reading(corner_violation(regret_printed), "<=", median_allowance, vacuous_from=1.0),
-        repaired=Reading(
-            corner_violation(regret_corrected), "<=", median_allowance_corrected, vacuous_from=1.0
-        ),
+        repaired=Reading(corner_violation(regret_corrected), "<=", median_allowance_corrected, vacuous_from=1.0),
         corrected=r"\cdots+2M\sqrt{\log(2/\delta)/2\sum_tn_t}",
         assumptions=(CORNER_LAUNCH,),
         errata=("E4", "E10"),
@@ -327,9 +323,7 @@ CLAIMS = (
         printed="refuted",
         kind="identity",
         cases=_DIVISIBLE,
-        reading=Reading(
-            _total, "==", lambda B, K: pulls(B, K)[0] * sum(2**t for t in range(1, K.bit_length()))
-        ),
+        reading=Reading(_total, "==", lambda B, K: pulls(B, K)[0] * sum(2**t for t in range(1, K.bit_length()))),
         repaired=Reading(
             _total, "==", lambda B, K: pulls(B, K)[0] * sum(2 ** (t - 1) for t in range(1, K.bit_length()))
         ),
@@ -341,10 +335,7 @@ CLAIMS = (
         id="a5-count-2",
         where=Place("A.5", "sum of the rows, second equality", 846),
         statement=r"n_1\sum_{t=1}^T2^t=(2^{T+1}-1)\lfloor\tfrac B{K\log_2K}\rfloor",
-        plain=(
-            "The sum of the powers of two from 2 to 2^T; it is 2^(T+1) - 2, and the sum of the rows (K - 1) "
-            "n_1."
-        ),
+        plain=("The sum of the powers of two from 2 to 2^T; it is 2^(T+1) - 2, and the sum of the rows (K - 1) n_1."),
         printed="refuted",
         kind="identity",
         cases=_DIVISIBLE,

@@ -26,9 +26,7 @@ from theory.constants import loss_range
 
 F = Fraction
 _VALUES = tuple(F(i, 4) for i in range(5))
-_SCORES = tuple(
-    {"score": s, "first": f, "risk": r, "best": b} for s, f, r, b in product(_VALUES, repeat=4) if r > b
-)
+_SCORES = tuple({"score": s, "first": f, "risk": r, "best": b} for s, f, r, b in product(_VALUES, repeat=4) if r > b)
 
 
 def _either(half: Fraction) -> Any:
@@ -141,10 +139,7 @@ CLAIMS = (
             r"\{V_i<V_1\}\subset\{V_i<R_i^\circ-\tfrac{\Delta_i}2\}\cup\{V_1>R_1^\circ+\tfrac{"
             r"\Delta_i}2\}"
         ),
-        plain=(
-            "If a worse feature scores better, its score is half a gap too low or that of the best one too "
-            "high."
-        ),
+        plain=("If a worse feature scores better, its score is half a gap too low or that of the best one too high."),
         printed="holds",
         kind="inequality",
         cases=_SCORES,
@@ -215,8 +210,7 @@ CLAIMS = (
             r"\log(1/\delta)}{2n}}"
         ),
         plain=(
-            "The standard bound takes the loss in [0, 1]; ten rows of the walk break it with probability "
-            "above delta."
+            "The standard bound takes the loss in [0, 1]; ten rows of the walk break it with probability above delta."
         ),
         printed="holds-corrected",
         kind="exact-probability",
@@ -238,9 +232,7 @@ CLAIMS = (
         printed="refuted",
         kind="exact-probability",
         cases=_INDEX,
-        reading=Reading(
-            walk_violation(_walk_with_index(10**4), learned=True), "<=", lambda delta, **_: delta
-        ),
+        reading=Reading(walk_violation(_walk_with_index(10**4), learned=True), "<=", lambda delta, **_: delta),
         repaired=Reading(walk_violation(_walk_mcdiarmid, learned=True), "<=", lambda delta, **_: delta),
         corrected=r"2\mathfrak R_n(\tilde{\mathcal F})",
         assumptions=(THETA,),
@@ -290,8 +282,7 @@ CLAIMS = (
         where=Place("A.6", "tail of the generalisation error", 874),
         statement=r"\Pr[\hat R_{tr,i}(\hat f_i)-V_i>\tfrac{\Delta_i}2]\le2\exp(-\tfrac29n(\cdots)^2)",
         plain=(
-            "The bound turned into a tail. The factor 2/9 absorbs a range of 3; the outliers have 1 + "
-            "kappa*Lambda."
+            "The bound turned into a tail. The factor 2/9 absorbs a range of 3; the outliers have 1 + kappa*Lambda."
         ),
         printed="holds-corrected",
         kind="exact-probability",
@@ -306,10 +297,7 @@ CLAIMS = (
         id="a6-term-a",
         where=Place("A.6", "term (a)", 877),
         statement=r"\Pr[V_i<R_i^\circ-\tfrac{\Delta_i}2]\le2\exp(-\tfrac29n(\cdots)^2)",
-        plain=(
-            "The worse feature is half a gap too optimistic with probability at most this; refuted like the "
-            "tail."
-        ),
+        plain=("The worse feature is half a gap too optimistic with probability at most this; refuted like the tail."),
         printed="holds-corrected",
         kind="exact-probability",
         cases=OPTIMISTIC,
@@ -324,8 +312,7 @@ CLAIMS = (
         where=Place("A.6", "term (b)", 879),
         statement=r"\Pr[V_1>R_1^\circ+\tfrac{\Delta_i}2]\le2\exp(-\tfrac29n(\cdots)^2)",
         plain=(
-            "The best feature is half a gap too pessimistic with probability at most this; refuted by the "
-            "outliers."
+            "The best feature is half a gap too pessimistic with probability at most this; refuted by the outliers."
         ),
         printed="holds-corrected",
         kind="exact-probability",
@@ -345,9 +332,7 @@ CLAIMS = (
         kind="identity",
         cases=tuple({"n": 5000, "gap": gap, "theta": 0.1, "r": 0.5} for gap in (0.1, 0.3, 0.5)),
         reading=Reading(
-            lambda n, gap, theta, r: (
-                2 * (2 * math.exp(-2 / 9 * n * (gap / 2 - rademacher_term(n, theta, r)) ** 2))
-            ),
+            lambda n, gap, theta, r: 2 * (2 * math.exp(-2 / 9 * n * (gap / 2 - rademacher_term(n, theta, r)) ** 2)),
             "==",
             lambda n, gap, theta, r: float(paper.lemma_4(n, gap, theta, r)),
         ),

@@ -184,9 +184,7 @@ class Claim:
     def check_corrected(self) -> Verdict:
         """Hold the corrected statement against the same instances."""
         if self.repaired is None:
-            raise ValueError(
-                f"claim {self.id} has no corrected statement; its printed verdict is {self.printed}."
-            )
+            raise ValueError(f"claim {self.id} has no corrected statement; its printed verdict is {self.printed}.")
         return self.examine(self.repaired)
 
     def check_mutant(self) -> Verdict:

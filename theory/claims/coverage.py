@@ -42,9 +42,7 @@ PASSAGES = (
     Passage(229, "Eq. 5, score", ("eq-5",)),
     Passage(233, "surrogate does no harm", ("surrogate-does-no-harm",)),
     Passage(241, "uniform allocation", ("ua-allocation",)),
-    Passage(
-        243, "median elimination, rows of the selected feature", ("me-sample-count", "me-largest-sample")
-    ),
+    Passage(243, "median elimination, rows of the selected feature", ("me-sample-count", "me-largest-sample")),
     Passage(253, "Algorithm 1, rows of a round", ("me-spend", "me-draw", "me-draw-replacement")),
     Passage(256, "Algorithm 1, halving", ("me-one-left",)),
     Passage(261, "gain of median elimination, its failures", ("me-budget-gain", "me-fails-more")),
@@ -105,9 +103,7 @@ PASSAGES = (
     Passage(776, "A.3, numerator", ("a3-numerator",)),
     Passage(781, "A.3, constant C", ("a3-constant",)),
     Passage(782, "A.3, denominator", ("a3-denominator-1", "a3-denominator-2")),
-    Passage(
-        787, "A.3, absolute constant, order, combination", ("a3-absolute-constant", "a3-order", "a3-sum")
-    ),
+    Passage(787, "A.3, absolute constant, order, combination", ("a3-absolute-constant", "a3-order", "a3-sum")),
     Passage(793, "A.4, failure implies a better score", ("a4-step-1",)),
     Passage(794, "A.4, union, Lemma 4, smallest gap", ("a4-union", "a4-lemma-4", "a4-min-gap")),
     Passage(803, "A.4, regret in three terms", ("a4-identity",)),

@@ -23,9 +23,7 @@ from theory.claims.losses import (
 F = Fraction
 THETAS = (F(1, 10), F(1, 5), F(3, 10), F(2, 5), F(49, 100))
 GRID = (F(-3), F(-1), F(-1, 2), F(0), F(1, 2), F(1), F(3))
-POINTS = tuple(
-    {"h": h, "g": g, "y": y, "theta": theta} for h, g, y, theta in product(GRID, GRID, (-1, 1), THETAS)
-)
+POINTS = tuple({"h": h, "g": g, "y": y, "theta": theta} for h, g, y, theta in product(GRID, GRID, (-1, 1), THETAS))
 
 
 def _risk_of_zero(loss: Loss) -> Any:
@@ -66,9 +64,7 @@ def _best_other_score(eta: Fraction, theta: Fraction, radius: Fraction) -> Fract
     return min(F(surrogate_risk(h, g, eta, theta)) for h, g in [*half, (F(0), F(0))])
 
 
-_ETAS = tuple(
-    {"eta": eta, "theta": theta} for eta, theta in product((F(1, 10), F(1, 4), F(1, 2), F(7, 10)), THETAS)
-)
+_ETAS = tuple({"eta": eta, "theta": theta} for eta, theta in product((F(1, 10), F(1, 4), F(1, 2), F(7, 10)), THETAS))
 _NOISE = tuple({"eta": F(1, 2), "theta": theta} for theta in THETAS)
 
 CLAIMS = (
@@ -116,9 +112,7 @@ CLAIMS = (
             *({"h": F(0), "g": F(-2), "y": 1, "theta": theta} for theta in THETAS),
         ),
         reading=Reading(strict_loss, "<=", surrogate),
-        repaired=Reading(
-            lambda theta, **k: strict_loss(theta=theta, **k) if theta < F(1, 2) else 0, "<=", surrogate
-        ),
+        repaired=Reading(lambda theta, **k: strict_loss(theta=theta, **k) if theta < F(1, 2) else 0, "<=", surrogate),
         corrected=r"\text{the same for }\theta\in(0,\tfrac12)",
         assumptions=(UNIT_THETA,),
         errata=("E2",),
@@ -127,9 +121,7 @@ CLAIMS = (
         id="eq-2-upper-bound",
         where=Place("3.1", "Eq. 2, used as an upper bound", 198),
         statement=r"\ell_{0/1}(f,x,y;\theta)\le\ell_{surr}(f,x,y;\theta)\quad(\theta<\tfrac12)",
-        plain=(
-            "For theta below one half the surrogate dominates the 0-1 loss, also with y*h <= 0 as the error."
-        ),
+        plain=("For theta below one half the surrogate dominates the 0-1 loss, also with y*h <= 0 as the error."),
         printed="holds",
         kind="inequality",
         cases=POINTS,
@@ -146,8 +138,7 @@ CLAIMS = (
         where=Place("3.2", "Eq. 4, Bayes risk as feature quality", 222),
         statement=r"R_i^*=\min_f\mathbb E[\ell_{0/1}(f,x,\hat y;\theta)]",
         plain=(
-            "A feature that determines the label has a smaller Bayes risk than a feature that is "
-            "independent of it."
+            "A feature that determines the label has a smaller Bayes risk than a feature that is independent of it."
         ),
         printed="holds-corrected",
         kind="counterexample",
@@ -228,9 +219,7 @@ CLAIMS = (
         kind="identity",
         cases=tuple(
             {"h": s * (1 - 2 * theta), "g": t * (1 - 2 * theta), "y": y, "theta": theta}
-            for s, t, y, theta in product(
-                (F(-1), F(0), F(1, 2), F(1)), (F(-1), F(1, 3), F(1)), (-1, 1), THETAS
-            )
+            for s, t, y, theta in product((F(-1), F(0), F(1, 2), F(1)), (F(-1), F(1, 3), F(1)), (-1, 1), THETAS)
         ),
         reading=Reading(surrogate, "==", lambda h, g, y, theta: 1 + (g - y * h) / 2),
         mutant=Reading(surrogate, "==", lambda h, g, y, theta: theta - slope(theta) * g),

@@ -82,9 +82,7 @@ def pool(name: str) -> AffinePool:
 
 
 @lru_cache(maxsize=256)
-def failure_uniform(
-    name: str, budget: int, *, target: int | None = None, population: int | None = None
-) -> float:
+def failure_uniform(name: str, budget: int, *, target: int | None = None, population: int | None = None) -> float:
     """Exact failure probability of uniform allocation on a named pool."""
     built = pool(name)
     law = exact.uniform_selection(built, budget, exact=False, population=population)
@@ -203,9 +201,7 @@ def log_two_counts(n: int, first: int, second: int, p: float, q: float) -> float
     """log P(N_1 = first, N_2 = second) for two disjoint kinds of outliers among n shared rows."""
     rest = n - first - second
     ways = special.gammaln([n + 1, first + 1, second + 1, rest + 1])
-    return float(
-        ways[0] - ways[1:].sum() + first * math.log(p) + second * math.log(q) + rest * math.log1p(-p - q)
-    )
+    return float(ways[0] - ways[1:].sum() + first * math.log(p) + second * math.log(q) + rest * math.log1p(-p - q))
 
 
 def log_one_count(n: int, count: int, p: float) -> float:

@@ -74,9 +74,7 @@ def markdown(entries: Iterable[Entry]) -> str:
     lines += ["| claim | place | as printed | how checked | errata |", "|---|---|---|---|---|"]
     for claim in claims:
         errata = ", ".join(claim.errata)
-        lines.append(
-            f"| [{claim.id}](#{claim.id}) | {claim.where} | {claim.printed} | {claim.kind} | {errata} |"
-        )
+        lines.append(f"| [{claim.id}](#{claim.id}) | {claim.where} | {claim.printed} | {claim.kind} | {errata} |")
     lines += ["", "## Errata", "", "| name | what is wrong | shown by |", "|---|---|---|"]
     for name, words in ERRATA.items():
         shown = ", ".join(f"[{claim.id}](#{claim.id})" for claim in claims if name in claim.errata)

@@ -49,8 +49,7 @@ def bayes_risk(loss: Loss, law: Iterable[tuple[Fraction, Fraction]], theta: Frac
         (
             weight
             * min(
-                eta * loss(h, g, 1, theta) + (1 - eta) * loss(h, g, -1, theta)
-                for h, g in product((-1, 0, 1), repeat=2)
+                eta * loss(h, g, 1, theta) + (1 - eta) * loss(h, g, -1, theta) for h, g in product((-1, 0, 1), repeat=2)
             )
             for weight, eta in law
         ),

@@ -44,9 +44,7 @@ def _printed_bound(name: str, B: int) -> float:
 
 def _corrected_bound(name: str, B: int) -> float:
     best = len(pool(name).best())
-    return float(
-        corrected.delta_fail_median(B, *parameters(name), best_count=best, rows="fresh", strict=False)
-    )
+    return float(corrected.delta_fail_median(B, *parameters(name), best_count=best, rows="fresh", strict=False))
 
 
 def _without_nine(name: str, B: int) -> float:
@@ -246,12 +244,8 @@ CLAIMS = (
         printed="holds-corrected",
         kind="monte-carlo",
         cases=MEDIAN_CORNER,
-        reading=Reading(
-            corner_violation(regret_with_twice_the_rows), "<=", median_allowance, vacuous_from=1.0
-        ),
-        repaired=Reading(
-            corner_violation(regret_corrected), "<=", median_allowance_corrected, vacuous_from=1.0
-        ),
+        reading=Reading(corner_violation(regret_with_twice_the_rows), "<=", median_allowance, vacuous_from=1.0),
+        repaired=Reading(corner_violation(regret_corrected), "<=", median_allowance_corrected, vacuous_from=1.0),
         corrected=r"N=\sum_t\lfloor B/(T|\mathcal A_t|)\rfloor\text{ and }M\text{ in front of the deviation}",
         assumptions=(CORNER_LAUNCH,),
         errata=("E8",),
@@ -270,9 +264,7 @@ CLAIMS = (
             r"R_{i_s}(\hat f_{i_s})-R_1^*\le O\Big(\tfrac{\kappa\Lambda}{\sqrt{\lfloor B/\log_2K\rfloor}}+"
             r"\sqrt{\tfrac{\log(6/\delta)}{2\lfloor B/\log_2K\rfloor}}\Big)+R_{ap}"
         ),
-        plain=(
-            "The same as Theorem 1 with floor(B/log2 K) rows; for K = 2 the instance of Theorem 1 refutes it."
-        ),
+        plain=("The same as Theorem 1 with floor(B/log2 K) rows; for K = 2 the instance of Theorem 1 refutes it."),
         printed="holds-corrected",
         kind="monte-carlo",
         cases=ONE_ROW,
@@ -319,10 +311,7 @@ CLAIMS = (
         id="remark-7-sqrt-log",
         where=Place("4.2.3", "Remark, factor of median elimination", 400),
         statement=r"\sqrt K\to\sqrt{\log_2K}",
-        plain=(
-            "In the printed bounds median elimination pays sqrt(log2 K) where uniform allocation pays "
-            "sqrt(K)."
-        ),
+        plain=("In the printed bounds median elimination pays sqrt(log2 K) where uniform allocation pays sqrt(K)."),
         printed="holds",
         kind="identity",
         cases=tuple(
@@ -339,9 +328,7 @@ CLAIMS = (
         mutant=Reading(
             lambda B, K, theta, r, delta: float(paper.exploratory_regret_median(B, K, 0.3, theta, r, delta)),
             "==",
-            lambda B, K, theta, r, delta: (
-                math.sqrt(K) * float(paper.excess_risk_supervised(B, theta, r, delta))
-            ),
+            lambda B, K, theta, r, delta: math.sqrt(K) * float(paper.excess_risk_supervised(B, theta, r, delta)),
         ),
         assumptions=(THETA, ARMS),
     ),

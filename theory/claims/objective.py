@@ -84,9 +84,7 @@ def _quadratic_program(h: Fraction, g: Fraction, y: int, theta: Fraction) -> Fra
     return next(x for x in constraints if all(x >= other for other in constraints))
 
 
-_FITS = tuple(
-    {"data": data, "theta": theta, "C": F(1)} for data, theta in product(DATA, (F(1, 10), F(1, 5), F(3, 8)))
-)
+_FITS = tuple({"data": data, "theta": theta, "C": F(1)} for data, theta in product(DATA, (F(1, 10), F(1, 5), F(3, 8))))
 _STEPS: tuple[Vector, ...] = tuple(
     tuple(sign * size * F(int(i == axis)) for i in range(4))
     for axis, sign, size in product(range(4), (1, -1), (F(1, 1000), F(1, 3)))
@@ -130,9 +128,7 @@ CLAIMS = (
         kind="inequality",
         cases=_with(lift=(F(1, 1000), F(1))),
         reading=Reading(_at_minimiser, "<", _off_span),
-        mutant=Reading(
-            _at_minimiser, "<", lambda lift, C, **k: _off_span(lift=lift, C=C, **k) - 2 * C * lift**2
-        ),
+        mutant=Reading(_at_minimiser, "<", lambda lift, C, **k: _off_span(lift=lift, C=C, **k) - 2 * C * lift**2),
         assumptions=(THETA,),
     ),
     Claim(
@@ -147,9 +143,7 @@ CLAIMS = (
         kind="identity",
         cases=tuple(
             {"h": h, "g": g, "y": y, "theta": theta}
-            for h, g, y, theta in product(
-                (F(-2), F(0), F(2)), (F(-2), F(0), F(2)), (-1, 1), (F(1, 10), F(2, 5))
-            )
+            for h, g, y, theta in product((F(-2), F(0), F(2)), (F(-2), F(0), F(2)), (-1, 1), (F(1, 10), F(2, 5)))
         ),
         reading=Reading(surrogate, "==", _quadratic_program),
         mutant=Reading(surrogate, "==", lambda h, g, y, theta: max(1 + (g - y * h) / 2, F(0))),
@@ -183,9 +177,7 @@ CLAIMS = (
         printed="refuted",
         kind="counterexample",
         cases=tuple({"data": data, "theta": F(1, 10), "C": F(1)} for data in DATA),
-        reading=Reading(
-            lambda data, theta, C: _dot(*(_closed_form(data, C)[1],) * 2), "==", lambda **_: F(1)
-        ),
+        reading=Reading(lambda data, theta, C: _dot(*(_closed_form(data, C)[1],) * 2), "==", lambda **_: F(1)),
         repaired=Reading(
             lambda data, theta, C: max(_dot(x, x) for x in _closed_form(data, C)),
             "<=",

@@ -31,9 +31,7 @@ def _possible_discards(scores: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
     """All halves that Algorithm 1 may discard: no kept score is larger than a discarded one."""
     arms = range(len(scores))
     halves = combinations(arms, len(scores) // 2)
-    return tuple(
-        out for out in halves if max(scores[i] for i in arms if i not in out) <= min(scores[i] for i in out)
-    )
+    return tuple(out for out in halves if max(scores[i] for i in arms if i not in out) <= min(scores[i] for i in out))
 
 
 def fewest_better(strictly: bool) -> Any:

@@ -107,9 +107,7 @@ def _surrogate_pair(eta: Fraction, theta: Fraction, radius: Fraction) -> tuple[F
     return h, g
 
 
-def _excess_risk(
-    eta: Fraction, sampled: Fraction, train: Fraction, theta: Fraction, radius: Fraction
-) -> Fraction:
+def _excess_risk(eta: Fraction, sampled: Fraction, train: Fraction, theta: Fraction, radius: Fraction) -> Fraction:
     h, g = _surrogate_pair(sampled, theta, radius)
     risk = eta * repaired_loss(h, g, 1, theta) + (1 - eta) * repaired_loss(h, g, -1, theta)
     return F(risk - min(eta, 1 - eta, theta))
@@ -118,9 +116,7 @@ def _excess_risk(
 def _five_terms(comparator: Any) -> Any:
     """Sum of the five terms of Eq. 8 on one arm: f̂ from ``sampled``, D_tr with fraction ``train``."""
 
-    def total(
-        eta: Fraction, sampled: Fraction, train: Fraction, theta: Fraction, radius: Fraction
-    ) -> Fraction:
+    def total(eta: Fraction, sampled: Fraction, train: Fraction, theta: Fraction, radius: Fraction) -> Fraction:
         learned = _surrogate_pair(sampled, theta, radius)
         empirical = _surrogate_pair(train, theta, radius)
         star: tuple[Fraction, Fraction] = comparator(eta, theta, radius)
@@ -146,9 +142,7 @@ DECOMPOSITIONS = tuple(
     )
 )
 KEY_IDENTITY = Reading(_excess_risk, "==", _five_terms(_surrogate_pair))
-KEY_IDENTITY_PRINTED = Reading(
-    _excess_risk, "==", _five_terms(lambda eta, theta, radius: _bayes_pair(eta, theta))
-)
+KEY_IDENTITY_PRINTED = Reading(_excess_risk, "==", _five_terms(lambda eta, theta, radius: _bayes_pair(eta, theta)))
 _BALLS = tuple(
     {"features": features, "radius": radius}
     for features, radius in product(((F(1, 1000), F(-1, 500)), (F(1), F(-3))), (F(1, 2), F(7)))
@@ -166,9 +160,7 @@ CLAIMS = (
         printed="definition",
         kind="identity",
         cases=_BALLS,
-        reading=Reading(
-            _largest_value, "==", lambda features, radius: max(abs(x) for x in features) * radius
-        ),
+        reading=Reading(_largest_value, "==", lambda features, radius: max(abs(x) for x in features) * radius),
         mutant=Reading(_largest_value, "==", lambda features, radius: _kernel_sup(features) * radius),
     ),
     Claim(
@@ -199,9 +191,7 @@ CLAIMS = (
         ),
         printed="holds-corrected",
         kind="counterexample",
-        cases=tuple(
-            {"B": 10**12, "theta": theta, "delta": F(1, 20), "constant": 10**3} for theta in THETAS[:3]
-        ),
+        cases=tuple({"B": 10**12, "theta": theta, "delta": F(1, 20), "constant": 10**3} for theta in THETAS[:3]),
         reading=Reading(_supervised(_regularised_excess), "<=", lambda delta, **_: float(delta)),
         repaired=Reading(_supervised(_ball_excess), "<=", lambda delta, **_: float(delta)),
         corrected=r"\text{the same for the minimiser over the ball, }O\text{ hiding }c(\theta)\text{ and }M",
@@ -215,9 +205,7 @@ CLAIMS = (
             r"R_{ap}=\inf_{\mathcal H_1\times\mathcal G_1}R_1^{surr}-\inf_fR_1\ \ (\ge(2-2"
             r"\theta)R_1^*)"
         ),
-        plain=(
-            "The approximation error is never negative; it never vanishes either, unless the Bayes risk does."
-        ),
+        plain=("The approximation error is never negative; it never vanishes either, unless the Bayes risk does."),
         printed="definition",
         kind="inequality",
         cases=tuple(
@@ -345,9 +333,7 @@ CLAIMS = (
         id="eq-8-term-c",
         where=Place("4.2.1", "sign of term (c)", 326),
         statement=r"\hat R_{tr,1}^{surr}(\hat f_1^*)-\hat R_{tr,1}^{surr}(f_1^*)<0",
-        plain=(
-            "Term (c) is negative; it is zero when the training set has the proportions of the distribution."
-        ),
+        plain=("Term (c) is negative; it is zero when the training set has the proportions of the distribution."),
         printed="holds-corrected",
         kind="counterexample",
         cases=DECOMPOSITIONS,

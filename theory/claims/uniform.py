@@ -150,9 +150,7 @@ def log_fail(n: int, K: int, gap: float, theta: float, r: float) -> float:
 
 SIZES = tuple(
     {"n": n, "K": K, "gap": gap, "theta": theta, "r": r}
-    for n, K, (gap, theta, r) in product(
-        (2000, 50000), (2, 9), ((0.5, 0.1, 0.5), (0.6, 0.2, 0.6), (0.3, 0.3, 0.4))
-    )
+    for n, K, (gap, theta, r) in product((2000, 50000), (2, 9), ((0.5, 0.1, 0.5), (0.6, 0.2, 0.6), (0.3, 0.3, 0.4)))
 )
 _BOUNDARY_CASES = tuple(
     {"K": K, "gap": gap, "theta": theta, "r": r}
@@ -172,9 +170,7 @@ CLAIMS = (
         printed="holds-corrected",
         kind="monte-carlo",
         cases=({"name": "opposed", "B": 1000}, {"name": "tied-3", "B": 900}),
-        reading=Reading(
-            lambda name, B: failure_uniform(name, B, target=0), "<=", _printed_bound, vacuous_from=1.0
-        ),
+        reading=Reading(lambda name, B: failure_uniform(name, B, target=0), "<=", _printed_bound, vacuous_from=1.0),
         repaired=Reading(failure, "<=", _corrected_bound, vacuous_from=1.0),
         mutant=Reading(failure, "<=", _without_nine, vacuous_from=1.0),
         corrected=(
@@ -223,9 +219,7 @@ CLAIMS = (
         kind="monte-carlo",
         cases=CORNER_CASES,
         reading=Reading(corner_violation(regret_printed), "<=", corner_allowance, vacuous_from=1.0),
-        repaired=Reading(
-            corner_violation(regret_corrected), "<=", corner_allowance_corrected, vacuous_from=1.0
-        ),
+        repaired=Reading(corner_violation(regret_corrected), "<=", corner_allowance_corrected, vacuous_from=1.0),
         corrected=(
             r"\le\tfrac{2-2\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt n}+2M\sqrt{\tfrac{\log(2/\delta"
             r")}{2n}}"
@@ -304,12 +298,8 @@ CLAIMS = (
         kind="inequality",
         cases=SIZES,
         reading=Reading(log_fail, "<=", lambda n, **_: 200.0 - n, log=True),
-        repaired=Reading(
-            log_fail, "<=", lambda n, K, gap, **_: math.log(4 * (K - 1)) - gap**2 * n / 72, log=True
-        ),
-        mutant=Reading(
-            log_fail, "<=", lambda n, K, gap, **_: math.log(4 * (K - 1)) - gap**2 * n / 17, log=True
-        ),
+        repaired=Reading(log_fail, "<=", lambda n, K, gap, **_: math.log(4 * (K - 1)) - gap**2 * n / 72, log=True),
+        mutant=Reading(log_fail, "<=", lambda n, K, gap, **_: math.log(4 * (K - 1)) - gap**2 * n / 17, log=True),
         corrected=r"\delta_{fail}\le4(K-1)\exp(-\Delta^2\lfloor B/K\rfloor/72)",
         assumptions=(THETA, ARMS, LAUNCH_64),
         errata=("E13",),
@@ -350,9 +340,7 @@ CLAIMS = (
         reading=Reading(
             lambda **k: float(paper.exploratory_regret_uniform(**_renamed(**k))),
             "==",
-            lambda B, K, theta, r, delta, **_: (
-                math.sqrt(K) * paper.excess_risk_supervised(B, theta, r, delta)
-            ),
+            lambda B, K, theta, r, delta, **_: math.sqrt(K) * paper.excess_risk_supervised(B, theta, r, delta),
         ),
         mutant=Reading(
             lambda **k: float(paper.exploratory_regret_uniform(**_renamed(**k))),

@@ -99,9 +99,7 @@ def test_every_premise_can_be_broken(name, monkeypatch):
 
 
 def test_a_case_that_breaks_a_premise_is_an_error():
-    claim = dataclasses.replace(
-        get("eq-2-upper-bound"), cases=({"h": 0, "g": 0, "y": 1, "theta": Fraction(3, 4)},)
-    )
+    claim = dataclasses.replace(get("eq-2-upper-bound"), cases=({"h": 0, "g": 0, "y": 1, "theta": Fraction(3, 4)},))
     with pytest.raises(ValueError, match="breaks 'theta lies in"):
         claim.check()
 
@@ -132,12 +130,8 @@ def test_relations_compare_exactly_or_up_to_rounding():
     assert small_claim(reading=one_third).check().outcome == "consistent"
     hair = Reading(lambda x: Fraction(1, 3), "==", lambda x: Fraction(1, 3) + Fraction(1, 10**30))
     assert small_claim(reading=hair).check().outcome == "refuted"
-    assert (
-        small_claim(reading=Reading(lambda x: 0.1 + 0.2, "==", lambda x: 0.3)).check().outcome == "consistent"
-    )
-    assert (
-        small_claim(reading=Reading(lambda x: 0.1 + 0.2, "==", lambda x: 0.3001)).check().outcome == "refuted"
-    )
+    assert small_claim(reading=Reading(lambda x: 0.1 + 0.2, "==", lambda x: 0.3)).check().outcome == "consistent"
+    assert small_claim(reading=Reading(lambda x: 0.1 + 0.2, "==", lambda x: 0.3001)).check().outcome == "refuted"
     tiny = Reading(lambda x: 2e-300, "<=", lambda x: 1e-300)
     assert small_claim(reading=tiny).check().outcome == "refuted"
     negative = Reading(lambda x: -1.0, "<=", lambda x: -2.0)

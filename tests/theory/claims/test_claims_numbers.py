@@ -146,10 +146,7 @@ def test_e9_chain(entries):
 
 def test_e9_rows_of_the_first_round():
     claim = get("lemma-2-first-round")
-    pairs = {
-        (case["B"], case["K"]): (claim.reading.left(**case), claim.reading.right(**case))
-        for case in claim.cases
-    }
+    pairs = {(case["B"], case["K"]): (claim.reading.left(**case), claim.reading.right(**case)) for case in claim.cases}
     assert pairs[540, 9] == (15, 18)
     assert pairs[1161, 5] == (77, 100)
     assert pairs[1440, 8] == (60, 60)
@@ -166,9 +163,7 @@ def test_e11_misprint(entries):
 
 def test_e12_denominator():
     theta = mp.mpf("0.1")
-    values = [
-        1 - mp.exp(-mp.mpf(8) / 9 * (constant(theta) * r) ** 2) for r in (mp.mpf("0.1"), mp.mpf("0.01"))
-    ]
+    values = [1 - mp.exp(-mp.mpf(8) / 9 * (constant(theta) * r) ** 2) for r in (mp.mpf("0.1"), mp.mpf("0.01"))]
     assert [float(value) for value in values] == pytest.approx([0.0112, 0.000112], rel=5e-3)
 
 

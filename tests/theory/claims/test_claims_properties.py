@@ -67,9 +67,7 @@ AS_PRINTED = {
     "a3-denominator-2": affine(64),
     "a5-series-1": st.fixed_dictionaries({"T": st.integers(1, 12), "q": st.floats(1e-6, 0.999)}),
     "a5-series-2": st.fixed_dictionaries({"T": st.integers(1, 60), "q": st.floats(1e-6, 0.999)}),
-    "a2-step-4": st.fixed_dictionaries(
-        {"m": st.just(1), "theta": st.floats(0.001, 0.49), "r": st.floats(0.01, 50)}
-    ),
+    "a2-step-4": st.fixed_dictionaries({"m": st.just(1), "theta": st.floats(0.001, 0.49), "r": st.floats(0.01, 50)}),
     "a6-conclusion": drop(affine(16), "K"),
     "hypothesis-ball": st.fixed_dictionaries(
         {"features": st.lists(fractions(-3, 3), min_size=1, max_size=4).map(tuple), "radius": BALL}
@@ -86,9 +84,7 @@ CORRECTED = {
     "a2-delta-line-2": affine(64),
     "a2-step-4": AS_PRINTED["a2-step-4"],
     "a3-absolute-constant": extend(affine(64), constant=st.just(1.0)),
-    "a5-wlog": st.fixed_dictionaries(
-        {"B": st.just(10**7), "K": st.integers(2, 300), "q": st.floats(1e-6, 1 / 9)}
-    ),
+    "a5-wlog": st.fixed_dictionaries({"B": st.just(10**7), "K": st.integers(2, 300), "q": st.floats(1e-6, 1 / 9)}),
     "me-draw": st.fixed_dictionaries(
         {"K": st.integers(2, 40), "m": st.integers(10, 900), "ratio": fractions(F(1, 10), 1)}
     ),
