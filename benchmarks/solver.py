@@ -143,8 +143,8 @@ def ball_cases(problems: int, against: int) -> tuple[list[Row], str]:
         norms = (solution.u @ solution.h, solution.w @ solution.g)
         slack += any(n < (0.999 * radius) ** 2 for n in norms)
         if k < against:
-            job = lambda: solve(gram, rows.y, theta, ball=radius, method="cvxpy")  # noqa: B023, E731
-            ratios.append(once_ms(job) / ours[-1])
+            problem = (gram, rows.y, theta, radius)
+            ratios.append(once_ms(lambda p=problem: solve(p[0], p[1], p[2], ball=p[3], method="cvxpy")) / ours[-1])
     note = f"{reached} of {problems} at 1e-8; a ball slack in {slack}; slowest {max(ours):.0f} ms"
     return [Row("m=300", statistics.median(ours), statistics.median(ratios) if ratios else None, note=note)], note
 

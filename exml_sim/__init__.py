@@ -11,6 +11,10 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOME = {
+    "Candidate": "exml_sim.population",
+    "FeaturePool": "exml_sim.pool",
+    "Ledger": "exml_sim.ledger",
+    "Population": "exml_sim.population",
     "RejectionClassifier": "exml_sim.rejection",
 }
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from exml_sim.validation import check_positive
+from exml_sim.money import Money
+from exml_sim.population import Candidate, Population
+from exml_sim.validation import check_finite, check_positive
 
 Array = NDArray[np.float64]
 
@@ -78,3 +81,42 @@ def candidate_values(points: Array, angles: Array) -> Array:
     radians = np.deg2rad(np.asarray(angles, dtype=np.float64))
     values: Array = np.outer(points[:, 0], np.cos(radians)) + np.outer(points[:, 2], np.sin(radians))
     return values
+
+
+def make_synthetic(
+    per_class: int = 100,
+    *,
+    angles: ArrayLike = (10, 20, 30, 40, 50, 60, 70, 80, 90),
+    costs: Sequence[Money] | None = None,
+    a: float = 1.0,
+    sigma: float | None = None,
+    z: float | None = None,
+    rng: np.random.Generator | int | None = None,
+) -> Population:
+    """The population of Section 5.1: two coordinates observed, one candidate per angle.
+
+    Parameters
+    ----------
+    per_class, a, sigma, z, rng
+        See :func:`draw_rows`.
+    angles : array_like
+        Angles of the candidates to the horizon in degrees; the larger, the better.
+    costs : sequence of money, optional
+        Cost of one pull of each candidate; 1 by default.
+
+    Examples
+    --------
+    >>> make_synthetic(10, angles=[30, 90], rng=0).names
+    ('30°', '90°')
+    """
+    rows = draw_rows(per_class, a=a, sigma=sigma, z=z, rng=rng)
+    degrees = np.atleast_1d(check_finite(angles, "angles"))
+    prices = [1] * len(degrees) if costs is None else list(costs)
+    if len(prices) != len(degrees):
+        raise ValueError(f"costs must be one for each of the {len(degrees)} angles; got {len(prices)}")
+    values = candidate_values(rows.points, degrees)
+    candidates = [
+        Candidate(f"{degree:g}°", values[:, [k]], price)
+        for k, (degree, price) in enumerate(zip(degrees, prices, strict=True))
+    ]
+    return Population(rows.points[:, :2], rows.y, candidates, classes=rows.classes, hidden=HIDDEN)

@@ -104,10 +104,7 @@ def random_world(rng: np.random.Generator, *, arms: int, atoms: int, dimension: 
 def exact_uniform(world: World, n: int, population: np.ndarray | None = None) -> float:
     """P[some arm with a positive gap scores at most arm 0] on n rows that all arms share."""
     counts = compositions(n, len(world.probabilities))
-    if population is None:
-        weights = multinomial(counts, world.probabilities)
-    else:
-        weights = hypergeometric(counts, population)
+    weights = multinomial(counts, world.probabilities) if population is None else hypergeometric(counts, population)
     rivals = 1 + np.flatnonzero(world.gaps() > 1e-9)
     return float(weights[loses(world.scores(counts / n), rivals)].sum())
 

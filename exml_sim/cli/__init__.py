@@ -1,0 +1,82 @@
+"""The command ``exml``: one module per subcommand, imported only when it is called.
+
+This is the composition root, the only place that may import all three packages.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from exml_sim import __version__
+
+#: Subcommand -> one line for the overview, kept here so that ``exml --help`` imports nothing.
+SUBCOMMANDS = {
+    "claims": "Every statement of the paper's theory: true, in need of a correction, or false.",
+    "study": "Run a study of budget against failure rate and lay the bounds over it.",
+}
+
+
+class _Lazy(click.Group):
+    """A group whose subcommands live in modules of this package, one each."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(SUBCOMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in SUBCOMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"exml_sim.cli.{cmd_name}").command
+        return command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        name = args[0]
+        if name not in SUBCOMMANDS and not name.startswith("-"):
+            near = difflib.get_close_matches(name, SUBCOMMANDS, n=2)
+            hint = f"; did you mean {' or '.join(near)}?" if near else f"; there are {', '.join(sorted(SUBCOMMANDS))}"
+            raise click.UsageError(f"no command {name!r}{hint}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, SUBCOMMANDS[name]) for name in self.list_commands(ctx)])
+
+
+@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="exml")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+def cli(debug: bool) -> None:
+    """Exploratory machine learning with unknown unknowns: a working system and an executable theory."""
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Entry point: exit code 0, 1 if a check failed, 2 for bad input, 130 after an interrupt."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        sys.exit(cli.main(arguments, standalone_mode=False) or 0)
+    except click.exceptions.Exit as stop:
+        sys.exit(stop.exit_code)
+    except click.Abort:
+        _say("interrupted")
+        sys.exit(130)
+    except click.ClickException as error:
+        _say(error.format_message())
+        sys.exit(error.exit_code if error.exit_code == 1 and not isinstance(error, click.UsageError) else 2)
+    except KeyboardInterrupt:
+        _say("interrupted")
+        sys.exit(130)
+    except (ValueError, OSError) as error:
+        if "--debug" in arguments:
+            raise
+        _say(str(error))
+        sys.exit(2)
+
+
+def _say(message: str) -> None:
+    """One line on standard error."""
+    click.echo(f"exml: {' '.join(message.split())}", err=True)
