@@ -129,7 +129,7 @@ def ball_cases(problems: int, against: int) -> tuple[list[Row], str]:
     ours, ratios, reached, slack = [], [], 0, 0
     for k in range(problems):
         rows = draw_rows(100, rng=rng)
-        gram = kernels.gram(rows.points[:, : rng.integers(2, 4)], gamma=lambda X: kernels.median_gamma(X))
+        gram = kernels.gram(rows.points[:, : rng.integers(2, 4)])
         theta = float(rng.uniform(0.05, 0.45))
         radius = float(10 ** rng.uniform(-0.5, 3.0))
         if rng.random() < 0.25:
@@ -165,7 +165,7 @@ def growth_cases(sizes: tuple[int, ...]) -> tuple[list[Row], float]:
     for m in sizes:
         rows = draw_rows(m // 3, rng=0)
         times = [
-            median_ms(lambda g=gram, t=theta, c=c: solve(g, rows.y, t, penalty=(c, c)), 3)
+            median_ms(lambda g=gram, y=rows.y, t=theta, c=c: solve(g, y, t, penalty=(c, c)), 3)
             for dim in (2, 3)
             for gram in [kernels.gram(rows.points[:, :dim])]
             for c in PENALTIES

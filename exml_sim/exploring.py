@@ -13,6 +13,7 @@ from exml_sim.ledger import Ledger
 from exml_sim.lockstep import Lockstep, Session, check_budget
 from exml_sim.money import IntArray, Money, Prices, exact
 from exml_sim.strategies import Strategy, by_name
+from exml_sim.validation import check_count, check_jobs
 
 
 class Pool(ABC):
@@ -96,15 +97,14 @@ class Pool(ABC):
         seed, stream
             Root seed and stream; trial i alone is `explore(strategy, budget, Seeds.of(seed, i, stream))`.
         n_jobs
-            Threads (the kernels run without the interpreter lock).
+            Threads (the kernels run without the interpreter lock); -1 for all cores.
         block
             Trials that run together.
         """
         numbers = range(trials) if isinstance(trials, int) else trials
         seeds = Seeds.of(seed, numbers, stream)
-        if n_jobs < 1 or (block is not None and block < 1):
-            raise ValueError(f"block and n_jobs must be at least 1, got {block} and {n_jobs}")
-        size = min(self.block, -(-len(seeds) // n_jobs)) if block is None else block
+        n_jobs = check_jobs(n_jobs)
+        size = min(self.block, -(-len(seeds) // n_jobs)) if block is None else check_count(block, "block")
         parts = [seeds.part(slice(start, start + size)) for start in range(0, len(seeds), size)]
 
         def one(part: Seeds) -> Explorations:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
+from os import cpu_count
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,24 @@ def check_choice(value: str, name: str, allowed: tuple[str, ...]) -> str:
     if value not in allowed:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}")
     return value
+
+
+def check_count(value: Any, name: str) -> int:
+    """A whole number of at least 1."""
+    if not _is_whole(value) or value < 1:
+        raise ValueError(f"{name} must be a whole number of at least 1; got {value!r}")
+    return int(value)
+
+
+def check_jobs(n_jobs: Any) -> int:
+    """Number of threads or processes; -1 stands for all cores."""
+    if not _is_whole(n_jobs) or n_jobs == 0 or n_jobs < -1:
+        raise ValueError(f"n_jobs must be a positive whole number or -1 for all cores; got {n_jobs!r}")
+    return int(n_jobs) if n_jobs > 0 else (cpu_count() or 1)
+
+
+def _is_whole(value: Any) -> bool:
+    return not isinstance(value, bool) and isinstance(value, Real) and float(value).is_integer()
 
 
 def _as_numbers(values: ArrayLike, name: str) -> Array:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from exml_sim.money import Money
 from exml_sim.population import Candidate, Population
-from exml_sim.validation import check_finite, check_positive
+from exml_sim.validation import check_count, check_finite, check_positive
 
 Array = NDArray[np.float64]
 
@@ -55,9 +55,7 @@ def draw_rows(
     SyntheticRows
         Points (3 * per_class, 3), classes in {1, 2, 3}, labels in {-1, +1}; class by class.
     """
-    if isinstance(per_class, bool) or int(per_class) != per_class or per_class < 1:
-        raise ValueError(f"per_class must be a whole number of at least 1; got {per_class!r}")
-    per_class = int(per_class)
+    per_class = check_count(per_class, "per_class")
     a = check_positive(a, "a")
     sigma = 3.0 * a if sigma is None else check_positive(sigma, "sigma")
     z = 5.0 * a if z is None else check_positive(z, "z")

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from os import cpu_count
 from typing import Any
 
 import numpy as np
@@ -29,7 +28,7 @@ from exml_sim.rejection.problem import (
     norm,
 )
 from exml_sim.rejection.triangle import A1, A2, B2, geometry
-from exml_sim.validation import check_choice, check_finite, check_positive
+from exml_sim.validation import check_choice, check_count, check_finite, check_jobs, check_positive
 
 Array = NDArray[np.float64]
 METHODS = ("auto", "dual", "cvxpy")
@@ -109,7 +108,7 @@ def solve(
     problem = check_problem(gram, y, theta, weights, penalty, ball)
     tol = check_positive(tol, "tol")
     check_choice(method, "method", METHODS)
-    max_iter = _check_steps(max_iter)
+    max_iter = check_count(max_iter, "max_iter")
     if method == "cvxpy":
         solution = _solve_reference(problem, tol)
     elif problem.penalty is not None:
@@ -154,7 +153,7 @@ def solve_batch(
     penalty, ball = check_form(penalty, ball)
     counts = _check_counts(counts, len(y))
     tol = check_positive(tol, "tol")
-    max_iter = _check_steps(max_iter)
+    max_iter = check_count(max_iter, "max_iter")
     trials = len(counts)
     risk, objective, lower = np.empty(trials), np.empty(trials), np.empty(trials)
     steps = np.zeros(trials, np.int64)
@@ -258,7 +257,7 @@ def _in_blocks(
     n_jobs: int,
 ) -> None:
     """Run a compiled block kernel over all trials, on threads if asked to; each block writes its own entries."""
-    workers = min(_check_jobs(n_jobs), trials)
+    workers = min(check_jobs(n_jobs), trials)
     if workers <= 1:
         kernel(*arguments, 0, trials, *results)
         return
@@ -317,15 +316,3 @@ def _check_counts(counts: ArrayLike, m: int) -> Array:
     if np.any(empty):
         raise ValueError(f"counts of a trial must not all be zero; trial {int(np.argmax(empty))} is empty")
     return value
-
-
-def _check_steps(max_iter: int) -> int:
-    if isinstance(max_iter, bool) or int(max_iter) != max_iter or max_iter < 1:
-        raise ValueError(f"max_iter must be a whole number of at least 1; got {max_iter!r}")
-    return int(max_iter)
-
-
-def _check_jobs(n_jobs: int) -> int:
-    if isinstance(n_jobs, bool) or int(n_jobs) != n_jobs or n_jobs == 0 or n_jobs < -1:
-        raise ValueError(f"n_jobs must be a positive whole number or -1 for all cores; got {n_jobs!r}")
-    return int(n_jobs) if n_jobs > 0 else (cpu_count() or 1)
