@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from exml_sim.rejection.linalg import asymmetry, digest, lower_factor_exists, two_products
+from exml_sim.rejection.linalg import asymmetry, digest, lower_factor_exists, quadratic_form, two_products
 from exml_sim.validation import check_finite, check_labels, check_positive, check_theta
 
 Array = NDArray[np.float64]
@@ -225,25 +225,17 @@ def certify_ball(
     share = problem.weights / np.sum(problem.weights)
     alpha, beta = make_feasible(problem, alpha, beta, share)
     h, g = two_products(problem.gram, u, w)
-    shrink_h = min(1.0, problem.ball / max(norm(u, h), 1e-300))
-    shrink_g = min(1.0, problem.ball / max(norm(w, g), 1e-300))
+    shrink_h = min(1.0, problem.ball / max(norm(problem.gram, u), 1e-300))
+    shrink_g = min(1.0, problem.ball / max(norm(problem.gram, w), 1e-300))
     u, h, w, g = shrink_h * u, shrink_h * h, shrink_g * w, shrink_g * g
     risk = float(share @ surrogate_at(problem, h, g))
     pull_h, pull_g = 0.5 * alpha * problem.y, problem.theta * problem.b * beta - 0.5 * alpha
-    k_h, k_g = two_products(problem.gram, pull_h, pull_g)
     linear = float(np.sum(alpha) + problem.theta * np.sum(beta))
-    reach = problem.ball * (upper_norm(pull_h, k_h) + upper_norm(pull_g, k_g))
+    reach = problem.ball * (norm(problem.gram, pull_h) + norm(problem.gram, pull_g))
     lower = max(linear - reach - ROUNDING * (linear + reach), 0.0)
     return Solution(u, w, h, g, risk, risk, lower, risk - lower, iterations, method, alpha, beta)
 
 
-def norm(coefficients: Array, values: Array) -> float:
-    """RKHS norm of a function from its coefficients and its values at the rows."""
-    return float(np.sqrt(max(float(coefficients @ values), 0.0)))
-
-
-def upper_norm(coefficients: Array, values: Array) -> float:
-    """The same, rounded up: what cancels in the sum may hide a positive square."""
-    square = float(coefficients @ values)
-    error = 4.0 * np.finfo(np.float64).eps * float(np.abs(coefficients) @ np.abs(values))
-    return float(np.sqrt(max(square, 0.0) + error))
+def norm(gram: Array, coefficients: Array) -> float:
+    """RKHS norm of a function from its coefficients, in twice the working precision."""
+    return float(np.sqrt(max(float(quadratic_form(gram, coefficients)), 0.0)))

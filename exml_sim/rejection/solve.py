@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 from exml_sim.rejection.ball import minimise_over_ball
 from exml_sim.rejection.batch import affine_block, ball_block, penalised_block
 from exml_sim.rejection.dual import maximise
-from exml_sim.rejection.linalg import two_products
 from exml_sim.rejection.problem import (
     ConvergenceWarning,
     Problem,
@@ -230,9 +229,11 @@ def _solve_affine(problem: Problem) -> Solution:
     assert problem.ball is not None
     share = problem.weights / np.sum(problem.weights)
     u, w = share * problem.y, -share
-    h, g = two_products(problem.gram, u, w)
-    u = problem.ball * u / max(norm(u, h), 1e-300)
-    w = problem.ball * w / max(norm(w, g), 1e-300)
+    size_u, size_w = norm(problem.gram, u), norm(problem.gram, w)
+    # A mean that vanishes has no direction; what its multiple could gain is below Lambda times that size.
+    tiny = 1e-12 * float(np.sqrt(np.max(np.diag(problem.gram))))
+    u = problem.ball * u / size_u if size_u > tiny else 0.0 * u
+    w = problem.ball * w / size_w if size_w > tiny else 0.0 * w
     return certify_ball(problem, u, w, share, np.zeros(len(share)), 0, "affine")
 
 
