@@ -23,8 +23,9 @@ from __future__ import annotations
 import numpy as np
 
 from exml_sim.compiled import compiled
-from exml_sim.rejection.dual import edge, maximise, proximal, refresh
+from exml_sim.rejection.dual import maximise, proximal, refresh
 from exml_sim.rejection.linalg import cholesky, cholesky_solve, quadratic_form, two_products
+from exml_sim.rejection.newton import edge
 from exml_sim.rejection.triangle import A1, A2, B2, CORNER_B, INSIDE, geometry
 
 FLOOR = 1e-5  # a ball whose C Lambda^2 falls below this is treated as not binding

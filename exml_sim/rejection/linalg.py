@@ -32,41 +32,66 @@ def axpy2(row: np.ndarray, s: float, t: float, x: np.ndarray, y: np.ndarray, n: 
 def cholesky(a: np.ndarray, n: int) -> bool:
     """Lower Cholesky factor of the leading n x n block, in place; False if a pivot is not positive.
 
-    Left-looking by rows: four earlier rows at a time meet the current one, so that it is read once for four products.
+    Left-looking by rows, two at a time against four earlier ones: eight products for six loads.
     """
-    for i in range(n):
-        ri = a[i]
-        j = 0
-        while j + 4 <= i:
-            # Triangular solve against rows j..j+3: first the part left of the 4 x 4 corner, four products at once.
-            r0, r1, r2, r3 = a[j], a[j + 1], a[j + 2], a[j + 3]
-            s0 = s1 = s2 = s3 = 0.0
-            for k in range(j):
-                x = ri[k]
-                s0 += x * r0[k]
-                s1 += x * r1[k]
-                s2 += x * r2[k]
-                s3 += x * r3[k]
-            x0 = (ri[j] - s0) / r0[j]
-            x1 = (ri[j + 1] - s1 - x0 * r1[j]) / r1[j + 1]
-            x2 = (ri[j + 2] - s2 - x0 * r2[j] - x1 * r2[j + 1]) / r2[j + 2]
-            x3 = (ri[j + 3] - s3 - x0 * r3[j] - x1 * r3[j + 1] - x2 * r3[j + 2]) / r3[j + 3]
-            ri[j], ri[j + 1], ri[j + 2], ri[j + 3] = x0, x1, x2, x3
-            j += 4
-        while j < i:
-            rj = a[j]
-            s = 0.0
-            for k in range(j):
-                s += ri[k] * rj[k]
-            ri[j] = (ri[j] - s) / rj[j]
-            j += 1
-        d = ri[i]
-        for k in range(i):
-            d -= ri[k] * ri[k]
-        if not d > 0.0:
-            return False
-        ri[i] = np.sqrt(d)
+    i = 0
+    while i < n:
+        if i + 1 < n:
+            _eliminate_pair(a, i)
+        else:
+            _eliminate(a, i, 0)
+        for k in range(i, min(i + 2, n)):
+            row = a[k]
+            # The second row of a pair still lacks the column of the first.
+            if k > i:
+                row[i] = (row[i] - dot(row, a[i], i)) / a[i, i]
+            pivot = row[k] - dot(row, row, k)
+            if not pivot > 0.0:
+                return False
+            row[k] = np.sqrt(pivot)
+        i += 2
     return True
+
+
+@compiled_sums
+def _eliminate_pair(a: np.ndarray, i: int) -> None:
+    """Solve rows i and i + 1 against all rows before i."""
+    x, y = a[i], a[i + 1]
+    j = 0
+    while j + 4 <= i:
+        r0, r1, r2, r3 = a[j], a[j + 1], a[j + 2], a[j + 3]
+        s0 = s1 = s2 = s3 = t0 = t1 = t2 = t3 = 0.0
+        for k in range(j):
+            p, q = x[k], y[k]
+            s0 += p * r0[k]
+            s1 += p * r1[k]
+            s2 += p * r2[k]
+            s3 += p * r3[k]
+            t0 += q * r0[k]
+            t1 += q * r1[k]
+            t2 += q * r2[k]
+            t3 += q * r3[k]
+        x[j] = (x[j] - s0) / r0[j]
+        x[j + 1] = (x[j + 1] - s1 - x[j] * r1[j]) / r1[j + 1]
+        x[j + 2] = (x[j + 2] - s2 - x[j] * r2[j] - x[j + 1] * r2[j + 1]) / r2[j + 2]
+        x[j + 3] = (x[j + 3] - s3 - x[j] * r3[j] - x[j + 1] * r3[j + 1] - x[j + 2] * r3[j + 2]) / r3[j + 3]
+        y[j] = (y[j] - t0) / r0[j]
+        y[j + 1] = (y[j + 1] - t1 - y[j] * r1[j]) / r1[j + 1]
+        y[j + 2] = (y[j + 2] - t2 - y[j] * r2[j] - y[j + 1] * r2[j + 1]) / r2[j + 2]
+        y[j + 3] = (y[j + 3] - t3 - y[j] * r3[j] - y[j + 1] * r3[j + 1] - y[j + 2] * r3[j + 2]) / r3[j + 3]
+        j += 4
+    _eliminate(a, i, j)
+    while j < i:
+        y[j] = (y[j] - dot(y, a[j], j)) / a[j, j]
+        j += 1
+
+
+@compiled_sums
+def _eliminate(a: np.ndarray, i: int, start: int) -> None:
+    """Solve row i against rows start..i-1, one by one."""
+    x = a[i]
+    for j in range(start, i):
+        x[j] = (x[j] - dot(x, a[j], j)) / a[j, j]
 
 
 @compiled_sums

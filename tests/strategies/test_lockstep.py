@@ -149,7 +149,10 @@ def test_too_small_a_budget_says_what_would_do(rule, budget, need):
             "explore runs one trial, got .* 2",
         ),
         (lambda: POOL.explore_many(UniformAllocation(), 100, 0), "at least one trial"),
-        (lambda: POOL.explore_many(UniformAllocation(), 100, 5, n_jobs=0), "n_jobs must be at least 1"),
+        (
+            lambda: POOL.explore_many(UniformAllocation(), 100, 5, n_jobs=0),
+            "n_jobs must be a positive whole number or -1",
+        ),
     ],
 )
 def test_bad_input(build, message):

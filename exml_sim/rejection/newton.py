@@ -1,0 +1,198 @@
+r"""Newton steps of the proximal subproblem: direction and line search.
+
+The subproblem's dual :math:`\psi` (see :mod:`exml_sim.rejection.dual`) is piecewise quadratic. Its Newton direction
+solves :math:`(I + \sigma P K) d = \Pi(q) - x`, where P is zero for rows at a corner of their triangle, rank one on an edge and
+the identity inside: a small system over the free rows, or, for a low-rank factor of K, one of twice its rank.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from exml_sim.compiled import compiled
+from exml_sim.rejection.linalg import axpy2, cholesky, cholesky_solve, dot
+from exml_sim.rejection.triangle import A1, A2, B2, C1, C2, CORNER_B, EDGE_OA, EDGE_OB, INSIDE, project
+
+
+@compiled
+def edge(face, sign, geo):
+    """Unit direction of an edge of the triangle of a row with that label."""
+    if face == EDGE_OA:
+        length = np.sqrt(geo[A1] * geo[A1] + geo[A2] * geo[A2])
+        return sign * geo[A1] / length, -geo[A2] / length
+    if face == EDGE_OB:
+        return 0.0, 1.0
+    rise = geo[A2] + geo[B2]
+    length = np.sqrt(geo[A1] * geo[A1] + rise * rise)
+    return sign * geo[A1] / length, -rise / length
+
+
+@compiled
+def weights_of(face, sign, geo):
+    """Entries (1,1), (1,2), (2,2) of the projection's derivative P at a face."""
+    if face <= CORNER_B:
+        return 0.0, 0.0, 0.0
+    if face == INSIDE:
+        return 1.0, 0.0, 1.0
+    a, b = edge(face, sign, geo)
+    return a * a, a * b, b * b
+
+
+@compiled
+def exact_direction(gram, y, geo, face, ru, rv, sigma, du, dv, kdu, kdv, system):
+    """Solve (I + sigma P K) d = r over the rows that are off the corners; returns K d too, and the system to reuse."""
+    n = len(y)
+    free = 0
+    for i in range(n):
+        if face[i] == INSIDE:
+            free += 2
+        elif face[i] > CORNER_B:
+            free += 1
+    if len(system) < free:
+        system = np.empty((free + free // 4, free + free // 4))
+    at = np.empty(free, np.int64)
+    e1 = np.empty(free)
+    e2 = np.empty(free)
+    kdu[:] = 0.0
+    kdv[:] = 0.0
+    k = 0
+    for i in range(n):
+        du[i], dv[i] = ru[i], rv[i]
+        if face[i] == INSIDE:
+            at[k], e1[k], e2[k] = i, 1.0, 0.0
+            at[k + 1], e1[k + 1], e2[k + 1] = i, 0.0, 1.0
+            k += 2
+            du[i], dv[i] = 0.0, 0.0
+        elif face[i] > CORNER_B:
+            a, b = edge(face[i], y[i], geo)
+            at[k], e1[k], e2[k] = i, a, b
+            k += 1
+            along = ru[i] * a + rv[i] * b
+            du[i] -= along * a
+            dv[i] -= along * b
+        if du[i] != 0.0 or dv[i] != 0.0:
+            axpy2(gram[i], du[i], dv[i], kdu, kdv, n)
+    x = np.empty(free)
+    for k in range(free):
+        i = at[k]
+        x[k] = e1[k] * (ru[i] / sigma - kdu[i]) + e2[k] * (rv[i] / sigma - kdv[i])
+        row, target = gram[i], system[k]
+        for j in range(k + 1):
+            target[j] = row[at[j]] * (e1[k] * e1[j] + e2[k] * e2[j])
+        target[k] += 1.0 / sigma
+    if not cholesky(system, free):
+        return False, system
+    cholesky_solve(system, x, free)
+    k = 0
+    while k < free:
+        i = at[k]
+        s, t = x[k] * e1[k], x[k] * e2[k]
+        if face[i] == INSIDE:
+            k += 1
+            s += x[k] * e1[k]
+            t += x[k] * e2[k]
+        k += 1
+        du[i] += s
+        dv[i] += t
+        axpy2(gram[i], s, t, kdu, kdv, n)
+    return True, system
+
+
+@compiled
+def weigh(curvature, row, rank, w11, w12, w22):
+    """Add a row's share of L' P L: the three weighted copies of its outer product, lower triangles."""
+    for a in range(rank):
+        s = w11 * row[a]
+        t = w12 * row[a]
+        q = w22 * row[a]
+        c0, c1, c2 = curvature[0, a], curvature[1, a], curvature[2, a]
+        for b in range(a + 1):
+            c0[b] += s * row[b]
+            c1[b] += t * row[b]
+            c2[b] += q * row[b]
+
+
+@compiled
+def coarse_direction(factor, y, geo, face, seen, curvature, ru, rv, sigma, du, dv, kdu, kdv, system):
+    """The same direction on K = L L', from (I + sigma L' P L) e = L' r, d = r - sigma P L e, K d = L e.
+
+    `curvature` holds L' P L for the faces in `seen`; only rows whose face changed are added or taken away.
+    """
+    n, rank = factor.shape
+    e = np.zeros(2 * rank)
+    for i in range(n):
+        if face[i] != seen[i]:
+            n11, n12, n22 = weights_of(face[i], y[i], geo)
+            o11, o12, o22 = weights_of(seen[i], y[i], geo)
+            weigh(curvature, factor[i], rank, n11 - o11, n12 - o12, n22 - o22)
+            seen[i] = face[i]
+        if ru[i] != 0.0 or rv[i] != 0.0:
+            axpy2(factor[i], ru[i], rv[i], e[:rank], e[rank:], rank)
+    if len(system) < 2 * rank:
+        system = np.empty((2 * rank, 2 * rank))
+    for a in range(rank):
+        for b in range(a + 1):
+            system[a, b] = sigma * curvature[0, a, b]
+            system[rank + a, rank + b] = sigma * curvature[2, a, b]
+            system[rank + a, b] = sigma * curvature[1, a, b]
+            system[rank + b, a] = sigma * curvature[1, a, b]
+        system[a, a] += 1.0
+        system[rank + a, rank + a] += 1.0
+    if not cholesky(system, 2 * rank):
+        return False, system
+    cholesky_solve(system, e, 2 * rank)
+    for i in range(n):
+        kdu[i] = dot(factor[i], e[:rank], rank)
+        kdv[i] = dot(factor[i], e[rank:], rank)
+        w11, w12, w22 = weights_of(face[i], y[i], geo)
+        du[i] = ru[i] - sigma * (w11 * kdu[i] + w12 * kdv[i])
+        dv[i] = rv[i] - sigma * (w12 * kdu[i] + w22 * kdv[i])
+    return True, system
+
+
+@compiled
+def slope(t, y, p, geo, zu, zv, xu, xv, kxu, kxv, du, dv, kdu, kdv, sigma):
+    """Derivative of psi along d at x + t d: (K d)' (x + t d - Pi(q))."""
+    c1, c2 = geo[C1], geo[C2]
+    total = 0.0
+    for i in range(len(y)):
+        sign = y[i]
+        qu = sign * zu[i] + sigma * (c1 - sign * (kxu[i] + t * kdu[i]))
+        qv = zv[i] + sigma * (c2 - kxv[i] - t * kdv[i])
+        pu, pv, _ = project(qu, qv, p[i], geo)
+        total += kdu[i] * (xu[i] + t * du[i] - sign * pu) + kdv[i] * (xv[i] + t * dv[i] - pv)
+    return total
+
+
+@compiled
+def line_search(y, p, geo, zu, zv, xu, xv, kxu, kxv, du, dv, kdu, kdv, sigma):
+    """Step that all but minimises psi along d: psi' is increasing and piecewise linear, so bracket and interpolate.
+
+    Searching exactly lets many rows change face in one Newton step.
+    """
+    start = slope(0.0, y, p, geo, zu, zv, xu, xv, kxu, kxv, du, dv, kdu, kdv, sigma)
+    if not start < 0.0:
+        return 0.0
+    low, at_low = 0.0, start
+    high = 1.0
+    at_high = slope(1.0, y, p, geo, zu, zv, xu, xv, kxu, kxv, du, dv, kdu, kdv, sigma)
+    if abs(at_high) <= -0.1 * start:
+        return 1.0
+    while at_high < 0.0:
+        if high > 1e3:
+            return high
+        low, at_low = high, at_high
+        high *= 2.0
+        at_high = slope(high, y, p, geo, zu, zv, xu, xv, kxu, kxv, du, dv, kdu, kdv, sigma)
+    t = high
+    for k in range(14):
+        # Every third point is the middle: interpolation alone can creep along one end of the bracket.
+        t = 0.5 * (low + high) if k % 3 == 2 else low - at_low * (high - low) / (at_high - at_low)
+        at_t = slope(t, y, p, geo, zu, zv, xu, xv, kxu, kxv, du, dv, kdu, kdv, sigma)
+        if abs(at_t) <= -0.05 * start:
+            break
+        if at_t < 0.0:
+            low, at_low = t, at_t
+        else:
+            high, at_high = t, at_t
+    return t
