@@ -44,7 +44,7 @@ from exml_sim.rejection.triangle import (
     project,
 )
 
-SWEEPS = 10  # row-by-row sweeps between two looks at the gap, at least
+SWEEPS = 20  # row-by-row sweeps between two looks at the gap, at least
 SWEEP_GAIN = 0.7  # a bout of sweeps that leaves more than this share of the gap is the last
 SWEEP_COST = 20  # free^3 / (this * n^2) sweeps cost about one Newton step
 MAX_SWEEPS = 1000
@@ -55,6 +55,7 @@ COARSE_TRACE = 3e-5  # share of the trace that the factor may leave out
 COARSE_GAP = 1e-5  # relative gap at which the low-rank phase hands over
 SIGMA_START = 5.0  # first proximal parameter, in units of mean weight / C
 SIGMA_GROWTH = 6.0
+SIGMA_LEAP = 100.0
 SIGMA_CAP = 1e9
 INNER_LIMIT = 30  # Newton steps per proximal step
 INNER_ACCURACY = 1e-3  # of the proximal step's length; looser inner solves make the outer iteration wander
@@ -80,6 +81,21 @@ def sweep(gram, y, p, geo, u, v, ku, kv, face):
             axpy2(gram[i], du, dv, ku, kv, n)
             moved += 1
     return moved
+
+
+@compiled
+def bout(gram, y, p, geo, u, v, ku, kv, ku0, kv0, face, sweeps):
+    """Several sweeps, then a look: gap, dual value, free directions, rows that moved in the last sweep."""
+    moved = 0
+    for _ in range(sweeps):
+        moved = sweep(gram, y, p, geo, u, v, ku, kv, face)
+        if moved == 0:
+            break
+    free = 0
+    for i in range(len(y)):
+        free += (face[i] > CORNER_B) + (face[i] == INSIDE)
+    gap, value = measure(y, p, geo, u, v, ku, kv, ku0, kv0)
+    return gap, value, free, moved
 
 
 @compiled
@@ -222,6 +238,8 @@ def proximal(gram, factor, coarse, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigm
         if sunk and inner >= INNER_LIMIT:
             sigma *= 0.05
             cap = max(cap * 0.1, sigma)
+        elif inner == 1:
+            sigma = min(sigma * SIGMA_LEAP, cap)  # no row changed its face: all but done
         elif inner <= 3:
             sigma = min(sigma * SIGMA_GROWTH, cap)
         elif inner <= 12:
@@ -252,51 +270,30 @@ def maximise(gram, y, p, geo, scale, ku0, kv0, tol, limit, face):
     n = len(y)
     u, v = np.zeros(n), np.zeros(n)
     ku, kv = ku0.copy(), kv0.copy()
-    before = np.inf
-    free = n
-    swept = 0
-    while swept < MAX_SWEEPS:
-        # A bout of sweeps costs about as much as one Newton step with that many free rows; go on while it pays.
-        bout = min(max(SWEEPS, free * free * free // (SWEEP_COST * n * n)), 100)
-        moved = 0
-        for _ in range(bout):
-            moved = sweep(gram, y, p, geo, u, v, ku, kv, face)
-            if moved == 0:
-                break
-        swept += bout
-        free = 0
-        for i in range(n):
-            free += (face[i] > CORNER_B) + (face[i] == INSIDE)
-        gap, value = measure(y, p, geo, u, v, ku, kv, ku0, kv0)
-        if moved == 0 or gap <= tol * max(1.0, abs(value + gap)) or gap > SWEEP_GAIN * before:
-            break
-        before = gap
     sigma = SIGMA_START * scale
     steps = 0
-    none = np.empty((n, 0))
+    gap, value, free, moved = bout(gram, y, p, geo, u, v, ku, kv, ku0, kv0, face, SWEEPS)
+    rank = 0
     if free >= COARSE_FROM:
         factor, rank = pivoted_cholesky(gram, min(COARSE_RANK, int(COARSE_SHARE * free)), COARSE_TRACE)
         if rank > 0:
+            stop = max(COARSE_GAP, tol)
             project_gradient(factor, u, v, ku, kv, ku0, kv0)
             _, _, steps, sigma = proximal(
-                gram,
-                factor,
-                True,
-                y,
-                p,
-                geo,
-                u,
-                v,
-                ku,
-                kv,
-                ku0,
-                kv0,
-                face,
-                sigma,
-                max(COARSE_GAP, tol),
-                limit,
+                gram, factor, True, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigma, stop, limit
             )
             refresh(gram, u, v, ku, kv, ku0, kv0)
+    swept = SWEEPS
+    before = np.inf
+    while rank == 0 and moved > 0 and swept < MAX_SWEEPS:
+        # Without a coarse phase a bout may cost as much as one Newton step with that many free rows; on while it pays.
+        if gap <= tol * max(1.0, abs(value + gap)) or gap > SWEEP_GAIN * before:
+            break
+        before = gap
+        length = min(max(SWEEPS, free * free * free // (SWEEP_COST * n * n)), 100)
+        gap, value, free, moved = bout(gram, y, p, geo, u, v, ku, kv, ku0, kv0, face, length)
+        swept += length
+    none = np.empty((n, 0))
     _, _, more, _ = proximal(gram, none, False, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigma, tol, limit - steps)
     # What is published is computed afresh: the updates above carry the rounding of every step.
     refresh(gram, u, v, ku, kv, ku0, kv0)

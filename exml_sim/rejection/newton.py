@@ -1,8 +1,8 @@
 r"""Newton steps of the proximal subproblem: direction and line search.
 
 The subproblem's dual :math:`\psi` (see :mod:`exml_sim.rejection.dual`) is piecewise quadratic. Its Newton direction
-solves :math:`(I + \sigma P K) d = \Pi(q) - x`, where P is zero for rows at a corner of their triangle, rank one on an edge and
-the identity inside: a small system over the free rows, or, for a low-rank factor of K, one of twice its rank.
+solves :math:`(I + \sigma P K) d = \Pi(q) - x`, where P is zero for rows at a corner of their triangle, rank one on an
+edge and the identity inside: a small system over the free rows, or, for a low-rank factor of K, one of twice its rank.
 """
 
 from __future__ import annotations

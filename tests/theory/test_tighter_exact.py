@@ -265,7 +265,7 @@ def largest_variances(world: World, arm: int) -> tuple[float, float]:
 
 
 def test_variance_form_values() -> None:
-    # THEORY's example: a small variance beats the range by orders of magnitude.
+    # A small variance beats the range by orders of magnitude.
     by_range = tighter.lemma_4(2000, 0.1, 0.1, 0.5, optimism="rademacher")
     by_variance = tighter.lemma_4_variance(2000, 0.1, 0.1, 0.5, variance_rival=0.31 * 0.25 / 10)
     assert by_variance < by_range

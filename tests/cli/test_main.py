@@ -1,0 +1,65 @@
+"""The command itself: help, unknown names, exit codes, one line for bad input."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from exml_sim.cli import SUBCOMMANDS, cli, main
+
+
+def call(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    out, err = capsys.readouterr()
+    return int(stop.value.code or 0), out, err
+
+
+def test_help_names_every_command(capsys) -> None:
+    code, out, _ = call(capsys, "--help")
+    assert code == 0
+    assert all(name in out for name in SUBCOMMANDS)
+
+
+@pytest.mark.parametrize("name", sorted(SUBCOMMANDS))
+def test_every_command_has_help(capsys, name: str) -> None:
+    code, out, _ = call(capsys, name, "--help")
+    assert code == 0
+    assert f"exml {name}" in out or "Usage" in out
+    assert cli.get_command(None, name) is not None  # type: ignore[arg-type]
+
+
+def test_an_unknown_command_suggests_the_nearest(capsys) -> None:
+    code, _, err = call(capsys, "clams")
+    assert code == 2
+    assert err == "exml: no command 'clams'; did you mean claims?\n"
+
+
+def test_bad_options_are_one_line(capsys) -> None:
+    for arguments in (("study", "--seed", "-1"), ("study", "--seed", "x"), ("study", "--nonsense")):
+        code, _, err = call(capsys, *arguments)
+        assert code == 2
+        assert err.count("\n") == 1
+        assert err.startswith("exml: ")
+
+
+def test_bad_values_are_one_line_without_a_traceback(capsys, tmp_path: Path) -> None:
+    code, _, err = call(capsys, "study", "--quick", "--n-jobs", "0", "--out", str(tmp_path / "out"))
+    assert code == 2
+    assert err == "exml: n_jobs must be a positive whole number or -1 for all cores; got 0\n"
+
+
+def test_a_file_in_the_way_is_one_line(capsys, tmp_path: Path) -> None:
+    blocked = tmp_path / "taken"
+    blocked.write_text("mine")
+    code, _, err = call(capsys, "study", "--quick", "--out", str(blocked))
+    assert code == 2
+    assert "taken" in err
+    assert blocked.read_text() == "mine"
+
+
+def test_version(capsys) -> None:
+    code, out, _ = call(capsys, "--version")
+    assert code == 0
+    assert out.startswith("exml, version ")
