@@ -45,6 +45,8 @@ check: lint types
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.solver
+	$(BIN)/python -m benchmarks.strategies
+	$(BIN)/python -m benchmarks.bounds
 
 clean:
 	rm -rf $(VENV) out build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,4 +1,4 @@
-"""Examples in docstrings and in the exploration guide do what they say."""
+"""Examples in README, docstrings and guides do what they say."""
 
 import doctest
 import re
@@ -15,13 +15,30 @@ import pytest
 from exml_sim.pool import FeaturePool
 from exml_sim.population import Population
 
+README = Path(__file__).parents[1] / "README.md"
 GUIDE = Path(__file__).parents[1] / "docs" / "exploration.md"
 
 
-@pytest.mark.parametrize("module", ["exml_sim.arms", "exml_sim.ledger", "exml_sim.population"])
+@pytest.mark.parametrize(
+    "module",
+    [
+        "exml_sim.arms",
+        "exml_sim.datasets.synthetic",
+        "exml_sim.ledger",
+        "exml_sim.population",
+        "exml_sim.rejection.classifier",
+        "exml_sim.rejection.solve",
+    ],
+)
 def test_docstrings(module):
     found = doctest.testmod(import_module(module))
     assert found.attempted > 0
+    assert found.failed == 0
+
+
+def test_readme():
+    found = doctest.testfile(str(README), module_relative=False, encoding="utf-8")
+    assert found.attempted > 10
     assert found.failed == 0
 
 

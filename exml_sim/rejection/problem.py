@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 
 #: A Gram matrix counts as positive semidefinite down to this share of its trace below zero.
 PSD_TOLERANCE = 1e-10
-ROUNDING = 8.0 * np.finfo(np.float64).eps
+ROUNDING = 8.0 * float(np.finfo(np.float64).eps)
 
 
 class ConvergenceWarning(UserWarning):
