@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from exml_sim.money import BoolArray, unknown
+from exml_sim.money import unknown
 from exml_sim.ranking import FloatArray
 from exml_sim.rejection import solve_batch
 from exml_sim.sampling import CountArray
@@ -82,12 +82,9 @@ class Scoring:
 
         There V = 1 - (Lambda / 2) (|mean y Phi| + |mean Phi|), and the certificate covers rounding only.
         """
-        affine = self.ball is not None and bool(self._is_affine(np.diagonal(gram).max()))
+        kappa = float(np.sqrt(np.diagonal(gram).max()))
+        affine = self.ball is not None and kappa * self.ball <= 1.0 - 2.0 * self.theta
         return 1 if affine else len(TOLERANCES[self.score])
-
-    def _is_affine(self, kappa_squared: FloatArray | float) -> BoolArray:
-        assert self.ball is not None
-        return np.asarray(np.sqrt(kappa_squared) * self.ball <= 1.0 - 2.0 * self.theta, dtype=np.bool_)
 
     def of(self, gram: FloatArray, y: NDArray[np.int64], counts: CountArray, level: int) -> Certified:
         """Score every line of counts.
@@ -109,20 +106,9 @@ class Scoring:
         """
         tol = TOLERANCES[self.score][level]
         if self.score == "ball":
-            return self._over_the_ball(gram, y, counts, tol)
+            found = solve_batch(gram, y, self.theta, counts, ball=self.ball, tol=tol)
+            return found.risk, found.lower_bound, found.objective
         return self._penalised(gram, y, counts, tol)
-
-    def _over_the_ball(self, gram: FloatArray, y: NDArray[np.int64], counts: CountArray, tol: float) -> Certified:
-        # The solver looks at all lines together to see whether they are in the affine regime. Lines that
-        # are in it by themselves are solved apart: a score must not depend on the trials around it.
-        own = np.where(counts > 0, np.diagonal(gram), 0.0).max(axis=1)
-        affine = self._is_affine(own)
-        value, lower, upper = (np.empty(counts.shape[0]) for _ in range(3))
-        for lines in (affine, ~affine):
-            if lines.any():
-                found = solve_batch(gram, y, self.theta, counts[lines], ball=self.ball, tol=tol)
-                value[lines], lower[lines], upper[lines] = found.risk, found.lower_bound, found.objective
-        return value, lower, upper
 
     def _penalised(self, gram: FloatArray, y: NDArray[np.int64], counts: CountArray, tol: float) -> Certified:
         total = counts.sum(axis=1, dtype=np.int64).astype(np.float64)

@@ -55,7 +55,6 @@ COARSE_TRACE = 3e-5  # share of the trace that the factor may leave out
 COARSE_GAP = 1e-5  # relative gap at which the low-rank phase hands over
 SIGMA_START = 5.0  # first proximal parameter, in units of mean weight / C
 SIGMA_GROWTH = 6.0
-SIGMA_LEAP = 100.0
 SIGMA_CAP = 1e9
 INNER_LIMIT = 30  # Newton steps per proximal step
 INNER_ACCURACY = 1e-3  # of the proximal step's length; looser inner solves make the outer iteration wander
@@ -224,6 +223,9 @@ def proximal(gram, factor, coarse, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigm
             for i in range(n):
                 kzu[i] += dot(factor[i], acc_u, rank)
                 kzv[i] += dot(factor[i], acc_v, rank)
+        if not coarse and best < 1e-5 * max(1.0, abs(value)):
+            # For the last digits the rounding that the updates pile up matters.
+            refresh(gram, zu, zv, kzu, kzv, ku0, kv0)
         gap, now = measure(y, p, geo, zu, zv, kzu, kzv, ku0, kv0)
         # A solved proximal step never lowers the dual value (the gap may rise on the way): a drop beyond rounding means
         # that this step was too bold to be solved.
@@ -235,17 +237,15 @@ def proximal(gram, factor, coarse, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigm
             u[:], v[:], ku[:], kv[:] = zu, zv, kzu, kzv
         else:
             stalled += 1
-        if sunk and inner >= INNER_LIMIT:
+        if (sunk and inner >= INNER_LIMIT) or stalled % 3 == 2:
             sigma *= 0.05
             cap = max(cap * 0.1, sigma)
-        elif inner == 1:
-            sigma = min(sigma * SIGMA_LEAP, cap)  # no row changed its face: all but done
         elif inner <= 3:
             sigma = min(sigma * SIGMA_GROWTH, cap)
         elif inner <= 12:
             sigma = min(sigma * 3.0, cap)
         # At the floor of rounding nothing is left to gain.
-        if stalled > 15 or (stalled > 2 and best < 1e-10 * max(1.0, abs(value))):
+        if stalled > 15 or (stalled > 4 and best < 1e-11 * max(1.0, abs(value))):
             break
     return best, value, steps, sigma
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,7 +36,11 @@ MAX_ITER = 5000
 
 @dataclass(frozen=True, slots=True)
 class BatchSolution:
-    """Scores of many trials, one entry per row of `counts`; the fields are those of :class:`Solution`."""
+    """Scores of many trials, one entry per row of `counts`; the fields are those of :class:`Solution`.
+
+    `method` is "dual", "affine", or "affine and dual" for a batch over the ball in which some trials hold only rows on
+    which the surrogate is affine.
+    """
 
     risk: Array
     objective: Array
@@ -153,48 +157,84 @@ def solve_batch(
     counts = _check_counts(counts, len(y))
     tol = check_positive(tol, "tol")
     max_iter = check_count(max_iter, "max_iter")
-    trials = len(counts)
-    risk, objective, lower = np.empty(trials), np.empty(trials), np.empty(trials)
-    steps = np.zeros(trials, np.int64)
     if penalty is not None:
-        arguments: tuple[Any, ...] = (gram, y, theta, counts, *penalty, tol, max_iter)
-        _in_blocks(penalised_block, arguments, (risk, objective, lower, steps), trials, n_jobs)
-        method = "dual"
-    elif ball is not None and _affine(gram, np.any(counts > 0.0, axis=0), theta, ball):
-        order = np.argsort(-y, kind="stable")
-        arguments = (
-            np.ascontiguousarray(gram[np.ix_(order, order)]),
-            order,
-            int(np.sum(y > 0)),
-            counts,
-            ball,
-        )
-        slack = np.empty(trials)
-        _in_blocks(affine_block, arguments, (risk, slack), trials, n_jobs)
-        objective, lower = risk + slack, risk - slack
-        method = "affine"
+        scores = _batch_penalised(gram, y, theta, counts, penalty, tol, max_iter, n_jobs)
+        methods = {"dual"}
     else:
-        arguments = (gram, y, theta, counts, ball, tol, max_iter)
-        _in_blocks(ball_block, arguments, (risk, objective, lower, steps), trials, n_jobs)
-        method = "dual"
-        for t in np.flatnonzero(is_short(objective - lower, objective, tol)):
-            helped = _solve_reference(Problem(gram, y, theta, counts[t], None, ball), tol)
-            risk[t] = objective[t] = min(objective[t], helped.objective)
-            lower[t] = max(lower[t], helped.lower_bound)
+        assert ball is not None
+        # Trial by trial, so that a score does not depend on which trials it is computed with.
+        affine = _affine(np.max(np.where(counts > 0.0, np.diag(gram), 0.0), axis=1), theta, ball)
+        scores = Scores.empty(len(counts))
+        methods = set()
+        if np.any(affine):
+            scores.place(affine, _batch_affine(gram, y, counts[affine], ball, n_jobs))
+            methods.add("affine")
+        if not np.all(affine):
+            scores.place(~affine, _batch_ball(gram, y, theta, counts[~affine], ball, tol, max_iter, n_jobs))
+            methods.add("dual")
+    risk, objective, lower, steps = scores
     _warn_if_short(objective - lower, objective, tol)
-    return BatchSolution(risk, objective, lower, objective - lower, steps, method)
+    return BatchSolution(risk, objective, lower, objective - lower, steps, " and ".join(sorted(methods)))
+
+
+class Scores(NamedTuple):
+    """Results of a block of trials on their way into a :class:`BatchSolution`."""
+
+    risk: Array
+    objective: Array
+    lower: Array
+    steps: NDArray[np.int64]
+
+    @classmethod
+    def empty(cls, trials: int) -> Scores:
+        """Room for so many trials."""
+        return cls(np.empty(trials), np.empty(trials), np.empty(trials), np.zeros(trials, np.int64))
+
+    def place(self, where: NDArray[np.bool_], part: Scores) -> None:
+        """Fill in the trials of a mask."""
+        for ours, theirs in zip(self, part, strict=True):
+            ours[where] = theirs
+
+
+def _batch_penalised(
+    gram: Array, y: Array, theta: float, counts: Array, penalty: tuple[float, float], tol: float, steps: int, jobs: int
+) -> Scores:
+    scores = Scores.empty(len(counts))
+    _in_blocks(penalised_block, (gram, y, theta, counts, *penalty, tol, steps), scores, len(counts), jobs)
+    return scores
+
+
+def _batch_affine(gram: Array, y: Array, counts: Array, ball: float, jobs: int) -> Scores:
+    order = np.argsort(-y, kind="stable")
+    sorted_gram = np.ascontiguousarray(gram[np.ix_(order, order)])
+    risk, slack = np.empty(len(counts)), np.empty(len(counts))
+    arguments = (sorted_gram, order, int(np.sum(y > 0)), np.ascontiguousarray(counts), ball)
+    _in_blocks(affine_block, arguments, (risk, slack), len(counts), jobs)
+    return Scores(risk, risk + slack, risk - slack, np.zeros(len(counts), np.int64))
+
+
+def _batch_ball(
+    gram: Array, y: Array, theta: float, counts: Array, ball: float, tol: float, steps: int, jobs: int
+) -> Scores:
+    scores = Scores.empty(len(counts))
+    arguments = (gram, y, theta, np.ascontiguousarray(counts), ball, tol, steps)
+    _in_blocks(ball_block, arguments, scores, len(counts), jobs)
+    for t in np.flatnonzero(is_short(scores.objective - scores.lower, scores.objective, tol)):
+        helped = _solve_reference(Problem(gram, y, theta, counts[t], None, ball), tol)
+        scores.risk[t] = scores.objective[t] = min(scores.objective[t], helped.objective)
+        scores.lower[t] = max(scores.lower[t], helped.lower_bound)
+    return scores
 
 
 def is_affine(problem: Problem) -> bool:
     r"""Whether :math:`\kappa\Lambda \le 1 - 2\theta`: the surrogate is then affine on the whole ball."""
     if problem.ball is None:
         return False
-    return _affine(problem.gram, problem.weights > 0.0, problem.theta, problem.ball)
+    return bool(_affine(np.max(np.diag(problem.gram)[problem.weights > 0.0]), problem.theta, problem.ball))
 
 
-def _affine(gram: Array, used: NDArray[np.bool_], theta: float, radius: float) -> bool:
-    kappa = float(np.sqrt(np.max(np.diag(gram)[used], initial=0.0)))
-    return kappa * radius <= 1.0 - 2.0 * theta
+def _affine(kappa_squared: Any, theta: float, radius: float) -> Any:
+    return np.sqrt(kappa_squared) * radius <= 1.0 - 2.0 * theta
 
 
 def _solve_penalised(problem: Problem, tol: float, max_iter: int) -> Solution:

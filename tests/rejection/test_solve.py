@@ -304,6 +304,17 @@ class TestBatch:
             np.testing.assert_array_equal(getattr(whole, name), getattr(threads, name))
             np.testing.assert_array_equal(getattr(whole, name), np.concatenate([getattr(p, name) for p in parts]))
 
+    def test_the_regime_is_decided_trial_by_trial(self) -> None:
+        """With a linear kernel kappa depends on the rows held: company must not change a trial's score."""
+        gram = kernels.linear(np.array([[0.1], [0.2], [3.0]]))
+        counts = np.array([[1, 2, 0], [1, 1, 1]])
+        both = solve_batch(gram, [1, -1, 1], 0.2, counts, ball=1.0)
+        assert both.method == "affine and dual"
+        for t, method in enumerate(("affine", "dual")):
+            alone = solve_batch(gram, [1, -1, 1], 0.2, counts[[t]], ball=1.0)
+            assert alone.method == method == solve(gram, [1, -1, 1], 0.2, weights=counts[t], ball=1.0).method
+            assert (alone.risk[0], alone.lower_bound[0]) == (both.risk[t], both.lower_bound[t])
+
     def test_affine_batch_is_the_closed_form(self) -> None:
         batch = solve_batch(self.gram, self.rows.y, 0.2, self.counts, ball=0.5)
         assert batch.method == "affine"
