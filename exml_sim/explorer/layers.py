@@ -1,0 +1,276 @@
+"""Growing the cascade: assess the model so far, explore with a share of the money, choose theta, add a layer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from exml_sim.cascade import Layer
+from exml_sim.exploration import Exploration
+from exml_sim.explorer.buying import Base, OraclePool
+from exml_sim.gated import BoolArray, FloatArray, IntArray, ModelOptions, fit
+from exml_sim.lockstep import smallest_budget
+from exml_sim.money import Prices, show
+from exml_sim.oracle import Buyer
+from exml_sim.strategies import STRATEGIES, Strategy, UniformAllocation, by_name
+from exml_sim.thresholds import INITIAL_THETAS, Choice, Tried, choose_initial, cross_validated, fewest_errors
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How an exploration is run, validated (see `ExMLClassifier` for the meaning of each)."""
+
+    strategy: Strategy
+    top: int
+    layers: int
+    cascade: bool
+    theta: float | None
+    exploration_theta: float
+    thetas: tuple[float, ...]
+    validation_share: Fraction
+    target: float
+    tolerated_rejection: float
+    score: str
+    folds: int
+    options: ModelOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """Whether a model leaves anything to explore, and why."""
+
+    needed: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LayerRecord:
+    """How one layer of the cascade came about.
+
+    Attributes
+    ----------
+    number
+        From 1.
+    candidates
+        Candidates that the layer added.
+    theta
+        Its rejection cost.
+    choice
+        How theta was chosen; None if it was given.
+    rows
+        Rows it was trained on.
+    exploration
+        Rounds with certified scores; None for the initial layer.
+    validation_rows
+        Rows bought to choose theta.
+    """
+
+    number: int
+    candidates: tuple[str, ...]
+    theta: float
+    choice: Choice | None
+    rows: IntArray
+    exploration: Exploration | None = None
+    validation_rows: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grown:
+    """The layers of one run, what was bought, and remarks for the reader."""
+
+    layers: tuple[Layer, ...]
+    records: tuple[LayerRecord, ...]
+    notes: tuple[str, ...] = field(default=())
+
+
+def resolve_strategy(strategy: Any, alignment: str | None, objective: str | None, top: int) -> Strategy:
+    """Build the strategy from what the user gave.
+
+    Raises
+    ------
+    ValueError
+        If options contradict each other, or the rule cannot select `top` candidates.
+    """
+    if isinstance(strategy, str):
+        options: dict[str, Any] = {"alignment": alignment or "sample", "objective": objective or "risk"}
+        if strategy == "successive_accepts_rejects":
+            options["k"] = top
+        elif strategy == "uniform_allocation":
+            options["top"] = top
+        elif top > 1 and strategy in STRATEGIES:
+            raise ValueError(
+                f"strategy {strategy!r} selects one candidate, not the top {top}; "
+                "use 'successive_accepts_rejects' or 'uniform_allocation'"
+            )
+        return by_name(strategy, **options)
+    if not isinstance(strategy, Strategy):
+        raise ValueError(f"a strategy is a name ({', '.join(STRATEGIES)}) or a Strategy object, got {strategy!r}")
+    if alignment is not None or objective is not None:
+        raise ValueError("a Strategy object carries its own alignment and objective: leave them out")
+    selects = int(getattr(strategy, "k", getattr(strategy, "top", 1)))
+    if selects != top:
+        raise ValueError(f"the strategy selects {selects} candidates, but top={top}")
+    return strategy
+
+
+def initial_layer(
+    X: FloatArray,
+    y: IntArray,
+    n_classes: int,
+    theta: float | None,
+    settings: Settings,
+    rng: np.random.Generator,
+) -> tuple[Layer, LayerRecord, Assessment]:
+    """The rejection model on the observed features, and whether it leaves anything to explore."""
+    thetas = INITIAL_THETAS if theta is None else (theta,)
+    tried = cross_validated(X, y, n_classes, thetas, settings.options, folds=settings.folds, rng=rng)
+    choice = choose_initial(tried, settings.target)
+    model = fit(X, y, n_classes, choice.theta, settings.options)
+    record = LayerRecord(1, (), choice.theta, choice, np.arange(len(y)))
+    return Layer(model), record, assess(choice.chosen, settings)
+
+
+def assess(tried: Tried, settings: Settings) -> Assessment:
+    """A model is good when it is accurate on what it accepts and accepts nearly everything (Section 3.2)."""
+    accuracy = f"{tried.accuracy:.1%}" if tried.accepted else "unknown, as none is accepted"
+    numbers = (
+        f"cross-validated accuracy on accepted rows {accuracy} (wanted {settings.target:.0%}), "
+        f"rejected {tried.rejection_rate:.1%} (tolerated {settings.tolerated_rejection:.0%})"
+    )
+    good = tried.accuracy >= settings.target and tried.rejection_rate <= settings.tolerated_rejection
+    return Assessment(not good, numbers)
+
+
+def check_affordable(buyer: Buyer, settings: Settings) -> None:
+    """Refuse a budget that cannot open the exploration, and say which one can."""
+    rule = rule_for(settings, len(buyer.names))
+    prices = Prices.of(buyer.costs)
+    explorations = settings.layers - 1
+    need = smallest_budget(rule.opening, prices, rule.alignment) * explorations / (1 - settings.validation_share)
+    if buyer.ledger.budget < need:
+        cents = Fraction(-((-need * 100) // 1), 100)
+        raise ValueError(
+            f"a budget of {show(buyer.ledger.budget)} does not pay for one value of each of {len(buyer.names)} "
+            f"candidates in the opening round; the smallest budget that works is {show(cents)}"
+        )
+
+
+def rule_for(settings: Settings, n_arms: int) -> Strategy:
+    """The strategy; with one candidate there is nothing to choose, and all money goes to its rows."""
+    if n_arms > 1:
+        return settings.strategy
+    return UniformAllocation(alignment=settings.strategy.alignment, objective=settings.strategy.objective)
+
+
+def grow(
+    X: FloatArray,
+    y: IntArray,
+    n_classes: int,
+    first: tuple[Layer, LayerRecord],
+    buyer: Buyer,
+    settings: Settings,
+    rng: np.random.Generator,
+) -> Grown:
+    """Explore for every further layer of the cascade until it is complete, good enough, or out of money."""
+    layers, records, notes = [first[0]], [first[1]], list[str]()
+    arms = list(range(len(buyer.names)))
+    taken: tuple[str, ...] = ()
+    base = Base(X, y, n_classes, rng.permutation(len(y)), 2)
+    for number in range(2, settings.layers + 1):
+        stop = _reason_to_stop(number, arms, buyer, settings, records[-1])
+        if stop:
+            notes.append(f"layer {number} was left out: {stop}")
+            break
+        part = buyer.ledger.left / (settings.layers + 1 - number)
+        record, base = _explore(arms, base, part, buyer, settings, rng)
+        taken = taken + record.candidates
+        arms = [arm for arm in arms if buyer.names[arm] not in record.candidates]
+        model = fit(base.X[record.rows], y[record.rows], n_classes, record.theta, settings.options)
+        layers.append(Layer(model, taken))
+        records.append(record)
+    if not settings.cascade:
+        layers = layers[-1:]
+    return Grown(tuple(layers), tuple(records), tuple(notes))
+
+
+def _reason_to_stop(number: int, arms: list[int], buyer: Buyer, settings: Settings, last: LayerRecord) -> str | None:
+    """Why a third or later layer is not worth it; the first exploration was checked at the door."""
+    if number == 2:
+        return None
+    if len(arms) < settings.top:
+        return f"{len(arms)} candidates are left to choose from"
+    if last.choice is not None and not assess(last.choice.chosen, settings).needed:
+        return f"layer {number - 1} is good enough"
+    rule = rule_for(settings, len(arms))
+    prices = Prices.of([buyer.costs[arm] for arm in arms])
+    money = buyer.ledger.left / (settings.layers + 1 - number) * (1 - settings.validation_share)
+    if money < smallest_budget(rule.opening, prices, rule.alignment):
+        return f"the {show(buyer.ledger.left)} that are left do not pay for another exploration"
+    return None
+
+
+def _explore(
+    arms: list[int], base: Base, part: Fraction, buyer: Buyer, settings: Settings, rng: np.random.Generator
+) -> tuple[LayerRecord, Base]:
+    """One exploration: select, buy validation rows, choose theta. Returns the record and what the next layer has."""
+    start = buyer.ledger.spent
+    pool = OraclePool(buyer, arms, base, settings.exploration_theta, settings.options, settings.score)
+    found = pool.explore(rule_for(settings, len(arms)), part * (1 - settings.validation_share))
+    selected = [arms[i] for i in found.accepted]
+    extra = 0
+    if settings.theta is None:
+        extra = _buy_more(selected, base, part - (buyer.ledger.spent - start), buyer)
+    rows = base.rows[buyer.bought[selected][:, base.rows].all(axis=0)]
+    if len(rows) < 2:
+        raise ValueError(f"{len(rows)} rows have all selected candidates: a layer needs at least 2; raise the budget")
+    after = _augmented(base, selected, rows, buyer)
+    theta, choice = settings.theta, None
+    if theta is None:
+        folds = min(settings.folds, len(rows))
+        tried = cross_validated(
+            after.X[rows], base.y[rows], base.n_classes, settings.thetas, settings.options, folds=folds, rng=rng
+        )
+        choice = fewest_errors(tried, base.n_classes, f"{len(rows)} bought rows, cross-validated")
+        theta = choice.theta
+    names = tuple(buyer.names[arm] for arm in selected)
+    return LayerRecord(base.layer, names, theta, choice, rows, found, extra), after
+
+
+def _buy_more(selected: list[int], base: Base, money: Fraction, buyer: Buyer) -> int:
+    """Buy the next rows of the selected candidates for as long as the money lasts; returns how many rows."""
+    can = np.array([buyer.available(arm) for arm in selected])
+    wanted: dict[int, list[int]] = {arm: [] for arm in selected}
+    count = 0
+    for row in base.rows:
+        lacking = [arm for arm in selected if not buyer.bought[arm, row]]
+        price = sum((buyer.costs[arm] for arm in lacking), Fraction(0))
+        if not lacking or not _all_there(can[:, row]):
+            continue
+        if price > money:
+            break
+        money -= price
+        count += 1
+        for arm in lacking:
+            wanted[arm].append(int(row))
+    if count:
+        rows = {arm: np.array(bought, dtype=np.int64) for arm, bought in wanted.items() if bought}
+        buyer.buy(rows, layer=base.layer, purpose="validation")
+    return count
+
+
+def _all_there(mask: BoolArray) -> bool:
+    return bool(mask.all())
+
+
+def _augmented(base: Base, selected: list[int], rows: IntArray, buyer: Buyer) -> Base:
+    """Known features with the selected candidates' bought values; NaN where they were not bought."""
+    tables = [base.X]
+    for arm in selected:
+        values = buyer.values(arm, rows)
+        table = np.full((base.X.shape[0], values.shape[1]), np.nan)
+        table[rows] = values
+        tables.append(table)
+    return Base(np.hstack(tables), base.y, base.n_classes, rows, base.layer + 1)

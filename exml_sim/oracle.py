@@ -1,0 +1,312 @@
+"""Oracles: where candidate values come from. The learner sees a value only by asking for it, and asking costs.
+
+Anything with `names`, `costs` and `query(candidate, rows)` is an oracle; no subclassing is needed. `Buyer` is the only
+part of the method that holds an oracle: it books every purchase in the ledger first and asks afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from exml_sim.ledger import Ledger
+from exml_sim.money import Money, exact_cost
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+
+@runtime_checkable
+class Oracle(Protocol):
+    """What the method asks of a source of values: a lab, a sensor, a recorded table.
+
+    An oracle may also have `available(candidate)`, a mask of the rows for which the candidate can be had at all; without
+    it every row can. Knowing that a measurement exists is free, its value is not.
+    """
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the candidates."""
+        ...
+
+    @property
+    def costs(self) -> tuple[Fraction, ...]:
+        """Cost of one value of each candidate."""
+        ...
+
+    def query(self, candidate: str, rows: IntArray) -> ArrayLike:
+        """Values of one candidate for some rows, shape (len(rows), columns) or (len(rows),)."""
+        ...
+
+
+class _Priced:
+    """Names and costs, validated."""
+
+    def __init__(self, names: Sequence[str], costs: Mapping[str, Money] | None) -> None:
+        prices = dict(costs or {})
+        stray = [name for name in prices if name not in names]
+        if stray:
+            raise ValueError(f"a cost is given for {stray[0]!r}, which is no candidate: {', '.join(names)}")
+        if not names:
+            raise ValueError("an oracle needs at least one candidate, got none")
+        self._names = tuple(names)
+        self._costs = tuple(exact_cost(prices.get(name, 1), f"cost of candidate {name!r}") for name in names)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the candidates."""
+        return self._names
+
+    @property
+    def costs(self) -> tuple[Fraction, ...]:
+        """Cost of one value of each candidate."""
+        return self._costs
+
+    def _known(self, candidate: str) -> str:
+        if candidate not in self._names:
+            raise ValueError(f"unknown candidate {candidate!r}: allowed are {', '.join(self._names)}")
+        return candidate
+
+
+class ArrayOracle(_Priced):
+    """Candidates whose values are recorded in arrays; NaN marks what was never measured and cannot be bought.
+
+    Parameters
+    ----------
+    values
+        Mapping from name to an array of shape (m,) or (m, columns).
+    costs
+        Mapping from name to the cost of one value; 1 where a name is missing.
+
+    Examples
+    --------
+    >>> oracle = ArrayOracle({"ct": [0.5, float("nan"), 0.7]}, costs={"ct": "5.0"})
+    >>> oracle.query("ct", [2]).tolist(), oracle.available("ct").tolist()
+    ([[0.7]], [True, False, True])
+    """
+
+    def __init__(self, values: Mapping[str, ArrayLike], costs: Mapping[str, Money] | None = None) -> None:
+        super().__init__(tuple(values), costs)
+        self._values = {name: _table(array, name) for name, array in values.items()}
+        lengths = {name: len(table) for name, table in self._values.items()}
+        if len(set(lengths.values())) > 1:
+            raise ValueError(f"all candidates need equally many rows, got {lengths}")
+
+    def query(self, candidate: str, rows: ArrayLike) -> FloatArray:
+        """The recorded values."""
+        return self._values[self._known(candidate)][np.asarray(rows, dtype=np.int64)].copy()
+
+    def available(self, candidate: str) -> BoolArray:
+        """Rows without NaN in any column of the candidate."""
+        return np.asarray(~np.isnan(self._values[self._known(candidate)]).any(axis=1), dtype=np.bool_)
+
+
+class FrameOracle(_Priced):
+    """Candidates that are columns of a pandas frame, read one purchase at a time.
+
+    Parameters
+    ----------
+    frame
+        One row per sample, in the order of X (the index is not used).
+    columns
+        Mapping from candidate name to its column(s), or a list of columns, one candidate each.
+    costs
+        As for `ArrayOracle`.
+    """
+
+    def __init__(
+        self,
+        frame: pd.DataFrame,
+        columns: Mapping[str, str | Sequence[str]] | Sequence[str],
+        costs: Mapping[str, Money] | None = None,
+    ) -> None:
+        named = columns if isinstance(columns, Mapping) else {name: name for name in columns}
+        self._columns = {name: [cols] if isinstance(cols, str) else list(cols) for name, cols in named.items()}
+        super().__init__(tuple(self._columns), costs)
+        missing = [c for cols in self._columns.values() for c in cols if c not in frame.columns]
+        if missing:
+            raise ValueError(f"the frame has no column {missing[0]!r}: it has {', '.join(map(str, frame.columns))}")
+        self._frame = frame
+
+    def query(self, candidate: str, rows: ArrayLike) -> FloatArray:
+        """The values in the frame."""
+        part = self._frame[self._columns[self._known(candidate)]].iloc[np.asarray(rows, dtype=np.int64)]
+        return np.asarray(part.to_numpy(dtype=np.float64))
+
+    def available(self, candidate: str) -> BoolArray:
+        """Rows in which no column of the candidate is missing."""
+        present = self._frame[self._columns[self._known(candidate)]].notna()
+        return np.asarray(present.to_numpy().all(axis=1), dtype=np.bool_)
+
+
+class CallableOracle(_Priced):
+    """Candidates behind functions: a laboratory, a sensor, a web service.
+
+    Parameters
+    ----------
+    measure
+        Mapping from name to a function that gets an array of row numbers and returns their values.
+    costs
+        As for `ArrayOracle`.
+    """
+
+    def __init__(
+        self, measure: Mapping[str, Callable[[IntArray], ArrayLike]], costs: Mapping[str, Money] | None = None
+    ) -> None:
+        super().__init__(tuple(measure), costs)
+        self._measure = dict(measure)
+
+    def query(self, candidate: str, rows: ArrayLike) -> ArrayLike:
+        """Call the function."""
+        return self._measure[self._known(candidate)](np.asarray(rows, dtype=np.int64))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Purchase:
+    """Values bought together.
+
+    Attributes
+    ----------
+    number
+        Number of the purchase, the round of the ledger.
+    layer
+        Layer of the cascade it was for, from 2.
+    purpose
+        "exploration" or "validation".
+    candidate
+        Name.
+    rows
+        Row numbers.
+    """
+
+    number: int
+    layer: int
+    purpose: str
+    candidate: str
+    rows: IntArray
+
+
+class Buyer:
+    """Pays, asks, and keeps what was bought.
+
+    Parameters
+    ----------
+    oracle
+        Source of values.
+    n_rows
+        Number of rows m.
+    budget
+        All the money there is.
+
+    Attributes
+    ----------
+    ledger
+        Every purchase.
+    bought
+        Which values have been paid for, shape (K, m).
+    purchases
+        The same row by row, in order.
+    """
+
+    def __init__(self, oracle: Oracle, n_rows: int, budget: Money) -> None:
+        self._oracle = oracle
+        self.n_rows = n_rows
+        self.names = tuple(oracle.names)
+        self.costs = tuple(exact_cost(cost, f"cost of candidate {n!r}") for n, cost in zip_names(oracle))
+        self.ledger = Ledger(budget, self.costs, self.names)
+        self.bought = np.zeros((len(self.names), n_rows), dtype=np.bool_)
+        self.purchases: list[Purchase] = []
+        self._values: list[FloatArray | None] = [None] * len(self.names)
+
+    def available(self, arm: int) -> BoolArray:
+        """Rows for which a candidate can be bought at all."""
+        return availability(self._oracle, self.names[arm], self.n_rows)
+
+    def buy(self, wanted: Mapping[int, IntArray], *, layer: int, purpose: str) -> None:
+        """Buy values of some rows for some candidates: the ledger pays first, or refuses.
+
+        Parameters
+        ----------
+        wanted
+            Row numbers per candidate; no value may be bought twice.
+        """
+        pulls = np.zeros(len(self.names), dtype=np.int64)
+        for arm, rows in wanted.items():
+            if self.bought[arm, rows].any() or len(np.unique(rows)) < len(rows):
+                raise ValueError(f"a value of candidate {self.names[arm]!r} would be bought twice")
+            pulls[arm] = len(rows)
+        self.ledger.buy(pulls)
+        for arm, rows in wanted.items():
+            if len(rows):
+                self._store(arm, rows)
+                self.purchases.append(Purchase(self.ledger.rounds, layer, purpose, self.names[arm], rows.copy()))
+
+    def _store(self, arm: int, rows: IntArray) -> None:
+        answer = checked_answer(self._oracle.query(self.names[arm], rows), self.names[arm], rows)
+        table = self._values[arm]
+        if table is None:
+            table = self._values[arm] = np.full((self.n_rows, answer.shape[1]), np.nan)
+        if table.shape[1] != answer.shape[1]:
+            raise ValueError(
+                f"the oracle first gave {table.shape[1]} columns for candidate {self.names[arm]!r}, now "
+                f"{answer.shape[1]}"
+            )
+        table[rows] = answer
+        self.bought[arm, rows] = True
+
+    def values(self, arm: int, rows: IntArray) -> FloatArray:
+        """Bought values; asking for one that was not paid for is an error of the program."""
+        table = self._values[arm]
+        if table is None or not self.bought[arm, rows].all():
+            raise ValueError(f"a value of candidate {self.names[arm]!r} was read that has not been bought")
+        return table[rows]
+
+
+def zip_names(oracle: Oracle) -> list[tuple[str, Money]]:
+    """Names with costs, checked to be equally many and different."""
+    names, costs = tuple(oracle.names), tuple(oracle.costs)
+    if len(names) != len(costs) or not names:
+        raise ValueError(f"an oracle needs one cost per candidate, got {len(names)} names and {len(costs)} costs")
+    if len(set(names)) < len(names):
+        raise ValueError(f"candidate names must differ, got {', '.join(names)}")
+    return list(zip(names, costs, strict=True))
+
+
+def availability(oracle: Oracle, candidate: str, n_rows: int) -> BoolArray:
+    """Rows for which a candidate can be had: all of them, unless the oracle knows better."""
+    ask: Callable[[str], Any] | None = getattr(oracle, "available", None)
+    mask = np.ones(n_rows, dtype=np.bool_) if ask is None else np.asarray(ask(candidate), dtype=np.bool_)
+    if mask.shape != (n_rows,):
+        raise ValueError(f"candidate {candidate!r} must have {n_rows} rows like X, got {mask.size}")
+    return mask
+
+
+def checked_answer(answer: ArrayLike, candidate: str, rows: IntArray) -> FloatArray:
+    """An oracle's answer as a table of finite numbers."""
+    table = _table(answer, candidate)
+    if table.shape[0] != len(rows):
+        raise ValueError(f"{len(rows)} values of candidate {candidate!r} were asked for, the oracle gave {len(table)}")
+    bad = np.flatnonzero(~np.isfinite(table).all(axis=1))
+    if bad.size:
+        raise ValueError(f"the oracle gave no finite value of candidate {candidate!r} for row {rows[bad[0]]}")
+    return table
+
+
+def _table(values: ArrayLike, name: str) -> FloatArray:
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"values of candidate {name!r} must be numbers") from None
+    array = array[:, None] if array.ndim == 1 else array
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise ValueError(f"values of candidate {name!r} must have shape (rows, columns), got {array.shape}")
+    return array
