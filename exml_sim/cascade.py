@@ -1,7 +1,7 @@
 """The model cascade of Section 3.3: layer by layer, what one layer gives up goes to the next.
 
-A layer accepts the rows it is sure of. The others go on to the next layer, which sees more features: only for these rows
-are its candidates' values asked for. What the last layer gives up belongs to the hidden class.
+A layer accepts the rows it is sure of. The others go on to the next layer, which sees more features: only for these
+rows are its candidates' values asked for. What the last layer gives up belongs to the hidden class.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 r"""One layer of the method: known classes behind one rejection gate.
 
-Two known classes are the rejection model (h, g) of Section 3.1. More than two are one rejection model per class, class c
-against the rest, with one gate over all of them: the point goes to the class c* with the largest h_c(x) and is accepted
-if
+Two known classes are the rejection model (h, g) of Section 3.1. More than two are one rejection model per class, class
+c against the rest, with one gate over all of them: the point goes to the class c* with the largest h_c(x) and is
+accepted if
 
 .. math:: g_{c^*}(x) \ge 0 \quad\text{and}\quad h_{c^*}(x) \ge 0,
 
 that is, if the model of the winning class does not give the point up and does claim it. With two classes the two models
-are mirror images (the surrogate loss depends on y h only), the second condition always holds, and the gate is the paper's
-g(x) >= 0.
+are mirror images (the surrogate loss depends on y h only), the second condition always holds, and the gate is the
+paper's g(x) >= 0.
 """
 
 from __future__ import annotations

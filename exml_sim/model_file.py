@@ -1,7 +1,7 @@
 """Saving a fitted ExMLClassifier as plain arrays and JSON in one .npz file, and using it again.
 
-No pickle: a file from a stranger cannot run code. The file holds the training rows that the kernel models need, so it is as
-confidential as the data.
+No pickle: a file from a stranger cannot run code. The file holds the training rows that the kernel models need, so it
+is as confidential as the data.
 """
 
 from __future__ import annotations
@@ -86,10 +86,10 @@ def to_saved(
     if len(names) != model.n_features_in_:
         raise ValueError(f"{model.n_features_in_} observed columns need as many names, got {len(names)}")
     needed = model.cascade_.candidates
-    widths = _widths(model.cascade_, len(names))
     given = columns or {}
     named = {
-        name: tuple(given[name]) if name in given else _numbered(name, widths[name], bool(columns)) for name in needed
+        name: tuple(given[name]) if name in given else _numbered(name, model.widths_[name], bool(columns))
+        for name in needed
     }
     return SavedModel(model.cascade_, model.classes_, model.hidden_label, names, named)
 
@@ -168,7 +168,9 @@ def _assembled(manifest: Mapping[str, Any], layers: tuple[Layer, ...], path: Pat
     for number, layer in enumerate(layers, 1):
         width = len(observed) + sum(len(columns.get(name, ())) for name in layer.candidates)
         if width != layer.model.anchors.shape[1]:
-            raise ValueError(f"{path} is damaged: layer {number} has {layer.model.anchors.shape[1]} columns, not {width}")
+            raise ValueError(
+                f"{path} is damaged: layer {number} has {layer.model.anchors.shape[1]} columns, not {width}"
+            )
     return SavedModel(cascade, np.array(manifest["classes"]), manifest["hidden_label"], observed, columns)
 
 
@@ -182,17 +184,6 @@ def _numbered(name: str, width: int, some_given: bool) -> tuple[str, ...]:
     if some_given:
         raise ValueError(f"the columns of candidate {name!r} are not named")
     return (name,) if width == 1 else tuple(f"{name}{i}" for i in range(width))
-
-
-def _widths(cascade: Cascade, observed: int) -> dict[str, int]:
-    """Columns per candidate, where layers that add one candidate at a time tell."""
-    widths: dict[str, int] = {}
-    for layer in cascade.layers:
-        new = [name for name in layer.candidates if name not in widths]
-        known = observed + sum(widths[name] for name in layer.candidates if name in widths)
-        for name in new:
-            widths[name] = (layer.model.anchors.shape[1] - known) // len(new)
-    return widths
 
 
 def _plain(label: Any) -> Any:

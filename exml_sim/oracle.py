@@ -29,8 +29,8 @@ BoolArray = NDArray[np.bool_]
 class Oracle(Protocol):
     """What the method asks of a source of values: a lab, a sensor, a recorded table.
 
-    An oracle may also have `available(candidate)`, a mask of the rows for which the candidate can be had at all; without
-    it every row can. Knowing that a measurement exists is free, its value is not.
+    An oracle may also have `available(candidate)`, a mask of the rows for which the candidate can be had at all;
+    without it every row can. Knowing that a measurement exists is free, its value is not.
     """
 
     @property
@@ -262,6 +262,11 @@ class Buyer:
             )
         table[rows] = answer
         self.bought[arm, rows] = True
+
+    @property
+    def widths(self) -> dict[str, int]:
+        """Number of columns of every candidate of which something was bought."""
+        return {n: table.shape[1] for n, table in zip(self.names, self._values, strict=True) if table is not None}
 
     def values(self, arm: int, rows: IntArray) -> FloatArray:
         """Bought values; asking for one that was not paid for is an error of the program."""

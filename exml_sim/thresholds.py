@@ -5,18 +5,19 @@ Two questions, two rules.
 *The initial model* (Section 5): the most accepting theta that gives 95 % accuracy on accepted points under
 cross-validation.
 
-*The augmented model*: validation rows that were bought for the purpose (the paper's remark on automatic tuning). What one
-wants is few errors with respect to the truth, known rows given up plus hidden rows accepted plus known rows confused, but
-only perceived labels are there. If hidden rows carry one of the C known labels by a fair die, h disagrees with the
-perceived label of a hidden row with probability 1/f, f = C/(C-1), whatever the row looks like. So f times the
-disagreements among the accepted rows estimates the hidden ones there (or overstates by f the confused known ones), f times
-those among the rejected rows estimates the hidden ones there, and the number of true errors is estimated by
+*The augmented model*: validation rows that were bought for the purpose (the paper's remark on automatic tuning). What
+one wants is few errors with respect to the truth, known rows given up plus hidden rows accepted plus known rows
+confused, but only perceived labels are there. If hidden rows carry one of the C known labels by a fair die, h disagrees
+with the perceived label of a hidden row with probability 1/f, f = C/(C-1), whatever the row looks like. So f times the
+disagreements among the accepted rows estimates the hidden ones there (or overstates by f the confused known ones), f
+times those among the rejected rows estimates the hidden ones there, and the number of true errors is estimated by
 
 .. math:: E(\theta) = f\,W_{acc} + (R - f\,W_{rej}),
 
 with R rejected rows and W disagreements. The rule takes the theta with the smallest E. Up to the total number of
-disagreements, E is the 0/1 rejection loss (Eq. 1) at the price 1/(2f), one quarter for two classes. The estimate trusts the
-die: known rows that h cannot tell apart look hidden to it, so it compares prices of one model and does not judge models.
+disagreements, E is the 0/1 rejection loss (Eq. 1) at the price 1/(2f), one quarter for two classes. The estimate trusts
+the die: known rows that h cannot tell apart look hidden to it, so it compares prices of one model and does not judge
+models.
 """
 
 from __future__ import annotations

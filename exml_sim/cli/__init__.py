@@ -18,6 +18,9 @@ from exml_sim import __version__
 #: Subcommand -> one line for the overview, kept here so that ``exml --help`` imports nothing.
 SUBCOMMANDS = {
     "claims": "Every statement of the paper's theory: true, in need of a correction, or false.",
+    "data": "Prepare data: a synthetic table to try things on, or your download of RealDisp.",
+    "explore": "Find out which extra measurement to buy, buy it for some rows, and train a classifier.",
+    "predict": "Classify the rows of a new file with a model that explore saved.",
     "study": "Run a study of budget against failure rate and lay the bounds over it.",
 }
 

@@ -1,9 +1,9 @@
 """The arms of a strategy when values are unknown in advance: rows are bought from an oracle, round by round.
 
 Strategies, allocation, ledgers and rankings are those of the simulations (`exml_sim.lockstep`, `exml_sim.strategies`);
-only the session differs. A pull buys the arm's next row in one random order that all arms share, no value is bought twice,
-and an arm is scored on the rows that were bought for it and on nothing else: scale and bandwidth of its kernel, too, come
-from these rows.
+only the session differs. A pull buys the arm's next row in one random order that all arms share, no value is bought
+twice, and an arm is scored on the rows that were bought for it and on nothing else: scale and bandwidth of its kernel,
+too, come from these rows.
 """
 
 from __future__ import annotations
@@ -104,9 +104,7 @@ class OracleSession:
 
     exact = False
 
-    def __init__(
-        self, buyer: Buyer, arms: Sequence[int], base: Base, scoring: Scoring, options: ModelOptions
-    ) -> None:
+    def __init__(self, buyer: Buyer, arms: Sequence[int], base: Base, scoring: Scoring, options: ModelOptions) -> None:
         self._buyer = buyer
         self._arms = tuple(arms)
         self._base = base
@@ -128,7 +126,8 @@ class OracleSession:
 
     def _start(self, fresh: bool) -> IntArray:
         """A fresh round begins for all arms behind the furthest row that any arm has read, as in simulations."""
-        return np.full_like(self._next, self._next.max()) if fresh else self._next
+        start = np.full(self._next.shape, self._next.max()) if fresh else self._next
+        return np.asarray(start, dtype=np.int64)
 
     def grant(self, pulls: IntArray, fresh: bool) -> IntArray:
         """Fewer pulls than wanted where rows run out; the ledger then keeps the money."""
@@ -161,7 +160,9 @@ class OracleSession:
         for i in np.flatnonzero(wanted[0]):
             rows = self._fresh[i] if fresh else self._known[i]
             if len(rows) == 0:
-                raise ValueError(f"no row of candidate {self._buyer.names[self._arms[i]]!r} could be bought to score it")
+                raise ValueError(
+                    f"no row of candidate {self._buyer.names[self._arms[i]]!r} could be bought to score it"
+                )
             found = self._of(int(i), rows, level)
             value[0, i], lower[0, i], upper[0, i] = found
         return Scores(value, lower, upper, RESOLUTION)

@@ -16,7 +16,6 @@ from exml_sim.cascade import Cascade, Decisions
 from exml_sim.explorer import report
 from exml_sim.explorer.decisions import asker, explanations, labelled
 from exml_sim.explorer.layers import (
-    Assessment,
     Grown,
     Settings,
     check_affordable,
@@ -57,8 +56,8 @@ class Hindsight:
 class ExMLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     r"""Exploratory machine learning (Section 3) with an oracle of candidates.
 
-    A rejection model is trained on the observed features. If it gives up too many rows, candidates are explored with the
-    budget, the best one augments a second layer, and what the last layer gives up is the hidden class.
+    A rejection model is trained on the observed features. If it gives up too many rows, candidates are explored with
+    the budget, the best one augments a second layer, and what the last layer gives up is the hidden class.
 
     Parameters
     ----------
@@ -127,6 +126,14 @@ class ExMLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Every purchase. With theta="hindsight" that of the run that was kept.
     purchases_ : tuple of Purchase
         Row by row.
+    bought_ : ndarray of bool, shape (K, m)
+        Which values were paid for.
+    widths_ : dict
+        Number of columns of every candidate of which something was bought.
+    hindsight_ : tuple of (theta, accuracy on test labels)
+        Empty except with theta="hindsight".
+    notes_ : tuple of str
+        Remarks, for instance why a layer was left out.
     budget_ : Fraction
 
     Examples
@@ -213,19 +220,20 @@ class ExMLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         rows = check_matrix(X, "X")
         codes = self._encode(y, len(rows))
-        settings = self._settings()
+        settings = self.settings()
         if (self.theta == "hindsight") != (hindsight is not None):
             raise ValueError('theta="hindsight" and the argument hindsight= go together: give both or neither')
         self.n_features_in_ = rows.shape[1]
-        self.budget_ = self._budget(oracle, len(rows))
+        self.budget_ = self.budget_for(oracle, len(rows))
         buyer = Buyer(oracle, len(rows), self.budget_)
         rng = np.random.default_rng(self.random_state)
-        given = None if self.initial_theta == "auto" else float(check_theta(self.initial_theta))  # type: ignore[arg-type]
-        layer, record, self.assessment_ = initial_layer(rows, codes, len(self.classes_), given, settings, rng)
-        self.explored_ = self.explore == "always" or (self.explore == "auto" and self.assessment_.needed)
+        layer, record, self.assessment_ = initial_layer(
+            rows, codes, len(self.classes_), self._initial_theta(), settings, rng
+        )
+        wanted = self.explore == "always" or (self.explore == "auto" and self.assessment_.needed)
+        self.explored_ = wanted and settings.layers > 1
         self.hindsight_: tuple[tuple[float, float], ...] = ()
-        if not self.explored_ or settings.layers == 1:
-            self.explored_ = False
+        if not self.explored_:
             self._keep(Grown((layer,), (record,)), buyer)
             return self
         check_affordable(buyer, settings)
@@ -289,6 +297,7 @@ class ExMLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.ledger_: Ledger = buyer.ledger
         self.purchases_ = tuple(buyer.purchases)
         self.bought_ = buyer.bought
+        self.widths_ = buyer.widths
         self.selected_ = tuple(name for record in grown.records for name in record.candidates)
 
     def _fit_in_hindsight(
@@ -329,7 +338,15 @@ class ExMLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"hidden_label {self.hidden_label!r} is one of the known classes: choose another")
         return np.asarray(codes, dtype=np.int64)
 
-    def _budget(self, oracle: Oracle, rows: int) -> Fraction:
+    def _initial_theta(self) -> float | None:
+        if isinstance(self.initial_theta, str):
+            if self.initial_theta != "auto":
+                raise ValueError(f'initial_theta must be "auto" or a number in (0, 1/2), got {self.initial_theta!r}')
+            return None
+        return float(check_theta(self.initial_theta))
+
+    def budget_for(self, oracle: Oracle, rows: int) -> Fraction:
+        """The exact budget for a table of so many rows."""
         priced = zip_names(oracle)
         if (self.budget is None) == (self.budget_ratio is None):
             raise ValueError("give exactly one of budget and budget_ratio")
@@ -344,7 +361,8 @@ class ExMLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"budget_ratio must be in (0, 1], got {self.budget_ratio}")
         return ratio * rows * sum((exact(cost) for _, cost in priced), Fraction(0))
 
-    def _settings(self) -> Settings:
+    def settings(self) -> Settings:
+        """The parameters, validated."""
         if self.explore not in EXPLORE:
             raise ValueError(unknown("explore option", self.explore, EXPLORE))
         if self.candidate_score not in ("risk", "objective"):

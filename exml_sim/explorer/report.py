@@ -54,8 +54,8 @@ def _layer(record: LayerRecord, n_classes: int) -> str:
         lines.append(f"Theta {record.theta:g} was given. Trained on {len(record.rows)} rows.")
     else:
         lines.append(
-            f"Theta {record.theta:g}: {record.choice.reason}. {record.validation_rows} rows were bought for this choice; "
-            f"the layer is trained on all {len(record.rows)} rows."
+            f"Theta {record.theta:g}: {record.choice.reason}. {record.validation_rows} rows were bought for this "
+            f"choice; the layer is trained on all {len(record.rows)} rows."
         )
         lines.append(_tried(record.choice, n_classes))
     return "\n\n".join(lines)

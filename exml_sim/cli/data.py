@@ -1,0 +1,55 @@
+"""``exml data``: a synthetic table to try things on, or the user's own download of RealDisp as arrays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import numpy as np
+
+from exml_sim.cli.explore import as_csv
+from exml_sim.datasets.realdisp import ACTIVITIES, read_realdisp, save_realdisp
+from exml_sim.datasets.synthetic import HIDDEN, candidate_values, draw_rows
+
+ANGLES = tuple(range(10, 91, 10))
+
+
+@click.group(name="data")
+def command() -> None:
+    """Prepare data. Multiple Features needs no preparation: it is shipped (exml_sim.datasets.load_mfeat)."""
+
+
+@command.command(name="realdisp")
+@click.option("--from", "source", type=click.Path(path_type=Path), required=True, help="Zip file, directory or log.")
+@click.option("--subject", type=click.IntRange(min=1), default=1, show_default=True)
+@click.option("--out", type=click.Path(path_type=Path), default=Path("realdisp.npz"), show_default=True)
+def realdisp(source: Path, subject: int, out: Path) -> None:
+    """Take walking, jogging and running of one subject under ideal placement from the UCI REALDISP logs."""
+    _must_be_new(out)
+    data = read_realdisp(source, subject=subject)
+    save_realdisp(data, out)
+    counts = ", ".join(f"{int((data.y == number).sum())} {name}" for name, number in ACTIVITIES.items())
+    click.echo(f"{out}: {len(data)} rows ({counts}), {len(data.views)} sensors with 13 channels each.")
+
+
+@command.command(name="synthetic")
+@click.option("--per-class", type=click.IntRange(min=1), default=100, show_default=True, help="Rows of each class.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option("--out", type=click.Path(path_type=Path), default=Path("synthetic.csv"), show_default=True)
+def synthetic(per_class: int, seed: int, out: Path) -> None:
+    """Write the population of Section 5.1: x1 and x2 observed, a10 to a90 candidates, y perceived, class the truth."""
+    _must_be_new(out)
+    rows = draw_rows(per_class, rng=seed)
+    values = candidate_values(rows.points, np.array(ANGLES))
+    names = np.where(rows.classes == HIDDEN, "hidden", np.where(rows.classes == 1, "one", "two"))
+    seen = np.where(rows.y < 0, "one", "two")
+    header = ["x1", "x2", *(f"a{angle}" for angle in ANGLES), "y", "class"]
+    lines = zip(*rows.points[:, :2].T.tolist(), *values.T.tolist(), seen.tolist(), names.tolist(), strict=True)
+    with out.open("x", encoding="utf-8", newline="") as file:
+        file.write(as_csv(header, lines))
+    click.echo(f"{out}: {len(seen)} rows, candidates {', '.join(header[2:-2])}.")
+
+
+def _must_be_new(out: Path) -> None:
+    if out.exists():
+        raise ValueError(f"{out} exists already: choose another --out")

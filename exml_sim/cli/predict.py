@@ -1,0 +1,51 @@
+"""``exml predict``: classify new rows with a saved model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import numpy as np
+
+from exml_sim.cli.explore import as_csv
+from exml_sim.model_file import SavedModel, load
+from exml_sim.table import FloatArray, Table, read_table
+
+
+@click.command(name="predict")
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("data", type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), help="Write the CSV file here instead of printing it.")
+@click.option("--force", is_flag=True, help="Replace an existing output file.")
+def command(model: Path, data: Path, out: Path | None, force: bool) -> None:
+    """Classify the rows of the CSV file DATA with a MODEL that exml explore saved.
+
+    Only the candidates that the model uses are looked for, and only for rows that the layers before give up. Where such
+    a value is blank, or its column is not there, the prediction is blank and the explanation says what to measure.
+    """
+    if out is not None and out.exists() and not force:
+        raise ValueError(f"{out} exists already: choose another --out, or --force to replace it")
+    saved, table = load(model), read_table(data)
+    decisions = saved.decide(table.numbers(saved.observed), _values(saved, table))
+    rows = zip(table.lines, saved.labels(decisions, "").tolist(), saved.explain(decisions), strict=True)
+    text = as_csv(["line", "prediction", "explanation"], rows)
+    if out is None:
+        click.echo(text, nl=False)
+    else:
+        with out.open("w" if force else "x", encoding="utf-8", newline="") as file:
+            file.write(text)
+    for name in saved.cascade.candidates:
+        lacking = int((decisions.missing == name).sum())
+        if lacking:
+            click.echo(f"exml: {lacking} of {len(table)} rows need a value of {name} for a prediction", err=True)
+
+
+def _values(saved: SavedModel, table: Table) -> dict[str, FloatArray]:
+    """Columns of the candidates; blank throughout where a candidate is not in the file at all."""
+    values = {}
+    for name, columns in saved.columns.items():
+        if any(table.has(column) for column in columns):
+            values[name] = table.numbers(columns, blanks=True)
+        else:
+            values[name] = np.full((len(table), len(columns)), np.nan)
+    return values

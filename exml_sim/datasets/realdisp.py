@@ -1,0 +1,236 @@
+"""RealDisp: the user's own download of the UCI REALDISP logs (Section 5.3), which may not be shipped.
+
+Every log is a text file with 120 columns: seconds, microseconds, nine sensors with 13 channels each, and the activity. A
+subject's log under ideal placement is called ``subject1_ideal.log``. Source: O. Banos and others, REALDISP Activity
+Recognition Dataset, UCI Machine Learning Repository.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exml_sim.money import Money
+from exml_sim.population import Candidate, Population
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+#: The sensors in the order of their columns: lower and upper arms, back, calves and thighs.
+SENSORS = ("RLA", "RUA", "BACK", "LUA", "LLA", "RC", "RT", "LT", "LC")
+
+#: The channels of one sensor in the order of their columns.
+CHANNELS = tuple(f"{kind}{axis}" for kind in ("acc", "gyr", "mag") for axis in "xyz") + ("qw", "qx", "qy", "qz")
+
+#: Activities of the paper's experiment, as the logs number them.
+ACTIVITIES: Mapping[str, int] = {"walking": 1, "jogging": 2, "running": 3}
+
+COLUMNS = 2 + len(SENSORS) * len(CHANNELS) + 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RealDisp:
+    """Rows of one subject.
+
+    Attributes
+    ----------
+    views
+        Sensor -> channels, shape (n, 13).
+    y
+        Activity number, shape (n,).
+    t
+        Seconds, shape (n,), ascending.
+    """
+
+    views: dict[str, FloatArray]
+    y: IntArray
+    t: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def population(
+        self,
+        observed: str,
+        rows: IntArray,
+        *,
+        hidden: str = "jogging",
+        costs: Mapping[str, Money] | None = None,
+        rng: np.random.Generator | int | None = None,
+    ) -> Population:
+        """The task of Section 5.3: one sensor observed, the others candidates, one activity hidden.
+
+        The two other activities are the labels -1 and +1 in the order of their numbers; rows of the hidden one carry
+        one of the two by a fair coin.
+
+        Parameters
+        ----------
+        observed
+            Name of the sensor that is known.
+        rows
+            Rows to take, for instance the training rows of a split.
+        """
+        if observed not in self.views:
+            raise ValueError(f"unknown sensor {observed!r}: allowed are {', '.join(self.views)}")
+        if hidden not in ACTIVITIES:
+            raise ValueError(f"unknown activity {hidden!r}: allowed are {', '.join(ACTIVITIES)}")
+        low, high = sorted(number for name, number in ACTIVITIES.items() if name != hidden)
+        truth = self.y[rows]
+        coin = np.random.default_rng(rng).choice(np.array([-1, 1]), size=len(truth))
+        labels = np.where(truth == low, -1, np.where(truth == high, 1, coin))
+        prices = dict(costs or {})
+        candidates = [
+            Candidate(name, values[rows], prices.get(name, 1))
+            for name, values in self.views.items()
+            if name != observed
+        ]
+        return Population(self.views[observed][rows], labels, candidates, classes=truth, hidden=ACTIVITIES[hidden])
+
+
+def read_realdisp(
+    path: Path, *, subject: int = 1, placement: str = "ideal", activities: Sequence[int] = tuple(ACTIVITIES.values())
+) -> RealDisp:
+    """Read the rows of one subject and some activities.
+
+    Parameters
+    ----------
+    path
+        The downloaded zip file, a directory that holds the logs, or one log file.
+    subject, placement
+        Which log: ``subject{subject}_{placement}.log``.
+    activities
+        Activity numbers to keep.
+
+    Raises
+    ------
+    ValueError
+        If there is no such log, a line has not 120 columns, or no row has one of the activities.
+    """
+    name = f"subject{subject}_{placement}.log"
+    wanted = {str(int(activity)) for activity in activities}
+    kept = []
+    with _opened(path, name) as lines:
+        for number, line in enumerate(lines, 1):
+            cells = line.split()
+            if not cells:
+                continue
+            if len(cells) != COLUMNS:
+                raise ValueError(f"{path}: {name}, line {number} has {len(cells)} columns, expected {COLUMNS}")
+            if cells[-1].partition(".")[0] in wanted:
+                kept.append(_numbers(cells, f"{path}: {name}, line {number}"))
+    if not kept:
+        raise ValueError(f"{path}: {name} has no row of the activities {', '.join(sorted(wanted))}")
+    table = np.array(kept)
+    width = len(CHANNELS)
+    views = {sensor: table[:, 2 + k * width : 2 + (k + 1) * width] for k, sensor in enumerate(SENSORS)}
+    return RealDisp(views, table[:, -1].astype(np.int64), table[:, 0] + table[:, 1] * 1e-6)
+
+
+def _numbers(cells: list[str], where: str) -> list[float]:
+    try:
+        numbers = [float(cell) for cell in cells]
+    except ValueError:
+        raise ValueError(f"{where} has a cell that is not a number") from None
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"{where} has a cell that is not a finite number")
+    return numbers
+
+
+@contextmanager
+def _opened(path: Path, name: str) -> Iterator[Iterator[str]]:
+    """The lines of one log in a zip file, in a directory, or given itself."""
+    if path.is_dir():
+        found = sorted(path.rglob(name))
+        if not found:
+            raise ValueError(f"{path} holds no {name}")
+        path = found[0]
+    if not path.exists():
+        raise ValueError(f"there is no file or directory {path}")
+    if not zipfile.is_zipfile(path):
+        if path.name != name:
+            raise ValueError(f"{path} is neither a zip file nor a directory nor {name}")
+        with path.open(encoding="ascii", errors="replace") as file:
+            yield iter(file)
+        return
+    with zipfile.ZipFile(path) as archive:
+        inside = [entry for entry in archive.namelist() if entry.rpartition("/")[2] == name]
+        if not inside:
+            raise ValueError(f"{path} holds no {name}")
+        with archive.open(inside[0]) as raw:
+            yield iter(io.TextIOWrapper(raw, encoding="ascii", errors="replace"))
+
+
+def save_realdisp(data: RealDisp, path: Path) -> None:
+    """Write the rows as arrays; an existing file is not overwritten."""
+    with path.open("xb") as file:
+        np.savez_compressed(file, y=data.y, t=data.t, **data.views)  # type: ignore[arg-type]
+
+
+def load_realdisp(path: Path) -> RealDisp:
+    """Read what `save_realdisp` wrote."""
+    with np.load(path, allow_pickle=False) as file:
+        views = {sensor: file[sensor].astype(np.float64) for sensor in SENSORS if sensor in file}
+        return RealDisp(views, file["y"].astype(np.int64), file["t"].astype(np.float64))
+
+
+def random_split(y: IntArray, train: int, *, rng: np.random.Generator | int | None = None) -> tuple[IntArray, IntArray]:
+    """Training rows drawn at random, the rest for testing: the paper's split.
+
+    Samples a fiftieth of a second apart fall on both sides, so test accuracy is too good; see `blocked_split`.
+    """
+    if not 0 < train < len(y):
+        raise ValueError(f"train must be between 1 and {len(y) - 1} rows, got {train}")
+    order = np.random.default_rng(rng).permutation(len(y))
+    return np.sort(order[:train]), np.sort(order[train:])
+
+
+def blocked_split(
+    y: IntArray,
+    share: float = 0.3,
+    *,
+    block: int = 100,
+    gap: int = 25,
+    rng: np.random.Generator | int | None = None,
+) -> tuple[IntArray, IntArray]:
+    """Whole blocks of neighbouring rows for training, other blocks for testing, nothing near a border.
+
+    Parameters
+    ----------
+    y
+        Activities in order of time.
+    share
+        Share of the blocks of every activity that is for training; at least one block is on each side.
+    block
+        Rows of a block (100 rows are two seconds).
+    gap
+        Training rows closer than this to a testing row are dropped.
+
+    Returns
+    -------
+    Training and testing rows, ascending; no two of them are closer than `gap` rows across the split.
+    """
+    if not 0.0 < share < 1.0 or block < 1 or gap < 0:
+        raise ValueError(f"share must be in (0, 1), block >= 1 and gap >= 0, got {share}, {block} and {gap}")
+    generator = np.random.default_rng(rng)
+    training = np.zeros(len(y), dtype=np.bool_)
+    for activity in np.unique(y):
+        rows = np.flatnonzero(y == activity)
+        blocks = np.array_split(rows, max(1, len(rows) // block))
+        if len(blocks) < 2:
+            raise ValueError(f"activity {activity} has {len(rows)} rows, too few for two blocks of {block}")
+        number = min(max(1, round(share * len(blocks))), len(blocks) - 1)
+        for chosen in generator.choice(len(blocks), size=number, replace=False):
+            training[blocks[chosen]] = True
+    testing = np.flatnonzero(~training)
+    rows = np.flatnonzero(training)
+    after = np.searchsorted(testing, rows)
+    before = rows - np.where(after > 0, testing[np.maximum(after - 1, 0)], -len(y))
+    behind = np.where(after < len(testing), testing[np.minimum(after, len(testing) - 1)], 2 * len(y)) - rows
+    return rows[np.minimum(before, behind) > gap], testing
