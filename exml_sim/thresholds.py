@@ -5,12 +5,13 @@ Two questions, two rules.
 *The initial model* (Section 5): the most accepting theta that gives 95 % accuracy on accepted points under
 cross-validation.
 
-*The augmented model*: validation rows that were bought for the purpose (the paper's remark on automatic tuning). What
-one wants is few errors with respect to the truth, known rows given up plus hidden rows accepted plus known rows
-confused, but only perceived labels are there. If hidden rows carry one of the C known labels by a fair die, h disagrees
-with the perceived label of a hidden row with probability 1/f, f = C/(C-1), whatever the row looks like. So f times the
-disagreements among the accepted rows estimates the hidden ones there (or overstates by f the confused known ones), f
-times those among the rejected rows estimates the hidden ones there, and the number of true errors is estimated by
+*The augmented model*: cross-validation on its bought rows, among them validation rows that were bought for the purpose
+(the paper's remark on automatic tuning). What one wants is few errors with respect to the truth, known rows given up
+plus hidden rows accepted plus known rows confused, but only perceived labels are there. If hidden rows carry one of the
+C known labels by a fair die, h disagrees with the perceived label of a hidden row with probability 1/f, f = C/(C-1),
+whatever the row looks like. So f times the disagreements among the accepted rows estimates the hidden ones there (or
+overstates by f the confused known ones), f times those among the rejected rows estimates the hidden ones there, and the
+number of true errors is estimated by
 
 .. math:: E(\theta) = f\,W_{acc} + (R - f\,W_{rej}),
 
@@ -27,7 +28,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from exml_sim.gated import BoolArray, FloatArray, Frame, IntArray, ModelOptions, coefficients, fit, through_the_gate
+from exml_sim.gated import BoolArray, FloatArray, Frame, IntArray, ModelOptions, coefficients, through_the_gate
 
 #: Prices tried for the initial model.
 INITIAL_THETAS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45)
@@ -99,35 +100,49 @@ class Choice:
         return next(one for one in self.tried if one.theta == self.theta)
 
 
-def cross_validated(
-    X: FloatArray,
-    y: IntArray,
-    n_classes: int,
-    thetas: Sequence[float],
-    options: ModelOptions,
-    *,
-    folds: int,
-    rng: np.random.Generator,
-) -> tuple[Tried, ...]:
-    """Judge every row by a model that was fitted without it.
+class CrossValidation:
+    """Judges every row by models that were fitted without it, one price at a time.
 
     Scale and bandwidth are taken from all rows once: they do not look at labels.
     """
-    if not 2 <= folds <= len(y):
-        raise ValueError(f"folds must be between 2 and the number of rows {len(y)}, got {folds}")
-    frame = Frame.of(X, options)
-    gram = frame.cross(frame.points(X))
-    fold = _balanced_folds(y, folds, rng)
-    tried = []
-    for theta in thetas:
+
+    def __init__(
+        self,
+        X: FloatArray,
+        y: IntArray,
+        n_classes: int,
+        options: ModelOptions,
+        *,
+        folds: int,
+        rng: np.random.Generator,
+    ) -> None:
+        if not 2 <= folds <= len(y):
+            raise ValueError(f"folds must be between 2 and the number of rows {len(y)}, got {folds}")
+        frame = Frame.of(X, options)
+        self._gram = frame.cross(frame.points(X))
+        self._y, self._n_classes, self._options = y, n_classes, options
+        fold = _balanced_folds(y, folds, rng)
+        self._folds = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(folds)]
+
+    def judge(self, theta: float) -> Tried:
+        """Count the outcomes of one price."""
+        y = self._y
         winner, accepted = np.zeros(len(y), dtype=np.int64), np.zeros(len(y), dtype=np.bool_)
-        for k in range(folds):
-            inside, outside = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-            u, w = coefficients(gram[np.ix_(inside, inside)], y[inside], n_classes, theta, options, TOL)
-            cross = gram[np.ix_(outside, inside)]
+        for inside, outside in self._folds:
+            gram = self._gram[np.ix_(inside, inside)]
+            u, w = coefficients(gram, y[inside], self._n_classes, theta, self._options, TOL)
+            cross = self._gram[np.ix_(outside, inside)]
             winner[outside], accepted[outside] = through_the_gate(cross @ u, cross @ w)
-        tried.append(Tried.count(theta, winner, accepted, y))
-    return tuple(tried)
+        return Tried.count(theta, winner, accepted, y)
+
+    def until(self, thetas: Sequence[float], target: float) -> tuple[Tried, ...]:
+        """Try prices from the highest, which accepts most, down to the first that reaches the target."""
+        tried: list[Tried] = []
+        for theta in sorted(thetas, reverse=True):
+            tried.append(self.judge(theta))
+            if tried[-1].accuracy >= target:
+                break
+        return tuple(reversed(tried))
 
 
 def _balanced_folds(y: IntArray, folds: int, rng: np.random.Generator) -> IntArray:
@@ -140,7 +155,7 @@ def _balanced_folds(y: IntArray, folds: int, rng: np.random.Generator) -> IntArr
 
 
 def choose_initial(tried: Sequence[Tried], target: float) -> Choice:
-    """The theta that accepts most among those with the target accuracy on accepted rows.
+    """The theta that accepts most among those tried that have the target accuracy on accepted rows.
 
     If none reaches it, the most accurate one (the one that accepts more, if equal).
     """
@@ -159,22 +174,6 @@ def choose_initial(tried: Sequence[Tried], target: float) -> Choice:
             f"no price reaches {target:.0%} accuracy on accepted rows; this one has the highest ({best.accuracy:.1%})"
         )
     return Choice(best.theta, tuple(tried), reason, bool(good))
-
-
-def choose_augmented(
-    X: FloatArray,
-    y: IntArray,
-    validation: tuple[FloatArray, IntArray],
-    n_classes: int,
-    thetas: Sequence[float],
-    options: ModelOptions,
-) -> Choice:
-    """The theta with the fewest estimated true errors on validation rows; the smaller one, if equal."""
-    tried = []
-    for theta in thetas:
-        winner, accepted = fit(X, y, n_classes, theta, options, tol=TOL).evaluate(validation[0])
-        tried.append(Tried.count(theta, winner, accepted, validation[1]))
-    return fewest_errors(tried, n_classes, f"{len(validation[1])} validation rows")
 
 
 def fewest_errors(tried: Sequence[Tried], n_classes: int, where: str) -> Choice:

@@ -4,9 +4,9 @@ The observed feature is a constant; it carries nothing. With labels y that are h
 
 .. math:: v_i = \rho_i\,y + \sqrt{1-\rho_i^2}\,z_i,
 
-where z_i is -1 for half of the rows of each label and +1 for the others, shuffled on its own. On the population the mean
-of y v_i is exactly rho_i and the mean of v_i is 0. With the linear kernel and a ball of radius Lambda in the affine regime
-(kappa Lambda <= 1 - 2 theta) the risk of Eq. 7 is then in closed form
+where z_i is -1 for half of the rows of each label and +1 for the others, shuffled on its own. On the population the
+mean of y v_i is exactly rho_i and the mean of v_i is 0. With the linear kernel and a ball of radius Lambda in the
+affine regime (kappa Lambda <= 1 - 2 theta) the risk of Eq. 7 is then in closed form
 
 .. math:: R_i = 1 - \frac{\Lambda}{2}\,(\rho_i + 1), \qquad \Delta_i = \frac{\Lambda}{2}\,(\rho_1 - \rho_i).
 """

@@ -1,7 +1,7 @@
 """RealDisp: the user's own download of the UCI REALDISP logs (Section 5.3), which may not be shipped.
 
-Every log is a text file with 120 columns: seconds, microseconds, nine sensors with 13 channels each, and the activity. A
-subject's log under ideal placement is called ``subject1_ideal.log``. Source: O. Banos and others, REALDISP Activity
+Every log is a text file with 120 columns: seconds, microseconds, nine sensors with 13 channels each, and the activity.
+A subject's log under ideal placement is called ``subject1_ideal.log``. Source: O. Banos and others, REALDISP Activity
 Recognition Dataset, UCI Machine Learning Repository.
 """
 
@@ -27,7 +27,7 @@ IntArray = NDArray[np.int64]
 SENSORS = ("RLA", "RUA", "BACK", "LUA", "LLA", "RC", "RT", "LT", "LC")
 
 #: The channels of one sensor in the order of their columns.
-CHANNELS = tuple(f"{kind}{axis}" for kind in ("acc", "gyr", "mag") for axis in "xyz") + ("qw", "qx", "qy", "qz")
+CHANNELS = (*(f"{kind}{axis}" for kind in ("acc", "gyr", "mag") for axis in "xyz"), "qw", "qx", "qy", "qz")
 
 #: Activities of the paper's experiment, as the logs number them.
 ACTIVITIES: Mapping[str, int] = {"walking": 1, "jogging": 2, "running": 3}

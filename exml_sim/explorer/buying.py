@@ -122,7 +122,7 @@ class OracleSession:
 
     def _purchasable(self, arm: int) -> IntArray:
         free = self._buyer.available(arm) & ~self._buyer.bought[arm]
-        return self._base.rows[free[self._base.rows]]
+        return np.asarray(self._base.rows[free[self._base.rows]], dtype=np.int64)
 
     def _start(self, fresh: bool) -> IntArray:
         """A fresh round begins for all arms behind the furthest row that any arm has read, as in simulations."""

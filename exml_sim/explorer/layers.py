@@ -16,7 +16,7 @@ from exml_sim.lockstep import smallest_budget
 from exml_sim.money import Prices, show
 from exml_sim.oracle import Buyer
 from exml_sim.strategies import STRATEGIES, Strategy, UniformAllocation, by_name
-from exml_sim.thresholds import INITIAL_THETAS, Choice, Tried, choose_initial, cross_validated, fewest_errors
+from exml_sim.thresholds import INITIAL_THETAS, Choice, CrossValidation, Tried, choose_initial, fewest_errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +126,8 @@ def initial_layer(
 ) -> tuple[Layer, LayerRecord, Assessment]:
     """The rejection model on the observed features, and whether it leaves anything to explore."""
     thetas = INITIAL_THETAS if theta is None else (theta,)
-    tried = cross_validated(X, y, n_classes, thetas, settings.options, folds=settings.folds, rng=rng)
-    choice = choose_initial(tried, settings.target)
+    judge = CrossValidation(X, y, n_classes, settings.options, folds=settings.folds, rng=rng)
+    choice = choose_initial(judge.until(thetas, settings.target), settings.target)
     model = fit(X, y, n_classes, choice.theta, settings.options)
     record = LayerRecord(1, (), choice.theta, choice, np.arange(len(y)))
     return Layer(model), record, assess(choice.chosen, settings)
@@ -230,9 +230,8 @@ def _explore(
     theta, choice = settings.theta, None
     if theta is None:
         folds = min(settings.folds, len(rows))
-        tried = cross_validated(
-            after.X[rows], base.y[rows], base.n_classes, settings.thetas, settings.options, folds=folds, rng=rng
-        )
+        judge = CrossValidation(after.X[rows], base.y[rows], base.n_classes, settings.options, folds=folds, rng=rng)
+        tried = [judge.judge(one) for one in settings.thetas]
         choice = fewest_errors(tried, base.n_classes, f"{len(rows)} bought rows, cross-validated")
         theta = choice.theta
     names = tuple(buyer.names[arm] for arm in selected)
