@@ -2,8 +2,8 @@ r"""Choosing theta, the price of a rejection, from data that a learner really ha
 
 Two questions, two rules.
 
-*The initial model* (Section 5): the most accepting theta that gives 95 % accuracy on accepted points under
-cross-validation.
+*The initial model* (Section 5): the highest theta that gives 95 % accuracy on accepted points under cross-validation.
+The higher the price of a rejection the more is accepted, up to a few rows.
 
 *The augmented model*: cross-validation on its bought rows, among them validation rows that were bought for the purpose
 (the paper's remark on automatic tuning). What one wants is few errors with respect to the truth, known rows given up
@@ -136,7 +136,7 @@ class CrossValidation:
         return Tried.count(theta, winner, accepted, y)
 
     def until(self, thetas: Sequence[float], target: float) -> tuple[Tried, ...]:
-        """Try prices from the highest, which accepts most, down to the first that reaches the target."""
+        """Try prices from the highest down to the first that reaches the target."""
         tried: list[Tried] = []
         for theta in sorted(thetas, reverse=True):
             tried.append(self.judge(theta))
@@ -155,16 +155,16 @@ def _balanced_folds(y: IntArray, folds: int, rng: np.random.Generator) -> IntArr
 
 
 def choose_initial(tried: Sequence[Tried], target: float) -> Choice:
-    """The theta that accepts most among those tried that have the target accuracy on accepted rows.
+    """The highest theta tried that has the target accuracy on accepted rows.
 
     If none reaches it, the most accurate one (the one that accepts more, if equal).
     """
     good = [one for one in tried if one.accuracy >= target]
     if good:
-        best = max(good, key=lambda one: (one.accepted, -one.theta))
+        best = max(good, key=lambda one: one.theta)
         reason = (
-            f"accepts most ({best.accepted} of {best.rows} rows) among the prices with at least "
-            f"{target:.0%} cross-validated accuracy on accepted rows"
+            f"the highest price tried with at least {target:.0%} cross-validated accuracy on accepted rows; "
+            f"it accepts {best.accepted} of {best.rows}"
             if best.accepted
             else f"no price reaches {target:.0%} accuracy on accepted rows except by accepting none"
         )
