@@ -14,7 +14,9 @@ def rows():
     return rng.normal(size=(60, 2)) + 1.5 * y[:, None], y
 
 
-@pytest.mark.parametrize(("kernel", "loss", "C"), [("gaussian", "sum", 0.1), ("linear", "sum", 1.0), ("gaussian", "mean", 0.01)])
+@pytest.mark.parametrize(
+    ("kernel", "loss", "C"), [("gaussian", "sum", 0.1), ("linear", "sum", 1.0), ("gaussian", "mean", 0.01)]
+)
 def test_two_classes_are_the_rejection_classifier(rows, kernel, loss, C):
     X, y = rows
     options = ModelOptions(kernel=kernel, loss=loss, C_h=C, C_g=C, scaling="none")

@@ -51,7 +51,7 @@ def test_prices_are_tried_from_the_highest_down():
     assert [one.theta for one in judge.until((0.1, 0.2, 0.3), 1.01)] == [0.1, 0.2, 0.3]
     # Skipping changes nothing: the rule takes the same price when it sees all of them.
     everything = [judge.judge(theta) for theta in (0.1, 0.2, 0.3, 0.4)]
-    assert choose_initial(everything, 0.9) .theta == choose_initial(tried, 0.9).theta == 0.4
+    assert choose_initial(everything, 0.9).theta == choose_initial(tried, 0.9).theta == 0.4
 
 
 def test_estimated_errors_of_two_classes_are_the_rejection_loss_at_one_quarter():

@@ -260,7 +260,7 @@ class ExMLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         decisions = self.decide(X, oracle)
         stuck = np.flatnonzero(decisions.undecided)
         if len(stuck):
-            name = decisions.missing[stuck[0]]
+            name = str(decisions.missing[stuck[0]])
             raise ValueError(f"{len(stuck)} rows need a value of candidate {name!r}, the first is row {stuck[0]}")
         return labelled(decisions, self.classes_, self.hidden_label)
 
