@@ -31,6 +31,9 @@ BoolArray = NDArray[np.bool_]
 KERNELS: Sequence[str] = ("gaussian", "linear")
 SCALINGS: Sequence[str] = ("unit", "none")
 
+# Rows whose kernel values are computed together.
+PIECE = 4096
+
 
 @dataclass(frozen=True, slots=True)
 class ModelOptions:
@@ -149,6 +152,11 @@ class GatedModel:
             raise ValueError(f"this layer was trained on {self.anchors.shape[1]} columns, got {X.shape[1]}")
         if X.shape[0] == 0:
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_)
+        # In pieces: the kernel values of a million rows do not fit into memory at once.
+        parts = [self._piece(X[start : start + PIECE]) for start in range(0, X.shape[0], PIECE)]
+        return np.concatenate([one for one, _ in parts]), np.concatenate([other for _, other in parts])
+
+    def _piece(self, X: FloatArray) -> tuple[IntArray, BoolArray]:
         cross = self.frame.cross(self.frame.points(X), self.anchors)
         return through_the_gate(cross @ self.u, cross @ self.w)
 

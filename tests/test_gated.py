@@ -39,7 +39,7 @@ def test_one_against_the_rest_of_two_classes_is_the_binary_model(rows):
     np.testing.assert_allclose(h[:, 0], -h[:, 1], atol=1e-4)
     one = ModelOptions(C_h=0.1, C_g=0.1)
     u, w = coefficients(gram, y, 2, 0.3, one, 1e-10)
-    winner, accepted = through_the_gate(gram @ u, gram @ w)
+    _, accepted = through_the_gate(gram @ u, gram @ w)
     clear = np.abs(g[:, 0]) > 1e-3
     np.testing.assert_array_equal(accepted[clear], g[clear, 0] >= 0)
     np.testing.assert_array_equal(through_the_gate(h, g)[1][clear], accepted[clear])

@@ -180,12 +180,19 @@ def grow(
     taken: tuple[str, ...] = ()
     base = Base(X, y, n_classes, rng.permutation(len(y)), 2)
     for number in range(2, settings.layers + 1):
+        arms, absent = _on_offer(arms, base, buyer)
+        notes += [f"candidate {name} was left out of layer {number}: no row of it can be bought" for name in absent]
+        if number == 2 and not arms:
+            raise ValueError("no candidate can be bought for any row: there is nothing to explore")
         stop = _reason_to_stop(number, arms, buyer, settings, records[-1])
         if stop:
             notes.append(f"layer {number} was left out: {stop}")
             break
         part = buyer.ledger.left / (settings.layers + 1 - number)
         record, base = _explore(arms, base, part, buyer, settings, rng)
+        if len(record.rows) < 2:
+            notes.append(f"layer {number} was left out: {len(record.rows)} rows have {' and '.join(record.candidates)}")
+            break
         taken = taken + record.candidates
         arms = [arm for arm in arms if buyer.names[arm] not in record.candidates]
         model = fit(base.X[record.rows], y[record.rows], n_classes, record.theta, settings.options)
@@ -194,6 +201,12 @@ def grow(
     if not settings.cascade:
         layers = layers[-1:]
     return Grown(tuple(layers), tuple(records), tuple(notes))
+
+
+def _on_offer(arms: list[int], base: Base, buyer: Buyer) -> tuple[list[int], list[str]]:
+    """Candidates of which some row can be bought or is known, and the names of the others."""
+    some = {arm: bool((buyer.available(arm) | buyer.bought[arm])[base.rows].any()) for arm in arms}
+    return [arm for arm in arms if some[arm]], [buyer.names[arm] for arm in arms if not some[arm]]
 
 
 def _reason_to_stop(number: int, arms: list[int], buyer: Buyer, settings: Settings, last: LayerRecord) -> str | None:
@@ -224,10 +237,10 @@ def _explore(
     if settings.theta is None:
         extra = _buy_more(selected, base, part - (buyer.ledger.spent - start), buyer)
     rows = base.rows[buyer.bought[selected][:, base.rows].all(axis=0)]
-    if len(rows) < 2:
-        raise ValueError(f"{len(rows)} rows have all selected candidates: a layer needs at least 2; raise the budget")
     after = _augmented(base, selected, rows, buyer)
     theta, choice = settings.theta, None
+    if theta is None and len(rows) < 2:
+        theta = settings.thetas[0]
     if theta is None:
         folds = min(settings.folds, len(rows))
         judge = CrossValidation(after.X[rows], base.y[rows], base.n_classes, settings.options, folds=folds, rng=rng)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from exml_sim.explorer.layers import LayerRecord
@@ -30,11 +32,28 @@ def _summary(model: ExMLClassifier) -> str:
         why = "No exploration is needed" if not model.assessment_.needed else "No exploration was wanted"
         return f"{why}: {model.assessment_.reason}. Nothing was spent of the budget of {show(model.budget_)}."
     lines = [
-        f"Selected: {', '.join(model.selected_)}.",
+        f"Selected: {', '.join(model.selected_) or 'nothing'}.",
         f"Spent {show(model.ledger_.spent)} of the budget of {show(model.budget_)}.",
+        *_test_time(model),
         *(f"Note: {note}." for note in model.notes_),
     ]
     return "\n".join(lines)
+
+
+def _test_time(model: ExMLClassifier) -> list[str]:
+    """What a prediction will cost: the share of rows that reaches each layer, where cross-validation tells it."""
+    costs = dict(zip(model.ledger_.names, model.ledger_.prices.exact_costs, strict=True))
+    share, lines = 1.0, []
+    for before, record in pairwise(model.records_):
+        if model.cascade and before.choice is None:
+            break
+        share *= before.choice.chosen.rejection_rate if model.cascade and before.choice else 1.0
+        price = sum((costs[name] for name in record.candidates), Fraction(0))
+        lines.append(
+            f"At prediction about {share:.0%} of the rows will need {', '.join(record.candidates)}, "
+            f"for {show(price)} each."
+        )
+    return lines
 
 
 def _initial(model: ExMLClassifier) -> str:

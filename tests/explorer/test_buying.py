@@ -35,7 +35,7 @@ def test_arms_buy_prefixes_of_one_order():
 
 def test_fresh_rounds_share_no_row():
     rows, oracle, *_ = synthetic(per_class=40, angles=[10, 50, 70, 90])
-    buyer, order, pool = pool_on(rows, oracle)
+    buyer, _, pool = pool_on(rows, oracle)
     found = pool.explore(MedianElimination(reuse=False), 160)
     first, second = ({int(r) for p in buyer.purchases if p.number == k for r in p.rows} for k in (1, 2))
     assert len(first) == 20

@@ -1,0 +1,45 @@
+"""``exml data``: a table to try things on, and RealDisp."""
+
+import numpy as np
+import pytest
+
+from exml_sim.cli import main
+from exml_sim.datasets import make_synthetic
+from exml_sim.datasets.realdisp import load_realdisp
+from exml_sim.table import read_table
+from tests.datasets.test_realdisp import write_log
+
+
+def run(capsys, *arguments):
+    with pytest.raises(SystemExit) as stop:
+        main(list(arguments))
+    out = capsys.readouterr()
+    return stop.value.code, out.out, out.err
+
+
+def test_synthetic_is_the_generator(tmp_path, capsys):
+    path = tmp_path / "s.csv"
+    code, out, _ = run(capsys, "data", "synthetic", "--per-class", "20", "--seed", "3", "--out", str(path))
+    assert code == 0
+    assert "60 rows" in out
+    table, rows = read_table(path), make_synthetic(20, rng=3)
+    np.testing.assert_array_equal(table.numbers(["x1", "x2"]), rows.X)
+    np.testing.assert_array_equal(table.numbers(["a90"]), rows.candidates[-1].values)
+    np.testing.assert_array_equal(table.text("y") == "two", rows.y > 0)
+    np.testing.assert_array_equal(table.text("class") == "hidden", rows.classes == 3)
+    code, _, err = run(capsys, "data", "synthetic", "--out", str(path))
+    assert code == 2
+    assert "exists already" in err
+
+
+def test_realdisp(tmp_path, capsys):
+    write_log(tmp_path / "subject1_ideal.log", [1, 2, 3, 3])
+    out_path = tmp_path / "r.npz"
+    code, out, _ = run(capsys, "data", "realdisp", "--from", str(tmp_path), "--out", str(out_path))
+    assert code == 0
+    assert "4 rows (1 walking, 1 jogging, 2 running), 9 sensors" in out
+    assert load_realdisp(out_path).y.tolist() == [1, 2, 3, 3]
+    code, _, err = run(capsys, "data", "realdisp", "--from", str(tmp_path / "no"), "--out", str(tmp_path / "q.npz"))
+    assert code == 2
+    assert err.startswith("exml: there is no file or directory")
+    assert err.count("\n") == 1

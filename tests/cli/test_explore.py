@@ -1,0 +1,177 @@
+"""``exml explore`` and ``exml predict`` at the door: a whole run, the plan, blanks, and bad input in one line."""
+
+import csv
+
+import numpy as np
+import pytest
+
+from exml_sim.cli import main
+from exml_sim.cli.explore import FILES, offer
+from exml_sim.datasets import make_synthetic
+
+
+@pytest.fixture
+def data(tmp_path, monkeypatch):
+    """Section 5.1 as a file: every tenth value of the candidate `high` is blank."""
+    monkeypatch.chdir(tmp_path)
+    rows = make_synthetic(60, angles=[10, 60, 80, 90], rng=0)
+    low, mid, mid2, high = (c.values[:, 0].tolist() for c in rows.candidates)
+    high = ["" if i % 10 == 0 else value for i, value in enumerate(high)]
+    labels = np.where(rows.y > 0, "ill", "well").tolist()
+    with (tmp_path / "data.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["a", "b", "low", "m1", "m2", "high", "y", "name"])
+        writer.writerows(zip(*rows.X.T.tolist(), low, mid, mid2, high, labels, ["x"] * 180, strict=True))
+    return tmp_path
+
+
+COMMON = ["--label", "y", "--observed", "a,b"]
+THREE = ["--candidate", "low=low:1", "--candidate", "mid=m1,m2:2.5", "--candidate", "high=high:1.2"]
+
+
+def run(capsys, *arguments):
+    with pytest.raises(SystemExit) as stop:
+        main(list(arguments))
+    out = capsys.readouterr()
+    return stop.value.code, out.out, out.err
+
+
+def read(path):
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_whole_run(data, capsys):
+    code, out, err = run(capsys, "explore", "data.csv", *COMMON, *THREE, "--budget", "250", "--out", "o")
+    assert (code, err) == (0, "")
+    assert sorted(p.name for p in (data / "o").iterdir()) == sorted(FILES)
+    assert (data / "o/report.md").read_text(encoding="utf-8") in out
+    ledger, bought = read(data / "o/ledger.csv"), read(data / "o/purchases.csv")
+    assert sum(float(line["spent"]) for line in ledger) <= 250
+    assert sum(int(line["pulls"]) for line in ledger) == len(bought)
+    assert len({(b["candidate"], b["line"]) for b in bought}) == len(bought)
+    # Line 2 is row 0, whose `high` is blank: it is never bought.
+    assert all(int(b["line"]) % 10 != 2 for b in bought if b["candidate"] == "high")
+    predictions = read(data / "o/predictions.csv")
+    assert [int(p["line"]) for p in predictions] == list(range(2, 182))
+    assert {p["prediction"] for p in predictions} <= {"ill", "well", "hidden", ""}
+    # Rows whose value was not paid for are undecided in the predictions on the same file.
+    selected = next(line.split(": ")[1].rstrip(".") for line in out.splitlines() if line.startswith("Selected"))
+    paid = {b["line"] for b in bought if b["candidate"] == selected}
+    for p in predictions:
+        assert p["line"] in paid or p["prediction"] == "" or "layer 1" in p["explanation"]
+
+
+def test_predicting_asks_only_for_what_was_bought(data, capsys):
+    run(capsys, "explore", "data.csv", *COMMON, "--candidate", "high=high:1", "--budget", "80", "--out", "o")
+    with (data / "new.csv").open("w") as file:
+        file.write("b,high,a\n0.1,6,2\n0.1,-6,-2\n0.1,0,0\n0.1,,0\n")
+    code, out, err = run(capsys, "predict", "o/model.npz", "new.csv")
+    assert code == 0
+    lines = list(csv.DictReader(out.splitlines()))
+    assert [line["prediction"] for line in lines] == ["ill", "well", "hidden", ""]
+    assert lines[3]["explanation"].endswith("the next layer needs high")
+    assert err == "exml: 1 of 4 rows need a value of high for a prediction\n"
+    (data / "less.csv").write_text("a,b\n0,0.1\n")
+    code, out, err = run(capsys, "predict", "o/model.npz", "less.csv", "--out", "p.csv")
+    assert (code, out) == (0, "")
+    assert "1 of 1 rows need a value of high" in err
+    assert read(data / "p.csv")[0]["prediction"] == ""
+    assert run(capsys, "predict", "o/model.npz", "less.csv", "--out", "p.csv")[0] == 2
+    assert run(capsys, "predict", "o/model.npz", "less.csv", "--out", "p.csv", "--force")[0] == 0
+    (data / "bad.csv").write_text("a,high\n0,0.1\n")
+    assert run(capsys, "predict", "o/model.npz", "bad.csv")[2] == "exml: bad.csv has no column 'b': it has a, high\n"
+    code, _, err = run(capsys, "predict", "data.csv", "bad.csv")
+    assert code == 2
+    assert "is not a model that exml explore saved" in err
+
+
+def test_the_dry_run_plans_and_writes_nothing(data, capsys):
+    before = sorted(data.iterdir())
+    code, out, _ = run(capsys, "explore", "data.csv", *COMMON, *THREE, "--budget", "250", "--dry-run")
+    assert code == 0
+    assert sorted(data.iterdir()) == before
+    assert "candidate high: 1.2 per row, 162 of 180 rows can be bought" in out
+    # 225 after the validation share, half of it per round, 4.7 per row of all three.
+    assert "round 1: 23 rows of low, 23 rows of mid, 23 rows of high, for 108.1" in out
+    assert "in all at most 250" in out
+    _, out, _ = run(capsys, "explore", "data.csv", *COMMON, *THREE, "--budget", "20%", "--dry-run", "--layers", "3")
+    assert "budget 169.2" in out
+    assert "1 further layers may spend as much" in out
+
+
+def test_nothing_is_overwritten_silently(data, capsys):
+    arguments = ["explore", "data.csv", *COMMON, *THREE, "--budget", "100", "--out", "o"]
+    assert run(capsys, *arguments)[0] == 0
+    before = (data / "o/report.md").stat().st_mtime_ns
+    code, _, err = run(capsys, *arguments)
+    assert (code, err) == (2, "exml: o/model.npz exists already: choose another --out, or --force to replace it\n")
+    assert (data / "o/report.md").stat().st_mtime_ns == before
+    assert run(capsys, *arguments, "--force")[0] == 0
+
+
+def test_no_exploration_needed(data, capsys):
+    lines = ["a,c,y"] + [f"{10 * (i % 2) + i / 100},{i},{'uv'[i % 2]}" for i in range(60)]
+    (data / "easy.csv").write_text("\n".join(lines))
+    arguments = ["explore", "easy.csv", "--label", "y", "--observed", "a", "--candidate", "c=c:1", "--budget", "9"]
+    code, out, _ = run(capsys, *arguments)
+    assert code == 0
+    assert "No exploration is needed" in out
+    assert "Nothing was spent of the budget of 9" in out
+    assert (data / "exml-out/purchases.csv").read_text() == "round,layer,purpose,candidate,line\n"
+    code, out, err = run(capsys, "predict", "exml-out/model.npz", "easy.csv")
+    assert (code, err) == (0, "")
+    assert "accepted by layer 1" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["none.csv", *COMMON, *THREE, "--budget", "99"], "cannot read none.csv: No such file or directory"),
+        (["data.csv", "--label", "z", "--observed", "a", *THREE, "--budget", "99"], "data.csv has no column 'z'"),
+        (["data.csv", "--label", "y", "--observed", "a,q", *THREE, "--budget", "99"], "data.csv has no column 'q'"),
+        (["data.csv", *COMMON, "--candidate", "c=q:1", "--budget", "99"], "data.csv has no column 'q'"),
+        (
+            ["data.csv", "--label", "y", "--observed", "a,name", *THREE, "--budget", "99"],
+            "data.csv, line 2: column 'name' must be a number, got 'x'",
+        ),
+        (["data.csv", *COMMON, "--candidate", "c=name:1", "--budget", "99"], "column 'name' must be a number"),
+        (["data.csv", "--label", "name", "--observed", "a", *THREE, "--budget", "99"], "has a single class, 'x'"),
+        (["data.csv", *COMMON, *THREE, "--budget", "5"], "the smallest budget that works is 10.45"),
+        (["data.csv", *COMMON, *THREE, "--budget", "5", "--dry-run"], "the smallest budget that works is 10.45"),
+        (["data.csv", *COMMON, *THREE, "--budget", "lots"], "budget must be a finite number"),
+        (["data.csv", *COMMON, *THREE, "--budget", "x%"], "--budget must be an amount like 500"),
+        (["data.csv", *COMMON, *THREE, "--budget", "120%"], "budget_ratio must be in (0, 1]"),
+        (["data.csv", *COMMON, "--candidate", "c=high", "--budget", "99"], "a candidate is NAME=COLUMN"),
+        (["data.csv", *COMMON, "--candidate", "c=high:free", "--budget", "99"], "cost of candidate 'c' must be"),
+        (["data.csv", *COMMON, "--candidate", "c=high:-1", "--budget", "99"], "must be greater than 0"),
+        (["data.csv", *COMMON, "--candidate", "c=a:1", "--budget", "99"], "column 'a' is named more than once"),
+        (["data.csv", *COMMON, "--candidate", "c=low:1", "--candidate", "c=high:1", "--budget", "9"], "must differ"),
+        (["data.csv", *COMMON, *THREE, "--budget", "99", "--theta", "x"], "--theta must be auto or a number"),
+        (["data.csv", *COMMON, *THREE, "--budget", "99", "--theta", "0.7"], "theta must lie in"),
+        (["data.csv", *COMMON, *THREE, "--budget", "99", "--top", "2"], "selects one candidate, not the top 2"),
+        (["data.csv", *COMMON, *THREE, "--budget", "99", "--out", "data.csv"], "is not a directory"),
+        (["data.csv", *COMMON, *THREE], "Missing option '--budget'"),
+        (["data.csv", *COMMON, "--budget", "99"], "Missing option '--candidate'"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(data, capsys, arguments, message):
+    code, out, err = run(capsys, "explore", *arguments)
+    assert code == 2
+    assert out == ""
+    assert err.startswith("exml: ")
+    assert err.count("\n") == 1
+    assert message in err
+    assert sorted(p.name for p in data.iterdir()) == ["data.csv"]
+
+
+def test_blank_columns(data, capsys):
+    (data / "blank.csv").write_text("a,c,y\n1,,u\n2,,v\n")
+    arguments = ["explore", "blank.csv", "--label", "y", "--observed", "a", "--candidate", "c=c:1", "--budget", "9"]
+    code, _, err = run(capsys, *arguments)
+    assert (code, err) == (2, "exml: candidate 'c' is blank in every row: there is nothing to buy\n")
+
+
+def test_offers():
+    found = offer("ct = ct1, ct2 : 5.0")
+    assert (found.name, found.columns, found.cost) == ("ct", ("ct1", "ct2"), 5)
