@@ -110,9 +110,8 @@ class OracleSession:
         self._base = base
         self._scoring = scoring
         self._options = options
-        # Values that an earlier layer bought are known for nothing: they are scored from the start, not bought again.
-        self._orders = [self._purchasable(arm) for arm in self._arms]
-        self._known = [base.rows[buyer.bought[arm, base.rows]] for arm in self._arms]
+        self._orders = [self._to_be_had(arm) for arm in self._arms]
+        self._known = [np.zeros(0, dtype=np.int64) for _ in self._arms]
         self._next = np.zeros(len(self._arms), dtype=np.int64)
         self._fresh: list[IntArray] = [np.zeros(0, dtype=np.int64) for _ in self._arms]
         self._counts = np.zeros((1, len(self._arms), buyer.n_rows), dtype=np.int32)
@@ -120,9 +119,9 @@ class OracleSession:
         self._grams: dict[int, tuple[IntArray, FloatArray]] = {}
         self.levels = len(TOLERANCES[scoring.score])
 
-    def _purchasable(self, arm: int) -> IntArray:
-        free = self._buyer.available(arm) & ~self._buyer.bought[arm]
-        return np.asarray(self._base.rows[free[self._base.rows]], dtype=np.int64)
+    def _to_be_had(self, arm: int) -> IntArray:
+        there = self._buyer.available(arm) | self._buyer.bought[arm]
+        return np.asarray(self._base.rows[there[self._base.rows]], dtype=np.int64)
 
     def _start(self, fresh: bool) -> IntArray:
         """A fresh round begins for all arms behind the furthest row that any arm has read, as in simulations."""
@@ -138,11 +137,10 @@ class OracleSession:
         """Buy the next rows of every arm."""
         start = self._start(fresh)
         new = [order[s : s + n] for order, s, n in zip(self._orders, start, pulls[0], strict=True)]
-        self._buyer.buy(
-            {arm: rows for arm, rows in zip(self._arms, new, strict=True) if len(rows)},
-            layer=self._base.layer,
-            purpose="exploration",
-        )
+        # A pull of a value that an earlier layer bought counts in the round, but it is free: it is not bought again.
+        lacking = {arm: rows[~self._buyer.bought[arm, rows]] for arm, rows in zip(self._arms, new, strict=True)}
+        if any(len(rows) for rows in lacking.values()):
+            self._buyer.buy(lacking, layer=self._base.layer, purpose="exploration")
         for i, rows in enumerate(new):
             self._counts[0, i, rows] += 1
             self._known[i] = np.concatenate([self._known[i], rows])
@@ -151,7 +149,7 @@ class OracleSession:
         self._next = np.where(pulls[0] > 0, start + pulls[0], self._next)
 
     def counts(self) -> CountArray:
-        """Rows bought in this exploration, shape (1, K, m)."""
+        """Rows pulled in this exploration, shape (1, K, m)."""
         return self._counts
 
     def score(self, wanted: BoolArray, fresh: bool, level: int) -> Scores:

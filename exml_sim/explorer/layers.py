@@ -63,7 +63,8 @@ class LayerRecord:
     rows
         Rows it was trained on.
     exploration
-        Rounds with certified scores; None for the initial layer.
+        Rounds with certified scores; None for the initial layer. Its own ledger also counts the pulls of values that
+        an earlier layer had bought and that were free therefore; the classifier's ledger has what was paid.
     validation_rows
         Rows bought to choose theta.
     """
