@@ -191,7 +191,7 @@ def coefficients(
 
 
 def fit(
-    X: FloatArray, y: IntArray, n_classes: int, theta: float, options: ModelOptions, *, tol: float = 1e-8
+    X: FloatArray, y: IntArray, n_classes: int, theta: float, options: ModelOptions, *, tol: float = 1e-7
 ) -> GatedModel:
     """Fit one layer.
 

@@ -45,7 +45,7 @@ def test_fresh_rounds_share_no_row():
     fresh = np.array(sorted(second))
     frame = Frame.of(np.hstack([rows.X, buyer._values[arm]])[fresh], ModelOptions())
     points = frame.points(np.hstack([rows.X, buyer._values[arm]])[fresh])
-    slow = solve(frame.cross(points), rows.y[fresh], 0.3, penalty=(0.1, 0.1), tol=1e-10)
+    slow = solve(frame.cross(points), rows.y[fresh], 0.3, penalty=(0.1, 0.1))
     assert found.rounds[1].lower[arm] - 1e-9 <= slow.risk <= found.rounds[1].upper[arm] + 1e-9
 
 
