@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "Candidate": "exml_sim.population",
+    "ExMLClassifier": "exml_sim.explorer",
     "FeaturePool": "exml_sim.pool",
     "Ledger": "exml_sim.ledger",
     "Population": "exml_sim.population",
