@@ -1,4 +1,4 @@
-"""Speed of the rejection solver against its peers, in one run: ``python -m benchmarks.solver [--quick] [--markdown]``.
+"""Speed of the rejection solver against its peers, in one run: ``python -m benchmarks.solver [--quick]``.
 
 Every figure is a ratio of medians taken in this process on this machine. The peers: cvxpy with Clarabel on the same
 problem (its own `solve` call, canonicalisation included), and scikit-learn's SVC on the same Gram matrix, a smaller

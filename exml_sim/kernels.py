@@ -64,11 +64,13 @@ def median_gamma(X: ArrayLike, weights: ArrayLike | None = None) -> float:
         gamma = float(np.median(distances)) if total else 0.0
     else:
         w = check_finite(weights, "weights")
+        if w.shape != (len(squares),) or np.any(w < 0.0):
+            raise ValueError(f"weights must be one number of at least 0 for each of the {len(squares)} rows")
         # Copies of the same row form pairs too, at distance 0.
         own = float(np.sum(np.maximum(w * (w - 1.0) / 2.0, 0.0)))
         distances = np.append(squares[first, second], 0.0)
         gamma, total = _weighted_median(distances, np.append(w[first] * w[second], own))
-    if total < 1:
+    if not total > 0.0:
         raise DegenerateMedianError('gamma="median" needs at least 2 rows; give gamma as a number above 0')
     if gamma <= 1e-14 * float(np.max(squares)):
         raise DegenerateMedianError(

@@ -14,7 +14,7 @@ Array = NDArray[np.float64]
 
 def check_theta(theta: ArrayLike) -> Array:
     """The rejection price theta, in (0, 1/2); at and above 1/2 Eq. 2 is no upper bound of Eq. 1."""
-    value = _as_numbers(theta, "theta")
+    value = as_numbers(theta, "theta")
     bad = ~((value > 0.0) & (value < 0.5))
     if np.any(bad):
         raise ValueError(f"theta must lie in the open interval (0, 0.5); got {_first(value, bad)}")
@@ -23,7 +23,7 @@ def check_theta(theta: ArrayLike) -> Array:
 
 def check_labels(y: ArrayLike) -> Array:
     """Labels as -1.0 and +1.0."""
-    value = _as_numbers(y, "y")
+    value = as_numbers(y, "y")
     bad = (value != 1.0) & (value != -1.0)
     if np.any(bad):
         raise ValueError(f"labels must be -1 or +1; got {_first(value, bad)}")
@@ -32,7 +32,7 @@ def check_labels(y: ArrayLike) -> Array:
 
 def check_finite(values: ArrayLike, name: str) -> Array:
     """Real numbers without NaN or infinity."""
-    value = _as_numbers(values, name)
+    value = as_numbers(values, name)
     bad = ~np.isfinite(value)
     if np.any(bad):
         raise ValueError(f"{name} must be finite; {int(bad.sum())} of {value.size} values are NaN or infinite")
@@ -79,7 +79,8 @@ def _is_whole(value: Any) -> bool:
     return not isinstance(value, bool) and isinstance(value, Real) and float(value).is_integer()
 
 
-def _as_numbers(values: ArrayLike, name: str) -> Array:
+def as_numbers(values: ArrayLike, name: str) -> Array:
+    """An array of real numbers."""
     try:
         raw = np.asarray(values)
         if raw.dtype.kind == "c":

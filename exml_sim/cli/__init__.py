@@ -67,6 +67,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     except click.Abort:
         _say("interrupted")
         sys.exit(130)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.ctx.get_help() if error.ctx else "")
+        sys.exit(0)
     except click.ClickException as error:
         _say(error.format_message())
         sys.exit(error.exit_code if error.exit_code == 1 and not isinstance(error, click.UsageError) else 2)

@@ -24,7 +24,7 @@ import numpy as np
 
 from exml_sim.compiled import compiled
 from exml_sim.rejection.dual import maximise, proximal, refresh
-from exml_sim.rejection.linalg import cholesky, cholesky_solve, quadratic_form, two_products
+from exml_sim.rejection.linalg import cholesky, cholesky_solve
 from exml_sim.rejection.newton import edge
 from exml_sim.rejection.triangle import A1, A2, B2, CORNER_B, INSIDE, geometry
 
@@ -107,10 +107,10 @@ def minimise_over_ball(gram, y, p, theta, radius, tol, limit):
     Returns
     -------
     cu, cw, alpha, beta, upper, lower, steps
-        Coefficients of h and g (inside the balls), the dual point, the two bounds, Newton steps in all.
+        Coefficients of h and g, the dual point, the two bounds up to rounding, Newton steps in all. What is published
+        is computed afresh in :mod:`exml_sim.rejection.bounds`.
     """
     n = len(y)
-    b = 1.0 / (1.0 - 2.0 * theta)
     squared = radius * radius
     kappa = 0.0
     for i in range(n):
@@ -233,23 +233,7 @@ def minimise_over_ball(gram, y, p, theta, radius, tol, limit):
             move = 0.4 * move if halvings < 6 else 0.5 * excess_here
         c = here * np.exp(move)
         inner = min(max(1e-2 * size * size * min(c[0], c[1]) * squared, 1e-13), 1e-3)
-    # The bounds that count are computed afresh, squared norms in twice the working precision.
-    h, g = two_products(gram, best_cu, best_cw)
-    best_upper, best_lower, shrink_h, shrink_g = ball_bounds(
-        y,
-        p,
-        theta,
-        radius,
-        best_alpha,
-        best_beta,
-        h,
-        g,
-        np.sqrt(max(quadratic_form(gram, best_cu), 0.0)),
-        np.sqrt(max(quadratic_form(gram, best_cw), 0.0)),
-        np.sqrt(max(quadratic_form(gram, 0.5 * best_alpha * y), 0.0)),
-        np.sqrt(max(quadratic_form(gram, theta * b * best_beta - 0.5 * best_alpha), 0.0)),
-    )
-    return shrink_h * best_cu, shrink_g * best_cw, best_alpha, best_beta, best_upper, best_lower, steps
+    return best_cu, best_cw, best_alpha, best_beta, best_upper, best_lower, steps
 
 
 @compiled

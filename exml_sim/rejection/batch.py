@@ -11,25 +11,17 @@ import numpy as np
 
 from exml_sim.compiled import compiled
 from exml_sim.rejection.ball import minimise_over_ball
+from exml_sim.rejection.bounds import EPS, ball_lower, ball_model, penalised_bounds
 from exml_sim.rejection.dual import maximise
 from exml_sim.rejection.linalg import dot
-from exml_sim.rejection.triangle import geometry
-
-EPS = 2.220446049250313e-16
+from exml_sim.rejection.triangle import A1, A2, B2, geometry
 
 
 @compiled
 def gather(gram, y, counts):
     """Gram matrix, labels and weights of the rows with a positive count."""
-    n = 0
-    for i in range(len(counts)):
-        n += counts[i] > 0.0
-    rows = np.empty(n, np.int64)
-    k = 0
-    for i in range(len(counts)):
-        if counts[i] > 0.0:
-            rows[k] = i
-            k += 1
+    rows = np.flatnonzero(counts > 0.0)
+    n = len(rows)
     small = np.empty((n, n))
     labels, p = np.empty(n), np.empty(n)
     for a in range(n):
@@ -50,14 +42,15 @@ def penalised_block(gram, y, theta, counts, c_h, c_g, tol, limit, start, stop, r
         zero = np.zeros(n)
         total = np.sum(p)
         scale = total / (n * np.sqrt(c_h * c_g))
-        u, v, ku, kv, gap, value, used = maximise(
-            small, labels, p, geo, scale, zero, zero, tol, limit, np.zeros(n, np.int64)
+        u, v, _, _, _, _, used = maximise(small, labels, p, geo, scale, zero, zero, tol, limit, np.zeros(n, np.int64))
+        alpha, beta = np.empty(n), np.empty(n)
+        for i in range(n):
+            alpha[i] = labels[i] * u[i] / geo[A1]
+            beta[i] = (v[i] + geo[A2] * alpha[i]) / geo[B2]
+        _, _, _, _, loss, objective[trial], lower[trial] = penalised_bounds(
+            small, labels, p, theta, c_h, c_g, alpha, beta
         )
-        squares = 0.5 * (np.sum(u * ku) + np.sum(v * kv))
-        size = abs(value) + 2.0 * 0.5 * (np.sum(np.abs(u * ku)) + np.sum(np.abs(v * kv)))
-        objective[trial] = value + gap
-        risk[trial] = (value + gap - squares) / total
-        lower[trial] = value - 8.0 * EPS * size
+        risk[trial] = loss / total
         steps[trial] = used
 
 
@@ -66,10 +59,11 @@ def ball_block(gram, y, theta, counts, radius, tol, limit, start, stop, risk, ob
     """Solve trials start..stop-1 of the ball form and write their scores."""
     for trial in range(start, stop):
         small, labels, p = gather(gram, y, counts[trial])
-        _, _, _, _, up, low, used = minimise_over_ball(small, labels, p / np.sum(p), theta, radius, tol, limit)
-        risk[trial] = up
-        objective[trial] = up
-        lower[trial] = max(low - 8.0 * EPS * (1.0 + radius), 0.0)
+        p = p / np.sum(p)
+        cu, cw, alpha, beta, _, _, used = minimise_over_ball(small, labels, p, theta, radius, tol, limit)
+        _, _, _, _, risk[trial] = ball_model(small, labels, p, theta, radius, cu, cw)
+        objective[trial] = risk[trial]
+        lower[trial] = min(ball_lower(small, labels, p, theta, radius, alpha, beta), risk[trial])
         steps[trial] = used
 
 
@@ -88,17 +82,19 @@ def affine_block(gram, order, positive, counts, radius, start, stop, risk, slack
         for i in range(m):
             c[i] = counts[trial, order[i]]
             total += c[i]
-        plus, minus, cross = 0.0, 0.0, 0.0
+        plus, minus, cross, spread = 0.0, 0.0, 0.0, 0.0
         for i in range(m):
             if c[i] == 0.0:
                 continue
             row = gram[i]
+            spread += c[i] * np.sqrt(row[i])
             if i < positive:
                 plus += c[i] * (2.0 * dot(row, c, i) + c[i] * row[i])
             else:
                 cross += c[i] * dot(row, c, positive)
                 minus += c[i] * (2.0 * dot(row[positive:], c[positive:], i - positive) + c[i] * row[i])
-        error = 16.0 * EPS * (abs(plus) + abs(minus) + 2.0 * abs(cross))
+        # Cauchy-Schwarz bounds every term of the three sums, and with it their rounding, by the diagonal.
+        error = 2.0 * (m + 4) * EPS * spread * spread
         signed = plus + minus - 2.0 * cross
         plain = plus + minus + 2.0 * cross
         reach = np.sqrt(max(signed, 0.0)) + np.sqrt(max(plain, 0.0))

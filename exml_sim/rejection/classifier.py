@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.metrics import accuracy_score
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from exml_sim import kernels
 from exml_sim.rejection.solve import solve
-from exml_sim.validation import check_choice, check_positive, check_theta
+from exml_sim.validation import check_choice, check_positive
 
 Array = NDArray[np.float64]
 
@@ -107,6 +106,8 @@ class RejectionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         sample_weight : array_like, shape (m,), optional
             Weights of the losses; a weight of 2 counts as a repeated row.
         """
+        if np.ndim(self.hidden_label):
+            raise ValueError(f"hidden_label must be one label; got {self.hidden_label!r}")
         rows, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         check_classification_targets(labels)
         signs = self._encode(labels)
@@ -116,7 +117,7 @@ class RejectionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.solution_ = solve(
             gram,
             signs,
-            float(check_theta(self.theta)),
+            self.theta,
             weights=weights,
             penalty=(scale * check_positive(self.C_h, "C_h"), scale * check_positive(self.C_g, "C_g")),
             tol=self.tol,
@@ -153,7 +154,9 @@ class RejectionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Accuracy of :meth:`predict`, rejected points counting by `hidden_label`."""
-        return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
+        hits = np.asarray(self.predict(X), dtype=object) == np.asarray(y, dtype=object)
+        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        return float(np.average(hits.astype(float), weights=weights))
 
     def _encode(self, y: NDArray[Any]) -> Array:
         self.classes_ = np.unique(y)

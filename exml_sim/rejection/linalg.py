@@ -222,26 +222,43 @@ def lower_factor_exists(gram: np.ndarray, shift: float) -> bool:
 
 
 @compiled
-def quadratic_form(gram: np.ndarray, a: np.ndarray) -> float:
-    """``a' gram a`` as if in twice the working precision.
+def exact_product(gram: np.ndarray, a: np.ndarray) -> tuple[np.ndarray, float]:
+    """``gram @ a`` and ``a' gram a`` as if in twice the working precision, then rounded.
 
-    Squared norms of functions that almost vanish are differences of large terms: in plain arithmetic their root is
-    known to 1e-8 only. Error-free products and sums (Ogita, Rump and Oishi's Dot2) carry the lost digits along.
+    Functions on a nearly singular Gram matrix have large coefficients that cancel: in plain arithmetic their values and
+    squared norms keep half of the digits only. Error-free products and sums (Ogita, Rump and Oishi's Dot2) carry the
+    lost ones along.
     """
+    n = len(a)
+    values = np.zeros(n)
     total, lost = 0.0, 0.0
-    for i in range(len(a)):
-        if a[i] == 0.0:
-            continue
+    for i in range(n):
         row = gram[i]
         s, e = 0.0, 0.0
-        for j in range(len(a)):
+        for j in range(n):
             product, error = _two_product(row[j], a[j])
             s, carry = _two_sum(s, product)
             e += error + carry
+        values[i] = s + e
         product, error = _two_product(s, a[i])
         total, carry = _two_sum(total, product)
         lost += error + carry + e * a[i]
-    return total + lost
+    return values, total + lost
+
+
+@compiled_sums
+def magnitudes(gram: np.ndarray, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """``|gram| @ |a|`` and ``|gram| @ |b|``: what the rounding of the products is measured against."""
+    n = len(a)
+    x, y = np.zeros(n), np.zeros(n)
+    for i in range(n):
+        s, t = abs(a[i]), abs(b[i])
+        if s != 0.0 or t != 0.0:
+            row = gram[i]
+            for j in range(n):
+                x[j] += s * abs(row[j])
+                y[j] += t * abs(row[j])
+    return x, y
 
 
 @compiled_inline

@@ -16,18 +16,24 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass
+from threading import Lock
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from exml_sim.rejection.linalg import asymmetry, digest, lower_factor_exists, quadratic_form, two_products
-from exml_sim.validation import check_finite, check_labels, check_positive, check_theta
+from exml_sim.rejection.bounds import ball_lower, ball_model, penalised_bounds
+from exml_sim.rejection.linalg import asymmetry, digest, exact_product, lower_factor_exists
+from exml_sim.validation import as_numbers, check_finite, check_labels, check_positive, check_theta
 
 Array = NDArray[np.float64]
 
 #: A Gram matrix counts as positive semidefinite down to this share of its trace below zero.
 PSD_TOLERANCE = 1e-10
-ROUNDING = 8.0 * float(np.finfo(np.float64).eps)
+
+
+#: Weights below this share of the largest are no part of a solve; their rows still count in the certificate.
+NEGLIGIBLE = 1e-100
+SMALLEST_WEIGHT = 1e-100
 
 
 class ConvergenceWarning(UserWarning):
@@ -47,9 +53,9 @@ class Solution:
     risk : float
         Weighted mean of the surrogate loss at the solution.
     objective : float
-        Value of the objective at the solution, an upper bound of the optimum.
+        Value of the objective at the solution, rounded up: an upper bound of the optimum.
     lower_bound : float
-        Value of the dual at (alpha, beta), reduced by a bound on the rounding of the sums.
+        Value of the dual at (alpha, beta), rounded down.
     gap : float
         objective - lower_bound.
     iterations : int
@@ -126,10 +132,7 @@ def check_gram(gram: ArrayLike) -> Array:
     The test by factorisation costs as much as a solve, so a matrix that passed it is remembered by a 64-bit digest of
     its contents: a thousand solves on one Gram matrix pay for it once.
     """
-    try:
-        matrix = np.ascontiguousarray(gram, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError("the Gram matrix must be real numbers") from None
+    matrix = np.ascontiguousarray(as_numbers(gram, "the Gram matrix"))
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or len(matrix) == 0:
         raise ValueError(f"the Gram matrix must be square with at least one row; got shape {matrix.shape}")
     finite, fingerprint = digest(matrix)
@@ -144,13 +147,15 @@ def check_gram(gram: ArrayLike) -> Array:
     if not lower_factor_exists(matrix, PSD_TOLERANCE * max(float(np.trace(matrix)), 0.0) + 1e-300):
         lowest = float(np.linalg.eigvalsh(matrix)[0])
         raise ValueError(f"the Gram matrix must be positive semidefinite; its smallest eigenvalue is {lowest:.3g}")
-    _known_psd[key] = None
-    if len(_known_psd) > 256:
-        _known_psd.popitem(last=False)
+    with _memory:
+        _known_psd[key] = None
+        if len(_known_psd) > 256:
+            _known_psd.popitem(last=False)
     return matrix
 
 
 _known_psd: OrderedDict[tuple[int, int], None] = OrderedDict()
+_memory = Lock()
 
 
 def check_weights(weights: ArrayLike, m: int) -> Array:
@@ -162,7 +167,15 @@ def check_weights(weights: ArrayLike, m: int) -> Array:
         raise ValueError(f"weights must not be negative; got {float(value.min())!r}")
     if not np.any(value > 0.0):
         raise ValueError("weights must not all be zero")
+    check_size(value)
     return value
+
+
+def check_size(weights: Array) -> None:
+    """Refuse weights whose products leave the range of floating point."""
+    largest = np.max(weights, axis=-1)
+    if np.any((largest < SMALLEST_WEIGHT) | (largest > 1.0 / SMALLEST_WEIGHT)):
+        raise ValueError(f"the largest weight must lie between 1e-100 and 1e100; got {float(np.min(largest)):g}")
 
 
 def check_form(
@@ -181,35 +194,14 @@ def check_form(
     return (check_positive(c_h, "C_h"), check_positive(c_g, "C_g")), None
 
 
-def surrogate_at(problem: Problem, h: Array, g: Array) -> Array:
-    """Eq. 2 at the rows, without the checks of :func:`exml_sim.losses.surrogate_loss`."""
-    predict = 1.0 + 0.5 * (g - problem.y * h)
-    reject = problem.theta * (1.0 - problem.b * g)
-    loss: Array = np.maximum(np.maximum(predict, reject), 0.0)
-    return loss
-
-
-def make_feasible(problem: Problem, alpha: Array, beta: Array, weights: Array) -> tuple[Array, Array]:
-    """Nearest thing to (alpha, beta) inside the triangle alpha, beta >= 0, alpha + beta <= weight, exactly."""
-    alpha = np.clip(alpha, 0.0, weights)
-    return alpha, np.clip(beta, 0.0, weights - alpha)
-
-
 def certify_penalised(problem: Problem, alpha: Array, beta: Array, iterations: int, method: str) -> Solution:
     """The solution that a dual point stands for, with both bounds computed afresh from the exact Gram matrix."""
     assert problem.penalty is not None
-    c_h, c_g = problem.penalty
-    alpha, beta = make_feasible(problem, alpha, beta, problem.weights)
-    u = problem.y * alpha / (4.0 * c_h)
-    w = (problem.theta * problem.b * beta - 0.5 * alpha) / (2.0 * c_g)
-    h, g = two_products(problem.gram, u, w)
-    losses = problem.weights * surrogate_at(problem, h, g)
-    squares = c_h * float(u @ h) + c_g * float(w @ g)
-    linear = float(np.sum(alpha) + problem.theta * np.sum(beta))
-    objective = float(np.sum(losses)) + squares
-    size = c_h * float(np.abs(u) @ np.abs(h)) + c_g * float(np.abs(w) @ np.abs(g)) + linear
-    lower = linear - squares - ROUNDING * size
-    risk = float(np.sum(losses) / np.sum(problem.weights))
+    alpha, beta = alpha.copy(), beta.copy()
+    u, w, h, g, loss, objective, lower = penalised_bounds(
+        problem.gram, problem.y, problem.weights, problem.theta, *problem.penalty, alpha, beta
+    )
+    risk = loss / float(np.sum(problem.weights))
     return Solution(u, w, h, g, risk, objective, lower, objective - lower, iterations, method, alpha, beta)
 
 
@@ -223,19 +215,13 @@ def certify_ball(
     """
     assert problem.ball is not None
     share = problem.weights / np.sum(problem.weights)
-    alpha, beta = make_feasible(problem, alpha, beta, share)
-    h, g = two_products(problem.gram, u, w)
-    shrink_h = min(1.0, problem.ball / max(norm(problem.gram, u), 1e-300))
-    shrink_g = min(1.0, problem.ball / max(norm(problem.gram, w), 1e-300))
-    u, h, w, g = shrink_h * u, shrink_h * h, shrink_g * w, shrink_g * g
-    risk = float(share @ surrogate_at(problem, h, g))
-    pull_h, pull_g = 0.5 * alpha * problem.y, problem.theta * problem.b * beta - 0.5 * alpha
-    linear = float(np.sum(alpha) + problem.theta * np.sum(beta))
-    reach = problem.ball * (norm(problem.gram, pull_h) + norm(problem.gram, pull_g))
-    lower = max(linear - reach - ROUNDING * (linear + reach), 0.0)
+    alpha, beta = alpha.copy(), beta.copy()
+    setting = (problem.gram, problem.y, share, problem.theta, problem.ball)
+    u, w, h, g, risk = ball_model(*setting, u, w)
+    lower = min(ball_lower(*setting, alpha, beta), risk)
     return Solution(u, w, h, g, risk, risk, lower, risk - lower, iterations, method, alpha, beta)
 
 
 def norm(gram: Array, coefficients: Array) -> float:
     """RKHS norm of a function from its coefficients, in twice the working precision."""
-    return float(np.sqrt(max(float(quadratic_form(gram, coefficients)), 0.0)))
+    return float(np.sqrt(max(float(exact_product(gram, coefficients)[1]), 0.0)))

@@ -16,6 +16,7 @@ from exml_sim.rejection.ball import minimise_over_ball
 from exml_sim.rejection.batch import affine_block, ball_block, penalised_block
 from exml_sim.rejection.dual import maximise
 from exml_sim.rejection.problem import (
+    NEGLIGIBLE,
     ConvergenceWarning,
     Problem,
     Solution,
@@ -24,6 +25,7 @@ from exml_sim.rejection.problem import (
     check_form,
     check_problem,
     check_rows,
+    check_size,
     norm,
 )
 from exml_sim.rejection.triangle import A1, A2, B2, geometry
@@ -87,9 +89,10 @@ def solve(
         Stop at gap <= tol * max(1, |objective|).
     method : {"auto", "dual", "cvxpy"}
         "dual" is the fast solver (the closed form in the affine regime of the ball), "cvxpy" the slow reference;
-        "auto" is "dual", with the reference's help for the rare ball problem that it does not finish.
+        "auto" is "dual", with the reference's help for ill-conditioned problems that it does not finish.
     max_iter : int
-        Newton steps at most; beyond it a :class:`ConvergenceWarning` and an honest gap.
+        Newton steps at most. A solve that ends short of `tol`, for this or another reason, gives a
+        :class:`ConvergenceWarning` and an honest gap.
 
     Returns
     -------
@@ -120,8 +123,8 @@ def solve(
         solution = _solve_affine(problem)
     else:
         solution = _solve_ball(problem, tol, max_iter)
-        if method == "auto" and is_short(solution.gap, solution.objective, tol):
-            solution = _with_help(problem, solution, tol)
+    if method == "auto" and is_short(solution.gap, solution.objective, tol):
+        solution = _with_help(problem, solution, tol)
     _warn_if_short(np.array([solution.gap]), np.array([solution.objective]), tol)
     return solution
 
@@ -220,9 +223,10 @@ def _batch_ball(
     arguments = (gram, y, theta, np.ascontiguousarray(counts), ball, tol, steps)
     _in_blocks(ball_block, arguments, scores, len(counts), jobs)
     for t in np.flatnonzero(is_short(scores.objective - scores.lower, scores.objective, tol)):
-        helped = _solve_reference(Problem(gram, y, theta, counts[t], None, ball), tol)
-        scores.risk[t] = scores.objective[t] = min(scores.objective[t], helped.objective)
-        scores.lower[t] = max(scores.lower[t], helped.lower_bound)
+        helped = _try_reference(Problem(gram, y, theta, counts[t], None, ball), tol)
+        if helped is not None:
+            scores.risk[t] = scores.objective[t] = min(scores.objective[t], helped.objective)
+            scores.lower[t] = max(scores.lower[t], helped.lower_bound)
     return scores
 
 
@@ -279,7 +283,7 @@ def _solve_affine(problem: Problem) -> Solution:
 
 def _active(problem: Problem) -> tuple[NDArray[np.intp], Array, Array, Array]:
     """Rows with positive weight, and the problem restricted to them."""
-    rows = np.flatnonzero(problem.weights > 0.0)
+    rows = np.flatnonzero(problem.weights > NEGLIGIBLE * np.max(problem.weights))
     if len(rows) == len(problem.y):
         return rows, problem.gram, problem.y, problem.weights
     return (
@@ -316,9 +320,19 @@ def _solve_reference(problem: Problem, tol: float) -> Solution:
     return solve_reference(problem, tol)
 
 
+def _try_reference(problem: Problem, tol: float) -> Solution | None:
+    """The reference's solution, or None where it fails, which must not cost anybody the answer that is there."""
+    try:
+        return _solve_reference(problem, tol)
+    except Exception:  # cvxpy's errors are its own, and importing them here would import cvxpy
+        return None
+
+
 def _with_help(problem: Problem, ours: Solution, tol: float) -> Solution:
-    """The best of both solvers' bounds: about one ball problem in a hundred on a kernel of low rank needs it."""
-    theirs = _solve_reference(problem, tol)
+    """The best of both solvers' bounds: the fast one gives up on some ill-conditioned problems."""
+    theirs = _try_reference(problem, tol)
+    if theirs is None:
+        return ours
     model = ours if ours.objective <= theirs.objective else theirs
     bound = ours if ours.lower_bound >= theirs.lower_bound else theirs
     return replace(
@@ -333,7 +347,7 @@ def _with_help(problem: Problem, ours: Solution, tol: float) -> Solution:
 
 def is_short(gap: Any, objective: Any, tol: float) -> Any:
     """Whether a gap misses the tolerance, gap <= tol * max(1, |objective|)."""
-    return gap > tol * np.maximum(1.0, np.abs(objective))
+    return ~np.less_equal(gap, tol * np.maximum(1.0, np.abs(objective)))  # NaN is short too
 
 
 def _warn_if_short(gap: Array, objective: Array, tol: float) -> None:
@@ -356,4 +370,5 @@ def _check_counts(counts: ArrayLike, m: int) -> Array:
     empty = ~np.any(value > 0.0, axis=1)
     if np.any(empty):
         raise ValueError(f"counts of a trial must not all be zero; trial {int(np.argmax(empty))} is empty")
-    return value
+    check_size(value)
+    return np.where(value > NEGLIGIBLE * np.max(value, axis=1, keepdims=True), value, 0.0)

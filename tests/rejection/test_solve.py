@@ -264,7 +264,7 @@ def test_max_iter_gives_a_warning_and_an_honest_gap() -> None:
     rows = draw_rows(100, rng=0)
     K = kernels.gram(rows.points[:, :2])
     with pytest.warns(ConvergenceWarning, match="1 of 1 problems stopped short"):
-        short = solve(K, rows.y, 0.3, penalty=(0.1, 0.1), max_iter=1)
+        short = solve(K, rows.y, 0.3, penalty=(0.1, 0.1), max_iter=1, method="dual")
     full = solve(K, rows.y, 0.3, penalty=(0.1, 0.1))
     assert short.gap > 1e-8 * short.objective
     assert short.lower_bound <= full.objective
