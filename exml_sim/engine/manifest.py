@@ -1,0 +1,71 @@
+"""What a result was made with: versions, processor, BLAS and commit, as plain texts."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from threadpoolctl import threadpool_info
+
+PACKAGES = ("numpy", "scipy", "numba", "joblib", "scikit-learn")
+
+
+def manifest() -> dict[str, str]:
+    """One text per fact about the present run."""
+    from exml_sim import __version__
+
+    facts = {
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "exml_sim": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "cpu": _cpu(),
+        "cores": str(os.cpu_count()),
+        "blas": _blas(),
+        "commit": _commit(),
+    }
+    for package in PACKAGES:
+        try:
+            facts[package] = version(package)
+        except PackageNotFoundError:
+            facts[package] = "not installed"
+    return facts
+
+
+#: Facts whose change may change the last bits of a result.
+DECISIVE = ("exml_sim", "numpy", "scipy", "numba", "cpu", "blas")
+
+
+def _cpu() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def _blas() -> str:
+    found = {
+        f"{one.get('internal_api')} {one.get('version')} {one.get('architecture', '')}".strip()
+        for one in threadpool_info()
+        if one.get("user_api") == "blas"
+    }
+    return ", ".join(sorted(found)) or "unknown"
+
+
+def _commit() -> str:
+    """The commit of the source tree the package was imported from, if it is one."""
+    home = Path(__file__).resolve().parents[2]
+    if not (home / ".git").exists():
+        return "not a source tree"
+    try:
+        command = ["git", "-C", str(home), "describe", "--always", "--dirty", "--abbrev=40"]
+        return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"

@@ -1,0 +1,323 @@
+"""What a study is made of: pools, scores, strategies, budgets and sampling, each as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import Any, ClassVar, cast
+
+import numpy as np
+
+from exml_sim.arms import BoundedArm, GaussianArm, KnownPool
+from exml_sim.datasets import load_mfeat, make_synthetic
+from exml_sim.datasets.mfeat import VIEWS, scale_to_unit
+from exml_sim.engine.tables import Table, amount, entry, number, one_of, optional, several, share, text, whole
+from exml_sim.exploring import Pool
+from exml_sim.money import exact, show, unknown
+from exml_sim.pool import FeaturePool
+from exml_sim.population import Candidate, Population
+from exml_sim.sampling import REPLACEMENT, ROWS, SHORTFALL
+from exml_sim.scoring import LOSSES, SCORES, Scoring
+from exml_sim.strategies import Strategy, by_name
+
+
+def _pair(value: Any, what: str) -> tuple[float, ...]:
+    found = several(number)(value, what)
+    if len(found) != 2:
+        raise ValueError(f"{what} must be two numbers (C_h, C_g), got {value!r}")
+    return cast("tuple[float, ...]", found)
+
+
+@dataclass(frozen=True, slots=True)
+class Score(Table):
+    """What the score of a feature arm is; see `exml_sim.scoring.Scoring`."""
+
+    what: ClassVar[str] = "score"
+    score: str = entry(one_of(SCORES), default="ball")
+    theta: float = entry(number, default=0.3)
+    ball: float | None = entry(optional(number), default=None)
+    penalty: tuple[float, float] | None = entry(optional(_pair), default=None)
+    loss: str = entry(one_of(LOSSES), default="sum")
+
+    def __post_init__(self) -> None:
+        Table.__post_init__(self)
+        if self.penalty is None and self.score != "ball":
+            object.__setattr__(self, "penalty", (1.0, 1.0))
+        Scoring(self.theta, self.score, self.ball, self.penalty, self.loss)
+
+    @property
+    def label(self) -> str:
+        """A short name."""
+        if self.ball is not None:
+            return f"ball {self.ball:g}, theta {self.theta:g}"
+        assert self.penalty is not None
+        return f"{self.score} C {self.penalty[0]:g}:{self.penalty[1]:g} ({self.loss}), theta {self.theta:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling(Table):
+    """Which rows a pull buys; see `exml_sim.sampling.RowOptions`."""
+
+    what: ClassVar[str] = "sampling"
+    rows: str = entry(one_of(ROWS), default="same")
+    replacement: str = entry(one_of(REPLACEMENT), default="always")
+    shortfall: str = entry(one_of(SHORTFALL), default="error")
+
+
+def _gamma(value: Any, what: str) -> float | str:
+    return "median" if value == "median" else number(value, what)
+
+
+def _kernel(value: Any, what: str) -> str:
+    return cast(str, one_of(("gaussian", "linear"))(value, what))
+
+
+@dataclass(frozen=True, slots=True)
+class SyntheticPool(Table):
+    """The generator of Section 5.1; see `exml_sim.datasets.make_synthetic`."""
+
+    what: ClassVar[str] = "synthetic pool"
+    kind: ClassVar[str] = "synthetic"
+    label: str = entry(text, default="synthetic")
+    per_class: int = entry(whole(1), default=100)
+    angles: tuple[float, ...] = entry(several(number), default=(10, 20, 30, 40, 50, 60, 70, 80, 90))
+    costs: tuple[str, ...] | None = entry(optional(several(amount)), default=None)
+    a: float = entry(number, default=1.0)
+    sigma: float | None = entry(optional(number), default=None)
+    z: float | None = entry(optional(number), default=None)
+    seed: int = entry(whole(0), default=0)
+    kernel: str = entry(_kernel, default="gaussian")
+    gamma: float | str = entry(_gamma, default="median")
+
+    def population(self) -> Population:
+        """Draw the rows."""
+        return make_synthetic(
+            self.per_class, angles=self.angles, costs=self.costs, a=self.a, sigma=self.sigma, z=self.z, rng=self.seed
+        )
+
+
+def _view(value: Any, what: str) -> str:
+    return cast(str, one_of(VIEWS)(value, what))
+
+
+@dataclass(frozen=True, slots=True)
+class MfeatPool(Table):
+    """Three digits of the shipped Multiple Features data: two known, one hidden and mislabelled by a fair coin."""
+
+    what: ClassVar[str] = "mfeat pool"
+    kind: ClassVar[str] = "mfeat"
+    label: str = entry(text, default="mfeat")
+    negative: int = entry(whole(0), default=0)
+    positive: int = entry(whole(0), default=1)
+    hidden: int = entry(whole(0), default=2)
+    observed: str = entry(_view, default="mor")
+    candidates: tuple[str, ...] = entry(several(_view), default=("fac", "pix", "kar", "zer", "fou"))
+    costs: tuple[str, ...] | None = entry(optional(several(amount)), default=None)
+    per_class: int = entry(whole(1), default=100)
+    seed: int = entry(whole(0), default=0)
+    kernel: str = entry(_kernel, default="gaussian")
+    gamma: float | str = entry(_gamma, default="median")
+
+    def population(self) -> Population:
+        """Choose the rows and mislabel the hidden digit."""
+        data = load_mfeat()
+        rng = np.random.default_rng(self.seed)
+        digits = (self.negative, self.positive, self.hidden)
+        for digit in digits:
+            if not self.per_class <= int((data.y == digit).sum()):
+                raise ValueError(f"mfeat has fewer than {self.per_class} rows of digit {digit}")
+        rows = np.concatenate(
+            [rng.choice(np.flatnonzero(data.y == digit), self.per_class, replace=False) for digit in digits]
+        )
+        coin = rng.choice(np.array([-1, 1]), size=rows.size)
+        truth = data.y[rows]
+        y = np.where(truth == self.negative, -1, np.where(truth == self.positive, 1, coin))
+        prices = self.costs or ("1",) * len(self.candidates)
+        if len(prices) != len(self.candidates):
+            raise ValueError(f"costs must be one for each of {len(self.candidates)} candidates, got {len(prices)}")
+        views = {name: scale_to_unit(data.views[name])[rows] for name in {self.observed, *self.candidates}}
+        bought = [Candidate(name, views[name], price) for name, price in zip(self.candidates, prices, strict=True)]
+        return Population(views[self.observed], y, bought, classes=truth, hidden=self.hidden)
+
+
+@dataclass(frozen=True, slots=True)
+class AtomPool(Table):
+    """Rows written out: labels, one list of values per candidate, and how many copies of each row there are.
+
+    Nothing is observed for free. With the linear kernel and a small ball this is the affine pool of the exact
+    enumerations.
+    """
+
+    what: ClassVar[str] = "atoms pool"
+    kind: ClassVar[str] = "atoms"
+    values: tuple[tuple[float, ...], ...] = entry(several(several(number)))
+    y: tuple[float, ...] = entry(several(number))
+    copies: tuple[int, ...] | None = entry(optional(several(whole(1))), default=None)
+    costs: tuple[str, ...] | None = entry(optional(several(amount)), default=None)
+    label: str = entry(text, default="atoms")
+    kernel: str = entry(_kernel, default="linear")
+    gamma: float | str = entry(_gamma, default="median")
+
+    def population(self) -> Population:
+        """Repeat every row as often as there are copies."""
+        for values in self.values:
+            if len(values) != len(self.y):
+                raise ValueError(f"every candidate of {self.label!r} needs {len(self.y)} values, got {len(values)}")
+        copies = self.copies or (1,) * len(self.y)
+        prices = self.costs or ("1",) * len(self.values)
+        if len(copies) != len(self.y) or len(prices) != len(self.values):
+            raise ValueError(f"pool {self.label!r} needs one entry of copies per row and one of costs per candidate")
+        rows = np.repeat(np.arange(len(self.y)), copies)
+        candidates = [
+            Candidate(f"arm {i}", np.array(values)[rows], price)
+            for i, (values, price) in enumerate(zip(self.values, prices, strict=True))
+        ]
+        return Population(np.zeros((rows.size, 1)), np.array(self.y)[rows], candidates)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownArms(Table):
+    """Arms with known distributions: Bernoulli by means, Gaussian with `sd`, or finitely many values."""
+
+    what: ClassVar[str] = "known pool"
+    kind: ClassVar[str] = "known"
+    means: tuple[float, ...] | None = entry(optional(several(number)), default=None)
+    sd: float | None = entry(optional(number), default=None)
+    values: tuple[float, ...] | None = entry(optional(several(number)), default=None)
+    probabilities: tuple[tuple[float, ...], ...] | None = entry(optional(several(several(number))), default=None)
+    costs: tuple[str, ...] | None = entry(optional(several(amount)), default=None)
+    label: str = entry(text, default="known")
+
+    def pool(self) -> KnownPool:
+        """Build the arms."""
+        if (self.means is None) == (self.probabilities is None) or (self.values is None) != (
+            self.probabilities is None
+        ):
+            raise ValueError(f"pool {self.label!r} needs either means (and sd), or values and probabilities")
+        size = len(self.means or self.probabilities or ())
+        prices = self.costs or ("1",) * size
+        if len(prices) != size:
+            raise ValueError(f"costs of pool {self.label!r} must be one for each of {size} arms, got {len(prices)}")
+        if self.means is None:
+            assert self.values is not None
+            assert self.probabilities is not None
+            laws = zip(self.probabilities, prices, strict=True)
+            return KnownPool([BoundedArm(self.values, law, price) for law, price in laws])
+        if self.sd is None:
+            return KnownPool.bernoulli(self.means, prices)
+        return KnownPool([GaussianArm(mean, self.sd, price) for mean, price in zip(self.means, prices, strict=True)])
+
+
+RowSpec = SyntheticPool | MfeatPool | AtomPool
+PoolSpec = RowSpec | KnownArms
+POOLS: Mapping[str, type[PoolSpec]] = {cls.kind: cls for cls in (SyntheticPool, MfeatPool, AtomPool, KnownArms)}
+
+
+def read_pool(table: Mapping[str, Any]) -> PoolSpec:
+    """Read the table of one pool by its kind."""
+    rest = dict(table)
+    kind = rest.pop("kind", None)
+    if kind not in POOLS:
+        raise ValueError(unknown("kind of pool", kind, tuple(POOLS)))
+    return POOLS[kind].of(rest)
+
+
+def build_pool(spec: PoolSpec, score: Score | None, sampling: Sampling) -> Pool:
+    """The pool of a spec; feature pools need a score."""
+    if isinstance(spec, KnownArms):
+        return spec.pool()
+    if score is None:
+        raise ValueError(f"pool {spec.label!r} has features, so the study needs at least one score")
+    return FeaturePool(
+        spec.population(),
+        theta=score.theta,
+        score=score.score,
+        ball=score.ball,
+        penalty=score.penalty,
+        loss=score.loss,
+        kernel=spec.kernel,
+        gamma=spec.gamma,
+        rows=sampling.rows,
+        replacement=sampling.replacement,
+        shortfall=sampling.shortfall,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class StrategySpec:
+    """A strategy by name, with all its options in canonical form."""
+
+    name: str
+    options: tuple[tuple[str, Any], ...] = ()
+
+    def __post_init__(self) -> None:
+        try:
+            built = by_name(self.name, **dict(self.options))
+        except TypeError:
+            raise ValueError(f"strategy {self.name!r} does not take the options {dict(self.options)}") from None
+        pairs = ((one.name, getattr(built, one.name)) for one in fields(cast(Any, built)))
+        settled = ((name, show(value) if isinstance(value, Fraction) else value) for name, value in pairs)
+        object.__setattr__(self, "options", tuple(sorted(settled)))
+
+    @classmethod
+    def of(cls, given: str | Mapping[str, Any] | StrategySpec) -> StrategySpec:
+        """Read a name, or a table with `name` and options."""
+        if isinstance(given, StrategySpec):
+            return given
+        if isinstance(given, str):
+            return cls(given)
+        rest = dict(given)
+        return cls(rest.pop("name", ""), tuple(rest.items()))
+
+    def build(self) -> Strategy:
+        """The strategy."""
+        return by_name(self.name, **dict(self.options))
+
+    def table(self) -> dict[str, Any]:
+        """Name and options."""
+        return {"name": self.name, **dict(self.options)}
+
+    @property
+    def label(self) -> str:
+        """The name, with the options that are not at their default."""
+        default = dict(StrategySpec(self.name).options)
+        changed = [f"{name}={value}" for name, value in self.options if default[name] != value]
+        return f"{self.name}({', '.join(changed)})" if changed else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Budgets(Table):
+    """The budgets of a study; all three lists together are the grid.
+
+    Attributes
+    ----------
+    absolute
+        Money.
+    per_arm
+        Pulls per arm n: B = n sum_i c_i, which is n K at unit costs.
+    ratio
+        Part b of the price of everything: B = b m sum_i c_i, which is b m K at unit costs (Section 5).
+    """
+
+    what: ClassVar[str] = "budgets"
+    absolute: tuple[str, ...] = entry(several(amount, empty=True), default=())
+    per_arm: tuple[str, ...] = entry(several(amount, empty=True), default=())
+    ratio: tuple[str, ...] = entry(several(share, empty=True), default=())
+
+    def __post_init__(self) -> None:
+        Table.__post_init__(self)
+        if not (self.absolute or self.per_arm or self.ratio):
+            raise ValueError("budgets must name at least one budget: absolute, per_arm or ratio")
+
+    def amounts(self, pool: Pool) -> tuple[Fraction, ...]:
+        """The budgets as money for one pool, each once, in the order given."""
+        total = sum(pool.prices.exact_costs, Fraction(0))
+        found = [exact(value) for value in self.absolute]
+        found += [exact(value) * total for value in self.per_arm]
+        if self.ratio:
+            rows = getattr(pool, "n_rows", None)
+            if rows is None:
+                raise ValueError("a budget ratio needs a pool with rows; known arms have none")
+            found += [exact(value) * rows * total for value in self.ratio]
+        return tuple(dict.fromkeys(found))

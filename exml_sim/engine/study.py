@@ -1,0 +1,297 @@
+"""A study: a grid of cells, trials per cell, one root seed; all that is needed to reproduce a result."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import tomllib
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, ClassVar, cast
+
+from threadpoolctl import threadpool_limits
+
+from exml_sim.engine.specs import Budgets, PoolSpec, Sampling, Score, StrategySpec, build_pool, read_pool
+from exml_sim.engine.tables import Table, between, canonical, entry, one_of, optional, text, to_toml, whole
+from exml_sim.exploring import Pool
+from exml_sim.lockstep import check_budget
+from exml_sim.money import exact, show
+from exml_sim.strategies import Strategy
+
+#: Raised when the meaning of a stored number changes: old stores then belong to another study.
+FORMAT = 1
+
+MODES: Sequence[str] = ("count", "exact", "rare")
+
+
+@dataclass(frozen=True, slots=True)
+class Stop(Table):
+    """When a cell may stop before its last trial (see `exml_sim.engine.stopping`).
+
+    Attributes
+    ----------
+    bound
+        Stop when the failure rate is decided to be above or below this number.
+    width
+        Stop when the confidence sequence is at most this wide.
+    alarm
+        Error probability of the confidence sequence, over all looks together.
+    every
+        Look after this many trials, and again after as many more.
+    """
+
+    what: ClassVar[str] = "stop"
+    bound: float | None = entry(optional(between(0.0, 1.0)), default=None)
+    width: float | None = entry(optional(between(0.0, 1.0)), default=None)
+    alarm: float = entry(between(0.0, 1.0), default=0.05)
+    every: int = entry(whole(1), default=1000)
+
+    def __post_init__(self) -> None:
+        Table.__post_init__(self)
+        if self.bound is None and self.width is None:
+            raise ValueError("stop needs a bound to decide or an interval width to reach, got neither")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One point of a study's grid.
+
+    Attributes
+    ----------
+    index
+        Position in `study.cells()`.
+    pool, score, strategy
+        Positions in the study's lists; `score` is -1 for known arms, which bring their own.
+    budget
+        Exact money as text.
+    stream
+        The stream of random numbers, shared by all strategies and scores on this pool and budget.
+    labels
+        Pool, score and strategy for people.
+    """
+
+    index: int
+    pool: int
+    score: int
+    strategy: int
+    budget: str
+    stream: int
+    labels: tuple[str, str, str]
+
+    def __str__(self) -> str:
+        pool, score, strategy = self.labels
+        return f"{strategy} on {pool}{f' ({score})' if score else ''} with budget {self.budget}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Study:
+    """A grid of cells (pools x scores x budgets x strategies) with trials per cell and one root seed.
+
+    Parts may be given as objects or as the tables that a TOML file has.
+
+    Attributes
+    ----------
+    pools
+        Where arms come from: `SyntheticPool`, `MfeatPool`, `AtomPool` or `KnownArms`.
+    strategies
+        Names, or tables with a name and options.
+    budgets
+        `Budgets(absolute=..., per_arm=..., ratio=...)`.
+    scores
+        Scores of feature arms; every feature pool is crossed with all of them.
+    sampling
+        Which rows a pull buys.
+    trials, seed
+        Trials per cell, and the root seed.
+    mode
+        "count": count failures. "exact": enumerate all outcomes, no randomness. "rare": sample rows from tilted
+        distributions and weight, for failure probabilities that counting cannot see.
+    stop
+        Early stopping of cells; off by default.
+
+    Examples
+    --------
+    >>> study = Study(
+    ...     pools=[{"kind": "known", "means": [0.3, 0.5]}], strategies=["uniform_allocation"],
+    ...     budgets={"per_arm": [10, 20]}, trials=100)
+    >>> [str(cell) for cell in study.cells()]
+    ['uniform_allocation on known with budget 20', 'uniform_allocation on known with budget 40']
+    >>> Study.from_toml(study.to_toml()).hash == study.hash
+    True
+    """
+
+    pools: tuple[PoolSpec, ...]
+    strategies: tuple[StrategySpec, ...]
+    budgets: Budgets
+    scores: tuple[Score, ...] = ()
+    sampling: Sampling = Sampling()  # noqa: RUF009 - frozen, and empty of state
+    trials: int = 1000
+    seed: int = 0
+    mode: str = "count"
+    stop: Stop | None = None
+    name: str = "study"
+
+    def __post_init__(self) -> None:
+        settle = object.__setattr__
+        settle(self, "pools", _parts(self.pools, "pools", read_pool))
+        settle(self, "strategies", _parts(self.strategies, "strategies", StrategySpec.of))
+        settle(self, "scores", _parts(self.scores, "scores", Score.of, empty=True))
+        settle(self, "budgets", _part(self.budgets, Budgets))
+        settle(self, "sampling", _part(self.sampling, Sampling))
+        settle(self, "stop", None if self.stop is None else _part(self.stop, Stop))
+        settle(self, "trials", whole(1)(self.trials, "trials"))
+        settle(self, "seed", whole(0)(self.seed, "seed"))
+        settle(self, "mode", one_of(MODES)(self.mode, "mode"))
+        settle(self, "name", text(self.name, "name"))
+        for what, labels in (
+            ("pool", [pool.label for pool in self.pools]),
+            ("score", [score.label for score in self.scores]),
+            ("strategy", [strategy.label for strategy in self.strategies]),
+        ):
+            twice = [label for label in labels if labels.count(label) > 1]
+            if twice:
+                raise ValueError(f"{what} {twice[0]!r} is given more than once: give it another label or leave it out")
+        if self.stop is not None and self.mode != "count":
+            raise ValueError(f"early stopping counts failures, so it does not go with mode {self.mode!r}")
+
+    @property
+    def hash(self) -> str:
+        """The study's identity: SHA-256 of its canonical form (its name is not part of it)."""
+        table = {key: value for key, value in self.table().items() if key != "name"}
+        return hashlib.sha256(canonical({"format": FORMAT, **table}).encode()).hexdigest()
+
+    def table(self) -> dict[str, Any]:
+        """The study as plain values."""
+        table: dict[str, Any] = {
+            "name": self.name,
+            "mode": self.mode,
+            "trials": self.trials,
+            "seed": self.seed,
+            "budgets": self.budgets.table(),
+            "sampling": self.sampling.table(),
+            "strategies": [strategy.table() for strategy in self.strategies],
+            "pools": [{"kind": pool.kind, **pool.table()} for pool in self.pools],
+        }
+        if self.scores:
+            table["scores"] = [score.table() for score in self.scores]
+        if self.stop is not None:
+            table["stop"] = self.stop.table()
+        return table
+
+    def to_toml(self) -> str:
+        """The study as TOML text."""
+        return to_toml(self.table())
+
+    @classmethod
+    def from_table(cls, table: Mapping[str, Any]) -> Study:
+        """Read plain values."""
+        allowed = tuple(cls.__dataclass_fields__)
+        for key in table:
+            if key not in allowed:
+                raise ValueError(f"unknown part of a study {key!r}: allowed are {', '.join(allowed)}")
+        for key in ("pools", "strategies", "budgets"):
+            if key not in table:
+                raise ValueError(f"a study needs pools, strategies and budgets, but there is no {key!r}")
+        return cls(**table)
+
+    @classmethod
+    def from_toml(cls, source: str | Path) -> Study:
+        """Read TOML from a path, or from text."""
+        if isinstance(source, Path):
+            source = source.read_text(encoding="utf-8")
+        try:
+            return cls.from_table(tomllib.loads(source))
+        except tomllib.TOMLDecodeError as error:
+            raise ValueError(f"this is no study: the TOML is wrong: {error}") from None
+
+    def pool(self, cell: Cell) -> Pool:
+        """The pool of a cell, built once and kept for a while."""
+        return _built(self.pools[cell.pool], self._score(cell.score), self.sampling)
+
+    def strategy(self, cell: Cell) -> Strategy:
+        """The strategy of a cell."""
+        return self.strategies[cell.strategy].build()
+
+    def _score(self, index: int) -> Score | None:
+        return self.scores[index] if index >= 0 else None
+
+    def cells(self) -> tuple[Cell, ...]:
+        """All cells: for each pool, score and budget the strategies in their order."""
+        found: list[Cell] = []
+        for p, spec in enumerate(self.pools):
+            for s in range(len(self.scores)) if spec.kind != "known" and self.scores else [-1]:
+                score = self._score(s)
+                pool = _built(spec, score, self.sampling)
+                for budget in self.budgets.amounts(pool):
+                    stream = _stream(spec, self.sampling, budget)
+                    for r, strategy in enumerate(self.strategies):
+                        labels = (spec.label, score.label if score else "", strategy.label)
+                        found.append(Cell(len(found), p, s, r, show(budget), stream, labels))
+        return tuple(found)
+
+    def check(self) -> tuple[Cell, ...]:
+        """All cells, or a ValueError that names every budget that does not pay for its opening round."""
+        cells = self.cells()
+        wrong = []
+        for cell in cells:
+            rule, pool = self.strategy(cell), self.pool(cell)
+            try:
+                check_budget(exact(cell.budget), rule.opening, pool.prices, rule.alignment, type(rule).__name__)
+            except ValueError as error:
+                wrong.append(f"cell {cell.index} ({cell}): {error}")
+        if wrong:
+            more = f" (and {len(wrong) - 1} more cells)" if len(wrong) > 1 else ""
+            raise ValueError(f"{wrong[0]}{more}; nothing was run")
+        return cells
+
+
+def _part(value: Any, cls: type[Any]) -> Any:
+    if isinstance(value, cls):
+        return value
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{cls.what} must be a table, got {value!r}")
+    return cls.of(value)
+
+
+def _parts(values: Any, what: str, read: Any, *, empty: bool = False) -> tuple[Any, ...]:
+    if isinstance(values, str | Mapping) or not isinstance(values, Sequence):
+        raise ValueError(f"{what} must be a list, got {values!r}")
+    if not values and not empty:
+        raise ValueError(f"{what} must not be empty")
+    return tuple(read(one) if isinstance(one, Mapping | str) else one for one in values)
+
+
+def _stream(spec: PoolSpec, sampling: Sampling, budget: Fraction) -> int:
+    """A number for (pool, sampling, budget): a grid can grow without changing the trials it already had."""
+    table = {key: value for key, value in spec.table().items() if key != "label"}
+    seen = canonical([spec.kind, table, sampling.table(), show(budget)])
+    return int.from_bytes(hashlib.sha256(seen.encode()).digest()[:7], "big")
+
+
+_POOLS: OrderedDict[tuple[PoolSpec, Score | None, Sampling], Pool] = OrderedDict()
+_KEPT = 8
+_LOCK = threading.Lock()
+
+
+def _built(spec: PoolSpec, score: Score | None, sampling: Sampling) -> Pool:
+    """Build a pool once; under one BLAS thread, so that its matrices are the same bits in every worker."""
+    key = (spec, score, sampling)
+    with _LOCK:
+        if key in _POOLS:
+            _POOLS.move_to_end(key)
+            return _POOLS[key]
+        with threadpool_limits(limits=1):
+            pool = build_pool(spec, score, sampling)
+            _settle(pool)
+        _POOLS[key] = pool
+        while len(_POOLS) > _KEPT:
+            _POOLS.popitem(last=False)
+        return pool
+
+
+def _settle(pool: Pool) -> None:
+    """Compute now what a pool would compute on first use, for threads would each do it again."""
+    cast(Any, pool).best_set()

@@ -1,0 +1,230 @@
+"""Results depend on the study alone: not on workers, backends, blocks, or interruptions."""
+
+from __future__ import annotations
+
+import io
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import joblib
+import pytest
+
+from exml_sim.engine import Store, Study, StudyResult, run
+from exml_sim.engine.progress import Progress
+from exml_sim.engine.runner import BlockSizes
+from exml_sim.engine.trials import replay
+from tests.engine.studies import features, known
+
+
+@pytest.fixture(scope="module")
+def truth() -> str:
+    """The results of one worker."""
+    return run(features(), n_jobs=1, progress=False).store.digest()
+
+
+@pytest.mark.parametrize("block", [1, 7, 1000])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_threads_and_blocks_change_nothing(truth, n_jobs, block):
+    assert run(features(), n_jobs=n_jobs, block=block).store.digest() == truth
+
+
+def test_processes_change_nothing(truth, tmp_path):
+    result = run(features(), n_jobs=2, backend="processes", block=17, store=tmp_path / "study.sqlite")
+    assert result.store.digest() == truth
+
+
+def test_a_surrounding_parallel_config_decides(truth):
+    with joblib.parallel_config(backend="loky", n_jobs=2):
+        assert run(features(), n_jobs=2, block=40).store.digest() == truth
+
+
+def test_another_seed_is_another_result(truth):
+    assert run(features(seed=1)).store.digest() != truth
+
+
+def test_trials_are_what_explore_finds():
+    """Every stored number against the trial run alone, with a ledger."""
+    study = features(trials=6)
+    result = run(study, n_jobs=1)
+    for row in result.rows():
+        alone = replay(study, row["cell"], row["trial"])
+        assert row["selected"] == alone.selected_name
+        assert row["spent"] == str(alone.ledger.spent)
+        pool = study.pool(study.cells()[row["cell"]])
+        assert row["success"] == (alone.selected in pool.best_set())
+        assert row["regret"] == pool.gaps[alone.selected]
+
+
+def test_resume_runs_only_what_is_missing(truth, tmp_path):
+    path = tmp_path / "study.sqlite"
+    study = features()
+    with Store.create_or_open(path, study, study.cells()) as store:
+        from exml_sim.engine.trials import run_block
+
+        for first, stop in ((10, 20), (35, 60)):
+            store.add(run_block(study, study.cells()[1], first, stop))
+    with run(study, store=path, block=9) as result:
+        assert result.store.digest() == truth
+        before = result.store.rows("SELECT count(*) FROM blocks").fetchone()
+    with run(study, store=path) as result:
+        assert result.store.rows("SELECT count(*) FROM blocks").fetchone() == before
+        assert len(result.store.sessions()) == 3
+
+
+def test_an_error_in_a_worker_keeps_what_is_stored(tmp_path, monkeypatch):
+    from exml_sim.engine import runner
+
+    original = runner.run_block
+
+    def breaks(study, cell, first, stop, driver=None):
+        if cell.index == 2 and driver is not None:
+            raise RuntimeError("the lights went out")
+        return original(study, cell, first, stop, driver)
+
+    monkeypatch.setattr(runner, "run_block", breaks)
+    path = tmp_path / "study.sqlite"
+    with pytest.raises(RuntimeError, match="lights"):
+        run(known(), store=path, n_jobs=1, block=50)
+    monkeypatch.undo()
+    with StudyResult.open(path) as partial:
+        assert partial.store.counts(0) == run(known(), n_jobs=1).store.counts(0)
+        assert not partial.complete
+    with run(known(), store=path) as result:
+        assert result.complete
+        assert result.store.digest() == run(known(), n_jobs=1).store.digest()
+
+
+SCRIPT = """
+import sys
+from exml_sim.engine import Study, run
+from pathlib import Path
+run(Study.from_toml(Path(sys.argv[1])), store=sys.argv[2], n_jobs=2, block=3)
+"""
+
+
+def _start(toml: Path, store: Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-c", SCRIPT, str(toml), str(store)])
+
+
+def _rows(store: Path) -> int:
+    try:
+        with Store.read(store) as opened:
+            return int(opened.rows("SELECT count(*) FROM trials").fetchone()[0])
+    except ValueError:
+        return 0
+
+
+def test_sigkill_at_five_random_moments(tmp_path):
+    """A real process, killed five times in mid-run, then left to end: bit for bit the uninterrupted result."""
+    study = features(trials=600, scores=[{"score": "ball", "theta": 0.3, "ball": 0.4}])
+    toml, path = tmp_path / "study.toml", tmp_path / "study.sqlite"
+    toml.write_text(study.to_toml(), encoding="utf-8")
+    total = study.trials * len(study.cells())
+    moments = random.Random(5)
+    kills = 0
+    for number in range(1, 6):
+        goal = _rows(path) + moments.randint(1, total // 8)
+        process = _start(toml, path)
+        deadline = time.monotonic() + 60
+        while process.poll() is None and _rows(path) < goal and time.monotonic() < deadline:
+            time.sleep(moments.uniform(0.0, 0.004))
+        if process.poll() is None:
+            os.kill(process.pid, signal.SIGKILL)
+        kills += process.wait() == -signal.SIGKILL
+        assert _rows(path) >= number, "every run made some progress"
+    assert kills == 5
+    assert _rows(path) < total
+    with run(study, store=path) as result:
+        assert result.complete
+        assert result.store.digest() == run(study, n_jobs=1).store.digest()
+
+
+def test_block_sizes_follow_the_clock():
+    study = known(trials=10**6)
+    cell = study.cells()[0]
+    sizes = BlockSizes(2)
+    assert sizes.size(cell, 10**6) == 32
+    from exml_sim.engine.trials import run_block
+
+    done = run_block(study, cell, 0, 32)
+    sizes.learn(done)
+    per_trial = done.seconds / 32
+    assert 0.2 <= sizes.size(cell, 10**6) * per_trial <= 2.0 or sizes.size(cell, 10**6) == 500_000
+    assert sizes.size(cell, 40) == 32
+    assert BlockSizes(2, 5).size(cell, 1000) == 5
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_jobs": 0}, "n_jobs"),
+        ({"block": 0}, "block must be at least 1"),
+        ({"shard": (3, 2)}, "shard must be i/n"),
+        ({"backend": "telepathy"}, "telepathy"),
+    ],
+)
+def test_bad_options(options, message):
+    with pytest.raises(ValueError, match=message):
+        run(known(), **options)
+
+
+def test_an_infeasible_budget_leaves_no_store(tmp_path):
+    with pytest.raises(ValueError, match="budget 2"):
+        run(known(budgets={"absolute": [60, 2]}), store=tmp_path / "study.sqlite")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_rows_that_run_out_are_named_before_anything_runs(tmp_path):
+    study = features(budgets={"per_arm": [10, 100]}, sampling={"replacement": "never"})
+    with pytest.raises(ValueError, match=r"cell 2 .*cannot run: .*rows are left.*nothing was run"):
+        run(study, store=tmp_path / "study.sqlite")
+    assert _rows(tmp_path / "study.sqlite") == 0
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_is_one_line_on_a_terminal():
+    stream = Terminal()
+    line = Progress(2000, stream=stream)
+    line.add(500, 20)
+    line.add(1500, 30)
+    line.close()
+    text = stream.getvalue()
+    assert text.count("\n") == 1
+    assert "2,000 of 2,000 trials" in text
+    assert text.endswith("50 failures\n")
+    assert Progress(3600, stream=stream).line(1.0).startswith("0 of 3,600 trials, 0 trials/s, unknown time left")
+
+
+@pytest.mark.parametrize(("stream", "wanted"), [(io.StringIO(), True), (Terminal(), False)])
+def test_progress_is_silent_elsewhere(stream, wanted):
+    line = Progress(10, wanted, stream)
+    line.add(10, 1)
+    line.close()
+    assert stream.getvalue() == ""
+
+
+def test_progress_works_with_one_job(monkeypatch):
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    run(known(), n_jobs=1)
+    assert "800 of 800 trials" in stream.getvalue()
+
+
+def test_package_names_are_lazy():
+    """`exml_sim.engine` must not import pools: sampling imports it."""
+    code = "import sys, exml_sim.engine; sys.exit('exml_sim.pool' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    with pytest.raises(AttributeError, match="nothing_like_it"):
+        _ = __import__("exml_sim.engine").engine.nothing_like_it
+    assert Study.__name__ == "Study"

@@ -1,0 +1,181 @@
+"""Studies as data: TOML, identity, grids, and bad input at the door."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from exml_sim.engine import Study
+from exml_sim.engine.seeds import Seeds, words
+from exml_sim.engine.trials import replay, run_block
+from exml_sim.money import exact
+from tests.engine.studies import FEATURES, KNOWN, RULES, features, known
+
+
+@pytest.mark.parametrize("study", [known(), features(), known(stop={"bound": 0.2, "every": 50}), features(mode="rare")])
+def test_toml_round_trip(study: Study, tmp_path):
+    path = tmp_path / "study.toml"
+    path.write_text(study.to_toml(), encoding="utf-8")
+    again = Study.from_toml(path)
+    assert again == study
+    assert again.hash == study.hash
+    assert again.to_toml() == study.to_toml()
+
+
+def test_identity_does_not_depend_on_how_it_is_written():
+    written = known()
+    other = known(
+        seed=0,
+        name="another name",
+        strategies=[{"name": "uniform_allocation", "top": 1}, {"name": "median_elimination", "reuse": True}],
+        budgets={"per_arm": ["10.0", 20.0]},
+        sampling={},
+    )
+    assert other.hash == written.hash
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"trials": 201},
+        {"seed": 1},
+        {"budgets": {"per_arm": [10, 21]}},
+        {"strategies": ["uniform_allocation"]},
+        {"strategies": ["uniform_allocation", {"name": "median_elimination", "reuse": False}]},
+        {"pools": [{"kind": "known", "means": [0.4, 0.5, 0.61]}]},
+        {"sampling": {"replacement": "never"}},
+        {"mode": "exact"},
+        {"stop": {"bound": 0.1}},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_identity_depends_on_every_part(change):
+    assert known(**change).hash != known().hash
+
+
+def test_hash_is_pinned():
+    """A change of the canonical form would orphan every store: raise FORMAT on purpose, and this text with it."""
+    assert known().hash == "5a34f448532fbc134f9209c56bcd067a9c85a46e06f511db7ea652ed0db20dff"
+
+
+def test_budgets_are_exact_money():
+    study = features(
+        pools=[FEATURES["pools"][0] | {"costs": ["0.1", "0.2", "0.3", "0.4", "0.5"]}],
+        budgets={"absolute": ["77.7"], "per_arm": [10], "ratio": ["0.1"]},
+    )
+    amounts = [exact(cell.budget) for cell in study.cells()[::2]]
+    assert amounts == [Fraction(777, 10), 10 * Fraction(3, 2), Fraction(1, 10) * 60 * Fraction(3, 2)]
+
+
+def test_strategies_share_streams_and_budgets_do_not():
+    cells = features().cells()
+    assert cells[0].stream == cells[1].stream
+    assert cells[2].stream == cells[3].stream
+    assert cells[0].stream != cells[2].stream
+
+
+def test_a_growing_grid_keeps_its_trials():
+    small, large = known(), known(budgets={"per_arm": [5, 20, 10]})
+    old = {str(cell): cell for cell in small.cells()}
+    for cell in large.cells():
+        if str(cell) in old:
+            assert cell.stream == old[str(cell)].stream
+
+
+def test_strategies_of_a_group_see_the_same_rows():
+    """Uniform allocation with the budget of halving's first round buys exactly the same rows."""
+    study = features(budgets={"per_arm": [9, 3]})
+    uniform = next(c for c in study.cells() if c.labels[2] == RULES[0] and c.budget == "45")
+    halving = next(c for c in study.cells() if c.labels[2] == RULES[1] and c.budget == "45")
+    for trial in range(5):
+        whole, rounds = replay(study, uniform, trial), replay(study, halving, trial)
+        assert whole.counts is not None
+        assert rounds.counts is not None
+        bought = rounds.counts[rounds.selected]
+        assert rounds.ledger.rounds == 3
+        # Both read one order: the longer purchase contains the shorter one.
+        short, long = sorted((whole.counts[0], bought), key=lambda counts: int(counts.sum()))
+        assert (short <= long).all()
+
+
+def test_first_draws_of_100000_trials_are_distinct():
+    """Cells, trials and root seeds never share a stream: no first word of 100,000 trials occurs twice.
+
+    100,000 independent 64-bit words hold a repetition with probability below 3e-10.
+    """
+    study = known()
+    streams = sorted({cell.stream for cell in study.cells()})
+    assert len(streams) == 2
+    first = [
+        words(Seeds.of(root, [trial], stream), 1)[0] for root in (0, 1) for stream in streams for trial in range(25_000)
+    ]
+    assert len(set(first)) == 100_000
+
+
+def test_regret_and_success_of_several_selected_arms():
+    study = known(
+        strategies=[{"name": "uniform_allocation", "top": 2}], pools=[{"kind": "known", "means": [0.5, 0.4, 0.9]}]
+    )
+    block = run_block(study, study.cells()[0], 0, 200)
+    for trial in range(200):
+        accepted = replay(study, 0, trial).accepted
+        good = set(accepted) == {0, 1}
+        assert block.success[trial] == good
+        assert block.regret[trial] == pytest.approx(
+            0.0 if good else np.mean([[0.5, 0.4, 0.9][i] for i in accepted]) - 0.45
+        )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"trials": 0}, "trials must be a whole number of at least 1, got 0"),
+        ({"trials": 2.5}, "trials must be a whole number"),
+        ({"seed": -1}, "seed must be a whole number of at least 0"),
+        ({"mode": "guess"}, "unknown mode 'guess'"),
+        ({"strategies": []}, "strategies must not be empty"),
+        ({"strategies": ["halving"]}, "unknown strategy 'halving'"),
+        ({"strategies": [{"name": "uniform_allocation", "reuse": True}]}, "does not take the options"),
+        ({"strategies": [RULES[0], RULES[0]]}, "given more than once"),
+        ({"pools": [{"kind": "magic"}]}, "unknown kind of pool 'magic'"),
+        ({"pools": [{"kind": "known", "mean": [1]}]}, "unknown option of known pool 'mean'"),
+        ({"pools": [{"kind": "atoms"}]}, "needs values, y"),
+        ({"pools": [{"kind": "synthetic"}]}, "needs at least one score"),
+        ({"scores": [{"score": "accuracy"}]}, "unknown score of score 'accuracy'"),
+        ({"scores": [{"score": "ball"}]}, "needs ball=Lambda"),
+        ({"budgets": {}}, "at least one budget"),
+        ({"budgets": {"ratio": [1.5]}}, r"must be in \(0, 1\]"),
+        ({"budgets": {"absolute": [-3]}}, "must be greater than 0"),
+        ({"budgets": {"ratio": [0.5]}}, "needs a pool with rows"),
+        ({"stop": {"every": 10}}, "needs a bound"),
+        ({"stop": {"bound": 0.1}, "mode": "exact"}, "does not go with mode"),
+        ({"sampling": {"rows": "some"}}, "unknown rows of sampling"),
+        ({"colour": "red"}, "unknown part of a study 'colour'"),
+        ({"name": 3}, "name must be a text"),
+    ],
+)
+def test_bad_input(change, message):
+    with pytest.raises(ValueError, match=message):
+        known(**change).check()
+
+
+def test_infeasible_budgets_are_named():
+    study = known(budgets={"absolute": [60, 2, 4]})
+    with pytest.raises(
+        ValueError, match=r"cell 2 \(uniform_allocation on known with budget 2\).*and 2 more cells.*nothing was run"
+    ):
+        study.check()
+
+
+def test_toml_that_is_no_study():
+    with pytest.raises(ValueError, match="the TOML is wrong"):
+        Study.from_toml("trials = = 3")
+    with pytest.raises(ValueError, match="there is no 'pools'"):
+        Study.from_toml("trials = 3")
+
+
+def test_known_arms_need_one_law():
+    with pytest.raises(ValueError, match="either means"):
+        known(pools=[KNOWN["pools"][0] | {"values": [0, 1]}]).check()
