@@ -21,6 +21,7 @@ SUBCOMMANDS = {
     "data": "Prepare data: a synthetic table to try things on, or your download of RealDisp.",
     "explore": "Find out which extra measurement to buy, buy it for some rows, and train a classifier.",
     "predict": "Classify the rows of a new file with a model that explore saved.",
+    "merge": "Put the stores of a study's shards together in one.",
     "study": "Run a study of budget against failure rate and lay the bounds over it.",
 }
 

@@ -6,6 +6,7 @@ import os
 import platform
 import subprocess
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -16,10 +17,15 @@ PACKAGES = ("numpy", "scipy", "numba", "joblib", "scikit-learn")
 
 def manifest() -> dict[str, str]:
     """One text per fact about the present run."""
+    return {"started": datetime.now(UTC).isoformat(timespec="seconds"), **_lasting()}
+
+
+@cache
+def _lasting() -> dict[str, str]:
+    """Facts that do not change while the process lives."""
     from exml_sim import __version__
 
     facts = {
-        "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "exml_sim": __version__,
         "python": platform.python_version(),
         "platform": platform.platform(),

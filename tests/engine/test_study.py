@@ -163,9 +163,7 @@ def test_bad_input(change, message):
 
 def test_infeasible_budgets_are_named():
     study = known(budgets={"absolute": [60, 2, 4]})
-    with pytest.raises(
-        ValueError, match=r"cell 2 \(uniform_allocation on known with budget 2\).*and 2 more cells.*nothing was run"
-    ):
+    with pytest.raises(ValueError, match=r"cell 2 \(uniform_all.* budget 2\).*and 2 more cells.*nothing was run"):
         study.check()
 
 

@@ -1,0 +1,23 @@
+"""``exml merge``: put the stores of a study's shards together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from exml_sim.engine import merge
+
+
+@click.command(name="merge")
+@click.argument("stores", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="The new store; it must not exist.")
+def command(stores: tuple[Path, ...], out: Path) -> None:
+    """Put the results of `exml study --shard i/n` together in one new store.
+
+    The stores must belong to one study and share no trial. What is still missing afterwards is said, and the next
+    `exml study` with the new store runs it.
+    """
+    with merge(stores, out) as result:
+        state = "complete" if result.complete else "not complete yet: the next run with this store continues it"
+        click.echo(f"{result!r} in {out}, {state}")

@@ -1,0 +1,171 @@
+"""What is reported: intervals, paired comparisons, allocations, and files."""
+
+from __future__ import annotations
+
+import builtins
+import csv
+from math import comb
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from exml_sim.arms import uniform_selection_probabilities
+from exml_sim.engine import StudyResult, run
+from exml_sim.engine.intervals import clopper_pearson, mean_interval, paired
+from tests.engine.studies import features, known
+
+
+@pytest.fixture(scope="module")
+def result() -> StudyResult:
+    return run(known(trials=500), n_jobs=2)
+
+
+@pytest.mark.parametrize(("failures", "trials"), [(0, 10), (10, 10), (3, 10), (1, 1000), (500, 10_000)])
+def test_clopper_pearson_is_where_the_tails_are(failures, trials):
+    low, high = clopper_pearson(failures, trials, 0.9)
+    assert low == 0.0 if failures == 0 else binom.sf(failures - 1, trials, low) == pytest.approx(0.05)
+    assert high == 1.0 if failures == trials else binom.cdf(failures, trials, high) == pytest.approx(0.05)
+
+
+def covered(level: float, shrink: float = 1.0) -> tuple[int, int]:
+    """How many of 500 intervals from 100 trials each cover the exact failure probability (by enumeration)."""
+    exact = float(uniform_selection_probabilities([0.4, 0.5, 0.6], 10)[1:].sum())
+    study = known(trials=50_000, strategies=["uniform_allocation"], budgets={"per_arm": [10]})
+    success = np.array([line[0] for line in run(study).store.rows("SELECT success FROM trials ORDER BY trial")])
+    failures = 100 - success.reshape(500, 100).sum(axis=1)
+    hits = 0
+    for k in failures.tolist():
+        low, high = clopper_pearson(k, 100, level)
+        hits += k / 100 - shrink * (k / 100 - low) <= exact <= k / 100 + shrink * (high - k / 100)
+    return hits, len(failures)
+
+
+def test_the_engines_intervals_cover_the_exact_probability():
+    """At 95 %, fewer than 448 of 500 have probability below 1e-6; halved intervals are caught."""
+    assert binom.cdf(447, 500, 0.95) < 1e-6
+    assert covered(0.95)[0] >= 448
+    assert covered(0.95, shrink=0.5)[0] < 448
+
+
+def test_summary_against_the_rows(result):
+    rows = list(result.rows())
+    for one in result.summary():
+        mine = [row for row in rows if row["cell"] == one.cell]
+        failures = sum(not row["success"] for row in mine)
+        assert (one.trials, one.failures) == (500, failures)
+        assert one.failure_rate == failures / 500
+        assert (one.lower, one.upper) == clopper_pearson(failures, 500)
+        regret = np.array([row["regret"] for row in mine])
+        assert one.mean_regret == pytest.approx(regret.mean())
+        low, high = mean_interval(regret.mean(), regret.std(ddof=1), 500)
+        assert (one.regret_lower, one.regret_upper) == pytest.approx((low, high))
+        assert one.mean_spend == pytest.approx(np.mean([float(row["spent"]) for row in mine]))
+        assert sum(one.allocation.values()) == pytest.approx(one.mean_spend)
+
+
+def test_allocation_against_the_ledgers():
+    study = features(trials=10)
+    done = run(study, n_jobs=1)
+    for one in done.summary():
+        pulls = np.mean([sum(r.pulls for r in done.replay(one.cell, t).rounds) for t in range(10)], axis=0)
+        assert list(one.allocation.values()) == pytest.approx(pulls.tolist())
+
+
+def test_paired_comparison_by_hand(result):
+    rows = {(row["cell"], row["trial"]): row["success"] for row in result.rows()}
+    only_first = sum(not rows[0, t] and rows[1, t] for t in range(500))
+    only_second = sum(rows[0, t] and not rows[1, t] for t in range(500))
+    found = result.compare(0, 1)
+    assert (found.trials, found.only_first, found.only_second) == (500, only_first, only_second)
+    n = only_first + only_second
+    tail = sum(comb(n, k) for k in range(min(only_first, only_second) + 1)) / 2**n
+    assert found.p_value == pytest.approx(min(1.0, 2 * tail))
+    assert found.lower <= found.difference <= found.upper
+
+
+def test_paired_interval_covers():
+    """Exact coverage over all tables of 30 trials: at least the level, and pairing is what makes it narrow."""
+    p = np.array([0.15, 0.05, 0.8])
+    inside = 0.0
+    for a in range(31):
+        for b in range(31 - a):
+            mass = binom.pmf(a, 30, p[0]) * binom.pmf(b, 30 - a, p[1] / (1 - p[0]))
+            one = paired(30, a, b, 0.9)
+            inside += mass * (one.lower <= p[0] - p[1] <= one.upper)
+    assert inside >= 0.9
+    assert paired(100, 0, 0).p_value == 1.0
+
+
+def test_cells_without_common_random_numbers_are_not_paired(result):
+    with pytest.raises(ValueError, match="do not share random numbers"):
+        result.compare(0, 2)
+    with pytest.raises(ValueError, match="without early stopping"):
+        run(known(stop={"bound": 0.2})).compare(0, 1)
+    with pytest.raises(ValueError, match="cell 9 does not exist"):
+        result.compare(0, 9)
+
+
+def test_replay_of_a_stored_trial(result):
+    row = next(row for row in result.rows() if row["cell"] == 3 and row["trial"] == 123)
+    alone = result.replay(3, 123)
+    assert alone.selected_name == row["selected"]
+    assert "selected" in alone.table()
+    assert str(alone.ledger)
+    with pytest.raises(ValueError, match="trial 500 does not exist"):
+        result.replay(3, 500)
+    with pytest.raises(ValueError, match="cell 4 does not exist"):
+        result.replay(4, 0)
+
+
+def test_csv(result, tmp_path):
+    result.to_csv(tmp_path / "cells.csv")
+    with (tmp_path / "cells.csv").open(encoding="utf-8") as file:
+        lines = list(csv.DictReader(file))
+    assert [float(line["failure_rate"]) for line in lines] == [one.failure_rate for one in result.summary()]
+    assert "pulls arm 0" in lines[0]
+    result.to_csv(tmp_path / "trials.csv", trials=True)
+    with (tmp_path / "trials.csv").open(encoding="utf-8") as file:
+        assert sum(1 for _ in csv.DictReader(file)) == 2000
+
+
+def test_pandas(result):
+    pd = pytest.importorskip("pandas")
+    frame = result.to_pandas(trials=True)
+    assert isinstance(frame, pd.DataFrame)
+    assert len(frame) == 2000
+    rates = 1 - frame.groupby("cell")["success"].mean()
+    assert rates.tolist() == pytest.approx(result.to_pandas()["failure_rate"].tolist())
+
+
+def test_parquet(result, tmp_path):
+    pytest.importorskip("pyarrow")
+    result.to_parquet(tmp_path / "cells.parquet")
+    import pandas as pd
+
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "cells.parquet"), result.to_pandas())
+
+
+@pytest.mark.parametrize(("package", "method"), [("pyarrow", "to_parquet"), ("pandas", "to_pandas")])
+def test_missing_packages_are_named(result, monkeypatch, package, method):
+    original = builtins.__import__
+
+    def missing(name, *args, **kwargs):
+        if name.split(".")[0] == package:
+            raise ImportError(name)
+        return original(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", missing)
+    with pytest.raises(ValueError, match=f"needs {package}, which is not installed"):
+        getattr(result, method)(*(["x"] if method == "to_parquet" else []))
+
+
+def test_nothing_run_yet_is_an_empty_summary(tmp_path):
+    study = known()
+    from exml_sim.engine import Store
+
+    with StudyResult(Store.create_or_open(tmp_path / "study.sqlite", study, study.cells())) as empty:
+        assert empty.summary() == []
+        assert "0 trials" in repr(empty)
+        with pytest.raises(ValueError, match="no trial in common"):
+            empty.compare(0, 1)

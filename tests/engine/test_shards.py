@@ -1,0 +1,79 @@
+"""Shards for plain batch queues, and putting them together."""
+
+from __future__ import annotations
+
+import pytest
+from click.testing import CliRunner
+
+from exml_sim.cli import cli
+from exml_sim.engine import StoreError, StudyResult, merge, run
+from tests.engine.studies import contents, known
+
+
+@pytest.fixture
+def shards(tmp_path):
+    """Three stores, one per shard."""
+    paths = [tmp_path / f"{i}.sqlite" for i in (1, 2, 3)]
+    for i, path in enumerate(paths, 1):
+        run(known(trials=100), store=path, shard=(i, 3), n_jobs=1).close()
+    return paths
+
+
+def test_shards_are_the_study(shards, tmp_path):
+    for path in shards:
+        with StudyResult.open(path) as part:
+            assert not part.complete
+    with merge(shards, tmp_path / "all.sqlite") as result:
+        assert result.complete
+        assert result.store.digest() == run(known(trials=100), n_jobs=1).store.digest()
+        assert len(result.store.sessions()) == 4
+
+
+def test_a_missing_shard_is_run_by_the_next_run(shards, tmp_path):
+    out = tmp_path / "all.sqlite"
+    with merge(shards[:2], out) as result:
+        assert not result.complete
+    with run(known(trials=100), store=out) as result:
+        assert result.complete
+        assert result.store.digest() == run(known(trials=100), n_jobs=1).store.digest()
+
+
+def test_more_shards_than_trials(tmp_path):
+    for i in (1, 2, 3):
+        run(known(trials=2), store=tmp_path / f"{i}.sqlite", shard=(i, 3)).close()
+    with merge([tmp_path / f"{i}.sqlite" for i in (1, 2, 3)], tmp_path / "all.sqlite") as result:
+        assert result.complete
+
+
+def test_the_same_trial_twice(shards, tmp_path):
+    before = contents(tmp_path)
+    with pytest.raises(StoreError, match="already"):
+        merge([*shards, shards[0]], tmp_path / "all.sqlite")
+    assert contents(tmp_path) == before
+
+
+def test_different_studies(shards, tmp_path):
+    other = tmp_path / "other.sqlite"
+    run(known(trials=100, seed=1), store=other).close()
+    before = contents(tmp_path)
+    with pytest.raises(StoreError, match="different studies"):
+        merge([shards[0], other], tmp_path / "all.sqlite")
+    with pytest.raises(StoreError, match="exists already"):
+        merge(shards, other)
+    with pytest.raises(StoreError, match="at least one"):
+        merge([], tmp_path / "all.sqlite")
+    assert contents(tmp_path) == before
+
+
+def test_command(shards, tmp_path):
+    out = tmp_path / "all.sqlite"
+    done = CliRunner().invoke(cli, ["merge", *map(str, shards), "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    assert "400 trials" in done.output
+    assert "complete" in done.output
+    assert isinstance(CliRunner().invoke(cli, ["merge", str(out), "--out", str(out)]).exception, StoreError)
+
+
+def test_early_stopping_and_shards_exclude_each_other():
+    with pytest.raises(ValueError, match="cannot be cut into shards"):
+        run(known(stop={"bound": 0.2}), shard=(1, 2))

@@ -1,0 +1,114 @@
+"""Early stopping: decisions that may be looked at again and again, and do not depend on workers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import betaln
+from scipy.stats import binom
+
+from exml_sim.arms import uniform_selection_probabilities
+from exml_sim.engine import run
+from exml_sim.engine.intervals import clopper_pearson, confidence_sequence
+from tests.engine.studies import known
+
+MEANS = (0.4, 0.5, 0.6)
+
+
+def failure(pulls: int) -> float:
+    return float(uniform_selection_probabilities(MEANS, pulls)[1:].sum())
+
+
+@pytest.mark.parametrize(("failures", "trials"), [(0, 1), (0, 50), (3, 50), (50, 50), (1, 1), (499, 1000), (2, 10**6)])
+def test_the_interval_is_a_level_set(failures, trials):
+    """A rate is inside iff the mixture's likelihood ratio against it is below 1/alarm; checked on a fine grid."""
+    low, high = confidence_sequence(failures, trials, 0.05)
+    grid = np.linspace(1e-9, 1 - 1e-9, 20_001)
+    log_e = (
+        betaln(failures + 1, trials - failures + 1) - failures * np.log(grid) - (trials - failures) * np.log1p(-grid)
+    )
+    inside = log_e < np.log(20.0)
+    far = (np.abs(grid - low) > 1e-8) & (np.abs(grid - high) > 1e-8)
+    np.testing.assert_array_equal(inside[far], ((grid > low) & (grid < high))[far])
+
+
+def crossing(rate: float, trials: int, alarm: float, interval) -> float:
+    """Exact probability that the interval ever excludes the true rate within so many trials, by dynamic programming."""
+    alive = np.array([1.0])
+    lost = 0.0
+    for n in range(1, trials + 1):
+        alive = np.append(alive * (1 - rate), 0.0) + np.append(0.0, alive * rate)
+        for k in np.flatnonzero(alive > 0):
+            low, high = interval(int(k), n, alarm)
+            if not low <= rate <= high:
+                lost += alive[k]
+                alive[k] = 0.0
+    return lost
+
+
+def test_looking_after_every_trial_keeps_the_error_rate():
+    """Exact: the confidence sequence errs at most at its level; Clopper-Pearson, looked at every time, does not."""
+    for rate in (0.1, 0.5):
+        assert crossing(rate, 80, 0.05, confidence_sequence) <= 0.05
+    assert crossing(0.5, 80, 0.05, lambda k, n, alarm: clopper_pearson(k, n, 1 - alarm)) > 0.05
+
+
+def test_cells_stop_when_decided_whatever_the_workers():
+    stop = {"bound": 0.2, "alarm": 0.01, "every": 100}
+    study = known(trials=5000, strategies=["uniform_allocation"], budgets={"per_arm": [5, 25, 60]}, stop=stop)
+    results = [run(study, n_jobs=n, block=b) for n, b in ((1, None), (2, 30), (2, 1000))]
+    assert len({result.store.digest() for result in results}) == 1
+    for one, pulls in zip(results[0].summary(), (5, 25, 60), strict=True):
+        assert one.interval == "confidence sequence"
+        assert one.trials % 100 == 0
+        low, high = confidence_sequence(*(one.failures, one.trials), 0.01)
+        assert one.trials == 5000 or not low <= 0.2 <= high
+        # Decided rightly; each of three cells errs with probability 0.01, and the seed is fixed.
+        if one.trials < 5000:
+            assert (low > 0.2) == (failure(pulls) > 0.2)
+    assert results[0].summary()[0].trials < 5000
+
+
+def test_a_target_width_is_reached_at_the_first_look_that_has_it():
+    study = known(trials=10_000, strategies=["uniform_allocation"], stop={"width": 0.1, "every": 50})
+    result = run(study, n_jobs=2)
+    for one in result.summary():
+        assert one.upper - one.lower <= 0.1
+        trials, failures = result.store.counts(one.cell, one.trials - 50)
+        low, high = confidence_sequence(failures, trials, 0.05)
+        assert high - low > 0.1
+
+
+def test_resume_of_a_stopped_study_runs_nothing(tmp_path):
+    study = known(trials=5000, stop={"bound": 0.2, "every": 100})
+    with run(study, store=tmp_path / "study.sqlite") as result:
+        digest = result.store.digest()
+    with run(study, store=tmp_path / "study.sqlite", n_jobs=1) as result:
+        assert result.store.digest() == digest
+
+
+def test_off_by_default():
+    result = run(known())
+    assert result.complete
+    assert {one.interval for one in result.summary()} == {"clopper-pearson"}
+
+
+def test_reported_intervals_cover_at_the_stopping_time():
+    """300 stopped cells: the reported 95 % interval misses the exact rate in at most 5 %.
+
+    More than 37 misses of 300 at an error rate of 0.05 have probability below 1e-6.
+    """
+    assert binom.sf(37, 300, 0.05) < 1e-6
+    exact = failure(25)
+    misses = 0
+    for seed in range(300):
+        study = known(
+            trials=400,
+            seed=seed,
+            strategies=["uniform_allocation"],
+            budgets={"per_arm": [25]},
+            stop={"bound": 0.25, "every": 40},
+        )
+        (one,) = run(study, n_jobs=1).summary()
+        misses += not one.lower <= exact <= one.upper
+    assert misses <= 37
