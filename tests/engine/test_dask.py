@@ -1,0 +1,72 @@
+"""A real cluster of worker processes on loopback: the same bits, also when a worker is lost in mid-run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+from exml_sim.engine import Store, run
+from exml_sim.engine.cluster import dask_workers
+from tests.engine.studies import features
+
+distributed = pytest.importorskip("distributed")
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A scheduler and three worker processes."""
+    with distributed.LocalCluster(
+        n_workers=3, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0, host="127.0.0.1"
+    ) as found:
+        yield found
+
+
+def test_the_same_bits(cluster, tmp_path):
+    with dask_workers(cluster.scheduler_address) as threads:
+        assert threads == 3
+        with run(features(), n_jobs=threads, block=7, store=tmp_path / "study.sqlite") as result:
+            assert result.store.digest() == run(features(), n_jobs=1, backend="threads").store.digest()
+
+
+def test_loss_of_a_worker_in_mid_run(cluster, tmp_path):
+    """One worker process is killed while it has work; its blocks are run by the others."""
+    study = features(trials=1500)
+    path = tmp_path / "study.sqlite"
+    victim = next(iter(cluster.workers.values())).pid
+    killed_at: list[int] = []
+
+    def kill() -> None:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            time.sleep(0.02)
+            try:
+                with Store.read(path) as store:
+                    done = int(store.rows("SELECT count(*) FROM trials").fetchone()[0])
+            except ValueError:
+                continue
+            if done >= 300:
+                os.kill(victim, signal.SIGKILL)
+                killed_at.append(done)
+                return
+
+    murder = threading.Thread(target=kill)
+    murder.start()
+    with dask_workers(cluster.scheduler_address) as threads:
+        result = run(study, n_jobs=threads, block=20, store=path)
+    murder.join()
+    assert killed_at
+    assert killed_at[0] < 6_000, "the worker was lost in mid-run"
+    with pytest.raises(ProcessLookupError):
+        os.kill(victim, 0)
+    assert result.complete
+    assert result.store.digest() == run(study, n_jobs=2, backend="threads").store.digest()
+    result.close()
+
+
+def test_no_scheduler():
+    with pytest.raises(ValueError, match="no dask scheduler answers"), dask_workers("tcp://127.0.0.1:1", timeout=0.5):
+        pass
