@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,9 +20,11 @@ from numpy.typing import NDArray
 from scipy import stats
 
 import theory
-from exml_sim.datasets import make_synthetic
+from exml_sim import engine
+from exml_sim.engine.result import StudyResult
+from exml_sim.engine.specs import Budgets, Score, StrategySpec, SyntheticPool
+from exml_sim.engine.study import Study
 from exml_sim.pool import FeaturePool
-from exml_sim.strategies import MedianElimination, Strategy, UniformAllocation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +33,7 @@ ANGLES = (0, 2, 4, 6, 8, 10, 12, 90)
 THETA = 0.1
 RADIUS = 0.8
 BUDGETS = (24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048)
-STRATEGIES: dict[str, Strategy] = {"uniform": UniformAllocation(), "median": MedianElimination()}
+STRATEGIES = {"uniform": "uniform_allocation", "median": "median_elimination"}
 TITLES = {"uniform": "uniform allocation", "median": "median elimination"}
 #: The failure rate at which budgets are compared.
 TARGET = 0.05
@@ -71,31 +74,46 @@ class Needs:
     paper: int
 
 
-def make_pool(seed: int = 0) -> FeaturePool:
+def make_study(trials: int, *, seed: int = 0, budgets: Sequence[int] = BUDGETS) -> Study:
+    """The study as data: both strategies at every budget, on the same random numbers."""
+    return Study(
+        name="budget against failure",
+        pools=(SyntheticPool(per_class=100, angles=ANGLES),),
+        scores=(Score(score="ball", theta=THETA, ball=RADIUS),),
+        strategies=tuple(StrategySpec(name) for name in STRATEGIES.values()),
+        budgets=Budgets(absolute=tuple(str(budget) for budget in budgets)),
+        trials=trials,
+        seed=seed,
+    )
+
+
+def make_pool() -> FeaturePool:
     """The pool of this study."""
-    population = make_synthetic(100, angles=ANGLES, rng=seed)
-    return FeaturePool(population, theta=THETA, score="ball", ball=RADIUS)
+    study = make_study(1)
+    pool = study.pool(study.cells()[0])
+    assert isinstance(pool, FeaturePool)
+    return pool
+
+
+def read(result: StudyResult) -> list[Cell]:
+    """Count the failures of a study's results."""
+    short = {name: strategy for strategy, name in STRATEGIES.items()}
+    return [Cell(short[one.strategy], int(one.budget), one.trials, one.failures) for one in result.summary()]
 
 
 def run(
-    pool: FeaturePool,
     trials: int,
     *,
     seed: int = 0,
     n_jobs: int = -1,
     budgets: Sequence[int] = BUDGETS,
-    report: Callable[[Cell], None] | None = None,
+    store: Path | None = None,
+    progress: bool = False,
 ) -> list[Cell]:
     """Run every strategy at every budget; strategies share their random numbers."""
-    cells = []
-    best = pool.best_set()
-    for budget in budgets:
-        for name, strategy in STRATEGIES.items():
-            done = pool.explore_many(strategy, budget, trials, seed=seed, n_jobs=n_jobs)
-            cells.append(Cell(name, int(budget), trials, int(np.sum(done.failures(best)))))
-            if report is not None:
-                report(cells[-1])
-    return cells
+    study = make_study(trials, seed=seed, budgets=budgets)
+    with engine.run(study, store=store, n_jobs=n_jobs, progress=progress) as result:
+        return read(result)
 
 
 def bound(level: str, strategy: str, pool: FeaturePool, budgets: NDArray[Any]) -> NDArray[np.float64]:

@@ -2,49 +2,96 @@
 
 from __future__ import annotations
 
-import sys
-import time
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
+    from exml_sim.engine.result import StudyResult
+    from exml_sim.engine.study import Study
     from simulations.budget_vs_failure import Cell
 
 TRIALS = 10_000
 QUICK = 1_000
+BACKENDS = ("threads", "processes", "dask")
+
+
+class _Shard(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+    """A part of a study, written i/n."""
+
+    name = "i/n"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
+        """Read two whole numbers."""
+        part, slash, parts = str(value).partition("/")
+        if not (slash and part.isdigit() and parts.isdigit() and 1 <= int(part) <= int(parts)):
+            self.fail(f"a shard is i/n with 1 <= i <= n, got {value}", param, ctx)
+        return int(part), int(parts)
 
 
 @click.command(name="study")
 @click.option("--quick", is_flag=True, help=f"{QUICK:,} trials per cell instead of {TRIALS:,}.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Root seed of all trials.")
-@click.option("--n-jobs", default=-1, show_default=True, type=int, help="Threads; -1 for all cores.")
+@click.option("--n-jobs", default=-1, show_default=True, type=int, help="Workers; -1 for all cores.")
+@click.option("--backend", type=click.Choice(BACKENDS), default="threads", show_default=True, help="Kind of workers.")
+@click.option("--scheduler", help="Address of a dask scheduler, with --backend dask.")
+@click.option("--shard", type=_Shard(), help="Run only part i of n; put the stores together by exml merge.")
 @click.option("--out", default="out", show_default=True, type=click.Path(path_type=Path), help="Folder for results.")
 @click.option("--quiet", is_flag=True, help="No progress; only the result.")
-def command(quick: bool, seed: int, n_jobs: int, out: Path, quiet: bool) -> None:
+def command(
+    quick: bool,
+    seed: int,
+    n_jobs: int,
+    backend: str,
+    scheduler: str | None,
+    shard: tuple[int, int] | None,
+    out: Path,
+    quiet: bool,
+) -> None:
     """How often does a strategy miss the best candidate, and what do the bounds say?
 
-    Writes summary.csv and failure_rate.png/.svg to the folder. Example: exml study --quick --out out
+    Writes summary.csv and failure_rate.png/.svg to the folder, next to study.toml (what was run) and study.sqlite
+    (every trial). A run that was interrupted continues where it stopped. Example: exml study --quick --out out
     """
+    from simulations import budget_vs_failure
+
+    study = budget_vs_failure.make_study(QUICK if quick else TRIALS, seed=seed)
+    out.mkdir(parents=True, exist_ok=True)
+    with _run(study, out / "study.sqlite", n_jobs, backend, scheduler, shard, not quiet) as result:
+        (out / "study.toml").write_text(study.to_toml(), encoding="utf-8")
+        if not result.complete:
+            click.echo(f"{result!r} in {out / 'study.sqlite'}; put all shards together by exml merge.")
+            return
+        _report(budget_vs_failure.read(result), out)
+
+
+def _run(
+    study: Study,
+    store: Path,
+    n_jobs: int,
+    backend: str,
+    scheduler: str | None,
+    shard: tuple[int, int] | None,
+    progress: bool,
+) -> StudyResult:
+    from exml_sim.engine.cluster import dask_workers
+    from exml_sim.engine.runner import run
+
+    if (backend == "dask") != (scheduler is not None):
+        raise click.UsageError("--backend dask and --scheduler ADDRESS go together")
+    with nullcontext() if scheduler is None else dask_workers(scheduler) as threads:
+        workers = threads if threads and n_jobs == -1 else n_jobs
+        named = None if scheduler else backend
+        return run(study, store=store, n_jobs=workers, backend=named, shard=shard, progress=progress)
+
+
+def _report(cells: list[Cell], out: Path) -> None:
+    """Leave the table and the figure, and say what they mean."""
     from simulations import budget_vs_failure as study
 
-    out.mkdir(parents=True, exist_ok=True)
     pool = study.make_pool()
-    trials = QUICK if quick else TRIALS
-    start = time.monotonic()
-    done = 0
-
-    def report(cell: Cell) -> None:
-        nonlocal done
-        done += 1
-        if not quiet and sys.stderr.isatty():
-            spent = time.monotonic() - start
-            click.echo(f"\r{done} cells, {done * trials / spent:,.0f} trials/s ", nl=False, err=True)
-
-    cells = study.run(pool, trials, seed=seed, n_jobs=n_jobs, report=report)
-    if not quiet and sys.stderr.isatty():
-        click.echo(err=True)
     (out / "summary.csv").write_text(study.to_csv(cells, pool), encoding="utf-8")
     picture = study.figure(cells, pool)
     for kind in ("png", "svg"):
@@ -52,7 +99,7 @@ def command(quick: bool, seed: int, n_jobs: int, out: Path, quiet: bool) -> None
     _print_table(cells)
     click.echo()
     click.echo(study.sentence([study.needs(cells, pool, name) for name in study.STRATEGIES]))
-    click.echo(f"\nResults are in {out}: summary.csv, failure_rate.png, failure_rate.svg.")
+    click.echo(f"\nResults are in {out}: summary.csv, failure_rate.png, failure_rate.svg, study.toml, study.sqlite.")
 
 
 def _print_table(cells: list[Cell]) -> None:

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from joblib import parallel_config
+
+
+def _threads(client: Any) -> int:
+    return int(sum(client.nthreads().values()))
 
 
 @contextmanager
@@ -42,6 +47,6 @@ def dask_workers(address: str, *, timeout: float = 30.0) -> Iterator[int]:
             client.wait_for_workers(1, timeout=timeout)
         except TimeoutError:
             raise ValueError(f"the dask scheduler at {address} has no workers") from None
-        threads = sum(client.nthreads().values())
+        threads = _threads(client)
         with client.as_current(), parallel_config(backend="dask", n_jobs=threads):
             yield threads

@@ -16,6 +16,7 @@ from exml_sim.engine.stopping import decided, looks
 from exml_sim.engine.store import Store
 from exml_sim.engine.study import Cell, Study
 from exml_sim.engine.trials import Block, run_block
+from exml_sim.validation import check_jobs
 
 #: Seconds that one task should take: long against the cost of handing it out, short against a lost worker.
 TASK_SECONDS = 0.7
@@ -86,8 +87,7 @@ def run(
 
 
 def _check_options(study: Study, n_jobs: int, shard: tuple[int, int] | None, block: int | None) -> None:
-    if n_jobs == 0:
-        raise ValueError("n_jobs must be a number of workers, or -1 for one per core; got 0")
+    check_jobs(n_jobs)
     if block is not None and block < 1:
         raise ValueError(f"block must be at least 1, got {block}")
     if shard is not None:

@@ -1,0 +1,157 @@
+"""Time, scaling, overhead and memory of the engine: `python -m benchmarks.engine [--quick]`.
+
+Every study runs in a process of its own, which reports its wall time, its peak memory and how much of it went into
+scores; the first, small run of each kind is the warm-up. The exit code is 1 if a promise is broken.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from exml_sim.engine import Study, run
+
+ANGLES = [10, 20, 30, 40, 50, 60, 70, 80]
+STRATEGIES = ["uniform_allocation", "median_elimination"]
+
+
+def main_study(trials: int) -> Study:
+    """K = 8, m = 300, two strategies, 20 budgets, ball score in the affine regime."""
+    return Study.from_table(
+        {
+            "pools": [{"kind": "synthetic", "per_class": 100, "angles": ANGLES}],
+            "scores": [{"score": "ball", "theta": 0.3, "ball": 0.4}],
+            "strategies": STRATEGIES,
+            "budgets": {"per_arm": list(range(10, 210, 10))},
+            "trials": trials,
+        }
+    )
+
+
+def penalised_study(trials: int) -> Study:
+    """The same pool with the penalised score, 8 budgets."""
+    return Study.from_table(
+        {
+            "pools": [{"kind": "synthetic", "per_class": 100, "angles": ANGLES}],
+            "scores": [{"score": "objective", "theta": 0.3, "penalty": [1.0, 1.0]}],
+            "strategies": STRATEGIES,
+            "budgets": {"per_arm": [10, 20, 30, 45, 60, 80, 110, 150]},
+            "trials": trials,
+        }
+    )
+
+
+STUDIES = {"main": main_study, "penalised": penalised_study}
+
+
+def measure(name: str, trials: int, n_jobs: int) -> dict[str, Any]:
+    """Run a study in this process and report about it."""
+    study = STUDIES[name](trials)
+    with tempfile.TemporaryDirectory() as folder:
+        store = Path(folder) / "study.sqlite"
+        start = time.perf_counter()
+        run(study, store=store, n_jobs=n_jobs, progress=False).close()
+        seconds = time.perf_counter() - start
+        again = time.perf_counter()
+        with run(study, store=store, n_jobs=n_jobs, progress=False) as result:
+            result.summary()
+            read = time.perf_counter() - again
+            total = result.store.rows("SELECT sum(trials), sum(seconds) FROM blocks").fetchone()
+        size = store.stat().st_size
+    return {
+        "seconds": seconds,
+        "trials": total[0],
+        "busy": total[1],
+        "read": read,
+        "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "store": size / 2**20,
+    }
+
+
+def bare(name: str, trials: int) -> float:
+    """Seconds of the same trials without the engine: one thread, nothing stored."""
+    study = STUDIES[name](trials)
+    cells = study.cells()
+    start = time.perf_counter()
+    for cell in cells:
+        study.pool(cell).explore_many(study.strategy(cell), cell.budget, trials, seed=study.seed, stream=cell.stream)
+    return time.perf_counter() - start
+
+
+def apart(*arguments: str) -> dict[str, Any]:
+    """Measure in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.engine", *arguments]
+    found = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return dict(json.loads(found))
+
+
+def table(quick: bool) -> bool:
+    """Measure everything, print a line per promise, say whether all are kept."""
+    scale = 10 if quick else 1
+    full = 10_000 // scale
+    kept = True
+
+    def line(what: str, value: str, holds: bool | None) -> None:
+        nonlocal kept
+        kept = kept and holds is not False
+        verdict = "" if holds is None else "  ok" if holds else "  BROKEN"
+        sys.stdout.write(f"{what:<86}{value:>22}{verdict}\n")
+        sys.stdout.flush()
+
+    apart("--one", "main", "20", "1")
+    two = apart("--one", "main", str(full), "2")
+    limit = 120 / scale + 5 * quick
+    what = f"main study, {two['trials']:,} trials, 2 workers, under {limit:.0f} s"
+    line(what, f"{two['seconds']:.1f} s", two["seconds"] < limit)
+    part = max(200, full // 5)
+    one, both = (apart("--one", "main", str(part), jobs) for jobs in ("1", "2"))
+    ratio = one["seconds"] / both["seconds"]
+    line(f"2 workers against 1, {one['trials']:,} trials, at least 1.6", f"{ratio:.2f}", ratio >= 1.6)
+    alone = apart("--bare", "main", str(part))["seconds"]
+    overhead = max(0.0, one["seconds"] / alone - 1.0)
+    line("overhead against the same trials without the engine, 1 worker, under 10 %", f"{overhead:.1%}", overhead < 0.1)
+    line("memory of the main study, under 1024 MiB", f"{two['megabytes']:.0f} MiB", two["megabytes"] < 1024)
+    grown = two["megabytes"] - both["megabytes"]
+    line(
+        f"memory grown from {both['trials']:,} to {two['trials']:,} trials, under 50 MiB",
+        f"{grown:.0f} MiB",
+        grown < 50,
+    )
+    line("time to resume the finished main study and summarise it", f"{two['read']:.1f} s", None)
+    line("size of its store", f"{two['store']:.1f} MiB", None)
+    apart("--one", "penalised", "5", "1")
+    penalised = apart("--one", "penalised", str(1_000 // scale), "2")
+    what = f"penalised study, {penalised['trials']:,} trials, 2 workers, under {limit:.0f} s"
+    line(what, f"{penalised['seconds']:.1f} s", penalised["seconds"] < limit)
+    return kept
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description="Time, scaling, overhead and memory of the engine.")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the trials")
+    parser.add_argument("--one", nargs=3, metavar=("STUDY", "TRIALS", "JOBS"), help=argparse.SUPPRESS)
+    parser.add_argument("--bare", nargs=2, metavar=("STUDY", "TRIALS"), help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.one:
+        name, trials, jobs = options.one
+        sys.stdout.write(json.dumps(measure(name, int(trials), int(jobs))))
+        return 0
+    if options.bare:
+        name, trials = options.bare
+        bare(name, 20)
+        sys.stdout.write(json.dumps({"seconds": bare(name, int(trials))}))
+        return 0
+    return int(not table(options.quick))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

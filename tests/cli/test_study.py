@@ -1,0 +1,70 @@
+"""`exml study`: outputs, resume, shards, and bad input."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from exml_sim.cli import cli, study
+from exml_sim.engine import Store, StoreError, StudyResult, run
+from tests.engine.studies import contents
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    """A dozen trials per cell."""
+    monkeypatch.setattr(study, "QUICK", 12)
+
+
+def call(out: Path, *options: str):
+    return CliRunner().invoke(cli, ["study", "--quick", "--out", str(out), *options])
+
+
+def test_outputs_and_resume(tmp_path):
+    first = call(tmp_path, "--quiet", "--n-jobs", "1")
+    assert first.exit_code == 0, first.output
+    files = {"summary.csv", "failure_rate.png", "failure_rate.svg", "study.toml", "study.sqlite"}
+    assert {file.name for file in tmp_path.iterdir()} == files
+    summary = (tmp_path / "summary.csv").read_bytes()
+    with Store.read(tmp_path / "study.sqlite") as store:
+        blocks = store.rows("SELECT count(*) FROM blocks").fetchone()
+        assert store.study.to_toml() == (tmp_path / "study.toml").read_text(encoding="utf-8")
+    assert call(tmp_path, "--n-jobs", "2").output == first.output
+    assert (tmp_path / "summary.csv").read_bytes() == summary
+    with Store.read(tmp_path / "study.sqlite") as store:
+        assert store.rows("SELECT count(*) FROM blocks").fetchone() == blocks
+
+
+def test_another_seed_needs_another_folder(tmp_path):
+    call(tmp_path)
+    before = contents(tmp_path)
+    failed = call(tmp_path, "--seed", "1")
+    assert isinstance(failed.exception, StoreError)
+    assert "belongs to another study" in str(failed.exception)
+    assert contents(tmp_path) == before
+
+
+def test_shards_merge_to_the_whole(tmp_path):
+    for part in ("1", "2"):
+        done = call(tmp_path / part, "--shard", f"{part}/2")
+        assert done.exit_code == 0, done.output
+        assert "exml merge" in done.output
+        assert not (tmp_path / part / "summary.csv").exists()
+    (tmp_path / "all").mkdir()
+    stores = [str(tmp_path / part / "study.sqlite") for part in ("1", "2")]
+    out = tmp_path / "all" / "study.sqlite"
+    assert CliRunner().invoke(cli, ["merge", *stores, "--out", str(out)]).exit_code == 0
+    whole = call(tmp_path / "whole")
+    assert call(tmp_path / "all").output.splitlines()[:-1] == whole.output.splitlines()[:-1]
+    with StudyResult.open(out) as result:
+        assert result.store.digest() == run(result.study, n_jobs=1).store.digest()
+
+
+@pytest.mark.parametrize("options", ["--shard 3/2", "--shard half", "--backend smoke", "--backend dask"])
+def test_bad_options(tmp_path, options):
+    result = CliRunner().invoke(cli, ["study", "--out", str(tmp_path / "out"), *options.split()], standalone_mode=False)
+    assert isinstance(result.exception, click.UsageError)
+    assert not (tmp_path / "out" / "study.sqlite").exists()
