@@ -39,7 +39,8 @@ def dask_workers(address: str, *, timeout: float = 30.0) -> Iterator[int]:
             "the backend 'dask' needs the package distributed, which is not installed: pip install 'exml-sim[dask]'"
         ) from None
     try:
-        client = Client(address, timeout=timeout, set_as_default=False)
+        connect: Any = Client
+        client = connect(address, timeout=timeout, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:
         raise ValueError(f"no dask scheduler answers at {address}: {' '.join(str(error).split())}") from None
     with client:

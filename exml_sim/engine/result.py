@@ -184,7 +184,7 @@ class StudyResult:
     def _moments(self, cell: int) -> _Moments | None:
         """Sums that are exact whatever the order: equal outcomes are counted, then added without rounding."""
         query = "SELECT success, regret, weight, count(*) FROM trials WHERE cell = ? GROUP BY success, regret, weight"
-        weighted = self.store.rows(query, (cell,)).fetchall() if self.study.mode == "count" else None
+        weighted = self.store.rows(query, (cell,)).fetchall() if self.study.mode != "rare" else None
         lines = weighted if weighted is not None else list(self._weighted(cell))
         n = sum(line[3] for line in lines)
         if n == 0:
@@ -232,6 +232,25 @@ class StudyResult:
             {name: line[3] for name, line in zip(cell["arms"], lines, strict=True)},
         )
 
+    def excess(self, level: float = 0.95) -> list[dict[str, Any]]:
+        """Mean excess risk and mean of each of its five terms (Eq. 8) with Student's interval, one line per cell."""
+        if self.study.mode != "excess":
+            raise ValueError(f"excess risk is measured in mode 'excess', and this study has mode {self.study.mode!r}")
+        found = []
+        for cell in self.cells:
+            line = {name: cell[name] for name in ("cell", "pool", "score", "strategy", "budget")}
+            for term in ("excess", "a", "b", "c", "d", "e"):
+                query = f"SELECT {term} FROM terms WHERE cell = ? ORDER BY trial"
+                values = [(value, 1) for (value,) in self.store.rows(query, (cell["cell"],))]
+                if not values:
+                    break
+                mean, deviation = _mean(values, len(values))
+                low, high = mean_interval(mean, deviation, len(values), level)
+                line |= {"trials": len(values), term: mean, f"{term}_lower": low, f"{term}_upper": high}
+            else:
+                found.append(line)
+        return found
+
     def compare(self, first: int, second: int, level: float = 0.95) -> Paired:
         """Compare two cells that differ in their strategy (or score) on the trials they share.
 
@@ -240,7 +259,7 @@ class StudyResult:
         ValueError
             If the cells do not share random numbers, or trials are weighted or stopped early.
         """
-        if self.study.mode != "count" or self.study.stop is not None:
+        if self.study.mode not in ("count", "excess") or self.study.stop is not None:
             raise ValueError("a paired comparison needs counted trials without early stopping")
         where = [find(self.study, cell) for cell in (first, second)]
         if where[0].stream != where[1].stream:

@@ -47,6 +47,11 @@ CREATE TABLE trials (
     regret REAL NOT NULL, spent INTEGER NOT NULL, weight REAL NOT NULL,
     PRIMARY KEY (cell, trial)
 ) WITHOUT ROWID;
+CREATE TABLE terms (
+    cell INTEGER NOT NULL, trial INTEGER NOT NULL, excess REAL NOT NULL, a REAL NOT NULL, b REAL NOT NULL,
+    c REAL NOT NULL, d REAL NOT NULL, e REAL NOT NULL,
+    PRIMARY KEY (cell, trial)
+) WITHOUT ROWID;
 CREATE TABLE laws (
     cell INTEGER NOT NULL, arm INTEGER NOT NULL, probability REAL NOT NULL, success REAL NOT NULL,
     regret REAL NOT NULL, pulls REAL NOT NULL,
@@ -268,6 +273,9 @@ class Store:
         )
         with _explained(self.path), self._transaction():
             self._connection.executemany("INSERT INTO trials VALUES (?, ?, ?, ?, ?, ?, ?)", lines)
+            if block.terms is not None:
+                terms = [(block.cell, n, *line) for n, line in zip(numbers, block.terms.tolist(), strict=True)]
+                self._connection.executemany("INSERT INTO terms VALUES (?, ?, ?, ?, ?, ?, ?, ?)", terms)
             self._connection.execute(
                 "INSERT INTO blocks VALUES (?, ?, ?, ?, ?)",
                 (block.cell, block.first, len(block), json.dumps(block.pulls.tolist()), block.seconds),
@@ -290,7 +298,7 @@ class Store:
             If both hold a trial.
         """
         with _explained(self.path), self._transaction():
-            for table, columns in (("trials", 7), ("blocks", 5), ("laws", 6)):
+            for table, columns in (("trials", 7), ("blocks", 5), ("laws", 6), ("terms", 8)):
                 marks = ", ".join("?" * columns)
                 lines = other.rows(f"SELECT * FROM {table}")
                 self._connection.executemany(f"INSERT INTO {table} VALUES ({marks})", lines)
@@ -328,8 +336,9 @@ class Store:
         total = hashlib.sha256(self.hash.encode())
         for line in self.rows("SELECT * FROM trials ORDER BY cell, trial"):
             total.update(repr(line).encode())
-        for line in self.rows("SELECT * FROM laws ORDER BY cell, arm"):
-            total.update(repr(line).encode())
+        for table in ("laws", "terms"):
+            for line in self.rows(f"SELECT * FROM {table} ORDER BY 1, 2"):
+                total.update(repr(line).encode())
         for (cell,) in self.rows("SELECT cell FROM cells ORDER BY cell").fetchall():
             total.update(repr(self.pulls(cell)).encode())
         return total.hexdigest()

@@ -24,7 +24,7 @@ from exml_sim.strategies import Strategy
 #: Raised when the meaning of a stored number changes: old stores then belong to another study.
 FORMAT = 1
 
-MODES: Sequence[str] = ("count", "exact", "rare")
+MODES: Sequence[str] = ("count", "exact", "rare", "excess")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,8 @@ class Study:
         Trials per cell, and the root seed.
     mode
         "count": count failures. "exact": enumerate all outcomes, no randomness. "rare": sample rows from tilted
-        distributions and weight, for failure probabilities that counting cannot see.
+        distributions and weight, for failure probabilities that counting cannot see. "excess": redraw the population in
+        every trial and measure the excess risk of the returned model (Eq. 8).
     stop
         Early stopping of cells; off by default.
 

@@ -38,6 +38,8 @@ class Block:
         Pulls per arm, summed over the block.
     seconds
         Time that the block took.
+    terms
+        Excess risk and its five terms per trial, shape (trials, 6); in mode "excess" only.
     """
 
     cell: int
@@ -49,6 +51,7 @@ class Block:
     weight: FloatArray
     pulls: IntArray
     seconds: float
+    terms: FloatArray | None = None
 
     def __len__(self) -> int:
         return int(self.selected.size)
@@ -68,6 +71,8 @@ def run_block(study: Study, cell: Cell, first: int, stop: int, driver: int | Non
     start = time.perf_counter()
     pool = study.pool(cell)
     rule = study.strategy(cell)
+    if study.mode == "excess":
+        return _excess_block(study, cell, first, stop, start)
     if study.mode == "rare":
         from exml_sim.engine.rare import tilted_trials
 
@@ -86,6 +91,27 @@ def run_block(study: Study, cell: Cell, first: int, stop: int, driver: int | Non
         weight,
         found.pulls.sum(axis=0),
         time.perf_counter() - start,
+    )
+
+
+def _excess_block(study: Study, cell: Cell, first: int, stop: int, start: float) -> Block:
+    """Trials with a population each; success and regret are on the trial's own population."""
+    from exml_sim.engine.excess import excess_trials
+
+    found, pools, terms = excess_trials(study, cell, range(first, stop))
+    rule = study.strategy(cell)
+    judged = [outcomes(p, np.array([one.accepted]), rule.objective) for p, one in zip(pools, found, strict=True)]
+    return Block(
+        cell.index,
+        first,
+        np.array([one.selected for one in found], dtype=np.int64),
+        np.concatenate([success for success, _ in judged]),
+        np.concatenate([regret for _, regret in judged]),
+        np.array([int(one.ledger.spent / study.pool(cell).prices.unit) for one in found], dtype=np.int64),
+        np.ones(stop - first),
+        np.sum([one.ledger.pulls for one in found], axis=0).reshape(-1),
+        time.perf_counter() - start,
+        terms,
     )
 
 

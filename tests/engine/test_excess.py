@@ -1,0 +1,126 @@
+"""Excess risk and the five terms of Eq. 8, with every population drawn afresh."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+
+from exml_sim.engine import Study, merge, run
+from exml_sim.engine import excess as module
+from exml_sim.engine.excess import TERMS, draw, expected, features, fitted, label_probability, truth
+from exml_sim.engine.specs import Score, SyntheticPool
+from exml_sim.losses import rejection_loss, surrogate_loss
+
+SPEC = SyntheticPool(per_class=15, angles=(10, 50, 90), gamma=20.0)
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    """Smaller samples than the real ones."""
+    monkeypatch.setattr(module, "FRESH", 1500)
+    monkeypatch.setattr(module, "REFERENCE", 120)
+    monkeypatch.setattr(module, "_TRUTHS", {})
+
+
+def study(trials: int = 8, pool: dict | None = None, **options) -> Study:
+    table = {
+        "pools": [{"kind": "synthetic", **SPEC.table(), **(pool or {})}],
+        "scores": [{"ball": 4.0, "theta": 0.3}],
+        "strategies": ["uniform_allocation", "median_elimination"],
+        "budgets": {"per_arm": [10]},
+        "trials": trials,
+        "mode": "excess",
+    }
+    return Study.from_table(table | options)
+
+
+@pytest.mark.parametrize("ball", [0.4, 4.0])
+def test_the_terms_add_up_and_have_their_signs(ball):
+    result = run(study(scores=[{"ball": ball, "theta": 0.3}]), n_jobs=1)
+    lines = np.array(result.store.rows(f"SELECT {', '.join(TERMS)} FROM terms").fetchall())
+    assert lines.shape == (16, 6)
+    np.testing.assert_allclose(lines[:, 0], lines[:, 1:].sum(axis=1), atol=1e-12)
+    # (c) compares a minimiser on the rows with another model of the same ball; the solver's accuracy is 1e-8.
+    assert lines[:, 3].max() <= 1e-7
+    # The surrogate risk is above the risk, so the approximation error is not negative; nor can Bayes be beaten.
+    assert lines[:, 5].min() >= 0
+    assert lines[:, 0].min() >= -1e-12
+    assert np.ptp(lines[:, 5]) == 0
+    means = result.excess()[0]
+    assert means["excess"] == pytest.approx(lines[:8, 0].mean())
+    assert means["b_lower"] <= means["b"] <= means["b_upper"]
+
+
+def test_label_probability_is_bayes_rule():
+    points = draw(SPEC, 200, np.random.default_rng(0)).points
+    laws = [((-1, 0, -5), 3.0), ((1, 0, 5), 3.0), ((0, 0, 0), 1.5)]
+    p = [multivariate_normal.pdf(points, mean, variance * np.eye(3)) for mean, variance in laws]
+    np.testing.assert_allclose(label_probability(SPEC, points), (p[1] + p[2] / 2) / (p[0] + p[1] + p[2]), rtol=1e-10)
+
+
+def test_expected_risk_is_the_mean_over_drawn_labels():
+    """Within 5.5 standard errors of the risk on 20,000 labelled rows; a wrong label probability is caught."""
+    score = Score(ball=4.0, theta=0.3)
+    sample = draw(SPEC, 20_000, np.random.default_rng(1))
+    model, _ = fitted(SPEC, score, 2, sample.points[:60], sample.y[:60])
+    values = model.at(SPEC, features(SPEC, 2, sample.points))
+    for loss in (rejection_loss, surrogate_loss):
+        drawn = np.asarray(loss(*values, sample.y, 0.3))
+        error = drawn.std() / np.sqrt(drawn.size)
+        assert abs(expected(loss, values, sample.eta, 0.3) - drawn.mean()) < 5.5 * error
+        assert abs(expected(loss, values, 1 - sample.eta, 0.3) - drawn.mean()) > 5.5 * error
+
+
+def test_rows_are_independent():
+    """Classes are drawn, not balanced: their numbers vary from population to population."""
+    rng = np.random.default_rng(2)
+    positive = [float(draw(SPEC, 90, rng).y.mean()) for _ in range(50)]
+    assert np.std(positive) > 0.05
+
+
+def test_the_returned_model_is_the_minimiser_on_the_bought_rows():
+    score = Score(ball=4.0, theta=0.3)
+    sample = draw(SPEC, 40, np.random.default_rng(3))
+    counts = np.random.default_rng(4).multinomial(25, np.full(40, 1 / 40))
+    model, risk = fitted(SPEC, score, 1, sample.points, sample.y, counts)
+    repeated = np.repeat(np.arange(40), counts)
+    again = fitted(SPEC, score, 1, sample.points[repeated], sample.y[repeated])
+    assert risk == pytest.approx(again[1], abs=1e-7)
+    values = model.at(SPEC, features(SPEC, 1, sample.points[repeated]))
+    assert np.mean(surrogate_loss(*values, sample.y[repeated], 0.3)) == pytest.approx(risk, abs=1e-9)
+
+
+def test_the_best_arm_is_the_upright_one():
+    assert truth(SPEC, Score(ball=4.0, theta=0.3), 0).best == 2
+
+
+def test_blocks_workers_resume_and_shards_change_nothing(tmp_path):
+    digest = run(study(), n_jobs=1).store.digest()
+    assert run(study(), n_jobs=2, block=3).store.digest() == digest
+    paths = [tmp_path / f"{i}.sqlite" for i in (1, 2)]
+    for i, path in enumerate(paths, 1):
+        run(study(), store=path, shard=(i, 2), n_jobs=1).close()
+    with merge(paths, tmp_path / "all.sqlite") as result:
+        assert result.store.digest() == digest
+        assert result.summary()[0].trials == 8
+        assert result.compare(0, 1).trials == 8
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"pool": {"gamma": "median"}}, "needs a fixed gamma"),
+        ({"pool": {"angles": [0, 90]}}, "no multiple of 180"),
+        ({"scores": [{"score": "risk"}]}, "needs the score 'ball'"),
+        ({"pools": [{"kind": "known", "means": [0.1, 0.2]}], "scores": []}, "needs a known distribution"),
+    ],
+)
+def test_bad_input(options, message):
+    with pytest.raises(ValueError, match=message):
+        run(study(**options))
+
+
+def test_other_modes_have_no_excess():
+    with pytest.raises(ValueError, match="measured in mode 'excess'"):
+        run(study(mode="count")).excess()
