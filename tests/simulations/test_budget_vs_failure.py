@@ -18,13 +18,13 @@ def pool():
 
 
 @pytest.fixture(scope="module")
-def cells(pool):
-    return study.run(pool, 300, n_jobs=2, budgets=(24, 128, 1024))
+def cells():
+    return study.run(300, n_jobs=2, budgets=(24, 128, 1024))
 
 
-def test_every_cell_is_there_and_does_not_depend_on_threads(pool, cells) -> None:
+def test_every_cell_is_there_and_does_not_depend_on_threads(cells) -> None:
     assert [(c.strategy, c.budget) for c in cells] == [(s, b) for b in (24, 128, 1024) for s in ("uniform", "median")]
-    assert study.run(pool, 300, n_jobs=1, budgets=(24, 128, 1024)) == cells
+    assert study.run(300, n_jobs=1, budgets=(24, 128, 1024)) == cells
 
 
 def test_failures_become_rare(cells) -> None:
