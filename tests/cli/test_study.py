@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from exml_sim.cli import cli, study
 from exml_sim.engine import Store, StoreError, StudyResult, run
-from tests.engine.studies import contents
+from tests.engine.studies import contents, known
 
 
 @pytest.fixture(autouse=True)
@@ -61,6 +61,30 @@ def test_shards_merge_to_the_whole(tmp_path):
     assert call(tmp_path / "all").output.splitlines()[:-1] == whole.output.splitlines()[:-1]
     with StudyResult.open(out) as result:
         assert result.store.digest() == run(result.study, n_jobs=1).store.digest()
+
+
+def test_any_study_from_a_file(tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_text(known(trials=50).to_toml(), encoding="utf-8")
+    done = CliRunner().invoke(cli, ["study", str(file), "--out", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    assert done.output.count("clopper-pearson") == 4
+    assert (tmp_path / "out" / "summary.csv").read_text(encoding="utf-8").count("\n") == 5
+    with StudyResult.open(tmp_path / "out" / "study.sqlite") as result:
+        assert result.study.hash == known(trials=50).hash
+    other = CliRunner().invoke(cli, ["study", str(file), "--quick", "--seed", "4", "--out", str(tmp_path / "other")])
+    assert other.exit_code == 0, other.output
+    with StudyResult.open(tmp_path / "other" / "study.sqlite") as result:
+        assert (result.study.trials, result.study.seed) == (12, 4)
+
+
+def test_replay_prints_the_ledger(tmp_path):
+    done = call(tmp_path / "out", "--replay", "1", "3")
+    assert done.exit_code == 0, done.output
+    assert "Trial 3 of cell 1: median_elimination on synthetic" in done.output
+    assert "round 1" in done.output
+    assert not (tmp_path / "out").exists()
+    assert isinstance(call(tmp_path / "out", "--replay", "99", "3").exception, ValueError)
 
 
 @pytest.mark.parametrize("options", ["--shard 3/2", "--shard half", "--backend smoke", "--backend dask"])
