@@ -177,7 +177,7 @@ class BlockSizes:
     Parameters
     ----------
     workers
-        Number of workers, so that the last stretch of a cell is shared out.
+        Number of workers, so that the last trials of a study are shared out.
     fixed
         A block size to use instead.
     """
@@ -193,7 +193,7 @@ class BlockSizes:
         self._seconds[done.cell] = self._any = done.seconds / len(done)
 
     def size(self, cell: Cell, left: int) -> int:
-        """Trials of the next task of a cell."""
+        """Trials of the next task of a cell, when so many are left in all: the last ones are shared out."""
         if self._fixed is not None:
             return self._fixed
         seconds = self._seconds.get(cell.index, self._any)
@@ -204,8 +204,10 @@ class BlockSizes:
     def tasks(self, study: Study, todo: Sequence[tuple[Cell, Stretch]]) -> Iterator[Any]:
         """Calls for joblib, made when it asks for them."""
         driver = os.getpid()
+        left = _size([stretch for _, stretch in todo])
         for cell, (first, stop) in todo:
             while first < stop:
-                after = min(stop, first + self.size(cell, stop - first))
+                after = min(stop, first + self.size(cell, left))
                 yield delayed(run_block)(study, cell, first, after, driver)
+                left -= after - first
                 first = after
