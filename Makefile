@@ -32,7 +32,7 @@ test: $(VENV)/.dev
 	$(BIN)/python -m pytest
 
 test-long: $(VENV)/.dev
-	$(BIN)/python -m pytest -m "long or not long"
+	HYPOTHESIS_PROFILE=sweep $(BIN)/python -m pytest -m "long or not long"
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
