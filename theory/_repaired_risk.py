@@ -96,7 +96,8 @@ def excess_risk_uniform_terms(
     n = uniform_pulls(B, arms)
     point = instance(gap, theta, kappa_lambda, strict=strict, n=n)
     require_launch(point, n, 16)
-    return _excess(n, point, m, delta, _repairs.best_arms(arms, best_count), 1, approximation_error)
+    best = _repairs.best_arms(arms, best_count)
+    return _excess(n, point, m, delta, _candidates(arms, best), best, 1, approximation_error)
 
 
 def excess_risk_uniform(
@@ -115,8 +116,10 @@ def excess_risk_uniform(
     """Theorem 1 repaired: on the event that the paper's Assumption and the condition hold, the excess
     risk exceeds the following with probability at most delta + E[delta_fail], s = |S*|:
 
-    2cr/sqrt m + sqrt(log(3s/delta)/2m) + M sqrt(log(3/delta)/2m)
-    + 2cr/sqrt n + M sqrt(log(6s/delta)/2n) + M sqrt(log(6/delta)/2n) + R_ap.
+    2cr/sqrt m + sqrt(log(3k/delta)/2m) + M sqrt(log(3/delta)/2m)
+    + 2cr/sqrt n + M sqrt(log(6s/delta)/2n) + M sqrt(log(6/delta)/2n) + R_ap,
+
+    where k = 1 for s = 1 and k = K with ties: which arms tie is decided by the training set itself.
     """
     return excess_risk_uniform_terms(
         B, K, gap, theta, kappa_lambda, m, delta,
@@ -145,7 +148,7 @@ def excess_risk_median_terms(
     require_launch(point, schedule.pulls[0], 16)
     n = np.max(_repairs.rows_of(schedule, rows), axis=0)
     best = _repairs.best_arms(arms, best_count)
-    return _excess(n, point, m, delta, best, best, approximation_error)
+    return _excess(n, point, m, delta, _candidates(arms, best), best, best, approximation_error)
 
 
 def excess_risk_median(
@@ -194,12 +197,16 @@ def term_a(
     kappa_lambda: ArrayLike,
     delta: ArrayLike,
     *,
-    best_count: ArrayLike = 1,
+    arms: ArrayLike = 1,
     strict: bool = True,
 ) -> Bound:
-    """Term (a) of A.2 repaired for ties: Lemma 3 for every arm of S* at once, delta / |S*| each."""
-    best = _inputs.whole(best_count, "best_count", least=1)
-    return lemma_3(m, theta, kappa_lambda, _inputs.fraction(delta, "delta") / best, strict=strict)
+    """Term (a) of A.2 repaired for ties: Lemma 3 for ``arms`` arms at once, delta / arms each.
+
+    1 arm when S* = {1}, which the Assumption fixes; all K arms with ties, because S* is then a function
+    of the training set that Lemma 3 is about, and a union over a random set of arms needs all of them.
+    """
+    count = _inputs.whole(arms, "arms", least=1)
+    return lemma_3(m, theta, kappa_lambda, _inputs.fraction(delta, "delta") / count, strict=strict)
 
 
 def term_d(m: ArrayLike, theta: ArrayLike, kappa_lambda: ArrayLike, delta: ArrayLike, *, strict: bool = True) -> Bound:
@@ -218,11 +225,17 @@ def _regret(n: Ints, point: Instance, delta: Floats, best: Ints, comparators: In
     return np.asarray(complexity), np.asarray(_repairs.spread(point) * (model + comparator))
 
 
+def _candidates(arms: Ints, best: Ints) -> Ints:
+    """Arms for which Lemma 3 must hold: arm 1 alone without ties, all K with ties."""
+    return np.asarray(np.where(best > 1, arms, 1))
+
+
 def _excess(
     n: Ints,
     point: Instance,
     m: ArrayLike,
     delta: ArrayLike,
+    candidates: Ints,
     best: Ints,
     comparators: Ints | int,
     approximation_error: ArrayLike,
@@ -230,7 +243,7 @@ def _excess(
     population = _inputs.whole(m, "m", least=1)
     share = _inputs.fraction(delta, "delta") / 3
     complexity, deviation = _regret(n, point, share, best, comparators)
-    over_rows = _terms.hoeffding(population, best / share) + _repairs.spread(point) * _terms.hoeffding(
+    over_rows = _terms.hoeffding(population, candidates / share) + _repairs.spread(point) * _terms.hoeffding(
         population, 1 / share
     )
 

@@ -157,8 +157,8 @@ CLAIMS = (
         ),
         plain=(
             "Lemma 3 on the training set bounds term (a) for every model of the ball of a fixed feature, "
-            "hence for the learned one when i_s = 1. (With several best features take delta_1/|S*| for "
-            "each.)"
+            "hence for the learned one when i_s = 1. (With several best features take delta_1/K for each of "
+            "the K: which of them tie depends on the training set that the lemma is about.)"
         ),
         printed="holds",
         kind="exact-probability",
