@@ -69,13 +69,14 @@ def ladder(
     The rungs are: paper; corrected; tighter with the symmetrised optimism; tighter (Theorem 1); then,
     as far as they are given, tighter with per-arm gaps, with a nonnegative kernel, and without
     replacement. From "corrected" on they never rise. The paper's own rung is above "corrected" where
-    its proof covers it (M <= 3); its note says where it does not.
+    its proof covers it: M <= 3, one best arm, and K a power of two for median elimination; its note
+    says where it does not.
 
     Parameters
     ----------
     B, K, gap, theta, kappa_lambda, gaps
         As in :func:`theory.tighter.delta_fail_uniform`; with ``gaps`` the first rungs use the smallest
-        positive one.
+        positive one, and an arm with gap 0 counts as one more best arm.
     strategy : {"uniform", "median"}
         Which allocation rule.
     rows, pairing, kernel, population
@@ -84,25 +85,23 @@ def ladder(
     if strategy not in ("uniform", "median"):
         raise ValueError(f'strategy must be "uniform" or "median", got {strategy!r}')
     uniform = strategy == "uniform"
-    smallest = _smallest(gap, gaps)
+    smallest, ties = _one_gap(gap, gaps)
     point: dict[str, Any] = {
         "B": B, "K": K, "gap": smallest, "theta": theta, "kappa_lambda": kappa_lambda
     }  # fmt: skip
     schedule: dict[str, Any] = {} if uniform else {"rows": rows}
-    ours = {**point, **schedule, "pairing": pairing}
+    counted = {**point, **schedule, "best_count": ties}
+    ours = {**counted, "pairing": pairing}
     best = tighter.delta_fail_uniform if uniform else tighter.delta_fail_median
     rungs = [
-        _paper(paper.delta_fail_uniform if uniform else paper.delta_fail_median, point),
-        _rung(
-            "corrected",
-            corrected.delta_fail_uniform if uniform else corrected.delta_fail_median,
-            {**point, **schedule},
-        ),
+        _paper(paper.delta_fail_uniform if uniform else paper.delta_fail_median, point, strategy, ties),
+        _rung("corrected", corrected.delta_fail_uniform if uniform else corrected.delta_fail_median, counted),
         _rung("tighter, symmetrised", best, {**ours, "optimism": "rademacher"}),
         _rung("tighter", best, ours),
     ]
     if gaps is not None:
-        ours = {**ours, "gap": None, "gaps": gaps}
+        # The gaps themselves say which arms tie.
+        ours = {**ours, "gap": None, "gaps": gaps, "best_count": 1}
         rungs.append(_rung("tighter, per-arm gaps", best, ours))
     if kernel == "nonnegative":
         ours = {**ours, "kernel": kernel}
@@ -113,27 +112,35 @@ def ladder(
     return tuple(rungs)
 
 
-def _smallest(gap: ArrayLike | None, gaps: ArrayLike | None) -> ArrayLike:
+def _one_gap(gap: ArrayLike | None, gaps: ArrayLike | None) -> tuple[ArrayLike, ArrayLike]:
+    """The smallest positive gap and the number of best arms, for the bounds that know one gap only."""
     if gap is not None and gaps is None:
-        return gap
+        return gap, 1
     if gaps is not None and gap is None:
         values = np.asarray(gaps, dtype=np.float64)
         if values.ndim and values.size and np.all(np.any(values > 0, axis=-1)):
-            return np.asarray(np.min(np.where(values > 0, values, np.inf), axis=-1))
+            smallest = np.min(np.where(values > 0, values, np.inf), axis=-1)
+            return np.asarray(smallest), np.asarray(1 + np.sum(values == 0, axis=-1))
         raise ValueError("gaps must hold K - 1 numbers, at least one of them positive")
     raise ValueError("give either gap (one number for all other arms) or gaps (one per other arm)")
 
 
-def _paper(bound: Callable[..., Bound], point: dict[str, Any]) -> Rung:
+def _paper(bound: Callable[..., Bound], point: dict[str, Any], strategy: Strategy, ties: ArrayLike) -> Rung:
     rung = _rung("paper", bound, point)
     theta = np.asarray(point["theta"], dtype=np.float64)
     if np.any((theta <= 0) | (theta >= 0.5)):
         return rung
+    notes = [rung.note]
     widest = float(np.max(loss_range(theta, point["kappa_lambda"])))
-    if widest <= 3:
-        return rung
-    doubt = f"the paper's proof does not cover M > 3, and M = {widest:.4g} here"
-    return Rung(rung.name, rung.log_value, "; ".join(filter(None, (rung.note, doubt))))
+    if widest > 3:
+        notes.append(f"the paper's proof does not cover M > 3, and M = {widest:.4g} here")
+    arms = np.asarray(point["K"]).astype(np.int64)
+    uneven = (arms & (arms - 1)) != 0
+    if strategy == "median" and np.any(uneven):
+        notes.append(f"the paper's proof does not cover K = {arms[uneven].flat[0]}, which is not a power of two")
+    if np.any(np.asarray(ties) > 1):
+        notes.append(f"the paper's proof does not cover ties, and {np.max(ties)} arms are best here")
+    return Rung(rung.name, rung.log_value, "; ".join(filter(None, notes)))
 
 
 def _rung(name: str, bound: Callable[..., Bound], parameters: dict[str, Any]) -> Rung:
