@@ -108,31 +108,35 @@ class Tails:
     def log_crowd(
         self, margins: Floats, log_weight: Floats | float, largest_gap: Floats, best_count: Ints | int = 1
     ) -> Floats:
-        """log of a bound on P[V_1 is high or the rivals are low], minimised roughly over the split.
+        """log of a bound on P[V_1 is high or the rivals are low], the smallest over a family of splits.
 
         The rivals are on the last axis of ``margins`` (+inf for an arm that is no rival); their
         probabilities add up and are multiplied by a weight (1 for a union, 1/k for Markov).
         ``best_count`` best arms must all stay low enough.
+
+        The splits are a = x/2 - log_count / (4 nu x) with x the smallest margin and one log_count for
+        every number of rivals that may matter. As no log_count depends on n, or is negative, every
+        member of the family falls with n (theorems.md, Theorem 3), and so does the smallest.
         """
         smallest = np.min(margins, axis=-1)
-        rivals_exist = np.isfinite(smallest)
-        smallest = np.where(rivals_exist, smallest, 0.0)
-        nu = np.asarray(self.stiffness)[..., None]
+        exist = np.isfinite(smallest)
+        smallest = np.where(exist, smallest, 0.0)
         log_best = np.log(best_count)
-        log_count = log_weight - log_best
-        if margins.shape[-1] > 1:
-            # Effective number of rivals: those with larger margins hardly count. The difference of
-            # squares (x - s/2)^2 - (s/2)^2 = x (x - s) is never negative.
-            lead = margins * (margins - np.asarray(smallest)[..., None])
-            with np.errstate(invalid="ignore"):
-                log_count = log_count + _log_sum_last(-2 * np.where(lead > 0, nu * lead, 0.0))
+        options = []
+        for rivals in range(1, margins.shape[-1] + 1):
+            log_count = np.maximum(log_weight + np.log(rivals) - log_best, 0.0)
+            shift = self._shift(smallest, log_count)
+            left = np.maximum(margins - shift[..., None], 0.0)
+            low = log_weight + _log_sum_last(-2 * _scaled(np.asarray(self.stiffness)[..., None], left))
+            high = log_best + self.log_best_high(shift, largest_gap)
+            options.append(_terms.log_sum([np.asarray(high), low]))
+        return np.asarray(np.where(exist, np.min(np.stack(options), axis=0), -np.inf))
+
+    def _shift(self, smallest: Floats, log_count: Floats) -> Floats:
+        """a = x/2 - log_count / (4 nu x), between 0 and x/2."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             shift = smallest / 2 - log_count / (4 * self.stiffness * smallest)
-        shift = np.where(smallest > 0, np.clip(shift, 0.0, smallest), 0.0)
-        left = np.maximum(margins - shift[..., None], 0.0)
-        rivals = log_weight + _log_sum_last(-2 * _scaled(nu, left))
-        head = log_best + self.log_best_high(shift, largest_gap)
-        return np.asarray(np.where(rivals_exist, _terms.log_sum([np.asarray(head), rivals]), -np.inf))
+        return np.asarray(np.where(smallest > 0, np.clip(shift, 0.0, smallest), 0.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +174,11 @@ def landscape(theta: Floats, r: Floats, design: Design) -> Landscape:
     # A zero range (r = 0) only occurs at points that the caller masks.
     spread = np.maximum(_loss.spread(theta, r, r), np.finfo(float).tiny)
     moved = spread
+    if design.mean_radius is not None and np.any(design.mean_radius > r * (1 + 1e-12)):
+        raise ValueError(
+            f"mean_kappa_lambda must not exceed kappa_lambda (a mean of K(x, x) is at most its largest value), "
+            f"got {np.max(design.mean_radius):g}"
+        )
     if design.kernel == "nonnegative":
         moved = np.maximum(_loss.replacement(theta, r, nonnegative=True), np.finfo(float).tiny)
     constant = _loss.dual(theta) if design.optimism == "dual" else 2 * _loss.tight_rademacher(theta)

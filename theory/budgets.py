@@ -9,8 +9,9 @@ Two definitions compete when a bound is not monotone in B:
   every larger budget up to ``limit``. This is what a planner wants: spending more never hurts.
 * ``which="first"``: the smallest B at which the bound is at most delta, whatever happens after.
 
-Every bound of this package is monotone in B: each n_t = floor(B / (T a_t)) grows with B and the bound
-falls with each n_t. For these, both definitions agree and bisection finds the answer; that is
+Every bound of this package is monotone in B, up to rounding: each n_t = floor(B / (T a_t)) grows with B and
+the bound falls with each n_t (for per-arm ``gaps`` see Theorem 3 of ``docs/theorems.md``).
+For these, both definitions agree and bisection finds the answer; that is
 ``monotone=True``. For any other function pass ``monotone=False``: all budgets up to ``limit`` are then
 evaluated in blocks, and the answer is exact for whatever the function does.
 """

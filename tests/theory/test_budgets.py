@@ -148,6 +148,45 @@ def test_our_bounds_are_monotone_so_that_both_definitions_agree(bound: Any, K: i
     assert np.all(np.diff(values[~np.isnan(values)]) <= 1e-12)
 
 
+UNEVEN = [0.12, 0.19, 0.24, 0.24, 0.24, 0.25, 0.3]
+
+
+@pytest.mark.parametrize("bound", [tighter.delta_fail_uniform, tighter.delta_fail_median], ids=name)
+@pytest.mark.parametrize("target", [0.8586, 0.842, 0.5, 0.05])
+def test_per_arm_bounds_are_monotone_too(bound: Any, target: float) -> None:
+    """A split that followed the number of rows made the bound rise between 24 and 28 rows per arm."""
+    point = {"K": 8, "gap": None, "gaps": UNEVEN, "theta": 0.1, "kappa_lambda": 0.3}
+    answer = required_budget(bound, target, **point)
+    for which in ("first", "settled"):
+        assert required_budget(bound, target, **point, monotone=False, which=which, limit=answer + 3000) == answer
+
+
+@settings(max_examples=40)
+@given(
+    seed=st.integers(0, 10**6),
+    K=st.integers(3, 9),
+    theta=st.floats(0.02, 0.45),
+    r=st.floats(0.1, 2.0),
+    ties=st.integers(0, 3),
+    options=st.sampled_from([{}, {"pairing": "arbitrary"}, {"kernel": "nonnegative"}, {"population": 10**4}]),
+)
+def test_per_arm_bounds_never_rise(
+    seed: int, K: int, theta: float, r: float, ties: int, options: dict[str, Any]
+) -> None:
+    gaps = np.random.default_rng(seed).uniform(0.05, 1, K - 1) * float(constants.gap_ceiling(theta, r))
+    gaps[: min(ties, K - 2)] = 0.0
+    rounds = (K - 1).bit_length()
+    budgets = np.unique(np.geomspace(1, 2000, 400).astype(int)) * K * rounds
+    calls = [
+        (tighter.delta_fail_uniform, {}),
+        *((tighter.delta_fail_median, {"rows": x}) for x in ("fresh", "accumulated")),
+    ]
+    for bound, more in calls:
+        values = np.asarray(bound(budgets, K, None, theta, r, gaps=gaps, strict=False, log=True, **more, **options))
+        values = values[~np.isnan(values)]
+        assert np.all(np.diff(values) <= 1e-9 * np.maximum(1.0, np.abs(values[1:])))
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

