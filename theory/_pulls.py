@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from decimal import Decimal, localcontext
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -32,9 +35,33 @@ def _floor_over_log(budget: Ints, arms: Ints, multiple: Ints) -> Ints:
     mantissa, exponent = np.frexp(arms.astype(np.float64))
     power = mantissa == 0.5
     integer_log = np.maximum(exponent.astype(np.int64) - 1, 1)
-    # For other K the logarithm is irrational, the quotient no integer, and floating point is safe.
     real_log = np.where(power, 1.0, np.log2(arms))
-    rounded_down: Ints = np.where(
-        power, budget // (multiple * integer_log), np.floor(budget / (multiple * real_log)).astype(np.int64)
-    )
-    return rounded_down
+    quotient = budget / (multiple * real_log)
+    # The logarithm of any other K is irrational and the quotient no integer, but near a convergent of the
+    # logarithm it comes closer to one than floating point can tell: those are divided again in decimals.
+    doubtful = ~power & (np.abs(quotient - np.round(quotient)) <= 16 * np.finfo(float).eps * (1 + quotient))
+    rounded_down: Ints = np.where(power, budget // (multiple * integer_log), np.floor(quotient).astype(np.int64))
+    if not np.any(doubtful):
+        return rounded_down
+    budgets, counts, factors = np.broadcast_arrays(budget, arms, multiple)
+    exact = np.array(rounded_down)
+    for index in map(tuple, np.argwhere(doubtful)):
+        exact[index] = _exact_floor(int(budgets[index]), int(counts[index]), int(factors[index]))
+    return exact
+
+
+_DIGITS = 60
+"""Numbers below 2^63 have 19 digits, so 60 leave a relative error of 1e-40 for the distance to an integer."""
+
+
+def _exact_floor(budget: int, arms: int, multiple: int) -> int:
+    with localcontext() as context:
+        context.prec = _DIGITS
+        return int(Decimal(budget) / (multiple * _log2(arms)))
+
+
+@lru_cache(maxsize=1024)
+def _log2(arms: int) -> Decimal:
+    with localcontext() as context:
+        context.prec = _DIGITS
+        return Decimal(arms).ln() / Decimal(2).ln()
