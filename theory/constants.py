@@ -49,7 +49,7 @@ def rademacher_constant(theta: ArrayLike) -> Bound:
 def tight_rademacher_constant(theta: ArrayLike) -> Bound:
     """c* = 1/2 + max(1/2, b) = max(1, 1 / (2 (1 - 2 theta))): R_n(l o F) <= c* r / sqrt(n).
 
-    Never above the paper's c. Derivation in ``docs/theorems.md``, Lemma B.
+    Never above the paper's c. Derivation in ``docs/theorems.md``, Lemma E.
     """
     return _inputs.result(_loss.tight_rademacher(_theta(theta)))
 

@@ -28,7 +28,8 @@ class AssumptionError(ValueError):
 
     def __init__(self, assumption: str, missed_by: float, given: str = "") -> None:
         self.assumption = assumption
-        self.missed_by = float(missed_by)
+        # Adding zero turns -0.0 into 0.0.
+        self.missed_by = float(missed_by) + 0.0
         self.given = given
         where = f" at {given}" if given else ""
         super().__init__(f"assumption not met: {assumption}; missed by {self.missed_by:.6g}{where}")

@@ -214,3 +214,8 @@ def test_the_constants_explode_as_theta_approaches_one_half() -> None:
 def test_the_range_vanishes_with_the_radius() -> None:
     assert constants.loss_range(0.2, 0.0) == 0.0
     assert constants.loss_range(0.2, 1e-9) == pytest.approx(2e-9)
+
+
+def test_a_miss_by_nothing_is_not_negative() -> None:
+    with pytest.raises(AssumptionError, match=r"theta < 1/2; missed by 0 at theta=0.5"):
+        constants.loss_sup(0.5, 1.0)
