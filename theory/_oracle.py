@@ -86,6 +86,7 @@ def excess_risk_calibrated(
 ) -> Bound:
     """Theorem 6 (iii): (A_1 + the bound of (i)) / (1 - theta), with probability at least 1 - delta.
 
+    The rows must be i.i.d. from the distribution, as for (ii).
     ``approximation_error`` is A_1 = inf over the ball of R_1^surr minus (3 - 2 theta) R_1^*, which tends
     to 0 for universal kernels and growing Lambda, whereas the paper's R_ap stays above (2 - 2 theta) R_1^*.
     """
@@ -107,7 +108,8 @@ def selection_regret_uniform(
 ) -> Bound:
     """Theorem 6 (iv): R_is - R_1 <= c_d r / sqrt n + D sqrt(2 ln((K - 1)/delta) / n), prob. >= 1 - delta.
 
-    R_i is arm i's minimised risk on all rows: how much worse the selected arm can be.
+    R_i is arm i's minimised risk on all rows: how much worse the selected arm can be. The pairs of rows
+    must be independent across draws, as in Theorem 2.
     """
     n, theta_, r, check, delta_ = _door(B, K, theta, kappa_lambda, delta, strict=strict)
     rivals = _inputs.whole(K, "K", least=2) - 1
@@ -127,6 +129,8 @@ def selection_regret_median(
     """Theorem 6 (v): for median elimination with fresh rows, with probability at least 1 - delta,
 
     R_is - R_1 <= sum_t c_d r / sqrt n_t + D sqrt(2 ln(T (a_t - 1) / (k_t delta)) / n_t).
+
+    The pairs of rows must be independent across draws, and the rounds of each other.
     """
     schedule = halving_schedule(B, K)
     delta_ = _inputs.fraction(delta, "delta")

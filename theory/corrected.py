@@ -18,7 +18,8 @@ Repairs, with the place that needs each (proofs in ``docs/theorems.md``, section
   Theorems 1 and 2 its expectation is what counts.
 
 Every statement holds for rows drawn with or without replacement and for any dependence between the
-rows of different arms. Signatures and conventions are those of :mod:`theory.paper`.
+rows of different arms; ``rows="fresh"`` needs rounds that are drawn independently of each other.
+Signatures and conventions are those of :mod:`theory.paper`.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def kappa_of(largest_kernel_value: ArrayLike) -> Bound:
 def selected_rows(B: ArrayLike, K: ArrayLike, *, rows: Rows = "accumulated") -> Ints:
     """Rows behind the model that median elimination returns: n_1 + ... + n_T, or n_T for fresh rows.
 
-    Repairs A.5, which has (2^{T+1} - 1) n_1 where (K - 1) n_1 is true for K = 2^c.
+    Repairs A.5, which has (2^{T+1} - 1) n_1 where (K - 1) n_1 is true for K = 2^c and K log2 K a divisor of B.
     """
     schedule = halving_schedule(B, K)
     return np.asarray(np.max(_repairs.rows_of(schedule, rows), axis=0))

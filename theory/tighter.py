@@ -10,7 +10,7 @@ The theorems, in the numbering of ``docs/theorems.md`` (proofs there, in full):
 6. oracle inequalities that need no gap, no launch budget and no assumption on the arms;
 7. variance-dependent forms;
 8. the regularised score of Eq. 3;
-9. the launch budget of 2 cannot be improved (theta <= 0.2929).
+9. the launch budget of 2 cannot be improved (theta <= 0.2929, gap < min(r, 1 - 2 theta)).
 
 Options that many functions share:
 
@@ -84,7 +84,8 @@ def impossible_rows(gap: ArrayLike, theta: ArrayLike, kappa_lambda: ArrayLike, m
     """Theorem 9: with fewer than r^2 / (Delta + r / sqrt m)^2 rows per arm, some population surely fails.
 
     The population has m rows; needs Delta + r / sqrt m <= min(r, 1 - 2 theta). As m grows the number
-    tends to (r / Delta)^2, for theta <= 0.2929 the launch budget of Theorem 2: nothing can start earlier.
+    tends to (r / Delta)^2, for theta <= 0.2929 the launch budget of Theorem 2: nothing can start earlier
+    (for gaps below min(r, 1 - 2 theta); nothing is shown for larger ones).
     """
     population = _inputs.whole(m, "m", least=1)
     gaps, theta_, r, check = _door(gap, None, None, theta, kappa_lambda, strict=True)
