@@ -34,7 +34,9 @@ def test_the_list_names_every_claim_with_place_verdict_and_kind():
         assert str(claim.where) in line
         assert claim.printed in line
         assert line.endswith(claim.kind)
-    assert lines[-1].startswith(f"{len(claims)} claims: ")
+    stated = sum(not claim.inferred for claim in claims)
+    assert lines[-1].startswith(f"{len(claims)} claims: {stated} stated in the paper (")
+    assert f"{len(claims) - stated} inferred from it (" in lines[-1]
 
 
 def test_one_claim_in_full():

@@ -18,6 +18,7 @@ from tests.theory.affine_world import (
 )
 from tests.theory.points import Point, points
 from theory import AssumptionError, constants, corrected, paper
+from theory.claims import get
 
 mpmath.mp.dps = 40
 
@@ -159,7 +160,7 @@ def test_risks_and_terms() -> None:
     assert corrected.excess_risk_uniform(8 * n, 8, 0.5, 0.1, 0.5, m, delta) == pytest.approx(by_hand)
     assert corrected.term_d(m, 0.1, 2.0, delta) == pytest.approx(float(range_of_loss(0.1, 2.0)) * root(1, m))
     assert corrected.term_a(m, 0.1, 2.0, delta) == paper.term_a(m, 0.1, 2.0, delta)
-    assert corrected.term_a(m, 0.1, 2.0, delta, best_count=4) > paper.term_a(m, 0.1, 2.0, delta)
+    assert corrected.term_a(m, 0.1, 2.0, delta, arms=4) == paper.term_a(m, 0.1, 2.0, delta / 4)
     supervised = 2 * c * 0.5 / np.sqrt(m) + (1 + big) * root(2, m)
     assert corrected.excess_risk_supervised(m, 0.1, 0.5, delta) == pytest.approx(supervised)
     median = corrected.excess_risk_median(24 * 1000, 8, 0.5, 0.1, 0.5, m, delta)
@@ -169,6 +170,20 @@ def test_risks_and_terms() -> None:
     assert tied == pytest.approx(2 * c * 0.5 / np.sqrt(7000) + 2 * big * root(6, 7000))
     regret = corrected.exploratory_regret_median(24 * 1000, 8, 0.5, 0.1, 0.5, delta)
     assert regret == pytest.approx(corrected.exploratory_regret_uniform(8 * 7000, 8, 0.5, 0.1, 0.5, delta))
+
+
+@pytest.mark.parametrize("best", [2, 5])
+def test_with_ties_lemma_3_is_needed_for_all_arms(best: int) -> None:
+    """S* depends on the training set, so that a union over S* alone proves nothing: K, not |S*|."""
+    m, K, theta, r, delta = 8000, 8, 0.1, 0.5, 0.06
+    spread = float(range_of_loss(theta, r))
+    rows = np.sqrt(np.log(3 * K / delta) / (2 * m)) + spread * np.sqrt(np.log(3 / delta) / (2 * m))
+    uniform = corrected.excess_risk_uniform_terms(8000, K, 0.5, theta, r, m, delta, best_count=best)
+    median = corrected.excess_risk_median_terms(24000, K, 0.5, theta, r, m, delta, best_count=best)
+    assert uniform.deviation_rows == pytest.approx(rows)
+    assert median.deviation_rows == pytest.approx(rows)
+    alone = corrected.excess_risk_uniform_terms(8000, K, 0.5, theta, r, m, delta)
+    assert alone.deviation_rows == pytest.approx((1 + spread) * np.sqrt(np.log(3 / delta) / (2 * m)))
 
 
 def test_order_claim_of_theorem_1_repaired() -> None:
@@ -190,6 +205,51 @@ def test_conditions() -> None:
         corrected.delta_fail_median(budget, 5, 0.2, 0.1, 0.5)
     with pytest.raises(ValueError, match="rows must be"):
         corrected.delta_fail_median(10**6, 5, 0.2, 0.1, 0.5, rows="stale")  # type: ignore[arg-type]
+
+
+def printed_series(n_1: int, gap: float, theta: float, r: float) -> mpf:
+    """8 q / (1 - q) with the printed q on n_1 rows."""
+    c = (1 - mpf(theta)) / (1 - 2 * mpf(theta))
+    q = mpmath.exp(-mpf(2) / 9 * n_1 * (mpf(gap) / 2 - 2 * c * mpf(r) / mpmath.sqrt(n_1)) ** 2)
+    return 8 * q / (1 - q)
+
+
+@pytest.mark.parametrize("K", [2, 3, 4, 5, 7, 8, 9, 11, 16, 17, 31, 33, 64])
+@pytest.mark.parametrize("point", [(0.3, 0.1, 0.5), (0.2, 0.05, 2.04), (0.5, 0.3, 1.0)], ids=str)
+def test_where_the_printed_series_survives(K: int, point: tuple[float, float, float]) -> None:
+    """Fresh rows: for every K and |S*|. Accumulated rows: for |S*| = 1 and K = 2^c."""
+    assert range_of_loss(*point[1:]) <= 3
+    gap, theta, r = point
+    launch = int(16 * (corrected_c(theta) * r / gap) ** 2) + 1
+    for scale, spare in ((1.001, 0), (1.3, 7), (2, 1), (5, 3)):
+        n_1 = int(launch * scale) + 1
+        budget = n_1 * K * (K - 1).bit_length() + spare
+        series = float(mpmath.log(printed_series(n_1, *point))) + 1e-9
+        for best in {1, 2, K // 2, K - 1} & set(range(1, K)):
+            fresh = corrected.delta_fail_median(budget, K, *point, best_count=best, rows="fresh", log=True)
+            assert fresh <= series
+        if K & (K - 1) == 0:
+            assert corrected.delta_fail_median(budget, K, *point, log=True) <= series
+
+
+def corrected_c(theta: float) -> float:
+    return (1 - theta) / (1 - 2 * theta)
+
+
+def test_where_the_printed_series_does_not_follow() -> None:
+    point, budget = (16, 0.2, 0.05, 2.04), 16 * 4 * 60000
+    assert range_of_loss(0.05, 2.04) <= 3
+    series = printed_series(60000, *point[1:])
+    assert float(series) == pytest.approx(3.71e-39, rel=2e-3)
+    tied = corrected.delta_fail_median(budget, *point, best_count=8)
+    assert tied == pytest.approx(6.18e-39, rel=2e-3)
+    assert tied > series
+    # The ledger must therefore not state the series for accumulated rows with ties.
+    statement = get("lemma-2-i").corrected
+    assert "fresh rows" in statement
+    assert "2|S^*|(K-|S^*|)" in statement
+    for claim_id in ("lemma-1-ii", "lemma-2-ii", "a5-regret"):
+        assert r"\log(2|S^*|/\delta" in get(claim_id).corrected
 
 
 def test_exact_failure_probabilities_stay_below() -> None:

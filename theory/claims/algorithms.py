@@ -191,12 +191,14 @@ CLAIMS = (
         where=Place("3.2", "Algorithm 1 against the i.i.d. draws of Lemma 4", 253),
         statement=r"\Pr_{\text{without replacement}}[i_s\notin S^*]\le\Pr_{\text{i.i.d.}}[i_s\notin S^*]",
         plain=(
-            "Selecting distinct rows, as the algorithm does, fails at most as often as the i.i.d. draws of "
-            "the lemmas. The inequality fails on a population of five rows; convex functions of the "
+            "What would carry the lemmas over to the algorithm: selecting distinct rows, as it does, fails at "
+            "most as often as the i.i.d. draws of the lemmas. The paper does not say so. "
+            "The inequality fails on a population of five rows; convex functions of the "
             "empirical risk of a fixed model (here its fourth central moment) are ordered, and with them "
             "the bounds."
         ),
         printed="refuted",
+        inferred=True,
         kind="counterexample",
         cases=({"name": "sparse", "n": 4, "m": 5}, {"name": "star-3", "n": 10, "m": 20}),
         reading=Reading(_distinct(True), "<=", _distinct(False)),

@@ -311,7 +311,7 @@ CLAIMS = (
         cases=CORNER_CASES,
         reading=Reading(corner_violation(regret_printed), "<=", median_allowance, vacuous_from=1.0),
         repaired=Reading(corner_violation(regret_corrected), "<=", median_allowance_corrected, vacuous_from=1.0),
-        corrected=r"\cdots+2M\sqrt{\log(2/\delta)/2\sum_tn_t}",
+        corrected=r"\cdots+2M\sqrt{\log(2|S^*|/\delta)/2\sum_tn_t}",
         assumptions=(CORNER_LAUNCH,),
         errata=("E4", "E10"),
     ),
@@ -335,7 +335,10 @@ CLAIMS = (
         id="a5-count-2",
         where=Place("A.5", "sum of the rows, second equality", 846),
         statement=r"n_1\sum_{t=1}^T2^t=(2^{T+1}-1)\lfloor\tfrac B{K\log_2K}\rfloor",
-        plain=("The sum of the powers of two from 2 to 2^T; it is 2^(T+1) - 2, and the sum of the rows (K - 1) n_1."),
+        plain=(
+            "The sum of the powers of two from 2 to 2^T; it is 2^(T+1) - 2, and the sum of the rows (K - 1) n_1 when "
+            "K log2 K divides B (never less)."
+        ),
         printed="refuted",
         kind="identity",
         cases=_DIVISIBLE,
@@ -345,7 +348,10 @@ CLAIMS = (
             lambda B, K: 2 ** (K.bit_length()) - 1,
         ),
         repaired=Reading(_total, "==", lambda B, K: (K - 1) * (B // (K * (K.bit_length() - 1)))),
-        corrected=r"\sum_tn_t=(K-1)\lfloor\tfrac B{K\log_2K}\rfloor",
+        corrected=(
+            r"\sum_tn_t=(K-1)\lfloor\tfrac B{K\log_2K}\rfloor\text{ if }K\log_2K\mid B\text{, and }"
+            r"\ge\text{ always}"
+        ),
         assumptions=(POWER_OF_TWO,),
         errata=("E8",),
     ),
@@ -353,7 +359,7 @@ CLAIMS = (
         id="a5-count-3",
         where=Place("A.5", "sum of the rows, inequality", 847),
         statement=r"\sum_{t=1}^Tn_t\ge K\lfloor\tfrac B{K\log_2K}\rfloor",
-        plain="The selected feature has at least K n_1 rows; it has (K - 1) n_1.",
+        plain="The selected feature has at least K n_1 rows; it has (K - 1) n_1 when K log2 K divides B.",
         printed="refuted",
         kind="counterexample",
         cases=_DIVISIBLE,
@@ -371,10 +377,11 @@ CLAIMS = (
             r"\lfloor\tfrac B{\log_2K}\rfloor"
         ),
         plain=(
-            "An upper bound O() is used as a lower bound: that the sum of the rows is at least floor(B/log2 "
-            "K). It is half of it for K = 2."
+            "The printed O() is literally true, being an upper bound; Lemma 2 (ii) uses it as a lower bound: "
+            "that the sum of the rows is at least floor(B/log2 K). It is half of it for K = 2."
         ),
         printed="refuted",
+        inferred=True,
         kind="counterexample",
         cases=_DIVISIBLE,
         reading=Reading(_total, ">=", lambda B, K: B // (K.bit_length() - 1)),

@@ -155,6 +155,9 @@ class Claim:
     assumptions : named predicates, all true at every case
     errata : names of the errata the claim shows, such as "E7"
     experiment : Monte Carlo study, if the claim is one about probabilities of a whole trial
+    inferred : bool
+        The paper does not state this; it is our reading of a remark, or what a step or a setting needs.
+        Such claims are counted apart.
     """
 
     id: str
@@ -171,6 +174,7 @@ class Claim:
     assumptions: tuple[Assumption, ...] = ()
     errata: tuple[str, ...] = ()
     experiment: Experiment | None = None
+    inferred: bool = False
 
     @property
     def expected(self) -> Outcome:

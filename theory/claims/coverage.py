@@ -143,7 +143,7 @@ ERRATA = {
     "E5": "Lemma 4 fails for large kappa*Lambda: the factor 2/9 absorbs a range up to 3 only.",
     "E6": "kappa in Lemma 4 lacks the square root.",
     "E7": "Ties: equally good features and equal scores are ignored.",
-    "E8": "The selected feature of median elimination has (K - 1) n_1 rows, not K n_1 or more.",
+    "E8": "The selected feature of median elimination has (K - 1) n_1 rows if K log2 K divides B, not K n_1 or more.",
     "E9": "K is not a power of two without loss of generality; halves must be rounded up.",
     "E10": "The proof scores on fresh rows, the algorithm on accumulated ones.",
     "E11": "A.2 prints 4 - 4 theta where Eq. 9 has 2 - 2 theta.",

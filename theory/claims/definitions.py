@@ -196,9 +196,10 @@ CLAIMS = (
         id="surrogate-does-no-harm",
         where=Place("3.2", "remark after Eq. 5", 233),
         statement=r"\inf_f R^{surr}(f)-\inf_f R(f)\approx 0",
-        plain="Replacing the Bayes risk by the surrogate does almost no harm: over all functions the best "
-        "surrogate risk is the Bayes risk (up to one per cent of it).",
+        plain="Our reading of the remark: replacing the Bayes risk by the surrogate does almost no harm if over "
+        "all functions the best surrogate risk is the Bayes risk (up to one per cent of it). It is not.",
         printed="refuted",
+        inferred=True,
         kind="counterexample",
         cases=_ETAS,
         reading=Reading(_floor, "<=", lambda eta, theta: min(eta, 1 - eta, theta) / 100),
@@ -212,10 +213,11 @@ CLAIMS = (
         where=Place("3.1", "Eq. 2 on the ball kappa*Lambda <= 1 - 2 theta", 196),
         statement=r"\kappa\Lambda\le1-2\theta\Rightarrow\ell_{surr}=1+\tfrac12(g-yh)",
         plain=(
-            "On a small ball the first piece of the surrogate is the largest everywhere: the regime in "
-            "which the exact enumerations of this ledger live."
+            "Not in the paper: on a small ball the first piece of the surrogate is the largest everywhere: the "
+            "regime in which the exact enumerations of this ledger live."
         ),
         printed="holds",
+        inferred=True,
         kind="identity",
         cases=tuple(
             {"h": s * (1 - 2 * theta), "g": t * (1 - 2 * theta), "y": y, "theta": theta}

@@ -21,7 +21,8 @@ entry, `exml claims --check` runs all checks.
 *definition*: a definition, checked for what it must satisfy. *holds-corrected*: false on inputs that the
 paper allows; a premise, a constant or a rounding repairs it. *refuted*: the assertion itself is wrong.
 *vacuous*: true and empty on the instances that matter. `L` numbers are lines of the paper's LaTeX source,
-`E` numbers name errata.
+`E` numbers name errata. *Inferred* marks a statement that the paper does not make: our reading of a remark, or
+what a step or a setting of the paper needs. Those are counted apart.
 
 **What a check is.** Each claim carries its instances as data and its statement as a left side, a relation
 and a right side. The same instances judge the printed reading, the corrected one, and one with a planted
@@ -61,7 +62,17 @@ def run(claim: Claim) -> Entry:
 
 
 def summary(claims: Iterable[Claim]) -> str:
-    """How many claims carry each verdict, in one line."""
+    """How many claims carry each verdict, in one line; what the paper states and what we infer apart."""
+    claims = list(claims)
+    stated = [claim for claim in claims if not claim.inferred]
+    inferred = [claim for claim in claims if claim.inferred]
+    parts = [f"{len(stated)} stated in the paper ({_counts(stated)})"] if stated else []
+    if inferred:
+        parts.append(f"{len(inferred)} inferred from it ({_counts(inferred)})")
+    return " and ".join(parts)
+
+
+def _counts(claims: list[Claim]) -> str:
     counts = Counter(claim.printed for claim in claims)
     return ", ".join(f"{counts[printed]} {printed}" for printed in PRINTED if counts[printed])
 
@@ -74,7 +85,8 @@ def markdown(entries: Iterable[Entry]) -> str:
     lines += ["| claim | place | as printed | how checked | errata |", "|---|---|---|---|---|"]
     for claim in claims:
         errata = ", ".join(claim.errata)
-        lines.append(f"| [{claim.id}](#{claim.id}) | {claim.where} | {claim.printed} | {claim.kind} | {errata} |")
+        printed = f"{claim.printed}, inferred" if claim.inferred else claim.printed
+        lines.append(f"| [{claim.id}](#{claim.id}) | {claim.where} | {printed} | {claim.kind} | {errata} |")
     lines += ["", "## Errata", "", "| name | what is wrong | shown by |", "|---|---|---|"]
     for name, words in ERRATA.items():
         shown = ", ".join(f"[{claim.id}](#{claim.id})" for claim in claims if name in claim.errata)
@@ -87,7 +99,8 @@ def markdown(entries: Iterable[Entry]) -> str:
 
 def _section(entry: Entry) -> list[str]:
     claim = entry.claim
-    lines = [f"### {claim.id}", "", f"{claim.where}. As printed: **{claim.printed}**.", "", claim.plain, ""]
+    status = "Inferred, not stated in the paper" if claim.inferred else "As printed"
+    lines = [f"### {claim.id}", "", f"{claim.where}. {status}: **{claim.printed}**.", "", claim.plain, ""]
     lines += ["$$" + claim.statement + "$$", ""]
     if claim.corrected:
         lines += ["Corrected:", "", "$$" + claim.corrected + "$$", ""]

@@ -186,7 +186,9 @@ CLAIMS = (
         mutant=Reading(_failure(), "<=", _without_nine, vacuous_from=1.0),
         corrected=(
             r"\Pr[i_s\in S^*]\ge1-\tfrac{8q}{1-q},\ n_1=\lfloor\tfrac B{K\lceil\log_2K\rceil}"
-            r"\rfloor,\ M\le3"
+            r"\rfloor,\ M\le3\text{, for fresh rows, or accumulated rows with }|S^*|=1,\ K=2^c\text{; accumulated rows "
+            r"in general: }\Pr[i_s\notin S^*]\le\textstyle\sum_t\tfrac{2|S^*|(K-|S^*|)}{k_t}"
+            r"\exp\big(-\tfrac{2N_t}{M^2}(\tfrac\Delta2-\cdots)^2\big)"
         ),
         assumptions=(FIRST_ARM_BEST,),
         errata=("E7", "E9"),
@@ -246,7 +248,10 @@ CLAIMS = (
         cases=MEDIAN_CORNER,
         reading=Reading(corner_violation(regret_with_twice_the_rows), "<=", median_allowance, vacuous_from=1.0),
         repaired=Reading(corner_violation(regret_corrected), "<=", median_allowance_corrected, vacuous_from=1.0),
-        corrected=r"N=\sum_t\lfloor B/(T|\mathcal A_t|)\rfloor\text{ and }M\text{ in front of the deviation}",
+        corrected=(
+            r"N=\sum_t\lfloor B/(T|\mathcal A_t|)\rfloor\text{ and }2M\sqrt{\log(2|S^*|/\delta)/2N}"
+            r"\text{ for the deviation}"
+        ),
         assumptions=(CORNER_LAUNCH,),
         errata=("E8",),
         experiment=Experiment(

@@ -154,11 +154,13 @@ CLAIMS = (
         where=Place("5", "parameters C_h = C_g = 1 in Eq. 3", 421),
         statement=r"C_h=C_g=1\text{ in Eq. 3 gives a model that accepts some rows}",
         plain=(
-            "With the mean loss and C_h = C_g = 1 the learned model accepts some of its training rows. It "
-            "does not: with a non-negative kernel g is negative everywhere, and the model rejects every "
+            "What an experiment with these parameters needs: with the mean loss and C_h = C_g = 1 the learned "
+            "model accepts some of its training rows. It does not: "
+            "with a non-negative kernel g is negative everywhere, and the model rejects every "
             "point."
         ),
         printed="refuted",
+        inferred=True,
         kind="counterexample",
         cases=tuple(fit for fit in _FITS if fit["data"] == "two-clusters"),
         reading=Reading(_accepts_some_row, "==", lambda **_: True),

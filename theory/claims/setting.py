@@ -262,7 +262,10 @@ CLAIMS = (
         cases=tuple({"theta": theta, "noise": F(1, 20), "scale": F(1, 100)} for theta in THETAS),
         reading=Reading(_reaches_desired_risk, "<=", _assumption_holds),
         repaired=Reading(_noisy_large_feature, "<=", _risk_of_tiny_feature),
-        corrected=r"R_{i_s}(\hat f_{i_s})\le\min_j\inf R_j^{surr}+O(1/\sqrt n)\text{ without any assumption}",
+        corrected=(
+            r"R_{i_s}(\hat f_{i_s})\le\min_j\inf R_j^{surr}+O(1/\sqrt n)"
+            r"\text{ without any assumption (Theorem 6 (ii))}"
+        ),
         assumptions=(THETA,),
         errata=("E17",),
     ),
