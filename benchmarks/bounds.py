@@ -109,7 +109,7 @@ def mp_crowd(n: int, weight: mpmath.mpf, gap: mpmath.mpf, theta: mpmath.mpf, r: 
     pairs = weight * mpmath.exp(-n * x**2 / (2 * M**2))
     a = min(max(x / 2 - mpmath.log(weight) * M**2 / (4 * n * x), 0), x)
     e = a / M
-    p = max(min((1 - gap - mp_floor(theta, r)) / M, (1 - e) / 2), mpmath.mpf(10) ** -25)
+    p = max((1 - gap - mp_floor(theta, r)) / M, mpmath.mpf(10) ** -25)
     q = p + e
     entropy = q * mpmath.log(q / p) + (1 - q) * mpmath.log((1 - q) / (1 - p)) if a > 0 else mpmath.mpf(0)
     head = mpmath.exp(-n * max(2 * e**2, entropy))

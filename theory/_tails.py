@@ -201,11 +201,13 @@ def _scaled(stiffness: Floats, shift: Floats) -> Floats:
 
 
 def _least_entropy(epsilon: Floats, ceiling: Floats) -> Floats:
-    """min over p in [0, ceiling] of kl(p + epsilon || p).
+    """min over p in [0, ceiling] of kl(p + epsilon || p), or 0 when ceiling > (1 - epsilon) / 2.
 
-    kl(p + e || p) is convex in p and symmetric about (1 - e) / 2, so it falls until there.
+    kl(p + e || p) is convex in p with a negative slope at (1 - e) / 2, so it falls until there. Beyond,
+    which no split at most twice the largest gap reaches, Hoeffding's other form has to do.
     """
-    p = np.minimum(ceiling, (1 - epsilon) / 2)
+    falls = ceiling <= (1 - epsilon) / 2
+    p = np.where(falls, ceiling, 0.5 * (1 - epsilon))
     q = p + epsilon
     with np.errstate(divide="ignore", invalid="ignore"):
         up = q * np.log1p(epsilon / p)
@@ -214,7 +216,7 @@ def _least_entropy(epsilon: Floats, ceiling: Floats) -> Floats:
         entropy = up + down - 4 * np.finfo(float).eps * (up - down)
     # p = 0 means that the loss is constant; q = 1 only occurs there, with epsilon = 1.
     entropy = np.where(p > 0, entropy, np.inf)
-    return np.asarray(np.where(epsilon > 0, np.maximum(entropy, 0.0), 0.0))
+    return np.asarray(np.where(falls & (epsilon > 0), np.maximum(entropy, 0.0), 0.0))
 
 
 def _log_sum_last(logs: Floats) -> Floats:

@@ -64,7 +64,7 @@ def test_values_of_the_pairwise_sum_and_of_the_split(row: tuple[int, int, float,
 
     def split(a: mpf) -> mpf:
         e = a / big
-        p = min((1 - mpf(gap) - floor) / big, (1 - e) / 2)
+        p = (1 - mpf(gap) - floor) / big
         kl = (p + e) * mpmath.log((p + e) / p) + (1 - p - e) * mpmath.log((1 - p - e) / (1 - p))
         head = max(2 * e**2, kl)
         return mpmath.log(mpmath.exp(-n * head) + (K - 1) * mpmath.exp(-2 * n * (x - a) ** 2 / big**2))
