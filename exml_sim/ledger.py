@@ -13,6 +13,10 @@ import numpy as np
 from exml_sim.money import BoolArray, IntArray, Money, Prices, exact, show
 
 
+# Budgets have at most 2**52 units (see `Prices.units`), and sums below this stay far from 2**63.
+_BEYOND_ALL_BUDGETS = 2.0**60
+
+
 class Overspend(ValueError):
     """A purchase that the budget does not cover."""
 
@@ -53,7 +57,7 @@ class Entry:
 class _Purchase:
     pulls: IntArray
     active: BoolArray
-    money: Fraction | IntArray
+    money: Fraction | IntArray | None
     alignment: str
     short: IntArray | None
 
@@ -141,25 +145,21 @@ class Ledger:
             If pulls are negative, not whole, or of the wrong shape.
         """
         given = np.asarray(pulls)
-        whole = np.broadcast_to(given, (self.trials, self.prices.size)).astype(np.int64)
+        shape = (self.trials, self.prices.size)
+        if given.shape not in (shape, shape[1:]):
+            raise ValueError(f"pulls must have shape {shape[1:]} or {shape}, got {given.shape}")
+        whole = np.broadcast_to(given, shape).astype(np.int64)
         if np.any(whole != given) or np.any(whole < 0):
             raise ValueError(f"pulls must be whole numbers, none negative, got {pulls!r}")
-        # A pull count beyond the budget could overflow the product with its cost; it is refused before that.
-        if np.any(whole > self._limit) or np.any(self._spent + whole @ self.prices.costs > self._limit):
+        # The product with the costs could overflow 64 bits; in floats such a round is seen to be far too dear.
+        if np.any(whole.astype(np.float64) @ self.prices.costs > _BEYOND_ALL_BUDGETS):
             raise Overspend(self._refusal(whole))
-        self._spent += whole @ self.prices.costs
-        self._purchases.append(
-            _Purchase(
-                whole,
-                whole > 0 if active is None else active.copy(),
-                self._price(whole) if money is None else money,
-                alignment,
-                short,
-            )
-        )
-
-    def _price(self, pulls: IntArray) -> IntArray:
-        return np.asarray(pulls @ self.prices.costs, dtype=np.int64)
+        spent = self._spent + whole @ self.prices.costs
+        if np.any(spent > self._limit):
+            raise Overspend(self._refusal(whole))
+        self._spent = spent
+        sharing = whole > 0 if active is None else active.copy()
+        self._purchases.append(_Purchase(whole, sharing, money, alignment, short))
 
     def _refusal(self, pulls: IntArray) -> str:
         costs = [int(cost) for cost in self.prices.costs]
@@ -222,7 +222,7 @@ class Ledger:
             _Purchase(
                 p.pulls[row],
                 p.active[row],
-                p.money if isinstance(p.money, Fraction) else p.money[row],
+                p.money[row] if isinstance(p.money, np.ndarray) else p.money,
                 p.alignment,
                 None if p.short is None else p.short[row],
             )
@@ -238,14 +238,19 @@ class Ledger:
     def _lines(self, number: int, purchase: _Purchase) -> list[Entry]:
         arms = [int(i) for i in np.flatnonzero(purchase.active[0])]
         costs = self.prices.exact_costs
-        money = purchase.money if isinstance(purchase.money, Fraction) else self.prices.money(int(purchase.money[0]))
+        money = purchase.money
+        if isinstance(money, np.ndarray):
+            money = self.prices.money(int(money[0]))
         total = sum(costs[i] for i in arms)
         lines = []
         for i in arms:
-            share = money * costs[i] / total if purchase.alignment == "sample" else money / len(arms)
             pulls = int(purchase.pulls[0, i])
             short = 0 if purchase.short is None else int(purchase.short[0, i])
             spent = pulls * costs[i]
+            if money is None:
+                share = spent
+            else:
+                share = money * costs[i] / total if purchase.alignment == "sample" else money / len(arms)
             lines.append(Entry(number, self.names[i], pulls, costs[i], spent, share - spent, short))
         return lines
 

@@ -56,6 +56,32 @@ def test_a_refused_round_leaves_no_trace_in_any_trial():
         ledger.buy([2**62, 2**62])
 
 
+def test_pulls_whose_price_overflows_64_bits_are_refused():
+    ledger = Ledger(2**40, [2**30, 1])
+    for pulls in ([2**34, 0], [2**33, 0], [0, 2**41], [2**33, 2**40]):
+        with pytest.raises(Overspend, match="round 1 would cost"):
+            ledger.buy(pulls)
+    # Every arm alone is within the budget; the sum of 4096 of them would be 2**64.
+    many = Ledger(2**52, [1] * 4096)
+    with pytest.raises(Overspend, match=str(2**64)):
+        many.buy([2**52] * 4096)
+    ledger.buy([2**10, 0])
+    assert ledger.left == 0
+
+
+def test_without_money_nothing_is_left_over():
+    ledger = Ledger(100, [1, 3])
+    ledger.buy([5, 1])
+    ledger.buy([5, 1], alignment="budget")
+    assert [entry.left_over for entry in ledger.entries()] == [0, 0, 0, 0]
+
+
+def test_pulls_are_not_stretched_to_all_arms():
+    for pulls in ([4], 4, [[4]], [[1, 1], [1, 1]]):
+        with pytest.raises(ValueError, match=r"pulls must have shape \(2,\) or \(1, 2\), got"):
+            Ledger(100, [1, 3]).buy(pulls)
+
+
 def test_trials_have_their_own_money():
     ledger = Ledger(5, [1, 2], trials=2)
     ledger.buy(np.array([[1, 2], [5, 0]]), short=np.array([[0, 1], [0, 0]]))
