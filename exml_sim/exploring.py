@@ -7,13 +7,15 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 
+import numpy as np
+
 from exml_sim.engine.seeds import Rng, Seeds, as_seeds
 from exml_sim.exploration import Exploration, Explorations, read_trial
 from exml_sim.ledger import Ledger
-from exml_sim.lockstep import Lockstep, Session, check_budget
-from exml_sim.money import IntArray, Money, Prices, exact
+from exml_sim.lockstep import OBJECTIVES, Lockstep, Session, check_budget
+from exml_sim.money import ALIGNMENTS, IntArray, Money, Prices, exact
 from exml_sim.strategies import Strategy, by_name
-from exml_sim.validation import check_count, check_jobs
+from exml_sim.validation import check_choice, check_count, check_jobs
 
 
 class Pool(ABC):
@@ -101,7 +103,7 @@ class Pool(ABC):
         block
             Trials that run together.
         """
-        numbers = range(trials) if isinstance(trials, int) else trials
+        numbers = trials if isinstance(trials, Iterable) else range(check_count(trials, "trials"))
         seeds = Seeds.of(seed, numbers, stream)
         n_jobs = check_jobs(n_jobs)
         size = min(self.block, -(-len(seeds) // n_jobs)) if block is None else check_count(block, "block")
@@ -119,10 +121,28 @@ class Pool(ABC):
     def run(self, strategy: Strategy | str, budget: Money, seeds: Seeds, *, record: bool) -> tuple[Lockstep, IntArray]:
         """Drive the trials of `seeds` in lock-step; returns the finished state and the selected arms."""
         rule = by_name(strategy) if isinstance(strategy, str) else strategy
+        if isinstance(rule, type):
+            raise ValueError(f"a strategy must be an object, got the class {rule.__name__}: call it, {rule.__name__}(…)")
         if not isinstance(rule, Strategy):
             raise ValueError(f"a strategy needs alignment, objective, opening and explore, got {strategy!r}")
+        check_choice(rule.alignment, "alignment", tuple(ALIGNMENTS))
+        check_choice(rule.objective, "objective", tuple(OBJECTIVES))
         amount = exact(budget, "budget")
         check_budget(amount, rule.opening, self.prices, rule.alignment, type(rule).__name__)
         ledger = Ledger(amount, self.prices, self.names, trials=len(seeds))
         trials = Lockstep(self.open(seeds), ledger, alignment=rule.alignment, objective=rule.objective, record=record)
-        return trials, rule.explore(trials)
+        return trials, self._checked(rule.explore(trials), len(seeds), type(rule).__name__)
+
+    def _checked(self, selected: IntArray, trials: int, rule: str) -> IntArray:
+        """Refuse a selection that is not k arms for every trial."""
+        arms = np.asarray(selected)
+        if arms.ndim != 2 or arms.shape[0] != trials or arms.shape[1] < 1 or arms.dtype.kind not in "iu":
+            raise ValueError(
+                f"explore of {rule} must return whole numbers of shape (trials, k), here ({trials}, k), "
+                f"got {arms.dtype} of shape {arms.shape}"
+            )
+        if arms.min() < 0 or arms.max() >= self.n_arms:
+            raise ValueError(
+                f"explore of {rule} must return arms from 0 to {self.n_arms - 1}, got {arms.min()} to {arms.max()}"
+            )
+        return arms.astype(np.int64, copy=False)

@@ -15,9 +15,10 @@ from typing import Protocol
 import numpy as np
 
 from exml_sim.ledger import Ledger
-from exml_sim.money import BoolArray, IntArray, Prices, allot, show
+from exml_sim.money import LARGEST_UNITS, BoolArray, IntArray, Money, Prices, allot, exact, show
 from exml_sim.ranking import Scores, any_arm, cut_unclear, lowest, marked
 from exml_sim.sampling import CountArray
+from exml_sim.validation import check_count
 
 OBJECTIVES: Sequence[str] = ("risk", "risk_per_cost")
 
@@ -97,6 +98,7 @@ class Lockstep:
         self._round_pulls = np.zeros_like(self.pulls)
         self._stale = np.ones_like(self.active)
         self._known: Scores | None = None
+        self._fresh = False
         self._quality_price = 1.0 / np.array([float(cost) for cost in ledger.prices.exact_costs])
 
     @property
@@ -114,7 +116,7 @@ class Lockstep:
         """Number of arms K."""
         return self.prices.size
 
-    def buy(self, money: Fraction | IntArray, *, fresh: bool = False, among: BoolArray | None = None) -> None:
+    def buy(self, money: Money | IntArray, *, fresh: bool = False, among: BoolArray | None = None) -> None:
         """Turn money into pulls of the active arms (or of those in `among`), pay, and draw.
 
         Parameters
@@ -127,7 +129,14 @@ class Lockstep:
             The arms that share the money, shape (trials, K); by default all active ones.
         """
         sharing = self.active if among is None else among
-        units = self.prices.units(money) if isinstance(money, Fraction) else money
+        if not isinstance(money, np.ndarray):
+            money = exact(money, "the money of a round")
+        elif money.shape != (self.ledger.trials,) or money.dtype.kind not in "iu":
+            raise ValueError(
+                f"the money of a round must be one amount, or whole units of shape ({self.ledger.trials},), "
+                f"got {money.dtype} of shape {money.shape}"
+            )
+        units = money if isinstance(money, np.ndarray) else self.prices.units(money)
         wanted = allot(units, self.prices.costs, sharing, self.alignment)
         granted = self.session.grant(wanted, fresh)
         short = None if granted is wanted else wanted - granted
@@ -135,6 +144,7 @@ class Lockstep:
         self.session.draw(granted, fresh)
         self.pulls += granted
         self._stale |= granted > 0
+        self._fresh = fresh
         if self._record:
             self._round_pulls += granted
 
@@ -145,6 +155,8 @@ class Lockstep:
         -------
         The scores, and the arms that stayed unclear, shape (trials, K).
         """
+        if fresh and not self._fresh:
+            raise ValueError("there are no fresh rows to score: the round before must be bought with fresh=True")
         scores = self._first_scores(fresh)
         doubtful = unclear(scores)
         for level in range(1, self.session.levels):
@@ -178,6 +190,9 @@ class Lockstep:
         The kept arms, best first, shape (trials, number).
         """
         active = self.active
+        most = int(active.sum(axis=1).min())
+        if not 1 <= check_count(number, "the number of arms to keep") <= most:
+            raise ValueError(f"the number of arms to keep must be at most {most}, the active ones; got {number}")
 
         def cut(scores: Scores) -> BoolArray:
             if self.session.exact and not self._record:
@@ -200,28 +215,47 @@ class Lockstep:
 
 
 def smallest_budget(opening: Callable[[Fraction, Prices], Fraction], prices: Prices, alignment: str) -> Fraction:
-    """The smallest budget in whole units with which the opening round pulls every arm at least once.
+    """The smallest budget, in steps of a K-th of a unit, with which the opening round pulls every arm once.
+
+    The mean cost, by which some rules plan, is a whole number of such steps.
 
     Parameters
     ----------
     opening
         Money of a strategy's first round as a function of the budget and the prices; it must not decrease
         with the budget.
+
+    Raises
+    ------
+    ValueError
+        If no budget that can be counted in 64 bits is enough.
     """
-    everyone = np.ones((1, prices.size), dtype=np.bool_)
+    step = prices.unit / prices.size
 
-    def enough(units: int) -> bool:
-        money = opening(prices.money(units), prices)
-        return bool(allot(prices.units(money), prices.costs, everyone, alignment).min() >= 1)
+    def enough(steps: int) -> bool:
+        return _opens(steps * step, opening, prices, alignment)
 
-    high = int(prices.costs.sum())
+    high = int(prices.costs.sum()) * prices.size
     while not enough(high):
         high *= 2
+        if high > LARGEST_UNITS * prices.size:
+            raise ValueError(
+                f"no budget up to {show(LARGEST_UNITS * prices.unit)} lets the opening round pull every arm once"
+            )
     low = 0
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
-    return prices.money(high)
+    return high * step
+
+
+def _opens(
+    budget: Fraction, opening: Callable[[Fraction, Prices], Fraction], prices: Prices, alignment: str
+) -> bool:
+    """Whether the opening round pulls every arm at least once."""
+    money = exact(opening(budget, prices), "the money of the opening round")
+    everyone = np.ones((1, prices.size), dtype=np.bool_)
+    return bool(allot(prices.units(money), prices.costs, everyone, alignment).min() >= 1)
 
 
 def check_budget(
@@ -232,13 +266,11 @@ def check_budget(
     rule: str,
 ) -> None:
     """Refuse a budget whose opening round leaves an arm without a pull, and say which budget would do."""
-    everyone = np.ones((1, prices.size), dtype=np.bool_)
-    if budget > 0:
-        money = opening(budget, prices)
-        if allot(prices.units(money), prices.costs, everyone, alignment).min() >= 1:
-            return
+    if budget > 0 and _opens(budget, opening, prices, alignment):
+        return
     need = smallest_budget(opening, prices, alignment)
     raise ValueError(
         f"a budget of {show(budget)} does not pay for one pull of each of {prices.size} arms "
-        f"in the opening round of {rule}; the smallest budget that works is {show(need)}"
+        f"in the opening round of {rule}; the smallest budget that works, in steps of "
+        f"{show(prices.unit / prices.size)}, is {show(need)}"
     )

@@ -25,7 +25,7 @@ BoolArray = NDArray[np.bool_]
 ALIGNMENTS: Sequence[str] = ("sample", "budget")
 
 # Sums over the arms of a price list stay far below 2**63 under this limit.
-_LARGEST_UNITS = 2**52
+LARGEST_UNITS = 2**52
 
 
 def exact(amount: Money, what: str = "amount") -> Fraction:
@@ -44,7 +44,8 @@ def exact(amount: Money, what: str = "amount") -> Fraction:
         if isinstance(amount, Integral | Rational):
             return Fraction(int(amount.numerator), int(amount.denominator))
         if isinstance(amount, float | np.floating):
-            return Fraction(Decimal(repr(float(amount))))
+            # The text of a numpy scalar is the shortest decimal of its own type: 0.95 for float32(0.95), too.
+            return Fraction(Decimal(str(amount)))
         if isinstance(amount, str) and "/" in amount:
             return Fraction(amount.strip())
         return Fraction(Decimal(amount.strip() if isinstance(amount, str) else amount))
@@ -88,10 +89,10 @@ class Prices:
         whole = [int(amount * denominator) for amount in amounts]
         divisor = math.gcd(*whole)
         units = [number // divisor for number in whole]
-        if sum(units) > _LARGEST_UNITS:
+        if sum(units) > LARGEST_UNITS:
             raise ValueError(
                 f"the costs need {sum(units)} units of {Fraction(divisor, denominator)} in all, "
-                f"more than the {_LARGEST_UNITS} that exact arithmetic in 64 bits allows"
+                f"more than the {LARGEST_UNITS} that exact arithmetic in 64 bits allows"
             )
         return cls(Fraction(divisor, denominator), np.array(units, dtype=np.int64))
 
@@ -108,9 +109,9 @@ class Prices:
     def units(self, amount: Fraction) -> int:
         """Round an amount of money down to whole units."""
         units = amount // self.unit
-        if units > _LARGEST_UNITS:
+        if units > LARGEST_UNITS:
             raise ValueError(
-                f"an amount of {show(amount)} is more than {_LARGEST_UNITS} times the unit {show(self.unit)} "
+                f"an amount of {show(amount)} is more than {LARGEST_UNITS} times the unit {show(self.unit)} "
                 "of the price list"
             )
         return units

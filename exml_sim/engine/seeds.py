@@ -48,17 +48,18 @@ class Seeds:
         Raises
         ------
         ValueError
-            If the root, the stream or a trial number is negative, or no trial is given.
+            If the root, the stream or a trial number is negative or not whole, or no trial is given.
         """
-        numbers = [trials] if isinstance(trials, int | np.integer) else list(trials)
-        if root < 0 or stream < 0 or min(numbers, default=-1) < 0:
+        numbers = np.atleast_1d(np.array(list(trials) if isinstance(trials, Iterable) else trials))
+        whole = all(isinstance(n, int | np.integer) and not isinstance(n, bool) and n >= 0 for n in (root, stream))
+        if not whole or numbers.ndim != 1 or numbers.size == 0 or numbers.dtype.kind not in "iu" or numbers.min() < 0:
             raise ValueError(
-                f"a seed needs a root, a stream and at least one trial number, none of them negative; "
-                f"got root={root}, stream={stream}, trials={numbers[:5]}"
+                f"a seed needs a root, a stream and at least one trial number, all of them whole, none of them negative; "
+                f"got root={root!r}, stream={stream!r}, trials={numbers[:5].tolist()}"
             )
-        sequence = np.random.SeedSequence(root, spawn_key=(stream,))
+        sequence = np.random.SeedSequence(int(root), spawn_key=(int(stream),))
         key = np.asarray(sequence.generate_state(2, np.uint64), dtype=np.uint64)
-        return cls(key, np.array(numbers, dtype=np.uint64))
+        return cls(key, numbers.astype(np.uint64))
 
     @classmethod
     def from_generator(cls, rng: np.random.Generator) -> Seeds:

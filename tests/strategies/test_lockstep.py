@@ -60,6 +60,10 @@ POOL = KnownPool(
 )
 
 
+# What 12 buys under sample alignment: two pulls of every arm.
+UNITS_OF_TWELVE = 2 * sum(POOL.costs)
+
+
 @pytest.mark.parametrize("objective", ["risk", "risk_per_cost"])
 @pytest.mark.parametrize("alignment", ["sample", "budget"])
 @pytest.mark.parametrize("position", range(6))
@@ -110,11 +114,62 @@ def test_spent_is_exact_for_many_trials():
     ],
 )
 def test_too_small_a_budget_says_what_would_do(rule, budget, need):
-    with pytest.raises(ValueError, match="the smallest budget that works is") as error:
+    with pytest.raises(ValueError, match="the smallest budget that works, in steps of") as error:
         POOL.explore(rule, budget)
     number = Fraction(str(error.value).rsplit(" ", 1)[1])
     assert float(number) == pytest.approx(float(need), abs=1e-2)
     assert POOL.explore(rule, number).ledger.spent <= number
+
+
+class Own:
+    """A strategy that a user might write."""
+
+    def __init__(self, explore=lambda trials: np.zeros((1, 1), int), alignment="sample", objective="risk", opens=50):
+        self.explore, self.alignment, self.objective, self.opens = explore, alignment, objective, opens
+
+    def opening(self, budget, prices):
+        return self.opens
+
+
+def twice_then_fresh(trials):
+    trials.buy(30)
+    trials.buy(30)
+    return trials.keep(1, fresh=True)
+
+
+def test_a_round_paid_in_plain_numbers_is_money_for_one_trial_and_for_many():
+    def buy_twelve(trials):
+        trials.buy(12)
+        return trials.keep(1)
+
+    rule = Own(buy_twelve, opens=12)
+    alone = POOL.explore(rule, 100)
+    assert alone.ledger.spent == UNITS_OF_TWELVE
+    many = POOL.explore_many(rule, 100, 3)
+    assert (many.spent_units * many.unit).tolist() == [UNITS_OF_TWELVE] * 3
+
+
+@pytest.mark.parametrize("count", [30, np.int64(30), 30.0, range(30), np.arange(30)])
+def test_trials_are_counted_however_the_number_is_typed(count):
+    found = POOL.explore_many(UniformAllocation(), 100, count)
+    assert found.seeds.trials.tolist() == list(range(30))
+
+
+def test_the_smallest_budget_by_mean_cost_is_a_fraction_of_a_unit():
+    pool = KnownPool.bernoulli([0.1, 0.2], [1, 2])
+    for rule in (SuccessiveRejects(), SuccessiveAcceptsRejects(k=1)):
+        with pytest.raises(ValueError, match=r"in steps of 0\.5, is 4\.5$"):
+            pool.explore(rule, 4)
+        assert pool.explore(rule, "4.5").ledger.spent == 3
+
+
+def test_two_arms_and_one_slot_can_be_certified():
+    found = KnownPool.bernoulli([0.0, 1.0]).explore(SuccessiveAcceptsRejects(k=1), 20)
+    assert found.accepted == (0,)
+    assert [one.certified for one in found.rounds] == [True]
+    tie = KnownPool.bernoulli([1.0, 1.0]).explore(SuccessiveAcceptsRejects(k=1), 20)
+    assert tie.accepted == (0,)
+    assert [one.certified for one in tie.rounds] == [False]
 
 
 @pytest.mark.parametrize(
@@ -148,7 +203,29 @@ def test_too_small_a_budget_says_what_would_do(rule, budget, need):
             lambda: POOL.explore(UniformAllocation(), 100, Seeds.of(0, range(2))),
             "explore runs one trial, got .* 2",
         ),
-        (lambda: POOL.explore_many(UniformAllocation(), 100, 0), "at least one trial"),
+        (lambda: POOL.explore_many(UniformAllocation(), 100, 0), "trials must be a whole number of at least 1"),
+        (lambda: POOL.explore_many(UniformAllocation(), 100, []), "at least one trial"),
+        (lambda: POOL.explore_many(UniformAllocation(), 100, True), "trials must be a whole number .* got True"),
+        (lambda: POOL.explore_many(UniformAllocation(), 100, 2.5), "trials must be a whole number .* got 2.5"),
+        (lambda: POOL.explore_many(UniformAllocation(), 100, [0.5]), r"all of them whole .* trials=\[0.5\]"),
+        (lambda: POOL.explore_many(UniformAllocation(), 100, 5, seed=None), "got root=None"),
+        (lambda: POOL.explore_many(UniformAllocation(), 100, 5, seed=1.5), "got root=1.5"),
+        (lambda: POOL.explore_many(UniformAllocation(), 100, 5, stream="a"), "stream='a'"),
+        (lambda: POOL.explore(UniformAllocation, 100), "got the class UniformAllocation: call it"),
+        (lambda: POOL.explore(Own(objective="cost"), 100), "objective must be one of 'risk', 'risk_per_cost'; got 'c"),
+        (lambda: POOL.explore(Own(alignment="cost"), 100), "alignment must be one of 'sample', 'budget'; got 'cost'"),
+        (lambda: POOL.explore(Own(opens=0), 100), "no budget up to .* lets the opening round pull every arm once"),
+        (lambda: POOL.explore(Own(opens=None), 100), "the money of the opening round must be a finite number"),
+        (lambda: POOL.explore(Own(lambda t: t.buy(None)), 100), "the money of a round must be a finite number"),
+        (lambda: POOL.explore(Own(lambda t: t.buy(np.ones(7, int))), 100), r"whole units of shape \(1,\), got int64 of"),
+        (lambda: POOL.explore(Own(lambda t: t.buy(np.ones(1))), 100), "got float64 of shape"),
+        (lambda: POOL.explore(Own(twice_then_fresh), 100), "no fresh rows to score: the round before must be bought"),
+        (lambda: POOL.explore(Own(lambda t: (t.buy(50), t.keep(0))), 100), "to keep must be a whole number of at l"),
+        (lambda: POOL.explore(Own(lambda t: (t.buy(50), t.keep(9))), 100), "must be at most 5, the active ones; got 9"),
+        (lambda: POOL.explore(Own(lambda t: np.array([1])), 100), r"shape \(trials, k\), here \(1, k\), got int64 of sh"),
+        (lambda: POOL.explore(Own(lambda t: None), 100), r"whole numbers of shape \(trials, k\)"),
+        (lambda: POOL.explore(Own(lambda t: np.array([[0.0]])), 100), "got float64 of shape"),
+        (lambda: POOL.explore(Own(lambda t: np.array([[5]])), 100), "arms from 0 to 4, got 5 to 5"),
         (
             lambda: POOL.explore_many(UniformAllocation(), 100, 5, n_jobs=0),
             "n_jobs must be a positive whole number or -1",
