@@ -196,10 +196,9 @@ class RowPool(Pool):
         if objective not in OBJECTIVES:
             raise ValueError(unknown("objective", objective, OBJECTIVES))
         scores = self.population_scores
-        prices = np.array([float(cost) for cost in self.costs])
-        aim = scores.value[0] if objective == "risk" else (scores.value[0] - WORTHLESS) / prices
-        lowest = float(aim.min())
-        return tuple(int(i) for i in np.flatnonzero(aim - lowest <= scores.resolution * max(1.0, abs(lowest))))
+        if objective == "risk_per_cost":
+            scores = scores.scaled(WORTHLESS, 1.0 / np.array([float(cost) for cost in self.costs]))
+        return tuple(int(i) for i in np.flatnonzero(scores.best()[0]))
 
     def open(self, seeds: Seeds) -> RowSession:
         """Start N trials."""

@@ -27,14 +27,18 @@ class Scores:
     value, lower, upper
         Shape (trials, K).
     resolution
-        Values that differ by no more than `resolution * max(1, |value|)` are equal if no certificate says
+        Values that differ by no more than `resolution * max(unit, |value|)` are equal if no certificate says
         otherwise; 0 for arms whose scores are exact.
+    unit
+        What one unit of an arm's plain score is worth here (1, or 1 / cost), anything that broadcasts to
+        (trials, K).
     """
 
     value: FloatArray
     lower: FloatArray
     upper: FloatArray
     resolution: float = 0.0
+    unit: float | FloatArray = 1.0
 
     def replaced(self, where: BoolArray, new: Scores) -> Scores:
         """Take the scores of `new` at the marked places."""
@@ -43,6 +47,7 @@ class Scores:
             np.where(where, new.lower, self.lower),
             np.where(where, new.upper, self.upper),
             self.resolution,
+            self.unit,
         )
 
     def only(self, where: BoolArray) -> Scores:
@@ -52,6 +57,7 @@ class Scores:
             np.where(where, self.lower, np.inf),
             np.where(where, self.upper, np.inf),
             self.resolution,
+            self.unit,
         )
 
     def scaled(self, shift: float, factor: FloatArray) -> Scores:
@@ -61,7 +67,16 @@ class Scores:
             (self.lower - shift) * factor,
             (self.upper - shift) * factor,
             self.resolution,
+            self.unit * factor,
         )
+
+    def best(self) -> BoolArray:
+        """Arms whose value is the lowest of their trial, or within the resolution of it, shape (trials, K)."""
+        first = self.value.argmin(axis=1)[:, None]
+        unit = np.broadcast_to(self.unit, self.value.shape)
+        lowest_value = np.take_along_axis(self.value, first, axis=1)
+        scale = np.maximum(np.maximum(unit, np.take_along_axis(unit, first, axis=1)), np.abs(lowest_value))
+        return np.asarray(self.value - lowest_value <= self.resolution * scale, dtype=np.bool_)
 
     def width(self) -> FloatArray:
         """Widest certificate among the scored arms of each trial, shape (trials,)."""
@@ -92,7 +107,8 @@ def ranking(scores: Scores, tied: BoolArray | None = None) -> IntArray:
     rows = np.flatnonzero(tied)
     ordered = np.take_along_axis(scores.value[rows], order[rows], axis=1)
     finite = np.where(np.isfinite(ordered), ordered, np.finfo(np.float64).max)
-    step = scores.resolution * np.maximum(1.0, np.abs(finite[:, :-1]))
+    unit = np.take_along_axis(np.broadcast_to(scores.unit, scores.value.shape)[rows], order[rows], axis=1)
+    step = scores.resolution * np.maximum(np.maximum(unit[:, :-1], unit[:, 1:]), np.abs(finite[:, :-1]))
     apart = finite[:, 1:] - finite[:, :-1] > step
     group = np.concatenate([np.zeros((rows.size, 1), np.int64), np.cumsum(apart, axis=1)], axis=1)
     by_arm = np.empty_like(group)

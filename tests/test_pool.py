@@ -1,6 +1,7 @@
 """Feature pools: scores against independent paths, exact gaps, ties, row options, lock-step."""
 
 import pickle
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -299,22 +300,42 @@ def test_undecided_comparisons_are_refined_before_they_are_believed():
     assert [arm.asked for arm in arms] == [[(0, 1), (1, 1)], [(0, 1), (1, 1)], [(0, 1)]]
 
 
+class Vague:
+    """A plug-in arm with a fixed value whose certificate is wider than the resolution."""
+
+    def __init__(self, name, value, cost=1):
+        self.name, self.value, self.cost = name, value, cost
+
+    def score(self, counts):
+        value = np.full(counts.shape[0], self.value)
+        return value, value - 1e-7, value + 1e-7
+
+
 def test_near_ties_of_plug_in_arms_go_by_index():
-    class Fixed:
-        cost = 1
-
-        def __init__(self, name, value):
-            self.name, self.value = name, value
-
-        def score(self, counts):
-            value = np.full(counts.shape[0], self.value)
-            return value, value - 1e-7, value + 1e-7
-
-    near = [Fixed("a", 0.5 + RESOLUTION / 2), Fixed("b", 0.5), Fixed("c", 0.5 + 3 * RESOLUTION)]
+    near = [Vague("a", 0.5 + RESOLUTION / 2), Vague("b", 0.5), Vague("c", 0.5 + 3 * RESOLUTION)]
     assert RowPool(near, 2).explore(UniformAllocation(), 3).selected == 0
     assert RowPool(near[1:], 2).best_set() == (0,)
     assert RowPool(near, 2).best_set() == (0, 1)
     assert RowPool(near, 2).gaps[:2].tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("cost", [1, 10**7, "1e-7"])
+def test_quality_per_cost_has_the_resolution_of_the_score_at_any_price(cost):
+    """Near ties within the resolution stay ties, clear differences stay differences, whatever money is worth."""
+    values = [0.15, 0.1 + RESOLUTION / 2, 0.1]
+    pool = RowPool([Vague(f"a{i}", value, cost) for i, value in enumerate(values)], 4)
+    assert pool.best_set() == (1, 2)
+    assert pool.best_set("risk_per_cost") == (1, 2)
+    for rule in (UniformAllocation, MedianElimination, TopTwo):
+        found = pool.explore(rule(objective="risk_per_cost"), 40 * Fraction(cost))
+        assert found.selected == 1
+
+
+def test_the_challenger_follows_the_tie_rule():
+    """Arms 1 and 2 challenge the leader 0 equally well up to half the resolution: the lower index fights."""
+    values = [0.1, 0.2 + RESOLUTION / 2, 0.2]
+    found = RowPool([Vague(f"a{i}", value) for i, value in enumerate(values)], 4).explore(TopTwo(rounds=1), 40)
+    assert [entry.arm for entry in found.ledger.entries() if entry.round == 2] == ["a0", "a1"]
 
 
 @pytest.mark.parametrize(

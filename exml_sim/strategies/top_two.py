@@ -9,7 +9,7 @@ import numpy as np
 
 from exml_sim.lockstep import Lockstep
 from exml_sim.money import BoolArray, IntArray, Money, Prices, exact
-from exml_sim.ranking import FloatArray, Scores, any_arm
+from exml_sim.ranking import FloatArray, Scores, any_arm, lowest
 from exml_sim.strategies.base import Rule
 
 
@@ -54,32 +54,34 @@ class TopTwo(Rule):
         everyone = trials.active
         for left in range(self.rounds if trials.n_arms > 1 else 0, 0, -1):
             scores, doubtful = trials.score(lambda s: _unclear(s, trials.pulls))
-            pair = _duel(scores, trials.pulls)[0]
-            trials.close_round(scores, everyone, ~any_arm(doubtful))
+            tied = any_arm(doubtful)
+            pair = _duel(scores, trials.pulls, tied)[0]
+            trials.close_round(scores, everyone, ~tied)
             trials.buy(trials.ledger.left_units // left, among=pair)
         return trials.keep(1)
 
 
-def _duel(scores: Scores, pulls: IntArray) -> tuple[BoolArray, FloatArray]:
-    """Leader and challenger, and the root of every arm's transportation cost (+inf for the leader)."""
+def _duel(scores: Scores, pulls: IntArray, tied: BoolArray | None = None) -> tuple[BoolArray, FloatArray, FloatArray]:
+    """Leader and challenger, the root of every arm's transportation cost (+inf for the leader), and its spread.
+
+    In the `tied` trials scores and costs within the resolution count as equal, and the lowest index wins.
+    """
     lines = np.arange(pulls.shape[0])
-    leader = scores.value.argmin(axis=1)
+    leader = lowest(scores, 1, tied)[:, 0]
     spread = np.sqrt(1.0 / pulls[lines, leader][:, None] + 1.0 / pulls)
     distance = (scores.value - scores.value[lines, leader][:, None]) / spread
     distance[lines, leader] = np.inf
     pair = np.zeros(pulls.shape, dtype=np.bool_)
     pair[lines, leader] = True
-    pair[lines, distance.argmin(axis=1)] = True
-    return pair, distance
+    costs = Scores(distance, distance, distance, scores.resolution, scores.unit / spread)
+    pair[lines, lowest(costs, 1, tied)[:, 0]] = True
+    return pair, distance, spread
 
 
 def _unclear(scores: Scores, pulls: IntArray) -> BoolArray:
     """Mark all arms of the trials in which the certificates could change the pair."""
-    pair, distance = _duel(scores, pulls)
-    # A distance is a difference of two scores over a spread of at least sqrt(1 / n_leader + 1 / n_j).
-    lines = np.arange(pulls.shape[0])
-    leader = scores.value.argmin(axis=1)
-    spread = np.sqrt(1.0 / pulls[lines, leader][:, None] + 1.0 / pulls)
+    pair, distance, spread = _duel(scores, pulls)
+    # A distance is a difference of two scores over the spread.
     blur = 2.0 * scores.width()[:, None] / spread
     challenger = (distance + blur).min(axis=1, keepdims=True)
     rival = np.where(pair, np.inf, distance - blur).min(axis=1, keepdims=True)

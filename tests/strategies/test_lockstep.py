@@ -207,7 +207,7 @@ def test_two_arms_and_one_slot_can_be_certified():
         (lambda: POOL.explore_many(UniformAllocation(), 100, []), "at least one trial"),
         (lambda: POOL.explore_many(UniformAllocation(), 100, True), "trials must be a whole number .* got True"),
         (lambda: POOL.explore_many(UniformAllocation(), 100, 2.5), "trials must be a whole number .* got 2.5"),
-        (lambda: POOL.explore_many(UniformAllocation(), 100, [0.5]), r"all of them whole .* trials=\[0.5\]"),
+        (lambda: POOL.explore_many(UniformAllocation(), 100, [0.5]), r"all of them whole, .* trials=\[0.5\]"),
         (lambda: POOL.explore_many(UniformAllocation(), 100, 5, seed=None), "got root=None"),
         (lambda: POOL.explore_many(UniformAllocation(), 100, 5, seed=1.5), "got root=1.5"),
         (lambda: POOL.explore_many(UniformAllocation(), 100, 5, stream="a"), "stream='a'"),
