@@ -6,9 +6,11 @@ same seed see the same pulls. Lower means are better, as for scores of features.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from numbers import Real
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +22,7 @@ from exml_sim.exploring import Pool
 from exml_sim.lockstep import OBJECTIVES, WORTHLESS
 from exml_sim.money import BoolArray, IntArray, Money, exact, exact_cost, unknown
 from exml_sim.ranking import FloatArray, Scores
+from exml_sim.validation import check_count
 
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
@@ -32,9 +35,19 @@ class BernoulliArm:
     cost: Money = 1
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.mean <= 1.0:
-            raise ValueError(f"the mean of a Bernoulli arm must be in [0, 1], got {self.mean}")
+        if not isinstance(self.mean, Real) or not 0.0 <= self.mean <= 1.0:
+            raise ValueError(f"the mean of a Bernoulli arm must be in [0, 1], got {self.mean!r}")
         exact_cost(self.cost)
+
+    @property
+    def exact_mean(self) -> Fraction:
+        """The mean as the decimal it is written as."""
+        return exact(self.mean, "mean")
+
+    @property
+    def grid(self) -> int:
+        """Pulls are whole numbers."""
+        return 1
 
     def add(
         self, key: WordArray, trials: WordArray, lane: int, start: IntArray, pulls: IntArray, out: FloatArray
@@ -58,6 +71,16 @@ class GaussianArm:
             raise ValueError(f"a Gaussian arm needs a finite mean and a finite sd >= 0, got {self.mean} and {self.sd}")
         exact_cost(self.cost)
 
+    @property
+    def exact_mean(self) -> Fraction:
+        """The mean as the decimal it is written as."""
+        return exact(self.mean, "mean")
+
+    @property
+    def grid(self) -> int:
+        """Pulls lie on no grid and are added as they are."""
+        return 1
+
     def add(
         self, key: WordArray, trials: WordArray, lane: int, start: IntArray, pulls: IntArray, out: FloatArray
     ) -> None:
@@ -67,13 +90,19 @@ class GaussianArm:
 
 @dataclass(frozen=True, slots=True)
 class BoundedArm:
-    """An arm whose pull is one of finitely many values, with given probabilities."""
+    """An arm whose pull is one of finitely many values, with given probabilities.
+
+    Values on a decimal grid (0.25, -1.5, … with `|value| * grid <= 2**31`) are added up as whole numbers, so
+    that equal means are equal scores, also across arms. Other values are added up as floats.
+    """
 
     values: tuple[float, ...]
     probabilities: tuple[float, ...]
     cost: Money = 1
 
     def __post_init__(self) -> None:
+        for name in ("values", "probabilities"):
+            object.__setattr__(self, name, _numbers(getattr(self, name), f"the {name} of a bounded arm"))
         if not self.values or len(self.values) != len(self.probabilities):
             raise ValueError(
                 "a bounded arm needs as many probabilities as values, "
@@ -81,22 +110,47 @@ class BoundedArm:
             )
         if min(self.probabilities) < 0 or abs(sum(self.probabilities) - 1.0) > 1e-12:
             raise ValueError(f"probabilities must not be negative and sum to 1, got {self.probabilities}")
-        if not np.all(np.isfinite(self.values)):
-            raise ValueError(f"the values of a bounded arm must be finite, got {self.values}")
         exact_cost(self.cost)
 
     @property
     def mean(self) -> float:
         """The mean of one pull."""
-        return float(np.dot(self.values, self.probabilities))
+        return float(self.exact_mean)
+
+    @property
+    def exact_mean(self) -> Fraction:
+        """The mean of one pull, values and probabilities being the decimals they are written as."""
+        weights = [exact(p) for p in self.probabilities]
+        total = sum((w * exact(v) for w, v in zip(weights, self.values, strict=True)), Fraction(0))
+        # Thirds written as floats do not sum to 1.
+        return total / sum(weights, Fraction(0))
+
+    @property
+    def grid(self) -> int:
+        """Steps per unit of the coarsest grid that all values lie on; 1 if it is too fine for whole numbers."""
+        values = [exact(v) for v in self.values]
+        steps = math.lcm(*(v.denominator for v in values))
+        # Sums of 2**22 pulls are then whole numbers below 2**53, which floats hold without rounding.
+        return steps if max(map(abs, values)) * steps <= 2**31 else 1
 
     def add(
         self, key: WordArray, trials: WordArray, lane: int, start: IntArray, pulls: IntArray, out: FloatArray
     ) -> None:
-        """Add pulls start … start + pulls of every trial to `out`."""
+        """Add `grid` times pulls start … start + pulls of every trial to `out`."""
         reached = np.cumsum([Fraction(p) for p in self.probabilities[:-1]])
         steps = np.array([min(int(edge * 2**64), 2**64 - 1) for edge in reached], dtype=np.uint64)
-        _add_bounded(key, trials, np.uint64(lane), start, pulls, out, steps, np.array(self.values, dtype=np.float64))
+        values = np.array([float(exact(v) * self.grid) for v in self.values])
+        _add_bounded(key, trials, np.uint64(lane), start, pulls, out, steps, values)
+
+
+def _numbers(given: object, what: str) -> tuple[float, ...]:
+    try:
+        array = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        array = np.array(np.nan)
+    if array.ndim != 1 or not np.isfinite(array).all():
+        raise ValueError(f"{what} must be finite numbers, got {given!r}")
+    return tuple(array.tolist())
 
 
 KnownArm = BernoulliArm | GaussianArm | BoundedArm
@@ -120,9 +174,12 @@ class KnownPool(Pool):
     """
 
     def __init__(self, arms: Sequence[KnownArm], names: Sequence[str] | None = None) -> None:
-        if not arms:
-            raise ValueError("a pool needs at least one arm, got none (K = 0)")
         self.arms = tuple(arms)
+        if not self.arms:
+            raise ValueError("a pool needs at least one arm, got none (K = 0)")
+        for arm in self.arms:
+            if not isinstance(arm, KnownArm):
+                raise ValueError(f"an arm must be a BernoulliArm, GaussianArm or BoundedArm, got {arm!r}")
         self._names = tuple(names) if names is not None else tuple(f"arm {i}" for i in range(len(arms)))
         if len(self._names) != len(arms) or len(set(self._names)) != len(arms):
             raise ValueError(f"{len(arms)} arms need as many different names, got {self._names}")
@@ -131,6 +188,8 @@ class KnownPool(Pool):
     def bernoulli(cls, means: Sequence[float], costs: Sequence[Money] | None = None) -> KnownPool:
         """Bernoulli arms with the given means, at unit cost unless costs are given."""
         prices = costs if costs is not None else [1] * len(means)
+        if len(prices) != len(means):
+            raise ValueError(f"{len(means)} means need as many costs, got {len(prices)}")
         return cls([BernoulliArm(mean, cost) for mean, cost in zip(means, prices, strict=True)])
 
     def __repr__(self) -> str:
@@ -154,8 +213,10 @@ class KnownPool(Pool):
 
     @property
     def gaps(self) -> FloatArray:
-        """True gaps to the lowest mean, shape (K,)."""
-        return np.asarray(self.risks - self.risks.min(), dtype=np.float64)
+        """True gaps to the lowest mean, exactly 0 on the best set, shape (K,)."""
+        means = [arm.exact_mean for arm in self.arms]
+        lowest = min(means)
+        return np.array([float(mean - lowest) for mean in means])
 
     @property
     def gap(self) -> float:
@@ -172,12 +233,14 @@ class KnownPool(Pool):
         return float(positive.min())
 
     def best_set(self, objective: str = "risk") -> tuple[int, ...]:
-        """Arms that no other arm beats."""
+        """Arms that no other arm beats, by exact fractions."""
         if objective not in OBJECTIVES:
             raise ValueError(unknown("objective", objective, OBJECTIVES))
-        prices = np.array([float(cost) for cost in self.costs])
-        aim = self.risks if objective == "risk" else (self.risks - WORTHLESS) / prices
-        return tuple(int(i) for i in np.flatnonzero(aim == aim.min()))
+        aim = [arm.exact_mean for arm in self.arms]
+        if objective == "risk_per_cost":
+            aim = [(mean - int(WORTHLESS)) / cost for mean, cost in zip(aim, self.costs, strict=True)]
+        lowest = min(aim)
+        return tuple(i for i, value in enumerate(aim) if value == lowest)
 
     def open(self, seeds: Seeds) -> KnownSession:
         """Start N trials."""
@@ -185,7 +248,7 @@ class KnownPool(Pool):
 
 
 class KnownSession:
-    """Running sums of the pulls of N trials."""
+    """Running sums of the pulls of N trials, in steps of each arm's grid."""
 
     levels = 1
     exact = True
@@ -193,6 +256,7 @@ class KnownSession:
     def __init__(self, arms: Sequence[KnownArm], seeds: Seeds) -> None:
         self._arms = arms
         self._seeds = seeds
+        self._grids = np.array([arm.grid for arm in arms], dtype=np.int64)[:, None]
         shape = (len(arms), len(seeds))
         # One line per arm: a kernel call then writes to memory that lies together.
         self._sums = np.zeros(shape)
@@ -230,7 +294,7 @@ class KnownSession:
         if np.any(asked & (pulls == 0)):
             raise ValueError("an active arm has no pulls to score")
         means = np.full(sums.shape, np.inf)
-        np.divide(sums, pulls, out=means, where=asked)
+        np.divide(sums, pulls * self._grids, out=means, where=asked)
         value = np.ascontiguousarray(means.T)
         return Scores(value, value, value)
 
@@ -255,7 +319,10 @@ def uniform_selection_probabilities(means: Sequence[float], pulls: Sequence[int]
         Pulls per arm, one number for all or one each.
     """
     size = len(means)
-    numbers = [pulls] * size if isinstance(pulls, int) else list(pulls)
+    each = pulls if isinstance(pulls, Iterable) else [pulls] * size
+    numbers = [check_count(number, "pulls") for number in each]
+    if len(numbers) != size:
+        raise ValueError(f"{size} means need as many numbers of pulls, got {len(numbers)}")
     probabilities = np.zeros(size)
     for i in range(size):
         s = np.arange(numbers[i] + 1)

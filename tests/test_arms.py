@@ -49,7 +49,47 @@ def test_bounded_pulls_match_the_slow_path():
             arm.values[sum(Fraction(int(w), 2**64) >= edge for edge in edges)]
             for w in words(seeds, 20, trial=trial, lane=1)
         ]
-        assert sums(arm, seeds, 3, 17)[trial] == sum(values[3:])
+        # The grid is a quarter.
+        assert arm.grid == 4
+        assert sums(arm, seeds, 3, 17)[trial] == 4 * sum(values[3:])
+
+
+TENTHS = BoundedArm((0.1, 0.2, 0.6), (0.3, 0.3, 0.4))
+
+
+def test_equal_means_of_bounded_arms_are_equal_scores():
+    """The score is the exact mean of the decimals, rounded once, in whatever order and rounds they came."""
+    pool = KnownPool([TENTHS, BoundedArm((0.6, 0.1, 0.2), (0.4, 0.3, 0.3))])
+    seeds = Seeds.of(3, range(50))
+    session = pool.open(seeds)
+    for pulls in (1, 6, 3):
+        session.draw(np.full((50, 2), pulls), False)
+    found = session.score(np.ones((50, 2), bool), False, 0).value
+    for lane, arm in enumerate(pool.arms):
+        edges = np.cumsum([Fraction(p) for p in arm.probabilities[:-1]])
+        for trial in range(50):
+            drawn = [
+                Fraction(str(arm.values[sum(Fraction(int(w), 2**64) >= edge for edge in edges)]))
+                for w in words(seeds, 10, trial=trial, lane=lane + 1)
+            ]
+            assert found[trial, lane] == float(sum(drawn) / 10)
+
+
+def test_values_on_no_coarse_grid_are_added_as_they_are():
+    assert BoundedArm((1 / 3, 2 / 3), (0.5, 0.5)).grid == 1
+    assert BoundedArm((1e9, 0.1), (0.5, 0.5)).grid == 1
+    assert BoundedArm((-1e6, 0.001), (0.5, 0.5)).grid == 1000
+
+
+def test_true_ties_are_found_whatever_floats_say():
+    tied = KnownPool([TENTHS, BernoulliArm(0.33), BernoulliArm(0.4)])
+    assert tied.best_set() == (0, 1)
+    assert tied.gaps.tolist() == [0.0, 0.0, 0.07]
+    assert tied.gap == 0.07
+    assert TENTHS.mean == 0.33
+    assert KnownPool.bernoulli([0.7, 0.4, 0.1], ["0.3", "0.6", "0.9"]).best_set("risk_per_cost") == (0, 1, 2)
+    thirds = BoundedArm((0, 1, 2), (1 / 3, 1 / 3, 1 / 3))
+    assert KnownPool([thirds, BernoulliArm(1.0)]).best_set() == (0, 1)
 
 
 @pytest.mark.parametrize(
@@ -104,6 +144,12 @@ def enumerated(means, pulls):
 def test_exact_selection_probabilities_match_enumeration(means, pulls):
     assert uniform_selection_probabilities(means, pulls) == pytest.approx(enumerated(means, pulls), abs=1e-14)
     assert uniform_selection_probabilities(means, pulls).sum() == pytest.approx(1.0)
+
+
+def test_numpy_numbers_and_arrays_are_numbers():
+    same = uniform_selection_probabilities([0.25, 0.5], np.int64(4))
+    assert same.tolist() == uniform_selection_probabilities([0.25, 0.5], [4, 4]).tolist()
+    assert BoundedArm(np.array([0.0, 1.0]), np.array([0.5, 0.5])) == BoundedArm((0.0, 1.0), (0.5, 0.5))
 
 
 def agrees(failures, trials, probability):
@@ -178,6 +224,14 @@ def test_quality_per_cost_prefers_the_cheap_good_arm():
         (lambda: BoundedArm((1.0,), (0.5, 0.5)), "as many probabilities as values"),
         (lambda: BoundedArm((1.0, 2.0), (0.5, 0.6)), "sum to 1"),
         (lambda: BoundedArm((np.inf,), (1.0,)), "must be finite"),
+        (lambda: BoundedArm((0, 1), (np.nan, np.nan)), "the probabilities of a bounded arm must be finite numbers"),
+        (lambda: BoundedArm("ab", (0.5, 0.5)), "the values of a bounded arm must be finite numbers, got 'ab'"),
+        (lambda: BoundedArm((), ()), "as many probabilities as values"),
+        (lambda: BernoulliArm("0.5"), r"must be in \[0, 1\], got '0.5'"),
+        (lambda: KnownPool([0.5]), "an arm must be a BernoulliArm, GaussianArm or BoundedArm, got 0.5"),
+        (lambda: KnownPool.bernoulli([0.1, 0.2], [1]), "2 means need as many costs, got 1"),
+        (lambda: uniform_selection_probabilities([0.1, 0.2], 2.5), "pulls must be a whole number"),
+        (lambda: uniform_selection_probabilities([0.1, 0.2], [2]), "2 means need as many numbers of pulls, got 1"),
         (lambda: KnownPool([]), r"at least one arm, got none \(K = 0\)"),
         (lambda: KnownPool([BernoulliArm(0.1)] * 2, names=["a", "a"]), "different names"),
     ],
