@@ -10,7 +10,6 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from numbers import Real
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +24,11 @@ from exml_sim.ranking import FloatArray, Scores
 from exml_sim.validation import check_count
 
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+_LARGEST = float(np.finfo(np.float64).max)
+
+
+def _within(number: object, low: float, high: float) -> bool:
+    return isinstance(number, int | float | np.number | Fraction) and low <= float(number) <= high
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +39,7 @@ class BernoulliArm:
     cost: Money = 1
 
     def __post_init__(self) -> None:
-        if not isinstance(self.mean, Real) or not 0.0 <= self.mean <= 1.0:
+        if not _within(self.mean, 0.0, 1.0):
             raise ValueError(f"the mean of a Bernoulli arm must be in [0, 1], got {self.mean!r}")
         exact_cost(self.cost)
 
@@ -67,8 +71,10 @@ class GaussianArm:
     cost: Money = 1
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.mean) and np.isfinite(self.sd) and self.sd >= 0.0):
-            raise ValueError(f"a Gaussian arm needs a finite mean and a finite sd >= 0, got {self.mean} and {self.sd}")
+        if not (_within(self.mean, -_LARGEST, _LARGEST) and _within(self.sd, 0.0, _LARGEST)):
+            raise ValueError(
+                f"a Gaussian arm needs a finite mean and a finite sd >= 0, got {self.mean!r} and {self.sd!r}"
+            )
         exact_cost(self.cost)
 
     @property

@@ -95,7 +95,7 @@ class Exploration:
         for number, one in enumerate(self.rounds, 1):
             lines.append(f"round {number}{'' if one.certified else ' (not decided by certificates)'}")
             for arm in one.active:
-                fate = "stays" if arm in one.survivors else "leaves"
+                fate = "stays" if arm in one.survivors else "accepted" if arm in self.accepted else "leaves"
                 score = f"{one.scores[arm]:.9g} in [{one.lower[arm]:.9g}, {one.upper[arm]:.9g}]"
                 lines.append(f"  {self.names[arm]}: {one.pulls[arm]} pulls, score {score}, {fate}")
         return "\n".join([*lines, f"selected {self.selected_name}"])
@@ -190,8 +190,21 @@ class Explorations:
         return f"<Explorations: {len(self)} trials, arm {most} selected most often>"
 
     def failures(self, best: Collection[int]) -> BoolArray:
-        """Trials that did not select from the best set (for top k: not all k from it), shape (trials,)."""
-        return np.asarray(~np.isin(self.selected, list(best)).all(axis=1), dtype=np.bool_)
+        """Trials that selected an arm outside of `best`, shape (trials,).
+
+        For a rule that selects k arms give the k best arms: `pool.best_set()` holds only those that share the
+        first place, and where there are fewer than k of them every trial fails.
+
+        Parameters
+        ----------
+        best
+            Positions of the arms that are right to select.
+        """
+        right, arms = list(best), range(self.pulls.shape[1])
+        wrong = [arm for arm in right if arm not in arms]
+        if wrong:
+            raise ValueError(f"the best arms must be positions from 0 to {len(arms) - 1}, got {wrong[0]!r}")
+        return np.asarray(~np.isin(self.selected, right).all(axis=1), dtype=np.bool_)
 
     @classmethod
     def joined(cls, parts: list[Explorations], seeds: Seeds) -> Explorations:

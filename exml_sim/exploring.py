@@ -122,7 +122,9 @@ class Pool(ABC):
         """Drive the trials of `seeds` in lock-step; returns the finished state and the selected arms."""
         rule = by_name(strategy) if isinstance(strategy, str) else strategy
         if isinstance(rule, type):
-            raise ValueError(f"a strategy must be an object, got the class {rule.__name__}: call it, {rule.__name__}(…)")
+            raise ValueError(
+                f"a strategy must be an object, got the class {rule.__name__}: call it, {rule.__name__}(…)"
+            )
         if not isinstance(rule, Strategy):
             raise ValueError(f"a strategy needs alignment, objective, opening and explore, got {strategy!r}")
         check_choice(rule.alignment, "alignment", tuple(ALIGNMENTS))

@@ -12,7 +12,6 @@ import numpy as np
 
 from exml_sim.money import BoolArray, IntArray, Money, Prices, exact, show
 
-
 # Budgets have at most 2**52 units (see `Prices.units`), and sums below this stay far from 2**63.
 _BEYOND_ALL_BUDGETS = 2.0**60
 

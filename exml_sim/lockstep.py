@@ -249,9 +249,7 @@ def smallest_budget(opening: Callable[[Fraction, Prices], Fraction], prices: Pri
     return high * step
 
 
-def _opens(
-    budget: Fraction, opening: Callable[[Fraction, Prices], Fraction], prices: Prices, alignment: str
-) -> bool:
+def _opens(budget: Fraction, opening: Callable[[Fraction, Prices], Fraction], prices: Prices, alignment: str) -> bool:
     """Whether the opening round pulls every arm at least once."""
     money = exact(opening(budget, prices), "the money of the opening round")
     everyone = np.ones((1, prices.size), dtype=np.bool_)

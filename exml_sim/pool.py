@@ -19,6 +19,7 @@ from exml_sim.population import Population
 from exml_sim.ranking import FloatArray, Scores
 from exml_sim.sampling import CountArray, RowOptions, RowSampler
 from exml_sim.scoring import RESOLUTION, Certified, Scoring
+from exml_sim.validation import check_choice, check_count
 
 
 @runtime_checkable
@@ -127,12 +128,10 @@ class RowPool(Pool):
         shortfall: str = "error",
     ) -> None:
         self.arms = tuple(arms)
-        self.n_rows = n_rows
+        self.n_rows = check_count(n_rows, "n_rows")
         self.options = RowOptions(rows, replacement, shortfall)
         if not self.arms:
             raise ValueError("a pool needs at least one arm, got none (K = 0)")
-        if n_rows < 1:
-            raise ValueError(f"a pool needs at least one row, got {n_rows}")
         for arm in self.arms:
             if not isinstance(arm, Arm):
                 raise ValueError(f"an arm needs name, cost and score(counts), got {arm!r}")
@@ -238,6 +237,10 @@ class FeaturePool(RowPool):
         replacement: str = "always",
         shortfall: str = "error",
     ) -> None:
+        if not isinstance(population, Population):
+            raise ValueError(f"a feature pool needs a Population, got {type(population).__name__}")
+        if not callable(kernel):
+            check_choice(kernel, "kernel", ("gaussian", "linear"))
         self.population = population
         default = (1.0, 1.0) if penalty is None and score in ("risk", "objective") else penalty
         self.scoring = Scoring(theta, score, ball, default, loss)
@@ -317,5 +320,10 @@ def _scored(arm: Arm, counts: CountArray, level: int) -> Certified:
         raise ValueError(
             f"score of arm {arm.name!r} must be {counts.shape[0]} finite numbers, one per line of counts, "
             f"got shape {value.shape}"
+        )
+    # Ends that cross by rounding do no harm: differences within the resolution decide nothing.
+    if lower.shape != value.shape or upper.shape != value.shape or not np.all(lower <= upper + RESOLUTION):
+        raise ValueError(
+            f"the certificate of arm {arm.name!r} must be numbers lower <= upper, one pair per line of counts"
         )
     return value, lower, upper

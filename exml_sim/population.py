@@ -86,7 +86,9 @@ class Population:
         object.__setattr__(self, "X", observed)
         object.__setattr__(self, "y", _labels(y, rows))
         object.__setattr__(self, "candidates", _candidates(candidates, costs, rows))
-        truth = None if classes is None else np.asarray(classes)
+        truth = None if classes is None else np.array(classes)
+        if truth is not None:
+            truth.setflags(write=False)
         object.__setattr__(self, "classes", truth)
         object.__setattr__(self, "hidden", _hidden(truth, hidden, rows))
 
@@ -126,15 +128,18 @@ class Population:
         missing = [c for c in [*taken, *known] if c not in frame.columns]
         if missing:
             raise ValueError(f"the frame has no column {missing[0]!r}: it has {', '.join(map(str, frame.columns))}")
+        secret = [c for cols in columns.values() for c in cols if c in (label, classes)]
+        if secret:
+            raise ValueError(f"column {secret[0]!r} holds the labels or classes and cannot be a candidate")
         both = [c for c in known if c in taken]
         if both:
             raise ValueError(f"column {both[0]!r} cannot be observed and label, class or candidate at once")
         if not known:
             raise ValueError("no observed column is left: name at least one in `observed`")
         return cls(
-            frame[known].to_numpy(dtype=float),
+            _numeric(frame, known),
             frame[label].to_numpy(),
-            {name: frame[cols].to_numpy(dtype=float) for name, cols in columns.items()},
+            {name: _numeric(frame, cols) for name, cols in columns.items()},
             costs=costs,
             classes=None if classes is None else frame[classes].to_numpy(),
             hidden=hidden,
@@ -171,8 +176,14 @@ class Population:
             if candidate not in self.names:
                 raise ValueError(f"unknown candidate {candidate!r}: allowed are {', '.join(self.names)}")
             return self.names.index(candidate)
-        if not 0 <= candidate < len(self.candidates):
-            raise ValueError(f"candidate {candidate} does not exist: there are {len(self.candidates)}, counted from 0")
+        if (
+            isinstance(candidate, bool)
+            or not isinstance(candidate, int | np.integer)
+            or not 0 <= candidate < len(self.candidates)
+        ):
+            raise ValueError(
+                f"candidate {candidate!r} does not exist: there are {len(self.candidates)}, counted from 0"
+            )
         return int(candidate)
 
     def __repr__(self) -> str:
@@ -185,6 +196,15 @@ class Population:
             f"labels -1: {int((self.y < 0).sum())} and +1: {int((self.y > 0).sum())}{truth}, "
             f"{_plural(len(self.candidates), 'candidate')}: {shown}{more}>"
         )
+
+
+def _numeric(frame: pd.DataFrame, columns: Sequence[str]) -> FloatArray:
+    for column in columns:
+        try:
+            frame[column].to_numpy(dtype=float)
+        except (TypeError, ValueError):
+            raise ValueError(f"column {column!r} must hold numbers, got {frame[column].dtype}") from None
+    return np.asarray(frame[list(columns)].to_numpy(dtype=float), dtype=np.float64)
 
 
 def _once_each(names: Sequence[str]) -> dict[str, str]:
@@ -234,6 +254,8 @@ def _labels(y: ArrayLike, rows: int) -> NDArray[np.int64]:
 def _candidates(
     given: Sequence[Candidate] | Mapping[str, ArrayLike], costs: Mapping[str, Money] | None, rows: int
 ) -> tuple[Candidate, ...]:
+    if costs is not None and not isinstance(costs, Mapping):
+        raise ValueError(f"costs must be a mapping from candidate name to cost, got {costs!r}")
     if isinstance(given, Mapping):
         prices = dict(costs or {})
         stray = [name for name in prices if name not in given]
@@ -242,6 +264,11 @@ def _candidates(
         given = [Candidate(name, values, prices.get(name, 1)) for name, values in given.items()]
     elif costs is not None:
         raise ValueError("`costs` goes with a mapping of candidates; a Candidate object carries its own cost")
+    if not isinstance(given, Sequence) or not all(isinstance(candidate, Candidate) for candidate in given):
+        raise ValueError(
+            "candidates must be a list of Candidate objects or a mapping from name to values, got "
+            f"{type(given).__name__} of something else"
+        )
     if not given:
         raise ValueError("a population needs at least one candidate, got none (K = 0)")
     seen: set[str] = set()

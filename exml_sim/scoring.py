@@ -60,18 +60,18 @@ class Scoring:
     loss: str = "sum"
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.theta < 0.5:
-            raise ValueError(f"theta must be in (0, 1/2), got {self.theta}")
+        if not _is_positive(self.theta) or not self.theta < 0.5:
+            raise ValueError(f"theta must be in (0, 1/2), got {self.theta!r}")
         if self.score not in SCORES:
             raise ValueError(unknown("score", self.score, SCORES))
         if self.loss not in LOSSES:
             raise ValueError(unknown("loss", self.loss, LOSSES))
         if self.score == "ball":
-            if self.ball is None or self.penalty is not None or not 0.0 < self.ball < np.inf:
+            if not _is_positive(self.ball) or self.penalty is not None:
                 raise ValueError(
                     f"score 'ball' needs ball=Lambda > 0 and no penalty, got ball={self.ball}, penalty={self.penalty}"
                 )
-        elif self.penalty is None or self.ball is not None or not all(0.0 < c < np.inf for c in self.penalty):
+        elif self.ball is not None or not _is_pair(self.penalty):
             raise ValueError(
                 f"score {self.score!r} needs penalty=(C_h, C_g), both > 0, and no ball, "
                 f"got penalty={self.penalty}, ball={self.ball}"
@@ -122,6 +122,14 @@ class Scoring:
             return found.objective / total, found.lower_bound / total, found.objective / total
         lower, upper = risk_interval(found.risk, found.objective, found.lower_bound, total)
         return found.risk, lower, upper
+
+
+def _is_positive(number: object) -> bool:
+    return isinstance(number, int | float | np.number) and 0.0 < float(number) < np.inf
+
+
+def _is_pair(penalty: object) -> bool:
+    return isinstance(penalty, tuple | list) and len(penalty) == 2 and all(map(_is_positive, penalty))
 
 
 def risk_interval(

@@ -221,6 +221,8 @@ def test_quality_per_cost_prefers_the_cheap_good_arm():
         (lambda: BernoulliArm(float("nan")), "got nan"),
         (lambda: BernoulliArm(0.5, cost=0), "cost must be greater than 0"),
         (lambda: GaussianArm(0.0, -1.0), "sd >= 0"),
+        (lambda: GaussianArm("0"), "finite mean and a finite sd >= 0, got '0' and 1.0"),
+        (lambda: GaussianArm(0.0, np.inf), "got 0.0 and inf"),
         (lambda: BoundedArm((1.0,), (0.5, 0.5)), "as many probabilities as values"),
         (lambda: BoundedArm((1.0, 2.0), (0.5, 0.6)), "sum to 1"),
         (lambda: BoundedArm((np.inf,), (1.0,)), "must be finite"),

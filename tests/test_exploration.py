@@ -22,6 +22,10 @@ def test_repr_and_table():
     assert table.endswith("selected arm 1")
     several = POOL.explore(SuccessiveAcceptsRejects(k=2), 300, 4)
     assert "accepted: " in repr(several)
+    fates = [line.rsplit(", ", 1)[1] for line in several.table().splitlines() if line.startswith("  ")]
+    last = several.rounds[-1].survivors
+    assert fates.count("accepted") == sum(arm not in last for arm in several.accepted) > 0
+    assert fates.count("accepted") + fates.count("leaves") == 4
     assert repr(POOL.explore_many(MedianElimination(), 300, 5)).startswith("<Explorations: 5 trials, arm 1")
 
 
@@ -43,3 +47,11 @@ def test_failures_count_selections_outside_the_best_set():
     inside = np.array([set(line) <= {1, 0, 4} for line in found.selected.tolist()])
     assert np.array_equal(found.failures((0, 1, 4)), ~inside)
     assert 0 < found.failures((0, 1, 4)).sum() < 50
+
+
+@pytest.mark.parametrize("best", [["arm 0"], [5], [-1], [0.5]])
+def test_failures_needs_positions(best):
+    found = POOL.explore_many(MedianElimination(), 300, 2)
+    with pytest.raises(ValueError, match="must be positions from 0 to 4, got"):
+        found.failures(best)
+    assert found.failures(np.arange(5)).tolist() == [False, False]

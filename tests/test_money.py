@@ -15,6 +15,8 @@ from exml_sim.money import Prices, allot, exact, exact_cost, show
     ("given_amount", "expected"),
     [
         (0.95, Fraction(95, 100)),
+        (np.float32(0.95), Fraction(95, 100)),
+        (np.float64(0.95), Fraction(95, 100)),
         (1.2, Fraction(6, 5)),
         ("0.1", Fraction(1, 10)),
         ("1/3", Fraction(1, 3)),

@@ -346,6 +346,11 @@ def test_the_challenger_follows_the_tie_rule():
             {"score": "accuracy", "ball": 1.0},
             "unknown score 'accuracy': allowed are 'ball', 'risk', 'objective'",
         ),
+        ({"theta": "0.3", "ball": 1.0}, r"theta must be in \(0, 1/2\), got '0.3'"),
+        ({"ball": "1"}, "score 'ball' needs ball=Lambda > 0"),
+        ({"score": "risk", "penalty": 1.0}, r"needs penalty=\(C_h, C_g\), both > 0, .* got penalty=1.0"),
+        ({"score": "risk", "penalty": (1.0,)}, r"needs penalty=\(C_h, C_g\)"),
+        ({"ball": 1.0, "kernel": "foo"}, "kernel must be one of 'gaussian', 'linear'; got 'foo'"),
         ({}, "score 'ball' needs ball=Lambda > 0"),
         ({"ball": -1.0}, "score 'ball' needs ball=Lambda > 0 and no penalty, got ball=-1.0"),
         ({"ball": 1.0, "penalty": (1.0, 1.0)}, "no penalty"),
@@ -377,7 +382,18 @@ def explored(arm):
     ("build", "message"),
     [
         (lambda: RowPool([], 3), r"got none \(K = 0\)"),
-        (lambda: RowPool([Plain()], 0), "at least one row"),
+        (lambda: RowPool([Plain()], 0), "n_rows must be a whole number of at least 1; got 0"),
+        (lambda: RowPool([Plain()], 2.5), "n_rows must be a whole number"),
+        (lambda: FeaturePool(np.ones((3, 2))), "a feature pool needs a Population, got ndarray"),
+        (
+            lambda: explored(Plain(result=([1.0], [np.nan], [1.0]))),
+            "certificate of arm 'p' must be numbers lower <= upper",
+        ),
+        (
+            lambda: explored(Plain(result=([1.0], [2.0], [1.0]))),
+            "certificate of arm 'p' must be numbers lower <= upper",
+        ),
+        (lambda: explored(Plain(result=([1.0], [1.0, 2.0], [1.0]))), "one pair per line"),
         (lambda: RowPool([Plain("p"), Plain("p")], 3), "must differ, got 'p' more than once"),
         (lambda: RowPool([object()], 3), r"an arm needs name, cost and score\(counts\)"),
         (

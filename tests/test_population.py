@@ -93,6 +93,9 @@ def test_is_a_frozen_copy():
             "names must differ, got 'a' twice",
         ),
         ({"X": X, "y": Y, "candidates": [Candidate("a", Y)], "costs": {"a": 1}}, "carries its own cost"),
+        ({"X": X, "y": Y, "candidates": [Y]}, "must be a list of Candidate objects or a mapping .* got list of someth"),
+        ({"X": X, "y": Y, "candidates": np.ones((3, 2))}, "must be a list of Candidate objects .* got ndarray"),
+        ({"X": X, "y": Y, "candidates": {"a": Y}, "costs": [1]}, r"costs must be a mapping .* got \[1\]"),
         ({"X": X, "y": Y, "candidates": {"": Y}}, "name must be a text"),
         ({"X": [], "y": [], "candidates": {"a": []}}, "at least one row"),
         ({"X": [["p"]], "y": [1], "candidates": {"a": [1]}}, "must be numbers"),
@@ -116,3 +119,31 @@ def test_candidates_are_found_by_name_or_position():
         population.augmented("c")
     with pytest.raises(ValueError, match="candidate 2 does not exist"):
         population.augmented(2)
+    for wrong in (1.5, True, None):
+        with pytest.raises(ValueError, match=f"candidate {wrong} does not exist"):
+            population.index(wrong)
+    assert population.index(np.int64(1)) == 1
+
+
+@pytest.mark.parametrize("leak", ["label", "kind"])
+@pytest.mark.parametrize("build", [lambda c: [c], lambda c: {"a": ["x2", c]}])
+def test_labels_and_classes_cannot_be_bought(leak, build):
+    frame = pd.DataFrame({"x1": [0.0, 1.0], "x2": [1.0, 2.0], "label": [-1, 1], "kind": [0, 1]})
+    with pytest.raises(ValueError, match=f"column '{leak}' holds the labels or classes and cannot be a candidate"):
+        Population.from_frame(frame, label="label", candidates=build(leak), classes="kind")
+
+
+@pytest.mark.parametrize("roles", [{"candidates": ["x2"]}, {"candidates": ["x1"], "observed": ["x2"]}])
+def test_a_column_of_text_is_named(roles):
+    frame = pd.DataFrame({"x1": [0.0, 1.0], "x2": ["p", "q"], "label": [-1, 1]})
+    with pytest.raises(ValueError, match="column 'x2' must hold numbers, got"):
+        Population.from_frame(frame, label="label", **roles)
+
+
+def test_classes_are_a_frozen_copy():
+    classes = np.array([1, 2, 2])
+    population = Population(X, Y, {"a": Y}, classes=classes, hidden=1)
+    classes[:] = 1
+    assert population.classes.tolist() == [1, 2, 2]
+    with pytest.raises(ValueError, match="read-only"):
+        population.classes[0] = 2

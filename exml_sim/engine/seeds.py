@@ -54,7 +54,7 @@ class Seeds:
         whole = all(isinstance(n, int | np.integer) and not isinstance(n, bool) and n >= 0 for n in (root, stream))
         if not whole or numbers.ndim != 1 or numbers.size == 0 or numbers.dtype.kind not in "iu" or numbers.min() < 0:
             raise ValueError(
-                f"a seed needs a root, a stream and at least one trial number, all of them whole, none of them negative; "
+                "a seed needs a root, a stream and at least one trial number, all whole, none of them negative; "
                 f"got root={root!r}, stream={stream!r}, trials={numbers[:5].tolist()}"
             )
         sequence = np.random.SeedSequence(int(root), spawn_key=(int(stream),))

@@ -1,6 +1,7 @@
 """Strategies: rules that decide which arm is pulled how often, one file per rule."""
 
 from collections.abc import Mapping
+from dataclasses import MISSING, fields
 from typing import Any
 
 from exml_sim.money import unknown
@@ -38,10 +39,15 @@ def by_name(name: str, **options: Any) -> Strategy:
     Raises
     ------
     ValueError
-        If the name is not one of `STRATEGIES`.
+        If the name is not one of `STRATEGIES`, or the options are not those of the strategy.
     """
     if name not in STRATEGIES:
         raise ValueError(unknown("strategy", name, tuple(STRATEGIES)))
-    strategy = STRATEGIES[name](**options)
+    try:
+        strategy = STRATEGIES[name](**options)
+    except TypeError:
+        known = ", ".join(f"{f.name} (required)" if f.default is MISSING else f.name for f in fields(STRATEGIES[name]))
+        given = ", ".join(options) or "none"
+        raise ValueError(f"strategy {name!r} has the options {known}; given: {given}") from None
     assert isinstance(strategy, Strategy)
     return strategy

@@ -13,6 +13,7 @@ from exml_sim.money import BoolArray, IntArray, Prices
 from exml_sim.ranking import Scores, any_arm, ranking
 from exml_sim.strategies.base import Rule
 from exml_sim.strategies.successive_rejects import phase_money
+from exml_sim.validation import check_count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,8 +34,7 @@ class SuccessiveAcceptsRejects(Rule):
 
     def __post_init__(self) -> None:
         Rule.__post_init__(self)
-        if self.k < 1:
-            raise ValueError(f"k must be at least 1, got {self.k}")
+        object.__setattr__(self, "k", check_count(self.k, "k"))
 
     def opening(self, budget: Fraction, prices: Prices) -> Fraction:
         """Money of the first phase."""

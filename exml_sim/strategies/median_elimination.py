@@ -33,6 +33,11 @@ class MedianElimination(Rule):
 
     reuse: bool = True
 
+    def __post_init__(self) -> None:
+        Rule.__post_init__(self)
+        if not isinstance(self.reuse, bool | np.bool_):
+            raise ValueError(f"reuse must be True or False, got {self.reuse!r}")
+
     def opening(self, budget: Fraction, prices: Prices) -> Fraction:
         """B / T."""
         return budget / max(1, halving_rounds(prices.size))

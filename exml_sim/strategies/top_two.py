@@ -11,6 +11,7 @@ from exml_sim.lockstep import Lockstep
 from exml_sim.money import BoolArray, IntArray, Money, Prices, exact
 from exml_sim.ranking import FloatArray, Scores, any_arm, lowest
 from exml_sim.strategies.base import Rule
+from exml_sim.validation import check_count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,8 +42,7 @@ class TopTwo(Rule):
         share = exact(self.opening_share, "opening_share")
         if not 0 < share <= 1:
             raise ValueError(f"opening_share must be in (0, 1], got {self.opening_share}")
-        if self.rounds < 1:
-            raise ValueError(f"rounds must be at least 1, got {self.rounds}")
+        object.__setattr__(self, "rounds", check_count(self.rounds, "rounds"))
 
     def opening(self, budget: Fraction, prices: Prices) -> Fraction:
         """The share of the budget that all arms get."""

@@ -8,6 +8,7 @@ from fractions import Fraction
 from exml_sim.lockstep import Lockstep
 from exml_sim.money import IntArray, Prices
 from exml_sim.strategies.base import Rule
+from exml_sim.validation import check_count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,8 +25,7 @@ class UniformAllocation(Rule):
 
     def __post_init__(self) -> None:
         Rule.__post_init__(self)
-        if self.top < 1:
-            raise ValueError(f"top must be at least 1, got {self.top}")
+        object.__setattr__(self, "top", check_count(self.top, "top"))
 
     def opening(self, budget: Fraction, prices: Prices) -> Fraction:
         """All of it."""

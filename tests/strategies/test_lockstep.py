@@ -149,6 +149,11 @@ def test_a_round_paid_in_plain_numbers_is_money_for_one_trial_and_for_many():
     assert (many.spent_units * many.unit).tolist() == [UNITS_OF_TWELVE] * 3
 
 
+def test_whole_floats_are_whole_numbers():
+    whole = POOL.explore(SuccessiveAcceptsRejects(k=2.0), 200)
+    assert whole.accepted == POOL.explore(SuccessiveAcceptsRejects(k=2), 200).accepted
+
+
 @pytest.mark.parametrize("count", [30, np.int64(30), 30.0, range(30), np.arange(30)])
 def test_trials_are_counted_however_the_number_is_typed(count):
     found = POOL.explore_many(UniformAllocation(), 100, count)
@@ -189,13 +194,22 @@ def test_two_arms_and_one_slot_can_be_certified():
             lambda: SuccessiveRejects(objective="price"),
             "unknown objective 'price': allowed are 'risk', 'risk_per_cost'",
         ),
-        (lambda: UniformAllocation(top=0), "top must be at least 1, got 0"),
+        (lambda: UniformAllocation(top=0), "top must be a whole number of at least 1; got 0"),
         (lambda: POOL.explore(UniformAllocation(top=6), 100), "cannot select the top 6 of 5 arms"),
-        (lambda: SuccessiveAcceptsRejects(k=0), "k must be at least 1, got 0"),
+        (lambda: SuccessiveAcceptsRejects(k=0), "k must be a whole number of at least 1; got 0"),
         (lambda: POOL.explore(SuccessiveAcceptsRejects(k=9), 100), "cannot select the top 9 of 5 arms"),
         (lambda: TopTwo(opening_share=0), r"opening_share must be in \(0, 1\], got 0"),
         (lambda: TopTwo(opening_share="1.01"), "opening_share must be in"),
-        (lambda: TopTwo(rounds=0), "rounds must be at least 1, got 0"),
+        (lambda: TopTwo(rounds=0), "rounds must be a whole number of at least 1; got 0"),
+        (lambda: UniformAllocation(top=1.5), "top must be a whole number"),
+        (lambda: UniformAllocation(top="2"), "top must be a whole number of at least 1; got '2'"),
+        (lambda: TopTwo(rounds=2.5), "rounds must be a whole number"),
+        (lambda: MedianElimination(reuse="False"), "reuse must be True or False, got 'False'"),
+        (
+            lambda: POOL.explore("successive_accepts_rejects", 100),
+            r"'successive_accepts_rejects' has the options alignment, objective, k \(required\); given: none",
+        ),
+        (lambda: by_name("uniform_allocation", k=2), "has the options alignment, objective, top; given: k"),
         (lambda: POOL.explore(UniformAllocation(), "lots"), "budget must be a finite number"),
         (lambda: POOL.explore(UniformAllocation(), float("nan")), "budget must be a finite number"),
         (lambda: POOL.explore(object(), 100), "a strategy needs alignment, objective, opening and explore"),
@@ -207,7 +221,7 @@ def test_two_arms_and_one_slot_can_be_certified():
         (lambda: POOL.explore_many(UniformAllocation(), 100, []), "at least one trial"),
         (lambda: POOL.explore_many(UniformAllocation(), 100, True), "trials must be a whole number .* got True"),
         (lambda: POOL.explore_many(UniformAllocation(), 100, 2.5), "trials must be a whole number .* got 2.5"),
-        (lambda: POOL.explore_many(UniformAllocation(), 100, [0.5]), r"all of them whole, .* trials=\[0.5\]"),
+        (lambda: POOL.explore_many(UniformAllocation(), 100, [0.5]), r"all whole, .* trials=\[0.5\]"),
         (lambda: POOL.explore_many(UniformAllocation(), 100, 5, seed=None), "got root=None"),
         (lambda: POOL.explore_many(UniformAllocation(), 100, 5, seed=1.5), "got root=1.5"),
         (lambda: POOL.explore_many(UniformAllocation(), 100, 5, stream="a"), "stream='a'"),
@@ -217,12 +231,18 @@ def test_two_arms_and_one_slot_can_be_certified():
         (lambda: POOL.explore(Own(opens=0), 100), "no budget up to .* lets the opening round pull every arm once"),
         (lambda: POOL.explore(Own(opens=None), 100), "the money of the opening round must be a finite number"),
         (lambda: POOL.explore(Own(lambda t: t.buy(None)), 100), "the money of a round must be a finite number"),
-        (lambda: POOL.explore(Own(lambda t: t.buy(np.ones(7, int))), 100), r"whole units of shape \(1,\), got int64 of"),
+        (
+            lambda: POOL.explore(Own(lambda t: t.buy(np.ones(7, int))), 100),
+            r"whole units of shape \(1,\), got int64 of",
+        ),
         (lambda: POOL.explore(Own(lambda t: t.buy(np.ones(1))), 100), "got float64 of shape"),
         (lambda: POOL.explore(Own(twice_then_fresh), 100), "no fresh rows to score: the round before must be bought"),
         (lambda: POOL.explore(Own(lambda t: (t.buy(50), t.keep(0))), 100), "to keep must be a whole number of at l"),
         (lambda: POOL.explore(Own(lambda t: (t.buy(50), t.keep(9))), 100), "must be at most 5, the active ones; got 9"),
-        (lambda: POOL.explore(Own(lambda t: np.array([1])), 100), r"shape \(trials, k\), here \(1, k\), got int64 of sh"),
+        (
+            lambda: POOL.explore(Own(lambda t: np.array([1])), 100),
+            r"shape \(trials, k\), here \(1, k\), got int64 of sh",
+        ),
         (lambda: POOL.explore(Own(lambda t: None), 100), r"whole numbers of shape \(trials, k\)"),
         (lambda: POOL.explore(Own(lambda t: np.array([[0.0]])), 100), "got float64 of shape"),
         (lambda: POOL.explore(Own(lambda t: np.array([[5]])), 100), "arms from 0 to 4, got 5 to 5"),
