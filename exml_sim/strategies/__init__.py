@@ -47,7 +47,6 @@ def by_name(name: str, **options: Any) -> Strategy:
         strategy = STRATEGIES[name](**options)
     except TypeError:
         known = ", ".join(f"{f.name} (required)" if f.default is MISSING else f.name for f in fields(STRATEGIES[name]))
-        given = ", ".join(options) or "none"
-        raise ValueError(f"strategy {name!r} has the options {known}; given: {given}") from None
+        raise ValueError(f"strategy {name!r} does not take the options [{', '.join(options)}]: it has {known}") from None
     assert isinstance(strategy, Strategy)
     return strategy

@@ -207,9 +207,9 @@ def test_two_arms_and_one_slot_can_be_certified():
         (lambda: MedianElimination(reuse="False"), "reuse must be True or False, got 'False'"),
         (
             lambda: POOL.explore("successive_accepts_rejects", 100),
-            r"'successive_accepts_rejects' has the options alignment, objective, k \(required\); given: none",
+            r"'successive_accepts_rejects' does not take the options \[\]: it has alignment, objective, k \(required\)",
         ),
-        (lambda: by_name("uniform_allocation", k=2), "has the options alignment, objective, top; given: k"),
+        (lambda: by_name("uniform_allocation", k=2), r"not take the options \[k\]: it has alignment, objective, top"),
         (lambda: POOL.explore(UniformAllocation(), "lots"), "budget must be a finite number"),
         (lambda: POOL.explore(UniformAllocation(), float("nan")), "budget must be a finite number"),
         (lambda: POOL.explore(object(), 100), "a strategy needs alignment, objective, opening and explore"),
