@@ -9,8 +9,9 @@ import pytest
 from scipy import stats
 
 from exml_sim.arms import BernoulliArm, BoundedArm, GaussianArm, KnownPool, uniform_selection_probabilities
-from exml_sim.engine.seeds import Seeds, words
+from exml_sim.engine.seeds import Seeds
 from exml_sim.strategies import MedianElimination, UniformAllocation
+from tests.words import words
 
 ALARM = 1e-6
 

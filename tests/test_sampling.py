@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from exml_sim.engine.seeds import Seeds, words
+from exml_sim.engine.seeds import Seeds
 from exml_sim.sampling import RowOptions, RowSampler, Shortfall
+from tests.words import words
 
 ALARM = 1e-6
 M = 17

@@ -116,19 +116,3 @@ def philox(k0: np.uint64, k1: np.uint64, c0: np.uint64, c1: np.uint64, c2: np.ui
         k0 += _W0
         k1 += _W1
     return c0, c1, c2, c3
-
-
-@kernel
-def fill_words(out: WordArray, key: WordArray, trial: np.uint64, lane: np.uint64, turn: np.uint64) -> None:
-    """Write words 0, 1, 2, … of one address into `out`."""
-    for start in range(0, out.size, 4):
-        words = philox(key[0], key[1], np.uint64(start // 4), lane, trial, turn)
-        for j in range(min(4, out.size - start)):
-            out[start + j] = words[j]
-
-
-def words(seeds: Seeds, count: int, *, trial: int = 0, lane: int = 0, turn: int = 0) -> WordArray:
-    """The first words of one trial's lane (`trial` is a position in `seeds`, `turn` a round)."""
-    out = np.empty(count, dtype=np.uint64)
-    fill_words(out, seeds.key, seeds.trials[trial], np.uint64(lane), np.uint64(turn))
-    return out

@@ -47,6 +47,8 @@ def by_name(name: str, **options: Any) -> Strategy:
         strategy = STRATEGIES[name](**options)
     except TypeError:
         known = ", ".join(f"{f.name} (required)" if f.default is MISSING else f.name for f in fields(STRATEGIES[name]))
-        raise ValueError(f"strategy {name!r} does not take the options [{', '.join(options)}]: it has {known}") from None
+        raise ValueError(
+            f"strategy {name!r} does not take the options [{', '.join(options)}]: it has {known}"
+        ) from None
     assert isinstance(strategy, Strategy)
     return strategy

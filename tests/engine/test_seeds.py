@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from exml_sim.engine.seeds import Seeds, as_seeds, mulhi, philox, words
+from exml_sim.engine.seeds import Seeds, as_seeds, mulhi, philox
+from tests.words import words
 
 ALARM = 1e-6
 
