@@ -110,12 +110,14 @@ class KnownBench:
 
     def __init__(self, pool: KnownPool) -> None:
         self._laws, self._values = [], []
+        self._grids = [arm.grid for arm in pool.arms]
         for arm in pool.arms:
             if isinstance(arm, BernoulliArm):
                 self._values.append(np.array([0.0, 1.0]))
                 self._laws.append(np.array([1.0 - arm.mean, arm.mean]))
             elif isinstance(arm, BoundedArm):
-                self._values.append(np.array(arm.values))
+                # In whole steps of the arm's grid, as its trials add them up: equal means are equal scores.
+                self._values.append(np.array([float(exact(value) * arm.grid) for value in arm.values]))
                 self._laws.append(np.array(arm.probabilities))
             else:
                 raise ValueError(f"mode 'exact' needs arms with finitely many values, got {arm!r}")
@@ -131,7 +133,7 @@ class KnownBench:
 
     def score(self, arm: int, counts: IntArray, level: int) -> Certified:
         """Means."""
-        mean = counts @ self._values[arm] / counts.sum(axis=1)
+        mean = counts @ self._values[arm] / (counts.sum(axis=1) * self._grids[arm])
         return mean, mean, mean
 
 

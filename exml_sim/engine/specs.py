@@ -252,10 +252,7 @@ class StrategySpec:
     options: tuple[tuple[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
-        try:
-            built = by_name(self.name, **dict(self.options))
-        except TypeError:
-            raise ValueError(f"strategy {self.name!r} does not take the options {dict(self.options)}") from None
+        built = by_name(self.name, **dict(self.options))
         pairs = ((one.name, getattr(built, one.name)) for one in fields(cast(Any, built)))
         settled = ((name, show(value) if isinstance(value, Fraction) else value) for name, value in pairs)
         object.__setattr__(self, "options", tuple(sorted(settled)))

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from exml_sim.engine import Study
-from exml_sim.engine.seeds import Seeds, words
+from exml_sim.engine.seeds import Seeds
 from exml_sim.engine.trials import replay, run_block
 from exml_sim.money import exact
 from tests.engine.studies import FEATURES, KNOWN, RULES, features, known
+from tests.words import words
 
 
 @pytest.mark.parametrize("study", [known(), features(), known(stop={"bound": 0.2, "every": 50}), features(mode="rare")])
