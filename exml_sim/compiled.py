@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from pathlib import Path
 from typing import Any
 
 from numba import njit
@@ -12,3 +14,30 @@ REORDER = {"reassoc", "contract", "nsz", "arcp"}
 compiled: Any = njit(cache=True, nogil=True, error_model="numpy")
 compiled_sums: Any = njit(cache=True, nogil=True, error_model="numpy", fastmath=REORDER)
 compiled_inline: Any = njit(cache=True, nogil=True, error_model="numpy", inline="always")
+
+
+def forget_stale(package: Path) -> bool:
+    """Drop the package's compiled code if any of its sources changed since it was compiled; True if it did.
+
+    numba looks at the file of a function only, not at those of the functions it calls: after a change of one module the
+    cached code of another would go on with the old one.
+    """
+    sources = sorted(package.rglob("*.py"))
+    state = "".join(f"{path}{path.stat().st_mtime_ns}{path.stat().st_size}" for path in sources)
+    digest = hashlib.sha256(state.encode()).hexdigest()
+    stamp = package / "__pycache__" / "compiled.stamp"
+    try:
+        if stamp.exists() and stamp.read_text() == digest:
+            return False
+        for kind in ("*.nbi", "*.nbc"):
+            for path in package.rglob(kind):
+                path.unlink(missing_ok=True)
+        stamp.parent.mkdir(exist_ok=True)
+        stamp.write_text(digest)
+    except OSError:
+        # An installation that cannot be written to has nothing stale in it.
+        return False
+    return True
+
+
+forget_stale(Path(__file__).parent)

@@ -237,7 +237,9 @@ def proximal(gram, factor, coarse, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigm
             u[:], v[:], ku[:], kv[:] = zu, zv, kzu, kzv
         else:
             stalled += 1
-        if (sunk and inner >= INNER_LIMIT) or stalled % 3 == 2:
+        # Near the end a stall means that rounding, multiplied by sigma, has taken over (before, the gap may just rise).
+        late = best < 1e-5 * max(1.0, abs(value))
+        if (sunk and inner >= INNER_LIMIT) or (late and stalled % 3 == 2):
             sigma *= 0.05
             cap = max(cap * 0.1, sigma)
         elif inner <= 3:
