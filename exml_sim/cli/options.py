@@ -1,0 +1,29 @@
+"""Options that several subcommands share, so that the same word means the same thing everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+seed = click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Root seed.")
+n_jobs = click.option("--n-jobs", default=-1, show_default=True, type=int, help="Workers; -1 for all cores.")
+quiet = click.option("--quiet", is_flag=True, help="No progress; only the result.")
+as_json = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def out(default: str) -> Decorator:
+    """``--out``: the folder for results."""
+    kind = click.Path(path_type=Path, file_okay=False)
+    return click.option("--out", default=default, show_default=True, type=kind, help="Folder for results.")
+
+
+def store(default: str | None = None, help: str = "SQLite file that a later run continues.") -> Decorator:
+    """``--store``: where finished work is kept."""
+    kind = click.Path(path_type=Path, dir_okay=False)
+    return click.option("--store", default=default, show_default=default is not None, type=kind, help=help)

@@ -1,0 +1,72 @@
+"""One look for all pictures: colours by role, sizes in inches, and how a picture is written.
+
+The colours are Okabe and Ito's, which people with the common colour blindnesses can tell apart. A role keeps its colour
+in every picture; a series that has no role takes the next colour of `CYCLE` and a marker of its own, so that no picture
+depends on colour alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: What was observed, and the three readings of a bound.
+COLOURS = {"practice": "#000000", "tighter": "#0072B2", "corrected": "#009E73", "paper": "#D55E00"}
+DASHES = {"practice": "-", "tighter": "-", "corrected": "--", "paper": "-."}
+#: For series without a role.
+CYCLE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+#: Guides: targets, chance levels, shaded zones.
+GUIDE = "#999999"
+SHADE = "#EEEEEE"
+
+SETTINGS: dict[str, Any] = {
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.labelsize": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "figure.titlesize": 11,
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+    "lines.linewidth": 1.4,
+    "lines.markersize": 4,
+    "savefig.dpi": 150,
+    "svg.fonttype": "none",  # text stays text: it can be searched, and edited for a paper
+    "svg.hashsalt": "exml-sim",  # the same picture gives the same file
+}
+
+
+@contextmanager
+def look() -> Iterator[None]:
+    """Draw in the common look; settings outside are left as they were."""
+    import matplotlib as mpl
+    from cycler import cycler
+
+    settings: Any = {**SETTINGS, "axes.prop_cycle": cycler(color=list(CYCLE))}
+    with mpl.rc_context(settings):
+        yield
+
+
+def blank(width: float = 7.0, height: float = 4.2) -> Figure:
+    """An empty figure that no window shows."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def save(picture: Figure, stem: Path) -> list[Path]:
+    """Write a picture as PNG and SVG next to each other; the same picture gives the same bytes."""
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    files = []
+    with look():
+        for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
+            file = stem.with_name(f"{stem.name}.{kind}")
+            picture.savefig(file, metadata=metadata)
+            files.append(file)
+    return files
