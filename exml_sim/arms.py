@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from exml_sim._jit import kernel
+from exml_sim.compiled import kernel
 from exml_sim.engine.seeds import Seeds, WordArray, philox
 from exml_sim.exploring import Pool
 from exml_sim.lockstep import OBJECTIVES, WORTHLESS

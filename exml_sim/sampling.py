@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from exml_sim._jit import kernel
+from exml_sim.compiled import kernel
 from exml_sim.engine.seeds import Seeds, WordArray, mulhi, philox
 from exml_sim.money import IntArray, unknown
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from exml_sim._jit import kernel
+from exml_sim.compiled import kernel
 from exml_sim.engine.seeds import Seeds, WordArray, philox
 
 

@@ -20,7 +20,7 @@ from fractions import Fraction
 import numpy as np
 from scipy.special import logsumexp
 
-from exml_sim._jit import kernel
+from exml_sim.compiled import kernel
 from exml_sim.engine.seeds import Seeds, WordArray, mulhi, philox
 from exml_sim.engine.study import Cell, Study
 from exml_sim.engine.tilting import Mixture, hurdles, mixture

@@ -17,7 +17,7 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from exml_sim._jit import kernel
+from exml_sim.compiled import kernel
 
 WordArray = NDArray[np.uint64]
 Block = tuple[np.uint64, np.uint64, np.uint64, np.uint64]

@@ -18,6 +18,26 @@ from exml_sim.rejection.triangle import A1, A2, B2, geometry
 
 
 @compiled
+def tidy_weights(weights, negligible, smallest, tidy):
+    """Copy weights trial by trial with negligible ones set to 0; False if a trial's weights are not usable.
+
+    Usable are finite weights of at least 0 whose largest lies between `smallest` and its reciprocal. One pass that
+    stays in the cache: what numpy does in ten passes took half as long as the scores.
+    """
+    for trial in range(len(weights)):
+        row = weights[trial]
+        largest, usable = 0.0, True
+        for weight in row:
+            usable &= weight >= 0.0  # false for NaN
+            largest = max(largest, weight)
+        if not (usable and smallest <= largest <= 1.0 / smallest):
+            return False
+        for j in range(len(row)):
+            tidy[trial, j] = row[j] if row[j] > negligible * largest else 0.0
+    return True
+
+
+@compiled
 def gather(gram, y, counts):
     """Gram matrix, labels and weights of the rows with a positive count."""
     rows = np.flatnonzero(counts > 0.0)

@@ -91,11 +91,6 @@ class Problem:
     penalty: tuple[float, float] | None
     ball: float | None
 
-    @property
-    def b(self) -> float:
-        """The slope constant 1/(1 - 2 theta) of the rejection piece."""
-        return 1.0 / (1.0 - 2.0 * self.theta)
-
 
 def check_problem(
     gram: ArrayLike,

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exml_sim.rejection.ball import minimise_over_ball
-from exml_sim.rejection.batch import affine_block, ball_block, penalised_block
+from exml_sim.rejection.batch import affine_block, ball_block, penalised_block, tidy_weights
 from exml_sim.rejection.dual import maximise
 from exml_sim.rejection.problem import (
     NEGLIGIBLE,
+    SMALLEST_WEIGHT,
     ConvergenceWarning,
     Problem,
     Solution,
@@ -29,7 +30,7 @@ from exml_sim.rejection.problem import (
     norm,
 )
 from exml_sim.rejection.triangle import A1, A2, B2, geometry
-from exml_sim.validation import check_choice, check_count, check_finite, check_jobs, check_positive
+from exml_sim.validation import as_numbers, check_choice, check_count, check_finite, check_jobs, check_positive
 
 Array = NDArray[np.float64]
 METHODS = ("auto", "dual", "cvxpy")
@@ -165,16 +166,7 @@ def solve_batch(
         methods = {"dual"}
     else:
         assert ball is not None
-        # Trial by trial, so that a score does not depend on which trials it is computed with.
-        affine = _affine(np.max(np.where(counts > 0.0, np.diag(gram), 0.0), axis=1), theta, ball)
-        scores = Scores.empty(len(counts))
-        methods = set()
-        if np.any(affine):
-            scores.place(affine, _batch_affine(gram, y, counts[affine], ball, n_jobs))
-            methods.add("affine")
-        if not np.all(affine):
-            scores.place(~affine, _batch_ball(gram, y, theta, counts[~affine], ball, tol, max_iter, n_jobs))
-            methods.add("dual")
+        scores, methods = _batch_over_ball(gram, y, theta, counts, ball, tol, max_iter, n_jobs)
     risk, objective, lower, steps = scores
     _warn_if_short(objective - lower, objective, tol)
     return BatchSolution(risk, objective, lower, objective - lower, steps, " and ".join(sorted(methods)))
@@ -207,9 +199,30 @@ def _batch_penalised(
     return scores
 
 
+def _batch_over_ball(
+    gram: Array, y: Array, theta: float, counts: Array, ball: float, tol: float, steps: int, jobs: int
+) -> tuple[Scores, set[str]]:
+    """In closed form where the surrogate is affine on a trial's rows, by the dual elsewhere.
+
+    The choice is made trial by trial, so that a score does not depend on which trials it is computed with.
+    """
+    if _affine(np.max(np.diag(gram)), theta, ball):
+        return _batch_affine(gram, y, counts, ball, jobs), {"affine"}
+    affine = _affine(np.max(np.where(counts > 0.0, np.diag(gram), 0.0), axis=1), theta, ball)
+    scores = Scores.empty(len(counts))
+    methods = set()
+    if np.any(affine):
+        scores.place(affine, _batch_affine(gram, y, counts[affine], ball, jobs))
+        methods.add("affine")
+    if not np.all(affine):
+        scores.place(~affine, _batch_ball(gram, y, theta, counts[~affine], ball, tol, steps, jobs))
+        methods.add("dual")
+    return scores, methods
+
+
 def _batch_affine(gram: Array, y: Array, counts: Array, ball: float, jobs: int) -> Scores:
     order = np.argsort(-y, kind="stable")
-    sorted_gram = np.ascontiguousarray(gram[np.ix_(order, order)])
+    sorted_gram = np.ascontiguousarray(gram.take(order, axis=0).take(order, axis=1))
     risk, slack = np.empty(len(counts)), np.empty(len(counts))
     arguments = (sorted_gram, order, int(np.sum(y > 0)), np.ascontiguousarray(counts), ball)
     _in_blocks(affine_block, arguments, (risk, slack), len(counts), jobs)
@@ -362,13 +375,17 @@ def _warn_if_short(gap: Array, objective: Array, tol: float) -> None:
 
 
 def _check_counts(counts: ArrayLike, m: int) -> Array:
-    value = np.ascontiguousarray(check_finite(counts, "counts"))
+    value = np.ascontiguousarray(as_numbers(counts, "counts"))
     if value.ndim != 2 or value.shape[1] != m or len(value) == 0:
         raise ValueError(f"counts must have shape (trials, {m}) with at least one trial; got {value.shape}")
+    tidy = np.empty_like(value)
+    if tidy_weights(value, NEGLIGIBLE, SMALLEST_WEIGHT, tidy):
+        return tidy
+    check_finite(value, "counts")
     if np.any(value < 0.0):
         raise ValueError(f"counts must not be negative; got {float(value.min())!r}")
     empty = ~np.any(value > 0.0, axis=1)
     if np.any(empty):
         raise ValueError(f"counts of a trial must not all be zero; trial {int(np.argmax(empty))} is empty")
     check_size(value)
-    return np.where(value > NEGLIGIBLE * np.max(value, axis=1, keepdims=True), value, 0.0)
+    raise AssertionError("unreachable: one of the checks above must fail")

@@ -6,8 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 
 from exml_sim.rejection import solve, solve_batch
+from exml_sim.rejection.batch import tidy_weights
 
 K = np.array([[1.0, 0.5], [0.5, 1.0]])
 GOOD: dict[str, Any] = {"gram": K, "y": [1, -1], "theta": 0.2, "penalty": (1.0, 1.0)}
@@ -89,3 +93,19 @@ def test_a_changed_gram_matrix_is_checked_again() -> None:
 def test_jobs() -> None:
     with pytest.raises(ValueError, match="n_jobs must be a positive whole number or -1"):
         solve_batch(K, [1, -1], 0.2, [[1, 1]], penalty=(1.0, 1.0), n_jobs=0)
+
+
+@given(
+    hnp.arrays(
+        np.float64,
+        (3, 4),
+        elements=st.sampled_from([0.0, 1.0, 2.5, 1e-120, 1e-100, 1e100, 1e101, np.nan, np.inf, -1.0]),
+    )
+)
+def test_the_compiled_check_of_counts_agrees_with_numpy(counts: np.ndarray) -> None:
+    largest = counts.max(axis=1, keepdims=True)
+    usable = bool(np.all(counts >= 0.0) and np.all((largest >= 1e-100) & (largest <= 1e100)))
+    tidy = np.empty_like(counts)
+    assert tidy_weights(counts, 1e-100, 1e-100, tidy) == usable
+    if usable:
+        np.testing.assert_array_equal(tidy, np.where(counts > 1e-100 * largest, counts, 0.0))
