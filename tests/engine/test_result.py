@@ -139,7 +139,6 @@ def test_pandas(result):
 
 
 def test_parquet(result, tmp_path):
-    pytest.importorskip("pyarrow")
     result.to_parquet(tmp_path / "cells.parquet")
     import pandas as pd
 
