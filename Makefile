@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: study test test-long lint types check bench clean help
+.PHONY: study test test-long lint types check docs bench clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -11,6 +11,7 @@ help:
 	@echo "make test       install with the test tools, then run all tests"
 	@echo "make test-long  the sweeps that are too slow for every commit"
 	@echo "make check      lint and types"
+	@echo "make docs       build the documentation site into site/, with warnings as errors"
 	@echo "make bench      the benchmark tables"
 
 # One stamp per set of dependencies: an install is redone only when pyproject.toml changes.
@@ -43,10 +44,14 @@ types: $(VENV)/.dev
 
 check: lint types
 
+docs: $(VENV)/.dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.solver
 	$(BIN)/python -m benchmarks.strategies
 	$(BIN)/python -m benchmarks.bounds
+	$(BIN)/python -m benchmarks.engine
 
 clean:
-	rm -rf $(VENV) out build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) out site build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,61 @@
+"""The wheel holds everything that the program needs: unpacked far from the repository, the main study runs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel built from a copy of the sources (a build leaves traces), unpacked as an installer does."""
+    folder = tmp_path_factory.mktemp("wheel")
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split(
+        "\n"
+    )
+    for name in filter(None, listed):
+        source, target = ROOT / name, folder / "source" / name
+        if source.exists() and not name.startswith("tests/"):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(source.read_bytes())
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), "."]
+    subprocess.run(command, cwd=folder / "source", check=True, capture_output=True)
+    (wheel,) = folder.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder / "site")
+    return folder / "site"
+
+
+def run(site: Path, where: Path, *command: str) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(site)}
+    done = subprocess.run([sys.executable, *command], cwd=where, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_types_and_data_are_inside(unpacked: Path) -> None:
+    for package in ("exml_sim", "theory", "simulations"):
+        assert (unpacked / package / "py.typed").exists()
+    names = {path.relative_to(unpacked).as_posix() for path in unpacked.rglob("*.py")}
+    here = {
+        p.relative_to(ROOT).as_posix() for k in ("exml_sim", "theory", "simulations") for p in (ROOT / k).rglob("*.py")
+    }
+    assert here <= names
+    assert not any(name.startswith(("tests/", "benchmarks/", "docs/")) for name in names)
+
+
+def test_the_main_study_runs_outside_the_repository(unpacked: Path, tmp_path: Path) -> None:
+    found = run(unpacked, tmp_path, "-c", "import exml_sim, theory, simulations; print(exml_sim.__file__)")
+    assert Path(found.strip()).is_relative_to(unpacked)
+    out = run(unpacked, tmp_path, "-m", "exml_sim", "study", "--quick", "--quiet", "--out", "out")
+    assert "the paper's bound asks for" in out
+    assert (tmp_path / "out" / "summary.csv").exists()
+    digits = "from exml_sim.datasets import load_mfeat; print(len(load_mfeat().y))"
+    assert run(unpacked, tmp_path, "-c", digits).strip() == "2000"
