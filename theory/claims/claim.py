@@ -19,7 +19,7 @@ from fractions import Fraction
 from typing import Any, Literal, get_args
 
 from theory import verdicts
-from theory.verdicts import Outcome, Verdict, judge
+from theory.verdicts import Outcome, Verdict, judge_family
 
 Printed = Literal["holds", "holds-corrected", "refuted", "definition", "vacuous"]
 Kind = Literal["identity", "inequality", "exact-probability", "monte-carlo", "counterexample"]
@@ -219,12 +219,11 @@ class Claim:
     def judge_cells(self, cells: Iterable[tuple[int, int, float]], *, alarm: float = 1e-6) -> list[Verdict]:
         """The hook for the engine: judge (failures, trials, bound) of each cell of the experiment.
 
-        The false-alarm rate is split over the cells, so that ``alarm`` holds for the whole family.
+        ``alarm`` holds for the whole family of cells; see `theory.verdicts.judge_family`.
         """
         if self.experiment is None:
             raise ValueError(f"claim {self.id} states no experiment.")
-        family = list(cells)
-        return [judge(f, n, bound, alarm=alarm / len(family)) for f, n, bound in family]
+        return judge_family(cells, alarm=alarm)
 
     def _require_assumptions(self, case: Case) -> None:
         for assumption in self.assumptions:

@@ -1,0 +1,65 @@
+"""Verdicts: what evidence says about a bound, with both error rates stated.
+
+A bound on a failure probability is held against ``failures`` out of ``trials``:
+
+* `judge` for a fixed number of trials: the exact one-sided binomial test of "the true rate is at most the
+  bound".  It raises a false alarm with probability at most ``alarm`` whatever the truth under the bound is,
+  and it says how large a violation it would have seen with 95 % probability.  A test that would have seen
+  nothing is called undecided, not a success.
+* `judge_sequential` and `EProcess` for trials that come in batches: look after each, stop whenever you like,
+  and ``alarm`` still holds for all looks together.
+* `judge_family` for many cells at once: ``alarm`` holds for the whole family.
+* `judge_agreement` for a probability that is known exactly: too few failures refute it as well as too many.
+
+Deterministic checks (identities, inequalities, exact probabilities) use the same `Verdict` with
+`consistent`, `refuted`, `vacuous`, `undecided` and `judge_exact`; they have no false-alarm rate.
+"""
+
+from theory.verdicts.counting import (
+    POWER,
+    clopper_pearson,
+    critical_count,
+    detectable_rate,
+    judge,
+    judge_agreement,
+    tail,
+)
+from theory.verdicts.families import judge_family
+from theory.verdicts.sequential import EProcess, anytime_limits, judge_sequential, log_evidence
+from theory.verdicts.verdict import (
+    OUTCOMES,
+    Evidence,
+    Number,
+    Outcome,
+    Verdict,
+    consistent,
+    judge_exact,
+    refuted,
+    undecided,
+    vacuous,
+)
+
+__all__ = [
+    "OUTCOMES",
+    "POWER",
+    "EProcess",
+    "Evidence",
+    "Number",
+    "Outcome",
+    "Verdict",
+    "anytime_limits",
+    "clopper_pearson",
+    "consistent",
+    "critical_count",
+    "detectable_rate",
+    "judge",
+    "judge_agreement",
+    "judge_exact",
+    "judge_family",
+    "judge_sequential",
+    "log_evidence",
+    "refuted",
+    "tail",
+    "undecided",
+    "vacuous",
+]

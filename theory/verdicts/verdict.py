@@ -1,0 +1,130 @@
+"""What a verdict is, and the verdicts of deterministic checks (identities, inequalities, exact probabilities)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal, get_args
+
+Outcome = Literal["consistent", "refuted", "vacuous", "undecided"]
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+Number = int | float | Fraction
+Evidence = tuple[tuple[str, Number | str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The outcome of holding a claim against evidence.
+
+    Attributes
+    ----------
+    outcome : {"consistent", "refuted", "vacuous", "undecided"}
+    sentence : str
+        One English sentence that a reader can quote.
+    evidence : tuple of (name, value)
+        The numbers behind the sentence, for replay.
+    failures, trials, bound, rate : optional
+        What was counted and what it was held against; ``None`` for deterministic checks.
+    lower, upper : float, optional
+        Limits of the rate, each one-sided at level ``alarm``: Clopper-Pearson for a fixed number of trials,
+        valid at all looks together for sequential verdicts.
+    alarm : float
+        The allowed probability of a false refutation; 0 for deterministic checks.
+    false_alarm : float
+        The attained one: the probability of a refutation when the truth sits exactly at the bound; for
+        sequential verdicts, which have no last look, the allowed one.
+    detectable_factor : float, optional
+        The smallest violation factor (true rate / bound) that is refuted with probability 95 % (at least
+        95 % for sequential verdicts).
+    """
+
+    outcome: Outcome
+    sentence: str
+    evidence: Evidence = ()
+    failures: int | None = None
+    trials: int | None = None
+    bound: float | None = None
+    rate: float | None = None
+    lower: float | None = None
+    upper: float | None = None
+    alarm: float = 0.0
+    false_alarm: float = 0.0
+    detectable_factor: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.outcome not in OUTCOMES:
+            raise ValueError(f"outcome must be one of {', '.join(OUTCOMES)}; got {self.outcome!r}.")
+        if not self.sentence.endswith("."):
+            raise ValueError("sentence must be a full sentence that ends with a full stop.")
+
+    @property
+    def decided(self) -> bool:
+        """Whether the evidence speaks for or against the bound."""
+        return self.outcome in ("consistent", "refuted")
+
+
+def consistent(sentence: str, **evidence: Number | str) -> Verdict:
+    """A deterministic check that found no violation."""
+    return Verdict("consistent", sentence, tuple(evidence.items()))
+
+
+def refuted(sentence: str, **evidence: Number | str) -> Verdict:
+    """A deterministic check that found a violation; the evidence replays it."""
+    return Verdict("refuted", sentence, tuple(evidence.items()))
+
+
+def vacuous(sentence: str, **evidence: Number | str) -> Verdict:
+    """The statement says nothing on the instance (a bound of at least 1, or an empty premise)."""
+    return Verdict("vacuous", sentence, tuple(evidence.items()))
+
+
+def undecided(sentence: str, **evidence: Number | str) -> Verdict:
+    """The check cannot tell."""
+    return Verdict("undecided", sentence, tuple(evidence.items()))
+
+
+def judge_exact(probability: Number, bound: Number, *, where: str = "") -> Verdict:
+    """Hold an exactly known probability against a bound.
+
+    Parameters
+    ----------
+    probability : int, float or Fraction
+        The exact probability of failure, in [0, 1].
+    bound : int, float or Fraction
+        The claimed upper bound; ``nan`` means that its assumptions are unmet.
+    where : str
+        Words that name the instance, for the sentence.
+    """
+    _check_probability("probability", float(probability))
+    place = f" {where}" if where else ""
+    numbers: Evidence = (("probability", probability), ("bound", bound))
+    if is_vacuous(float(bound)):
+        return Verdict("vacuous", f"The bound {_show(bound)}{place} excludes nothing.", numbers)
+    if probability <= bound:
+        sentence = f"The exact probability {_show(probability)}{place} is at most the bound {_show(bound)}."
+        return Verdict("consistent", sentence, numbers, bound=float(bound), rate=float(probability))
+    sentence = f"The exact probability {_show(probability)}{place} exceeds the bound {_show(bound)}."
+    return Verdict("refuted", sentence, numbers, bound=float(bound), rate=float(probability))
+
+
+def is_vacuous(bound: float) -> bool:
+    """Whether a bound excludes nothing: at least 1, or ``nan`` because its assumptions are unmet."""
+    return math.isnan(bound) or bound >= 1
+
+
+def _show(value: Number) -> str:
+    return f"{float(value):.6g}"
+
+
+def _check_probability(name: str, value: float) -> None:
+    if not 0 <= value <= 1:
+        raise ValueError(f"{name} must lie in [0, 1]; got {value}.")
+
+
+def check_counts(failures: int, trials: int) -> None:
+    """Refuse counts that cannot be."""
+    if trials < 1:
+        raise ValueError(f"trials must be at least 1; got {trials}.")
+    if not 0 <= failures <= trials:
+        raise ValueError(f"failures must lie in 0..{trials}; got {failures}.")
