@@ -185,13 +185,14 @@ def test_a_true_probability_is_refuted_at_most_as_often_as_allowed(trials, proba
     assert verdicts[0].false_alarm == pytest.approx(float(exact), rel=1e-9, abs=1e-300)
 
 
-@pytest.mark.parametrize(("trials", "probability"), [(2000, 0.1), (5000, 0.02), (400, 0.5)])
+@pytest.mark.parametrize(("trials", "probability"), [(2000, 0.1), (5000, 0.02), (400, 0.5), (2000, 0.9)])
 def test_agreement_sees_what_it_claims_in_both_directions(trials, probability):
     factor = judge_agreement(round(trials * probability), trials, probability).detectable_factor
     outcomes = [judge_agreement(k, trials, probability).outcome for k in range(trials + 1)]
     wrong = np.array([outcome == "refuted" for outcome in outcomes])
-    powers = [stats.binom.pmf(range(trials + 1), trials, rate) @ wrong for rate in (probability * factor,)]
-    powers += [stats.binom.pmf(range(trials + 1), trials, probability / factor) @ wrong]
+    rarer, common = min(probability, 1 - probability), probability > 0.5
+    rates = [1 - rate if common else rate for rate in (rarer * factor, rarer / factor)]
+    powers = [stats.binom.pmf(range(trials + 1), trials, rate) @ wrong for rate in rates]
     assert min(powers) == pytest.approx(0.95, abs=1e-6)
     assert judge_agreement(round(trials * probability), trials, probability, factor=factor * 1.01).decided
     assert not judge_agreement(round(trials * probability), trials, probability, factor=factor * 0.99).decided

@@ -1,0 +1,44 @@
+"""The suite's false-alarm budget is kept, and its book-keeping is complete."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.statistical.alarms import DRAWN, STATED, TOTAL, Purse, planned, total
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_whole_suite_stays_within_its_budget():
+    assert total() <= TOTAL == 1e-4
+    assert all(item.each <= 1e-6 for item in (*DRAWN.values(), *STATED.values()))
+
+
+def test_a_purse_refuses_more_verdicts_than_were_planned():
+    purse = Purse("test_planted_bugs")
+    spent = [purse.alarm() for _ in range(DRAWN["test_planted_bugs"].verdicts)]
+    assert sum(spent) == pytest.approx(DRAWN["test_planted_bugs"].sum)
+    with pytest.raises(ValueError, match="asks for more than its"):
+        purse.alarm()
+    with pytest.raises(ValueError, match="has a plan for 20 verdicts, not for 21"):
+        planned("test_planted_bugs", 21)
+
+
+def test_every_file_that_states_an_alarm_is_in_the_book():
+    """A file says so by a constant ALARM, or in words."""
+    words = re.compile(r"^ALARM = |alarm below|probability below 1e-|5\.5 standard errors", re.MULTILINE)
+    own = ROOT / "tests" / "statistical"
+    found = {
+        file.relative_to(ROOT).as_posix()
+        for file in (ROOT / "tests").rglob("test_*.py")
+        if own not in file.parents and words.search(file.read_text(encoding="utf-8"))
+    }
+    assert found == set(STATED)
+
+
+def test_every_purse_is_planned_and_every_plan_is_used():
+    text = "\n".join(file.read_text(encoding="utf-8") for file in (ROOT / "tests").rglob("test_*.py"))
+    assert set(re.findall(r'(?:purse|planned)\("(\w+)"', text)) == set(DRAWN)

@@ -1,0 +1,174 @@
+"""Wrong bounds are refuted by the instances on which the right ones pass."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import sqrt
+
+import pytest
+
+from tests.statistical import instances
+from tests.statistical.alarms import purse
+from tests.statistical.bounds import FRESH, REUSE, UNIFORM
+from tests.statistical.instances import BEST, EMPTY, RADIUS, RIVAL
+from tests.statistical.worlds import World
+from tests.statistical.wrong_bounds import PLANTED, accumulated, pairwise, reuse, uniform
+from theory import tighter
+from theory.claims import all_claims
+from theory.claims.instances import failure_median, failure_uniform, parameters
+from theory.verdicts import judge, judge_agreement, judge_exact
+
+BY_ERROR = {one.error: one for one in PLANTED}
+TENTH = Fraction(1, 10)
+
+
+@pytest.mark.parametrize("error", BY_ERROR)
+def test_a_wrong_bound_is_refuted_exactly(error):
+    planted = BY_ERROR[error]
+    where, budget = planted.instance, planted.instance.budget
+    right, wrong = planted.right(where.facts, budget), planted.wrong(where.facts, budget)
+    # The right bound is held against the largest possible probability, the wrong one against the smallest.
+    assert judge_exact(where.most, right).outcome in ("consistent", "vacuous")
+    assert judge_exact(where.least, wrong).outcome == "refuted"
+
+
+def test_the_right_bounds_speak_where_the_wrong_ones_are_refuted():
+    """They say something in all but three cases: two below the launch budget, and one with K = 64 at few rows."""
+    silent = [one.error for one in PLANTED if not one.right(one.instance.facts, one.instance.budget) < 1]
+    assert sorted(silent) == ["K - 1 dropped", "kappa without the square root", "optimism dropped"]
+
+
+def test_every_right_bound_passes_on_every_instance_of_its_strategy():
+    for one in PLANTED:
+        for other in PLANTED:
+            if one.instance.strategy == other.instance.strategy:
+                bound = one.right(other.instance.facts, other.instance.budget)
+                assert judge_exact(other.instance.most, bound).outcome != "refuted", (one.error, other.error)
+
+
+def test_the_bounds_that_are_written_out_are_those_of_the_package():
+    for one in PLANTED:
+        facts, budget = one.instance.facts, one.instance.budget
+        if facts.arms == 2 and one.right(facts, budget) < 1:
+            ours = float(tighter.lemma_4(budget // 2, facts.gap, facts.theta, facts.radius))
+            assert 0.5 * pairwise(facts, budget) <= ours <= pairwise(facts, budget) * (1 + 1e-12)
+            assert uniform(facts, budget) == pytest.approx(ours)
+        if one.right is reuse:
+            assert reuse(facts, budget) <= accumulated(facts, budget) * (1 + 1e-12)
+            assert accumulated(facts, budget) <= 2 * reuse(facts, budget)
+
+
+# --- the closed forms against the engine ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("third", [Fraction(1, 10), Fraction(3, 10)])
+@pytest.mark.parametrize("n", [1, 2, 17, 60])
+def test_the_opposed_pair_against_enumeration(n, third):
+    world = instances.opposed_world(TENTH, third)
+    found = world.exact_failure(UNIFORM, 2 * n)
+    assert found == pytest.approx(instances.passed(n, 0.1, float(third)), rel=1e-9)
+    assert world.facts.gap == pytest.approx(2 * RADIUS * 0.1)
+
+
+@pytest.mark.parametrize(("strategy", "options"), [("fresh", FRESH), ("reuse", REUSE)])
+def test_copies_of_the_rival_against_enumeration(strategy, options):
+    where = instances.duplicates(4, 6, 0.1, strategy)
+    world = instances.opposed_world(TENTH, TENTH, (RIVAL, RIVAL, RIVAL, BEST))
+    found = world.exact_failure(options, where.budget)
+    assert where.least * (1 - 1e-9) <= found <= where.most * (1 + 1e-9)
+    assert world.facts.gaps == pytest.approx(where.facts.gaps)
+
+
+@pytest.mark.parametrize(("strategy", "options"), [("fresh", FRESH), ("reuse", REUSE), ("uniform", UNIFORM)])
+def test_one_rival_against_enumeration(strategy, options):
+    # Seven twentieths of the rows are third ones here.
+    world = instances.opposed_world(Fraction(1, 20), Fraction(7, 20), (RIVAL, BEST, EMPTY, EMPTY))
+    where = instances.one_rival(4, 6, 0.05, strategy)
+    assert world.exact_failure(options, where.budget) == pytest.approx(where.least, rel=1e-9)
+    assert world.facts.gaps == pytest.approx(where.facts.gaps)
+
+
+# --- the same by counting trials -----------------------------------------------------------------------------------
+
+
+def tried(world: World, strategy, planted, budget, trials, money):
+    """Verdicts on the right and on the wrong bound of a world, from trials of the engine."""
+    failures = world.count(strategy, budget, trials, seed=1)
+    bounds = [bound(world.facts, budget) for bound in (planted.right, planted.wrong)]
+    return [judge(failures, trials, bound, alarm=money.alarm()).outcome for bound in bounds]
+
+
+@pytest.mark.parametrize(
+    "error", ["n replaced by 4 n", "gap replaced by 2 gap", "gap not squared", "exp(-n), as printed"]
+)
+def test_a_wrong_bound_is_refuted_by_trials(error):
+    world = instances.opposed_world(TENTH, TENTH)
+    found = tried(world, UNIFORM, BY_ERROR[error], 2 * 400, 5000, purse("test_planted_bounds"))
+    assert found == ["consistent", "refuted"]
+
+
+def test_dropping_the_number_of_arms_is_refuted_by_trials():
+    money, where = purse("test_planted_bounds"), BY_ERROR["K - 1 dropped"].instance
+    world = instances.crowd_world(64, 1 / 3)
+    assert world.facts.gaps == pytest.approx(where.facts.gaps)
+    found = tried(world, UNIFORM, BY_ERROR["K - 1 dropped"], where.budget, 1000, money)
+    assert found == ["vacuous", "refuted"]
+    # The trials agree with the closed form.
+    few = instances.crowd(8, 36, 1 / 3)
+    failures = instances.crowd_world(8, 1 / 3).count(UNIFORM, few.budget, 4000, seed=2)
+    assert judge_agreement(failures, 4000, few.least, alarm=money.alarm()).outcome == "consistent"
+
+
+@pytest.mark.parametrize("error", ["optimism dropped", "kappa without the square root"])
+def test_forgetting_the_optimism_is_refuted_by_trials(error):
+    money, planted = purse("test_planted_bounds"), BY_ERROR[error]
+    facts, budget = planted.instance.facts, planted.instance.budget
+    pool = instances.overfit_pool(25, 900, facts.kappa)
+    assert pool.gap == pytest.approx(facts.gap, rel=1e-6)
+    assert pool.kappa == pytest.approx(facts.kappa)
+    trials = 300
+    failures = int(pool.explore_many("uniform_allocation", budget, trials, seed=0).failures(pool.best_set()).sum())
+    assert failures == trials
+    assert judge(failures, trials, planted.right(facts, budget), alarm=money.alarm()).outcome == "vacuous"
+    assert judge(failures, trials, planted.wrong(facts, budget), alarm=money.alarm()).outcome == "refuted"
+
+
+def test_the_printed_sum_of_rows_is_refuted_by_trials():
+    world = instances.opposed_world(TENTH, TENTH, (RIVAL, RIVAL, RIVAL, BEST))
+    error = "sum of n_t as printed, in every round"
+    found = tried(world, REUSE, BY_ERROR[error], 8 * 400, 3000, purse("test_planted_bounds"))
+    assert found == ["consistent", "refuted"]
+
+
+# --- statements whose wrong form is not another number -------------------------------------------------------------
+
+
+def test_ignoring_ties_is_refuted():
+    """The bound speaks of the best set; held against "selects the first arm", as printed, it fails."""
+    arms, gap, theta, radius = parameters("tied-3")
+    bound = float(tighter.delta_fail_uniform(3 * 200, arms, gap, theta, radius, best_count=2))
+    assert judge_exact(failure_uniform("tied-3", 3 * 200), bound).outcome == "consistent"
+    assert judge_exact(failure_uniform("tied-3", 3 * 200, target=0), bound).outcome == "refuted"
+
+
+def test_ignoring_ties_in_median_elimination_is_refuted():
+    arms, gap, theta, radius = parameters("tied-4")
+    bound = float(tighter.delta_fail_median(8 * 100, arms, gap, theta, radius, best_count=2, rows="fresh"))
+    fresh = {"accumulate": False}
+    assert judge_exact(failure_median("tied-4", 8 * 100, **fresh), bound).outcome == "consistent"
+    assert judge_exact(failure_median("tied-4", 8 * 100, target=0, **fresh), bound).outcome == "refuted"
+
+
+def test_twice_the_rows_in_the_regret_is_refuted():
+    """Lemma 2 (ii) as printed counts floor(B / log2 K) rows; for K = 2 the selected arm has half of them."""
+    claim = next(one for one in all_claims() if one.id == "lemma-2-ii")
+    assert claim.check().outcome == "refuted"
+    assert claim.check_corrected().outcome == "consistent"
+
+
+def test_the_overfit_instance_is_the_impossibility_of_theorem_9():
+    """Below (r / (gap + r / sqrt m))^2 rows some population surely fails; this is such a population."""
+    where = instances.overfit(25, 900)
+    limit = float(tighter.impossible_rows(where.facts.gap, where.facts.theta, where.facts.radius, 900))
+    assert 25 < limit < 25.1
+    assert where.facts.gap + RADIUS / sqrt(900) < RADIUS

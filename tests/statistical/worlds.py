@@ -1,0 +1,154 @@
+"""Worlds: pools written out row by row, the facts that bounds are about, and the engine's evidence on them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from exml_sim.engine import Study, run
+from exml_sim.pool import FeaturePool
+from theory.verdicts import Verdict, judge_exact, judge_family
+
+
+@dataclass(frozen=True)
+class World:
+    """A pool of scalar features over a few atoms, its score, and how rows are drawn.
+
+    Attributes
+    ----------
+    values : one tuple per arm, with the feature's value at every atom
+    y, copies : label and number of rows of every atom
+    theta, ball : the loss and the radius Lambda
+    rows, replacement : as for `exml_sim.sampling.RowOptions`
+    kernel : "linear", or "gaussian" with gamma = 1
+    """
+
+    values: tuple[tuple[float, ...], ...]
+    copies: tuple[int, ...]
+    theta: float
+    ball: float
+    y: tuple[int, ...] = ()
+    rows: str = "same"
+    replacement: str = "always"
+    kernel: str = "linear"
+    costs: tuple[str, ...] | None = None
+
+    def study(self, strategy: dict[str, Any], budget: int, mode: str, *, trials: int = 1, seed: int = 0) -> Study:
+        """One cell."""
+        return Study(
+            pools=[self.table],  # type: ignore[arg-type]
+            scores=[{"score": "ball", "theta": self.theta, "ball": self.ball}],  # type: ignore[arg-type]
+            strategies=[strategy],  # type: ignore[arg-type]
+            budgets={"absolute": [budget]},  # type: ignore[arg-type]
+            sampling={"rows": self.rows, "replacement": self.replacement},  # type: ignore[arg-type]
+            mode=mode,
+            trials=trials,
+            seed=seed,
+        )
+
+    @property
+    def table(self) -> dict[str, Any]:
+        """The pool as a study has it."""
+        labels = self.y or (1,) * len(self.copies)
+        table: dict[str, Any] = {"kind": "atoms", "values": self.values, "y": labels, "copies": self.copies}
+        table |= {"kernel": self.kernel, "gamma": 1.0}
+        return table if self.costs is None else table | {"costs": self.costs}
+
+    @cached_property
+    def pool(self) -> FeaturePool:
+        """The engine's pool."""
+        study = self.study({"name": "uniform_allocation"}, 10**6, "count")
+        found = study.pool(study.cells()[0])
+        assert isinstance(found, FeaturePool)
+        return found
+
+    @cached_property
+    def facts(self) -> Facts:
+        """What bounds need to know."""
+        gaps = np.sort(self.pool.gaps)
+        return Facts(
+            arms=self.pool.n_arms,
+            gaps=tuple(float(gap) for gap in gaps[1:]),
+            theta=self.theta,
+            kappa=self.pool.kappa,
+            ball=self.ball,
+            rows=self.rows,
+            population=None if self.replacement == "always" else self.pool.n_rows,
+            nonnegative=self.kernel == "gaussian",
+        )
+
+    def outcomes(self, pieces: tuple[int, ...]) -> float:
+        """Number of outcomes of consecutive draws of so many rows, all arms on the same rows."""
+        atoms = len(self.copies)
+        return math.prod(math.comb(n + atoms - 1, atoms - 1) for n in pieces)
+
+    def exact_failure(self, strategy: dict[str, Any], budget: int) -> float:
+        """Failure probability by the engine's enumeration of all outcomes."""
+        (found,) = run(self.study(strategy, budget, "exact"), progress=False, n_jobs=1).summary()
+        return found.failure_rate
+
+    def count(self, strategy: Any, budget: int, trials: int, *, seed: int) -> int:
+        """Failures in so many trials of a strategy: a table by name, or any object that is one."""
+        if isinstance(strategy, dict):
+            study = self.study(strategy, budget, "count", trials=trials, seed=seed)
+            (found,) = run(study, progress=False, n_jobs=1).summary()
+            return found.failures
+        done = self.pool.explore_many(strategy, budget, trials, seed=seed)
+        return int(done.failures(self.pool.best_set()).sum())
+
+    def with_(self, **changes: Any) -> World:
+        """The same world with some parts replaced."""
+        return replace(self, **changes)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The numbers of a world that enter bounds.
+
+    K, the K - 1 gaps of the other arms (0 for ties), theta, kappa, Lambda, whether arms share their rows, the
+    population when rows are drawn without replacement, and whether the kernel is nonnegative.
+    """
+
+    arms: int
+    gaps: tuple[float, ...]
+    theta: float
+    kappa: float
+    ball: float
+    rows: str = "same"
+    population: int | None = None
+    nonnegative: bool = False
+
+    @property
+    def radius(self) -> float:
+        """kappa Lambda."""
+        return self.kappa * self.ball
+
+    @property
+    def gap(self) -> float:
+        """The smallest positive gap (Eq. 7)."""
+        return min(gap for gap in self.gaps if gap > 0)
+
+    @property
+    def best_count(self) -> int:
+        """Number of best arms."""
+        return 1 + sum(gap == 0 for gap in self.gaps)
+
+    @property
+    def affine(self) -> bool:
+        """Whether the surrogate is affine on the ball."""
+        return self.radius <= 1 - 2 * self.theta
+
+
+def hold_exactly(probability: float, bounds: dict[str, float]) -> dict[str, Verdict]:
+    """Verdicts of an exact probability; rounding of the enumeration (relative 1e-9) is granted to the bound."""
+    return {name: judge_exact(probability * (1 - 1e-9), bound) for name, bound in bounds.items()}
+
+
+def hold_counted(failures: int, trials: int, bounds: dict[str, float], *, alarm: float) -> dict[str, Verdict]:
+    """Verdicts of counts; ``alarm`` holds for all bounds together."""
+    verdicts = judge_family([(failures, trials, bound) for bound in bounds.values()], alarm=alarm)
+    return dict(zip(bounds, verdicts, strict=True))
