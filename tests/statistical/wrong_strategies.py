@@ -1,9 +1,15 @@
-"""Planted bugs in strategies, sampling, seeds and money, each as small as the real ones are."""
+"""Planted bugs in strategies, sampling, seeds and money, each as small as real ones are, and what they do to counts.
+
+The laws that the right things agree with come from `theory.exact`, which shares no code with the engine.
+"""
 
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +19,8 @@ from exml_sim.pool import FeaturePool, RowSession
 from exml_sim.sampling import RowSampler
 from exml_sim.strategies import MedianElimination, UniformAllocation
 from exml_sim.strategies.median_elimination import halving_rounds
+from tests.statistical.instances import BEST, EMPTY, RIVAL, as_affine, opposed_world
+from theory import exact
 
 
 class WorseHalf(MedianElimination):
@@ -76,14 +84,14 @@ class HalfTheMoney(UniformAllocation):
 
 
 class BiasedSampler(RowSampler):
-    """Draws the first row whenever it should draw the last one."""
+    """Draws the first row whenever it should draw the last but one."""
 
     def draw(self, pulls: Any, fresh: bool) -> None:
         super().draw(pulls, fresh)
         for counts in (self.counts, self._fresh):
             if counts is not None:
-                counts[:, :, 0] += counts[:, :, -1]
-                counts[:, :, -1] = 0
+                counts[:, :, 0] += counts[:, :, -2]
+                counts[:, :, -2] = 0
 
 
 class BiasedPool(FeaturePool):
@@ -108,20 +116,82 @@ def turned_into(pool: FeaturePool, kind: type[FeaturePool]) -> FeaturePool:
 
 
 @dataclass(frozen=True)
-class Bug:
-    """What is wrong, and which right thing it stands in for."""
+class Seen:
+    """What the right and the wrong thing did in as many trials, and the probability that was meant."""
 
-    error: str
-    right: Any
-    wrong: Any
-    arms: int
-    accumulate: bool | None
+    probability: float
+    trials: int
+    right: int
+    wrong: int
 
 
-BUGS: tuple[Bug, ...] = (
-    Bug("keeps the worse half", MedianElimination(), WorseHalf(), 4, True),
-    Bug("reuses rows when told not to", MedianElimination(reuse=False), ReusesAlways(reuse=False), 4, False),
-    Bug("draws fresh rows when told to reuse", MedianElimination(), ReusesNever(), 4, True),
-    Bug("floor-halving", MedianElimination(), FloorHalving(), 3, True),
-    Bug("leaves half of the money", UniformAllocation(), HalfTheMoney(), 4, None),
-)
+TRIALS, ROWS = 10_000, 20
+TENTH = Fraction(1, 10)
+WORLD = {arms: opposed_world(TENTH, TENTH, (RIVAL, BEST, *(EMPTY,) * (arms - 2))) for arms in (2, 3, 4)}
+MEDIAN: dict[str, tuple[Any, Any, int, bool]] = {
+    "keeps the worse half": (MedianElimination(), WorseHalf(), 4, True),
+    "reuses rows when told not to": (MedianElimination(reuse=False), ReusesAlways(reuse=False), 4, False),
+    "draws fresh rows when told to reuse": (MedianElimination(), ReusesNever(), 4, True),
+    "floor-halving": (MedianElimination(), FloorHalving(), 3, True),
+}
+
+
+def uniform_law(arms: int, rows: int) -> float:
+    """Exact failure probability of uniform allocation."""
+    pool = as_affine(WORLD[arms])
+    return float(exact.failure(pool, exact.uniform_selection(pool, arms * rows, exact=False)))
+
+
+def seen_in_median(error: str) -> Seen:
+    """Median elimination and a buggy one."""
+    right, wrong, arms, accumulate = MEDIAN[error]
+    budget, pool = 2 * arms * ROWS, as_affine(WORLD[arms])
+    law = exact.median_selection(pool, budget, accumulate=accumulate, exact=False)
+    counts = [WORLD[arms].count(rule, budget, TRIALS, seed=3) for rule in (right, wrong)]
+    return Seen(float(exact.failure(pool, law)), TRIALS, *counts)
+
+
+def seen_in_money() -> Seen:
+    """Half of the budget is left."""
+    counts = [WORLD[4].count(rule, 4 * ROWS, TRIALS, seed=3) for rule in (UniformAllocation(), HalfTheMoney())]
+    return Seen(uniform_law(4, ROWS), TRIALS, *counts)
+
+
+def seen_in_costs() -> Seen:
+    """Costs 1 and 3: sample alignment buys floor(B / 4) rows of each arm; ignoring the costs, floor(B / 2)."""
+    worlds = (WORLD[2].with_(costs=("1", "3")), WORLD[2])
+    counts = [world.count(UniformAllocation(), 4 * ROWS, TRIALS, seed=6) for world in worlds]
+    return Seen(uniform_law(2, ROWS), TRIALS, *counts)
+
+
+def seen_in_sampling() -> Seen:
+    """Rows that are not equally likely."""
+    pool = WORLD[2].pool
+    found = [
+        one.explore_many(UniformAllocation(), 2 * ROWS, TRIALS, seed=4) for one in (pool, turned_into(pool, BiasedPool))
+    ]
+    return Seen(uniform_law(2, ROWS), TRIALS, *(int(one.failures(pool.best_set()).sum()) for one in found))
+
+
+def seen_in_seeds() -> Seen:
+    """A rate does not show repeated seeds. Pairs of trials that fail together do: p in place of p^2."""
+    pool, counts = WORLD[2].pool, []
+    for one in (pool, turned_into(pool, RepeatedSeedsPool)):
+        failed = one.explore_many(UniformAllocation(), 2 * ROWS, TRIALS, seed=5).failures(pool.best_set())
+        counts.append(int(np.sum(failed[::2] & failed[1::2])))
+    return Seen(uniform_law(2, ROWS) ** 2, TRIALS // 2, *counts)
+
+
+BUGS: dict[str, Callable[[], Seen]] = {
+    **{error: partial(seen_in_median, error) for error in MEDIAN},
+    "leaves half of the money": seen_in_money,
+    "ignores a cost": seen_in_costs,
+    "biased sampling": seen_in_sampling,
+    "seeds repeated between trials": seen_in_seeds,
+}
+
+
+@cache
+def seen(error: str) -> Seen:
+    """The counts of a planted bug, once."""
+    return BUGS[error]()
