@@ -63,9 +63,9 @@ def judge_agreement(
     """Hold an observed failure count against a failure probability that is claimed to be exact.
 
     Refuted when a rate equal to ``probability`` would produce as many failures, or as few, with probability
-    at most ``alarm / 2`` each.  Consistent when a rate that is larger or smaller by ``factor`` would have
-    been refuted with probability 95 %; undecided otherwise.  ``detectable_factor`` is the smallest such
-    factor, upwards and downwards.
+    at most ``alarm / 2`` each.  Consistent when a rate that differs by ``factor``, upwards or downwards, would
+    have been refuted with probability 95 %; undecided otherwise.  The factor is that of failures or successes,
+    whichever are the rarer, and ``detectable_factor`` is the smallest one in both directions.
 
     Parameters
     ----------
@@ -78,15 +78,17 @@ def judge_agreement(
     check_options(alarm, factor)
     if not 0 <= probability <= 1:
         raise ValueError(f"probability must lie in [0, 1]; got {probability}.")
-    high = critical_count(trials, probability, alarm / 2)
-    # Few failures are many successes.
-    many = critical_count(trials, 1 - probability, alarm / 2)
-    false_alarm = tail(high, trials, probability) + tail(many, trials, 1 - probability)
-    above = detectable_rate(high, trials) / probability if probability > 0 else math.inf
-    below = 1 - detectable_rate(many, trials)
-    detectable = max(above, probability / below if below > 0 else math.inf)
+    rarer = min(probability, 1 - probability)
+    count = failures if probability <= 0.5 else trials - failures
+    many = critical_count(trials, rarer, alarm / 2)
+    # Few of the rarer are many of the others.
+    few = critical_count(trials, 1 - rarer, alarm / 2)
+    false_alarm = tail(many, trials, rarer) + tail(few, trials, 1 - rarer)
+    above = detectable_rate(many, trials) / rarer if rarer > 0 else math.inf
+    below = 1 - detectable_rate(few, trials)
+    detectable = max(above, rarer / below if below > 0 else math.inf)
     seen = f"{failures} failures in {trials} trials"
-    if failures >= high or trials - failures >= many:
+    if count >= many or trials - count >= few:
         outcome: Outcome = "refuted"
         sentence = f"{seen} refute the probability {probability:.3g}, under which they are rarer than {alarm:.0e}."
     elif detectable <= factor:
