@@ -29,6 +29,7 @@ DRAWN: dict[str, Item] = {
     "test_bounds_hold_in_the_affine_regime": Item(2e-8, 500),
     "test_bounds_hold_with_independent_rows": Item(2e-8, 250),
     "test_planted_bounds": Item(1e-7, 20),
+    "test_small_levels": Item(1e-6, 3),
     "test_planted_bugs": Item(1e-7, 20),
 }
 

@@ -7,6 +7,7 @@ from math import sqrt
 
 import pytest
 
+from exml_sim.engine import run
 from tests.statistical import instances
 from tests.statistical.alarms import purse
 from tests.statistical.bounds import FRESH, REUSE, UNIFORM
@@ -137,6 +138,19 @@ def test_the_printed_sum_of_rows_is_refuted_by_trials():
     error = "sum of n_t as printed, in every round"
     found = tried(world, REUSE, BY_ERROR[error], 8 * 400, 3000, purse("test_planted_bounds"))
     assert found == ["consistent", "refuted"]
+
+
+def test_wrong_bounds_beyond_the_reach_of_counting_are_refuted_by_tilted_trials():
+    """The probability is 1.2e-5: counting would need 12 million trials. The interval is Student's, 1e-7 a side."""
+    world, budget, money = instances.opposed_world(TENTH, TENTH), 2 * 1600, purse("test_planted_bounds")
+    study = world.study(UNIFORM, budget, "rare", trials=3000)
+    (found,) = run(study, progress=False, n_jobs=1).summary(level=1 - 2 * money.alarm())
+    assert found.lower < instances.passed(1600, 0.1, 0.1) < found.upper
+    for error in ("the 2 of 2 M^2 dropped", "independent rows assumed", "nonnegative kernel assumed"):
+        right, wrong = BY_ERROR[error].right(world.facts, budget), BY_ERROR[error].wrong(world.facts, budget)
+        assert wrong < found.lower < found.upper < right
+        # A count that fits the rate decides nothing about the wrong bound.
+        assert judge(round(3000 * found.failure_rate), 3000, wrong).outcome == "undecided"
 
 
 # --- statements whose wrong form is not another number -------------------------------------------------------------

@@ -1,0 +1,36 @@
+"""Small levels of the bounds, decided by many trials; too slow for every commit."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import ceil
+
+import pytest
+
+from tests.statistical.alarms import purse
+from tests.statistical.bounds import BOUNDS, STRATEGIES
+from tests.statistical.instances import BEST, EMPTY, RIVAL, opposed_world
+from tests.statistical.worlds import hold_counted
+from theory.budgets import required_budget
+
+TILT = Fraction(3, 10)
+ARMS = {
+    "uniform": (RIVAL, BEST),
+    "reuse": (RIVAL, BEST, *(EMPTY,) * 6),
+    "fresh": (RIVAL, RIVAL, RIVAL, BEST),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("strategy", "level"), [("uniform", 0.001), ("reuse", 0.003), ("fresh", 0.003)])
+def test_the_tighter_bounds_are_consistent_at_small_levels(strategy, level):
+    """At the smallest budget that brings the bound to the level, so many trials that the factor 2 is decided."""
+    world = opposed_world(TILT, TILT, ARMS[strategy])
+    bounds = {name: bound for name, bound in BOUNDS[strategy].items() if name.startswith("tighter")}
+    budget = required_budget(lambda B, strict: bounds["tighter"](world.facts, B), level, limit=10**6)
+    trials = ceil(85 / level)
+    values = {name: bound(world.facts, budget) for name, bound in bounds.items()}
+    failures = world.count(STRATEGIES[strategy], budget, trials, seed=11)
+    verdicts = hold_counted(failures, trials, values, alarm=purse("test_small_levels").alarm())
+    assert verdicts["tighter"].outcome == "consistent"
+    assert verdicts["tighter, per-arm gaps"].outcome in ("consistent", "undecided")
