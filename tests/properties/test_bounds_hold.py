@@ -228,6 +228,7 @@ def tally(found, verdicts):
     for name, verdict in verdicts.items():
         assert verdict.outcome != "refuted", f"{name}: {verdict.sentence}"
         found[verdict.outcome] += 1
+        found[f"{name.split(',')[0]} decided"] += verdict.decided
     found["decided examples"] += any(verdict.decided for verdict in verdicts.values())
     found["trials"] += any(verdict.trials is not None for verdict in verdicts.values())
 
@@ -246,6 +247,7 @@ def test_bounds_hold_in_the_affine_regime():
     assert found["examples"] >= EXAMPLES // 2
     assert found["decided examples"] >= 0.5 * found["examples"], found
     assert found["consistent"] >= 0.3 * bounds, found
+    assert found["corrected decided"] >= 0.05 * found["examples"], found
     assert found["trials"] >= 0.1 * found["examples"], found
 
 

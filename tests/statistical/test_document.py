@@ -13,6 +13,7 @@ from tests.statistical.bounds import tighter_uniform
 from tests.statistical.planted_table import tables
 from tests.statistical.wrong_bounds import PLANTED
 from tests.statistical.wrong_strategies import BUGS
+from theory.verdicts import sequential
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "verification.md").read_text(encoding="utf-8")
@@ -22,6 +23,9 @@ def test_the_examples_run():
     found = doctest.testfile(str(ROOT / "docs" / "verification.md"), module_relative=False)
     assert found.attempted >= 5
     assert found.failed == 0
+    inside = doctest.testmod(sequential)
+    assert inside.attempted >= 2
+    assert inside.failed == 0
 
 
 @pytest.mark.parametrize("heading", ["Planted wrong bounds", "Planted bugs"])
