@@ -69,26 +69,28 @@ def affine_examples(draw, rows="same"):
     """kappa Lambda up to 1 - 2 theta, with and without replacement, all three strategies."""
     arms, atoms = draw(st.integers(2, 16)), draw(st.integers(2, 4))
     profile = draw(st.sampled_from(PROFILES))
+    labels = draw(st.sampled_from(["clean", "clean", "noisy", "both classes"]))
     values = draw(features(arms, atoms, profile))
     strategy = draw(st.sampled_from(sorted(STRATEGIES)))
     theta = draw(st.sampled_from([0.05, 0.2, 0.3, 0.4]))
     scale = draw(st.sampled_from([1.0, 0.5, 2.0]))
     ball = draw(st.sampled_from([0.25, 0.8, 1.0])) * (1 - 2 * theta) / scale
     sizes = draw(st.lists(st.integers(1, 5), min_size=atoms, max_size=atoms))
-    # Label noise: some rows of an atom carry the other label.
-    noisy = draw(st.sampled_from([None, None, 0]))
-    labels = [-1 if atom == noisy else 1 for atom in range(atoms)]
+    y = [1] * (atoms - 1) + [-1 if labels == "both classes" else 1]
+    if labels == "noisy":
+        # One row that looks like the first atom carries the other label.
+        values, sizes, y = tuple((*one, one[0]) for one in values), [*sizes, 1], [*y, -1]
     # Rounds that share rows without replacement are covered by no bound on fresh rows, so each round shuffles anew.
     without = "across" if strategy == "fresh" else "never"
     replacement = draw(st.sampled_from(["always", "always", without])) if rows == "same" else "always"
     times = draw(st.sampled_from([40, 20])) if replacement != "always" else 1
-    event(f"{profile}, {strategy}, replacement {replacement}")
+    event(f"{profile}, {strategy}, {labels} labels, replacement {replacement}")
     world = World(
         tuple(tuple(scale * x for x in one) for one in values),
         tuple(size * times for size in sizes),
         theta,
         ball,
-        tuple(labels),
+        tuple(y),
         rows,
         replacement,
     )
