@@ -20,7 +20,7 @@ MOST_SCORES, MOST_SOLVED = 60_000, 5_000
 #: Rows that one example may draw, and trials times b that decide a bound b at the factor 2 among three bounds.
 MOST_ROWS, TRIALS = 4_000_000, 85
 #: Examples in CI and in the sweep.
-EXAMPLES = {"ci": 40, "sweep": 500}[os.environ.get("HYPOTHESIS_PROFILE", "ci")]
+EXAMPLES = {"ci": 80, "sweep": 500}[os.environ.get("HYPOTHESIS_PROFILE", "ci")]
 PROFILES = ("equal", "graded", "one rival", "ties", "duplicated", "opposed")
 #: What the aimed bound shall be; 1 stands for the launch budget, where it starts to speak.
 LEVELS = (0.3, 0.1, 0.7, 0.05, 0.2, 0.02, 0.5, 1.0)
