@@ -20,6 +20,7 @@ SUBCOMMANDS = {
     "claims": "Every statement of the paper's theory: true, in need of a correction, or false.",
     "data": "Prepare data: a synthetic table to try things on, or your download of RealDisp.",
     "explore": "Find out which extra measurement to buy, buy it for some rows, and train a classifier.",
+    "hunt": "Search for an instance that violates a claim, or makes a bound as tight as it can be.",
     "predict": "Classify the rows of a new file with a model that explore saved.",
     "merge": "Put the stores of a study's shards together in one.",
     "study": "Run a study of budget against failure rate and lay the bounds over it.",

@@ -1,0 +1,115 @@
+"""Targets about whole numbers and money: rows of the rounds, and what a share of the budget pays for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+from simulations.hunt.axes import Point, axis, box
+from simulations.hunt.judging import exact_log, judge_logs
+from simulations.hunt.target import Measured, Target, unmet
+from theory.constants import halving_schedule
+from theory.verdicts import Verdict
+
+F = Fraction
+Sides = Callable[[Point], tuple[Fraction, Fraction]]
+
+#: K = 2^power arms and a budget with ``first`` rows per arm in the first round: K log2 K divides it.
+POWERS = box(power=axis(1, 7), first=axis(1, 400))
+SIZES = box(K=axis(2, 64), B=axis(4, 4000))
+_COST = axis("1/10", 5, grid=10)
+COSTS = box(budget=axis(1, 60), cost1=_COST, cost2=_COST, cost3=_COST)
+
+
+def _powers(one: Point) -> tuple[int, int]:
+    """(B, K)."""
+    power = one.whole("power")
+    return one.whole("first") * 2**power * power, 2**power
+
+
+def rows_of_selected(budget: int, arms: int) -> int:
+    """Rows of the arm that Algorithm 1 leaves, by its own loop."""
+    active, rounds, rows = arms, (arms - 1).bit_length(), 0
+    while active > 1:
+        rows += budget // (rounds * active)
+        active -= active // 2
+    return rows
+
+
+def _claimed_rows(one: Point) -> tuple[Fraction, Fraction]:
+    """K floor(B / (K log2 K)) <= rows of the selected arm (A.5, last line of the count)."""
+    budget, arms = _powers(one)
+    claimed = arms * (budget // (arms * one.whole("power")))
+    return F(claimed), F(int(halving_schedule(budget, arms).accumulated[-1]))
+
+
+def _true_rows(one: Point) -> tuple[Fraction, Fraction]:
+    """(K - 1) floor(B / (K log2 K)) <= rows of the selected arm."""
+    claimed, rows = _claimed_rows(one)
+    arms = 2 ** one.whole("power")
+    return claimed * (arms - 1) / arms, rows
+
+
+def _first_round(one: Point) -> tuple[Fraction, Fraction]:
+    """floor(B / (K log2 K)) of Eq. 11 <= rows of the first round of Algorithm 1."""
+    budget, arms = one.whole("B"), one.whole("K")
+    return F(math.floor(budget / (arms * math.log2(arms)))), F(int(halving_schedule(budget, arms).pulls[0]))
+
+
+def _spend(one: Point) -> tuple[Fraction, Fraction]:
+    """Pulls of Algorithm 1 <= B."""
+    budget, arms = one.whole("B"), one.whole("K")
+    return F(int(halving_schedule(budget, arms).spent)), F(budget)
+
+
+def _aligned(one: Point) -> tuple[Fraction, Fraction]:
+    """c_1 floor(b / sum c) <= floor(c_1 b / sum c): a feature's share pays for its samples."""
+    budget, costs = _money(one)
+    total = sum(costs, F(0))
+    return costs[0] * math.floor(budget / total), F(math.floor(costs[0] * budget / total))
+
+
+def _aligned_spend(one: Point) -> tuple[Fraction, Fraction]:
+    """sum_i c_i floor(b / sum c) <= b."""
+    budget, costs = _money(one)
+    total = sum(costs, F(0))
+    return total * math.floor(budget / total), budget
+
+
+def _money(one: Point) -> tuple[Fraction, list[Fraction]]:
+    return one.exact("budget"), [one.exact(f"cost{i}") for i in (1, 2, 3)]
+
+
+def _loop_rows(one: Point) -> tuple[Fraction, Fraction]:
+    claimed, _ = _claimed_rows(one)
+    return claimed, F(rows_of_selected(*_powers(one)))
+
+
+def _target(id: str, says: str, space: object, sides: Sides, holds: bool | None, again: Sides | None = None) -> Target:
+    """Sides that are exact numbers; ``again`` computes them another way for the confirmation."""
+
+    def measure(one: Point, seed: int) -> Measured:
+        left, right = sides(one)
+        if left <= 0:
+            return unmet(1.0)
+        return Measured(exact_log(left), exact_log(right))
+
+    def confirm(one: Point, seed: int) -> Verdict:
+        left, right = (again or sides)(one)
+        return judge_logs(exact_log(left), exact_log(right), how="exact numbers", probability=False)
+
+    return Target(id, says, space, measure, confirm, holds, probability=False)  # type: ignore[arg-type]
+
+
+def targets() -> list[Target]:
+    """All targets about numbers of rows and money."""
+    rows = "rows of the selected arm"
+    return [
+        _target("a5-count-3", f"K floor(B / (K log2 K)) <= {rows}", POWERS, _claimed_rows, False, _loop_rows),
+        _target("a5-count-3/repaired", f"(K - 1) floor(B / (K log2 K)) <= {rows}", POWERS, _true_rows, True),
+        _target("lemma-2-first-round", "floor(B / (K log2 K)) <= rows of the first round", SIZES, _first_round, False),
+        _target("me-spend", "pulls of median elimination <= B", SIZES, _spend, True),
+        _target("sample-alignment", "c_1 floor(b / sum c) <= floor(c_1 b / sum c)", COSTS, _aligned, False),
+        _target("sample-alignment-spend", "sum_i c_i floor(b / sum c) <= b", COSTS, _aligned_spend, True),
+    ]

@@ -1,0 +1,97 @@
+"""Targets about deviations of a risk from its mean: term (d) of A.2 and Lemma 3."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from scipy.stats import binom
+
+from simulations.hunt.axes import Point, axis, box
+from simulations.hunt.judging import exact_log, judge_logs
+from simulations.hunt.target import LOG_ZERO, Measured, Target
+from theory import corrected, paper
+from theory.claims.appendix_a1 import deviation_level, rademacher_term, uniform_deviation
+from theory.claims.instances import walk_violation
+from theory.verdicts import Verdict
+
+F = Fraction
+#: phi = +1 with probability p, else -1, y = +1, kappa Lambda = 1 - 2 theta: losses are 1 -+ (1 - 2 theta).
+WALK = box(n=axis(1, 300), p=axis("1/2", "99/100", grid=100), theta=axis("1/1000", "2/5", grid=None, digits=1))
+#: One point x with P(y = +1) = eta; k of m labels are +1.
+LABELS = box(
+    m=axis(1, 40),
+    k=axis(0, 40),
+    eta=axis("1/50", "49/50", grid=50),
+    theta=axis("1/20", "9/20", grid=20),
+    radius=axis("1/10", 4, grid=10),
+)
+
+
+def _walk(one: Point, bound: Any) -> tuple[Measured, float]:
+    """The deviation at which P(deviation >= v) comes closest to the delta that puts the bound at v; and that delta.
+
+    The bounds are a + s sqrt(log(1 / delta)), so that delta = exp(-((v - a) / s)^2).
+    """
+    n, p, theta = one.whole("n"), float(one["p"]), float(one["theta"])
+    r = 1 - 2 * theta
+    high, low = (float(bound(n, theta, r, math.exp(-x))) for x in (4.0, 1.0))
+    slope = high - low
+    start = low - slope
+    k = np.arange(n + 1)
+    deviation = 2 * r * (p - k / n)
+    above = deviation > start
+    if not above.any():
+        return Measured(LOG_ZERO, 0.0, hint=float(deviation.max() / max(start, 1e-12))), 1.0
+    log_delta = -(((deviation[above] - start) / slope) ** 2) * (1 - 1e-9)
+    excess = binom.logcdf(k[above], n, p) - log_delta
+    best = int(np.argmax(excess))
+    return Measured(float(binom.logcdf(k[above], n, p)[best]), float(log_delta[best])), math.exp(log_delta[best])
+
+
+def _walk_target(id: str, bound: Any, holds: bool | None) -> Target:
+    def confirm(one: Point, seed: int) -> Verdict:
+        _, delta = _walk(one, bound)
+        if not 0 < delta < 1:
+            return judge_logs(LOG_ZERO, 0.0, how="no delta in (0, 1)")
+        level = F(delta)
+        probability = walk_violation(lambda n, theta, delta: float(bound(n, theta, 1 - 2 * theta, delta)))(
+            one.whole("n"), one.exact("p"), one.exact("theta"), level
+        )
+        return judge_logs(exact_log(probability), exact_log(level), how="binomial sums in fractions")
+
+    says = "P(the empirical risk of the best model is above its risk by the bound at delta) <= delta"
+    return Target(id, says, WALK, lambda one, seed: _walk(one, bound)[0], confirm, holds)
+
+
+def _lemma_3(one: Point, complexity: Callable[..., float]) -> Measured:
+    m, k = one.whole("m"), one.whole("k")
+    if k > m:
+        return Measured(LOG_ZERO, 0.0, shortfall=float(k - m))
+    eta, theta, radius = (one.exact(name) for name in ("eta", "theta", "radius"))
+    delta = deviation_level(complexity)(eta, m, k, theta, radius)
+    probability = uniform_deviation(eta, m, k, theta, radius)
+    return Measured(exact_log(probability), exact_log(delta))
+
+
+def targets() -> list[Target]:
+    """All targets about deviations."""
+    return [
+        _walk_target("term-d", paper.term_d, False),
+        _walk_target("corrected.term_d", corrected.term_d, True),
+        Target(
+            "lemma-3",
+            "P(some model exceeds its empirical surrogate risk by the bound at delta) <= delta",
+            LABELS,
+            lambda one, seed: _lemma_3(one, rademacher_term),
+            lambda one, seed: judge_logs(
+                _lemma_3(one, rademacher_term).log_observed,
+                _lemma_3(one, rademacher_term).log_bound,
+                how="binomial sums in fractions",
+            ),
+            holds=True,
+        ),
+    ]

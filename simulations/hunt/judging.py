@@ -1,0 +1,49 @@
+"""Verdicts on finds, in logarithms: probabilities of a find may be far below what a float holds."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from simulations.hunt.target import LOG_ZERO, ROUNDING, Measured
+from theory import verdicts
+from theory.verdicts import Verdict
+
+
+def exact_log(value: Fraction | float | int) -> float:
+    """Natural logarithm of a fraction of any size."""
+    number = Fraction(value)
+    if number <= 0:
+        return LOG_ZERO
+    return math.log(number.numerator) - math.log(number.denominator)
+
+
+def show(log_value: float) -> str:
+    """exp of a logarithm, also when it underflows."""
+    if not math.isfinite(log_value):
+        return "0" if log_value < 0 else str(log_value)
+    power = log_value / math.log(10)
+    if -5 < power < 6:
+        return f"{math.exp(log_value):.6g}"
+    whole = math.floor(power)
+    return f"{10 ** (power - whole):.3f}e{whole:+03d}"
+
+
+def judge_logs(log_observed: float, log_bound: float, *, how: str, probability: bool = True) -> Verdict:
+    """Hold the observed side against the bound; ``how`` says by what arithmetic it was observed."""
+    sides = f"the observed side is {show(log_observed)} and the bound {show(log_bound)} ({how})"
+    numbers = {"log_observed": log_observed, "log_bound": log_bound}
+    if math.isnan(log_bound):
+        return verdicts.vacuous(f"A premise of the claim does not hold ({how}).", **numbers)
+    if probability and log_bound >= 0:
+        return verdicts.vacuous(f"The bound excludes nothing: {sides}.", **numbers)
+    if log_observed > log_bound + ROUNDING:
+        return verdicts.refuted(f"The claim fails: {sides}.", **numbers)
+    return verdicts.consistent(f"The claim holds: {sides}.", **numbers)
+
+
+def judge_measured(measured: Measured, *, how: str, probability: bool = True) -> Verdict:
+    """The verdict of a measurement that was made by other means than the search's."""
+    if not measured.admissible:
+        return judge_logs(LOG_ZERO, math.nan, how=how, probability=probability)
+    return judge_logs(measured.log_observed, measured.log_bound, how=how, probability=probability)

@@ -1,0 +1,34 @@
+"""All targets by id."""
+
+from __future__ import annotations
+
+import difflib
+from functools import cache
+
+from simulations.hunt.target import Target
+
+
+@cache
+def all_targets() -> tuple[Target, ...]:
+    """Every target, in the order of the paper's rooms; the engine's targets last, as they cost the most."""
+    from simulations.hunt import counting, deviations, overfitting, pointwise, regrets, sampled, selection
+
+    found = [
+        target
+        for room in (pointwise, counting, selection, overfitting, deviations, regrets, sampled)
+        for target in room.targets()
+    ]
+    ids = [target.id for target in found]
+    if len(set(ids)) != len(ids):
+        raise ValueError(f"two targets share an id: {sorted(id for id in ids if ids.count(id) > 1)}")
+    return tuple(found)
+
+
+def get(id: str) -> Target:
+    """The target of an id; unknown ids raise a ValueError that names the nearest ones."""
+    targets = {target.id: target for target in all_targets()}
+    if id in targets:
+        return targets[id]
+    near = difflib.get_close_matches(id, targets, n=3, cutoff=0.4)
+    hint = f"; did you mean {' or '.join(near)}?" if near else "; `exml hunt --list` names all"
+    raise ValueError(f"there is nothing to hunt by the name {id!r}{hint}")

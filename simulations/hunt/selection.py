@@ -1,0 +1,258 @@
+"""Targets about the selected arm: failure probabilities of both strategies against every bound."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from simulations.hunt.judging import exact_log, judge_measured
+from simulations.hunt.laws import log_beaten, log_median_failure, log_uniform_failure
+from simulations.hunt.pools import PoolInstance, PoolSpace
+from simulations.hunt.target import Measured, Target, unmet
+from theory import corrected, exact, paper, tighter
+from theory.verdicts import Verdict
+
+F = Fraction
+LogBound = Callable[[PoolInstance], float]
+LogFailure = Callable[[PoolInstance, tuple[int, ...]], float]
+
+#: Samples up to which finds are confirmed in fractions; beyond, `theory.exact` in floats has to do.
+FRACTIONS = 30_000
+
+UNIFORM = PoolSpace(arms=(2, 6), atoms=(2, 4), budget=(20, 6000), states=20_000)
+MEDIAN = PoolSpace(arms=(2, 6), atoms=(2, 3), budget=(20, 20_000), states=20_000, median=True)
+HALVING = PoolSpace(arms=(2, 8), atoms=(2, 3), budget=(6, 160), states=800, median=True)
+PAIR = PoolSpace(arms=(2, 2), atoms=(2, 4), budget=(4, 3000), states=20_000)
+DISTINCT = PoolSpace(arms=(2, 4), atoms=(2, 4), budget=(4, 240), states=20_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """How a failure probability is computed: fast for the search, by `theory.exact` for the confirmation."""
+
+    fast: LogFailure
+    slow: LogFailure
+
+
+def parameters(one: PoolInstance) -> tuple[float, float, float]:
+    """(gap, theta, kappa Lambda) for the bounds."""
+    return float(one.gap), float(one.theta), float(one.kappa_lambda)
+
+
+def _target(
+    id: str, says: str, space: PoolSpace, failure: Failure, bound: LogBound, holds: bool | None, *, first: bool
+) -> Target:
+    """P(no good arm is selected) <= bound; good is the first arm only, or every best arm."""
+
+    def side(which: LogFailure) -> Callable[[PoolInstance], Measured]:
+        def measured(one: PoolInstance) -> Measured:
+            log_bound, missed = premises(one, bound)
+            if missed:
+                return unmet(missed)
+            return Measured(which(one, (0,) if first else one.best), log_bound)
+
+        return measured
+
+    fast, slow = side(failure.fast), side(failure.slow)
+
+    def confirm(one: PoolInstance, seed: int) -> Verdict:
+        return judge_measured(slow(one), how="theory.exact, in fractions" if in_fractions(one) else "theory.exact")
+
+    return Target(id, says, space, lambda one, seed: fast(one), confirm, holds)
+
+
+def premises(one: PoolInstance, bound: LogBound) -> tuple[float, float]:
+    """log of the bound, and by how much its premises are missed (0 if they hold)."""
+    if one.gap <= 0 or 0 not in one.best:
+        return math.nan, 1e3
+    value = bound(one)
+    if not math.isnan(value):
+        return value, 0.0
+    # Launch conditions ask for n > constant (r / gap)^2: the further from it, the larger.
+    return value, math.log1p(float(one.kappa_lambda / one.gap) ** 2 / max(one.rows, 1))
+
+
+def in_fractions(one: PoolInstance) -> bool:
+    """Whether the pool is small enough for exact fractions."""
+    return math.comb(one.rows + len(one.weights) - 1, len(one.weights) - 1) <= FRACTIONS and one.rows <= 3000
+
+
+def _slow_uniform(one: PoolInstance, good: tuple[int, ...]) -> float:
+    law = exact.uniform_selection(one.pool, one.budget, exact=in_fractions(one))
+    return exact_log(sum((p for arm, p in enumerate(law) if arm not in good), F(0)))
+
+
+def slow_median(*, accumulate: bool, floats: bool = False) -> LogFailure:
+    """Failure of median elimination by `theory.exact`."""
+
+    def failure(one: PoolInstance, good: tuple[int, ...]) -> float:
+        small = one.budget <= 240 and not floats
+        law = exact.median_selection(one.pool, one.budget, accumulate=accumulate, exact=small)
+        return exact_log(sum((p for arm, p in enumerate(law) if arm not in good), F(0)))
+
+    return failure
+
+
+def _distinct(fractions: bool) -> LogFailure:
+    """Uniform allocation on rows drawn without replacement from sum(weights) rows."""
+
+    def failure(one: PoolInstance, good: tuple[int, ...]) -> float:
+        law = exact.uniform_selection(one.pool, one.budget, population=sum(one.weights), exact=fractions)
+        return exact_log(sum((p for arm, p in enumerate(law) if arm not in good), F(0)))
+
+    return failure
+
+
+def _pair(ties: bool) -> Failure:
+    def slow(one: PoolInstance, good: tuple[int, ...]) -> float:
+        # Ties go to the lowest index: the rival in front wins them, behind it loses them.
+        swapped = replace(one, features=one.features[::-1]) if ties else one
+        law = exact.uniform_selection(swapped.pool, one.budget, exact=in_fractions(one))
+        return exact_log(law[0 if ties else 1])
+
+    return Failure(lambda one, good: log_beaten(one, one.rows, ties=ties), slow)
+
+
+def _by(function: Any, *, count: bool = False, gaps: bool = False, **options: Any) -> LogBound:
+    """A bound of `theory` on the failure probability of a pool, as a logarithm."""
+
+    def bound(one: PoolInstance) -> float:
+        gap, theta, r = parameters(one)
+        extra = dict(options)
+        if count:
+            extra["best_count"] = len(one.best)
+        if gaps:
+            rivals = [float(value) for value in one.gaps[1:]]
+            return float(function(one.budget, one.arms, None, theta, r, gaps=rivals, strict=False, log=True, **extra))
+        return float(function(one.budget, one.arms, gap, theta, r, strict=False, log=True, **extra))
+
+    return bound
+
+
+def _pairwise(function: Any, **options: Any) -> LogBound:
+    return lambda one: float(function(one.rows, *parameters(one), strict=False, log=True, **options))
+
+
+def _without_replacement(one: PoolInstance) -> float:
+    rows = sum(one.weights)
+    if one.rows > rows:
+        return math.nan
+    gap, theta, r = parameters(one)
+    options: dict[str, Any] = {"population": rows, "best_count": len(one.best), "strict": False, "log": True}
+    return float(tighter.delta_fail_uniform(one.budget, one.arms, gap, theta, r, **options))
+
+
+_UNIFORM = Failure(log_uniform_failure, _slow_uniform)
+_FRESH = Failure(log_median_failure, slow_median(accumulate=False))
+_ACCUMULATED = Failure(slow_median(accumulate=True, floats=True), slow_median(accumulate=True))
+_MISSES = "P(the selected arm is not the first, a best one) <= the printed bound"
+_LEAVES = "P(the selected arm is not a best one) <= the bound"
+_WINS = "P(the second arm scores better than the first, on shared rows) <= the printed bound"
+_BEATS = "P(the second arm scores at least as well as the first, on shared rows) <= the bound"
+
+
+def _me_fails_more() -> Target:
+    """P(uniform allocation fails) <= P(median elimination fails) at the same budget."""
+
+    def measured(one: PoolInstance, uniform: LogFailure, median: LogFailure) -> Measured:
+        if one.gap <= 0:
+            return unmet(1.0)
+        return Measured(uniform(one, one.best), median(one, one.best))
+
+    def confirm(one: PoolInstance, seed: int) -> Verdict:
+        slow = measured(one, _slow_uniform, slow_median(accumulate=True))
+        return judge_measured(slow, how="theory.exact, in fractions", probability=False)
+
+    return Target(
+        "me-fails-more",
+        "P(uniform allocation misses the best arms) <= P(median elimination misses them), equal budgets",
+        HALVING,
+        lambda one, seed: measured(one, log_uniform_failure, _ACCUMULATED.fast),
+        confirm,
+        holds=False,
+        probability=False,
+    )
+
+
+def _launch_is_a_limit() -> Target:
+    """Five per cent <= P(uniform allocation fails) below the launch budget of Lemma 1."""
+
+    def measured(one: PoolInstance, uniform: LogFailure) -> Measured:
+        if one.gap <= 0:
+            return unmet(10.0)
+        launch = 16 * (float(one.kappa_lambda / one.gap) * float((1 - one.theta) / (1 - 2 * one.theta))) ** 2
+        if one.rows > launch:
+            return unmet(math.log(one.rows / launch))
+        return Measured(math.log(0.05), uniform(one, one.best))
+
+    return Target(
+        "remark-5-launch-budget",
+        "0.05 <= P(uniform allocation misses the best arms) below the launch budget of Lemma 1",
+        PoolSpace(arms=(2, 6), atoms=(2, 4), budget=(4, 600), states=20_000),
+        lambda one, seed: measured(one, log_uniform_failure),
+        lambda one, seed: judge_measured(
+            measured(one, _slow_uniform), how="theory.exact, in fractions", probability=False
+        ),
+        holds=False,
+        probability=False,
+    )
+
+
+def targets() -> list[Target]:
+    """All targets about selection."""
+    fresh: dict[str, Any] = {"rows": "fresh"}
+    return [
+        _target("lemma-1-i", _MISSES, UNIFORM, _UNIFORM, _by(paper.delta_fail_uniform), False, first=True),
+        _target(
+            "lemma-1-i/no-ties", _LEAVES, UNIFORM, _UNIFORM, _by(paper.delta_fail_uniform), True, first=False
+        ),
+        _target("lemma-2-i", _MISSES, MEDIAN, _FRESH, _by(paper.delta_fail_median), False, first=True),
+        _target(
+            "lemma-4/affine", _WINS, PAIR, _pair(ties=False), _pairwise(paper.lemma_4), True, first=False
+        ),
+        _target(
+            "corrected.delta_fail_uniform",
+            _LEAVES, UNIFORM, _UNIFORM, _by(corrected.delta_fail_uniform, count=True), True, first=False,
+        ),
+        _target(
+            "corrected.delta_fail_median/fresh",
+            _LEAVES, MEDIAN, _FRESH, _by(corrected.delta_fail_median, count=True, **fresh), True, first=False,
+        ),
+        _target(
+            "corrected.delta_fail_median",
+            _LEAVES, HALVING, _ACCUMULATED, _by(corrected.delta_fail_median, count=True), True, first=False,
+        ),
+        _target(
+            "corrected.lemma_4", _BEATS, PAIR, _pair(ties=True), _pairwise(corrected.lemma_4), True, first=False
+        ),
+        _target(
+            "tighter.delta_fail_uniform",
+            _LEAVES, UNIFORM, _UNIFORM, _by(tighter.delta_fail_uniform, count=True), True, first=False,
+        ),
+        _target(
+            "tighter.delta_fail_uniform/gaps",
+            _LEAVES, UNIFORM, _UNIFORM, _by(tighter.delta_fail_uniform, gaps=True), True, first=False,
+        ),
+        _target(
+            "tighter.delta_fail_uniform/distinct",
+            _LEAVES, DISTINCT, Failure(_distinct(False), _distinct(True)), _without_replacement, True, first=False,
+        ),
+        _target(
+            "tighter.delta_fail_median/fresh",
+            _LEAVES, MEDIAN, _FRESH, _by(tighter.delta_fail_median, count=True, **fresh), True, first=False,
+        ),
+        _target(
+            "tighter.delta_fail_median",
+            _LEAVES, HALVING, _ACCUMULATED, _by(tighter.delta_fail_median, count=True), True, first=False,
+        ),
+        _target(
+            "tighter.delta_fail_median/gaps",
+            _LEAVES, HALVING, _ACCUMULATED, _by(tighter.delta_fail_median, gaps=True), True, first=False,
+        ),
+        _target("tighter.lemma_4", _BEATS, PAIR, _pair(ties=True), _pairwise(tighter.lemma_4), True, first=False),
+        _me_fails_more(),
+        _launch_is_a_limit(),
+    ]  # fmt: skip

@@ -1,0 +1,99 @@
+"""How tight each bound can be at best: the largest observed / bound that a hunt reaches.
+
+A bound that is about to exclude nothing is trivially tight; so bounds on probabilities only count where they say at
+most `LEVEL`.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from simulations.hunt.judging import show
+from simulations.hunt.search import Limits, Outcome, hunt
+from simulations.hunt.target import Target
+
+LEVEL = 0.05
+_WORDS = {True: "holds", False: "false, but not here", None: "open"}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the report."""
+
+    id: str
+    holds: bool | None
+    ratio: float
+    observed: str
+    bound: str
+    violated: bool
+    evaluations: int
+    where: str
+
+
+def report(
+    targets: Iterable[Target],
+    *,
+    seed: int = 0,
+    evaluations: int | None = 2000,
+    seconds: float | None = None,
+    done: Callable[[Row], None] | None = None,
+) -> list[Row]:
+    """Hunt for the largest ratio of every target, to the end."""
+    rows = []
+    for target in targets:
+        level = math.log(LEVEL) if target.probability else None
+        limits = Limits(evaluations=evaluations, seconds=seconds, log_level=level, to_the_end=True)
+        rows.append(_row(hunt(target, seed=seed, limits=limits)))
+        if done is not None:
+            done(rows[-1])
+    return rows
+
+
+def _row(outcome: Outcome) -> Row:
+    measured = outcome.measured
+    nothing = outcome.best is None
+    return Row(
+        id=outcome.target.id,
+        holds=outcome.target.holds,
+        ratio=math.nan if nothing else measured.ratio,
+        observed="-" if nothing else show(measured.log_observed),
+        bound="-" if nothing else show(measured.log_bound),
+        violated=outcome.found,
+        evaluations=outcome.evaluations,
+        where="no instance with such a bound" if outcome.best is None else outcome.best.words(),
+    )
+
+
+def to_markdown(rows: Iterable[Row]) -> str:
+    """A table for a document."""
+    lines = [
+        "| claim or bound | over this space | largest observed/bound | observed | bound | evaluations |",
+        "|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        word = "violated" if row.violated else _WORDS[row.holds]
+        lines.append(
+            f"| `{row.id}` | {word} | {_number(row.ratio)} | {row.observed} | {row.bound} | {row.evaluations:,} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def to_csv(rows: Iterable[Row]) -> str:
+    """A table for other programs, with the instances."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["id", "holds", "violated", "ratio", "observed", "bound", "evaluations", "where"])
+    for row in rows:
+        ratio = repr(row.ratio)
+        writer.writerow([row.id, row.holds, row.violated, ratio, row.observed, row.bound, row.evaluations, row.where])
+    return text.getvalue()
+
+
+def _number(ratio: float) -> str:
+    if math.isnan(ratio):
+        return "-"
+    return "unbounded" if math.isinf(ratio) else f"{ratio:.3g}"
