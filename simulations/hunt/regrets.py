@@ -8,7 +8,7 @@ searched but solved for.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -75,30 +75,43 @@ def measured(one: PoolInstance, tail: Tail, bound: RegretBound, allowance: Allow
 
 
 def _exact_tail(one: PoolInstance) -> list[tuple[float, float]]:
-    """The tail of the regret by `theory.exact`, in fractions, sample by sample."""
-    whole = _sums(one, one.weights, sum(one.weights))
+    """The tail of the regret in whole numbers, sample by sample."""
+    whole = _sums(one, one.weights)
+    total = sum(one.weights)
     best = max(abs(value) for arm in whole for value in arm)
     law: dict[Fraction, int | Fraction] = {}
     for counts, ways in _weighed_samples(one):
-        scores = [exact.score(one.pool, arm, counts) for arm in range(one.arms)]
-        arm = scores.index(min(scores))
-        positive, negative = _sums(one, counts, 1)[arm]
-        gains = [
-            (value > 0) * mean - (value < 0) * mean
-            for value, mean in zip((positive, negative), whole[arm], strict=True)
-        ]
-        if positive == negative == 0:
-            gain = max(abs(mean) for mean in whole[arm])
-        elif abs(positive) == abs(negative):
-            gain = max(gains)
-        else:
-            gain = gains[0] if abs(positive) > abs(negative) else gains[1]
-        regret = one.radius * (best - gain)
+        drawn = _sums(one, counts)
+        strength = [max(abs(positive), abs(negative)) for positive, negative in drawn]
+        arm = strength.index(max(strength))
+        regret = one.radius * (best - _gain(drawn[arm], whole[arm])) / total
         law[regret] = law.get(regret, 0) + ways
     levels = sorted(level for level in law if level > 0)
-    total = exact_log(sum(law.values()))
+    log_total = exact_log(sum(law.values()))
     tails = (sum(ways for value, ways in law.items() if value >= level) for level in levels)
-    return [(float(level), exact_log(tail) - total) for level, tail in zip(levels, tails, strict=True)]
+    return [(float(level), exact_log(tail) - log_total) for level, tail in zip(levels, tails, strict=True)]
+
+
+def _gain(drawn: tuple[int, int], whole: tuple[int, int]) -> int:
+    """What the model that fits the drawn sums P and N gains on those of the population."""
+    if drawn == (0, 0):
+        return max(map(abs, whole))
+    gains = [(value > 0) * mean - (value < 0) * mean for value, mean in zip(drawn, whole, strict=True)]
+    positive, negative = map(abs, drawn)
+    if positive == negative:
+        return max(gains)
+    return gains[0] if positive > negative else gains[1]
+
+
+def _sums(one: PoolInstance, counts: Sequence[int]) -> list[tuple[int, int]]:
+    """P and N of every arm over some counts."""
+    return [
+        (
+            sum(k * x for k, x, y in zip(counts, arm, one.labels, strict=True) if y > 0),
+            sum(k * x for k, x, y in zip(counts, arm, one.labels, strict=True) if y < 0),
+        )
+        for arm in one.features
+    ]
 
 
 def _weighed_samples(one: PoolInstance) -> Iterator[tuple[tuple[int, ...], int | Fraction]]:
@@ -115,17 +128,6 @@ def _weighed_samples(one: PoolInstance) -> Iterator[tuple[tuple[int, ...], int |
     for k in range(n + 1):
         yield (k, n - k), ways
         ways = ways * (n - k) * a // ((k + 1) * b)
-
-
-def _sums(one: PoolInstance, counts: Any, total: int) -> list[tuple[Fraction, Fraction]]:
-    """P and N of every arm over some counts, divided by their total."""
-    return [
-        (
-            F(sum(k * x for k, x, y in zip(counts, arm, one.labels, strict=True) if y > 0), total),
-            F(sum(k * x for k, x, y in zip(counts, arm, one.labels, strict=True) if y < 0), total),
-        )
-        for arm in one.features
-    ]
 
 
 def _selection_tail(one: PoolInstance) -> list[tuple[float, float]]:

@@ -1,8 +1,8 @@
 """Targets that are measured by trials of the engine: pools with more kinds of rows than can be enumerated.
 
 The search runs few trials per instance, all with the hunt's search seed; a find only counts if fresh trials with the
-confirmation seed refute the claim, at a false-alarm rate of 1e-6 for the whole hunt. Searching for the largest of many noisy rates finds
-lucky ones, and the same random numbers would confirm their luck.
+confirmation seed refute the claim, at a false-alarm rate of 1e-6 for the whole hunt. Searching for the largest of many
+noisy rates finds lucky ones, and the same random numbers would confirm their luck.
 """
 
 from __future__ import annotations

@@ -92,13 +92,14 @@ class Outcome:
     def sentence(self) -> str:
         """One line for people."""
         spent = f"{self.evaluations:,} evaluations ({self.seconds:.1f} s)"
+        dropped = f" ({self.rejected} not confirmed)" if self.rejected else ""
         if self.best is None:
-            return f"No instance that meets the premises of {self.target.id} in {spent}."
+            kind = "other instance" if self.rejected else "instance"
+            return f"No {kind} that meets the premises of {self.target.id} in {spent}{dropped}."
         where = f"{self.measured.ratio:.6g} at {self.best.words()}"
         if self.found:
             assert self.verdict is not None
             return f"{self.target.id} is violated, found in {spent}: observed/bound = {where}. {self.verdict.sentence}"
-        dropped = f" ({self.rejected} not confirmed)" if self.rejected else ""
         return f"No violation of {self.target.id} found in {spent}{dropped}; largest observed/bound = {where}."
 
 
