@@ -17,6 +17,7 @@ Sides = Callable[[Point], tuple[Fraction, Fraction]]
 
 #: K = 2^power arms and a budget with ``first`` rows per arm in the first round: K log2 K divides it.
 POWERS = box(power=axis(1, 7), first=axis(1, 400))
+ANY_BUDGET = box(power=axis(1, 7), B=axis(4, 4000))
 SIZES = box(K=axis(2, 64), B=axis(4, 4000))
 _COST = axis("1/10", 5, grid=10)
 COSTS = box(budget=axis(1, 60), cost1=_COST, cost2=_COST, cost3=_COST)
@@ -49,6 +50,23 @@ def _true_rows(one: Point) -> tuple[Fraction, Fraction]:
     claimed, rows = _claimed_rows(one)
     arms = 2 ** one.whole("power")
     return claimed * (arms - 1) / arms, rows
+
+
+def _half_of_claimed(one: Point) -> tuple[Fraction, Fraction]:
+    """floor(B / log2 K) / 2 <= rows of the selected arm, K = 2^power, whatever the budget."""
+    budget, power = one.whole("B"), one.whole("power")
+    return F(budget // power, 2), F(int(halving_schedule(budget, 2**power).accumulated[-1]))
+
+
+def _half_rounded_down(one: Point) -> tuple[Fraction, Fraction]:
+    """floor(floor(B / log2 K) / 2) <= rows of the selected arm: the last round alone buys as many."""
+    half, rows = _half_of_claimed(one)
+    return F(math.floor(half)), rows
+
+
+def _loop_half(one: Point) -> tuple[Fraction, Fraction]:
+    half, _ = _half_of_claimed(one)
+    return half, F(rows_of_selected(one.whole("B"), 2 ** one.whole("power")))
 
 
 def _first_round(one: Point) -> tuple[Fraction, Fraction]:
@@ -108,6 +126,14 @@ def targets() -> list[Target]:
     return [
         _target("a5-count-3", f"K floor(B / (K log2 K)) <= {rows}", POWERS, _claimed_rows, False, _loop_rows),
         _target("a5-count-3/repaired", f"(K - 1) floor(B / (K log2 K)) <= {rows}", POWERS, _true_rows, True),
+        _target("a5-count-4/half", f"floor(B / log2 K) / 2 <= {rows}", ANY_BUDGET, _half_of_claimed, False, _loop_half),
+        _target(
+            "a5-count-4/half-rounded-down",
+            f"floor(floor(B / log2 K) / 2) <= {rows}",
+            ANY_BUDGET,
+            _half_rounded_down,
+            True,
+        ),
         _target("lemma-2-first-round", "floor(B / (K log2 K)) <= rows of the first round", SIZES, _first_round, False),
         _target("me-spend", "pulls of median elimination <= B", SIZES, _spend, True),
         _target("sample-alignment", "c_1 floor(b / sum c) <= floor(c_1 b / sum c)", COSTS, _aligned, False),

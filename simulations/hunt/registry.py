@@ -25,10 +25,14 @@ def all_targets() -> tuple[Target, ...]:
 
 
 def get(id: str) -> Target:
-    """The target of an id; unknown ids raise a ValueError that names the nearest ones."""
+    """The target of an id; other ids raise a ValueError that says what there is instead."""
     targets = {target.id: target for target in all_targets()}
     if id in targets:
         return targets[id]
+    from theory.claims import all_claims
+
+    if id in {claim.id for claim in all_claims()}:
+        raise ValueError(f"claim {id!r} has no search space yet; `exml claims {id}` checks it on its own instances")
     near = difflib.get_close_matches(id, targets, n=3, cutoff=0.4)
     hint = f"; did you mean {' or '.join(near)}?" if near else "; `exml hunt --list` names all"
     raise ValueError(f"there is nothing to hunt by the name {id!r}{hint}")

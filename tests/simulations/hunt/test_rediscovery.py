@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import pytest
 
+from simulations.hunt.counting import rows_of_selected
 from simulations.hunt.registry import all_targets, get
 from simulations.hunt.search import Limits, hunt
 from simulations.hunt.selection import in_fractions
@@ -46,6 +47,16 @@ def test_the_sample_count_is_wrong_and_most_so_for_two_arms():
     worst = hunt(get("a5-count-3"), limits=Limits(evaluations=400, to_the_end=True))
     assert worst.best["power"] == 1
     assert worst.measured.ratio == pytest.approx(2)
+
+
+def test_half_of_the_claimed_rows_needs_rounding_down():
+    """Half of floor(B / log2 K) is too much for two arms and an odd budget; rounded down it holds for all K."""
+    point, _ = find("a5-count-4/half", evaluations=200)
+    power, budget = point["power"], point["B"]
+    assert rows_of_selected(budget, 2**power) < Fraction(budget // power, 2)
+    for arms in range(2, 70):
+        rounds = (arms - 1).bit_length()
+        assert all(rows_of_selected(budget, arms) >= budget // rounds // 2 for budget in range(1, 400))
 
 
 def test_lemma_2_ii_with_two_arms():

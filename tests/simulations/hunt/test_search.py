@@ -202,6 +202,8 @@ def test_confirmation_uses_other_means_than_the_search():
 def test_bad_input_is_refused_in_one_line():
     with pytest.raises(ValueError, match=r"did you mean lemma-1-i"):
         get("lemma-1")
+    with pytest.raises(ValueError, match=r"'eq-8' has no search space yet; `exml claims eq-8`"):
+        get("eq-8")
     with pytest.raises(ValueError, match="exactly x, y"):
         LINE.read({"x": 1})
     with pytest.raises(ValueError, match="x must lie between 0 and 100, got 101"):
