@@ -11,11 +11,11 @@ from simulations.hunt.target import Target
 @cache
 def all_targets() -> tuple[Target, ...]:
     """Every target, in the order of the paper's rooms; the engine's targets last, as they cost the most."""
-    from simulations.hunt import counting, deviations, overfitting, pointwise, regrets, sampled, selection
+    from simulations.hunt import corners, counting, deviations, overfitting, pointwise, regrets, sampled, selection
 
     found = [
         target
-        for room in (pointwise, counting, selection, overfitting, deviations, regrets, sampled)
+        for room in (pointwise, counting, selection, overfitting, deviations, regrets, corners, sampled)
         for target in room.targets()
     ]
     ids = [target.id for target in found]
