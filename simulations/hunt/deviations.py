@@ -12,13 +12,14 @@ from scipy.stats import binom
 
 from simulations.hunt.axes import Point, axis, box
 from simulations.hunt.judging import exact_log, judge_logs
-from simulations.hunt.target import LOG_ZERO, Measured, Target
+from simulations.hunt.target import LARGEST_DELTA, LOG_ZERO, Measured, Target
 from theory import corrected, paper
 from theory.claims.appendix_a1 import deviation_level, rademacher_term, uniform_deviation
 from theory.claims.instances import walk_violation
 from theory.verdicts import Verdict
 
 F = Fraction
+_SMALLEST = -690.0
 #: phi = +1 with probability p, else -1, y = +1, kappa Lambda = 1 - 2 theta: losses are 1 -+ (1 - 2 theta).
 WALK = box(n=axis(1, 300), p=axis("1/2", "99/100", grid=100), theta=axis("1/1000", "2/5", grid=None, digits=1))
 #: One point x with P(y = +1) = eta; k of m labels are +1.
@@ -43,10 +44,11 @@ def _walk(one: Point, bound: Any) -> tuple[Measured, float]:
     start = low - slope
     k = np.arange(n + 1)
     deviation = 2 * r * (p - k / n)
-    above = deviation > start
+    log_deltas = -(((deviation - start) / slope) ** 2) * (1 - 1e-9)
+    above = (deviation > start) & (log_deltas <= math.log(LARGEST_DELTA)) & (log_deltas > _SMALLEST)
     if not above.any():
         return Measured(LOG_ZERO, 0.0, hint=float(deviation.max() / max(start, 1e-12))), 1.0
-    log_delta = -(((deviation[above] - start) / slope) ** 2) * (1 - 1e-9)
+    log_delta = log_deltas[above]
     excess = binom.logcdf(k[above], n, p) - log_delta
     best = int(np.argmax(excess))
     return Measured(float(binom.logcdf(k[above], n, p)[best]), float(log_delta[best])), math.exp(log_delta[best])

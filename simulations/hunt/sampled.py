@@ -85,6 +85,7 @@ def _me_fails_more() -> Target:
         confirm,
         holds=False,
         sampled=True,
+        probability=False,
     )
 
 

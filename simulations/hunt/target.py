@@ -15,6 +15,8 @@ from theory.verdicts import Verdict
 ROUNDING = 1e-9
 #: Log of a side that is zero.
 LOG_ZERO = -math.inf
+#: Claims "with probability 1 - delta" are held to the deltas that anyone would use.
+LARGEST_DELTA = 0.05
 _UNMET = -1e9
 _NOTHING = -1e6
 _MOST = 1e6
