@@ -35,7 +35,7 @@ def test_the_tie_counterexample():
 
 
 def test_the_tie_counterexample_of_median_elimination():
-    pool, _ = find("lemma-2-i", evaluations=1500)
+    pool, _ = find("lemma-2-i", seed=1, evaluations=600)
     assert len(pool.best) >= 2
 
 
