@@ -1,0 +1,78 @@
+"""Two strategies on the same trials: does median elimination fail at least as often as uniform allocation?
+
+Both strategies see the same rows, so a trial in which both fail, or neither, says nothing about their order. Among the
+others the remark of Section 3.2 promises that at most half are failures of uniform allocation alone; their number is
+binomial given how many there are, so the test is exact.
+"""
+
+from __future__ import annotations
+
+from exml_sim.engine.specs import Budgets
+from exml_sim.engine.study import Study
+from simulations.verification.depths import ALARM, FACTOR, Depth
+from simulations.verification.experiments import STRATEGIES, Finding, Setting
+from simulations.verification.plans import COMPARED
+from simulations.verification.worlds import world
+from theory.claims import get
+from theory.verdicts import judge, undecided
+
+#: Trials with exactly one failure below which nothing is said.
+LEAST_PAIRS = 30
+
+
+def make_study(pool: str, depth: Depth, seed: int) -> Study:
+    """Both strategies on one pool at the budgets of the ledger's experiment."""
+    plan = get(COMPARED).experiment
+    assert plan is not None
+    place = world(pool)
+    return Study(
+        name=COMPARED,
+        pools=(place.spec(),),
+        scores=(place.score(),),
+        strategies=(STRATEGIES["uniform"], STRATEGIES["median-accumulated"]),
+        budgets=Budgets(absolute=tuple(str(budget) for budget in plan.budgets)),
+        trials=depth.pairs,
+        seed=seed,
+    )
+
+
+def compare(depth: Depth, setting: Setting) -> list[Finding]:
+    """Hold the remark against paired trials on every pool and budget of the ledger's experiment."""
+    plan = get(COMPARED).experiment
+    assert plan is not None
+    alarm = ALARM / (len(plan.pools) * len(plan.budgets))
+    found = []
+    for pool in plan.pools:
+        setting.tick(f"{COMPARED}: both strategies on {pool}")
+        with setting.run(make_study(pool, depth, setting.seed)) as result:
+            for first in range(0, len(result.cells), 2):
+                found.append(
+                    _finding(pool, int(result.cells[first]["budget"]), result.compare(first, first + 1), alarm)
+                )
+    return found
+
+
+def _finding(pool: str, budget: int, pair: object, alarm: float) -> Finding:
+    alone, other, trials = pair.only_first, pair.only_second, pair.trials  # type: ignore[attr-defined]
+    if alone + other < LEAST_PAIRS:
+        verdict = undecided(
+            f"Only {alone + other} of {trials} trials failed under exactly one of the strategies.",
+            uniform_alone=alone,
+            median_alone=other,
+            trials=trials,
+        )
+    else:
+        verdict = judge(alone, alone + other, 0.5, alarm=alarm, factor=FACTOR)
+    return Finding(
+        COMPARED,
+        "printed",
+        pool,
+        "uniform against median-accumulated",
+        budget,
+        "uniform allocation fails and median elimination does not, given that exactly one of them fails",
+        0.5,
+        verdict,
+        method="paired",
+        must_hold=False,
+        extra={"uniform_alone": alone, "median_alone": other, "trials": trials},
+    )

@@ -1,0 +1,292 @@
+"""What a verification found, as a table for people, JSON for programs, and CSV for spreadsheets.
+
+``verify.json`` (schema 1)::
+
+    schema, software {exml_sim, python, numpy, ...}, source (digest), depth, seed, started, seconds
+    violation_factor      a bound is decided when a violation by this factor would have been seen
+    alarm {per_claim, claims, total}   probability of refuting true claims by bad luck
+    summary {claims, as_recorded, problems [[claim, words]], checks {outcome: number},
+             monte_carlo {claims, decided, share, undecided [ids], cells, cells_informative, cells_decided, trials}}
+    claims [{id, place, family, kind, printed, inferred, as_recorded, problems,
+             checks {printed, corrected, mutant: {outcome, sentence, margin}},
+             slack {log10, at_least}, decided,
+             cells [{reading, pool, strategy, budget, delta, event, limit, bound, method, must_hold, outcome, sentence,
+                     failures, trials, rate, lower, upper, detectable_factor, slack {log10, at_least}, extra}]}]
+
+A rate is null when no failure was seen: `upper` is then what is known. A slack is log10(bound / probability), at least
+that much where the probability is only known from above. Numbers that JSON has not (nan, inf) are written as null.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from exml_sim.engine.manifest import manifest
+from simulations.verification.depths import ALARM, FACTOR
+from simulations.verification.experiments import Finding
+from simulations.verification.records import source_digest
+from simulations.verification.run import Result, Verification
+from theory.claims import GROUPS, Claim
+
+SCHEMA = 1
+#: Facts of `manifest` that do not change between runs on one machine.
+SOFTWARE = ("exml_sim", "python", "numpy", "scipy", "numba", "joblib", "scikit-learn")
+
+#: Module of the ledger -> name of the family.
+FAMILIES = {
+    "definitions": "Section 3.1: losses and scores",
+    "objective": "Section 3.1: the objective",
+    "algorithms": "Section 3.2: strategies",
+    "setting": "Section 4.1: setting",
+    "uniform": "Section 4.2: uniform allocation",
+    "median": "Section 4.2: median elimination",
+    "appendix_a1": "Appendix A.1: two lemmas",
+    "appendix_a2": "Appendix A.2: Theorem 1",
+    "appendix_a3": "Appendix A.3: Theorem 2",
+    "appendix_a4": "Appendix A.4: Lemma 1",
+    "appendix_a5": "Appendix A.5: Lemma 2",
+    "appendix_a6": "Appendix A.6: Lemma 4",
+}
+
+
+def family_of(claim: Claim) -> str:
+    """The module of the ledger that holds a claim, a key of `FAMILIES`."""
+    for group in GROUPS:
+        if any(one.id == claim.id for one in group.CLAIMS):
+            return group.__name__.rpartition(".")[2]
+    return "definitions"
+
+
+def slack(one: Finding) -> tuple[float, bool] | None:
+    """(log10(bound / probability), whether it is at least that much); None where nothing was counted."""
+    verdict = one.verdict
+    if verdict.rate is None or not 0 < one.bound < 1 or one.method == "paired":
+        return None
+    if verdict.rate > 0:
+        return math.log10(one.bound / verdict.rate), False
+    if verdict.upper is None or verdict.upper <= 0:
+        return None
+    return math.log10(one.bound / verdict.upper), True
+
+
+def least_slack(result: Result) -> tuple[float, bool] | None:
+    """The smallest slack of the cells that must hold: how tight the claim is at best; else that of the checks."""
+    known = [slack(one) for one in result.findings if one.must_hold and one.informative]
+    exact = [pair for pair in known if pair is not None]
+    if exact:
+        return min(exact)
+    check = result.checks.corrected or result.checks.printed
+    return None if check.margin is None else (check.margin, False)
+
+
+def words_of_slack(pair: tuple[float, bool] | None) -> str:
+    """A slack in a table: a factor, or an order of magnitude."""
+    if pair is None:
+        return "-"
+    value, at_least = pair
+    shown = f"{10**value:.3g}" if abs(value) < 4 else f"1e{value:+.0f}"
+    return f"{'>= ' if at_least else ''}{shown}"
+
+
+def verdict_of(result: Result) -> str:
+    """The verdict in a few words: on the printed statement, and on what repairs it."""
+    checks, claim = result.checks, result.claim
+    if result.problems:
+        return "PROBLEM"
+    if claim.printed == "holds-corrected":
+        return f"printed {checks.printed.outcome}, corrected holds"
+    if claim.printed == "refuted":
+        return "refuted" if checks.corrected is None else "refuted, corrected holds"
+    return {"holds": "holds", "definition": "definition, consistent", "vacuous": "vacuous"}[claim.printed]
+
+
+def evidence_of(result: Result) -> str:
+    """What stands behind the verdict: instances, cells and trials."""
+    parts = [f"{len(result.claim.cases)} instance{'s' if len(result.claim.cases) != 1 else ''}"]
+    if result.checks.mutant is not None:
+        parts.append("planted error caught" if result.checks.mutant.outcome == "refuted" else "PLANTED ERROR PASSES")
+    if result.findings:
+        informative = [one for one in result.findings if one.informative]
+        decided = sum(one.decided for one in informative)
+        trials = sum(one.verdict.trials or 0 for one in result.findings)
+        refuted = sum(one.verdict.outcome == "refuted" for one in informative)
+        parts.append(f"{decided} of {len(informative)} cells decided in {trials:,} trials")
+        if refuted:
+            parts.append(f"{refuted} refute the printed statement")
+    return ", ".join(parts)
+
+
+def table(found: Verification) -> str:
+    """Claim, verdict, evidence, slack; one line each."""
+    lines = [("claim", "verdict", "evidence", "slack")]
+    lines += [
+        (one.claim.id, verdict_of(one), evidence_of(one), words_of_slack(least_slack(one))) for one in found.results
+    ]
+    widths = [max(len(line[i]) for line in lines) for i in range(3)]
+    return "\n".join(
+        "  ".join([*(text.ljust(w) for text, w in zip(line, widths, strict=False)), line[3]]) for line in lines
+    )
+
+
+def conclusion(found: Verification) -> str:
+    """The last lines of the output: what was verified, how much was decided, what is wrong."""
+    tried = found.monte_carlo
+    lines = [f"{len(found.results)} claims checked at depth {found.depth.name}."]
+    if tried:
+        cells = [cell for one in tried for cell in one.findings if cell.informative]
+        trials = sum(cell.verdict.trials or 0 for cell in cells)
+        lines.append(
+            f"Trials were held against {len(tried)} of them: {sum(one.decided for one in tried)} "
+            f"({found.decided_share:.0%}) decided at the violation factor {FACTOR:g}, {trials:,} trials in {len(cells)} "
+            f"cells; a true claim is refuted by bad luck with probability at most {ALARM:g} each."
+        )
+        left = [one.claim.id for one in tried if not one.decided]
+        if left:
+            lines.append(f"Not decided at this depth: {', '.join(left)}.")
+    lines += [f"{claim}: {text}." for claim, text in found.problems]
+    lines.append("Nothing that should hold is refuted." if not found.problems else f"{len(found.problems)} problems.")
+    return "\n".join(lines)
+
+
+def to_json(found: Verification, started: str, seconds: float) -> dict[str, Any]:
+    """The document `verify.json`; everything but `started` and `seconds` is the same for the same source and seed."""
+    facts = manifest()
+    tried = found.monte_carlo
+    cells = [cell for one in tried for cell in one.findings]
+    document = {
+        "schema": SCHEMA,
+        "software": {name: facts[name] for name in SOFTWARE},
+        "source": source_digest(),
+        "depth": found.depth.name,
+        "seed": found.seed,
+        "started": started,
+        "seconds": round(seconds, 1),
+        "violation_factor": FACTOR,
+        "alarm": {"per_claim": ALARM, "claims": len(tried), "total": ALARM * len(tried)},
+        "summary": {
+            "claims": len(found.results),
+            "as_recorded": sum(not one.problems for one in found.results),
+            "problems": [list(pair) for pair in found.problems],
+            "checks": dict(sorted(Counter(one.checks.printed.outcome for one in found.results).items())),
+            "monte_carlo": {
+                "claims": len(tried),
+                "decided": sum(one.decided for one in tried),
+                "share": found.decided_share,
+                "undecided": [one.claim.id for one in tried if not one.decided],
+                "cells": len(cells),
+                "cells_informative": sum(cell.informative for cell in cells),
+                "cells_decided": sum(cell.informative and cell.decided for cell in cells),
+                "trials": sum(cell.verdict.trials or 0 for cell in cells),
+            },
+        },
+        "claims": [_claim(one) for one in found.results],
+    }
+    plain: dict[str, Any] = _plain(document)
+    return plain
+
+
+def _claim(one: Result) -> dict[str, Any]:
+    return {
+        "id": one.claim.id,
+        "place": str(one.claim.where),
+        "family": FAMILIES[family_of(one.claim)],
+        "kind": one.claim.kind,
+        "printed": one.claim.printed,
+        "inferred": one.claim.inferred,
+        "as_recorded": not one.problems,
+        "problems": one.problems,
+        "checks": one.checks.plain(),
+        "slack": _slack(least_slack(one)),
+        "decided": one.decided if one.findings else None,
+        "cells": [_cell(cell) for cell in one.findings],
+    }
+
+
+def _cell(one: Finding) -> dict[str, Any]:
+    verdict = one.verdict
+    return {
+        "reading": one.reading,
+        "pool": one.pool,
+        "strategy": one.strategy,
+        "budget": one.budget,
+        "delta": one.delta,
+        "event": one.event,
+        "limit": one.limit,
+        "bound": one.bound,
+        "method": one.method,
+        "must_hold": one.must_hold,
+        "outcome": verdict.outcome,
+        "sentence": verdict.sentence,
+        "failures": verdict.failures,
+        "trials": verdict.trials,
+        "rate": verdict.rate or None,
+        "lower": verdict.lower,
+        "upper": verdict.upper,
+        "detectable_factor": verdict.detectable_factor,
+        "slack": _slack(slack(one)),
+        "extra": dict(one.extra),
+    }
+
+
+def _slack(pair: tuple[float, bool] | None) -> dict[str, Any] | None:
+    return None if pair is None else {"log10": pair[0], "at_least": pair[1]}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def markdown(found: Verification) -> str:
+    """The table and the conclusion as a document."""
+    lines = ["# Verification", "", conclusion(found).replace("\n", "\n\n"), ""]
+    for key, title in FAMILIES.items():
+        results = [one for one in found.results if family_of(one.claim) == key]
+        if not results:
+            continue
+        lines += [f"## {title}", "", "| claim | place | verdict | evidence | slack |", "|---|---|---|---|---|"]
+        for one in results:
+            cells = [one.claim.id, str(one.claim.where), verdict_of(one), evidence_of(one)]
+            lines.append(f"| {' | '.join([*cells, words_of_slack(least_slack(one))])} |")
+        lines.append("")
+    lines += [
+        "Slack is bound / probability, of the tightest cell that must hold where trials were run, of the closest "
+        "instance elsewhere. A slack of at least (>=) so much comes from cells without any failure.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def cells_csv(found: Verification) -> str:
+    """One line per cell; no rate where no failure was seen."""
+    out = io.StringIO()
+    names = (
+        "claim", "reading", "pool", "strategy", "budget", "delta", "event", "limit", "bound", "method", "outcome",
+        "failures", "trials", "rate", "upper", "detectable_factor",
+    )  # fmt: skip
+    writer = csv.DictWriter(out, names, extrasaction="ignore", lineterminator="\n", restval="")
+    writer.writeheader()
+    for result in found.results:
+        for one in result.findings:
+            line = {key: "" if value is None else value for key, value in _plain(_cell(one)).items()}
+            writer.writerow({"claim": result.claim.id, **line})
+    return out.getvalue()
+
+
+def write(found: Verification, out: Path, started: str, seconds: float) -> dict[str, Any]:
+    """Leave verify.json, verify.md and verify.csv in a folder; returns the JSON document."""
+    out.mkdir(parents=True, exist_ok=True)
+    document = to_json(found, started, seconds)
+    (out / "verify.json").write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    (out / "verify.md").write_text(markdown(found), encoding="utf-8")
+    (out / "verify.csv").write_text(cells_csv(found), encoding="utf-8")
+    return document

@@ -1,0 +1,154 @@
+"""The whole verification: checks, trials, comparison, excess risk; claim by claim, kept as it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from simulations.verification import comparison, redrawn
+from simulations.verification.checks import Checks, run_checks
+from simulations.verification.depths import Depth
+from simulations.verification.experiments import Finding, Setting, probes, run_claim
+from simulations.verification.plans import COMPARED, EXCESS, PLANS, tried
+from simulations.verification.records import Records
+from simulations.verification.redrawn import Measured
+from theory.claims import Claim, all_claims, get
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One claim, checked and, if it is about trials, tried.
+
+    Attributes
+    ----------
+    claim : Claim
+    checks : Checks
+    findings : tuple of Finding
+        One per cell; empty for claims that are not about trials.
+    """
+
+    claim: Claim
+    checks: Checks
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def problems(self) -> list[str]:
+        """Everything that must not be, in words; empty if the claim came out as the ledger records it."""
+        found = self.checks.problems(self.claim)
+        for one in self.findings:
+            if one.must_hold and one.verdict.outcome == "refuted":
+                found.append(f"the {one.reading} statement is refuted on {one.pool} with budget {one.budget}")
+        if self.must_refute and not any(_refutes(one) for one in self.findings):
+            found.append("no trial contradicts the printed statement, which is recorded as wrong on these pools")
+        return found
+
+    @property
+    def must_refute(self) -> bool:
+        """Whether the trials are on instances that were built against the printed statement."""
+        if not self.findings:
+            return False
+        return self.claim.id == COMPARED or any(plan.refutes for plan in PLANS if plan.claim == self.claim.id)
+
+    @property
+    def decided(self) -> bool:
+        """Whether trials decided every cell in which the claim says something (and there is one)."""
+        informative = [one for one in self.findings if one.informative]
+        return bool(informative) and all(one.decided for one in informative)
+
+
+def _refutes(one: Finding) -> bool:
+    return one.reading == "printed" and one.verdict.outcome == "refuted"
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """Everything that one run of the verification found.
+
+    Attributes
+    ----------
+    depth : Depth
+    seed : int
+    results : tuple of Result
+        In the order of the paper.
+    excess : dict
+        Trials with redrawn populations by claim, for the picture.
+    """
+
+    depth: Depth
+    seed: int
+    results: tuple[Result, ...]
+    excess: dict[str, tuple[Measured, ...]] = field(default_factory=dict)
+
+    @property
+    def problems(self) -> list[tuple[str, str]]:
+        """(claim, what must not be)."""
+        return [(one.claim.id, text) for one in self.results for text in one.problems]
+
+    @property
+    def monte_carlo(self) -> tuple[Result, ...]:
+        """The claims that trials were held against."""
+        return tuple(one for one in self.results if one.findings)
+
+    @property
+    def decided_share(self) -> float:
+        """Share of those that trials decided at the violation factor 2; 1 if there are none."""
+        return sum(one.decided for one in self.monte_carlo) / max(1, len(self.monte_carlo)) if self.monte_carlo else 1.0
+
+
+def chosen(ids: Sequence[str]) -> list[Claim]:
+    """The claims of some ids in the order of the paper; all claims without any."""
+    wanted = {get(one).id for one in ids}
+    return [claim for claim in all_claims() if not ids or claim.id in wanted]
+
+
+def verify(
+    claims: Iterable[Claim],
+    depth: Depth,
+    *,
+    seed: int = 0,
+    n_jobs: int = -1,
+    store: Path | None = None,
+    tick: Callable[[str], None] = lambda _: None,
+) -> Verification:
+    """Check and try claims; what a run with the same store has finished is not done again.
+
+    Parameters
+    ----------
+    claims
+        Which.
+    depth
+        How much evidence.
+    seed, n_jobs
+        Root seed of all trials, and workers; the results do not depend on the workers.
+    store
+        Folder for finished work; in memory without one.
+    tick
+        Told in words what is being done.
+    """
+    claims = list(claims)
+    if store is not None:
+        store.mkdir(parents=True, exist_ok=True)
+    results, excess = [], {}
+    with Records(None if store is None else store / "records.sqlite") as records:
+        setting = Setting(seed, n_jobs, records, store, tick)
+        for number, claim in enumerate(claims, 1):
+            tick(f"claim {number} of {len(claims)}: {claim.id}")
+            checks = run_checks(claim, records)
+            findings, trials = _try(claim.id, depth, setting)
+            results.append(Result(claim, checks, tuple(findings)))
+            if trials:
+                excess[claim.id] = trials
+    return Verification(depth, seed, tuple(results), excess)
+
+
+def _try(claim: str, depth: Depth, setting: Setting) -> tuple[list[Finding], tuple[Measured, ...]]:
+    if claim not in tried():
+        return [], ()
+    if claim == COMPARED:
+        return comparison.compare(depth, setting), ()
+    if claim in EXCESS:
+        trials = tuple(redrawn.sweep(claim, depth, setting))
+        return redrawn.hold(claim, trials, depth), trials
+    cells = [probe for plan in PLANS if plan.claim == claim for probe in probes(plan, depth)]
+    return run_claim(cells, depth, setting), ()

@@ -1,0 +1,104 @@
+"""The ledger's named pools as the engine sees them: rows with copies, a linear kernel, and a small ball.
+
+`theory` knows a pool as exact weights of a few atoms. A population with as many copies of every atom as the common
+denominator says has the same law when rows are drawn with replacement, so exact probabilities and trials can be held
+against each other.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+from exml_sim.engine.specs import AtomPool, Score
+from theory.claims.instances import POOLS
+from theory.exact import AffinePool
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A named pool, with the numbers that bounds ask for.
+
+    Attributes
+    ----------
+    name : str
+        Name in `theory.claims.instances.POOLS`; with "#1,3" after it only arms 1 and 3 are kept.
+    pool : AffinePool
+        Atoms, features, radius and theta as fractions.
+    """
+
+    name: str
+    pool: AffinePool
+
+    @property
+    def K(self) -> int:
+        """Number of arms."""
+        return self.pool.arms
+
+    @property
+    def gap(self) -> float:
+        """Delta, the smallest positive gap (Eq. 7)."""
+        return float(self.pool.gap())
+
+    @property
+    def gaps(self) -> tuple[float, ...]:
+        """Gaps of the arms other than the first one, which is a best arm."""
+        return tuple(float(gap) for gap in self.pool.gaps()[1:])
+
+    @property
+    def theta(self) -> float:
+        """Price of a rejection."""
+        return float(self.pool.theta)
+
+    @property
+    def r(self) -> float:
+        """kappa times Lambda."""
+        return float(self.pool.kappa_lambda)
+
+    @property
+    def best_count(self) -> int:
+        """Number of best arms |S*|."""
+        return len(self.pool.best())
+
+    @property
+    def atoms(self) -> int:
+        """Number of different rows."""
+        return len(self.pool.weights)
+
+    def spec(self) -> AtomPool:
+        """The pool of a study with this law."""
+        parts = math.lcm(*(weight.denominator for weight in self.pool.weights))
+        return AtomPool(
+            values=tuple(tuple(float(value) for value in arm) for arm in self.pool.features),
+            y=tuple(float(label) for label in self.pool.labels),
+            copies=tuple(int(weight * parts) for weight in self.pool.weights),
+            label=self.name,
+        )
+
+    def score(self) -> Score:
+        """Risk minimisation over the ball, in the affine regime."""
+        return Score(score="ball", theta=self.theta, ball=float(self.pool.radius))
+
+
+@lru_cache(maxsize=64)
+def world(name: str) -> World:
+    """Build the world of a name; the first arm must be a best arm.
+
+    Examples
+    --------
+    >>> world("star-3").gaps
+    (0.32, 0.32)
+    >>> world("star-3#0,2").K
+    2
+    """
+    base, _, kept = name.partition("#")
+    if base not in POOLS:
+        raise ValueError(f"there is no pool {base!r}; there are {', '.join(sorted(POOLS))}")
+    pool = POOLS[base]()
+    if kept:
+        features = tuple(pool.features[int(arm)] for arm in kept.split(","))
+        pool = AffinePool(pool.weights, pool.labels, features, pool.radius, pool.theta)
+    if 0 not in pool.best():
+        raise ValueError(f"the first arm of {name!r} is not a best arm, and the paper's lemmas say it is")
+    return World(name, pool)
