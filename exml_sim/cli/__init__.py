@@ -23,6 +23,7 @@ SUBCOMMANDS = {
     "hunt": "Search for an instance that violates a claim, or makes a bound as tight as it can be.",
     "predict": "Classify the rows of a new file with a model that explore saved.",
     "merge": "Put the stores of a study's shards together in one.",
+    "verify": "Hold every claim against instances, exact laws and trials; exit 1 if one that should hold is refuted.",
     "study": "Run a study of budget against failure rate and lay the bounds over it.",
 }
 

@@ -53,9 +53,7 @@ class Checks:
         """What differs from the ledger's record, in words; empty if nothing does."""
         found = []
         if self.printed.outcome != claim.expected:
-            found.append(
-                f"the printed statement is recorded as {claim.expected}, but its check says {self.printed.outcome}"
-            )
+            found.append(f"its check says {self.printed.outcome}, where {claim.expected} is recorded")
         if self.corrected is not None and self.corrected.outcome != "consistent":
             found.append(f"the check of the corrected statement says {self.corrected.outcome}")
         if self.mutant is not None and self.mutant.outcome != "refuted":

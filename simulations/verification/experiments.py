@@ -216,7 +216,8 @@ class Setting:
 
     def run(self, study: Study) -> StudyResult:
         """Run a study, or what is missing of it."""
-        return engine.run(study, store=self.store(study), n_jobs=self.n_jobs, progress=False)
+        found: StudyResult = engine.run(study, store=self.store(study), n_jobs=self.n_jobs, progress=False)
+        return found
 
 
 def run_claim(cells: Sequence[Probe], depth: Depth, setting: Setting) -> list[Finding]:

@@ -1,7 +1,8 @@
 """Which claims are about trials: where each is tried, what is measured, and what its readings promise.
 
-The nine experiments of the ledger come first; the others are claims about the same trials whose ledger entry is an exact
-probability on another instance, so that counting is independent evidence. Two plans of one claim measure two statistics.
+The ledger states nine experiments; the other plans are for claims about the same trials whose entry in the ledger is an
+exact probability on another instance, so that counting is independent evidence. Two plans of one claim measure two
+statistics.
 """
 
 from __future__ import annotations

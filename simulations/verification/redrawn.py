@@ -1,10 +1,10 @@
 """Theorems 1 and 2: excess risk when the training set itself is drawn anew in every trial.
 
-The distribution is Section 5.1's with four candidates, of which the one at 90 degrees is by far the best, and a gap that
-the theorems can see. Trials are those of `exml_sim.engine.excess`, which measures the excess risk and the five terms of
-Eq. 8. The printed and the corrected theorem hold with probability 1 - delta - E[delta_fail]; the gap, and with it
-delta_fail, is a function of the training set, so its mean over the trials is taken. Theorem 6 (ii) needs rows that are
-independent of each other given the distribution: there, rows are drawn without replacement.
+The distribution is Section 5.1's with four candidates, of which the one at 90 degrees is by far the best, and a gap
+that the theorems can see. Trials are those of `exml_sim.engine.excess`, which measures the excess risk and the five
+terms of Eq. 8. The printed and the corrected theorem hold with probability 1 - delta - E[delta_fail]; the gap, and with
+it delta_fail, is a function of the training set, so its mean over the trials is taken. Theorem 6 (ii) needs rows that
+are independent of each other given the distribution: there, rows are drawn without replacement.
 """
 
 from __future__ import annotations

@@ -144,8 +144,8 @@ def conclusion(found: Verification) -> str:
         trials = sum(cell.verdict.trials or 0 for cell in cells)
         lines.append(
             f"Trials were held against {len(tried)} of them: {sum(one.decided for one in tried)} "
-            f"({found.decided_share:.0%}) decided at the violation factor {FACTOR:g}, {trials:,} trials in {len(cells)} "
-            f"cells; a true claim is refuted by bad luck with probability at most {ALARM:g} each."
+            f"({found.decided_share:.0%}) decided at the violation factor {FACTOR:g}, {trials:,} trials in "
+            f"{len(cells)} cells; a true claim is refuted by bad luck with probability at most {ALARM:g} each."
         )
         left = [one.claim.id for one in tried if not one.decided]
         if left:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from exml_sim.engine.specs import AtomPool, Score
 from theory.claims.instances import POOLS
 from theory.exact import AffinePool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class World:
     """A named pool, with the numbers that bounds ask for.
 
@@ -36,27 +36,27 @@ class World:
         """Number of arms."""
         return self.pool.arms
 
-    @property
+    @cached_property
     def gap(self) -> float:
         """Delta, the smallest positive gap (Eq. 7)."""
         return float(self.pool.gap())
 
-    @property
+    @cached_property
     def gaps(self) -> tuple[float, ...]:
         """Gaps of the arms other than the first one, which is a best arm."""
         return tuple(float(gap) for gap in self.pool.gaps()[1:])
 
-    @property
+    @cached_property
     def theta(self) -> float:
         """Price of a rejection."""
         return float(self.pool.theta)
 
-    @property
+    @cached_property
     def r(self) -> float:
         """kappa times Lambda."""
         return float(self.pool.kappa_lambda)
 
-    @property
+    @cached_property
     def best_count(self) -> int:
         """Number of best arms |S*|."""
         return len(self.pool.best())

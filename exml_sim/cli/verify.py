@@ -1,0 +1,126 @@
+"""``exml verify``: every claim held against instances, exact laws and trials; tables, JSON, and figures."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from exml_sim.cli import options
+
+if TYPE_CHECKING:
+    from simulations.verification.run import Verification
+
+DEPTHS = ("quick", "standard", "deep")
+#: Claims whose slack is drawn: the two lemmas on identification.
+SLACK = ("lemma-1-i", "lemma-2-i")
+
+
+@click.command(name="verify")
+@click.argument("claims", metavar="[CLAIM]...", nargs=-1)
+@click.option("--depth", type=click.Choice(DEPTHS), default="quick", show_default=True, help="How much evidence.")
+@click.option(
+    "--store",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of finished work that a later run continues; OUT/store unless given.",
+)
+@options.out("out/verify")
+@options.n_jobs
+@options.seed
+@click.option("--figures/--no-figures", default=True, show_default=True, help="Draw one figure per family of claims.")
+@options.quiet
+@options.as_json
+def command(
+    claims: tuple[str, ...],
+    depth: str,
+    store: Path | None,
+    out: Path,
+    n_jobs: int,
+    seed: int,
+    figures: bool,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Hold every claim of the paper's theory against the evidence.
+
+    Runs the checks of all claims (or of those named) and the trials behind those about probabilities: as printed,
+    corrected, and by our theorems. Writes verify.json, verify.md, verify.csv and figures to the folder; exits with 1 if
+    anything that should hold is refuted, if something recorded as wrong is not refuted, or if a check lets a planted
+    error pass.
+
+    A run that was interrupted continues where it stopped. Example: exml verify lemma-1-i lemma-2-i --depth standard
+    """
+    from simulations.verification import report
+    from simulations.verification.depths import DEPTHS as known
+    from simulations.verification.run import chosen, verify
+
+    wanted = chosen(claims)
+    kept = out / "store" if store is None else store
+    line = _Line(not quiet and not as_json)
+    started, clock = datetime.now(UTC).isoformat(timespec="seconds"), time.monotonic()
+    try:
+        found = verify(wanted, known[depth], seed=seed, n_jobs=n_jobs, store=kept, tick=line.show)
+        document = report.write(found, out, started, time.monotonic() - clock)
+        if figures:
+            line.show("drawing")
+            _draw(found, out, n_jobs, kept, line.show)
+    except KeyboardInterrupt:
+        line.close()
+        click.echo("exml: interrupted; the same command continues where it stopped", err=True)
+        raise SystemExit(130) from None
+    finally:
+        line.close()
+    if as_json:
+        click.echo(json.dumps(document, indent=1))
+    else:
+        click.echo(f"{report.table(found)}\n\n{report.conclusion(found)}\n\nResults are in {out}.")
+    if found.problems:
+        raise SystemExit(1)
+
+
+def _draw(found: Verification, out: Path, n_jobs: int, store: Path, tick: Callable[[str], None]) -> None:
+    """Leave all figures that the verified claims have data for."""
+    from simulations.figures import claims, excess, slack, style
+    from simulations.verification import needs
+    from simulations.verification.experiments import Setting
+    from simulations.verification.records import Records
+
+    for stem, picture in claims.figures(found):
+        style.save(picture, out / stem)
+    if found.excess:
+        style.save(excess.figure(found.excess), out / "excess-risk")
+    if any(one.claim.id in SLACK for one in found.results):
+        trials = found.depth.slack_trials
+        with Records(store / "records.sqlite") as records:
+            setting = Setting(found.seed, n_jobs, records, store, tick)
+            style.save(slack.budget_figure(needs.measure(trials, setting), trials), out / "budget-slack")
+            falls = [needs.fall(strategy, setting) for strategy in ("uniform", "median")]
+            style.save(slack.waterfall_figure(falls), out / "slack-waterfall")
+
+
+class _Line:
+    """One line on a terminal that says what is being done."""
+
+    def __init__(self, wanted: bool) -> None:
+        self._shown = wanted and sys.stderr.isatty()
+        self._width = 0
+
+    def show(self, words: str) -> None:
+        """Replace the line."""
+        if self._shown:
+            sys.stderr.write(f"\r{words.ljust(self._width)}")
+            sys.stderr.flush()
+            self._width = max(self._width, len(words))
+
+    def close(self) -> None:
+        """Wipe the line."""
+        if self._shown and self._width:
+            sys.stderr.write("\r" + " " * self._width + "\r")
+            sys.stderr.flush()
+            self._width = 0
