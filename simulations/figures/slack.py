@@ -55,7 +55,7 @@ def budget_figure(needs: Sequence[Need], trials: int) -> Figure:
         picture.legend(handles, labels, loc="outside lower center", ncols=3)
         picture.suptitle(
             f"How much more the bounds ask for than a failure probability of {TARGET:.0%} takes\n"
-            f"(K = 8, θ = 0.1, Δ = 0.24 where not varied; κΛ = 1 − 2θ; practice: {trials:,} trials per budget, "
+            f"(K = 8, θ = 0.1, Δ = 0.3 κΛ where not varied; κΛ = 0.9(1 − 2θ); practice: {trials:,} trials per budget, "
             f"{LEVEL:.0%} limits)"
         )
     return picture

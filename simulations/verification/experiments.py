@@ -30,7 +30,7 @@ from theory.budgets import required_budget
 from theory.claims import Claim, get
 from theory.verdicts import Verdict, judge, judge_exact
 
-Method = Literal["count", "exact", "paired", "redrawn"]
+Method = Literal["count", "exact", "rare", "paired", "redrawn"]
 
 STRATEGIES: Mapping[StrategyName, StrategySpec] = {
     "uniform": StrategySpec("uniform_allocation"),
@@ -42,6 +42,9 @@ STRATEGIES: Mapping[StrategyName, StrategySpec] = {
 CHUNK = 4096
 LEAST_ROWS = 50
 MOST_OUTCOMES = 400_000
+#: Tilted sampling: trials, the largest budget it is used for (its time grows with the rows), and the error probability
+#: of its interval.
+TILTED, MOST_TILTED, TILTED_ALARM = 2_000, 4_000, 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,7 @@ class Probe:
     delta : float, optional
         Level of the statement, for statements with one.
     method : Method
-        "count": trials of the engine; "exact": its enumeration of all outcomes.
+        "count": trials of the engine; "exact": its enumeration of all outcomes; "rare": tilted sampling.
     must_hold : bool
         A refutation is a defect (of the theory or of the software); otherwise it may be what the ledger records.
     """
@@ -156,6 +159,8 @@ def _of_reading(plan: Plan, depth: Depth, place: World, strategy: StrategyName, 
             budget = _smallest(plan, reading, place, strategy, target, 1.0)
             if plan.statistic in STORED and outcomes(place, strategy, budget) <= MOST_OUTCOMES:
                 yield make(budget, None, method="exact")
+            elif plan.statistic == "missed" and budget <= MOST_TILTED and place.best_count == 1:
+                yield make(budget, None, method="rare")
 
 
 def _probe(
@@ -225,6 +230,7 @@ def run_claim(cells: Sequence[Probe], depth: Depth, setting: Setting) -> list[Fi
     alarm = ALARM / max(1, len(cells))
     counted: dict[Probe, tuple[int, int]] = {}
     laws: dict[Probe, float] = {}
+    tilted: dict[Probe, tuple[float, float, float]] = {}
     for (pool, strategy), group in _grouped(cells).items():
         stored = [probe for probe in group if probe.method == "count" and probe.event in STORED]
         measured = [probe for probe in group if probe.method == "count" and probe.event not in STORED]
@@ -234,9 +240,12 @@ def run_claim(cells: Sequence[Probe], depth: Depth, setting: Setting) -> list[Fi
             counted |= _count_stored(stored, _trials(stored, alarm, depth), setting)
         if measured:
             counted |= _count_measured(measured, _trials(measured, alarm, depth), setting)
+        rarely = [probe for probe in group if probe.method == "rare"]
         if exactly:
             laws |= _enumerate(exactly, setting)
-    return [_judged(probe, counted.get(probe), laws.get(probe), alarm) for probe in cells]
+        if rarely:
+            tilted |= _tilt(rarely, setting)
+    return [_judged(probe, counted.get(probe), laws.get(probe), tilted.get(probe), alarm) for probe in cells]
 
 
 def _grouped(cells: Iterable[Probe]) -> dict[tuple[str, StrategyName], list[Probe]]:
@@ -298,6 +307,39 @@ def _enumerate(group: Sequence[Probe], setting: Setting) -> dict[Probe, float]:
         return found
 
 
+def _tilt(group: Sequence[Probe], setting: Setting) -> dict[Probe, tuple[float, float, float]]:
+    """Failure probabilities that counting cannot see, with Student's interval, by tilted sampling."""
+    study = make_study(group, TILTED, setting.seed, mode="rare")
+    with setting.run(study) as result:
+        found = {int(one.budget): one for one in result.summary(level=1.0 - TILTED_ALARM)}
+    kept = {probe: found[probe.budget] for probe in group}
+    return {probe: (one.failure_rate, one.lower, one.upper) for probe, one in kept.items()}
+
+
+def judge_tilted(rate: float, lower: float, upper: float, bound: float) -> Verdict:
+    """Hold an estimate with an interval against a bound: decided where the bound is outside of the interval.
+
+    The interval is Student's, valid for many trials only, so these verdicts are approximate where counts are exact.
+    """
+    words = (
+        f"Tilted sampling puts the probability at {rate:.3g}, in [{lower:.3g}, {upper:.3g}] at level {TILTED_ALARM:g}"
+    )
+    numbers: tuple[tuple[str, float], ...] = (
+        ("probability", rate),
+        ("lower", lower),
+        ("upper", upper),
+        ("bound", bound),
+    )
+    if upper <= bound:
+        outcome, end = "consistent", f"which is below the bound {bound:.3g}"
+    elif lower > bound:
+        outcome, end = "refuted", f"which is above the bound {bound:.3g}"
+    else:
+        outcome, end = "undecided", f"which contains the bound {bound:.3g}"
+    found: Any = outcome
+    return Verdict(found, f"{words}, {end}.", numbers, bound=bound, rate=rate, lower=lower, upper=upper)
+
+
 def _count_measured(group: Sequence[Probe], trials: int, setting: Setting) -> dict[Probe, tuple[int, int]]:
     """Events that need the bought rows: blocks of trials, each recorded when it is done."""
     study = make_study(group, trials, setting.seed)
@@ -351,13 +393,21 @@ def count_block(
     return totals
 
 
-def _judged(probe: Probe, counted: tuple[int, int] | None, law: float | None, alarm: float) -> Finding:
+def _judged(
+    probe: Probe,
+    counted: tuple[int, int] | None,
+    law: float | None,
+    tilted: tuple[float, float, float] | None,
+    alarm: float,
+) -> Finding:
     bound = probe.promise.probability
     if probe.silent:
         shown = "is not defined" if math.isnan(bound) else f"is {bound:.3g}"
         verdict = verdicts.vacuous(f"The promised probability {shown} here and excludes nothing.", bound=bound)
     elif law is not None:
         verdict = judge_exact(law, bound)
+    elif tilted is not None:
+        verdict = judge_tilted(*tilted, bound)
     else:
         assert counted is not None
         verdict = judge(*counted, bound, alarm=alarm, factor=FACTOR)

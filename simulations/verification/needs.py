@@ -1,9 +1,9 @@
 """Budgets for a failure probability of five per cent: in practice, and by the three bounds; and where the slack arises.
 
 The pools have K arms over sixty rows with the feature +1, except for some rows per arm on which it is -1: three for
-the best arm, more for the others, shifted from arm to arm. Then kappa Lambda = Lambda, and every other arm has the same
-gap 2 Lambda (more - 3)/60. Practice is the smallest budget of a grid (steps of a factor 1.41) from which on the upper
-limit of the observed failure rate is at most the target.
+the best arm, more for the others, shifted from arm to arm. Then kappa Lambda = Lambda = 0.9 (1 - 2 theta), inside the
+affine regime, and every other arm has the same gap 2 Lambda (more - 3)/60. Practice is the smallest budget of a grid
+(steps of a factor 1.41) from which on the upper limit of the observed failure rate is at most the target.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def shifted_world(K: int, theta: Fraction, wrong: int) -> World:
         start, size = arm * ROWS // K, BEST if arm == 0 else wrong
         bad = {(start + step) % ROWS for step in range(size)}
         features.append([-1 if row in bad else 1 for row in range(ROWS)])
-    pool = make_pool([Fraction(1, ROWS)] * ROWS, features, radius=1 - 2 * theta, theta=theta)
+    pool = make_pool([Fraction(1, ROWS)] * ROWS, features, radius=Fraction(9, 10) * (1 - 2 * theta), theta=theta)
     return World(f"shifted K={K} theta={float(theta):g} wrong={wrong}", pool)
 
 
