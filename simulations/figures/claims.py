@@ -32,13 +32,14 @@ def draw(ax: Axes, results: Sequence[Result]) -> Axes:
         drawn = _draw_checks(ax, row, result)
         drawn += _draw_cells(ax, row, result)
         silent = sum(one.informative and not one.decided for one in result.findings)
+        corrected = result.checks.corrected
         if silent:
-            ax.text(0.15, row + 0.22, f"{silent} cells not decided", va="center", fontsize=7, color="#555555")
+            _say(ax, 0.15, row + 0.22, f"{silent} cells not decided")
         elif not drawn:
-            words = f"{result.checks.printed.outcome} as printed"
-            if result.checks.corrected is not None:
-                words += f", corrected {result.checks.corrected.outcome}"
-            ax.text(0.15, row, words, va="center", fontsize=7, color="#555555")
+            words = "" if corrected is None else f", corrected {corrected.outcome}"
+            _say(ax, 0.15, row, f"{result.checks.printed.outcome} as printed{words}")
+        elif corrected is not None and corrected.margin is None and not result.findings:
+            _say(ax, 0.15, row, f"corrected {corrected.outcome}")
     ax.set_yticks(range(len(results)), [one.claim.id for one in results])
     ax.set(xlim=(-BREACH - 0.5, ROOM + 0.5), ylim=(len(results) - 0.4, -0.6))
     ticks = [-3, -2, -1, 0, 1, 2, 3, 4, 5, 6]
@@ -48,6 +49,12 @@ def draw(ax: Axes, results: Sequence[Result]) -> Axes:
     ax.grid(axis="y", color="#F0F0F0", linewidth=0.8)
     ax.set_axisbelow(True)
     return ax
+
+
+def _say(ax: Axes, x: float, y: float, words: str) -> None:
+    """Small words on the guide lines."""
+    box = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
+    ax.text(x, y, words, va="center", fontsize=7, color="#555555", bbox=box)
 
 
 def _clip(value: float) -> float:

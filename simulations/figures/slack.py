@@ -68,11 +68,12 @@ def draw_fall(ax: Axes, one: Fall) -> Axes:
     names, starts, ends = [f"the paper's bound, {_power(level)}"], [0.0], [level]
     for factor in one.slack.factors:
         if abs(factor.log) > 1e-12:
-            names.append(f"{factor.name}, {_factor(factor.log / ten)}")
+            names.append(f"{factor.name.replace('^2', '²')}, {_factor(factor.log / ten)}")
             starts.append(level)
             level -= factor.log / ten
             ends.append(level)
-    names.append(f"the truth, {_power(level)}")
+    ends_of_truth = [_power(math.log10(end)) for end in (one.truth_lower, one.truth_upper) if end > 0]
+    names.append(f"the truth, {_power(level)} ({' to '.join(ends_of_truth)})")
     colours = [style.COLOURS["paper"], *[style.COLOURS["tighter"]] * (len(ends) - 1)]
     for row, (start, end) in enumerate(zip(starts, ends, strict=True)):
         # A factor below 1 is an ingredient of the paper that was too small: it goes the other way.
@@ -104,5 +105,7 @@ def waterfall_figure(falls: Sequence[Fall]) -> Figure:
         axes = picture.subplots(len(falls), 1, squeeze=False)[:, 0]
         for ax, one in zip(axes, falls, strict=True):
             draw_fall(ax, one)
-        picture.suptitle("Where the paper's bounds lose: one factor per step of the proof")
+        picture.suptitle(
+            "Where the paper's bounds lose: one factor per step of the proof (truth: tilted sampling, 99% interval)"
+        )
     return picture

@@ -215,7 +215,6 @@ class Setting:
         """The engine's store of a study; another study, seed or source has another file."""
         if self.folder is None:
             return None
-        # Only the package that runs trials decides what they are.
         name = hashlib.sha256(f"{study.hash} {source_digest()}".encode()).hexdigest()[:16]
         return self.folder / f"{study.name}-{name}.sqlite"
 

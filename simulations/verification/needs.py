@@ -167,26 +167,34 @@ class Fall:
     truth_upper: float
 
 
-def fall(strategy: Strategy, setting: Setting, *, trials: int = 4000) -> Fall:
-    """Split the slack of Eq. 9 or Eq. 11 where the printed bound is five per cent, on one pool of four arms.
+def rival_world() -> World:
+    """Four arms: two that err in opposite directions, and two that carry nothing."""
+    return World("one clear rival of 4", one_rival_pool(4, Fraction(1, 2), Fraction(1, 10)))
 
-    Two arms err in opposite directions and two carry nothing; the truth is far too small to count and is found by
-    tilted sampling.
-    """
-    place = World("one clear rival of 4", one_rival_pool(4, Fraction(1, 2), Fraction(1, 10)))
-    name: StrategyName = "uniform" if strategy == "uniform" else "median-accumulated"
-    budget = by_bound("printed", place, name)
-    study = Study(
+
+def tilted_study(strategy: Strategy, budget: int, seed: int, trials: int) -> Study:
+    """One strategy on `rival_world` by tilted sampling, for failures that are far too rare to count."""
+    place = rival_world()
+    return Study(
         name=f"waterfall-{strategy}",
         pools=(place.spec(),),
         scores=(place.score(),),
-        strategies=(STRATEGIES[name],),
+        strategies=(STRATEGIES[_NAMES[strategy]],),
         budgets=Budgets(absolute=(str(budget),)),
         trials=trials,
-        seed=setting.seed,
+        seed=seed,
         mode="rare",
     )
-    with setting.run(study) as result:
+
+
+_NAMES: dict[Strategy, StrategyName] = {"uniform": "uniform", "median": "median-accumulated"}
+
+
+def fall(strategy: Strategy, setting: Setting, *, trials: int = 4000) -> Fall:
+    """Split the slack of Eq. 9 or Eq. 11 at the budget where the printed bound is five per cent."""
+    place = rival_world()
+    budget = by_bound("printed", place, _NAMES[strategy])
+    with setting.run(tilted_study(strategy, budget, setting.seed, trials)) as result:
         (found,) = result.summary(level=0.99)
     parts = slack_anatomy.slack(
         budget, place.K, None, place.theta, place.r, found.failure_rate, strategy=strategy, gaps=place.gaps

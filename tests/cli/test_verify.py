@@ -1,0 +1,114 @@
+"""`exml verify` at its door: outputs, exit codes, resume, bad input."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from exml_sim.cli import cli, main
+from simulations.verification import depths, run
+from tests.simulations.verification.test_run import SMALL
+from theory.claims import get
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    """The quick depth with the fewest trials that decide."""
+    monkeypatch.setitem(depths.DEPTHS, "quick", SMALL)
+
+
+def call(out, *arguments):
+    return CliRunner().invoke(cli, ["verify", "--out", str(out), "--n-jobs", "1", *arguments])
+
+
+def timeless(out):
+    document = json.loads((out / "verify.json").read_text(encoding="utf-8"))
+    assert document.pop("started")
+    assert document.pop("seconds") >= 0
+    return document
+
+
+def test_files_table_and_exit_code(tmp_path):
+    done = call(tmp_path, "a5-count-1", "lemma-3", "--quiet")
+    assert done.exit_code == 0, done.output
+    names = {file.name for file in tmp_path.iterdir()}
+    assert names >= {"verify.json", "verify.md", "verify.csv", "store", "claims-appendix-a1.png"}
+    assert "Nothing that should hold is refuted." in done.output
+    lines = done.output.splitlines()
+    assert lines[0].split() == ["claim", "verdict", "evidence", "slack"]
+    assert lines[1].startswith("lemma-3 ")
+    assert "4 of 4 cells decided" in lines[1]
+    document = timeless(tmp_path)
+    assert document["schema"] == 1
+    assert document["summary"]["claims"] == 2
+    assert document["alarm"] == {"per_claim": 1e-6, "claims": 1, "total": 1e-6}
+    assert {"exml_sim", "python", "numpy"} <= set(document["software"])
+
+
+def test_json_on_standard_output_is_the_document(tmp_path):
+    done = call(tmp_path, "a5-count-1", "--json", "--no-figures")
+    assert json.loads(done.output) == json.loads((tmp_path / "verify.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("claim", "changes"),
+    [
+        ("a5-series-3", {"reading": "mutant"}),
+        ("a5-series-3", {"mutant": "reading"}),
+        ("a5-count-1", {"reading": "repaired"}),
+        ("a5-count-1", {"repaired": "reading"}),
+    ],
+    ids=["a claim that holds is refuted", "a planted error passes", "a wrong claim is not refuted", "a repair fails"],
+)
+def test_a_planted_wrong_claim_exits_with_1(tmp_path, monkeypatch, claim, changes):
+    right = get(claim)
+    wrong = dataclasses.replace(right, **{name: getattr(right, source) for name, source in changes.items()})
+    monkeypatch.setattr(run, "all_claims", lambda: [wrong])
+    done = call(tmp_path, "--no-figures")
+    assert done.exit_code == 1
+    assert f"{claim}: " in done.output
+    assert "1 problems." in done.output
+    assert timeless(tmp_path)["summary"]["as_recorded"] == 0
+
+
+def test_an_interrupted_run_exits_with_130_and_continues(tmp_path, monkeypatch, capsys):
+    claims = ("a5-count-1", "a5-series-3", "lemma-3")
+    assert call(tmp_path / "whole", *claims, "--no-figures").exit_code == 0
+    right = run.run_checks
+
+    def pressed(claim, records):
+        if claim.id == "lemma-3":
+            return right(claim, records)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "run_checks", pressed)
+    with pytest.raises(SystemExit) as stop:
+        main(["verify", *claims, "--out", str(tmp_path / "part"), "--n-jobs", "1", "--no-figures"])
+    assert stop.value.code == 130
+    assert "continues where it stopped" in capsys.readouterr().err
+    assert not (tmp_path / "part" / "verify.json").exists()
+    monkeypatch.setattr(run, "run_checks", right)
+    assert call(tmp_path / "part", *claims, "--no-figures").exit_code == 0
+    assert timeless(tmp_path / "part") == timeless(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("arguments", [["lemma-1i"], ["--depth", "bottomless"], ["--n-jobs", "0", "lemma-3"]])
+def test_bad_input_is_one_line_and_exit_code_2(tmp_path, capsys, arguments):
+    with pytest.raises(SystemExit) as stop:
+        main(["verify", *arguments, "--out", str(tmp_path / "out"), "--no-figures"])
+    assert stop.value.code == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_another_seed_shares_the_folder_and_not_the_trials(tmp_path):
+    call(tmp_path, "a6-term-b", "--no-figures")
+    first = timeless(tmp_path)
+    call(tmp_path, "a6-term-b", "--no-figures", "--seed", "1")
+    second = timeless(tmp_path)
+    counts = [[cell["failures"] for cell in found["claims"][0]["cells"]] for found in (first, second)]
+    assert counts[0] != counts[1]
+    call(tmp_path, "a6-term-b", "--no-figures")
+    assert timeless(tmp_path) == first

@@ -1,0 +1,134 @@
+"""The pictures of a verification: they draw where they are told to, and say what is in them."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from simulations.figures import claims, excess, slack, style
+from simulations.verification import needs, redrawn
+from simulations.verification.experiments import Setting
+from simulations.verification.needs import Need
+from simulations.verification.records import Records
+from simulations.verification.run import chosen, verify
+from tests.simulations.verification.test_run import SMALL
+from theory.claims.instances import failure_uniform
+
+
+@pytest.fixture
+def ax():
+    return style.blank().subplots()
+
+
+@pytest.fixture(scope="module")
+def found():
+    return verify(chosen(("a6-term-b", "a6-tail", "a6-gap")), SMALL, n_jobs=1)
+
+
+def test_claims_are_drawn_on_the_axes_given(ax, found):
+    assert claims.draw(ax, found.results) is ax
+    assert [label.get_text() for label in ax.get_yticklabels()] == [one.claim.id for one in found.results]
+    markers = {line.get_marker() for line in ax.get_lines()}
+    assert {"s", "o", ">"} <= markers
+
+
+def test_cells_without_failures_are_triangles_at_a_lower_limit(ax, found):
+    row = [one.claim.id for one in found.results].index("a6-term-b")
+    claims.draw(ax, found.results)
+    drawn = sum(line.get_marker() == ">" and round(line.get_ydata()[0]) == row for line in ax.get_lines())
+    silent = [one for one in found.results[row].findings if one.verdict.failures == 0]
+    assert drawn == len(silent) > 0
+
+
+def test_one_figure_per_family(found, tmp_path):
+    (only,) = claims.figures(found)
+    assert only[0] == "claims-appendix-a6"
+    assert {file.suffix for file in style.save(only[1], tmp_path / only[0])} == {".png", ".svg"}
+
+
+def measured(rows, terms):
+    return redrawn.Measured("uniform", 4 * rows, rows, 300, True, np.tile(terms, (5, 1)), np.full(5, 0.07))
+
+
+def test_terms_are_stacked_from_zero(ax):
+    one = measured(60_000, [0.06, -0.4, 0.01, -0.01, -0.02, 0.48])
+    assert excess.draw(ax, [one]) is ax
+    solid = [bar for bar in ax.patches if not bar.get_hatch()]
+    hatched = [bar for bar in ax.patches if bar.get_hatch()]
+    assert sum(bar.get_height() for bar in solid) == pytest.approx(0.06)
+    assert sum(bar.get_height() for bar in hatched) == pytest.approx(sum(excess.bounds(one).values()))
+    assert min(bar.get_y() + min(bar.get_height(), 0) for bar in solid) == pytest.approx(-0.43)
+
+
+def test_below_the_launch_budget_the_regret_has_no_bound(ax):
+    one = measured(100, [0.06, -0.4, 0.0, 0.0, -0.02, 0.48])
+    assert math.isnan(excess.bounds(one)["b"])
+    excess.draw(ax, [one])
+    assert any("below launch" in text.get_text() for text in ax.texts)
+
+
+def test_bounds_of_the_terms_add_up_to_the_corrected_theorem():
+    one = measured(60_000, [0.06, -0.4, 0.01, -0.01, -0.02, 0.48])
+    limit, _ = redrawn.promised("corrected", one, excess.DELTA)
+    assert sum(excess.bounds(one).values()) == pytest.approx(limit)
+
+
+NEEDS = [
+    Need("K", K, 0.1, 0.2, strategy, practice, 6000 * K, 2000 * K, 500 * K)
+    for K, practice in ((2, 50), (4, None))
+    for strategy in ("uniform", "median-accumulated")
+]
+
+
+def test_budget_slack_is_drawn_where_practice_is_known(ax):
+    assert slack.draw_needs(ax, NEEDS, "K") is ax
+    ratios = ax.get_lines()[0].get_ydata()
+    assert ratios[0] == pytest.approx(12000 / 50)
+    assert math.isnan(ratios[1])
+    assert slack.budget_figure(NEEDS, 40).axes
+
+
+def test_needs_by_bounds_are_the_smallest_budgets():
+    place = needs.shifted_world(4, Fraction(1, 10), 12)
+    assert place.gaps == pytest.approx((0.216,) * 3)
+    for bound in needs.BOUNDS:
+        budget = needs.by_bound(bound, place, "uniform")
+        assert needs.failure_probability(bound, place, "uniform", budget) <= needs.TARGET
+        assert not needs.failure_probability(bound, place, "uniform", budget - 1) <= needs.TARGET
+
+
+def test_practice_is_below_every_bound():
+    with Records() as records:
+        found = needs.measure(150, Setting(0, 1, records), (("K", 2, Fraction(1, 10), 18),))
+    assert [one.strategy for one in found] == list(needs.WANTED)
+    for one in found:
+        assert one.practice is not None
+        assert one.practice < one.tighter < one.corrected < one.printed
+
+
+def test_waterfall_goes_from_the_bound_to_the_truth(ax):
+    with Records() as records:
+        one = needs.fall("uniform", Setting(0, 1, records), trials=300)
+    assert slack.draw_fall(ax, one) is ax
+    total = sum(factor.log for factor in one.slack.factors)
+    assert one.slack.log_bound - total == pytest.approx(one.slack.log_truth)
+    ends = [bar.get_x() + bar.get_width() for bar in ax.patches]
+    assert ends[-1] == pytest.approx(one.slack.log_truth / math.log(10))
+    assert slack.waterfall_figure([one]).axes
+
+
+def test_the_truth_of_the_waterfall_agrees_with_enumeration():
+    """Tilted sampling on the same pool where the outcomes can be enumerated, within its own interval."""
+    with Records() as records:
+        setting = Setting(0, 1, records)
+        study = needs.tilted_study("uniform", 120, setting.seed, 4000)
+        with setting.run(study) as result:
+            (found,) = result.summary(level=1 - 1e-6)
+    with setting.run(dataclasses.replace(study, mode="exact")) as law:
+        truth = law.summary()[0].failure_rate
+    assert found.lower <= truth <= found.upper
+    assert 0 < truth < failure_uniform("one-rival-8", 240)
