@@ -35,6 +35,8 @@ def draw(ax: Axes, results: Sequence[Result]) -> Axes:
         corrected = result.checks.corrected
         if silent:
             _say(ax, 0.15, row + 0.22, f"{silent} cells not decided")
+        elif result.findings and not any(one.informative for one in result.findings):
+            _say(ax, 0.15, row, "no cell of trials promises anything at this depth")
         elif not drawn:
             words = "" if corrected is None else f", corrected {corrected.outcome}"
             _say(ax, 0.15, row, f"{result.checks.printed.outcome} as printed{words}")

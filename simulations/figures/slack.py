@@ -72,8 +72,10 @@ def draw_fall(ax: Axes, one: Fall) -> Axes:
             starts.append(level)
             level -= factor.log / ten
             ends.append(level)
-    ends_of_truth = [_power(math.log10(end)) for end in (one.truth_lower, one.truth_upper) if end > 0]
-    names.append(f"the truth, {_power(level)} ({' to '.join(ends_of_truth)})")
+    top = _power(math.log10(one.truth_upper))
+    # Student's interval may reach below zero; then only its upper end says something.
+    between = f"{_power(math.log10(one.truth_lower))} to {top}" if one.truth_lower > 0 else f"at most {top}"
+    names.append(f"the truth, {_power(level)} ({between})")
     colours = [style.COLOURS["paper"], *[style.COLOURS["tighter"]] * (len(ends) - 1)]
     for row, (start, end) in enumerate(zip(starts, ends, strict=True)):
         # A factor below 1 is an ingredient of the paper that was too small: it goes the other way.
