@@ -161,17 +161,39 @@ def _add_drawn(
 
     Row j of an order is floor(word_j * m / 2**64): no row is off from probability 1/m by more than 2**-64.
     """
-    size = np.uint64(counts.shape[2])
+    n_arms = counts.shape[1]
+    drawn = np.zeros(counts.shape[2], dtype=np.int32)
+    done = np.zeros(n_arms, dtype=np.bool_)
     for t in range(counts.shape[0]):
-        for k in range(counts.shape[1]):
-            stop = start[t, k] + pulls[t, k]
-            j = start[t, k]
-            while j < stop:
-                words = philox(key[0], key[1], np.uint64(j // 4), lanes[k], trials[t], np.uint64(0))
-                for offset in range(j % 4, min(4, stop - 4 * (j // 4))):
-                    row = int(mulhi(words[offset], size))
-                    counts[t, k, row] += 1
-                j = 4 * (j // 4) + 4
+        done[:] = False
+        for k in range(n_arms):
+            if done[k]:
+                continue
+            # Few draws are cheaper than adding up a whole line of counts for every arm.
+            if 8 * pulls[t, k] < drawn.size:
+                _draw_rows(counts[t, k], key, trials[t], lanes[k], start[t, k], pulls[t, k])
+                continue
+            drawn[:] = 0
+            _draw_rows(drawn, key, trials[t], lanes[k], start[t, k], pulls[t, k])
+            # Arms that read the same stretch of one order bought the same rows: they are drawn once.
+            for other in range(k, n_arms):
+                same = lanes[other] == lanes[k] and start[t, other] == start[t, k]
+                if same and pulls[t, other] == pulls[t, k]:
+                    counts[t, other] += drawn
+                    done[other] = True
+
+
+@kernel
+def _draw_rows(counts: CountArray, key: WordArray, trial: np.uint64, lane: np.uint64, start: int, pulls: int) -> None:
+    """Count the rows at positions start … start + pulls of one order."""
+    size = np.uint64(counts.size)
+    stop = start + pulls
+    j = start
+    while j < stop:
+        words = philox(key[0], key[1], np.uint64(j // 4), lane, trial, np.uint64(0))
+        for offset in range(j % 4, min(4, stop - 4 * (j // 4))):
+            counts[int(mulhi(words[offset], size))] += 1
+        j = 4 * (j // 4) + 4
 
 
 @kernel
