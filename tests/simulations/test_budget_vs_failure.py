@@ -1,66 +1,106 @@
-"""The main study, small."""
+"""The main study, small: panels, needs, sentences, table."""
 
 from __future__ import annotations
 
 import csv
 import io
+import math
+from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from exml_sim.engine import run
 from simulations import budget_vs_failure as study
+from simulations.panels import TARGET, gained, needs, panels_of, sentence, verdicts
+from simulations.pool_bounds import LEVELS
+
+SMALL = (24, 128, 1024, 49_152)
 
 
 @pytest.fixture(scope="module")
-def pool():
-    return study.make_pool()
+def panels():
+    with run(study.make_study(400, budgets=SMALL), n_jobs=2, progress=False) as result:
+        return panels_of(result)
 
 
-@pytest.fixture(scope="module")
-def cells():
-    return study.run(300, n_jobs=2, budgets=(24, 128, 1024))
+def test_every_cell_is_there_and_does_not_depend_on_threads(panels) -> None:
+    assert [(p.strategy, [int(c.budget) for c in p.cells]) for p in panels] == [
+        (name, list(SMALL)) for name in study.STRATEGIES
+    ]
+    with run(study.make_study(400, budgets=SMALL), n_jobs=1, progress=False) as result:
+        assert panels_of(result) == panels
 
 
-def test_every_cell_is_there_and_does_not_depend_on_threads(cells) -> None:
-    assert [(c.strategy, c.budget) for c in cells] == [(s, b) for b in (24, 128, 1024) for s in ("uniform", "median")]
-    assert study.run(300, n_jobs=1, budgets=(24, 128, 1024)) == cells
+def test_failures_become_rare(panels) -> None:
+    """At 1024 the rates are below 0.002; more than 15 failures in 400 trials then has probability below 1e-13."""
+    assert stats.binom.sf(15, 400, 0.002) < 1e-13
+    assert all(c.failures <= 15 for p in panels for c in p.cells if int(c.budget) >= 1024)
 
 
-def test_failures_become_rare(cells) -> None:
-    """At 1024 the rates are below 0.002; more than 15 failures in 300 trials then has probability below 1e-15."""
-    assert stats.binom.sf(15, 300, 0.002) < 1e-15
-    assert all(c.failures <= 15 for c in cells if c.budget == 1024)
+def test_intervals_are_clopper_pearson_at_99_percent(panels) -> None:
+    for cell in (cell for panel in panels for cell in panel.cells):
+        if cell.failures:
+            assert stats.binom.sf(cell.failures - 1, 400, cell.lower) == pytest.approx(0.005)
+        if cell.failures < 400:
+            assert stats.binom.cdf(cell.failures, 400, cell.upper) == pytest.approx(0.005)
 
 
-def test_intervals() -> None:
-    assert study.Cell("uniform", 8, 100, 0).interval()[0] == 0.0
-    low, high = study.Cell("uniform", 8, 100, 7).interval()
-    assert stats.binom.sf(6, 100, low) == pytest.approx(0.005)
-    assert stats.binom.cdf(7, 100, high) == pytest.approx(0.005)
-    assert study.Cell("uniform", 8, 5, 5).interval()[1] == 1.0
+def test_required_budgets_are_the_smallest(panels) -> None:
+    for panel in panels:
+        found = needs(panel)
+        for level in LEVELS:
+            at = found.bounds[level]
+            here, before = panel.bounds.bound(level, np.array([at, at - 1]))
+            assert here <= TARGET
+            assert not before <= TARGET
+            assert found.factor(level) == at / found.practice
+        assert found.bounds["tighter"] < found.bounds["corrected"] < found.bounds["paper"]
 
 
-def test_required_budgets_are_the_smallest(pool, cells) -> None:
-    found = study.needs(cells, pool, "uniform")
-    for level in ("paper", "corrected", "tighter"):
-        at = getattr(found, level)
-        here, before = study.bound(level, "uniform", pool, np.array([at, at - 8]))
-        assert here <= study.TARGET
-        assert not before <= study.TARGET
-    assert found.tighter < found.corrected < found.paper
+def test_the_default_budgets_show_the_gain() -> None:
+    """At three budgets per strategy ours is below 5 %, the paper's vacuous, and 10,000 trials can be below both."""
+    limit = 1.0 - 0.005 ** (1 / 10_000)  # upper limit of the rate after 10,000 trials without a failure
+    one = study.make_study(1, budgets=(48,))
+    with run(one, n_jobs=1, progress=False) as result:
+        for panel in panels_of(result):
+            budgets = np.array(study.LARGE_BUDGETS)
+            ours, printed = panel.bounds.bound("tighter", budgets), panel.bounds.bound("paper", budgets)
+            assert np.sum((ours < TARGET) & (ours > limit) & ~(printed < 1.0)) >= 3
 
 
-def test_practice_is_none_when_nothing_is_below_the_target(pool) -> None:
-    poor = [study.Cell("uniform", 24, 10, 0), study.Cell("uniform", 48, 10, 9)]
-    assert study.needs(poor, pool, "uniform").practice is None
-    assert "did not reach" in study.sentence([study.needs(poor, pool, "uniform")])
+def test_gained_needs_the_upper_limit_below_our_bound(panels) -> None:
+    uniform = panels[0]
+    last = uniform.cells[-1]
+    ours = uniform.bound_at("tighter", last)
+    assert last.upper < ours < TARGET
+    assert gained(uniform) == [last]
+    assert gained(replace(uniform, cells=(replace(last, upper=2 * ours),))) == []
 
 
-def test_csv_and_picture(pool, cells, tmp_path) -> None:
-    rows = list(csv.DictReader(io.StringIO(study.to_csv(cells, pool))))
-    assert len(rows) == len(cells)
-    assert float(rows[0]["rate"]) == cells[0].rate
-    picture = study.figure(cells, pool)
-    picture.savefig(tmp_path / "x.png")
-    assert len(picture.axes) == 2
+def test_practice_is_none_when_nothing_is_below_the_target(panels) -> None:
+    bad = replace(panels[0].cells[-1], upper=0.5)
+    poor = replace(panels[0], cells=(*panels[0].cells[:-1], bad))
+    assert poor.practice() is None
+    assert math.isnan(needs(poor).factor("paper"))
+    assert "did not reach 5%" in sentence(needs(poor))
+    assert panels[0].practice() == Fraction(1024)  # 400 trials at 128 are not enough to be sure
+
+
+def test_verdicts_see_a_bound_that_is_too_small(panels) -> None:
+    found = verdicts(panels)
+    assert len(found) == 2 * len(SMALL) * 3
+    assert not [one for one in found if one[3].outcome == "refuted"]
+    # A failure rate of one half where our bound promises less than 5 %.
+    wrong = replace(panels[0], cells=(*panels[0].cells[:-1], replace(panels[0].cells[-1], failures=200)))
+    refuted = [(level, cell.budget) for _, cell, level, one in verdicts([wrong]) if one.outcome == "refuted"]
+    assert refuted == [("tighter", "49152")]
+
+
+def test_csv(panels) -> None:
+    rows = list(csv.DictReader(io.StringIO(study.to_csv(panels))))
+    assert len(rows) == 2 * len(SMALL)
+    assert float(rows[0]["rate"]) == panels[0].cells[0].failure_rate
+    assert float(rows[3]["bound_tighter"]) == panels[0].bound_at("tighter", panels[0].cells[3])

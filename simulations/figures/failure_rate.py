@@ -1,0 +1,166 @@
+"""Failure rate against budget: what was observed, what the bounds promise, and where they say nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exml_sim.engine.result import CellSummary
+from simulations.figures import style
+from simulations.panels import CONFIDENCE, TARGET, Panel, budget_axis, needs
+from simulations.pool_bounds import LEVELS, Level, PoolBounds
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: Shortest distance between two points of a curve, as a factor of the budget.
+STEP = 1.01
+#: From our bound, which speaks first, to the paper's.
+ORDER: tuple[Level, ...] = LEVELS[::-1]
+
+
+def draw(ax: Axes, panel: Panel, axis: tuple[float, float] | None = None, *, floor: float | None = None) -> Axes:
+    """One panel on logarithmic axes; a bound is drawn where it is below 1, and the zone before that is shaded.
+
+    Parameters
+    ----------
+    ax
+        Where to draw.
+    panel
+        What was observed, and the bounds.
+    axis
+        First and last budget; from the panel itself if not given.
+    floor
+        Smallest probability shown; below the smallest interval by default.
+    """
+    low, high = axis or budget_axis([panel])
+    bottom = floor or _floor([panel])
+    if panel.bounds is not None:
+        _draw_bounds(ax, panel.bounds, low, high, bottom)
+    _draw_cells(ax, panel.cells)
+    ax.axhline(TARGET, color=style.GUIDE, linewidth=0.8, zorder=1)
+    ax.set(xscale="log", yscale="log", xlim=(low / 1.3, high * 1.3), ylim=(bottom, 1.6))
+    ax.set_xlabel("budget B (pulls)" if panel.bounds is not None else "budget B (money)")
+    ax.set_title(panel.title, pad=18)
+    ax.text(0.5, 1.015, _summary(panel), transform=ax.transAxes, ha="center", va="bottom", fontsize=8)
+    return ax
+
+
+def _draw_cells(ax: Axes, cells: Sequence[CellSummary]) -> None:
+    """Rates with a band; no failure seen is an upper limit, never a rate of 0."""
+    seen = [cell for cell in cells if cell.failure_rate > 0]
+    unseen = [cell for cell in cells if cell.failure_rate <= 0]
+    colour = style.COLOURS["practice"]
+    budgets = [float(Fraction(cell.budget)) for cell in seen]
+    if seen:
+        rates = [cell.failure_rate for cell in seen]
+        lower, upper = [cell.lower for cell in seen], [cell.upper for cell in seen]
+        ax.fill_between(budgets, lower, upper, color=colour, alpha=0.15, linewidth=0, zorder=3)
+        errors = [np.subtract(rates, lower), np.subtract(upper, rates)]
+        label = f"observed, {_trials(cells)} ({CONFIDENCE:.0%} interval)"
+        ax.errorbar(
+            budgets, rates, yerr=np.maximum(errors, 0.0), fmt="o-", color=colour, capsize=2, label=label, zorder=4
+        )
+    if unseen:
+        places = [float(Fraction(cell.budget)) for cell in unseen]
+        label = "no failure seen: upper limit of the rate"
+        tops = [cell.upper for cell in unseen]
+        ax.plot(places, tops, "v", color=colour, markerfacecolor="white", markersize=6, label=label, zorder=4)
+
+
+def _trials(cells: Sequence[CellSummary]) -> str:
+    if cells[0].interval == "exact":
+        return "exact"
+    counts = sorted({cell.trials for cell in cells})
+    return f"{counts[0]:,} trials each" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,} trials each"
+
+
+def _draw_bounds(ax: Axes, bounds: PoolBounds, low: float, high: float, bottom: float) -> None:
+    edge = low / 1.3
+    for level in ORDER:
+        start, launch = bounds.informative(level), bounds.launch(level)
+        colour = style.COLOURS[level]
+        if start is None:
+            ax.plot([], [], color=colour, linestyle=style.DASHES[level], label=f"{level} bound (vacuous everywhere)")
+            continue
+        # Three overlapping shades: the lightest zone is where only the paper's bound says nothing.
+        ax.axvspan(edge, min(start, high * 1.3), color=style.GUIDE, alpha=0.13, linewidth=0, zorder=0)
+        budgets = _budgets(start, max(1.3 * high, 2.0 * start))
+        values = bounds.bound(level, budgets)
+        ax.plot(budgets, values, color=colour, linestyle=style.DASHES[level], label=f"{level} bound", zorder=2)
+        ax.axvline(start, color=colour, linewidth=0.8, linestyle=":", zorder=1)
+        if launch is not None:
+            # The corrected statement often launches where the paper's does: its mark stands out behind.
+            size = 14 if level == "corrected" else 8
+            ax.plot([launch], [1.0], marker="|", markersize=size, markeredgewidth=2, color=colour, zorder=5)
+        words = f"{level}: vacuous below {start:,}"
+        ground = {"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 0.6}
+        place = (start / 1.04, bottom * 1.25)
+        ax.annotate(words, place, rotation=90, fontsize=7, color=colour, ha="right", va="bottom", bbox=ground, zorder=3)
+
+
+def _budgets(start: float, stop: float) -> NDArray[np.int64]:
+    """Whole budgets on a logarithmic grid that begins exactly at the start."""
+    number = max(int(np.log(stop / start) / np.log(STEP)), 1)
+    return np.unique(np.geomspace(start, stop, min(number, 400)).astype(np.int64))
+
+
+def _floor(panels: Sequence[Panel]) -> float:
+    """A power of ten below every rate and every upper limit; a lower limit may leave the picture."""
+    seen = [cell.failure_rate or cell.upper for panel in panels for cell in panel.cells]
+    smallest = min((rate for rate in seen if rate > 0), default=1e-4)
+    return float(10.0 ** np.floor(np.log10(min(smallest, 1e-3))))
+
+
+def _summary(panel: Panel) -> str:
+    """What practice needs, and how many times that the bounds ask for."""
+    found = needs(panel)
+    if found.practice is None:
+        return f"did not reach {TARGET:.0%} failures"
+    parts = [f"{TARGET:.0%} failures: {float(found.practice):,.0f} in practice"]
+    parts += [f"{found.factor(level):,.0f}× {level}" for level in ORDER if found.bounds.get(level) is not None]
+    return ", ".join(parts)
+
+
+def figure(panels: Sequence[Panel], heading: str) -> Figure:
+    """All panels side by side on common axes, with one legend."""
+    if not panels:
+        raise ValueError("there is nothing to draw: the study has no results yet")
+    axis, floor = budget_axis(panels), _floor(panels)
+    columns = min(2, len(panels))
+    lines = -(-len(panels) // columns)
+    with style.look():
+        picture = style.blank(5.2 * columns, 4.2 * lines + 0.6)
+        axes = picture.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
+        for ax in axes.flat[len(panels) :]:
+            ax.set_visible(False)
+        several = len({panel.place for panel in panels}) > 1
+        for ax, panel in zip(axes.flat, panels, strict=False):
+            draw(ax, panel, axis, floor=floor)
+            if several:
+                ax.set_title(f"{panel.title}, {panel.place}", pad=18)
+        for line in axes:
+            line[0].set_ylabel("probability of missing the best candidate")
+        if any(panel.bounds for panel in panels):
+            mark = {"marker": "|", "markersize": 8, "markeredgewidth": 2, "linestyle": "none"}
+            axes.flat[0].plot(
+                [], [], color=style.GUIDE, label="launch budget: the condition of the bound is met", **mark
+            )
+        handles = {text: one for ax in axes.flat for one, text in zip(*ax.get_legend_handles_labels(), strict=True)}
+        picture.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=3)
+        picture.suptitle(heading)
+    return picture
+
+
+def heading(panels: Sequence[Panel], name: str) -> str:
+    """Name of the study and the parameters of its bounds, if all panels share them."""
+    found = {(b.K, b.theta, b.kappa_lambda, b.gap) for b in (panel.bounds for panel in panels) if b is not None}
+    if len(found) != 1:
+        return name
+    K, theta, radius, gap = found.pop()
+    return f"{name} (K = {K}, θ = {theta:g}, κΛ = {radius:g}, smallest gap Δ = {gap:.3f})"

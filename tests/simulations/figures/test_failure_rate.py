@@ -1,0 +1,78 @@
+"""The picture of failure rate against budget."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from exml_sim.engine import run
+from simulations import budget_vs_failure
+from simulations.figures import failure_rate, style
+from simulations.panels import panels_of
+from tests.engine.studies import known
+
+
+@pytest.fixture(scope="module")
+def panels():
+    study = budget_vs_failure.make_study(100, budgets=(24, 128, 2048))
+    with run(study, n_jobs=2, progress=False) as result:
+        return panels_of(result)
+
+
+def lines(ax, word: str):
+    return [line for line in ax.lines if word in str(line.get_label())]
+
+
+def test_axes_in_axes_out_with_all_curves(panels) -> None:
+    ax = style.blank().subplots()
+    assert failure_rate.draw(ax, panels[0]) is ax
+    assert ax.get_xscale() == ax.get_yscale() == "log"
+    for level in ("tighter", "corrected", "paper"):
+        (curve,) = lines(ax, f"{level} bound")
+        budgets, values = curve.get_data()
+        # It begins exactly where the bound begins to say something.
+        assert budgets[0] == panels[0].bounds.informative(level)
+        assert np.all(values < 1.0)
+        assert np.allclose(values, panels[0].bounds.bound(level, budgets))
+
+
+def test_no_failure_is_an_upper_limit(panels) -> None:
+    ax = style.blank().subplots()
+    failure_rate.draw(ax, panels[0])
+    (limits,) = lines(ax, "upper limit")
+    unseen = [cell for cell in panels[0].cells if cell.failures == 0]
+    assert unseen
+    assert limits.get_ydata().tolist() == [cell.upper for cell in unseen]
+    (seen,) = [line for line in ax.lines if line.get_marker() == "o"]
+    assert seen.get_ydata().tolist() == [cell.failure_rate for cell in panels[0].cells if cell.failures]
+
+
+def test_a_panel_without_bounds(tmp_path) -> None:
+    with run(known(trials=30), n_jobs=1, progress=False) as result:
+        panels = panels_of(result)
+    picture = failure_rate.figure(panels, failure_rate.heading(panels, "known arms"))
+    assert len(picture.axes) == 2
+    assert not [line for ax in picture.axes for line in lines(ax, "bound")]
+    assert [file.suffix for file in style.save(picture, tmp_path / "known")] == [".png", ".svg"]
+
+
+def test_the_same_picture_gives_the_same_file(panels, tmp_path) -> None:
+    files = []
+    for name in ("first", "second"):
+        picture = failure_rate.figure(panels, failure_rate.heading(panels, "x"))
+        files.append([file.read_bytes() for file in style.save(picture, tmp_path / name)])
+    assert files[0] == files[1]
+    assert "smallest gap" in failure_rate.heading(panels, "x")
+
+
+def test_nothing_to_draw() -> None:
+    with pytest.raises(ValueError, match="no results yet"):
+        failure_rate.figure([], "x")
+
+
+def test_several_pools_are_named(panels) -> None:
+    other = replace(panels[0], pool="another pool")
+    titles = [ax.get_title() for ax in failure_rate.figure([panels[0], other], "x").axes]
+    assert "another pool" in titles[1]
