@@ -1,0 +1,155 @@
+"""What the page says, as plain data: settings, findings, curves, allocations, claims, provenance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from fractions import Fraction
+from typing import Any
+
+from exml_sim.engine.result import CellSummary, StudyResult
+from simulations.panels import ALARM, CONFIDENCE, TARGET, Panel, panels_of
+from simulations.pool_bounds import LEVELS
+from simulations.report.findings import findings_of
+from theory.claims import Claim, all_claims
+from theory.claims.ledger import Entry
+from theory.claims.ledger import run as run_claim
+
+
+def page_of(result: StudyResult, *, check_claims: bool = False) -> dict[str, Any]:
+    """The page's data; only numbers, texts, lists and tables, so that it can be written as JSON.
+
+    Parameters
+    ----------
+    result
+        The results of a study.
+    check_claims
+        Run the check of every claim now and show its evidence; otherwise the recorded verdicts are shown.
+
+    Raises
+    ------
+    ValueError
+        If the study has no results yet.
+    """
+    panels = panels_of(result)
+    if not panels:
+        raise ValueError("the study has no results yet: run it first (exml study)")
+    return {
+        "title": result.study.name,
+        "target": TARGET,
+        "confidence": CONFIDENCE,
+        "alarm": ALARM,
+        "findings": findings_of(result, panels),
+        "settings": _settings(result),
+        "groups": _groups(panels),
+        "claims": [_claim(claim, run_claim(claim) if check_claims else None) for claim in all_claims()],
+        "claims_checked": check_claims,
+        "provenance": _provenance(result),
+    }
+
+
+def _settings(result: StudyResult) -> list[list[str]]:
+    """Name and value of everything that was chosen."""
+    study = result.study
+    cells = study.cells()
+    rows = [
+        ["study", study.name],
+        ["trials per cell", f"{study.trials:,}"],
+        ["root seed", str(study.seed)],
+        ["mode", study.mode],
+        ["strategies", ", ".join(one.label for one in study.strategies)],
+        ["budgets", ", ".join(dict.fromkeys(f"{float(Fraction(cell.budget)):,g}" for cell in cells))],
+    ]
+    for spec in study.pools:
+        rows.append([f"pool {spec.label}", _words({"kind": spec.kind, **spec.table()})])
+    for score in study.scores:
+        rows.append([f"score {score.label}", _words(score.table())])
+    rows.append(["sampling", _words(study.sampling.table())])
+    if study.stop is not None:
+        rows.append(["early stopping", _words(study.stop.table())])
+    return rows
+
+
+def _words(table: dict[str, Any]) -> str:
+    parts = []
+    for name, value in table.items():
+        if value is None or name == "label":
+            continue
+        text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+        parts.append(f"{name.replace('_', ' ')} {text}")
+    return "; ".join(parts)
+
+
+def _groups(panels: Sequence[Panel]) -> list[dict[str, Any]]:
+    """One group per pool and score; its strategies share arms, gaps and the axis of budgets."""
+    places = list(dict.fromkeys((panel.pool, panel.score) for panel in panels))
+    return [_group([panel for panel in panels if (panel.pool, panel.score) == place]) for place in places]
+
+
+def _group(panels: Sequence[Panel]) -> dict[str, Any]:
+    return {"place": panels[0].place, "arms": list(panels[0].arms), "panels": [_panel(panel) for panel in panels]}
+
+
+def _panel(panel: Panel) -> dict[str, Any]:
+    """One strategy: its cells, and what the page needs to compute the bounds."""
+    bounds = panel.bounds
+    return {
+        "title": panel.title,
+        "strategy": panel.strategy,
+        "reason": panel.reason,
+        "bounds": None if bounds is None else {**asdict(bounds), "K": bounds.K, "gap": bounds.gap},
+        "cells": [_cell(panel, cell) for cell in panel.cells],
+    }
+
+
+def _cell(panel: Panel, cell: CellSummary) -> dict[str, Any]:
+    return {
+        "budget": float(Fraction(cell.budget)),
+        "trials": cell.trials,
+        "failures": cell.failures,
+        "rate": cell.failure_rate,
+        "lower": cell.lower,
+        "upper": cell.upper,
+        "interval": cell.interval,
+        "regret": cell.mean_regret,
+        "spend": cell.mean_spend,
+        "pulls": [cell.allocation[name] for name in panel.arms],
+        "bounds": {level: _finite(panel.bound_at(level, cell)) for level in LEVELS},
+    }
+
+
+def _finite(value: float) -> float | None:
+    """JSON has no NaN."""
+    return value if math.isfinite(value) else None
+
+
+def _claim(claim: Claim, entry: Entry | None) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "id": claim.id,
+        "where": str(claim.where),
+        "section": claim.where.section,
+        "printed": claim.printed,
+        "kind": claim.kind,
+        "plain": claim.plain,
+        "statement": claim.statement,
+        "corrected": claim.corrected,
+        "errata": list(claim.errata),
+        "inferred": claim.inferred,
+    }
+    if entry is not None:
+        found["outcome"] = entry.verdict.outcome
+        found["evidence"] = entry.verdict.sentence
+        found["as_recorded"] = entry.as_recorded
+    return found
+
+
+def _provenance(result: StudyResult) -> dict[str, Any]:
+    """Identity of the study, digest of its results, and every run that wrote them."""
+    return {
+        "hash": result.study.hash,
+        "digest": result.store.digest(),
+        "complete": result.complete,
+        "sessions": [dict(session) for session in result.store.sessions()],
+        "toml": result.study.to_toml(),
+    }

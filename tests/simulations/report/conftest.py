@@ -1,0 +1,95 @@
+"""Pages of small studies, and one browser for all tests of this folder."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from exml_sim.engine import Study, StudyResult, run
+from simulations import budget_vs_failure
+from simulations.report import page_of, render
+from tests.simulations.report.browser import chromium
+
+HOSTILE = "<script>window.pwned = 1</script><img src=x onerror='window.pwned = 2'>"
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory) -> Path:
+    """The main study, small."""
+    path = tmp_path_factory.mktemp("report") / "study.sqlite"
+    budgets = (24, 128, 1024, 49_152)
+    run(budget_vs_failure.make_study(400, budgets=budgets), store=path, n_jobs=2, progress=False).close()
+    return path
+
+
+@pytest.fixture(scope="session")
+def page(store) -> dict[str, Any]:
+    """Its page's data."""
+    with StudyResult.open(store) as result:
+        return page_of(result)
+
+
+@pytest.fixture(scope="session")
+def html(page, tmp_path_factory) -> Path:
+    """Its page."""
+    return write(page, tmp_path_factory.mktemp("page") / "report.html")
+
+
+@pytest.fixture(scope="session")
+def hostile_html(tmp_path_factory) -> Path:
+    """A page on which everything that a user can name is named like markup."""
+    folder = tmp_path_factory.mktemp("hostile")
+    store = folder / "study.sqlite"
+    study = Study(
+        name=f"{HOSTILE} study",
+        pools=[
+            {"kind": "known", "means": [0.3, 0.6], "label": f"{HOSTILE} pool"},
+            {"kind": "known", "means": [0.2, 0.3, 0.6], "label": "</script><script>window.pwned = 3</script>"},
+        ],
+        strategies=["uniform_allocation", "median_elimination"],
+        budgets={"per_arm": [10, 40]},
+        trials=50,
+    )
+    run(study, store=store, n_jobs=1, progress=False).close()
+    with sqlite3.connect(store) as connection:
+        # Known arms get their names from the program, so a name from a user's table is written in here.
+        connection.execute("UPDATE cells SET arms = replace(arms, 'arm 0', ?)", (f"{HOSTILE} arm",))
+    with StudyResult.open(store) as result:
+        return write(page_of(result), folder / "report.html")
+
+
+def write(page: dict[str, Any], file: Path) -> Path:
+    file.write_text(render(page), encoding="utf-8")
+    return file
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture
+def visit(browser) -> Iterator[Callable[..., Any]]:
+    """Open a page; afterwards nothing must have gone wrong on it and nothing been fetched."""
+    tabs, troubles = [], []
+
+    def go(file: Path, width: int = 1280, height: int = 900, scheme: str = "light") -> Any:
+        tab = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
+        tab.on("pageerror", lambda error: troubles.append(f"error: {error}"))
+        tab.on("console", lambda message: troubles.append(f"console: {message.text}"))
+        tab.on("dialog", lambda dialog: troubles.append(f"dialog: {dialog.message}"))
+        tab.on("request", lambda request: troubles.append(request.url) if request.url != file.as_uri() else None)
+        tab.goto(file.as_uri())
+        tab.wait_for_selector("html[data-ready]", state="attached", timeout=20_000)
+        tabs.append(tab)
+        return tab
+
+    yield go
+    for tab in tabs:
+        tab.close()
+    assert troubles == []

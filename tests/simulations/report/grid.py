@@ -1,0 +1,107 @@
+"""Points at which the page's bounds are held against `theory`, and the comparison."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from theory import constants, corrected, paper, tighter
+
+LEVELS = ("paper", "corrected", "tighter")
+THEORY = {
+    (level, strategy): getattr(module, f"delta_fail_{strategy}")
+    for level, module in zip(LEVELS, (paper, corrected, tighter), strict=True)
+    for strategy in ("uniform", "median")
+}
+#: The two sides use other logarithms and exponentials, each right to the last digit or two; the relative entropy
+#: cancels, which costs some more.
+TOLERANCE = 1e-9
+
+
+def points(number: int, seed: int = 0) -> Iterator[dict[str, Any]]:
+    """Random points: in and out of the affine regime, below and above launch, with impossible gaps too."""
+    rng = np.random.default_rng(seed)
+    for _ in range(number):
+        K = int(rng.integers(2, 41))
+        theta = float(rng.choice([rng.uniform(0.005, 0.495), 0.1, 0.2929, 0.45]))
+        r = float(10 ** rng.uniform(-2, 1.2))
+        ceiling = float(constants.gap_ceiling(theta, r))
+        gap = ceiling * float(rng.choice([10 ** rng.uniform(-2.5, 0), 1.0, 1.01], p=[0.9, 0.07, 0.03]))
+        gaps = None
+        if rng.random() < 0.4:
+            K = min(K, 12)
+            gaps = np.sort(np.clip(gap * 10 ** rng.uniform(0, 1, K - 1), 0, max(ceiling, gap)))
+            gaps[: int(rng.integers(0, 3)) if K > 3 and rng.random() < 0.3 else 0] = 0.0
+            gaps = [float(g) for g in gaps]
+        launch = 16 * (float(constants.rademacher_constant(theta)) * r / gap) ** 2
+        rows = max(1.0, launch * 10 ** rng.uniform(-2.5, 1.5))
+        budget = int(min(rows * K * rng.choice([1, math.log2(K)]), 2**50)) + int(rng.integers(0, K))
+        yield {
+            "B": max(budget, 1),
+            "K": K,
+            "theta": theta,
+            "r": r,
+            "gap": gap if gaps is None else min(g for g in gaps if g > 0),
+            "gaps": gaps,
+            "bestCount": 1 if gaps is not None else int(rng.integers(1, min(3, K))) if K > 2 else 1,
+            "rows": str(rng.choice(["accumulated", "fresh"])),
+            "pairing": str(rng.choice(["same", "independent", "arbitrary"])),
+            "kernel": str(rng.choice(["any", "nonnegative"])),
+            "population": int(max(1, rows * 10 ** rng.uniform(-0.3, 1))) if rng.random() < 0.2 else None,
+        }
+
+
+def arguments(level: str, strategy: str, point: dict[str, Any]) -> dict[str, Any]:
+    """The point as arguments of a function of `theory`, the budget aside."""
+    found: dict[str, Any] = {"K": point["K"], "theta": point["theta"], "kappa_lambda": point["r"], "gap": point["gap"]}
+    if level == "paper":
+        return found
+    schedule = {"rows": point["rows"]} if strategy == "median" else {}
+    ties = point["bestCount"] if point["gaps"] is None else 1 + point["gaps"].count(0.0)
+    if level == "corrected":
+        return {**found, **schedule, "best_count": ties}
+    design = {name: point[name] for name in ("pairing", "kernel", "population")}
+    if point["gaps"] is None:
+        return {**found, **schedule, **design, "best_count": ties}
+    return {**found, **schedule, **design, "gap": None, "gaps": point["gaps"]}
+
+
+def expected(cases: Sequence[tuple[str, str, dict[str, Any]]]) -> list[float]:
+    """What `theory` says, as logarithms."""
+    return [
+        float(THEORY[level, strategy](point["B"], **arguments(level, strategy, point), strict=False, log=True))
+        for level, strategy, point in cases
+    ]
+
+
+def cases(number: int, seed: int = 0) -> list[tuple[str, str, dict[str, Any]]]:
+    """Every point with every bound."""
+    return [(level, strategy, point) for point in points(number, seed) for level, strategy in THEORY]
+
+
+#: JSON has no NaN and no infinity, so they travel as words.
+EVALUATE = (
+    """cases => cases.map(([level, strategy, point]) => String(exml.bounds.logDeltaFail(level, strategy, point)))"""
+)
+
+
+def read(texts: Sequence[str]) -> list[float]:
+    """Numbers as JavaScript writes them."""
+    words = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+    return [words[text] if text in words else float(text) for text in texts]
+
+
+def differences(found: Sequence[float], wanted: Sequence[float]) -> list[int]:
+    """Where the two sides differ: by more than the tolerance, or by which of them is not a number."""
+    wrong = []
+    for i, (one, other) in enumerate(zip(found, wanted, strict=True)):
+        if math.isnan(one) or math.isnan(other):
+            same = math.isnan(one) and math.isnan(other)
+        else:
+            same = one == other or abs(one - other) <= TOLERANCE * max(1.0, abs(other))
+        if not same:
+            wrong.append(i)
+    return wrong

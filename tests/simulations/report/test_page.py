@@ -1,0 +1,100 @@
+"""The page's data and its file, without a browser."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+
+import pytest
+
+from exml_sim.engine import Store, StudyResult, run
+from simulations.report import fetch_d3, page_of, render
+from simulations.report.render import embed
+from tests.engine.studies import known
+from theory.claims import all_claims
+
+
+@pytest.mark.parametrize("text", ["</script>", "<!--", "a & b", "\u2028", "]]>", '"\\'])
+def test_no_text_can_end_the_data(text) -> None:
+    found = embed({text: [text]})
+    assert not {"<", ">", "&", "\u2028"} & set(found)
+    assert json.loads(found) == {text: [text]}
+
+
+def test_no_number_is_lost() -> None:
+    with pytest.raises(ValueError, match="JSON compliant"):
+        embed(math.nan)
+
+
+def test_the_file_is_one_and_the_same(page, html) -> None:
+    text = html.read_text(encoding="utf-8")
+    assert render(page) == text
+    assert "http-equiv" in text
+    for link in ("src=", "<link", "@import", "url("):
+        assert link not in text.replace(fetched(), "")
+
+
+def fetched() -> str:
+    return (fetch_d3.ASSETS / "d3.min.js").read_text(encoding="utf-8")
+
+
+def test_the_vendored_library_is_the_published_one(tmp_path) -> None:
+    assert hashlib.sha256((fetch_d3.ASSETS / "d3.min.js").read_bytes()).hexdigest() == fetch_d3.CHECKSUM
+    assert f"v{fetch_d3.VERSION}" in fetched()[:80]
+    assert "Mike Bostock" in (fetch_d3.ASSETS / "d3.LICENSE.txt").read_text(encoding="utf-8")
+    with pytest.raises(ValueError, match="nothing was written"):
+        fetch_d3.unpack(b"something else", tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_cells_carry_what_the_store_holds(page, store) -> None:
+    with StudyResult.open(store) as result:
+        summaries = {(one.strategy, float(one.budget)): one for one in result.summary(0.99)}
+        assert page["provenance"]["digest"] == result.store.digest()
+        assert page["provenance"]["sessions"] == result.store.sessions()
+    (group,) = page["groups"]
+    cells = [(panel["strategy"], cell) for panel in group["panels"] for cell in panel["cells"]]
+    assert len(cells) == len(summaries)
+    for strategy, cell in cells:
+        one = summaries[strategy, cell["budget"]]
+        assert (cell["failures"], cell["trials"]) == (one.failures, one.trials)
+        assert (cell["lower"], cell["upper"]) == (one.lower, one.upper)
+        assert cell["pulls"] == [one.allocation[name] for name in group["arms"]]
+
+
+def test_all_claims_with_recorded_or_fresh_verdicts(page, store, monkeypatch) -> None:
+    claims = all_claims()
+    assert [one["id"] for one in page["claims"]] == [claim.id for claim in claims]
+    assert "evidence" not in page["claims"][0]
+    few = claims[:3]
+    monkeypatch.setattr("simulations.report.page.all_claims", lambda: few)
+    with StudyResult.open(store) as result:
+        checked = page_of(result, check_claims=True)
+    assert [one["outcome"] for one in checked["claims"]] == [claim.check().outcome for claim in few]
+
+
+def test_findings(page) -> None:
+    words = " ".join(page["findings"])
+    assert "uniform allocation needs a budget of about 1,024" in words
+    assert "At budget 49,152 our bound for uniform allocation is below 5%" in words
+    assert "none is refuted" in words
+    assert "On the same random numbers uniform allocation misses the best candidate less often at budget" in words
+
+
+def test_other_kinds_of_studies(tmp_path) -> None:
+    for options, word in (
+        ({"mode": "exact", "trials": 1, "budgets": {"per_arm": [3]}}, "known distributions"),
+        ({"stop": {"bound": 0.4}, "trials": 3000}, "No bound is laid over"),
+    ):
+        with run(known(**options), n_jobs=1, progress=False) as result:
+            page = page_of(result)
+            assert word in " ".join(page["findings"])
+            assert render(page)
+
+
+def test_a_store_without_results(tmp_path) -> None:
+    study = known()
+    Store.create_or_open(tmp_path / "x.sqlite", study, study.cells()).close()
+    with StudyResult.open(tmp_path / "x.sqlite") as result, pytest.raises(ValueError, match="no results yet"):
+        page_of(result)

@@ -1,0 +1,217 @@
+"""The page in a real browser: what it shows, how it answers, whom it shuts out."""
+
+from __future__ import annotations
+
+import pytest
+
+from simulations.panels import TARGET
+from simulations.pool_bounds import PoolBounds
+from tests.simulations.report.browser import axe_source
+from tests.simulations.report.conftest import HOSTILE
+from theory import tighter
+from theory.budgets import required_budget
+
+AXE = "axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice']})"
+
+
+def violations(tab) -> list[str]:
+    return [f"{one['id']}: {one['nodes'][0]['html'][:120]}" for one in tab.evaluate(AXE)["violations"]]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_accessibility(visit, html, scheme, width) -> None:
+    tab = visit(html, width=width, scheme=scheme)
+    for folded in tab.locator("details").all()[:3]:
+        folded.evaluate("one => { one.open = true; }")
+    tab.locator("#chart .mark").first.focus()
+    tab.evaluate(axe_source())
+    assert violations(tab) == []
+    ground = tab.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert ground == ("rgb(255, 255, 255)" if scheme == "light" else "rgb(20, 23, 27)")
+
+
+def test_the_accessibility_check_can_fail(visit, html) -> None:
+    tab = visit(html)
+    tab.evaluate(axe_source())
+    tab.evaluate("document.querySelector('label[for=claims-text]').remove()")
+    tab.evaluate("document.querySelector('.lead').style.color = '#bbb'")
+    assert {text.split(":")[0] for text in violations(tab)} == {"label", "color-contrast"}
+
+
+def test_findings_and_settings_are_there(visit, html, page) -> None:
+    tab = visit(html)
+    assert tab.locator("#findings-list li").all_inner_texts() == page["findings"]
+    assert tab.locator("#settings-list dt").count() == len(page["settings"])
+    assert page["provenance"]["digest"] in tab.locator("#provenance").inner_text()
+    assert tab.locator("#chart .curve").count() == 3
+
+
+def test_names_are_text_never_markup(visit, hostile_html) -> None:
+    tab = visit(hostile_html)
+    assert f"{HOSTILE} study" in tab.locator("#title").inner_text()
+    tab.locator("#group").select_option(index=1)
+    tab.locator("#group").select_option(index=0)
+    tab.locator("#chart .mark").first.hover()
+    assert f"{HOSTILE} pool" in tab.locator("#chart-name").inner_text()
+    assert any(f"{HOSTILE} arm" == text for text in tab.locator("#allocation-chart title").all_text_contents())
+    assert f"{HOSTILE} arm" in tab.locator("#allocation-table").text_content()
+    assert tab.evaluate("typeof window.pwned") == "undefined"
+    assert tab.locator("img").count() == 0
+    assert tab.evaluate("[...document.scripts].filter(one => one.textContent.startsWith('window.pwned')).length") == 0
+
+
+def test_the_policy_stops_foreign_scripts(browser, html) -> None:
+    """Even if a text became markup: a script without the hash of ours does not run."""
+    tab = browser.new_page()
+    tab.goto(html.as_uri())
+    tab.evaluate(
+        "() => { const one = document.createElement('script'); one.textContent = 'window.pwned = 1';"
+        " document.body.append(one); }"
+    )
+    assert tab.evaluate("typeof window.pwned") == "undefined"
+    tab.close()
+
+
+def test_a_pool_without_bounds_says_why(visit, hostile_html) -> None:
+    tab = visit(hostile_html)
+    assert "known distributions" in tab.locator("#reason").inner_text()
+    assert not tab.locator("#sliders").is_visible()
+    assert tab.locator("#chart .curve").count() == 0
+    assert tab.locator("#chart .mark").count() == 2
+
+
+def test_points_tell_exact_numbers_by_keyboard_and_pointer(visit, html, page) -> None:
+    tab = visit(html)
+    cells = page["groups"][0]["panels"][0]["cells"]
+    marks = tab.locator("#chart .mark")
+    assert marks.count() == len(cells)
+    marks.first.focus()
+    for cell in cells:
+        told = tab.locator("#tip").inner_text()
+        assert f"budget: {cell['budget']:,.0f}" in told
+        if cell["failures"]:
+            assert f"{cell['failures']:,} of {cell['trials']:,} trials" in told
+        else:
+            assert "no failure in 400 trials" in told
+        focused = tab.evaluate("document.activeElement.getAttribute('aria-label')")
+        assert focused.startswith(f"budget {cell['budget']:,.0f};")
+        tab.keyboard.press("ArrowRight")
+    tab.keyboard.press("Home")
+    assert "budget: 24" in tab.locator("#tip").inner_text()
+    tab.keyboard.press("Escape")
+    assert not tab.locator("#tip").is_visible()
+    marks.nth(1).hover()
+    assert "budget: 128" in tab.locator("#tip").inner_text()
+
+
+def test_toggles_and_axis(visit, html) -> None:
+    tab = visit(html)
+    for name in ("tighter", "corrected", "paper"):
+        assert tab.locator(f"#chart .curve.{name}").count() == 1
+        tab.locator(f"#show-{name}").uncheck()
+        assert tab.locator(f"#chart .curve.{name}").count() == 0
+        tab.locator(f"#show-{name}").check()
+    tab.locator("#show-observed").uncheck()
+    assert tab.locator("#chart .mark").count() == 0
+    tab.locator("#show-observed").check()
+    before = tab.locator("#chart .curve.tighter").get_attribute("d")
+    tab.locator("input[name=scale][value=linear]").check()
+    assert tab.locator("#chart .curve.tighter").get_attribute("d") != before
+    assert "100%" in tab.locator("#chart").text_content()
+
+
+def asked(tab, row: int) -> int:
+    """The budget that a bound asks for, in the live table."""
+    text = tab.locator("#needs tbody tr").nth(row).locator("td").first.inner_text()
+    return int(text.replace(",", ""))
+
+
+def test_sliders_move_the_bounds_live(visit, html, page) -> None:
+    tab = visit(html)
+    own = page["groups"][0]["panels"][0]["bounds"]
+    bounds = PoolBounds(**{name: tuple(own[name]) if name == "gaps" else own[name] for name in PoolBounds.__slots__})
+    for row, level in enumerate(("tighter", "corrected", "paper"), start=1):
+        assert asked(tab, row) == bounds.required(level, TARGET)
+    before = tab.locator("#chart .curve.paper").get_attribute("d")
+    tab.locator("#slider-theta").focus()
+    tab.keyboard.press("ArrowRight")
+    assert tab.locator("#value-theta").inner_text() == "0.11"
+    assert tab.locator("#chart .curve.paper").get_attribute("d") != before
+    parameters = {"K": 8, "theta": 0.11, "kappa_lambda": own["kappa_lambda"], "kernel": own["kernel"]}
+    wanted = required_budget(tighter.delta_fail_uniform, TARGET, gap=None, gaps=own["gaps"], **parameters)
+    assert asked(tab, 1) == wanted
+    # Another K: the pool's own gaps mean nothing any more, and all gaps are equal.
+    tab.locator("#slider-K").focus()
+    tab.keyboard.press("ArrowRight")
+    assert tab.locator("#value-K").inner_text() == "9"
+    wanted = required_budget(tighter.delta_fail_uniform, TARGET, gap=own["gap"], **(parameters | {"K": 9}))
+    assert asked(tab, 1) == wanted
+    assert "8 other candidates" in tab.locator("#status").inner_text()
+    # A gap that no population has.
+    tab.locator("#slider-gap").focus()
+    tab.keyboard.press("End")
+    assert "No population has a gap this large" in tab.locator("#status").inner_text()
+    assert tab.locator("#chart .curve").count() == 0
+    tab.locator("#reset").click()
+    assert asked(tab, 1) == bounds.required("tighter", TARGET)
+    assert tab.locator("#chart .curve.paper").get_attribute("d") == before
+
+
+def test_another_strategy(visit, html, page) -> None:
+    tab = visit(html)
+    tab.locator("#strategy-choice label", has_text="median elimination").click()
+    own = page["groups"][0]["panels"][1]["bounds"]
+    bounds = PoolBounds(**{name: tuple(own[name]) if name == "gaps" else own[name] for name in PoolBounds.__slots__})
+    for row, level in enumerate(("tighter", "corrected", "paper"), start=1):
+        assert asked(tab, row) == bounds.required(level, TARGET)
+
+
+def test_claims_filters(visit, html, page) -> None:
+    tab = visit(html)
+    claims = page["claims"]
+    rows = tab.locator("#claims-table tbody tr")
+    assert rows.count() == len(claims)
+    tab.locator("#claims-printed").select_option("refuted")
+    refuted = [one for one in claims if one["printed"] == "refuted"]
+    assert rows.count() == len(refuted) > 0
+    assert tab.locator("#claims-count").inner_text() == f"{len(refuted)} of {len(claims)} claims."
+    tab.locator("#claims-printed").select_option("")
+    tab.locator("#claims-text").fill("lemma-1-i ")
+    assert "lemma-1-i" in rows.first.inner_text()
+    assert 0 < rows.count() < 20
+
+
+def test_allocation_shows_mean_pulls(visit, html, page) -> None:
+    tab = visit(html)
+    tab.locator("#allocation-budget").select_option("128")
+    group = page["groups"][0]
+    cell = next(one for one in group["panels"][1]["cells"] if one["budget"] == 128)
+    bars = tab.locator("#allocation-chart rect")
+    assert bars.count() == 2 * len(group["arms"])
+    widths = [float(bars.nth(2 * i + 1).get_attribute("width")) for i in range(len(group["arms"]))]
+    scale = widths[-1] / cell["pulls"][-1]
+    assert widths == pytest.approx([scale * pulls for pulls in cell["pulls"]])
+    assert sum(cell["pulls"]) <= 128
+
+
+def test_a_phone_needs_no_sideways_scrolling(visit, html) -> None:
+    tab = visit(html, width=390, height=844)
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 390
+    small = tab.evaluate(
+        "[...document.querySelectorAll('select, button, input[type=search]')]"
+        ".filter(one => one.offsetHeight && one.offsetHeight < 32).length"
+    )
+    assert small == 0
+
+
+def test_print_opens_the_tables_and_hides_the_controls(visit, html) -> None:
+    tab = visit(html, scheme="dark")
+    tab.emulate_media(media="print")
+    tab.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert tab.locator("#cells").is_visible()
+    assert not tab.locator("#sliders").is_visible()
+    assert tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    tab.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert not tab.locator("#cells").is_visible()
+    assert len(tab.pdf(format="A4")) > 20_000
