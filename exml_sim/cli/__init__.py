@@ -17,13 +17,17 @@ from exml_sim import __version__
 
 #: Subcommand -> one line for the overview, kept here so that ``exml --help`` imports nothing.
 SUBCOMMANDS = {
+    "bound": "Print all bounds on the probability of a miss: paper, corrected, tighter.",
     "claims": "Every statement of the paper's theory: true, in need of a correction, or false.",
     "data": "Prepare data: a synthetic table to try things on, or your download of RealDisp.",
     "explore": "Find out which extra measurement to buy, buy it for some rows, and train a classifier.",
     "hunt": "Search for an instance that violates a claim, or makes a bound as tight as it can be.",
+    "plan": "Print the budget that is needed, by the bounds and in practice.",
+    "plot": "Draw failure rate against budget for the results of a study.",
     "predict": "Classify the rows of a new file with a model that explore saved.",
     "merge": "Put the stores of a study's shards together in one.",
     "verify": "Hold every claim against instances, exact laws and trials; exit 1 if one that should hold is refuted.",
+    "report": "Write one HTML page about the results of a study.",
     "study": "Run a study of budget against failure rate and lay the bounds over it.",
 }
 
@@ -67,8 +71,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         sys.exit(cli.main(arguments, standalone_mode=False) or 0)
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
-    except click.Abort:
-        _say("interrupted")
+    except click.Abort as stop:
+        _say(str(stop) or "interrupted")
         sys.exit(130)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.ctx.get_help() if error.ctx else "")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,3 +28,12 @@ def store(default: str | None = None, help: str = "SQLite file that a later run 
     """``--store``: where finished work is kept."""
     kind = click.Path(path_type=Path, dir_okay=False)
     return click.option("--store", default=default, show_default=default is not None, type=kind, help=help)
+
+
+@contextmanager
+def resumable(how: str) -> Iterator[None]:
+    """Turn Ctrl-C into one line that says how to continue; `main` exits with 130."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise click.Abort(f"interrupted: {how}") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -9,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from exml_sim.cli import options
+
 if TYPE_CHECKING:
     from exml_sim.engine.result import StudyResult
     from exml_sim.engine.study import Study
-    from simulations.budget_vs_failure import Cell
+    from simulations.panels import Panel
 
 TRIALS = 10_000
 QUICK = 1_000
@@ -36,13 +39,15 @@ class _Shard(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 @click.argument("file", metavar="[STUDY.toml]", required=False, type=click.Path(exists=True, path_type=Path))
 @click.option("--quick", is_flag=True, help=f"{QUICK:,} trials per cell instead of {TRIALS:,}.")
 @click.option("--seed", type=click.IntRange(min=0), help="Root seed of all trials; 0, or what the file says.")
-@click.option("--n-jobs", default=-1, show_default=True, type=int, help="Workers; -1 for all cores.")
+@options.n_jobs
 @click.option("--backend", type=click.Choice(BACKENDS), default="threads", show_default=True, help="Kind of workers.")
 @click.option("--scheduler", help="Address of a dask scheduler, with --backend dask.")
 @click.option("--shard", type=_Shard(), help="Run only part i of n; put the stores together by exml merge.")
 @click.option("--replay", nargs=2, type=int, metavar="CELL TRIAL", help="Print one trial with its ledger, run nothing.")
-@click.option("--out", default="out", show_default=True, type=click.Path(path_type=Path), help="Folder for results.")
-@click.option("--quiet", is_flag=True, help="No progress; only the result.")
+@options.out("out")
+@options.store(help="SQLite file that a later run continues; study.sqlite in the folder.")
+@options.quiet
+@options.as_json
 def command(
     file: Path | None,
     quick: bool,
@@ -53,14 +58,18 @@ def command(
     shard: tuple[int, int] | None,
     replay: tuple[int, int] | None,
     out: Path,
+    store: Path | None,
     quiet: bool,
+    as_json: bool,
 ) -> None:
     """How often does a strategy miss the best candidate, and what do the bounds say?
 
-    Writes summary.csv and failure_rate.png/.svg to the folder, next to study.toml (what was run) and study.sqlite
-    (every trial). A run that was interrupted continues where it stopped. Example: exml study --quick --out out
+    Writes summary.csv, failure_rate.png/.svg and report.html to the folder, next to study.toml (what was run) and
+    study.sqlite (every trial). A run that was interrupted continues where it stopped.
 
     With a file, that study is run instead; study.toml of an earlier run shows how one is written.
+
+    Example: exml study --quick --out out
     """
     from simulations import budget_vs_failure
 
@@ -72,15 +81,15 @@ def command(
         _replay(study, *replay)
         return
     out.mkdir(parents=True, exist_ok=True)
-    with _run(study, out / "study.sqlite", n_jobs, backend, scheduler, shard, not quiet) as result:
+    kept = store or out / "study.sqlite"
+    with options.resumable(f"finished trials are in {kept}; the same command continues from there"):
+        result = _run(study, kept, n_jobs, backend, scheduler, shard, not (quiet or as_json))
+    with result:
         (out / "study.toml").write_text(study.to_toml(), encoding="utf-8")
         if shard is not None and not result.complete:
-            click.echo(f"{result!r} in {out / 'study.sqlite'}; put all shards together by exml merge.")
+            click.echo(f"{result!r} in {kept}; put all shards together by exml merge.")
             return
-        if file is None:
-            _report(budget_vs_failure.read(result), out)
-        else:
-            _summarise(result, out)
+        _leave(result, out, kept, default=file is None, as_json=as_json)
 
 
 def _read(file: Path, quick: bool, seed: int | None) -> Study:
@@ -99,18 +108,6 @@ def _replay(study: Study, cell: int, trial: int) -> None:
     found = replay(study, cell, trial)
     click.echo(f"Trial {trial} of cell {cell}: {find(study, cell)}.\n")
     click.echo(f"{found.table()}\n\n{found.ledger.table()}")
-
-
-def _summarise(result: StudyResult, out: Path) -> None:
-    """Leave the table of any study, and print its rates."""
-    result.to_csv(out / "summary.csv")
-    for one in result.summary():
-        score = f" ({one.score})" if one.score else ""
-        click.echo(
-            f"{one.strategy} on {one.pool}{score} with budget {one.budget}: failure probability "
-            f"{one.failure_rate:.4g} in [{one.lower:.4g}, {one.upper:.4g}] ({one.level:.0%}, {one.interval})"
-        )
-    click.echo(f"\nResults are in {out}: summary.csv, study.toml, study.sqlite.")
 
 
 def _run(
@@ -133,30 +130,60 @@ def _run(
         return run(study, store=store, n_jobs=workers, backend=named, shard=shard, progress=progress)
 
 
-def _report(cells: list[Cell], out: Path) -> None:
-    """Leave the table and the figure, and say what they mean."""
-    from simulations import budget_vs_failure as study
+def _leave(result: StudyResult, out: Path, store: Path, *, default: bool, as_json: bool) -> None:
+    """Leave table, figure and report, and say what they mean."""
+    from simulations import budget_vs_failure
+    from simulations.figures import failure_rate, style
+    from simulations.panels import panels_of
+    from simulations.report import page_of, render
 
-    pool = study.make_pool()
-    (out / "summary.csv").write_text(study.to_csv(cells, pool), encoding="utf-8")
-    picture = study.figure(cells, pool)
-    for kind in ("png", "svg"):
-        picture.savefig(out / f"failure_rate.{kind}", dpi=150)
-    _print_table(cells)
-    click.echo()
-    click.echo(study.sentence([study.needs(cells, pool, name) for name in study.STRATEGIES]))
-    click.echo(f"\nResults are in {out}: summary.csv, failure_rate.png, failure_rate.svg, study.toml, study.sqlite.")
+    panels = panels_of(result)
+    if default:
+        (out / "summary.csv").write_text(budget_vs_failure.to_csv(panels), encoding="utf-8")
+    else:
+        result.to_csv(out / "summary.csv")
+    name = "Where practice stands and where theory stands" if default else result.study.name
+    pictures = style.save(failure_rate.figure(panels, failure_rate.heading(panels, name)), out / "failure_rate")
+    page = page_of(result)
+    (out / "report.html").write_text(render(page), encoding="utf-8")
+    if as_json:
+        click.echo(_json(panels, page["findings"]))
+        return
+    if default:
+        _print_table(panels)
+    else:
+        _print_lines(result)
+    click.echo("\n" + "\n".join(page["findings"]))
+    files = ["summary.csv", *(file.name for file in pictures), "report.html", "study.toml"]
+    files += [store.name] if store.parent == out else []
+    click.echo(f"\nResults are in {out}: {', '.join(files)}.")
 
 
-def _print_table(cells: list[Cell]) -> None:
-    click.echo(f"{'budget':>7}  {'uniform allocation':>24}  {'median elimination':>24}")
-    for budget in sorted({cell.budget for cell in cells}):
-        shown = {cell.strategy: cell for cell in cells if cell.budget == budget}
-        columns = []
-        for name in ("uniform", "median"):
-            cell = shown[name]
-            if cell.failures:
-                columns.append(f"{cell.rate:.4f} of {cell.trials:,}")
-            else:
-                columns.append(f"< {cell.interval()[1]:.1e} of {cell.trials:,}")
-        click.echo(f"{budget:>7}  {columns[0]:>24}  {columns[1]:>24}")
+def _print_lines(result: StudyResult) -> None:
+    for one in result.summary():
+        score = f" ({one.score})" if one.score else ""
+        click.echo(
+            f"{one.strategy} on {one.pool}{score} with budget {one.budget}: failure probability "
+            f"{one.failure_rate:.4g} in [{one.lower:.4g}, {one.upper:.4g}] ({one.level:.0%}, {one.interval})"
+        )
+
+
+def _print_table(panels: list[Panel]) -> None:
+    """Budgets down, strategies across; no failure seen is an upper limit."""
+    click.echo(f"{'budget':>7}" + "".join(f"  {panel.title:>24}" for panel in panels))
+    for cells in zip(*(panel.cells for panel in panels), strict=True):
+        columns = [
+            f"{cell.failure_rate:.4f} of {cell.trials:,}" if cell.failures else f"< {cell.upper:.1e} of {cell.trials:,}"
+            for cell in cells
+        ]
+        click.echo(f"{cells[0].budget:>7}" + "".join(f"  {column:>24}" for column in columns))
+
+
+def _json(panels: list[Panel], findings: list[str]) -> str:
+    cells = [
+        {"pool": p.pool, "score": p.score, "strategy": p.strategy, "budget": c.budget, "trials": c.trials}
+        | {"failures": c.failures, "rate": c.failure_rate, "lower": c.lower, "upper": c.upper, "level": c.level}
+        for p in panels
+        for c in p.cells
+    ]
+    return json.dumps({"cells": cells, "findings": findings}, indent=2)

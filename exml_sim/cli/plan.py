@@ -1,0 +1,170 @@
+"""``exml plan``: which budget is needed, by the bounds and in practice."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from exml_sim.cli import options
+from exml_sim.cli.points import Numbers, Point, instance_options
+
+if TYPE_CHECKING:
+    from simulations.panels import Needs
+
+ORDER = ("tighter", "corrected", "paper")
+
+
+@click.command(name="plan")
+@click.argument("file", metavar="[STUDY.toml]", required=False, type=click.Path(exists=True, path_type=Path))
+@click.option("--delta", type=float, default=0.05, show_default=True, help="Wanted probability of a miss.")
+@lambda command: instance_options(command, required=False)
+@options.store(help="Read what practice needs from a store instead of running trials.")
+@click.option("--trials", type=click.IntRange(min=1), help="Trials per tried budget; as many as delta needs.")
+@options.seed
+@options.n_jobs
+@options.quiet
+@options.as_json
+def command(
+    file: Path | None,
+    delta: float,
+    store: Path | None,
+    trials: int | None,
+    seed: int,
+    n_jobs: int,
+    quiet: bool,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Print the budgets that bring the probability of missing the best candidate to delta.
+
+    With theta, kappa Lambda and a gap: what the bounds ask for. Without them: also what practice needs, found by trials
+    on the synthetic pool, or on the pools of a study's file, or read from a store.
+
+    Examples: exml plan --delta 0.05 --K 8 --theta 0.1 --kappa-lambda 0.5 --gap 0.2; exml plan --delta 0.05
+    """
+    if not 0.0 < delta < 1.0:
+        raise ValueError(f"delta must be strictly between 0 and 1, got {delta:g}")
+    at_point = given["theta"] is not None or given["kappa_lambda"] is not None or given["gap"] or given["gaps"]
+    if at_point and (file or store):
+        raise click.UsageError("give a point (--theta, --kappa-lambda, --gap) or a pool (a file, --store), not both")
+    if file and store:
+        raise click.UsageError("give a study's file or a store, not both")
+    search = (trials, seed, n_jobs, not quiet)
+    lines = _by_bounds(delta, given) if at_point else _in_practice(file, store, delta, search)
+    if as_json:
+        click.echo(json.dumps({"delta": delta, "budgets": lines}, indent=2))
+        return
+    _print(delta, lines)
+
+
+def _by_bounds(delta: float, given: dict[str, Any]) -> list[dict[str, Any]]:
+    """One line per strategy: budgets by each bound at a point."""
+    if given["theta"] is None or given["kappa_lambda"] is None:
+        raise click.UsageError("a point needs --theta and --kappa-lambda, and --gap or --gaps")
+    from simulations.pool_bounds import PoolBounds
+
+    point = Point.of(**given)
+    point.check()
+    gaps = point.gaps or (point.gap or 0.0,) * (point.K - 1)
+    lines = []
+    for strategy in point.strategies:
+        bounds = PoolBounds(
+            strategy,
+            tuple(sorted(gaps)),
+            point.theta,
+            point.kappa_lambda,
+            kernel=point.kernel,
+            rows=point.rows,
+            population=point.population,
+        )
+        lines.append({"strategy": strategy, "where": str(point), **_asked(bounds, delta)})
+    return lines
+
+
+def _asked(bounds: Any, delta: float) -> dict[str, Any]:
+    from simulations.pool_bounds import LEVELS
+
+    return {
+        "launch": {level: bounds.launch(level) for level in LEVELS},
+        "bounds": {level: bounds.required(level, delta) for level in LEVELS},
+    }
+
+
+def _in_practice(
+    file: Path | None, store: Path | None, delta: float, how: tuple[int | None, int, int, bool]
+) -> list[dict[str, Any]]:
+    """One line per strategy and pool: the budget of practice next to the bounds'."""
+    from exml_sim.engine.result import StudyResult
+    from exml_sim.engine.study import Study
+    from simulations import budget_vs_failure, needed_budget
+    from simulations.panels import needs, panels_of
+
+    trials, seed, n_jobs, progress = how
+    if store is not None:
+        with StudyResult.open(store) as result:
+            panels = panels_of(result)
+    else:
+        study = Study.from_toml(file) if file else budget_vs_failure.make_study(1, seed=seed)
+        number = trials or needed_budget.enough_trials(delta)
+        panels = needed_budget.search(replace(study, seed=seed), delta, number, n_jobs=n_jobs, progress=progress)
+    lines = []
+    for panel in panels:
+        found = needs(panel, delta)
+        asked = _asked(panel.bounds, delta) if panel.bounds else {"launch": {}, "bounds": {}}
+        lines.append(
+            {
+                "strategy": panel.title,
+                "where": panel.place,
+                "practice": None if found.practice is None else float(found.practice),
+                "trials": max(cell.trials for cell in panel.cells),
+                **asked,
+                "factors": _factors(found),
+                "reason": panel.reason,
+            }
+        )
+    return lines
+
+
+def _factors(found: Needs) -> dict[str, float | None]:
+    return {level: Numbers.finite(found.factor(level)) for level in found.bounds}
+
+
+def _print(delta: float, lines: list[dict[str, Any]]) -> None:
+    for where in dict.fromkeys(line["where"] for line in lines):
+        mine = [line for line in lines if line["where"] == where]
+        practised = "practice" in mine[0]
+        click.echo(f"Budget for a probability of at most {delta:g} to miss the best candidate: {where}.\n")
+        click.echo(f"{'':22}{'practice':>12}" * practised + f"{'':22}" * (not practised) + _header())
+        for line in mine:
+            row = f"{line['strategy']:22}"
+            if practised:
+                row += f"{_budget(line['practice']):>12}"
+            for level in ORDER:
+                row += f"{_budget(line['bounds'].get(level)) + _times(line, level):>22}"
+            click.echo(row)
+        for line in mine:
+            if line["bounds"]:
+                parts = ", ".join(f"{level} {_budget(line['launch'][level])}" for level in ORDER)
+                click.echo(f"  launch budgets of {line['strategy']}: {parts}")
+            elif line["reason"]:
+                click.echo(f"  no bound for {line['strategy']}: {line['reason']}")
+        if practised:
+            click.echo(f"  practice: {mine[0]['trials']:,} trials per budget, upper limits at 99%")
+        click.echo()
+
+
+def _header() -> str:
+    return "".join(f"{name:>22}" for name in ORDER)
+
+
+def _budget(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.0f}"
+
+
+def _times(line: dict[str, Any], level: str) -> str:
+    factor = line.get("factors", {}).get(level)
+    return "" if factor is None else f" ({factor:,.0f}×)"

@@ -1,0 +1,35 @@
+"""``exml report``: one self-contained HTML page about a store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from exml_sim.cli import options
+
+
+@click.command(name="report")
+@click.argument("store", type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="The page; report.html next to the store.")
+@click.option("--check-claims", is_flag=True, help="Run the check of every claim and show its evidence.")
+@options.quiet
+def command(store: Path, out: Path | None, check_claims: bool, quiet: bool) -> None:
+    """Write one HTML file about the results in STORE; it needs no network and can be sent by mail.
+
+    It has the settings, the findings in words, a chart of theory against practice whose bounds move with theta, kappa
+    Lambda, the gap and K, the allocation, the claims and the provenance. Example: exml report out/study.sqlite
+    """
+    from exml_sim.engine.result import StudyResult
+    from simulations.report import page_of, render
+
+    target = out or store.parent / "report.html"
+    with StudyResult.open(store) as result:
+        page = page_of(result, check_claims=check_claims)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(render(page), encoding="utf-8")
+    if not quiet:
+        for finding in page["findings"]:
+            click.echo(finding)
+        click.echo()
+    click.echo(f"The report is in {target}.")
