@@ -24,7 +24,7 @@ ORDER = ("tighter", "corrected", "paper")
 @lambda command: instance_options(command, required=False)
 @options.store(help="Read what practice needs from a store instead of running trials.")
 @click.option("--trials", type=click.IntRange(min=1), help="Trials per tried budget; as many as delta needs.")
-@options.seed
+@click.option("--seed", type=click.IntRange(min=0), help="Root seed of all trials; 0, or what the file says.")
 @options.n_jobs
 @options.quiet
 @options.as_json
@@ -33,7 +33,7 @@ def command(
     delta: float,
     store: Path | None,
     trials: int | None,
-    seed: int,
+    seed: int | None,
     n_jobs: int,
     quiet: bool,
     as_json: bool,
@@ -95,7 +95,7 @@ def _asked(bounds: Any, delta: float) -> dict[str, Any]:
 
 
 def _in_practice(
-    file: Path | None, store: Path | None, delta: float, how: tuple[int | None, int, int, bool]
+    file: Path | None, store: Path | None, delta: float, how: tuple[int | None, int | None, int, bool]
 ) -> list[dict[str, Any]]:
     """One line per strategy and pool: the budget of practice next to the bounds'."""
     from exml_sim.engine.result import StudyResult
@@ -108,9 +108,10 @@ def _in_practice(
         with StudyResult.open(store) as result:
             panels = panels_of(result)
     else:
-        study = Study.from_toml(file) if file else budget_vs_failure.make_study(1, seed=seed)
+        study = Study.from_toml(file) if file else budget_vs_failure.make_study(1)
+        study = study if seed is None else replace(study, seed=seed)
         number = trials or needed_budget.enough_trials(delta)
-        panels = needed_budget.search(replace(study, seed=seed), delta, number, n_jobs=n_jobs, progress=progress)
+        panels = needed_budget.search(study, delta, number, n_jobs=n_jobs, progress=progress)
     lines = []
     for panel in panels:
         found = needs(panel, delta)

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import click
@@ -10,6 +16,7 @@ from click.testing import CliRunner
 
 from exml_sim.cli import cli, study
 from exml_sim.engine import Store, StoreError, StudyResult, run
+from simulations import budget_vs_failure
 from tests.engine.studies import contents, known
 
 
@@ -26,7 +33,7 @@ def call(out: Path, *options: str):
 def test_outputs_and_resume(tmp_path):
     first = call(tmp_path, "--quiet", "--n-jobs", "1")
     assert first.exit_code == 0, first.output
-    files = {"summary.csv", "failure_rate.png", "failure_rate.svg", "study.toml", "study.sqlite"}
+    files = {"summary.csv", "failure_rate.png", "failure_rate.svg", "report.html", "study.toml", "study.sqlite"}
     assert {file.name for file in tmp_path.iterdir()} == files
     summary = (tmp_path / "summary.csv").read_bytes()
     with Store.read(tmp_path / "study.sqlite") as store:
@@ -61,6 +68,55 @@ def test_shards_merge_to_the_whole(tmp_path):
     assert call(tmp_path / "all").output.splitlines()[:-1] == whole.output.splitlines()[:-1]
     with StudyResult.open(out) as result:
         assert result.store.digest() == run(result.study, n_jobs=1).store.digest()
+
+
+def test_an_interrupt_says_how_to_continue(tmp_path):
+    file, out = tmp_path / "long.toml", tmp_path / "out"
+    file.write_text(known(trials=50_000_000).to_toml(), encoding="utf-8")
+    program = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from exml_sim.cli import main; main()"
+    )
+    command = [sys.executable, "-c", program, "study", str(file), "--out", str(out), "--n-jobs", "1"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        deadline = time.monotonic() + 120
+        while not _stored(out / "study.sqlite") and time.monotonic() < deadline:
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert (
+        err
+        == f"exml: interrupted: finished trials are in {out / 'study.sqlite'}; the same command continues from there\n"
+    )
+    assert _stored(out / "study.sqlite")
+
+
+def _stored(path: Path) -> int:
+    """Blocks in a store that a run may be writing to."""
+    try:
+        with Store.read(path) as store:
+            return store.rows("SELECT count(*) FROM blocks").fetchone()[0]
+    except (StoreError, sqlite3.Error):
+        return 0
+
+
+def test_json_has_the_cells(tmp_path):
+    done = call(tmp_path, "--json")
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.output)
+    assert len(found["cells"]) == 2 * len(budget_vs_failure.BUDGETS + budget_vs_failure.LARGE_BUDGETS)
+    assert {cell["trials"] for cell in found["cells"]} == {12}
+    assert found["findings"]
+
+
+def test_another_store(tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_text(known(trials=20).to_toml(), encoding="utf-8")
+    arguments = ["study", str(file), "--out", str(tmp_path / "out"), "--store", str(tmp_path / "kept.sqlite")]
+    assert CliRunner().invoke(cli, arguments).exit_code == 0
+    assert (tmp_path / "kept.sqlite").exists()
+    assert not (tmp_path / "out" / "study.sqlite").exists()
+    assert "known distributions" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
 
 
 def test_any_study_from_a_file(tmp_path):

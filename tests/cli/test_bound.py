@@ -1,0 +1,77 @@
+"""`exml bound`: the ladder, its conditions, bad input."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+import theory
+from tests.cli.test_main import call
+
+POINT = ("--K", "8", "--theta", "0.1", "--kappa-lambda", "0.5", "--gap", "0.2", "--budget")
+
+
+def test_the_ladder_is_that_of_the_theory(capsys) -> None:
+    code, out, _ = call(capsys, "bound", *POINT, "16000", "--json")
+    assert code == 0
+    found = json.loads(out)
+    for strategy in ("uniform", "median"):
+        wanted = theory.ladder(16_000, 8, 0.2, 0.1, 0.5, strategy=strategy)
+        assert [one["name"] for one in found["bounds"][strategy]] == [rung.name for rung in wanted]
+        assert [one["value"] for one in found["bounds"][strategy]] == [rung.value for rung in wanted]
+        assert [one["vacuous"] for one in found["bounds"][strategy]] == [rung.vacuous for rung in wanted]
+
+
+def test_text_names_vacuous_bounds_and_missed_conditions(capsys) -> None:
+    code, out, _ = call(capsys, "bound", *POINT, "16000", "--strategy", "uniform")
+    assert code == 0
+    assert "paper                 2.32 (vacuous)" in out
+    assert "tighter               8.71e-16" in out
+    assert "median" not in out
+    code, out, _ = call(capsys, "bound", *POINT, "800")
+    assert code == 0
+    assert "identification condition" in out
+    assert "missed by 26.5625" in out  # 16 (0.9 * 0.5 / (0.8 * 0.2))^2 = 126.5625 rows, and there are 100
+
+
+def test_a_gap_for_each_candidate(capsys) -> None:
+    arguments = ("bound", "--theta", "0.1", "--kappa-lambda", "0.5", "--gaps", "0.2,0.3,0.3", "--budget", "4000")
+    code, out, _ = call(capsys, *arguments, "--kernel", "nonnegative", "--population", "2000", "--json")
+    assert code == 0
+    found = json.loads(out)
+    assert (found["K"], found["gaps"]) == (4, [0.2, 0.3, 0.3])
+    names = [one["name"] for one in found["bounds"]["median"]]
+    assert names[-3:] == ["tighter, per-arm gaps", "tighter, nonnegative kernel", "tighter, without replacement"]
+    logs = [one["log_value"] for one in found["bounds"]["median"][1:]]
+    assert logs == sorted(logs, reverse=True)
+
+
+def test_tiny_bounds_are_not_zero(capsys) -> None:
+    code, out, _ = call(capsys, "bound", *POINT, "16000000", "--strategy", "uniform")
+    assert code == 0
+    log = theory.ladder(16_000_000, 8, 0.2, 0.1, 0.5)[0].log_value
+    assert f"10^{log / math.log(10):.1f}" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        ("--K 8 --theta 0.6 --kappa-lambda 0.5 --gap 0.2 --budget 100", "theta < 1/2; missed by 0.1"),
+        ("--K 8 --theta 0.1 --kappa-lambda 0.5 --gap 0.9 --budget 100", "gap <= Delta_max"),
+        ("--K 8 --theta 0.1 --kappa-lambda 0.5 --gap 0 --budget 100", "gap > 0"),
+        ("--K 8 --theta 0.1 --kappa-lambda 0.5 --budget 100", "either --gap"),
+        ("--theta 0.1 --kappa-lambda 0.5 --gap 0.2 --budget 100", "give --K"),
+        ("--K 8 --theta 0.1 --kappa-lambda 0.5 --gaps 0.1,0.2 --budget 100", "K - 1 = 7 numbers"),
+        ("--K 8 --theta 0.1 --kappa-lambda 0.5 --gaps 0.1;0.2 --budget 100", "separated by commas"),
+        ("--K 8 --theta 0.1 --kappa-lambda 0.5 --gap 0.2 --budget 0", "0 is not in the range"),
+        ("--K 8 --theta 0.1 --kappa-lamda 0.5 --gap 0.2 --budget 5", "--kappa-lambda"),
+    ],
+)
+def test_bad_input_is_one_line(capsys, options, word) -> None:
+    code, out, err = call(capsys, "bound", *options.split())
+    assert code == 2
+    assert out == ""
+    assert word in err
+    assert err.count("\n") == 1

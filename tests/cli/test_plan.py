@@ -1,0 +1,114 @@
+"""`exml plan`: budgets by the bounds and in practice."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from exml_sim.engine import StudyResult, run
+from simulations import needed_budget
+from simulations.panels import panels_of
+from tests.cli.test_main import call
+from tests.engine.studies import features, known
+from theory import corrected, paper, tighter
+from theory.budgets import launch_budget, required_budget
+
+POINT = ("--K", "8", "--theta", "0.1", "--kappa-lambda", "0.5", "--gap", "0.2")
+
+
+def test_budgets_by_the_bounds(capsys) -> None:
+    code, out, _ = call(capsys, "plan", "--delta", "0.01", *POINT, "--json")
+    assert code == 0
+    uniform, median = json.loads(out)["budgets"]
+    point = {"K": 8, "gap": 0.2, "theta": 0.1, "kappa_lambda": 0.5}
+    for line in (uniform, median):
+        for level, module in (("paper", paper), ("corrected", corrected)):
+            bound = getattr(module, f"delta_fail_{line['strategy']}")
+            assert line["bounds"][level] == required_budget(bound, 0.01, **point)
+            assert line["launch"][level] == launch_budget(bound, **point)
+        ours = getattr(tighter, f"delta_fail_{line['strategy']}")
+        assert line["bounds"]["tighter"] <= required_budget(ours, 0.01, **point)
+        assert line["launch"]["tighter"] == launch_budget(ours, **point)
+    code, out, _ = call(capsys, "plan", "--delta", "0.01", *POINT)
+    assert code == 0
+    assert f"{uniform['bounds']['paper']:,}" in out
+
+
+def test_practice_on_the_pools_of_a_file(capsys, tmp_path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(features().to_toml(), encoding="utf-8")
+    options = ("--delta", "0.2", "--trials", "300", "--n-jobs", "2", "--quiet", "--json")
+    code, out, _ = call(capsys, "plan", str(file), *options)
+    assert code == 0
+    lines = json.loads(out)["budgets"]
+    assert [line["strategy"] for line in lines] == ["uniform allocation", "median elimination"]
+    for line in lines:
+        assert line["practice"] < line["bounds"]["tighter"] < line["bounds"]["corrected"]
+        assert line["factors"]["tighter"] == pytest.approx(line["bounds"]["tighter"] / line["practice"])
+    assert call(capsys, "plan", str(file), *options, "--n-jobs", "1")[1] == out
+
+
+def test_the_search_finds_where_the_rate_falls_below_the_target() -> None:
+    """Two Bernoulli arms: the answer is the smallest tried budget from which on all upper limits are below delta."""
+    study = known(pools=[{"kind": "known", "means": [0.2, 0.8]}], strategies=["uniform_allocation"])
+    (panel,) = needed_budget.search(study, 0.05, 1000, n_jobs=1)
+    found = panel.practice(0.05)
+    budgets = [float(cell.budget) for cell in panel.cells]
+    assert budgets == sorted(set(budgets))
+    above = [cell for cell in panel.cells if cell.upper > 0.05]
+    assert above
+    assert max(float(cell.budget) for cell in above) < float(found)
+    # The steps below the answer are finer than a doubling.
+    assert float(found) / max(float(cell.budget) for cell in above) < 1.6
+    # The cells are those of a study at exactly these budgets.
+    with run(
+        known(
+            pools=study.pools,
+            strategies=["uniform_allocation"],
+            trials=1000,
+            budgets={"absolute": [cell.budget for cell in panel.cells]},
+        ),
+        n_jobs=1,
+        progress=False,
+    ) as result:
+        again = panels_of(result)[0]
+    assert [cell.failures for cell in again.cells] == [cell.failures for cell in panel.cells]
+
+
+def test_practice_from_a_store(capsys, tmp_path) -> None:
+    store = tmp_path / "s.sqlite"
+    run(known(trials=400, budgets={"per_arm": [10, 500]}), store=store, n_jobs=1, progress=False).close()
+    code, out, _ = call(capsys, "plan", "--store", str(store), "--delta", "0.1")
+    assert code == 0
+    assert "1,500" in out
+    assert "no bound for uniform allocation: the arms have known distributions" in out
+    with StudyResult.open(store) as result:
+        assert float(panels_of(result)[0].practice(0.1)) == 1500
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        ("--delta 0", "strictly between 0 and 1"),
+        ("--delta 2 --K 8", "strictly between 0 and 1"),
+        ("--theta 0.1", "--kappa-lambda"),
+        ("--theta 0.7 --kappa-lambda 1 --gap 0.1 --K 3", "theta < 1/2"),
+        ("--theta 0.1 --store x.sqlite", "not both"),
+        ("--store nowhere.sqlite", "there is no store"),
+        ("nowhere.toml", "nowhere.toml"),
+        ("--trials 0", "--trials"),
+    ],
+)
+def test_bad_input_is_one_line(capsys, options, word) -> None:
+    code, _, err = call(capsys, "plan", *options.split())
+    assert code == 2
+    assert word in err
+    assert err.count("\n") == 1
+
+
+def test_enough_trials() -> None:
+    assert needed_budget.enough_trials(0.05) == 1000
+    assert needed_budget.enough_trials(0.001) == 40_000
+    with pytest.raises(ValueError, match="delta must be"):
+        needed_budget.enough_trials(1.5)

@@ -1,0 +1,35 @@
+"""`exml report`: the page from a store."""
+
+from __future__ import annotations
+
+from exml_sim.engine import run
+from tests.cli.test_main import call
+from tests.engine.studies import known
+
+
+def test_the_page_is_left_next_to_the_store_or_where_told(capsys, tmp_path) -> None:
+    store = tmp_path / "study.sqlite"
+    run(known(trials=30), store=store, n_jobs=1, progress=False).close()
+    before = store.read_bytes()
+    code, out, _ = call(capsys, "report", str(store))
+    assert code == 0
+    assert out.splitlines()[-1] == f"The report is in {tmp_path / 'report.html'}."
+    assert "known distributions" in out
+    page = (tmp_path / "report.html").read_bytes()
+    code, out, _ = call(capsys, "report", str(store), "--out", str(tmp_path / "new" / "x.html"), "--quiet")
+    assert code == 0
+    assert out.count("\n") == 1
+    assert (tmp_path / "new" / "x.html").read_bytes() == page
+    assert store.read_bytes() == before
+
+
+def test_bad_input_is_one_line(capsys, tmp_path) -> None:
+    for arguments, word in (
+        (("nowhere.sqlite",), "there is no store"),
+        ((), "STORE"),
+        (("x", "--check-claim"), "--check-claims"),
+    ):
+        code, _, err = call(capsys, "report", *arguments)
+        assert code == 2
+        assert word in err
+        assert err.count("\n") == 1
