@@ -41,7 +41,7 @@ def draw(ax: Axes, panel: Panel, axis: tuple[float, float] | None = None, *, flo
     low, high = axis or budget_axis([panel])
     bottom = floor or _floor([panel])
     if panel.bounds is not None:
-        _draw_bounds(ax, panel.bounds, low, high, bottom)
+        _draw_bounds(ax, panel.bounds, low, high)
     _draw_cells(ax, panel.cells)
     ax.axhline(TARGET, color=style.GUIDE, linewidth=0.8, zorder=1)
     ax.set(xscale="log", yscale="log", xlim=(low / 1.3, high * 1.3), ylim=(bottom, 1.6))
@@ -80,7 +80,7 @@ def _trials(cells: Sequence[CellSummary]) -> str:
     return f"{counts[0]:,} trials each" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,} trials each"
 
 
-def _draw_bounds(ax: Axes, bounds: PoolBounds, low: float, high: float, bottom: float) -> None:
+def _draw_bounds(ax: Axes, bounds: PoolBounds, low: float, high: float) -> None:
     edge = low / 1.3
     for level in ORDER:
         start, launch = bounds.informative(level), bounds.launch(level)
@@ -99,9 +99,9 @@ def _draw_bounds(ax: Axes, bounds: PoolBounds, low: float, high: float, bottom: 
             size = 14 if level == "corrected" else 8
             ax.plot([launch], [1.0], marker="|", markersize=size, markeredgewidth=2, color=colour, zorder=5)
         words = f"{level}: vacuous below {start:,}"
-        ground = {"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 0.6}
-        place = (start / 1.04, bottom * 1.25)
-        ax.annotate(words, place, rotation=90, fontsize=7, color=colour, ha="right", va="bottom", bbox=ground, zorder=3)
+        # At the top, where no other curve runs left of this one.
+        place = (start / 1.04, 0.75)
+        ax.annotate(words, place, rotation=90, fontsize=7, color=colour, ha="right", va="top", zorder=3)
 
 
 def _budgets(start: float, stop: float) -> NDArray[np.int64]:
@@ -114,7 +114,7 @@ def _floor(panels: Sequence[Panel]) -> float:
     """A power of ten below every rate and every upper limit; a lower limit may leave the picture."""
     seen = [cell.failure_rate or cell.upper for panel in panels for cell in panel.cells]
     smallest = min((rate for rate in seen if rate > 0), default=1e-4)
-    return float(10.0 ** np.floor(np.log10(min(smallest, 1e-3))))
+    return float(10.0 ** np.floor(np.log10(min(smallest / 1.5, 1e-3))))
 
 
 def _summary(panel: Panel) -> str:

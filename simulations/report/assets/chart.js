@@ -16,7 +16,7 @@ exml.chart = (() => {
     const x = d3.scaleLog([view.low / 1.25, view.high * 1.25], [MARGIN.left, width - MARGIN.right]);
     if (view.scale === "linear") return { x, y: d3.scaleLinear([0, 1], [height - MARGIN.bottom, MARGIN.top]) };
     const seen = cells.map((cell) => (cell.rate > 0 ? cell.rate : cell.upper)).filter((rate) => rate > 0);
-    const floor = 10 ** Math.floor(Math.log10(Math.min(1e-3, ...seen)));
+    const floor = 10 ** Math.floor(Math.log10(Math.min(1e-3, ...seen.map((rate) => rate / 1.5))));
     return { x, y: d3.scaleLog([floor, 1.4], [height - MARGIN.bottom, MARGIN.top]).clamp(true) };
   }
 

@@ -9,7 +9,7 @@ exml.explorer = (() => {
   // Logarithmic sliders run from 0 to 1.
   const SLIDERS = [
     { id: "theta", label: "θ, rejection cost", min: 0.01, max: 0.49, step: 0.01, show: (v) => d3.format(".3~g")(v) },
-    { id: "r", label: "κΛ, radius of the ball", low: 0.01, high: 10, show: (v) => d3.format(".3~g")(v) },
+    { id: "r", label: "κΛ, ball radius", low: 0.01, high: 10, show: (v) => d3.format(".3~g")(v) },
     { id: "gap", label: "Δ, smallest gap", low: 0.001, high: 1, show: (v) => d3.format(".3~g")(v) },
     { id: "K", label: "K, candidates", min: 2, max: 64, step: 1, show: (v) => d3.format("d")(v) },
   ];
@@ -70,7 +70,7 @@ exml.explorer = (() => {
   function update() {
     const now = view();
     draw(now);
-    byId("chart-name").textContent = `${sentenceCase(panel().title)} on ${group().place}. Black: observed, with ${d3.format(".0~%")(page.confidence)} `
+    byId("chart-name").textContent = `${sentenceCase(panel().title)} on ${group().place}. Points: observed, with ${d3.format(".0~%")(page.confidence)} `
       + `intervals; an open triangle is an upper limit where no failure was seen. Dotted: ${d3.format(".0~%")(page.target)}.`
       + (now.point ? " Grey zones: a bound says nothing there. Short bars at the top: launch budgets." : "");
     byId("bounds-part").hidden = !now.point;
