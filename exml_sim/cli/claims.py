@@ -23,6 +23,8 @@ def command(claim_id: str | None, check: bool, as_json: bool, as_markdown: bool)
     """Every statement of the paper's theory, with a verdict and an executable check.
 
     Without ID the ledger is listed; with ID one claim is printed in full and checked.
+
+    Example: exml claims lemma-1-i
     """
     if as_markdown and (claim_id or as_json):
         raise _BadInput("--markdown prints the whole ledger: leave out ID and --json.")

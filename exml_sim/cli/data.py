@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 import numpy as np
 
+from exml_sim.cli import options
 from exml_sim.cli.explore import as_csv
 from exml_sim.datasets.realdisp import ACTIVITIES, read_realdisp, save_realdisp
 from exml_sim.datasets.synthetic import HIDDEN, candidate_values, draw_rows
@@ -16,7 +17,10 @@ ANGLES = tuple(range(10, 91, 10))
 
 @click.group(name="data")
 def command() -> None:
-    """Prepare data. Multiple Features needs no preparation: it is shipped (exml_sim.datasets.load_mfeat)."""
+    """Prepare data. Multiple Features needs no preparation: it is shipped (exml_sim.datasets.load_mfeat).
+
+    Example: exml data synthetic --out table.csv
+    """
 
 
 @command.command(name="realdisp")
@@ -34,7 +38,7 @@ def realdisp(source: Path, subject: int, out: Path) -> None:
 
 @command.command(name="synthetic")
 @click.option("--per-class", type=click.IntRange(min=1), default=100, show_default=True, help="Rows of each class.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@options.seed
 @click.option("--out", type=click.Path(path_type=Path), default=Path("synthetic.csv"), show_default=True)
 def synthetic(per_class: int, seed: int, out: Path) -> None:
     """Write the population of Section 5.1: x1 and x2 observed, a10 to a90 candidates, y perceived, class the truth."""

@@ -12,6 +12,7 @@ from typing import Any
 import click
 import numpy as np
 
+from exml_sim.cli import options
 from exml_sim.explorer import ExMLClassifier
 from exml_sim.explorer.layers import check_affordable, rule_for
 from exml_sim.explorer.plan import plans
@@ -62,9 +63,11 @@ def offer(text: str) -> Offer:
 @click.option("--target", type=float, default=0.95, show_default=True, help="Wanted accuracy on accepted rows.")
 @click.option("--explore", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True)
 @click.option("--hidden-label", default="hidden", show_default=True, help="Name of the hidden class in predictions.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@options.seed
 @click.option("--dry-run", is_flag=True, help="Print the purchase plan and its cost; buy and write nothing.")
-@click.option("--out", type=click.Path(path_type=Path), default=Path("exml-out"), show_default=True)
+@click.option(
+    "--out", type=click.Path(path_type=Path), default=Path("exml-out"), show_default=True, help="Folder for results."
+)
 @click.option("--force", is_flag=True, help="Replace the files of an earlier run in the output directory.")
 def command(
     data: Path,
@@ -77,12 +80,14 @@ def command(
     force: bool,
     seed: int,
     theta: str,
-    **options: Any,
+    **settings: Any,
 ) -> None:
     """Explore the candidates of the CSV file DATA with a budget.
 
     Values of a candidate count as bought when they are read, and only bought ones are read. Rows in which a candidate
     is blank cannot be bought for it.
+
+    Example: exml explore table.csv --label y --observed x1,x2 --candidate ct=a10:1 --candidate mri=a90:1.2 --budget 20%
     """
     if not dry_run:
         check_target(out, force)
@@ -90,8 +95,8 @@ def command(
     offers = tuple(offer(text) for text in candidate)
     table = read_table(data)
     X, y, oracle = _problem(table, label, names, offers)
-    options |= {**money(budget), "theta": _theta(theta), "random_state": seed}
-    model = ExMLClassifier(**options)
+    settings |= {**money(budget), "theta": _theta(theta), "random_state": seed}
+    model = ExMLClassifier(**settings)
     if dry_run:
         click.echo(_plan(model, oracle, len(X)))
         return

@@ -17,6 +17,8 @@ def command(stores: tuple[Path, ...], out: Path) -> None:
 
     The stores must belong to one study and share no trial. What is still missing afterwards is said, and the next
     `exml study` with the new store runs it.
+
+    Example: exml merge one/study.sqlite two/study.sqlite --out all.sqlite
     """
     with merge(stores, out) as result:
         state = "complete" if result.complete else "not complete yet: the next run with this store continues it"

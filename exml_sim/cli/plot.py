@@ -17,7 +17,9 @@ from exml_sim.cli import options
 def command(store: Path, out: Path | None, as_json: bool) -> None:
     """Draw failure rate against budget for the results in STORE, with the bounds that apply, as PNG and SVG.
 
-    A store with several pools gives one picture for each. Example: exml plot out/study.sqlite
+    A store with several pools gives one picture for each.
+
+    Example: exml plot out/study.sqlite --out pictures
     """
     from exml_sim.engine.result import StudyResult
     from simulations.figures import failure_rate, style

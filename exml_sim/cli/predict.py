@@ -22,6 +22,8 @@ def command(model: Path, data: Path, out: Path | None, force: bool) -> None:
 
     Only the candidates that the model uses are looked for, and only for rows that the layers before give up. Where such
     a value is blank, or its column is not there, the prediction is blank and the explanation says what to measure.
+
+    Example: exml predict exml-out/model.npz new.csv --out predictions.csv
     """
     if out is not None and out.exists() and not force:
         raise ValueError(f"{out} exists already: choose another --out, or --force to replace it")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import click
@@ -14,11 +15,14 @@ from exml_sim.cli import options
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="The page; report.html next to the store.")
 @click.option("--check-claims", is_flag=True, help="Run the check of every claim and show its evidence.")
 @options.quiet
-def command(store: Path, out: Path | None, check_claims: bool, quiet: bool) -> None:
+@options.as_json
+def command(store: Path, out: Path | None, check_claims: bool, quiet: bool, as_json: bool) -> None:
     """Write one HTML file about the results in STORE; it needs no network and can be sent by mail.
 
     It has the settings, the findings in words, a chart of theory against practice whose bounds move with theta, kappa
-    Lambda, the gap and K, the allocation, the claims and the provenance. Example: exml report out/study.sqlite
+    Lambda, the gap and K, the allocation, the claims and the provenance.
+
+    Example: exml report out/study.sqlite --out report.html
     """
     from exml_sim.engine.result import StudyResult
     from simulations.report import page_of, render
@@ -28,6 +32,9 @@ def command(store: Path, out: Path | None, check_claims: bool, quiet: bool) -> N
         page = page_of(result, check_claims=check_claims)
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(render(page), encoding="utf-8")
+    if as_json:
+        click.echo(json.dumps({"file": str(target), "findings": page["findings"]}, indent=2))
+        return
     if not quiet:
         for finding in page["findings"]:
             click.echo(finding)

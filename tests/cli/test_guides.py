@@ -70,7 +70,9 @@ def test_the_same_word_means_the_same_everywhere() -> None:
     assert all(len(found) == 1 for found in kinds.values()), kinds
 
 
-@pytest.mark.parametrize("name", ["bound", "plan", "plot", "report", "study"])
+@pytest.mark.parametrize(
+    "name", ["bound", "claims", "data", "explore", "merge", "plan", "plot", "predict", "report", "study"]
+)
 def test_help_has_an_example(capsys, name) -> None:
     code, out, _ = call(capsys, name, "--help")
     assert code == 0

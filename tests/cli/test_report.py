@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from exml_sim.engine import run
 from tests.cli.test_main import call
 from tests.engine.studies import known
@@ -20,6 +22,9 @@ def test_the_page_is_left_next_to_the_store_or_where_told(capsys, tmp_path) -> N
     assert code == 0
     assert out.count("\n") == 1
     assert (tmp_path / "new" / "x.html").read_bytes() == page
+    code, out, _ = call(capsys, "report", str(store), "--json")
+    assert code == 0
+    assert json.loads(out)["file"] == str(tmp_path / "report.html")
     assert store.read_bytes() == before
 
 

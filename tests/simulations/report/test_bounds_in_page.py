@@ -96,7 +96,7 @@ def test_rows_of_the_first_round_are_exact(visit, html) -> None:
 def test_required_and_launch_budgets_are_equal(visit, html) -> None:
     tab = visit(html)
     count = 0
-    for point in points(12, seed=2):
+    for point in points(8, seed=2):
         for level, strategy in THEORY:
             parameters = arguments(level, strategy, point)
             for question, ask in (
@@ -111,4 +111,4 @@ def test_required_and_launch_budgets_are_equal(visit, html) -> None:
                 found = tab.evaluate(code, [level, strategy, point])
                 assert (None if found is None or math.isnan(found) else found) == wanted, (level, strategy, point)
                 count += wanted is not None
-    assert count > 60
+    assert count > 40
