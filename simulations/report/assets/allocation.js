@@ -27,7 +27,7 @@ exml.allocation = (() => {
     svg.attr("viewBox", `0 0 ${width} ${height}`).selectAll("*").remove();
     const top = d3.max(data, (line) => d3.max(line.pulls)) || 1;
     const x = d3.scaleLinear([0, top], [left, width - 64]).nice(4);
-    svg.append("g").attr("class", "axis").attr("transform", `translate(0,${row * data.length + 4})`).call(d3.axisBottom(x).ticks(4, ","));
+    svg.append("g").attr("class", "axis").attr("transform", `translate(0,${row * data.length + 4})`).call(d3.axisBottom(x).ticks(4).tickFormat(d3.format(",")));
     const rows = svg.append("g").selectAll("g").data(data).join("g").attr("transform", (_, i) => `translate(0,${i * row + 6})`);
     rows.append("text").attr("x", left - 8).attr("y", 6 * series + 4).attr("text-anchor", "end").text((line) => short(line.name, most));
     rows.append("title").text((line) => line.name);

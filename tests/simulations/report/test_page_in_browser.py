@@ -193,6 +193,9 @@ def test_allocation_shows_mean_pulls(visit, html, page) -> None:
     scale = widths[-1] / cell["pulls"][-1]
     assert widths == pytest.approx([scale * pulls for pulls in cell["pulls"]])
     assert sum(cell["pulls"]) <= 128
+    ticks = tab.locator("#allocation-chart .axis text").all_text_contents()
+    assert len(ticks) > 2
+    assert all(float(tick.replace(",", "")) >= 0 and "e" not in tick for tick in ticks)
 
 
 def test_a_phone_needs_no_sideways_scrolling(visit, html) -> None:
