@@ -35,8 +35,8 @@ def test_every_cell_is_there_and_does_not_depend_on_threads(panels) -> None:
 
 
 def test_failures_become_rare(panels) -> None:
-    """At 1024 the rates are below 0.002; more than 15 failures in 400 trials then has probability below 1e-13."""
-    assert stats.binom.sf(15, 400, 0.002) < 1e-13
+    """At 1024 the rates are below 0.002; more than 15 failures in 400 trials then has probability below 1e-15."""
+    assert stats.binom.sf(15, 400, 0.002) < 1e-15
     assert all(c.failures <= 15 for p in panels for c in p.cells if int(c.budget) >= 1024)
 
 
