@@ -177,11 +177,26 @@ def signs(y: IntArray, n_classes: int) -> list[IntArray]:
 
 
 def coefficients(
-    gram: FloatArray, y: IntArray, n_classes: int, theta: float, options: ModelOptions, tol: float
+    gram: FloatArray,
+    y: IntArray,
+    n_classes: int,
+    theta: float,
+    options: ModelOptions,
+    tol: float,
+    used: BoolArray | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Coefficients of h and g for every class, each of shape (n, C)."""
+    """Coefficients of h and g for every class, each of shape (n, C).
+
+    Parameters
+    ----------
+    used
+        Rows to train on, all by default; the coefficients of the others are 0. The result is that of the smaller
+        matrix, but a large one is checked once for all of its parts.
+    """
+    weights = None if used is None else used.astype(np.float64)
+    rows = len(y) if used is None else int(used.sum())
     found = [
-        solve(gram, labels, theta, penalty=options.penalty(len(y)), tol=tol, method="dual")
+        solve(gram, labels, theta, weights=weights, penalty=options.penalty(rows), tol=tol, method="dual")
         for labels in signs(y, n_classes)
     ]
     if n_classes == 2:

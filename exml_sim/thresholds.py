@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -116,22 +117,53 @@ class CrossValidation:
         folds: int,
         rng: np.random.Generator,
     ) -> None:
+        frame = Frame.of(X, options)
+        self._begin(frame.cross(frame.points(X)), y, n_classes, options, folds, rng)
+
+    @classmethod
+    def of_gram(
+        cls,
+        gram: FloatArray,
+        y: IntArray,
+        n_classes: int,
+        options: ModelOptions,
+        *,
+        folds: int,
+        rng: np.random.Generator,
+    ) -> Self:
+        """The same from kernel values that are there already."""
+        judge = cls.__new__(cls)
+        judge._begin(gram, y, n_classes, options, folds, rng)
+        return judge
+
+    def _begin(
+        self,
+        gram: FloatArray,
+        y: IntArray,
+        n_classes: int,
+        options: ModelOptions,
+        folds: int,
+        rng: np.random.Generator,
+    ) -> None:
         if not 2 <= folds <= len(y):
             raise ValueError(f"folds must be between 2 and the number of rows {len(y)}, got {folds}")
-        frame = Frame.of(X, options)
-        self._gram = frame.cross(frame.points(X))
-        self._y, self._n_classes, self._options = y, n_classes, options
-        fold = _balanced_folds(y, folds, rng)
-        self._folds = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(folds)]
+        self._gram, self._y, self._n_classes, self._options = gram, y, n_classes, options
+        self._fold = _balanced_folds(y, folds, rng)
+        self._judged: dict[float, Tried] = {}
 
     def judge(self, theta: float) -> Tried:
-        """Count the outcomes of one price."""
+        """Count the outcomes of one price; a price is judged once."""
+        if theta not in self._judged:
+            self._judged[theta] = self._count(theta)
+        return self._judged[theta]
+
+    def _count(self, theta: float) -> Tried:
         y = self._y
         winner, accepted = np.zeros(len(y), dtype=np.int64), np.zeros(len(y), dtype=np.bool_)
-        for inside, outside in self._folds:
-            gram = self._gram[np.ix_(inside, inside)]
-            u, w = coefficients(gram, y[inside], self._n_classes, theta, self._options, TOL)
-            cross = self._gram[np.ix_(outside, inside)]
+        for k in range(int(self._fold.max()) + 1):
+            outside = self._fold == k
+            u, w = coefficients(self._gram, y, self._n_classes, theta, self._options, TOL, ~outside)
+            cross = self._gram[outside]
             winner[outside], accepted[outside] = through_the_gate(cross @ u, cross @ w)
         return Tried.count(theta, winner, accepted, y)
 

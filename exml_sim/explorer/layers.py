@@ -236,7 +236,7 @@ def _explore(
     selected = [arms[i] for i in found.accepted]
     extra = 0
     if settings.theta is None:
-        extra = _buy_more(selected, base, part - (buyer.ledger.spent - start), buyer)
+        extra = buy_more(selected, base, part - (buyer.ledger.spent - start), buyer)
     rows = base.rows[buyer.bought[selected][:, base.rows].all(axis=0)]
     after = _augmented(base, selected, rows, buyer)
     theta, choice = settings.theta, None
@@ -252,7 +252,7 @@ def _explore(
     return LayerRecord(base.layer, names, theta, choice, rows, found, extra), after
 
 
-def _buy_more(selected: list[int], base: Base, money: Fraction, buyer: Buyer) -> int:
+def buy_more(selected: list[int], base: Base, money: Fraction, buyer: Buyer) -> int:
     """Buy the next rows of the selected candidates for as long as the money lasts; returns how many rows."""
     can = np.array([buyer.available(arm) for arm in selected])
     wanted: dict[int, list[int]] = {arm: [] for arm in selected}
