@@ -28,6 +28,7 @@ SUBCOMMANDS = {
     "merge": "Put the stores of a study's shards together in one.",
     "verify": "Hold every claim against instances, exact laws and trials; exit 1 if one that should hold is refuted.",
     "report": "Write one HTML page about the results of a study.",
+    "reproduce": "Repeat the experiments of the paper and say which findings come out again.",
     "study": "Run a study of budget against failure rate and lay the bounds over it.",
 }
 

@@ -197,7 +197,7 @@ def _buyer(task: Task, candidates: tuple[str, ...], ratio: Fraction) -> Buyer:
     """Pays for values; what it hands out is row numbers, by which distances are looked up."""
     costs = {name: task.costs[name] for name in candidates}
     budget = ratio * len(task.y) * sum(costs.values(), Fraction(0))
-    oracle = CallableOracle({name: _row_numbers for name in candidates}, costs)
+    oracle = CallableOracle(dict.fromkeys(candidates, _row_numbers), costs)
     return Buyer(oracle, len(task.y), budget)
 
 

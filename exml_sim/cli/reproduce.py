@@ -1,0 +1,196 @@
+"""``exml reproduce``: the experiments of Section 5, held against what the paper printed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from exml_sim.cli import options
+
+if TYPE_CHECKING:
+    from simulations.reproduction.experiment import Experiment
+    from simulations.reproduction.tables import Row
+
+#: Closest to the paper's numbers among those of the sensitivity table, see docs/reproduction.md.
+CLOSEST_C = 0.1
+GRID = (0.05, 0.1, 0.25, 0.5, 1.0)
+STORE = "results.sqlite"
+
+
+@click.group(name="reproduce")
+def command() -> None:
+    """Repeat the experiments of Section 5 and say which of the paper's findings come out again.
+
+    Every experiment leaves its table (Markdown, CSV), figures (PNG, SVG) and a verdict per statement of the paper in a
+    folder. A run that was interrupted continues where it stopped. Example: exml reproduce mfeat --configurations 5
+    """
+
+
+def _common(default: int, most: int, what: str) -> Callable[[Any], Any]:
+    """Options that all experiments share."""
+    kind = click.IntRange(min=2, max=most)
+
+    def decorate(function: Any) -> Any:
+        for option in (
+            click.option("--configurations", type=kind, default=default, show_default=True, help=f"{what}."),
+            click.option(
+                "--protocol",
+                type=click.Choice(("hindsight", "automatic")),
+                default="hindsight",
+                show_default=True,
+                help="Theta by test labels, as the paper does, or by cross-validation on bought rows.",
+            ),
+            click.option(
+                "--reading",
+                type=click.Choice(("each", "one")),
+                default="each",
+                show_default=True,
+                help="Hindsight takes the best theta of each configuration, or one for all.",
+            ),
+            click.option(
+                "--C", "penalty", type=float, default=CLOSEST_C, show_default=True, help="C_h = C_g; paper: 1."
+            ),
+            click.option("--loss", type=click.Choice(("sum", "mean")), default="sum", show_default=True),
+            options.seed,
+            options.n_jobs,
+            click.option(
+                "--out",
+                type=click.Path(path_type=Path, file_okay=False),
+                help="Folder for results; out/reproduction/EXPERIMENT-PROTOCOL by default.",
+            ),
+            options.as_json,
+            options.quiet,
+        ):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+@command.command(name="synthetic")
+@_common(50, 1000, "Repetitions")
+def synthetic(penalty: float, loss: str, seed: int, protocol: str, **rest: Any) -> None:
+    """Figures 4 and 5: three Gaussians and nine candidates at a budget of 20 %."""
+    from simulations.reproduction.synthetic import figures_4_and_5
+
+    _run(figures_4_and_5(protocol == "hindsight", penalty, loss=loss, seed=seed), protocol=protocol, **rest)
+
+
+@command.command(name="mfeat")
+@_common(50, 50, "Configurations: 5 divisions of the digits, 10 training sets of each")
+@click.option("--sensitivity", is_flag=True, help="Repeat the table for several C and compare.")
+def mfeat(sensitivity: bool, penalty: float, loss: str, seed: int, protocol: str, **rest: Any) -> None:
+    """Table 1: six views of handwritten digits, three budgets, SL and three variants of ExML."""
+    from simulations.reproduction.mfeat import table_1
+
+    hindsight = protocol == "hindsight"
+    if sensitivity:
+        _sensitivity(lambda c, kind: table_1(hindsight, c, loss=kind, seed=seed), protocol=protocol, **rest)
+        return
+    _run(table_1(hindsight, penalty, loss=loss, seed=seed), protocol=protocol, **rest)
+
+
+@command.command(name="costs")
+@_common(50, 50, "Configurations, as for mfeat")
+def costs(penalty: float, loss: str, seed: int, protocol: str, **rest: Any) -> None:
+    """Table 2: the digits with unequal costs, two strategies with two alignments."""
+    from simulations.reproduction.mfeat import table_2
+
+    _run(table_2(protocol == "hindsight", penalty, loss=loss, seed=seed), protocol=protocol, **rest)
+
+
+@command.command(name="realdisp")
+@click.option(
+    "--from",
+    "source",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Zip, directory or log of UCI REALDISP, or an .npz as exml data realdisp writes it.",
+)
+@click.option("--split", type=click.Choice(("random", "blocked")), default="random", show_default=True)
+@_common(10, 100, "Repetitions")
+def realdisp(source: Path, split: str, penalty: float, loss: str, seed: int, protocol: str, **rest: Any) -> None:
+    """Activities of one subject, nine sensors: accuracy and allocation matrix.
+
+    Random splits are the paper's; samples a fiftieth of a second apart then lie on both sides. Blocked splits keep
+    whole blocks of two seconds together.
+    """
+    from simulations.reproduction.realdisp import figures_6_and_7, read
+
+    experiment = figures_6_and_7(read(source), split, protocol == "hindsight", penalty, loss=loss, seed=seed)
+    _run(experiment, protocol=f"{split}-{protocol}", **rest)
+
+
+def _run(
+    experiment: Experiment,
+    *,
+    protocol: str,
+    reading: str,
+    configurations: int,
+    n_jobs: int,
+    out: Path | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Run what is missing, write tables, figures and verdicts, and print them."""
+    from simulations.reproduction.reporting import report
+
+    folder = out or Path("out/reproduction") / f"{experiment.name}-{protocol}"
+    folder.mkdir(parents=True, exist_ok=True)
+    found = _results(experiment, configurations, folder / STORE, n_jobs, quiet or as_json)
+    written = report(experiment, found, folder, reading)
+    if as_json:
+        click.echo(json.dumps({**written.data(), "configurations": len(found), "settings": experiment.identity()}))
+        return
+    click.echo(written.text())
+    click.echo(f"Results of {len(found)} configurations are in {folder}: {', '.join(f.name for f in written.files)}.")
+
+
+def _results(experiment: Experiment, configurations: int, store: Path, n_jobs: int, quiet: bool) -> Any:
+    from simulations.reproduction.runner import run
+
+    try:
+        return run(experiment, configurations, store, n_jobs=n_jobs, progress=not quiet)
+    except KeyboardInterrupt:
+        click.echo(f"exml: finished configurations are in {store}; the same command continues from there", err=True)
+        raise
+
+
+def _sensitivity(
+    make: Callable[[float, str], Experiment],
+    *,
+    protocol: str,
+    reading: str,
+    configurations: int,
+    n_jobs: int,
+    out: Path | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Table 1 for several C, and for Eq. 3 as printed (mean loss, C = 1)."""
+    from simulations.reproduction import printed, tables
+    from simulations.reproduction.statistics import TABLE_1
+
+    folder = out or Path("out/reproduction") / f"sensitivity-{protocol}"
+    folder.mkdir(parents=True, exist_ok=True)
+    found = []
+    for kind, c in (*(("sum", c) for c in GRID), ("mean", 1.0)):
+        experiment = make(c, kind)
+        store = folder / f"{kind}-{c:g}.sqlite"
+        results = _results(experiment, configurations, store, n_jobs, quiet or as_json)
+        lines: list[Row] = tables.rows(
+            results, experiment.source.observed, experiment.budgets, TABLE_1, reading, printed.TABLE_1
+        )
+        found.append(tables.sensitivity(f"{kind} of losses, C = {c:g}", lines))
+    text = tables.sensitivity_markdown(found, printed.TABLE_1)
+    (folder / "sensitivity.md").write_text(text, encoding="utf-8")
+    (folder / "sensitivity.csv").write_text(tables.sensitivity_csv(found, printed.TABLE_1), encoding="utf-8")
+    if as_json:
+        click.echo(json.dumps([{"setting": one.label, "SL": one.supervised, "csd/ME": one.explored} for one in found]))
+        return
+    click.echo(text)
+    click.echo(f"Results of {configurations} configurations each are in {folder}: sensitivity.md, sensitivity.csv.")

@@ -1,0 +1,188 @@
+"""The paper's tables with our numbers next to the printed ones, as Markdown and as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from simulations.reproduction import statistics as stats
+from simulations.reproduction.printed import RECALL, Printed
+from simulations.reproduction.records import Configuration
+from simulations.reproduction.statistics import CSD_ME, Cell, Method
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Row:
+    """One line of a table: a group observed, a budget, one cell per method.
+
+    Attributes
+    ----------
+    printed
+        The paper's means and standard deviations, in the order of the methods; None if it prints none.
+    recall
+        Share of configurations whose selected candidate is one of the best two; None if that was not measured.
+    """
+
+    observed: str
+    budget: int
+    methods: tuple[Method, ...]
+    cells: tuple[Cell, ...]
+    printed: tuple[tuple[float, float], ...] | None
+    recall: float | None
+    printed_recall: int | None
+
+
+def rows(
+    configurations: Sequence[Configuration],
+    observed: Sequence[str],
+    budgets: Sequence[int],
+    methods: tuple[Method, ...],
+    reading: str,
+    printed: Printed | None = None,
+) -> list[Row]:
+    """All lines of a table."""
+    return [
+        _row(configurations, group, budget, methods, reading, printed or {}) for group in observed for budget in budgets
+    ]
+
+
+def _row(
+    configurations: Sequence[Configuration],
+    group: str,
+    budget: int,
+    methods: tuple[Method, ...],
+    reading: str,
+    printed: Printed,
+) -> Row:
+    cells = tuple(stats.cell(configurations, group, method, budget, reading) for method in methods)
+    found = None
+    if CSD_ME in methods and stats.case_of(configurations[0], group).attainable:
+        runs = cells[methods.index(CSD_ME)].runs
+        found = stats.recall(configurations, group, runs) / len(configurations)
+    known = None if found is None or not printed else RECALL.get((group, budget))
+    return Row(group, budget, methods, cells, printed.get((group, budget)), found, known)
+
+
+def markdown(lines: Sequence[Row]) -> str:
+    """The table as the paper prints it; what the paper has is in brackets."""
+    first = lines[0]
+    header = ["Feature", "Budget", *(method.name for method in first.methods)]
+    header += ["Recall"] if first.recall is not None else []
+    text = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    for line in lines:
+        shown = [line.observed, f"{line.budget} %"]
+        for k, (one, strong) in enumerate(zip(line.cells, stats.bold(line.cells), strict=True)):
+            number = f"{one.mean:.2f} ± {one.std:.2f}"
+            number = f"**{number}**" if strong else number
+            shown.append(number if line.printed is None else f"{number} ({line.printed[k][0]:.2f})")
+        if line.recall is not None:
+            paper = "" if line.printed_recall is None else f" ({line.printed_recall} %)"
+            shown.append(f"{line.recall:.0%}".replace("%", " %") + paper)
+        text.append("| " + " | ".join(shown) + " |")
+    return "\n".join(text) + "\n"
+
+
+def to_csv(lines: Sequence[Row]) -> str:
+    """One line per cell."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    header = [
+        "feature",
+        "budget",
+        "method",
+        "configurations",
+        "mean",
+        "std",
+        "bold",
+        "theta",
+        "paper_mean",
+        "paper_std",
+    ]
+    writer.writerow([*header, "recall", "paper_recall"])
+    for line in lines:
+        for k, (one, strong) in enumerate(zip(line.cells, stats.bold(line.cells), strict=True)):
+            paper = ("", "") if line.printed is None else line.printed[k]
+            is_ours = line.methods[k] == CSD_ME
+            found = f"{line.recall:.4f}" if is_ours and line.recall is not None else ""
+            known = line.printed_recall / 100 if is_ours and line.printed_recall is not None else ""
+            numbers = [len(one.accuracy), f"{one.mean:.4f}", f"{one.std:.4f}", int(strong), f"{one.thetas.mean():.3f}"]
+            writer.writerow([line.observed, line.budget, line.methods[k].name, *numbers, *paper, found, known])
+    return out.getvalue()
+
+
+def cascade_markdown(configurations: Sequence[Configuration], lines: Sequence[Row]) -> str:
+    """How the cascade compares with its own initial layer, and why: rows it rescues and hidden rows it loses."""
+    header = ["Feature", "Budget", "initial", "csd/ME", "worst", "rescued", "lost", "below by 2"]
+    text = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    for line in lines:
+        ours = line.cells[line.methods.index(CSD_ME)]
+        cases = [stats.case_of(one, line.observed) for one in configurations]
+        initial = 100.0 * np.array([case.initial for case in cases])
+        difference = ours.accuracy - initial
+        numbers = [
+            f"{initial.mean():.2f}",
+            f"{ours.mean:.2f}",
+            f"{difference.min():+.1f}",
+            f"{np.mean([run.rescued for run in ours.runs]):.0f}",
+            f"{np.mean([run.lost for run in ours.runs]):.0f}",
+            f"{int((difference < -2.0).sum())} of {len(cases)}",
+        ]
+        text.append("| " + " | ".join([line.observed, f"{line.budget} %", *numbers]) + " |")
+    return "\n".join(text) + "\n"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sensitivity:
+    """Table 1 at one C: means of SL and of csd/ME at the largest budget, view by view, next to the paper's."""
+
+    label: str
+    supervised: dict[str, float]
+    explored: dict[str, float]
+
+
+def sensitivity(label: str, lines: Sequence[Row]) -> Sensitivity:
+    """Take the cells that the comparison with the paper is about."""
+    last = [line for line in lines if line.budget == max(one.budget for one in lines)]
+    return Sensitivity(
+        label,
+        {line.observed: line.cells[0].mean for line in last},
+        {line.observed: line.cells[line.methods.index(CSD_ME)].mean for line in last},
+    )
+
+
+def distance(found: dict[str, float], printed: Printed, column: int, budget: int) -> float:
+    """Mean absolute difference from the printed means, in points."""
+    return float(np.mean([abs(value - printed[view, budget][column][0]) for view, value in found.items()]))
+
+
+def sensitivity_markdown(found: Sequence[Sensitivity], printed: Printed, budget: int = 30) -> str:
+    """One line per C and method, and the distance from the paper."""
+    views = list(found[0].supervised)
+    header = ["Setting", "Method", *views, "distance"]
+    text = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    for column, name in ((0, "SL"), (3, f"csd/ME, {budget} %")):
+        paper = [f"{printed[view, budget][column][0]:.1f}" for view in views]
+        text.append("| " + " | ".join(["the paper", name, *paper, ""]) + " |")
+        for one in found:
+            values = one.supervised if column == 0 else one.explored
+            shown = [f"{values[view]:.1f}" for view in views]
+            text.append(
+                "| " + " | ".join([one.label, name, *shown, f"{distance(values, printed, column, budget):.1f}"]) + " |"
+            )
+    return "\n".join(text) + "\n"
+
+
+def sensitivity_csv(found: Sequence[Sensitivity], printed: Printed, budget: int = 30) -> str:
+    """One line per setting, method and view."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["setting", "method", "feature", "mean", "paper_mean"])
+    for one in found:
+        for column, name, values in ((0, "SL", one.supervised), (3, "csd/ME", one.explored)):
+            for view, value in values.items():
+                writer.writerow([one.label, name, view, f"{value:.4f}", printed[view, budget][column][0]])
+    return out.getvalue()
