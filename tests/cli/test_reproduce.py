@@ -1,0 +1,87 @@
+"""``exml reproduce`` from the outside: files, resume, JSON, and one clear line for bad input."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from exml_sim.cli import main
+from exml_sim.datasets.realdisp import SENSORS, RealDisp, save_realdisp
+
+
+def call(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as stop:
+        main(["reproduce", *arguments])
+    return int(stop.value.code or 0)
+
+
+def test_synthetic_leaves_table_figures_and_verdicts(tmp_path, capsys):
+    assert call("synthetic", "--configurations", "3", "--n-jobs", "1", "--out", str(tmp_path), "--json") == 0
+    data = json.loads(capsys.readouterr().out)
+    cells = {cell["method"]: cell["mean"] for cell in data["cells"]}
+    # The numbers that Section 5.1 must reach at b = 20 %: SL below 60 %, ExML above 85 %.
+    assert cells["SL"] < 60.0
+    assert cells["csd/ME"] > 85.0
+    assert data["configurations"] == 3
+    names = {file.name for file in tmp_path.iterdir()}
+    pictures = {f"figure_{k}.{kind}" for k in (4, 5) for kind in ("png", "svg")}
+    assert pictures | {"table.md", "table.csv", "verdicts.md", "verdicts.json", "results.sqlite"} <= names
+    assert "| observed | 20 % |" in (tmp_path / "table.md").read_text(encoding="utf-8")
+    assert "statements are reproduced" in (tmp_path / "verdicts.md").read_text(encoding="utf-8")
+
+
+def test_other_settings_in_the_same_folder(tmp_path, capsys):
+    from simulations.reproduction.store import Store
+    from simulations.reproduction.synthetic import figures_4_and_5
+
+    Store(tmp_path / "results.sqlite", figures_4_and_5(True, 1.0, seed=0)).close()
+    assert call("synthetic", "--out", str(tmp_path), "--seed", "5") == 2
+    assert "other settings (seed differ)" in capsys.readouterr().err
+
+
+def test_realdisp_with_arrays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rng = np.random.default_rng(0)
+    y = np.repeat([1, 2, 3], 700)
+    t = np.arange(len(y)) / 50.0
+    views = {
+        name: np.column_stack([np.sin(t * (k + y)), 0.3 * y + rng.standard_normal(len(y))])
+        for k, name in enumerate(SENSORS[:3])
+    }
+    save_realdisp(RealDisp(views, y, t), tmp_path / "walk.npz")
+    out = tmp_path / "out"
+    options = ["--configurations", "2", "--n-jobs", "1", "--C", "1", "--out", str(out)]
+    assert call("realdisp", "--from", str(tmp_path / "walk.npz"), *options) == 0
+    assert {"accuracy.png", "allocation.svg", "table.md", "verdicts.md"} <= {file.name for file in out.iterdir()}
+    assert "| RLA | 10 % |" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["mfeat", "--configurations", "51"], "51 is not in the range"),
+        (["mfeat", "--C", "-1"], "got penalty=(-1.0, -1.0)"),
+        (["realdisp"], "Missing option '--from'"),
+        (["realdisp", "--from", "no-such-file"], "there is no file or directory no-such-file"),
+        (["synthetic", "--n-jobs", "0"], "n_jobs must be"),
+    ],
+)
+def test_bad_input_is_one_line(tmp_path, monkeypatch, capsys, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    assert call(*arguments) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert len(error.strip().splitlines()) == 1
+
+
+def test_an_interrupt_says_how_to_go_on(tmp_path, monkeypatch, capsys):
+    from simulations.reproduction import runner
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runner, "run", interrupted)
+    assert call("mfeat", "--out", str(tmp_path)) == 130
+    assert "the same command continues from there" in capsys.readouterr().err

@@ -1,0 +1,166 @@
+"""Results depend on the settings alone: not on workers, on resuming, or on a kill; other settings are refused."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from simulations.reproduction import method
+from simulations.reproduction.experiment import Experiment, Exploring
+from simulations.reproduction.records import Configuration
+from simulations.reproduction.runner import run
+from simulations.reproduction.store import Store
+from simulations.reproduction.synthetic import SyntheticSource
+
+COUNT = 6
+
+
+def small(seed: int = 0) -> Experiment:
+    """Section 5.1 with few rows."""
+    ways = (Exploring("ME"), Exploring("UA"))
+    return Experiment("synthetic", SyntheticSource(15), ways, (30,), method.Protocol(False), 0.5, seed=seed)
+
+
+@pytest.fixture(scope="module")
+def truth() -> list[Configuration]:
+    return [small().run(number) for number in range(COUNT)]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_workers_change_nothing(truth, tmp_path, n_jobs):
+    assert run(small(), COUNT, tmp_path / "store.sqlite", n_jobs=n_jobs) == truth
+
+
+def test_results_go_through_json_unchanged(truth):
+    assert [Configuration.from_json(one.to_json()) for one in truth] == truth
+
+
+def test_resume_runs_only_what_is_missing(truth, tmp_path, monkeypatch):
+    path = tmp_path / "store.sqlite"
+    with Store(path, small()) as store:
+        for number in (1, 4):
+            store.add(truth[number])
+    ran = []
+    original = Experiment.run
+
+    def noted(self: Experiment, number: int) -> Configuration:
+        ran.append(number)
+        return original(self, number)
+
+    monkeypatch.setattr(Experiment, "run", noted)
+    assert run(small(), COUNT, path, n_jobs=1) == truth
+    assert ran == [0, 2, 3, 5]
+    assert run(small(), 3, path, n_jobs=1) == truth[:3]
+    assert ran == [0, 2, 3, 5]
+
+
+def test_another_seed_is_another_result(truth):
+    assert small(seed=1).run(0) != truth[0]
+
+
+def test_other_settings_are_refused_and_named(truth, tmp_path):
+    path = tmp_path / "store.sqlite"
+    with Store(path, small()) as store:
+        store.add(truth[0])
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=r"other settings \(C, seed differ\); nothing was changed"):
+        run(replace(small(), C=0.25, seed=3), COUNT, path)
+    assert path.read_bytes() == before
+
+
+def test_every_setting_is_part_of_the_identity():
+    base = small()
+    others = [
+        replace(base, budgets=(20,)),
+        replace(base, loss="mean"),
+        replace(base, attainable=False),
+        replace(base, explorings=(Exploring("ME", "budget"),)),
+        replace(base, source=SyntheticSource(16)),
+        replace(base, protocol=method.Protocol(True)),
+        replace(base, protocol=replace(base.protocol, thetas=(0.1,))),
+        replace(base, protocol=replace(base.protocol, exploration_theta=0.3)),
+        replace(base, protocol=replace(base.protocol, target=0.9)),
+        replace(base, protocol=replace(base.protocol, folds=3)),
+    ]
+    assert len({one.hash for one in (base, *others)}) == 1 + len(others)
+
+
+def test_a_file_that_is_no_store_is_left_alone(tmp_path):
+    path = tmp_path / "store.sqlite"
+    path.write_text("not a database, but long enough to be taken for one" * 20)
+    with pytest.raises(ValueError, match="damaged or no store"):
+        run(small(), 1, path)
+    other = tmp_path / "other.sqlite"
+    with sqlite3.connect(other) as connection:
+        connection.execute("CREATE TABLE mine (x)")
+    with pytest.raises(ValueError, match="holds no reproduction"):
+        run(small(), 1, other)
+    with pytest.raises(ValueError, match="no directory"):
+        run(small(), 1, tmp_path / "missing" / "store.sqlite")
+
+
+def test_a_configuration_is_stored_once(truth, tmp_path):
+    with Store(tmp_path / "store.sqlite", small()) as store:
+        store.add(truth[0])
+        with pytest.raises(ValueError, match="holds this configuration already"):
+            store.add(truth[0])
+
+
+CHILD = """
+import sys
+from pathlib import Path
+from tests.simulations.reproduction.test_runner import small
+from simulations.reproduction.runner import run
+run(small(), 40, Path(sys.argv[1]), n_jobs=1)
+"""
+
+
+def test_a_killed_run_is_continued(truth, tmp_path):
+    path = tmp_path / "store.sqlite"
+    child = subprocess.Popen([sys.executable, "-c", CHILD, str(path)], env={**os.environ, "PYTHONPATH": os.getcwd()})
+    try:
+        deadline = time.monotonic() + 120.0
+        while _stored(path) < 2:
+            assert child.poll() is None, "the run ended before it could be killed"
+            assert time.monotonic() < deadline, "no configuration was stored"
+            time.sleep(0.02)
+    finally:
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+    assert 2 <= _stored(path) < 40
+    assert run(small(), COUNT, path, n_jobs=1) == truth
+
+
+def _stored(path: Path) -> int:
+    if not path.exists():
+        return 0
+    connection = sqlite3.connect(path)
+    try:
+        return int(connection.execute("SELECT count(*) FROM configurations").fetchone()[0])
+    except sqlite3.OperationalError:
+        return 0
+    finally:
+        connection.close()
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_is_shown_on_a_terminal_only(tmp_path):
+    shown, hidden, quiet = Terminal(), io.StringIO(), Terminal()
+    run(small(), 2, tmp_path / "a.sqlite", n_jobs=1, stream=shown)
+    assert "synthetic: 2 of 2 configurations, 0:00 left" in shown.getvalue()
+    run(small(), 1, tmp_path / "b.sqlite", n_jobs=1, stream=hidden)
+    run(small(), 1, tmp_path / "c.sqlite", n_jobs=1, progress=False, stream=quiet)
+    assert hidden.getvalue() == quiet.getvalue() == ""
