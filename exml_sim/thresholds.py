@@ -19,6 +19,10 @@ with R rejected rows and W disagreements. The rule takes the theta with the smal
 disagreements, E is the 0/1 rejection loss (Eq. 1) at the price 1/(2f), one quarter for two classes. The estimate trusts
 the die: known rows that h cannot tell apart look hidden to it, so it compares prices of one model and does not judge
 models.
+
+In a cascade a layer sees only the rows that the layers before it give up, so its theta is judged on these. Judged on
+all rows, most of which never reach it, theta comes out too high where the first layer is good: hidden rows that the
+first layer gave up are then accepted by the second one, and the cascade falls below its own first layer.
 """
 
 from __future__ import annotations
@@ -149,15 +153,26 @@ class CrossValidation:
             raise ValueError(f"folds must be between 2 and the number of rows {len(y)}, got {folds}")
         self._gram, self._y, self._n_classes, self._options = gram, y, n_classes, options
         self._fold = _balanced_folds(y, folds, rng)
-        self._judged: dict[float, Tried] = {}
+        self._votes: dict[float, tuple[IntArray, BoolArray]] = {}
 
-    def judge(self, theta: float) -> Tried:
-        """Count the outcomes of one price; a price is judged once."""
-        if theta not in self._judged:
-            self._judged[theta] = self._count(theta)
-        return self._judged[theta]
+    def judge(self, theta: float, among: BoolArray | None = None) -> Tried:
+        """Count the outcomes of one price, on all rows or among some of them."""
+        winner, accepted = self._vote(theta)
+        if among is None:
+            return Tried.count(theta, winner, accepted, self._y)
+        return Tried.count(theta, winner[among], accepted[among], self._y[among])
 
-    def _count(self, theta: float) -> Tried:
+    def accepted(self, theta: float) -> BoolArray:
+        """Rows that a model fitted without them accepts."""
+        return self._vote(theta)[1]
+
+    def _vote(self, theta: float) -> tuple[IntArray, BoolArray]:
+        """Winning class and gate of every row by models that were fitted without it; a price is tried once."""
+        if theta not in self._votes:
+            self._votes[theta] = self._fitted_without(theta)
+        return self._votes[theta]
+
+    def _fitted_without(self, theta: float) -> tuple[IntArray, BoolArray]:
         y = self._y
         winner, accepted = np.zeros(len(y), dtype=np.int64), np.zeros(len(y), dtype=np.bool_)
         for k in range(int(self._fold.max()) + 1):
@@ -165,7 +180,7 @@ class CrossValidation:
             u, w = coefficients(self._gram, y, self._n_classes, theta, self._options, TOL, ~outside)
             cross = self._gram[outside]
             winner[outside], accepted[outside] = through_the_gate(cross @ u, cross @ w)
-        return Tried.count(theta, winner, accepted, y)
+        return winner, accepted
 
     def until(self, thetas: Sequence[float], target: float) -> tuple[Tried, ...]:
         """Try prices from the highest down to the first that reaches the target."""
@@ -214,3 +229,24 @@ def fewest_errors(tried: Sequence[Tried], n_classes: int, where: str) -> Choice:
     errors = best.estimated_errors(n_classes)
     reason = f"fewest estimated errors ({errors:g} of {best.rows}) on {where}"
     return Choice(best.theta, tuple(tried), reason, True)
+
+
+def choose_augmented(
+    judge: CrossValidation, thetas: Sequence[float], n_classes: int, reaching: BoolArray | None
+) -> Choice:
+    """Theta of an augmented layer: the fewest estimated errors among the bought rows that reach it.
+
+    Parameters
+    ----------
+    judge
+        Cross-validation on the bought rows.
+    reaching
+        Bought rows that the layers before give up; None if the layer decides alone. If no bought row reaches it, all
+        are judged.
+    """
+    if reaching is None or not reaching.any():
+        tried = [judge.judge(theta) for theta in thetas]
+        return fewest_errors(tried, n_classes, f"{tried[0].rows} bought rows, cross-validated")
+    tried = [judge.judge(theta, reaching) for theta in thetas]
+    where = f"{tried[0].rows} of {len(reaching)} bought rows, those that the layers before give up, cross-validated"
+    return fewest_errors(tried, n_classes, where)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from exml_sim.datasets.synthetic import HIDDEN, draw_rows
-from exml_sim.gated import ModelOptions, fit
+from exml_sim.gated import Frame, ModelOptions, coefficients, fit, through_the_gate
 from exml_sim.rejection import RejectionClassifier
-from exml_sim.thresholds import CrossValidation, Tried, choose_initial, fewest_errors
+from exml_sim.thresholds import CrossValidation, Tried, choose_augmented, choose_initial, fewest_errors
 
 
 def test_cross_validation_by_refitting_the_estimator():
@@ -105,3 +105,58 @@ def test_the_chosen_price_is_near_the_best_one_by_the_truth():
 def test_folds():
     with pytest.raises(ValueError, match="folds must be between 2"):
         CrossValidation(np.zeros((3, 1)), np.zeros(3, int), 2, ModelOptions(), folds=4, rng=np.random.default_rng(0))
+
+
+def _judge(seed: int = 0) -> tuple[CrossValidation, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((80, 2))
+    y = (X[:, 0] + 0.5 * rng.standard_normal(80) > 0).astype(int)
+    return CrossValidation(X, y, 2, ModelOptions(C_h=0.1, C_g=0.1), folds=5, rng=np.random.default_rng(1)), X, y
+
+
+def test_a_cross_validation_from_a_gram_matrix_is_the_same():
+    judge, X, y = _judge()
+    frame = Frame.of(X, ModelOptions())
+    gram = frame.cross(frame.points(X))
+    other = CrossValidation.of_gram(gram, y, 2, ModelOptions(C_h=0.1, C_g=0.1), folds=5, rng=np.random.default_rng(1))
+    assert [judge.judge(theta) for theta in (0.1, 0.3)] == [other.judge(theta) for theta in (0.1, 0.3)]
+
+
+def test_every_row_is_judged_by_a_model_that_was_fitted_without_it():
+    """Against a fit on the other rows' own matrix, which is checked and solved by itself."""
+    judge, X, y = _judge()
+    options, theta = ModelOptions(C_h=0.1, C_g=0.1), 0.3
+    frame = Frame.of(X, options)
+    gram = frame.cross(frame.points(X))
+    accepted = np.zeros(len(y), dtype=bool)
+    for k in range(5):
+        outside = judge._fold == k
+        u, w = coefficients(gram[np.ix_(~outside, ~outside)], y[~outside], 2, theta, options, 1e-5)
+        cross = gram[np.ix_(outside, ~outside)]
+        accepted[outside] = through_the_gate(cross @ u, cross @ w)[1]
+    assert np.array_equal(judge.accepted(theta), accepted)
+
+
+def test_counts_among_some_rows_and_among_the_others_add_up():
+    judge, X, _ = _judge()
+    some = X[:, 1] > 0
+    whole, one, other = judge.judge(0.3), judge.judge(0.3, some), judge.judge(0.3, ~some)
+    for field in ("rows", "accepted", "right_accepted", "right_rejected"):
+        assert getattr(whole, field) == getattr(one, field) + getattr(other, field)
+
+
+def test_a_layer_behind_another_is_judged_on_the_rows_that_reach_it():
+    """Judged on all rows, those that never reach the layer decide: what made cascades worse than their first layer."""
+    judge, _, _ = _judge()
+    thetas = (0.1, 0.2, 0.3, 0.4)
+    none, every = np.zeros(80, dtype=bool), np.ones(80, dtype=bool)
+    alone = choose_augmented(judge, thetas, 2, None)
+    assert alone == fewest_errors([judge.judge(theta) for theta in thetas], 2, "80 bought rows, cross-validated")
+    assert choose_augmented(judge, thetas, 2, none) == alone
+    assert choose_augmented(judge, thetas, 2, every).theta == alone.theta
+    # Rows that the generous price gets wrong: among them only, a lower price is better.
+    winner, accepted = judge._vote(0.4)
+    wrong = accepted & (winner != judge._y)
+    behind = choose_augmented(judge, thetas, 2, wrong)
+    assert behind.theta == min(thetas) < alone.theta
+    assert f"{int(wrong.sum())} of 80 bought rows, those that the layers before give up" in behind.reason

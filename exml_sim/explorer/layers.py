@@ -16,7 +16,7 @@ from exml_sim.lockstep import smallest_budget
 from exml_sim.money import Prices, show
 from exml_sim.oracle import Buyer
 from exml_sim.strategies import STRATEGIES, Strategy, UniformAllocation, by_name
-from exml_sim.thresholds import INITIAL_THETAS, Choice, CrossValidation, Tried, choose_initial, fewest_errors
+from exml_sim.thresholds import INITIAL_THETAS, Choice, CrossValidation, Tried, choose_augmented, choose_initial
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +67,8 @@ class LayerRecord:
         an earlier layer had bought and that were free therefore; the classifier's ledger has what was paid.
     validation_rows
         Rows bought to choose theta.
+    given_up
+        Rows that no layer so far accepts, by models fitted without them, shape (m,); None if theta was given.
     """
 
     number: int
@@ -76,6 +78,7 @@ class LayerRecord:
     rows: IntArray
     exploration: Exploration | None = None
     validation_rows: int = 0
+    given_up: BoolArray | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,7 +133,8 @@ def initial_layer(
     judge = CrossValidation(X, y, n_classes, settings.options, folds=settings.folds, rng=rng)
     choice = choose_initial(judge.until(thetas, settings.target), settings.target)
     model = fit(X, y, n_classes, choice.theta, settings.options)
-    record = LayerRecord(1, (), choice.theta, choice, np.arange(len(y)))
+    given_up = ~judge.accepted(choice.theta)
+    record = LayerRecord(1, (), choice.theta, choice, np.arange(len(y)), given_up=given_up)
     return Layer(model), record, assess(choice.chosen, settings)
 
 
@@ -190,7 +194,8 @@ def grow(
             notes.append(f"layer {number} was left out: {stop}")
             break
         part = buyer.ledger.left / (settings.layers + 1 - number)
-        record, base = _explore(arms, base, part, buyer, settings, rng)
+        reaching = records[-1].given_up if settings.cascade else None
+        record, base = _explore(arms, base, part, buyer, settings, rng, reaching)
         if len(record.rows) < 2:
             notes.append(f"layer {number} was left out: {len(record.rows)} rows have {' and '.join(record.candidates)}")
             break
@@ -227,9 +232,18 @@ def _reason_to_stop(number: int, arms: list[int], buyer: Buyer, settings: Settin
 
 
 def _explore(
-    arms: list[int], base: Base, part: Fraction, buyer: Buyer, settings: Settings, rng: np.random.Generator
+    arms: list[int],
+    base: Base,
+    part: Fraction,
+    buyer: Buyer,
+    settings: Settings,
+    rng: np.random.Generator,
+    reaching: BoolArray | None,
 ) -> tuple[LayerRecord, Base]:
-    """One exploration: select, buy validation rows, choose theta. Returns the record and what the next layer has."""
+    """One exploration: select, buy validation rows, choose theta. Returns the record and what the next layer has.
+
+    `reaching` marks the rows that the layers before give up; None if this layer decides alone.
+    """
     start = buyer.ledger.spent
     pool = OraclePool(buyer, arms, base, settings.exploration_theta, settings.options, settings.score)
     found = pool.explore(rule_for(settings, len(arms)), part * (1 - settings.validation_share))
@@ -239,17 +253,18 @@ def _explore(
         extra = buy_more(selected, base, part - (buyer.ledger.spent - start), buyer)
     rows = base.rows[buyer.bought[selected][:, base.rows].all(axis=0)]
     after = _augmented(base, selected, rows, buyer)
-    theta, choice = settings.theta, None
+    theta, choice, given_up = settings.theta, None, None
     if theta is None and len(rows) < 2:
         theta = settings.thetas[0]
     if theta is None:
         folds = min(settings.folds, len(rows))
         judge = CrossValidation(after.X[rows], base.y[rows], base.n_classes, settings.options, folds=folds, rng=rng)
-        tried = [judge.judge(one) for one in settings.thetas]
-        choice = fewest_errors(tried, base.n_classes, f"{len(rows)} bought rows, cross-validated")
+        choice = choose_augmented(judge, settings.thetas, base.n_classes, None if reaching is None else reaching[rows])
         theta = choice.theta
+        given_up = np.ones(len(base.y), dtype=np.bool_) if reaching is None else reaching.copy()
+        given_up[rows] &= ~judge.accepted(theta)
     names = tuple(buyer.names[arm] for arm in selected)
-    return LayerRecord(base.layer, names, theta, choice, rows, found, extra), after
+    return LayerRecord(base.layer, names, theta, choice, rows, found, extra, given_up), after
 
 
 def buy_more(selected: list[int], base: Base, money: Fraction, buyer: Buyer) -> int:

@@ -33,7 +33,7 @@ def synthetic_data(rows: SyntheticRows, embedded: Mapping[str, FloatArray]) -> F
         for k, label in enumerate(CLASSES):
             mine = rows.points[rows.classes == k + 1]
             space.plot(mine[:, 0], mine[:, 1], mine[:, 2], MARKERS[k], color=CYCLE[k], markersize=3, label=label)
-        space.set(title="Ground truth", xlabel="x₁", ylabel="x₂", zlabel="x₃, not observed")
+        space.set(title="Ground truth (x₃ is not observed)", xlabel="x₁", ylabel="x₂", zlabel="x₃")
         space.legend(loc="upper left", fontsize="x-small")
         plane = seen.add_subplot()
         perceived = np.where(rows.y < 0, 0, 1)
@@ -84,7 +84,7 @@ def synthetic_results(
         spread = [100.0 * float(np.std(shares[name])) for name in names]
         right.bar(range(len(names)), mean, yerr=spread, color=CYCLE[0], ecolor=GUIDE)
         right.set_xticks(range(len(names)), names)
-        right.set(title="Allocation by median elimination", xlabel="candidate", ylabel="share of the budget, %")
+        right.set(title="Allocation, bars: one standard deviation", xlabel="candidate", ylabel="share of the budget, %")
     return figure
 
 

@@ -21,7 +21,7 @@ from exml_sim.explorer.layers import buy_more
 from exml_sim.gated import BoolArray, FloatArray, IntArray, ModelOptions, coefficients, through_the_gate
 from exml_sim.oracle import Buyer, CallableOracle
 from exml_sim.strategies import Strategy
-from exml_sim.thresholds import INITIAL_THETAS, CrossValidation, choose_initial, fewest_errors
+from exml_sim.thresholds import INITIAL_THETAS, CrossValidation, choose_augmented, choose_initial, fewest_errors
 from simulations.reproduction.task import HIDDEN, Task
 
 N_CLASSES = 2
@@ -77,14 +77,24 @@ class Predicted:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Explored:
-    """One run of exploration and the augmented layer it led to."""
+    """One run of exploration and the augmented layer it led to.
+
+    Attributes
+    ----------
+    theta, predicted
+        The augmented layer alone.
+    cascade_theta, behind
+        The augmented layer behind the initial one; the same in hindsight, where every theta is tried for both.
+    """
 
     theta: float
+    cascade_theta: float
     selected: str
     pulls: dict[str, int]
     spent: Fraction
     rows: int
     predicted: Predicted
+    behind: Predicted
 
 
 class Learner:
@@ -124,6 +134,7 @@ class Learner:
         self._cross = task.cross((observed,), self._all, self._gamma)
         choice = choose_initial(self._judge.until(INITIAL_THETAS, protocol.target), protocol.target)
         self.initial_theta = choice.theta
+        self._given_up = ~self._judge.accepted(choice.theta)
         self._rng, self._state = rng, rng.bit_generator.state
         self.initial = self._fitted(choice.theta)
 
@@ -172,21 +183,25 @@ class Learner:
         bought = base.rows[buyer.bought[arm, base.rows]]
         groups = (self.observed, self.candidates[arm])
         gram, gamma = task.gram(groups, bought)
-        if theta is None:
-            theta = self._automatic(gram, task.y[bought])
-        u, w = coefficients(gram, task.y[bought], N_CLASSES, theta, self._options, TOL)
+        alone, behind = (theta, theta) if theta is not None else self._automatic(gram, bought)
         cross = task.cross(groups, bought, gamma)
-        predicted = Predicted(*through_the_gate(cross @ u, cross @ w))
+        layers = {}
+        for one in {alone, behind}:
+            u, w = coefficients(gram, task.y[bought], N_CLASSES, one, self._options, TOL)
+            layers[one] = Predicted(*through_the_gate(cross @ u, cross @ w))
         pulls = {name: int(count) for name, count in zip(self.candidates, buyer.bought.sum(axis=1), strict=True)}
-        return Explored(theta, self.candidates[arm], pulls, buyer.ledger.spent, len(bought), predicted)
+        name, spent = self.candidates[arm], buyer.ledger.spent
+        return Explored(alone, behind, name, pulls, spent, len(bought), layers[alone], layers[behind])
 
-    def _automatic(self, gram: FloatArray, y: IntArray) -> float:
-        protocol = self._protocol
+    def _automatic(self, gram: FloatArray, bought: IntArray) -> tuple[float, float]:
+        """Thetas of the augmented layer alone and behind the initial one."""
+        thetas, y = self._protocol.thetas, self.task.y[bought]
         if len(y) < 2:
-            return protocol.thetas[0]
-        folds = min(protocol.folds, len(y))
+            return thetas[0], thetas[0]
+        folds = min(self._protocol.folds, len(y))
         judge = CrossValidation.of_gram(gram, y, N_CLASSES, self._options, folds=folds, rng=self._rng)
-        return fewest_errors([judge.judge(theta) for theta in protocol.thetas], N_CLASSES, "bought rows").theta
+        alone, behind = (choose_augmented(judge, thetas, N_CLASSES, mask) for mask in (None, self._given_up[bought]))
+        return alone.theta, behind.theta
 
     def pool_options(self) -> ModelOptions:
         """Options of the scores."""

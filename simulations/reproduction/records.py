@@ -29,8 +29,8 @@ class Run:
     ----------
     strategy, alignment, budget
         "ME" or "UA", "sample" or "budget", the budget ratio in per cent.
-    theta, selected, rows
-        Rejection cost, candidate and training rows of the augmented layer.
+    theta, cascade_theta, selected, rows
+        Rejection cost of the augmented layer alone and behind the initial one, its candidate and training rows.
     pulls
         Values bought of each candidate.
     augmented, cascaded
@@ -44,6 +44,7 @@ class Run:
     alignment: str
     budget: int
     theta: float
+    cascade_theta: float
     selected: str
     rows: int
     pulls: dict[str, int]
@@ -117,7 +118,7 @@ def best(tried: Sequence[tuple[float, Predicted]], task: Task) -> float:
 
 def run_record(strategy: str, alignment: str, budget: int, found: Explored, initial: Predicted, task: Task) -> Run:
     """Count what an exploration did for the testing rows."""
-    layer = found.predicted
+    layer = found.behind
     passed = ~initial.accepted & layer.accepted
     hidden = task.truth == HIDDEN
     right = layer.winner == task.truth
@@ -126,10 +127,11 @@ def run_record(strategy: str, alignment: str, budget: int, found: Explored, init
         alignment,
         budget,
         found.theta,
+        found.cascade_theta,
         found.selected,
         found.rows,
         found.pulls,
-        accuracy(layer, task),
+        accuracy(found.predicted, task),
         accuracy(initial.then(layer), task),
         int((passed & right).sum()),
         int((passed & ~hidden & ~right).sum()),

@@ -143,7 +143,7 @@ def _figure_5(experiment: Experiment, found: Sequence[Configuration], out: Path,
     learner = experiment.learner(experiment.source.task(experiment.seed, 0), 0, 0)
     supervised = dict(learner.supervised())[float(theirs.thetas[0])]
     runs = learner.explore(experiment.explorings[0].build(), Fraction(budget, 100))
-    explored = next(run for run in runs if run.theta == ours.thetas[0])
+    explored = next(run for run in runs if run.cascade_theta == ours.thetas[0])
     shares = {
         name: np.array([run.pulls[name] / sum(run.pulls.values()) for run in ours.runs]) for name in ours.runs[0].pulls
     }
@@ -151,7 +151,7 @@ def _figure_5(experiment: Experiment, found: Sequence[Configuration], out: Path,
     picture = figures.synthetic_results(
         test.points,
         (supervised.labels(), theirs.accuracy[0] / 100.0),
-        (learner.initial.then(explored.predicted).labels(), ours.accuracy[0] / 100.0, explored.selected),
+        (learner.initial.then(explored.behind).labels(), ours.accuracy[0] / 100.0, explored.selected),
         shares,
     )
     return save(picture, out / "figure_5")

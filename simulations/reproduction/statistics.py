@@ -100,7 +100,8 @@ def cell(configurations: Sequence[Configuration], observed: str, method: Method,
     tried = np.array([[_of_layer(run, method.layer) for run in line] for line in runs])
     kept = tuple(line[k] for line, k in zip(runs, _picked(tried, reading), strict=True))
     accuracy = 100.0 * np.array([_of_layer(run, method.layer) for run in kept])
-    return Cell(accuracy, kept, np.array([run.theta for run in kept]))
+    alone = method.layer == "augmented"
+    return Cell(accuracy, kept, np.array([run.theta if alone else run.cascade_theta for run in kept]))
 
 
 def _runs(case: Case, method: Method, budget: int) -> list[Run]:

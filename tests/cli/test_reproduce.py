@@ -38,8 +38,8 @@ def test_other_settings_in_the_same_folder(tmp_path, capsys):
     from simulations.reproduction.synthetic import figures_4_and_5
 
     Store(tmp_path / "results.sqlite", figures_4_and_5(True, 1.0, seed=0)).close()
-    assert call("synthetic", "--out", str(tmp_path), "--seed", "5") == 2
-    assert "other settings (seed differ)" in capsys.readouterr().err
+    assert call("synthetic", "--out", str(tmp_path), "--C", "0.5", "--seed", "5") == 2
+    assert "other settings (C, seed differ)" in capsys.readouterr().err
 
 
 def test_realdisp_with_arrays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

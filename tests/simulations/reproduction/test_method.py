@@ -85,11 +85,12 @@ def test_an_automatic_run_is_that_of_the_classifier(data, task, strategy):
     values = {name: test[name] for name in GROUPS[1:]}
     assert fast.initial_theta == slow.records_[0].theta
     assert (found.selected,) == slow.selected_
-    assert found.theta == slow.records_[1].theta
+    assert found.cascade_theta == slow.records_[1].theta
     assert found.spent == slow.ledger_.spent
     assert list(found.pulls.values()) == slow.bought_.sum(axis=1).tolist()
-    assert np.array_equal(fast.initial.then(found.predicted).labels(), slow.predict(test["seen"], values))
+    assert np.array_equal(fast.initial.then(found.behind).labels(), slow.predict(test["seen"], values))
     slow.set_params(cascade=False).fit(train["seen"], y, oracle)
+    assert found.theta == slow.records_[1].theta
     assert np.array_equal(found.predicted.labels(), slow.predict(test["seen"], values))
 
 
@@ -100,7 +101,7 @@ def test_runs_in_hindsight_are_those_of_the_classifier(data, task):
     oracle = ArrayOracle({name: train[name] for name in GROUPS[1:]}, COSTS)
     seen = Hindsight(test["seen"], truth, {name: test[name] for name in GROUPS[1:]})
     slow = classifier(MedianElimination(), "hindsight").fit(train["seen"], y, oracle, hindsight=seen)
-    ours = [(run.theta, accuracy(fast.initial.then(run.predicted), task)) for run in found]
+    ours = [(run.theta, accuracy(fast.initial.then(run.behind), task)) for run in found]
     assert ours == list(slow.hindsight_)
 
 
