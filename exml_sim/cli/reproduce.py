@@ -13,12 +13,10 @@ from exml_sim.cli import options
 
 if TYPE_CHECKING:
     from simulations.reproduction.experiment import Experiment
-    from simulations.reproduction.tables import Row
 
 #: The paper's C, and the one that comes closest to its numbers on Mfeat (docs/reproduction.md); losses are added up.
 PAPER_C = 1.0
 CLOSEST_C = 0.15
-GRID = (0.05, 0.1, 0.15, 0.25, 0.5, 1.0)
 STORE = "results.sqlite"
 
 
@@ -93,18 +91,18 @@ def synthetic(penalty: float, loss: str, seed: int, protocol: str, **rest: Any) 
 @command.command(name="mfeat")
 @_common(50, 50, "Configurations: divisions of the digits and training sets", CLOSEST_C)
 @_divisions
-@click.option("--sensitivity", is_flag=True, help="Repeat the table for several C and compare.")
+@click.option("--sensitivity", is_flag=True, help="SL and csd/ME at 30 % for several C instead of the whole table.")
 def mfeat(sensitivity: bool, divisions: int, penalty: float, loss: str, seed: int, protocol: str, **rest: Any) -> None:
     """Table 1: six views of handwritten digits, three budgets, SL and three variants of ExML."""
     from simulations.reproduction.mfeat import table_1
 
-    def make(c: float, kind: str) -> Experiment:
-        return table_1(protocol == "hindsight", c, loss=kind, seed=seed, divisions=divisions)
+    def make(c: float, kind: str, short: bool = True) -> Experiment:
+        return table_1(protocol == "hindsight", c, loss=kind, seed=seed, divisions=divisions, short=short)
 
     if sensitivity:
         _sensitivity(make, protocol=protocol, **rest)
         return
-    _run(make(penalty, loss), protocol=protocol, **rest)
+    _run(make(penalty, loss, short=False), protocol=protocol, **rest)
 
 
 @command.command(name="costs")
@@ -186,24 +184,19 @@ def _sensitivity(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Table 1 for several C, and for Eq. 3 as printed (mean loss, C = 1)."""
-    from simulations.reproduction import printed, tables
-    from simulations.reproduction.statistics import TABLE_1
+    """SL and csd/ME with the largest budget for several C, and for Eq. 3 as printed (mean loss, C = 1)."""
+    from simulations.reproduction import sensitivity
 
     folder = out or Path("out/reproduction") / f"sensitivity-{protocol}"
     folder.mkdir(parents=True, exist_ok=True)
     found = []
-    for kind, c in (*(("sum", c) for c in GRID), ("mean", 1.0)):
-        experiment = make(c, kind)
+    for kind, c in sensitivity.GRID:
         store = folder / f"{kind}-{c:g}.sqlite"
-        results = _results(experiment, configurations, store, n_jobs, quiet or as_json)
-        lines: list[Row] = tables.rows(
-            results, experiment.source.observed, experiment.budgets, TABLE_1, reading, printed.TABLE_1
-        )
-        found.append(tables.sensitivity(f"{kind} of losses, C = {c:g}", lines))
-    text = tables.sensitivity_markdown(found, printed.TABLE_1)
+        results = _results(make(c, kind), configurations, store, n_jobs, quiet or as_json)
+        found.append(sensitivity.line(kind, c, results, reading))
+    text = sensitivity.markdown(found)
     (folder / "sensitivity.md").write_text(text, encoding="utf-8")
-    (folder / "sensitivity.csv").write_text(tables.sensitivity_csv(found, printed.TABLE_1), encoding="utf-8")
+    (folder / "sensitivity.csv").write_text(sensitivity.to_csv(found), encoding="utf-8")
     if as_json:
         click.echo(json.dumps([{"setting": one.label, "SL": one.supervised, "csd/ME": one.explored} for one in found]))
         return

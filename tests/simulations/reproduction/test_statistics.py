@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from simulations.reproduction import printed, qualitative, tables
+from simulations.reproduction import printed, qualitative, sensitivity, tables
 from simulations.reproduction import statistics as stats
 from simulations.reproduction.mfeat import GOOD, POOR
 from simulations.reproduction.records import Case, Configuration, Run, Supervised
@@ -163,12 +163,13 @@ def test_printed_bold_means_are_the_largest():
 
 
 def test_the_sensitivity_table_measures_the_distance():
-    lines = tables.rows(table_1({"SL": 2.0}), VIEWS, (10, 20, 30), TABLE_1, "each", printed.TABLE_1)
-    found = tables.sensitivity("C = 1", lines)
-    assert tables.distance(found.supervised, printed.TABLE_1, 0, 30) == pytest.approx(2.0, abs=0.1)
-    text = tables.sensitivity_markdown([found], printed.TABLE_1)
+    found = sensitivity.line("sum", 1.0, table_1({"SL": 2.0}), "one")
+    assert sensitivity.distance(found.supervised, 0) == pytest.approx(2.0, abs=0.1)
+    assert sensitivity.distance(found.explored, 3) == pytest.approx(0.0, abs=0.1)
+    text = sensitivity.markdown([found])
     assert len(text.splitlines()) == 2 + 4
-    assert len(tables.sensitivity_csv([found], printed.TABLE_1).splitlines()) == 1 + 12
+    assert "sum of losses, C = 1" in text
+    assert len(sensitivity.to_csv([found]).splitlines()) == 1 + 12
 
 
 def test_verdicts_in_words_name_what_does_not_hold():
