@@ -78,16 +78,18 @@ def report(experiment: Experiment, configurations: Sequence[Configuration], out:
 
 CASCADE = "The cascade against its own initial layer (rows of a test set; configurations more than 2 points below)"
 
+SELECTION = "Attainable accuracy with the best, the third best and the selected candidate"
+
 
 def _stem(title: str) -> str:
-    return {CASCADE: "cascade"}[title]
+    return {CASCADE: "cascade", SELECTION: "selection"}[title]
 
 
 def _table_1(experiment: Experiment, found: Sequence[Configuration], out: Path, reading: str) -> Report:
     lines = tables.rows(found, experiment.source.observed, experiment.budgets, TABLE_1, reading, printed.TABLE_1)
     files = save(figures.accuracy_by_budget(lines, printed.TABLE_1), out / "accuracy")
     findings = qualitative.of_table_1(found, experiment.budgets, reading)
-    extra = {CASCADE: tables.cascade_markdown(found, lines)}
+    extra = {CASCADE: tables.cascade_markdown(found, lines), SELECTION: tables.selection_markdown(found, lines)}
     return Report(experiment.name, tuple(lines), tuple(findings), extra, tuple(files))
 
 
@@ -107,7 +109,7 @@ def _realdisp(experiment: Experiment, found: Sequence[Configuration], out: Path,
     files = save(figures.accuracy_by_budget(lines, None), out / "accuracy")
     files += save(figures.allocation_matrix(found, sensors, max(experiment.budgets), reading), out / "allocation")
     findings = qualitative.of_realdisp(found, sensors, experiment.budgets, reading)
-    extra = {CASCADE: tables.cascade_markdown(found, lines)}
+    extra = {CASCADE: tables.cascade_markdown(found, lines), SELECTION: tables.selection_markdown(found, lines)}
     return Report(experiment.name, tuple(lines), tuple(findings), extra, tuple(files))
 
 

@@ -133,3 +133,24 @@ def cascade_markdown(configurations: Sequence[Configuration], lines: Sequence[Ro
         ]
         text.append("| " + " | ".join([line.observed, f"{line.budget} %", *numbers]) + " |")
     return "\n".join(text) + "\n"
+
+
+def selection_markdown(configurations: Sequence[Configuration], lines: Sequence[Row]) -> str:
+    """How good the selected candidates are: recall, and what a miss costs where several candidates are nearly equal."""
+    header = ["Feature", "Budget", "recall", "best", "third", "selected", "within 2 points of the best"]
+    text = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    for line in lines:
+        runs = line.cells[line.methods.index(CSD_ME)].runs
+        cases = [stats.case_of(one, line.observed) for one in configurations]
+        ranked = [sorted(case.attainable.values(), reverse=True) for case in cases]
+        chosen = [case.attainable[run.selected] for case, run in zip(cases, runs, strict=True)]
+        near = [ours >= values[0] - 0.02 for ours, values in zip(chosen, ranked, strict=True)]
+        numbers = [
+            f"{stats.recall(configurations, line.observed, runs)} of {len(runs)}",
+            f"{100.0 * float(np.mean([values[0] for values in ranked])):.1f}",
+            f"{100.0 * float(np.mean([values[2] for values in ranked])):.1f}",
+            f"{100.0 * float(np.mean(chosen)):.1f}",
+            f"{sum(near)} of {len(near)}",
+        ]
+        text.append("| " + " | ".join([line.observed, f"{line.budget} %", *numbers]) + " |")
+    return "\n".join(text) + "\n"

@@ -162,6 +162,18 @@ def test_printed_bold_means_are_the_largest():
     assert {(view, budget) for view in ("zer", "fou", "mor") for budget in (10, 20, 30)} <= ba_me
 
 
+def test_further_tables_say_what_the_cascade_and_the_selection_did():
+    found = table_1()
+    lines = tables.rows(found, VIEWS, (10, 20, 30), TABLE_1, "each", printed.TABLE_1)
+    chosen = tables.selection_markdown(found, lines).splitlines()
+    assert len(chosen) == 2 + 18
+    # The first candidate in the list is the best one, except behind fac and pix themselves.
+    assert chosen[-1] == "| mor | 30 % | 20 of 20 | 93.0 | 87.0 | 93.0 | 20 of 20 |"
+    cascades = tables.cascade_markdown(found, lines).splitlines()
+    assert len(cascades) == 2 + 18
+    assert "| 0 of 20 |" in cascades[2]
+
+
 def test_the_sensitivity_table_measures_the_distance():
     found = sensitivity.line("sum", 1.0, table_1({"SL": 2.0}), "one")
     assert sensitivity.distance(found.supervised, 0) == pytest.approx(2.0, abs=0.1)
