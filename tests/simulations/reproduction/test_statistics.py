@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats as scipy_stats
@@ -17,9 +19,8 @@ LEVEL = {"fac": 0.93, "pix": 0.92, "kar": 0.87, "zer": 0.74, "fou": 0.69, "mor":
 
 
 def run(strategy, budget, theta, augmented, cascaded, selected="a", pulls=None, alignment="sample") -> Run:
-    return Run(
-        strategy, alignment, budget, theta, selected, 10, pulls or {"a": 6, "b": 4}, augmented, cascaded, 0, 0, 0
-    )
+    pulls = pulls or {"a": 6, "b": 4}
+    return Run(strategy, alignment, budget, theta, theta, selected, 10, pulls, augmented, cascaded, 0, 0, 0)
 
 
 def one_case(tried: list[tuple[float, float]]) -> Case:
@@ -129,12 +130,7 @@ def test_selections_at_random_are_caught():
         cases = []
         for case in one.cases:
             worst = min(case.attainable, key=lambda name: case.attainable[name])
-            runs = tuple(
-                Run(
-                    r.strategy, r.alignment, r.budget, r.theta, worst, r.rows, r.pulls, r.augmented, r.cascaded, 0, 0, 0
-                )
-                for r in case.runs
-            )
+            runs = tuple(replace(one_run, selected=worst) for one_run in case.runs)
             cases.append(Case(case.observed, 0.3, 0.6, 0.5, case.supervised, case.attainable, runs))
         found.append(Configuration(one.number, tuple(cases)))
     assert not verdicts(found)["On poor views one of the two best candidates is selected."]
