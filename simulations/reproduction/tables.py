@@ -148,7 +148,7 @@ def selection_markdown(configurations: Sequence[Configuration], lines: Sequence[
         numbers = [
             f"{stats.recall(configurations, line.observed, runs)} of {len(runs)}",
             f"{100.0 * float(np.mean([values[0] for values in ranked])):.1f}",
-            f"{100.0 * float(np.mean([values[2] for values in ranked])):.1f}",
+            f"{100.0 * float(np.mean([values[:3][-1] for values in ranked])):.1f}",
             f"{100.0 * float(np.mean(chosen)):.1f}",
             f"{sum(near)} of {len(near)}",
         ]
