@@ -19,6 +19,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from exml_sim.arms import BernoulliArm, BoundedArm, KnownPool
+from exml_sim.engine.seeds import Seeds
 from exml_sim.engine.store import Law
 from exml_sim.engine.study import Cell, Study
 from exml_sim.engine.trials import outcomes
@@ -329,6 +330,28 @@ def exact_law(study: Study, cell: Cell) -> Law:
             raise ValueError(f"cell {cell.index} ({cell}): {error}") from None
 
 
+def least_outcomes(study: Study, cell: Cell) -> int:
+    """How many outcomes a cell has at least, by the cuts that one trial needs, before any work is done.
+
+    Raises
+    ------
+    ValueError
+        If that is already too many, or the pool is not of a kind that can be enumerated.
+    """
+    pool = study.pool(cell)
+    bench = bench_of(pool)
+    trial = pool.explore(study.strategy(cell), exact(cell.budget), Seeds.of(study.seed, 0, cell.stream))
+    total = 1
+    for one in trial.rounds:
+        for lane in set(bench.lanes):
+            atoms = len(bench.law(lane))
+            length = max(int(one.pulls[arm]) for arm, at in enumerate(bench.lanes) if at == lane)
+            if bench.replacement == "always":
+                total *= comb(length + atoms - 1, atoms - 1)
+    _check_size(total)
+    return total
+
+
 def _law(study: Study, cell: Cell, pool: Pool, bench: Bench, all_of: Outcomes) -> Law:
     rule = study.strategy(cell)
     sums = np.zeros((4, pool.n_arms))
@@ -340,7 +363,7 @@ def _law(study: Study, cell: Cell, pool: Pool, bench: Bench, all_of: Outcomes) -
         selected = rule.explore(trials)
         success, regret = outcomes(pool, selected, rule.objective)
         first = selected[:, 0]
-        for row, weight in enumerate((part.probability, part.probability * success, part.probability * regret)):
+        for row, weight in enumerate((part.probability, part.probability * ~success, part.probability * regret)):
             sums[row] += np.bincount(first, weight, minlength=pool.n_arms)
         sums[3] += part.probability @ trials.pulls
     return Law(*(tuple(line.tolist()) for line in sums))

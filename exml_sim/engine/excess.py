@@ -13,12 +13,17 @@ points of the loss averaged over the label: no label noise is left in them. Two 
 the minimiser f_1* of the expected surrogate risk is the one on a reference sample (the terms add up to the excess risk
 whatever f_1* is), and arm 1 is the arm whose minimal surrogate risk there is lowest. By Bayes risk alone all candidates
 at an angle above zero are equally good, because each of them reveals the third coordinate.
+
+All trials of a study share the fresh sample, so its error does not shrink with the number of trials. Given the M points
+the trials are independent; so the variance of a mean over N trials is at most s^2 / N plus the mean over trials of
+(variance over the points of what was averaged over them) / M, since the variance of a mean is at most the mean of the
+variances. The second part is the *noise* of a term. Terms (b) and (c) are on the trial's own rows and have none.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,6 +47,8 @@ from exml_sim.rejection import solve
 FRESH = 20_000
 REFERENCE = 900
 TERMS = ("excess", "a", "b", "c", "d", "e")
+#: Terms that are measured on the fresh sample, and so have noise that all trials share.
+NOISY = ("excess", "a", "d", "e")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,13 +80,29 @@ class Model:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Truth:
-    """What is known of the distribution: arm 1, its model f_1* and Bayes risk, and the fresh sample."""
+    """What is known of the distribution: arm 1, its model f_1* and Bayes risk, and the fresh sample.
+
+    `surrogate_at` and `bayes_at` are the expected surrogate loss of f_1* and the Bayes loss at every fresh point;
+    `surrogate` and `bayes` are their means.
+    """
 
     fresh: Sample
     best: int
     model: Model
     surrogate: float
     bayes: float
+    surrogate_at: FloatArray
+    bayes_at: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measured:
+    """One trial on a population of its own: its record, its pool, the terms and their noise (see `NOISY`)."""
+
+    trial: Exploration
+    pool: FeaturePool
+    terms: tuple[float, ...]
+    noise: tuple[float, ...]
 
 
 def draw(spec: SyntheticPool, rows: int, rng: np.random.Generator) -> Sample:
@@ -110,8 +133,19 @@ def features(spec: SyntheticPool, arm: int, points: FloatArray) -> FloatArray:
 
 def expected(loss: Any, values: tuple[FloatArray, FloatArray], eta: FloatArray, theta: float) -> float:
     """Mean loss over points, averaged over the label at each."""
+    return float(np.mean(expected_at(loss, values, eta, theta)))
+
+
+def expected_at(loss: Any, values: tuple[FloatArray, FloatArray], eta: FloatArray, theta: float) -> FloatArray:
+    """Loss at every point, averaged over its label."""
     ones = np.ones_like(eta)
-    return float(np.mean(eta * loss(*values, ones, theta) + (1.0 - eta) * loss(*values, -ones, theta)))
+    found = eta * loss(*values, ones, theta) + (1.0 - eta) * loss(*values, -ones, theta)
+    return np.asarray(found, dtype=np.float64)
+
+
+def noise(values: FloatArray) -> float:
+    """Variance of the mean of independent values."""
+    return float(np.var(values, ddof=1) / values.size)
 
 
 def check(study: Study, cell: Cell) -> tuple[SyntheticPool, Score]:
@@ -143,11 +177,11 @@ def truth(spec: SyntheticPool, score: Score, seed: int) -> Truth:
             models = [fitted(spec, score, arm, reference.points, reference.y) for arm in range(len(spec.angles))]
             best = int(np.argmin([risk for _, risk in models]))
             model = models[best][0]
-            surrogate = expected(
-                surrogate_loss, model.at(spec, features(spec, best, fresh.points)), fresh.eta, score.theta
-            )
-            bayes = float(np.mean(np.minimum(np.minimum(fresh.eta, 1.0 - fresh.eta), score.theta)))
-            _TRUTHS[key] = Truth(fresh, best, model, surrogate, bayes)
+            values = model.at(spec, features(spec, best, fresh.points))
+            surrogate = expected_at(surrogate_loss, values, fresh.eta, score.theta)
+            bayes = np.minimum(np.minimum(fresh.eta, 1.0 - fresh.eta), score.theta)
+            means = float(np.mean(surrogate)), float(np.mean(bayes))
+            _TRUTHS[key] = Truth(fresh, best, model, *means, surrogate, bayes)
         return _TRUTHS[key]
 
 
@@ -167,18 +201,21 @@ def excess_trials(
     study: Study, cell: Cell, trials: Iterable[int]
 ) -> tuple[list[Exploration], list[FeaturePool], FloatArray]:
     """Run trials, each on a population of its own; returns them, their pools, and the terms, shape (trials, 6)."""
+    found = list(measured_trials(study, cell, trials))
+    terms = np.array([one.terms for one in found])
+    return [one.trial for one in found], [one.pool for one in found], terms
+
+
+def measured_trials(study: Study, cell: Cell, trials: Iterable[int]) -> Iterator[Measured]:
+    """Run trials one by one, each on a population of its own; only the latest is kept in memory."""
     spec, score = check(study, cell)
     known = truth(spec, score, study.seed)
-    found, pools, terms = [], [], []
     for trial in trials:
         rng = np.random.default_rng(np.random.SeedSequence(study.seed, spawn_key=(cell.stream, trial)))
         sample = draw(spec, 3 * spec.per_class, rng)
         pool = _pool(study, spec, score, sample)
         done = pool.explore(study.strategy(cell), exact(cell.budget), Seeds.of(study.seed, trial, cell.stream))
-        found.append(done)
-        pools.append(pool)
-        terms.append(_terms(spec, score, known, sample, done))
-    return found, pools, np.array(terms)
+        yield Measured(done, pool, *_terms(spec, score, known, sample, done))
 
 
 def _pool(study: Study, spec: SyntheticPool, score: Score, sample: Sample) -> FeaturePool:
@@ -198,8 +235,10 @@ def _pool(study: Study, spec: SyntheticPool, score: Score, sample: Sample) -> Fe
     )
 
 
-def _terms(spec: SyntheticPool, score: Score, known: Truth, sample: Sample, done: Exploration) -> list[float]:
-    """The excess risk and its five terms, in the order of `TERMS`."""
+def _terms(
+    spec: SyntheticPool, score: Score, known: Truth, sample: Sample, done: Exploration
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """The excess risk and its five terms in the order of `TERMS`, and the noise of those in `NOISY`."""
     theta, arm = score.theta, done.selected
     assert done.counts is not None
     model, _ = fitted(spec, score, arm, sample.points, sample.y, done.counts[arm])
@@ -209,15 +248,18 @@ def _terms(spec: SyntheticPool, score: Score, known: Truth, sample: Sample, done
         return float(np.mean(surrogate_loss(*values, sample.y, theta)))
 
     fresh = known.fresh
-    risk = expected(rejection_loss, model.at(spec, features(spec, arm, fresh.points)), fresh.eta, theta)
+    at = expected_at(rejection_loss, model.at(spec, features(spec, arm, fresh.points)), fresh.eta, theta)
+    risk = float(np.mean(at))
     returned = on_rows(model, arm)
     best_empirical = fitted(spec, score, known.best, sample.points, sample.y)[1]
     best_expected = on_rows(known.model, known.best)
-    return [
+    terms = (
         risk - known.bayes,
         risk - returned,
         returned - best_empirical,
         best_empirical - best_expected,
         best_expected - known.surrogate,
         known.surrogate - known.bayes,
-    ]
+    )
+    shared = (at - known.bayes_at, at, known.surrogate_at, known.surrogate_at - known.bayes_at)
+    return terms, tuple(noise(values) for values in shared)

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import csv
 import json
-import math
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from exml_sim.engine.intervals import Paired, clopper_pearson, confidence_sequence, mean_interval, paired
-from exml_sim.engine.store import Store
+from exml_sim.engine.intervals import Paired, check_level, mean_interval, paired
+from exml_sim.engine.store import Store, StoreError
 from exml_sim.engine.study import Study
+from exml_sim.engine.summaries import CellSummary, Moments, enumerated, sampled
 from exml_sim.engine.trials import find, replay
 from exml_sim.exploration import Exploration
 from exml_sim.money import exact, show
@@ -23,66 +22,13 @@ from exml_sim.money import exact, show
 if TYPE_CHECKING:
     import pandas as pd
 
+__all__ = ["CellSummary", "StudyResult", "excess_lines"]
 
-@dataclass(frozen=True, slots=True)
-class CellSummary:
-    """What the trials of one cell say.
-
-    Attributes
-    ----------
-    cell, pool, score, strategy, budget
-        The cell; the budget as exact text.
-    trials, failures
-        Trials that were run, and how many of them did not select a best arm; 0 and 0 for exact laws. With tilted
-        sampling `failures` counts trials of the tilted distribution.
-    failure_rate, lower, upper
-        The failure probability and its interval at `level`.
-    interval
-        "clopper-pearson"; "confidence sequence" (cells that may stop early); "student" (tilted sampling: of the mean of
-        weighted failures, valid for many trials only); "exact" (enumeration, no width).
-    mean_regret, regret_lower, regret_upper
-        Mean regret of the selected arm, with Student's interval.
-    mean_spend
-        Money spent per trial.
-    allocation
-        Mean pulls per arm; with tilted sampling, of the tilted trials.
-    """
-
-    cell: int
-    pool: str
-    score: str
-    strategy: str
-    budget: str
-    trials: int
-    failures: int
-    failure_rate: float
-    lower: float
-    upper: float
-    level: float
-    interval: str
-    mean_regret: float
-    regret_lower: float
-    regret_upper: float
-    mean_spend: float
-    allocation: Mapping[str, float]
-
-    def row(self) -> dict[str, Any]:
-        """A flat line: one column per arm's mean pulls."""
-        line = asdict(self)
-        del line["allocation"]
-        return line | {f"pulls {name}": pulls for name, pulls in self.allocation.items()}
-
-
-@dataclass(frozen=True, slots=True)
-class _Moments:
-    """Sums over the trials of a cell."""
-
-    trials: int
-    failures: int
-    rate: float
-    rate_deviation: float
-    regret: float
-    regret_deviation: float
+_CELL = ("cell", "pool", "score", "strategy", "budget")
+_TRIAL = ("trial", "selected", "success", "regret", "spent", "weight")
+#: The terms of Eq. 8, and those of them that are measured on a sample which all trials share.
+_TERMS = ("excess", "a", "b", "c", "d", "e")
+_NOISY = ("excess", "a", "d", "e")
 
 
 class StudyResult:
@@ -129,7 +75,10 @@ class StudyResult:
         """The cells as stored: labels, exact budget, stream, unit of money, names of the arms."""
         names = ("cell", "pool", "score", "strategy", "budget", "stream", "unit", "arms")
         lines = self.store.rows("SELECT * FROM cells ORDER BY cell")
-        return [dict(zip(names, line, strict=True)) | {"arms": json.loads(line[-1])} for line in lines]
+        try:
+            return [dict(zip(names, line, strict=True)) | {"arms": json.loads(line[-1])} for line in lines]
+        except ValueError as error:
+            raise StoreError(f"{self.store.path} has a cell that cannot be read: {error}") from None
 
     @property
     def complete(self) -> bool:
@@ -138,118 +87,56 @@ class StudyResult:
             return all(self.store.has_law(cell["cell"]) for cell in self.cells)
         return all(self.store.counts(cell["cell"])[0] == self.study.trials for cell in self.cells)
 
-    def summary(self, level: float = 0.95) -> list[CellSummary]:
-        """One summary per cell that has results, in the order of the cells."""
-        read = self._law if self.study.mode == "exact" else self._sampled
-        found = (read(cell, level) for cell in self.cells)
+    def summary(self, level: float | None = None) -> list[CellSummary]:
+        """One summary per cell that has results, in the order of the cells.
+
+        Parameters
+        ----------
+        level
+            Of the intervals; 0.95 by default, and 1 - `stop.alarm` in a study whose cells may stop early, so that what
+            is reported is what was decided by.
+        """
+        level = self._level(level)
+        read = enumerated if self.study.mode == "exact" else sampled
+        found = (read(self.store, self.study, cell, level) for cell in self.cells)
         return [one for one in found if one is not None]
 
-    def _sampled(self, cell: Mapping[str, Any], level: float) -> CellSummary | None:
-        moments = self._moments(cell["cell"])
-        if moments is None:
-            return None
-        n = moments.trials
-        if self.study.mode == "rare":
-            kind = "student"
-            low, high = mean_interval(moments.rate, moments.rate_deviation, n, level)
-            low, high = max(low, 0.0), min(high, 1.0)
-        elif self.study.stop is not None:
-            kind = "confidence sequence"
-            low, high = confidence_sequence(moments.failures, n, 1.0 - level)
-        else:
-            kind = "clopper-pearson"
-            low, high = clopper_pearson(moments.failures, n, level)
-        regret = mean_interval(moments.regret, moments.regret_deviation, n, level)
-        spent = self.store.rows("SELECT sum(spent) FROM trials WHERE cell = ?", (cell["cell"],)).fetchone()[0]
-        pulls = self.store.pulls(cell["cell"])
-        return CellSummary(
-            cell["cell"],
-            cell["pool"],
-            cell["score"],
-            cell["strategy"],
-            cell["budget"],
-            n,
-            moments.failures,
-            moments.rate,
-            low,
-            high,
-            level,
-            kind,
-            moments.regret,
-            *regret,
-            float(spent * Fraction(cell["unit"]) / n),
-            {name: total / n for name, total in zip(cell["arms"], pulls, strict=True)},
-        )
-
-    def _moments(self, cell: int) -> _Moments | None:
-        """Sums that are exact whatever the order: equal outcomes are counted, then added without rounding."""
-        query = "SELECT success, regret, weight, count(*) FROM trials WHERE cell = ? GROUP BY success, regret, weight"
-        weighted = self.store.rows(query, (cell,)).fetchall() if self.study.mode != "rare" else None
-        lines = weighted if weighted is not None else list(self._weighted(cell))
-        n = sum(line[3] for line in lines)
-        if n == 0:
-            return None
-        failures = sum(line[3] for line in lines if not line[0])
-        rate, spread = _mean([(0.0 if success else weight, number) for success, _, weight, number in lines], n)
-        regret, regret_spread = _mean([(regret * weight, number) for _, regret, weight, number in lines], n)
-        return _Moments(n, failures, failures / n if weighted is not None else rate, spread, regret, regret_spread)
-
-    def _weighted(self, cell: int) -> Iterator[tuple[int, float, float, int]]:
-        """Failures one by one and all successes together, which weigh nothing in failure and regret."""
-        wins = self.store.rows("SELECT count(*) FROM trials WHERE cell = ? AND success", (cell,)).fetchone()[0]
-        if wins:
-            yield 1, 0.0, 1.0, wins
-        query = "SELECT success, regret, weight, 1 FROM trials WHERE cell = ? AND NOT success ORDER BY trial"
-        yield from self.store.rows(query, (cell,))
-
-    def _law(self, cell: Mapping[str, Any], level: float) -> CellSummary | None:
-        lines = self.store.rows(
-            "SELECT probability, success, regret, pulls FROM laws WHERE cell = ? ORDER BY arm", (cell["cell"],)
-        ).fetchall()
-        if not lines:
-            return None
-        # Failures are added up themselves: 1 - success would round small probabilities away.
-        failure = math.fsum(probability - success for probability, success, _, _ in lines)
-        regret = math.fsum(line[2] for line in lines)
-        costs = self.study.pool(find(self.study, cell["cell"])).prices.exact_costs
-        return CellSummary(
-            cell["cell"],
-            cell["pool"],
-            cell["score"],
-            cell["strategy"],
-            cell["budget"],
-            0,
-            0,
-            failure,
-            failure,
-            failure,
-            level,
-            "exact",
-            regret,
-            regret,
-            regret,
-            math.fsum(line[3] * float(cost) for line, cost in zip(lines, costs, strict=True)),
-            {name: line[3] for name, line in zip(cell["arms"], lines, strict=True)},
-        )
+    def _level(self, level: float | None) -> float:
+        if level is None:
+            return 0.95 if self.study.stop is None else 1.0 - self.study.stop.alarm
+        check_level(level)
+        return level
 
     def excess(self, level: float = 0.95) -> list[dict[str, Any]]:
-        """Mean excess risk and mean of each of its five terms (Eq. 8) with Student's interval, one line per cell."""
+        """Mean excess risk and mean of each of its five terms (Eq. 8), one line per cell.
+
+        The intervals are Student's for the variance over trials plus the variance of the fresh sample that all trials
+        share (see `exml_sim.engine.excess`). Terms (c), (d) and (e) are about the model that stands in for f_1*,
+        whatever its distance to f_1*; that distance is no part of the intervals.
+        """
         if self.study.mode != "excess":
             raise ValueError(f"excess risk is measured in mode 'excess', and this study has mode {self.study.mode!r}")
-        found = []
-        for cell in self.cells:
-            line = {name: cell[name] for name in ("cell", "pool", "score", "strategy", "budget")}
-            for term in ("excess", "a", "b", "c", "d", "e"):
-                query = f"SELECT {term} FROM terms WHERE cell = ? ORDER BY trial"
-                values = [(value, 1) for (value,) in self.store.rows(query, (cell["cell"],))]
-                if not values:
-                    break
-                mean, deviation = _mean(values, len(values))
-                low, high = mean_interval(mean, deviation, len(values), level)
-                line |= {"trials": len(values), term: mean, f"{term}_lower": low, f"{term}_upper": high}
-            else:
-                found.append(line)
-        return found
+        check_level(level)
+        return [self._terms(cell, level) for cell in self.cells if self.store.counts(cell["cell"])[0]]
+
+    def _terms(self, cell: dict[str, Any], level: float) -> dict[str, Any]:
+        number = self.store.counts(cell["cell"])[0]
+        line = {name: cell[name] for name in _CELL} | {"trials": number}
+        for term in _TERMS:
+
+            def values(column: str = term) -> Iterator[tuple[float, int]]:
+                return ((value, 1) for (value,) in self._column(column, cell["cell"]))
+
+            found = Moments.of(values, number)
+            shared = Moments.of(lambda: values(f"{term}_noise"), number).mean if term in _NOISY else 0.0  # noqa: B023
+            # `mean_interval` divides by the number of trials, which the shared part does not shrink with.
+            total = (found.deviation**2 + number * shared) ** 0.5
+            low, high = mean_interval(found.mean, total, number, level)
+            line |= {term: found.mean, f"{term}_lower": low, f"{term}_upper": high}
+        return line
+
+    def _column(self, column: str, cell: int) -> Iterator[tuple[float]]:
+        yield from self.store.rows(f"SELECT {column} FROM terms WHERE cell = ?", (cell,))
 
     def compare(self, first: int, second: int, level: float = 0.95) -> Paired:
         """Compare two cells that differ in their strategy (or score) on the trials they share.
@@ -284,10 +171,13 @@ class StudyResult:
         """One tidy line per trial."""
         for cell in self.cells:
             unit = Fraction(cell["unit"])
-            fixed = {name: cell[name] for name in ("cell", "pool", "score", "strategy", "budget")}
-            query = "SELECT trial, selected, success, regret, spent, weight FROM trials WHERE cell = ? ORDER BY trial"
+            fixed = {name: cell[name] for name in _CELL}
+            terms = self.store.rows(
+                f"SELECT {', '.join(_TERMS)} FROM terms WHERE cell = ? ORDER BY trial", (cell["cell"],)
+            )
+            query = f"SELECT {', '.join(_TRIAL)} FROM trials WHERE cell = ? ORDER BY trial"
             for trial, selected, success, regret, spent, weight in self.store.rows(query, (cell["cell"],)):
-                yield fixed | {
+                line = fixed | {
                     "trial": trial,
                     "selected": cell["arms"][selected],
                     "success": bool(success),
@@ -295,23 +185,34 @@ class StudyResult:
                     "spent": show(spent * unit),
                     "weight": weight,
                 }
+                if self.study.mode == "excess":
+                    line |= dict(zip(_TERMS, next(terms), strict=True))
+                yield line
 
     def _lines(self, trials: bool) -> Iterator[dict[str, Any]]:
-        return self.rows() if trials else (one.row() for one in self.summary())
+        if trials:
+            yield from self.rows()
+            return
+        terms = {line["cell"]: line for line in self.excess()} if self.study.mode == "excess" else {}
+        for one in self.summary():
+            yield one.row() | {key: value for key, value in terms.get(one.cell, {}).items() if key not in _CELL}
 
     def to_csv(self, path: str | Path, *, trials: bool = False) -> None:
         """Write one line per cell, or with `trials` one line per trial."""
-        if not trials:
+        if trials:
+            lines: Any = self._lines(True)
+            columns = [*_CELL, *_TRIAL, *(_TERMS if self.study.mode == "excess" else ())]
+        else:
             # Pools may have different arms: the columns are all that occur.
             lines = list(self._lines(False))
             columns = list(dict.fromkeys(name for line in lines for name in line))
-        else:
-            columns = ["cell", "pool", "score", "strategy", "budget"]
-            columns += ["trial", "selected", "success", "regret", "spent", "weight"]
-        with Path(path).open("w", newline="", encoding="utf-8") as out:
-            writer = csv.DictWriter(out, columns, restval="")
-            writer.writeheader()
-            writer.writerows(self._lines(True) if trials else lines)
+        try:
+            with Path(path).open("w", newline="", encoding="utf-8") as out:
+                writer = csv.DictWriter(out, columns, restval="")
+                writer.writeheader()
+                writer.writerows(lines)
+        except OSError as error:
+            raise ValueError(f"cannot write {path}: {error.strerror}") from None
 
     def to_pandas(self, *, trials: bool = False) -> pd.DataFrame:
         """A data frame with one line per cell, or per trial."""
@@ -335,8 +236,15 @@ class StudyResult:
         self.to_pandas(trials=trials).to_parquet(path, engine="pyarrow")
 
 
-def _mean(values: list[tuple[float, int]], n: int) -> tuple[float, float]:
-    """Mean and standard deviation of values with multiplicities."""
-    mean = math.fsum(value * number for value, number in values) / n
-    squares = math.fsum((value - mean) ** 2 * number for value, number in values)
-    return mean, math.sqrt(squares / max(n - 1, 1))
+def excess_lines(result: StudyResult, level: float = 0.95) -> list[str]:
+    """The excess risk and its five terms (Eq. 8) in words, one line per cell, of a study in mode "excess"."""
+    found = []
+    for line in result.excess(level):
+        score = f" ({line['score']})" if line["score"] else ""
+        terms = [f"({term}) {line[term]:.4g}" for term in _TERMS[1:]]
+        found.append(
+            f"{line['strategy']} on {line['pool']}{score} with budget {line['budget']}: "
+            f"excess risk {line['excess']:.4g} in "
+            f"[{line['excess_lower']:.4g}, {line['excess_upper']:.4g}] ({level:.0%}) = {' + '.join(terms)}"
+        )
+    return found

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 from joblib import Parallel, delayed, effective_n_jobs
 from threadpoolctl import threadpool_limits
 
+from exml_sim.engine.database import check_place, is_blank
 from exml_sim.engine.progress import Progress
 from exml_sim.engine.result import StudyResult
 from exml_sim.engine.stopping import decided, looks
 from exml_sim.engine.store import Store
-from exml_sim.engine.study import Cell, Study
+from exml_sim.engine.study import Cell, Stop, Study
 from exml_sim.engine.trials import Block, run_block
 from exml_sim.validation import check_jobs
 
@@ -56,7 +58,8 @@ def run(
     progress
         Show a line on a terminal.
     shard
-        (i, n): only the i-th of n parts of every cell's trials, i from 1, to be merged by `merge`.
+        (i, n): only the i-th of n parts of every cell's trials (of an exact study: of the cells), i from 1, to be
+        merged by `merge`.
     block
         Trials per task; by default tasks take about 0.7 s.
 
@@ -69,30 +72,41 @@ def run(
     """
     cells = study.check()
     _check_options(study, n_jobs, shard, block)
-    opened = Store.create_or_open(store, study, cells)
-    try:
-        # One BLAS thread per worker: the workers themselves use the cores.
-        with threadpool_limits(limits=1):
+    parallel = _parallel(n_jobs, backend)
+    if store is not None:
+        check_place(Path(store))
+    # One BLAS thread per worker: the workers themselves use the cores.
+    with threadpool_limits(limits=1):
+        new = store is None or is_blank(Path(store))
+        if new:
+            _rehearse(study, cells)
+        opened = Store.create_or_open(store, study, cells)
+        try:
+            if not new:
+                _rehearse(
+                    study, [cell for cell in cells if not (opened.stretches(cell.index) or opened.has_law(cell.index))]
+                )
             if study.mode == "exact":
-                _enumerate(study, cells, opened)
+                _enumerate(study, cells, opened, shard)
             else:
-                _sample(study, cells, opened, _parallel(n_jobs, backend), progress, shard, block)
-    except BaseException:
-        opened.close()
-        raise
+                _sample(study, cells, opened, parallel, progress, shard, block)
+        except BaseException:
+            opened.close()
+            raise
     if store is None:
         return StudyResult(opened)
     opened.close()
-    return StudyResult(Store.read(store))
+    return StudyResult(Store.read(store, check=False))
 
 
 def _check_options(study: Study, n_jobs: int, shard: tuple[int, int] | None, block: int | None) -> None:
     check_jobs(n_jobs)
-    if block is not None and block < 1:
-        raise ValueError(f"block must be at least 1, got {block}")
+    if block is not None and not (is_whole(block) and block >= 1):
+        raise ValueError(f"block must be a whole number of at least 1, got {block!r}")
     if shard is not None:
-        if not 1 <= shard[0] <= shard[1]:
-            raise ValueError(f"shard must be i/n with 1 <= i <= n, got {shard[0]}/{shard[1]}")
+        whole = isinstance(shard, Sequence) and len(shard) == 2 and all(is_whole(number) for number in shard)
+        if not whole or not 1 <= shard[0] <= shard[1]:
+            raise ValueError(f"shard must be two whole numbers (i, n) with 1 <= i <= n, got {shard!r}")
         if study.stop is not None:
             raise ValueError("a study with early stopping cannot be cut into shards: a shard cannot take the decision")
 
@@ -108,12 +122,17 @@ def _parallel(n_jobs: int, backend: str | None) -> Parallel:
         raise ValueError(f"unknown backend {backend!r}: {error}") from None
 
 
-def _enumerate(study: Study, cells: Sequence[Cell], store: Store) -> None:
-    from exml_sim.engine.enumeration import exact_law
+def _enumerate(study: Study, cells: Sequence[Cell], store: Store, shard: tuple[int, int] | None) -> None:
+    """Find the laws that are missing; a shard of an exact study is every n-th cell.
 
-    for cell in cells:
-        if not store.has_law(cell.index):
-            store.add_law(cell.index, exact_law(study, cell))
+    The largest cell comes first: if there is one that is too large after all, nothing has been stored.
+    """
+    from exml_sim.engine.enumeration import exact_law, least_outcomes
+
+    part, parts = shard or (1, 1)
+    missing = [cell for cell in cells[part - 1 :: parts] if not store.has_law(cell.index)]
+    for cell in sorted(missing, key=lambda cell: -least_outcomes(study, cell)):
+        store.add_law(cell.index, exact_law(study, cell))
 
 
 def _sample(
@@ -128,43 +147,64 @@ def _sample(
     """Run all missing trials, look by look (one look unless cells may stop early)."""
     part, parts = shard or (1, 1)
     low, high = (part - 1) * study.trials // parts, part * study.trials // parts
-    _rehearse(study, [cell for cell in cells if not store.stretches(cell.index)])
+    stored = {cell.index: store.stretches(cell.index) for cell in cells}
+    seen = {cell.index: (0, 0) for cell in cells}
     undecided = list(cells)
-    line = Progress(sum(_size(_missing(store, cell, low, high)) for cell in cells), wanted)
+    line = Progress(sum(_size(_missing(stored[cell.index], low, high)) for cell in cells), wanted)
     try:
+        before = low
         for look in looks(study):
-            todo = [(cell, stretch) for cell in undecided for stretch in _missing(store, cell, low, min(look, high))]
+            after = min(look, high)
+            todo = [(cell, part) for cell in undecided for part in _missing(stored[cell.index], before, after)]
             sizes = BlockSizes(effective_n_jobs(parallel.n_jobs), block)
             for done in parallel(sizes.tasks(study, todo)):
                 store.add(done)
                 sizes.learn(done)
                 line.add(len(done), int((~done.success).sum()))
             if study.stop is not None:
-                stop = study.stop
-                undecided = [c for c in undecided if not decided(stop, *reversed(store.counts(c.index, look)))]
+                undecided = [c for c in undecided if not _decided(study.stop, store, c, seen, before, after)]
+            before = after
     finally:
         line.close()
 
 
+def _decided(stop: Stop, store: Store, cell: Cell, seen: dict[int, tuple[int, int]], before: int, after: int) -> bool:
+    """Whether a cell is decided at a look; `seen` holds its trials and failures, to which those since are added."""
+    new = store.counts(cell.index, after, before)
+    trials, failures = (old + more for old, more in zip(seen[cell.index], new, strict=True))
+    seen[cell.index] = trials, failures
+    return decided(stop, failures, trials)
+
+
 def _rehearse(study: Study, cells: Sequence[Cell]) -> None:
-    """Run one trial of every new cell: what cannot run at all fails before anything is stored."""
+    """Run one trial of every new cell (or size it up): what cannot run at all fails before anything is stored."""
     for cell in cells:
         try:
-            run_block(study, cell, 0, 1)
+            if study.mode == "exact":
+                from exml_sim.engine.enumeration import least_outcomes
+
+                least_outcomes(study, cell)
+            else:
+                run_block(study, cell, 0, 1)
         except ValueError as error:
             raise ValueError(f"cell {cell.index} ({cell}) cannot run: {error}; nothing was run") from None
 
 
-def _missing(store: Store, cell: Cell, low: int, high: int) -> list[Stretch]:
+def _missing(stored: Sequence[Stretch], low: int, high: int) -> list[Stretch]:
     """Trials low … high - 1 that are not stored, as stretches."""
     found = []
     at = low
-    for first, stop in store.stretches(cell.index):
+    for first, stop in stored:
         if first > at:
             found.append((at, min(first, high)))
         at = max(at, stop)
     found.append((at, high))
     return [(first, stop) for first, stop in found if first < stop]
+
+
+def is_whole(value: Any) -> bool:
+    """Whether something is a whole number by type."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def _size(stretches: Sequence[Stretch]) -> int:

@@ -214,8 +214,14 @@ PoolSpec = RowSpec | KnownArms
 POOLS: Mapping[str, type[PoolSpec]] = {cls.kind: cls for cls in (SyntheticPool, MfeatPool, AtomPool, KnownArms)}
 
 
-def read_pool(table: Mapping[str, Any]) -> PoolSpec:
+def read_pool(table: Mapping[str, Any] | PoolSpec) -> PoolSpec:
     """Read the table of one pool by its kind."""
+    if isinstance(table, PoolSpec):
+        return table
+    if not isinstance(table, Mapping):
+        raise ValueError(
+            f'a pool must be a table with a kind ({", ".join(POOLS)}), like {{kind = "synthetic"}}; got {table!r}'
+        )
     rest = dict(table)
     kind = rest.pop("kind", None)
     if kind not in POOLS:
@@ -264,6 +270,8 @@ class StrategySpec:
             return given
         if isinstance(given, str):
             return cls(given)
+        if not isinstance(given, Mapping) or not isinstance(given.get("name"), str):
+            raise ValueError(f"a strategy must be a name, or a table with a name and options; got {given!r}")
         rest = dict(given)
         return cls(rest.pop("name", ""), tuple(rest.items()))
 

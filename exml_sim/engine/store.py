@@ -2,7 +2,8 @@
 
 In WAL mode a transaction is there as a whole or not at all, whatever kills the process, so a store always holds
 complete blocks and the next run computes what is missing. Nothing that is stored is ever overwritten: a trial that is
-there twice is an error.
+there twice is an error. Every part has a SHA-256 beside it, which is compared when a store is opened: SQLite itself
+does not notice a flipped bit inside a number.
 """
 
 from __future__ import annotations
@@ -10,10 +11,8 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -21,25 +20,43 @@ from typing import Any, Self
 
 import numpy as np
 
+from exml_sim.engine.database import (
+    APPLICATION,
+    DriverLock,
+    StoreError,
+    beside,
+    check_owner,
+    check_place,
+    connect,
+    connect_to_read,
+    draft,
+    explained,
+    is_blank,
+    publish,
+    transaction,
+)
 from exml_sim.engine.manifest import DECISIVE, manifest
+from exml_sim.engine.seals import block_seal, head_seal, law_seal, text_seal, verify
 from exml_sim.engine.study import Cell, Study
 from exml_sim.engine.trials import Block
 
-#: Layout of the tables. A store with a higher number was written by a later version.
-VERSION = 1
-APPLICATION = 0x65786D6C  # "exml"
+__all__ = ["APPLICATION", "VERSION", "Law", "Store", "StoreError"]
+
+#: Layout of the tables. A store with another number was written by another version.
+VERSION = 2
 
 logger = logging.getLogger(__name__)
 
 _TABLES = """
 CREATE TABLE manifest (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE sessions (number INTEGER PRIMARY KEY, facts TEXT NOT NULL);
+CREATE TABLE sessions (number INTEGER PRIMARY KEY, facts TEXT NOT NULL, seal TEXT NOT NULL);
 CREATE TABLE cells (
     cell INTEGER PRIMARY KEY, pool TEXT NOT NULL, score TEXT NOT NULL, strategy TEXT NOT NULL,
     budget TEXT NOT NULL, stream INTEGER NOT NULL, unit TEXT NOT NULL, arms TEXT NOT NULL
 );
 CREATE TABLE blocks (
     cell INTEGER NOT NULL, first INTEGER NOT NULL, trials INTEGER NOT NULL, pulls TEXT NOT NULL, seconds REAL NOT NULL,
+    seal TEXT NOT NULL,
     PRIMARY KEY (cell, first)
 ) WITHOUT ROWID;
 CREATE TABLE trials (
@@ -50,18 +67,16 @@ CREATE TABLE trials (
 CREATE TABLE terms (
     cell INTEGER NOT NULL, trial INTEGER NOT NULL, excess REAL NOT NULL, a REAL NOT NULL, b REAL NOT NULL,
     c REAL NOT NULL, d REAL NOT NULL, e REAL NOT NULL,
+    excess_noise REAL NOT NULL, a_noise REAL NOT NULL, d_noise REAL NOT NULL, e_noise REAL NOT NULL,
     PRIMARY KEY (cell, trial)
 ) WITHOUT ROWID;
 CREATE TABLE laws (
-    cell INTEGER NOT NULL, arm INTEGER NOT NULL, probability REAL NOT NULL, success REAL NOT NULL,
+    cell INTEGER NOT NULL, arm INTEGER NOT NULL, probability REAL NOT NULL, failure REAL NOT NULL,
     regret REAL NOT NULL, pulls REAL NOT NULL,
     PRIMARY KEY (cell, arm)
 ) WITHOUT ROWID;
+CREATE TABLE law_seals (cell INTEGER PRIMARY KEY, seal TEXT NOT NULL);
 """
-
-
-class StoreError(ValueError):
-    """A store that cannot be used; it has been left as it was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +87,20 @@ class Law:
     ----------
     selected
         Probability that the arm is selected (first).
-    success, regret
-        The parts of the success probability and of the mean regret from outcomes that select the arm.
+    failure, regret
+        The parts of the failure probability and of the mean regret from outcomes that select the arm.
     pulls
         Mean pulls of the arm.
     """
 
     selected: tuple[float, ...]
-    success: tuple[float, ...]
+    failure: tuple[float, ...]
     regret: tuple[float, ...]
     pulls: tuple[float, ...]
+
+    def lines(self) -> list[tuple[float, float, float, float]]:
+        """One line per arm."""
+        return list(zip(self.selected, self.failure, self.regret, self.pulls, strict=True))
 
 
 class Store:
@@ -91,7 +110,7 @@ class Store:
     with the object.
     """
 
-    def __init__(self, connection: sqlite3.Connection, path: Path | None, lock: Any = None) -> None:
+    def __init__(self, connection: sqlite3.Connection, path: Path | None, lock: DriverLock | None = None) -> None:
         self._connection = connection
         self._lock = lock
         self.path = path
@@ -103,48 +122,82 @@ class Store:
         Raises
         ------
         StoreError
-            If the file cannot be written, is no store, is damaged, is of a later version, belongs to another study, or
+            If the file cannot be written, is no store, is damaged, is of another version, belongs to another study, or
             another run is writing to it.
         """
-        where = None if path is None else Path(path)
-        lock = None if where is None else _locked(where)
+        if path is None:
+            store = cls(connect(None, "rwc"), None)
+            store._create(study, cells)
+            store._note_session()
+            return store
+        where = Path(path)
+        check_place(where)
+        lock = DriverLock(where)
         try:
-            new = where is None or not where.exists() or where.stat().st_size == 0
-            store = cls(_connect(where, "rwc" if new else "rw"), where, lock)
+            beside(where.resolve(), "-new").unlink(missing_ok=True)
+            if is_blank(where):
+                cls.make(where, study, cells)
+            return cls._open_to_write(where, study, lock)
         except BaseException:
-            if lock is not None:
-                lock.release()
+            lock.release()
             raise
+
+    @classmethod
+    def make(cls, path: Path, study: Study, cells: Sequence[Cell], parts: Sequence[Store] = ()) -> None:
+        """Make a new store from a study (and the blocks of its parts), all at once; call with its lock held.
+
+        It is built beside and gets its name when it is complete, so no other file is ever in danger.
+        """
+        target = path.resolve()
+        with draft(target) as built, explained(path, "make"):
+            store = cls(connect(built, "rwc"), path)
+            try:
+                store._create(study, cells)
+                for one in parts:
+                    store.copy_from(one)
+                if parts:
+                    store._note_session()
+                store._connection.execute("PRAGMA journal_mode = WAL")
+            finally:
+                store.close()
+            publish(built, target)
+
+    @classmethod
+    def _open_to_write(cls, where: Path, study: Study, lock: DriverLock) -> Self:
+        # Before anything else: connecting alone would change somebody else's database.
+        check_owner(where)
+        store = cls(connect(where, "rw"), where)
         try:
-            with _explained(where):
-                blank = new or store._is_blank()
-                if not blank:
-                    # Before anything is set: even a pragma would change somebody else's database.
-                    store._check()
-                    store._check_study(study)
+            with explained(where):
+                store._check()
+                store._check_study(study)
                 store._connection.execute("PRAGMA journal_mode = WAL")
                 store._connection.execute("PRAGMA synchronous = NORMAL")
-                if blank:
-                    store._create(study, cells)
                 store._note_session()
         except BaseException:
             store.close()
             raise
+        store._lock = lock
         return store
 
     @classmethod
-    def read(cls, path: Path | str) -> Self:
-        """Open an existing store to look at it; safe while a run writes to it."""
+    def read(cls, path: Path | str, *, check: bool = True) -> Self:
+        """Open an existing store to look at it; safe while a run writes to it.
+
+        Parameters
+        ----------
+        check
+            Compare every stored number with its checksum; leave it out only for what this process has just written.
+        """
         where = Path(path)
         if not where.is_file():
             raise StoreError(f"there is no store at {where}")
-        # A reader of a WAL database needs its side files; where they cannot be made, nobody writes either.
-        writable = os.access(where.parent, os.W_OK) and os.access(where, os.W_OK)
-        store = cls(_connect(where, "rw" if writable else "ro&immutable=1"), where)
+        check_owner(where)
+        store = cls(connect_to_read(where), where)
         try:
-            with _explained(where):
+            with explained(where, "read"):
                 store._connection.execute("PRAGMA query_only = ON")
-                store._check()
+                store._check(check)
         except BaseException:
             store.close()
             raise
@@ -165,42 +218,40 @@ class Store:
             self._lock.release()
             self._lock = None
 
-    def _is_blank(self) -> bool:
-        """A database without any table: a run was killed before it could write its first transaction."""
-        version = self._value("PRAGMA user_version")
-        return bool(version == 0 and self._value("SELECT count(*) FROM sqlite_master") == 0)
-
     def _create(self, study: Study, cells: Sequence[Cell]) -> None:
-        with self._transaction():
+        text = study.to_toml()
+        if Study.from_toml(text) != study:
+            raise StoreError("the study cannot be written as TOML and read again: a text in it is the reason")
+        head = [("hash", study.hash), ("study", text), ("seed", str(study.seed)), ("mode", study.mode)]
+        lines = [
+            (c.index, *c.labels, c.budget, c.stream, str(pool.prices.unit), json.dumps(list(pool.names)))
+            for c, pool in ((c, study.pool(c)) for c in cells)
+        ]
+        self._connection.execute(f"PRAGMA application_id = {APPLICATION}")
+        with transaction(self._connection):
             for statement in _TABLES.split(";"):
                 if statement.strip():
                     self._connection.execute(statement)
-            self._connection.executemany(
-                "INSERT INTO manifest VALUES (?, ?)",
-                [("hash", study.hash), ("study", study.to_toml()), ("seed", str(study.seed)), ("mode", study.mode)],
-            )
-            self._connection.executemany(
-                "INSERT INTO cells VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                [
-                    (c.index, *c.labels, c.budget, c.stream, str(pool.prices.unit), json.dumps(list(pool.names)))
-                    for c, pool in ((c, study.pool(c)) for c in cells)
-                ],
-            )
-            self._connection.execute(f"PRAGMA application_id = {APPLICATION}")
+            self._connection.executemany("INSERT INTO cells VALUES (?, ?, ?, ?, ?, ?, ?, ?)", lines)
+            seal = head_seal(head, lines)
+            self._connection.executemany("INSERT INTO manifest VALUES (?, ?)", [*head, ("seal", seal)])
             self._connection.execute(f"PRAGMA user_version = {VERSION}")
 
-    def _check(self) -> None:
-        if self._value("PRAGMA application_id") != APPLICATION:
-            raise StoreError(f"{self.path} is a database, but not a study's store; nothing was changed")
+    def _check(self, seals: bool = True) -> None:
         version = self._value("PRAGMA user_version")
-        if version > VERSION:
+        if version != VERSION:
+            other = "a later" if version > VERSION else "an earlier"
             raise StoreError(
-                f"{self.path} was written by a later version (layout {version}, this version knows up to {VERSION}); "
+                f"{self.path} was written by {other} version (layout {version}, this version has layout {VERSION}); "
                 "nothing was changed"
             )
         damage = self._value("PRAGMA quick_check(1)")
         if damage != "ok":
-            raise StoreError(f"{self.path} is damaged ({damage}); nothing was changed")
+            raise StoreError(f"{self.path} is damaged ({' '.join(str(damage).split())}); nothing was changed")
+        if seals:
+            found = verify(self._connection)
+            if found is not None:
+                raise StoreError(f"{self.path} is damaged ({found}); nothing was changed")
 
     def _check_study(self, study: Study) -> None:
         if self.hash != study.hash:
@@ -218,18 +269,9 @@ class Store:
                 logger.warning(
                     "the store was begun with another %s; results may differ in their last bits", " and ".join(changed)
                 )
-        with self._transaction():
-            self._connection.execute("INSERT INTO sessions (facts) VALUES (?)", (json.dumps(facts),))
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-        except BaseException:
-            self._connection.execute("ROLLBACK")
-            raise
-        self._connection.execute("COMMIT")
+        text = json.dumps(facts)
+        with transaction(self._connection):
+            self._connection.execute("INSERT INTO sessions (facts, seal) VALUES (?, ?)", (text, text_seal(text)))
 
     def _value(self, query: str, parameters: Sequence[Any] = ()) -> Any:
         return self._connection.execute(query, parameters).fetchone()[0]
@@ -246,7 +288,10 @@ class Store:
     @property
     def study(self) -> Study:
         """The study, read back."""
-        return Study.from_toml(str(self._value("SELECT value FROM manifest WHERE key = 'study'")))
+        try:
+            return Study.from_toml(str(self._value("SELECT value FROM manifest WHERE key = 'study'")))
+        except ValueError as error:
+            raise StoreError(f"{self.path} holds no study that can be read: {error}") from None
 
     def sessions(self) -> list[Mapping[str, str]]:
         """Versions, processor and commit of every run that wrote here, the first one first."""
@@ -271,23 +316,25 @@ class Store:
             block.weight.tolist(),
             strict=True,
         )
-        with _explained(self.path), self._transaction():
+        pulls = json.dumps(block.pulls.tolist())
+        with explained(self.path, "write to"), transaction(self._connection):
             self._connection.executemany("INSERT INTO trials VALUES (?, ?, ?, ?, ?, ?, ?)", lines)
-            if block.terms is not None:
-                terms = [(block.cell, n, *line) for n, line in zip(numbers, block.terms.tolist(), strict=True)]
-                self._connection.executemany("INSERT INTO terms VALUES (?, ?, ?, ?, ?, ?, ?, ?)", terms)
+            if (measured := block.measured) is not None:
+                terms = [(block.cell, n, *line) for n, line in zip(numbers, measured.tolist(), strict=True)]
+                self._connection.executemany(f"INSERT INTO terms VALUES ({', '.join('?' * 12)})", terms)
             self._connection.execute(
-                "INSERT INTO blocks VALUES (?, ?, ?, ?, ?)",
-                (block.cell, block.first, len(block), json.dumps(block.pulls.tolist()), block.seconds),
+                "INSERT INTO blocks VALUES (?, ?, ?, ?, ?, ?)",
+                (block.cell, block.first, len(block), pulls, block.seconds, block_seal(block, pulls)),
             )
 
     def add_law(self, cell: int, law: Law) -> None:
         """Store the exact law of a cell."""
-        lines = zip(law.selected, law.success, law.regret, law.pulls, strict=True)
-        with _explained(self.path), self._transaction():
+        with explained(self.path, "write to"), transaction(self._connection):
             self._connection.executemany(
-                "INSERT INTO laws VALUES (?, ?, ?, ?, ?, ?)", [(cell, arm, *line) for arm, line in enumerate(lines)]
+                "INSERT INTO laws VALUES (?, ?, ?, ?, ?, ?)",
+                [(cell, arm, *line) for arm, line in enumerate(law.lines())],
             )
+            self._connection.execute("INSERT INTO law_seals VALUES (?, ?)", (cell, law_seal(cell, law.lines())))
 
     def copy_from(self, other: Store) -> None:
         """Take over all blocks and laws of another store of the same study, in one transaction.
@@ -297,13 +344,13 @@ class Store:
         StoreError
             If both hold a trial.
         """
-        with _explained(self.path), self._transaction():
-            for table, columns in (("trials", 7), ("blocks", 5), ("laws", 6), ("terms", 8)):
+        with explained(self.path, "write to"), transaction(self._connection):
+            for table, columns in (("trials", 7), ("blocks", 6), ("laws", 6), ("law_seals", 2), ("terms", 12)):
                 marks = ", ".join("?" * columns)
                 lines = other.rows(f"SELECT * FROM {table}")
                 self._connection.executemany(f"INSERT INTO {table} VALUES ({marks})", lines)
-            facts = [(json.dumps(one),) for one in other.sessions()]
-            self._connection.executemany("INSERT INTO sessions (facts) VALUES (?)", facts)
+            facts = other.rows("SELECT facts, seal FROM sessions ORDER BY number")
+            self._connection.executemany("INSERT INTO sessions (facts, seal) VALUES (?, ?)", facts)
 
     def stretches(self, cell: int) -> list[tuple[int, int]]:
         """The stored trials of a cell as stretches first … stop - 1, in order."""
@@ -319,11 +366,11 @@ class Store:
         """Whether the exact law of a cell is stored."""
         return bool(self._value("SELECT count(*) FROM laws WHERE cell = ?", (cell,)))
 
-    def counts(self, cell: int, stop: int | None = None) -> tuple[int, int]:
-        """Trials and failures of a cell (of its first `stop` trials, if given)."""
-        last = -1 if stop is None else stop
-        query = "SELECT count(*), coalesce(sum(1 - success), 0) FROM trials WHERE cell = ? AND (? < 0 OR trial < ?)"
-        trials, failures = self._connection.execute(query, (cell, last, last)).fetchone()
+    def counts(self, cell: int, stop: int | None = None, first: int = 0) -> tuple[int, int]:
+        """Trials and failures of a cell (of its trials first … stop - 1, if given)."""
+        last = 2**62 if stop is None else stop
+        query = "SELECT count(*), coalesce(sum(1 - success), 0) FROM trials WHERE cell = ? AND trial >= ? AND trial < ?"
+        trials, failures = self._connection.execute(query, (cell, first, last)).fetchone()
         return int(trials), int(failures)
 
     def pulls(self, cell: int) -> list[int]:
@@ -342,64 +389,3 @@ class Store:
         for (cell,) in self.rows("SELECT cell FROM cells ORDER BY cell").fetchall():
             total.update(repr(self.pulls(cell)).encode())
         return total.hexdigest()
-
-
-def _connect(path: Path | None, mode: str) -> sqlite3.Connection:
-    """Open a database; `None` is a temporary file of SQLite's own."""
-    try:
-        if path is None:
-            return sqlite3.connect("", isolation_level=None, check_same_thread=False)
-        uri = f"{path.resolve().as_uri()}?mode={mode}"
-        return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=10.0, check_same_thread=False)
-    except sqlite3.Error as error:
-        raise StoreError(f"cannot open the store {path}: {error}") from None
-
-
-@contextmanager
-def _explained(path: Path | None) -> Iterator[None]:
-    """Say in one line what a database error means."""
-    try:
-        yield
-    except sqlite3.IntegrityError as error:
-        raise StoreError(f"{path} holds a trial of this block already ({error}); nothing was changed") from None
-    except sqlite3.OperationalError as error:
-        raise StoreError(f"cannot use the store {path}: {error}; nothing was changed") from None
-    except sqlite3.DatabaseError as error:
-        raise StoreError(f"{path} is damaged or no store at all ({error}); nothing was changed") from None
-
-
-class _FileLock:
-    """An advisory lock on a file next to the store: two drivers must not compute the same trials."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path.with_name(path.name + "-driver")
-        try:
-            self._file = self.path.open("a")
-        except OSError as error:
-            raise StoreError(f"cannot write a store at {path}: {error.strerror}") from None
-        try:
-            import fcntl
-        except ImportError:  # pragma: no cover - no such locks on this system
-            return
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # A driver that has just ended may have removed the name of the file that was locked here.
-            held = os.fstat(self._file.fileno()).st_ino == self.path.stat().st_ino
-        except OSError:
-            held = False
-        if not held:
-            self._file.close()
-            raise StoreError(f"another run is writing to {path}")
-
-    def release(self) -> None:
-        """Unlock; the operating system does the same for a driver that was killed."""
-        self.path.unlink(missing_ok=True)
-        self._file.close()
-
-
-def _locked(path: Path) -> _FileLock:
-    if not path.parent.is_dir():
-        raise StoreError(f"cannot write a store at {path}: there is no directory {path.parent}")
-    if path.is_dir():
-        raise StoreError(f"cannot write a store at {path}: it is a directory")
-    return _FileLock(path)

@@ -24,6 +24,10 @@ from exml_sim.strategies import Strategy
 #: Raised when the meaning of a stored number changes: old stores then belong to another study.
 FORMAT = 1
 
+#: Beyond these a study is a slip of the pen: trials per cell, and pulls in one trial.
+MOST_TRIALS = 10**12
+MOST_PULLS = 10**9
+
 MODES: Sequence[str] = ("count", "exact", "rare", "excess")
 
 
@@ -139,11 +143,11 @@ class Study:
         settle = object.__setattr__
         settle(self, "pools", _parts(self.pools, "pools", read_pool))
         settle(self, "strategies", _parts(self.strategies, "strategies", StrategySpec.of))
-        settle(self, "scores", _parts(self.scores, "scores", Score.of, empty=True))
+        settle(self, "scores", _parts(self.scores, "scores", _score, empty=True))
         settle(self, "budgets", _part(self.budgets, Budgets))
         settle(self, "sampling", _part(self.sampling, Sampling))
         settle(self, "stop", None if self.stop is None else _part(self.stop, Stop))
-        settle(self, "trials", whole(1)(self.trials, "trials"))
+        settle(self, "trials", whole(1, MOST_TRIALS)(self.trials, "trials"))
         settle(self, "seed", whole(0)(self.seed, "seed"))
         settle(self, "mode", one_of(MODES)(self.mode, "mode"))
         settle(self, "name", text(self.name, "name"))
@@ -241,6 +245,11 @@ class Study:
             rule, pool = self.strategy(cell), self.pool(cell)
             try:
                 check_budget(exact(cell.budget), rule.opening, pool.prices, rule.alignment, type(rule).__name__)
+                pulls = exact(cell.budget) / min(pool.prices.exact_costs)
+                if pulls > MOST_PULLS:
+                    raise ValueError(
+                        f"a budget of {cell.budget} buys {float(pulls):.3g} pulls, at most {MOST_PULLS:.0e} are allowed"
+                    )
             except ValueError as error:
                 wrong.append(f"cell {cell.index} ({cell}): {error}")
         if wrong:
@@ -262,7 +271,11 @@ def _parts(values: Any, what: str, read: Any, *, empty: bool = False) -> tuple[A
         raise ValueError(f"{what} must be a list, got {values!r}")
     if not values and not empty:
         raise ValueError(f"{what} must not be empty")
-    return tuple(read(one) if isinstance(one, Mapping | str) else one for one in values)
+    return tuple(read(one) for one in values)
+
+
+def _score(given: Any) -> Score:
+    return cast(Score, _part(given, Score))
 
 
 def _stream(spec: PoolSpec, sampling: Sampling, budget: Fraction) -> int:

@@ -73,12 +73,14 @@ def canonical(value: Any) -> str:
     return json.dumps(plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
-def whole(least: int) -> Reader:
-    """A whole number of at least `least`."""
+def whole(least: int, most: int | None = None) -> Reader:
+    """A whole number of at least `least`, and at most `most` if there is a limit."""
 
     def read(value: Any, what: str) -> int:
         if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
             raise ValueError(f"{what} must be a whole number of at least {least}, got {value!r}")
+        if most is not None and int(value) > most:
+            raise ValueError(f"{what} must be at most {most}, got {value}")
         return int(value)
 
     return read
@@ -104,9 +106,11 @@ def between(low: float, high: float) -> Reader:
 
 
 def text(value: Any, what: str) -> str:
-    """A text on one line."""
+    """A text on one line, of characters that can be stored."""
     if not isinstance(value, str) or "\n" in value:
         raise ValueError(f"{what} must be a text on one line, got {value!r}")
+    if any("\ud800" <= letter <= "\udfff" for letter in value):
+        raise ValueError(f"{what} must be a text without lone surrogates (halves of a character), got {value!r}")
     return value
 
 
@@ -171,14 +175,19 @@ def _is_table(value: Any) -> bool:
 
 def _key(name: str) -> str:
     bare = name.isascii() and name.replace("_", "").replace("-", "").isalnum()
-    return name if bare else json.dumps(name)
+    return name if bare else _quoted(name)
+
+
+def _quoted(value: str) -> str:
+    """A basic string of TOML: as in JSON, but no character is cut into surrogates, and DEL is escaped."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _toml(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return json.dumps(value)
+        return _quoted(value)
     if isinstance(value, int | float):
         return repr(value)
     if isinstance(value, list):

@@ -40,6 +40,8 @@ class Block:
         Time that the block took.
     terms
         Excess risk and its five terms per trial, shape (trials, 6); in mode "excess" only.
+    noise
+        Variance of the terms that are measured on a sample all trials share, shape (trials, 4); with `terms`.
     """
 
     cell: int
@@ -52,6 +54,12 @@ class Block:
     pulls: IntArray
     seconds: float
     terms: FloatArray | None = None
+    noise: FloatArray | None = None
+
+    @property
+    def measured(self) -> FloatArray | None:
+        """Terms and noise side by side."""
+        return None if self.terms is None or self.noise is None else np.hstack([self.terms, self.noise])
 
     def __len__(self) -> int:
         return int(self.selected.size)
@@ -96,23 +104,23 @@ def run_block(study: Study, cell: Cell, first: int, stop: int, driver: int | Non
 
 def _excess_block(study: Study, cell: Cell, first: int, stop: int, start: float) -> Block:
     """Trials with a population each; success and regret are on the trial's own population."""
-    from exml_sim.engine.excess import excess_trials
+    from exml_sim.engine.excess import NOISY, TERMS, measured_trials
 
-    found, pools, terms = excess_trials(study, cell, range(first, stop))
-    rule = study.strategy(cell)
-    judged = [outcomes(p, np.array([one.accepted]), rule.objective) for p, one in zip(pools, found, strict=True)]
-    return Block(
-        cell.index,
-        first,
-        np.array([one.selected for one in found], dtype=np.int64),
-        np.concatenate([success for success, _ in judged]),
-        np.concatenate([regret for _, regret in judged]),
-        np.array([int(one.ledger.spent / study.pool(cell).prices.unit) for one in found], dtype=np.int64),
-        np.ones(stop - first),
-        np.sum([one.ledger.pulls for one in found], axis=0).reshape(-1),
-        time.perf_counter() - start,
-        terms,
-    )
+    number = stop - first
+    rule, unit = study.strategy(cell), study.pool(cell).prices.unit
+    selected, spent = np.empty(number, dtype=np.int64), np.empty(number, dtype=np.int64)
+    success, regret = np.empty(number, dtype=np.bool_), np.empty(number)
+    terms, noise = np.empty((number, len(TERMS))), np.empty((number, len(NOISY)))
+    pulls = np.zeros(study.pool(cell).n_arms, dtype=np.int64)
+    for line, one in enumerate(measured_trials(study, cell, range(first, stop))):
+        judged = outcomes(one.pool, np.array([one.trial.accepted]), rule.objective)
+        success[line], regret[line] = judged[0][0], judged[1][0]
+        selected[line], spent[line] = one.trial.selected, int(one.trial.ledger.spent / unit)
+        terms[line], noise[line] = one.terms, one.noise
+        pulls += one.trial.ledger.pulls.reshape(-1)
+    ones = np.ones(number)
+    seconds = time.perf_counter() - start
+    return Block(cell.index, first, selected, success, regret, spent, ones, pulls, seconds, terms, noise)
 
 
 def outcomes(pool: Pool, selected: IntArray, objective: str) -> tuple[BoolArray, FloatArray]:
@@ -129,6 +137,16 @@ def outcomes(pool: Pool, selected: IntArray, objective: str) -> tuple[BoolArray,
     success = np.asarray(chosen.max(axis=1) <= ranked[number - 1], dtype=np.bool_)
     regret = np.where(success, 0.0, chosen.mean(axis=1) - ranked[:number].mean())
     return success, regret
+
+
+def largest_regret(study: Study, cell: Cell) -> float:
+    """The largest regret that a trial of a cell can have."""
+    pool, objective = study.pool(cell), study.strategy(cell).objective
+    if study.mode == "excess":
+        # Every trial has a population of its own, but the minimal surrogate risk always lies in [0, 1].
+        return 1.0 if objective == "risk" else 1.0 / min(float(cost) for cost in pool.prices.exact_costs)
+    aim = _aims(pool, objective)
+    return float(aim.max() - aim.min())
 
 
 def _aims(pool: Pool, objective: str) -> FloatArray:
@@ -150,12 +168,20 @@ def replay(study: Study, cell: int | Cell, trial: int) -> Exploration:
     trial
         The trial's number.
     """
-    if study.mode != "count":
-        raise ValueError(f"only trials of mode 'count' can be replayed, and this study has mode {study.mode!r}")
+    if study.mode == "exact":
+        raise ValueError("mode 'exact' runs no trials, so there is none to replay")
     where = find(study, cell)
-    if not 0 <= trial < study.trials:
+    if isinstance(trial, bool) or not isinstance(trial, int | np.integer) or not 0 <= trial < study.trials:
         raise ValueError(f"trial {trial} does not exist: the study has {study.trials}, counted from 0")
-    address = Seeds.of(study.seed, trial, where.stream)
+    if study.mode == "rare":
+        from exml_sim.engine.rare import replay_tilted
+
+        return replay_tilted(study, where, int(trial))
+    if study.mode == "excess":
+        from exml_sim.engine.excess import measured_trials
+
+        return next(measured_trials(study, where, [int(trial)])).trial
+    address = Seeds.of(study.seed, int(trial), where.stream)
     return study.pool(where).explore(study.strategy(where), exact(where.budget), address)
 
 

@@ -6,7 +6,8 @@ import pytest
 from click.testing import CliRunner
 
 from exml_sim.cli import cli
-from exml_sim.engine import StoreError, StudyResult, merge, run
+from exml_sim.engine import Store, StoreError, StudyResult, merge, run
+from exml_sim.engine.database import DriverLock
 from tests.engine.studies import contents, known
 
 
@@ -77,3 +78,66 @@ def test_command(shards, tmp_path):
 def test_early_stopping_and_shards_exclude_each_other():
     with pytest.raises(ValueError, match="cannot be cut into shards"):
         run(known(stop={"bound": 0.2}), shard=(1, 2))
+
+
+def test_a_store_that_appears_while_parts_are_read_is_left_alone(shards, tmp_path, monkeypatch):
+    """Another run finishes into the name of the new store: merge must fail, and its store must stay."""
+    out, original = tmp_path / "all.sqlite", Store.read.__func__
+    digest = []
+
+    def slow(cls, path, **options):
+        if not digest:
+            digest.append("")
+            with run(known(trials=100), store=out, n_jobs=1) as other:
+                digest[0] = other.store.digest()
+        return original(cls, path, **options)
+
+    monkeypatch.setattr(Store, "read", classmethod(slow))
+    with pytest.raises(StoreError, match="exists already"):
+        merge(shards, out)
+    monkeypatch.undo()
+    with StudyResult.open(out) as result:
+        assert result.store.digest() == digest[0]
+
+
+def test_a_file_that_appears_at_the_last_moment_is_left_alone(shards, tmp_path, monkeypatch):
+    out, original = tmp_path / "all.sqlite", Store.copy_from
+
+    def slow(self, other):
+        out.write_bytes(b"somebody else's")
+        original(self, other)
+
+    monkeypatch.setattr(Store, "copy_from", slow)
+    with pytest.raises(StoreError, match="exists already"):
+        merge(shards, out)
+    assert out.read_bytes() == b"somebody else's"
+    assert {path.name for path in tmp_path.iterdir()} == {"1.sqlite", "2.sqlite", "3.sqlite", "all.sqlite"}
+
+
+def test_merge_and_run_do_not_write_to_one_store_together(shards, tmp_path):
+    study, out = known(trials=100), tmp_path / "all.sqlite"
+    lock = DriverLock(out)
+    try:
+        with pytest.raises(StoreError, match="another run is writing"):
+            merge(shards, out)
+        with pytest.raises(StoreError, match="another run is writing"):
+            run(study, store=out)
+    finally:
+        lock.release()
+
+
+def test_shards_of_an_exact_study_are_cells(tmp_path):
+    study = known(mode="exact", budgets={"per_arm": [4, 6]})
+    paths = [tmp_path / f"{i}.sqlite" for i in (1, 2, 3)]
+    for i, path in enumerate(paths, 1):
+        with run(study, store=path, shard=(i, 3)) as part:
+            assert not part.complete
+    with merge(paths, tmp_path / "all.sqlite") as result:
+        assert result.complete
+        assert result.store.digest() == run(study).store.digest()
+
+
+@pytest.mark.parametrize("shard", [(1.5, 2), (1, 2.0), (0, 2), (3, 2), (1,), "1/2", (True, 2)])
+def test_bad_shards(shard):
+    with pytest.raises(ValueError, match="shard must be two whole numbers"):
+        run(known(), shard=shard)

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+import random
 import sqlite3
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from exml_sim.engine import Store, StoreError, run
+from exml_sim.engine import Store, StoreError, StudyResult, run
+from exml_sim.engine import store as store_module
+from exml_sim.engine.database import explained, transaction
 from exml_sim.engine.store import APPLICATION, VERSION
 from exml_sim.engine.trials import run_block
 from tests.engine.studies import contents, features, known
@@ -38,7 +43,14 @@ def test_future_version(stored):
     with sqlite3.connect(stored) as connection:
         connection.execute(f"PRAGMA user_version = {VERSION + 1}")
     connection.close()
-    refused(stored, known(trials=20), r"written by a later version \(layout 2")
+    refused(stored, known(trials=20), r"written by a later version \(layout 3")
+
+
+def test_earlier_version(stored):
+    with sqlite3.connect(stored) as connection:
+        connection.execute("PRAGMA user_version = 1")
+    connection.close()
+    refused(stored, known(trials=20), r"written by an earlier version \(layout 1, this version has layout 2")
 
 
 def test_somebody_elses_database(tmp_path):
@@ -47,6 +59,42 @@ def test_somebody_elses_database(tmp_path):
     connection.execute("CREATE TABLE letters (text TEXT)")
     connection.close()
     refused(path, known(), "not a study's store")
+
+
+KILLED_WRITER = """
+import os, sqlite3, sys
+connection = sqlite3.connect(sys.argv[1])
+connection.execute("PRAGMA journal_mode = WAL")
+connection.execute("CREATE TABLE letters (text TEXT)")
+connection.commit()
+os._exit(9)
+"""
+
+
+def test_somebody_elses_database_whose_writer_was_killed(tmp_path):
+    """A look through SQLite alone would move the log into the file: neither may change."""
+    path = tmp_path / "letters.sqlite"
+    subprocess.run([sys.executable, "-c", KILLED_WRITER, str(path)], check=False)
+    before = contents(tmp_path)
+    assert before["letters.sqlite-wal"]
+    refused(path, known(), "not a study's store")
+    with pytest.raises(StoreError, match="not a study's store"):
+        Store.read(path)
+    assert contents(tmp_path) == before
+
+
+def test_an_empty_database_of_another_application(tmp_path):
+    path = tmp_path / "letters.sqlite"
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA application_id = 1234")
+    connection.close()
+    refused(path, known(), "not a study's store")
+
+
+def test_side_files_without_their_database(tmp_path):
+    """SQLite would take an orphaned log for that of the new database."""
+    (tmp_path / "study.sqlite-wal").write_bytes(b"log")
+    refused(tmp_path / "study.sqlite", known(), "side files")
 
 
 def test_not_a_database(tmp_path):
@@ -68,6 +116,55 @@ def test_cut_off_file(tmp_path):
     run(known(trials=500), store=path, n_jobs=1).close()
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     refused(path, known(trials=500), "damaged")
+
+
+@pytest.mark.parametrize("mode", ["count", "exact"])
+def test_every_flipped_bit_is_noticed(tmp_path, mode):
+    """One bit of the file is flipped, 120 times: the store is refused, or what it says is what it said before."""
+    study, path = known(trials=150, mode=mode, budgets={"per_arm": [4, 6]}), tmp_path / "study.sqlite"
+    with run(study, store=path, n_jobs=1) as result:
+        truth = result.store.digest(), result.summary()
+    whole = path.read_bytes()
+    moments, refusals = random.Random(1), 0
+    for _ in range(120):
+        data = bytearray(whole)
+        data[moments.randrange(len(data))] ^= 1 << moments.randrange(8)
+        path.write_bytes(data)
+        try:
+            with StudyResult.open(path) as result:
+                assert (result.store.digest(), result.summary()) == truth
+        except StoreError as error:
+            refusals += 1
+            assert "\n" not in str(error)
+        for side in ("-wal", "-shm"):
+            (tmp_path / f"study.sqlite{side}").unlink(missing_ok=True)
+    assert refusals > 5
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE trials SET regret = regret + 1e-9 WHERE cell = 1 AND trial = 7",
+        "UPDATE trials SET selected = 1 - selected WHERE cell = 0 AND trial = 3",
+        "UPDATE blocks SET pulls = '[1, 2, 3]'",
+        "UPDATE blocks SET trials = trials + 1",
+        "DELETE FROM trials WHERE cell = 0 AND trial = 19",
+        "INSERT INTO trials SELECT cell, 99, selected, success, regret, spent, weight FROM trials WHERE trial = 1",
+        "UPDATE cells SET strategy = 'guessing' WHERE cell = 0",
+        "UPDATE cells SET arms = 'no JSON'",
+        "UPDATE manifest SET value = replace(value, 'trials = 20', 'trials = 30') WHERE key = 'study'",
+        "UPDATE manifest SET value = 'no TOML' WHERE key = 'study'",
+        "UPDATE sessions SET facts = json_set(facts, '$.numpy', '1.0')",
+        "UPDATE trials SET regret = 'much' WHERE cell = 1 AND trial = 7",
+    ],
+)
+def test_changed_values_are_noticed(stored, damage):
+    with sqlite3.connect(stored) as connection:
+        connection.execute(damage)
+    connection.close()
+    with pytest.raises(StoreError, match="damaged"):
+        Store.read(stored)
+    refused(stored, known(trials=20), "damaged")
 
 
 def test_no_directory(tmp_path):
@@ -133,11 +230,9 @@ def test_manifest(stored):
         assert store.rows("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
-def test_a_changed_version_is_said(stored, caplog):
-    connection = sqlite3.connect(stored)
-    connection.execute("UPDATE sessions SET facts = json_set(facts, '$.numpy', '1.0')")
-    connection.commit()
-    connection.close()
+def test_a_changed_version_is_said(stored, caplog, monkeypatch):
+    facts = store_module.manifest()
+    monkeypatch.setattr(store_module, "manifest", lambda: facts | {"numpy": "1.0"})
     run(known(trials=20), store=stored).close()
     assert "begun with another numpy" in caplog.text
 
@@ -156,3 +251,76 @@ def test_reading_while_writing(tmp_path):
 def test_no_store_to_read(tmp_path):
     with pytest.raises(StoreError, match="there is no store"):
         Store.read(tmp_path / "study.sqlite")
+
+
+KILLED_DRIVER = """
+import os, sys
+from exml_sim.engine import Store
+from exml_sim.engine.trials import run_block
+from tests.engine.studies import known
+study = known(trials=400)
+store = Store.create_or_open(sys.argv[1], study, study.cells())
+for first in range(0, 100, 20):
+    store.add(run_block(study, study.cells()[0], first, first + 20))
+os._exit(9)
+"""
+
+
+def test_a_killed_run_is_read_in_a_folder_that_may_not_be_written(tmp_path, monkeypatch):
+    """Blocks that are in the log only must be seen; `access` says what it says to somebody without rights."""
+    path = tmp_path / "study.sqlite"
+    subprocess.run([sys.executable, "-c", KILLED_DRIVER, str(path)], check=False, cwd=Path(__file__).parents[2])
+    assert (tmp_path / "study.sqlite-wal").stat().st_size > 0
+    before = {name: data for name, data in contents(tmp_path).items() if not name.endswith("-shm")}
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with Store.read(path) as store:
+        assert store.counts(0)[0] == 100
+    assert {name: data for name, data in contents(tmp_path).items() if not name.endswith("-shm")} == before
+
+
+def test_two_names_of_one_store_have_one_lock(tmp_path):
+    study, path, link = known(), tmp_path / "study.sqlite", tmp_path / "other.sqlite"
+    link.symlink_to(path)
+    with Store.create_or_open(path, study, study.cells()), pytest.raises(StoreError, match="another run is writing"):
+        Store.create_or_open(link, study, study.cells())
+
+
+def test_no_regular_file(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(StoreError, match="no regular file"):
+        run(known(), store=tmp_path / "pipe")
+
+
+def test_messages_are_one_line_and_a_failed_rollback_hides_nothing(tmp_path):
+    """A transaction that SQLite has rolled back by itself, as it does on a full disk."""
+    study = known()
+    with Store.create_or_open(tmp_path / "study.sqlite", study, study.cells()) as store:
+        store.add(run_block(study, study.cells()[0], 0, 10))
+        with pytest.raises(StoreError, match="the disk is full") as caught, explained(store.path, "write to"):
+            with transaction(store._connection):
+                store._connection.execute("ROLLBACK")
+                raise sqlite3.OperationalError("the disk\n is full")
+        assert "what was stored before is kept" in str(caught.value)
+        assert store.counts(0) == run(study, n_jobs=1, block=10).store.counts(0, 10)
+
+
+@pytest.mark.parametrize("name", ["\U0001f680 rocket", "a\x7fb", 'Größe \t"x\\', "\x01\x1f", "\u2028"])
+def test_any_text_is_stored_and_read_again(tmp_path, name):
+    study = known(trials=5, name=name, pools=[{"kind": "known", "means": [0.4, 0.5], "label": f"p{name}"}])
+    with run(study, store=tmp_path / "study.sqlite", n_jobs=1) as result:
+        assert result.study == study
+        assert result.study.name == name
+        assert result.summary()[0].pool == f"p{name}"
+
+
+def test_texts_that_cannot_be_stored_are_refused_at_the_door():
+    with pytest.raises(ValueError, match="lone surrogates"):
+        known(name="\ud83d")
+
+
+def test_a_study_that_does_not_survive_its_text_is_not_stored(tmp_path, monkeypatch):
+    study, other = known(), known(trials=7).to_toml()
+    monkeypatch.setattr(type(study), "to_toml", lambda self: other)
+    with pytest.raises(StoreError, match="cannot be written as TOML"):
+        Store.create_or_open(tmp_path / "study.sqlite", study, study.cells())
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,197 @@
+"""The file under a store: whose it is (read from its bytes), the lock of its driver, connections, and publishing.
+
+Nothing here knows what a store holds. A file is looked at before SQLite gets it, because even a look through SQLite
+changes somebody else's database when its last writer was killed.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+#: First bytes of every SQLite database, and where its header has the number of the application (big-endian).
+_MAGIC = b"SQLite format 3\x00"
+_APPLICATION_AT = slice(68, 72)
+APPLICATION = 0x65786D6C  # "exml"
+SIDE_FILES = ("-wal", "-shm", "-journal")
+
+
+class StoreError(ValueError):
+    """A store that cannot be used; what was in it before is still there."""
+
+
+def beside(path: Path, suffix: str) -> Path:
+    """The file of the same name with something appended."""
+    return path.with_name(path.name + suffix)
+
+
+def is_blank(path: Path) -> bool:
+    """Whether there is no file, or one without a single byte."""
+    return not path.exists() or (path.is_file() and path.stat().st_size == 0)
+
+
+def check_place(path: Path) -> None:
+    """Refuse a place where no store can be."""
+    if not path.parent.is_dir():
+        raise StoreError(f"cannot write a store at {path}: there is no directory {path.parent}")
+    if path.is_dir():
+        raise StoreError(f"cannot write a store at {path}: it is a directory")
+    if path.exists() and not stat.S_ISREG(path.stat().st_mode):
+        raise StoreError(f"cannot write a store at {path}: it is no regular file")
+    if is_blank(path) and any(beside(path, suffix).exists() for suffix in SIDE_FILES):
+        raise StoreError(
+            f"cannot write a store at {path}: there are side files (-wal, -shm or -journal) of a database that "
+            "is gone; move them away, or give another file"
+        )
+
+
+def check_owner(path: Path) -> None:
+    """Refuse a file that is no database, or another program's, by its bytes alone."""
+    try:
+        with path.open("rb") as file:
+            header = file.read(100)
+    except OSError as error:
+        raise StoreError(f"cannot read the store {path}: {error.strerror}") from None
+    if header[: len(_MAGIC)] != _MAGIC or len(header) < 100:
+        raise StoreError(f"{path} is damaged or no store at all (it is no SQLite database); nothing was changed")
+    if int.from_bytes(header[_APPLICATION_AT], "big") != APPLICATION:
+        raise StoreError(f"{path} is a database, but not a study's store; nothing was changed")
+
+
+def connect(path: Path | None, mode: str) -> sqlite3.Connection:
+    """Open a database; `None` is a temporary file of SQLite's own."""
+    try:
+        if path is None:
+            return sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        uri = f"{path.resolve().as_uri()}?mode={mode}"
+        return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=10.0, check_same_thread=False)
+    except sqlite3.Error as error:
+        raise StoreError(f"cannot open the store {path}: {one_line(error)}") from None
+
+
+def connect_to_read(path: Path) -> sqlite3.Connection:
+    """Open an existing database to look at it; safe while a run writes to it."""
+    if os.access(path.parent, os.W_OK) and os.access(path, os.W_OK):
+        # A reader of a WAL database needs its side files, and may have to make them.
+        return connect(path, "rw")
+    log = beside(path, "-wal")
+    if not log.exists() or log.stat().st_size == 0:
+        # No log and nobody who may write one: the file is all there is.
+        return connect(path, "ro&immutable=1")
+    # Committed blocks may be in the log only; SQLite reads it, if the side files are there.
+    return connect(path, "ro")
+
+
+@contextmanager
+def explained(path: Path | None, doing: str = "use") -> Iterator[None]:
+    """Say in one line what a database error means."""
+    kept = "what was stored before is kept"
+    try:
+        yield
+    except sqlite3.IntegrityError as error:
+        raise StoreError(f"{path} holds a trial of this block already ({one_line(error)}); {kept}") from None
+    except sqlite3.OperationalError as error:
+        raise StoreError(f"cannot {doing} the store {path}: {one_line(error)}; {kept}") from None
+    except (sqlite3.DatabaseError, UnicodeDecodeError, OverflowError) as error:
+        raise StoreError(f"{path} is damaged or no store at all ({one_line(error)}); it was left as it is") from None
+
+
+def one_line(error: BaseException) -> str:
+    """The message of an error without line breaks."""
+    return " ".join(str(error).split())
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """All or nothing."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        # A full disk makes SQLite roll back by itself, and a second time is an error that hides the first.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+class DriverLock:
+    """An advisory lock on a file next to the store: two drivers must not compute the same trials.
+
+    Parameters
+    ----------
+    path
+        The store. Links to it are followed, so that two names of one store have one lock.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = beside(path.resolve(), "-driver")
+        try:
+            self._file = self.path.open("a")
+        except OSError as error:
+            raise StoreError(f"cannot write a store at {path}: {error.strerror}") from None
+        try:
+            import fcntl
+        except ImportError:  # pragma: no cover - no such locks on this system
+            return
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # A driver that has just ended may have removed the name of the file that was locked here.
+            held = os.fstat(self._file.fileno()).st_ino == self.path.stat().st_ino
+        except OSError:
+            held = False
+        if not held:
+            self._file.close()
+            raise StoreError(f"another run is writing to {path}")
+
+    def release(self) -> None:
+        """Unlock; the operating system does the same for a driver that was killed."""
+        self.path.unlink(missing_ok=True)
+        self._file.close()
+
+
+@contextmanager
+def draft(target: Path) -> Iterator[Path]:
+    """A file beside the target to build a database in; call with the target's `DriverLock` held.
+
+    The lock makes the name ours: what a killed run left there is removed, and so is what is not published.
+    """
+    path = beside(target, "-new")
+    _remove(path)
+    try:
+        yield path
+    finally:
+        _remove(path)
+
+
+def publish(built: Path, target: Path) -> None:
+    """Give a finished (and closed) database its name, unless something has that name by now.
+
+    Raises
+    ------
+    StoreError
+        If the target exists and has a single byte; it is then left alone.
+    """
+    taken = StoreError(f"{target} exists already; nothing was changed: give another file")
+    if target.exists():
+        if not is_blank(target):
+            raise taken
+        # A file without content holds nothing that could be lost.
+        os.replace(built, target)
+        return
+    try:
+        os.link(built, target)
+    except FileExistsError:
+        raise taken from None
+    except OSError:
+        # No hard links in this file system: the lock is what keeps others away.
+        os.rename(built, target)
+
+
+def _remove(path: Path) -> None:
+    for suffix in ("", *SIDE_FILES):
+        beside(path, suffix).unlink(missing_ok=True)
