@@ -1,13 +1,13 @@
 r"""Rare failures: rows are drawn from a mixture of tilted distributions, trials weighted by exact likelihood ratios.
 
-A trial draws one component c of the mixture, then its order of rows: positions in the component's span from the tilt
-q_c, the others from the population p. Whatever the component was, the trial's weight is the likelihood ratio of the
-population to the whole mixture,
+A trial draws one component c of the mixture, then its order of rows: position j from the tilt q_cj of its segment and
+lane, or from the population p where there is none. Whatever the component was, the trial's weight is the likelihood
+ratio of the population to the whole mixture,
 
-.. math:: w = \Big( \sum_c \alpha_c \prod_{j \in \mathrm{span}_c} q_c(x_j) / p(x_j) \Big)^{-1},
+.. math:: w = \Big( \sum_c \alpha_c \prod_j q_{cj}(x_j) / p(x_j) \Big)^{-1},
 
 over the positions that were read. So the mean of w over failures is the failure probability, without bias, and w is at
-most one over the share of the plain component.
+most one over the share of the plain component. `exml_sim.engine.tilting` says why it is far smaller on failures.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ from scipy.special import logsumexp
 from exml_sim.compiled import kernel
 from exml_sim.engine.seeds import Seeds, WordArray, mulhi, philox
 from exml_sim.engine.study import Cell, Study
-from exml_sim.engine.tilting import Mixture, hurdles, mixture
-from exml_sim.exploration import Explorations
+from exml_sim.engine.tilting import Mixture, mixture
+from exml_sim.engine.ways import read_schedule
+from exml_sim.exploration import Exploration, Explorations, read_trial
 from exml_sim.ledger import Ledger
 from exml_sim.lockstep import Lockstep
-from exml_sim.money import IntArray, exact
+from exml_sim.money import BoolArray, IntArray, exact
 from exml_sim.pool import FeaturePool, RowSession
 from exml_sim.ranking import FloatArray
 from exml_sim.sampling import CountArray, RowOptions, RowSampler
@@ -38,6 +39,31 @@ _COMPONENT_TURN = np.uint64(1 << 62)
 
 def tilted_trials(study: Study, cell: Cell, trials: Iterable[int]) -> tuple[Explorations, FloatArray]:
     """Run trials of a cell with tilted rows; returns them and their weights."""
+    pool = _feature_pool(study, cell)
+    numbers = list(trials)
+    seeds = Seeds.of(study.seed, numbers, cell.stream)
+    parts, weights = [], []
+    for start in range(0, len(numbers), pool.block):
+        part = seeds.part(slice(start, start + pool.block))
+        run, sampler, selected = _explore(study, cell, pool, part, record=False)
+        parts.append(Explorations(selected, run.pulls, run.ledger.spent_units, pool.prices.unit, part))
+        weights.append(sampler.weights())
+    return Explorations.joined(parts, seeds), np.concatenate(weights)
+
+
+def replay_tilted(study: Study, cell: Cell, trial: int) -> Exploration:
+    """Run one trial with tilted rows again and keep everything about it."""
+    pool = _feature_pool(study, cell)
+    run, _, selected = _explore(study, cell, pool, Seeds.of(study.seed, trial, cell.stream), record=True)
+    return read_trial(run, selected)
+
+
+def tilts(study: Study, cell: Cell) -> Mixture:
+    """The mixture that a cell's trials are drawn from."""
+    return _tables(study, cell, _feature_pool(study, cell)).mixture
+
+
+def _feature_pool(study: Study, cell: Cell) -> FeaturePool:
     pool = study.pool(cell)
     if not isinstance(pool, FeaturePool):
         raise ValueError("mode 'rare' tilts the rows of a feature pool; for known arms use mode 'exact' or 'count'")
@@ -45,20 +71,18 @@ def tilted_trials(study: Study, cell: Cell, trials: Iterable[int]) -> tuple[Expl
         raise ValueError(
             f"mode 'rare' needs independent draws (replacement='always'), got {pool.options.replacement!r}"
         )
-    tables = _tables(study, cell, pool)
+    return pool
+
+
+def _explore(
+    study: Study, cell: Cell, pool: FeaturePool, seeds: Seeds, *, record: bool
+) -> tuple[Lockstep, TiltedSampler, IntArray]:
     rule = study.strategy(cell)
-    numbers = list(trials)
-    seeds = Seeds.of(study.seed, numbers, cell.stream)
-    parts, weights = [], []
-    for start in range(0, len(numbers), pool.block):
-        part = seeds.part(slice(start, start + pool.block))
-        sampler = TiltedSampler(part, pool.n_arms, pool.n_rows, pool.options, tables)
-        ledger = Ledger(exact(cell.budget), pool.prices, pool.names, trials=len(part))
-        run = Lockstep(RowSession(pool.arms, sampler), ledger, alignment=rule.alignment, objective=rule.objective)
-        selected = rule.explore(run)
-        parts.append(Explorations(selected, run.pulls, ledger.spent_units, pool.prices.unit, part))
-        weights.append(sampler.weights())
-    return Explorations.joined(parts, seeds), np.concatenate(weights)
+    sampler = TiltedSampler(seeds, pool.n_arms, pool.n_rows, pool.options, _tables(study, cell, pool))
+    ledger = Ledger(exact(cell.budget), pool.prices, pool.names, trials=len(seeds))
+    session = RowSession(pool.arms, sampler)
+    run = Lockstep(session, ledger, alignment=rule.alignment, objective=rule.objective, record=record)
+    return run, sampler, rule.explore(run)
 
 
 class Tables:
@@ -70,15 +94,19 @@ class Tables:
 
     def __init__(self, tilts: Mixture) -> None:
         self.mixture = tilts
-        components, lanes, rows = tilts.log_ratio.shape
-        self.first, self.stop = tilts.first.astype(np.int64), tilts.stop.astype(np.int64)
-        self.edges = np.empty((components, lanes, rows), dtype=np.uint64)
-        self.log_ratio = np.empty((components, lanes, rows))
-        for c in range(components):
-            for lane in range(lanes):
-                law = np.exp(tilts.log_ratio[c, lane]) / rows
-                self.edges[c, lane], self.log_ratio[c, lane] = _rounded(law)
+        rows = tilts.log_ratio.shape[-1]
+        self.bounds, self.tilted = tilts.bounds, tilts.tilted
+        self.edges = np.zeros(tilts.log_ratio.shape, dtype=np.uint64)
+        self.log_ratio = np.zeros(tilts.log_ratio.shape)
+        for place in np.argwhere(tilts.tilted):
+            at = tuple(place)
+            self.edges[at], self.log_ratio[at] = _rounded(np.exp(tilts.log_ratio[at]) / rows)
         self.chosen = _edges(tilts.share)
+        # The shares that are drawn, exactly.
+        ends = [0, *(int(edge) for edge in self.chosen[:-1]), 2**64]
+        self.log_share = np.array(
+            [float(np.log(float(wide) / 2**64)) for wide in np.diff(np.array(ends, dtype=object))]
+        )
 
 
 def _edges(law: FloatArray) -> WordArray:
@@ -125,7 +153,7 @@ class TiltedSampler(RowSampler):
         tables = self._tables
         _add_tilted(
             target, self.seeds.key, self.seeds.trials, self._lanes, start, pulls,
-            self._component, tables.first, tables.stop, tables.edges, self._tables_of,
+            self._component, tables.bounds, tables.tilted, tables.edges, self._tables_of,
         )  # fmt: skip
         if fresh:
             self.counts += target
@@ -136,14 +164,14 @@ class TiltedSampler(RowSampler):
     def weights(self) -> FloatArray:
         """Likelihood ratio of the population to the mixture, on all positions that were read."""
         tables = self._tables
-        lanes = tables.edges.shape[1]
+        lanes = int(tables.tilted.shape[2])
         read = self._read if lanes > 1 else self._read.max(axis=1, keepdims=True)
-        logs = np.zeros((len(self.seeds), tables.first.size))
+        logs = np.zeros((len(self.seeds), tables.log_share.size))
         _add_log_ratios(
             logs, self.seeds.key, self.seeds.trials, self._lanes[:lanes], np.ascontiguousarray(read),
-            self._component, tables.first, tables.stop, tables.edges, tables.log_ratio,
+            self._component, tables.bounds, tables.tilted, tables.edges, tables.log_ratio,
         )  # fmt: skip
-        return np.asarray(np.exp(-logsumexp(logs + np.log(tables.mixture.share), axis=1)), dtype=np.float64)
+        return np.asarray(np.exp(-logsumexp(logs + tables.log_share, axis=1)), dtype=np.float64)
 
 
 @kernel
@@ -167,42 +195,53 @@ def _choose(component: IntArray, key: WordArray, trials: WordArray, edges: WordA
 
 
 @kernel
-def _row(word: np.uint64, position: int, first: int, stop: int, edges: WordArray) -> np.int64:
-    """The row at a position: tilted inside the component's span, plain outside."""
-    if first <= position < stop:
-        return _find(edges, word)
-    return np.int64(mulhi(word, np.uint64(edges.size)))
+def _segment(position: int, bounds: IntArray) -> int:
+    """The segment of a position; as many as there are segments for one beyond the last."""
+    s = 0
+    while s < bounds.size - 1 and position >= bounds[s + 1]:
+        s += 1
+    return s
+
+
+@kernel
+def _row(word: np.uint64, segment: int, tilted: BoolArray, edges: WordArray) -> np.int64:
+    """The row at a position: by the tilt of its segment, or plain where there is none."""
+    if segment < tilted.size and tilted[segment]:
+        return _find(edges[segment], word)
+    return np.int64(mulhi(word, np.uint64(edges.shape[1])))
 
 
 @kernel
 def _add_tilted(
     counts: CountArray, key: WordArray, trials: WordArray, lanes: WordArray, start: IntArray, pulls: IntArray,
-    component: IntArray, first: IntArray, stop: IntArray, edges: WordArray, table: IntArray,
+    component: IntArray, bounds: IntArray, tilted: BoolArray, edges: WordArray, table: IntArray,
 ) -> None:  # fmt: skip
     """Buy positions start … start + pulls of every arm's order."""
     for t in range(counts.shape[0]):
         c = component[t]
         for k in range(counts.shape[1]):
+            lane = table[k]
             for j in range(start[t, k], start[t, k] + pulls[t, k]):
                 words = philox(key[0], key[1], np.uint64(j // 4), lanes[k], trials[t], np.uint64(0))
-                counts[t, k, _row(words[j % 4], j, first[c], stop[c], edges[c, table[k]])] += 1
+                counts[t, k, _row(words[j % 4], _segment(j, bounds), tilted[c, :, lane], edges[c, :, lane])] += 1
 
 
 @kernel
 def _add_log_ratios(
     logs: FloatArray, key: WordArray, trials: WordArray, lanes: WordArray, read: IntArray,
-    component: IntArray, first: IntArray, stop: IntArray, edges: WordArray, log_ratio: FloatArray,
+    component: IntArray, bounds: IntArray, tilted: BoolArray, edges: WordArray, log_ratio: FloatArray,
 ) -> None:  # fmt: skip
     """Add up log q / p of every component over the positions that were read."""
     for t in range(logs.shape[0]):
         own = component[t]
         for lane in range(lanes.size):
-            for j in range(read[t, lane]):
+            for j in range(min(read[t, lane], bounds[-1])):
+                s = _segment(j, bounds)
                 words = philox(key[0], key[1], np.uint64(j // 4), lanes[lane], trials[t], np.uint64(0))
-                row = _row(words[j % 4], j, first[own], stop[own], edges[own, lane])
-                for c in range(first.size):
-                    if first[c] <= j < stop[c]:
-                        logs[t, c] += log_ratio[c, lane, row]
+                row = _row(words[j % 4], s, tilted[own, :, lane], edges[own, :, lane])
+                for c in range(logs.shape[1]):
+                    if tilted[c, s, lane]:
+                        logs[t, c] += log_ratio[c, s, lane, row]
 
 
 _KEPT: OrderedDict[tuple[str, int], Tables] = OrderedDict()
@@ -218,7 +257,7 @@ def _tables(study: Study, cell: Cell, pool: FeaturePool) -> Tables:
             if rule.objective != "risk":
                 raise ValueError(f"mode 'rare' is for strategies that select by risk, got {rule.objective!r}")
             trial = pool.explore(rule, exact(cell.budget), Seeds.of(study.seed, 0, cell.stream))
-            _KEPT[key] = Tables(mixture(pool, hurdles(trial, fresh=not getattr(rule, "reuse", True))))
+            _KEPT[key] = Tables(mixture(pool, read_schedule(rule, pool.prices, trial)))
             while len(_KEPT) > 64:
                 _KEPT.popitem(last=False)
         return _KEPT[key]

@@ -139,13 +139,13 @@ class Trials:
         query = "SELECT 1, regret, weight, 1 FROM trials WHERE cell = ? AND NOT success"
         yield from self._store.rows(query, (self._cell,))
 
-    def weights(self) -> Iterable[tuple[float, int]]:
-        """The weight of every failure, 0 for a success."""
-        return ((weight if failed else 0.0, often) for failed, _, weight, often in self.lines())
+    def weights(self, top: float = math.inf) -> Iterable[tuple[float, int]]:
+        """The weight of every failure, 0 for a success and for weights above `top`."""
+        return ((weight if failed and weight <= top else 0.0, often) for failed, _, weight, often in self.lines())
 
-    def regrets(self) -> Iterable[tuple[float, int]]:
-        """Weighted regrets."""
-        return ((regret * weight, often) for _, regret, weight, often in self.lines())
+    def regrets(self, top: float = math.inf) -> Iterable[tuple[float, int]]:
+        """Weighted regrets, 0 for weights above `top`."""
+        return ((regret * weight if weight <= top else 0.0, often) for _, regret, weight, often in self.lines())
 
     def spread(self) -> tuple[float, float]:
         """Effective number of failures, and share of the largest weight."""
@@ -226,11 +226,15 @@ def _weighted(
         ends = mean_interval(rate.mean, rate.deviation, n, level)
         regret_ends = mean_interval(regret.mean, regret.deviation, n, level)
         return "student", (max(ends[0], 0.0), min(ends[1], 1.0)), (max(regret_ends[0], 0.0), regret_ends[1])
-    top = known.weight_bound
-    low, high = bounded_interval(rate.mean, rate.deviation, n, top, level)
+    # Heavier failures belong to ways that were left out, and these are bounded by themselves.
+    top = known.weight_bound * (1.0 + 1e-9)
     largest = largest_regret(study, cell)
-    regret_ends = bounded_interval(regret.mean, regret.deviation, n, top * largest, level)
-    return "bounded weights", (low, min(high, 1.0)), (regret_ends[0], min(regret_ends[1], largest))
+    rate = Moments.of(lambda: trials.weights(top), n)
+    regret = Moments.of(lambda: trials.regrets(top), n)
+    low, high = bounded_interval(rate.mean, rate.deviation, n, top, level)
+    regret_low, regret_high = bounded_interval(regret.mean, regret.deviation, n, top * largest, level)
+    ends = low, min(high + known.left_out, 1.0)
+    return "bounded weights", ends, (regret_low, min(regret_high + known.left_out * largest, largest))
 
 
 def enumerated(store: Store, study: Study, cell: Mapping[str, Any], level: float) -> CellSummary | None:
