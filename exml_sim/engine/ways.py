@@ -6,7 +6,8 @@ s_t - |H| rivals P, and every rival in P has passed every arm in L on the rows o
 among each other needs nothing unlikely. So the failure is contained in the union, over the partitions of the best arms
 into rounds and the nested choices of P, of the events
 
-.. math:: C = \{\text{in round } t \text{ rival } j \text{ is no worse than best arm } i, \text{ for all steps } (t, j, i)\},
+.. math:: C = \{\text{in round } t \text{ rival } j \text{ is no worse than best arm } i, \text{ for all steps } (t, j,
+i)\},
 
 and this module lists these ways. Uniform allocation that selects k arms is one round: it fails iff some rival j passes
 |G| - k + 1 of the arms G that are worth selecting.

@@ -7,6 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from exml_sim.arms import uniform_selection_probabilities
 from exml_sim.engine import Study, run
@@ -124,7 +125,7 @@ def test_against_all_sequences_of_rows(rule):
     success, regret = outcomes(pool, selected, strategy.objective)
     law = exact_law(study, cell)
     assert law.selected == pytest.approx(np.bincount(selected[:, 0], minlength=3) / len(orders), abs=1e-12)
-    assert sum(law.success) == pytest.approx(success.mean(), abs=1e-12)
+    assert sum(law.failure) == pytest.approx(1 - success.mean(), abs=1e-12)
     assert sum(law.regret) == pytest.approx(regret.mean(), abs=1e-12)
     assert law.pulls == pytest.approx(trials.pulls.mean(axis=0), abs=1e-12)
 
@@ -153,5 +154,28 @@ def test_what_cannot_be_enumerated_is_said():
         run(gaussian)
     with pytest.raises(ValueError, match=r"cell 0 .*outcomes to enumerate, at most 2000000"):
         run(atoms(budgets={"per_arm": [5000]}))
-    with pytest.raises(ValueError, match="more than the 60 rows"):
+    with pytest.raises(ValueError, match="of the 60 rows are left"):
         run(atoms(budgets={"per_arm": [61]}, sampling={"replacement": "never"}))
+
+
+def test_nothing_is_stored_if_one_cell_is_too_large(tmp_path):
+    """The last cell has far too many outcomes: the first one must not be stored, nor a file made."""
+    study = known(mode="exact", strategies=["uniform_allocation"], budgets={"per_arm": [4, 400]})
+    with pytest.raises(ValueError, match=r"outcomes to enumerate.*nothing was run"):
+        run(study, store=tmp_path / "study.sqlite")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_tiny_failure_probabilities_are_not_rounded_away():
+    """1 - success would be off by 1e-16; the failures themselves are added up."""
+    pool = [{"kind": "atoms", "values": [[1, 0.5], [0.25, 0.75]], "y": [1, 1], "copies": [30, 10]}]
+    study = atoms(
+        pools=pool, strategies=["uniform_allocation"], sampling={"rows": "independent"}, budgets={"per_arm": [40]}
+    )
+    (one,) = run(study).summary()
+    k = np.arange(41)
+    mass = binom.pmf(k, 40, 0.75)
+    best, rival = k + 0.5 * (40 - k), 0.25 * k + 0.75 * (40 - k)
+    truth = sum(m * mass[best < value].sum() for m, value in zip(mass, rival, strict=True))
+    assert truth < 1e-20
+    assert one.failure_rate == pytest.approx(truth, rel=1e-9)

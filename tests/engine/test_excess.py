@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import csv
+import gc
+import weakref
+
 import numpy as np
 import pytest
-from scipy.stats import multivariate_normal
+from scipy.stats import chi2, multivariate_normal
 
 from exml_sim.engine import Study, merge, run
 from exml_sim.engine import excess as module
 from exml_sim.engine.excess import TERMS, draw, expected, features, fitted, label_probability, truth
+from exml_sim.engine.intervals import mean_interval
+from exml_sim.engine.result import excess_lines
 from exml_sim.engine.specs import Score, SyntheticPool
 from exml_sim.losses import rejection_loss, surrogate_loss
 
@@ -119,6 +125,80 @@ def test_blocks_workers_resume_and_shards_change_nothing(tmp_path):
 def test_bad_input(options, message):
     with pytest.raises(ValueError, match=message):
         run(study(**options))
+
+
+def test_intervals_know_the_error_of_the_shared_sample():
+    """Risks of the same models on another, far larger sample lie within the intervals at 1 - 1e-6.
+
+    Before, term (e) had no width at all, and its value moves by more than 1e-4 from sample to sample.
+    """
+    result = run(study(trials=6, strategies=["uniform_allocation"]), n_jobs=1)
+    (line,) = result.excess(1 - 1e-6)
+    known = truth(SPEC, Score(ball=4.0, theta=0.3), 0)
+    large = draw(SPEC, 60_000, np.random.default_rng(9))
+    values = known.model.at(SPEC, features(SPEC, known.best, large.points))
+    surrogate = expected(surrogate_loss, values, large.eta, 0.3)
+    bayes = float(np.mean(np.minimum(np.minimum(large.eta, 1 - large.eta), 0.3)))
+    assert abs(surrogate - bayes - line["e"]) > 1e-4
+    assert line["e_lower"] < surrogate - bayes < line["e_upper"]
+    # Twice the noise's root, at least, is there in every term that is measured on the sample; none in the others.
+    stored = np.array(result.store.rows("SELECT excess_noise, a_noise, d_noise, e_noise FROM terms").fetchall())
+    assert (stored > 0).all()
+    for term, noise in zip(("excess", "a", "d", "e"), stored.mean(axis=0), strict=True):
+        assert line[f"{term}_upper"] - line[f"{term}_lower"] > 2 * np.sqrt(noise)
+    (loose,) = result.excess(0.95)
+    b = np.array([value for (value,) in result.store.rows("SELECT b FROM terms").fetchall()])
+    assert (loose["b_lower"], loose["b_upper"]) == pytest.approx(mean_interval(b.mean(), b.std(ddof=1), 6))
+
+
+def test_the_noise_is_the_variance_of_the_shared_mean():
+    """40 fresh samples: their spread of term (e) agrees with the noise of one (a chi-square at 1e-6 in all)."""
+    score = Score(ball=4.0, theta=0.3)
+    known = truth(SPEC, score, 0)
+    rng, found = np.random.default_rng(11), []
+    for _ in range(40):
+        fresh = draw(SPEC, 1500, rng)
+        values = known.model.at(SPEC, features(SPEC, known.best, fresh.points))
+        bayes = np.minimum(np.minimum(fresh.eta, 1 - fresh.eta), 0.3)
+        found.append(float(np.mean(module.expected_at(surrogate_loss, values, fresh.eta, 0.3) - bayes)))
+    ratio = 39 * np.var(found, ddof=1) / module.noise(known.surrogate_at - known.bayes_at)
+    assert chi2.ppf(5e-7, 39) < ratio < chi2.isf(5e-7, 39)
+
+
+def test_terms_in_the_files_and_in_words(tmp_path):
+    result = run(study(trials=3, strategies=["uniform_allocation"]), n_jobs=1)
+    (line,) = result.excess()
+    result.to_csv(tmp_path / "cells.csv")
+    result.to_csv(tmp_path / "trials.csv", trials=True)
+    with (tmp_path / "cells.csv").open(encoding="utf-8") as file:
+        (cell,) = csv.DictReader(file)
+    with (tmp_path / "trials.csv").open(encoding="utf-8") as file:
+        trials = list(csv.DictReader(file))
+    assert float(cell["excess"]) == line["excess"]
+    assert float(cell["e_upper"]) == line["e_upper"]
+    assert np.mean([float(one["excess"]) for one in trials]) == pytest.approx(line["excess"])
+    assert sum(float(trials[0][term]) for term in "abcde") == pytest.approx(float(trials[0]["excess"]))
+    (text,) = excess_lines(result)
+    assert f"excess risk {line['excess']:.4g} in [" in text
+    assert text.count("(a)") == text.count("(e)") == 1
+
+
+def test_replay_is_the_stored_trial():
+    result = run(study(trials=3), n_jobs=1)
+    for row in result.rows():
+        again = result.replay(row["cell"], row["trial"])
+        assert again.selected_name == row["selected"]
+        assert str(again.ledger.spent) == row["spent"]
+
+
+def test_blocks_keep_no_populations():
+    """Trials are measured one by one: a block of ten holds one pool at a time."""
+    alive = []
+    for one in module.measured_trials(study(trials=10), study().cells()[0], range(10)):
+        alive.append(weakref.ref(one.pool))
+        del one
+        gc.collect()
+        assert sum(pool() is not None for pool in alive) <= 1
 
 
 def test_other_modes_have_no_excess():

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom, t
 
-from exml_sim.engine import Study, run
+from exml_sim.engine import Study, run, tilting
 from exml_sim.engine import rare as rare_module
-from exml_sim.engine import tilting
 from exml_sim.engine.intervals import bounded_interval
 from exml_sim.engine.rare import tilted_trials, tilts
 from exml_sim.engine.tilting import PLAIN
@@ -166,8 +165,9 @@ def test_own_truths_against_exact_mode():
 def test_equal_rivals_and_tied_best_arms(name):
     """The mean of 60,000 trials is within 5.5 standard errors, and 60 intervals of 1000 trials each cover.
 
-    Student's interval, which is valid for many trials only, is asked for 90 % where it promises 95 %: fewer than 41 of 60
-    have probability below 1e-6. The proven interval is asked for its 95 %: fewer than 46 have probability below 1e-6.
+    Student's interval, which is valid for many trials only, is asked for 90 % where it promises 95 %: fewer than 41 of
+    60 have probability below 1e-6. The proven interval is asked for its 95 %: fewer than 46 have probability below
+    1e-6.
     """
     assert binom.cdf(40, 60, 0.9) < 1e-6 > binom.cdf(45, 60, 0.95)
     study, truth = CROWDS[name]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import csv
+from collections.abc import Iterator
 from math import comb
 
 import numpy as np
@@ -12,7 +13,7 @@ from scipy.stats import binom
 
 from exml_sim.arms import uniform_selection_probabilities
 from exml_sim.engine import StudyResult, run
-from exml_sim.engine.intervals import clopper_pearson, mean_interval, paired
+from exml_sim.engine.intervals import bounded_interval, bounded_sequence, clopper_pearson, mean_interval, paired
 from tests.engine.studies import features, known
 
 
@@ -58,7 +59,8 @@ def test_summary_against_the_rows(result):
         assert (one.lower, one.upper) == clopper_pearson(failures, 500)
         regret = np.array([row["regret"] for row in mine])
         assert one.mean_regret == pytest.approx(regret.mean())
-        low, high = mean_interval(regret.mean(), regret.std(ddof=1), 500)
+        low, high = bounded_interval(regret.mean(), regret.std(ddof=1), 500, 0.2)
+        assert one.regret_interval == "bounded"
         assert (one.regret_lower, one.regret_upper) == pytest.approx((low, high))
         assert one.mean_spend == pytest.approx(np.mean([float(row["spent"]) for row in mine]))
         assert sum(one.allocation.values()) == pytest.approx(one.mean_spend)
@@ -168,3 +170,68 @@ def test_nothing_run_yet_is_an_empty_summary(tmp_path):
         assert "0 trials" in repr(empty)
         with pytest.raises(ValueError, match="no trial in common"):
             empty.compare(0, 1)
+
+
+def multinomial(trials: int, law: tuple[float, ...]) -> Iterator[tuple[float, tuple[int, ...]]]:
+    """All counts of three outcomes with their probabilities."""
+    for a in range(trials + 1):
+        for b in range(trials + 1 - a):
+            mass = binom.pmf(a, trials, law[0]) * binom.pmf(b, trials - a, law[1] / (1 - law[0]))
+            yield mass, (a, b, trials - a - b)
+
+
+@pytest.mark.parametrize("law", [(0.9, 0.08, 0.02), (0.98, 0.015, 0.005), (0.3, 0.4, 0.3), (0.99, 0.001, 0.009)])
+def test_regret_intervals_cover_by_exact_enumeration(law):
+    """Values 0, 0.1 and 0.4 in 40 trials: the bounded interval keeps its 90 %, Student's with few failures does not."""
+    values = np.array([0.0, 0.1, 0.4])
+    truth, inside, student = float(np.dot(law, values)), 0.0, 0.0
+    for mass, counts in multinomial(40, law):
+        mean = float(np.dot(counts, values)) / 40
+        deviation = float(np.sqrt(np.dot(counts, (values - mean) ** 2) / 39))
+        low, high = bounded_interval(mean, deviation, 40, 0.4, 0.9)
+        inside += mass * (low <= truth <= high)
+        low, high = mean_interval(mean, deviation, 40, 0.9)
+        student += mass * (low <= truth <= high)
+    assert inside >= 0.9
+    if law[0] >= 0.98:
+        assert student < 0.9
+
+
+def test_no_failure_is_not_no_regret():
+    (one,) = run(
+        known(
+            trials=100,
+            pools=[{"kind": "known", "means": [0.1, 0.9]}],
+            strategies=["uniform_allocation"],
+            budgets={"per_arm": [8]},
+        )  # fmt: skip
+    ).summary()
+    assert (one.failures, one.mean_regret, one.regret_lower) == (0, 0.0, 0.0)
+    # 0.8 is the largest regret; Clopper-Pearson for the failures, at a quarter of the error, is the same up to
+    # rounding.
+    assert one.regret_upper == pytest.approx(0.8 * (1 - 0.0125 ** (1 / 100)), rel=1e-6)
+
+
+def test_bounded_intervals_of_constants_and_edges():
+    assert bounded_interval(0.0, 0.0, 10, 0.0) == (0.0, 0.0)
+    assert bounded_interval(1.0, 0.0, 10, 1.0)[1] == 1.0
+    assert bounded_interval(0.3, 0.1, 1, 1.0)[0] < 0.3
+    assert bounded_sequence([(0.0, 10)], 0.0) == (0.0, 0.0)
+    wide, narrow = (bounded_interval(0.01, 0.02, 100_000, 1.0, level) for level in (0.99, 0.9))
+    assert wide[0] < narrow[0] < 0.01 < narrow[1] < wide[1]
+    # Many trials: empirical Bernstein knows the spread, which Hoeffding's bound does not.
+    assert narrow[1] - narrow[0] < 2 * 5 * 0.02 / np.sqrt(100_000)
+
+
+@pytest.mark.parametrize("level", [5, 0, 1, -0.1, "high", True])
+def test_bad_levels(result, level):
+    for read in (lambda: result.summary(level=level), lambda: result.compare(0, 1, level=level)):
+        with pytest.raises(ValueError, match="level"):
+            read()
+    with pytest.raises(ValueError, match="a level must be"):
+        run(known(mode="exact", budgets={"per_arm": [4]})).summary(level=level)
+
+
+def test_a_folder_that_is_not_there(result, tmp_path):
+    with pytest.raises(ValueError, match=r"cannot write .*No such file"):
+        result.to_csv(tmp_path / "nowhere" / "cells.csv")

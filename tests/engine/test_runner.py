@@ -228,3 +228,15 @@ def test_package_names_are_lazy():
     with pytest.raises(AttributeError, match="nothing_like_it"):
         _ = __import__("exml_sim.engine").engine.nothing_like_it
     assert Study.__name__ == "Study"
+
+
+@pytest.mark.parametrize("block", [1.5, 0, -3, True, "10"])
+def test_bad_blocks(block):
+    with pytest.raises(ValueError, match="block must be a whole number of at least 1"):
+        run(known(), block=block)
+
+
+def test_what_cannot_run_leaves_no_store_behind(tmp_path):
+    with pytest.raises(ValueError, match="cannot run: mode 'rare' tilts.*nothing was run"):
+        run(known(mode="rare"), store=tmp_path / "study.sqlite")
+    assert list(tmp_path.iterdir()) == []

@@ -8,8 +8,8 @@ from scipy.special import betaln
 from scipy.stats import binom
 
 from exml_sim.arms import uniform_selection_probabilities
-from exml_sim.engine import run
-from exml_sim.engine.intervals import clopper_pearson, confidence_sequence
+from exml_sim.engine import Store, run
+from exml_sim.engine.intervals import bounded_sequence, clopper_pearson, confidence_sequence
 from tests.engine.studies import known
 
 MEANS = (0.4, 0.5, 0.6)
@@ -112,3 +112,56 @@ def test_reported_intervals_cover_at_the_stopping_time():
         (one,) = run(study, n_jobs=1).summary()
         misses += not one.lower <= exact <= one.upper
     assert misses <= 37
+
+
+def test_regret_at_the_stopping_time_is_anytime_valid():
+    """Exact, over all paths of 16 trials with three values: the sequence errs at most at its level, at any time."""
+    values, law, alarm = (0.0, 0.1, 0.4), (0.7, 0.2, 0.1), 0.5
+    truth = float(np.dot(values, law))
+    alive, lost = {(0, 0): 1.0}, 0.0
+    for n in range(1, 17):
+        following: dict[tuple[int, int], float] = {}
+        for (a, b), mass in alive.items():
+            for (da, db), p in zip(((0, 0), (1, 0), (0, 1)), law, strict=True):
+                following[a + da, b + db] = following.get((a + da, b + db), 0.0) + mass * p
+        alive = following
+        if n % 4 == 0:
+            for (a, b), mass in list(alive.items()):
+                low, high = bounded_sequence([(0.0, n - a - b), (0.1, a), (0.4, b)], 0.4, alarm)
+                if not low <= truth <= high:
+                    lost += mass
+                    del alive[a, b]
+    assert 0.0 < lost <= alarm
+
+
+def test_reported_regret_of_stopped_cells():
+    study = known(trials=1000, strategies=["uniform_allocation"], stop={"bound": 0.2, "every": 100})
+    for one in run(study, n_jobs=1).summary():
+        assert one.regret_interval == "bounded sequence"
+        assert one.regret_lower <= one.mean_regret <= one.regret_upper
+
+
+def test_the_width_is_that_of_the_reported_interval():
+    """With an alarm of 0.2 the interval is reported at 80 % unless asked otherwise, and there it is narrow enough."""
+    study = known(trials=5000, strategies=["uniform_allocation"], stop={"width": 0.1, "every": 50, "alarm": 0.2})
+    for one in run(study, n_jobs=1).summary():
+        assert one.level == pytest.approx(0.8)
+        assert one.upper - one.lower <= 0.1
+
+
+def test_looks_are_linear(monkeypatch, tmp_path):
+    """Every trial is counted once for the decisions, however many looks there are; so are the stretches."""
+    counted, listed = [], []
+    count, stretches = Store.counts, Store.stretches
+
+    def counts(self, cell, stop=None, first=0):
+        found = count(self, cell, stop, first)
+        counted.append(found[0])
+        return found
+
+    monkeypatch.setattr(Store, "counts", counts)
+    monkeypatch.setattr(Store, "stretches", lambda self, cell: listed.append(cell) or stretches(self, cell))
+    study = known(trials=600, strategies=["uniform_allocation"], stop={"width": 1e-4, "every": 5})
+    run(study, store=tmp_path / "study.sqlite", n_jobs=1).close()
+    assert 600 <= sum(counted) <= 2 * 600
+    assert len(listed) == 2

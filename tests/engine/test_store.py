@@ -296,10 +296,13 @@ def test_messages_are_one_line_and_a_failed_rollback_hides_nothing(tmp_path):
     study = known()
     with Store.create_or_open(tmp_path / "study.sqlite", study, study.cells()) as store:
         store.add(run_block(study, study.cells()[0], 0, 10))
-        with pytest.raises(StoreError, match="the disk is full") as caught, explained(store.path, "write to"):
-            with transaction(store._connection):
-                store._connection.execute("ROLLBACK")
-                raise sqlite3.OperationalError("the disk\n is full")
+        with (
+            pytest.raises(StoreError, match="the disk is full") as caught,
+            explained(store.path, "write to"),
+            transaction(store._connection),
+        ):
+            store._connection.execute("ROLLBACK")
+            raise sqlite3.OperationalError("the disk\n is full")
         assert "what was stored before is kept" in str(caught.value)
         assert store.counts(0) == run(study, n_jobs=1, block=10).store.counts(0, 10)
 

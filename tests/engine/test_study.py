@@ -155,6 +155,15 @@ def test_regret_and_success_of_several_selected_arms():
         ({"sampling": {"rows": "some"}}, "unknown rows of sampling"),
         ({"colour": "red"}, "unknown part of a study 'colour'"),
         ({"name": 3}, "name must be a text"),
+        ({"name": "half \ud83d"}, "without lone surrogates"),
+        ({"pools": [5]}, "a pool must be a table with a kind"),
+        ({"pools": ["synthetic"]}, "a pool must be a table with a kind"),
+        ({"strategies": [5]}, "a strategy must be a name, or a table"),
+        ({"strategies": [{"top": 2}]}, "a strategy must be a name, or a table"),
+        ({"scores": [5]}, "score must be a table"),
+        ({"trials": 10**30}, "trials must be at most 1000000000000"),
+        ({"budgets": {"absolute": [3 * 10**12]}}, "buys 3e.12 pulls, at most 1e.09"),
+        ({"budgets": {"absolute": [10**30]}}, "times the unit 1 of the price list"),
     ],
 )
 def test_bad_input(change, message):
