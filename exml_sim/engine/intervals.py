@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import betaln, logsumexp, xlog1py, xlogy
+from scipy.special import betaln, xlog1py, xlogy
 from scipy.stats import beta, binomtest, t
 
 Interval = tuple[float, float]
@@ -115,7 +115,8 @@ def bounded_sequence(values: Sequence[tuple[float, int]], top: float, alarm: flo
 
     def excess(p: float) -> float:
         logs = np.log(x / p * _GRID + (1.0 - x) / (1.0 - p) * (1.0 - _GRID)) @ times
-        return float(logsumexp(logs)) - math.log(logs.size) + math.log(alarm)
+        peak = float(logs.max())
+        return peak + math.log(float(np.exp(logs - peak).mean())) + math.log(alarm)
 
     low, high = _sides(excess, min(mean / top, 1.0))
     return top * low, top * high

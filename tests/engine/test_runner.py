@@ -237,6 +237,6 @@ def test_bad_blocks(block):
 
 
 def test_what_cannot_run_leaves_no_store_behind(tmp_path):
-    with pytest.raises(ValueError, match="cannot run: mode 'rare' tilts.*nothing was run"):
+    with pytest.raises(ValueError, match=r"cannot run: mode 'rare' tilts.*nothing was run"):
         run(known(mode="rare"), store=tmp_path / "study.sqlite")
     assert list(tmp_path.iterdir()) == []
