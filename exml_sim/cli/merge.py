@@ -6,8 +6,6 @@ from pathlib import Path
 
 import click
 
-from exml_sim.engine import merge
-
 
 @click.command(name="merge")
 @click.argument("stores", nargs=-1, required=True, type=click.Path(path_type=Path))
@@ -15,11 +13,14 @@ from exml_sim.engine import merge
 def command(stores: tuple[Path, ...], out: Path) -> None:
     """Put the results of `exml study --shard i/n` together in one new store.
 
-    The stores must belong to one study and share no trial. What is still missing afterwards is said, and the next
-    `exml study` with the new store runs it.
+    The stores must belong to one study and share no trial. The new store gets its name when it is complete; a file that
+    has the name by then is left alone. What is still missing afterwards is said, and the next `exml study` with the new
+    store runs it.
 
     Example: exml merge one/study.sqlite two/study.sqlite --out all.sqlite
     """
+    from exml_sim.engine import merge
+
     with merge(stores, out) as result:
         state = "complete" if result.complete else "not complete yet: the next run with this store continues it"
         click.echo(f"{result!r} in {out}, {state}")

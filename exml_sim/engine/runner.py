@@ -96,7 +96,7 @@ def run(
     if store is None:
         return StudyResult(opened)
     opened.close()
-    return StudyResult(Store.read(store, check=False))
+    return StudyResult(Store.read_own(store))
 
 
 def _check_options(study: Study, n_jobs: int, shard: tuple[int, int] | None, block: int | None) -> None:
@@ -177,7 +177,13 @@ def _decided(stop: Stop, store: Store, cell: Cell, seen: dict[int, tuple[int, in
 
 
 def _rehearse(study: Study, cells: Sequence[Cell]) -> None:
-    """Run one trial of every new cell (or size it up): what cannot run at all fails before anything is stored."""
+    """Run one trial of every new cell (or size it up): what cannot run at all fails before anything is stored.
+
+    Counted trials on rows drawn with replacement have nothing to run out of but money, which was checked: there one
+    cell stands for all budgets of its pool, score and strategy.
+    """
+    if study.mode == "count" and study.sampling.replacement == "always":
+        cells = list({(cell.pool, cell.score, cell.strategy): cell for cell in reversed(cells)}.values())
     for cell in cells:
         try:
             if study.mode == "exact":

@@ -181,15 +181,17 @@ class Store:
         return store
 
     @classmethod
-    def read(cls, path: Path | str, *, check: bool = True) -> Self:
-        """Open an existing store to look at it; safe while a run writes to it.
+    def read(cls, path: Path | str) -> Self:
+        """Open an existing store to look at it, and compare it with its checksums; safe while a run writes to it."""
+        return cls._read(Path(path), True)
 
-        Parameters
-        ----------
-        check
-            Compare every stored number with its checksum; leave it out only for what this process has just written.
-        """
-        where = Path(path)
+    @classmethod
+    def read_own(cls, path: Path | str) -> Self:
+        """Open a store that this process has just written: its contents need no comparison."""
+        return cls._read(Path(path), False)
+
+    @classmethod
+    def _read(cls, where: Path, check: bool) -> Self:
         if not where.is_file():
             raise StoreError(f"there is no store at {where}")
         check_owner(where)
@@ -237,7 +239,7 @@ class Store:
             self._connection.executemany("INSERT INTO manifest VALUES (?, ?)", [*head, ("seal", seal)])
             self._connection.execute(f"PRAGMA user_version = {VERSION}")
 
-    def _check(self, seals: bool = True) -> None:
+    def _check(self, contents: bool = True) -> None:
         version = self._value("PRAGMA user_version")
         if version != VERSION:
             other = "a later" if version > VERSION else "an earlier"
@@ -245,13 +247,14 @@ class Store:
                 f"{self.path} was written by {other} version (layout {version}, this version has layout {VERSION}); "
                 "nothing was changed"
             )
+        if not contents:
+            return
         damage = self._value("PRAGMA quick_check(1)")
         if damage != "ok":
             raise StoreError(f"{self.path} is damaged ({' '.join(str(damage).split())}); nothing was changed")
-        if seals:
-            found = verify(self._connection)
-            if found is not None:
-                raise StoreError(f"{self.path} is damaged ({found}); nothing was changed")
+        found = verify(self._connection)
+        if found is not None:
+            raise StoreError(f"{self.path} is damaged ({found}); nothing was changed")
 
     def _check_study(self, study: Study) -> None:
         if self.hash != study.hash:

@@ -163,8 +163,8 @@ def test_block_sizes_follow_the_clock():
     ("options", "message"),
     [
         ({"n_jobs": 0}, "n_jobs"),
-        ({"block": 0}, "block must be at least 1"),
-        ({"shard": (3, 2)}, "shard must be i/n"),
+        ({"block": 0}, "block must be a whole number of at least 1"),
+        ({"shard": (3, 2)}, "shard must be two whole numbers"),
         ({"backend": "telepathy"}, "telepathy"),
     ],
 )
