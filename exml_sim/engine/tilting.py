@@ -45,7 +45,9 @@ from exml_sim.ranking import FloatArray
 from exml_sim.rejection import solve
 from exml_sim.scoring import RESOLUTION
 
+#: Turns of losses and multipliers at most, and the change of log q / p that ends them: only the variance depends on it.
 ITERATIONS = 12
+SETTLED = 1e-3
 #: Share of trials that are drawn as they are: it bounds every weight by its inverse.
 PLAIN = 0.05
 #: A component gets at least this share of the most likely one's.
@@ -146,11 +148,12 @@ def _likely_ways(
     def least(way: Way) -> float:
         return max(cost(step) for step in way)
 
-    first = min(islice(all_ways(schedule, good, bad), MOST_WAYS), key=least)
+    first = min(islice(all_ways(schedule, good, bad), MOST_WAYS), key=least, default=None)
+    if first is None:
+        raise ValueError("the best arms cannot lose: there is no failure to sample")
     found = {first: find_tilt(pool, schedule, first)}
     cheapest = found[first].cost
     listed = list(islice(all_ways(schedule, good, bad, lambda s: cost(s) <= cheapest + MARGIN), MOST_WAYS + 1))
-    total = 0.0
     # Without a list of all ways there is no bound on the others.
     missing = math.inf if len(listed) > MOST_WAYS else 0.0
     for way in sorted(set(listed), key=lambda way: (least(way), [(s.round, s.rival, s.best) for s in way])):
@@ -188,7 +191,7 @@ def find_tilt(pool: FeaturePool, schedule: Schedule, way: Way) -> Tilt:
         following[np.ptp(following, axis=2) == 0.0] = 0.0
         change = float(np.abs(following - log_ratio).max())
         log_ratio = following
-        if change < 1e-6:
+        if change < SETTLED:
             break
     reach = sum(weight * schedule.rows(step.round) for weight, step in zip(multipliers, way, strict=True))
     return Tilt(log_ratio, max(-value, 0.0), float(reach))
