@@ -354,7 +354,7 @@ def least_outcomes(study: Study, cell: Cell) -> int:
 
 def _law(study: Study, cell: Cell, pool: Pool, bench: Bench, all_of: Outcomes) -> Law:
     rule = study.strategy(cell)
-    sums = np.zeros((4, pool.n_arms))
+    sums = np.zeros((5, pool.n_arms))
     for start in range(0, all_of.probability.size, pool.block):
         part = all_of.part(slice(start, start + pool.block))
         ledger = Ledger(exact(cell.budget), pool.prices, pool.names, trials=part.probability.size)
@@ -363,7 +363,12 @@ def _law(study: Study, cell: Cell, pool: Pool, bench: Bench, all_of: Outcomes) -
         selected = rule.explore(trials)
         success, regret = outcomes(pool, selected, rule.objective)
         first = selected[:, 0]
-        for row, weight in enumerate((part.probability, part.probability * ~success, part.probability * regret)):
+        for row, weight in enumerate(_shares(part.probability, success, regret)):
             sums[row] += np.bincount(first, weight, minlength=pool.n_arms)
-        sums[3] += part.probability @ trials.pulls
+        sums[4] += part.probability @ trials.pulls
     return Law(*(tuple(line.tolist()) for line in sums))
+
+
+def _shares(mass: FloatArray, success: BoolArray, regret: FloatArray) -> tuple[FloatArray, ...]:
+    """Probability, its parts with success and with failure, and its part of the mean regret, of every outcome."""
+    return mass, mass * success, mass * ~success, mass * regret

@@ -71,8 +71,8 @@ CREATE TABLE terms (
     PRIMARY KEY (cell, trial)
 ) WITHOUT ROWID;
 CREATE TABLE laws (
-    cell INTEGER NOT NULL, arm INTEGER NOT NULL, probability REAL NOT NULL, failure REAL NOT NULL,
-    regret REAL NOT NULL, pulls REAL NOT NULL,
+    cell INTEGER NOT NULL, arm INTEGER NOT NULL, probability REAL NOT NULL, success REAL NOT NULL,
+    failure REAL NOT NULL, regret REAL NOT NULL, pulls REAL NOT NULL,
     PRIMARY KEY (cell, arm)
 ) WITHOUT ROWID;
 CREATE TABLE law_seals (cell INTEGER PRIMARY KEY, seal TEXT NOT NULL);
@@ -87,20 +87,21 @@ class Law:
     ----------
     selected
         Probability that the arm is selected (first).
-    failure, regret
-        The parts of the failure probability and of the mean regret from outcomes that select the arm.
+    success, failure, regret
+        The parts of the success and failure probability and of the mean regret from outcomes that select the arm.
     pulls
         Mean pulls of the arm.
     """
 
     selected: tuple[float, ...]
+    success: tuple[float, ...]
     failure: tuple[float, ...]
     regret: tuple[float, ...]
     pulls: tuple[float, ...]
 
-    def lines(self) -> list[tuple[float, float, float, float]]:
+    def lines(self) -> list[tuple[float, ...]]:
         """One line per arm."""
-        return list(zip(self.selected, self.failure, self.regret, self.pulls, strict=True))
+        return list(zip(self.selected, self.success, self.failure, self.regret, self.pulls, strict=True))
 
 
 class Store:
@@ -334,7 +335,7 @@ class Store:
         """Store the exact law of a cell."""
         with explained(self.path, "write to"), transaction(self._connection):
             self._connection.executemany(
-                "INSERT INTO laws VALUES (?, ?, ?, ?, ?, ?)",
+                "INSERT INTO laws VALUES (?, ?, ?, ?, ?, ?, ?)",
                 [(cell, arm, *line) for arm, line in enumerate(law.lines())],
             )
             self._connection.execute("INSERT INTO law_seals VALUES (?, ?)", (cell, law_seal(cell, law.lines())))
@@ -348,7 +349,7 @@ class Store:
             If both hold a trial.
         """
         with explained(self.path, "write to"), transaction(self._connection):
-            for table, columns in (("trials", 7), ("blocks", 6), ("laws", 6), ("law_seals", 2), ("terms", 12)):
+            for table, columns in (("trials", 7), ("blocks", 6), ("laws", 7), ("law_seals", 2), ("terms", 12)):
                 marks = ", ".join("?" * columns)
                 lines = other.rows(f"SELECT * FROM {table}")
                 self._connection.executemany(f"INSERT INTO {table} VALUES ({marks})", lines)
