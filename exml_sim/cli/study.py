@@ -160,12 +160,16 @@ def _leave(result: StudyResult, out: Path, store: Path, *, default: bool, as_jso
 
 
 def _print_lines(result: StudyResult) -> None:
+    from exml_sim.engine.result import excess_lines
+
     for one in result.summary():
         score = f" ({one.score})" if one.score else ""
         click.echo(
             f"{one.strategy} on {one.pool}{score} with budget {one.budget}: failure probability "
             f"{one.failure_rate:.4g} in [{one.lower:.4g}, {one.upper:.4g}] ({one.level:.0%}, {one.interval})"
         )
+    for line in excess_lines(result) if result.study.mode == "excess" else ():
+        click.echo(line)
 
 
 def _print_table(panels: list[Panel]) -> None:

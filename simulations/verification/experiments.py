@@ -295,7 +295,7 @@ def _count_stored(group: Sequence[Probe], trials: int, setting: Setting) -> dict
 def _enumerate(group: Sequence[Probe], setting: Setting) -> dict[Probe, float]:
     """Exact probabilities by the engine's enumeration."""
     study = make_study(group, 1, setting.seed, mode="exact")
-    columns = {"missed": "probability - success", "found": "success", "not first": "probability * (arm != 0)"}
+    columns = {"missed": "failure", "found": "success", "not first": "probability * (arm != 0)"}
     with setting.run(study) as result:
         where = {int(cell["budget"]): cell["cell"] for cell in result.cells}
         found = {}
@@ -307,7 +307,7 @@ def _enumerate(group: Sequence[Probe], setting: Setting) -> dict[Probe, float]:
 
 
 def _tilt(group: Sequence[Probe], setting: Setting) -> dict[Probe, tuple[float, float, float]]:
-    """Failure probabilities that counting cannot see, with Student's interval, by tilted sampling."""
+    """Failure probabilities that counting cannot see, with an interval, by tilted sampling."""
     study = make_study(group, TILTED, setting.seed, mode="rare")
     with setting.run(study) as result:
         found = {int(one.budget): one for one in result.summary(level=1.0 - TILTED_ALARM)}
@@ -318,7 +318,8 @@ def _tilt(group: Sequence[Probe], setting: Setting) -> dict[Probe, tuple[float, 
 def judge_tilted(rate: float, lower: float, upper: float, bound: float) -> Verdict:
     """Hold an estimate with an interval against a bound: decided where the bound is outside of the interval.
 
-    The interval is Student's, valid for many trials only, so these verdicts are approximate where counts are exact.
+    Where many failures carry the estimate its interval is Student's, and the verdict approximate; elsewhere it rests on
+    the bound of the weights, and is rigorous.
     """
     words = (
         f"Tilted sampling puts the probability at {rate:.3g}, in [{lower:.3g}, {upper:.3g}] at level {TILTED_ALARM:g}"

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from exml_sim.cli import cli, study
-from exml_sim.engine import Store, StoreError, StudyResult, run
+from exml_sim.engine import Store, StoreError, StudyResult, excess, run
 from simulations import budget_vs_failure
 from tests.engine.studies import contents, known
 
@@ -148,3 +148,22 @@ def test_bad_options(tmp_path, options):
     result = CliRunner().invoke(cli, ["study", "--out", str(tmp_path / "out"), *options.split()], standalone_mode=False)
     assert isinstance(result.exception, click.UsageError)
     assert not (tmp_path / "out" / "study.sqlite").exists()
+
+
+def test_an_excess_study_prints_the_terms(tmp_path, monkeypatch):
+    monkeypatch.setattr(excess, "FRESH", 500)
+    monkeypatch.setattr(excess, "REFERENCE", 40)
+    monkeypatch.setattr(excess, "_TRUTHS", {})
+    toml = """
+        mode = "excess"
+        trials = 4
+        strategies = ["uniform_allocation"]
+        pools = [{kind = "synthetic", per_class = 8, angles = [10, 90], gamma = 0.1}]
+        scores = [{score = "ball", theta = 0.3, ball = 0.4}]
+        budgets = {per_arm = [4]}
+    """
+    (tmp_path / "study.toml").write_text(toml)
+    done = CliRunner().invoke(cli, ["study", str(tmp_path / "study.toml"), "--out", str(tmp_path / "out"), "--quiet"])
+    assert done.exit_code == 0, done.output
+    (line,) = [line for line in done.output.splitlines() if "excess risk" in line]
+    assert all(f"({term}) " in line for term in "abcde")

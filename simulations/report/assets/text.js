@@ -41,7 +41,8 @@ exml.text = (() => {
     const trials = `${whole(cell.trials)} trials`;
     if (cell.failures === 0) return `below ${probability(cell.upper)} (no failure in ${trials}, ${level})`;
     const range = `${probability(cell.lower)} to ${probability(cell.upper)}`;
-    const counted = cell.interval === "student" ? `${trials}, weighted` : `${whole(cell.failures)} of ${trials}`;
+    const weighted = ["student", "bounded weights"].includes(cell.interval);
+    const counted = weighted ? `${trials}, weighted` : `${whole(cell.failures)} of ${trials}`;
     return `${probability(cell.rate)} (${counted}; ${level} ${range})`;
   }
 
