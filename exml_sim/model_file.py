@@ -131,8 +131,11 @@ def load(path: Path) -> SavedModel:
         If it is something else, or damaged.
     """
     try:
+        # numpy takes any other file for a pickle, and advises to trust it.
+        if path.is_file() and not zipfile.is_zipfile(path):
+            raise ValueError("it is no archive of arrays")
         with np.load(path, allow_pickle=False) as file:
-            if not isinstance(file, np.lib.npyio.NpzFile) or "manifest" not in file:
+            if "manifest" not in file:
                 raise ValueError("it holds no manifest")
             manifest = json.loads(str(file["manifest"]))
             if manifest.get("format") != FORMAT or manifest.get("version") != VERSION:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,7 +66,9 @@ class Table:
 
     def _place(self, column: str) -> int:
         if column not in self.header:
-            raise ValueError(f"{self.path} has no column {column!r}: it has {', '.join(self.header)}")
+            near = difflib.get_close_matches(column, self.header, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise ValueError(f"{self.path} has no column {column!r}: it has {', '.join(map(repr, self.header))}{hint}")
         return self.header.index(column)
 
     def _number(self, cell: str, column: str, line: int, blanks: bool) -> float:

@@ -80,6 +80,8 @@ def test_a_file_from_a_stranger_cannot_run_code(path, tmp_path):
         with pytest.raises(ValueError, match="is not a model that exml explore saved"):
             load(tmp_path / name)
     assert not mark.exists()
+    with pytest.raises(ValueError, match=r"saved: it is no archive of arrays$"):
+        load(tmp_path / "raw.npz")
     # The same files do run code where pickle is allowed: the test would notice.
     np.load(tmp_path / "raw.npz", allow_pickle=True)
     assert mark.exists()

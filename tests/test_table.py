@@ -31,7 +31,7 @@ def test_byte_order_mark_and_quotes(tmp_path):
 @pytest.mark.parametrize(
     ("text", "read", "message"),
     [
-        ("a,y\n1,x\n", lambda t: t.numbers(["b"]), "has no column 'b': it has a, y"),
+        ("a,y\n1,x\n", lambda t: t.numbers(["b"]), "has no column 'b': it has 'a', 'y'"),
         ("a,y\n1,x\ntwo,x\n", lambda t: t.numbers(["a"]), "line 3: column 'a' must be a number, got 'two'"),
         ("a,y\ninf,x\n", lambda t: t.numbers(["a"]), "must be a number, got 'inf'"),
         ("a,y\n,x\n", lambda t: t.numbers(["a"]), "line 2: column 'a' is blank"),

@@ -50,9 +50,7 @@ def _common(default: int, most: int, what: str, c: float) -> Callable[[Any], Any
                 show_default=True,
                 help="Hindsight takes one theta for all configurations, or the best of each.",
             ),
-            click.option(
-                "--C", "penalty", type=float, default=CLOSEST_C, show_default=True, help="C_h = C_g; paper: 1."
-            ),
+            click.option("--C", "penalty", type=float, default=c, show_default=True, help="C_h = C_g; paper: 1."),
             click.option("--loss", type=click.Choice(("sum", "mean")), default="sum", show_default=True),
             options.seed,
             options.n_jobs,

@@ -69,7 +69,7 @@ def command(
 
     With a file, that study is run instead; study.toml of an earlier run shows how one is written.
 
-    Example: exml study --quick --out out
+    Example: exml study --quick --out quick
     """
     from simulations import budget_vs_failure
 

@@ -40,7 +40,7 @@ def synthetic_data(rows: SyntheticRows, embedded: Mapping[str, FloatArray]) -> F
         for k in range(2):
             mine = rows.points[perceived == k]
             plane.plot(mine[:, 0], mine[:, 1], MARKERS[k], color=CYCLE[k], markersize=3, label=CLASSES[k])
-        plane.set(title="Training data", xlabel="x₁", ylabel="x₂")
+        plane.set(title=f"Training data (n = {len(rows.y)})", xlabel="x₁", ylabel="x₂")
         plane.legend(loc="best")
         _embeddings(candidates.subplots(3, 3), rows, embedded)
         candidates.suptitle("Observed features with each candidate (t-SNE)", fontsize=10)
@@ -76,15 +76,18 @@ def synthetic_results(
     with look():
         figure = blank(10.5, 3.4)
         left, middle, right = figure.subplots(1, 3)
-        _decisions(left, points, supervised[0], f"SL: accuracy {supervised[1]:.1%}")
-        _decisions(middle, points, explored[0], f"ExML with {explored[2]}: accuracy {explored[1]:.1%}")
-        left.legend(loc="best", fontsize="x-small")
+        rows = f"n = {len(points)}"
+        _decisions(left, points, supervised[0], f"SL: accuracy {supervised[1]:.1%}, {rows}")
+        _decisions(middle, points, explored[0], f"ExML with {explored[2]}: accuracy {explored[1]:.1%}, {rows}")
+        figure.legend(*left.get_legend_handles_labels(), loc="outside lower left", ncols=3)
         names = list(shares)
+        repetitions = len(shares[names[0]])
         mean = [100.0 * float(np.mean(shares[name])) for name in names]
         spread = [100.0 * float(np.std(shares[name])) for name in names]
         right.bar(range(len(names)), mean, yerr=spread, color=CYCLE[0], ecolor=GUIDE)
         right.set_xticks(range(len(names)), names)
-        right.set(title="Allocation, bars: one standard deviation", xlabel="candidate", ylabel="share of the budget, %")
+        right.set(xlabel="angle of the candidate", ylabel="share of the budget, %")
+        right.set_title(f"Allocation, mean ± standard deviation of {repetitions} repetitions", fontsize=8)
     return figure
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from simulations.figures import reproduction as figures
 from simulations.figures.style import save
@@ -129,10 +130,12 @@ def _figure_4(experiment: Experiment, out: Path) -> list[Path]:
     assert isinstance(experiment.source, SyntheticSource)
     train, _ = experiment.source.rows(experiment.seed, 0)
     values = groups(train)
-    embedded = {
-        name: TSNE(random_state=0, init="pca").fit_transform(np.hstack([values[OBSERVED], values[name]]))
-        for name in experiment.source.candidates(OBSERVED)
-    }
+    # 300 points: the threads of t-SNE would wait for each other, for minutes on a busy machine.
+    with threadpool_limits(1):
+        embedded = {
+            name: TSNE(random_state=0, init="pca").fit_transform(np.hstack([values[OBSERVED], values[name]]))
+            for name in experiment.source.candidates(OBSERVED)
+        }
     return save(figures.synthetic_data(train, embedded), out / "figure_4")
 
 

@@ -80,7 +80,9 @@ def test_predicting_asks_only_for_what_was_bought(data, capsys):
     assert run(capsys, "predict", "o/model.npz", "less.csv", "--out", "p.csv")[0] == 2
     assert run(capsys, "predict", "o/model.npz", "less.csv", "--out", "p.csv", "--force")[0] == 0
     (data / "bad.csv").write_text("a,high\n0,0.1\n")
-    assert run(capsys, "predict", "o/model.npz", "bad.csv")[2] == "exml: bad.csv has no column 'b': it has a, high\n"
+    assert (
+        run(capsys, "predict", "o/model.npz", "bad.csv")[2] == "exml: bad.csv has no column 'b': it has 'a', 'high'\n"
+    )
     code, _, err = run(capsys, "predict", "data.csv", "bad.csv")
     assert code == 2
     assert "is not a model that exml explore saved" in err
