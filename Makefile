@@ -1,5 +1,6 @@
 # The two commands of the README are `make study` and `make test`; both start from nothing but Python and make.
 PYTHON ?= python3
+WORKERS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
 
@@ -29,11 +30,12 @@ $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
 study: $(VENV)/.run
 	$(BIN)/exml study --out out
 
+# Two workers, whole files each: a worker needs up to 900 MB, and more would compile the same inner loops side by side.
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 test-long: $(VENV)/.dev
-	HYPOTHESIS_PROFILE=sweep $(BIN)/python -m pytest -m "long or not long"
+	HYPOTHESIS_PROFILE=sweep $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "long or not long"
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
