@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 from exml_sim.engine.excess import TERMS, excess_trials
 from exml_sim.engine.specs import Budgets, Sampling, Score, SyntheticPool
 from exml_sim.engine.study import Cell, Study
+from simulations.verification.cells import Finding, must_hold
 from simulations.verification.depths import ALARM, FACTOR, Depth
-from simulations.verification.experiments import STRATEGIES, Finding, Setting, must_hold
+from simulations.verification.experiments import STRATEGIES, Setting
 from simulations.verification.promises import Reading, StrategyName
 from theory import corrected, paper, tighter, verdicts
 from theory.claims import get

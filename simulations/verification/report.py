@@ -29,8 +29,8 @@ from pathlib import Path
 from typing import Any
 
 from exml_sim.engine.manifest import manifest
+from simulations.verification.cells import Finding
 from simulations.verification.depths import ALARM, FACTOR
-from simulations.verification.experiments import Finding
 from simulations.verification.records import source_digest
 from simulations.verification.run import Result, Verification
 from theory.claims import GROUPS, Claim

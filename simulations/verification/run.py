@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from simulations.verification import comparison, redrawn
+from simulations.verification.cells import Finding, probes
 from simulations.verification.checks import Checks, run_checks
 from simulations.verification.depths import Depth
-from simulations.verification.experiments import Finding, Setting, probes, run_claim
+from simulations.verification.experiments import Setting, run_claim
 from simulations.verification.plans import COMPARED, EXCESS, PLANS, tried
 from simulations.verification.records import Records
 from simulations.verification.redrawn import Measured

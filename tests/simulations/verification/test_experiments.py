@@ -8,8 +8,9 @@ import math
 import pytest
 
 from simulations.verification import experiments, promises
+from simulations.verification.cells import Probe, outcomes, probes
 from simulations.verification.depths import ALARM, DEPTHS, FACTOR, enough_trials
-from simulations.verification.experiments import Setting, make_study, probes, run_claim
+from simulations.verification.experiments import Setting, make_study, run_claim
 from simulations.verification.plans import PLANS, Plan, tried
 from simulations.verification.promises import READINGS, Promise, failure_probability
 from simulations.verification.records import Records
@@ -70,7 +71,7 @@ def test_enough_trials_decide_and_fewer_do_not():
 def test_stored_counts_match_the_exact_law(setting):
     """Rates of the engine against the theory's enumeration; false alarm 1e-6 on either side of each."""
     cells = [
-        experiments.Probe("lemma-1-i", "tighter", pool, "uniform", budget, "missed", Promise(0.5))
+        Probe("lemma-1-i", "tighter", pool, "uniform", budget, "missed", Promise(0.5))
         for pool, budget in (("opposed", 8), ("star-3", 24))
     ]
     depth = dataclasses.replace(QUICK, least=4000)
@@ -84,14 +85,14 @@ def test_stored_counts_match_the_exact_law(setting):
 def test_measured_counts_match_stored_ones(setting):
     """A gap that is exceeded by a positive regret: the measured statistic is the stored event."""
     common = ("lemma-1-ii", "tighter", "star-3", "uniform", 24)
-    measured = experiments.Probe(*common, "selection regret", Promise(0.5, 0.1), 0.2)
-    stored = experiments.Probe(*common, "missed", Promise(0.5), 0.2)
+    measured = Probe(*common, "selection regret", Promise(0.5, 0.1), 0.2)
+    stored = Probe(*common, "missed", Promise(0.5), 0.2)
     first, second = run_claim([measured, stored], QUICK, setting)
     assert first.verdict.failures == second.verdict.failures > 0
 
 
 def test_exact_cells_are_the_theorys_enumeration(setting):
-    probe = experiments.Probe("lemma-4", "tighter", "opposed", "uniform", 60, "missed", Promise(1e-3), method="exact")
+    probe = Probe("lemma-4", "tighter", "opposed", "uniform", 60, "missed", Promise(1e-3), method="exact")
     (found,) = run_claim([probe], QUICK, setting)
     assert found.verdict.rate == pytest.approx(failure_uniform("opposed", 60), rel=1e-9)
     assert found.verdict.outcome == "consistent"
@@ -187,4 +188,4 @@ def test_bad_plans_and_pools_are_refused():
 
 
 def test_outcomes_of_an_enumeration_are_counted():
-    assert experiments.outcomes(world("opposed"), "uniform", 20) == math.comb(12, 2)
+    assert outcomes(world("opposed"), "uniform", 20) == math.comb(12, 2)
