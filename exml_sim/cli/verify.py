@@ -56,6 +56,7 @@ def command(
 
     A run that was interrupted continues where it stopped. Example: exml verify lemma-1-i lemma-2-i --depth standard
     """
+    started, clock = datetime.now(UTC).isoformat(timespec="seconds"), time.monotonic()
     from simulations.verification import report
     from simulations.verification.depths import DEPTHS as known
     from simulations.verification.run import chosen, verify
@@ -63,13 +64,17 @@ def command(
     wanted = chosen(claims)
     kept = out / "store" if store is None else store
     line = _Line(not quiet and not as_json)
-    started, clock = datetime.now(UTC).isoformat(timespec="seconds"), time.monotonic()
     try:
+        begun = time.monotonic()
         found = verify(wanted, known[depth], seed=seed, n_jobs=n_jobs, store=kept, tick=line.show)
-        document = report.write(found, out, started, time.monotonic() - clock)
+        done = time.monotonic()
+        document = report.write(found, out, started, report.Clock(done - begun, None, done - clock))
         if figures:
             line.show("drawing")
             _draw(found, out, n_jobs, kept, line.show)
+            # The results were safe before the first picture; now the time of the pictures is known, too.
+            end = time.monotonic()
+            document = report.write(found, out, started, report.Clock(done - begun, end - done, end - clock))
     except KeyboardInterrupt:
         line.close()
         click.echo("exml: interrupted; the same command continues where it stopped", err=True)

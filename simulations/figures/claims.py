@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from simulations.figures import style
 from simulations.verification.report import FAMILIES, family_of, slack
 from simulations.verification.run import Result, Verification
+from simulations.verification.tally import distinct
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,7 +35,7 @@ def draw(ax: Axes, results: Sequence[Result]) -> Axes:
         silent = sum(one.informative and not one.decided for one in result.findings)
         corrected = result.checks.corrected
         if silent:
-            _say(ax, 0.15, row + 0.22, f"{silent} cells not decided")
+            _say(ax, 0.15, row + 0.22, f"{silent} cell{'' if silent == 1 else 's'} not decided")
         elif result.findings and not any(one.informative for one in result.findings):
             _say(ax, 0.15, row, "no cell of trials promises anything at this depth")
         elif not drawn:
@@ -86,8 +87,8 @@ def _draw_cells(ax: Axes, row: int, result: Result) -> int:
         if pair is None:
             continue
         value, at_least = pair
-        if at_least and value <= 0:
-            # Too few trials to say anything: that is no violation, and it is said in words.
+        if at_least and not one.decided:
+            # Too few trials to say anything: that is neither a violation nor room, and it is said in words.
             continue
         colour = style.COLOURS[_ROLES[one.reading]]
         y = row + _OFFSETS[one.reading]
@@ -108,7 +109,7 @@ def figure(title: str, results: Sequence[Result]) -> Figure:
     with style.look():
         picture = style.blank(8.0, 1.9 + 0.34 * len(results))
         draw(picture.subplots(), results)
-        trials = sum(one.verdict.trials or 0 for result in results for one in result.findings)
+        trials = distinct(one for result in results for one in result.findings).trials
         counted = f", {trials:,} trials" if trials else ""
         picture.suptitle(f"{title} ({len(results)} claims{counted})")
         handles = [
@@ -118,9 +119,9 @@ def figure(title: str, results: Sequence[Result]) -> Figure:
         ]
         if trials:
             handles += [
-                mark("o", style.COLOURS["paper"], "trials, as printed"),
-                mark("o", style.COLOURS["corrected"], "trials, corrected"),
-                mark("o", style.COLOURS["tighter"], "trials, tighter"),
+                mark("o", style.COLOURS["paper"], "trials or exact law, as printed"),
+                mark("o", style.COLOURS["corrected"], "trials or exact law, corrected"),
+                mark("o", style.COLOURS["tighter"], "trials or exact law, tighter"),
                 mark(">", "#555555", "no failure seen: at least this"),
                 mark("o", "#555555", "not decided", "white"),
             ]

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy import stats
 
 from simulations.figures import style
 from simulations.verification.redrawn import ANGLES, CLAIMS, RADIUS, THETA, Measured
@@ -41,25 +42,60 @@ def bounds(one: Measured) -> dict[str, float]:
     }
 
 
-def draw(ax: Axes, trials: Sequence[Measured]) -> Axes:
-    """Two bars per budget: measured means, stacked up and down from zero, and the bounds (hatched)."""
-    width = 0.38
+def interval(one: Measured) -> tuple[float, float]:
+    """Mean excess risk and half the width of Student's 99 % interval, which is wide for few trials."""
+    values = one.terms[:, 0]
+    return float(values.mean()), float(stats.t.ppf(0.995, len(values) - 1) * stats.sem(values))
+
+
+def height(trials: Sequence[Measured]) -> float:
+    """Where the highest stack of known bounds ends."""
+    return max(float(np.nansum([value for value in bounds(one).values() if value > 0])) for one in trials)
+
+
+def draw(ax: Axes, trials: Sequence[Measured], top: float | None = None) -> Axes:
+    """Two bars per budget: measured means, stacked up and down from zero, and the bounds (hatched).
+
+    Where term (b) has no bound its part of the bar is open at the top, and higher than every bar that has an end.
+
+    Parameters
+    ----------
+    ax, trials
+    top : float, optional
+        `height` of everything that shares the axis; of these trials unless given.
+    """
+    width, top = 0.38, height(trials) if top is None else top
+    labels = []
     for place, one in enumerate(trials):
         means = dict(zip(("excess", *TERMS), one.terms.mean(axis=0), strict=True))
         _stack(ax, place - width / 2, width, {term: float(means[term]) for term in TERMS}, "")
         allowed = bounds(one)
         _stack(ax, place + width / 2, width, allowed, "////")
-        spread = 2.58 * one.terms[:, 0].std(ddof=1) / math.sqrt(len(one.terms))
+        if math.isnan(allowed["b"]):
+            _open(ax, place + width / 2, width, sum(v for v in allowed.values() if v > 0), top)
+        else:
+            total = sum(allowed.values())
+            ax.text(place + width / 2, total + 0.02, f"{total:.2f}", ha="center", va="bottom", fontsize=7)
+        mean, spread = interval(one)
         mark = style.COLOURS["practice"]
-        ax.errorbar(place - width / 2, means["excess"], yerr=spread, fmt="D", color=mark, markersize=5, capsize=3)
-        total = sum(allowed.values())
-        top = sum(value for value in allowed.values() if not math.isnan(value))
-        words = "(b) unbounded:\nbelow launch" if math.isnan(total) else f"{total:.2f}"
-        ax.text(place + width / 2, top + 0.02, words, ha="center", va="bottom", fontsize=7)
+        ax.errorbar(
+            place - width / 2, mean, yerr=spread, fmt="D", color=mark, markersize=3, capsize=6, markerfacecolor="white"
+        )
+        labels.append(f"{one.budget:,}\nn = {len(one.terms)}\n{mean:.3f} ± {spread:.3f}")
     ax.axhline(0.0, color="black", linewidth=0.8)
-    ax.set_xticks(range(len(trials)), [f"{one.budget:,}\n(n = {len(one.terms)})" for one in trials])
-    ax.set_xlabel("budget (pulls, cost 1 each); n trials")
+    ax.set_ylim(top=1.45 * top)
+    ax.set_xticks(range(len(trials)), labels)
+    ax.set_xlabel("budget (pulls, cost 1 each); n trials; mean excess risk with its interval")
     return ax
+
+
+def _open(ax: Axes, x: float, width: float, base: float, top: float) -> None:
+    """A part without an end: hatched, without an upper edge, and an arrow upwards."""
+    end, colour = 1.12 * top, style.CYCLE[TERMS.index("b")]
+    ax.bar(x, end - base, width, bottom=base, color=colour, alpha=0.35, hatch="////", edgecolor="white", linewidth=0)
+    arrow = {"arrowstyle": "-|>", "color": colour, "linewidth": 1.4}
+    ax.annotate("", (x, 1.26 * top), (x, end), arrowprops=arrow)
+    ax.text(x, 1.28 * top, "no bound on (b)\nbelow launch", ha="center", va="bottom", fontsize=7)
 
 
 def _stack(ax: Axes, x: float, width: float, values: Mapping[str, float], hatch: str) -> None:
@@ -85,9 +121,10 @@ def figure(excess: Mapping[str, Sequence[Measured]]) -> Figure:
         picture = style.blank(5.2 * len(excess) + 0.6, 5.4)
         axes = picture.subplots(1, len(excess), sharey=True, squeeze=False)[0]
         titles = {"uniform": "uniform allocation (Theorem 1)", "median-accumulated": "median elimination (Theorem 2)"}
+        top = max(height([one for one in trials if one.replacement]) for trials in excess.values())
         for ax, (claim, trials) in zip(axes, excess.items(), strict=True):
             held = sorted((one for one in trials if one.replacement), key=lambda one: one.budget)
-            draw(ax, held)
+            draw(ax, held, top)
             ax.set_title(titles[CLAIMS[claim]])
         axes[0].set_ylabel("risk (0/1 loss with rejection)")
         handles: list[Patch | Line2D] = [
@@ -95,7 +132,15 @@ def figure(excess: Mapping[str, Sequence[Measured]]) -> Figure:
         ]
         handles.append(Patch(facecolor="#BBBBBB", hatch="////", edgecolor="white", label="their bounds (corrected)"))
         handles.append(
-            Line2D([], [], marker="D", linestyle="", color="black", label="mean excess risk = sum, 99% interval")
+            Line2D(
+                [],
+                [],
+                marker="D",
+                linestyle="",
+                color="black",
+                markerfacecolor="white",
+                label="mean excess risk = sum, Student's 99% interval",
+            )
         )
         picture.legend(handles=handles, loc="outside lower center", ncols=2)
         first = next(iter(excess.values()))[0]

@@ -101,6 +101,24 @@ class Finding:
         """Whether the bound excludes anything."""
         return self.verdict.outcome != "vacuous"
 
+    @property
+    def question(self) -> tuple[Any, ...]:
+        """What was asked, whichever claim and reading asked it: cells with the same question are one piece of evidence.
+
+        Promises that differ by rounding only are the same.
+        """
+        said = tuple(None if number is None else f"{number:.9g}" for number in (self.limit, self.bound))
+        return (self.method, self.pool, self.strategy, self.budget, self.event, *said)
+
+    @property
+    def runs(self) -> dict[tuple[str, str, int], int]:
+        """(pool, strategy, budget) -> trials of it that were run; trials with the same key and number are the same."""
+        if self.method == "paired":
+            names = self.strategy.split(" against ")
+            return {(self.pool, name, self.budget): int(self.extra["trials"]) for name in names}
+        trials = self.verdict.trials or 0
+        return {(self.pool, self.strategy, self.budget): trials} if trials else {}
+
 
 def must_hold(claim: Claim, reading: Reading) -> bool:
     """Repaired statements and our theorems must hold, and printed ones where the ledger says that they do."""

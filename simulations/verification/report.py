@@ -1,20 +1,29 @@
 """What a verification found, as a table for people, JSON for programs, and CSV for spreadsheets.
 
-``verify.json`` (schema 1)::
+``verify.json`` (schema 2)::
 
-    schema, software {exml_sim, python, numpy, ...}, source (digest), depth, seed, started, seconds
+    schema, software {exml_sim, python, numpy, ...}, source (digest), depth, seed, started
+    seconds {claims, figures, total}   total from the start of the command, imports included; figures null without them
     violation_factor      a bound is decided when a violation by this factor would have been seen
     alarm {per_claim, claims, total}   probability of refuting true claims by bad luck
     summary {claims, as_recorded, problems [[claim, words]], checks {outcome: number},
-             monte_carlo {claims, decided, share, undecided [ids], cells, cells_informative, cells_decided, trials}}
+             monte_carlo {claims, held, decided, share, undecided [ids],
+                          summed {cells, informative, decided, exact, trials, share}    over claims,
+                          distinct {the same, every question and every trial once},
+                          repeats {claim: the claim that has all of its cells},
+                          closest {claim, seen, limit}}}
     claims [{id, place, family, kind, printed, inferred, as_recorded, problems,
              checks {printed, corrected, mutant: {outcome, sentence, margin}},
-             slack {log10, at_least}, decided,
+             slack {log10, at_least}, decided, closeness {seen, limit},
              cells [{reading, pool, strategy, budget, delta, event, limit, bound, method, must_hold, outcome, sentence,
                      failures, trials, rate, lower, upper, detectable_factor, slack {log10, at_least}, extra}]}]
 
-A rate is null when no failure was seen: `upper` is then what is known. A slack is log10(bound / probability), at least
-that much where the probability is only known from above. Numbers that JSON has not (nan, inf) are written as null.
+`claims` of monte_carlo are those about trials, `held` those of them that promise anything in some cell, and `share` is
+decided / claims. A rate is null when no failure was seen: `upper` is then what is known. A slack is log10(bound /
+probability), at least that much where the probability is only known from above, and null in cells that are not decided.
+Closeness is the largest rate / bound (seen) and the largest upper limit / bound of the decided cells that must hold: a
+bound too small by less than the inverse would not have been noticed. Numbers that JSON has not (nan, inf) are written
+as null.
 """
 
 from __future__ import annotations
@@ -25,6 +34,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +43,12 @@ from simulations.verification.cells import Finding
 from simulations.verification.depths import ALARM, FACTOR
 from simulations.verification.records import source_digest
 from simulations.verification.run import Result, Verification
+from simulations.verification.tally import Closeness, Tally, closeness, distinct, repeats, summed
 from theory.claims import GROUPS, Claim
 
-SCHEMA = 1
+SCHEMA = 2
+#: Share of a bound below which a rate says little about errors of the bound.
+FAR = 0.1
 #: Facts of `manifest` that do not change between runs on one machine.
 SOFTWARE = ("exml_sim", "python", "numpy", "scipy", "numba", "joblib", "scikit-learn")
 
@@ -77,11 +90,14 @@ def slack(one: Finding) -> tuple[float, bool] | None:
 
 
 def least_slack(result: Result) -> tuple[float, bool] | None:
-    """The smallest slack of the cells that must hold: how tight the claim is at best; else that of the checks."""
-    known = [slack(one) for one in result.findings if one.must_hold and one.informative]
-    exact = [pair for pair in known if pair is not None]
-    if exact:
-        return min(exact)
+    """The smallest slack of the decided cells that must hold: how tight the claim is at best.
+
+    Without any cell that must hold, that of the checks; None where there are such cells and none is decided.
+    """
+    asked = [one for one in result.findings if one.must_hold]
+    if asked:
+        known = [slack(one) for one in asked if one.informative and one.decided]
+        return min((pair for pair in known if pair is not None), default=None)
     check = result.checks.corrected or result.checks.printed
     return None if check.margin is None else (check.margin, False)
 
@@ -100,27 +116,51 @@ def verdict_of(result: Result) -> str:
     checks, claim = result.checks, result.claim
     if result.problems:
         return "PROBLEM"
+    held = "holds"
+    if result.silent:
+        held = f"holds on {_number(len(claim.cases), 'instance')}, not decided by trials"
     if claim.printed == "holds-corrected":
-        return f"printed {checks.printed.outcome}, corrected holds"
+        return f"printed {checks.printed.outcome}, corrected{':' if result.silent else ''} {held}"
     if claim.printed == "refuted":
-        return "refuted" if checks.corrected is None else "refuted, corrected holds"
-    return {"holds": "holds", "definition": "definition, consistent", "vacuous": "vacuous"}[claim.printed]
+        return "refuted" if checks.corrected is None else f"refuted, corrected{':' if result.silent else ''} {held}"
+    other = ", not decided by trials" if result.silent else ""
+    return {"holds": held, "definition": f"definition, consistent{other}", "vacuous": f"vacuous{other}"}[claim.printed]
+
+
+def _number(count: int, thing: str) -> str:
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
 
 
 def evidence_of(result: Result) -> str:
-    """What stands behind the verdict: instances, cells and trials."""
-    parts = [f"{len(result.claim.cases)} instance{'s' if len(result.claim.cases) != 1 else ''}"]
+    """What stands behind the verdict: instances, cells, trials, and how close they come to the bound."""
+    parts = [_number(len(result.claim.cases), "instance")]
     if result.checks.mutant is not None:
         parts.append("planted error caught" if result.checks.mutant.outcome == "refuted" else "PLANTED ERROR PASSES")
-    if result.findings:
-        informative = [one for one in result.findings if one.informative]
-        decided = sum(one.decided for one in informative)
-        trials = sum(one.verdict.trials or 0 for one in result.findings)
-        refuted = sum(one.verdict.outcome == "refuted" for one in informative)
-        parts.append(f"{decided} of {len(informative)} cells decided in {trials:,} trials")
+    if result.findings and not result.held:
+        parts.append("promises nothing in any cell of trials")
+    elif result.findings:
+        parts.append(words_of_tally(distinct(result.findings)))
+        refuted = sum(one.verdict.outcome == "refuted" for one in result.findings if one.informative)
         if refuted:
-            parts.append(f"{refuted} refute the printed statement")
+            parts.append(f"{refuted} refute{'s' if refuted == 1 else ''} the printed statement")
+        near = closeness(result.findings)
+        if near is not None:
+            parts.append(words_of_closeness(near))
     return ", ".join(parts)
+
+
+def words_of_tally(count: Tally) -> str:
+    """Cells and trials of a table's line."""
+    exact = f" and {count.exact} exact" if count.exact else ""
+    return f"{count.decided} of {_number(count.informative, 'cell')} decided ({_number(count.trials, 'trial')}{exact})"
+
+
+def words_of_closeness(near: Closeness) -> str:
+    """How far the evidence is from the bound."""
+    if near.seen is None:
+        return f"no failure seen, rate/bound below {near.limit:.2g}"
+    more = f" (limits up to {near.limit:.2g})" if near.limit > near.seen * 1.01 else ""
+    return f"largest rate/bound {near.seen:.2g}{more}"
 
 
 def table(found: Verification) -> str:
@@ -137,29 +177,64 @@ def table(found: Verification) -> str:
 
 def conclusion(found: Verification) -> str:
     """The last lines of the output: what was verified, how much was decided, what is wrong."""
-    tried = found.monte_carlo
-    lines = [f"{len(found.results)} claims checked at depth {found.depth.name}."]
-    if tried:
-        cells = [cell for one in tried for cell in one.findings if cell.informative]
-        trials = sum(cell.verdict.trials or 0 for cell in cells)
-        lines.append(
-            f"Trials were held against {len(tried)} of them: {sum(one.decided for one in tried)} "
-            f"({found.decided_share:.0%}) decided at the violation factor {FACTOR:g}, {trials:,} trials in "
-            f"{len(cells)} cells; a true claim is refuted by bad luck with probability at most {ALARM:g} each."
-        )
-        left = [one.claim.id for one in tried if not one.decided]
-        if left:
-            lines.append(f"Not decided at this depth: {', '.join(left)}.")
+    lines = [f"{_number(len(found.results), 'claim')} checked at depth {found.depth.name}."]
+    if found.monte_carlo:
+        lines += _about_trials(found)
     lines += [f"{claim}: {text}." for claim, text in found.problems]
-    lines.append("Nothing that should hold is refuted." if not found.problems else f"{len(found.problems)} problems.")
+    wrong = len(found.problems)
+    lines.append(f"{_number(wrong, 'problem')}." if wrong else "Nothing that should hold is refuted.")
     return "\n".join(lines)
 
 
-def to_json(found: Verification, started: str, seconds: float) -> dict[str, Any]:
+def _about_trials(found: Verification) -> list[str]:
+    tried = found.monte_carlo
+    cells = [cell for one in tried for cell in one.findings]
+    once, all_of_them = distinct(cells), summed(cells)
+    held = sum(one.held for one in tried)
+    lines = [
+        f"{_number(len(tried), 'claim')} are about trials, {held} of them promise anything at this depth, and "
+        f"{sum(one.decided for one in tried)} ({found.decided_share:.0%}) are decided at the violation factor "
+        f"{FACTOR:g}; a true claim is refuted by bad luck with probability at most {ALARM:g} each.",
+        f"Distinct evidence: {once.decided} of {_number(once.informative, 'cell')} decided ({once.share:.0%}), "
+        f"{once.exact} of them exact, the others in {_number(once.trials, 'trial')}. Claims share cells: summed over "
+        f"claims there are {_number(all_of_them.informative, 'cell')}.",
+    ]
+    same = repeats(tried)
+    if same:
+        words = ", ".join(f"{claim} in {other}" for claim, other in same.items())
+        lines.append(f"Without evidence of their own, all their cells being in another claim's: {words}.")
+    near = {one.claim.id: close for one in tried if (close := closeness(one.findings)) is not None}
+    seen = {claim: close.seen for claim, close in near.items() if close.seen is not None}
+    if seen:
+        top = max(seen, key=lambda claim: seen[claim])
+        far = sum(close.seen is None or close.seen < FAR for close in near.values())
+        lines.append(
+            f"Closest to its bound is {top}, with rate/bound {seen[top]:.2g}; for {far} of {len(near)} claims no rate "
+            f"above {FAR:g} of a bound was seen, and an error of the bound by a smaller factor would not show."
+        )
+    left = [one.claim.id for one in tried if not one.decided]
+    if left:
+        lines.append(f"Not decided at this depth: {', '.join(left)}.")
+    return lines
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Seconds that a command took: for checks and trials, for figures (None without any), and in all."""
+
+    claims: float
+    figures: float | None
+    total: float
+
+    def plain(self) -> dict[str, float | None]:
+        """Rounded, as values that JSON has."""
+        return {name: None if value is None else round(value, 1) for name, value in asdict(self).items()}
+
+
+def to_json(found: Verification, started: str, clock: Clock) -> dict[str, Any]:
     """The document `verify.json`; everything but `started` and `seconds` is the same for the same source and seed."""
     facts = manifest()
     tried = found.monte_carlo
-    cells = [cell for one in tried for cell in one.findings]
     document = {
         "schema": SCHEMA,
         "software": {name: facts[name] for name in SOFTWARE},
@@ -167,7 +242,7 @@ def to_json(found: Verification, started: str, seconds: float) -> dict[str, Any]
         "depth": found.depth.name,
         "seed": found.seed,
         "started": started,
-        "seconds": round(seconds, 1),
+        "seconds": clock.plain(),
         "violation_factor": FACTOR,
         "alarm": {"per_claim": ALARM, "claims": len(tried), "total": ALARM * len(tried)},
         "summary": {
@@ -175,21 +250,34 @@ def to_json(found: Verification, started: str, seconds: float) -> dict[str, Any]
             "as_recorded": sum(not one.problems for one in found.results),
             "problems": [list(pair) for pair in found.problems],
             "checks": dict(sorted(Counter(one.checks.printed.outcome for one in found.results).items())),
-            "monte_carlo": {
-                "claims": len(tried),
-                "decided": sum(one.decided for one in tried),
-                "share": found.decided_share,
-                "undecided": [one.claim.id for one in tried if not one.decided],
-                "cells": len(cells),
-                "cells_informative": sum(cell.informative for cell in cells),
-                "cells_decided": sum(cell.informative and cell.decided for cell in cells),
-                "trials": sum(cell.verdict.trials or 0 for cell in cells),
-            },
+            "monte_carlo": _monte_carlo(found),
         },
         "claims": [_claim(one) for one in found.results],
     }
     plain: dict[str, Any] = _plain(document)
     return plain
+
+
+def _monte_carlo(found: Verification) -> dict[str, Any]:
+    tried = found.monte_carlo
+    cells = [cell for one in tried for cell in one.findings]
+    near = [(close.seen, one.claim.id, close.limit) for one in tried if (close := closeness(one.findings)) is not None]
+    top = max(((seen, claim, limit) for seen, claim, limit in near if seen is not None), default=None)
+    return {
+        "claims": len(tried),
+        "held": sum(one.held for one in tried),
+        "decided": sum(one.decided for one in tried),
+        "share": found.decided_share,
+        "undecided": [one.claim.id for one in tried if not one.decided],
+        "summed": _counts(summed(cells)),
+        "distinct": _counts(distinct(cells)),
+        "repeats": repeats(tried),
+        "closest": None if top is None else {"claim": top[1], "seen": top[0], "limit": top[2]},
+    }
+
+
+def _counts(count: Tally) -> dict[str, float]:
+    return {**asdict(count), "share": count.share}
 
 
 def _claim(one: Result) -> dict[str, Any]:
@@ -205,6 +293,7 @@ def _claim(one: Result) -> dict[str, Any]:
         "checks": one.checks.plain(),
         "slack": _slack(least_slack(one)),
         "decided": one.decided if one.findings else None,
+        "closeness": None if (near := closeness(one.findings)) is None else asdict(near),
         "cells": [_cell(cell) for cell in one.findings],
     }
 
@@ -230,7 +319,7 @@ def _cell(one: Finding) -> dict[str, Any]:
         "lower": verdict.lower,
         "upper": verdict.upper,
         "detectable_factor": verdict.detectable_factor,
-        "slack": _slack(slack(one)),
+        "slack": _slack(slack(one)) if one.decided else None,
         "extra": dict(one.extra),
     }
 
@@ -260,8 +349,9 @@ def markdown(found: Verification) -> str:
             lines.append(f"| {' | '.join([*cells, words_of_slack(least_slack(one))])} |")
         lines.append("")
     lines += [
-        "Slack is bound / probability, of the tightest cell that must hold where trials were run, of the closest "
-        "instance elsewhere. A slack of at least (>=) so much comes from cells without any failure.",
+        "Slack is bound / probability, of the tightest decided cell that must hold where trials were run, of the "
+        "closest instance elsewhere. A slack of at least (>=) so much comes from cells without any failure. Rate/bound "
+        "is of decided cells that must hold; limits are upper limits of the rate over the bound.",
     ]
     return "\n".join(lines) + "\n"
 
@@ -282,10 +372,10 @@ def cells_csv(found: Verification) -> str:
     return out.getvalue()
 
 
-def write(found: Verification, out: Path, started: str, seconds: float) -> dict[str, Any]:
+def write(found: Verification, out: Path, started: str, clock: Clock) -> dict[str, Any]:
     """Leave verify.json, verify.md and verify.csv in a folder; returns the JSON document."""
     out.mkdir(parents=True, exist_ok=True)
-    document = to_json(found, started, seconds)
+    document = to_json(found, started, clock)
     (out / "verify.json").write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     (out / "verify.md").write_text(markdown(found), encoding="utf-8")
     (out / "verify.csv").write_text(cells_csv(found), encoding="utf-8")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from simulations.verification import comparison, redrawn
+from simulations.verification import comparison, redrawn, tight
 from simulations.verification.cells import Finding, probes
 from simulations.verification.checks import Checks, run_checks
 from simulations.verification.depths import Depth
@@ -57,6 +57,17 @@ class Result:
         informative = [one for one in self.findings if one.informative]
         return bool(informative) and all(one.decided for one in informative)
 
+    @property
+    def held(self) -> bool:
+        """Whether there is evidence for or against anything the claim says about trials, decided or not."""
+        return any(one.informative for one in self.findings)
+
+    @property
+    def silent(self) -> bool:
+        """Whether the claim was tried and no cell that must hold (or, without such cells, no cell) is decided."""
+        asked = [one for one in self.findings if one.must_hold] or list(self.findings)
+        return bool(asked) and not any(one.informative and one.decided for one in asked)
+
 
 def _refutes(one: Finding) -> bool:
     return one.reading == "printed" and one.verdict.outcome == "refuted"
@@ -88,7 +99,7 @@ class Verification:
 
     @property
     def monte_carlo(self) -> tuple[Result, ...]:
-        """The claims that trials were held against."""
+        """The claims about trials; what was promised in their cells may be nothing (see `Result.held`)."""
         return tuple(one for one in self.results if one.findings)
 
     @property
@@ -152,4 +163,4 @@ def _try(claim: str, depth: Depth, setting: Setting) -> tuple[list[Finding], tup
         trials = tuple(redrawn.sweep(claim, depth, setting))
         return redrawn.hold(claim, trials, depth), trials
     cells = [probe for plan in PLANS if plan.claim == claim for probe in probes(plan, depth)]
-    return run_claim(cells, depth, setting), ()
+    return [*run_claim(cells, depth, setting), *tight.hold(claim)], ()
