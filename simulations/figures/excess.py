@@ -81,7 +81,7 @@ def draw(ax: Axes, trials: Sequence[Measured], top: float | None = None) -> Axes
         ax.errorbar(
             place - width / 2, mean, yerr=spread, fmt="D", color=mark, markersize=3, capsize=6, markerfacecolor="white"
         )
-        labels.append(f"{one.budget:,}\nn = {len(one.terms)}\n{mean:.3f} ± {spread:.3f}")
+        labels.append(f"{one.budget:,}\nn = {len(one.terms)}\n{_short(mean, spread)}")
     ax.axhline(0.0, color="black", linewidth=0.8)
     ax.set_ylim(top=1.45 * top)
     ax.set_xticks(range(len(trials)), labels)
@@ -89,13 +89,21 @@ def draw(ax: Axes, trials: Sequence[Measured], top: float | None = None) -> Axes
     return ax
 
 
+def _short(mean: float, spread: float) -> str:
+    """Mean and half a width; in words where all trials have the same excess risk and the interval has no width."""
+    return f"all {mean:.3f}" if spread < 1e-12 else f"{mean:.3f} ± {spread:.1g}"
+
+
 def _open(ax: Axes, x: float, width: float, base: float, top: float) -> None:
-    """A part without an end: hatched, without an upper edge, and an arrow upwards."""
-    end, colour = 1.12 * top, style.CYCLE[TERMS.index("b")]
-    ax.bar(x, end - base, width, bottom=base, color=colour, alpha=0.35, hatch="////", edgecolor="white", linewidth=0)
+    """A part without an end: it fades out above every bar that has one, under an arrow upwards."""
+    end, colour, slices = 1.2 * top, style.CYCLE[TERMS.index("b")], 8
+    step = (end - base) / slices
+    for number in range(slices):
+        alpha = 0.35 * (1 - number / slices)
+        ax.bar(x, step, width, bottom=base + number * step, color=colour, alpha=alpha, linewidth=0)
     arrow = {"arrowstyle": "-|>", "color": colour, "linewidth": 1.4}
-    ax.annotate("", (x, 1.26 * top), (x, end), arrowprops=arrow)
-    ax.text(x, 1.28 * top, "no bound on (b)\nbelow launch", ha="center", va="bottom", fontsize=7)
+    ax.annotate("", (x, 1.28 * top), (x, (base + end) / 2), arrowprops=arrow)
+    ax.text(x, 1.29 * top, "no bound on (b)\nbelow launch", ha="center", va="bottom", fontsize=7)
 
 
 def _stack(ax: Axes, x: float, width: float, values: Mapping[str, float], hatch: str) -> None:

@@ -11,6 +11,7 @@
                           summed {cells, informative, decided, exact, trials, share}    over claims,
                           distinct {the same, every question and every trial once},
                           repeats {claim: the claim that has all of its cells},
+                          own {claims, decided, share}    without those,
                           closest {claim, seen, limit}}}
     claims [{id, place, family, kind, printed, inferred, as_recorded, problems,
              checks {printed, corrected, mutant: {outcome, sentence, margin}},
@@ -202,7 +203,11 @@ def _about_trials(found: Verification) -> list[str]:
     same = repeats(tried)
     if same:
         words = ", ".join(f"{claim} in {other}" for claim, other in same.items())
-        lines.append(f"Without evidence of their own, all their cells being in another claim's: {words}.")
+        own = _own(found)
+        lines.append(
+            f"Without evidence of their own, all their cells being in another claim's: {words}; of the other "
+            f"{own['claims']} claims {own['decided']} ({own['share']:.0%}) are decided."
+        )
     near = {one.claim.id: close for one in tried if (close := closeness(one.findings)) is not None}
     seen = {claim: close.seen for claim, close in near.items() if close.seen is not None}
     if seen:
@@ -210,7 +215,7 @@ def _about_trials(found: Verification) -> list[str]:
         far = sum(close.seen is None or close.seen < FAR for close in near.values())
         lines.append(
             f"Closest to its bound is {top}, with rate/bound {seen[top]:.2g}; for {far} of {len(near)} claims no rate "
-            f"above {FAR:g} of a bound was seen, and an error of the bound by a smaller factor would not show."
+            f"above {FAR:g} of a bound was seen: a bound too small by less than a factor {1 / FAR:g} passes there."
         )
     left = [one.claim.id for one in tried if not one.decided]
     if left:
@@ -272,8 +277,17 @@ def _monte_carlo(found: Verification) -> dict[str, Any]:
         "summed": _counts(summed(cells)),
         "distinct": _counts(distinct(cells)),
         "repeats": repeats(tried),
+        "own": _own(found),
         "closest": None if top is None else {"claim": top[1], "seen": top[0], "limit": top[2]},
     }
+
+
+def _own(found: Verification) -> dict[str, float]:
+    """How many claims with evidence of their own are decided."""
+    same = repeats(found.monte_carlo)
+    own = [one for one in found.monte_carlo if one.claim.id not in same]
+    decided = sum(one.decided for one in own)
+    return {"claims": len(own), "decided": decided, "share": decided / len(own) if own else 1.0}
 
 
 def _counts(count: Tally) -> dict[str, float]:

@@ -67,8 +67,33 @@ def test_terms_are_stacked_from_zero(ax):
 def test_below_the_launch_budget_the_regret_has_no_bound(ax):
     one = measured(100, [0.06, -0.4, 0.0, 0.0, -0.02, 0.48])
     assert math.isnan(excess.bounds(one)["b"])
+    excess.draw(ax, [one, measured(60_000, [0.06, -0.4, 0.01, -0.01, -0.02, 0.48])])
+    (words,) = [text for text in ax.texts if "below launch" in text.get_text()]
+    # The open part is higher than every bar with an end, and the words are inside of the panel.
+    ends = [bar.get_y() + bar.get_height() for bar in ax.patches if hasattr(bar, "get_height") and bar.get_hatch()]
+    opened = [bar.get_y() + bar.get_height() for bar in ax.patches if hasattr(bar, "get_height")]
+    assert max(opened) > 1.1 * max(ends)
+    assert words.get_position()[1] < 0.9 * ax.get_ylim()[1]
+
+
+def test_the_interval_is_students_and_is_written_out(ax):
+    one = dataclasses.replace(measured(60_000, [0.06, 0, 0, 0, 0, 0.06]), terms=np.tile(np.arange(4.0)[:, None], 6))
+    mean, spread = excess.interval(one)
+    # Four trials 0, 1, 2, 3: t(0.995, 3) = 5.841, standard deviation 1.291.
+    assert (mean, spread) == pytest.approx((1.5, 5.841 * 1.291 / 2), rel=1e-3)
     excess.draw(ax, [one])
-    assert any("below launch" in text.get_text() for text in ax.texts)
+    assert ax.get_xticklabels()[0].get_text().endswith("n = 4\n1.500 ± 4")
+    excess.draw(ax, [measured(60_000, [0.06, -0.4, 0.01, -0.01, -0.02, 0.48])])
+    assert ax.get_xticklabels()[0].get_text().endswith("n = 5\nall 0.060")
+
+
+def test_one_cell_is_not_many(ax):
+    found = verify(chosen(("lemma-3",)), dataclasses.replace(SMALL, most=20), n_jobs=1)
+    (one,) = found.results
+    for number, words in ((1, "1 cell not decided"), (2, "2 cells not decided")):
+        claims.draw(ax, [dataclasses.replace(one, findings=one.findings[:number])])
+        assert words in [text.get_text() for text in ax.texts]
+    assert not [line for line in ax.get_lines() if line.get_marker() == ">"]
 
 
 def test_bounds_of_the_terms_add_up_to_the_corrected_theorem():

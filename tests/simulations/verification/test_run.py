@@ -34,9 +34,16 @@ def test_four_fifths_of_the_claims_about_trials_are_decided(monkeypatch):
     said = Check("consistent", "Not run here.", None)
     monkeypatch.setattr(run, "run_checks", lambda claim, records: Checks(said, None, None))
     found = results(tried())
-    document = report.to_json(found, "", 0.0)["summary"]["monte_carlo"]
+    document = report.to_json(found, "", report.Clock(0.0, None, 0.0))["summary"]["monte_carlo"]
     assert document["claims"] == len(tried()) >= 20
+    assert document["held"] <= document["claims"]
     assert document["share"] >= 0.8
+    assert document["distinct"]["share"] >= 0.8
+    assert document["own"]["share"] >= 0.8
+    assert document["repeats"] == {"a4-term-c": "term-d", "a5-regret": "lemma-2-ii"}
+    assert document["distinct"]["informative"] < document["summed"]["informative"]
+    assert document["distinct"]["trials"] < document["summed"]["trials"]
+    assert document["closest"]["seen"] > 0.2
     assert set(document["undecided"]) <= {*EXCESS, COMPARED}
     assert not [cell for one in found.results for cell in one.findings if cell.must_hold and not _fine(cell)]
 
@@ -94,7 +101,7 @@ def test_instances_that_do_not_refute_are_a_problem(monkeypatch):
 
 
 def document(found):
-    text = json.dumps(report.to_json(found, "then", 1.0), allow_nan=False)
+    text = json.dumps(report.to_json(found, "then", report.Clock(1.0, None, 1.0)), allow_nan=False)
     return json.loads(text)
 
 
@@ -201,3 +208,36 @@ def test_excess_risk_is_the_sum_of_its_terms_and_its_theorems_are_judged(monkeyp
 
 def test_verification_without_trials_has_nothing_to_decide():
     assert Verification(SMALL, 0, ()).decided_share == 1.0
+
+
+# --- evidence that does not speak is not a success -----------------------------------------------------------------
+
+
+def test_theorems_that_trials_did_not_decide_say_so():
+    """With four trials nothing is decided, and the table does not read as if it were."""
+    found = results(EXCESS)
+    for one in found.results:
+        assert one.silent
+        assert not one.decided
+        assert report.verdict_of(one).endswith("corrected: holds on 2 instances, not decided by trials")
+        assert report.words_of_slack(report.least_slack(one)) == "-"
+        assert all(cell["slack"] is None for cell in report._claim(one)["cells"] if cell["outcome"] != "consistent")
+    text = report.conclusion(found)
+    held = sum(one.held for one in found.results)
+    assert f"2 claims are about trials, {held} of them promise anything at this depth, and 0 (0%) are decided" in text
+    nothing = [one for one in found.results if not one.held]
+    assert all("promises nothing in any cell of trials" in report.evidence_of(one) for one in nothing)
+    assert nothing
+
+
+def test_an_undecided_claim_has_no_slack_and_one_that_is_decided_has():
+    short = results(("lemma-3",), dataclasses.replace(SMALL, most=20)).results[0]
+    assert report.verdict_of(short) == "holds on 20 instances, not decided by trials"
+    assert report.least_slack(short) is None
+    long = results(("lemma-3",)).results[0]
+    assert report.verdict_of(long) == "holds"
+    assert report.least_slack(long) is not None
+
+
+def test_seconds_are_named():
+    assert report.Clock(1.234, None, 2.0).plain() == {"claims": 1.2, "figures": None, "total": 2.0}
