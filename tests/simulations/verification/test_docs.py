@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
+from simulations.verification import tight
 from simulations.verification.depths import DEPTHS
 from simulations.verification.plans import tried
 
@@ -31,3 +33,14 @@ def test_the_table_of_depths():
     ]
     remote = [", ".join(f"{target:.0e}".replace("e-0", "e-") for target in depth.remote) for depth in depths[1:]]
     assert row("enumerated or tilted cells")[1:] == remote
+
+
+def test_what_no_depth_can_see():
+    """The factors that are quoted are those of the near-tight instances, rounded up."""
+    for claim in ("lemma-1-i", "lemma-2-i", "lemma-4"):
+        cells = [one for one in tight.hold(claim) if one.informative]
+        factor = min(one.bound / one.verdict.rate for one in cells if one.reading == "tighter")
+        assert f"a factor below {math.ceil(10 * factor) / 10:g} (1 / {1 / factor:.2f})" in TEXT
+        for reading, words in (("tighter", "our bounds by a factor"), ("corrected", "the corrected exponent")):
+            exponents = [math.log(one.verdict.rate) / math.log(one.bound) for one in cells if one.reading == reading]
+            assert f"{words} below {math.ceil(10 * min(exponents)) / 10:g}" in TEXT, (claim, reading, exponents)
