@@ -44,7 +44,7 @@ from simulations.verification.cells import Finding
 from simulations.verification.depths import ALARM, FACTOR
 from simulations.verification.records import source_digest
 from simulations.verification.run import Result, Verification
-from simulations.verification.tally import Closeness, Tally, closeness, distinct, repeats, summed
+from simulations.verification.tally import Closeness, Tally, closeness, closest, distinct, repeats, summed
 from theory.claims import GROUPS, Claim
 
 SCHEMA = 2
@@ -209,13 +209,12 @@ def _about_trials(found: Verification) -> list[str]:
             f"{own['claims']} claims {own['decided']} ({own['share']:.0%}) are decided."
         )
     near = {one.claim.id: close for one in tried if (close := closeness(one.findings)) is not None}
-    seen = {claim: close.seen for claim, close in near.items() if close.seen is not None}
-    if seen:
-        top = max(seen, key=lambda claim: seen[claim])
+    top = closest(tried)
+    if top is not None:
         far = sum(close.seen is None or close.seen < FAR for close in near.values())
         lines.append(
-            f"Closest to its bound is {top}, with rate/bound {seen[top]:.2g}; for {far} of {len(near)} claims no rate "
-            f"above {FAR:g} of a bound was seen: a bound too small by less than a factor {1 / FAR:g} passes there."
+            f"Closest to its bound is {top[0]}, with rate/bound {top[1].seen:.2g}; for {far} of {len(near)} claims no "
+            f"rate above {FAR:g} of a bound was seen: a bound too small by less than a factor {1 / FAR:g} passes there."
         )
     left = [one.claim.id for one in tried if not one.decided]
     if left:
@@ -266,8 +265,7 @@ def to_json(found: Verification, started: str, clock: Clock) -> dict[str, Any]:
 def _monte_carlo(found: Verification) -> dict[str, Any]:
     tried = found.monte_carlo
     cells = [cell for one in tried for cell in one.findings]
-    near = [(close.seen, one.claim.id, close.limit) for one in tried if (close := closeness(one.findings)) is not None]
-    top = max(((seen, claim, limit) for seen, claim, limit in near if seen is not None), default=None)
+    near = closest(tried)
     return {
         "claims": len(tried),
         "held": sum(one.held for one in tried),
@@ -278,7 +276,7 @@ def _monte_carlo(found: Verification) -> dict[str, Any]:
         "distinct": _counts(distinct(cells)),
         "repeats": repeats(tried),
         "own": _own(found),
-        "closest": None if top is None else {"claim": top[1], "seen": top[0], "limit": top[2]},
+        "closest": None if near is None else {"claim": near[0], **asdict(near[1])},
     }
 
 

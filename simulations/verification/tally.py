@@ -105,3 +105,9 @@ def closeness(findings: Iterable[Finding]) -> Closeness | None:
     upper = [one.verdict.rate if one.method == "exact" else one.verdict.upper for one in held]
     limits = [top / one.bound for top, one in zip(upper, held, strict=True) if top is not None]
     return Closeness(max(seen, default=None), max(limits)) if limits else None
+
+
+def closest(results: Iterable[Result]) -> tuple[str, Closeness] | None:
+    """The claim whose rate comes closest to its bound, the first of equals; None if no failure was seen anywhere."""
+    known = [(one.claim.id, near) for one in results if (near := closeness(one.findings)) and near.seen is not None]
+    return max(known, key=lambda pair: pair[1].seen or 0.0, default=None)

@@ -7,7 +7,7 @@ import pytest
 from simulations.verification.cells import Finding
 from simulations.verification.checks import Check, Checks
 from simulations.verification.run import Result
-from simulations.verification.tally import closeness, distinct, repeats, summed
+from simulations.verification.tally import closeness, closest, distinct, repeats, summed
 from theory.claims import get
 from theory.verdicts import judge, judge_exact, vacuous
 
@@ -76,3 +76,9 @@ def test_closeness_is_of_decided_cells_that_must_hold():
     assert silent.seen is None
     assert 0 < silent.limit < 0.1
     assert closeness([cell(trials=3)]) is None
+
+
+def test_the_closest_claim_is_the_first_of_equals():
+    results = [result("lemma-3", cell()), result("term-a", cell(failures=30)), result("term-d", cell(failures=30))]
+    assert closest(results)[0] == "term-a"
+    assert closest(results[:1]) is None
