@@ -1,17 +1,18 @@
 """Sequential verdicts, checked by dynamic programming over all paths of counts: no simulation, no luck."""
 
 import math
+from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
 from exml_sim.engine.intervals import confidence_sequence
 from theory.verdicts import EProcess, anytime_limits, judge, judge_sequential, log_evidence
-from theory.verdicts.sequential import critical_sequential, log_evidence_below
+from theory.verdicts.sequential import FACTORS, WEIGHTS, critical_sequential, log_evidence_below
 
 
 def crossing(refutes, trials, rate, looks=1):
@@ -191,3 +192,64 @@ def test_fields_and_sentences():
 def test_bad_input(wrong, words):
     with pytest.raises(ValueError, match=words):
         wrong()
+
+
+def exact_evidence(failures, trials, bound):
+    """The mixture of the module's docstring in rational arithmetic, from the bound as the fraction that it is."""
+    b, total = Fraction(bound), Fraction(0)
+    for factor, weight in zip(FACTORS, WEIGHTS, strict=True):
+        s = min(Fraction(factor), 1 / b)
+        total += Fraction(weight) * s**failures * ((1 - b * s) / (1 - b)) ** (trials - failures)
+    return total
+
+
+@pytest.mark.parametrize("bound", [0.3, 0.7, 0.55, 0.93, 0.97, 0.9995, 1 - 2**-20])
+@pytest.mark.parametrize(("failures", "trials"), [(300, 300), (300, 301), (300, 304), (40, 41), (1, 2), (0, 3)])
+def test_the_evidence_is_that_of_the_formula_also_where_factors_are_cut(bound, failures, trials):
+    exact = exact_evidence(failures, trials, bound)
+    found = log_evidence(failures, trials, bound)
+    if exact == 0:
+        assert found == -math.inf
+    else:
+        # The logarithm of a large fraction, without passing through floats that overflow.
+        assert found == pytest.approx(math.log(exact.numerator) - math.log(exact.denominator), rel=1e-9, abs=1e-9)
+
+
+def test_a_rounding_error_in_a_cut_factor_is_no_evidence():
+    """One success in 1001 trials: what is impossible at rate 1 once counted as 1e-16, times 0.7^-1000."""
+    assert log_evidence(1000, 1001, 0.7) < 300
+
+
+@pytest.mark.parametrize("case", [(1999, 2000, 0.5), (1099, 1100, 0.9), (10**9 - 1, 10**9, 0.99)])
+def test_almost_only_failures_are_judged(case):
+    failures, trials, bound = case
+    verdict = judge_sequential([(failures, trials)], bound)
+    assert verdict.outcome == "refuted"
+    assert bound < verdict.lower <= failures / trials <= verdict.upper <= 1
+
+
+@given(
+    trials=st.one_of(st.integers(1, 10**4), st.integers(1, 10**17)),
+    missing=st.integers(0, 3),
+    few=st.booleans(),
+    alarm=st.one_of(st.floats(1e-300, 0.999999999), st.sampled_from([1e-6, 0.999999])),
+)
+@example(trials=1099, missing=1, few=False, alarm=1e-6)
+@example(trials=5331329090, missing=0, few=False, alarm=0.999999)
+@example(trials=10**17, missing=0, few=False, alarm=0.999999)
+@settings(max_examples=300)
+def test_limits_exist_at_both_ends(trials, missing, few, alarm):
+    """All trials fail but a few, or none do; what lies outside the limits is refuted, what lies inside is not."""
+    missing = min(missing, trials)
+    failures = missing if few else trials - missing
+    lower, upper = anytime_limits(failures, trials, alarm)
+    threshold = -math.log(alarm)
+    assert 0 <= lower <= failures / trials <= upper <= 1
+    if lower > 0:
+        assert log_evidence(failures, trials, lower * (1 - 1e-9)) >= threshold * (1 - 1e-6)
+    # Nearer to 1 the floats themselves are too coarse to tell a limit from its neighbours.
+    if upper < 1 - 1e-6:
+        above = upper + 1e-9 * min(upper, 1 - upper)
+        assert log_evidence_below(failures, trials, above) >= threshold * (1 - 1e-6)
+    if trials <= 10**4 and 1e-290 < lower < 0.999:
+        assert log_evidence(failures, trials, lower + 1e-9 * min(lower, 1 - lower)) <= threshold * (1 + 1e-6)

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from scipy import special
 
-from theory.verdicts.verdict import Outcome, Verdict, check_counts, is_vacuous
+from theory.verdicts.verdict import (
+    Outcome,
+    Verdict,
+    check_counts,
+    is_vacuous,
+    real,
+    show_counts,
+    show_rate,
+    verb,
+    whole,
+)
 
 POWER = 0.95
 
@@ -36,9 +47,9 @@ def judge(failures: int, trials: int, bound: float, *, alarm: float = 1e-6, fact
         With exact Clopper-Pearson limits, the attained false-alarm rate and the smallest detectable
         violation factor.  Zero failures are reported as an upper limit, never as a rate of zero.
     """
-    check_counts(failures, trials)
-    check_options(alarm, factor)
-    check_bound(bound)
+    failures, trials = check_counts(failures, trials)
+    alarm, factor = check_options(alarm, factor)
+    bound = check_bound(bound)
     lower, upper = clopper_pearson(failures, trials, alarm)
     critical = critical_count(trials, bound, alarm) if not is_vacuous(bound) else None
     outcome, false_alarm, detectable = _decide(failures, trials, bound, critical, factor)
@@ -74,8 +85,9 @@ def judge_agreement(
     probability : float
         The claimed probability, in [0, 1].
     """
-    check_counts(failures, trials)
-    check_options(alarm, factor)
+    failures, trials = check_counts(failures, trials)
+    alarm, factor = check_options(alarm, factor)
+    probability = real("probability", probability)
     if not 0 <= probability <= 1:
         raise ValueError(f"probability must lie in [0, 1]; got {probability}.")
     rarer = min(probability, 1 - probability)
@@ -87,18 +99,16 @@ def judge_agreement(
     above = detectable_rate(many, trials) / rarer if rarer > 0 else math.inf
     below = 1 - detectable_rate(few, trials)
     detectable = max(above, rarer / below if below > 0 else math.inf)
-    seen = f"{failures} failures in {trials} trials"
+    seen, claimed = show_counts(failures, trials), f"the probability {show_rate(probability)}"
     if count >= many or trials - count >= few:
         outcome: Outcome = "refuted"
-        sentence = f"{seen} refute the probability {probability:.3g}, under which they are rarer than {alarm:.0e}."
+        sentence = f"{seen} {verb('refute', failures)} {claimed}, under which such counts are rarer than {alarm:.0e}."
     elif detectable <= factor:
         outcome = "consistent"
-        sentence = f"{seen} agree with the probability {probability:.3g}, up to a factor of {detectable:.3g}."
+        sentence = f"{seen} {verb('agree', failures)} with {claimed}, up to a factor of {detectable:.3g}."
     else:
         outcome = "undecided"
-        sentence = (
-            f"{seen} do not decide the probability {probability:.3g}: a factor of {factor:.3g} can be overlooked."
-        )
+        sentence = f"{seen} {verb('do', failures)} not decide {claimed}: a factor of {factor:.3g} can be overlooked."
     lower, upper = clopper_pearson(failures, trials, alarm / 2)
     return Verdict(
         outcome,
@@ -117,7 +127,8 @@ def judge_agreement(
 
 def clopper_pearson(failures: int, trials: int, alarm: float) -> tuple[float, float]:
     """Exact one-sided limits of a binomial rate, each wrong with probability at most ``alarm``."""
-    check_counts(failures, trials)
+    failures, trials = check_counts(failures, trials)
+    alarm, _ = check_options(alarm, 2.0)
     lower = 0.0 if failures == 0 else float(special.betaincinv(failures, trials - failures + 1, alarm))
     if failures == trials:
         return lower, 1.0
@@ -126,6 +137,7 @@ def clopper_pearson(failures: int, trials: int, alarm: float) -> tuple[float, fl
 
 def tail(count: int, trials: int, rate: float) -> float:
     """P(Bin(trials, rate) >= count), by the regularised incomplete beta function."""
+    count, trials = whole("count", count), whole("trials", trials)
     if count <= 0:
         return 1.0
     if count > trials:
@@ -138,7 +150,7 @@ def critical_count(trials: int, bound: float, alarm: float) -> int:
 
     ``trials + 1`` means that no outcome refutes.
     """
-    low, high = 0, trials + 1
+    low, high = 0, whole("trials", trials) + 1
     while high - low > 1:
         middle = (low + high) // 2
         if tail(middle, trials, bound) <= alarm:
@@ -150,23 +162,28 @@ def critical_count(trials: int, bound: float, alarm: float) -> int:
 
 def detectable_rate(critical: int, trials: int, power: float = POWER) -> float:
     """Smallest true rate at which at least ``critical`` failures appear with probability ``power``."""
+    critical, trials = whole("critical", critical), whole("trials", trials)
     if critical > trials:
         return math.inf
     return float(special.betaincinv(critical, trials - critical + 1, power))
 
 
-def check_options(alarm: float, factor: float) -> None:
-    """Refuse error rates and factors that no test has."""
+def check_options(alarm: Any, factor: Any) -> tuple[float, float]:
+    """The error rate and the factor as floats; refuses those that no test has."""
+    alarm, factor = real("alarm", alarm), real("factor", factor)
     if not 0 < alarm < 1:
         raise ValueError(f"alarm must lie in (0, 1); got {alarm}.")
     if not factor > 1:
         raise ValueError(f"factor must be above 1; got {factor}.")
+    return alarm, factor
 
 
-def check_bound(bound: float) -> None:
-    """Refuse a negative bound; ``nan`` and numbers above 1 are vacuous, not wrong."""
+def check_bound(bound: Any) -> float:
+    """The bound as a float; refuses a negative one.  ``nan`` and numbers above 1 are vacuous, not wrong."""
+    bound = real("bound", bound)
     if bound < 0:
         raise ValueError(f"bound must not be negative; got {bound}.")
+    return float(bound)
 
 
 def _decide(
@@ -192,21 +209,33 @@ def sentence_of(
     factor: float,
 ) -> str:
     """One sentence for a verdict on a bound."""
-    seen = f"{failures} failures in {trials} trials" if failures else f"No failure in {trials} trials"
-    limit = f"(rate at most {upper:.3g} at level {alarm:.0e})"
+    seen, claimed = show_counts(failures, trials), f"the bound {show_rate(bound)}"
+    limit = f"(rate at most {show_rate(upper)} at level {alarm:.0e})"
     if outcome == "vacuous":
-        return f"{seen} {limit} cannot contradict the bound {bound:.3g}, which excludes nothing."
+        return f"{seen} {limit} cannot contradict {claimed}, which excludes nothing."
     if outcome == "refuted":
         return (
-            f"{seen} refute the bound {bound:.3g}: a rate that small produces as many "
+            f"{seen} {verb('refute', failures)} {claimed}: a rate that small produces as many "
             f"with probability at most {alarm:.0e}."
         )
     if outcome == "consistent":
         return (
-            f"{seen} {limit} agree with the bound {bound:.3g}; a violation by the factor "
+            f"{seen} {limit} {verb('agree', failures)} with {claimed}; a violation by the factor "
             f"{detectable:.3g} would have been seen with probability 95 %."
         )
     return (
-        f"{seen} {limit} do not decide the bound {bound:.3g}: only a violation by the factor "
-        f"{detectable:.3g} or more, not {factor:.3g}, would have been seen with probability 95 %."
+        f"{seen} {limit} {verb('do', failures)} not decide {claimed}: {_overlooked(trials, bound, detectable, factor)}."
+    )
+
+
+def _overlooked(trials: int, bound: float, detectable: float | None, factor: float) -> str:
+    """What an undecided test could not have seen."""
+    if bound == 0:
+        # No rate is a multiple of 0, and a single failure refutes it.
+        return f"only a rate of {detectable_rate(1, trials):.3g} or more would have been seen with probability 95 %"
+    if detectable == math.inf:
+        return "so few trials cannot refute it, whatever they show"
+    return (
+        f"only a violation by the factor {detectable:.3g} or more, not {factor:.3g}, "
+        f"would have been seen with probability 95 %"
     )

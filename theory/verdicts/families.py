@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from theory.verdicts.counting import check_options, judge, tail
+from theory.verdicts.counting import check_bound, check_options, judge, tail
 from theory.verdicts.verdict import Verdict, check_counts, is_vacuous
 
 Cell = tuple[int, int, float]
@@ -42,10 +42,8 @@ def judge_family(cells: Iterable[Cell], *, alarm: float = 1e-6, factor: float = 
         Holm's level where only that refuted the cell.  Limits and the detectable factor belong to that level; the
         power at alarm / m is had whatever the other cells do.
     """
-    check_options(alarm, factor)
-    family = list(cells)
-    for failures, trials, _ in family:
-        check_counts(failures, trials)
+    alarm, factor = check_options(alarm, factor)
+    family: list[Cell] = [(*check_counts(failures, trials), check_bound(bound)) for failures, trials, bound in cells]
     spoken = [i for i, (_, _, bound) in enumerate(family) if not is_vacuous(bound)]
     levels = [alarm / max(1, len(spoken))] * len(family)
     p_values = {i: tail(family[i][0], family[i][1], family[i][2]) for i in spoken}

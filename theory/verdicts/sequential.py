@@ -28,12 +28,26 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize, special
+from scipy import special
 
 from theory.verdicts.counting import check_bound, check_options, detectable_rate, sentence_of
-from theory.verdicts.verdict import Outcome, Verdict, check_counts, is_vacuous, vacuous
+from theory.verdicts.verdict import (
+    Outcome,
+    Verdict,
+    check_counts,
+    is_vacuous,
+    show_counts,
+    show_rate,
+    vacuous,
+    verb,
+    whole,
+)
 
 Floats = NDArray[np.float64]
+# The ends of the rates that limits are sought among.
+_SMALLEST, _LARGEST = 1e-300, 1 - 2.0**-53
+# Their log-odds span 728, which so many halvings take below 1e-12.
+_HALVINGS = 50
 
 # Excesses s - 1 around 1, the factor 2 that verdicts ask for by default; coarse where a single failure tells much.
 _EXPONENTS = np.concatenate([np.arange(-20, 21) / 2, np.arange(12.0, 121.0, 4.0)])
@@ -47,11 +61,15 @@ SHORTFALL_WEIGHTS /= SHORTFALL_WEIGHTS.sum()
 
 def log_evidence(failures: int, trials: int, bound: float) -> float:
     """log E_n(b): how strongly the counts speak against "every trial fails with probability at most b"."""
+    failures, trials, bound = whole("failures", failures), whole("trials", trials), check_bound(bound)
+    if is_vacuous(bound):
+        raise ValueError(f"bound must be below 1 to be tested; got {bound}.")
     if bound == 0:
         return math.inf if failures else 0.0
-    factors = np.minimum(FACTORS, 1 / bound)
-    lost = np.minimum(bound * (factors - 1) / (1 - bound), 1.0)
-    logs = failures * np.log(factors) + special.xlog1py(trials - failures, -lost)
+    # Where a factor is cut, a success is impossible: exactly, for a rounding error would be taken to a large power.
+    excess = bound * (FACTORS - 1) / (1 - bound)
+    lost = np.where(bound * FACTORS < 1, np.minimum(excess, 1.0), 1.0)
+    logs = failures * np.minimum(np.log(FACTORS), -math.log(bound)) + special.xlog1py(trials - failures, -lost)
     return _log_mean(logs, WEIGHTS)
 
 
@@ -64,11 +82,12 @@ def log_evidence_below(failures: int, trials: int, rate: float) -> float:
 
 def anytime_limits(failures: int, trials: int, alarm: float) -> tuple[float, float]:
     """Limits of the rate that hold at all looks together, each wrong with probability at most ``alarm``."""
-    check_counts(failures, trials)
+    failures, trials = check_counts(failures, trials)
+    alarm, _ = check_options(alarm, 2.0)
     rate, threshold = failures / trials, -math.log(alarm)
-    lower = _crossing(lambda p: log_evidence(failures, trials, p) - threshold, 1e-300, rate)
-    upper = _crossing(lambda p: log_evidence_below(failures, trials, p) - threshold, 1 - 2**-53, rate)
-    return (0.0 if lower is None else lower), (1.0 if upper is None else upper)
+    lower = _crossing(lambda p: log_evidence(failures, trials, p) - threshold, _SMALLEST, rate)
+    upper = _crossing(lambda p: log_evidence_below(failures, trials, p) - threshold, _LARGEST, rate)
+    return (0.0 if lower is None else min(lower, rate)), (1.0 if upper is None else max(upper, rate))
 
 
 def critical_sequential(trials: int, bound: float, alarm: float) -> int:
@@ -77,7 +96,7 @@ def critical_sequential(trials: int, bound: float, alarm: float) -> int:
     The evidence grows with the count: a failure in place of a success multiplies each term by s (1 - b)/(1 - bs) > 1.
     """
     threshold = -math.log(alarm)
-    low, high = 0, trials + 1
+    low, high = 0, whole("trials", trials) + 1
     while high - low > 1:
         middle = (low + high) // 2
         if log_evidence(middle, trials, bound) >= threshold:
@@ -118,14 +137,19 @@ class EProcess:
     log_peak: float = 0.0
 
     def __post_init__(self) -> None:
-        check_bound(self.bound)
-        check_options(self.alarm, 2.0)
+        # Plain numbers from here on: batches are added up, and narrow integers would wrap around.
+        object.__setattr__(self, "bound", check_bound(self.bound))
+        object.__setattr__(self, "alarm", check_options(self.alarm, 2.0)[0])
+        object.__setattr__(self, "failures", whole("failures", self.failures))
+        object.__setattr__(self, "trials", whole("trials", self.trials))
+        if not 0 <= self.failures <= self.trials:
+            raise ValueError(f"failures must lie in 0..{self.trials}; got {self.failures}.")
         if is_vacuous(self.bound):
             raise ValueError(f"bound must be below 1 to be tested; got {self.bound}.")
 
     def add(self, failures: int, trials: int) -> EProcess:
         """The process after another batch, which is also a look."""
-        check_counts(failures, trials)
+        failures, trials = check_counts(failures, trials)
         k, n = self.failures + failures, self.trials + trials
         peak = max(self.log_peak, log_evidence(k, n, self.bound))
         return replace(self, failures=k, trials=n, log_peak=peak)
@@ -141,7 +165,7 @@ class EProcess:
         As for `judge`, the bound is consistent once a violation by ``factor`` would have been refuted with
         probability 95 % or more; the present look alone is counted for that, which earlier looks can only improve.
         """
-        check_options(self.alarm, factor)
+        _, factor = check_options(self.alarm, factor)
         if self.trials == 0:
             raise ValueError("a verdict needs at least one batch of trials; got none.")
         critical = critical_sequential(self.trials, self.bound, self.alarm)
@@ -154,8 +178,9 @@ class EProcess:
         told = sentence_of(outcome, self.failures, self.trials, self.bound, upper, self.alarm, detectable, factor)
         if outcome == "refuted":
             told = (
-                f"{self.failures} failures in {self.trials} trials, or an earlier look at them, refute the bound "
-                f"{self.bound:.3g}: a rate that small is ever refuted with probability at most {self.alarm:.0e}."
+                f"{show_counts(self.failures, self.trials)}, or an earlier look at them, "
+                f"{verb('refute', self.failures)} the bound {show_rate(self.bound)}: "
+                f"a rate that small is ever refuted with probability at most {self.alarm:.0e}."
             )
         return Verdict(
             outcome,
@@ -190,8 +215,8 @@ def judge_sequential(
     Verdict
         The first decided one, or that of all batches.
     """
-    check_options(alarm, factor)
-    check_bound(bound)
+    alarm, factor = check_options(alarm, factor)
+    bound = check_bound(bound)
     if is_vacuous(bound):
         return vacuous(f"No trial can contradict the bound {bound:.3g}, which excludes nothing.", bound=bound)
     process = EProcess(bound, alarm)
@@ -207,14 +232,31 @@ def judge_sequential(
 
 
 def _log_mean(logs: Floats, weights: Floats) -> float:
-    """log of a weighted mean of exponentials, at least one of them finite."""
+    """log of a weighted mean of exponentials; -inf if all of them are 0."""
     top = float(logs.max())
+    if top == -math.inf:
+        return top
     return top + math.log(float(weights @ np.exp(logs - top)))
 
 
 def _crossing(excess: Callable[[float], float], far: float, rate: float) -> float | None:
-    """Where a monotone excess changes sign between the observed rate, at which it is negative, and a far end."""
-    near = min(max(rate, 1e-300), 1 - 2**-53)
-    if excess(far) < 0 or near == far:
+    """Where a monotone excess changes sign between the observed rate, at which it is negative, and a far end.
+
+    Bisection reads signs only, for the excess is -inf where the evidence is 0.  It runs over log-odds, so that limits
+    near 0 and near 1 are found to the same relative precision, and ends on the excluded side.
+    """
+    near = min(max(rate, _SMALLEST), _LARGEST)
+    if near == far or excess(far) < 0:
         return None
-    return float(optimize.brentq(excess, *sorted((near, far)), xtol=1e-300, rtol=1e-12))
+    outside, inside = float(special.logit(far)), float(special.logit(near))
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (outside + inside)
+        if excess(_rate_of(middle)) < 0:
+            inside = middle
+        else:
+            outside = middle
+    return _rate_of(outside)
+
+
+def _rate_of(log_odds: float) -> float:
+    return min(max(float(special.expit(log_odds)), _SMALLEST), _LARGEST)

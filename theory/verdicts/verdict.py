@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import operator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, get_args
+from numbers import Real
+from typing import Any, Literal, get_args
 
 Outcome = Literal["consistent", "refuted", "vacuous", "undecided"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
@@ -100,11 +102,12 @@ def judge_exact(probability: Number, bound: Number, *, where: str = "") -> Verdi
     place = f" {where}" if where else ""
     numbers: Evidence = (("probability", probability), ("bound", bound))
     if is_vacuous(float(bound)):
-        return Verdict("vacuous", f"The bound {_show(bound)}{place} excludes nothing.", numbers)
+        return Verdict("vacuous", f"The bound {float(bound):.6g}{place} excludes nothing.", numbers)
+    left, right = _tell_apart(float(probability), float(bound))
     if probability <= bound:
-        sentence = f"The exact probability {_show(probability)}{place} is at most the bound {_show(bound)}."
+        sentence = f"The exact probability {left}{place} is at most the bound {right}."
         return Verdict("consistent", sentence, numbers, bound=float(bound), rate=float(probability))
-    sentence = f"The exact probability {_show(probability)}{place} exceeds the bound {_show(bound)}."
+    sentence = f"The exact probability {left}{place} exceeds the bound {right}."
     return Verdict("refuted", sentence, numbers, bound=float(bound), rate=float(probability))
 
 
@@ -113,8 +116,32 @@ def is_vacuous(bound: float) -> bool:
     return math.isnan(bound) or bound >= 1
 
 
-def _show(value: Number) -> str:
-    return f"{float(value):.6g}"
+def show_rate(value: float, digits: int = 3) -> str:
+    """A rate in a sentence: three digits, and as many more as it takes that a rate below 1 does not read 1."""
+    while value < 1 <= float(f"{value:.{digits}g}"):
+        digits += 1
+    return f"{value:.{digits}g}"
+
+
+def show_counts(failures: int, trials: int) -> str:
+    """The counts in a sentence; see `verb` for the word that follows them."""
+    many = "No failure" if failures == 0 else "1 failure" if failures == 1 else f"{failures} failures"
+    return f"{many} in {trials} {'trial' if trials == 1 else 'trials'}"
+
+
+def verb(stem: str, failures: int) -> str:
+    """The verb that goes with `show_counts`: one failure agrees, two agree."""
+    if failures > 1:
+        return stem
+    return "does" if stem == "do" else f"{stem}s"
+
+
+def _tell_apart(first: float, second: float) -> tuple[str, str]:
+    """Two numbers to six digits, or to as many as it takes that different ones look different."""
+    digits = 6
+    while first != second and f"{first:.{digits}g}" == f"{second:.{digits}g}":
+        digits += 1
+    return f"{first:.{digits}g}", f"{second:.{digits}g}"
 
 
 def _check_probability(name: str, value: float) -> None:
@@ -122,9 +149,29 @@ def _check_probability(name: str, value: float) -> None:
         raise ValueError(f"{name} must lie in [0, 1]; got {value}.")
 
 
-def check_counts(failures: int, trials: int) -> None:
-    """Refuse counts that cannot be."""
+def check_counts(failures: Any, trials: Any) -> tuple[int, int]:
+    """The counts as Python integers, which do not overflow; refuses those that cannot be."""
+    failures, trials = whole("failures", failures), whole("trials", trials)
     if trials < 1:
         raise ValueError(f"trials must be at least 1; got {trials}.")
     if not 0 <= failures <= trials:
         raise ValueError(f"failures must lie in 0..{trials}; got {failures}.")
+    return failures, trials
+
+
+def whole(name: str, value: Any) -> int:
+    """An integer of any kind as a Python integer; fractions and truth values are refused."""
+    try:
+        # A truth value is an index to Python, but nobody counts in them on purpose.
+        if not isinstance(value, bool):
+            return operator.index(value)
+    except TypeError:
+        pass
+    raise ValueError(f"{name} must be a whole number; got {value!r}.")
+
+
+def real(name: str, value: Any) -> float:
+    """A real number of any kind, a fraction for instance, as a float."""
+    if not isinstance(value, Real):
+        raise ValueError(f"{name} must be a real number; got {value!r}.")
+    return float(value)
