@@ -9,13 +9,15 @@ from itertools import product
 from typing import Any
 
 from theory import corrected, paper
-from theory.claims.assumptions import THETA, UNIT_THETA
+from theory.claims.assumptions import DEFINED, THETA, UNIT_THETA
 from theory.claims.claim import Assumption, Claim, Experiment, Place, Reading
 from theory.claims.instances import (
+    OUTLIER_LAW,
     OUTLIERS,
     OUTLIERS_SMALL_BALL,
     outlier_beats,
     outlier_gap,
+    outlier_law,
     pairwise,
     parameters,
 )
@@ -104,10 +106,15 @@ def lemma_4_without_nine(**case: Any) -> float:
 
 def _launch(**case: Any) -> bool:
     n, gap, theta, r = case_parameters(**case)
-    return n > 16 * (c(theta) * r / gap) ** 2
+    return gap > 0 and n > 16 * (c(theta) * r / gap) ** 2
+
+
+def _outliers(**case: Any) -> bool:
+    return "name" in case or outlier_law(**case)
 
 
 LEMMA_4_LAUNCH = Assumption("identification condition with the factor 16", _launch)
+LEMMA_4_PREMISES = (Assumption(OUTLIER_LAW, _outliers), LEMMA_4_LAUNCH)
 LEMMA_4_CASES: tuple[dict[str, Any], ...] = (
     {"name": "opposed", "n": 500},
     OUTLIERS,
@@ -139,6 +146,15 @@ def _orthogonal_bound(power: int) -> Any:
         return float(paper.lemma_4(n, gap, 0.1, float(kappa**power * radius), strict=False))
 
     return bound
+
+
+def _closed_forms(kappa: Fraction, radius: Fraction, n: int, m: int, first: Fraction) -> bool:
+    margin = float(radius * kappa) / math.sqrt(n)
+    small = float(radius * first) <= 0.8 and float(radius * kappa) / math.sqrt(m) <= 0.8
+    return n <= m and small and (margin <= 0.8 or margin >= 2.8)
+
+
+_CLOSED_FORMS = Assumption("rows, scores and risks at which the closed forms hold (theta = 1/10)", _closed_forms)
 
 
 CLAIMS = (
@@ -186,7 +202,7 @@ CLAIMS = (
             lambda theta, **k: _lemma_3_everywhere(theta, **k) if theta < F(1, 2) else math.inf,
         ),
         corrected=r"\theta\in(0,\tfrac12)",
-        assumptions=(UNIT_THETA,),
+        assumptions=(UNIT_THETA, DEFINED),
         errata=("E2",),
     ),
     Claim(
@@ -208,7 +224,7 @@ CLAIMS = (
         repaired=LEMMA_4_REPAIRED,
         mutant=LEMMA_4_MUTANT,
         corrected=r"\le2\exp(-2n(\cdots)^2/M^2)\text{; as printed for }M(\theta,\kappa\Lambda)\le3",
-        assumptions=(LEMMA_4_LAUNCH,),
+        assumptions=LEMMA_4_PREMISES,
         errata=("E5",),
         experiment=Experiment(
             pools=("opposed", "star-3"),
@@ -235,6 +251,7 @@ CLAIMS = (
         reading=Reading(_orthogonal_rows, "<=", _orthogonal_bound(2), vacuous_from=1.0),
         repaired=Reading(_orthogonal_rows, "<=", _orthogonal_bound(1), vacuous_from=1.0),
         corrected=r"\kappa=\sup_i\sup_x\sqrt{K_i(x,x)}",
+        assumptions=(_CLOSED_FORMS,),
         errata=("E6",),
     ),
 )

@@ -10,13 +10,21 @@ from typing import Any
 from theory import corrected, paper
 from theory.claims import setting
 from theory.claims.appendix_a1 import LEMMA_3, LEMMA_3_CASES, LEMMA_3_MUTANT
-from theory.claims.assumptions import ARMS, FEASIBLE_GAP, LAUNCH_64, THETA
+from theory.claims.assumptions import (
+    ARMS,
+    FEASIBLE_GAP,
+    LARGEST_GAP,
+    LAUNCH_64,
+    ONE_ROW_OR_AFFINE,
+    THETA,
+    WALK,
+)
 from theory.claims.claim import Claim, Place, Reading
 from theory.claims.instances import corner_violation, mean_absolute_walk, walk_violation
 from theory.claims.losses import c
 from theory.claims.uniform import (
     CORNER_CASES,
-    CORNER_LAUNCH,
+    CORNER_PREMISES,
     SIZES,
     corner_allowance,
     corner_allowance_corrected,
@@ -182,7 +190,7 @@ CLAIMS = (
         reading=Reading(walk_violation(walk_step_3), "<=", lambda delta, **_: delta),
         repaired=Reading(walk_violation(walk_hoeffding), "<=", lambda delta, **_: delta),
         corrected=r"\le M\sqrt{\log(1/\delta_2)/2m}\text{ (one fixed model needs no Rademacher term)}",
-        assumptions=(THETA,),
+        assumptions=(THETA, WALK),
         errata=("E4",),
     ),
     Claim(
@@ -202,7 +210,7 @@ CLAIMS = (
         ),
         mutant=Reading(rademacher, "<=", lambda m, theta, r: 0.9 * c(theta) * r / math.sqrt(m)),
         corrected=r"\le\max\{1,\tfrac1{2(1-2\theta)}\}\,\kappa\Lambda/\sqrt m",
-        assumptions=(THETA,),
+        assumptions=(THETA, ONE_ROW_OR_AFFINE),
         errata=("E14",),
     ),
     Claim(
@@ -219,7 +227,7 @@ CLAIMS = (
         reading=Reading(walk_violation(walk_term_d), "<=", lambda delta, **_: delta),
         repaired=Reading(walk_violation(walk_hoeffding), "<=", lambda delta, **_: delta),
         corrected=r"\le M\sqrt{\log(1/\delta_2)/2m}",
-        assumptions=(THETA,),
+        assumptions=(THETA, WALK),
         errata=("E4",),
     ),
     Claim(
@@ -236,7 +244,7 @@ CLAIMS = (
         reading=Reading(corner_violation(regret_printed), "<=", corner_allowance, vacuous_from=1.0),
         repaired=Reading(corner_violation(regret_corrected), "<=", corner_allowance_corrected, vacuous_from=1.0),
         corrected=r"\cdots+2M\sqrt{\log(2/\delta_3)/2n}",
-        assumptions=(CORNER_LAUNCH,),
+        assumptions=CORNER_PREMISES,
         errata=("E4",),
     ),
     Claim(
@@ -253,7 +261,7 @@ CLAIMS = (
         cases=_OPENED_CASES,
         reading=Reading(_parts(3), "==", _opened),
         mutant=Reading(_parts(2), "==", _opened),
-        assumptions=(THETA,),
+        assumptions=(THETA, LARGEST_GAP),
     ),
     Claim(
         id="a2-order",
@@ -269,7 +277,7 @@ CLAIMS = (
         reading=Reading(_opened, "<=", _order(lambda n, m: n)),
         repaired=Reading(_opened, "<=", _order(min)),
         corrected=r"\text{for }\lfloor B/K\rfloor\le m",
-        assumptions=(THETA,),
+        assumptions=(THETA, LARGEST_GAP),
         errata=("E15",),
     ),
     Claim(
@@ -319,7 +327,7 @@ CLAIMS = (
         reading=Reading(log_fail, "==", _appendix, log=True),
         repaired=Reading(log_fail, "==", _retyped, log=True),
         corrected=r"\tfrac{2-2\theta}{1-2\theta}",
-        assumptions=(THETA, ARMS, LAUNCH_64),
+        assumptions=(THETA, ARMS, LAUNCH_64, FEASIBLE_GAP),
         errata=("E11",),
     ),
     Claim(
@@ -336,7 +344,7 @@ CLAIMS = (
         reading=Reading(_appendix, "<=", _simplified, log=True),
         repaired=Reading(log_fail, "<=", _simplified, log=True),
         corrected=r"\text{the same with }\tfrac{2-2\theta}{1-2\theta}",
-        assumptions=(THETA, ARMS, LAUNCH_64),
+        assumptions=(THETA, ARMS, LAUNCH_64, FEASIBLE_GAP),
         errata=("E11",),
     ),
     Claim(

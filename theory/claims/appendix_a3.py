@@ -8,8 +8,8 @@ from typing import Any
 
 from theory import paper
 from theory.claims import setting
-from theory.claims.assumptions import ARMS, FEASIBLE_GAP, LAUNCH_64, POWER_OF_TWO, THETA
-from theory.claims.claim import Claim, Place, Reading
+from theory.claims.assumptions import ARMS, FEASIBLE_GAP, LARGEST_GAP, LAUNCH_64, POWER_OF_TWO, THETA
+from theory.claims.claim import Assumption, Claim, Place, Reading
 from theory.claims.instances import corner_violation
 from theory.claims.losses import c
 from theory.claims.median import (
@@ -19,7 +19,7 @@ from theory.claims.median import (
     median_allowance_corrected,
     regret_with_twice_the_rows,
 )
-from theory.claims.uniform import CORNER_LAUNCH, regret_corrected, regret_printed
+from theory.claims.uniform import CORNER_PREMISES, regret_corrected, regret_printed
 
 SIZES = tuple(
     {"n": n, "K": K, "gap": gap, "theta": theta, "r": r}
@@ -55,6 +55,13 @@ def _denominator(**case: Any) -> float:
 def _launch_constant(gaps: tuple[float, ...], theta: float, r: float) -> float:
     """C = 64c²r²/Δ² of a pool with these gaps."""
     return 64 * (c(theta) * r / min(g for g in gaps if g > 0)) ** 2
+
+
+def _positive_gaps(gaps: tuple[float, ...], more: tuple[float, ...], **_: Any) -> bool:
+    return max(gaps) > 0 and max(more) > 0
+
+
+_POSITIVE_GAPS = Assumption("both pools have a positive gap", _positive_gaps)
 
 
 def _parts(share: int) -> Any:
@@ -102,7 +109,7 @@ CLAIMS = (
         reading=Reading(corner_violation(regret_with_twice_the_rows), "<=", median_allowance, vacuous_from=1.0),
         repaired=Reading(corner_violation(regret_corrected), "<=", median_allowance_corrected, vacuous_from=1.0),
         corrected=r"N=\sum_tn_t\text{ and }M\text{ in front of the deviation}",
-        assumptions=(CORNER_LAUNCH,),
+        assumptions=CORNER_PREMISES,
         errata=("E8",),
     ),
     Claim(
@@ -170,7 +177,7 @@ CLAIMS = (
             lambda theta, r, gaps, more: _launch_constant(more, theta, r) * min(g for g in more if g > 0) ** 2,
         ),
         corrected=r"C\Delta^2\text{ is independent of }B\text{ and }K",
-        assumptions=(THETA,),
+        assumptions=(THETA, _POSITIVE_GAPS),
         errata=("E12",),
     ),
     Claim(
@@ -237,7 +244,7 @@ CLAIMS = (
             log=True,
         ),
         corrected=r"\exp(-\Omega(\Delta^2n_1))",
-        assumptions=(THETA, POWER_OF_TWO, LAUNCH_64),
+        assumptions=(THETA, POWER_OF_TWO, LAUNCH_64, FEASIBLE_GAP),
         errata=("E13",),
     ),
     Claim(
@@ -250,6 +257,6 @@ CLAIMS = (
         cases=_SUMS,
         reading=Reading(_parts(3), "==", _opened),
         mutant=Reading(_parts(2), "==", _opened),
-        assumptions=(THETA, POWER_OF_TWO),
+        assumptions=(THETA, POWER_OF_TWO, LARGEST_GAP),
     ),
 )

@@ -9,10 +9,10 @@ from itertools import product
 from typing import Any
 
 from theory import exact
-from theory.claims.appendix_a1 import LEMMA_4, LEMMA_4_CASES, LEMMA_4_LAUNCH, LEMMA_4_REPAIRED
+from theory.claims.appendix_a1 import LEMMA_4, LEMMA_4_CASES, LEMMA_4_PREMISES, LEMMA_4_REPAIRED
 from theory.claims.appendix_a2 import walk_hoeffding
-from theory.claims.assumptions import FIRST_ARM_BEST, THETA
-from theory.claims.claim import Claim, Place, Reading
+from theory.claims.assumptions import FIRST_ARM_BEST, THETA, WALK
+from theory.claims.claim import Assumption, Claim, Place, Reading
 from theory.claims.instances import pairwise, pool, walk_violation
 from theory.claims.losses import best_surrogate, c, surrogate_risk
 from theory.claims.uniform import regret_printed
@@ -57,6 +57,14 @@ def _min_gap_bound(ties: bool) -> Any:
     return bound
 
 
+def _smallest_launches(gaps: tuple[float, ...], n: int, theta: float, r: float) -> bool:
+    positive = [gap for gap in gaps if gap > 0]
+    return min(gaps) >= 0 and bool(positive) and n > 16 * (c(theta) * r / min(positive)) ** 2
+
+
+_SMALLEST_LAUNCHES = Assumption(
+    "identification condition with the factor 16 at the smallest positive gap", _smallest_launches
+)
 _GAPS = tuple(
     {"gaps": gaps, "n": n, "theta": 0.1, "r": 0.5}
     for gaps, n in product(((0.2, 0.4), (0.0, 0.3), (0.3, 0.3, 0.45)), (4000, 10000))
@@ -98,6 +106,13 @@ def _score_difference(learned: Any) -> Any:
         return F(surrogate_risk(h, -h, F(1), theta)) - best_surrogate(F(1), theta, radius)[0]
 
     return difference
+
+
+def _on_the_ball(theta: Fraction, radius: Fraction, C: Fraction) -> bool:
+    return C > 0 and radius > 0 and max(radius, 1 / (4 * C)) <= 1 - 2 * theta
+
+
+_ON_THE_BALL = Assumption("Lambda and 1/(4C) are at most 1 - 2 theta, where both fits are known", _on_the_ball)
 
 
 def walk_half(n: int, theta: float, delta: float) -> float:
@@ -183,7 +198,7 @@ CLAIMS = (
         reading=LEMMA_4,
         repaired=LEMMA_4_REPAIRED,
         corrected=r"\text{for }\Delta_i>0\text{ and with the corrected Lemma 4}",
-        assumptions=(LEMMA_4_LAUNCH,),
+        assumptions=LEMMA_4_PREMISES,
         errata=("E5",),
     ),
     Claim(
@@ -197,7 +212,7 @@ CLAIMS = (
         reading=Reading(_bounds, "<=", _min_gap_bound(True)),
         repaired=Reading(lambda gaps, **k: _bounds(tuple(g for g in gaps if g > 0), **k), "<=", _min_gap_bound(False)),
         corrected=r"\sum_{i:\Delta_i>0}",
-        assumptions=(THETA,),
+        assumptions=(THETA, _SMALLEST_LAUNCHES),
         errata=("E7",),
     ),
     Claim(
@@ -227,7 +242,7 @@ CLAIMS = (
         reading=Reading(_score_difference(lambda radius, C: 1 / (4 * C)), "<=", lambda **_: 0),
         repaired=Reading(_score_difference(lambda radius, C: radius), "<=", lambda **_: 0),
         corrected=r"\text{the same for the minimiser over the ball}",
-        assumptions=(THETA,),
+        assumptions=(THETA, _ON_THE_BALL),
         errata=("E21",),
     ),
     Claim(
@@ -248,7 +263,7 @@ CLAIMS = (
             lambda delta, **_: delta / 2,
         ),
         corrected=r"\cdots+M\sqrt{\log(2/\delta)/2n}",
-        assumptions=(THETA,),
+        assumptions=(THETA, WALK),
         errata=("E4",),
     ),
     Claim(
@@ -272,7 +287,7 @@ CLAIMS = (
             lambda delta, **_: delta / 2,
         ),
         corrected=r"\le M\sqrt{\log(2/\delta)/2n}",
-        assumptions=(THETA,),
+        assumptions=(THETA, WALK),
         errata=("E4",),
     ),
     Claim(

@@ -11,11 +11,21 @@ from theory import exact
 from theory.claims.appendix_a1 import (
     LEMMA_4,
     LEMMA_4_CASES,
-    LEMMA_4_LAUNCH,
+    LEMMA_4_PREMISES,
     LEMMA_4_REPAIRED,
 )
-from theory.claims.assumptions import ARMS, FIRST_ARM_BEST, LAUNCH_16, POWER_OF_TWO, THETA
-from theory.claims.claim import Claim, Place, Reading
+from theory.claims.assumptions import (
+    ARMS,
+    DIVISIBLE,
+    FIRST_ARM_BEST,
+    LATER_ROUND,
+    LAUNCH_16,
+    POWER_OF_TWO,
+    RATIO,
+    SMALLEST_GAP,
+    THETA,
+)
+from theory.claims.claim import Assumption, Claim, Place, Reading
 from theory.claims.instances import corner_violation, pool
 from theory.claims.losses import c
 from theory.claims.median import median_allowance, median_allowance_corrected
@@ -30,7 +40,7 @@ from theory.claims.rounds import (
     sum_of_pairs,
     two_rounds,
 )
-from theory.claims.uniform import CORNER_CASES, CORNER_LAUNCH, regret_corrected, regret_printed
+from theory.claims.uniform import CORNER_CASES, CORNER_PREMISES, regret_corrected, regret_printed
 
 F = Fraction
 
@@ -56,6 +66,11 @@ _ROUNDS = tuple(
 )
 
 
+def _enough_rows(B: int, K: int, **_: Any) -> bool:
+    return K <= 400 and B // (K * (K - 1).bit_length()) >= K
+
+
+_ENOUGH_ROWS = Assumption("the first round has at least K rows, and K <= 400", _enough_rows)
 _DIVISIBLE = tuple({"B": 960 * K * (K.bit_length() - 1), "K": K} for K in (2, 4, 8, 16, 32))
 _SERIES = tuple({"T": T, "q": q} for T, q in product((1, 2, 5, 10), (0.01, 0.11, 0.5, 0.9)))
 _ALL_K = tuple({"B": 10**6, "K": K, "q": q} for K, q in product((2, 3, 4, 5, 7, 8, 9, 17, 33), (0.01, 0.1)))
@@ -77,7 +92,9 @@ CLAIMS = (
         statement=r"K=2^c,\ K\log_2K\mid B\ \text{w.l.o.g.}",
         plain=(
             "The chain of inequalities of the proof holds for every K with the algorithm's own n_t. It "
-            "fails for K = 3, 5, 7, 9, ...: n_t grows slower than t n_1."
+            "fails for K = 3, 5, 7, 9, ...: n_t grows slower than t n_1. The corrected chain needs enough rows "
+            "that the floors do not matter: with n_1 = 1 it fails from K = 5 on. n_1 >= K is enough for every "
+            "K <= 400; that is enumerated, not proved."
         ),
         printed="holds-corrected",
         kind="counterexample",
@@ -86,9 +103,9 @@ CLAIMS = (
         repaired=Reading(_chain(lambda a: 4 * (a - 1) / -(-a // 2)), "<=", lambda B, K, q: 8 * q / (1 - q)),
         corrected=(
             r"\text{Markov with }4(|\mathcal A_t|-1)/\lceil|\mathcal A_t|/2\rceil\text"
-            r"{ and the actual }n_t"
+            r"{ and the actual }n_t\text{, for }K\le n_1,\ K\le400"
         ),
-        assumptions=(ARMS,),
+        assumptions=(ARMS, RATIO, _ENOUGH_ROWS),
         errata=("E9",),
     ),
     Claim(
@@ -105,7 +122,7 @@ CLAIMS = (
         reading=LEMMA_4,
         repaired=LEMMA_4_REPAIRED,
         corrected=r"\text{with the corrected Lemma 4, or }M\le3",
-        assumptions=(LEMMA_4_LAUNCH,),
+        assumptions=LEMMA_4_PREMISES,
         errata=("E5",),
     ),
     Claim(
@@ -131,7 +148,7 @@ CLAIMS = (
             lambda n, rows, gap, gap_i, theta, r: _log_q(rows, 4 * n, gap, theta, r),
             log=True,
         ),
-        assumptions=(THETA, LAUNCH_16),
+        assumptions=(THETA, LAUNCH_16, SMALLEST_GAP, LATER_ROUND),
     ),
     Claim(
         id="a5-half",
@@ -143,9 +160,9 @@ CLAIMS = (
         ),
         printed="holds-corrected",
         kind="counterexample",
-        cases=tuple({"scores": scores} for scores in product((0, 1, 2), repeat=4)),
+        cases=tuple({"scores": scores} for arms in (4, 2, 3) for scores in product((0, 1, 2), repeat=arms)),
         reading=Reading(fewest_better(True), ">=", lambda scores: len(scores) // 2),
-        repaired=Reading(fewest_better(False), ">=", lambda scores: len(scores) // 2),
+        repaired=Reading(fewest_better(False), ">=", lambda scores: -(-len(scores) // 2)),
         corrected=(
             r"|\{i\ne1:V_i\le V_1\}|\ge\lceil\tfrac{|\mathcal A_t|}2\rceil\text{, or ties to the lowest"
             r" index}"
@@ -245,14 +262,14 @@ CLAIMS = (
         reading=Reading(
             lambda B, K: tuple(pulls(B, K)),
             "==",
-            lambda B, K: tuple(2**t * B // (K * (K.bit_length() - 1)) for t in range(K.bit_length() - 1)),
+            lambda B, K: tuple(2**t * (B // (K * (K.bit_length() - 1))) for t in range(K.bit_length() - 1)),
         ),
         mutant=Reading(
             lambda B, K: tuple(pulls(B, K)),
             "==",
-            lambda B, K: tuple(2 ** (t + 1) * B // (K * (K.bit_length() - 1)) for t in range(K.bit_length() - 1)),
+            lambda B, K: tuple(2 ** (t + 1) * (B // (K * (K.bit_length() - 1))) for t in range(K.bit_length() - 1)),
         ),
-        assumptions=(POWER_OF_TWO,),
+        assumptions=(POWER_OF_TWO, DIVISIBLE),
     ),
     Claim(
         id="a5-series-1",
@@ -264,6 +281,7 @@ CLAIMS = (
         cases=_SERIES,
         reading=Reading(_series(lambda t: 2 ** (t - 1)), "<=", _series(lambda t: t)),
         mutant=Reading(_series(lambda t: 2 ** (t - 1)), "<=", _series(lambda t: t * t)),
+        assumptions=(RATIO,),
     ),
     Claim(
         id="a5-series-2",
@@ -275,6 +293,7 @@ CLAIMS = (
         cases=_SERIES,
         reading=Reading(_series(lambda t: t), "<=", lambda T, q: 8 * q / (1 - q)),
         mutant=Reading(_series(lambda t: t), "<=", lambda T, q: 8 * q),
+        assumptions=(RATIO,),
     ),
     Claim(
         id="a5-series-3",
@@ -294,6 +313,7 @@ CLAIMS = (
             "==",
             lambda T, q: 8 / (1 - q),
         ),
+        assumptions=(RATIO,),
     ),
     Claim(
         id="a5-regret",
@@ -312,7 +332,7 @@ CLAIMS = (
         reading=Reading(corner_violation(regret_printed), "<=", median_allowance, vacuous_from=1.0),
         repaired=Reading(corner_violation(regret_corrected), "<=", median_allowance_corrected, vacuous_from=1.0),
         corrected=r"\cdots+2M\sqrt{\log(2|S^*|/\delta)/2\sum_tn_t}",
-        assumptions=(CORNER_LAUNCH,),
+        assumptions=CORNER_PREMISES,
         errata=("E4", "E10"),
     ),
     Claim(
@@ -327,8 +347,8 @@ CLAIMS = (
         repaired=Reading(
             _total, "==", lambda B, K: pulls(B, K)[0] * sum(2 ** (t - 1) for t in range(1, K.bit_length()))
         ),
-        corrected=r"n_1\sum_{t=1}^T2^{t-1}",
-        assumptions=(POWER_OF_TWO,),
+        corrected=r"n_1\sum_{t=1}^T2^{t-1}\quad(K\log_2K\mid B)",
+        assumptions=(POWER_OF_TWO, DIVISIBLE),
         errata=("E8",),
     ),
     Claim(
@@ -352,7 +372,7 @@ CLAIMS = (
             r"\sum_tn_t=(K-1)\lfloor\tfrac B{K\log_2K}\rfloor\text{ if }K\log_2K\mid B\text{, and }"
             r"\ge\text{ always}"
         ),
-        assumptions=(POWER_OF_TWO,),
+        assumptions=(POWER_OF_TWO, DIVISIBLE),
         errata=("E8",),
     ),
     Claim(

@@ -11,11 +11,13 @@ from typing import Any
 from theory import exact, paper
 from theory.claims.appendix_a1 import rademacher_term
 from theory.claims.appendix_a2 import RADEMACHER_CASES, WALK_STEP_3, rademacher, walk_step_3
-from theory.claims.assumptions import FIRST_ARM_BEST, LAUNCH_16, THETA
+from theory.claims.assumptions import FIRST_ARM_BEST, LAUNCH_16, ONE_ROW_OR_AFFINE, SMALLEST_GAP, THETA, WALK
 from theory.claims.claim import Assumption, Claim, Place, Reading
 from theory.claims.instances import (
+    OUTLIER_LAW,
     mean_absolute_walk,
     outlier_gap,
+    outlier_law,
     outlier_optimism,
     outlier_pessimism,
     pool,
@@ -106,10 +108,14 @@ def _tail(prefactor: int, exponent: Any) -> Any:
 
 
 def _launch(r: float, theta: float, n: int, count: int, p: float, q: float) -> bool:
-    return n > 16 * (c(theta) * r / outlier_gap(r, theta, p, q)) ** 2
+    gap = outlier_gap(r, theta, p, q)
+    return gap > 0 and n > 16 * (c(theta) * r / gap) ** 2
 
 
-_LAUNCH = Assumption("identification condition with the factor 16", _launch)
+_PREMISES = (
+    Assumption(OUTLIER_LAW, outlier_law),
+    Assumption("identification condition with the factor 16", _launch),
+)
 _PRINTED = _tail(2, lambda theta, r: 2 / 9)
 _CORRECTED = _tail(1, lambda theta, r: 2 / float(loss_range(theta, r)) ** 2)
 OPTIMISTIC = (
@@ -218,7 +224,7 @@ CLAIMS = (
         reading=Reading(walk_violation(walk_step_3, learned=True), "<=", lambda delta, **_: delta),
         repaired=Reading(walk_violation(_walk_mcdiarmid, learned=True), "<=", lambda delta, **_: delta),
         corrected=r"\cdots+M\sqrt{\log(1/\delta)/2n}",
-        assumptions=(THETA,),
+        assumptions=(THETA, WALK),
         errata=("E4",),
     ),
     Claim(
@@ -235,7 +241,7 @@ CLAIMS = (
         reading=Reading(walk_violation(_walk_with_index(10**4), learned=True), "<=", lambda delta, **_: delta),
         repaired=Reading(walk_violation(_walk_mcdiarmid, learned=True), "<=", lambda delta, **_: delta),
         corrected=r"2\mathfrak R_n(\tilde{\mathcal F})",
-        assumptions=(THETA,),
+        assumptions=(THETA, WALK),
         errata=("E20",),
     ),
     Claim(
@@ -251,7 +257,7 @@ CLAIMS = (
         cases=RADEMACHER_CASES,
         reading=Reading(lambda **k: 2 * rademacher(**k), "<=", rademacher_term),
         mutant=Reading(lambda **k: 2 * rademacher(**k), "<=", lambda **k: rademacher_term(**k) / 2),
-        assumptions=(THETA,),
+        assumptions=(THETA, ONE_ROW_OR_AFFINE),
         errata=("E14",),
     ),
     Claim(
@@ -275,7 +281,7 @@ CLAIMS = (
             ">",
             lambda n, theta, r, **_: 1.1 * rademacher_term(n, theta, r),
         ),
-        assumptions=(THETA, LAUNCH_16),
+        assumptions=(THETA, LAUNCH_16, SMALLEST_GAP),
     ),
     Claim(
         id="a6-tail",
@@ -290,7 +296,7 @@ CLAIMS = (
         reading=Reading(outlier_optimism, "<=", _PRINTED, vacuous_from=0.0, log=True),
         repaired=Reading(outlier_optimism, "<=", _CORRECTED, vacuous_from=0.0, log=True),
         corrected=r"\le\exp(-2n(\cdots)^2/M^2)",
-        assumptions=(_LAUNCH,),
+        assumptions=_PREMISES,
         errata=("E5",),
     ),
     Claim(
@@ -304,7 +310,7 @@ CLAIMS = (
         reading=Reading(outlier_optimism, "<=", _PRINTED, vacuous_from=0.0, log=True),
         repaired=Reading(outlier_optimism, "<=", _CORRECTED, vacuous_from=0.0, log=True),
         corrected=r"\le\exp(-2n(\cdots)^2/M^2)",
-        assumptions=(_LAUNCH,),
+        assumptions=_PREMISES,
         errata=("E5",),
     ),
     Claim(
@@ -320,7 +326,7 @@ CLAIMS = (
         reading=Reading(outlier_pessimism, "<=", _PRINTED, vacuous_from=0.0, log=True),
         repaired=Reading(outlier_pessimism, "<=", _CORRECTED, vacuous_from=0.0, log=True),
         corrected=r"\le\exp(-\tfrac12n\Delta_i^2/M^2)\text{ (a fixed model: no Rademacher term)}",
-        assumptions=(_LAUNCH,),
+        assumptions=_PREMISES,
         errata=("E5",),
     ),
     Claim(

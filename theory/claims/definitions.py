@@ -6,8 +6,8 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from theory.claims.assumptions import THETA, UNIT_THETA
-from theory.claims.claim import Claim, Place, Reading
+from theory.claims.assumptions import DEFINED, THETA, UNIT_THETA
+from theory.claims.claim import Assumption, Claim, Place, Reading
 from theory.claims.losses import (
     Loss,
     bayes_risk,
@@ -64,6 +64,11 @@ def _best_other_score(eta: Fraction, theta: Fraction, radius: Fraction) -> Fract
     return min(F(surrogate_risk(h, g, eta, theta)) for h, g in [*half, (F(0), F(0))])
 
 
+def _small_values(h: Fraction, g: Fraction, theta: Fraction, **_: Any) -> bool:
+    return max(abs(h), abs(g)) <= 1 - 2 * theta
+
+
+_SMALL_VALUES = Assumption("|h| and |g| are at most 1 - 2 theta", _small_values)
 _ETAS = tuple({"eta": eta, "theta": theta} for eta, theta in product((F(1, 10), F(1, 4), F(1, 2), F(7, 10)), THETAS))
 _NOISE = tuple({"eta": F(1, 2), "theta": theta} for theta in THETAS)
 
@@ -114,7 +119,7 @@ CLAIMS = (
         reading=Reading(strict_loss, "<=", surrogate),
         repaired=Reading(lambda theta, **k: strict_loss(theta=theta, **k) if theta < F(1, 2) else 0, "<=", surrogate),
         corrected=r"\text{the same for }\theta\in(0,\tfrac12)",
-        assumptions=(UNIT_THETA,),
+        assumptions=(UNIT_THETA, DEFINED),
         errata=("E2",),
     ),
     Claim(
@@ -225,6 +230,6 @@ CLAIMS = (
         ),
         reading=Reading(surrogate, "==", lambda h, g, y, theta: 1 + (g - y * h) / 2),
         mutant=Reading(surrogate, "==", lambda h, g, y, theta: theta - slope(theta) * g),
-        assumptions=(THETA,),
+        assumptions=(THETA, _SMALL_VALUES),
     ),
 )

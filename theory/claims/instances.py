@@ -197,6 +197,14 @@ def outlier_slack(theta: float) -> float:
     return theta + theta / (1 - 2 * theta)
 
 
+OUTLIER_LAW = "0 < p < q <= 1/(1 + kappa*Lambda) and kappa*Lambda >= 1: the first arm has fewer outliers"
+
+
+def outlier_law(r: float, theta: float, p: float, q: float, **_: object) -> bool:
+    """Whether the risks of the outlier instance are those of `outlier_gap`; below r = 1 the value 1/r exceeds κ = 1."""
+    return 0 < theta < 0.5 and r >= 1 and 0 < p < q <= 1 / (1 + r)
+
+
 def log_two_counts(n: int, first: int, second: int, p: float, q: float) -> float:
     """log P(N_1 = first, N_2 = second) for two disjoint kinds of outliers among n shared rows."""
     rest = n - first - second

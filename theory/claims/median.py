@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from theory import corrected, paper
-from theory.claims.assumptions import ARMS, FEASIBLE_GAP, FIRST_ARM_BEST, LAUNCH_64, THETA
+from theory.claims.assumptions import ARMS, FEASIBLE_GAP, FIRST_ARM_BEST, FIRST_EPISODE, LAUNCH_64, POWER_OF_TWO, THETA
 from theory.claims.claim import Assumption, Claim, Experiment, Place, Reading
 from theory.claims.instances import (
     CORNER_R,
@@ -22,8 +22,9 @@ from theory.claims.instances import (
 )
 from theory.claims.losses import c
 from theory.claims.uniform import (
-    CORNER_LAUNCH,
+    CORNER_PREMISES,
     ONE_ROW,
+    ONE_ROW_PREMISE,
     one_row_violation,
     order_bound,
     regret_corrected,
@@ -142,6 +143,11 @@ def _best_case_tight(strategy: str, B: int, K: int, theta: float, **_: Any) -> f
     return float(np.min((K - 1) * np.exp(-exponent)))
 
 
+def _rounds_divide(B: int, K: int, **_: Any) -> bool:
+    return B % (K - 1).bit_length() == 0
+
+
+_ROUNDS_DIVIDE = Assumption("log2 K divides B", _rounds_divide)
 EXPERIMENTS = tuple(
     {"data": data, "B": B, "K": K, "theta": theta, "strategy": strategy}
     for (data, B, K), theta, strategy in product(
@@ -212,9 +218,9 @@ CLAIMS = (
         kind="counterexample",
         cases=tuple({"B": B, "K": K} for B, K in ((540, 9), (1161, 5), (900, 5), (1440, 8), (4800, 16))),
         reading=Reading(_first_round, "==", lambda B, K: int(paper.first_round_pulls(B, K))),
-        repaired=Reading(_first_round, "==", lambda B, K: math.floor(B / (K * math.ceil(math.log2(K))))),
+        repaired=Reading(_first_round, "==", lambda B, K: B // (K * (K - 1).bit_length())),
         corrected=r"n_1=\lfloor B/(K\lceil\log_2K\rceil)\rfloor",
-        assumptions=(ARMS,),
+        assumptions=(ARMS, FIRST_EPISODE),
         errata=("E9",),
     ),
     Claim(
@@ -252,7 +258,7 @@ CLAIMS = (
             r"N=\sum_t\lfloor B/(T|\mathcal A_t|)\rfloor\text{ and }2M\sqrt{\log(2|S^*|/\delta)/2N}"
             r"\text{ for the deviation}"
         ),
-        assumptions=(CORNER_LAUNCH,),
+        assumptions=CORNER_PREMISES,
         errata=("E8",),
         experiment=Experiment(
             pools=("opposed", "star-4"),
@@ -281,7 +287,7 @@ CLAIMS = (
         ),
         repaired=Reading(one_row_violation(_opened_bound), "<=", _one_row_allowance, vacuous_from=1.0),
         corrected=r"\text{all four terms of A.2 with }N=\sum_tn_t\text{ and }M\text{; for }N\le m",
-        assumptions=(THETA,),
+        assumptions=(THETA, ONE_ROW_PREMISE),
         errata=("E15", "E8"),
         experiment=Experiment(
             pools=("opposed", "star-4"),
@@ -309,7 +315,7 @@ CLAIMS = (
             log=True,
         ),
         corrected=r"\delta_{fail}\le8e^{-\Delta^2n_1/72}/(1-e^{-\frac89c^2(\kappa\Lambda)^2})",
-        assumptions=(THETA, ARMS, LAUNCH_64),
+        assumptions=(THETA, POWER_OF_TWO, LAUNCH_64, FEASIBLE_GAP),
         errata=("E13",),
     ),
     Claim(
@@ -335,7 +341,7 @@ CLAIMS = (
             "==",
             lambda B, K, theta, r, delta: math.sqrt(K) * float(paper.excess_risk_supervised(B, theta, r, delta)),
         ),
-        assumptions=(THETA, ARMS),
+        assumptions=(THETA, POWER_OF_TWO, _ROUNDS_DIVIDE),
     ),
     Claim(
         id="remark-7-launch-budget",
@@ -372,7 +378,7 @@ CLAIMS = (
         mutant=Reading(log_fail, ">", lambda **k: log_fail_uniform(**k) + math.log(2.5), log=True),
         assumptions=(
             THETA,
-            ARMS,
+            POWER_OF_TWO,
             Assumption("the bound of median elimination is below 1", _median_informative),
         ),
     ),

@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any
 
 from theory.claims.assumptions import THETA
-from theory.claims.claim import Claim, Place, Reading
+from theory.claims.claim import Assumption, Claim, Place, Reading
 from theory.claims.losses import surrogate
 
 F = Fraction
@@ -84,6 +84,17 @@ def _quadratic_program(h: Fraction, g: Fraction, y: int, theta: Fraction) -> Fra
     return next(x for x in constraints if all(x >= other for other in constraints))
 
 
+def _small_penalty(theta: Fraction, C: Fraction, **_: Any) -> bool:
+    # The rows of DATA have length 1, so kappa is 1.
+    return C > 0 and 1 - 2 * theta >= 1 / (4 * C)
+
+
+def _as_in_the_experiments(theta: Fraction, C: Fraction, **_: Any) -> bool:
+    return C == 1 and theta >= F(1, 10)
+
+
+_CLOSED_FORM = Assumption("kappa^2/(4C) <= 1 - 2 theta, where Eq. 3 has its closed form", _small_penalty)
+_EXPERIMENTS = Assumption("C = 1 and theta >= 1/10, as in the experiments", _as_in_the_experiments)
 _FITS = tuple({"data": data, "theta": theta, "C": F(1)} for data, theta in product(DATA, (F(1, 10), F(1, 5), F(3, 8))))
 _STEPS: tuple[Vector, ...] = tuple(
     tuple(sign * size * F(int(i == axis)) for i in range(4))
@@ -114,7 +125,7 @@ CLAIMS = (
             "<",
             _neighbour,
         ),
-        assumptions=(THETA,),
+        assumptions=(THETA, _CLOSED_FORM),
     ),
     Claim(
         id="eq-3-representer",
@@ -129,7 +140,7 @@ CLAIMS = (
         cases=_with(lift=(F(1, 1000), F(1))),
         reading=Reading(_at_minimiser, "<", _off_span),
         mutant=Reading(_at_minimiser, "<", lambda lift, C, **k: _off_span(lift=lift, C=C, **k) - 2 * C * lift**2),
-        assumptions=(THETA,),
+        assumptions=(THETA, _CLOSED_FORM),
     ),
     Claim(
         id="eq-3-quadratic-program",
@@ -166,7 +177,7 @@ CLAIMS = (
         reading=Reading(_accepts_some_row, "==", lambda **_: True),
         repaired=Reading(_sum_loss_accepts, "==", lambda **_: True),
         corrected=r"\text{Eq. 3 with the sum of the losses in place of the mean}",
-        assumptions=(THETA,),
+        assumptions=(THETA, _CLOSED_FORM, _EXPERIMENTS),
         errata=("E3",),
     ),
     Claim(
@@ -189,7 +200,7 @@ CLAIMS = (
             r"\|h_C\|\le\frac{\kappa}{4C_h},\ \|g_C\|\le\frac{\kappa\max(\frac12,b)}{2C_g}\text{; train ove"
             r"r the ball, or score by the full objective}"
         ),
-        assumptions=(THETA,),
+        assumptions=(THETA, _CLOSED_FORM),
         errata=("E21",),
     ),
 )

@@ -9,7 +9,7 @@ from typing import Any
 
 from theory import paper
 from theory.claims.assumptions import FIRST_ARM_BEST, THETA
-from theory.claims.claim import Claim, Place, Reading
+from theory.claims.claim import Assumption, Claim, Place, Reading
 from theory.claims.instances import pool
 from theory.claims.losses import (
     Loss,
@@ -93,6 +93,18 @@ def _assumption_holds(theta: Fraction, noise: Fraction, scale: Fraction) -> bool
 def _reaches_desired_risk(theta: Fraction, noise: Fraction, scale: Fraction) -> bool:
     # The first feature separates the classes, so R_1* = 0 and R_ap is its surrogate risk.
     return _noisy_large_feature(theta, noise) <= _risk_of_tiny_feature(theta, scale)
+
+
+def _tiny(noise: Fraction, scale: Fraction, **_: Any) -> bool:
+    return 0 <= noise <= 1 and 0 < scale <= F(1, 6)
+
+
+def _constant(B: int, delta: Fraction, constant: int, **_: Any) -> bool:
+    return B >= 1 and 0 < delta < 1 and constant >= 2
+
+
+_TINY = Assumption("the first feature is tiny: at most 1/6 of full scale", _tiny)
+_CONSTANT = Assumption("O() hides a constant of at least 2, for the range of the loss", _constant)
 
 
 def _bayes_pair(eta: Fraction, theta: Fraction) -> tuple[Fraction, Fraction]:
@@ -195,7 +207,7 @@ CLAIMS = (
         reading=Reading(_supervised(_regularised_excess), "<=", lambda delta, **_: float(delta)),
         repaired=Reading(_supervised(_ball_excess), "<=", lambda delta, **_: float(delta)),
         corrected=r"\text{the same for the minimiser over the ball, }O\text{ hiding }c(\theta)\text{ and }M",
-        assumptions=(THETA,),
+        assumptions=(THETA, _CONSTANT),
         errata=("E21", "E3"),
     ),
     Claim(
@@ -266,7 +278,7 @@ CLAIMS = (
             r"R_{i_s}(\hat f_{i_s})\le\min_j\inf R_j^{surr}+O(1/\sqrt n)"
             r"\text{ without any assumption (Theorem 6 (ii))}"
         ),
-        assumptions=(THETA,),
+        assumptions=(THETA, _TINY),
         errata=("E17",),
     ),
     Claim(

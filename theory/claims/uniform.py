@@ -50,7 +50,7 @@ def _tight_bound(name: str, B: int) -> float:
     """Σ_i exp(−n(Δ − 2c*r/√n)²/(2M²)), our pairwise bound at the smallest gap."""
     arms, gap, theta, r = parameters(name)
     n = B // arms
-    margin = gap - 2 * float(tight_rademacher_constant(theta)) * r / math.sqrt(n)
+    margin = max(0.0, gap - 2 * float(tight_rademacher_constant(theta)) * r / math.sqrt(n))
     return (arms - 1) * math.exp(-n * margin**2 / (2 * float(loss_range(theta, r)) ** 2))
 
 
@@ -81,7 +81,14 @@ def _corner_launch(n: int, tilt: float, third: float, **_: Any) -> bool:
     return n > 16 * (c(CORNER_THETA) * CORNER_R / corner_gap(tilt, third)) ** 2
 
 
-CORNER_LAUNCH = Assumption("identification condition with the factor 16", _corner_launch)
+def _corner_law(tilt: float, third: float, delta: float, **_: Any) -> bool:
+    return tilt > 0 and third > 0 and tilt + third <= 1 and 0 < delta < 1
+
+
+CORNER_PREMISES = (
+    Assumption("tilt and third are positive and add up to at most 1; delta lies in (0, 1)", _corner_law),
+    Assumption("identification condition with the factor 16", _corner_launch),
+)
 CORNER_CASES = (
     {"n": 10**6, "tilt": 6.4e-3, "third": 0.025, "delta": 1.8e-11},
     {"n": 4 * 10**6, "tilt": 3.5e-3, "third": 0.015, "delta": 3e-13},
@@ -137,10 +144,25 @@ def one_row_allowance(n: int, theta: Fraction, delta: Fraction, **_: Any) -> flo
     return float(delta) + float(fail)
 
 
+def _one_row(n: int, noise: Fraction, theta: Fraction, delta: Fraction, **_: Any) -> bool:
+    rows = 64 * (c(float(theta)) * float(3 - 2 * theta)) ** 2
+    return 0 < noise <= theta and 0 < delta < 1 and n > rows
+
+
+ONE_ROW_PREMISE = Assumption(
+    "0 < noise <= theta, and the identification condition with the factor 64 at Delta = 1", _one_row
+)
 ONE_ROW = tuple(
     {"n": 10**12, "noise": F(1, 100), "theta": theta, "delta": F(1, 200), "constant": 1000}
     for theta in (F(1, 10), F(3, 10))
 )
+
+
+def _arms_divide(B: int, K: int, **_: Any) -> bool:
+    return B % K == 0
+
+
+_ARMS_DIVIDE = Assumption("K divides B", _arms_divide)
 
 
 def log_fail(n: int, K: int, gap: float, theta: float, r: float) -> float:
@@ -224,7 +246,7 @@ CLAIMS = (
             r"\le\tfrac{2-2\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt n}+M\sqrt{\tfrac{\log(2|S^*|/\delta"
             r")}{2n}}+M\sqrt{\tfrac{\log(2/\delta)}{2n}}"
         ),
-        assumptions=(CORNER_LAUNCH,),
+        assumptions=CORNER_PREMISES,
         errata=("E4",),
         experiment=Experiment(
             pools=("opposed", "star-3"),
@@ -279,7 +301,7 @@ CLAIMS = (
             r"\text{all four terms of A.2 with }M\text{ in the deviations; for }\lfloor B/K"
             r"\rfloor\le m"
         ),
-        assumptions=(THETA,),
+        assumptions=(THETA, ONE_ROW_PREMISE),
         errata=("E15",),
         experiment=Experiment(
             pools=("opposed", "star-3"),
@@ -304,7 +326,7 @@ CLAIMS = (
         repaired=Reading(log_fail, "<=", lambda n, K, gap, **_: math.log(4 * (K - 1)) - gap**2 * n / 72, log=True),
         mutant=Reading(log_fail, "<=", lambda n, K, gap, **_: math.log(4 * (K - 1)) - gap**2 * n / 17, log=True),
         corrected=r"\delta_{fail}\le4(K-1)\exp(-\Delta^2\lfloor B/K\rfloor/72)",
-        assumptions=(THETA, ARMS, LAUNCH_64),
+        assumptions=(THETA, ARMS, LAUNCH_64, FEASIBLE_GAP),
         errata=("E13",),
     ),
     Claim(
@@ -327,7 +349,7 @@ CLAIMS = (
             lambda n, K, **k: 3 * (log_fail(n, K, **k) - math.log(4 * (K - 1))),
             log=True,
         ),
-        assumptions=(THETA, ARMS, LAUNCH_64),
+        assumptions=(THETA, ARMS, LAUNCH_64, FEASIBLE_GAP),
     ),
     Claim(
         id="remark-6-sqrt-k",
@@ -350,7 +372,7 @@ CLAIMS = (
             "==",
             lambda B, K, theta, r, delta, **_: K * paper.excess_risk_supervised(B, theta, r, delta),
         ),
-        assumptions=(THETA, ARMS),
+        assumptions=(THETA, ARMS, _ARMS_DIVIDE),
     ),
 )
 
