@@ -331,7 +331,7 @@ NEEDED = {
     ("a4-term-b", "at most 1 - 2 theta"): {"theta": F(1, 10), "radius": F(2), "C": F(1)},
     ("a6-term-a", "p < q"): {"r": 20.0, "theta": 1e-6, "n": 10**6, "count": 45000, "p": 1 / 21, "q": 0.045},
     ("a6-tail", "p < q"): {"r": 20.0, "theta": 1e-6, "n": 10**6, "count": 45000, "p": 1 / 21, "q": 0.045},
-    ("a6-term-b", "p < q"): {"r": 20.0, "theta": 1e-6, "n": 10**6, "count": 47000, "p": 1 / 21, "q": 0.045},
+    ("a6-term-b", "p < q"): {"r": 20.0, "theta": 1e-6, "n": 10**7, "count": 476190, "p": 1 / 21, "q": 0.045},
     ("assumption-necessary", "tiny"): {"theta": F(1, 10), "noise": F(1, 10), "scale": F(1, 3)},
     ("eq-3-parameters", "experiments"): {"data": "two-clusters", "theta": F(1, 100), "C": F(1)},
 }
