@@ -98,7 +98,7 @@ def test_json_has_no_infinities(monkeypatch):
     claim = dataclasses.replace(
         get("a5-series-3"), cases=({"x": 1},), reading=Reading(lambda x: 1.0, "<=", lambda x: float("inf"))
     )
-    monkeypatch.setattr(module, "get", lambda claim_id: dataclasses.replace(claim, mutant=None))
+    monkeypatch.setattr(module, "get", lambda claim_id: dataclasses.replace(claim, mutant=None, assumptions=()))
     record = json.loads(invoke("any", "--json").output, parse_constant=lambda name: pytest.fail(name))
     assert ["right", "inf"] in record[0]["check"]["evidence"]
 
