@@ -94,7 +94,7 @@ CLAIMS = (
             "The chain of inequalities of the proof holds for every K with the algorithm's own n_t. It "
             "fails for K = 3, 5, 7, 9, ...: n_t grows slower than t n_1. The corrected chain needs enough rows "
             "that the floors do not matter: with n_1 = 1 it fails from K = 5 on. n_1 >= K is enough for every "
-            "K <= 400; that is enumerated, not proved."
+            "K <= 400; that is checked at three budgets and six q each, not proved."
         ),
         printed="holds-corrected",
         kind="counterexample",
