@@ -32,8 +32,93 @@ FUNCTIONS: dict[tuple[Level, str], Callable[..., Any]] = {
 }
 
 
+class _Bounds:
+    """Questions to the bounds of one strategy; a subclass knows their arguments."""
+
+    __slots__ = ()
+    strategy: str
+
+    @property
+    def possible(self) -> bool:
+        """Whether a population can have the gaps that the bounds do not see themselves."""
+        return True
+
+    def parameters(self, level: Level) -> dict[str, Any]:
+        """All arguments of the bound but the budget."""
+        raise NotImplementedError
+
+    def launch_parameters(self, level: Level) -> dict[str, Any]:
+        """All arguments of the form of the bound that has a launch condition."""
+        return self.parameters(level)
+
+    def bound(self, level: Level, budgets: ArrayLike) -> NDArray[np.float64]:
+        """The bound at whole budgets; NaN where its assumptions do not hold."""
+        values = FUNCTIONS[level, self.strategy](np.atleast_1d(budgets), **self.parameters(level), strict=False)
+        # The first two levels see the smallest gap only, but no bound is about a pool that cannot exist.
+        return np.asarray(values if self.possible else np.full_like(values, np.nan), dtype=np.float64)
+
+    def required(self, level: Level, delta: float) -> int | None:
+        """Smallest budget whose bound is at most delta; None if there is none."""
+        return self._budget(lambda: required_budget(FUNCTIONS[level, self.strategy], delta, **self.parameters(level)))
+
+    def launch(self, level: Level) -> int | None:
+        """Smallest budget at which the smallest gap satisfies the statement's launch condition; None if there is none.
+
+        With per-arm gaps our bound has no such condition (an arm below it counts as a certain winner), so this is
+        the launch budget of its form with one gap.
+        """
+        return self._budget(lambda: launch_budget(FUNCTIONS[level, self.strategy], **self.launch_parameters(level)))
+
+    def informative(self, level: Level) -> int | None:
+        """Smallest budget at which the bound is below 1."""
+        return self.required(level, float(np.nextafter(1.0, 0.0)))
+
+    def _budget(self, question: Callable[[], int]) -> int | None:
+        if not self.possible:
+            return None
+        try:
+            return question()
+        except ValueError:
+            return None
+
+
 @dataclass(frozen=True, slots=True)
-class PoolBounds:
+class PointBounds(_Bounds):
+    """The bounds where all other arms have the same gap, however many they are.
+
+    Attributes
+    ----------
+    strategy, theta, kappa_lambda, kernel, rows, pairing, population
+        As in `PoolBounds`.
+    K
+        Number of arms.
+    gap
+        The gap of every arm but the best.
+    """
+
+    strategy: str
+    K: int
+    gap: float
+    theta: float
+    kappa_lambda: float
+    kernel: str = "any"
+    rows: str = "accumulated"
+    pairing: str = "same"
+    population: int | None = None
+
+    def parameters(self, level: Level) -> dict[str, Any]:
+        """All arguments of the bound but the budget; only ours uses what is known of the kernel."""
+        same: dict[str, Any] = {"K": self.K, "gap": self.gap, "theta": self.theta, "kappa_lambda": self.kappa_lambda}
+        if level == "paper":
+            return same
+        schedule = {"rows": self.rows} if self.strategy == "median" else {}
+        if level == "corrected":
+            return {**same, **schedule}
+        return {**same, **schedule, "kernel": self.kernel, "pairing": self.pairing, "population": self.population}
+
+
+@dataclass(frozen=True, slots=True)
+class PoolBounds(_Bounds):
     """What the bounds need to know about one strategy on one pool.
 
     Attributes
@@ -78,6 +163,15 @@ class PoolBounds:
         """Number of arms that tie for the best."""
         return 1 + sum(gap == 0 for gap in self.gaps)
 
+    @property
+    def possible(self) -> bool:
+        """Whether a population can have these gaps; the largest one decides."""
+        try:
+            tighter.launch_rows(max(self.gaps), self.theta, self.kappa_lambda)
+        except theory.AssumptionError:
+            return False
+        return True
+
     def parameters(self, level: Level) -> dict[str, Any]:
         """All arguments of the bound but the budget; only ours uses every gap and what is known of the kernel."""
         same: dict[str, Any] = {"K": self.K, "theta": self.theta, "kappa_lambda": self.kappa_lambda}
@@ -89,42 +183,16 @@ class PoolBounds:
         design = {"kernel": self.kernel, "pairing": self.pairing, "population": self.population}
         return {**same, **schedule, **design, "gap": None, "gaps": np.array(self.gaps)}
 
-    def bound(self, level: Level, budgets: ArrayLike) -> NDArray[np.float64]:
-        """The bound at whole budgets; NaN where its assumptions do not hold."""
-        values = FUNCTIONS[level, self.strategy](np.atleast_1d(budgets), **self.parameters(level), strict=False)
-        return np.asarray(values, dtype=np.float64)
-
-    def required(self, level: Level, delta: float) -> int | None:
-        """Smallest budget whose bound is at most delta; None if there is none."""
-        return _or_none(lambda: required_budget(FUNCTIONS[level, self.strategy], delta, **self.parameters(level)))
-
-    def launch(self, level: Level) -> int | None:
-        """Smallest budget at which the smallest gap satisfies the statement's launch condition; None if there is none.
-
-        With per-arm gaps our bound has no such condition (an arm below it counts as a certain winner), so this is
-        the launch budget of its form with one gap.
-        """
-        parameters = self.parameters(level)
-        if level == "tighter":
-            parameters |= {"gap": self.gap, "gaps": None, "best_count": self.best_count}
-        return _or_none(lambda: launch_budget(FUNCTIONS[level, self.strategy], **parameters))
-
-    def informative(self, level: Level) -> int | None:
-        """Smallest budget at which the bound is below 1."""
-        return self.required(level, float(np.nextafter(1.0, 0.0)))
+    def launch_parameters(self, level: Level) -> dict[str, Any]:
+        """One gap instead of all: with a gap per arm our bound has no launch condition."""
+        one = {"gap": self.gap, "gaps": None, "best_count": self.best_count} if level == "tighter" else {}
+        return {**self.parameters(level), **one}
 
     def ladder(self, budget: int) -> tuple[theory.Rung, ...]:
         """All bounds side by side at one budget."""
         chosen: dict[str, Any] = {"strategy": self.strategy, "rows": self.rows, "pairing": self.pairing}
         chosen |= {"kernel": self.kernel, "population": self.population, "gaps": np.array(self.gaps)}
         return theory.ladder(budget, self.K, None, self.theta, self.kappa_lambda, **chosen)
-
-
-def _or_none(question: Callable[[], int]) -> int | None:
-    try:
-        return question()
-    except ValueError:
-        return None
 
 
 def bounds_of(study: Study, cell: Cell) -> PoolBounds | str:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from exml_sim.engine import Study
-from simulations.pool_bounds import LEVELS, PoolBounds, bounds_of
+from simulations.pool_bounds import LEVELS, PointBounds, PoolBounds, bounds_of
 from tests.engine.studies import FEATURES, features, known
 from theory import corrected, paper, tighter
 
@@ -42,6 +42,27 @@ def test_bounds_are_those_of_the_theory() -> None:
         assert np.isfinite(one.bound(level, launch)[0])
     assert [float(rung.value) for rung in one.ladder(40_000)][-1] == wanted["tighter"][1]
     assert np.isnan(one.bound("paper", one.launch("paper") - 1)[0])
+
+
+def test_no_bound_is_about_a_pool_that_cannot_exist() -> None:
+    """The smallest gap is below the ceiling 0.06, the largest is not: the first two levels see only the former."""
+    one = PoolBounds("uniform", (0.054, 0.08), 0.1, 0.06)
+    assert not one.possible
+    assert corrected.delta_fail_uniform(50_000, 3, 0.054, 0.1, 0.06) < 1e-100
+    for level in LEVELS:
+        assert np.isnan(one.bound(level, [50_000])).all()
+        assert (one.required(level, 0.05), one.launch(level), one.informative(level)) == (None, None, None)
+    assert PoolBounds("uniform", (0.054, 0.06), 0.1, 0.06).required("corrected", 0.05) is not None
+
+
+def test_one_gap_for_all_is_the_same_gap_for_each() -> None:
+    for strategy in ("uniform", "median"):
+        each = PoolBounds(strategy, (0.2,) * 7, 0.1, 0.5, population=2000)
+        same = PointBounds(strategy, 8, 0.2, 0.1, 0.5, population=2000)
+        for level in LEVELS:
+            assert same.launch(level) == each.launch(level)
+            assert same.required(level, 0.05) == each.required(level, 0.05)
+            np.testing.assert_allclose(same.bound(level, [9000]), each.bound(level, [9000]), rtol=1e-9)
 
 
 def test_without_replacement_the_population_ends_the_bounds() -> None:

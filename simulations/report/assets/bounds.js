@@ -94,16 +94,18 @@ exml.bounds = (() => {
   // ---- what the statements share (theory/_instance.py) ----
   const positiveGaps = (point) => (point.gaps || [point.gap]).filter((gap) => gap > 0);
   const smallestGap = (point) => (point.gaps ? Math.min(...positiveGaps(point)) : point.gap);
+  const largestGap = (point) => (point.gaps ? Math.max(...point.gaps) : point.gap);
   const bestArms = (point) => (point.gaps ? 1 + point.gaps.filter((gap) => gap === 0).length : point.bestCount || 1);
 
-  /** Why no population or no statement has these parameters, or the empty string. */
+  /** Why no population or no statement has these parameters, or the empty string.
+
+  The largest gap decides for every level, as in simulations/pool_bounds.py: no bound is about a pool that cannot exist. */
   function broken(point) {
     if (!(point.theta > 0)) return "theta > 0";
     if (!(point.theta < 0.5)) return "theta < 1/2";
     const gap = smallestGap(point);
     if (!(gap > 0) || !Number.isFinite(gap)) return "gap > 0";
-    const largest = point.gaps ? Math.max(...point.gaps) : point.gap;
-    if (!(fall(point.theta, point.r) * (1 + CEILING_TOLERANCE) - largest >= 0)) return "gap <= Delta_max";
+    if (!(fall(point.theta, point.r) * (1 + CEILING_TOLERANCE) - largestGap(point) >= 0)) return "gap <= Delta_max";
     return "";
   }
 
@@ -323,5 +325,5 @@ exml.bounds = (() => {
   const launchBudget = (level, strategy, point) =>
     smallest((B) => !Number.isNaN(logDeltaFail(level, strategy, { ...point, B })), limitOf(level, strategy, point));
 
-  return { broken, fall, spread, firstRoundPulls, logDeltaFail, requiredBudget, launchBudget };
+  return { broken, largestGap, fall, spread, firstRoundPulls, logDeltaFail, requiredBudget, launchBudget };
 })();

@@ -2,7 +2,7 @@
 "use strict";
 exml.explorer = (() => {
   const { make, byId, amount, probability, observed, fill, sentenceCase } = exml.text;
-  const { requiredBudget, launchBudget, broken, fall } = exml.bounds;
+  const { requiredBudget, launchBudget, broken, largestGap, fall } = exml.bounds;
   const { draw, LEVELS } = exml.chart;
   const WORDS = { observed: "observed rate", tighter: "tighter bound", corrected: "corrected bound", paper: "paper's bound" };
   const BELOW_ONE = 1 - 2 ** -53;
@@ -38,6 +38,7 @@ exml.explorer = (() => {
 
   function needsOf(at, kind) {
     const oneGap = { ...at, gaps: null, bestCount: at.gaps ? 1 + at.gaps.filter((gap) => gap === 0).length : 1 };
+    if (broken(at)) return Object.fromEntries(LEVELS.map((level) => [level, { launch: NaN, informative: NaN, target: NaN }]));
     return Object.fromEntries(LEVELS.map((level) => [level, {
       // With a gap per arm our bound has no launch condition; the mark is that of its form with one gap.
       launch: launchBudget(level, kind, level === "tighter" ? oneGap : at),
@@ -115,8 +116,9 @@ exml.explorer = (() => {
   function status(now, changed) {
     const wrong = broken(now.point);
     if (wrong === "gap <= Delta_max") {
-      const most = d3.format(".3~g")(fall(now.point.theta, now.point.r));
-      return `No population has a gap this large: at this θ and κΛ it is at most ${most}, so no bound applies.`;
+      const [largest, most] = [largestGap(now.point), fall(now.point.theta, now.point.r)].map(d3.format(".3~g"));
+      const whose = now.point.gaps ? "the largest gap of this pool" : "the gap";
+      return `No population has gaps this large: ${whose} is ${largest}, and at this θ and κΛ it can be at most ${most}, so no bound applies.`;
     }
     if (wrong) return `No bound applies: ${wrong} does not hold.`;
     if (!changed) return "The bounds are at this study's own parameters, with a gap for every candidate where a bound can use it.";

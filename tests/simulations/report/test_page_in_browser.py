@@ -10,6 +10,7 @@ from tests.simulations.report.browser import axe_source
 from tests.simulations.report.conftest import HOSTILE
 from theory import tighter
 from theory.budgets import required_budget
+from theory.constants import gap_ceiling
 
 AXE = "axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice']})"
 
@@ -151,11 +152,38 @@ def test_sliders_move_the_bounds_live(visit, html, page) -> None:
     # A gap that no population has.
     tab.locator("#slider-gap").focus()
     tab.keyboard.press("End")
-    assert "No population has a gap this large" in tab.locator("#status").inner_text()
+    assert "No population has gaps this large" in tab.locator("#status").inner_text()
     assert tab.locator("#chart .curve").count() == 0
     tab.locator("#reset").click()
     assert asked(tab, 1) == bounds.required("tighter", TARGET)
     assert tab.locator("#chart .curve.paper").get_attribute("d") == before
+
+
+def test_a_radius_that_only_the_smallest_gap_allows(visit, html, page) -> None:
+    """No population has the pool's largest gap then: page and `PoolBounds` agree that no bound applies."""
+    tab = visit(html)
+    own = page["groups"][0]["panels"][0]["bounds"]
+    radius = 0.06
+    given = {name: tuple(own[name]) if name == "gaps" else own[name] for name in PoolBounds.__slots__}
+    assert own["gap"] < gap_ceiling(own["theta"], radius) < max(own["gaps"])
+    bounds = PoolBounds(**(given | {"kappa_lambda": radius}))
+    tab.evaluate(
+        """([radius]) => {
+            const slider = document.getElementById("slider-r");
+            slider.step = "any";
+            slider.value = Math.log(radius / 0.01) / Math.log(1000);
+            slider.dispatchEvent(new Event("input"));
+        }""",
+        [radius],
+    )
+    status = tab.locator("#status").inner_text()
+    assert f"the largest gap of this pool is {max(own['gaps']):.3g}" in status
+    assert "at most 0.06" in status
+    assert tab.locator("#chart .curve").count() == tab.locator("#chart .launch").count() == 0
+    for row, level in enumerate(("tighter", "corrected", "paper"), start=1):
+        cells = tab.locator("#needs tbody tr").nth(row).locator("td").all_inner_texts()
+        assert [cells[0], *cells[2:]] == ["never"] * 3
+        assert (bounds.required(level, TARGET), bounds.informative(level), bounds.launch(level)) == (None, None, None)
 
 
 def test_another_strategy(visit, html, page) -> None:
