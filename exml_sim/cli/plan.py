@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from exml_sim.cli import options
 from exml_sim.cli.points import Numbers, Point, instance_options
@@ -48,7 +49,7 @@ def command(
     """
     if not 0.0 < delta < 1.0:
         raise ValueError(f"delta must be strictly between 0 and 1, got {delta:g}")
-    at_point = given["theta"] is not None or given["kappa_lambda"] is not None or given["gap"] or given["gaps"]
+    at_point = any(_typed(name) for name in given)
     if at_point and (file or store):
         raise click.UsageError("give a point (--theta, --kappa-lambda, --gap) or a pool (a file, --store), not both")
     if file and store:
@@ -61,25 +62,28 @@ def command(
     _print(delta, lines)
 
 
+def _typed(name: str) -> bool:
+    """Whether the user gave this option: one of a point that is not complete must not be ignored."""
+    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
+
+
 def _by_bounds(delta: float, given: dict[str, Any]) -> list[dict[str, Any]]:
     """One line per strategy: budgets by each bound at a point."""
-    if given["theta"] is None or given["kappa_lambda"] is None:
-        raise click.UsageError("a point needs --theta and --kappa-lambda, and --gap or --gaps")
-    from simulations.pool_bounds import PoolBounds
+    missing = given["theta"] is None or given["kappa_lambda"] is None
+    if missing or (given["gap"] is None and given["gaps"] is None):
+        raise click.UsageError("a point needs --theta, --kappa-lambda and --gap (or --gaps)")
+    from simulations.pool_bounds import PointBounds, PoolBounds
 
     point = Point.of(**given)
     point.check()
-    gaps = point.gaps or (point.gap or 0.0,) * (point.K - 1)
     lines = []
     for strategy in point.strategies:
-        bounds = PoolBounds(
-            strategy,
-            tuple(sorted(gaps)),
-            point.theta,
-            point.kappa_lambda,
-            kernel=point.kernel,
-            rows=point.rows,
-            population=point.population,
+        known: dict[str, Any] = {"strategy": strategy, "theta": point.theta, "kappa_lambda": point.kappa_lambda}
+        known |= {"kernel": point.kernel, "rows": point.rows, "population": point.population}
+        bounds = (
+            PoolBounds(gaps=tuple(sorted(point.gaps)), **known)
+            if point.gaps
+            else PointBounds(K=point.K, gap=point.gap or 0.0, **known)
         )
         lines.append({"strategy": strategy, "where": str(point), **_asked(bounds, delta)})
     return lines

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
@@ -33,6 +34,18 @@ def test_budgets_by_the_bounds(capsys) -> None:
     code, out, _ = call(capsys, "plan", "--delta", "0.01", *POINT)
     assert code == 0
     assert f"{uniform['bounds']['paper']:,}" in out
+
+
+def test_many_candidates_take_no_longer(capsys) -> None:
+    """A gap that all others share is one number, not K - 1 of them."""
+    point = ("--K", "100000", "--theta", "0.1", "--kappa-lambda", "0.5", "--gap", "0.2")
+    started = time.perf_counter()
+    code, out, _ = call(capsys, "plan", *point, "--json")
+    assert code == 0
+    assert time.perf_counter() - started < 20.0
+    uniform = json.loads(out)["budgets"][0]["bounds"]
+    wanted = required_budget(tighter.delta_fail_uniform, 0.05, K=100_000, gap=0.2, theta=0.1, kappa_lambda=0.5)
+    assert uniform["tighter"] == wanted
 
 
 def test_practice_on_the_pools_of_a_file(capsys, tmp_path) -> None:
@@ -93,6 +106,15 @@ def test_practice_from_a_store(capsys, tmp_path) -> None:
         ("--delta 0", "strictly between 0 and 1"),
         ("--delta 2 --K 8", "strictly between 0 and 1"),
         ("--theta 0.1", "--kappa-lambda"),
+        ("--K 8", "a point needs --theta, --kappa-lambda and --gap"),
+        ("--theta 0.1 --kappa-lambda 1 --K 8", "a point needs --theta, --kappa-lambda and --gap"),
+        ("--gap 0", "a point needs --theta, --kappa-lambda and --gap"),
+        ("--strategy both", "a point needs --theta, --kappa-lambda and --gap"),
+        ("--kernel any", "a point needs --theta, --kappa-lambda and --gap"),
+        ("--rows fresh", "a point needs --theta, --kappa-lambda and --gap"),
+        ("--population 50", "a point needs --theta, --kappa-lambda and --gap"),
+        ("--theta 0.1 --kappa-lambda 1 --K 3 --gap 0", "gap > 0"),
+        ("--K 8 --store x.sqlite", "not both"),
         ("--theta 0.7 --kappa-lambda 1 --gap 0.1 --K 3", "theta < 1/2"),
         ("--theta 0.1 --store x.sqlite", "not both"),
         ("--store nowhere.sqlite", "there is no store"),
