@@ -10,7 +10,19 @@ from typing import Any
 import click
 
 seed = click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Root seed.")
-n_jobs = click.option("--n-jobs", default=-1, show_default=True, type=int, help="Workers; -1 for all cores.")
+
+
+def _jobs(context: click.Context, parameter: click.Parameter, value: int) -> int:
+    """Refuse a number of workers before anything is done with the other options."""
+    from exml_sim.validation import check_jobs
+
+    check_jobs(value)
+    return value
+
+
+n_jobs = click.option(
+    "--n-jobs", default=-1, show_default=True, type=int, callback=_jobs, help="Workers; -1 for all cores."
+)
 quiet = click.option("--quiet", is_flag=True, help="No progress; only the result.")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 
@@ -28,6 +40,21 @@ def store(default: str | None = None, help: str = "SQLite file that a later run 
     """``--store``: where finished work is kept."""
     kind = click.Path(path_type=Path, dir_okay=False)
     return click.option("--store", default=default, show_default=default is not None, type=kind, help=help)
+
+
+@contextmanager
+def folder(place: Path) -> Iterator[None]:
+    """Make a folder for what is done inside; bad input that leaves nothing in it leaves no folder either."""
+    made = [one for one in (place, *place.parents) if not one.exists()]
+    place.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    except (ValueError, click.UsageError):
+        for one in made:
+            if any(one.iterdir()):
+                break
+            one.rmdir()
+        raise
 
 
 @contextmanager

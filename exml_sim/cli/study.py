@@ -78,16 +78,19 @@ def command(
     else:
         study = _read(file, quick, seed)
     if replay is not None:
+        if as_json:
+            raise click.UsageError("--replay prints tables: leave out --json")
         _replay(study, *replay)
         return
-    out.mkdir(parents=True, exist_ok=True)
     kept = store or out / "study.sqlite"
-    with options.resumable(f"finished trials are in {kept}; the same command continues from there"):
+    continued = options.resumable(f"finished trials are in {kept}; the same command continues from there")
+    with options.folder(out), continued:
         result = _run(study, kept, n_jobs, backend, scheduler, shard, not (quiet or as_json))
     with result:
         (out / "study.toml").write_text(study.to_toml(), encoding="utf-8")
         if shard is not None and not result.complete:
-            click.echo(f"{result!r} in {kept}; put all shards together by exml merge.")
+            text = f"{result!r} in {kept}; put all shards together by exml merge."
+            click.echo(json.dumps(contents(result, kept), indent=2) if as_json else text)
             return
         _leave(result, out, kept, default=file is None, as_json=as_json)
 
@@ -120,6 +123,7 @@ def _run(
     progress: bool,
 ) -> StudyResult:
     from exml_sim.engine.cluster import dask_workers
+    from exml_sim.engine.database import OtherStudyError
     from exml_sim.engine.runner import run
 
     if (backend == "dask") != (scheduler is not None):
@@ -127,7 +131,10 @@ def _run(
     with nullcontext() if scheduler is None else dask_workers(scheduler) as threads:
         workers = threads if threads and n_jobs == -1 else n_jobs
         named = None if scheduler else backend
-        return run(study, store=store, n_jobs=workers, backend=named, shard=shard, progress=progress)
+        try:
+            return run(study, store=store, n_jobs=workers, backend=named, shard=shard, progress=progress)
+        except OtherStudyError as error:
+            raise OtherStudyError(f"{error}, by another --out or --store") from None
 
 
 def _leave(result: StudyResult, out: Path, store: Path, *, default: bool, as_json: bool) -> None:
@@ -181,6 +188,14 @@ def _print_table(panels: list[Panel]) -> None:
             for cell in cells
         ]
         click.echo(f"{cells[0].budget:>7}" + "".join(f"  {column:>24}" for column in columns))
+
+
+def contents(result: StudyResult, store: Path) -> dict[str, Any]:
+    """What is in a store that need not be complete, as plain values."""
+    counts = [result.store.counts(cell["cell"]) for cell in result.cells]
+    trials, failures = (sum(count[i] for count in counts) for i in (0, 1))
+    facts = {"study": result.study.name, "cells": len(result.cells), "trials": trials, "failures": failures}
+    return {"store": str(store), **facts, "complete": result.complete}
 
 
 def _json(panels: list[Panel], findings: list[str]) -> str:

@@ -24,6 +24,10 @@ class StoreError(ValueError):
     """A store that cannot be used; what was in it before is still there."""
 
 
+class OtherStudyError(StoreError):
+    """A store of another study than the one that is to be run."""
+
+
 def beside(path: Path, suffix: str) -> Path:
     """The file of the same name with something appended."""
     return path.with_name(path.name + suffix)
@@ -56,6 +60,8 @@ def check_owner(path: Path) -> None:
             header = file.read(100)
     except OSError as error:
         raise StoreError(f"cannot read the store {path}: {error.strerror}") from None
+    if not header:
+        raise StoreError(f"{path} is an empty file and no store; nothing was changed")
     if header[: len(_MAGIC)] != _MAGIC or len(header) < 100:
         raise StoreError(f"{path} is damaged or no store at all (it is no SQLite database); nothing was changed")
     if int.from_bytes(header[_APPLICATION_AT], "big") != APPLICATION:

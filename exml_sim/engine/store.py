@@ -23,6 +23,7 @@ import numpy as np
 from exml_sim.engine.database import (
     APPLICATION,
     DriverLock,
+    OtherStudyError,
     StoreError,
     beside,
     check_owner,
@@ -259,7 +260,7 @@ class Store:
 
     def _check_study(self, study: Study) -> None:
         if self.hash != study.hash:
-            raise StoreError(
+            raise OtherStudyError(
                 f"{self.path} belongs to another study ({self.hash[:12]}, and this one is {study.hash[:12]}); "
                 "nothing was changed: give another file"
             )

@@ -205,12 +205,14 @@ class Study:
     @classmethod
     def from_toml(cls, source: str | Path) -> Study:
         """Read TOML from a path, or from text."""
-        if isinstance(source, Path):
-            source = source.read_text(encoding="utf-8")
+        name = source if isinstance(source, Path) else "this"
         try:
-            return cls.from_table(tomllib.loads(source))
+            text = source.read_text(encoding="utf-8") if isinstance(source, Path) else source
+            return cls.from_table(tomllib.loads(text))
+        except UnicodeDecodeError:
+            raise ValueError(f"{name} is no study: it is not UTF-8 text") from None
         except tomllib.TOMLDecodeError as error:
-            raise ValueError(f"this is no study: the TOML is wrong: {error}") from None
+            raise ValueError(f"{name} is no study: the TOML is wrong: {error}") from None
 
     def pool(self, cell: Cell) -> Pool:
         """The pool of a cell, built once and kept for a while."""

@@ -41,7 +41,13 @@ def test_bad_input_is_one_line(capsys, tmp_path) -> None:
     study = known()
     Store.create_or_open(tmp_path / "empty.sqlite", study, study.cells()).close()
     (tmp_path / "other.sqlite").write_text("not a database, whatever its name says", encoding="utf-8")
-    for name, word in (("nowhere", "there is no store"), ("empty", "no results yet"), ("other", "no store at all")):
+    (tmp_path / "blank.sqlite").touch()
+    for name, word in (
+        ("blank", "an empty file"),
+        ("nowhere", "there is no store"),
+        ("empty", "no results yet"),
+        ("other", "no store at all"),
+    ):
         code, _, err = call(capsys, "plot", str(tmp_path / f"{name}.sqlite"))
         assert code == 2
         assert word in err

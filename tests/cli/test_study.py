@@ -51,7 +51,57 @@ def test_another_seed_needs_another_folder(tmp_path):
     failed = call(tmp_path, "--seed", "1")
     assert isinstance(failed.exception, StoreError)
     assert "belongs to another study" in str(failed.exception)
+    assert "--out" in str(failed.exception)
     assert contents(tmp_path) == before
+
+
+def test_a_shard_as_json(tmp_path):
+    done = call(tmp_path, "--shard", "1/2", "--json")
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.output)
+    with StudyResult.open(tmp_path / "study.sqlite") as result:
+        trials, failures = result.store.rows("SELECT count(*), sum(1 - success) FROM trials").fetchone()
+        assert found == {
+            "store": str(tmp_path / "study.sqlite"),
+            "study": result.study.name,
+            "cells": len(result.cells),
+            "trials": trials,
+            "failures": failures,
+            "complete": False,
+        }
+
+
+@pytest.mark.parametrize("options", ["--n-jobs 0", "--backend dask", "--n-jobs 0 --store", "--replay 0 0 --json"])
+def test_bad_input_makes_no_folder(tmp_path, options):
+    more = options.split()
+    more += [str(tmp_path / "new" / "s.sqlite")] if more[-1] == "--store" else []
+    failed = call(tmp_path / "new" / "out", *more)
+    assert isinstance(failed.exception, ValueError | SystemExit)
+    assert failed.exit_code != 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_is_no_study_leaves_nothing(tmp_path):
+    """A budget that does not pay for an opening round is found late, by the run itself."""
+    file, out = tmp_path / "mine.toml", tmp_path / "new" / "out"
+    file.write_text(known(budgets={"absolute": ["0.001"]}).to_toml(), encoding="utf-8")
+    failed = CliRunner().invoke(cli, ["study", str(file), "--out", str(out)])
+    assert isinstance(failed.exception, ValueError)
+    assert not out.parent.exists()
+    mine = tmp_path / "kept"
+    mine.mkdir()
+    CliRunner().invoke(cli, ["study", str(file), "--out", str(mine)])
+    assert mine.is_dir()
+
+
+@pytest.mark.parametrize(("content", "word"), [(b"\xff\xfe", "not UTF-8"), (b"seed = = 1", "the TOML is wrong")])
+def test_a_file_that_cannot_be_read_is_named(tmp_path, content, word):
+    file = tmp_path / "mine.toml"
+    file.write_bytes(content)
+    failed = CliRunner().invoke(cli, ["study", str(file), "--out", str(tmp_path / "out")])
+    assert isinstance(failed.exception, ValueError)
+    assert str(failed.exception).startswith(f"{file} is no study: ")
+    assert word in str(failed.exception)
 
 
 def test_shards_merge_to_the_whole(tmp_path):
