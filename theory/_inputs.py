@@ -46,17 +46,25 @@ def fraction(value: ArrayLike, name: str) -> Floats:
 def whole(value: ArrayLike, name: str, *, least: int) -> Ints:
     """Return ``value`` as int64; refuse fractions and anything below ``least``."""
     given = np.asarray(value)
+    if given.dtype == np.uint64:
+        _fits(given, name)
     if given.dtype.kind in "iu":
         array = given.astype(np.int64)
     else:
         number = real(value, name)
-        if np.any(number != np.floor(number)) or np.any(np.abs(number) >= 2.0**63):
-            bad = (number != np.floor(number)) | (np.abs(number) >= 2.0**63)
-            raise ValueError(f"{name} must be a whole number, got {_first(number, bad)}")
+        if np.any(number != np.floor(number)):
+            raise ValueError(f"{name} must be a whole number, got {_first(number, number != np.floor(number))}")
+        _fits(number, name)
         array = number.astype(np.int64)
     if np.any(array < least):
         raise ValueError(f"{name} must be at least {least}, got {_first(array, array < least)}")
     return array
+
+
+def _fits(number: NDArray[np.generic], name: str) -> None:
+    size = np.abs(number.astype(np.float64))
+    if np.any(size >= 2.0**63):
+        raise ValueError(f"{name} is too large: it must be below 2^63, got {_first(number, size >= 2.0**63)}")
 
 
 def result(values: Floats) -> Bound:

@@ -87,8 +87,15 @@ def main(argv: Sequence[str] | None = None) -> None:
     except (ValueError, OSError) as error:
         if "--debug" in arguments:
             raise
-        _say(str(error))
+        _say(_words(error))
         sys.exit(2)
+
+
+def _words(error: Exception) -> str:
+    """What went wrong, without the number of the system's error."""
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{error.filename}: {error.strerror.lower()}"
+    return str(error)
 
 
 def _say(message: str) -> None:

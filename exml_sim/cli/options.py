@@ -42,11 +42,19 @@ def store(default: str | None = None, help: str = "SQLite file that a later run 
     return click.option("--store", default=default, show_default=default is not None, type=kind, help=help)
 
 
+def make_folder(place: Path) -> None:
+    """Make a folder and those above it, if they are not there yet."""
+    there = next(one for one in (place, *place.absolute().parents) if one.exists())
+    if not there.is_dir():
+        raise ValueError(f"there can be no folder {place}: {there} is a file")
+    place.mkdir(parents=True, exist_ok=True)
+
+
 @contextmanager
 def folder(place: Path) -> Iterator[None]:
     """Make a folder for what is done inside; bad input that leaves nothing in it leaves no folder either."""
     made = [one for one in (place, *place.parents) if not one.exists()]
-    place.mkdir(parents=True, exist_ok=True)
+    make_folder(place)
     try:
         yield
     except (ValueError, click.UsageError):

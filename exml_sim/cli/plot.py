@@ -29,6 +29,7 @@ def command(store: Path, out: Path | None, as_json: bool) -> None:
         panels, name = panels_of(result), result.study.name
     if not panels:
         raise ValueError(f"{store} has no results yet: the next exml study with this store computes them")
+    options.make_folder(out or store.parent)
     places = list(dict.fromkeys(panel.place for panel in panels))
     files: list[Path] = []
     for number, place in enumerate(places, start=1):

@@ -30,7 +30,7 @@ def command(store: Path, out: Path | None, check_claims: bool, quiet: bool, as_j
     target = out or store.parent / "report.html"
     with StudyResult.open(store) as result:
         page = page_of(result, check_claims=check_claims)
-    target.parent.mkdir(parents=True, exist_ok=True)
+    options.make_folder(target.parent)
     target.write_text(render(page), encoding="utf-8")
     if as_json:
         click.echo(json.dumps({"file": str(target), "findings": page["findings"]}, indent=2))

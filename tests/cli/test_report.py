@@ -28,6 +28,17 @@ def test_the_page_is_left_next_to_the_store_or_where_told(capsys, tmp_path) -> N
     assert store.read_bytes() == before
 
 
+def test_a_file_where_a_folder_should_be(capsys, tmp_path) -> None:
+    store, taken = tmp_path / "study.sqlite", tmp_path / "taken"
+    run(known(trials=5), store=store, n_jobs=1, progress=False).close()
+    taken.write_text("mine", encoding="utf-8")
+    for command, out in (("report", taken / "x.html"), ("plot", taken / "x"), ("report", taken / "x" / "y.html")):
+        code, _, err = call(capsys, command, str(store), "--out", str(out))
+        assert code == 2
+        assert err == f"exml: there can be no folder {out if command == 'plot' else out.parent}: {taken} is a file\n"
+    assert taken.read_text(encoding="utf-8") == "mine"
+
+
 def test_bad_input_is_one_line(capsys, tmp_path) -> None:
     for arguments, word in (
         (("nowhere.sqlite",), "there is no store"),

@@ -263,6 +263,8 @@ def test_lemma_4_uses_the_smallest_gap_in_its_condition() -> None:
     [
         ((100, 1, 0.2, 0.1, 0.5), "K must be at least 2, got 1"),
         ((100.5, 2, 0.2, 0.1, 0.5), "B must be a whole number, got 100.5"),
+        ((10**20, 2, 0.2, 0.1, 0.5), r"B is too large: it must be below 2\^63, got 1e\+20"),
+        ((10**19, 2, 0.2, 0.1, 0.5), r"B is too large: it must be below 2\^63, got 1e\+19"),
         ((-4, 2, 0.2, 0.1, 0.5), "B must be at least 0, got -4"),
         ((100, 2, float("nan"), 0.1, 0.5), "gap must be finite, got nan"),
         ((100, 2, 0.2, 0.1, -0.5), "kappa_lambda must not be negative, got -0.5"),
