@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import click
@@ -27,20 +28,27 @@ def command() -> None:
 @click.option("--from", "source", type=click.Path(path_type=Path), required=True, help="Zip file, directory or log.")
 @click.option("--subject", type=click.IntRange(min=1), default=1, show_default=True)
 @click.option("--out", type=click.Path(path_type=Path), default=Path("realdisp.npz"), show_default=True)
-def realdisp(source: Path, subject: int, out: Path) -> None:
+@options.as_json
+def realdisp(source: Path, subject: int, out: Path, as_json: bool) -> None:
     """Take walking, jogging and running of one subject under ideal placement from the UCI REALDISP logs."""
     _must_be_new(out)
     data = read_realdisp(source, subject=subject)
     save_realdisp(data, out)
-    counts = ", ".join(f"{int((data.y == number).sum())} {name}" for name, number in ACTIVITIES.items())
-    click.echo(f"{out}: {len(data)} rows ({counts}), {len(data.views)} sensors with 13 channels each.")
+    counts = {name: int((data.y == number).sum()) for name, number in ACTIVITIES.items()}
+    if as_json:
+        facts = {"file": str(out), "rows": len(data), "activities": counts, "sensors": len(data.views)}
+        click.echo(json.dumps(facts, indent=2))
+        return
+    listed = ", ".join(f"{count} {name}" for name, count in counts.items())
+    click.echo(f"{out}: {len(data)} rows ({listed}), {len(data.views)} sensors with 13 channels each.")
 
 
 @command.command(name="synthetic")
 @click.option("--per-class", type=click.IntRange(min=1), default=100, show_default=True, help="Rows of each class.")
 @options.seed
 @click.option("--out", type=click.Path(path_type=Path), default=Path("synthetic.csv"), show_default=True)
-def synthetic(per_class: int, seed: int, out: Path) -> None:
+@options.as_json
+def synthetic(per_class: int, seed: int, out: Path, as_json: bool) -> None:
     """Write the population of Section 5.1: x1 and x2 observed, a10 to a90 candidates, y perceived, class the truth."""
     _must_be_new(out)
     rows = draw_rows(per_class, rng=seed)
@@ -51,6 +59,9 @@ def synthetic(per_class: int, seed: int, out: Path) -> None:
     lines = zip(*rows.points[:, :2].T.tolist(), *values.T.tolist(), seen.tolist(), names.tolist(), strict=True)
     with out.open("x", encoding="utf-8", newline="") as file:
         file.write(as_csv(header, lines))
+    if as_json:
+        click.echo(json.dumps({"file": str(out), "rows": len(seen), "candidates": header[2:-2]}, indent=2))
+        return
     click.echo(f"{out}: {len(seen)} rows, candidates {', '.join(header[2:-2])}.")
 
 

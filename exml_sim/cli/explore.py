@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -69,6 +70,8 @@ def offer(text: str) -> Offer:
     "--out", type=click.Path(path_type=Path), default=Path("exml-out"), show_default=True, help="Folder for results."
 )
 @click.option("--force", is_flag=True, help="Replace the files of an earlier run in the output directory.")
+@options.quiet
+@options.as_json
 def command(
     data: Path,
     label: str,
@@ -80,6 +83,8 @@ def command(
     force: bool,
     seed: int,
     theta: str,
+    quiet: bool,
+    as_json: bool,
     **settings: Any,
 ) -> None:
     """Explore the candidates of the CSV file DATA with a budget.
@@ -98,13 +103,29 @@ def command(
     settings |= {**money(budget), "theta": _theta(theta), "random_state": seed}
     model = ExMLClassifier(**settings)
     if dry_run:
-        click.echo(_plan(model, oracle, len(X)))
+        facts, text = _plan(model, oracle, len(X))
+        click.echo(json.dumps(facts, indent=2) if as_json else text)
         return
     model.fit(X, y, oracle)
     columns = {one.name: one.columns for one in offers}
     _write(out, force, model, table, X, y, oracle, names, columns)
-    click.echo(model.report(), nl=False)
-    click.echo(f"\nSaved {', '.join(FILES)} in {out}.")
+    if as_json:
+        click.echo(json.dumps(_result(model, out), indent=2))
+        return
+    if not quiet:
+        click.echo(model.report())
+    click.echo(f"Saved {', '.join(FILES)} in {out}.")
+
+
+def _result(model: ExMLClassifier, out: Path) -> dict[str, Any]:
+    """What came out, as plain values; money is text, because it is exact."""
+    return {
+        "explored": model.explored_,
+        "selected": list(model.selected_),
+        "budget": show(model.budget_),
+        "spent": show(model.ledger_.spent),
+        "files": [str(out / name) for name in FILES],
+    }
 
 
 def check_target(out: Path, force: bool) -> None:
@@ -156,8 +177,8 @@ def _problem(
     return X, y, ArrayOracle(values, {one.name: one.cost for one in offers})
 
 
-def _plan(model: ExMLClassifier, oracle: ArrayOracle, rows: int) -> str:
-    """The plan of the (first) exploration as text."""
+def _plan(model: ExMLClassifier, oracle: ArrayOracle, rows: int) -> tuple[dict[str, Any], str]:
+    """The plan of the (first) exploration as plain values and as text."""
     settings, budget = model.settings(), model.budget_for(oracle, rows)
     check_affordable(Buyer(oracle, rows, budget), settings)
     part = budget / max(1, settings.layers - 1)
@@ -170,7 +191,12 @@ def _plan(model: ExMLClassifier, oracle: ArrayOracle, rows: int) -> str:
     lines += [plan.table() for plan in found]
     if settings.layers > 2:
         lines.append(f"Each of the {settings.layers - 2} further layers may spend as much on the remaining candidates.")
-    return "\n".join(lines)
+    offered = [
+        {"name": name, "cost": show(cost), "available": count}
+        for name, cost, count in zip(oracle.names, oracle.costs, available, strict=True)
+    ]
+    planned = [{"assumption": plan.assumption, "cost": show(plan.cost)} for plan in found]
+    return {"rows": rows, "budget": show(budget), "candidates": offered, "plans": planned}, "\n".join(lines)
 
 
 def _write(

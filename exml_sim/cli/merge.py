@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import click
+
+from exml_sim.cli import options
 
 
 @click.command(name="merge")
 @click.argument("stores", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="The new store; it must not exist.")
-def command(stores: tuple[Path, ...], out: Path) -> None:
+@options.as_json
+def command(stores: tuple[Path, ...], out: Path, as_json: bool) -> None:
     """Put the results of `exml study --shard i/n` together in one new store.
 
     The stores must belong to one study and share no trial. The new store gets its name when it is complete; a file that
@@ -19,8 +23,12 @@ def command(stores: tuple[Path, ...], out: Path) -> None:
 
     Example: exml merge one/study.sqlite two/study.sqlite --out all.sqlite
     """
+    from exml_sim.cli.study import contents
     from exml_sim.engine import merge
 
     with merge(stores, out) as result:
+        if as_json:
+            click.echo(json.dumps(contents(result, out), indent=2))
+            return
         state = "complete" if result.complete else "not complete yet: the next run with this store continues it"
         click.echo(f"{result!r} in {out}, {state}")

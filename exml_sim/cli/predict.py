@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import click
 import numpy as np
 
+from exml_sim.cli import options
 from exml_sim.cli.explore import as_csv
 from exml_sim.model_file import SavedModel, load
 from exml_sim.table import FloatArray, Table, read_table
@@ -17,7 +19,9 @@ from exml_sim.table import FloatArray, Table, read_table
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path), help="Write the CSV file here instead of printing it.")
 @click.option("--force", is_flag=True, help="Replace an existing output file.")
-def command(model: Path, data: Path, out: Path | None, force: bool) -> None:
+@options.quiet
+@options.as_json
+def command(model: Path, data: Path, out: Path | None, force: bool, quiet: bool, as_json: bool) -> None:
     """Classify the rows of the CSV file DATA with a MODEL that exml explore saved.
 
     Only the candidates that the model uses are looked for, and only for rows that the layers before give up. Where such
@@ -29,17 +33,22 @@ def command(model: Path, data: Path, out: Path | None, force: bool) -> None:
         raise ValueError(f"{out} exists already: choose another --out, or --force to replace it")
     saved, table = load(model), read_table(data)
     decisions = saved.decide(table.numbers(saved.observed), _values(saved, table))
-    rows = zip(table.lines, saved.labels(decisions, "").tolist(), saved.explain(decisions), strict=True)
-    text = as_csv(["line", "prediction", "explanation"], rows)
-    if out is None:
-        click.echo(text, nl=False)
-    else:
+    names = ["line", "prediction", "explanation"]
+    rows = list(zip(table.lines, saved.labels(decisions, "").tolist(), saved.explain(decisions), strict=True))
+    if out is not None:
         with out.open("w" if force else "x", encoding="utf-8", newline="") as file:
-            file.write(text)
-    for name in saved.cascade.candidates:
-        lacking = int((decisions.missing == name).sum())
-        if lacking:
-            click.echo(f"exml: {lacking} of {len(table)} rows need a value of {name} for a prediction", err=True)
+            file.write(as_csv(names, rows))
+    counted = {name: int((decisions.missing == name).sum()) for name in saved.cascade.candidates}
+    lacking = {name: count for name, count in counted.items() if count}
+    if as_json:
+        predictions = [dict(zip(names, row, strict=True)) for row in rows]
+        record = {"file": None if out is None else str(out), "predictions": predictions, "lacking": lacking}
+        click.echo(json.dumps(record, indent=2))
+        return
+    if out is None:
+        click.echo(as_csv(names, rows), nl=False)
+    for name, count in () if quiet else lacking.items():
+        click.echo(f"exml: {count} of {len(table)} rows need a value of {name} for a prediction", err=True)
 
 
 def _values(saved: SavedModel, table: Table) -> dict[str, FloatArray]:

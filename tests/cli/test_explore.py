@@ -1,6 +1,9 @@
 """``exml explore`` and ``exml predict`` at the door: a whole run, the plan, blanks, and bad input in one line."""
 
 import csv
+import json
+from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -86,6 +89,36 @@ def test_predicting_asks_only_for_what_was_bought(data, capsys):
     code, _, err = run(capsys, "predict", "data.csv", "bad.csv")
     assert code == 2
     assert "is not a model that exml explore saved" in err
+
+
+def test_json_and_quiet(data, capsys):
+    given = ("explore", "data.csv", *COMMON, *THREE, "--budget", "250")
+    code, out, err = run(capsys, *given, "--out", "o", "--json")
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    report = (data / "o/report.md").read_text(encoding="utf-8")
+    assert f"Selected: {', '.join(found['selected'])}." in report
+    assert found["files"] == [str(Path("o") / name) for name in FILES]
+    spent = sum(Fraction(line["spent"]) for line in read(data / "o/ledger.csv"))
+    assert (Fraction(found["spent"]), found["budget"], found["explored"]) == (spent, "250", True)
+    code, out, err = run(capsys, *given, "--out", "q", "--quiet")
+    assert (code, err) == (0, "")
+    assert out == f"Saved {', '.join(FILES)} in q.\n"
+    plan = json.loads(run(capsys, *given, "--dry-run", "--json")[1])
+    assert [one["available"] for one in plan["candidates"]] == [180, 180, 162]
+    assert all(Fraction(one["cost"]) <= 250 for one in plan["plans"])
+    code, out, err = run(capsys, "predict", "o/model.npz", "data.csv", "--json")
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    code, out, err = run(capsys, "predict", "o/model.npz", "data.csv", "--quiet")
+    assert (code, err) == (0, "")
+    lines = list(csv.DictReader(out.splitlines()))
+    assert [{**one, "line": str(one["line"])} for one in found["predictions"]] == lines
+    remarks = run(capsys, "predict", "o/model.npz", "data.csv")[2]
+    assert remarks == "".join(
+        f"exml: {count} of 180 rows need a value of {name} for a prediction\n"
+        for name, count in found["lacking"].items()
+    )
 
 
 def test_the_dry_run_plans_and_writes_nothing(data, capsys):

@@ -45,6 +45,25 @@ def test_the_number_of_planted_errors() -> None:
     assert f"{len(MUTANTS)} planted errors" in (DOCS / "report.md").read_text(encoding="utf-8").replace("\n", " ")
 
 
+def test_the_table_of_shared_options_is_the_code() -> None:
+    """A group is named where all its subcommands have the option, otherwise the subcommands are."""
+    text = (DOCS / "command_line.md").read_text(encoding="utf-8")
+    table = re.findall(r"^\| `(--[a-z-]+)[^|]*\|[^|]*\| ([a-z, ]+) \|$", text, re.MULTILINE)
+    assert len(table) == 6
+    for option, names in table:
+        found = []
+        for name in cli.list_commands(None):  # type: ignore[arg-type]
+            command = cli.get_command(None, name)  # type: ignore[arg-type]
+            parts = getattr(command, "commands", {name: command})
+            have = [part for part, one in parts.items() if any(option in given.opts for given in one.params)]
+            found += [name] if len(have) == len(parts) else [f"{name} {part}" for part in have]
+        assert names.split(", ") == found, option
+    silent = re.search(r"^(`.*`) print nothing but their result, so they have no `--quiet`", text, re.MULTILINE)
+    assert silent is not None
+    quiet = dict(table)["--quiet"].split(", ")
+    assert re.findall("`([a-z]+)`", silent[1]) == [name for name in cli.list_commands(None) if name not in quiet]  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_shells_complete_commands_and_options(shell) -> None:
     program = [sys.executable, "-c", "from exml_sim.cli import main; main()"]

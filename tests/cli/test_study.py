@@ -113,7 +113,11 @@ def test_shards_merge_to_the_whole(tmp_path):
     (tmp_path / "all").mkdir()
     stores = [str(tmp_path / part / "study.sqlite") for part in ("1", "2")]
     out = tmp_path / "all" / "study.sqlite"
-    assert CliRunner().invoke(cli, ["merge", *stores, "--out", str(out)]).exit_code == 0
+    merged = CliRunner().invoke(cli, ["merge", *stores, "--out", str(out), "--json"])
+    assert merged.exit_code == 0, merged.output
+    found = json.loads(merged.output)
+    assert (found["store"], found["complete"]) == (str(out), True)
+    assert found["trials"] == 12 * found["cells"]
     whole = call(tmp_path / "whole")
     assert call(tmp_path / "all").output.splitlines()[:-1] == whole.output.splitlines()[:-1]
     with StudyResult.open(out) as result:
