@@ -21,7 +21,7 @@ ANGLES = (0, 2, 4, 6, 8, 10, 12, 90)
 THETA = 0.1
 RADIUS = 0.8
 BUDGETS = (24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048)
-#: Where our bound is below 5 %, but above what 10,000 trials without a failure show, and the paper's says nothing:
+#: Where our bound is below 5 %, but above what 10,000 trials without a failure show, and the paper's is vacuous:
 #: the first three for uniform allocation, the last three for median elimination.
 LARGE_BUDGETS = (49_152, 57_344, 65_536, 81_920, 98_304, 131_072)
 STRATEGIES = ("uniform_allocation", "median_elimination")

@@ -141,7 +141,7 @@ def sentence(found: Needs, target: float = TARGET) -> str:
 
 
 def gained(panel: Panel, target: float = TARGET) -> list[CellSummary]:
-    """Cells where our bound is below the target, the paper's says nothing, and the rate is below both.
+    """Cells where our bound is below the target, the paper's is vacuous, and the rate is below both.
 
     The rate counts as below only if the upper end of its interval is: no failure seen is an upper limit, not 0.
     """

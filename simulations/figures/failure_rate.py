@@ -1,4 +1,4 @@
-"""Failure rate against budget: what was observed, what the bounds promise, and where they say nothing."""
+"""Failure rate against budget: what was observed, what the bounds promise, and where they are vacuous."""
 
 from __future__ import annotations
 
@@ -45,6 +45,7 @@ def draw(ax: Axes, panel: Panel, axis: tuple[float, float] | None = None, *, flo
     _draw_cells(ax, panel.cells)
     ax.axhline(TARGET, color=style.GUIDE, linewidth=0.8, zorder=1)
     ax.set(xscale="log", yscale="log", xlim=(low / 1.3, high * 1.3), ylim=(bottom, 1.6))
+    style.plain_ticks(ax.xaxis, low / 1.3, high * 1.3)
     ax.set_xlabel("budget B (pulls)" if panel.bounds is not None else "budget B (money)")
     ax.set_title(panel.title, pad=18)
     ax.text(0.5, 1.015, _summary(panel), transform=ax.transAxes, ha="center", va="bottom", fontsize=8)
@@ -88,20 +89,20 @@ def _draw_bounds(ax: Axes, bounds: PoolBounds, low: float, high: float) -> None:
         if start is None:
             ax.plot([], [], color=colour, linestyle=style.DASHES[level], label=f"{level} bound (vacuous everywhere)")
             continue
-        # Three overlapping shades: the lightest zone is where only the paper's bound says nothing.
+        # Three overlapping shades: the lightest zone is where only the paper's bound is vacuous.
         ax.axvspan(edge, min(start, high * 1.3), color=style.GUIDE, alpha=0.13, linewidth=0, zorder=0)
         budgets = _budgets(start, max(1.3 * high, 2.0 * start))
         values = bounds.bound(level, budgets)
         ax.plot(budgets, values, color=colour, linestyle=style.DASHES[level], label=f"{level} bound", zorder=2)
         ax.axvline(start, color=colour, linewidth=0.8, linestyle=":", zorder=1)
         if launch is not None:
-            # The corrected statement often launches where the paper's does: its mark stands out behind.
-            size = 14 if level == "corrected" else 8
-            ax.plot([launch], [1.0], marker="|", markersize=size, markeredgewidth=2, color=colour, zorder=5)
-        words = f"{level}: vacuous below {start:,}"
-        # At the top, where no other curve runs left of this one.
-        place = (start / 1.04, 0.75)
-        ax.annotate(words, place, rotation=90, fontsize=7, color=colour, ha="right", va="top", zorder=3)
+            # The corrected statement often launches where the paper's does: the marks stand below each other.
+            height = 0.935 if level == "paper" else 0.975
+            mark = {"marker": "|", "markersize": 8, "markeredgewidth": 2, "color": colour}
+            ax.plot([launch], [height], transform=ax.get_xaxis_transform(), zorder=5, **mark)
+        # At the top and short, where no other curve runs left of this one.
+        words, place = f"vacuous below {start:,}", (start / 1.04, 1.5)
+        ax.annotate(words, place, rotation=90, fontsize=6.5, color=colour, ha="right", va="top", zorder=3)
 
 
 def _budgets(start: float, stop: float) -> NDArray[np.int64]:

@@ -7,12 +7,14 @@ depends on colour alone.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 #: What was observed, and the three readings of a bound.
@@ -58,6 +60,24 @@ def blank(width: float = 7.0, height: float = 4.2) -> Figure:
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
+
+
+def plain_ticks(axis: Axis, low: float, high: float) -> None:
+    """Ticks of a logarithmic axis: powers of ten, or plain numbers where there are fewer than three of those."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for steps in ((1,), (1, 2, 5)):
+        ticks = [step * 10.0**power for power in powers for step in steps if low <= step * 10.0**power <= high]
+        if len(ticks) >= 3:
+            break
+    else:
+        ticks = [one for one in MaxNLocator(5).tick_values(low, high) if low <= one <= high]
+    if steps == (1,):
+        return
+    axis.set_major_locator(FixedLocator(ticks))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    axis.set_minor_locator(NullLocator())
 
 
 def save(picture: Figure, stem: Path) -> list[Path]:

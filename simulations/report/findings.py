@@ -33,12 +33,12 @@ def _gain(panel: Panel, cells: Sequence[CellSummary]) -> str:
     limit = max(cell.upper for cell in cells)
     return (
         f"At {_budgets([cell.budget for cell in cells])} our bound for {panel.title} is below {TARGET:.0%} while the "
-        f"paper's says nothing, and the observed rate is below both (at most {limit:.1e} at {CONFIDENCE:.0%})."
+        f"paper's is vacuous, and the observed rate is below both (at most {limit:.1e} at {CONFIDENCE:.0%})."
     )
 
 
 def _judged(panels: Sequence[Panel]) -> str:
-    """Every bound that says something, held against every cell."""
+    """Every bound that is not vacuous, held against every cell."""
     outcomes = Counter(verdict.outcome for _, _, _, verdict in verdicts(panels))
     telling = sum(outcomes.values()) - outcomes["vacuous"]
     if not telling:
@@ -47,7 +47,7 @@ def _judged(panels: Sequence[Panel]) -> str:
         "none is refuted" if not outcomes["refuted"] else f"{outcomes['refuted']} are REFUTED by the observed rates"
     )
     return (
-        f"Of {sum(outcomes.values())} pairs of a cell and a bound, {telling} say something: {result}, "
+        f"Of {sum(outcomes.values())} pairs of a cell and a bound, {telling} are not vacuous: {result}, "
         f"{outcomes['consistent']} would have shown a violation by the factor 2, {outcomes['undecided']} only a larger "
         f"one (false-alarm probability {ALARM:.0e} for all together)."
     )
@@ -57,7 +57,7 @@ def _silent(panels: Sequence[Panel]) -> str:
     reasons = list(dict.fromkeys(panel.reason for panel in panels if panel.reason))
     if reasons:
         return f"No bound is laid over: {_listed(reasons)}."
-    return "At none of these budgets does any bound say anything: all are at least 1, or below their launch budgets."
+    return "All bounds are vacuous at these budgets: at least 1, or below their launch budgets."
 
 
 def _against(result: StudyResult, panels: Sequence[Panel]) -> list[str]:

@@ -20,12 +20,19 @@ exml.chart = (() => {
     return { x, y: d3.scaleLog([floor, 1.4], [height - MARGIN.bottom, MARGIN.top]).clamp(true) };
   }
 
+  /** Powers of ten; 1, 2 and 5 times powers of ten where those are fewer than three; else round numbers. */
+  function budgetTicks(low, high) {
+    const powers = d3.range(Math.floor(Math.log10(low)), Math.ceil(Math.log10(high)) + 1);
+    const within = (steps) => powers.flatMap((k) => steps.map((step) => step * 10 ** k)).filter((B) => B >= low && B <= high);
+    return [within([1]), within([1, 2, 5])].find((found) => found.length >= 3) || d3.ticks(low, high, 5);
+  }
+
   function drawAxes(svg, x, y, width, height, view) {
     const ticks = view.scale === "log" ? Math.ceil(-Math.log10(y.domain()[0])) : 5;
     const yAxis = view.scale === "log" ? d3.axisLeft(y).ticks(ticks, "~g") : d3.axisLeft(y).ticks(ticks, "~%");
-    const decades = d3.range(Math.ceil(Math.log10(x.domain()[0])), Math.log10(x.domain()[1])).map((k) => 10 ** k);
-    const room = width < 520 ? decades.filter((_, i) => decades.length < 5 || i % 2 === 0) : decades;
-    const xAxis = d3.axisBottom(x).tickValues(room).tickFormat(d3.format(",.0f"));
+    const budgets = budgetTicks(...x.domain());
+    const room = width < 520 ? budgets.filter((_, i) => budgets.length < 5 || i % 2 === 0) : budgets;
+    const xAxis = d3.axisBottom(x).tickValues(room).tickFormat(d3.format(",.10~g"));
     const grid = svg.append("g").attr("class", "grid").attr("aria-hidden", "true");
     grid.selectAll("line").data(y.ticks(ticks)).join("line").attr("x1", MARGIN.left).attr("x2", width - MARGIN.right)
       .attr("y1", y).attr("y2", y);
@@ -55,7 +62,8 @@ exml.chart = (() => {
     const launch = view.needs[level].launch;
     if (launch >= first && launch <= last)
       svg.append("line").attr("class", `launch ${level}`).attr("x1", x(launch)).attr("x2", x(launch))
-        .attr("y1", MARGIN.top - 5).attr("y2", MARGIN.top + (level === "corrected" ? 11 : 6));
+        // The corrected statement often launches where the paper's does: the marks stand below each other.
+        .attr("y1", MARGIN.top + (level === "paper" ? 5 : -5)).attr("y2", MARGIN.top + (level === "paper" ? 14 : 4));
   }
 
   function drawCells(svg, view, x, y) {

@@ -73,7 +73,7 @@ exml.explorer = (() => {
     draw(now);
     byId("chart-name").textContent = `${sentenceCase(panel().title)} on ${group().place}. Points: observed, with ${d3.format(".0~%")(page.confidence)} `
       + `intervals; an open triangle is an upper limit where no failure was seen. Dotted: ${d3.format(".0~%")(page.target)}.`
-      + (now.point ? " Grey zones: a bound says nothing there. Short bars at the top: launch budgets." : "");
+      + (now.point ? " Grey zones: a bound is vacuous there (at least 1, or below its launch budget). Short bars at the top: launch budgets." : "");
     byId("bounds-part").hidden = !now.point;
     byId("reason").hidden = Boolean(now.point);
     byId("reason").textContent = now.point ? "" : `No bound is laid over: ${panel().reason}.`;

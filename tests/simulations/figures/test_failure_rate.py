@@ -58,6 +58,60 @@ def test_a_panel_without_bounds(tmp_path) -> None:
     assert [file.suffix for file in style.save(picture, tmp_path / "known")] == [".png", ".svg"]
 
 
+def test_labels_lie_on_no_curve_and_launch_marks_apart(panels) -> None:
+    picture = failure_rate.figure(panels, "x")
+    picture.draw_without_rendering()
+    for ax in picture.axes:
+        drawn = [line for line in lines(ax, " bound") if len(line.get_xdata())]
+        curves = [ax.transData.transform(np.column_stack(line.get_data())) for line in drawn]
+        assert len(curves) == 3
+        labels = [text for text in ax.texts if "vacuous below" in text.get_text()]
+        assert len(labels) == 3
+        for label in labels:
+            box = label.get_window_extent()
+            assert not any(box.contains(*place) for curve in curves for place in dense(curve))
+        marks = [line.get_window_extent() for line in ax.lines if line.get_marker() == "|" and len(line.get_xdata())]
+        heights = [line.get_ydata()[0] for line in ax.lines if line.get_marker() == "|" and len(line.get_xdata())]
+        assert len(marks) == 3
+        # The corrected and the paper's launch budgets are the same here.
+        assert marks[1].x0 == pytest.approx(marks[2].x0, abs=1.0)
+        size = 8 * picture.dpi / 72 / ax.get_window_extent().height
+        assert abs(heights[1] - heights[2]) >= size
+
+
+def dense(curve):
+    """Points of a curve less than a pixel apart."""
+    steps = np.arange(len(curve))
+    fine = np.linspace(0, len(curve) - 1, 4000)
+    return np.column_stack([np.interp(fine, steps, curve[:, i]) for i in (0, 1)])
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "wanted"),
+    [
+        (30, 120, ["50", "100"]),
+        (30, 300, ["50", "100", "200"]),
+        (7, 1200, None),
+        (1000, 9000, ["1,000", "2,000", "5,000"]),
+        (0.5, 3, ["0.5", "1", "2"]),
+        (100, 110, ["100", "102", "104", "106", "108", "110"]),
+    ],
+)
+def test_budgets_are_plain_numbers(low, high, wanted) -> None:
+    ax = style.blank().subplots()
+    ax.set(xscale="log", xlim=(low, high))
+    style.plain_ticks(ax.xaxis, low, high)
+    ax.figure.draw_without_rendering()
+    shown = [label.get_text() for kind in ("major", "minor") for label in ax.get_xticklabels(which=kind)]
+    if wanted is None:
+        assert [text for text in shown if "10^{2}" in text]
+    elif (low, high) == (30, 120):
+        assert len(shown) >= 3
+        assert all(text.isdigit() for text in shown)
+    else:
+        assert shown == wanted
+
+
 def test_the_same_picture_gives_the_same_file(panels, tmp_path) -> None:
     files = []
     for name in ("first", "second"):

@@ -246,3 +246,23 @@ def test_print_opens_the_tables_and_hides_the_controls(visit, html) -> None:
     tab.evaluate("dispatchEvent(new Event('afterprint'))")
     assert not tab.locator("#cells").is_visible()
     assert len(tab.pdf(format="A4")) > 20_000
+
+
+@pytest.mark.parametrize("width", [1280, 1024, 390])
+def test_sliders_of_a_line_are_at_one_height(visit, html, width) -> None:
+    tab = visit(html, width=width)
+    labels = tab.locator(".slider label").evaluate_all(
+        "all => all.map(one => [one.getBoundingClientRect().height, one.scrollWidth - one.clientWidth])"
+    )
+    heights = [height for height, _ in labels]
+    assert heights == [heights[0]] * 4
+    assert all(overflow <= 0 for _, overflow in labels)
+    if width == 1280:
+        tops = tab.locator(".slider input").evaluate_all("all => all.map(one => one.getBoundingClientRect().top)")
+        assert tops == [tops[0]] * 4
+
+
+def test_few_budgets_have_several_ticks(visit, hostile_html) -> None:
+    """Budgets from 20 to 80: a single power of ten is no axis."""
+    axis = visit(hostile_html).locator("#chart .axis").first
+    assert axis.locator("text").all_text_contents() == ["20", "50", "100"]
