@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,7 +98,7 @@ def _draw_bounds(ax: Axes, bounds: PoolBounds, low: float, high: float) -> None:
         if launch is not None:
             # The corrected statement often launches where the paper's does: the marks stand below each other.
             height = 0.935 if level == "paper" else 0.975
-            mark = {"marker": "|", "markersize": 8, "markeredgewidth": 2, "color": colour}
+            mark: dict[str, Any] = {"marker": "|", "markersize": 8, "markeredgewidth": 2, "color": colour}
             ax.plot([launch], [height], transform=ax.get_xaxis_transform(), zorder=5, **mark)
         # At the top and short, where no other curve runs left of this one.
         words, place = f"vacuous below {start:,}", (start / 1.04, 1.5)
