@@ -1,8 +1,20 @@
 """Settings that all tests share."""
 
 import os
+import pkgutil
+from importlib import import_module
 
+import matplotlib
 from hypothesis import HealthCheck, settings
+
+matplotlib.use("Agg")
+
+# Hypothesis also draws the constants of the modules that are loaded. Load all of them now: what a test draws must not
+# depend on which tests the same worker ran before.
+for package in ("exml_sim", "theory", "simulations"):
+    for module in pkgutil.walk_packages(import_module(package).__path__, f"{package}."):
+        if not module.name.endswith("__main__"):
+            import_module(module.name)
 
 # In CI every example is the same on every machine; `make test-long` sweeps seeds.
 settings.register_profile(
