@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -113,39 +113,11 @@ class CrossValidation:
 
     def __init__(
         self,
-        X: FloatArray,
-        y: IntArray,
-        n_classes: int,
-        options: ModelOptions,
-        *,
-        folds: int,
-        rng: np.random.Generator,
-    ) -> None:
-        frame = Frame.of(X, options)
-        self._begin(frame.cross(frame.points(X)), y, n_classes, options, folds, rng)
-
-    @classmethod
-    def of_gram(
-        cls,
         gram: FloatArray,
         y: IntArray,
         n_classes: int,
         options: ModelOptions,
         *,
-        folds: int,
-        rng: np.random.Generator,
-    ) -> Self:
-        """The same from kernel values that are there already."""
-        judge = cls.__new__(cls)
-        judge._begin(gram, y, n_classes, options, folds, rng)
-        return judge
-
-    def _begin(
-        self,
-        gram: FloatArray,
-        y: IntArray,
-        n_classes: int,
-        options: ModelOptions,
         folds: int,
         rng: np.random.Generator,
     ) -> None:
@@ -154,6 +126,12 @@ class CrossValidation:
         self._gram, self._y, self._n_classes, self._options = gram, y, n_classes, options
         self._fold = _balanced_folds(y, folds, rng)
         self._votes: dict[float, tuple[IntArray, BoolArray]] = {}
+
+    @classmethod
+    def of_features(cls, X: FloatArray, y: IntArray, n_classes: int, options: ModelOptions, **how: Any) -> Self:
+        """The same from features, with the options' kernel."""
+        frame = Frame.of(X, options)
+        return cls(frame.cross(frame.points(X)), y, n_classes, options, **how)
 
     def judge(self, theta: float, among: BoolArray | None = None) -> Tried:
         """Count the outcomes of one price, on all rows or among some of them."""

@@ -15,7 +15,7 @@ def test_cross_validation_by_refitting_the_estimator():
     y = np.repeat([0, 1], 20)
     X = rng.normal(size=(40, 2)) + y[:, None]
     options = ModelOptions(gamma=2.0, scaling="none", C_h=0.1, C_g=0.1)
-    found = CrossValidation(X, y, 2, options, folds=4, rng=np.random.default_rng(5)).judge(0.3)
+    found = CrossValidation.of_features(X, y, 2, options, folds=4, rng=np.random.default_rng(5)).judge(0.3)
     order = np.random.default_rng(5).permutation(40)
     order = np.concatenate([order[y[order] == 0], order[y[order] == 1]])
     fold = np.empty(40, int)
@@ -45,7 +45,7 @@ def test_prices_are_tried_from_the_highest_down():
     rows = draw_rows(40, rng=0)
     known = rows.classes != HIDDEN
     X, y = rows.points[known], (rows.y[known] > 0).astype(int)
-    judge = CrossValidation(X, y, 2, ModelOptions(C_h=0.1, C_g=0.1), folds=5, rng=np.random.default_rng(0))
+    judge = CrossValidation.of_features(X, y, 2, ModelOptions(C_h=0.1, C_g=0.1), folds=5, rng=np.random.default_rng(0))
     tried = judge.until((0.1, 0.2, 0.3, 0.4), 0.9)
     assert [one.theta for one in tried] == [0.4]
     assert [one.theta for one in judge.until((0.1, 0.2, 0.3), 1.01)] == [0.1, 0.2, 0.3]
@@ -91,7 +91,7 @@ def test_the_chosen_price_is_near_the_best_one_by_the_truth():
     rows, test = draw_rows(100, rng=2), draw_rows(500, rng=3)
     X, y = rows.points, (rows.y > 0).astype(int)
     options = ModelOptions(C_h=0.1, C_g=0.1)
-    judge = CrossValidation(X, y, 2, options, folds=5, rng=np.random.default_rng(0))
+    judge = CrossValidation.of_features(X, y, 2, options, folds=5, rng=np.random.default_rng(0))
     thetas = (0.1, 0.2, 0.3, 0.4)
     choice = fewest_errors([judge.judge(theta) for theta in thetas], 2, "all rows")
     accuracy = {}
@@ -104,21 +104,27 @@ def test_the_chosen_price_is_near_the_best_one_by_the_truth():
 
 def test_folds():
     with pytest.raises(ValueError, match="folds must be between 2"):
-        CrossValidation(np.zeros((3, 1)), np.zeros(3, int), 2, ModelOptions(), folds=4, rng=np.random.default_rng(0))
+        CrossValidation.of_features(
+            np.zeros((3, 1)), np.zeros(3, int), 2, ModelOptions(), folds=4, rng=np.random.default_rng(0)
+        )
 
 
 def _judge(seed: int = 0) -> tuple[CrossValidation, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((80, 2))
     y = (X[:, 0] + 0.5 * rng.standard_normal(80) > 0).astype(int)
-    return CrossValidation(X, y, 2, ModelOptions(C_h=0.1, C_g=0.1), folds=5, rng=np.random.default_rng(1)), X, y
+    return (
+        CrossValidation.of_features(X, y, 2, ModelOptions(C_h=0.1, C_g=0.1), folds=5, rng=np.random.default_rng(1)),
+        X,
+        y,
+    )
 
 
 def test_a_cross_validation_from_a_gram_matrix_is_the_same():
     judge, X, y = _judge()
     frame = Frame.of(X, ModelOptions())
     gram = frame.cross(frame.points(X))
-    other = CrossValidation.of_gram(gram, y, 2, ModelOptions(C_h=0.1, C_g=0.1), folds=5, rng=np.random.default_rng(1))
+    other = CrossValidation(gram, y, 2, ModelOptions(C_h=0.1, C_g=0.1), folds=5, rng=np.random.default_rng(1))
     assert [judge.judge(theta) for theta in (0.1, 0.3)] == [other.judge(theta) for theta in (0.1, 0.3)]
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from exml_sim.cli import options
-from exml_sim.cli.points import Numbers, Point, instance_options
+from exml_sim.cli.points import Point, instance_options
 
 if TYPE_CHECKING:
     from theory import Rung
@@ -65,8 +65,8 @@ def _record(rung: Rung) -> dict[str, Any]:
     met = not math.isnan(log)
     return {
         "name": rung.name,
-        "value": Numbers.finite(float(rung.value)),
-        "log_value": Numbers.finite(log),
+        "value": options.finite(float(rung.value)),
+        "log_value": options.finite(log),
         "conditions_met": met,
         "vacuous": bool(rung.vacuous),
         "note": rung.note,

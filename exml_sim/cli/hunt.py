@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -87,16 +86,15 @@ def _hunt(claim: str, seed: int, limits: tuple[int | None, float], out: Path, as
     target = get(claim)
     bar = None if quiet or as_json else _Line()
     try:
-        outcome = hunt(target, seed=seed, limits=Limits(*limits), progress=bar)
-    except KeyboardInterrupt:
-        click.echo(f"\nexml: interrupted; the same hunt again: exml hunt {claim} --seed {seed}", err=True)
-        raise SystemExit(130) from None
-    if bar is not None:
-        bar.close()
+        with options.resumable(f"the same hunt again: exml hunt {claim} --seed {seed}"):
+            outcome = hunt(target, seed=seed, limits=Limits(*limits), progress=bar)
+    finally:
+        if bar is not None:
+            bar.close()
     saved = None
     if outcome.found:
         find = Find.of(outcome)
-        out.mkdir(parents=True, exist_ok=True)
+        options.make_folder(out)
         saved = out / find.file_name
         saved.write_text(find.to_toml(), encoding="utf-8")
     if as_json:
@@ -115,9 +113,9 @@ def _outcome_json(outcome: Outcome, saved: Path | None) -> dict[str, Any]:
         "says": outcome.target.says,
         "holds": outcome.target.holds,
         "violated": outcome.found,
-        "ratio": _finite(outcome.measured.ratio) if outcome.best is not None else None,
-        "log_observed": _finite(outcome.measured.log_observed),
-        "log_bound": _finite(outcome.measured.log_bound),
+        "ratio": options.finite(outcome.measured.ratio) if outcome.best is not None else None,
+        "log_observed": options.finite(outcome.measured.log_observed),
+        "log_bound": options.finite(outcome.measured.log_bound),
         "instance": outcome.best.table() if outcome.best is not None else None,
         "verdict": outcome.verdict.sentence if outcome.verdict is not None else None,
         "not_confirmed": outcome.rejected,
@@ -126,11 +124,6 @@ def _outcome_json(outcome: Outcome, saved: Path | None) -> dict[str, Any]:
         "seed": outcome.seed,
         "file": str(saved) if saved is not None else None,
     }
-
-
-def _finite(value: float) -> float | str:
-    """JSON has no infinities."""
-    return value if math.isfinite(value) else str(value)
 
 
 def _replay(file: Path, as_json: bool) -> None:
@@ -161,12 +154,12 @@ def _tightness(
 
     done = None if quiet or as_json else told
     rows = report(targets, seed=seed, evaluations=limits[0], seconds=limits[1], done=done)
-    out.mkdir(parents=True, exist_ok=True)
+    options.make_folder(out)
     (out / "tightness.csv").write_text(to_csv(rows), encoding="utf-8")
     (out / "tightness.md").write_text(to_markdown(rows), encoding="utf-8")
     if as_json:
         fields = ("id", "holds", "violated", "observed", "bound", "evaluations", "where")
-        table = [{**{name: getattr(row, name) for name in fields}, "ratio": _finite(row.ratio)} for row in rows]
+        table = [{**{name: getattr(row, name) for name in fields}, "ratio": options.finite(row.ratio)} for row in rows]
         click.echo(json.dumps(table, indent=2))
     else:
         click.echo(to_markdown(rows), nl=False)

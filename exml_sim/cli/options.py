@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -40,6 +41,11 @@ def store(default: str | None = None, help: str = "SQLite file that a later run 
     """``--store``: where finished work is kept."""
     kind = click.Path(path_type=Path, dir_okay=False)
     return click.option("--store", default=default, show_default=default is not None, type=kind, help=help)
+
+
+def finite(value: float) -> float | None:
+    """A number for JSON, which has no NaN and no infinity: null."""
+    return value if math.isfinite(value) else None
 
 
 def make_folder(place: Path) -> None:

@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from exml_sim.cli import options
-from exml_sim.cli.points import Numbers, Point, instance_options
+from exml_sim.cli.points import Point, instance_options
 
 if TYPE_CHECKING:
     from simulations.panels import Needs
@@ -135,7 +135,7 @@ def _in_practice(
 
 
 def _factors(found: Needs) -> dict[str, float | None]:
-    return {level: Numbers.finite(found.factor(level)) for level in found.bounds}
+    return {level: options.finite(found.factor(level)) for level in found.bounds}
 
 
 def _print(delta: float, lines: list[dict[str, Any]]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
@@ -26,11 +25,6 @@ class Numbers(click.ParamType):  # type: ignore[type-arg,unused-ignore]
         except ValueError:
             self.fail(f"expected numbers separated by commas, such as 0.1,0.2,0.2; got {value}", param, ctx)
         return found
-
-    @staticmethod
-    def finite(value: float) -> float | None:
-        """JSON has no NaN and no infinity."""
-        return value if math.isfinite(value) else None
 
 
 @dataclass(frozen=True, slots=True)

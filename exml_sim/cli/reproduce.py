@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,7 +84,7 @@ def synthetic(penalty: float, loss: str, seed: int, protocol: str, **rest: Any) 
     """Figures 4 and 5: three Gaussians and nine candidates at a budget of 20 %."""
     from simulations.reproduction.synthetic import figures_4_and_5
 
-    _run(figures_4_and_5(protocol == "hindsight", penalty, loss=loss, seed=seed), protocol=protocol, **rest)
+    _run(figures_4_and_5(protocol == "hindsight", penalty, loss=loss, seed=seed), Wanted(protocol, **rest))
 
 
 @command.command(name="mfeat")
@@ -98,9 +99,9 @@ def mfeat(sensitivity: bool, divisions: int, penalty: float, loss: str, seed: in
         return table_1(protocol == "hindsight", c, loss=kind, seed=seed, divisions=divisions, short=short)
 
     if sensitivity:
-        _sensitivity(make, protocol=protocol, **rest)
+        _sensitivity(make, Wanted(protocol, **rest))
         return
-    _run(make(penalty, loss, short=False), protocol=protocol, **rest)
+    _run(make(penalty, loss, short=False), Wanted(protocol, **rest))
 
 
 @command.command(name="costs")
@@ -111,7 +112,7 @@ def costs(divisions: int, penalty: float, loss: str, seed: int, protocol: str, *
     from simulations.reproduction.mfeat import table_2
 
     experiment = table_2(protocol == "hindsight", penalty, loss=loss, seed=seed, divisions=divisions)
-    _run(experiment, protocol=protocol, **rest)
+    _run(experiment, Wanted(protocol, **rest))
 
 
 @command.command(name="realdisp")
@@ -133,70 +134,66 @@ def realdisp(source: Path, split: str, penalty: float, loss: str, seed: int, pro
     from simulations.reproduction.realdisp import figures_6_and_7, read
 
     experiment = figures_6_and_7(read(source), split, protocol == "hindsight", penalty, loss=loss, seed=seed)
-    _run(experiment, protocol=f"{split}-{protocol}", **rest)
+    _run(experiment, Wanted(f"{split}-{protocol}", **rest))
 
 
-def _run(
-    experiment: Experiment,
-    *,
-    protocol: str,
-    reading: str,
-    configurations: int,
-    n_jobs: int,
-    out: Path | None,
-    as_json: bool,
-    quiet: bool,
-) -> None:
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The options that all experiments share, less those that make the experiment."""
+
+    protocol: str
+    reading: str
+    configurations: int
+    n_jobs: int
+    out: Path | None
+    as_json: bool
+    quiet: bool
+
+    def folder(self, name: str) -> Path:
+        """Where results go."""
+        return self.out or Path("out/reproduction") / f"{name}-{self.protocol}"
+
+    def results(self, experiment: Experiment, store: Path) -> Any:
+        """Run what is missing."""
+        from simulations.reproduction.runner import run
+
+        progress = not (self.quiet or self.as_json)
+        with options.resumable(f"finished configurations are in {store}; the same command continues from there"):
+            return run(experiment, self.configurations, store, n_jobs=self.n_jobs, progress=progress)
+
+
+def _run(experiment: Experiment, wanted: Wanted) -> None:
     """Run what is missing, write tables, figures and verdicts, and print them."""
     from simulations.reproduction.reporting import report
 
-    folder = out or Path("out/reproduction") / f"{experiment.name}-{protocol}"
-    folder.mkdir(parents=True, exist_ok=True)
-    found = _results(experiment, configurations, folder / STORE, n_jobs, quiet or as_json)
-    written = report(experiment, found, folder, reading)
-    if as_json:
+    folder = wanted.folder(experiment.name)
+    with options.folder(folder):
+        found = wanted.results(experiment, folder / STORE)
+    written = report(experiment, found, folder, wanted.reading)
+    if wanted.as_json:
         click.echo(json.dumps({**written.data(), "configurations": len(found), "settings": experiment.identity()}))
         return
     click.echo(written.text())
     click.echo(f"Results of {len(found)} configurations are in {folder}: {', '.join(f.name for f in written.files)}.")
 
 
-def _results(experiment: Experiment, configurations: int, store: Path, n_jobs: int, quiet: bool) -> Any:
-    from simulations.reproduction.runner import run
-
-    try:
-        return run(experiment, configurations, store, n_jobs=n_jobs, progress=not quiet)
-    except KeyboardInterrupt:
-        click.echo(f"exml: finished configurations are in {store}; the same command continues from there", err=True)
-        raise
-
-
-def _sensitivity(
-    make: Callable[[float, str], Experiment],
-    *,
-    protocol: str,
-    reading: str,
-    configurations: int,
-    n_jobs: int,
-    out: Path | None,
-    as_json: bool,
-    quiet: bool,
-) -> None:
+def _sensitivity(make: Callable[[float, str], Experiment], wanted: Wanted) -> None:
     """SL and csd/ME with the largest budget for several C, and for Eq. 3 as printed (mean loss, C = 1)."""
     from simulations.reproduction import sensitivity
 
-    folder = out or Path("out/reproduction") / f"sensitivity-{protocol}"
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = wanted.folder("sensitivity")
     found = []
     for kind, c in sensitivity.GRID:
-        store = folder / f"{kind}-{c:g}.sqlite"
-        results = _results(make(c, kind), configurations, store, n_jobs, quiet or as_json)
-        found.append(sensitivity.line(kind, c, results, reading))
+        with options.folder(folder):
+            results = wanted.results(make(c, kind), folder / f"{kind}-{c:g}.sqlite")
+        found.append(sensitivity.line(kind, c, results, wanted.reading))
     text = sensitivity.markdown(found)
     (folder / "sensitivity.md").write_text(text, encoding="utf-8")
     (folder / "sensitivity.csv").write_text(sensitivity.to_csv(found), encoding="utf-8")
-    if as_json:
+    if wanted.as_json:
         click.echo(json.dumps([{"setting": one.label, "SL": one.supervised, "csd/ME": one.explored} for one in found]))
         return
     click.echo(text)
-    click.echo(f"Results of {configurations} configurations each are in {folder}: sensitivity.md, sensitivity.csv.")
+    click.echo(
+        f"Results of {wanted.configurations} configurations each are in {folder}: sensitivity.md, sensitivity.csv."
+    )

@@ -65,20 +65,17 @@ def command(
     kept = out / "store" if store is None else store
     line = _Line(not quiet and not as_json)
     try:
-        begun = time.monotonic()
-        found = verify(wanted, known[depth], seed=seed, n_jobs=n_jobs, store=kept, tick=line.show)
-        done = time.monotonic()
-        document = report.write(found, out, started, report.Clock(done - begun, None, done - clock))
-        if figures:
-            line.show("drawing")
-            _draw(found, out, n_jobs, kept, line.show)
-            # The results were safe before the first picture; now the time of the pictures is known, too.
-            end = time.monotonic()
-            document = report.write(found, out, started, report.Clock(done - begun, end - done, end - clock))
-    except KeyboardInterrupt:
-        line.close()
-        click.echo("exml: interrupted; the same command continues where it stopped", err=True)
-        raise SystemExit(130) from None
+        with options.resumable("the same command continues where it stopped"):
+            begun = time.monotonic()
+            found = verify(wanted, known[depth], seed=seed, n_jobs=n_jobs, store=kept, tick=line.show)
+            done = time.monotonic()
+            document = report.write(found, out, started, report.Clock(done - begun, None, done - clock))
+            if figures:
+                line.show("drawing")
+                _draw(found, out, n_jobs, kept, line.show)
+                # The results were safe before the first picture; now the time of the pictures is known, too.
+                end = time.monotonic()
+                document = report.write(found, out, started, report.Clock(done - begun, end - done, end - clock))
     finally:
         line.close()
     if as_json:

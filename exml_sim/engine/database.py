@@ -53,7 +53,7 @@ def check_place(path: Path) -> None:
         )
 
 
-def check_owner(path: Path) -> None:
+def check_owner(path: Path, application: int = APPLICATION, what: str = "a study's store") -> None:
     """Refuse a file that is no database, or another program's, by its bytes alone."""
     try:
         with path.open("rb") as file:
@@ -64,8 +64,8 @@ def check_owner(path: Path) -> None:
         raise StoreError(f"{path} is an empty file and no store; nothing was changed")
     if header[: len(_MAGIC)] != _MAGIC or len(header) < 100:
         raise StoreError(f"{path} is damaged or no store at all (it is no SQLite database); nothing was changed")
-    if int.from_bytes(header[_APPLICATION_AT], "big") != APPLICATION:
-        raise StoreError(f"{path} is a database, but not a study's store; nothing was changed")
+    if int.from_bytes(header[_APPLICATION_AT], "big") != application:
+        raise StoreError(f"{path} is a database, but not {what}; nothing was changed")
 
 
 def connect(path: Path | None, mode: str) -> sqlite3.Connection:
@@ -93,13 +93,13 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
 
 
 @contextmanager
-def explained(path: Path | None, doing: str = "use") -> Iterator[None]:
+def explained(path: Path | None, doing: str = "use", what: str = "a trial of this block") -> Iterator[None]:
     """Say in one line what a database error means."""
     kept = "what was stored before is kept"
     try:
         yield
     except sqlite3.IntegrityError as error:
-        raise StoreError(f"{path} holds a trial of this block already ({one_line(error)}); {kept}") from None
+        raise StoreError(f"{path} holds {what} already ({one_line(error)}); {kept}") from None
     except sqlite3.OperationalError as error:
         raise StoreError(f"cannot {doing} the store {path}: {one_line(error)}; {kept}") from None
     except (sqlite3.DatabaseError, UnicodeDecodeError, OverflowError) as error:

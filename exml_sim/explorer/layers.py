@@ -130,7 +130,7 @@ def initial_layer(
 ) -> tuple[Layer, LayerRecord, Assessment]:
     """The rejection model on the observed features, and whether it leaves anything to explore."""
     thetas = INITIAL_THETAS if theta is None else (theta,)
-    judge = CrossValidation(X, y, n_classes, settings.options, folds=settings.folds, rng=rng)
+    judge = CrossValidation.of_features(X, y, n_classes, settings.options, folds=settings.folds, rng=rng)
     choice = choose_initial(judge.until(thetas, settings.target), settings.target)
     model = fit(X, y, n_classes, choice.theta, settings.options)
     given_up = ~judge.accepted(choice.theta)
@@ -258,7 +258,9 @@ def _explore(
         theta = settings.thetas[0]
     if theta is None:
         folds = min(settings.folds, len(rows))
-        judge = CrossValidation(after.X[rows], base.y[rows], base.n_classes, settings.options, folds=folds, rng=rng)
+        judge = CrossValidation.of_features(
+            after.X[rows], base.y[rows], base.n_classes, settings.options, folds=folds, rng=rng
+        )
         choice = choose_augmented(judge, settings.thetas, base.n_classes, None if reaching is None else reaching[rows])
         theta = choice.theta
         given_up = np.ones(len(base.y), dtype=np.bool_) if reaching is None else reaching.copy()

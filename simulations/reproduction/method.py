@@ -130,7 +130,7 @@ class Learner:
         self._all = np.arange(len(task.y))
         gram, self._gamma = task.gram((observed,), self._all)
         self._gram = gram
-        self._judge = CrossValidation.of_gram(gram, task.y, N_CLASSES, options, folds=protocol.folds, rng=rng)
+        self._judge = CrossValidation(gram, task.y, N_CLASSES, options, folds=protocol.folds, rng=rng)
         self._cross = task.cross((observed,), self._all, self._gamma)
         choice = choose_initial(self._judge.until(INITIAL_THETAS, protocol.target), protocol.target)
         self.initial_theta = choice.theta
@@ -199,7 +199,7 @@ class Learner:
         if len(y) < 2:
             return thetas[0], thetas[0]
         folds = min(self._protocol.folds, len(y))
-        judge = CrossValidation.of_gram(gram, y, N_CLASSES, self._options, folds=folds, rng=self._rng)
+        judge = CrossValidation(gram, y, N_CLASSES, self._options, folds=folds, rng=self._rng)
         alone, behind = (choose_augmented(judge, thetas, N_CLASSES, mask) for mask in (None, self._given_up[bought]))
         return alone.theta, behind.theta
 

@@ -18,7 +18,6 @@ from simulations.reproduction.mfeat import perceived
 from simulations.reproduction.task import HIDDEN, Task
 
 ROWS, TRAINING = 2000, 600
-REPETITIONS = 10
 SPLITS = ("random", "blocked")
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
+from exml_sim.engine.database import check_owner, check_place, explained, is_blank, transaction
 from exml_sim.engine.manifest import manifest
 from simulations.reproduction.experiment import Experiment
 from simulations.reproduction.records import Configuration
@@ -46,8 +46,9 @@ class Store:
 
     def __init__(self, path: Path, experiment: Experiment) -> None:
         self.path = path
-        if not path.parent.is_dir():
-            raise ValueError(f"cannot write a store at {path}: there is no directory {path.parent}")
+        check_place(path)
+        if not is_blank(path):
+            check_owner(path, APPLICATION, "a reproduction")
         with self._explained():
             self._connection = sqlite3.connect(path, isolation_level=None, timeout=10.0)
         try:
@@ -60,7 +61,7 @@ class Store:
             raise
 
     def _create(self, experiment: Experiment) -> None:
-        with self._transaction():
+        with transaction(self._connection):
             for table in _TABLES:
                 self._connection.execute(table)
             entries = [("hash", experiment.hash), ("settings", experiment.identity())]
@@ -69,8 +70,6 @@ class Store:
             self._connection.execute(f"PRAGMA user_version = {VERSION}")
 
     def _check(self, experiment: Experiment) -> None:
-        if self._value("PRAGMA application_id") != APPLICATION:
-            raise ValueError(f"{self.path} is a database, but holds no reproduction; nothing was changed")
         version = self._value("PRAGMA user_version")
         if version > VERSION:
             raise ValueError(f"{self.path} was written by a later version (layout {version}); nothing was changed")
@@ -96,13 +95,13 @@ class Store:
 
     def note_session(self) -> None:
         """Note versions, processor and commit of a run that is about to add results."""
-        with self._explained(), self._transaction():
+        with self._explained(), transaction(self._connection):
             self._connection.execute("INSERT INTO sessions (facts) VALUES (?)", (json.dumps(manifest()),))
 
     def add(self, configuration: Configuration) -> None:
         """Store one configuration in one transaction; one that is there already is an error."""
         entry = (configuration.number, configuration.to_json(), datetime.now(UTC).isoformat(timespec="seconds"))
-        with self._explained(), self._transaction():
+        with self._explained(), transaction(self._connection):
             self._connection.execute("INSERT INTO configurations VALUES (?, ?, ?)", entry)
 
     def numbers(self) -> set[int]:
@@ -116,27 +115,8 @@ class Store:
         with self._explained():
             return [Configuration.from_json(text) for (text,) in self._connection.execute(query, (count,))]
 
+    def _explained(self) -> AbstractContextManager[None]:
+        return explained(self.path, what="this configuration")
+
     def _value(self, query: str) -> Any:
         return self._connection.execute(query).fetchone()[0]
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-        except BaseException:
-            self._connection.execute("ROLLBACK")
-            raise
-        self._connection.execute("COMMIT")
-
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        """Say in one line what a database error means."""
-        try:
-            yield
-        except sqlite3.IntegrityError as error:
-            raise ValueError(f"{self.path} holds this configuration already ({error}); nothing was changed") from None
-        except sqlite3.OperationalError as error:
-            raise ValueError(f"cannot use the store {self.path}: {error}") from None
-        except sqlite3.DatabaseError as error:
-            raise ValueError(f"{self.path} is damaged or no store at all ({error}); nothing was changed") from None

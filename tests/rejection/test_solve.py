@@ -135,13 +135,15 @@ def test_ball_agrees_with_the_reference(case: Case, radius: float) -> None:
     assert slow.lower_bound <= fast.objective + slack
 
 
-@pytest.mark.parametrize("field", ["u", "w", "objective", "lower_bound", "h"])
+@pytest.mark.parametrize("field", ["u", "w", "objective", "lower_bound", "h", "alpha", "beta"])
 def test_a_planted_error_breaks_the_certificate(field: str) -> None:
     """The check above is no formality: a wrong coefficient, bound or value does not pass it."""
     rows = draw_rows(20, rng=3)
     case = Case(kernels.gram(rows.points), rows.y, 0.2, np.ones(60))
     solution = solve(case.gram, case.y, case.theta, penalty=(1.0, 1.0))
     check_certificate(case, solution, (1.0, 1.0))
+    # Without help from the reference the dual point and the model are one.
+    np.testing.assert_allclose(solution.u, case.y * solution.alpha / 4.0, atol=1e-15)
     fields = {name: getattr(solution, name) for name in Solution.__slots__}
     planted = fields[field] + 1e-4
     with pytest.raises(AssertionError):

@@ -102,7 +102,7 @@ def test_a_file_that_is_no_store_is_left_alone(tmp_path):
     other = tmp_path / "other.sqlite"
     with sqlite3.connect(other) as connection:
         connection.execute("CREATE TABLE mine (x)")
-    with pytest.raises(ValueError, match="holds no reproduction"):
+    with pytest.raises(ValueError, match="not a reproduction"):
         run(small(), 1, other)
     with pytest.raises(ValueError, match="no directory"):
         run(small(), 1, tmp_path / "missing" / "store.sqlite")
