@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from exml_sim.arms import KnownPool
-from exml_sim.pool import FeaturePool
+from exml_sim.exploration.known import KnownPool
+from exml_sim.exploration.rows import FeaturePool
 from exml_sim.population import Population
 from exml_sim.strategies import MedianElimination, SuccessiveRejects, TopTwo, UniformAllocation
 

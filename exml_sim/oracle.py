@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from exml_sim.ledger import Ledger
+from exml_sim.exploration.ledger import Ledger
 from exml_sim.money import Money, exact_cost
 
 if TYPE_CHECKING:

@@ -21,9 +21,9 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import binomtest
 
-from exml_sim.arms import KnownPool
-from exml_sim.exploring import Pool
-from exml_sim.pool import FeaturePool
+from exml_sim.exploration.known import KnownPool
+from exml_sim.exploration.pool import Pool
+from exml_sim.exploration.rows import FeaturePool
 from exml_sim.population import Population
 from exml_sim.strategies import MedianElimination, Strategy, TopTwo
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 import theory
 from exml_sim.engine.study import Cell, Study
-from exml_sim.pool import FeaturePool
+from exml_sim.exploration.rows import FeaturePool
 from exml_sim.strategies import MedianElimination, UniformAllocation
 from theory import corrected, paper, tighter
 from theory.budgets import launch_budget, required_budget

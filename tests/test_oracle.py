@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from exml_sim.ledger import Overspend
+from exml_sim.exploration.ledger import Overspend
 from exml_sim.oracle import ArrayOracle, Buyer, CallableOracle, FrameOracle, Oracle
 
 VALUES = {"ct": np.array([[1.0, 2.0], [3.0, 4.0], [5.0, np.nan]]), "blood": np.array([7.0, 8.0, 9.0])}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from exml_sim.compiled import kernel
-from exml_sim.engine.seeds import Seeds, WordArray, philox
+from exml_sim.seeds import Seeds, WordArray, philox
 
 
 @kernel

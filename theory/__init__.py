@@ -4,8 +4,8 @@
 ``theory.slack(...)`` says where the distance between the paper's bound and the truth comes from.
 """
 
-from theory.bound_ladder import Rung, ladder
+from theory._ladder import Rung, ladder
+from theory._slack import Factor, Slack, slack
 from theory.errors import AssumptionError
-from theory.slack_anatomy import Factor, Slack, slack
 
 __all__ = ["AssumptionError", "Factor", "Rung", "Slack", "ladder", "slack"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from theory import _inputs, _loss
+from theory import _inputs, _loss_constants
 from theory._inputs import Floats, Ints
 from theory.errors import Assumptions
 
@@ -65,7 +65,7 @@ def instance(
     gap_ = _inputs.real(gap, "gap")
     theta_, r, check = loss_parameters(theta, kappa_lambda, strict=strict, gap=gap_, **point)
     check.require("gap >= 0" if allow_zero else "gap > 0", gap_, strictly=not allow_zero)
-    ceiling = _loss.fall(theta_, r, r)
+    ceiling = _loss_constants.fall(theta_, r, r)
     slack = ceiling * (1 + CEILING_TOLERANCE) - gap_
     check.require("gap <= Delta_max = 1 - inf loss (no population has a larger gap)", slack, strictly=False)
     return Instance(gap_, theta_, r, check)
@@ -74,7 +74,7 @@ def instance(
 def launch_rows(point: Instance, factor: float) -> Floats:
     """factor ((1 - theta) r)^2 / ((1 - 2 theta) gap)^2, the identification condition's threshold."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        threshold = factor * (_loss.rademacher(point.theta) * point.r / point.gap) ** 2
+        threshold = factor * (_loss_constants.rademacher(point.theta) * point.r / point.gap) ** 2
     return np.asarray(threshold)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from theory import _inputs, _loss
+from theory import _inputs, _loss_constants
 from theory._inputs import Bound, Floats, Ints
 from theory._instance import CEILING_TOLERANCE, loss_parameters
 from theory._pulls import uniform_pulls
@@ -83,7 +83,7 @@ def _score(
     gap_ = _inputs.real(gap, "gap")
     penalty_h, penalty_g = _penalty(C_h, "C_h"), _penalty(C_g, "C_g")
     theta_, kappa_, check = loss_parameters(theta, kappa, strict=strict, gap=gap_, n=n)
-    square, steep = kappa_**2, np.maximum(0.5, _loss.slope(theta_))
+    square, steep = kappa_**2, np.maximum(0.5, _loss_constants.slope(theta_))
     affine = square / 16 * (1 / penalty_h + 1 / penalty_g)
     check.require("gap > 0", gap_)
     check.require(
@@ -93,9 +93,9 @@ def _score(
     )
     check.require("at least one row per arm", n)
     rows = np.maximum(n, 1).astype(np.float64)
-    beta = np.maximum(affine, _loss.slope(theta_) ** 2 * square / (4 * penalty_g)) / rows
+    beta = np.maximum(affine, _loss_constants.slope(theta_) ** 2 * square / (4 * penalty_g)) / rows
     check.require("launch condition gap > optimism of the rival arm", gap_ - beta)
-    moved = _loss.spread(theta_, square / (4 * penalty_h), square * steep / (2 * penalty_g))
+    moved = _loss_constants.spread(theta_, square / (4 * penalty_h), square * steep / (2 * penalty_g))
     return _Score(rows, np.asarray(gap_ - beta), np.maximum(moved, np.finfo(float).tiny), check)
 
 

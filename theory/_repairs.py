@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from theory import _inputs, _loss
+from theory import _inputs, _loss_constants
 from theory._inputs import Floats, Ints
 from theory._instance import Instance
 from theory.constants import HalvingSchedule
@@ -20,7 +20,7 @@ Rows = Literal["accumulated", "fresh"]
 def spread(point: Instance) -> Floats:
     """M at the point."""
     # A zero range (kappa_lambda = 0) only occurs at points that are masked.
-    return np.asarray(np.maximum(_loss.spread(point.theta, point.r, point.r), np.finfo(float).tiny))
+    return np.asarray(np.maximum(_loss_constants.spread(point.theta, point.r, point.r), np.finfo(float).tiny))
 
 
 def best_arms(arms: Ints, best_count: ArrayLike) -> Ints:

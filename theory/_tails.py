@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from theory import _loss, _terms
+from theory import _loss_constants, _terms
 from theory._inputs import Floats, Ints
 
 __all__ = ["Design", "Kernel", "Landscape", "Optimism", "Pairing", "Tails", "landscape"]
@@ -172,7 +172,7 @@ class Landscape:
 def landscape(theta: Floats, r: Floats, design: Design) -> Landscape:
     """Prepare the tails for a design."""
     # A zero range (r = 0) only occurs at points that the caller masks.
-    spread = np.maximum(_loss.spread(theta, r, r), np.finfo(float).tiny)
+    spread = np.maximum(_loss_constants.spread(theta, r, r), np.finfo(float).tiny)
     moved = spread
     if design.mean_radius is not None and np.any(design.mean_radius > r * (1 + 1e-12)):
         raise ValueError(
@@ -180,10 +180,10 @@ def landscape(theta: Floats, r: Floats, design: Design) -> Landscape:
             f"got {np.max(design.mean_radius):g}"
         )
     if design.kernel == "nonnegative":
-        moved = np.maximum(_loss.replacement(theta, r, nonnegative=True), np.finfo(float).tiny)
-    constant = _loss.dual(theta) if design.optimism == "dual" else 2 * _loss.tight_rademacher(theta)
+        moved = np.maximum(_loss_constants.replacement(theta, r, nonnegative=True), np.finfo(float).tiny)
+    constant = _loss_constants.dual(theta) if design.optimism == "dual" else 2 * _loss_constants.tight_rademacher(theta)
     radius = constant * (r if design.mean_radius is None else design.mean_radius)
-    return Landscape(spread, moved, _loss.fall(theta, r, r), np.asarray(radius), design)
+    return Landscape(spread, moved, _loss_constants.fall(theta, r, r), np.asarray(radius), design)
 
 
 def _permutation_gain(rows: Floats, m: Floats) -> Floats:

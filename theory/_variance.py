@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from theory import _inputs, _loss
+from theory import _inputs, _loss_constants
 from theory._inputs import Bound, Floats
 from theory._instance import instance, loss_parameters
 
@@ -23,7 +23,7 @@ def loss_variance(theta: ArrayLike, top_h: ArrayLike, top_g: ArrayLike, radius: 
     """
     theta_, Lambda, _ = loss_parameters(theta, radius, strict=True)
     h, g = _inputs.positive(top_h, "top_h"), _inputs.positive(top_g, "top_g")
-    sd = np.sqrt(h) / 2 + np.maximum(0.5, _loss.slope(theta_)) * np.sqrt(g)
+    sd = np.sqrt(h) / 2 + np.maximum(0.5, _loss_constants.slope(theta_)) * np.sqrt(g)
     return _inputs.result(np.asarray((Lambda * sd) ** 2))
 
 
@@ -45,7 +45,7 @@ def comparator_tail_variance(
     theta_, r, check = loss_parameters(theta, kappa_lambda, strict=strict, n=rows)
     t = _inputs.positive(shift, "shift")
     value = _log_bernstein(
-        rows.astype(np.float64), t, _loss.spread(theta_, r, r), _inputs.positive(variance, "variance")
+        rows.astype(np.float64), t, _loss_constants.spread(theta_, r, r), _inputs.positive(variance, "variance")
     )
     return _inputs.from_log(check.mask(value), log=log)
 
@@ -97,7 +97,7 @@ def lemma_4_variance(
         best = _worst_variance(point.gap, point.theta, point.r)
     else:
         best = _inputs.positive(variance_best, "variance_best")
-    spread = _loss.spread(point.theta, point.r, point.r)
+    spread = _loss_constants.spread(point.theta, point.r, point.r)
     total = np.asarray(0.0)
     for share in _SPLITS:
         high = _log_bernstein(rows.astype(np.float64), share * point.gap, spread, best)
@@ -109,7 +109,7 @@ def lemma_4_variance(
 
 def _worst_variance(gap: Floats, theta: Floats, r: Floats) -> Floats:
     # With R = 1 - v, v >= gap: (sup l - R)(R - inf l) = (rise + v)(fall - v), largest at the middle.
-    rise, fall = _loss.rise(theta, r, r), _loss.fall(theta, r, r)
+    rise, fall = _loss_constants.rise(theta, r, r), _loss_constants.fall(theta, r, r)
     v = np.clip(np.maximum(gap, (fall - rise) / 2), None, fall)
     return np.asarray((rise + v) * (fall - v))
 
@@ -121,8 +121,8 @@ def _log_bernstein(n: Floats, shift: Floats, spread: Floats, variance: Floats) -
 
 
 def _log_bousquet(n: Floats, shift: Floats, theta: Floats, r: Floats, variance: Floats) -> Floats:
-    spread = _loss.spread(theta, r, r)
-    beta = _loss.uniform_deviation(theta, r) * r / np.sqrt(n)
+    spread = _loss_constants.spread(theta, r, r)
+    beta = _loss_constants.uniform_deviation(theta, r) * r / np.sqrt(n)
     excess = np.maximum(shift - beta, 0.0)
     drift = 2 * (variance + 2 * spread * beta) / n
     # The positive root of (M / 3n) x + sqrt(drift x) = excess, in the form without cancellation.

@@ -27,7 +27,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from theory import _loss
+from theory import _loss_constants
 from theory._inputs import Bound
 from theory._instance import POPULATION_EXHAUSTED, loss_parameters
 from theory.errors import AssumptionError
@@ -116,7 +116,7 @@ def smallest_gap(bound: Callable[..., Bound], target: float | None = None, /, **
     """
     wanted, rest = _target(target, parameters)
     theta, r, _ = loss_parameters(rest["theta"], rest["kappa_lambda"], strict=True)
-    ceiling = float(_loss.fall(theta, r, r))
+    ceiling = float(_loss_constants.fall(theta, r, r))
     question = _Question(bound, wanted, rest)
 
     def works(gap: float) -> bool:

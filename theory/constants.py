@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from theory import _inputs, _loss
+from theory import _inputs, _loss_constants
 from theory._inputs import Bound, Floats, Ints
 from theory.errors import Assumptions
 
@@ -37,13 +37,13 @@ __all__ = [
 
 def rejection_slope(theta: ArrayLike) -> Bound:
     """b = theta / (1 - 2 theta), the slope of the second piece of Eq. 2 in g."""
-    return _inputs.result(_loss.slope(_theta(theta)))
+    return _inputs.result(_loss_constants.slope(_theta(theta)))
 
 
 def rademacher_constant(theta: ArrayLike) -> Bound:
     """c = (1 - theta) / (1 - 2 theta): the paper's R_n(l o F) <= c r / sqrt(n), displayed in A.2."""
     theta_ = _theta(theta)
-    return _inputs.result(_loss.rademacher(theta_))
+    return _inputs.result(_loss_constants.rademacher(theta_))
 
 
 def tight_rademacher_constant(theta: ArrayLike) -> Bound:
@@ -51,7 +51,7 @@ def tight_rademacher_constant(theta: ArrayLike) -> Bound:
 
     Never above the paper's c. Derivation in ``docs/theorems.md``, Lemma E.
     """
-    return _inputs.result(_loss.tight_rademacher(_theta(theta)))
+    return _inputs.result(_loss_constants.tight_rademacher(_theta(theta)))
 
 
 def dual_constant(theta: ArrayLike) -> Bound:
@@ -60,19 +60,19 @@ def dual_constant(theta: ArrayLike) -> Bound:
     c_d = 1 for b^2 <= 1/2 (theta <= 0.2929) and 2 b^2 / sqrt(4 b^2 - 1) above; c_d <= c* <= c.
     Derivation in ``docs/theorems.md``, Theorem 1.
     """
-    return _inputs.result(_loss.dual(_theta(theta)))
+    return _inputs.result(_loss_constants.dual(_theta(theta)))
 
 
 def loss_sup(theta: ArrayLike, r: ArrayLike) -> Bound:
     """sup l = max{1 + r, theta + b r} over |t|, |s| <= r."""
     theta_, r_ = _theta(theta), _inputs.positive(r, "kappa_lambda")
-    return _inputs.result(1 + _loss.rise(theta_, r_, r_))
+    return _inputs.result(1 + _loss_constants.rise(theta_, r_, r_))
 
 
 def loss_inf(theta: ArrayLike, r: ArrayLike) -> Bound:
     """inf l = 1 - r for r <= 1 - 2 theta, and theta (3 - 2 theta - r)_+ beyond."""
     theta_, r_ = _theta(theta), _inputs.positive(r, "kappa_lambda")
-    return _inputs.result(1 - _loss.fall(theta_, r_, r_))
+    return _inputs.result(1 - _loss_constants.fall(theta_, r_, r_))
 
 
 def loss_range(theta: ArrayLike, r: ArrayLike, r_g: ArrayLike | None = None) -> Bound:
@@ -82,7 +82,7 @@ def loss_range(theta: ArrayLike, r: ArrayLike, r_g: ArrayLike | None = None) -> 
     """
     theta_, r_ = _theta(theta), _inputs.positive(r, "kappa_lambda")
     gate = r_ if r_g is None else _inputs.positive(r_g, "r_g")
-    return _inputs.result(_loss.spread(theta_, r_, gate))
+    return _inputs.result(_loss_constants.spread(theta_, r_, gate))
 
 
 def replacement_range(theta: ArrayLike, r: ArrayLike, *, kernel: str = "any") -> Bound:
@@ -94,7 +94,7 @@ def replacement_range(theta: ArrayLike, r: ArrayLike, *, kernel: str = "any") ->
     if kernel not in ("any", "nonnegative"):
         raise ValueError(f'kernel must be "any" or "nonnegative", got {kernel!r}')
     theta_, r_ = _theta(theta), _inputs.positive(r, "kappa_lambda")
-    return _inputs.result(_loss.replacement(theta_, r_, nonnegative=kernel == "nonnegative"))
+    return _inputs.result(_loss_constants.replacement(theta_, r_, nonnegative=kernel == "nonnegative"))
 
 
 def gap_ceiling(theta: ArrayLike, r: ArrayLike, positive_fraction: ArrayLike | None = None) -> Bound:
@@ -107,11 +107,11 @@ def gap_ceiling(theta: ArrayLike, r: ArrayLike, positive_fraction: ArrayLike | N
     """
     theta_, r_ = _theta(theta), _inputs.positive(r, "kappa_lambda")
     if positive_fraction is None:
-        return _inputs.result(_loss.fall(theta_, r_, r_))
+        return _inputs.result(_loss_constants.fall(theta_, r_, r_))
     pi = _inputs.real(positive_fraction, "positive_fraction")
     if np.any((pi < 0) | (pi > 1)):
         raise ValueError(f"positive_fraction must lie in [0, 1], got {positive_fraction}")
-    return _inputs.result(_loss.fall_on_disc(theta_, r_, r_ * np.sqrt(2 * (pi**2 + (1 - pi) ** 2))))
+    return _inputs.result(_loss_constants.fall_on_disc(theta_, r_, r_ * np.sqrt(2 * (pi**2 + (1 - pi) ** 2))))
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,12 +29,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from theory import _inputs, _loss, _repairs, _terms
+from theory import _inputs, _loss_constants, _repairs, _terms
 from theory._blocks import in_blocks
-from theory._inputs import Bound, Floats, Ints
-from theory._instance import Instance, instance, launch_rows, require_launch
-from theory._pulls import uniform_pulls
-from theory._repaired_risk import (
+from theory._corrected_risk import (
     excess_risk_median,
     excess_risk_median_terms,
     excess_risk_supervised,
@@ -45,6 +42,9 @@ from theory._repaired_risk import (
     term_a,
     term_d,
 )
+from theory._inputs import Bound, Floats, Ints
+from theory._instance import Instance, instance, launch_rows, require_launch
+from theory._pulls import uniform_pulls
 from theory._repairs import Rows
 from theory.constants import halving_schedule
 from theory.paper import Strategy, lemma_3
@@ -210,5 +210,5 @@ def delta_fail_median(
 def _log_tail(n: Ints, point: Instance) -> Floats:
     """log q(n) = -2 n (Delta/2 - 2 c r / sqrt n)^2 / M^2, and 0 below the launch budget."""
     rows = np.maximum(n, 1).astype(np.float64)
-    margin = point.gap / 2 - 2 * _loss.rademacher(point.theta) * point.r / np.sqrt(rows)
+    margin = point.gap / 2 - 2 * _loss_constants.rademacher(point.theta) * point.r / np.sqrt(rows)
     return np.asarray(-2 * rows * (np.maximum(margin, 0.0) / _repairs.spread(point)) ** 2)

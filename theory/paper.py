@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from theory import _inputs, _loss, _terms
+from theory import _inputs, _loss_constants, _terms
 from theory._inputs import Bound, Floats, Ints
 from theory._instance import Instance, instance, launch_rows, loss_parameters, require_launch
 from theory._pulls import first_round_pulls, total_pulls_median, uniform_pulls
@@ -202,7 +202,7 @@ def delta_fail_median_simplified(
 def _log_q(n: Ints, point: Instance, radius_factor: float = 2.0) -> Floats:
     """-(2/9) n (Delta/2 - radius_factor c r / sqrt n)^2."""
     rows = np.maximum(n, 1).astype(np.float64)
-    margin = point.gap / 2 - radius_factor * _loss.rademacher(point.theta) * point.r / np.sqrt(rows)
+    margin = point.gap / 2 - radius_factor * _loss_constants.rademacher(point.theta) * point.r / np.sqrt(rows)
     return np.asarray(-(2 / 9) * rows * margin**2)
 
 
@@ -250,7 +250,7 @@ def exploratory_regret_median(
 
 
 def _regret(rows: Ints, point: Instance, delta: ArrayLike, share: int) -> Bound:
-    complexity = 4 * _loss.rademacher(point.theta) * point.r / _terms.root(rows)
+    complexity = 4 * _loss_constants.rademacher(point.theta) * point.r / _terms.root(rows)
     deviation = 2 * _terms.hoeffding(rows, share / _inputs.fraction(delta, "delta"))
     return _inputs.result(point.check.mask(complexity + deviation))
 
@@ -335,7 +335,7 @@ def excess_risk_median(
 def _excess(rows: Ints, point: Instance, m: ArrayLike, delta: ArrayLike, approximation_error: ArrayLike) -> ExcessRisk:
     population = _inputs.whole(m, "m", least=1)
     delta_ = _inputs.fraction(delta, "delta")
-    radius = 4 * _loss.rademacher(point.theta) * point.r
+    radius = 4 * _loss_constants.rademacher(point.theta) * point.r
 
     def term(values: Floats) -> Bound:
         return _inputs.result(point.check.mask(np.asarray(values)))
@@ -367,7 +367,7 @@ def excess_risk_supervised(
     rows = _inputs.whole(B, "B", least=1)
     theta_, r, check = loss_parameters(theta, kappa_lambda, strict=strict, B=rows)
     deviation = 2 * _terms.hoeffding(rows, 2 / _inputs.fraction(delta, "delta"))
-    total = 4 * _loss.rademacher(theta_) * r / _terms.root(rows) + deviation
+    total = 4 * _loss_constants.rademacher(theta_) * r / _terms.root(rows) + deviation
     return _inputs.result(check.mask(total + _inputs.real(approximation_error, "approximation_error")))
 
 
@@ -376,7 +376,7 @@ def lemma_3(m: ArrayLike, theta: ArrayLike, kappa_lambda: ArrayLike, delta: Arra
     rows = _inputs.whole(m, "m", least=1)
     theta_, r, check = loss_parameters(theta, kappa_lambda, strict=strict, m=rows)
     deviation = _terms.hoeffding(rows, 1 / _inputs.fraction(delta, "delta"))
-    return _inputs.result(check.mask(2 * _loss.rademacher(theta_) * r / _terms.root(rows) + deviation))
+    return _inputs.result(check.mask(2 * _loss_constants.rademacher(theta_) * r / _terms.root(rows) + deviation))
 
 
 def term_a(m: ArrayLike, theta: ArrayLike, kappa_lambda: ArrayLike, delta: ArrayLike, *, strict: bool = True) -> Bound:

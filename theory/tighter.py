@@ -30,17 +30,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from theory import _inputs, _loss, _terms
+from theory import _inputs, _loss_constants, _terms
 from theory._blocks import in_blocks
-from theory._inputs import Bound, Floats, Ints
-from theory._instance import CEILING_TOLERANCE, POPULATION_EXHAUSTED, loss_parameters
-from theory._oracle import (
+from theory._gap_free import (
     excess_risk_calibrated,
     excess_risk_uniform,
     exploratory_regret_uniform,
     selection_regret_median,
     selection_regret_uniform,
 )
+from theory._inputs import Bound, Floats, Ints
+from theory._instance import CEILING_TOLERANCE, POPULATION_EXHAUSTED, loss_parameters
 from theory._pulls import uniform_pulls
 from theory._regularised import delta_fail_uniform_regularised, lemma_4_regularised
 from theory._repairs import Rows, best_arms
@@ -77,7 +77,7 @@ def launch_rows(gap: ArrayLike, theta: ArrayLike, kappa_lambda: ArrayLike, *, op
     0.2, 0.3 and 0.4.
     """
     gaps, theta_, r, check = _door(gap, None, None, theta, kappa_lambda, strict=True)
-    constant = _loss.dual(theta_) if optimism == "dual" else 2 * _loss.tight_rademacher(theta_)
+    constant = _loss_constants.dual(theta_) if optimism == "dual" else 2 * _loss_constants.tight_rademacher(theta_)
     return _inputs.result(check.mask(np.asarray((constant * r / gaps[..., 0]) ** 2)))
 
 
@@ -311,7 +311,7 @@ def _door(
         raise ValueError("give either gap (one number for all other arms) or gaps (one per other arm)")
     theta_, r, check = loss_parameters(theta, kappa_lambda, strict=strict, gap=least, **point)
     check.require("gap > 0", least)
-    ceiling = _loss.fall(theta_, r, r) * (1 + CEILING_TOLERANCE)
+    ceiling = _loss_constants.fall(theta_, r, r) * (1 + CEILING_TOLERANCE)
     check.require(
         "gap <= Delta_max = 1 - inf loss (no population has a larger gap)",
         ceiling - np.max(values, axis=-1),

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from theory.claims import Claim, all_claims, get
-from theory.claims.ledger import Entry, markdown, run, summary
+from theory.claims.document import Entry, markdown, run, summary
 
 
 @click.command(name="claims")

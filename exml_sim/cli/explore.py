@@ -14,14 +14,14 @@ import click
 import numpy as np
 
 from exml_sim.cli import options
-from exml_sim.explorer import ExMLClassifier
-from exml_sim.explorer.layers import check_affordable, rule_for
-from exml_sim.explorer.plan import plans
-from exml_sim.model_file import save, to_saved
+from exml_sim.cli.csv_file import Table, read_table
+from exml_sim.method import ExMLClassifier
+from exml_sim.method.layers import check_affordable, rule_for
+from exml_sim.method.purchase_plan import plans
+from exml_sim.method.saved import save, to_saved
 from exml_sim.money import Money, exact_cost, show
 from exml_sim.oracle import ArrayOracle, Buyer
 from exml_sim.strategies import STRATEGIES
-from exml_sim.table import Table, read_table
 
 FILES = ("model.npz", "ledger.csv", "purchases.csv", "predictions.csv", "report.md")
 

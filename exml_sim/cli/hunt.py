@@ -67,7 +67,7 @@ def command(
 
 
 def _list(as_json: bool) -> None:
-    from simulations.hunt.registry import all_targets
+    from simulations.hunt.targets import all_targets
 
     targets = all_targets()
     if as_json:
@@ -80,8 +80,8 @@ def _list(as_json: bool) -> None:
 
 def _hunt(claim: str, seed: int, limits: tuple[int | None, float], out: Path, as_json: bool, quiet: bool) -> None:
     from simulations.hunt.finds import Find
-    from simulations.hunt.registry import get
     from simulations.hunt.search import Limits, hunt
+    from simulations.hunt.targets import get
 
     target = get(claim)
     bar = None if quiet or as_json else _Line()
@@ -142,7 +142,7 @@ def _replay(file: Path, as_json: bool) -> None:
 def _tightness(
     part: str | None, seed: int, limits: tuple[int | None, float], out: Path, as_json: bool, quiet: bool
 ) -> None:
-    from simulations.hunt.registry import all_targets
+    from simulations.hunt.targets import all_targets
     from simulations.hunt.tightness import report, to_csv, to_markdown
 
     targets = [one for one in all_targets() if part is None or part in one.id]

@@ -9,9 +9,9 @@ import click
 import numpy as np
 
 from exml_sim.cli import options
+from exml_sim.cli.csv_file import FloatArray, Table, read_table
 from exml_sim.cli.explore import as_csv
-from exml_sim.model_file import SavedModel, load
-from exml_sim.table import FloatArray, Table, read_table
+from exml_sim.method.saved import SavedModel, load
 
 
 @click.command(name="predict")

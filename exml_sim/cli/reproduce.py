@@ -164,7 +164,7 @@ class Wanted:
 
 def _run(experiment: Experiment, wanted: Wanted) -> None:
     """Run what is missing, write tables, figures and verdicts, and print them."""
-    from simulations.reproduction.reporting import report
+    from simulations.reproduction.outputs import report
 
     folder = wanted.folder(experiment.name)
     with options.folder(folder):

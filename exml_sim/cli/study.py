@@ -123,7 +123,7 @@ def _run(
     progress: bool,
 ) -> StudyResult:
     from exml_sim.engine.cluster import dask_workers
-    from exml_sim.engine.database import OtherStudyError
+    from exml_sim.engine.files import OtherStudyError
     from exml_sim.engine.runner import run
 
     if (backend == "dask") != (scheduler is not None):

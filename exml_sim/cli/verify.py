@@ -88,10 +88,11 @@ def command(
 
 def _draw(found: Verification, out: Path, n_jobs: int, store: Path, tick: Callable[[str], None]) -> None:
     """Leave all figures that the verified claims have data for."""
-    from simulations.figures import claims, excess, slack, style
-    from simulations.verification import needs
-    from simulations.verification.experiments import Setting
+    from simulations.figures import style
+    from simulations.verification import budget_slack
+    from simulations.verification.figures import claims, excess, slack
     from simulations.verification.records import Records
+    from simulations.verification.trials import Setting
 
     for stem, picture in claims.figures(found):
         style.save(picture, out / stem)
@@ -101,8 +102,8 @@ def _draw(found: Verification, out: Path, n_jobs: int, store: Path, tick: Callab
         trials = found.depth.slack_trials
         with Records(store / "records.sqlite") as records:
             setting = Setting(found.seed, n_jobs, records, store, tick)
-            style.save(slack.budget_figure(needs.measure(trials, setting), trials), out / "budget-slack")
-            falls = [needs.fall(strategy, setting) for strategy in ("uniform", "median")]
+            style.save(slack.budget_figure(budget_slack.measure(trials, setting), trials), out / "budget-slack")
+            falls = [budget_slack.fall(strategy, setting) for strategy in ("uniform", "median")]
             style.save(slack.waterfall_figure(falls), out / "slack-waterfall")
 
 

@@ -1,7 +1,7 @@
 """Multiple Features (UCI): 2000 handwritten digits seen in six views, the benchmark of Section 5.2.
 
 Source: R. P. W. Duin, Multiple Features, UCI Machine Learning Repository, CC BY 4.0. The file is built by
-:mod:`exml_sim.datasets.build_mfeat`.
+``tools/build_mfeat.py``.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from exml_sim.engine.store import Store, StoreError
 from exml_sim.engine.study import Study
 from exml_sim.engine.summaries import CellSummary, Moments, enumerated, sampled
 from exml_sim.engine.trials import find, replay
-from exml_sim.exploration import Exploration
+from exml_sim.exploration.trial import Exploration
 from exml_sim.money import exact, show
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class StudyResult:
         """Mean excess risk and mean of each of its five terms (Eq. 8), one line per cell.
 
         The intervals are Student's for the variance over trials plus the variance of the fresh sample that all trials
-        share (see `exml_sim.engine.excess`). Terms (c), (d) and (e) are about the model that stands in for f_1*,
+        share (see `exml_sim.engine.modes.excess`). Terms (c), (d) and (e) are about the model that stands in for f_1*,
         whatever its distance to f_1*; that distance is no part of the intervals.
         """
         if self.study.mode != "excess":

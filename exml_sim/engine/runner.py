@@ -11,13 +11,13 @@ from typing import Any
 from joblib import Parallel, delayed, effective_n_jobs
 from threadpoolctl import threadpool_limits
 
-from exml_sim.engine.database import check_place, is_blank
-from exml_sim.engine.progress import Progress
+from exml_sim.engine.files import check_place, is_blank
 from exml_sim.engine.result import StudyResult
 from exml_sim.engine.stopping import decided, looks
 from exml_sim.engine.store import Store
 from exml_sim.engine.study import Cell, Stop, Study
 from exml_sim.engine.trials import Block, run_block
+from exml_sim.progress import Progress
 from exml_sim.validation import check_jobs
 
 #: Seconds that one task should take: long against the cost of handing it out, short against a lost worker.
@@ -127,7 +127,7 @@ def _enumerate(study: Study, cells: Sequence[Cell], store: Store, shard: tuple[i
 
     The largest cell comes first: if there is one that is too large after all, nothing has been stored.
     """
-    from exml_sim.engine.enumeration import exact_law, least_outcomes
+    from exml_sim.engine.modes.exact import exact_law, least_outcomes
 
     part, parts = shard or (1, 1)
     missing = [cell for cell in cells[part - 1 :: parts] if not store.has_law(cell.index)]
@@ -187,7 +187,7 @@ def _rehearse(study: Study, cells: Sequence[Cell]) -> None:
     for cell in cells:
         try:
             if study.mode == "exact":
-                from exml_sim.engine.enumeration import least_outcomes
+                from exml_sim.engine.modes.exact import least_outcomes
 
                 least_outcomes(study, cell)
             else:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from exml_sim.engine.database import DriverLock, check_place
+from exml_sim.engine.files import DriverLock, check_place
 from exml_sim.engine.result import StudyResult
 from exml_sim.engine.store import Store, StoreError
 

@@ -9,16 +9,16 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from exml_sim.arms import BoundedArm, GaussianArm, KnownPool
 from exml_sim.datasets import load_mfeat, make_synthetic
 from exml_sim.datasets.mfeat import VIEWS, scale_to_unit
-from exml_sim.engine.tables import Table, amount, entry, number, one_of, optional, several, share, text, whole
-from exml_sim.exploring import Pool
+from exml_sim.engine.fields import Table, amount, entry, number, one_of, optional, several, share, text, whole
+from exml_sim.exploration.known import BoundedArm, GaussianArm, KnownPool
+from exml_sim.exploration.pool import Pool
+from exml_sim.exploration.rows import FeaturePool
+from exml_sim.exploration.sampling import REPLACEMENT, ROWS, SHORTFALL
+from exml_sim.exploration.scoring import LOSSES, SCORES, Scoring
 from exml_sim.money import exact, show, unknown
-from exml_sim.pool import FeaturePool
 from exml_sim.population import Candidate, Population
-from exml_sim.sampling import REPLACEMENT, ROWS, SHORTFALL
-from exml_sim.scoring import LOSSES, SCORES, Scoring
 from exml_sim.strategies import Strategy, by_name
 
 
@@ -31,7 +31,7 @@ def _pair(value: Any, what: str) -> tuple[float, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Score(Table):
-    """What the score of a feature arm is; see `exml_sim.scoring.Scoring`."""
+    """What the score of a feature arm is; see `exml_sim.exploration.scoring.Scoring`."""
 
     what: ClassVar[str] = "score"
     score: str = entry(one_of(SCORES), default="ball")
@@ -57,7 +57,7 @@ class Score(Table):
 
 @dataclass(frozen=True, slots=True)
 class Sampling(Table):
-    """Which rows a pull buys; see `exml_sim.sampling.RowOptions`."""
+    """Which rows a pull buys; see `exml_sim.exploration.sampling.RowOptions`."""
 
     what: ClassVar[str] = "sampling"
     rows: str = entry(one_of(ROWS), default="same")

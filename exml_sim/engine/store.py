@@ -20,7 +20,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from exml_sim.engine.database import (
+from exml_sim.engine.files import (
     APPLICATION,
     DriverLock,
     OtherStudyError,

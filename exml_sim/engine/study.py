@@ -14,10 +14,10 @@ from typing import Any, ClassVar, cast
 
 from threadpoolctl import threadpool_limits
 
+from exml_sim.engine.fields import Table, between, canonical, entry, one_of, optional, text, to_toml, whole
 from exml_sim.engine.specs import Budgets, PoolSpec, Sampling, Score, StrategySpec, build_pool, read_pool
-from exml_sim.engine.tables import Table, between, canonical, entry, one_of, optional, text, to_toml, whole
-from exml_sim.exploring import Pool
-from exml_sim.lockstep import check_budget
+from exml_sim.exploration.lockstep import check_budget
+from exml_sim.exploration.pool import Pool
 from exml_sim.money import exact, show
 from exml_sim.strategies import Strategy
 

@@ -219,7 +219,7 @@ def _weighted(
     level: float,
 ) -> tuple[str, Interval, Interval]:
     """Student's intervals where enough failures of every kind were seen, else what the bound on the weights proves."""
-    from exml_sim.engine.rare import tilts
+    from exml_sim.engine.modes.rare import tilts
 
     n, known = trials.number, tilts(study, cell)
     if known.complete and spread[0] >= EFFECTIVE and spread[1] <= LARGEST:

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from exml_sim.engine.seeds import Seeds
 from exml_sim.engine.study import Cell, Study
-from exml_sim.exploration import Exploration
-from exml_sim.exploring import Pool
-from exml_sim.lockstep import WORTHLESS
+from exml_sim.exploration.lockstep import WORTHLESS
+from exml_sim.exploration.pool import Pool
+from exml_sim.exploration.ranking import FloatArray
+from exml_sim.exploration.trial import Exploration
 from exml_sim.money import BoolArray, IntArray, exact
-from exml_sim.ranking import FloatArray
+from exml_sim.seeds import Seeds
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,7 +82,7 @@ def run_block(study: Study, cell: Cell, first: int, stop: int, driver: int | Non
     if study.mode == "excess":
         return _excess_block(study, cell, first, stop, start)
     if study.mode == "rare":
-        from exml_sim.engine.rare import tilted_trials
+        from exml_sim.engine.modes.rare import tilted_trials
 
         found, weight = tilted_trials(study, cell, range(first, stop))
     else:
@@ -104,7 +104,7 @@ def run_block(study: Study, cell: Cell, first: int, stop: int, driver: int | Non
 
 def _excess_block(study: Study, cell: Cell, first: int, stop: int, start: float) -> Block:
     """Trials with a population each; success and regret are on the trial's own population."""
-    from exml_sim.engine.excess import NOISY, TERMS, measured_trials
+    from exml_sim.engine.modes.excess import NOISY, TERMS, measured_trials
 
     number = stop - first
     rule, unit = study.strategy(cell), study.pool(cell).prices.unit
@@ -174,11 +174,11 @@ def replay(study: Study, cell: int | Cell, trial: int) -> Exploration:
     if isinstance(trial, bool) or not isinstance(trial, int | np.integer) or not 0 <= trial < study.trials:
         raise ValueError(f"trial {trial} does not exist: the study has {study.trials}, counted from 0")
     if study.mode == "rare":
-        from exml_sim.engine.rare import replay_tilted
+        from exml_sim.engine.modes.rare import replay_tilted
 
         return replay_tilted(study, where, int(trial))
     if study.mode == "excess":
-        from exml_sim.engine.excess import measured_trials
+        from exml_sim.engine.modes.excess import measured_trials
 
         return next(measured_trials(study, where, [int(trial)])).trial
     address = Seeds.of(study.seed, int(trial), where.stream)

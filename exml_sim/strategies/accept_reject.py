@@ -8,9 +8,9 @@ from functools import partial
 
 import numpy as np
 
-from exml_sim.lockstep import Lockstep
+from exml_sim.exploration.lockstep import Lockstep
+from exml_sim.exploration.ranking import Scores, any_arm, ranking
 from exml_sim.money import BoolArray, IntArray, Prices
-from exml_sim.ranking import Scores, any_arm, ranking
 from exml_sim.strategies.base import Rule
 from exml_sim.strategies.successive_rejects import phase_money
 from exml_sim.validation import check_count

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol, runtime_checkable
 
-from exml_sim.lockstep import OBJECTIVES, Lockstep
+from exml_sim.exploration.lockstep import OBJECTIVES, Lockstep
 from exml_sim.money import ALIGNMENTS, IntArray, Prices, unknown
 
 

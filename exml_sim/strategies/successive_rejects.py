@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from exml_sim.lockstep import Lockstep
+from exml_sim.exploration.lockstep import Lockstep
 from exml_sim.money import IntArray, Prices
 from exml_sim.strategies.base import Rule
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from exml_sim.lockstep import Lockstep
+from exml_sim.exploration.lockstep import Lockstep
 from exml_sim.money import IntArray, Prices
 from exml_sim.strategies.base import Rule
 from exml_sim.validation import check_count

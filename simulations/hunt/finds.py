@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from exml_sim.engine.tables import to_toml
-from simulations.hunt.registry import get
+from exml_sim.engine.fields import to_toml
 from simulations.hunt.search import Outcome, confirm, seeds_of
 from simulations.hunt.target import Instance, Measured, Target
+from simulations.hunt.targets import get
 from theory.verdicts import Verdict
 
 #: Raised when the meaning of a field changes.

@@ -13,8 +13,8 @@ from simulations.panels import ALARM, CONFIDENCE, TARGET, Panel, panels_of
 from simulations.pool_bounds import LEVELS
 from simulations.report.findings import findings_of
 from theory.claims import Claim, all_claims
-from theory.claims.ledger import Entry
-from theory.claims.ledger import run as run_claim
+from theory.claims.document import Entry
+from theory.claims.document import run as run_claim
 
 
 def page_of(result: StudyResult, *, check_claims: bool = False) -> dict[str, Any]:

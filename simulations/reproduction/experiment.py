@@ -7,41 +7,37 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any
+from typing import Protocol as Interface
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from exml_sim.gated import ModelOptions
+from exml_sim.method.gated import ModelOptions
 from exml_sim.strategies import MedianElimination, Strategy, UniformAllocation
-from simulations.reproduction import method
-from simulations.reproduction.method import Learner
-from simulations.reproduction.records import Case, Configuration, Supervised, accuracy, best, run_record
+from simulations.reproduction.learner import Learner, Protocol
+from simulations.reproduction.results import Case, Configuration, Supervised, accuracy, best, run_record
 from simulations.reproduction.task import Task
 
 #: The budget ratios of Tables 1 and 2, in per cent.
 BUDGETS = (10, 20, 30)
 
 
-class Source(Protocol):
+class Source(Interface):
     """Where the tasks of an experiment come from."""
 
     @property
     def observed(self) -> tuple[str, ...]:
         """Groups of features that are taken as the observed one in turn."""
-        ...
 
     def candidates(self, observed: str) -> tuple[str, ...]:
         """Groups that can be bought then."""
-        ...
 
     def task(self, seed: int, number: int) -> Task:
         """The task of one configuration."""
-        ...
 
     def identity(self) -> Mapping[str, Any]:
         """Plain values that tell this source from any other."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +82,7 @@ class Experiment:
     source: Source
     explorings: tuple[Exploring, ...]
     budgets: tuple[int, ...]
-    protocol: method.Protocol
+    protocol: Protocol
     C: float
     loss: str = "sum"
     seed: int = 0

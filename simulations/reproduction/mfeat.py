@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from exml_sim.datasets.mfeat import CHECKSUMS, VIEWS, load_mfeat, scale_to_unit
-from exml_sim.gated import IntArray
-from simulations.reproduction import method
+from exml_sim.method.gated import IntArray
+from simulations.reproduction import learner
 from simulations.reproduction.experiment import BUDGETS, Experiment, Exploring, stream
 from simulations.reproduction.task import HIDDEN, Task
 
@@ -108,7 +108,7 @@ def table_1(
     """
     ways = (Exploring("ME"),) if short else (Exploring("ME"), Exploring("UA"))
     budgets = (max(BUDGETS),) if short else BUDGETS
-    source, protocol = MfeatSource(divisions=divisions), method.Protocol(hindsight)
+    source, protocol = MfeatSource(divisions=divisions), learner.Protocol(hindsight)
     return Experiment("mfeat", source, ways, budgets, protocol, C, loss, seed, attainable=not short)
 
 
@@ -116,4 +116,4 @@ def table_2(hindsight: bool, C: float, *, loss: str = "sum", seed: int = 0, divi
     """The experiment behind Table 2: both strategies with both alignments, all cascaded, with the paper's costs."""
     ways = tuple(Exploring(rule, alignment) for rule in ("UA", "ME") for alignment in ("sample", "budget"))
     source = MfeatSource(tuple(PAPER_COSTS.items()), divisions)
-    return Experiment("costs", source, ways, BUDGETS, method.Protocol(hindsight), C, loss, seed, attainable=False)
+    return Experiment("costs", source, ways, BUDGETS, learner.Protocol(hindsight), C, loss, seed, attainable=False)

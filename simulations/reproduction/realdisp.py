@@ -11,8 +11,8 @@ import numpy as np
 
 from exml_sim.datasets.mfeat import checksum, scale_to_unit
 from exml_sim.datasets.realdisp import ACTIVITIES, RealDisp, blocked_split, load_realdisp, read_realdisp
-from exml_sim.gated import IntArray
-from simulations.reproduction import method
+from exml_sim.method.gated import IntArray
+from simulations.reproduction import learner
 from simulations.reproduction.experiment import BUDGETS, Experiment, Exploring, stream
 from simulations.reproduction.mfeat import perceived
 from simulations.reproduction.task import HIDDEN, Task
@@ -103,4 +103,4 @@ def figures_6_and_7(
     """The experiment behind the accuracy figure and the allocation matrix."""
     ways = (Exploring("ME"), Exploring("UA"))
     source = RealDispSource(data, split)
-    return Experiment("realdisp", source, ways, BUDGETS, method.Protocol(hindsight), C, loss, seed)
+    return Experiment("realdisp", source, ways, BUDGETS, learner.Protocol(hindsight), C, loss, seed)

@@ -11,7 +11,7 @@ from joblib import Parallel, delayed
 
 from exml_sim.validation import check_count, check_jobs
 from simulations.reproduction.experiment import Experiment
-from simulations.reproduction.records import Configuration
+from simulations.reproduction.results import Configuration
 from simulations.reproduction.store import Store
 
 

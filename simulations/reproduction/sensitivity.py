@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simulations.reproduction import statistics as stats
+from simulations.reproduction import cells as stats
+from simulations.reproduction.cells import CSD_ME, SL
 from simulations.reproduction.printed import TABLE_1
-from simulations.reproduction.records import Configuration
-from simulations.reproduction.statistics import CSD_ME, SL
+from simulations.reproduction.results import Configuration
 
 #: (loss, C); the last one is Eq. 3 as printed, which rejects every point (docs/conventions.md).
 GRID = (("sum", 0.05), ("sum", 0.1), ("sum", 0.15), ("sum", 0.25), ("sum", 0.5), ("sum", 1.0), ("mean", 1.0))

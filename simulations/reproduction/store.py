@@ -13,10 +13,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
-from exml_sim.engine.database import check_owner, check_place, explained, is_blank, transaction
+from exml_sim.engine.files import check_owner, check_place, explained, is_blank, transaction
 from exml_sim.engine.manifest import manifest
 from simulations.reproduction.experiment import Experiment
-from simulations.reproduction.records import Configuration
+from simulations.reproduction.results import Configuration
 
 APPLICATION = 0x65786D72  # "exmr"
 VERSION = 1

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from exml_sim.datasets.synthetic import SyntheticRows, candidate_values, draw_rows
-from exml_sim.gated import FloatArray
-from simulations.reproduction import method
+from exml_sim.method.gated import FloatArray
+from simulations.reproduction import learner
 from simulations.reproduction.experiment import Experiment, Exploring, stream
 from simulations.reproduction.task import Task
 
@@ -64,5 +64,5 @@ def groups(rows: SyntheticRows) -> dict[str, FloatArray]:
 def figures_4_and_5(hindsight: bool, C: float, *, loss: str = "sum", seed: int = 0) -> Experiment:
     """The experiment behind Figures 4 and 5: SL and ExML at a budget ratio of 20 %."""
     source = SyntheticSource()
-    protocol = method.Protocol(hindsight)
+    protocol = learner.Protocol(hindsight)
     return Experiment("synthetic", source, (Exploring("ME"),), (BUDGET,), protocol, C, loss, seed, attainable=False)

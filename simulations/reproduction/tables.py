@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simulations.reproduction import statistics as stats
+from simulations.reproduction import cells as stats
+from simulations.reproduction.cells import CSD_ME, Cell, Method
 from simulations.reproduction.printed import RECALL, Printed
-from simulations.reproduction.records import Configuration
-from simulations.reproduction.statistics import CSD_ME, Cell, Method
+from simulations.reproduction.results import Configuration
 
 
 @dataclass(frozen=True, slots=True, eq=False)

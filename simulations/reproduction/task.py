@@ -15,8 +15,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from exml_sim.gated import FloatArray, IntArray
 from exml_sim.kernels import squared_distances
+from exml_sim.method.gated import FloatArray, IntArray
 
 #: Number of the hidden class among the true classes; the known ones are 0 and 1.
 HIDDEN = 2
@@ -80,7 +80,7 @@ class Task:
 
 
 def _median(squares: FloatArray) -> float:
-    """The paper's bandwidth; any will do for one row, or if most rows are equal, as in `exml_sim.gated.Frame`."""
+    """The paper's bandwidth; any will do for one row, or if most rows are equal, as in `method.gated.Frame`."""
     if len(squares) < 2:
         return 1.0
     gamma = float(np.median(squares[np.triu_indices(len(squares), 1)]))

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from exml_sim.engine.specs import Budgets
 from exml_sim.engine.study import Study
-from simulations.verification.cells import Finding
 from simulations.verification.depths import ALARM, FACTOR, Depth
-from simulations.verification.experiments import STRATEGIES, Setting
 from simulations.verification.plans import COMPARED
+from simulations.verification.probes import Finding
+from simulations.verification.trials import STRATEGIES, Setting
 from simulations.verification.worlds import world
 from theory.claims import get
 from theory.verdicts import judge, undecided

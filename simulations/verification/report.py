@@ -40,8 +40,8 @@ from pathlib import Path
 from typing import Any
 
 from exml_sim.engine.manifest import manifest
-from simulations.verification.cells import Finding
 from simulations.verification.depths import ALARM, FACTOR
+from simulations.verification.probes import Finding
 from simulations.verification.records import source_digest
 from simulations.verification.run import Result, Verification
 from simulations.verification.tally import Closeness, Tally, closeness, closest, distinct, repeats, summed

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from simulations.verification import comparison, redrawn, tight
-from simulations.verification.cells import Finding, probes
+from simulations.verification import comparison, excess_risk, near_tight
 from simulations.verification.checks import Checks, run_checks
 from simulations.verification.depths import Depth
-from simulations.verification.experiments import Setting, run_claim
+from simulations.verification.excess_risk import Measured
 from simulations.verification.plans import COMPARED, EXCESS, PLANS, tried
+from simulations.verification.probes import Finding, probes
 from simulations.verification.records import Records
-from simulations.verification.redrawn import Measured
+from simulations.verification.trials import Setting, run_claim
 from theory.claims import Claim, all_claims, get
 
 
@@ -160,7 +160,7 @@ def _try(claim: str, depth: Depth, setting: Setting) -> tuple[list[Finding], tup
     if claim == COMPARED:
         return comparison.compare(depth, setting), ()
     if claim in EXCESS:
-        trials = tuple(redrawn.sweep(claim, depth, setting))
-        return redrawn.hold(claim, trials, depth), trials
+        trials = tuple(excess_risk.sweep(claim, depth, setting))
+        return excess_risk.hold(claim, trials, depth), trials
     cells = [probe for plan in PLANS if plan.claim == claim for probe in probes(plan, depth)]
-    return [*run_claim(cells, depth, setting), *tight.hold(claim)], ()
+    return [*run_claim(cells, depth, setting), *near_tight.hold(claim)], ()

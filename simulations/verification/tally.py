@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from simulations.verification.cells import Finding
+from simulations.verification.probes import Finding
 from simulations.verification.run import Result
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from exml_sim.cli import main
+from exml_sim.cli.csv_file import read_table
 from exml_sim.datasets import make_synthetic
 from exml_sim.datasets.realdisp import load_realdisp
-from exml_sim.table import read_table
 from tests.datasets.test_realdisp import write_log
 
 

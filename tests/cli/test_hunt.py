@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from exml_sim.cli.hunt import command
-from simulations.hunt.registry import all_targets
+from simulations.hunt.targets import all_targets
 
 FINDS = Path(__file__).parents[1] / "hunts"
 
@@ -36,10 +36,10 @@ def test_a_true_claim_is_told_with_its_largest_ratio(tmp_path):
 def test_a_violation_of_what_should_hold_is_exit_code_1(tmp_path, monkeypatch):
     import dataclasses
 
-    from simulations.hunt import registry
+    from simulations.hunt import targets
 
-    planted = dataclasses.replace(registry.get("eq-2"), holds=True)
-    monkeypatch.setattr(registry, "get", lambda claim: planted)
+    planted = dataclasses.replace(targets.get("eq-2"), holds=True)
+    monkeypatch.setattr(targets, "get", lambda claim: planted)
     result = invoke("eq-2", "--evaluations", 100, "--out", tmp_path, "--quiet")
     assert result.exit_code == 1
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from exml_sim.datasets.graded import KAPPA, largest_ball, make_graded
-from exml_sim.pool import FeaturePool
+from exml_sim.exploration.rows import FeaturePool
 from exml_sim.rejection import solve
 
 

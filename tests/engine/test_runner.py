@@ -15,9 +15,9 @@ import joblib
 import pytest
 
 from exml_sim.engine import Store, Study, StudyResult, run
-from exml_sim.engine.progress import Progress
 from exml_sim.engine.runner import BlockSizes
 from exml_sim.engine.trials import replay
+from exml_sim.progress import Progress
 from tests.engine.studies import features, known
 
 
@@ -223,7 +223,7 @@ def test_progress_works_with_one_job(monkeypatch):
 
 def test_package_names_are_lazy():
     """`exml_sim.engine` must not import pools: sampling imports it."""
-    code = "import sys, exml_sim.engine; sys.exit('exml_sim.pool' in sys.modules)"
+    code = "import sys, exml_sim.engine; sys.exit('exml_sim.exploration.rows' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
     with pytest.raises(AttributeError, match="nothing_like_it"):
         _ = __import__("exml_sim.engine").engine.nothing_like_it

@@ -7,9 +7,9 @@ import pytest
 from scipy.special import betaln
 from scipy.stats import binom
 
-from exml_sim.arms import uniform_selection_probabilities
 from exml_sim.engine import Store, run
 from exml_sim.engine.intervals import bounded_sequence, clopper_pearson, confidence_sequence
+from exml_sim.exploration.known import uniform_selection_probabilities
 from tests.engine.studies import known
 
 MEANS = (0.4, 0.5, 0.6)

@@ -13,7 +13,7 @@ import pytest
 
 from exml_sim.engine import Store, StoreError, StudyResult, run
 from exml_sim.engine import store as store_module
-from exml_sim.engine.database import explained, transaction
+from exml_sim.engine.files import explained, transaction
 from exml_sim.engine.store import APPLICATION, VERSION
 from exml_sim.engine.trials import run_block
 from tests.engine.studies import contents, features, known

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from exml_sim.engine.seeds import Seeds
-from exml_sim.exploration import read_trial
-from exml_sim.exploring import Pool
-from exml_sim.lockstep import smallest_budget
+from exml_sim.exploration.lockstep import smallest_budget
+from exml_sim.exploration.pool import Pool
+from exml_sim.exploration.ranking import Scores
+from exml_sim.exploration.trial import read_trial
 from exml_sim.money import Prices
-from exml_sim.ranking import Scores
+from exml_sim.seeds import Seeds
 from exml_sim.strategies import (
     MedianElimination,
     SuccessiveAcceptsRejects,

@@ -36,15 +36,15 @@ DRAWN: dict[str, Item] = {
 # Files whose statistical assertions state their own alarms, each counted as often as it runs, rounded up. Assertions
 # about single runs from a fixed seed, without a statement about rates, are not statistical and not counted.
 STATED: dict[str, Item] = {
-    "tests/test_arms.py": Item(1e-6, 40),
-    "tests/test_sampling.py": Item(1e-6, 2),
-    "tests/test_thresholds.py": Item(1e-8, 1),
-    "tests/engine/test_seeds.py": Item(1e-6, 6),
+    "tests/exploration/test_known.py": Item(1e-6, 40),
+    "tests/exploration/test_sampling.py": Item(1e-6, 2),
+    "tests/method/test_thresholds.py": Item(1e-8, 1),
+    "tests/test_seeds.py": Item(1e-6, 6),
     "tests/engine/test_stopping.py": Item(1e-6, 1),
     "tests/engine/test_result.py": Item(1e-6, 1),
-    "tests/engine/test_rare.py": Item(1e-6, 3),
-    "tests/engine/test_enumeration.py": Item(1e-7, 1),
-    "tests/engine/test_excess.py": Item(1e-7, 1),
+    "tests/engine/modes/test_rare.py": Item(1e-6, 3),
+    "tests/engine/modes/test_exact.py": Item(1e-7, 1),
+    "tests/engine/modes/test_excess.py": Item(1e-7, 1),
     "tests/strategies/test_literature_bounds.py": Item(1e-6, 18),
     "tests/datasets/test_synthetic.py": Item(1e-9, 19),
     "tests/simulations/test_budget_vs_failure.py": Item(1e-15, 4),

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from exml_sim.pool import FeaturePool
+from exml_sim.exploration.rows import FeaturePool
 from exml_sim.population import Candidate, Population
 from tests.statistical.worlds import Facts, World
 from theory.claims import near_tight

@@ -1,4 +1,4 @@
-"""The table of planted errors in docs/verification.md: ``python -m tests.statistical.planted_table`` prints it."""
+"""The table of planted errors in docs/verdicts.md: ``python -m tests.statistical.planted_table`` prints it."""
 
 from __future__ import annotations
 

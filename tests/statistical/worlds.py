@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from exml_sim.engine import Study, run
-from exml_sim.pool import FeaturePool
+from exml_sim.exploration.rows import FeaturePool
 from theory.verdicts import Verdict, judge_exact, judge_family
 
 
@@ -23,7 +23,7 @@ class World:
     values : one tuple per arm, with the feature's value at every atom
     y, copies : label and number of rows of every atom
     theta, ball : the loss and the radius Lambda
-    rows, replacement : as for `exml_sim.sampling.RowOptions`
+    rows, replacement : as for `exml_sim.exploration.sampling.RowOptions`
     kernel : "linear", or "gaussian" with gamma = 1
     """
 

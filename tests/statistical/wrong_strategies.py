@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from exml_sim.engine.seeds import Seeds
-from exml_sim.pool import FeaturePool, RowSession
-from exml_sim.sampling import RowSampler
+from exml_sim.exploration.rows import FeaturePool, RowSession
+from exml_sim.exploration.sampling import RowSampler
+from exml_sim.seeds import Seeds
 from exml_sim.strategies import MedianElimination, UniformAllocation
 from exml_sim.strategies.median_elimination import halving_rounds
 from tests.statistical.instances import BEST, EMPTY, RIVAL, as_affine, opposed_world

@@ -5,8 +5,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from exml_sim.arms import KnownPool
-from exml_sim.engine.seeds import Seeds
+from exml_sim.exploration.known import KnownPool
+from exml_sim.seeds import Seeds
 from exml_sim.strategies import (
     MedianElimination,
     SuccessiveAcceptsRejects,

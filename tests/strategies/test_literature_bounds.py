@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from exml_sim.arms import BoundedArm, KnownPool
+from exml_sim.exploration.known import BoundedArm, KnownPool
 from exml_sim.strategies import MedianElimination, SuccessiveRejects
 from exml_sim.strategies.successive_rejects import log_bar
 

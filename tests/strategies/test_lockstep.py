@@ -5,10 +5,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from exml_sim.arms import BernoulliArm, BoundedArm, GaussianArm, KnownPool
-from exml_sim.engine.seeds import Seeds
-from exml_sim.exploration import read_trial
-from exml_sim.ledger import Overspend
+from exml_sim.exploration.known import BernoulliArm, BoundedArm, GaussianArm, KnownPool
+from exml_sim.exploration.ledger import Overspend
+from exml_sim.exploration.trial import read_trial
+from exml_sim.seeds import Seeds
 from exml_sim.strategies import (
     MedianElimination,
     SuccessiveAcceptsRejects,

@@ -16,7 +16,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from exml_sim.pool import RowPool
+from exml_sim.exploration.rows import RowPool
 from exml_sim.strategies import MedianElimination, SuccessiveRejects, by_name
 from exml_sim.strategies.median_elimination import halving_rounds
 from exml_sim.strategies.successive_rejects import log_bar, phase_totals

@@ -22,7 +22,7 @@ from theory.claims import (
     definitions,
     median,
     objective,
-    setting,
+    section_4_1,
     uniform,
 )
 from theory.claims.claim import Assumption, Case, Claim, Experiment, Place, Reading
@@ -42,7 +42,7 @@ GROUPS: tuple[ModuleType, ...] = (
     definitions,
     objective,
     algorithms,
-    setting,
+    section_4_1,
     uniform,
     median,
     appendix_a1,

@@ -3,6 +3,6 @@
 import sys
 
 from theory.claims import all_claims
-from theory.claims.ledger import markdown, run
+from theory.claims.document import markdown, run
 
 sys.stdout.write(markdown(run(claim) for claim in all_claims()))

@@ -11,6 +11,7 @@ from typing import Any
 from theory import corrected, paper
 from theory.claims.assumptions import DEFINED, THETA, UNIT_THETA
 from theory.claims.claim import Assumption, Claim, Experiment, Place, Reading
+from theory.claims.exact_losses import c, largest_gap, surrogate
 from theory.claims.instances import (
     OUTLIER_LAW,
     OUTLIERS,
@@ -21,7 +22,6 @@ from theory.claims.instances import (
     pairwise,
     parameters,
 )
-from theory.claims.losses import c, largest_gap, surrogate
 
 F = Fraction
 

@@ -8,7 +8,7 @@ from itertools import product
 from typing import Any
 
 from theory import corrected, paper
-from theory.claims import setting
+from theory.claims import section_4_1
 from theory.claims.appendix_a1 import LEMMA_3, LEMMA_3_CASES, LEMMA_3_MUTANT
 from theory.claims.assumptions import (
     ARMS,
@@ -20,8 +20,8 @@ from theory.claims.assumptions import (
     WALK,
 )
 from theory.claims.claim import Claim, Place, Reading
+from theory.claims.exact_losses import c
 from theory.claims.instances import corner_violation, mean_absolute_walk, walk_violation
-from theory.claims.losses import c
 from theory.claims.uniform import (
     CORNER_CASES,
     CORNER_PREMISES,
@@ -139,9 +139,9 @@ CLAIMS = (
         plain="The five-term decomposition with the comparator that A.2 defines.",
         printed="holds",
         kind="identity",
-        cases=setting.DECOMPOSITIONS,
-        reading=setting.KEY_IDENTITY,
-        mutant=setting.KEY_IDENTITY_PRINTED,
+        cases=section_4_1.DECOMPOSITIONS,
+        reading=section_4_1.KEY_IDENTITY,
+        mutant=section_4_1.KEY_IDENTITY_PRINTED,
         assumptions=(THETA,),
     ),
     Claim(
@@ -151,9 +151,9 @@ CLAIMS = (
         plain="Term (c) is not positive, because the first model minimises the empirical risk over the ball.",
         printed="holds",
         kind="inequality",
-        cases=setting.DECOMPOSITIONS,
-        reading=Reading(setting.term_c, "<=", lambda **_: 0),
-        mutant=Reading(setting.term_c, "<=", lambda **_: F(-1, 1000)),
+        cases=section_4_1.DECOMPOSITIONS,
+        reading=Reading(section_4_1.term_c, "<=", lambda **_: 0),
+        mutant=Reading(section_4_1.term_c, "<=", lambda **_: F(-1, 1000)),
         assumptions=(THETA,),
     ),
     Claim(

@@ -7,11 +7,11 @@ from itertools import product
 from typing import Any
 
 from theory import paper
-from theory.claims import setting
+from theory.claims import section_4_1
 from theory.claims.assumptions import ARMS, FEASIBLE_GAP, LARGEST_GAP, LAUNCH_64, POWER_OF_TWO, THETA
 from theory.claims.claim import Assumption, Claim, Place, Reading
+from theory.claims.exact_losses import c
 from theory.claims.instances import corner_violation
-from theory.claims.losses import c
 from theory.claims.median import (
     MEDIAN_CORNER,
     log_fail,
@@ -90,9 +90,9 @@ CLAIMS = (
         plain="The same decomposition as in A.2.",
         printed="holds",
         kind="identity",
-        cases=setting.DECOMPOSITIONS,
-        reading=setting.KEY_IDENTITY,
-        mutant=setting.KEY_IDENTITY_PRINTED,
+        cases=section_4_1.DECOMPOSITIONS,
+        reading=section_4_1.KEY_IDENTITY,
+        mutant=section_4_1.KEY_IDENTITY_PRINTED,
         assumptions=(THETA,),
     ),
     Claim(

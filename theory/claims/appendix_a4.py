@@ -13,8 +13,8 @@ from theory.claims.appendix_a1 import LEMMA_4, LEMMA_4_CASES, LEMMA_4_PREMISES, 
 from theory.claims.appendix_a2 import walk_hoeffding
 from theory.claims.assumptions import FIRST_ARM_BEST, THETA, WALK
 from theory.claims.claim import Assumption, Claim, Place, Reading
+from theory.claims.exact_losses import best_surrogate, c, surrogate_risk
 from theory.claims.instances import pairwise, pool, walk_violation
-from theory.claims.losses import best_surrogate, c, surrogate_risk
 from theory.claims.uniform import regret_printed
 
 F = Fraction

@@ -26,8 +26,8 @@ from theory.claims.assumptions import (
     THETA,
 )
 from theory.claims.claim import Assumption, Claim, Place, Reading
+from theory.claims.exact_losses import c
 from theory.claims.instances import corner_violation, pool
-from theory.claims.losses import c
 from theory.claims.median import median_allowance, median_allowance_corrected
 from theory.claims.rounds import (
     active,

@@ -13,6 +13,7 @@ from theory.claims.appendix_a1 import rademacher_term
 from theory.claims.appendix_a2 import RADEMACHER_CASES, WALK_STEP_3, rademacher, walk_step_3
 from theory.claims.assumptions import FIRST_ARM_BEST, LAUNCH_16, ONE_ROW_OR_AFFINE, SMALLEST_GAP, THETA, WALK
 from theory.claims.claim import Assumption, Claim, Place, Reading
+from theory.claims.exact_losses import best_surrogate, c, surrogate_risk
 from theory.claims.instances import (
     OUTLIER_LAW,
     mean_absolute_walk,
@@ -23,7 +24,6 @@ from theory.claims.instances import (
     pool,
     walk_violation,
 )
-from theory.claims.losses import best_surrogate, c, surrogate_risk
 from theory.constants import loss_range
 
 F = Fraction

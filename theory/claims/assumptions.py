@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from theory.claims.claim import Assumption
+from theory.claims.exact_losses import c
 from theory.claims.instances import pool
-from theory.claims.losses import c
 from theory.constants import gap_ceiling
 
 

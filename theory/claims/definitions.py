@@ -8,7 +8,7 @@ from typing import Any
 
 from theory.claims.assumptions import DEFINED, THETA, UNIT_THETA
 from theory.claims.claim import Assumption, Claim, Place, Reading
-from theory.claims.losses import (
+from theory.claims.exact_losses import (
     Loss,
     bayes_risk,
     best_surrogate,

@@ -11,6 +11,7 @@ import numpy as np
 from theory import corrected, paper
 from theory.claims.assumptions import ARMS, FEASIBLE_GAP, FIRST_ARM_BEST, FIRST_EPISODE, LAUNCH_64, POWER_OF_TWO, THETA
 from theory.claims.claim import Assumption, Claim, Experiment, Place, Reading
+from theory.claims.exact_losses import c
 from theory.claims.instances import (
     CORNER_R,
     CORNER_THETA,
@@ -20,7 +21,6 @@ from theory.claims.instances import (
     parameters,
     pool,
 )
-from theory.claims.losses import c
 from theory.claims.uniform import (
     CORNER_PREMISES,
     ONE_ROW,

@@ -8,7 +8,7 @@ from typing import Any
 
 from theory.claims.assumptions import THETA
 from theory.claims.claim import Assumption, Claim, Place, Reading
-from theory.claims.losses import surrogate
+from theory.claims.exact_losses import surrogate
 
 F = Fraction
 Vector = tuple[Fraction, ...]

@@ -9,8 +9,8 @@ from itertools import combinations
 from typing import Any
 
 from theory import exact
+from theory.claims.exact_losses import c
 from theory.claims.instances import pairwise, parameters, pool
-from theory.claims.losses import c
 from theory.constants import halving_schedule
 
 F = Fraction

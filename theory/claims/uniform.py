@@ -10,6 +10,7 @@ from typing import Any
 from theory import corrected, paper
 from theory.claims.assumptions import ARMS, FEASIBLE_GAP, FIRST_ARM_BEST, LAUNCH_64, THETA
 from theory.claims.claim import Assumption, Claim, Experiment, Place, Reading
+from theory.claims.exact_losses import c
 from theory.claims.instances import (
     CORNER_R,
     CORNER_THETA,
@@ -19,7 +20,6 @@ from theory.claims.instances import (
     parameters,
     pool,
 )
-from theory.claims.losses import c
 from theory.constants import loss_range, tight_rademacher_constant
 
 F = Fraction

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from simulations.hunt.finds import Find, read, replay
-from simulations.hunt.registry import all_targets, get
 from simulations.hunt.search import Limits, hunt
+from simulations.hunt.targets import all_targets, get
 
 FOLDER = Path(__file__).parents[2] / "hunts"
 FILES = sorted(FOLDER.glob("*.toml"))

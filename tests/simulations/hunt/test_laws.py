@@ -7,13 +7,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from exml_sim.engine.enumeration import exact_law
+from exml_sim.engine.modes.exact import exact_law
 from exml_sim.engine.specs import AtomPool, Budgets, Score, StrategySpec
 from exml_sim.engine.study import Study
-from simulations.hunt import laws, regrets
-from simulations.hunt.overfitting import _grid_score, exchangeable_score
+from simulations.hunt import laws
 from simulations.hunt.pools import PoolInstance, PoolSpace
-from simulations.hunt.selection import slow_median
+from simulations.hunt.targets import regrets
+from simulations.hunt.targets.large_balls import _grid_score, exchangeable_score
+from simulations.hunt.targets.selection import slow_median
 from theory import exact, paper
 
 F = Fraction

@@ -5,10 +5,10 @@ from fractions import Fraction
 
 import pytest
 
-from simulations.hunt.counting import rows_of_selected
-from simulations.hunt.registry import all_targets, get
 from simulations.hunt.search import Limits, hunt
-from simulations.hunt.selection import in_fractions
+from simulations.hunt.targets import all_targets, get
+from simulations.hunt.targets.money import rows_of_selected
+from simulations.hunt.targets.selection import in_fractions
 from theory import exact, paper
 
 

@@ -10,12 +10,12 @@ import pytest
 from simulations.hunt.axes import Point, axis, box
 from simulations.hunt.judging import judge_logs, show
 from simulations.hunt.pools import PoolInstance, PoolSpace
-from simulations.hunt.registry import all_targets, get
-from simulations.hunt.sampled import MANY_ROWS, rate_target
 from simulations.hunt.search import ATTEMPTS, Limits, confirm, hunt, seeds_of
-from simulations.hunt.selection import _UNIFORM, UNIFORM, _by, _target
 from simulations.hunt.shrink import shrink
 from simulations.hunt.target import LOG_ZERO, Measured, Target, unmet
+from simulations.hunt.targets import all_targets, get
+from simulations.hunt.targets.by_trials import MANY_ROWS, rate_target
+from simulations.hunt.targets.selection import _UNIFORM, UNIFORM, _by, _target
 from theory import tighter, verdicts
 
 F = Fraction
@@ -90,7 +90,7 @@ def test_search_and_confirmation_never_share_a_seed(root):
 
 def test_trials_of_search_and_confirmation_differ():
     from exml_sim.strategies import UniformAllocation
-    from simulations.hunt.sampled import failures
+    from simulations.hunt.targets.by_trials import failures
 
     pool = PoolInstance((3, 2, 2), (1, 1, -1), ((1, 2, 0), (2, 0, 1)), F(1, 10), F(1), 12)
     first, second = (failures(pool, UniformAllocation(), 200, seed) for seed in seeds_of(0))

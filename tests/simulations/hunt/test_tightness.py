@@ -4,7 +4,7 @@ import csv
 import io
 import math
 
-from simulations.hunt.registry import get
+from simulations.hunt.targets import get
 from simulations.hunt.tightness import LEVEL, report, to_csv, to_markdown
 
 

@@ -9,10 +9,11 @@ import math
 import pytest
 
 from exml_sim.engine import Store, StudyResult, run
-from simulations.report import fetch_d3, page_of, render
+from simulations.report import page_of, render
 from simulations.report.render import embed
 from tests.engine.studies import known
 from theory.claims import all_claims
+from tools import fetch_d3
 
 
 @pytest.mark.parametrize("text", ["</script>", "<!--", "a & b", "\u2028", "]]>", '"\\'])

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from simulations.reproduction import method
+from simulations.reproduction import learner
 from simulations.reproduction.experiment import Experiment, Exploring
-from simulations.reproduction.records import Configuration
+from simulations.reproduction.results import Configuration
 from simulations.reproduction.runner import run
 from simulations.reproduction.store import Store
 from simulations.reproduction.synthetic import SyntheticSource
@@ -27,7 +27,7 @@ COUNT = 6
 def small(seed: int = 0) -> Experiment:
     """Section 5.1 with few rows."""
     ways = (Exploring("ME"), Exploring("UA"))
-    return Experiment("synthetic", SyntheticSource(15), ways, (30,), method.Protocol(False), 0.5, seed=seed)
+    return Experiment("synthetic", SyntheticSource(15), ways, (30,), learner.Protocol(False), 0.5, seed=seed)
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +85,7 @@ def test_every_setting_is_part_of_the_identity():
         replace(base, attainable=False),
         replace(base, explorings=(Exploring("ME", "budget"),)),
         replace(base, source=SyntheticSource(16)),
-        replace(base, protocol=method.Protocol(True)),
+        replace(base, protocol=learner.Protocol(True)),
         replace(base, protocol=replace(base.protocol, thetas=(0.1,))),
         replace(base, protocol=replace(base.protocol, exploration_theta=0.3)),
         replace(base, protocol=replace(base.protocol, target=0.9)),

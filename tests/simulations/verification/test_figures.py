@@ -9,12 +9,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from simulations.figures import claims, excess, slack, style
-from simulations.verification import needs, redrawn
-from simulations.verification.experiments import Setting
-from simulations.verification.needs import Need
+from simulations.figures import style
+from simulations.verification import budget_slack, excess_risk
+from simulations.verification.budget_slack import Need
+from simulations.verification.figures import claims, excess, slack
 from simulations.verification.records import Records
 from simulations.verification.run import chosen, verify
+from simulations.verification.trials import Setting
 from tests.simulations.verification.test_run import SMALL
 from theory.claims.instances import failure_uniform
 
@@ -51,7 +52,7 @@ def test_one_figure_per_family(found, tmp_path):
 
 
 def measured(rows, terms):
-    return redrawn.Measured("uniform", 4 * rows, rows, 300, True, np.tile(terms, (5, 1)), np.full(5, 0.07))
+    return excess_risk.Measured("uniform", 4 * rows, rows, 300, True, np.tile(terms, (5, 1)), np.full(5, 0.07))
 
 
 def test_terms_are_stacked_from_zero(ax):
@@ -98,7 +99,7 @@ def test_one_cell_is_not_many(ax):
 
 def test_bounds_of_the_terms_add_up_to_the_corrected_theorem():
     one = measured(60_000, [0.06, -0.4, 0.01, -0.01, -0.02, 0.48])
-    limit, _ = redrawn.promised("corrected", one, excess.DELTA)
+    limit, _ = excess_risk.promised("corrected", one, excess.DELTA)
     assert sum(excess.bounds(one).values()) == pytest.approx(limit)
 
 
@@ -118,18 +119,18 @@ def test_budget_slack_is_drawn_where_practice_is_known(ax):
 
 
 def test_needs_by_bounds_are_the_smallest_budgets():
-    place = needs.shifted_world(4, Fraction(1, 10), 12)
+    place = budget_slack.shifted_world(4, Fraction(1, 10), 12)
     assert place.gaps == pytest.approx((0.216,) * 3)
-    for bound in needs.BOUNDS:
-        budget = needs.by_bound(bound, place, "uniform")
-        assert needs.failure_probability(bound, place, "uniform", budget) <= needs.TARGET
-        assert not needs.failure_probability(bound, place, "uniform", budget - 1) <= needs.TARGET
+    for bound in budget_slack.BOUNDS:
+        budget = budget_slack.by_bound(bound, place, "uniform")
+        assert budget_slack.failure_probability(bound, place, "uniform", budget) <= budget_slack.TARGET
+        assert not budget_slack.failure_probability(bound, place, "uniform", budget - 1) <= budget_slack.TARGET
 
 
 def test_practice_is_below_every_bound():
     with Records() as records:
-        found = needs.measure(150, Setting(0, 1, records), (("K", 2, Fraction(1, 10), 18),))
-    assert [one.strategy for one in found] == list(needs.WANTED)
+        found = budget_slack.measure(150, Setting(0, 1, records), (("K", 2, Fraction(1, 10), 18),))
+    assert [one.strategy for one in found] == list(budget_slack.WANTED)
     for one in found:
         assert one.practice is not None
         assert one.practice < one.tighter < one.corrected < one.printed
@@ -137,7 +138,7 @@ def test_practice_is_below_every_bound():
 
 def test_waterfall_goes_from_the_bound_to_the_truth(ax):
     with Records() as records:
-        one = needs.fall("uniform", Setting(0, 1, records), trials=300)
+        one = budget_slack.fall("uniform", Setting(0, 1, records), trials=300)
     assert slack.draw_fall(ax, one) is ax
     total = sum(factor.log for factor in one.slack.factors)
     assert one.slack.log_bound - total == pytest.approx(one.slack.log_truth)
@@ -150,7 +151,7 @@ def test_the_truth_of_the_waterfall_agrees_with_enumeration():
     """Tilted sampling on the same pool where the outcomes can be enumerated, within its own interval."""
     with Records() as records:
         setting = Setting(0, 1, records)
-        study = needs.tilted_study("uniform", 120, setting.seed, 4000)
+        study = budget_slack.tilted_study("uniform", 120, setting.seed, 4000)
         with setting.run(study) as result:
             (found,) = result.summary(level=1 - 1e-6)
     with setting.run(dataclasses.replace(study, mode="exact")) as law:

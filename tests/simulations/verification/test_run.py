@@ -8,14 +8,14 @@ import json
 import numpy as np
 import pytest
 
-from simulations.verification import comparison, redrawn, report, run
+from simulations.verification import comparison, excess_risk, report, run
 from simulations.verification.checks import Check, Checks, margin, run_checks
 from simulations.verification.depths import DEPTHS
-from simulations.verification.experiments import Setting
 from simulations.verification.plans import COMPARED, EXCESS, tried
 from simulations.verification.promises import Promise
 from simulations.verification.records import Records, source_digest
 from simulations.verification.run import Result, Verification, chosen, verify
+from simulations.verification.trials import Setting
 from theory.claims import Reading, all_claims, get
 from theory.verdicts import refuted
 
@@ -192,18 +192,18 @@ def test_paired_trials_say_who_fails_alone():
 def test_excess_risk_is_the_sum_of_its_terms_and_its_theorems_are_judged(monkeypatch):
     with Records() as records:
         setting = Setting(0, 1, records)
-        one = redrawn.measure("uniform", 100, SMALL, setting)
+        one = excess_risk.measure("uniform", 100, SMALL, setting)
         assert one.terms[:, 0] == pytest.approx(one.terms[:, 1:].sum(axis=1), abs=1e-9)
         assert np.all(one.gaps > 0)
-        monkeypatch.setattr(redrawn, "_block", lambda *_: pytest.fail("run again"))
-        assert np.array_equal(redrawn.measure("uniform", 100, SMALL, setting).terms, one.terms)
+        monkeypatch.setattr(excess_risk, "_block", lambda *_: pytest.fail("run again"))
+        assert np.array_equal(excess_risk.measure("uniform", 100, SMALL, setting).terms, one.terms)
     # Below its launch budget the theorem says nothing; far above, a model that always errs refutes it.
-    assert redrawn.judged("thm-1", "corrected", one, 0.2, 1e-7).verdict.outcome == "vacuous"
+    assert excess_risk.judged("thm-1", "corrected", one, 0.2, 1e-7).verdict.outcome == "vacuous"
     terms = np.tile([0.95, 0.0, 0.0, 0.0, 0.0, 0.1], (300, 1))
-    bad = redrawn.Measured("uniform", 4 * 60_000, 60_000, 300, True, terms, np.full(300, 0.07))
-    assert redrawn.judged("thm-1", "corrected", bad, 0.2, 1e-7).verdict.outcome == "refuted"
+    bad = excess_risk.Measured("uniform", 4 * 60_000, 60_000, 300, True, terms, np.full(300, 0.07))
+    assert excess_risk.judged("thm-1", "corrected", bad, 0.2, 1e-7).verdict.outcome == "refuted"
     good = dataclasses.replace(bad, terms=terms * [0.1, 1, 1, 1, 1, 1])
-    assert redrawn.judged("thm-1", "corrected", good, 0.2, 1e-7).verdict.outcome == "consistent"
+    assert excess_risk.judged("thm-1", "corrected", good, 0.2, 1e-7).verdict.outcome == "consistent"
 
 
 def test_verification_without_trials_has_nothing_to_decide():

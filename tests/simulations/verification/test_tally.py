@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from simulations.verification.cells import Finding
 from simulations.verification.checks import Check, Checks
+from simulations.verification.probes import Finding
 from simulations.verification.run import Result
 from simulations.verification.tally import closeness, closest, distinct, repeats, summed
 from theory.claims import get

@@ -3,7 +3,7 @@
 import pytest
 
 from theory.claims import all_claims
-from theory.claims.ledger import run
+from theory.claims.document import run
 
 
 @pytest.fixture(scope="session")

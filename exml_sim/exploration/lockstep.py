@@ -1,0 +1,274 @@
+"""Trials in lock-step: the same strategy drives one trial or thousands, round by round.
+
+A strategy sees this object only: it buys rounds (the ledger pays, the arms draw), asks for scores, keeps
+arms. Every array has one line per trial, and no line depends on another, so N trials together are exactly N
+trials alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol
+
+import numpy as np
+
+from exml_sim.exploration.ledger import Ledger
+from exml_sim.exploration.ranking import Scores, any_arm, cut_unclear, lowest, marked
+from exml_sim.exploration.sampling import CountArray
+from exml_sim.money import LARGEST_UNITS, BoolArray, IntArray, Money, Prices, allot, exact, show
+from exml_sim.validation import check_count
+
+OBJECTIVES: Sequence[str] = ("risk", "risk_per_cost")
+
+# The zero model has surrogate loss 1 on every row, so quality is what an arm saves against 1.
+WORTHLESS = 1.0
+
+
+class Session(Protocol):
+    """The arms of one pool during N trials: what has been drawn, and its scores.
+
+    `levels` is the number of accuracies that `score` knows: level 0 first, each next one tighter. `exact`
+    says that scores are exact numbers, equal or different without doubt.
+    """
+
+    levels: int
+    exact: bool
+
+    def grant(self, pulls: IntArray, fresh: bool) -> IntArray:
+        """Say how many of the wanted pulls can be had, shape (trials, K)."""
+        ...
+
+    def draw(self, pulls: IntArray, fresh: bool) -> None:
+        """Draw the pulls of one round; `fresh` rounds share nothing with earlier ones."""
+        ...
+
+    def score(self, wanted: BoolArray, fresh: bool, level: int) -> Scores:
+        """Score the wanted arms on all they bought, or on the latest fresh round alone."""
+        ...
+
+    def counts(self) -> CountArray | None:
+        """Rows bought per trial and arm, shape (trials, K, m); None for arms that have no rows."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RoundRecord:
+    """What happened in one scored round of N trials (arrays have one line per trial)."""
+
+    active: BoolArray
+    pulls: IntArray
+    scores: Scores
+    survivors: BoolArray
+    certified: BoolArray
+
+
+class Lockstep:
+    """N trials of one pool with one budget.
+
+    Parameters
+    ----------
+    session
+        The arms, opened for N seeds.
+    ledger
+        The empty ledger of the N trials.
+    alignment, objective
+        How money becomes pulls, and what "better" means.
+    record
+        Keep every round for reading; without it only the result stays.
+
+    Attributes
+    ----------
+    active
+        Arms still in the race, shape (trials, K).
+    """
+
+    def __init__(
+        self, session: Session, ledger: Ledger, *, alignment: str, objective: str, record: bool = False
+    ) -> None:
+        self.session = session
+        self.ledger = ledger
+        self.alignment = alignment
+        self.objective = objective
+        self.active = np.ones((ledger.trials, ledger.prices.size), dtype=np.bool_)
+        self.pulls = np.zeros((ledger.trials, ledger.prices.size), dtype=np.int64)
+        self.rounds: list[RoundRecord] = []
+        self._record = record
+        self._round_pulls = np.zeros_like(self.pulls)
+        self._stale = np.ones_like(self.active)
+        self._known: Scores | None = None
+        self._fresh = False
+        self._quality_price = 1.0 / np.array([float(cost) for cost in ledger.prices.exact_costs])
+
+    @property
+    def budget(self) -> Fraction:
+        """The exact budget of one trial."""
+        return self.ledger.budget
+
+    @property
+    def prices(self) -> Prices:
+        """The price list."""
+        return self.ledger.prices
+
+    @property
+    def n_arms(self) -> int:
+        """Number of arms K."""
+        return self.prices.size
+
+    def buy(self, money: Money | IntArray, *, fresh: bool = False, among: BoolArray | None = None) -> None:
+        """Turn money into pulls of the active arms (or of those in `among`), pay, and draw.
+
+        Parameters
+        ----------
+        money
+            The round's money: one exact amount, or whole units of the price list per trial.
+        fresh
+            Draw rows that no earlier round has seen, to be scored alone.
+        among
+            The arms that share the money, shape (trials, K); by default all active ones.
+        """
+        sharing = self.active if among is None else among
+        if not isinstance(money, np.ndarray):
+            money = exact(money, "the money of a round")
+        elif money.shape != (self.ledger.trials,) or money.dtype.kind not in "iu":
+            raise ValueError(
+                f"the money of a round must be one amount, or whole units of shape ({self.ledger.trials},), "
+                f"got {money.dtype} of shape {money.shape}"
+            )
+        units = money if isinstance(money, np.ndarray) else self.prices.units(money)
+        wanted = allot(units, self.prices.costs, sharing, self.alignment)
+        granted = self.session.grant(wanted, fresh)
+        short = None if granted is wanted else wanted - granted
+        self.ledger.buy(granted, money=money, active=sharing, alignment=self.alignment, short=short)
+        self.session.draw(granted, fresh)
+        self.pulls += granted
+        self._stale |= granted > 0
+        self._fresh = fresh
+        if self._record:
+            self._round_pulls += granted
+
+    def score(self, unclear: Callable[[Scores], BoolArray], *, fresh: bool = False) -> tuple[Scores, BoolArray]:
+        """Score the active arms; refine what `unclear` marks until it marks nothing or no accuracy is left.
+
+        Returns
+        -------
+        The scores, and the arms that stayed unclear, shape (trials, K).
+        """
+        if fresh and not self._fresh:
+            raise ValueError("there are no fresh rows to score: the round before must be bought with fresh=True")
+        scores = self._first_scores(fresh)
+        doubtful = unclear(scores)
+        for level in range(1, self.session.levels):
+            if not doubtful.any():
+                break
+            scores = scores.replaced(doubtful, self._scored(doubtful, fresh, level))
+            doubtful = unclear(scores)
+        if not fresh:
+            self._known, self._stale = scores, np.zeros_like(self._stale)
+        return scores, doubtful
+
+    def _first_scores(self, fresh: bool) -> Scores:
+        """Scores to start from: what is known of arms that bought nothing since, level 0 for the others."""
+        if fresh or self._known is None or bool((self._stale | ~self.active).all()):
+            return self._scored(self.active, fresh, 0)
+        known = self._known.only(self.active)
+        due = self.active & self._stale
+        return known.replaced(due, self._scored(due, fresh, 0)) if due.any() else known
+
+    def _scored(self, wanted: BoolArray, fresh: bool, level: int) -> Scores:
+        scores = self.session.score(wanted, fresh, level)
+        if self.objective == "risk":
+            return scores
+        return scores.scaled(WORTHLESS, self._quality_price)
+
+    def keep(self, number: int, *, fresh: bool = False) -> IntArray:
+        """Score the active arms and keep the best ones.
+
+        Returns
+        -------
+        The kept arms, best first, shape (trials, number).
+        """
+        active = self.active
+        most = int(active.sum(axis=1).min())
+        if not 1 <= check_count(number, "the number of arms to keep") <= most:
+            raise ValueError(f"the number of arms to keep must be at most {most}, the active ones; got {number}")
+
+        def cut(scores: Scores) -> BoolArray:
+            if self.session.exact and not self._record:
+                # Nothing can be refined, and nobody will read what was left open.
+                return np.zeros((1, self.n_arms), dtype=np.bool_)
+            return cut_unclear(scores, active, marked(lowest(scores, number), self.n_arms))
+
+        scores, doubtful = self.score(cut, fresh=fresh)
+        tied = any_arm(doubtful)
+        kept = lowest(scores, number, tied)
+        self.close_round(scores, marked(kept, self.n_arms), ~tied)
+        return kept
+
+    def close_round(self, scores: Scores, survivors: BoolArray, certified: BoolArray) -> None:
+        """Go on with the survivors, and note the round."""
+        if self._record:
+            self.rounds.append(RoundRecord(self.active, self._round_pulls, scores, survivors, certified))
+            self._round_pulls = np.zeros_like(self.pulls)
+        self.active = survivors
+
+
+def smallest_budget(opening: Callable[[Fraction, Prices], Fraction], prices: Prices, alignment: str) -> Fraction:
+    """The smallest budget, in steps of a K-th of a unit, with which the opening round pulls every arm once.
+
+    The mean cost, by which some rules plan, is a whole number of such steps.
+
+    Parameters
+    ----------
+    opening
+        Money of a strategy's first round as a function of the budget and the prices; it must not decrease
+        with the budget.
+
+    Raises
+    ------
+    ValueError
+        If no budget that can be counted in 64 bits is enough.
+    """
+    step = prices.unit / prices.size
+
+    def enough(steps: int) -> bool:
+        return _opens(steps * step, opening, prices, alignment)
+
+    high = int(prices.costs.sum()) * prices.size
+    while not enough(high):
+        high *= 2
+        if high > LARGEST_UNITS * prices.size:
+            raise ValueError(
+                f"no budget up to {show(LARGEST_UNITS * prices.unit)} lets the opening round pull every arm once"
+            )
+    low = 0
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high * step
+
+
+def _opens(budget: Fraction, opening: Callable[[Fraction, Prices], Fraction], prices: Prices, alignment: str) -> bool:
+    """Whether the opening round pulls every arm at least once."""
+    money = exact(opening(budget, prices), "the money of the opening round")
+    everyone = np.ones((1, prices.size), dtype=np.bool_)
+    return bool(allot(prices.units(money), prices.costs, everyone, alignment).min() >= 1)
+
+
+def check_budget(
+    budget: Fraction,
+    opening: Callable[[Fraction, Prices], Fraction],
+    prices: Prices,
+    alignment: str,
+    rule: str,
+) -> None:
+    """Refuse a budget whose opening round leaves an arm without a pull, and say which budget would do."""
+    if budget > 0 and _opens(budget, opening, prices, alignment):
+        return
+    need = smallest_budget(opening, prices, alignment)
+    raise ValueError(
+        f"a budget of {show(budget)} does not pay for one pull of each of {prices.size} arms "
+        f"in the opening round of {rule}; the smallest budget that works, in steps of "
+        f"{show(prices.unit / prices.size)}, is {show(need)}"
+    )

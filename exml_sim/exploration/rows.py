@@ -1,0 +1,329 @@
+"""Pools of arms over one population of rows: pulls buy rows, scores are computed on what was bought."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from exml_sim.exploration.lockstep import OBJECTIVES, WORTHLESS
+from exml_sim.exploration.pool import Pool
+from exml_sim.exploration.ranking import FloatArray, Scores
+from exml_sim.exploration.sampling import CountArray, RowOptions, RowSampler
+from exml_sim.exploration.scoring import RESOLUTION, Certified, Scoring
+from exml_sim.kernels import gram as kernel_matrix
+from exml_sim.money import BoolArray, IntArray, Money, exact_cost, show, unknown
+from exml_sim.population import Population
+from exml_sim.seeds import Seeds
+from exml_sim.validation import check_choice, check_count
+
+
+@runtime_checkable
+class Arm(Protocol):
+    """What a user brings to `RowPool`: a name, a cost, and a score of counts. No subclassing is needed.
+
+    `score` gets counts of bought rows, shape (trials, m), and returns one number per line, lower is better,
+    or a tuple (value, lower, upper) of such arrays. Lines must be scored independently of each other.
+    """
+
+    @property
+    def name(self) -> str:
+        """The arm's name."""
+        ...
+
+    @property
+    def cost(self) -> Money:
+        """Cost of one pull."""
+        ...
+
+    def score(self, counts: CountArray) -> ArrayLike | Certified:
+        """Score every line of counts."""
+        ...
+
+
+class FeatureArm:
+    """A candidate seen as an arm: the augmented Gram matrix, computed on first use, and the score on counts.
+
+    Parameters
+    ----------
+    population
+        The rows.
+    index
+        Which candidate.
+    scoring
+        What the score is.
+    kernel, gamma
+        As for `exml_sim.kernels.gram`.
+    """
+
+    def __init__(
+        self,
+        population: Population,
+        index: int,
+        scoring: Scoring,
+        kernel: Any = "gaussian",
+        gamma: Any = "median",
+    ) -> None:
+        self._population = population
+        self._index = index
+        self._scoring = scoring
+        self._kernel = kernel
+        self._gamma = gamma
+        self.resolution = RESOLUTION
+
+    @property
+    def name(self) -> str:
+        """The candidate's name."""
+        return self._population.candidates[self._index].name
+
+    @property
+    def cost(self) -> Fraction:
+        """The candidate's exact cost."""
+        return self._population.candidates[self._index].cost
+
+    @cached_property
+    def gram(self) -> FloatArray:
+        """Kernel matrix of the rows with the candidate's values appended, shape (m, m)."""
+        matrix = kernel_matrix(self._population.augmented(self._index), kernel=self._kernel, gamma=self._gamma)
+        return np.ascontiguousarray(matrix, dtype=np.float64)
+
+    @cached_property
+    def levels(self) -> int:
+        """Number of accuracies; the closed form has one."""
+        return self._scoring.levels(self.gram)
+
+    def score(self, counts: CountArray) -> Certified:
+        """Score every line of counts as accurately as possible."""
+        return self.refined(counts, self.levels - 1)
+
+    def refined(self, counts: CountArray, level: int) -> Certified:
+        """Score every line of counts with one of the accuracies."""
+        return self._scoring.of(self.gram, self._population.y, counts, min(level, self.levels - 1))
+
+
+class RowPool(Pool):
+    """Arms over m rows that any object with `name`, `cost` and `score(counts)` can be.
+
+    Parameters
+    ----------
+    arms
+        The arms (see `Arm`).
+    n_rows
+        Number of rows m.
+    rows, replacement, shortfall
+        The row options, see `exml_sim.exploration.sampling.RowOptions`.
+    """
+
+    def __init__(
+        self,
+        arms: Sequence[Arm],
+        n_rows: int,
+        *,
+        rows: str = "same",
+        replacement: str = "always",
+        shortfall: str = "error",
+    ) -> None:
+        self.arms = tuple(arms)
+        self.n_rows = check_count(n_rows, "n_rows")
+        self.options = RowOptions(rows, replacement, shortfall)
+        if not self.arms:
+            raise ValueError("a pool needs at least one arm, got none (K = 0)")
+        for arm in self.arms:
+            if not isinstance(arm, Arm):
+                raise ValueError(f"an arm needs name, cost and score(counts), got {arm!r}")
+        if len(set(self.names)) != len(self.arms):
+            repeated = next(name for name in self.names if self.names.count(name) > 1)
+            raise ValueError(f"names of arms must differ, got {repeated!r} more than once")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the arms."""
+        return tuple(arm.name for arm in self.arms)
+
+    @property
+    def costs(self) -> tuple[Fraction, ...]:
+        """Exact costs."""
+        return tuple(exact_cost(arm.cost, f"cost of arm {arm.name!r}") for arm in self.arms)
+
+    @property
+    def block(self) -> int:
+        """Trials that run together: their counts take some 16 megabytes."""
+        return int(np.clip(2**22 // (self.n_arms * self.n_rows), 1, 4096))
+
+    @cached_property
+    def population_scores(self) -> Scores:
+        """Scores on the whole population, every row once, with certificates, shape (1, K)."""
+        session = self.open(Seeds.of(0))
+        session.buy_everything()
+        return session.score(np.ones((1, self.n_arms), dtype=np.bool_), False, session.levels - 1)
+
+    @property
+    def risks(self) -> FloatArray:
+        """R_i: the score of each arm on the whole population, shape (K,)."""
+        return np.array(self.population_scores.value[0], dtype=np.float64)
+
+    @property
+    def gaps(self) -> FloatArray:
+        """Delta_i = R_i - min_j R_j (Eq. 7), exactly 0 on the best set, shape (K,)."""
+        gaps = self.risks - self.risks.min()
+        gaps[list(self.best_set())] = 0.0
+        return np.asarray(gaps, dtype=np.float64)
+
+    @property
+    def gap(self) -> float:
+        """Delta: the smallest gap that is not 0 (below Eq. 7).
+
+        Raises
+        ------
+        ValueError
+            If all arms are equally good, as with K = 1; the minimum is then over nothing.
+        """
+        positive = self.gaps[self.gaps > 0]
+        if positive.size == 0:
+            raise ValueError(f"all {self.n_arms} arms are equally good: there is no gap")
+        return float(positive.min())
+
+    def best_set(self, objective: str = "risk") -> tuple[int, ...]:
+        """The arms that no other arm beats on the whole population, {i: Delta_i = 0}.
+
+        Values closer than the resolution of the certificates count as equal.
+        """
+        if objective not in OBJECTIVES:
+            raise ValueError(unknown("objective", objective, OBJECTIVES))
+        scores = self.population_scores
+        if objective == "risk_per_cost":
+            scores = scores.scaled(WORTHLESS, 1.0 / np.array([float(cost) for cost in self.costs]))
+        return tuple(int(i) for i in np.flatnonzero(scores.best()[0]))
+
+    def open(self, seeds: Seeds) -> RowSession:
+        """Start N trials."""
+        return RowSession(self.arms, RowSampler(seeds, self.n_arms, self.n_rows, self.options))
+
+
+class FeaturePool(RowPool):
+    """A population, a kernel and a score: one arm per candidate.
+
+    Parameters
+    ----------
+    population
+        Rows, labels and candidates.
+    theta
+        Rejection cost of the loss, in (0, 1/2).
+    score, ball, penalty, loss
+        What the score is, see `exml_sim.exploration.scoring.Scoring`. With the scores "risk" and "objective" the
+        penalty is (1, 1) unless given; the score "ball" needs a radius.
+    kernel, gamma
+        Kernel of the augmented rows, see `exml_sim.kernels.gram`.
+    rows, replacement, shortfall
+        The row options, see `exml_sim.exploration.sampling.RowOptions`.
+    """
+
+    def __init__(
+        self,
+        population: Population,
+        *,
+        theta: float = 0.3,
+        score: str = "ball",
+        ball: float | None = None,
+        penalty: tuple[float, float] | None = None,
+        loss: str = "sum",
+        kernel: Any = "gaussian",
+        gamma: Any = "median",
+        rows: str = "same",
+        replacement: str = "always",
+        shortfall: str = "error",
+    ) -> None:
+        if not isinstance(population, Population):
+            raise ValueError(f"a feature pool needs a Population, got {type(population).__name__}")
+        if not callable(kernel):
+            check_choice(kernel, "kernel", ("gaussian", "linear"))
+        self.population = population
+        default = (1.0, 1.0) if penalty is None and score in ("risk", "objective") else penalty
+        self.scoring = Scoring(theta, score, ball, default, loss)
+        arms = [FeatureArm(population, i, self.scoring, kernel, gamma) for i in range(len(population.candidates))]
+        super().__init__(arms, population.n_rows, rows=rows, replacement=replacement, shortfall=shortfall)
+
+    def __repr__(self) -> str:
+        costs = ", ".join(f"{name} at {show(cost)}" for name, cost in zip(self.names[:6], self.costs, strict=False))
+        more = ", …" if self.n_arms > 6 else ""
+        return (
+            f"<FeaturePool: {self.n_arms} arms ({costs}{more}), {self.n_rows} rows, "
+            f"theta {self.scoring.theta}, score {self.scoring.score!r}, "
+            f"rows {self.options.rows!r}, replacement {self.options.replacement!r}>"
+        )
+
+    @property
+    def kappa(self) -> float:
+        """Square root of the largest diagonal entry of all Gram matrices."""
+        return float(np.sqrt(max(np.diagonal(arm.gram).max() for arm in self.feature_arms)))
+
+    @property
+    def feature_arms(self) -> tuple[FeatureArm, ...]:
+        """The arms with their Gram matrices."""
+        return tuple(arm for arm in self.arms if isinstance(arm, FeatureArm))
+
+
+class RowSession:
+    """The bought rows of N trials, and the arms' scores on them."""
+
+    exact = False
+
+    def __init__(self, arms: Sequence[Arm], sampler: RowSampler) -> None:
+        self._arms = arms
+        self._sampler = sampler
+        self.levels = max(getattr(arm, "levels", 1) for arm in arms)
+        self._resolution = max(float(getattr(arm, "resolution", RESOLUTION)) for arm in arms)
+
+    def buy_everything(self) -> None:
+        """Give every arm every row once, without an order and without money: the population itself."""
+        self._sampler.counts[:] = 1
+
+    def grant(self, pulls: IntArray, fresh: bool) -> IntArray:
+        """How many of the wanted pulls can be had."""
+        return self._sampler.grant(pulls, fresh)
+
+    def draw(self, pulls: IntArray, fresh: bool) -> None:
+        """Buy rows."""
+        self._sampler.draw(pulls, fresh)
+
+    def counts(self) -> CountArray:
+        """Rows bought, shape (trials, K, m)."""
+        return self._sampler.counts
+
+    def score(self, wanted: BoolArray, fresh: bool, level: int) -> Scores:
+        """Score the wanted arms on their rows."""
+        counts = self._sampler.bought(fresh)
+        value, lower, upper = (np.full(wanted.shape, np.inf) for _ in range(3))
+        for i, arm in enumerate(self._arms):
+            lines = np.flatnonzero(wanted[:, i])
+            if lines.size == 0:
+                continue
+            bought = counts[lines, i]
+            if not bought.any(axis=1).all():
+                raise ValueError(f"arm {arm.name!r} has no {'fresh ' if fresh else ''}rows to score")
+            value[lines, i], lower[lines, i], upper[lines, i] = _scored(arm, bought, level)
+        return Scores(value, lower, upper, self._resolution)
+
+
+def _scored(arm: Arm, counts: CountArray, level: int) -> Certified:
+    refined = getattr(arm, "refined", None)
+    result = arm.score(counts) if refined is None else refined(counts, level)
+    if isinstance(result, tuple):
+        value, lower, upper = (np.asarray(part, dtype=np.float64) for part in result)
+    else:
+        value = lower = upper = np.asarray(result, dtype=np.float64)
+    if value.shape != (counts.shape[0],) or not np.isfinite(value).all():
+        raise ValueError(
+            f"score of arm {arm.name!r} must be {counts.shape[0]} finite numbers, one per line of counts, "
+            f"got shape {value.shape}"
+        )
+    # Ends that cross by rounding do no harm: differences within the resolution decide nothing.
+    if lower.shape != value.shape or upper.shape != value.shape or not np.all(lower <= upper + RESOLUTION):
+        raise ValueError(
+            f"the certificate of arm {arm.name!r} must be numbers lower <= upper, one pair per line of counts"
+        )
+    return value, lower, upper

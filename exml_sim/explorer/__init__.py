@@ -1,5 +1,0 @@
-"""The whole method on a user's own table: initial model, exploration with real money, cascade."""
-
-from exml_sim.explorer.estimator import ExMLClassifier, Hindsight
-
-__all__ = ["ExMLClassifier", "Hindsight"]

@@ -1,0 +1,5 @@
+"""The whole method on a user's own table: initial model, exploration with real money, cascade."""
+
+from exml_sim.method.estimator import ExMLClassifier, Hindsight
+
+__all__ = ["ExMLClassifier", "Hindsight"]

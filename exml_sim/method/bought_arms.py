@@ -1,0 +1,185 @@
+"""The arms of a strategy when values are unknown in advance: rows are bought from an oracle, round by round.
+
+Strategies, allocation, ledgers and rankings are those of the simulations (`exml_sim.exploration`,
+`exml_sim.strategies`); only the session differs. A pull buys the arm's next row in one random order that all arms
+share, no value is bought twice, and an arm is scored on the rows that were bought for it and on nothing else: scale
+and bandwidth of its kernel, too, come from these rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from exml_sim.exploration.pool import Pool
+from exml_sim.exploration.ranking import Scores
+from exml_sim.exploration.sampling import CountArray
+from exml_sim.exploration.scoring import RESOLUTION, TOLERANCES, Certified, Scoring
+from exml_sim.method.gated import BoolArray, FloatArray, Frame, IntArray, ModelOptions, signs
+from exml_sim.oracle import Buyer
+from exml_sim.seeds import Seeds
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Base:
+    """What a layer starts from.
+
+    Attributes
+    ----------
+    X
+        Features known before the layer's exploration, shape (m, d); NaN in rows outside of `rows`.
+    y
+        Class numbers, shape (m,).
+    n_classes
+        C.
+    rows
+        Row numbers that the layer may use, in the random order in which they are bought.
+    layer
+        Number of the layer, for the record.
+    """
+
+    X: FloatArray
+    y: IntArray
+    n_classes: int
+    rows: IntArray
+    layer: int
+
+
+class OraclePool(Pool):
+    """Candidates of an oracle as arms.
+
+    Parameters
+    ----------
+    buyer
+        Pays and asks.
+    arms
+        Candidates that take part, as positions in the oracle.
+    base
+        Known features, labels and rows.
+    theta
+        Rejection cost of the score.
+    options
+        Kernel and penalties.
+    score
+        "risk" (Eq. 5) or "objective", see `exml_sim.exploration.scoring.Scoring`.
+    """
+
+    def __init__(
+        self,
+        buyer: Buyer,
+        arms: Sequence[int],
+        base: Base,
+        theta: float,
+        options: ModelOptions,
+        score: str = "risk",
+    ) -> None:
+        self._buyer = buyer
+        self._arms = tuple(arms)
+        self._base = base
+        self._scoring = options.scoring(theta, score)
+        self._options = options
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the candidates."""
+        return tuple(self._buyer.names[arm] for arm in self._arms)
+
+    @property
+    def costs(self) -> tuple[Fraction, ...]:
+        """Their exact costs."""
+        return tuple(self._buyer.costs[arm] for arm in self._arms)
+
+    def open(self, seeds: Seeds) -> OracleSession:
+        """Start the one trial that real money allows."""
+        if len(seeds) != 1:
+            raise ValueError(f"values are bought once: one trial, got {len(seeds)}")
+        return OracleSession(self._buyer, self._arms, self._base, self._scoring, self._options)
+
+
+class OracleSession:
+    """The arms of one trial on an oracle (the protocol is `exml_sim.exploration.lockstep.Session`)."""
+
+    exact = False
+
+    def __init__(self, buyer: Buyer, arms: Sequence[int], base: Base, scoring: Scoring, options: ModelOptions) -> None:
+        self._buyer = buyer
+        self._arms = tuple(arms)
+        self._base = base
+        self._scoring = scoring
+        self._options = options
+        self._orders = [self._to_be_had(arm) for arm in self._arms]
+        self._known = [np.zeros(0, dtype=np.int64) for _ in self._arms]
+        self._next = np.zeros(len(self._arms), dtype=np.int64)
+        self._fresh: list[IntArray] = [np.zeros(0, dtype=np.int64) for _ in self._arms]
+        self._counts = np.zeros((1, len(self._arms), buyer.n_rows), dtype=np.int32)
+        # Refinement scores the same rows again: one matrix per arm is kept.
+        self._grams: dict[int, tuple[IntArray, FloatArray]] = {}
+        self.levels = len(TOLERANCES[scoring.score])
+
+    def _to_be_had(self, arm: int) -> IntArray:
+        there = self._buyer.available(arm) | self._buyer.bought[arm]
+        return np.asarray(self._base.rows[there[self._base.rows]], dtype=np.int64)
+
+    def _start(self, fresh: bool) -> IntArray:
+        """A fresh round begins for all arms behind the furthest row that any arm has read, as in simulations."""
+        start = np.full(self._next.shape, self._next.max()) if fresh else self._next
+        return np.asarray(start, dtype=np.int64)
+
+    def grant(self, pulls: IntArray, fresh: bool) -> IntArray:
+        """Fewer pulls than wanted where rows run out; the ledger then keeps the money."""
+        left = np.array([len(order) for order in self._orders]) - self._start(fresh)
+        return np.asarray(np.minimum(pulls, np.maximum(left, 0)), dtype=np.int64)
+
+    def draw(self, pulls: IntArray, fresh: bool) -> None:
+        """Buy the next rows of every arm."""
+        start = self._start(fresh)
+        new = [order[s : s + n] for order, s, n in zip(self._orders, start, pulls[0], strict=True)]
+        # A pull of a value that an earlier layer bought counts in the round, but it is free: it is not bought again.
+        lacking = {arm: rows[~self._buyer.bought[arm, rows]] for arm, rows in zip(self._arms, new, strict=True)}
+        if any(len(rows) for rows in lacking.values()):
+            self._buyer.buy(lacking, layer=self._base.layer, purpose="exploration")
+        for i, rows in enumerate(new):
+            self._counts[0, i, rows] += 1
+            self._known[i] = np.concatenate([self._known[i], rows])
+        if fresh:
+            self._fresh = new
+        self._next = np.where(pulls[0] > 0, start + pulls[0], self._next)
+
+    def counts(self) -> CountArray:
+        """Rows pulled in this exploration, shape (1, K, m)."""
+        return self._counts
+
+    def score(self, wanted: BoolArray, fresh: bool, level: int) -> Scores:
+        """Score the wanted arms on their own rows."""
+        value, lower, upper = (np.full(wanted.shape, np.inf) for _ in range(3))
+        for i in np.flatnonzero(wanted[0]):
+            rows = self._fresh[i] if fresh else self._known[i]
+            if len(rows) == 0:
+                raise ValueError(
+                    f"no row of candidate {self._buyer.names[self._arms[i]]!r} could be bought to score it"
+                )
+            found = self._of(int(i), rows, level)
+            value[0, i], lower[0, i], upper[0, i] = found
+        return Scores(value, lower, upper, RESOLUTION)
+
+    def _of(self, i: int, rows: IntArray, level: int) -> tuple[float, float, float]:
+        gram = self._gram(i, rows)
+        ones = np.ones((1, len(rows)), dtype=np.int32)
+        problems = signs(self._base.y[rows], self._base.n_classes)
+        return mean_certificate([self._scoring.of(gram, labels, ones, level) for labels in problems])
+
+    def _gram(self, i: int, rows: IntArray) -> FloatArray:
+        if i not in self._grams or not np.array_equal(self._grams[i][0], rows):
+            points = np.hstack([self._base.X[rows], self._buyer.values(self._arms[i], rows)])
+            frame = Frame.of(points, self._options)
+            self._grams[i] = rows, frame.cross(frame.points(points))
+        return self._grams[i][1]
+
+
+def mean_certificate(parts: Sequence[Certified]) -> tuple[float, float, float]:
+    """Mean score of several binary problems with the mean of their intervals, which contains the mean of the minima."""
+    value, lower, upper = (float(np.mean([part[k][0] for part in parts])) for k in range(3))
+    return value, lower, upper

@@ -1,0 +1,400 @@
+"""ExMLClassifier: a table, a price list and a budget in; a classifier that knows about a hidden class out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from exml_sim.exploration.ledger import Ledger
+from exml_sim.exploration.scoring import SCORES
+from exml_sim.method import summary
+from exml_sim.method.cascade import Cascade, Decisions
+from exml_sim.method.decisions import asker, explanations, labelled
+from exml_sim.method.gated import ModelOptions
+from exml_sim.method.layers import (
+    Grown,
+    Settings,
+    check_affordable,
+    grow,
+    initial_layer,
+    resolve_strategy,
+)
+from exml_sim.method.thresholds import PAPER_THETAS
+from exml_sim.money import Money, exact, unknown
+from exml_sim.oracle import Buyer, Oracle, zip_names
+from exml_sim.validation import check_matrix, check_theta
+
+EXPLORE: Sequence[str] = ("auto", "always", "never")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hindsight:
+    """Test data with the truth, for the paper's protocol: theta of the augmented model is chosen by looking at it.
+
+    Attributes
+    ----------
+    X
+        Observed features of the test rows.
+    classes
+        What the rows truly are: known classes, and the hidden label.
+    oracle
+        Candidate values of the test rows.
+    """
+
+    X: ArrayLike
+    classes: ArrayLike
+    oracle: Oracle | Mapping[str, ArrayLike]
+
+
+class ExMLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    r"""Exploratory machine learning (Section 3) with an oracle of candidates.
+
+    A rejection model is trained on the observed features. If it gives up too many rows, candidates are explored with
+    the budget, the best one augments a second layer, and what the last layer gives up is the hidden class.
+
+    Parameters
+    ----------
+    budget : money, optional
+        All that may be spent. Exactly one of `budget` and `budget_ratio`.
+    budget_ratio : number in (0, 1], optional
+        The budget as a share of the price of buying everything, :math:`B = b\,m\sum_i c_i` (with unit costs the paper's
+        b m K).
+    strategy : str or Strategy, default "median_elimination"
+        One of `exml_sim.strategies.STRATEGIES`. With one candidate there is nothing to choose: all money buys its rows.
+    alignment : {"sample", "budget"}, optional
+        How a round's money becomes pulls under unequal costs; "sample" by default.
+    objective : {"risk", "risk_per_cost"}, optional
+        What the best candidate is; "risk_per_cost" prefers those that will be cheap at test time (the paper's remark).
+    top : int, default 1
+        Number of candidates that one layer adds.
+    layers : int, default 2
+        Layers of the cascade, the initial one included. Every further layer explores the remaining candidates with an
+        equal share of the budget, on the rows that have the candidates selected so far.
+    cascade : bool, default True
+        False: the last layer alone decides (the paper's "aug"), so that every point needs the candidate.
+    theta : "auto", "hindsight" or float, default "auto"
+        Rejection cost of the augmented layers. "auto": `validation_share` of the budget buys more rows of the selected
+        candidate, and theta is chosen from `thetas` by cross-validation on its bought rows, perceived labels only (see
+        `exml_sim.method.thresholds`). "hindsight": the paper's protocol; the run is repeated for every theta, each
+        with the whole budget, and the one that is best on *test labels* is kept, so `fit` needs ``hindsight=``; for
+        comparison with the paper only.
+    thetas : sequence of float, default (0.1, 0.2, 0.3, 0.4)
+        The pool of "auto" and "hindsight".
+    initial_theta : "auto" or float, default "auto"
+        Rejection cost of the initial model; "auto" is cross-validation for `target`.
+    exploration_theta : float, default 0.2
+        Rejection cost in the scores of an automatic run. The initial model's theta is not used for it: it is often so
+        small that every row is given up and all candidates score alike.
+    target : float, default 0.95
+        Wanted accuracy on accepted rows.
+    tolerated_rejection : float, default 0.05
+        A model that reaches the target and rejects no more than this needs no exploration.
+    explore : {"auto", "always", "never"}, default "auto"
+        "auto" spends nothing if the initial model is good.
+    validation_share : number in [0, 1), default 0.1
+        Part of the budget that is kept for choosing theta; what rounding leaves over is added to it.
+    candidate_score : {"risk", "objective"}, default "risk"
+        Score of a candidate: Eq. 5, or the penalised objective per row.
+    kernel, gamma, C_h, C_g, loss, scaling
+        The rejection models, see `exml_sim.method.gated.ModelOptions`.
+    folds : int, default 5
+        Folds of the cross-validations.
+    hidden_label : default "hidden"
+        What `predict` returns for the hidden class.
+    random_state : int, Generator or None, default 0
+        Order in which rows are bought, and folds.
+
+    Attributes
+    ----------
+    classes_ : known classes
+    cascade_ : Cascade
+    assessment_ : Assessment
+        Whether the initial model left anything to explore.
+    explored_ : bool
+    selected_ : tuple of str
+        Candidates that were selected, layer by layer.
+    records_ : tuple of LayerRecord
+        How every layer came about: rounds with certified scores, choice of theta.
+    ledger_ : Ledger
+        Every purchase. With theta="hindsight" that of the run that was kept.
+    purchases_ : tuple of Purchase
+        Row by row.
+    bought_ : ndarray of bool, shape (K, m)
+        Which values were paid for.
+    widths_ : dict
+        Number of columns of every candidate of which something was bought.
+    hindsight_ : tuple of (theta, accuracy on test labels)
+        Empty except with theta="hindsight".
+    notes_ : tuple of str
+        Remarks, for instance why a layer was left out.
+    budget_ : Fraction
+
+    Examples
+    --------
+    >>> from exml_sim.datasets import make_synthetic
+    >>> from exml_sim.oracle import ArrayOracle
+    >>> rows = make_synthetic(rng=0)
+    >>> oracle = ArrayOracle({c.name: c.values for c in rows.candidates})
+    >>> model = ExMLClassifier(budget_ratio=0.2, hidden_label=3).fit(rows.X, rows.y, oracle)
+    >>> model.ledger_.spent <= model.budget_ == 540
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        budget: Money | None = None,
+        budget_ratio: Money | None = None,
+        strategy: Any = "median_elimination",
+        alignment: str | None = None,
+        objective: str | None = None,
+        top: int = 1,
+        layers: int = 2,
+        cascade: bool = True,
+        theta: float | str = "auto",
+        thetas: Sequence[float] = PAPER_THETAS,
+        initial_theta: float | str = "auto",
+        exploration_theta: float = 0.2,
+        target: float = 0.95,
+        tolerated_rejection: float = 0.05,
+        explore: str = "auto",
+        validation_share: Money = 0.1,
+        candidate_score: str = "risk",
+        kernel: str = "gaussian",
+        gamma: float | str = "median",
+        C_h: float = 0.1,
+        C_g: float = 0.1,
+        loss: str = "sum",
+        scaling: str = "unit",
+        folds: int = 5,
+        hidden_label: Any = "hidden",
+        random_state: Any = 0,
+    ) -> None:
+        self.budget = budget
+        self.budget_ratio = budget_ratio
+        self.strategy = strategy
+        self.alignment = alignment
+        self.objective = objective
+        self.top = top
+        self.layers = layers
+        self.cascade = cascade
+        self.theta = theta
+        self.thetas = thetas
+        self.initial_theta = initial_theta
+        self.exploration_theta = exploration_theta
+        self.target = target
+        self.tolerated_rejection = tolerated_rejection
+        self.explore = explore
+        self.validation_share = validation_share
+        self.candidate_score = candidate_score
+        self.kernel = kernel
+        self.gamma = gamma
+        self.C_h = C_h
+        self.C_g = C_g
+        self.loss = loss
+        self.scaling = scaling
+        self.folds = folds
+        self.hidden_label = hidden_label
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: ArrayLike, oracle: Oracle, *, hindsight: Hindsight | None = None) -> ExMLClassifier:
+        """Assess, explore, train.
+
+        Parameters
+        ----------
+        X
+            Observed features, shape (m, d).
+        y
+            Perceived labels, shape (m,): two or more known classes.
+        oracle
+            Source of candidate values, with their costs; see `exml_sim.oracle`.
+        hindsight
+            Test data with the truth, with theta="hindsight" only.
+        """
+        rows = check_matrix(X, "X")
+        codes = self._encode(y, len(rows))
+        settings = self.settings()
+        if (self.theta == "hindsight") != (hindsight is not None):
+            raise ValueError('theta="hindsight" and the argument hindsight= go together: give both or neither')
+        self.n_features_in_ = rows.shape[1]
+        self.budget_ = self.budget_for(oracle, len(rows))
+        buyer = Buyer(oracle, len(rows), self.budget_)
+        rng = np.random.default_rng(self.random_state)
+        layer, record, self.assessment_ = initial_layer(
+            rows, codes, len(self.classes_), self._initial_theta(), settings, rng
+        )
+        wanted = self.explore == "always" or (self.explore == "auto" and self.assessment_.needed)
+        self.explored_ = wanted and settings.layers > 1
+        self.hindsight_: tuple[tuple[float, float], ...] = ()
+        if not self.explored_:
+            self._keep(Grown((layer,), (record,)), buyer)
+            return self
+        check_affordable(buyer, settings)
+        if hindsight is None:
+            self._keep(grow(rows, codes, len(self.classes_), (layer, record), buyer, settings, rng), buyer)
+        else:
+            self._fit_in_hindsight(rows, codes, (layer, record), oracle, settings, rng, hindsight)
+        return self
+
+    def predict(self, X: ArrayLike, oracle: Oracle | Mapping[str, ArrayLike] | None = None) -> NDArray[Any]:
+        """Known classes, and `hidden_label` for rows that every layer gives up.
+
+        Parameters
+        ----------
+        oracle
+            Candidate values of these rows: an oracle, or a mapping from candidate to array. It is asked only for the
+            selected candidates, and only for rows that reach a layer that needs them.
+
+        Raises
+        ------
+        ValueError
+            If a value is needed and missing; `decide` and `explain` say for which rows.
+        """
+        decisions = self.decide(X, oracle)
+        stuck = np.flatnonzero(decisions.undecided)
+        if len(stuck):
+            name = str(decisions.missing[stuck[0]])
+            raise ValueError(f"{len(stuck)} rows need a value of candidate {name!r}, the first is row {stuck[0]}")
+        return labelled(decisions, self.classes_, self.hidden_label)
+
+    def decide(self, X: ArrayLike, oracle: Oracle | Mapping[str, ArrayLike] | None = None) -> Decisions:
+        """Which layer decided what, row by row, and which values were asked for."""
+        check_is_fitted(self, "cascade_")
+        points = check_matrix(X, "X")
+        if points.shape[1] != self.n_features_in_:
+            raise ValueError(f"X must have {self.n_features_in_} columns as in fit, got {points.shape[1]}")
+        return self.cascade_.decide(points, asker(oracle, self.cascade_.candidates, len(points)))
+
+    def explain(self, X: ArrayLike, oracle: Oracle | Mapping[str, ArrayLike] | None = None) -> list[str]:
+        """One sentence per row: which layer decided it, or which value it lacks."""
+        return explanations(self.decide(X, oracle), self.cascade_, self.classes_, self.hidden_label)
+
+    def score(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        oracle: Oracle | Mapping[str, ArrayLike] | None = None,
+    ) -> float:
+        """Share of rows whose true class (known, or the hidden label) is predicted."""
+        return float(np.mean(np.asarray(self.predict(X, oracle)) == np.asarray(y)))
+
+    def report(self) -> str:
+        """What was assessed, bought and selected, and why, as Markdown text."""
+        check_is_fitted(self, "cascade_")
+        return summary.text(self)
+
+    def _keep(self, grown: Grown, buyer: Buyer) -> None:
+        self.cascade_ = Cascade(grown.layers)
+        self.records_ = grown.records
+        self.notes_ = grown.notes
+        self.ledger_: Ledger = buyer.ledger
+        self.purchases_ = tuple(buyer.purchases)
+        self.bought_ = buyer.bought
+        self.widths_ = buyer.widths
+        self.selected_ = tuple(name for record in grown.records for name in record.candidates)
+
+    def _fit_in_hindsight(
+        self,
+        X: NDArray[np.float64],
+        y: NDArray[np.int64],
+        first: Any,
+        oracle: Oracle,
+        settings: Settings,
+        rng: np.random.Generator,
+        test: Hindsight,
+    ) -> None:
+        """The paper's protocol: one run per theta, from the same state of the generator; the best on test labels."""
+        state = rng.bit_generator.state
+        tried, best = [], None
+        for theta in settings.thetas:
+            rng.bit_generator.state = state
+            one = replace(settings, theta=theta, exploration_theta=theta)
+            buyer = Buyer(oracle, len(X), self.budget_)
+            grown = grow(X, y, len(self.classes_), first, buyer, one, rng)
+            self._keep(grown, buyer)
+            accuracy = self.score(test.X, test.classes, test.oracle)
+            tried.append((theta, accuracy))
+            if best is None or accuracy > best[0]:
+                best = accuracy, grown, buyer
+        assert best is not None
+        self._keep(best[1], best[2])
+        self.hindsight_ = tuple(tried)
+
+    def _encode(self, y: ArrayLike, rows: int) -> NDArray[np.int64]:
+        labels = np.asarray(y)
+        if labels.shape != (rows,):
+            raise ValueError(f"y must have shape ({rows},), one label per row of X, got {labels.shape}")
+        self.classes_, codes = np.unique(labels, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(f"y must have at least 2 classes, got only {self.classes_[0]!r}")
+        if self.hidden_label in self.classes_.tolist():
+            raise ValueError(f"hidden_label {self.hidden_label!r} is one of the known classes: choose another")
+        return np.asarray(codes, dtype=np.int64)
+
+    def _initial_theta(self) -> float | None:
+        if isinstance(self.initial_theta, str):
+            if self.initial_theta != "auto":
+                raise ValueError(f'initial_theta must be "auto" or a number in (0, 1/2), got {self.initial_theta!r}')
+            return None
+        return float(check_theta(self.initial_theta))
+
+    def budget_for(self, oracle: Oracle, rows: int) -> Fraction:
+        """The exact budget for a table of so many rows."""
+        priced = zip_names(oracle)
+        if (self.budget is None) == (self.budget_ratio is None):
+            raise ValueError("give exactly one of budget and budget_ratio")
+        if self.budget is not None:
+            budget = exact(self.budget, "budget")
+            if budget <= 0:
+                raise ValueError(f"budget must be greater than 0, got {self.budget}")
+            return budget
+        assert self.budget_ratio is not None
+        ratio = exact(self.budget_ratio, "budget_ratio")
+        if not 0 < ratio <= 1:
+            raise ValueError(f"budget_ratio must be in (0, 1], got {self.budget_ratio}")
+        return ratio * rows * sum((exact(cost) for _, cost in priced), Fraction(0))
+
+    def settings(self) -> Settings:
+        """The parameters, validated."""
+        if self.explore not in EXPLORE:
+            raise ValueError(unknown("explore option", self.explore, EXPLORE))
+        if self.candidate_score not in ("risk", "objective"):
+            raise ValueError(unknown("candidate_score", self.candidate_score, SCORES[1:]))
+        share = exact(self.validation_share, "validation_share")
+        if not 0 <= share < 1:
+            raise ValueError(f"validation_share must be in [0, 1), got {self.validation_share}")
+        for what, value in (("target", self.target), ("tolerated_rejection", self.tolerated_rejection)):
+            if not 0 <= value <= 1:
+                raise ValueError(f"{what} must be in [0, 1], got {value}")
+        for what, count in (("layers", self.layers), ("top", self.top)):
+            if isinstance(count, bool) or int(count) != count or count < 1:
+                raise ValueError(f"{what} must be a whole number of at least 1, got {count!r}")
+        thetas = tuple(float(one) for one in check_theta(list(self.thetas)))
+        fixed = None
+        if not isinstance(self.theta, str):
+            fixed = float(check_theta(self.theta))
+        elif self.theta not in ("auto", "hindsight"):
+            raise ValueError(f'theta must be "auto", "hindsight" or a number in (0, 1/2), got {self.theta!r}')
+        return Settings(
+            strategy=resolve_strategy(self.strategy, self.alignment, self.objective, self.top),
+            top=int(self.top),
+            layers=int(self.layers),
+            cascade=bool(self.cascade),
+            theta=fixed,
+            exploration_theta=float(check_theta(self.exploration_theta if fixed is None else fixed)),
+            thetas=thetas,
+            # Money is kept for validation only where there is something to validate.
+            validation_share=share if self.theta == "auto" else Fraction(0),
+            target=float(self.target),
+            tolerated_rejection=float(self.tolerated_rejection),
+            score=self.candidate_score,
+            folds=int(self.folds),
+            options=ModelOptions(self.kernel, self.gamma, self.C_h, self.C_g, self.loss, self.scaling),
+        )

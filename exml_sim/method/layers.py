@@ -1,0 +1,306 @@
+"""Growing the cascade: assess the model so far, explore with a share of the money, choose theta, add a layer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from exml_sim.exploration.lockstep import smallest_budget
+from exml_sim.exploration.trial import Exploration
+from exml_sim.method.bought_arms import Base, OraclePool
+from exml_sim.method.cascade import Layer
+from exml_sim.method.gated import BoolArray, FloatArray, IntArray, ModelOptions, fit
+from exml_sim.method.thresholds import INITIAL_THETAS, Choice, CrossValidation, Tried, choose_augmented, choose_initial
+from exml_sim.money import Prices, show
+from exml_sim.oracle import Buyer
+from exml_sim.strategies import STRATEGIES, Strategy, UniformAllocation, by_name
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How an exploration is run, validated (see `ExMLClassifier` for the meaning of each)."""
+
+    strategy: Strategy
+    top: int
+    layers: int
+    cascade: bool
+    theta: float | None
+    exploration_theta: float
+    thetas: tuple[float, ...]
+    validation_share: Fraction
+    target: float
+    tolerated_rejection: float
+    score: str
+    folds: int
+    options: ModelOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """Whether a model leaves anything to explore, and why."""
+
+    needed: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LayerRecord:
+    """How one layer of the cascade came about.
+
+    Attributes
+    ----------
+    number
+        From 1.
+    candidates
+        Candidates that the layer added.
+    theta
+        Its rejection cost.
+    choice
+        How theta was chosen; None if it was given.
+    rows
+        Rows it was trained on.
+    exploration
+        Rounds with certified scores; None for the initial layer. Its own ledger also counts the pulls of values that
+        an earlier layer had bought and that were free therefore; the classifier's ledger has what was paid.
+    validation_rows
+        Rows bought to choose theta.
+    given_up
+        Rows that no layer so far accepts, by models fitted without them, shape (m,); None if theta was given.
+    """
+
+    number: int
+    candidates: tuple[str, ...]
+    theta: float
+    choice: Choice | None
+    rows: IntArray
+    exploration: Exploration | None = None
+    validation_rows: int = 0
+    given_up: BoolArray | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grown:
+    """The layers of one run, what was bought, and remarks for the reader."""
+
+    layers: tuple[Layer, ...]
+    records: tuple[LayerRecord, ...]
+    notes: tuple[str, ...] = field(default=())
+
+
+def resolve_strategy(strategy: Any, alignment: str | None, objective: str | None, top: int) -> Strategy:
+    """Build the strategy from what the user gave.
+
+    Raises
+    ------
+    ValueError
+        If options contradict each other, or the rule cannot select `top` candidates.
+    """
+    if isinstance(strategy, str):
+        options: dict[str, Any] = {"alignment": alignment or "sample", "objective": objective or "risk"}
+        if strategy == "successive_accepts_rejects":
+            options["k"] = top
+        elif strategy == "uniform_allocation":
+            options["top"] = top
+        elif top > 1 and strategy in STRATEGIES:
+            raise ValueError(
+                f"strategy {strategy!r} selects one candidate, not the top {top}; "
+                "use 'successive_accepts_rejects' or 'uniform_allocation'"
+            )
+        return by_name(strategy, **options)
+    if not isinstance(strategy, Strategy):
+        raise ValueError(f"a strategy is a name ({', '.join(STRATEGIES)}) or a Strategy object, got {strategy!r}")
+    if alignment is not None or objective is not None:
+        raise ValueError("a Strategy object carries its own alignment and objective: leave them out")
+    selects = int(getattr(strategy, "k", getattr(strategy, "top", 1)))
+    if selects != top:
+        raise ValueError(f"the strategy selects {selects} candidates, but top={top}")
+    return strategy
+
+
+def initial_layer(
+    X: FloatArray,
+    y: IntArray,
+    n_classes: int,
+    theta: float | None,
+    settings: Settings,
+    rng: np.random.Generator,
+) -> tuple[Layer, LayerRecord, Assessment]:
+    """The rejection model on the observed features, and whether it leaves anything to explore."""
+    thetas = INITIAL_THETAS if theta is None else (theta,)
+    judge = CrossValidation.of_features(X, y, n_classes, settings.options, folds=settings.folds, rng=rng)
+    choice = choose_initial(judge.until(thetas, settings.target), settings.target)
+    model = fit(X, y, n_classes, choice.theta, settings.options)
+    given_up = ~judge.accepted(choice.theta)
+    record = LayerRecord(1, (), choice.theta, choice, np.arange(len(y)), given_up=given_up)
+    return Layer(model), record, assess(choice.chosen, settings)
+
+
+def assess(tried: Tried, settings: Settings) -> Assessment:
+    """A model is good when it is accurate on what it accepts and accepts nearly everything (Section 3.2)."""
+    accuracy = f"{tried.accuracy:.1%}" if tried.accepted else "unknown, as none is accepted"
+    numbers = (
+        f"cross-validated accuracy on accepted rows {accuracy} (wanted {settings.target:.0%}), "
+        f"rejected {tried.rejection_rate:.1%} (tolerated {settings.tolerated_rejection:.0%})"
+    )
+    good = tried.accuracy >= settings.target and tried.rejection_rate <= settings.tolerated_rejection
+    return Assessment(not good, numbers)
+
+
+def check_affordable(buyer: Buyer, settings: Settings) -> None:
+    """Refuse a budget that cannot open the exploration, and say which one can."""
+    rule = rule_for(settings, len(buyer.names))
+    prices = Prices.of(buyer.costs)
+    explorations = settings.layers - 1
+    need = smallest_budget(rule.opening, prices, rule.alignment) * explorations / (1 - settings.validation_share)
+    if buyer.ledger.budget < need:
+        cents = Fraction(-((-need * 100) // 1), 100)
+        raise ValueError(
+            f"a budget of {show(buyer.ledger.budget)} does not pay for one value of each of {len(buyer.names)} "
+            f"candidates in the opening round; the smallest budget that works is {show(cents)}"
+        )
+
+
+def rule_for(settings: Settings, n_arms: int) -> Strategy:
+    """The strategy; with one candidate there is nothing to choose, and all money goes to its rows."""
+    if n_arms > 1:
+        return settings.strategy
+    return UniformAllocation(alignment=settings.strategy.alignment, objective=settings.strategy.objective)
+
+
+def grow(
+    X: FloatArray,
+    y: IntArray,
+    n_classes: int,
+    first: tuple[Layer, LayerRecord],
+    buyer: Buyer,
+    settings: Settings,
+    rng: np.random.Generator,
+) -> Grown:
+    """Explore for every further layer of the cascade until it is complete, good enough, or out of money."""
+    layers, records, notes = [first[0]], [first[1]], list[str]()
+    arms = list(range(len(buyer.names)))
+    taken: tuple[str, ...] = ()
+    base = Base(X, y, n_classes, rng.permutation(len(y)), 2)
+    for number in range(2, settings.layers + 1):
+        arms, absent = _on_offer(arms, base, buyer)
+        notes += [f"candidate {name} was left out of layer {number}: no row of it can be bought" for name in absent]
+        if number == 2 and not arms:
+            raise ValueError("no candidate can be bought for any row: there is nothing to explore")
+        stop = _reason_to_stop(number, arms, buyer, settings, records[-1])
+        if stop:
+            notes.append(f"layer {number} was left out: {stop}")
+            break
+        part = buyer.ledger.left / (settings.layers + 1 - number)
+        reaching = records[-1].given_up if settings.cascade else None
+        record, base = _explore(arms, base, part, buyer, settings, rng, reaching)
+        if len(record.rows) < 2:
+            notes.append(f"layer {number} was left out: {len(record.rows)} rows have {' and '.join(record.candidates)}")
+            break
+        taken = taken + record.candidates
+        arms = [arm for arm in arms if buyer.names[arm] not in record.candidates]
+        model = fit(base.X[record.rows], y[record.rows], n_classes, record.theta, settings.options)
+        layers.append(Layer(model, taken))
+        records.append(record)
+    if not settings.cascade:
+        layers = layers[-1:]
+    return Grown(tuple(layers), tuple(records), tuple(notes))
+
+
+def _on_offer(arms: list[int], base: Base, buyer: Buyer) -> tuple[list[int], list[str]]:
+    """Candidates of which some row can be bought or is known, and the names of the others."""
+    some = {arm: bool((buyer.available(arm) | buyer.bought[arm])[base.rows].any()) for arm in arms}
+    return [arm for arm in arms if some[arm]], [buyer.names[arm] for arm in arms if not some[arm]]
+
+
+def _reason_to_stop(number: int, arms: list[int], buyer: Buyer, settings: Settings, last: LayerRecord) -> str | None:
+    """Why a third or later layer is not worth it; the first exploration was checked at the door."""
+    if number == 2:
+        return None
+    if len(arms) < settings.top:
+        return f"{len(arms)} candidates are left to choose from"
+    if last.choice is not None and not assess(last.choice.chosen, settings).needed:
+        return f"layer {number - 1} is good enough"
+    rule = rule_for(settings, len(arms))
+    prices = Prices.of([buyer.costs[arm] for arm in arms])
+    money = buyer.ledger.left / (settings.layers + 1 - number) * (1 - settings.validation_share)
+    if money < smallest_budget(rule.opening, prices, rule.alignment):
+        return f"the {show(buyer.ledger.left)} that are left do not pay for another exploration"
+    return None
+
+
+def _explore(
+    arms: list[int],
+    base: Base,
+    part: Fraction,
+    buyer: Buyer,
+    settings: Settings,
+    rng: np.random.Generator,
+    reaching: BoolArray | None,
+) -> tuple[LayerRecord, Base]:
+    """One exploration: select, buy validation rows, choose theta. Returns the record and what the next layer has.
+
+    `reaching` marks the rows that the layers before give up; None if this layer decides alone.
+    """
+    start = buyer.ledger.spent
+    pool = OraclePool(buyer, arms, base, settings.exploration_theta, settings.options, settings.score)
+    found = pool.explore(rule_for(settings, len(arms)), part * (1 - settings.validation_share))
+    selected = [arms[i] for i in found.accepted]
+    extra = 0
+    if settings.theta is None:
+        extra = buy_more(selected, base, part - (buyer.ledger.spent - start), buyer)
+    rows = base.rows[buyer.bought[selected][:, base.rows].all(axis=0)]
+    after = _augmented(base, selected, rows, buyer)
+    theta, choice, given_up = settings.theta, None, None
+    if theta is None and len(rows) < 2:
+        theta = settings.thetas[0]
+    if theta is None:
+        folds = min(settings.folds, len(rows))
+        judge = CrossValidation.of_features(
+            after.X[rows], base.y[rows], base.n_classes, settings.options, folds=folds, rng=rng
+        )
+        choice = choose_augmented(judge, settings.thetas, base.n_classes, None if reaching is None else reaching[rows])
+        theta = choice.theta
+        given_up = np.ones(len(base.y), dtype=np.bool_) if reaching is None else reaching.copy()
+        given_up[rows] &= ~judge.accepted(theta)
+    names = tuple(buyer.names[arm] for arm in selected)
+    return LayerRecord(base.layer, names, theta, choice, rows, found, extra, given_up), after
+
+
+def buy_more(selected: list[int], base: Base, money: Fraction, buyer: Buyer) -> int:
+    """Buy the next rows of the selected candidates for as long as the money lasts; returns how many rows."""
+    can = np.array([buyer.available(arm) for arm in selected])
+    wanted: dict[int, list[int]] = {arm: [] for arm in selected}
+    count = 0
+    for row in base.rows:
+        lacking = [arm for arm in selected if not buyer.bought[arm, row]]
+        price = sum((buyer.costs[arm] for arm in lacking), Fraction(0))
+        if not lacking or not _all_there(can[:, row]):
+            continue
+        if price > money:
+            break
+        money -= price
+        count += 1
+        for arm in lacking:
+            wanted[arm].append(int(row))
+    if count:
+        rows = {arm: np.array(bought, dtype=np.int64) for arm, bought in wanted.items() if bought}
+        buyer.buy(rows, layer=base.layer, purpose="validation")
+    return count
+
+
+def _all_there(mask: BoolArray) -> bool:
+    return bool(mask.all())
+
+
+def _augmented(base: Base, selected: list[int], rows: IntArray, buyer: Buyer) -> Base:
+    """Known features with the selected candidates' bought values; NaN where they were not bought."""
+    tables = [base.X]
+    for arm in selected:
+        values = buyer.values(arm, rows)
+        table = np.full((base.X.shape[0], values.shape[1]), np.nan)
+        table[rows] = values
+        tables.append(table)
+    return Base(np.hstack(tables), base.y, base.n_classes, rows, base.layer + 1)

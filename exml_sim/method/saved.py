@@ -1,0 +1,193 @@
+"""Saving a fitted ExMLClassifier as plain arrays and JSON in one .npz file, and using it again.
+
+No pickle: a file from a stranger cannot run code. The file holds the training rows that the kernel models need, so it
+is as confidential as the data.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from exml_sim.method.cascade import Cascade, Decisions, Layer
+from exml_sim.method.decisions import asker, explanations, labelled
+from exml_sim.method.gated import KERNELS, FloatArray, Frame, GatedModel
+from exml_sim.oracle import Oracle
+from exml_sim.validation import check_matrix
+
+if TYPE_CHECKING:
+    from exml_sim.method import ExMLClassifier
+
+FORMAT = "exml model"
+VERSION = 1
+_ARRAYS = ("shift", "scale", "anchors", "u", "w")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SavedModel:
+    """A cascade with its labels and the names of its columns: all that predicting takes.
+
+    Attributes
+    ----------
+    cascade
+        The layers.
+    classes
+        Known classes.
+    hidden_label
+        Label of the hidden class.
+    observed
+        Names of the observed columns, in order.
+    columns
+        Names of the columns of every candidate that the cascade needs.
+    """
+
+    cascade: Cascade
+    classes: NDArray[Any]
+    hidden_label: Any
+    observed: tuple[str, ...]
+    columns: dict[str, tuple[str, ...]]
+
+    def decide(self, X: ArrayLike, values: Oracle | Mapping[str, ArrayLike] | None = None) -> Decisions:
+        """As `ExMLClassifier.decide`."""
+        points = check_matrix(X, "X")
+        if points.shape[1] != len(self.observed):
+            raise ValueError(f"the model was trained on {len(self.observed)} observed columns, got {points.shape[1]}")
+        return self.cascade.decide(points, asker(values, self.cascade.candidates, len(points)))
+
+    def labels(self, decisions: Decisions, undecided: Any = None) -> NDArray[Any]:
+        """Labels of decided rows; `undecided` for rows that lack a value."""
+        return labelled(decisions, self.classes, self.hidden_label, undecided)
+
+    def explain(self, decisions: Decisions) -> list[str]:
+        """One sentence per row."""
+        return explanations(decisions, self.cascade, self.classes, self.hidden_label)
+
+
+def to_saved(
+    model: ExMLClassifier,
+    observed: Sequence[str] | None = None,
+    columns: Mapping[str, Sequence[str]] | None = None,
+) -> SavedModel:
+    """Take from a fitted classifier what predicting takes.
+
+    Parameters
+    ----------
+    observed, columns
+        Names of the columns; numbered names by default.
+    """
+    names = tuple(observed) if observed is not None else tuple(f"x{i}" for i in range(model.n_features_in_))
+    if len(names) != model.n_features_in_:
+        raise ValueError(f"{model.n_features_in_} observed columns need as many names, got {len(names)}")
+    needed = model.cascade_.candidates
+    given = columns or {}
+    named = {
+        name: tuple(given[name]) if name in given else _numbered(name, model.widths_[name], bool(columns))
+        for name in needed
+    }
+    return SavedModel(model.cascade_, model.classes_, model.hidden_label, names, named)
+
+
+def save(saved: SavedModel, path: Path) -> None:
+    """Write the file; an existing one is not overwritten."""
+    manifest = {
+        "format": FORMAT,
+        "version": VERSION,
+        "classes": saved.classes.tolist(),
+        "hidden_label": _plain(saved.hidden_label),
+        "observed": list(saved.observed),
+        "columns": {name: list(cols) for name, cols in saved.columns.items()},
+        "layers": [
+            {
+                "candidates": list(layer.candidates),
+                "theta": layer.model.theta,
+                "kernel": layer.model.frame.kernel,
+                "gamma": layer.model.frame.gamma,
+            }
+            for layer in saved.cascade.layers
+        ],
+    }
+    arrays: dict[str, Any] = {"manifest": np.array(json.dumps(manifest))}
+    for number, layer in enumerate(saved.cascade.layers):
+        model = layer.model
+        tables = (model.frame.shift, model.frame.scale, model.anchors, model.u, model.w)
+        arrays |= {f"{name}_{number}": table for name, table in zip(_ARRAYS, tables, strict=True)}
+    with path.open("xb") as file:
+        np.savez_compressed(file, **arrays)
+
+
+def load(path: Path) -> SavedModel:
+    """Read a file that `save` wrote.
+
+    Raises
+    ------
+    ValueError
+        If it is something else, or damaged.
+    """
+    try:
+        # numpy takes any other file for a pickle, and advises to trust it.
+        if path.is_file() and not zipfile.is_zipfile(path):
+            raise ValueError("it is no archive of arrays")
+        with np.load(path, allow_pickle=False) as file:
+            if "manifest" not in file:
+                raise ValueError("it holds no manifest")
+            manifest = json.loads(str(file["manifest"]))
+            if manifest.get("format") != FORMAT or manifest.get("version") != VERSION:
+                raise ValueError(f"it is not of the format {FORMAT!r}, version {VERSION}")
+            layers = tuple(_layer(file, manifest, number) for number in range(len(manifest["layers"])))
+    except FileNotFoundError:
+        raise ValueError(f"there is no file {path}") from None
+    except OSError as error:
+        raise ValueError(f"cannot read {path}: {error.strerror or error}") from None
+    except (ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path} is not a model that exml explore saved: {error}") from None
+    return _assembled(manifest, layers, path)
+
+
+def _layer(file: Any, manifest: Mapping[str, Any], number: int) -> Layer:
+    about = manifest["layers"][number]
+    shift, scale, anchors, u, w = (_numbers(file[f"{name}_{number}"], name) for name in _ARRAYS)
+    n, d = anchors.shape
+    shapes = (shift.shape, scale.shape, u.shape, w.shape)
+    classes = len(manifest["classes"])
+    if shapes != ((d,), (d,), (n, classes), (n, classes)):
+        raise ValueError(f"the arrays of layer {number + 1} do not fit together")
+    if about["kernel"] not in KERNELS or not float(about["gamma"]) > 0.0:
+        raise ValueError(f"layer {number + 1} has no usable kernel")
+    frame = Frame(shift, scale, about["kernel"], float(about["gamma"]))
+    return Layer(GatedModel(frame, anchors, u, w, float(about["theta"])), tuple(map(str, about["candidates"])))
+
+
+def _assembled(manifest: Mapping[str, Any], layers: tuple[Layer, ...], path: Path) -> SavedModel:
+    cascade = Cascade(layers)
+    observed = tuple(map(str, manifest["observed"]))
+    columns = {str(name): tuple(map(str, cols)) for name, cols in manifest["columns"].items()}
+    for number, layer in enumerate(layers, 1):
+        width = len(observed) + sum(len(columns.get(name, ())) for name in layer.candidates)
+        if width != layer.model.anchors.shape[1]:
+            raise ValueError(
+                f"{path} is damaged: layer {number} has {layer.model.anchors.shape[1]} columns, not {width}"
+            )
+    return SavedModel(cascade, np.array(manifest["classes"]), manifest["hidden_label"], observed, columns)
+
+
+def _numbers(array: NDArray[Any], name: str) -> FloatArray:
+    if array.dtype != np.float64 or not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite numbers")
+    return array
+
+
+def _numbered(name: str, width: int, some_given: bool) -> tuple[str, ...]:
+    if some_given:
+        raise ValueError(f"the columns of candidate {name!r} are not named")
+    return (name,) if width == 1 else tuple(f"{name}{i}" for i in range(width))
+
+
+def _plain(label: Any) -> Any:
+    return label.item() if isinstance(label, np.generic) else label

@@ -1,0 +1,121 @@
+"""The report of a fitted ExMLClassifier, as Markdown: assessed, bought, selected, and why."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from exml_sim.method.layers import LayerRecord
+from exml_sim.method.thresholds import Choice
+from exml_sim.money import show
+
+if TYPE_CHECKING:
+    from exml_sim.exploration.trial import Exploration
+    from exml_sim.method.estimator import ExMLClassifier
+
+
+def text(model: ExMLClassifier) -> str:
+    """The whole report."""
+    parts = ["# Report", _summary(model), "## Initial model", _initial(model)]
+    for record in model.records_[1:]:
+        parts += [f"## Layer {record.number}: {', '.join(record.candidates)}", _layer(record, len(model.classes_))]
+    if model.hindsight_:
+        parts += ["## Theta in hindsight", _hindsight(model)]
+    if model.ledger_.rounds:
+        parts += ["## Ledger", f"```\n{model.ledger_.table()}\n```"]
+    return "\n\n".join(parts) + "\n"
+
+
+def _summary(model: ExMLClassifier) -> str:
+    if not model.explored_:
+        why = "No exploration is needed" if not model.assessment_.needed else "No exploration was wanted"
+        return f"{why}: {model.assessment_.reason}. Nothing was spent of the budget of {show(model.budget_)}."
+    lines = [
+        f"Selected: {', '.join(model.selected_) or 'nothing'}.",
+        f"Spent {show(model.ledger_.spent)} of the budget of {show(model.budget_)}.",
+        *_test_time(model),
+        *(f"Note: {note}." for note in model.notes_),
+    ]
+    return "\n".join(lines)
+
+
+def _test_time(model: ExMLClassifier) -> list[str]:
+    """What a prediction will cost: the share of rows that reaches each layer, where cross-validation tells it."""
+    costs = dict(zip(model.ledger_.names, model.ledger_.prices.exact_costs, strict=True))
+    share, lines = 1.0, []
+    for before, record in pairwise(model.records_):
+        if model.cascade and before.choice is None:
+            break
+        share *= before.choice.chosen.rejection_rate if model.cascade and before.choice else 1.0
+        price = sum((costs[name] for name in record.candidates), Fraction(0))
+        lines.append(
+            f"At prediction about {share:.0%} of the rows will need {', '.join(record.candidates)}, "
+            f"for {show(price)} each."
+        )
+    return lines
+
+
+def _initial(model: ExMLClassifier) -> str:
+    record = model.records_[0]
+    assert record.choice is not None
+    needed = "Exploration is needed" if model.assessment_.needed else "No exploration is needed"
+    return (
+        f"Theta {record.theta:g}: {record.choice.reason}.\n{needed}: {model.assessment_.reason}.\n\n"
+        f"{_tried(record.choice, None)}"
+    )
+
+
+def _layer(record: LayerRecord, n_classes: int) -> str:
+    assert record.exploration is not None
+    lines = [why(record.exploration, len(record.candidates))]
+    if record.choice is None:
+        lines.append(f"Theta {record.theta:g} was given. Trained on {len(record.rows)} rows.")
+    else:
+        lines.append(
+            f"Theta {record.theta:g}: {record.choice.reason}. {record.validation_rows} rows were bought for this "
+            f"choice; the layer is trained on all {len(record.rows)} rows."
+        )
+        lines.append(_tried(record.choice, n_classes))
+    return "\n\n".join(lines)
+
+
+def why(exploration: Exploration, selected: int = 1) -> str:
+    """Why the winners won: every round with scores and certificates, best first."""
+    if not exploration.rounds:
+        return "There was one candidate: nothing had to be chosen."
+    winners = ", ".join(exploration.names[i] for i in exploration.accepted[:selected])
+    lines = [f"Why {winners}: lower scores are better; a score lies in its certified interval.", ""]
+    lines += ["| round | candidate | rows bought | score | certified interval | |", "|---|---|---|---|---|---|"]
+    for number, one in enumerate(exploration.rounds, 1):
+        for arm in sorted(one.active, key=lambda i: (one.scores[i], i)):
+            fate = "stays" if arm in one.survivors else "leaves"
+            fate += "" if one.certified else " (not decided by certificates)"
+            lines.append(
+                f"| {number} | {exploration.names[arm]} | {one.pulls[arm]} | {one.scores[arm]:.6f} "
+                f"| [{one.lower[arm]:.6f}, {one.upper[arm]:.6f}] | {fate} |"
+            )
+    return "\n".join(lines)
+
+
+def _tried(choice: Choice, n_classes: int | None) -> str:
+    """All prices tried; estimated errors only where they decided."""
+    head = ["theta", "rows", "accepted", "accuracy on accepted", *(["estimated errors"] if n_classes else []), ""]
+    lines = [head, ["---"] * len(head)]
+    for one in choice.tried:
+        cells = [f"{one.theta:g}", str(one.rows), str(one.accepted), f"{one.accuracy:.1%}" if one.accepted else "-"]
+        cells += [f"{one.estimated_errors(n_classes):.1f}"] if n_classes else []
+        lines.append([*cells, "chosen" if one.theta == choice.theta else ""])
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def _hindsight(model: ExMLClassifier) -> str:
+    lines = [
+        "The paper's protocol: the run was repeated for every theta, each time with the whole budget, and the best on "
+        "test labels was kept. The ledger is that of the kept run; a real user would have paid for all of them.",
+        "",
+        "| theta | accuracy on test rows |",
+        "|---|---|",
+        *(f"| {theta:g} | {accuracy:.1%} |" for theta, accuracy in model.hindsight_),
+    ]
+    return "\n".join(lines)

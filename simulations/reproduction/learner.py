@@ -1,0 +1,250 @@
+"""The method on a task's distance matrices: the same steps as `exml_sim.ExMLClassifier`, without repeating work.
+
+The initial model is made once per task and observed group, and every strategy, budget and theta starts from it and from
+the same random order of rows (paired comparisons). Purchases, strategies, ledgers, thresholds and the solver are those
+of `exml_sim`; only Gram matrices come from distances that are there already. `tests/simulations/reproduction` holds the
+outcome against `ExMLClassifier` run by run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from exml_sim.method.bought_arms import Base, OraclePool, OracleSession
+from exml_sim.method.gated import BoolArray, FloatArray, IntArray, ModelOptions, coefficients, through_the_gate
+from exml_sim.method.layers import buy_more
+from exml_sim.method.thresholds import INITIAL_THETAS, CrossValidation, choose_augmented, choose_initial, fewest_errors
+from exml_sim.oracle import Buyer, CallableOracle
+from exml_sim.seeds import Seeds
+from exml_sim.strategies import Strategy
+from simulations.reproduction.task import HIDDEN, Task
+
+N_CLASSES = 2
+# The accuracy of `exml_sim.method.gated.fit`.
+TOL = 1e-7
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """How thresholds are chosen.
+
+    Attributes
+    ----------
+    hindsight
+        True: every theta of `thetas` is tried with the whole budget and the test accuracy of each is kept, from which
+        the best is taken afterwards (the paper). False: theta is chosen by cross-validation on bought rows, among them
+        rows bought with `validation_share` of the budget (the paper's remark on automatic tuning).
+    thetas
+        The pool.
+    exploration_theta
+        Rejection cost of the scores in an automatic run.
+    validation_share
+        Part of the budget of an automatic run that is kept for validation rows.
+    target
+        Accuracy on accepted rows that the initial model's theta must reach under cross-validation.
+    folds
+        Folds of all cross-validations.
+    """
+
+    hindsight: bool
+    thetas: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4)
+    exploration_theta: float = 0.2
+    validation_share: Fraction = Fraction(1, 10)
+    target: float = 0.95
+    folds: int = 5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Predicted:
+    """A layer's word on the testing rows: the winning class, and whether it is accepted."""
+
+    winner: IntArray
+    accepted: BoolArray
+
+    def labels(self) -> IntArray:
+        """Classes; what is given up is the hidden one."""
+        return np.where(self.accepted, self.winner, HIDDEN)
+
+    def then(self, other: Predicted) -> Predicted:
+        """The cascade: what this layer gives up goes to the other one."""
+        return Predicted(np.where(self.accepted, self.winner, other.winner), self.accepted | other.accepted)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Explored:
+    """One run of exploration and the augmented layer it led to.
+
+    Attributes
+    ----------
+    theta, predicted
+        The augmented layer alone.
+    cascade_theta, behind
+        The augmented layer behind the initial one; the same in hindsight, where every theta is tried for both.
+    """
+
+    theta: float
+    cascade_theta: float
+    selected: str
+    pulls: dict[str, int]
+    spent: Fraction
+    rows: int
+    predicted: Predicted
+    behind: Predicted
+
+
+class Learner:
+    """All runs of one task with one observed group of features.
+
+    Parameters
+    ----------
+    task
+        Distances, labels, truth.
+    observed
+        Group that is known from the start.
+    candidates
+        Groups that can be bought.
+    options
+        Penalties and loss. Kernel and scaling are the task's: Gaussian with median bandwidth, normalised before.
+    protocol
+        How thresholds are chosen.
+    rng
+        Folds and the order in which rows are bought.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        observed: str,
+        candidates: Sequence[str],
+        options: ModelOptions,
+        protocol: Protocol,
+        rng: np.random.Generator,
+    ) -> None:
+        self.task, self.observed, self.candidates = task, observed, tuple(candidates)
+        self._options, self._protocol = options, protocol
+        self._all = np.arange(len(task.y))
+        gram, self._gamma = task.gram((observed,), self._all)
+        self._gram = gram
+        self._judge = CrossValidation(gram, task.y, N_CLASSES, options, folds=protocol.folds, rng=rng)
+        self._cross = task.cross((observed,), self._all, self._gamma)
+        choice = choose_initial(self._judge.until(INITIAL_THETAS, protocol.target), protocol.target)
+        self.initial_theta = choice.theta
+        self._given_up = ~self._judge.accepted(choice.theta)
+        self._rng, self._state = rng, rng.bit_generator.state
+        self.initial = self._fitted(choice.theta)
+
+    def _fitted(self, theta: float) -> Predicted:
+        u, w = coefficients(self._gram, self.task.y, N_CLASSES, theta, self._options, TOL)
+        return Predicted(*through_the_gate(self._cross @ u, self._cross @ w))
+
+    def supervised(self) -> list[tuple[float, Predicted]]:
+        """SL: the rejection model on the observed features, for every theta of the protocol."""
+        thetas = self._protocol.thetas
+        if not self._protocol.hindsight:
+            tried = [self._judge.judge(theta) for theta in thetas]
+            thetas = (fewest_errors(tried, N_CLASSES, "training rows").theta,)
+        return [(theta, self._fitted(theta)) for theta in thetas]
+
+    def attainable(self, candidate: str) -> list[tuple[float, Predicted]]:
+        """The augmented model when a candidate is known for all training rows, for every theta of the pool."""
+        groups = (self.observed, candidate)
+        gram, gamma = self.task.gram(groups, self._all)
+        cross = self.task.cross(groups, self._all, gamma)
+        found = []
+        for theta in self._protocol.thetas:
+            u, w = coefficients(gram, self.task.y, N_CLASSES, theta, self._options, TOL)
+            found.append((theta, Predicted(*through_the_gate(cross @ u, cross @ w))))
+        return found
+
+    def explore(self, strategy: Strategy, ratio: Fraction) -> list[Explored]:
+        """Explore with the budget ratio * m * (sum of costs): one run per theta, or one automatic run."""
+        if not self._protocol.hindsight:
+            return [self._run(strategy, ratio, None)]
+        return [self._run(strategy, ratio, theta) for theta in self._protocol.thetas]
+
+    def _run(self, strategy: Strategy, ratio: Fraction, theta: float | None) -> Explored:
+        self._rng.bit_generator.state = self._state
+        task, protocol = self.task, self._protocol
+        rows = len(task.y)
+        buyer = _buyer(task, self.candidates, ratio)
+        # Features are in the distances; the base needs rows and labels only.
+        base = Base(np.zeros((rows, 1)), task.y, N_CLASSES, self._rng.permutation(rows), 2)
+        pool = _DistancePool(self, buyer, base, protocol.exploration_theta if theta is None else theta)
+        share = protocol.validation_share if theta is None else Fraction(0)
+        found = pool.explore(strategy, buyer.ledger.budget * (1 - share))
+        arm = found.selected
+        if theta is None:
+            buy_more([arm], base, buyer.ledger.budget - buyer.ledger.spent, buyer)
+        bought = base.rows[buyer.bought[arm, base.rows]]
+        groups = (self.observed, self.candidates[arm])
+        gram, gamma = task.gram(groups, bought)
+        alone, behind = (theta, theta) if theta is not None else self._automatic(gram, bought)
+        cross = task.cross(groups, bought, gamma)
+        layers = {}
+        for one in {alone, behind}:
+            u, w = coefficients(gram, task.y[bought], N_CLASSES, one, self._options, TOL)
+            layers[one] = Predicted(*through_the_gate(cross @ u, cross @ w))
+        pulls = {name: int(count) for name, count in zip(self.candidates, buyer.bought.sum(axis=1), strict=True)}
+        name, spent = self.candidates[arm], buyer.ledger.spent
+        return Explored(alone, behind, name, pulls, spent, len(bought), layers[alone], layers[behind])
+
+    def _automatic(self, gram: FloatArray, bought: IntArray) -> tuple[float, float]:
+        """Thetas of the augmented layer alone and behind the initial one."""
+        thetas, y = self._protocol.thetas, self.task.y[bought]
+        if len(y) < 2:
+            return thetas[0], thetas[0]
+        folds = min(self._protocol.folds, len(y))
+        judge = CrossValidation(gram, y, N_CLASSES, self._options, folds=folds, rng=self._rng)
+        alone, behind = (choose_augmented(judge, thetas, N_CLASSES, mask) for mask in (None, self._given_up[bought]))
+        return alone.theta, behind.theta
+
+    def pool_options(self) -> ModelOptions:
+        """Options of the scores."""
+        return self._options
+
+
+def _buyer(task: Task, candidates: tuple[str, ...], ratio: Fraction) -> Buyer:
+    """Pays for values; what it hands out is row numbers, by which distances are looked up."""
+    costs = {name: task.costs[name] for name in candidates}
+    budget = ratio * len(task.y) * sum(costs.values(), Fraction(0))
+    oracle = CallableOracle(dict.fromkeys(candidates, _row_numbers), costs)
+    return Buyer(oracle, len(task.y), budget)
+
+
+def _row_numbers(rows: IntArray) -> FloatArray:
+    return np.asarray(rows, dtype=np.float64)
+
+
+class _DistancePool(OraclePool):
+    """Candidates as arms whose Gram matrices come from a task's distances."""
+
+    def __init__(self, learner: Learner, buyer: Buyer, base: Base, theta: float) -> None:
+        super().__init__(buyer, range(len(learner.candidates)), base, theta, learner.pool_options())
+        self._learner = learner
+
+    def open(self, seeds: Seeds) -> OracleSession:
+        """Start the one trial."""
+        if len(seeds) != 1:
+            raise ValueError(f"values are bought once: one trial, got {len(seeds)}")
+        return _DistanceSession(self._learner, self._buyer, self._arms, self._base, self._scoring, self._options)
+
+
+class _DistanceSession(OracleSession):
+    """Scores on the rows that were bought, read from distance matrices."""
+
+    def __init__(self, learner: Learner, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._learner = learner
+
+    def _gram(self, i: int, rows: IntArray) -> FloatArray:
+        if i not in self._grams or not np.array_equal(self._grams[i][0], rows):
+            # The buyer refuses rows that were not paid for.
+            paid = self._buyer.values(self._arms[i], rows)[:, 0].astype(np.int64)
+            groups = (self._learner.observed, self._learner.candidates[i])
+            self._grams[i] = rows, self._learner.task.gram(groups, paid)[0]
+        return self._grams[i][1]

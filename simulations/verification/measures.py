@@ -1,0 +1,208 @@
+r"""What is measured in a trial, from the rows it bought: regrets, deviations, suprema; each trial is one number.
+
+In the affine regime (kappa Lambda <= 1 - 2 theta) the loss on the ball is 1 + (g - y h)/2, so with counts k of bought
+rows, n = sum k and the Gram matrix G of an arm the minimisers are h = Lambda sum k y Phi / q_h and
+g = -Lambda sum k Phi / q_g with q_h^2 = (k y)' G (k y) and q_g^2 = k' G k, and
+
+.. math::
+    V = 1 - \frac{\Lambda}{2n}(q_h + q_g), \qquad
+    \hat R_{tr}(\hat f) = 1 - \frac{\Lambda}{2m}\Big(\frac{(ky)'Gy}{q_h} + \frac{k'G1}{q_g}\Big).
+
+Where a norm is zero every function of the ball has the same empirical risk and the zero function is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exml_sim.exploration.rows import FeatureArm, FeaturePool
+
+Floats = NDArray[np.float64]
+Counts = NDArray[np.integer]
+
+
+@dataclass(frozen=True, eq=False)
+class Bench:
+    """One arm of a pool in the affine regime: models learned from counts, and their risks.
+
+    Attributes
+    ----------
+    gram : array (m, m)
+    y : array (m,)
+    radius, theta : float
+    """
+
+    gram: Floats
+    y: Floats
+    radius: float
+    theta: float
+
+    @classmethod
+    def of(cls, pool: FeaturePool, arm: int) -> Bench:
+        """The bench of one arm of a pool; raises where the loss is not affine on the ball."""
+        one = pool.arms[arm]
+        if not isinstance(one, FeatureArm) or pool.scoring.ball is None or one.levels != 1:
+            raise ValueError(f"arm {arm} is not in the affine regime kappa Lambda <= 1 - 2 theta of the ball score")
+        y = np.asarray(pool.population.y, dtype=np.float64)
+        return cls(one.gram, y, float(pool.scoring.ball), float(pool.scoring.theta))
+
+    @cached_property
+    def ones(self) -> Floats:
+        """Every row once."""
+        return np.ones((1, self.y.size))
+
+    def norms(self, counts: Floats) -> tuple[Floats, Floats]:
+        """q_h and q_g of every line of counts."""
+        signed = counts * self.y
+        squares = [np.einsum("ti,ij,tj->t", part, self.gram, part, optimize=True) for part in (signed, counts)]
+        return np.sqrt(np.maximum(squares[0], 0.0)), np.sqrt(np.maximum(squares[1], 0.0))
+
+    def score(self, counts: Floats) -> Floats:
+        """V, the risk of the learned model on its own rows (Eq. 5 at the ball minimiser)."""
+        h, g = self.norms(counts)
+        return np.asarray(1.0 - self.radius / 2.0 * (h + g) / counts.sum(axis=1))
+
+    def risk(self, model: Floats, sample: Floats) -> Floats:
+        """Mean surrogate loss, on the rows counted by ``sample``, of the model learned from ``model``.
+
+        Both have one line per trial, or one line for all.
+        """
+        h, g = self.norms(model)
+        signed = np.sum(((model * self.y) @ self.gram) * (sample * self.y), axis=1)
+        plain = np.sum((model @ self.gram) * sample, axis=1)
+        total = _divide(signed, h) + _divide(plain, g)
+        return np.asarray(1.0 - self.radius / 2.0 * total / sample.sum(axis=1))
+
+    def rejection_risk(self, model: Floats) -> Floats:
+        """Expected repaired 0/1 loss (Eq. 1) of the learned model over the population."""
+        h = (model * self.y) @ self.gram
+        g = -(model @ self.gram)
+        return np.asarray(_loss(h, g, self.y, self.theta).mean(axis=1))
+
+
+def supremum(bench: Bench, feature: Floats, counts: Floats) -> Floats:
+    """sup over the ball of R(f) - surrogate risk on the counted rows (Lemma 3), for one scalar feature.
+
+    h = a x and g = b x with a and b in [-Lambda, Lambda]. The 0/1 risk depends on the signs of a and b only, and the
+    empirical risk is affine in them, so the supremum is the largest of nine, one for every pair of signs.
+    """
+    n = counts.sum(axis=1)
+    signed, plain = (counts * bench.y) @ feature / n, counts @ feature / n
+    best = np.full(counts.shape[0], -np.inf)
+    for a in (-1.0, 0.0, 1.0):
+        for b in (-1.0, 0.0, 1.0):
+            risk = float(_loss(a * feature, b * feature, bench.y, bench.theta).mean())
+            gain = np.maximum(a * signed, 0.0) + np.maximum(-b * plain, 0.0)
+            best = np.maximum(best, risk - 1.0 + bench.radius / 2.0 * gain)
+    return best
+
+
+def _loss(h: Floats, g: Floats, y: Floats, theta: float) -> Floats:
+    """The repaired Eq. 1 with signs that survive rounding: values within 1e-12 of zero are zero."""
+    flat_h, flat_g = np.where(np.abs(h) < 1e-12, 0.0, h), np.where(np.abs(g) < 1e-12, 0.0, g)
+    return np.asarray(np.where(flat_g > 0, np.where(y * flat_h <= 0, 1.0, 0.0), theta))
+
+
+def _divide(above: Floats, below: Floats) -> Floats:
+    return np.asarray(np.divide(above, below, out=np.zeros_like(above), where=below > 1e-12))
+
+
+@dataclass(frozen=True, eq=False)
+class Bought:
+    """What trials of one cell left: the selected arms and the rows bought for every arm.
+
+    Attributes
+    ----------
+    pool : FeaturePool
+    selected : array (trials,)
+    counts : array (trials, K, m)
+    """
+
+    pool: FeaturePool
+    selected: NDArray[np.integer]
+    counts: Counts
+
+    def arm(self, index: int) -> Floats:
+        """Counts of one arm."""
+        return np.asarray(self.counts[:, index], dtype=np.float64)
+
+    @property
+    def missed(self) -> NDArray[np.bool_]:
+        """Whether the selected arm is not a best arm."""
+        return np.asarray(~np.isin(self.selected, self.pool.best_set()))
+
+
+def regret(bought: Bought) -> Floats:
+    """Exploratory regret (Lemmas 1 (ii) and 2 (ii)): risk on the population of the returned model, less R_1."""
+    found = np.empty(bought.selected.size)
+    for arm in np.unique(bought.selected):
+        bench, where = Bench.of(bought.pool, int(arm)), bought.selected == arm
+        found[where] = bench.risk(bought.arm(int(arm))[where], bench.ones)
+    return np.asarray(found - bought.pool.risks.min())
+
+
+def selection_regret(bought: Bought) -> Floats:
+    """R_is - R_1: how much worse the selected arm is than the best (Theorem 6 (iv) and (v))."""
+    return np.asarray(bought.pool.gaps[bought.selected])
+
+
+def learned(bought: Bought) -> Floats:
+    """Risk of the first arm's learned model on the population less that on its rows (A.4 term (a), A.6)."""
+    bench, counts = Bench.of(bought.pool, 0), bought.arm(0)
+    return np.asarray(bench.risk(counts, bench.ones) - bench.score(counts))
+
+
+def fixed(bought: Bought) -> Floats:
+    """Risk of the first arm's best model on the bought rows less that on the population (A.4 (c), A.2 (d))."""
+    bench = Bench.of(bought.pool, 0)
+    return np.asarray(bench.risk(bench.ones, bought.arm(0)) - bench.score(bench.ones))
+
+
+def optimism(bought: Bought) -> Floats:
+    """R_2 - V_2: how much better the second arm looks than it is (A.6 term (a))."""
+    bench = Bench.of(bought.pool, 1)
+    return np.asarray(bench.score(bench.ones) - bench.score(bought.arm(1)))
+
+
+def pessimism(bought: Bought) -> Floats:
+    """V_1 - R_1: how much worse the first arm looks than it is (A.6 term (b))."""
+    bench = Bench.of(bought.pool, 0)
+    return np.asarray(bench.score(bought.arm(0)) - bench.score(bench.ones))
+
+
+def any_model(bought: Bought) -> Floats:
+    """Lemma 3 on the first arm's rows: the largest R(f) less surrogate risk over all models of the ball."""
+    candidate = bought.pool.population.candidates[0]
+    feature = np.asarray(candidate.values, dtype=np.float64).ravel()
+    return supremum(Bench.of(bought.pool, 0), feature, bought.arm(0))
+
+
+def learned_risk(bought: Bought) -> Floats:
+    """Expected 0/1 risk of the first arm's learned model less its surrogate risk on the rows (A.2 term (a))."""
+    bench, counts = Bench.of(bought.pool, 0), bought.arm(0)
+    return np.asarray(bench.rejection_risk(counts) - bench.score(counts))
+
+
+def supervised(bought: Bought) -> Floats:
+    """Excess risk of the learned model of the known best arm (Eq. 6), less the approximation error R_ap."""
+    bench, counts = Bench.of(bought.pool, 0), bought.arm(0)
+    return np.asarray(bench.rejection_risk(counts) - bench.score(bench.ones))
+
+
+#: Statistic -> one number per trial; a trial fails when the number exceeds what the claim allows.
+MEASURED: Mapping[str, Callable[[Bought], Floats]] = {
+    "regret": regret,
+    "selection regret": selection_regret,
+    "learned deviation": learned,
+    "fixed deviation": fixed,
+    "optimism": optimism,
+    "pessimism": pessimism,
+    "any model": any_model,
+    "learned risk": learned_risk,
+    "supervised": supervised,
+}

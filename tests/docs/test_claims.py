@@ -1,0 +1,43 @@
+"""docs/CLAIMS.md is what the ledger writes today."""
+
+from pathlib import Path
+
+from theory.claims import get
+from theory.claims.document import markdown, summary
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "CLAIMS.md"
+
+
+def test_the_document_is_up_to_date(entries):
+    written = DOCUMENT.read_text(encoding="utf-8")
+    assert written == markdown(entries.values()), "run: python -m theory.claims > docs/CLAIMS.md"
+
+
+def test_the_document_names_every_claim(entries):
+    written = DOCUMENT.read_text(encoding="utf-8")
+    assert all(f"### {claim_id}\n" in written for claim_id in entries)
+
+
+INFERRED = {"surrogate-does-no-harm", "surrogate-affine", "me-draw-replacement", "eq-3-parameters", "a5-count-4"}
+
+
+def test_what_the_paper_does_not_state_is_marked_and_counted_apart(entries):
+    claims = [entry.claim for entry in entries.values()]
+    assert {claim.id for claim in claims if claim.inferred} == INFERRED
+    stated = [claim for claim in claims if not claim.inferred]
+    line = summary(claims)
+    assert line.startswith(f"{len(stated)} stated in the paper (")
+    refuted = sum(claim.printed == "refuted" for claim in stated)
+    assert f", {refuted} refuted" in line.split(") and ")[0]
+    assert line.endswith("5 inferred from it (1 holds, 4 refuted)")
+    written = DOCUMENT.read_text(encoding="utf-8")
+    assert written.count("Inferred, not stated in the paper: **") == len(INFERRED)
+    assert written.count(", inferred |") == len(INFERRED)
+    assert summary([get("a5-count-1")]) == "1 stated in the paper (1 refuted)"
+
+
+def test_corrections_cite_the_theorems_that_prove_them():
+    launch = get("remark-5-launch-budget")
+    assert launch.printed == "holds-corrected"
+    assert "Theorem 9" in launch.corrected
+    assert "Theorem 6 (ii)" in get("assumption-necessary").corrected

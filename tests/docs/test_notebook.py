@@ -1,0 +1,23 @@
+"""The tutorial notebook runs from top to bottom, and carries no stale output."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+
+NOTEBOOK = Path(__file__).parents[2] / "docs" / "notebook.ipynb"
+
+
+def test_it_runs_and_says_something_in_every_cell() -> None:
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert len(code) >= 8
+    assert all(cell.outputs for cell in code)
+
+
+def test_outputs_are_not_committed() -> None:
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    assert all(not cell.outputs and cell.execution_count is None for cell in notebook.cells if "outputs" in cell)

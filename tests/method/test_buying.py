@@ -1,0 +1,114 @@
+"""Buying in rounds from an oracle: rows, fresh rounds, and scores against independent paths."""
+
+import numpy as np
+import pytest
+
+from exml_sim.exploration.rows import FeaturePool
+from exml_sim.method.bought_arms import Base, OraclePool, mean_certificate
+from exml_sim.method.gated import Frame, ModelOptions
+from exml_sim.oracle import Buyer
+from exml_sim.rejection import solve
+from exml_sim.seeds import Seeds
+from exml_sim.strategies import MedianElimination
+from tests.method.tasks import synthetic
+
+
+def pool_on(rows, oracle, budget=300, options=None, score="risk", n_classes=2, y=None, theta=0.3):
+    buyer = Buyer(oracle, rows.n_rows, budget)
+    order = np.random.default_rng(0).permutation(rows.n_rows)
+    codes = (rows.y > 0).astype(int) if y is None else y
+    options = options or ModelOptions(C_h=0.1, C_g=0.1)
+    base = Base(rows.X, codes, n_classes, order, 2)
+    return buyer, order, OraclePool(buyer, range(len(oracle.names)), base, theta, options, score)
+
+
+def test_arms_buy_prefixes_of_one_order():
+    rows, oracle, *_ = synthetic(per_class=40, angles=[10, 50, 90], costs=["1", "2", "0.5"])
+    buyer, order, pool = pool_on(rows, oracle)
+    found = pool.explore(MedianElimination(alignment="budget"), 100)
+    for arm in range(3):
+        n = int(buyer.ledger.pulls[0, arm])
+        assert set(order[:n]) == set(np.flatnonzero(buyer.bought[arm]))
+    assert found.ledger.pulls.tolist() == buyer.ledger.pulls.tolist()
+    np.testing.assert_array_equal(found.counts, buyer.bought)
+
+
+def test_fresh_rounds_share_no_row():
+    rows, oracle, *_ = synthetic(per_class=40, angles=[10, 50, 70, 90])
+    buyer, _, pool = pool_on(rows, oracle)
+    found = pool.explore(MedianElimination(reuse=False), 160)
+    first, second = ({int(r) for p in buyer.purchases if p.number == k for r in p.rows} for k in (1, 2))
+    assert len(first) == 20
+    assert not first & second
+    # The second round is scored on its own rows alone.
+    arm = found.selected
+    fresh = np.array(sorted(second))
+    frame = Frame.of(np.hstack([rows.X, buyer._values[arm]])[fresh], ModelOptions())
+    points = frame.points(np.hstack([rows.X, buyer._values[arm]])[fresh])
+    slow = solve(frame.cross(points), rows.y[fresh], 0.3, penalty=(0.1, 0.1))
+    assert found.rounds[1].lower[arm] - 1e-9 <= slow.risk <= found.rounds[1].upper[arm] + 1e-9
+
+
+@pytest.mark.parametrize("score", ["risk", "objective"])
+def test_scores_are_those_of_the_simulations(score):
+    """With a fixed bandwidth a purchase is a vector of counts: the simulations' own arm gives the same score."""
+    rows, oracle, *_ = synthetic(per_class=40, angles=[10, 50, 70, 90])
+    options = ModelOptions(gamma=5.0, scaling="none", C_h=0.1, C_g=0.1)
+    buyer, _, pool = pool_on(rows, oracle, options=options, score=score)
+    session = pool.open(Seeds.of(0))
+    pulls = np.array([[10, 20, 30, 40]])
+    session.draw(pulls, False)
+    everyone = np.ones((1, 4), dtype=bool)
+    found = session.score(everyone, False, session.levels - 1)
+    peer = FeaturePool(rows, theta=0.3, score=score, penalty=(0.1, 0.1), gamma=5.0)
+    for arm in range(4):
+        value = peer.arms[arm].score(buyer.bought[arm][None].astype(np.int32))[0]
+        assert found.value[0, arm] == pytest.approx(value[0], abs=1e-8)
+    assert buyer.ledger.spent == 100
+
+
+def test_scores_against_the_reference_solver():
+    rows, oracle, *_ = synthetic(per_class=20, angles=[10, 90])
+    buyer, _, pool = pool_on(rows, oracle, score="objective")
+    session = pool.open(Seeds.of(0))
+    session.draw(np.array([[25, 25]]), False)
+    found = session.score(np.ones((1, 2), dtype=bool), False, 0)
+    for arm in range(2):
+        bought = np.flatnonzero(buyer.bought[arm])
+        points = np.hstack([rows.X[bought], buyer.values(arm, bought)])
+        frame = Frame.of(points, ModelOptions())
+        gram = frame.cross(frame.points(points))
+        slow = solve(gram, rows.y[bought], 0.3, penalty=(0.1, 0.1), method="cvxpy", tol=1e-6)
+        assert found.lower[0, arm] <= slow.objective / 25 + 1e-6
+        assert slow.objective / 25 <= found.upper[0, arm] + 1e-6
+
+
+def test_many_classes_score_by_the_mean_of_one_against_the_rest():
+    rows, oracle, *_ = synthetic(per_class=20, angles=[10, 90])
+    y = rows.classes - 1
+    buyer, _, pool = pool_on(rows, oracle, score="objective", n_classes=3, y=y)
+    session = pool.open(Seeds.of(0))
+    session.draw(np.array([[30, 30]]), False)
+    found = session.score(np.ones((1, 2), dtype=bool), False, session.levels - 1)
+    bought = np.flatnonzero(buyer.bought[1])
+    points = np.hstack([rows.X[bought], buyer.values(1, bought)])
+    frame = Frame.of(points, ModelOptions())
+    gram = frame.cross(frame.points(points))
+    slow = [solve(gram, np.where(y[bought] == c, 1, -1), 0.3, penalty=(0.1, 0.1)).objective / 30 for c in range(3)]
+    assert found.value[0, 1] == pytest.approx(np.mean(slow), abs=1e-8)
+    parts = [(np.array([1.0]), np.array([0.5]), np.array([2.0])), (np.array([3.0]), np.array([2.5]), np.array([3.0]))]
+    assert mean_certificate(parts) == (2.0, 1.5, 2.5)
+
+
+def test_one_trial_only():
+    rows, oracle, *_ = synthetic(per_class=20, angles=[10, 90])
+    with pytest.raises(ValueError, match="bought once"):
+        pool_on(rows, oracle)[2].open(Seeds.of(0, range(2)))
+
+
+def test_an_arm_without_rows_cannot_be_scored():
+    rows, oracle, *_ = synthetic(per_class=20, angles=[10, 90])
+    session = pool_on(rows, oracle)[2].open(Seeds.of(0))
+    session.draw(np.array([[5, 0]]), False)
+    with pytest.raises(ValueError, match="no row of candidate '90°' could be bought"):
+        session.score(np.ones((1, 2), dtype=bool), False, 0)

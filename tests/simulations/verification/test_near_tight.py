@@ -1,0 +1,135 @@
+"""Near-tight instances: right bounds pass, and bounds that are moderately wrong make `exml verify` exit with 1."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from fractions import Fraction
+from types import SimpleNamespace
+
+import pytest
+from click.testing import CliRunner
+
+from exml_sim.cli import cli
+from simulations.verification import depths, near_tight, run
+from simulations.verification.checks import Check, Checks
+from tests.simulations.verification.test_run import SMALL
+from theory import _tails, corrected, tighter
+from theory.claims import get
+from theory.claims import near_tight as instances
+
+CLAIMS = ("lemma-1-i", "lemma-2-i", "lemma-4")
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
+def test_the_right_bounds_pass_and_come_close(claim):
+    found = near_tight.hold(claim)
+    assert {one.verdict.outcome for one in found} == {"consistent", "vacuous"}
+    assert all(one.must_hold and one.method == "exact" for one in found)
+    ratios = [one.verdict.rate / one.bound for one in found if one.informative]
+    assert max(ratios) > 0.2
+    # Far out, where the exponent shows, too: both readings have a cell with a bound below 1e-20.
+    assert {one.reading for one in found if one.bound < 1e-20} == {"corrected", "tighter"}
+
+
+def test_other_claims_have_none():
+    assert near_tight.hold("lemma-3") == []
+
+
+def halved_optimism(monkeypatch):
+    """theory/_tails: 0.5 * _loss.dual."""
+    right = _tails._loss
+    wrong = SimpleNamespace(**vars(right) | {"dual": lambda theta: 0.5 * right.dual(theta)})
+    monkeypatch.setattr(_tails, "_loss", wrong)
+
+
+def arms_dropped(monkeypatch):
+    """tighter.delta_fail_uniform: log_count = 0, the factor K - 1 is gone."""
+    right = tighter.delta_fail_uniform
+
+    def wrong(B, K, gap, *rest, gaps=None, **options):
+        return right(B, K, gap, *rest, gaps=gaps, **(options if gap is None else options | {"best_count": K - 1}))
+
+    monkeypatch.setattr(tighter, "delta_fail_uniform", wrong)
+
+
+def sum_over_arms_dropped(monkeypatch):
+    """The same where all gaps are given: only the closest rival counts."""
+    right = tighter.delta_fail_uniform
+
+    def wrong(B, K, gap, *rest, gaps=None, **options):
+        if gaps is None:
+            return right(B, K, gap, *rest, **options)
+        return right(B, K, min(gaps), *rest, **options | {"best_count": K - 1})
+
+    monkeypatch.setattr(tighter, "delta_fail_uniform", wrong)
+
+
+def doubled_exponent(monkeypatch):
+    """corrected._log_tail: twice the exponent."""
+    right = corrected._log_tail
+    monkeypatch.setattr(corrected, "_log_tail", lambda n, point: 2 * right(n, point))
+
+
+MUTANTS = [
+    (halved_optimism, "lemma-1-i", "tighter"),
+    (halved_optimism, "lemma-2-i", "tighter"),
+    (halved_optimism, "lemma-4", "tighter"),
+    (arms_dropped, "lemma-1-i", "tighter"),
+    (sum_over_arms_dropped, "lemma-1-i", "tighter"),
+    (doubled_exponent, "lemma-1-i", "corrected"),
+    (doubled_exponent, "lemma-2-i", "corrected"),
+    (doubled_exponent, "lemma-4", "corrected"),
+]
+
+
+@pytest.mark.parametrize(("plant", "claim", "reading"), MUTANTS, ids=lambda value: getattr(value, "__name__", value))
+def test_a_moderate_error_is_refuted(monkeypatch, plant, claim, reading):
+    plant(monkeypatch)
+    assert {one.reading for one in near_tight.hold(claim) if one.verdict.outcome == "refuted"} == {reading}
+
+
+@pytest.mark.parametrize("plant", [None, halved_optimism, arms_dropped, doubled_exponent])
+def test_the_command_exits_with_1(tmp_path, monkeypatch, plant):
+    """Counted cells are thinned out here: they are not what catches these errors."""
+    monkeypatch.setitem(depths.DEPTHS, "quick", dataclasses.replace(SMALL, targets=()))
+    # Without counted cells nothing refutes the printed lemmas, which is not the question here.
+    monkeypatch.setattr(run, "PLANS", tuple(dataclasses.replace(plan, refutes=False) for plan in run.PLANS))
+
+    def recorded(claim, records):
+        return Checks(Check(claim.expected, "Not run here.", None), None, None)
+
+    monkeypatch.setattr(run, "run_checks", recorded)
+    if plant is not None:
+        plant(monkeypatch)
+    done = CliRunner().invoke(cli, ["verify", *CLAIMS, "--out", str(tmp_path), "--n-jobs", "1", "--no-figures"])
+    assert done.exit_code == (0 if plant is None else 1), done.output
+    assert ("statement is refuted on" in done.output) == (plant is not None)
+
+
+def test_the_walk_against_whole_numbers():
+    """P[(N_B - N_A) N_C >= 0] summed over all outcomes in fractions, deep in the tail."""
+    n, tilt, third = 120, Fraction(2, 5), Fraction(1, 2)
+    a, b = (1 - third + tilt) / 2, (1 - third - tilt) / 2
+    total = Fraction(0)
+    for c in range(n + 1):
+        for k in range(n - c + 1):
+            if (k - (n - c - k)) * c >= 0:
+                total += math.comb(n, c) * math.comb(n - c, k) * third**c * b**k * a ** (n - c - k)
+    assert instances.passed(n, float(tilt), float(third)) == pytest.approx(float(total), rel=1e-11)
+    assert total < 1e-10
+
+
+def test_a_bound_inside_the_bracket_is_undecided():
+    one = dataclasses.replace(instances.opposed(100, 0.1), least=0.1, most=0.3)
+    assert [near_tight.judged(one, bound).outcome for bound in (0.05, 0.2, 0.3, 1.0, math.nan)] == [
+        "refuted",
+        "undecided",
+        "consistent",
+        "vacuous",
+        "vacuous",
+    ]
+
+
+def test_every_claim_with_near_tight_instances_is_in_the_ledger():
+    assert all(get(claim).printed == "holds-corrected" for claim in CLAIMS)
