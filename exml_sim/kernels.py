@@ -10,22 +10,21 @@ from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from exml_sim.arrays import FloatArray
 from exml_sim.validation import check_choice, check_finite, check_matrix, check_positive
-
-Array = NDArray[np.float64]
 
 
 class DegenerateMedianError(ValueError):
     """The median of the squared distances is no bandwidth: one row, or more than half of all pairs are duplicates."""
 
 
-Kernel = Literal["gaussian", "linear"] | Callable[[Array, Array], ArrayLike]
-Gamma = float | Literal["median"] | Callable[[Array], float]
+Kernel = Literal["gaussian", "linear"] | Callable[[FloatArray, FloatArray], ArrayLike]
+Gamma = float | Literal["median"] | Callable[[FloatArray], float]
 
 
-def squared_distances(X: ArrayLike, Z: ArrayLike | None = None) -> Array:
+def squared_distances(X: ArrayLike, Z: ArrayLike | None = None) -> FloatArray:
     r"""Matrix of :math:`\|x_i - z_j\|^2`, never negative, exactly 0 on the diagonal when Z is X.
 
     The points are first moved to a common centre: distances do not change, but the cancellation in
@@ -34,7 +33,7 @@ def squared_distances(X: ArrayLike, Z: ArrayLike | None = None) -> Array:
     left, right = _pair(X, Z)
     centre = right.mean(axis=0)
     left, right = left - centre, right - centre
-    squares: Array = np.sum(left**2, axis=1)[:, None] + np.sum(right**2, axis=1)[None, :] - 2.0 * (left @ right.T)
+    squares: FloatArray = np.sum(left**2, axis=1)[:, None] + np.sum(right**2, axis=1)[None, :] - 2.0 * (left @ right.T)
     np.maximum(squares, 0.0, out=squares)
     if Z is None:
         squares = 0.5 * (squares + squares.T)
@@ -80,7 +79,7 @@ def median_gamma(X: ArrayLike, weights: ArrayLike | None = None) -> float:
     return gamma
 
 
-def _weighted_median(values: Array, weights: Array) -> tuple[float, float]:
+def _weighted_median(values: FloatArray, weights: FloatArray) -> tuple[float, float]:
     """Median of values with multiplicities, the mean of the two middle ones where there are two; and the total."""
     kept = weights > 0.0
     if not np.any(kept):
@@ -96,28 +95,29 @@ def _weighted_median(values: Array, weights: Array) -> tuple[float, float]:
 def resolve_gamma(X: ArrayLike, gamma: Gamma, weights: ArrayLike | None = None) -> float:
     """The bandwidth as a number: ``"median"``, a number above 0, or a callable that maps X to one."""
     if isinstance(gamma, str):
-        check_choice(gamma, "gamma", ("median",))
+        if gamma != "median":
+            raise ValueError(f"gamma must be 'median' or a number above 0; got {gamma!r}")
         return median_gamma(X, weights)
     if callable(gamma):
         return check_positive(gamma(check_matrix(X, "X")), "gamma(X)")
     return check_positive(gamma, "gamma")
 
 
-def gaussian(X: ArrayLike, Z: ArrayLike | None = None, *, gamma: float) -> Array:
+def gaussian(X: ArrayLike, Z: ArrayLike | None = None, *, gamma: float) -> FloatArray:
     r"""Gaussian kernel :math:`\exp(-\|x - z\|^2/\gamma)`."""
     gamma = check_positive(gamma, "gamma")
-    values: Array = np.exp(squared_distances(X, Z) / -gamma)
+    values: FloatArray = np.exp(squared_distances(X, Z) / -gamma)
     return values
 
 
-def linear(X: ArrayLike, Z: ArrayLike | None = None) -> Array:
+def linear(X: ArrayLike, Z: ArrayLike | None = None) -> FloatArray:
     r"""Linear kernel :math:`\langle x, z \rangle`."""
     left, right = _pair(X, Z)
-    product: Array = left @ right.T
+    product: FloatArray = left @ right.T
     return 0.5 * (product + product.T) if Z is None else product
 
 
-def _pair(X: ArrayLike, Z: ArrayLike | None) -> tuple[Array, Array]:
+def _pair(X: ArrayLike, Z: ArrayLike | None) -> tuple[FloatArray, FloatArray]:
     left = check_matrix(X, "X")
     right = left if Z is None else check_matrix(Z, "Z")
     if left.shape[1] != right.shape[1]:
@@ -125,7 +125,7 @@ def _pair(X: ArrayLike, Z: ArrayLike | None) -> tuple[Array, Array]:
     return left, right
 
 
-def gram(X: ArrayLike, kernel: Kernel = "gaussian", gamma: Gamma = "median") -> Array:
+def gram(X: ArrayLike, kernel: Kernel = "gaussian", gamma: Gamma = "median") -> FloatArray:
     """Gram matrix of the rows of X under a kernel, with the bandwidth taken from the same rows.
 
     Parameters

@@ -6,16 +6,15 @@ A rejection model is a pair f = (h, g): the point is given up when g(x) <= 0, ot
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from exml_sim.arrays import FloatArray
 from exml_sim.validation import check_labels, check_theta
-
-Array = NDArray[np.float64]
 
 
 def rejection_loss(
     h: ArrayLike, g: ArrayLike, y: ArrayLike, theta: ArrayLike, *, printed: bool = False
-) -> Array | np.float64:
+) -> FloatArray | np.float64:
     r"""The 0/1 loss with rejection, Eq. 1, repaired.
 
     .. math::
@@ -47,7 +46,7 @@ def rejection_loss(
     return np.where(g > 0, np.where(wrong, 1.0, 0.0), theta)[()]
 
 
-def surrogate_loss(h: ArrayLike, g: ArrayLike, y: ArrayLike, theta: ArrayLike) -> Array | np.float64:
+def surrogate_loss(h: ArrayLike, g: ArrayLike, y: ArrayLike, theta: ArrayLike) -> FloatArray | np.float64:
     r"""The convex surrogate, Eq. 2.
 
     .. math::

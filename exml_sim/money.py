@@ -16,11 +16,11 @@ from fractions import Fraction
 from numbers import Integral, Rational
 
 import numpy as np
-from numpy.typing import NDArray
+
+from exml_sim.arrays import BoolArray, IntArray
+from exml_sim.validation import check_choice
 
 Money = int | float | str | Decimal | Fraction
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 
 ALIGNMENTS: Sequence[str] = ("sample", "budget")
 
@@ -149,13 +149,7 @@ def allot(units: int | IntArray, costs: IntArray, active: BoolArray, alignment: 
     if alignment == "sample":
         total = np.maximum(active @ costs, 1)
         return np.asarray((units // total)[:, None] * active, dtype=np.int64)
-    if alignment == "budget":
-        width = np.maximum(active.sum(axis=1), 1)
-        share = np.broadcast_to(np.asarray(units, dtype=np.int64), width.shape) // width
-        return np.asarray(share[:, None] // costs * active, dtype=np.int64)
-    raise ValueError(unknown("alignment", alignment, ALIGNMENTS))
-
-
-def unknown(what: str, given: object, allowed: Sequence[str]) -> str:
-    """Word the message for a name that is not on a list."""
-    return f"unknown {what} {given!r}: allowed are {', '.join(map(repr, allowed))}"
+    check_choice(alignment, "alignment", ALIGNMENTS)
+    width = np.maximum(active.sum(axis=1), 1)
+    share = np.broadcast_to(np.asarray(units, dtype=np.int64), width.shape) // width
+    return np.asarray(share[:, None] // costs * active, dtype=np.int64)

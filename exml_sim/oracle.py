@@ -1,28 +1,23 @@
 """Oracles: where candidate values come from. The learner sees a value only by asking for it, and asking costs.
 
-Anything with `names`, `costs` and `query(candidate, rows)` is an oracle; no subclassing is needed. `Buyer` is the only
-part of the method that holds an oracle: it books every purchase in the ledger first and asks afterwards.
+Anything with `names`, `costs` and `query(candidate, rows)` is an oracle; no subclassing is needed. In the method one
+object holds it, `exml_sim.method.buyer.Buyer`, which asks for nothing that the ledger has not paid for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from exml_sim.exploration.ledger import Ledger
+from exml_sim.arrays import BoolArray, FloatArray, IntArray
 from exml_sim.money import Money, exact_cost
 
 if TYPE_CHECKING:
     import pandas as pd
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 
 
 @runtime_checkable
@@ -168,112 +163,6 @@ class CallableOracle(_Priced):
     def query(self, candidate: str, rows: ArrayLike) -> ArrayLike:
         """Call the function."""
         return self._measure[self._known(candidate)](np.asarray(rows, dtype=np.int64))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Purchase:
-    """Values bought together.
-
-    Attributes
-    ----------
-    number
-        Number of the purchase, the round of the ledger.
-    layer
-        Layer of the cascade it was for, from 2.
-    purpose
-        "exploration" or "validation".
-    candidate
-        Name.
-    rows
-        Row numbers.
-    """
-
-    number: int
-    layer: int
-    purpose: str
-    candidate: str
-    rows: IntArray
-
-
-class Buyer:
-    """Pays, asks, and keeps what was bought.
-
-    Parameters
-    ----------
-    oracle
-        Source of values.
-    n_rows
-        Number of rows m.
-    budget
-        All the money there is.
-
-    Attributes
-    ----------
-    ledger
-        Every purchase.
-    bought
-        Which values have been paid for, shape (K, m).
-    purchases
-        The same row by row, in order.
-    """
-
-    def __init__(self, oracle: Oracle, n_rows: int, budget: Money) -> None:
-        self._oracle = oracle
-        self.n_rows = n_rows
-        self.names = tuple(oracle.names)
-        self.costs = tuple(exact_cost(cost, f"cost of candidate {n!r}") for n, cost in zip_names(oracle))
-        self.ledger = Ledger(budget, self.costs, self.names)
-        self.bought = np.zeros((len(self.names), n_rows), dtype=np.bool_)
-        self.purchases: list[Purchase] = []
-        self._values: list[FloatArray | None] = [None] * len(self.names)
-
-    def available(self, arm: int) -> BoolArray:
-        """Rows for which a candidate can be bought at all."""
-        return availability(self._oracle, self.names[arm], self.n_rows)
-
-    def buy(self, wanted: Mapping[int, IntArray], *, layer: int, purpose: str) -> None:
-        """Buy values of some rows for some candidates: the ledger pays first, or refuses.
-
-        Parameters
-        ----------
-        wanted
-            Row numbers per candidate; no value may be bought twice.
-        """
-        pulls = np.zeros(len(self.names), dtype=np.int64)
-        for arm, rows in wanted.items():
-            if self.bought[arm, rows].any() or len(np.unique(rows)) < len(rows):
-                raise ValueError(f"a value of candidate {self.names[arm]!r} would be bought twice")
-            pulls[arm] = len(rows)
-        self.ledger.buy(pulls)
-        for arm, rows in wanted.items():
-            if len(rows):
-                self._store(arm, rows)
-                self.purchases.append(Purchase(self.ledger.rounds, layer, purpose, self.names[arm], rows.copy()))
-
-    def _store(self, arm: int, rows: IntArray) -> None:
-        answer = checked_answer(self._oracle.query(self.names[arm], rows), self.names[arm], rows)
-        table = self._values[arm]
-        if table is None:
-            table = self._values[arm] = np.full((self.n_rows, answer.shape[1]), np.nan)
-        if table.shape[1] != answer.shape[1]:
-            raise ValueError(
-                f"the oracle first gave {table.shape[1]} columns for candidate {self.names[arm]!r}, now "
-                f"{answer.shape[1]}"
-            )
-        table[rows] = answer
-        self.bought[arm, rows] = True
-
-    @property
-    def widths(self) -> dict[str, int]:
-        """Number of columns of every candidate of which something was bought."""
-        return {n: table.shape[1] for n, table in zip(self.names, self._values, strict=True) if table is not None}
-
-    def values(self, arm: int, rows: IntArray) -> FloatArray:
-        """Bought values; asking for one that was not paid for is an error of the program."""
-        table = self._values[arm]
-        if table is None or not self.bought[arm, rows].all():
-            raise ValueError(f"a value of candidate {self.names[arm]!r} was read that has not been bought")
-        return table[rows]
 
 
 def zip_names(oracle: Oracle) -> list[tuple[str, Money]]:

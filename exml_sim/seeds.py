@@ -15,11 +15,10 @@ import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic
-from numpy.typing import NDArray
 
+from exml_sim.arrays import WordArray
 from exml_sim.compiled import kernel
 
-WordArray = NDArray[np.uint64]
 Block = tuple[np.uint64, np.uint64, np.uint64, np.uint64]
 
 _M0, _M1 = np.uint64(0xD2E7470EE14C6C93), np.uint64(0xCA5A826395121157)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from numbers import Real
 from os import cpu_count
 from typing import Any
@@ -9,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Array = NDArray[np.float64]
+from exml_sim.arrays import FloatArray
 
 
-def check_theta(theta: ArrayLike) -> Array:
+def check_theta(theta: ArrayLike) -> FloatArray:
     """The rejection price theta, in (0, 1/2); at and above 1/2 Eq. 2 is no upper bound of Eq. 1."""
     value = as_numbers(theta, "theta")
     bad = ~((value > 0.0) & (value < 0.5))
@@ -21,7 +22,7 @@ def check_theta(theta: ArrayLike) -> Array:
     return value
 
 
-def check_labels(y: ArrayLike) -> Array:
+def check_labels(y: ArrayLike) -> FloatArray:
     """Labels as -1.0 and +1.0."""
     value = as_numbers(y, "y")
     bad = (value != 1.0) & (value != -1.0)
@@ -30,7 +31,7 @@ def check_labels(y: ArrayLike) -> Array:
     return value
 
 
-def check_finite(values: ArrayLike, name: str) -> Array:
+def check_finite(values: ArrayLike, name: str) -> FloatArray:
     """Real numbers without NaN or infinity."""
     value = as_numbers(values, name)
     bad = ~np.isfinite(value)
@@ -39,7 +40,7 @@ def check_finite(values: ArrayLike, name: str) -> Array:
     return value
 
 
-def check_matrix(values: ArrayLike, name: str) -> Array:
+def check_matrix(values: ArrayLike, name: str) -> FloatArray:
     """A finite matrix, rows by features, with at least one row and one column."""
     value = check_finite(values, name)
     if value.ndim != 2 or 0 in value.shape:
@@ -54,10 +55,11 @@ def check_positive(value: Any, name: str) -> float:
     return float(value)
 
 
-def check_choice(value: str, name: str, allowed: tuple[str, ...]) -> str:
+def check_choice(value: str, what: str, allowed: Iterable[str]) -> str:
     """One of a few names."""
-    if value not in allowed:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}")
+    names = tuple(allowed)
+    if value not in names:
+        raise ValueError(f"unknown {what} {value!r}: allowed are {', '.join(map(repr, names))}")
     return value
 
 
@@ -79,7 +81,7 @@ def _is_whole(value: Any) -> bool:
     return not isinstance(value, bool) and isinstance(value, Real) and float(value).is_integer()
 
 
-def as_numbers(values: ArrayLike, name: str) -> Array:
+def as_numbers(values: ArrayLike, name: str) -> FloatArray:
     """An array of real numbers."""
     try:
         raw = np.asarray(values)
@@ -90,5 +92,5 @@ def as_numbers(values: ArrayLike, name: str) -> Array:
         raise ValueError(f"{name} must be real numbers; got {type(values).__name__} that is not numeric") from None
 
 
-def _first(value: Array, bad: NDArray[np.bool_]) -> str:
+def _first(value: FloatArray, bad: NDArray[np.bool_]) -> str:
     return repr(float(np.atleast_1d(value)[np.atleast_1d(bad)][0]))

@@ -71,8 +71,8 @@ def test_linear_and_own_kernels() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: kernels.gram([[1.0]], "cubic"), "kernel must be one of 'gaussian', 'linear'; got 'cubic'"),
-        (lambda: kernels.gram([[1.0], [2.0]], gamma="mean"), "gamma must be one of 'median'"),
+        (lambda: kernels.gram([[1.0]], "cubic"), "unknown kernel 'cubic': allowed are 'gaussian', 'linear'"),
+        (lambda: kernels.gram([[1.0], [2.0]], gamma="mean"), "gamma must be 'median' or a number above 0; got 'mean'"),
         (lambda: kernels.gram([[1.0], [2.0]], gamma=0.0), "gamma must be a finite number above 0; got 0.0"),
         (lambda: kernels.gram([[1.0], [2.0]], gamma=lambda X: -1.0), r"gamma\(X\) must be a finite number above 0"),
         (lambda: kernels.gram([1.0, 2.0]), r"X must be a matrix .* got shape \(2,\)"),

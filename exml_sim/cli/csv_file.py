@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from exml_sim.arrays import FloatArray
 
 #: Cells that mean "not measured" (compared in lower case).
 BLANK = frozenset({"", "na", "nan", "n/a", "null", "none"})

@@ -16,11 +16,12 @@ import numpy as np
 from exml_sim.cli import options
 from exml_sim.cli.csv_file import Table, read_table
 from exml_sim.method import ExMLClassifier
+from exml_sim.method.buyer import Buyer
 from exml_sim.method.layers import check_affordable, rule_for
 from exml_sim.method.purchase_plan import plans
 from exml_sim.method.saved import save, to_saved
 from exml_sim.money import Money, exact_cost, show
-from exml_sim.oracle import ArrayOracle, Buyer
+from exml_sim.oracle import ArrayOracle
 from exml_sim.strategies import STRATEGIES
 
 FILES = ("model.npz", "ledger.csv", "purchases.csv", "predictions.csv", "report.md")

@@ -8,8 +8,9 @@ from pathlib import Path
 import click
 import numpy as np
 
+from exml_sim.arrays import FloatArray
 from exml_sim.cli import options
-from exml_sim.cli.csv_file import FloatArray, Table, read_table
+from exml_sim.cli.csv_file import Table, read_table
 from exml_sim.cli.explore import as_csv
 from exml_sim.method.saved import SavedModel, load
 

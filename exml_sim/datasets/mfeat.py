@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from exml_sim.arrays import FloatArray
 
 #: The views, best first, as the paper ranks them.
 VIEWS = ("fac", "pix", "kar", "zer", "fou", "mor")
@@ -44,7 +44,7 @@ class Mfeat:
         The digit.
     """
 
-    views: dict[str, Array]
+    views: dict[str, FloatArray]
     y: NDArray[np.int64]
 
 
@@ -65,8 +65,8 @@ def checksum(values: NDArray[np.generic]) -> str:
     return hashlib.sha256(repr(array.shape).encode() + array.tobytes()).hexdigest()
 
 
-def scale_to_unit(values: Array) -> Array:
+def scale_to_unit(values: FloatArray) -> FloatArray:
     """Every column to [0, 1], as Section 5.2 does before training; a constant column becomes 0."""
     low, spread = values.min(axis=0), np.ptp(values, axis=0)
-    scaled: Array = (values - low) / np.where(spread > 0.0, spread, 1.0)
+    scaled: FloatArray = (values - low) / np.where(spread > 0.0, spread, 1.0)
     return scaled

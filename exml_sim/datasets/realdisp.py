@@ -15,13 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from exml_sim.arrays import FloatArray, IntArray
 from exml_sim.money import Money
 from exml_sim.population import Candidate, Population
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 #: The sensors in the order of their columns: lower and upper arms, back, calves and thighs.
 SENSORS = ("RLA", "RUA", "BACK", "LUA", "LLA", "RC", "RT", "LT", "LC")

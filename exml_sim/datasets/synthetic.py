@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from exml_sim.arrays import FloatArray
 from exml_sim.money import Money
 from exml_sim.population import Candidate, Population
 from exml_sim.validation import check_count, check_finite, check_positive
-
-Array = NDArray[np.float64]
 
 #: Label of the hidden class among the true classes 1, 2, 3.
 HIDDEN = 3
@@ -22,9 +21,9 @@ HIDDEN = 3
 class SyntheticRows:
     """Rows of Section 5.1: the points in space, what they truly are, and what they were taken for."""
 
-    points: Array
+    points: FloatArray
     classes: NDArray[np.int64]
-    y: Array
+    y: FloatArray
 
 
 def draw_rows(
@@ -70,14 +69,14 @@ def draw_rows(
     return SyntheticRows(points, classes, y)
 
 
-def candidate_values(points: Array, angles: Array) -> Array:
+def candidate_values(points: FloatArray, angles: FloatArray) -> FloatArray:
     """Candidate features of Section 5.1, one column per angle to the horizon, in degrees.
 
     The feature at angle phi is the coordinate along (cos phi, sin phi) in the plane of the first and the third axis: at
     0 degrees it repeats the observed first coordinate, at 90 it is the missing third one, and the larger the better.
     """
     radians = np.deg2rad(np.asarray(angles, dtype=np.float64))
-    values: Array = np.outer(points[:, 0], np.cos(radians)) + np.outer(points[:, 2], np.sin(radians))
+    values: FloatArray = np.outer(points[:, 0], np.cos(radians)) + np.outer(points[:, 2], np.sin(radians))
     return values
 
 

@@ -13,7 +13,8 @@ from dataclasses import field, fields
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
-from exml_sim.money import exact, exact_cost, show, unknown
+from exml_sim.money import exact, exact_cost, show
+from exml_sim.validation import check_choice
 
 Reader = Callable[[Any, str], Any]
 
@@ -34,8 +35,7 @@ class Table:
         """Read a table; names that do not exist are refused."""
         allowed = tuple(one.name for one in fields(cls))  # type: ignore[arg-type]
         for name in table:
-            if name not in allowed:
-                raise ValueError(unknown(f"option of {cls.what}", name, allowed))
+            check_choice(name, f"option of {cls.what}", allowed)
         missing = [one.name for one in fields(cls) if required(one) and one.name not in table]  # type: ignore[arg-type]
         if missing:
             raise ValueError(f"{cls.what} needs {', '.join(missing)}, got only {', '.join(table) or 'nothing'}")
@@ -118,9 +118,7 @@ def one_of(allowed: Sequence[str]) -> Reader:
     """One of some names."""
 
     def read(value: Any, what: str) -> str:
-        if value not in allowed:
-            raise ValueError(unknown(what, value, allowed))
-        return str(value)
+        return str(check_choice(value, what, allowed))
 
     return read
 

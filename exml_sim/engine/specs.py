@@ -17,9 +17,10 @@ from exml_sim.exploration.pool import Pool
 from exml_sim.exploration.rows import FeaturePool
 from exml_sim.exploration.sampling import REPLACEMENT, ROWS, SHORTFALL
 from exml_sim.exploration.scoring import LOSSES, SCORES, Scoring
-from exml_sim.money import exact, show, unknown
+from exml_sim.money import exact, show
 from exml_sim.population import Candidate, Population
 from exml_sim.strategies import Strategy, by_name
+from exml_sim.validation import check_choice
 
 
 def _pair(value: Any, what: str) -> tuple[float, ...]:
@@ -224,9 +225,7 @@ def read_pool(table: Mapping[str, Any] | PoolSpec) -> PoolSpec:
         )
     rest = dict(table)
     kind = rest.pop("kind", None)
-    if kind not in POOLS:
-        raise ValueError(unknown("kind of pool", kind, tuple(POOLS)))
-    return POOLS[kind].of(rest)
+    return POOLS[check_choice(kind, "kind of pool", POOLS)].of(rest)
 
 
 def build_pool(spec: PoolSpec, score: Score | None, sampling: Sampling) -> Pool:

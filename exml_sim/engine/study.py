@@ -16,8 +16,8 @@ from threadpoolctl import threadpool_limits
 
 from exml_sim.engine.fields import Table, between, canonical, entry, one_of, optional, text, to_toml, whole
 from exml_sim.engine.specs import Budgets, PoolSpec, Sampling, Score, StrategySpec, build_pool, read_pool
-from exml_sim.exploration.lockstep import check_budget
 from exml_sim.exploration.pool import Pool
+from exml_sim.exploration.strategy import check_budget
 from exml_sim.money import exact, show
 from exml_sim.strategies import Strategy
 
@@ -246,7 +246,7 @@ class Study:
         for cell in cells:
             rule, pool = self.strategy(cell), self.pool(cell)
             try:
-                check_budget(exact(cell.budget), rule.opening, pool.prices, rule.alignment, type(rule).__name__)
+                check_budget(exact(cell.budget), rule, pool.prices)
                 pulls = exact(cell.budget) / min(pool.prices.exact_costs)
                 if pulls > MOST_PULLS:
                     raise ValueError(
@@ -301,13 +301,9 @@ def _built(spec: PoolSpec, score: Score | None, sampling: Sampling) -> Pool:
             return _POOLS[key]
         with threadpool_limits(limits=1):
             pool = build_pool(spec, score, sampling)
-            _settle(pool)
+            # What a pool computes on first use: threads would each do it again.
+            pool.best_set()
         _POOLS[key] = pool
         while len(_POOLS) > _KEPT:
             _POOLS.popitem(last=False)
         return pool
-
-
-def _settle(pool: Pool) -> None:
-    """Compute now what a pool would compute on first use, for threads would each do it again."""
-    cast(Any, pool).best_set()

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from exml_sim.arrays import BoolArray, FloatArray, IntArray
 from exml_sim.engine.study import Cell, Study
 from exml_sim.exploration.lockstep import WORTHLESS
 from exml_sim.exploration.pool import Pool
-from exml_sim.exploration.ranking import FloatArray
 from exml_sim.exploration.trial import Exploration
-from exml_sim.money import BoolArray, IntArray, exact
+from exml_sim.money import exact
 from exml_sim.seeds import Seeds
 
 
@@ -130,7 +130,7 @@ def outcomes(pool: Pool, selected: IntArray, objective: str) -> tuple[BoolArray,
     selected arms' values less the mean of the k lowest, exactly 0 for a success.
     """
     aim = np.array(_aims(pool, objective))
-    aim[list(pool.best_set(objective))] = aim.min()  # type: ignore[attr-defined]
+    aim[list(pool.best_set(objective))] = aim.min()
     ranked = np.sort(aim)
     number = selected.shape[1]
     chosen = aim[selected]
@@ -151,7 +151,7 @@ def largest_regret(study: Study, cell: Cell) -> float:
 
 def _aims(pool: Pool, objective: str) -> FloatArray:
     """What each arm is worth on the whole population, lower is better."""
-    risks: FloatArray = pool.risks  # type: ignore[attr-defined]
+    risks = pool.risks
     if objective == "risk":
         return risks
     prices = np.array([float(cost) for cost in pool.prices.exact_costs])

@@ -7,21 +7,20 @@ same seed see the same pulls. Lower means are better, as for scores of features.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.stats import binom
 
+from exml_sim.arrays import BoolArray, FloatArray, IntArray, WordArray
 from exml_sim.compiled import kernel
-from exml_sim.exploration.lockstep import OBJECTIVES, WORTHLESS
+from exml_sim.exploration.lockstep import OBJECTIVES, WORTHLESS, Session
 from exml_sim.exploration.pool import Pool
-from exml_sim.exploration.ranking import FloatArray, Scores
-from exml_sim.money import BoolArray, IntArray, Money, exact, exact_cost, unknown
-from exml_sim.seeds import Seeds, WordArray, philox
-from exml_sim.validation import check_count
+from exml_sim.exploration.ranking import Scores
+from exml_sim.money import Money, exact, exact_cost
+from exml_sim.seeds import Seeds, philox
+from exml_sim.validation import check_choice
 
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _LARGEST = float(np.finfo(np.float64).max)
@@ -224,24 +223,9 @@ class KnownPool(Pool):
         lowest = min(means)
         return np.array([float(mean - lowest) for mean in means])
 
-    @property
-    def gap(self) -> float:
-        """The smallest gap that is not 0.
-
-        Raises
-        ------
-        ValueError
-            If all arms are equally good.
-        """
-        positive = self.gaps[self.gaps > 0]
-        if positive.size == 0:
-            raise ValueError(f"all {self.n_arms} arms are equally good: there is no gap")
-        return float(positive.min())
-
     def best_set(self, objective: str = "risk") -> tuple[int, ...]:
         """Arms that no other arm beats, by exact fractions."""
-        if objective not in OBJECTIVES:
-            raise ValueError(unknown("objective", objective, OBJECTIVES))
+        check_choice(objective, "objective", OBJECTIVES)
         aim = [arm.exact_mean for arm in self.arms]
         if objective == "risk_per_cost":
             aim = [(mean - int(WORTHLESS)) / cost for mean, cost in zip(aim, self.costs, strict=True)]
@@ -253,7 +237,7 @@ class KnownPool(Pool):
         return KnownSession(self.arms, seeds)
 
 
-class KnownSession:
+class KnownSession(Session):
     """Running sums of the pulls of N trials, in steps of each arm's grid."""
 
     levels = 1
@@ -307,40 +291,6 @@ class KnownSession:
     def counts(self) -> None:
         """Plain arms have no rows."""
         return
-
-
-def uniform_selection_probabilities(means: Sequence[float], pulls: Sequence[int] | int) -> FloatArray:
-    """Exact probability that each Bernoulli arm has the lowest mean, ties going to the lowest index.
-
-    For independent S_i ~ Bin(n_i, mu_i), arm i is selected iff S_j / n_j > S_i / n_i for all j < i and >=
-    for all j > i, so
-
-        P(i) = sum_s P(S_i = s) prod_{j < i} P(S_j / n_j > s / n_i) prod_{j > i} P(S_j / n_j >= s / n_i).
-
-    Parameters
-    ----------
-    means
-        Bernoulli means.
-    pulls
-        Pulls per arm, one number for all or one each.
-    """
-    size = len(means)
-    each = pulls if isinstance(pulls, Iterable) else [pulls] * size
-    numbers = [check_count(number, "pulls") for number in each]
-    if len(numbers) != size:
-        raise ValueError(f"{size} means need as many numbers of pulls, got {len(numbers)}")
-    probabilities = np.zeros(size)
-    for i in range(size):
-        s = np.arange(numbers[i] + 1)
-        term: NDArray[np.float64] = binom.pmf(s, numbers[i], means[i])
-        for j in range(size):
-            if j == i:
-                continue
-            # S_j / n_j > s / n_i  <=>  S_j > floor(s n_j / n_i);   >=  <=>  S_j > ceil(s n_j / n_i) - 1
-            edge = s * numbers[j] // numbers[i] if j < i else -(-s * numbers[j] // numbers[i]) - 1
-            term = term * binom.sf(edge, numbers[j], means[j])
-        probabilities[i] = term.sum()
-    return probabilities
 
 
 @kernel

@@ -7,10 +7,13 @@ import io
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from exml_sim.money import BoolArray, IntArray, Money, Prices, exact, show
+from exml_sim.arrays import BoolArray, IntArray
+from exml_sim.money import Money, Prices, exact, show
 
 # Budgets have at most 2**52 units (see `Prices.units`), and sums below this stay far from 2**63.
 _BEYOND_ALL_BUDGETS = 2.0**60
@@ -156,9 +159,21 @@ class Ledger:
         spent = self._spent + whole @ self.prices.costs
         if np.any(spent > self._limit):
             raise Overspend(self._refusal(whole))
-        self._spent = spent
         sharing = whole > 0 if active is None else active.copy()
-        self._purchases.append(_Purchase(whole, sharing, money, alignment, short))
+        self._book(_Purchase(whole, sharing, money, alignment, short))
+        self._spent = spent
+
+    def _book(self, purchase: _Purchase) -> None:
+        self._purchases.append(purchase)
+
+    def window(self, budget: Money, arms: Sequence[int]) -> Ledger:
+        """A part of this ledger (of one trial): some of the arms, and not more than so much of the money.
+
+        What is bought through the window is booked here, and refused here if the money has gone elsewhere. The window
+        shows its own purchases.
+        """
+        self._only()
+        return _Window(self, budget, arms)
 
     def _refusal(self, pulls: IntArray) -> str:
         costs = [int(cost) for cost in self.prices.costs]
@@ -287,3 +302,29 @@ class Ledger:
         for e in self.entries():
             writer.writerow([e.round, e.arm, e.pulls, show(e.unit_cost), show(e.spent), show(e.left_over), e.short])
         return out.getvalue()
+
+
+class _Window(Ledger):
+    """Some arms of a ledger with a limit of their own; the purchases are the ledger's."""
+
+    def __init__(self, whole: Ledger, budget: Money, arms: Sequence[int]) -> None:
+        costs = whole.prices.exact_costs
+        super().__init__(budget, [costs[arm] for arm in arms], [whole.names[arm] for arm in arms])
+        self._whole, self._arms = whole, list(arms)
+
+    def _book(self, purchase: _Purchase) -> None:
+        money = purchase.money
+        self._whole.buy(
+            self._spread(purchase.pulls),
+            money=self.prices.money(int(money[0])) if isinstance(money, np.ndarray) else money,
+            active=self._spread(purchase.active),
+            alignment=purchase.alignment,
+            short=None if purchase.short is None else self._spread(purchase.short),
+        )
+        super()._book(purchase)
+
+    def _spread(self, values: NDArray[Any]) -> NDArray[Any]:
+        """The same numbers with a column for every arm of the whole ledger."""
+        wide = np.zeros((1, self._whole.prices.size), dtype=values.dtype)
+        wide[:, self._arms] = values
+        return wide

@@ -14,10 +14,10 @@ from typing import Protocol
 
 import numpy as np
 
+from exml_sim.arrays import BoolArray, CountArray, IntArray
 from exml_sim.exploration.ledger import Ledger
 from exml_sim.exploration.ranking import Scores, any_arm, cut_unclear, lowest, marked
-from exml_sim.exploration.sampling import CountArray
-from exml_sim.money import LARGEST_UNITS, BoolArray, IntArray, Money, Prices, allot, exact, show
+from exml_sim.money import Money, Prices, allot, exact
 from exml_sim.validation import check_count
 
 OBJECTIVES: Sequence[str] = ("risk", "risk_per_cost")
@@ -40,8 +40,12 @@ class Session(Protocol):
         """Say how many of the wanted pulls can be had, shape (trials, K)."""
         ...
 
+    def owned(self, pulls: IntArray, fresh: bool) -> IntArray | None:
+        """How many of the granted pulls are of values that were paid for before; None where there are none."""
+        return None
+
     def draw(self, pulls: IntArray, fresh: bool) -> None:
-        """Draw the pulls of one round; `fresh` rounds share nothing with earlier ones."""
+        """Draw the pulls of one round, which are paid for; `fresh` rounds share nothing with earlier ones."""
         ...
 
     def score(self, wanted: BoolArray, fresh: bool, level: int) -> Scores:
@@ -140,7 +144,9 @@ class Lockstep:
         wanted = allot(units, self.prices.costs, sharing, self.alignment)
         granted = self.session.grant(wanted, fresh)
         short = None if granted is wanted else wanted - granted
-        self.ledger.buy(granted, money=money, active=sharing, alignment=self.alignment, short=short)
+        owned = self.session.owned(granted, fresh)
+        due = granted if owned is None else granted - owned
+        self.ledger.buy(due, money=money, active=sharing, alignment=self.alignment, short=short)
         self.session.draw(granted, fresh)
         self.pulls += granted
         self._stale |= granted > 0
@@ -212,63 +218,3 @@ class Lockstep:
             self.rounds.append(RoundRecord(self.active, self._round_pulls, scores, survivors, certified))
             self._round_pulls = np.zeros_like(self.pulls)
         self.active = survivors
-
-
-def smallest_budget(opening: Callable[[Fraction, Prices], Fraction], prices: Prices, alignment: str) -> Fraction:
-    """The smallest budget, in steps of a K-th of a unit, with which the opening round pulls every arm once.
-
-    The mean cost, by which some rules plan, is a whole number of such steps.
-
-    Parameters
-    ----------
-    opening
-        Money of a strategy's first round as a function of the budget and the prices; it must not decrease
-        with the budget.
-
-    Raises
-    ------
-    ValueError
-        If no budget that can be counted in 64 bits is enough.
-    """
-    step = prices.unit / prices.size
-
-    def enough(steps: int) -> bool:
-        return _opens(steps * step, opening, prices, alignment)
-
-    high = int(prices.costs.sum()) * prices.size
-    while not enough(high):
-        high *= 2
-        if high > LARGEST_UNITS * prices.size:
-            raise ValueError(
-                f"no budget up to {show(LARGEST_UNITS * prices.unit)} lets the opening round pull every arm once"
-            )
-    low = 0
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high * step
-
-
-def _opens(budget: Fraction, opening: Callable[[Fraction, Prices], Fraction], prices: Prices, alignment: str) -> bool:
-    """Whether the opening round pulls every arm at least once."""
-    money = exact(opening(budget, prices), "the money of the opening round")
-    everyone = np.ones((1, prices.size), dtype=np.bool_)
-    return bool(allot(prices.units(money), prices.costs, everyone, alignment).min() >= 1)
-
-
-def check_budget(
-    budget: Fraction,
-    opening: Callable[[Fraction, Prices], Fraction],
-    prices: Prices,
-    alignment: str,
-    rule: str,
-) -> None:
-    """Refuse a budget whose opening round leaves an arm without a pull, and say which budget would do."""
-    if budget > 0 and _opens(budget, opening, prices, alignment):
-        return
-    need = smallest_budget(opening, prices, alignment)
-    raise ValueError(
-        f"a budget of {show(budget)} does not pay for one pull of each of {prices.size} arms "
-        f"in the opening round of {rule}; the smallest budget that works, in steps of "
-        f"{show(prices.unit / prices.size)}, is {show(need)}"
-    )

@@ -1,27 +1,31 @@
-"""Running a strategy on a pool: one readable trial, or many trials in blocks of lock-step."""
+"""What a pool of arms is, and how a strategy runs on it: one readable trial, or many in blocks of lock-step."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 
+from exml_sim.arrays import FloatArray, IntArray
 from exml_sim.exploration.ledger import Ledger
-from exml_sim.exploration.lockstep import OBJECTIVES, Lockstep, Session, check_budget
+from exml_sim.exploration.lockstep import Lockstep, Session
+from exml_sim.exploration.strategy import Strategy, check_budget, check_strategy
 from exml_sim.exploration.trial import Exploration, Explorations, read_trial
-from exml_sim.money import ALIGNMENTS, IntArray, Money, Prices, exact
+from exml_sim.money import Money, Prices, exact
+from exml_sim.plugins import by_name
 from exml_sim.seeds import Rng, Seeds, as_seeds
-from exml_sim.strategies import Strategy, by_name
-from exml_sim.validation import check_choice, check_count, check_jobs
+from exml_sim.validation import check_count, check_jobs
 
 
 class Pool(ABC):
     """K arms with names and prices that a strategy can explore.
 
-    A subclass says what its arms are by opening a `Session` for the seeds of N trials.
+    A subclass says what its arms are by opening a `Session` for the seeds of N trials, and, where the truth is known,
+    by `risks` and `best_set`.
     """
 
     @property
@@ -47,6 +51,36 @@ class Pool(ABC):
     def n_arms(self) -> int:
         """Number of arms K."""
         return len(self.names)
+
+    @property
+    def risks(self) -> FloatArray:
+        """R_i: what each arm is worth in truth, lower is better, shape (K,)."""
+        raise ValueError(f"the arms of {type(self).__name__} are not known beforehand: it has no risks and no gaps")
+
+    def best_set(self, objective: str = "risk") -> tuple[int, ...]:
+        """The arms that no other arm beats, {i: Delta_i = 0}."""
+        raise ValueError(f"the arms of {type(self).__name__} are not known beforehand: it has no best set")
+
+    @property
+    def gaps(self) -> FloatArray:
+        """Delta_i = R_i - min_j R_j (Eq. 7), exactly 0 on the best set, shape (K,)."""
+        gaps = self.risks - self.risks.min()
+        gaps[list(self.best_set())] = 0.0
+        return np.asarray(gaps, dtype=np.float64)
+
+    @property
+    def gap(self) -> float:
+        """Delta: the smallest gap that is not 0 (below Eq. 7).
+
+        Raises
+        ------
+        ValueError
+            If all arms are equally good, as with K = 1; the minimum is then over nothing.
+        """
+        positive = self.gaps[self.gaps > 0]
+        if positive.size == 0:
+            raise ValueError(f"all {self.n_arms} arms are equally good: there is no gap")
+        return float(positive.min())
 
     @property
     def block(self) -> int:
@@ -120,20 +154,33 @@ class Pool(ABC):
 
     def run(self, strategy: Strategy | str, budget: Money, seeds: Seeds, *, record: bool) -> tuple[Lockstep, IntArray]:
         """Drive the trials of `seeds` in lock-step; returns the finished state and the selected arms."""
-        rule = by_name(strategy) if isinstance(strategy, str) else strategy
-        if isinstance(rule, type):
-            raise ValueError(
-                f"a strategy must be an object, got the class {rule.__name__}: call it, {rule.__name__}(…)"
-            )
-        if not isinstance(rule, Strategy):
-            raise ValueError(f"a strategy needs alignment, objective, opening and explore, got {strategy!r}")
-        check_choice(rule.alignment, "alignment", tuple(ALIGNMENTS))
-        check_choice(rule.objective, "objective", tuple(OBJECTIVES))
+        rule = self.rule(strategy)
         amount = exact(budget, "budget")
-        check_budget(amount, rule.opening, self.prices, rule.alignment, type(rule).__name__)
-        ledger = Ledger(amount, self.prices, self.names, trials=len(seeds))
-        trials = Lockstep(self.open(seeds), ledger, alignment=rule.alignment, objective=rule.objective, record=record)
-        return trials, self._checked(rule.explore(trials), len(seeds), type(rule).__name__)
+        check_budget(amount, rule, self.prices)
+        return self.drive(rule, amount, self.open(seeds), len(seeds), record=record)
+
+    @staticmethod
+    def rule(strategy: Strategy | str) -> Strategy:
+        """A strategy, given as itself or by its name."""
+        return check_strategy(by_name("exml_sim.strategies", strategy) if isinstance(strategy, str) else strategy)
+
+    def drive(
+        self, rule: Strategy, budget: Fraction, session: Session, trials: int, *, record: bool = False
+    ) -> tuple[Lockstep, IntArray]:
+        """Drive open trials to their end; returns the finished state and the selected arms.
+
+        Parameters
+        ----------
+        session
+            The arms as they were opened: drawn, tilted, or all outcomes at once.
+        """
+        ledger = self.new_ledger(budget, trials)
+        state = Lockstep(session, ledger, alignment=rule.alignment, objective=rule.objective, record=record)
+        return state, self._checked(rule.explore(state), trials, type(rule).__name__)
+
+    def new_ledger(self, budget: Fraction, trials: int) -> Ledger:
+        """What the trials pay from."""
+        return Ledger(budget, self.prices, self.names, trials=trials)
 
     def _checked(self, selected: IntArray, trials: int, rule: str) -> IntArray:
         """Refuse a selection that is not k arms for every trial."""

@@ -10,13 +10,14 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from exml_sim.exploration.lockstep import OBJECTIVES, WORTHLESS
+from exml_sim.arrays import BoolArray, CountArray, FloatArray, IntArray
+from exml_sim.exploration.lockstep import OBJECTIVES, WORTHLESS, Session
 from exml_sim.exploration.pool import Pool
-from exml_sim.exploration.ranking import FloatArray, Scores
-from exml_sim.exploration.sampling import CountArray, RowOptions, RowSampler
+from exml_sim.exploration.ranking import Scores
+from exml_sim.exploration.sampling import RowOptions, RowSampler
 from exml_sim.exploration.scoring import RESOLUTION, Certified, Scoring
 from exml_sim.kernels import gram as kernel_matrix
-from exml_sim.money import BoolArray, IntArray, Money, exact_cost, show, unknown
+from exml_sim.money import Money, exact_cost, show
 from exml_sim.population import Population
 from exml_sim.seeds import Seeds
 from exml_sim.validation import check_choice, check_count
@@ -166,34 +167,12 @@ class RowPool(Pool):
         """R_i: the score of each arm on the whole population, shape (K,)."""
         return np.array(self.population_scores.value[0], dtype=np.float64)
 
-    @property
-    def gaps(self) -> FloatArray:
-        """Delta_i = R_i - min_j R_j (Eq. 7), exactly 0 on the best set, shape (K,)."""
-        gaps = self.risks - self.risks.min()
-        gaps[list(self.best_set())] = 0.0
-        return np.asarray(gaps, dtype=np.float64)
-
-    @property
-    def gap(self) -> float:
-        """Delta: the smallest gap that is not 0 (below Eq. 7).
-
-        Raises
-        ------
-        ValueError
-            If all arms are equally good, as with K = 1; the minimum is then over nothing.
-        """
-        positive = self.gaps[self.gaps > 0]
-        if positive.size == 0:
-            raise ValueError(f"all {self.n_arms} arms are equally good: there is no gap")
-        return float(positive.min())
-
     def best_set(self, objective: str = "risk") -> tuple[int, ...]:
         """The arms that no other arm beats on the whole population, {i: Delta_i = 0}.
 
         Values closer than the resolution of the certificates count as equal.
         """
-        if objective not in OBJECTIVES:
-            raise ValueError(unknown("objective", objective, OBJECTIVES))
+        check_choice(objective, "objective", OBJECTIVES)
         scores = self.population_scores
         if objective == "risk_per_cost":
             scores = scores.scaled(WORTHLESS, 1.0 / np.array([float(cost) for cost in self.costs]))
@@ -267,7 +246,7 @@ class FeaturePool(RowPool):
         return tuple(arm for arm in self.arms if isinstance(arm, FeatureArm))
 
 
-class RowSession:
+class RowSession(Session):
     """The bought rows of N trials, and the arms' scores on them."""
 
     exact = False

@@ -11,13 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from exml_sim.arrays import CountArray, IntArray, WordArray
 from exml_sim.compiled import kernel
-from exml_sim.money import IntArray, unknown
-from exml_sim.seeds import Seeds, WordArray, mulhi, philox
-
-CountArray = NDArray[np.int32]
+from exml_sim.seeds import Seeds, mulhi, philox
+from exml_sim.validation import check_choice
 
 ROWS: Sequence[str] = ("same", "independent")
 REPLACEMENT: Sequence[str] = ("always", "across", "never")
@@ -56,8 +54,7 @@ class RowOptions:
             ("replacement option", self.replacement, REPLACEMENT),
             ("shortfall option", self.shortfall, SHORTFALL),
         ):
-            if given not in allowed:
-                raise ValueError(unknown(what, given, allowed))
+            check_choice(given, what, allowed)
 
 
 class RowSampler:

@@ -16,10 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from exml_sim.exploration.ranking import FloatArray
-from exml_sim.exploration.sampling import CountArray
-from exml_sim.money import unknown
+from exml_sim.arrays import CountArray, FloatArray
 from exml_sim.rejection import solve_batch
+from exml_sim.validation import check_choice
 
 SCORES: Sequence[str] = ("ball", "risk", "objective")
 LOSSES: Sequence[str] = ("sum", "mean")
@@ -62,10 +61,8 @@ class Scoring:
     def __post_init__(self) -> None:
         if not _is_positive(self.theta) or not self.theta < 0.5:
             raise ValueError(f"theta must be in (0, 1/2), got {self.theta!r}")
-        if self.score not in SCORES:
-            raise ValueError(unknown("score", self.score, SCORES))
-        if self.loss not in LOSSES:
-            raise ValueError(unknown("loss", self.loss, LOSSES))
+        check_choice(self.score, "score", SCORES)
+        check_choice(self.loss, "loss", LOSSES)
         if self.score == "ball":
             if not _is_positive(self.ball) or self.penalty is not None:
                 raise ValueError(

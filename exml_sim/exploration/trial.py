@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from exml_sim.arrays import BoolArray, CountArray, FloatArray, IntArray
 from exml_sim.exploration.ledger import Ledger
 from exml_sim.exploration.lockstep import Lockstep
-from exml_sim.exploration.ranking import FloatArray
-from exml_sim.exploration.sampling import CountArray
-from exml_sim.money import BoolArray, IntArray, show
+from exml_sim.money import show
 from exml_sim.seeds import Seeds
 
 if TYPE_CHECKING:

@@ -14,12 +14,14 @@ from fractions import Fraction
 
 import numpy as np
 
+from exml_sim.arrays import BoolArray, CountArray, FloatArray, IntArray
+from exml_sim.exploration.ledger import Ledger
+from exml_sim.exploration.lockstep import Session
 from exml_sim.exploration.pool import Pool
 from exml_sim.exploration.ranking import Scores
-from exml_sim.exploration.sampling import CountArray
 from exml_sim.exploration.scoring import RESOLUTION, TOLERANCES, Certified, Scoring
-from exml_sim.method.gated import BoolArray, FloatArray, Frame, IntArray, ModelOptions, signs
-from exml_sim.oracle import Buyer
+from exml_sim.method.buyer import Buyer
+from exml_sim.method.gated import Frame, ModelOptions, signs
 from exml_sim.seeds import Seeds
 
 
@@ -92,6 +94,10 @@ class OraclePool(Pool):
         """Their exact costs."""
         return tuple(self._buyer.costs[arm] for arm in self._arms)
 
+    def new_ledger(self, budget: Fraction, trials: int) -> Ledger:
+        """A window of the buyer's ledger: the trial pays from the money that the run has."""
+        return self._buyer.ledger.window(budget, self._arms)
+
     def open(self, seeds: Seeds) -> OracleSession:
         """Start the one trial that real money allows."""
         if len(seeds) != 1:
@@ -99,7 +105,7 @@ class OraclePool(Pool):
         return OracleSession(self._buyer, self._arms, self._base, self._scoring, self._options)
 
 
-class OracleSession:
+class OracleSession(Session):
     """The arms of one trial on an oracle (the protocol is `exml_sim.exploration.lockstep.Session`)."""
 
     exact = False
@@ -133,14 +139,21 @@ class OracleSession:
         left = np.array([len(order) for order in self._orders]) - self._start(fresh)
         return np.asarray(np.minimum(pulls, np.maximum(left, 0)), dtype=np.int64)
 
-    def draw(self, pulls: IntArray, fresh: bool) -> None:
-        """Buy the next rows of every arm."""
+    def _upcoming(self, pulls: IntArray, fresh: bool) -> list[IntArray]:
+        """The next rows of every arm."""
         start = self._start(fresh)
-        new = [order[s : s + n] for order, s, n in zip(self._orders, start, pulls[0], strict=True)]
-        # A pull of a value that an earlier layer bought counts in the round, but it is free: it is not bought again.
+        return [order[s : s + n] for order, s, n in zip(self._orders, start, pulls[0], strict=True)]
+
+    def owned(self, pulls: IntArray, fresh: bool) -> IntArray:
+        """A pull of a value that an earlier layer bought counts in the round, but it is free."""
+        rows = self._upcoming(pulls, fresh)
+        return np.array([[self._buyer.bought[arm, new].sum() for arm, new in zip(self._arms, rows, strict=True)]])
+
+    def draw(self, pulls: IntArray, fresh: bool) -> None:
+        """Receive the next rows of every arm, which the trial has paid for."""
+        start, new = self._start(fresh), self._upcoming(pulls, fresh)
         lacking = {arm: rows[~self._buyer.bought[arm, rows]] for arm, rows in zip(self._arms, new, strict=True)}
-        if any(len(rows) for rows in lacking.values()):
-            self._buyer.buy(lacking, layer=self._base.layer, purpose="exploration")
+        self._buyer.receive(lacking, layer=self._base.layer, purpose="exploration")
         for i, rows in enumerate(new):
             self._counts[0, i, rows] += 1
             self._known[i] = np.concatenate([self._known[i], rows])

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from exml_sim.method.gated import BoolArray, FloatArray, GatedModel, IntArray
+from exml_sim.arrays import BoolArray, FloatArray, IntArray
+from exml_sim.method.gated import GatedModel
 
 #: Values of a candidate for some rows, and a mask of the rows for which there are any.
 Ask = Callable[[str, IntArray], tuple[FloatArray, BoolArray]]

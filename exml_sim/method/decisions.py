@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from exml_sim.arrays import BoolArray, FloatArray, IntArray
 from exml_sim.method.cascade import Ask, Cascade, Decisions
-from exml_sim.method.gated import BoolArray, FloatArray, IntArray
 from exml_sim.oracle import ArrayOracle, Oracle, availability, checked_answer
 
 

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from exml_sim.exploration.ledger import Ledger
 from exml_sim.exploration.scoring import SCORES
 from exml_sim.method import summary
+from exml_sim.method.buyer import Buyer
 from exml_sim.method.cascade import Cascade, Decisions
 from exml_sim.method.decisions import asker, explanations, labelled
 from exml_sim.method.gated import ModelOptions
@@ -27,9 +28,9 @@ from exml_sim.method.layers import (
     resolve_strategy,
 )
 from exml_sim.method.thresholds import PAPER_THETAS
-from exml_sim.money import Money, exact, unknown
-from exml_sim.oracle import Buyer, Oracle, zip_names
-from exml_sim.validation import check_matrix, check_theta
+from exml_sim.money import Money, exact
+from exml_sim.oracle import Oracle, zip_names
+from exml_sim.validation import check_choice, check_matrix, check_theta
 
 EXPLORE: Sequence[str] = ("auto", "always", "never")
 
@@ -363,10 +364,8 @@ class ExMLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def settings(self) -> Settings:
         """The parameters, validated."""
-        if self.explore not in EXPLORE:
-            raise ValueError(unknown("explore option", self.explore, EXPLORE))
-        if self.candidate_score not in ("risk", "objective"):
-            raise ValueError(unknown("candidate_score", self.candidate_score, SCORES[1:]))
+        check_choice(self.explore, "explore option", EXPLORE)
+        check_choice(self.candidate_score, "candidate_score", SCORES[1:])
         share = exact(self.validation_share, "validation_share")
         if not 0 <= share < 1:
             raise ValueError(f"validation_share must be in [0, 1), got {self.validation_share}")

@@ -17,16 +17,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exml_sim import kernels
+from exml_sim.arrays import BoolArray, FloatArray, IntArray
 from exml_sim.exploration.scoring import LOSSES, Scoring
-from exml_sim.money import unknown
 from exml_sim.rejection import solve
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
+from exml_sim.validation import check_choice
 
 KERNELS: Sequence[str] = ("gaussian", "linear")
 SCALINGS: Sequence[str] = ("unit", "none")
@@ -66,8 +62,7 @@ class ModelOptions:
             ("loss", self.loss, LOSSES),
             ("scaling", self.scaling, SCALINGS),
         ):
-            if given not in allowed:
-                raise ValueError(unknown(what, given, allowed))
+            check_choice(given, what, allowed)
         if self.gamma != "median":
             kernels.resolve_gamma(np.zeros((1, 1)), self.gamma)  # type: ignore[arg-type]
         # The scoring's own door checks the penalties.

@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from exml_sim.exploration.lockstep import smallest_budget
+from exml_sim.arrays import BoolArray, FloatArray, IntArray
+from exml_sim.exploration.strategy import smallest_budget
 from exml_sim.exploration.trial import Exploration
 from exml_sim.method.bought_arms import Base, OraclePool
+from exml_sim.method.buyer import Buyer
 from exml_sim.method.cascade import Layer
-from exml_sim.method.gated import BoolArray, FloatArray, IntArray, ModelOptions, fit
+from exml_sim.method.gated import ModelOptions, fit
 from exml_sim.method.thresholds import INITIAL_THETAS, Choice, CrossValidation, Tried, choose_augmented, choose_initial
 from exml_sim.money import Prices, show
-from exml_sim.oracle import Buyer
 from exml_sim.strategies import STRATEGIES, Strategy, UniformAllocation, by_name
 
 
@@ -63,8 +64,8 @@ class LayerRecord:
     rows
         Rows it was trained on.
     exploration
-        Rounds with certified scores; None for the initial layer. Its own ledger also counts the pulls of values that
-        an earlier layer had bought and that were free therefore; the classifier's ledger has what was paid.
+        Rounds with certified scores, and its part of the run's ledger; None for the initial layer. Pulls of values that
+        an earlier layer had bought were free.
     validation_rows
         Rows bought to choose theta.
     given_up
@@ -100,21 +101,19 @@ def resolve_strategy(strategy: Any, alignment: str | None, objective: str | None
     """
     if isinstance(strategy, str):
         options: dict[str, Any] = {"alignment": alignment or "sample", "objective": objective or "risk"}
-        if strategy == "successive_accepts_rejects":
-            options["k"] = top
-        elif strategy == "uniform_allocation":
-            options["top"] = top
+        several = {name: rule.number_option for name, rule in STRATEGIES.items() if rule.number_option is not None}
+        if strategy in several:
+            options[several[strategy]] = top
         elif top > 1 and strategy in STRATEGIES:
             raise ValueError(
-                f"strategy {strategy!r} selects one candidate, not the top {top}; "
-                "use 'successive_accepts_rejects' or 'uniform_allocation'"
+                f"strategy {strategy!r} selects one candidate, not the top {top}; use {' or '.join(map(repr, several))}"
             )
         return by_name(strategy, **options)
     if not isinstance(strategy, Strategy):
         raise ValueError(f"a strategy is a name ({', '.join(STRATEGIES)}) or a Strategy object, got {strategy!r}")
     if alignment is not None or objective is not None:
         raise ValueError("a Strategy object carries its own alignment and objective: leave them out")
-    selects = int(getattr(strategy, "k", getattr(strategy, "top", 1)))
+    selects = int(getattr(strategy, "selects", 1))
     if selects != top:
         raise ValueError(f"the strategy selects {selects} candidates, but top={top}")
     return strategy
@@ -154,7 +153,7 @@ def check_affordable(buyer: Buyer, settings: Settings) -> None:
     rule = rule_for(settings, len(buyer.names))
     prices = Prices.of(buyer.costs)
     explorations = settings.layers - 1
-    need = smallest_budget(rule.opening, prices, rule.alignment) * explorations / (1 - settings.validation_share)
+    need = smallest_budget(rule, prices) * explorations / (1 - settings.validation_share)
     if buyer.ledger.budget < need:
         cents = Fraction(-((-need * 100) // 1), 100)
         raise ValueError(
@@ -226,7 +225,7 @@ def _reason_to_stop(number: int, arms: list[int], buyer: Buyer, settings: Settin
     rule = rule_for(settings, len(arms))
     prices = Prices.of([buyer.costs[arm] for arm in arms])
     money = buyer.ledger.left / (settings.layers + 1 - number) * (1 - settings.validation_share)
-    if money < smallest_budget(rule.opening, prices, rule.alignment):
+    if money < smallest_budget(rule, prices):
         return f"the {show(buyer.ledger.left)} that are left do not pay for another exploration"
     return None
 

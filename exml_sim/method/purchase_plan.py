@@ -12,12 +12,11 @@ from fractions import Fraction
 
 import numpy as np
 
+from exml_sim.arrays import BoolArray, CountArray, IntArray
 from exml_sim.exploration.ledger import Ledger
-from exml_sim.exploration.lockstep import WORTHLESS
+from exml_sim.exploration.lockstep import WORTHLESS, Session
 from exml_sim.exploration.pool import Pool
 from exml_sim.exploration.ranking import Scores
-from exml_sim.exploration.sampling import CountArray
-from exml_sim.method.gated import BoolArray, IntArray
 from exml_sim.money import show
 from exml_sim.seeds import Seeds
 from exml_sim.strategies import Strategy
@@ -116,7 +115,7 @@ class _MakeBelieve(Pool):
         return _Numbers(self._rows, self._badness)
 
 
-class _Numbers:
+class _Numbers(Session):
     """A session that counts rows."""
 
     levels = 1

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from exml_sim.arrays import FloatArray
 from exml_sim.method.cascade import Cascade, Decisions, Layer
 from exml_sim.method.decisions import asker, explanations, labelled
-from exml_sim.method.gated import KERNELS, FloatArray, Frame, GatedModel
+from exml_sim.method.gated import KERNELS, Frame, GatedModel
 from exml_sim.oracle import Oracle
 from exml_sim.validation import check_matrix
 

@@ -33,7 +33,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from exml_sim.method.gated import BoolArray, FloatArray, Frame, IntArray, ModelOptions, coefficients, through_the_gate
+from exml_sim.arrays import BoolArray, FloatArray, IntArray
+from exml_sim.method.gated import Frame, ModelOptions, coefficients, through_the_gate
 
 #: Prices tried for the initial model.
 INITIAL_THETAS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45)

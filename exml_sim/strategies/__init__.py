@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any
 
-from exml_sim.money import unknown
+from exml_sim.exploration.strategy import Strategy
 from exml_sim.strategies.accept_reject import SuccessiveAcceptsRejects
-from exml_sim.strategies.base import Rule, Strategy
+from exml_sim.strategies.base import Rule
 from exml_sim.strategies.median_elimination import MedianElimination
 from exml_sim.strategies.successive_rejects import SuccessiveRejects
 from exml_sim.strategies.top_two import TopTwo
 from exml_sim.strategies.uniform import UniformAllocation
+from exml_sim.validation import check_choice
 
 __all__ = [
     "STRATEGIES",
@@ -41,8 +42,7 @@ def by_name(name: str, **options: Any) -> Strategy:
     ValueError
         If the name is not one of `STRATEGIES`, or the options are not those of the strategy.
     """
-    if name not in STRATEGIES:
-        raise ValueError(unknown("strategy", name, tuple(STRATEGIES)))
+    check_choice(name, "strategy", STRATEGIES)
     try:
         strategy = STRATEGIES[name](**options)
     except TypeError:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
+from exml_sim.arrays import BoolArray, IntArray
 from exml_sim.exploration.lockstep import Lockstep
 from exml_sim.exploration.ranking import Scores, any_arm, ranking
-from exml_sim.money import BoolArray, IntArray, Prices
+from exml_sim.money import Prices
 from exml_sim.strategies.base import Rule
 from exml_sim.strategies.successive_rejects import phase_money
 from exml_sim.validation import check_count
@@ -29,6 +31,8 @@ class SuccessiveAcceptsRejects(Rule):
     k
         Number of arms to select.
     """
+
+    number_option: ClassVar[str | None] = "k"
 
     k: int
 

@@ -1,41 +1,13 @@
-"""What a strategy is: a rule that drives trials in lock-step, and the options that all rules share."""
+"""The options that all rules of this package share; what a strategy is says `exml_sim.exploration.strategy`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Protocol, runtime_checkable
+from typing import ClassVar
 
-from exml_sim.exploration.lockstep import OBJECTIVES, Lockstep
-from exml_sim.money import ALIGNMENTS, IntArray, Prices, unknown
-
-
-@runtime_checkable
-class Strategy(Protocol):
-    """The protocol. Any object with these members can be passed to `explore`; no subclassing is needed."""
-
-    @property
-    def alignment(self) -> str:
-        """How a round's money becomes pulls: "sample" or "budget"."""
-        ...
-
-    @property
-    def objective(self) -> str:
-        """What the best arm is: "risk" or "risk_per_cost"."""
-        ...
-
-    def opening(self, budget: Fraction, prices: Prices) -> Fraction:
-        """Money of the first round, which all arms share; budgets that are too small are refused by it."""
-        ...
-
-    def explore(self, trials: Lockstep) -> IntArray:
-        """Run the rule to its end.
-
-        Returns
-        -------
-        The selected arms, the first choice first, shape (trials, k).
-        """
-        ...
+from exml_sim.exploration.lockstep import OBJECTIVES
+from exml_sim.money import ALIGNMENTS
+from exml_sim.validation import check_choice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,11 +24,17 @@ class Rule:
         cost, the test-time cost of the paper's Remark 2; 1 is the score of a model that says nothing.
     """
 
+    #: The option that says how many arms are selected, for rules that can select several.
+    number_option: ClassVar[str | None] = None
+
     alignment: str = "sample"
     objective: str = "risk"
 
     def __post_init__(self) -> None:
-        if self.alignment not in ALIGNMENTS:
-            raise ValueError(unknown("alignment", self.alignment, ALIGNMENTS))
-        if self.objective not in OBJECTIVES:
-            raise ValueError(unknown("objective", self.objective, OBJECTIVES))
+        check_choice(self.alignment, "alignment", ALIGNMENTS)
+        check_choice(self.objective, "objective", OBJECTIVES)
+
+    @property
+    def selects(self) -> int:
+        """Number of arms that the rule selects."""
+        return 1 if self.number_option is None else int(getattr(self, self.number_option))

@@ -7,8 +7,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from exml_sim.arrays import IntArray
 from exml_sim.exploration.lockstep import Lockstep
-from exml_sim.money import IntArray, Prices
+from exml_sim.money import Prices
 from exml_sim.strategies.base import Rule
 
 

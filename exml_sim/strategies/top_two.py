@@ -7,9 +7,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from exml_sim.arrays import BoolArray, FloatArray, IntArray
 from exml_sim.exploration.lockstep import Lockstep
-from exml_sim.exploration.ranking import FloatArray, Scores, any_arm, lowest
-from exml_sim.money import BoolArray, IntArray, Money, Prices, exact
+from exml_sim.exploration.ranking import Scores, any_arm, lowest
+from exml_sim.money import Money, Prices, exact
 from exml_sim.strategies.base import Rule
 from exml_sim.validation import check_count
 

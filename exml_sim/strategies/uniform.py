@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
+from exml_sim.arrays import IntArray
 from exml_sim.exploration.lockstep import Lockstep
-from exml_sim.money import IntArray, Prices
+from exml_sim.money import Prices
 from exml_sim.strategies.base import Rule
 from exml_sim.validation import check_count
 
@@ -20,6 +22,8 @@ class UniformAllocation(Rule):
     top
         Number of arms to select.
     """
+
+    number_option: ClassVar[str | None] = "top"
 
     top: int = 1
 

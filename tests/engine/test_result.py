@@ -13,8 +13,8 @@ from scipy.stats import binom
 
 from exml_sim.engine import StudyResult, run
 from exml_sim.engine.intervals import bounded_interval, bounded_sequence, clopper_pearson, mean_interval, paired
-from exml_sim.exploration.known import uniform_selection_probabilities
 from tests.engine.studies import features, known
+from tests.exploration.exact_laws import uniform_selection_probabilities
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from exml_sim.exploration.known import BernoulliArm, BoundedArm, GaussianArm, KnownPool, uniform_selection_probabilities
+from exml_sim.exploration.known import BernoulliArm, BoundedArm, GaussianArm, KnownPool
 from exml_sim.seeds import Seeds
 from exml_sim.strategies import MedianElimination, UniformAllocation
+from tests.exploration.exact_laws import uniform_selection_probabilities
 from tests.words import words
 
 ALARM = 1e-6

@@ -350,7 +350,7 @@ def test_the_challenger_follows_the_tie_rule():
         ({"ball": "1"}, "score 'ball' needs ball=Lambda > 0"),
         ({"score": "risk", "penalty": 1.0}, r"needs penalty=\(C_h, C_g\), both > 0, .* got penalty=1.0"),
         ({"score": "risk", "penalty": (1.0,)}, r"needs penalty=\(C_h, C_g\)"),
-        ({"ball": 1.0, "kernel": "foo"}, "kernel must be one of 'gaussian', 'linear'; got 'foo'"),
+        ({"ball": 1.0, "kernel": "foo"}, "unknown kernel 'foo': allowed are 'gaussian', 'linear'"),
         ({}, "score 'ball' needs ball=Lambda > 0"),
         ({"ball": -1.0}, "score 'ball' needs ball=Lambda > 0 and no penalty, got ball=-1.0"),
         ({"ball": 1.0, "penalty": (1.0, 1.0)}, "no penalty"),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from exml_sim.method import ExMLClassifier, buying
+from exml_sim.method import ExMLClassifier, bought_arms
 from exml_sim.money import exact
 from exml_sim.oracle import ArrayOracle, CallableOracle
 from tests.method.tasks import Recording, synthetic
@@ -71,11 +71,11 @@ def test_a_peeking_learner_is_caught(monkeypatch):
 
     def peek(self, i, bought):
         values = self._buyer._oracle.query(self._buyer.names[self._arms[i]], np.arange(self._buyer.n_rows))
-        frame = buying.Frame.of(np.hstack([self._base.X, values]), self._options)
+        frame = bought_arms.Frame.of(np.hstack([self._base.X, values]), self._options)
         points = frame.points(np.hstack([self._base.X[bought], values[bought]]))
         return frame.cross(points)
 
-    monkeypatch.setattr(buying.OracleSession, "_gram", peek)
+    monkeypatch.setattr(bought_arms.OracleSession, "_gram", peek)
     record = Recording(oracle)
     first = fitted(record, rows)
     assert len(record.asked) > first.ledger_.pulls.sum()

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from exml_sim.exploration.lockstep import smallest_budget
 from exml_sim.exploration.pool import Pool
 from exml_sim.exploration.ranking import Scores
+from exml_sim.exploration.strategy import smallest_budget
 from exml_sim.exploration.trial import read_trial
 from exml_sim.money import Prices
 from exml_sim.seeds import Seeds
@@ -35,6 +35,9 @@ class PaperSession:
 
     def grant(self, pulls, fresh):
         return pulls
+
+    def owned(self, pulls, fresh):
+        return None
 
     def draw(self, pulls, fresh):
         pass
@@ -78,7 +81,7 @@ surplus = st.fractions(0, 5, max_denominator=30)
 
 def affordable(rule, costs, extra):
     """A budget that works: the smallest one, plus some."""
-    need = smallest_budget(rule.opening, Prices.of(costs), rule.alignment)
+    need = smallest_budget(rule, Prices.of(costs))
     return need * (1 + extra)
 
 
@@ -200,7 +203,7 @@ rules = [UniformAllocation, MedianElimination, SuccessiveRejects, TopTwo]
 def test_the_smallest_budget_is_the_smallest(rule, costs, alignment):
     strategy = rule(alignment=alignment)
     prices = Prices.of(costs)
-    need = smallest_budget(strategy.opening, prices, alignment)
+    need = smallest_budget(strategy, prices)
     pool = PaperPool(costs)
     pool.explore(strategy, need)
     with pytest.raises(ValueError, match="the smallest budget that works, in steps of"):

@@ -50,7 +50,7 @@ BAD = [
     ({"penalty": None, "ball": 0.0}, "ball must be a finite number above 0"),
     ({"penalty": None, "ball": "big"}, "ball must be a finite number above 0; got 'big'"),
     ({"tol": 0.0}, "tol must be a finite number above 0"),
-    ({"method": "magic"}, "method must be one of 'auto', 'dual', 'cvxpy'; got 'magic'"),
+    ({"method": "magic"}, "unknown method 'magic': allowed are 'auto', 'dual', 'cvxpy'"),
     ({"max_iter": 0}, "max_iter must be a whole number of at least 1"),
 ]
 

@@ -101,8 +101,8 @@ def test_clones_and_pickles(rows) -> None:
     [
         ({"theta": 0.6}, "theta must lie in"),
         ({"C_h": 0.0}, "C_h must be a finite number above 0"),
-        ({"loss": "median"}, "loss must be one of 'sum', 'mean'; got 'median'"),
-        ({"kernel": "cubic"}, "kernel must be one of 'gaussian', 'linear', 'precomputed'"),
+        ({"loss": "median"}, "unknown loss 'median': allowed are 'sum', 'mean'"),
+        ({"kernel": "cubic"}, "unknown kernel 'cubic': allowed are 'gaussian', 'linear', 'precomputed'"),
         ({"gamma": -1.0}, "gamma must be a finite number above 0"),
     ],
 )

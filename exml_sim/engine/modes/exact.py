@@ -13,23 +13,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from scipy.special import gammaln
 
+from exml_sim.arrays import BoolArray, CountArray, FloatArray, IntArray
 from exml_sim.engine.store import Law
 from exml_sim.engine.study import Cell, Study
 from exml_sim.engine.trials import outcomes
 from exml_sim.exploration.known import BernoulliArm, BoundedArm, KnownPool
-from exml_sim.exploration.ledger import Ledger
-from exml_sim.exploration.lockstep import Lockstep
+from exml_sim.exploration.lockstep import Session
 from exml_sim.exploration.pool import Pool
-from exml_sim.exploration.ranking import FloatArray, Scores
+from exml_sim.exploration.ranking import Scores
 from exml_sim.exploration.rows import FeaturePool
-from exml_sim.exploration.sampling import CountArray
 from exml_sim.exploration.scoring import RESOLUTION, Certified
-from exml_sim.money import BoolArray, IntArray, exact
+from exml_sim.money import exact
 from exml_sim.seeds import Seeds
 
 #: Outcomes that are enumerated at most; beyond this, trials are the better tool.
@@ -226,7 +225,7 @@ def _check_size(size: int) -> None:
         )
 
 
-class EnumeratedSession:
+class EnumeratedSession(Session):
     """A session whose lines are all outcomes instead of trials."""
 
     def __init__(self, bench: Bench, outcomes_: Outcomes) -> None:
@@ -357,10 +356,7 @@ def _law(study: Study, cell: Cell, pool: Pool, bench: Bench, all_of: Outcomes) -
     sums = np.zeros((5, pool.n_arms))
     for start in range(0, all_of.probability.size, pool.block):
         part = all_of.part(slice(start, start + pool.block))
-        ledger = Ledger(exact(cell.budget), pool.prices, pool.names, trials=part.probability.size)
-        session: Any = EnumeratedSession(bench, part)
-        trials = Lockstep(session, ledger, alignment=rule.alignment, objective=rule.objective)
-        selected = rule.explore(trials)
+        trials, selected = pool.drive(rule, exact(cell.budget), EnumeratedSession(bench, part), part.probability.size)
         success, regret = outcomes(pool, selected, rule.objective)
         first = selected[:, 0]
         for row, weight in enumerate(_shares(part.probability, success, regret)):

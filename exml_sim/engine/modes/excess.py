@@ -30,10 +30,10 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
+from exml_sim.arrays import FloatArray
 from exml_sim.datasets.synthetic import HIDDEN, candidate_values, draw_rows
 from exml_sim.engine.specs import Score, SyntheticPool
 from exml_sim.engine.study import Cell, Study
-from exml_sim.exploration.ranking import FloatArray
 from exml_sim.exploration.rows import FeaturePool
 from exml_sim.exploration.trial import Exploration
 from exml_sim.kernels import gaussian, linear

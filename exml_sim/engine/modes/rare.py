@@ -20,18 +20,17 @@ from fractions import Fraction
 import numpy as np
 from scipy.special import logsumexp
 
+from exml_sim.arrays import BoolArray, CountArray, FloatArray, IntArray, WordArray
 from exml_sim.compiled import kernel
 from exml_sim.engine.modes.tilting import Mixture, mixture
 from exml_sim.engine.modes.ways import read_schedule
 from exml_sim.engine.study import Cell, Study
-from exml_sim.exploration.ledger import Ledger
 from exml_sim.exploration.lockstep import Lockstep
-from exml_sim.exploration.ranking import FloatArray
 from exml_sim.exploration.rows import FeaturePool, RowSession
-from exml_sim.exploration.sampling import CountArray, RowOptions, RowSampler
+from exml_sim.exploration.sampling import RowOptions, RowSampler
 from exml_sim.exploration.trial import Exploration, Explorations, read_trial
-from exml_sim.money import BoolArray, IntArray, exact
-from exml_sim.seeds import Seeds, WordArray, mulhi, philox
+from exml_sim.money import exact
+from exml_sim.seeds import Seeds, mulhi, philox
 
 #: The round in whose words the component is drawn: no order of rows uses it.
 _COMPONENT_TURN = np.uint64(1 << 62)
@@ -79,10 +78,9 @@ def _explore(
 ) -> tuple[Lockstep, TiltedSampler, IntArray]:
     rule = study.strategy(cell)
     sampler = TiltedSampler(seeds, pool.n_arms, pool.n_rows, pool.options, _tables(study, cell, pool))
-    ledger = Ledger(exact(cell.budget), pool.prices, pool.names, trials=len(seeds))
     session = RowSession(pool.arms, sampler)
-    run = Lockstep(session, ledger, alignment=rule.alignment, objective=rule.objective, record=record)
-    return run, sampler, rule.explore(run)
+    run, selected = pool.drive(rule, exact(cell.budget), session, len(seeds), record=record)
+    return run, sampler, selected
 
 
 class Tables:

@@ -37,12 +37,11 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
+from exml_sim.arrays import BoolArray, FloatArray, IntArray
 from exml_sim.engine.modes.ways import Passing, Schedule, Way, all_ways
-from exml_sim.exploration.ranking import FloatArray
 from exml_sim.exploration.rows import FeaturePool
 from exml_sim.exploration.scoring import RESOLUTION
 from exml_sim.losses import surrogate_loss
-from exml_sim.money import BoolArray, IntArray
 from exml_sim.rejection import solve
 
 #: Turns of losses and multipliers at most, and the change of log q / p that ends them: only the variance depends on it.

@@ -12,7 +12,6 @@ from scipy.stats import binom
 from exml_sim.engine import Study, run
 from exml_sim.engine.modes.exact import exact_law
 from exml_sim.engine.trials import outcomes
-from exml_sim.exploration.known import uniform_selection_probabilities
 from exml_sim.exploration.ledger import Ledger
 from exml_sim.exploration.lockstep import Lockstep
 from exml_sim.exploration.rows import RowSession
@@ -20,6 +19,7 @@ from exml_sim.exploration.sampling import RowOptions, RowSampler
 from exml_sim.money import exact
 from exml_sim.seeds import Seeds
 from tests.engine.studies import known
+from tests.exploration.exact_laws import uniform_selection_probabilities
 from theory.exact import failure, make_pool, median_selection, uniform_selection
 
 VALUES = [[1, 0.5, -0.5], [0.5, 0.75, -1], [0.25, 1, 0.5], [0.5, 0.5, 0.25]]

@@ -5,8 +5,8 @@ import pytest
 
 from exml_sim.exploration.rows import FeaturePool
 from exml_sim.method.bought_arms import Base, OraclePool, mean_certificate
+from exml_sim.method.buyer import Buyer
 from exml_sim.method.gated import Frame, ModelOptions
-from exml_sim.oracle import Buyer
 from exml_sim.rejection import solve
 from exml_sim.seeds import Seeds
 from exml_sim.strategies import MedianElimination
@@ -57,6 +57,7 @@ def test_scores_are_those_of_the_simulations(score):
     buyer, _, pool = pool_on(rows, oracle, options=options, score=score)
     session = pool.open(Seeds.of(0))
     pulls = np.array([[10, 20, 30, 40]])
+    buyer.ledger.buy(pulls)
     session.draw(pulls, False)
     everyone = np.ones((1, 4), dtype=bool)
     found = session.score(everyone, False, session.levels - 1)
@@ -71,6 +72,7 @@ def test_scores_against_the_reference_solver():
     rows, oracle, *_ = synthetic(per_class=20, angles=[10, 90])
     buyer, _, pool = pool_on(rows, oracle, score="objective")
     session = pool.open(Seeds.of(0))
+    buyer.ledger.buy([[25, 25]])
     session.draw(np.array([[25, 25]]), False)
     found = session.score(np.ones((1, 2), dtype=bool), False, 0)
     for arm in range(2):
@@ -88,6 +90,7 @@ def test_many_classes_score_by_the_mean_of_one_against_the_rest():
     y = rows.classes - 1
     buyer, _, pool = pool_on(rows, oracle, score="objective", n_classes=3, y=y)
     session = pool.open(Seeds.of(0))
+    buyer.ledger.buy([[30, 30]])
     session.draw(np.array([[30, 30]]), False)
     found = session.score(np.ones((1, 2), dtype=bool), False, session.levels - 1)
     bought = np.flatnonzero(buyer.bought[1])
@@ -108,7 +111,31 @@ def test_one_trial_only():
 
 def test_an_arm_without_rows_cannot_be_scored():
     rows, oracle, *_ = synthetic(per_class=20, angles=[10, 90])
-    session = pool_on(rows, oracle)[2].open(Seeds.of(0))
+    buyer, _, pool = pool_on(rows, oracle)
+    session = pool.open(Seeds.of(0))
+    buyer.ledger.buy([[5, 0]])
     session.draw(np.array([[5, 0]]), False)
     with pytest.raises(ValueError, match="no row of candidate '90°' could be bought"):
         session.score(np.ones((1, 2), dtype=bool), False, 0)
+
+
+def test_nothing_is_asked_for_that_the_ledger_has_not_paid_for():
+    rows, oracle, *_ = synthetic(per_class=20, angles=[10, 90])
+    buyer, _, pool = pool_on(rows, oracle)
+    session = pool.open(Seeds.of(0))
+    buyer.ledger.buy([[3, 5]])
+    with pytest.raises(ValueError, match="4 values of candidate '10°' were asked for, 3 are paid for"):
+        session.draw(np.array([[4, 5]]), False)
+    assert not buyer.bought.any()
+
+
+def test_a_trial_pays_from_the_ledger_of_its_run():
+    """One ledger: rounds, shares and left-overs of the trial are lines of the run's ledger."""
+    rows, oracle, *_ = synthetic(per_class=40, angles=[10, 50, 90], costs=["1", "2", "0.5"])
+    buyer, _, pool = pool_on(rows, oracle, budget=100)
+    found = pool.explore(MedianElimination(), 60)
+    assert [e for e in buyer.ledger.entries() if e.pulls or e.left_over] == found.ledger.entries()
+    assert buyer.ledger.spent == found.ledger.spent <= 60
+    with pytest.raises(ValueError, match="is left"):
+        buyer.ledger.window(90, [0]).buy([90])
+    assert buyer.ledger.spent == found.ledger.spent
