@@ -1,10 +1,11 @@
-"""A user's CSV file: read once, every complaint one line that names the file, the line and the column."""
+"""CSV files: a user's is read once, every complaint one line with file, line and column; ours are written here."""
 
 from __future__ import annotations
 
 import csv
 import difflib
-from collections.abc import Sequence
+import io
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -113,3 +114,12 @@ def read_table(path: Path) -> Table:
         if len(row) != len(header):
             raise ValueError(f"{path}, line {line}: {len(row)} cells, but the header has {len(header)}")
     return Table(path, header, tuple(row for row, _ in rows[1:]), tuple(line for _, line in rows[1:]))
+
+
+def as_csv(header: list[str], rows: Iterable[Sequence[object]]) -> str:
+    """Rows as CSV text."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    return text.getvalue()

@@ -9,7 +9,7 @@ import click
 import numpy as np
 
 from exml_sim.cli import options
-from exml_sim.cli.explore import as_csv
+from exml_sim.cli.csv_file import as_csv
 from exml_sim.datasets.realdisp import ACTIVITIES, read_realdisp, save_realdisp
 from exml_sim.datasets.synthetic import HIDDEN, candidate_values, draw_rows
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,7 +12,7 @@ import click
 import numpy as np
 
 from exml_sim.cli import options
-from exml_sim.cli.csv_file import Table, read_table
+from exml_sim.cli.csv_file import Table, as_csv, read_table
 from exml_sim.method import ExMLClassifier
 from exml_sim.method.buyer import Buyer
 from exml_sim.method.layers import check_affordable, rule_for
@@ -241,12 +239,3 @@ def _purchases(model: ExMLClassifier, table: Table) -> list[tuple[Any, ...]]:
         for bought in model.purchases_
         for row in bought.rows
     ]
-
-
-def as_csv(header: list[str], rows: Any) -> str:
-    """Rows as CSV text."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    return text.getvalue()

@@ -10,8 +10,7 @@ import numpy as np
 
 from exml_sim.arrays import FloatArray
 from exml_sim.cli import options
-from exml_sim.cli.csv_file import Table, read_table
-from exml_sim.cli.explore import as_csv
+from exml_sim.cli.csv_file import Table, as_csv, read_table
 from exml_sim.method.saved import SavedModel, load
 
 

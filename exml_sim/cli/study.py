@@ -106,7 +106,8 @@ def _read(file: Path, quick: bool, seed: int | None) -> Study:
 
 def _replay(study: Study, cell: int, trial: int) -> None:
     """Print one trial: rounds, scores, certificates, and every purchase."""
-    from exml_sim.engine.trials import find, replay
+    from exml_sim.engine.modes import replay
+    from exml_sim.engine.trials import find
 
     found = replay(study, cell, trial)
     click.echo(f"Trial {trial} of cell {cell}: {find(study, cell)}.\n")

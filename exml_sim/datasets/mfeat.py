@@ -7,6 +7,7 @@ Source: R. P. W. Duin, Multiple Features, UCI Machine Learning Repository, CC BY
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,7 +15,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from exml_sim.arrays import FloatArray
+from exml_sim.arrays import FloatArray, IntArray
+from exml_sim.money import Money
+from exml_sim.population import Candidate, Population
 
 #: The views, best first, as the paper ranks them.
 VIEWS = ("fac", "pix", "kar", "zer", "fou", "mor")
@@ -45,7 +48,7 @@ class Mfeat:
     """
 
     views: dict[str, FloatArray]
-    y: NDArray[np.int64]
+    y: IntArray
 
 
 @cache
@@ -70,3 +73,39 @@ def scale_to_unit(values: FloatArray) -> FloatArray:
     low, spread = values.min(axis=0), np.ptp(values, axis=0)
     scaled: FloatArray = (values - low) / np.where(spread > 0.0, spread, 1.0)
     return scaled
+
+
+def mislabelled_digits(
+    digits: tuple[int, int, int],
+    per_class: int,
+    *,
+    observed: str,
+    candidates: Sequence[str],
+    costs: Sequence[Money] | None = None,
+    rng: np.random.Generator,
+) -> Population:
+    """Rows of three digits, negative, positive and hidden; the hidden one is mislabelled by a fair coin (Section 5.2).
+
+    Parameters
+    ----------
+    per_class
+        Rows of each digit.
+    observed, candidates
+        The view that is known, and those that can be bought.
+    costs
+        Cost of one row of each candidate; 1 by default.
+    """
+    data = load_mfeat()
+    for digit in digits:
+        if not per_class <= int((data.y == digit).sum()):
+            raise ValueError(f"mfeat has fewer than {per_class} rows of digit {digit}")
+    rows = np.concatenate([rng.choice(np.flatnonzero(data.y == digit), per_class, replace=False) for digit in digits])
+    coin = rng.choice(np.array([-1, 1]), size=rows.size)
+    truth = data.y[rows]
+    y = np.where(truth == digits[0], -1, np.where(truth == digits[1], 1, coin))
+    prices = costs or (1,) * len(candidates)
+    if len(prices) != len(candidates):
+        raise ValueError(f"costs must be one for each of {len(candidates)} candidates, got {len(prices)}")
+    views = {name: scale_to_unit(data.views[name])[rows] for name in {observed, *candidates}}
+    bought = [Candidate(name, views[name], price) for name, price in zip(candidates, prices, strict=True)]
+    return Population(views[observed], y, bought, classes=truth, hidden=digits[2])

@@ -1,36 +1,37 @@
 """Studies: many trials, addressed by seed, run in blocks and stored."""
 
-# Arms and sampling import `exml_sim.seeds`, so nothing that needs a pool may be imported here eagerly.
+from exml_sim.engine.modes import replay
+from exml_sim.engine.result import StudyResult
+from exml_sim.engine.runner import merge, run
+from exml_sim.engine.specs import (
+    AtomPool,
+    Budgets,
+    KnownArms,
+    MfeatPool,
+    Sampling,
+    Score,
+    StrategySpec,
+    SyntheticPool,
+)
+from exml_sim.engine.store import Store, StoreError
+from exml_sim.engine.study import Cell, Stop, Study
 
-from __future__ import annotations
-
-from importlib import import_module
-from typing import Any
-
-_HOME = {
-    "AtomPool": "specs",
-    "Budgets": "specs",
-    "KnownArms": "specs",
-    "MfeatPool": "specs",
-    "Sampling": "specs",
-    "Score": "specs",
-    "StrategySpec": "specs",
-    "SyntheticPool": "specs",
-    "Cell": "study",
-    "Stop": "study",
-    "Study": "study",
-    "Store": "store",
-    "StoreError": "store",
-    "StudyResult": "result",
-    "merge": "shards",
-    "replay": "trials",
-    "run": "runner",
-}
-
-__all__ = list(_HOME)
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(import_module(f"exml_sim.engine.{_HOME[name]}"), name)
-    raise AttributeError(f"module 'exml_sim.engine' has no attribute {name!r}")
+__all__ = [
+    "AtomPool",
+    "Budgets",
+    "Cell",
+    "KnownArms",
+    "MfeatPool",
+    "Sampling",
+    "Score",
+    "Stop",
+    "Store",
+    "StoreError",
+    "StrategySpec",
+    "Study",
+    "StudyResult",
+    "SyntheticPool",
+    "merge",
+    "replay",
+    "run",
+]

@@ -19,7 +19,7 @@ from exml_sim.validation import check_choice
 Reader = Callable[[Any, str], Any]
 
 
-class Table:
+class Fields:
     """A frozen dataclass that is one table of a study; its fields are made by `entry`."""
 
     __slots__ = ()
@@ -53,13 +53,13 @@ def required(one: Any) -> bool:
 
 
 def entry(read: Reader, **options: Any) -> Any:
-    """A field of a `Table`: its reader, and `default=` if it has one."""
+    """A field of a `Fields`: its reader, and `default=` if it has one."""
     return field(metadata={"read": read}, **options)
 
 
 def plain(value: Any) -> Any:
     """Tuples as lists and mappings as dicts, for JSON and TOML."""
-    if isinstance(value, Table):
+    if isinstance(value, Fields):
         return value.table()
     if isinstance(value, Mapping):
         return {key: plain(part) for key, part in value.items()}

@@ -12,10 +12,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from exml_sim.engine.intervals import Paired, check_level, mean_interval, paired
+from exml_sim.engine.modes import mode_of, replay
 from exml_sim.engine.store import Store, StoreError
 from exml_sim.engine.study import Study
-from exml_sim.engine.summaries import CellSummary, Moments, enumerated, sampled
-from exml_sim.engine.trials import find, replay
+from exml_sim.engine.summaries import CellSummary, Moments, summarise
+from exml_sim.engine.trials import NOISY, TERMS, Facts
 from exml_sim.exploration.trial import Exploration
 from exml_sim.money import exact, show
 
@@ -26,9 +27,6 @@ __all__ = ["CellSummary", "StudyResult", "excess_lines"]
 
 _CELL = ("cell", "pool", "score", "strategy", "budget")
 _TRIAL = ("trial", "selected", "success", "regret", "spent", "weight")
-#: The terms of Eq. 8, and those of them that are measured on a sample which all trials share.
-_TERMS = ("excess", "a", "b", "c", "d", "e")
-_NOISY = ("excess", "a", "d", "e")
 
 
 class StudyResult:
@@ -83,7 +81,7 @@ class StudyResult:
     @property
     def complete(self) -> bool:
         """Whether every cell has all its trials (a cell that stopped early has not)."""
-        if self.study.mode == "exact":
+        if mode_of(self.study).law is not None:
             return all(self.store.has_law(cell["cell"]) for cell in self.cells)
         return all(self.store.counts(cell["cell"])[0] == self.study.trials for cell in self.cells)
 
@@ -97,9 +95,14 @@ class StudyResult:
             is reported is what was decided by.
         """
         level = self._level(level)
-        read = enumerated if self.study.mode == "exact" else sampled
-        found = (read(self.store, self.study, cell, level) for cell in self.cells)
+        lines = zip(self.cells, self._facts, strict=True)
+        found = (summarise(self.store, self.study, cell, facts, level) for cell, facts in lines)
         return [one for one in found if one is not None]
+
+    @cached_property
+    def _facts(self) -> list[Facts]:
+        """As stored; stores of earlier versions have none, and the pools are built once more."""
+        return self.store.facts or [mode_of(self.study).facts(self.study, cell) for cell in self.study.cells()]
 
     def _level(self, level: float | None) -> float:
         if level is None:
@@ -114,7 +117,7 @@ class StudyResult:
         share (see `exml_sim.engine.modes.excess`). Terms (c), (d) and (e) are about the model that stands in for f_1*,
         whatever its distance to f_1*; that distance is no part of the intervals.
         """
-        if self.study.mode != "excess":
+        if not self._measured:
             raise ValueError(f"excess risk is measured in mode 'excess', and this study has mode {self.study.mode!r}")
         check_level(level)
         return [self._terms(cell, level) for cell in self.cells if self.store.counts(cell["cell"])[0]]
@@ -122,13 +125,13 @@ class StudyResult:
     def _terms(self, cell: dict[str, Any], level: float) -> dict[str, Any]:
         number = self.store.counts(cell["cell"])[0]
         line = {name: cell[name] for name in _CELL} | {"trials": number}
-        for term in _TERMS:
+        for term in TERMS:
 
             def values(column: str = term) -> Iterator[tuple[float, int]]:
                 return ((value, 1) for (value,) in self._column(column, cell["cell"]))
 
             found = Moments.of(values, number)
-            shared = Moments.of(lambda: values(f"{term}_noise"), number).mean if term in _NOISY else 0.0  # noqa: B023
+            shared = Moments.of(lambda: values(f"{term}_noise"), number).mean if term in NOISY else 0.0  # noqa: B023
             # `mean_interval` divides by the number of trials, which the shared part does not shrink with.
             total = (found.deviation**2 + number * shared) ** 0.5
             low, high = mean_interval(found.mean, total, number, level)
@@ -146,13 +149,14 @@ class StudyResult:
         ValueError
             If the cells do not share random numbers, or trials are weighted or stopped early.
         """
-        if self.study.mode not in ("count", "excess") or self.study.stop is not None:
+        if not mode_of(self.study).paired or self.study.stop is not None:
             raise ValueError("a paired comparison needs counted trials without early stopping")
-        where = [find(self.study, cell) for cell in (first, second)]
-        if where[0].stream != where[1].stream:
+        one, other = (self._cell(number) for number in (first, second))
+        if one["stream"] != other["stream"]:
+            names = (f"{cell['strategy']} on {cell['pool']} with budget {cell['budget']}" for cell in (one, other))
             raise ValueError(
                 f"cells {first} and {second} do not share random numbers: they differ in pool or budget "
-                f"({where[0]}; {where[1]})"
+                f"({'; '.join(names)})"
             )
         query = """
             SELECT count(*), coalesce(sum(a.success < b.success), 0), coalesce(sum(a.success > b.success), 0)
@@ -162,6 +166,16 @@ class StudyResult:
         if trials == 0:
             raise ValueError(f"cells {first} and {second} have no trial in common yet")
         return paired(trials, only_first, only_second, level)
+
+    def _cell(self, number: int) -> dict[str, Any]:
+        if not 0 <= number < len(self.cells):
+            raise ValueError(f"cell {number} does not exist: the study has {len(self.cells)}, counted from 0")
+        return self.cells[number]
+
+    @property
+    def _measured(self) -> tuple[str, ...]:
+        """What every trial has beside failure and regret."""
+        return mode_of(self.study).terms
 
     def replay(self, cell: int, trial: int) -> Exploration:
         """Run one trial again, with its rounds and its ledger."""
@@ -173,7 +187,7 @@ class StudyResult:
             unit = Fraction(cell["unit"])
             fixed = {name: cell[name] for name in _CELL}
             terms = self.store.rows(
-                f"SELECT {', '.join(_TERMS)} FROM terms WHERE cell = ? ORDER BY trial", (cell["cell"],)
+                f"SELECT {', '.join(TERMS)} FROM terms WHERE cell = ? ORDER BY trial", (cell["cell"],)
             )
             query = f"SELECT {', '.join(_TRIAL)} FROM trials WHERE cell = ? ORDER BY trial"
             for trial, selected, success, regret, spent, weight in self.store.rows(query, (cell["cell"],)):
@@ -185,15 +199,15 @@ class StudyResult:
                     "spent": show(spent * unit),
                     "weight": weight,
                 }
-                if self.study.mode == "excess":
-                    line |= dict(zip(_TERMS, next(terms), strict=True))
+                if self._measured:
+                    line |= dict(zip(TERMS, next(terms), strict=True))
                 yield line
 
     def _lines(self, trials: bool) -> Iterator[dict[str, Any]]:
         if trials:
             yield from self.rows()
             return
-        terms = {line["cell"]: line for line in self.excess()} if self.study.mode == "excess" else {}
+        terms = {line["cell"]: line for line in self.excess()} if self._measured else {}
         for one in self.summary():
             yield one.row() | {key: value for key, value in terms.get(one.cell, {}).items() if key not in _CELL}
 
@@ -201,7 +215,7 @@ class StudyResult:
         """Write one line per cell, or with `trials` one line per trial."""
         if trials:
             lines: Any = self._lines(True)
-            columns = [*_CELL, *_TRIAL, *(_TERMS if self.study.mode == "excess" else ())]
+            columns = [*_CELL, *_TRIAL, *self._measured]
         else:
             # Pools may have different arms: the columns are all that occur.
             lines = list(self._lines(False))
@@ -241,7 +255,7 @@ def excess_lines(result: StudyResult, level: float = 0.95) -> list[str]:
     found = []
     for line in result.excess(level):
         score = f" ({line['score']})" if line["score"] else ""
-        terms = [f"({term}) {line[term]:.4g}" for term in _TERMS[1:]]
+        terms = [f"({term}) {line[term]:.4g}" for term in TERMS[1:]]
         found.append(
             f"{line['strategy']} on {line['pool']}{score} with budget {line['budget']}: "
             f"excess risk {line['excess']:.4g} in "

@@ -1,9 +1,13 @@
-"""Running a study: cells x blocks of trials on any joblib backend, streamed into the store by the driver."""
+"""Running a study: cells x blocks of trials on any joblib backend, streamed into the store by the driver.
+
+Parts of a study that ran elsewhere are put together by `merge`.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -11,12 +15,12 @@ from typing import Any
 from joblib import Parallel, delayed, effective_n_jobs
 from threadpoolctl import threadpool_limits
 
-from exml_sim.engine.files import check_place, is_blank
+from exml_sim.engine.files import DriverLock, check_place, is_blank
+from exml_sim.engine.modes import Mode, mode_of, run_block
 from exml_sim.engine.result import StudyResult
-from exml_sim.engine.stopping import decided, looks
-from exml_sim.engine.store import Store
+from exml_sim.engine.store import Store, StoreError
 from exml_sim.engine.study import Cell, Stop, Study
-from exml_sim.engine.trials import Block, run_block
+from exml_sim.engine.trials import Block
 from exml_sim.progress import Progress
 from exml_sim.validation import check_jobs
 
@@ -80,14 +84,15 @@ def run(
         new = store is None or is_blank(Path(store))
         if new:
             _rehearse(study, cells)
-        opened = Store.create_or_open(store, study, cells)
+        facts = [mode_of(study).facts(study, cell) for cell in cells] if new else []
+        opened = Store.create_or_open(store, study, cells, facts)
         try:
             if not new:
                 _rehearse(
                     study, [cell for cell in cells if not (opened.stretches(cell.index) or opened.has_law(cell.index))]
                 )
-            if study.mode == "exact":
-                _enumerate(study, cells, opened, shard)
+            if mode_of(study).law is not None:
+                _enumerate(study, mode_of(study), cells, opened, shard)
             else:
                 _sample(study, cells, opened, parallel, progress, shard, block)
         except BaseException:
@@ -122,17 +127,18 @@ def _parallel(n_jobs: int, backend: str | None) -> Parallel:
         raise ValueError(f"unknown backend {backend!r}: {error}") from None
 
 
-def _enumerate(study: Study, cells: Sequence[Cell], store: Store, shard: tuple[int, int] | None) -> None:
+def _enumerate(study: Study, mode: Mode, cells: Sequence[Cell], store: Store, shard: tuple[int, int] | None) -> None:
     """Find the laws that are missing; a shard of an exact study is every n-th cell.
 
     The largest cell comes first: if there is one that is too large after all, nothing has been stored.
     """
-    from exml_sim.engine.modes.exact import exact_law, least_outcomes
-
+    law, size = mode.law, mode.size
+    assert law is not None
+    assert size is not None
     part, parts = shard or (1, 1)
     missing = [cell for cell in cells[part - 1 :: parts] if not store.has_law(cell.index)]
-    for cell in sorted(missing, key=lambda cell: -least_outcomes(study, cell)):
-        store.add_law(cell.index, exact_law(study, cell))
+    for cell in sorted(missing, key=lambda cell: -size(study, cell)):
+        store.add_law(cell.index, law(study, cell))
 
 
 def _sample(
@@ -153,7 +159,7 @@ def _sample(
     line = Progress(sum(_size(_missing(stored[cell.index], low, high)) for cell in cells), wanted)
     try:
         before = low
-        for look in looks(study):
+        for look in study.looks():
             after = min(look, high)
             todo = [(cell, part) for cell in undecided for part in _missing(stored[cell.index], before, after)]
             sizes = BlockSizes(effective_n_jobs(parallel.n_jobs), block)
@@ -173,7 +179,7 @@ def _decided(stop: Stop, store: Store, cell: Cell, seen: dict[int, tuple[int, in
     new = store.counts(cell.index, after, before)
     trials, failures = (old + more for old, more in zip(seen[cell.index], new, strict=True))
     seen[cell.index] = trials, failures
-    return decided(stop, failures, trials)
+    return stop.decided(failures, trials)
 
 
 def _rehearse(study: Study, cells: Sequence[Cell]) -> None:
@@ -186,12 +192,7 @@ def _rehearse(study: Study, cells: Sequence[Cell]) -> None:
         cells = list({(cell.pool, cell.score, cell.strategy): cell for cell in reversed(cells)}.values())
     for cell in cells:
         try:
-            if study.mode == "exact":
-                from exml_sim.engine.modes.exact import least_outcomes
-
-                least_outcomes(study, cell)
-            else:
-                run_block(study, cell, 0, 1)
+            mode_of(study).rehearse(study, cell)
         except ValueError as error:
             raise ValueError(f"cell {cell.index} ({cell}) cannot run: {error}; nothing was run") from None
 
@@ -215,6 +216,16 @@ def is_whole(value: Any) -> bool:
 
 def _size(stretches: Sequence[Stretch]) -> int:
     return sum(stop - first for first, stop in stretches)
+
+
+def _work(study: Study, cell: Cell, first: int, stop: int, driver: int) -> Block:
+    """One task. A worker that is another process pins its BLAS to one thread; in threads the driver has done so."""
+    if driver != os.getpid() and not _PINNED:
+        _PINNED.append(threadpool_limits(limits=1))
+    return run_block(study, cell, first, stop)
+
+
+_PINNED: list[threadpool_limits] = []
 
 
 class BlockSizes:
@@ -254,6 +265,44 @@ class BlockSizes:
         for cell, (first, stop) in todo:
             while first < stop:
                 after = min(stop, first + self.size(cell, left))
-                yield delayed(run_block)(study, cell, first, after, driver)
+                yield delayed(_work)(study, cell, first, after, driver)
                 left -= after - first
                 first = after
+
+
+def merge(stores: Sequence[str | Path], out: str | Path) -> StudyResult:
+    """Put the stores of a study's shards together in a new one.
+
+    The new store is built under another name and gets its own when it is complete; a file that has that name by then,
+    whoever made it, is left alone.
+
+    Raises
+    ------
+    StoreError
+        If the new file exists, the stores belong to different studies, or two of them hold the same trial; nothing is
+        then left behind.
+    """
+    target = Path(out)
+    if not stores:
+        raise StoreError("merge needs at least one store, got none")
+    _check_free(target)
+    with ExitStack() as opened:
+        parts = [opened.enter_context(Store.read(path)) for path in stores]
+        study = parts[0].study
+        for one in parts[1:]:
+            if one.hash != parts[0].hash:
+                raise StoreError(
+                    f"{one.path} ({one.hash[:12]}) and {parts[0].path} ({parts[0].hash[:12]}) belong to different "
+                    "studies; nothing was merged"
+                )
+        check_place(target)
+        lock = DriverLock(target)
+        opened.callback(lock.release)
+        _check_free(target)
+        Store.make(target, study, study.cells(), parts[0].facts, parts)
+    return StudyResult(Store.read(target))
+
+
+def _check_free(target: Path) -> None:
+    if target.exists():
+        raise StoreError(f"{target} exists already; nothing was changed: give another file")

@@ -9,9 +9,9 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from exml_sim.datasets import load_mfeat, make_synthetic
-from exml_sim.datasets.mfeat import VIEWS, scale_to_unit
-from exml_sim.engine.fields import Table, amount, entry, number, one_of, optional, several, share, text, whole
+from exml_sim.datasets import make_synthetic
+from exml_sim.datasets.mfeat import VIEWS, mislabelled_digits
+from exml_sim.engine.fields import Fields, amount, entry, number, one_of, optional, several, share, text, whole
 from exml_sim.exploration.known import BoundedArm, GaussianArm, KnownPool
 from exml_sim.exploration.pool import Pool
 from exml_sim.exploration.rows import FeaturePool
@@ -31,7 +31,7 @@ def _pair(value: Any, what: str) -> tuple[float, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Score(Table):
+class Score(Fields):
     """What the score of a feature arm is; see `exml_sim.exploration.scoring.Scoring`."""
 
     what: ClassVar[str] = "score"
@@ -42,7 +42,7 @@ class Score(Table):
     loss: str = entry(one_of(LOSSES), default="sum")
 
     def __post_init__(self) -> None:
-        Table.__post_init__(self)
+        Fields.__post_init__(self)
         if self.penalty is None and self.score != "ball":
             object.__setattr__(self, "penalty", (1.0, 1.0))
         Scoring(self.theta, self.score, self.ball, self.penalty, self.loss)
@@ -57,7 +57,7 @@ class Score(Table):
 
 
 @dataclass(frozen=True, slots=True)
-class Sampling(Table):
+class Sampling(Fields):
     """Which rows a pull buys; see `exml_sim.exploration.sampling.RowOptions`."""
 
     what: ClassVar[str] = "sampling"
@@ -75,7 +75,7 @@ def _kernel(value: Any, what: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class SyntheticPool(Table):
+class SyntheticPool(Fields):
     """The generator of Section 5.1; see `exml_sim.datasets.make_synthetic`."""
 
     what: ClassVar[str] = "synthetic pool"
@@ -103,7 +103,7 @@ def _view(value: Any, what: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class MfeatPool(Table):
+class MfeatPool(Fields):
     """Three digits of the shipped Multiple Features data: two known, one hidden and mislabelled by a fair coin."""
 
     what: ClassVar[str] = "mfeat pool"
@@ -122,28 +122,18 @@ class MfeatPool(Table):
 
     def population(self) -> Population:
         """Choose the rows and mislabel the hidden digit."""
-        data = load_mfeat()
-        rng = np.random.default_rng(self.seed)
-        digits = (self.negative, self.positive, self.hidden)
-        for digit in digits:
-            if not self.per_class <= int((data.y == digit).sum()):
-                raise ValueError(f"mfeat has fewer than {self.per_class} rows of digit {digit}")
-        rows = np.concatenate(
-            [rng.choice(np.flatnonzero(data.y == digit), self.per_class, replace=False) for digit in digits]
+        return mislabelled_digits(
+            (self.negative, self.positive, self.hidden),
+            self.per_class,
+            observed=self.observed,
+            candidates=self.candidates,
+            costs=self.costs,
+            rng=np.random.default_rng(self.seed),
         )
-        coin = rng.choice(np.array([-1, 1]), size=rows.size)
-        truth = data.y[rows]
-        y = np.where(truth == self.negative, -1, np.where(truth == self.positive, 1, coin))
-        prices = self.costs or ("1",) * len(self.candidates)
-        if len(prices) != len(self.candidates):
-            raise ValueError(f"costs must be one for each of {len(self.candidates)} candidates, got {len(prices)}")
-        views = {name: scale_to_unit(data.views[name])[rows] for name in {self.observed, *self.candidates}}
-        bought = [Candidate(name, views[name], price) for name, price in zip(self.candidates, prices, strict=True)]
-        return Population(views[self.observed], y, bought, classes=truth, hidden=self.hidden)
 
 
 @dataclass(frozen=True, slots=True)
-class AtomPool(Table):
+class AtomPool(Fields):
     """Rows written out: labels, one list of values per candidate, and how many copies of each row there are.
 
     Nothing is observed for free. With the linear kernel and a small ball this is the affine pool of the exact
@@ -178,7 +168,7 @@ class AtomPool(Table):
 
 
 @dataclass(frozen=True, slots=True)
-class KnownArms(Table):
+class KnownArms(Fields):
     """Arms with known distributions: Bernoulli by means, Gaussian with `sd`, or finitely many values."""
 
     what: ClassVar[str] = "known pool"
@@ -291,7 +281,7 @@ class StrategySpec:
 
 
 @dataclass(frozen=True, slots=True)
-class Budgets(Table):
+class Budgets(Fields):
     """The budgets of a study; all three lists together are the grid.
 
     Attributes
@@ -310,7 +300,7 @@ class Budgets(Table):
     ratio: tuple[str, ...] = entry(several(share, empty=True), default=())
 
     def __post_init__(self) -> None:
-        Table.__post_init__(self)
+        Fields.__post_init__(self)
         if not (self.absolute or self.per_arm or self.ratio):
             raise ValueError("budgets must name at least one budget: absolute, per_arm or ratio")
 

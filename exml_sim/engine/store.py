@@ -13,7 +13,7 @@ import json
 import logging
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -39,9 +39,9 @@ from exml_sim.engine.files import (
 from exml_sim.engine.manifest import DECISIVE, manifest
 from exml_sim.engine.seals import block_seal, head_seal, law_seal, text_seal, verify
 from exml_sim.engine.study import Cell, Study
-from exml_sim.engine.trials import Block
+from exml_sim.engine.trials import Block, Facts, Law
 
-__all__ = ["APPLICATION", "VERSION", "Law", "Store", "StoreError"]
+__all__ = ["APPLICATION", "VERSION", "Store", "StoreError"]
 
 #: Layout of the tables. A store with another number was written by another version.
 VERSION = 2
@@ -80,31 +80,6 @@ CREATE TABLE law_seals (cell INTEGER PRIMARY KEY, seal TEXT NOT NULL);
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Law:
-    """The exact law of a cell, one entry per arm.
-
-    Attributes
-    ----------
-    selected
-        Probability that the arm is selected (first).
-    success, failure, regret
-        The parts of the success and failure probability and of the mean regret from outcomes that select the arm.
-    pulls
-        Mean pulls of the arm.
-    """
-
-    selected: tuple[float, ...]
-    success: tuple[float, ...]
-    failure: tuple[float, ...]
-    regret: tuple[float, ...]
-    pulls: tuple[float, ...]
-
-    def lines(self) -> list[tuple[float, ...]]:
-        """One line per arm."""
-        return list(zip(self.selected, self.success, self.failure, self.regret, self.pulls, strict=True))
-
-
 class Store:
     """A study's results in one SQLite file.
 
@@ -118,8 +93,10 @@ class Store:
         self.path = path
 
     @classmethod
-    def create_or_open(cls, path: Path | str | None, study: Study, cells: Sequence[Cell]) -> Self:
-        """Open the store of a study for writing; make it if the file does not exist.
+    def create_or_open(
+        cls, path: Path | str | None, study: Study, cells: Sequence[Cell], facts: Sequence[Facts] = ()
+    ) -> Self:
+        """Open the store of a study for writing; make it, with the facts of its cells, if the file does not exist.
 
         Raises
         ------
@@ -129,7 +106,7 @@ class Store:
         """
         if path is None:
             store = cls(connect(None, "rwc"), None)
-            store._create(study, cells)
+            store._create(study, cells, facts)
             store._note_session()
             return store
         where = Path(path)
@@ -138,14 +115,16 @@ class Store:
         try:
             beside(where.resolve(), "-new").unlink(missing_ok=True)
             if is_blank(where):
-                cls.make(where, study, cells)
+                cls.make(where, study, cells, facts)
             return cls._open_to_write(where, study, lock)
         except BaseException:
             lock.release()
             raise
 
     @classmethod
-    def make(cls, path: Path, study: Study, cells: Sequence[Cell], parts: Sequence[Store] = ()) -> None:
+    def make(
+        cls, path: Path, study: Study, cells: Sequence[Cell], facts: Sequence[Facts], parts: Sequence[Store] = ()
+    ) -> None:
         """Make a new store from a study (and the blocks of its parts), all at once; call with its lock held.
 
         It is built beside and gets its name when it is complete, so no other file is ever in danger.
@@ -154,7 +133,7 @@ class Store:
         with draft(target) as built, explained(path, "make"):
             store = cls(connect(built, "rwc"), path)
             try:
-                store._create(study, cells)
+                store._create(study, cells, facts)
                 for one in parts:
                     store.copy_from(one)
                 if parts:
@@ -222,11 +201,13 @@ class Store:
             self._lock.release()
             self._lock = None
 
-    def _create(self, study: Study, cells: Sequence[Cell]) -> None:
+    def _create(self, study: Study, cells: Sequence[Cell], facts: Sequence[Facts]) -> None:
         text = study.to_toml()
         if Study.from_toml(text) != study:
             raise StoreError("the study cannot be written as TOML and read again: a text in it is the reason")
         head = [("hash", study.hash), ("study", text), ("seed", str(study.seed)), ("mode", study.mode)]
+        if facts:
+            head.append(("facts", json.dumps([asdict(one) for one in facts])))
         lines = [
             (c.index, *c.labels, c.budget, c.stream, str(pool.prices.unit), json.dumps(list(pool.names)))
             for c, pool in ((c, study.pool(c)) for c in cells)
@@ -297,6 +278,13 @@ class Store:
             return Study.from_toml(str(self._value("SELECT value FROM manifest WHERE key = 'study'")))
         except ValueError as error:
             raise StoreError(f"{self.path} holds no study that can be read: {error}") from None
+
+    @property
+    def facts(self) -> list[Facts]:
+        """What summaries need to know of the cells, one after the other; empty in stores of earlier versions."""
+        found = self._connection.execute("SELECT value FROM manifest WHERE key = 'facts'").fetchone()
+        lines = [] if found is None else json.loads(found[0])
+        return [Facts(**{**line, "costs": tuple(line["costs"])}) for line in lines]
 
     def sessions(self) -> list[Mapping[str, str]]:
         """Versions, processor and commit of every run that wrote here, the first one first."""

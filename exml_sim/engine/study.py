@@ -6,7 +6,7 @@ import hashlib
 import threading
 import tomllib
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -14,7 +14,8 @@ from typing import Any, ClassVar, cast
 
 from threadpoolctl import threadpool_limits
 
-from exml_sim.engine.fields import Table, between, canonical, entry, one_of, optional, text, to_toml, whole
+from exml_sim.engine.fields import Fields, between, canonical, entry, one_of, optional, text, to_toml, whole
+from exml_sim.engine.intervals import confidence_sequence
 from exml_sim.engine.specs import Budgets, PoolSpec, Sampling, Score, StrategySpec, build_pool, read_pool
 from exml_sim.exploration.pool import Pool
 from exml_sim.exploration.strategy import check_budget
@@ -32,8 +33,12 @@ MODES: Sequence[str] = ("count", "exact", "rare", "excess")
 
 
 @dataclass(frozen=True, slots=True)
-class Stop(Table):
-    """When a cell may stop before its last trial (see `exml_sim.engine.stopping`).
+class Stop(Fields):
+    """When a cell may stop before its last trial: when its question is decided, at looks that are fixed beforehand.
+
+    Looks are at multiples of `every` trials, and a decision uses exactly the trials before the look. So the number of
+    trials of a cell depends on the study alone, not on workers or blocks. What is then reported is the confidence
+    sequence, which is valid at a stopping time; a Clopper-Pearson interval would not be.
 
     Attributes
     ----------
@@ -54,9 +59,16 @@ class Stop(Table):
     every: int = entry(whole(1), default=1000)
 
     def __post_init__(self) -> None:
-        Table.__post_init__(self)
+        Fields.__post_init__(self)
         if self.bound is None and self.width is None:
             raise ValueError("stop needs a bound to decide or an interval width to reach, got neither")
+
+    def decided(self, failures: int, trials: int) -> bool:
+        """Whether the question of a cell is decided after so many trials."""
+        low, high = confidence_sequence(failures, trials, self.alarm)
+        clear = self.bound is not None and not low <= self.bound <= high
+        narrow = self.width is not None and high - low <= self.width
+        return clear or narrow
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +225,12 @@ class Study:
             raise ValueError(f"{name} is no study: it is not UTF-8 text") from None
         except tomllib.TOMLDecodeError as error:
             raise ValueError(f"{name} is no study: the TOML is wrong: {error}") from None
+
+    def looks(self) -> Iterator[int]:
+        """Numbers of trials after which cells may stop; the last one is all trials."""
+        if self.stop is not None:
+            yield from range(self.stop.every, self.trials, self.stop.every)
+        yield self.trials
 
     def pool(self, cell: Cell) -> Pool:
         """The pool of a cell, built once and kept for a while."""

@@ -17,8 +17,8 @@ from exml_sim.engine.intervals import (
     mean_interval,
 )
 from exml_sim.engine.store import Store
-from exml_sim.engine.study import Cell, Study
-from exml_sim.engine.trials import find, largest_regret
+from exml_sim.engine.study import Study
+from exml_sim.engine.trials import Facts
 
 #: Weighted failures support Student's interval if they count like this many equal ones, and none is this much of the
 #: sum.
@@ -156,7 +156,12 @@ class Trials:
         return total**2 / squares, max(weight for weight, _ in self.weights()) / total
 
 
-def sampled(store: Store, study: Study, cell: Mapping[str, Any], level: float) -> CellSummary | None:
+def summarise(store: Store, study: Study, cell: Mapping[str, Any], facts: Facts, level: float) -> CellSummary | None:
+    """Summary of a cell as it is stored, in the study's mode; None if there is nothing of it yet."""
+    return _READERS.get(study.mode, sampled)(store, study, cell, facts, level)
+
+
+def sampled(store: Store, study: Study, cell: Mapping[str, Any], facts: Facts, level: float) -> CellSummary | None:
     """Summary of a cell's trials; None if it has none yet."""
     number = cell["cell"]
     trials = Trials(store, number, few=study.mode == "count")
@@ -167,12 +172,12 @@ def sampled(store: Store, study: Study, cell: Mapping[str, Any], level: float) -
     if study.mode == "rare":
         rate = Moments.of(trials.weights, trials.number)
         spread = trials.spread()
-        kind, ends, regret_ends = _weighted(study, find(study, number), trials, rate, regret, spread, level)
+        kind, ends, regret_ends = _weighted(facts, trials, rate, regret, spread, level)
         mean, regret_kind = rate.mean, kind
     else:
         mean = trials.failures / trials.number
         kind, ends = _counted(study, trials, level)
-        regret_kind, regret_ends = _regret(study, find(study, number), trials, regret, level)
+        regret_kind, regret_ends = _regret(study, facts.largest_regret, trials, regret, level)
     spent = store.rows("SELECT sum(spent) FROM trials WHERE cell = ?", (number,)).fetchone()[0]
     pulls = zip(cell["arms"], store.pulls(number), strict=True)
     return CellSummary(
@@ -202,16 +207,14 @@ def _counted(study: Study, trials: Trials, level: float) -> tuple[str, Interval]
     return "clopper-pearson", clopper_pearson(trials.failures, trials.number, level)
 
 
-def _regret(study: Study, cell: Cell, trials: Trials, regret: Moments, level: float) -> tuple[str, Interval]:
-    top = largest_regret(study, cell)
+def _regret(study: Study, top: float, trials: Trials, regret: Moments, level: float) -> tuple[str, Interval]:
     if study.stop is not None:
         return "bounded sequence", bounded_sequence(list(trials.regrets()), top, 1.0 - level)
     return "bounded", bounded_interval(regret.mean, regret.deviation, trials.number, top, level)
 
 
 def _weighted(
-    study: Study,
-    cell: Cell,
+    known: Facts,
     trials: Trials,
     rate: Moments,
     regret: Moments,
@@ -219,16 +222,14 @@ def _weighted(
     level: float,
 ) -> tuple[str, Interval, Interval]:
     """Student's intervals where enough failures of every kind were seen, else what the bound on the weights proves."""
-    from exml_sim.engine.modes.rare import tilts
-
-    n, known = trials.number, tilts(study, cell)
-    if known.complete and spread[0] >= EFFECTIVE and spread[1] <= LARGEST:
+    n = trials.number
+    if known.weights_complete and spread[0] >= EFFECTIVE and spread[1] <= LARGEST:
         ends = mean_interval(rate.mean, rate.deviation, n, level)
         regret_ends = mean_interval(regret.mean, regret.deviation, n, level)
         return "student", (max(ends[0], 0.0), min(ends[1], 1.0)), (max(regret_ends[0], 0.0), regret_ends[1])
     # Heavier failures belong to ways that were left out, and these are bounded by themselves.
     top = known.weight_bound * (1.0 + 1e-9)
-    largest = largest_regret(study, cell)
+    largest = known.largest_regret
     rate = Moments.of(lambda: trials.weights(top), n)
     regret = Moments.of(lambda: trials.regrets(top), n)
     low, high = bounded_interval(rate.mean, rate.deviation, n, top, level)
@@ -237,7 +238,7 @@ def _weighted(
     return "bounded weights", ends, (regret_low, min(regret_high + known.left_out * largest, largest))
 
 
-def enumerated(store: Store, study: Study, cell: Mapping[str, Any], level: float) -> CellSummary | None:
+def enumerated(store: Store, study: Study, cell: Mapping[str, Any], facts: Facts, level: float) -> CellSummary | None:
     """Summary of a cell's exact law; None if it is not known yet."""
     query = "SELECT failure, regret, pulls FROM laws WHERE cell = ? ORDER BY arm"
     lines: Sequence[tuple[float, float, float]] = store.rows(query, (cell["cell"],)).fetchall()
@@ -245,7 +246,6 @@ def enumerated(store: Store, study: Study, cell: Mapping[str, Any], level: float
         return None
     failure = math.fsum(line[0] for line in lines)
     regret = math.fsum(line[1] for line in lines)
-    costs = study.pool(find(study, cell["cell"])).prices.exact_costs
     return CellSummary(
         *_labels(cell),
         0,
@@ -258,7 +258,11 @@ def enumerated(store: Store, study: Study, cell: Mapping[str, Any], level: float
         regret,
         regret,
         regret,
-        math.fsum(line[2] * float(cost) for line, cost in zip(lines, costs, strict=True)),
+        math.fsum(line[2] * cost for line, cost in zip(lines, facts.costs, strict=True)),
         {name: line[2] for name, line in zip(cell["arms"], lines, strict=True)},
         "exact",
     )
+
+
+#: Modes whose results are not trials.
+_READERS = {"exact": enumerated}

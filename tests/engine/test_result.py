@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from exml_sim.engine import StudyResult, run
+from exml_sim.engine import Study, StudyResult, run
 from exml_sim.engine.intervals import bounded_interval, bounded_sequence, clopper_pearson, mean_interval, paired
+from exml_sim.engine.modes import mode_of
 from tests.engine.studies import features, known
 from tests.exploration.exact_laws import uniform_selection_probabilities
 
@@ -229,3 +230,30 @@ def test_bad_levels(result, level):
 def test_a_folder_that_is_not_there(result, tmp_path):
     with pytest.raises(ValueError, match=r"cannot write .*No such file"):
         result.to_csv(tmp_path / "nowhere" / "cells.csv")
+
+
+def test_a_summary_is_a_function_of_the_store(tmp_path, monkeypatch):
+    """No pool and no tilt is built again; a store of an earlier version, which has no facts, says the same."""
+    for mode in ("count", "rare", "exact"):
+        path = tmp_path / f"{mode}.sqlite"
+        study = Study.from_table(
+            {
+                "pools": [{"kind": "atoms", "values": [[1, 0.5], [0.25, 0.75]], "y": [1, 1], "copies": [3, 1]}],
+                "scores": [{"ball": 0.3}],
+                "strategies": ["uniform_allocation"],
+                "budgets": {"per_arm": [6]},
+                "trials": 50,
+                "mode": mode,
+            }
+        )
+        with run(study, store=path, n_jobs=1, progress=False) as result:
+            slow = [mode_of(study).facts(study, cell) for cell in study.cells()]
+            assert result.store.facts == slow
+        with monkeypatch.context() as patched:
+            patched.setattr(Study, "pool", lambda *_: pytest.fail("a pool was built"))
+            patched.setattr(Study, "cells", lambda *_: pytest.fail("pools were built"))
+            with StudyResult.open(path) as result:
+                fast = result.summary()
+        with StudyResult.open(path) as result:
+            result.__dict__["_facts"] = slow
+            assert result.summary() == fast

@@ -15,8 +15,8 @@ import joblib
 import pytest
 
 from exml_sim.engine import Store, Study, StudyResult, run
+from exml_sim.engine.modes import replay
 from exml_sim.engine.runner import BlockSizes
-from exml_sim.engine.trials import replay
 from exml_sim.progress import Progress
 from tests.engine.studies import features, known
 
@@ -64,7 +64,7 @@ def test_resume_runs_only_what_is_missing(truth, tmp_path):
     path = tmp_path / "study.sqlite"
     study = features()
     with Store.create_or_open(path, study, study.cells()) as store:
-        from exml_sim.engine.trials import run_block
+        from exml_sim.engine.modes import run_block
 
         for first, stop in ((10, 20), (35, 60)):
             store.add(run_block(study, study.cells()[1], first, stop))
@@ -81,10 +81,10 @@ def test_an_error_in_a_worker_keeps_what_is_stored(tmp_path, monkeypatch):
 
     original = runner.run_block
 
-    def breaks(study, cell, first, stop, driver=None):
-        if cell.index == 2 and driver is not None:
+    def breaks(study, cell, first, stop):
+        if cell.index == 2:
             raise RuntimeError("the lights went out")
-        return original(study, cell, first, stop, driver)
+        return original(study, cell, first, stop)
 
     monkeypatch.setattr(runner, "run_block", breaks)
     path = tmp_path / "study.sqlite"
@@ -149,7 +149,7 @@ def test_block_sizes_follow_the_clock():
     cell = study.cells()[0]
     sizes = BlockSizes(2)
     assert sizes.size(cell, 10**6) == 32
-    from exml_sim.engine.trials import run_block
+    from exml_sim.engine.modes import run_block
 
     done = run_block(study, cell, 0, 32)
     sizes.learn(done)

@@ -14,8 +14,8 @@ import pytest
 from exml_sim.engine import Store, StoreError, StudyResult, run
 from exml_sim.engine import store as store_module
 from exml_sim.engine.files import explained, transaction
+from exml_sim.engine.modes import run_block
 from exml_sim.engine.store import APPLICATION, VERSION
-from exml_sim.engine.trials import run_block
 from tests.engine.studies import contents, features, known
 
 
@@ -256,7 +256,7 @@ def test_no_store_to_read(tmp_path):
 KILLED_DRIVER = """
 import os, sys
 from exml_sim.engine import Store
-from exml_sim.engine.trials import run_block
+from exml_sim.engine.modes import run_block
 from tests.engine.studies import known
 study = known(trials=400)
 store = Store.create_or_open(sys.argv[1], study, study.cells())

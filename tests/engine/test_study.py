@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from exml_sim.engine import Study
-from exml_sim.engine.trials import replay, run_block
+from exml_sim.engine.modes import replay, run_block
 from exml_sim.money import exact
 from exml_sim.seeds import Seeds
 from tests.engine.studies import FEATURES, KNOWN, RULES, features, known

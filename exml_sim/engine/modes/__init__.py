@@ -1,0 +1,101 @@
+"""The modes of a study, one table: how each runs a block, rehearses, replays, and what a summary must know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from exml_sim.engine.modes import count, exact, excess, rare
+from exml_sim.engine.study import Cell, Study
+from exml_sim.engine.trials import TERMS, Block, Facts, Law, find
+from exml_sim.exploration.trial import Exploration
+
+__all__ = ["MODES", "Mode", "mode_of", "replay", "run_block"]
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """One way to find out how often a strategy fails.
+
+    Attributes
+    ----------
+    rehearse
+        Fails where a cell cannot run at all.
+    facts
+        What summaries must know of a cell.
+    block
+        Runs trials of a cell; None where there are no trials.
+    replay
+        Runs one trial again with everything about it; None where there are no trials.
+    law
+        Finds the exact law of a cell; None where trials are run.
+    size
+        How large the law of a cell is, at least.
+    paired
+        Whether trials of two cells can be compared one by one.
+    terms
+        Names of what is measured beside failure and regret.
+    """
+
+    rehearse: Callable[[Study, Cell], object]
+    facts: Callable[[Study, Cell], Facts]
+    block: Callable[[Study, Cell, range], Block] | None = None
+    replay: Callable[[Study, Cell, int], Exploration] | None = None
+    law: Callable[[Study, Cell], Law] | None = None
+    size: Callable[[Study, Cell], int] | None = None
+    paired: bool = False
+    terms: tuple[str, ...] = ()
+
+
+def _sampling(
+    block: Callable[[Study, Cell, range], Block],
+    replay: Callable[[Study, Cell, int], Exploration],
+    facts: Callable[[Study, Cell], Facts],
+    *,
+    paired: bool = False,
+    terms: tuple[str, ...] = (),
+) -> Mode:
+    """A mode that runs trials; one of them is its rehearsal."""
+    return Mode(lambda study, cell: block(study, cell, range(1)), facts, block, replay, paired=paired, terms=terms)
+
+
+MODES: Mapping[str, Mode] = {
+    "count": _sampling(count.block, count.replay, count.facts, paired=True),
+    "exact": Mode(exact.least_outcomes, count.facts, law=exact.exact_law, size=exact.least_outcomes),
+    "rare": _sampling(rare.block, rare.replay, rare.facts),
+    "excess": _sampling(excess.block, excess.replay, excess.facts, paired=True, terms=TERMS),
+}
+
+
+def mode_of(study: Study) -> Mode:
+    """The mode of a study."""
+    return MODES[study.mode]
+
+
+def run_block(study: Study, cell: Cell, first: int, stop: int) -> Block:
+    """Run trials first … stop - 1 of a cell."""
+    block = mode_of(study).block
+    if block is None:
+        raise ValueError(f"mode {study.mode!r} runs no trials")
+    return block(study, cell, range(first, stop))
+
+
+def replay(study: Study, cell: int | Cell, trial: int) -> Exploration:
+    """Run one trial again and keep everything about it: rounds, scores, certificates, and the ledger.
+
+    Parameters
+    ----------
+    cell
+        A cell of the study, or its number.
+    trial
+        The trial's number.
+    """
+    again = mode_of(study).replay
+    if again is None:
+        raise ValueError(f"mode {study.mode!r} runs no trials, so there is none to replay")
+    where = find(study, cell)
+    if isinstance(trial, bool) or not isinstance(trial, int | np.integer) or not 0 <= trial < study.trials:
+        raise ValueError(f"trial {trial} does not exist: the study has {study.trials}, counted from 0")
+    return again(study, where, int(trial))

@@ -19,9 +19,8 @@ import numpy as np
 from scipy.special import gammaln
 
 from exml_sim.arrays import BoolArray, CountArray, FloatArray, IntArray
-from exml_sim.engine.store import Law
 from exml_sim.engine.study import Cell, Study
-from exml_sim.engine.trials import outcomes
+from exml_sim.engine.trials import Law, outcomes
 from exml_sim.exploration.known import BernoulliArm, BoundedArm, KnownPool
 from exml_sim.exploration.lockstep import Session
 from exml_sim.exploration.pool import Pool

@@ -23,6 +23,7 @@ variances. The second part is the *noise* of a term. Terms (b) and (c) are on th
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -34,6 +35,7 @@ from exml_sim.arrays import FloatArray
 from exml_sim.datasets.synthetic import HIDDEN, candidate_values, draw_rows
 from exml_sim.engine.specs import Score, SyntheticPool
 from exml_sim.engine.study import Cell, Study
+from exml_sim.engine.trials import NOISY, TERMS, Block, Facts, outcomes
 from exml_sim.exploration.rows import FeaturePool
 from exml_sim.exploration.trial import Exploration
 from exml_sim.kernels import gaussian, linear
@@ -46,9 +48,6 @@ from exml_sim.seeds import Seeds
 #: Points on which expected risks are measured, and rows on which f_1* is found.
 FRESH = 20_000
 REFERENCE = 900
-TERMS = ("excess", "a", "b", "c", "d", "e")
-#: Terms that are measured on the fresh sample, and so have noise that all trials share.
-NOISY = ("excess", "a", "d", "e")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -204,6 +203,36 @@ def excess_trials(
     found = list(measured_trials(study, cell, trials))
     terms = np.array([one.terms for one in found])
     return [one.trial for one in found], [one.pool for one in found], terms
+
+
+def block(study: Study, cell: Cell, trials: range) -> Block:
+    """Trials with a population each; success and regret are on the trial's own population."""
+    start, number = time.perf_counter(), len(trials)
+    rule, unit = study.strategy(cell), study.pool(cell).prices.unit
+    selected, spent = np.empty(number, dtype=np.int64), np.empty(number, dtype=np.int64)
+    success, regret = np.empty(number, dtype=np.bool_), np.empty(number)
+    terms, noises = np.empty((number, len(TERMS))), np.empty((number, len(NOISY)))
+    pulls = np.zeros(study.pool(cell).n_arms, dtype=np.int64)
+    for line, one in enumerate(measured_trials(study, cell, trials)):
+        judged = outcomes(one.pool, np.array([one.trial.accepted]), rule.objective)
+        success[line], regret[line] = judged[0][0], judged[1][0]
+        selected[line], spent[line] = one.trial.selected, int(one.trial.ledger.spent / unit)
+        terms[line], noises[line] = one.terms, one.noise
+        pulls += one.trial.ledger.pulls.reshape(-1)
+    ones = np.ones(number)
+    seconds = time.perf_counter() - start
+    return Block(cell.index, trials.start, selected, success, regret, spent, ones, pulls, seconds, terms, noises)
+
+
+def replay(study: Study, cell: Cell, trial: int) -> Exploration:
+    """Run one trial again."""
+    return next(measured_trials(study, cell, [trial])).trial
+
+
+def facts(study: Study, cell: Cell) -> Facts:
+    """Every trial has a population of its own, but the minimal surrogate risk always lies in [0, 1]."""
+    costs = tuple(float(cost) for cost in study.pool(cell).prices.exact_costs)
+    return Facts(1.0 if study.strategy(cell).objective == "risk" else 1.0 / min(costs), costs)
 
 
 def measured_trials(study: Study, cell: Cell, trials: Iterable[int]) -> Iterator[Measured]:

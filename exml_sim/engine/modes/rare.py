@@ -13,6 +13,7 @@ most one over the share of the plain component. `exml_sim.engine.modes.tilting` 
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Iterable
 from fractions import Fraction
@@ -22,9 +23,11 @@ from scipy.special import logsumexp
 
 from exml_sim.arrays import BoolArray, CountArray, FloatArray, IntArray, WordArray
 from exml_sim.compiled import kernel
+from exml_sim.engine.modes import count
 from exml_sim.engine.modes.tilting import Mixture, mixture
 from exml_sim.engine.modes.ways import read_schedule
 from exml_sim.engine.study import Cell, Study
+from exml_sim.engine.trials import Block, Facts, block_of
 from exml_sim.exploration.lockstep import Lockstep
 from exml_sim.exploration.rows import FeaturePool, RowSession
 from exml_sim.exploration.sampling import RowOptions, RowSampler
@@ -50,7 +53,22 @@ def tilted_trials(study: Study, cell: Cell, trials: Iterable[int]) -> tuple[Expl
     return Explorations.joined(parts, seeds), np.concatenate(weights)
 
 
-def replay_tilted(study: Study, cell: Cell, trial: int) -> Exploration:
+def block(study: Study, cell: Cell, trials: range) -> Block:
+    """Run trials of a cell with tilted rows, each with its likelihood ratio as weight."""
+    start = time.perf_counter()
+    found, weight = tilted_trials(study, cell, trials)
+    return block_of(study, cell, trials, found, weight, start)
+
+
+def facts(study: Study, cell: Cell) -> Facts:
+    """The pool's facts, and what is known of the weights."""
+    known = tilts(study, cell)
+    bound = (bool(known.complete), float(known.weight_bound), float(known.left_out))
+    plain = count.facts(study, cell)
+    return Facts(plain.largest_regret, plain.costs, *bound)
+
+
+def replay(study: Study, cell: Cell, trial: int) -> Exploration:
     """Run one trial with tilted rows again and keep everything about it."""
     pool = _feature_pool(study, cell)
     run, _, selected = _explore(study, cell, pool, Seeds.of(study.seed, trial, cell.stream), record=True)
