@@ -3,13 +3,107 @@
 from __future__ import annotations
 
 import ast
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
+
+
+#: The layers of docs/architecture.md, lowest first. A room imports from layers below its own, never from above or from a
+#: neighbour.
+LAYERS: tuple[tuple[str, ...], ...] = (
+    ("arrays", "compiled", "progress", "plugins", "__init__"),
+    ("validation", "seeds"),
+    ("money", "losses", "kernels"),
+    ("rejection", "population", "oracle"),
+    ("datasets",),
+    ("exploration",),
+    ("strategies",),
+    ("method", "engine"),
+    ("theory",),
+    ("simulations",),
+    ("cli",),
+    ("__main__",),
+)
+DEPTH = {room: depth for depth, rooms in enumerate(LAYERS) for room in rooms}
+#: The rooms of simulations that others build on, lowest first; the rest import these and nothing of each other.
+SHARED = (
+    ("cache", "atoms", "pool_bounds"),
+    ("panels",),
+    ("needed_budget", "budget_vs_failure", "figures"),
+    ("report",),
+    ("hunt", "verification", "reproduction", "adaptive_vs_halving"),
+)
+
+
+def modules() -> dict[str, Path]:
+    """Every module of the three packages by its dotted name."""
+    found = {}
+    for package in ("exml_sim", "theory", "simulations"):
+        for file in (ROOT / package).rglob("*.py"):
+            parts = file.relative_to(ROOT).with_suffix("").parts
+            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = file
+    return found
+
+
+def room(module: str) -> str:
+    """The folder or root file that a module belongs to; theory is one room, and so is simulations."""
+    package, _, rest = module.partition(".")
+    return package if package != "exml_sim" else rest.split(".")[0] or "__init__"
+
+
+def edges(of: Callable[[str], str]) -> dict[tuple[str, str], str]:
+    """Imports between rooms, lazy ones and those for types too, each with a place where it stands."""
+    known = modules()
+    found: dict[tuple[str, str], str] = {}
+    for module, file in known.items():
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and node.module:
+                inside = (f"{node.module}.{alias.name}" for alias in node.names)
+                names = [name if name in known else node.module for name in inside]
+            for name in names:
+                if name in known and of(name) != of(module):
+                    found[of(module), of(name)] = f"{file.relative_to(ROOT)}:{node.lineno} imports {name}"
+    return found
+
+
+def test_every_room_has_a_layer() -> None:
+    assert {room(module) for module in modules()} == set(DEPTH)
+
+
+def test_imports_only_go_down() -> None:
+    upwards = [place for (above, below), place in edges(room).items() if DEPTH[above] <= DEPTH[below]]
+    assert not upwards
+
+
+def test_the_layers_catch_a_lazy_import_from_above(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A planted error: a pool that imports the engine inside a function."""
+    for package in ("exml_sim", "theory", "simulations"):
+        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__", "*.npz"))
+    with (tmp_path / "exml_sim/exploration/pool.py").open("a", encoding="utf-8") as file:
+        file.write("\n\ndef planted() -> None:\n    from exml_sim.engine import run\n")
+    monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
+    with pytest.raises(AssertionError, match=r"exploration/pool.py:\d+ imports exml_sim.engine"):
+        test_imports_only_go_down()
+
+
+def part(module: str) -> str:
+    """The room inside simulations; everything else is one place."""
+    package, _, rest = module.partition(".")
+    return rest.split(".")[0] if package == "simulations" and rest else "elsewhere"
+
+
+def test_the_rooms_of_simulations_form_no_knot() -> None:
+    depth = {name: level for level, names in enumerate(SHARED) for name in names}
+    inner = {pair: place for pair, place in edges(part).items() if "elsewhere" not in pair}
+    assert {part(module) for module in modules()} == {*depth, "elsewhere"}
+    assert not [place for (above, below), place in inner.items() if depth[above] <= depth[below]]
 
 
 def imports(file: Path) -> set[str]:

@@ -1,8 +1,57 @@
-"""Populations to explore: synthetic, graded gaps, Mfeat (shipped), RealDisp (the user's own download)."""
+"""Populations to explore: synthetic, graded gaps, Mfeat (shipped), RealDisp (the user's own download).
+
+A file NAME.py with a function `make_NAME(..., rng)` that returns a `Population` is a data set that studies know by its
+name.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from exml_sim.datasets.graded import make_graded
-from exml_sim.datasets.mfeat import Mfeat, load_mfeat
+from exml_sim.datasets.mfeat import Mfeat, load_mfeat, make_mfeat
 from exml_sim.datasets.realdisp import load_realdisp, read_realdisp
 from exml_sim.datasets.synthetic import make_synthetic
+from exml_sim.plugins import modules
+from exml_sim.population import Population
+from exml_sim.validation import check_choice
 
-__all__ = ["Mfeat", "load_mfeat", "load_realdisp", "make_graded", "make_synthetic", "read_realdisp"]
+__all__ = [
+    "DATASETS",
+    "Mfeat",
+    "by_name",
+    "load_mfeat",
+    "load_realdisp",
+    "make_graded",
+    "make_mfeat",
+    "make_synthetic",
+    "read_realdisp",
+]
+
+
+def _short(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+#: The makers of this folder by name.
+DATASETS: Mapping[str, Callable[..., Population]] = {
+    _short(module.__name__): getattr(module, f"make_{_short(module.__name__)}")
+    for module in modules(__name__)
+    if hasattr(module, f"make_{_short(module.__name__)}")
+}
+
+
+def by_name(name: str, **options: Any) -> Population:
+    """Make a population of a data set, e.g. `by_name("graded", gaps=[0, 0.1], ball=0.3, rng=0)`.
+
+    Raises
+    ------
+    ValueError
+        If there is no such data set, or it does not take the options.
+    """
+    make = DATASETS[check_choice(name, "data set", DATASETS)]
+    try:
+        inspect.signature(make).bind(**options)
+    except TypeError as error:
+        raise ValueError(f"data set {name!r} does not take these options: {error}") from None
+    return make(**options)

@@ -75,7 +75,7 @@ def scale_to_unit(values: FloatArray) -> FloatArray:
     return scaled
 
 
-def mislabelled_digits(
+def make_mfeat(
     digits: tuple[int, int, int],
     per_class: int,
     *,

@@ -61,8 +61,8 @@ def plain(value: Any) -> Any:
     """Tuples as lists and mappings as dicts, for JSON and TOML."""
     if isinstance(value, Fields):
         return value.table()
-    if isinstance(value, Mapping):
-        return {key: plain(part) for key, part in value.items()}
+    if isinstance(value, Mapping | Pairs):
+        return {key: plain(part) for key, part in dict(value).items()}
     if isinstance(value, tuple | list):
         return [plain(part) for part in value]
     return value
@@ -140,6 +140,29 @@ def several(read: Reader, *, empty: bool = False) -> Reader:
         return found
 
     return read_all
+
+
+class Pairs(tuple[tuple[str, Any], ...]):
+    """A table of options that can be hashed: its entries, sorted."""
+
+    __slots__ = ()
+
+
+def pairs(value: Any, what: str) -> Pairs:
+    """A table of plain values: numbers, texts, and lists of them."""
+    try:
+        table = dict(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{what} must be a table, got {value!r}") from None
+    return Pairs(sorted((text(name, what), _frozen(part, f"{name} in {what}")) for name, part in table.items()))
+
+
+def _frozen(value: Any, what: str) -> Any:
+    if isinstance(value, list | tuple):
+        return tuple(_frozen(part, what) for part in value)
+    if isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    raise ValueError(f"{what} must be a number, a text or a list of them, got {value!r}")
 
 
 def amount(value: Any, what: str) -> str:

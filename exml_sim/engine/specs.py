@@ -9,9 +9,10 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from exml_sim.datasets import make_synthetic
-from exml_sim.datasets.mfeat import VIEWS, mislabelled_digits
-from exml_sim.engine.fields import Fields, amount, entry, number, one_of, optional, several, share, text, whole
+from exml_sim import datasets
+from exml_sim.datasets import DATASETS, make_synthetic
+from exml_sim.datasets.mfeat import VIEWS, make_mfeat
+from exml_sim.engine.fields import Fields, amount, entry, number, one_of, optional, pairs, several, share, text, whole
 from exml_sim.exploration.known import BoundedArm, GaussianArm, KnownPool
 from exml_sim.exploration.pool import Pool
 from exml_sim.exploration.rows import FeaturePool
@@ -122,7 +123,7 @@ class MfeatPool(Fields):
 
     def population(self) -> Population:
         """Choose the rows and mislabel the hidden digit."""
-        return mislabelled_digits(
+        return make_mfeat(
             (self.negative, self.positive, self.hidden),
             self.per_class,
             observed=self.observed,
@@ -200,9 +201,34 @@ class KnownArms(Fields):
         return KnownPool([GaussianArm(mean, self.sd, price) for mean, price in zip(self.means, prices, strict=True)])
 
 
-RowSpec = SyntheticPool | MfeatPool | AtomPool
+@dataclass(frozen=True, slots=True)
+class DatasetPool(Fields):
+    """A population of any file in `exml_sim.datasets`, by name, with the options that its maker takes."""
+
+    what: ClassVar[str] = "dataset pool"
+    kind: ClassVar[str] = "dataset"
+    name: str = entry(one_of(tuple(DATASETS)))
+    options: Mapping[str, Any] = entry(pairs, default=())
+    seed: int = entry(whole(0), default=0)
+    label: str = entry(text, default="")
+    kernel: str = entry(_kernel, default="gaussian")
+    gamma: float | str = entry(_gamma, default="median")
+
+    def __post_init__(self) -> None:
+        Fields.__post_init__(self)
+        if not self.label:
+            object.__setattr__(self, "label", self.name)
+
+    def population(self) -> Population:
+        """Make it."""
+        return datasets.by_name(self.name, **dict(self.options), rng=np.random.default_rng(self.seed))
+
+
+RowSpec = SyntheticPool | MfeatPool | AtomPool | DatasetPool
 PoolSpec = RowSpec | KnownArms
-POOLS: Mapping[str, type[PoolSpec]] = {cls.kind: cls for cls in (SyntheticPool, MfeatPool, AtomPool, KnownArms)}
+POOLS: Mapping[str, type[PoolSpec]] = {
+    cls.kind: cls for cls in (SyntheticPool, MfeatPool, AtomPool, DatasetPool, KnownArms)
+}
 
 
 def read_pool(table: Mapping[str, Any] | PoolSpec) -> PoolSpec:
@@ -248,8 +274,8 @@ class StrategySpec:
 
     def __post_init__(self) -> None:
         built = by_name(self.name, **dict(self.options))
-        pairs = ((one.name, getattr(built, one.name)) for one in fields(cast(Any, built)))
-        settled = ((name, show(value) if isinstance(value, Fraction) else value) for name, value in pairs)
+        found = ((one.name, getattr(built, one.name)) for one in fields(cast(Any, built)))
+        settled = ((name, show(value) if isinstance(value, Fraction) else value) for name, value in found)
         object.__setattr__(self, "options", tuple(sorted(settled)))
 
     @classmethod

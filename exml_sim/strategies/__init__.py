@@ -5,6 +5,7 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 from exml_sim.exploration.strategy import Strategy
+from exml_sim.plugins import classes
 from exml_sim.strategies.accept_reject import SuccessiveAcceptsRejects
 from exml_sim.strategies.base import Rule
 from exml_sim.strategies.median_elimination import MedianElimination
@@ -25,13 +26,8 @@ __all__ = [
     "by_name",
 ]
 
-STRATEGIES: Mapping[str, type[Rule]] = {
-    "uniform_allocation": UniformAllocation,
-    "median_elimination": MedianElimination,
-    "successive_rejects": SuccessiveRejects,
-    "successive_accepts_rejects": SuccessiveAcceptsRejects,
-    "top_two": TopTwo,
-}
+#: Every rule in this folder, by its name in small letters.
+STRATEGIES: Mapping[str, type[Rule]] = classes(__name__, Rule)
 
 
 def by_name(name: str, **options: Any) -> Strategy:

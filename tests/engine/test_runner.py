@@ -14,7 +14,7 @@ from pathlib import Path
 import joblib
 import pytest
 
-from exml_sim.engine import Store, Study, StudyResult, run
+from exml_sim.engine import Store, StudyResult, run
 from exml_sim.engine.modes import replay
 from exml_sim.engine.runner import BlockSizes
 from exml_sim.progress import Progress
@@ -219,15 +219,6 @@ def test_progress_works_with_one_job(monkeypatch):
     monkeypatch.setattr(sys, "stderr", stream)
     run(known(), n_jobs=1)
     assert "800 of 800 trials" in stream.getvalue()
-
-
-def test_package_names_are_lazy():
-    """`exml_sim.engine` must not import pools: sampling imports it."""
-    code = "import sys, exml_sim.engine; sys.exit('exml_sim.exploration.rows' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-    with pytest.raises(AttributeError, match="nothing_like_it"):
-        _ = __import__("exml_sim.engine").engine.nothing_like_it
-    assert Study.__name__ == "Study"
 
 
 @pytest.mark.parametrize("block", [1.5, 0, -3, True, "10"])
