@@ -14,8 +14,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 
-#: The layers of docs/architecture.md, lowest first. A room imports from layers below its own, never from above or from a
-#: neighbour.
+#: The layers of docs/architecture.md, lowest first. A room imports from layers below its own, never from above and not
+#: from a neighbour.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("arrays", "compiled", "progress", "plugins", "__init__"),
     ("validation", "seeds"),

@@ -1,0 +1,67 @@
+"""docs/architecture.md names files that exist, and the ways through them are the ways that the program takes."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+HOMES = ("", "exml_sim", "theory", "simulations", "docs")
+
+
+def way(title: str) -> list[str]:
+    """The files of one of the two tables."""
+    part = TEXT[TEXT.index(f"## {title}") :].split("\n## ")[1 if title in TEXT[:3] else 0]
+    return re.findall(r"^\| \d+ \| `([\w/.…]+)`", part, re.MULTILINE)
+
+
+def test_every_file_exists():
+    named = set(re.findall(r"`([\w/]+\.(?:py|md|js))`", TEXT))
+    known = {str(path.relative_to(ROOT)) for home in HOMES[1:] for path in (ROOT / home).rglob("*") if path.is_file()}
+    lost = [name for name in named if not (ROOT / name).exists() and not any(k.endswith(f"/{name}") for k in known)]
+    assert not lost
+    assert len(named) > 60
+
+
+@pytest.mark.parametrize(("title", "most"), [("The way of one trial", 20), ("The way of one purchase", 15)])
+def test_the_ways_are_short_and_their_files_exist(title, most):
+    files = way(title)
+    assert 10 <= len(files) <= most
+    assert not [file for file in files if "…" not in file and not (ROOT / "exml_sim" / file).is_file()]
+
+
+def test_a_trial_takes_the_way_that_is_drawn():
+    """Files above the base layer that run while a block of trials runs; the solver counts by its door."""
+    from exml_sim.engine import Study
+    from exml_sim.engine.modes import run_block
+
+    study = Study(
+        pools=[{"kind": "synthetic", "per_class": 10, "angles": [10, 90]}],
+        scores=[{"score": "objective"}],
+        strategies=["median_elimination"],
+        budgets={"per_arm": [8]},
+        trials=2,
+    )
+    (cell,) = study.cells()
+    run_block(study, cell, 0, 1)
+    seen = set()
+
+    def look(frame, event, _):
+        file = Path(frame.f_code.co_filename)
+        if event == "call" and file.is_relative_to(ROOT / "exml_sim"):
+            seen.add(str(file.relative_to(ROOT / "exml_sim")))
+
+    sys.setprofile(look)
+    try:
+        run_block(study, cell, 0, 2)
+    finally:
+        sys.setprofile(None)
+    base = {file.name for file in (ROOT / "exml_sim").glob("*.py")}
+    doors = {"strategies/__init__.py", "strategies/base.py"}
+    taken = {file for file in seen if file not in base | doors and not file.startswith("rejection/")}
+    assert taken <= set(way("The way of one trial"))
+    assert "rejection/solve.py" in seen

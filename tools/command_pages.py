@@ -1,0 +1,85 @@
+"""Write one page per command of ``exml`` from its own help: ``python -m tools.command_pages``.
+
+The pages are in docs/commands; a test compares them with what this would write.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from pathlib import Path
+
+import click
+
+from exml_sim.cli import SUBCOMMANDS, cli
+
+FOLDER = Path(__file__).parents[1] / "docs" / "commands"
+
+#: The guide that says more.
+GUIDES = {
+    "bound": "command_line.md",
+    "claims": "CLAIMS.md",
+    "data": "your_table.md",
+    "explore": "your_table.md",
+    "hunt": "hunt.md",
+    "merge": "engine.md",
+    "plan": "command_line.md",
+    "plot": "report.md",
+    "predict": "your_table.md",
+    "report": "report.md",
+    "reproduce": "reproduction.md",
+    "study": "engine.md",
+    "verify": "verification.md",
+}
+
+
+def page(name: str) -> str:
+    """The page of one command."""
+    command = cli.get_command(click.Context(cli), name)
+    assert command is not None
+    parts = [f"# exml {name}", *_described(command, f"exml {name}")]
+    if isinstance(command, click.Group):
+        for inner, part in sorted(command.commands.items()):
+            parts += [f"## exml {name} {inner}", *_described(part, f"exml {name} {inner}")]
+    if name in GUIDES:
+        parts.append(
+            f"More in [the guide](../{GUIDES[name]}); options that commands share: [here](../command_line.md)."
+        )
+    return "\n\n".join(parts) + "\n"
+
+
+def _described(command: click.Command, path: str) -> list[str]:
+    """Usage, help, and a table of the options."""
+    context = click.Context(command, info_name=path)
+    usage = " ".join([path, *command.collect_usage_pieces(context)])
+    described = [f"```text\n{usage}\n```"]
+    if command.help:
+        described += [_escaped(line) for line in inspect.cleandoc(command.help).replace("\b\n", "").split("\n\n")]
+    rows = [record for one in command.params if (record := one.get_help_record(context)) is not None]
+    if rows:
+        table = ["| option | meaning |", "|---|---|"]
+        table += [
+            f"| `{option.replace('|', chr(92) + '|')}` | {_escaped(_line(meaning))} |" for option, meaning in rows
+        ]
+        described.append("\n".join(table))
+    return described
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def _escaped(text: str) -> str:
+    return text.replace("<", "&lt;").replace("*", "\\*")
+
+
+def main() -> None:
+    """Write all pages."""
+    FOLDER.mkdir(exist_ok=True)
+    for name in SUBCOMMANDS:
+        (FOLDER / f"{name}.md").write_text(page(name), encoding="utf-8")
+    sys.stdout.write(f"{len(SUBCOMMANDS)} pages in {FOLDER}\n")
+
+
+if __name__ == "__main__":
+    main()
