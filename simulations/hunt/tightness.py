@@ -34,7 +34,7 @@ class Row:
     where: str
 
 
-def report(
+def table(
     targets: Iterable[Target],
     *,
     seed: int = 0,

@@ -12,7 +12,8 @@ from exml_sim.engine.study import Study
 from simulations.verification.depths import ALARM, FACTOR, Depth
 from simulations.verification.plans import COMPARED
 from simulations.verification.probes import Finding
-from simulations.verification.trials import STRATEGIES, Setting
+from simulations.verification.trials import STRATEGIES
+from simulations.verification.workbench import Workbench
 from simulations.verification.worlds import world
 from theory.claims import get
 from theory.verdicts import judge, undecided
@@ -37,15 +38,15 @@ def make_study(pool: str, depth: Depth, seed: int) -> Study:
     )
 
 
-def compare(depth: Depth, setting: Setting) -> list[Finding]:
+def compare(depth: Depth, bench: Workbench) -> list[Finding]:
     """Hold the remark against paired trials on every pool and budget of the ledger's experiment."""
     plan = get(COMPARED).experiment
     assert plan is not None
     alarm = ALARM / (len(plan.pools) * len(plan.budgets))
     found = []
     for pool in plan.pools:
-        setting.tick(f"{COMPARED}: both strategies on {pool}")
-        with setting.run(make_study(pool, depth, setting.seed)) as result:
+        bench.tick(f"{COMPARED}: both strategies on {pool}")
+        with bench.run(make_study(pool, depth, bench.seed)) as result:
             for first in range(0, len(result.cells), 2):
                 found.append(
                     _finding(pool, int(result.cells[first]["budget"]), result.compare(first, first + 1), alarm)

@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from exml_sim.engine.modes.excess import TERMS, excess_trials
@@ -24,7 +23,8 @@ from exml_sim.engine.study import Cell, Study
 from simulations.verification.depths import ALARM, FACTOR, Depth
 from simulations.verification.probes import Finding, must_hold
 from simulations.verification.promises import Reading, StrategyName
-from simulations.verification.trials import STRATEGIES, Setting
+from simulations.verification.trials import STRATEGIES
+from simulations.verification.workbench import Workbench
 from theory import corrected, paper, tighter, verdicts
 from theory.claims import get
 from theory.verdicts import judge
@@ -89,26 +89,26 @@ def make_study(strategy: StrategyName, rows: int, depth: Depth, seed: int, *, re
     )
 
 
-def measure(strategy: StrategyName, rows: int, depth: Depth, setting: Setting, *, replacement: bool = True) -> Measured:
+def measure(strategy: StrategyName, rows: int, depth: Depth, bench: Workbench, *, replacement: bool = True) -> Measured:
     """Run the trials, or read those that are recorded.
 
     Budgets below all launch budgets are measured for the picture only, with fewer trials.
     """
-    study = make_study(strategy, rows, depth, setting.seed, replacement=replacement)
+    study = make_study(strategy, rows, depth, bench.seed, replacement=replacement)
     if replacement and rows in BELOW:
         study = replace(study, trials=max(4, depth.excess // 8))
     (cell,) = study.check()
-    blocks = [(first, min(first + CHUNK, study.trials)) for first in range(0, study.trials, CHUNK)]
-    keys = [f"excess {study.hash} trials {first}-{stop}" for first, stop in blocks]
-    done = {key: setting.records.get(key) for key in keys}
-    left = [(key, block) for key, block in zip(keys, blocks, strict=True) if done[key] is None]
-    parallel = Parallel(n_jobs=setting.n_jobs, prefer="threads", return_as="generator")
-    results = parallel(delayed(_block)(study, cell, *block) for _, block in left)
-    for (key, _), lines in zip(left, results, strict=True):
-        setting.records.put(key, lines)
-        done[key] = lines
-        setting.tick(f"excess risk: {strategy} with {rows} rows per arm")
-    table = np.array([line for key in keys for line in done[key]])  # type: ignore[union-attr]
+    starts = range(0, study.trials, CHUNK)
+    blocks = {
+        f"excess {study.hash} trials {n}-{stop}": (n, stop) for n in starts for stop in [min(n + CHUNK, study.trials)]
+    }
+    lines = bench.cache.map(
+        lambda block: _block(study, cell, *block),
+        {f"excess {study.hash} trials {first}-{stop}": (first, stop) for first, stop in blocks},
+        n_jobs=bench.n_jobs,
+        done=lambda: bench.tick(f"excess risk: {strategy} with {rows} rows per arm"),
+    )
+    table = np.array([line for block in lines for line in block])
     return Measured(
         strategy, int(cell.budget), rows, 3 * depth.rows, replacement, table[:, : len(TERMS)], table[:, len(TERMS)]
     )
@@ -167,12 +167,12 @@ def judged(claim: str, reading: Reading, one: Measured, delta: float, alarm: flo
     )
 
 
-def sweep(claim: str, depth: Depth, setting: Setting) -> list[Measured]:
+def sweep(claim: str, depth: Depth, bench: Workbench) -> list[Measured]:
     """All trials that one theorem is held against."""
     strategy = CLAIMS[claim]
-    found = [measure(strategy, n, depth, setting) for n in (*BELOW, *ABOVE)]
+    found = [measure(strategy, n, depth, bench) for n in (*BELOW, *ABOVE)]
     if strategy == "uniform":
-        found.append(measure(strategy, 3 * depth.rows, depth, setting, replacement=False))
+        found.append(measure(strategy, 3 * depth.rows, depth, bench, replacement=False))
     return found
 
 

@@ -42,9 +42,9 @@ from typing import Any
 from exml_sim.engine.manifest import manifest
 from simulations.verification.depths import ALARM, FACTOR
 from simulations.verification.probes import Finding
-from simulations.verification.records import source_digest
 from simulations.verification.run import Result, Verification
 from simulations.verification.tally import Closeness, Tally, closeness, closest, distinct, repeats, summed
+from simulations.verification.workbench import source_digest
 from theory.claims import GROUPS, Claim
 
 SCHEMA = 2

@@ -4,15 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
-from joblib import Parallel, delayed
-
-from exml_sim import engine
-from exml_sim.engine.result import StudyResult
 from exml_sim.engine.specs import Budgets, StrategySpec
 from exml_sim.engine.study import Cell, Study
 from exml_sim.exploration.rows import FeaturePool
@@ -23,10 +16,10 @@ from simulations.verification.measures import MEASURED, Bought
 from simulations.verification.plans import STORED, WORDS, Statistic
 from simulations.verification.probes import Finding, Probe
 from simulations.verification.promises import StrategyName
-from simulations.verification.records import Records, source_digest
+from simulations.verification.workbench import Workbench
 from simulations.verification.worlds import world
 from theory import verdicts
-from theory.verdicts import Verdict, judge, judge_exact
+from theory.verdicts import Outcome, Verdict, judge, judge_exact
 
 STRATEGIES: Mapping[StrategyName, StrategySpec] = {
     "uniform": StrategySpec("uniform_allocation"),
@@ -39,30 +32,7 @@ CHUNK = 4096
 TILTED, TILTED_ALARM = 2_000, 1e-6
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """What running takes: seed, workers, and where finished work is kept."""
-
-    seed: int
-    n_jobs: int
-    records: Records
-    folder: Path | None = None
-    tick: Callable[[str], None] = lambda _: None
-
-    def store(self, study: Study) -> Path | None:
-        """The engine's store of a study; another study, seed or source has another file."""
-        if self.folder is None:
-            return None
-        name = hashlib.sha256(f"{study.hash} {source_digest()}".encode()).hexdigest()[:16]
-        return self.folder / f"{study.name}-{name}.sqlite"
-
-    def run(self, study: Study) -> StudyResult:
-        """Run a study, or what is missing of it."""
-        found: StudyResult = engine.run(study, store=self.store(study), n_jobs=self.n_jobs, progress=False)
-        return found
-
-
-def run_claim(cells: Sequence[Probe], depth: Depth, setting: Setting) -> list[Finding]:
+def run_claim(cells: Sequence[Probe], depth: Depth, bench: Workbench) -> list[Finding]:
     """Run all cells of one claim and judge them; the false-alarm rate is split over its cells."""
     alarm = ALARM / max(1, len(cells))
     counted: dict[Probe, tuple[int, int]] = {}
@@ -72,16 +42,16 @@ def run_claim(cells: Sequence[Probe], depth: Depth, setting: Setting) -> list[Fi
         stored = [probe for probe in group if probe.method == "count" and probe.event in STORED]
         measured = [probe for probe in group if probe.method == "count" and probe.event not in STORED]
         exactly = [probe for probe in group if probe.method == "exact"]
-        setting.tick(f"{group[0].claim}: {strategy} on {pool}")
+        bench.tick(f"{group[0].claim}: {strategy} on {pool}")
         if stored:
-            counted |= _count_stored(stored, _trials(stored, alarm, depth), setting)
+            counted |= _count_stored(stored, _trials(stored, alarm, depth), bench)
         if measured:
-            counted |= _count_measured(measured, _trials(measured, alarm, depth), setting)
+            counted |= _count_measured(measured, _trials(measured, alarm, depth), bench)
         rarely = [probe for probe in group if probe.method == "rare"]
         if exactly:
-            laws |= _enumerate(exactly, setting)
+            laws |= _enumerate(exactly, bench)
         if rarely:
-            tilted |= _tilt(rarely, setting)
+            tilted |= _tilt(rarely, bench)
     return [_judged(probe, counted.get(probe), laws.get(probe), tilted.get(probe), alarm) for probe in cells]
 
 
@@ -115,39 +85,26 @@ def make_study(group: Sequence[Probe], trials: int, seed: int, mode: str = "coun
     )
 
 
-_QUERIES: Mapping[str, str] = {
-    "missed": "SELECT coalesce(sum(NOT success), 0), count(*) FROM trials WHERE cell = ?",
-    "found": "SELECT coalesce(sum(success), 0), count(*) FROM trials WHERE cell = ?",
-    "not first": "SELECT coalesce(sum(selected != 0), 0), count(*) FROM trials WHERE cell = ?",
-}
-
-
-def _count_stored(group: Sequence[Probe], trials: int, setting: Setting) -> dict[Probe, tuple[int, int]]:
+def _count_stored(group: Sequence[Probe], trials: int, bench: Workbench) -> dict[Probe, tuple[int, int]]:
     """Events that the engine keeps for every trial."""
-    study = make_study(group, trials, setting.seed)
-    with setting.run(study) as result:
+    study = make_study(group, trials, bench.seed)
+    with bench.run(study) as result:
         where = {int(cell["budget"]): cell["cell"] for cell in result.cells}
-        return {probe: result.store.rows(_QUERIES[probe.event], (where[probe.budget],)).fetchone() for probe in group}
+        return {probe: result.count(where[probe.budget], probe.event) for probe in group}
 
 
-def _enumerate(group: Sequence[Probe], setting: Setting) -> dict[Probe, float]:
+def _enumerate(group: Sequence[Probe], bench: Workbench) -> dict[Probe, float]:
     """Exact probabilities by the engine's enumeration."""
-    study = make_study(group, 1, setting.seed, mode="exact")
-    columns = {"missed": "failure", "found": "success", "not first": "probability * (arm != 0)"}
-    with setting.run(study) as result:
+    study = make_study(group, 1, bench.seed, mode="exact")
+    with bench.run(study) as result:
         where = {int(cell["budget"]): cell["cell"] for cell in result.cells}
-        found = {}
-        for probe in group:
-            query = f"SELECT {columns[probe.event]} FROM laws WHERE cell = ?"
-            lines = result.store.rows(query, (where[probe.budget],)).fetchall()
-            found[probe] = max(0.0, math.fsum(line[0] for line in lines))
-        return found
+        return {probe: result.probability(where[probe.budget], probe.event) for probe in group}
 
 
-def _tilt(group: Sequence[Probe], setting: Setting) -> dict[Probe, tuple[float, float, float]]:
+def _tilt(group: Sequence[Probe], bench: Workbench) -> dict[Probe, tuple[float, float, float]]:
     """Failure probabilities that counting cannot see, with an interval, by tilted sampling."""
-    study = make_study(group, TILTED, setting.seed, mode="rare")
-    with setting.run(study) as result:
+    study = make_study(group, TILTED, bench.seed, mode="rare")
+    with bench.run(study) as result:
         found = {int(one.budget): one for one in result.summary(level=1.0 - TILTED_ALARM)}
     kept = {probe: found[probe.budget] for probe in group}
     return {probe: (one.failure_rate, one.lower, one.upper) for probe, one in kept.items()}
@@ -159,34 +116,23 @@ def judge_tilted(rate: float, lower: float, upper: float, bound: float) -> Verdi
     Where many failures carry the estimate its interval is Student's, and the verdict approximate; elsewhere it rests on
     the bound of the weights, and is rigorous.
     """
-    words = (
-        f"Tilted sampling puts the probability at {rate:.3g}, in [{lower:.3g}, {upper:.3g}] at level {TILTED_ALARM:g}"
-    )
-    numbers: tuple[tuple[str, float], ...] = (
-        ("probability", rate),
-        ("lower", lower),
-        ("upper", upper),
-        ("bound", bound),
-    )
-    if upper <= bound:
-        outcome, end = "consistent", f"which is below the bound {bound:.3g}"
-    elif lower > bound:
-        outcome, end = "refuted", f"which is above the bound {bound:.3g}"
-    else:
-        outcome, end = "undecided", f"which contains the bound {bound:.3g}"
-    found: Any = outcome
-    return Verdict(found, f"{words}, {end}.", numbers, bound=bound, rate=rate, lower=lower, upper=upper)
+    words = f"Tilted sampling puts the probability at {rate:.3g}, in [{lower:.3g}, {upper:.3g}]"
+    ends: Mapping[Outcome, str] = {"consistent": "is below", "refuted": "is above", "undecided": "contains"}
+    outcome: Outcome = "consistent" if upper <= bound else "refuted" if lower > bound else "undecided"
+    sentence = f"{words} at level {TILTED_ALARM:g}, which {ends[outcome]} the bound {bound:.3g}."
+    numbers = (("probability", rate), ("lower", lower), ("upper", upper), ("bound", bound))
+    return Verdict(outcome, sentence, numbers, bound=bound, rate=rate, lower=lower, upper=upper)
 
 
-def _count_measured(group: Sequence[Probe], trials: int, setting: Setting) -> dict[Probe, tuple[int, int]]:
+def _count_measured(group: Sequence[Probe], trials: int, bench: Workbench) -> dict[Probe, tuple[int, int]]:
     """Events that need the bought rows: blocks of trials, each recorded when it is done."""
-    study = make_study(group, trials, setting.seed)
+    study = make_study(group, trials, bench.seed)
     counted: dict[Probe, tuple[int, int]] = {}
     for cell in study.check():
         here = [probe for probe in group if probe.budget == int(cell.budget)]
         asked = [(probe.event, probe.promise.limit) for probe in here]
         blocks = [(first, min(first + CHUNK, trials)) for first in range(0, trials, CHUNK)]
-        failures = measured_blocks(study, cell, asked, blocks, setting)
+        failures = measured_blocks(study, cell, asked, blocks, bench)
         counted |= {probe: (total, trials) for probe, total in zip(here, failures, strict=True)}
     return counted
 
@@ -196,19 +142,13 @@ def measured_blocks(
     cell: Cell,
     asked: Sequence[tuple[Statistic, float | None]],
     blocks: Sequence[tuple[int, int]],
-    setting: Setting,
+    bench: Workbench,
 ) -> list[int]:
     """Failures of every (statistic, limit) over blocks of trials; blocks that are recorded are not run again."""
     name = hashlib.sha256(repr((study.hash, cell.index, asked)).encode()).hexdigest()[:24]
-    keys = {block: f"cell {name} trials {block[0]}-{block[1]}" for block in blocks}
-    done = {block: setting.records.get(key) for block, key in keys.items()}
-    left = [block for block in blocks if done[block] is None]
-    parallel = Parallel(n_jobs=setting.n_jobs, prefer="threads", return_as="generator")
-    results = parallel(delayed(count_block)(study, cell, asked, *block) for block in left)
-    for block, counts in zip(left, results, strict=True):
-        setting.records.put(keys[block], counts)
-        done[block] = counts
-    return [sum(done[block][i] for block in blocks) for i in range(len(asked))]  # type: ignore[index]
+    keys = {f"cell {name} trials {first}-{stop}": (first, stop) for first, stop in blocks}
+    counts = bench.cache.map(lambda block: count_block(study, cell, asked, *block), keys, n_jobs=bench.n_jobs)
+    return [sum(one) for one in zip(*counts, strict=True)]
 
 
 def count_block(

@@ -46,6 +46,7 @@ def test_every_experiment_has_the_c_that_its_page_states():
 
 def test_other_settings_in_the_same_folder(tmp_path, capsys):
     from simulations.reproduction.store import Store
+
     from simulations.reproduction.synthetic import figures_4_and_5
 
     Store(tmp_path / "results.sqlite", figures_4_and_5(True, 1.0, seed=0)).close()
