@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from simulations.hunt.judging import show
+from simulations.hunt.judging import in_digits
 from simulations.hunt.search import Limits, Outcome, hunt
 from simulations.hunt.target import Target
 
@@ -60,8 +60,8 @@ def _row(outcome: Outcome) -> Row:
         id=outcome.target.id,
         holds=outcome.target.holds,
         ratio=math.nan if nothing else measured.ratio,
-        observed="-" if nothing else show(measured.log_observed),
-        bound="-" if nothing else show(measured.log_bound),
+        observed="-" if nothing else in_digits(measured.log_observed),
+        bound="-" if nothing else in_digits(measured.log_bound),
         violated=outcome.found,
         evaluations=outcome.evaluations,
         where="no instance with such a bound" if outcome.best is None else outcome.best.words(),

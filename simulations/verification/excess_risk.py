@@ -98,15 +98,12 @@ def measure(strategy: StrategyName, rows: int, depth: Depth, bench: Workbench, *
     if replacement and rows in BELOW:
         study = replace(study, trials=max(4, depth.excess // 8))
     (cell,) = study.check()
-    starts = range(0, study.trials, CHUNK)
-    blocks = {
-        f"excess {study.hash} trials {n}-{stop}": (n, stop) for n in starts for stop in [min(n + CHUNK, study.trials)]
-    }
-    lines = bench.cache.map(
-        lambda block: _block(study, cell, *block),
-        {f"excess {study.hash} trials {first}-{stop}": (first, stop) for first, stop in blocks},
-        n_jobs=bench.n_jobs,
-        done=lambda: bench.tick(f"excess risk: {strategy} with {rows} rows per arm"),
+    lines = bench.blocks(
+        f"excess {study.hash}",
+        study.trials,
+        CHUNK,
+        lambda first, stop: _block(study, cell, first, stop),
+        doing=f"excess risk: {strategy} with {rows} rows per arm",
     )
     table = np.array([line for block in lines for line in block])
     return Measured(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 from exml_sim.engine.specs import Budgets, StrategySpec
 from exml_sim.engine.study import Cell, Study
@@ -125,30 +126,17 @@ def judge_tilted(rate: float, lower: float, upper: float, bound: float) -> Verdi
 
 
 def _count_measured(group: Sequence[Probe], trials: int, bench: Workbench) -> dict[Probe, tuple[int, int]]:
-    """Events that need the bought rows: blocks of trials, each recorded when it is done."""
+    """Events that need the bought rows: blocks of trials, each kept when it is done."""
     study = make_study(group, trials, bench.seed)
     counted: dict[Probe, tuple[int, int]] = {}
     for cell in study.check():
         here = [probe for probe in group if probe.budget == int(cell.budget)]
         asked = [(probe.event, probe.promise.limit) for probe in here]
-        blocks = [(first, min(first + CHUNK, trials)) for first in range(0, trials, CHUNK)]
-        failures = measured_blocks(study, cell, asked, blocks, bench)
-        counted |= {probe: (total, trials) for probe, total in zip(here, failures, strict=True)}
+        name = hashlib.sha256(repr((study.hash, cell.index, asked)).encode()).hexdigest()[:24]
+        job = partial(count_block, study, cell, asked)
+        blocks = bench.blocks(f"cell {name}", trials, CHUNK, job)
+        counted |= {probe: (sum(one), trials) for probe, one in zip(here, zip(*blocks, strict=True), strict=True)}
     return counted
-
-
-def measured_blocks(
-    study: Study,
-    cell: Cell,
-    asked: Sequence[tuple[Statistic, float | None]],
-    blocks: Sequence[tuple[int, int]],
-    bench: Workbench,
-) -> list[int]:
-    """Failures of every (statistic, limit) over blocks of trials; blocks that are recorded are not run again."""
-    name = hashlib.sha256(repr((study.hash, cell.index, asked)).encode()).hexdigest()[:24]
-    keys = {f"cell {name} trials {first}-{stop}": (first, stop) for first, stop in blocks}
-    counts = bench.cache.map(lambda block: count_block(study, cell, asked, *block), keys, n_jobs=bench.n_jobs)
-    return [sum(one) for one in zip(*counts, strict=True)]
 
 
 def count_block(

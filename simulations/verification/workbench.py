@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import exml_sim
 import simulations
@@ -48,6 +49,16 @@ class Workbench:
         store = None if self.folder is None else self.folder / _file(study.name, study.hash)
         found: StudyResult = engine.run(study, store=store, n_jobs=self.n_jobs, progress=False)
         return found
+
+    def blocks(self, name: str, trials: int, size: int, job: Callable[[int, int], Any], doing: str = "") -> list[Any]:
+        """job(first, stop) of all blocks of so many trials; blocks that are kept under this name are not run again."""
+        parts = [(first, min(first + size, trials)) for first in range(0, trials, size)]
+        return self.cache.map(
+            lambda part: job(*part),
+            {f"{name} trials {first}-{stop}": (first, stop) for first, stop in parts},
+            n_jobs=self.n_jobs,
+            done=lambda: self.tick(doing) if doing else None,
+        )
 
 
 @contextmanager

@@ -1,17 +1,12 @@
-"""The ledger's named pools as the engine sees them: rows with copies, a linear kernel, and a small ball.
-
-`theory` knows a pool as exact weights of a few atoms. A population with as many copies of every atom as the common
-denominator says has the same law when rows are drawn with replacement, so exact probabilities and trials can be held
-against each other.
-"""
+"""The ledger's named pools, with the numbers that bounds ask for, and as the engine sees them."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from exml_sim.engine.specs import AtomPool, Score
+from simulations.atoms import atom_pool, ball_score
 from theory.claims.instances import POOLS
 from theory.exact import AffinePool
 
@@ -68,17 +63,11 @@ class World:
 
     def spec(self) -> AtomPool:
         """The pool of a study with this law."""
-        parts = math.lcm(*(weight.denominator for weight in self.pool.weights))
-        return AtomPool(
-            values=tuple(tuple(float(value) for value in arm) for arm in self.pool.features),
-            y=tuple(float(label) for label in self.pool.labels),
-            copies=tuple(int(weight * parts) for weight in self.pool.weights),
-            label=self.name,
-        )
+        return atom_pool(self.pool, self.name)
 
     def score(self) -> Score:
         """Risk minimisation over the ball, in the affine regime."""
-        return Score(score="ball", theta=self.theta, ball=float(self.pool.radius))
+        return ball_score(self.pool)
 
 
 @lru_cache(maxsize=64)

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.stats import binom
 
 from simulations.hunt.axes import Point, axis, box
-from simulations.hunt.judging import judge_measured
+from simulations.hunt.judging import two_paths
 from simulations.hunt.target import LOG_ZERO, Measured, Target, log, unmet
 from simulations.hunt.targets.regrets import Floats, smallest_delta
 from theory import corrected, paper
@@ -61,14 +61,9 @@ def _measured(one: Point, regret: Any, fail: Any, flip: Flip) -> Measured:
 
 
 def _target(id: str, regret: Any, fail: Any, holds: bool) -> Target:
-    return Target(
-        id,
-        "P(the regret is above its bound at delta) <= delta + delta_fail, two arms, kappa Lambda = sqrt(2)",
-        CORNERS,
-        lambda one, seed: _measured(one, regret, fail, corner_flip),
-        lambda one, seed: judge_measured(_measured(one, regret, fail, _summed_flip), how="sums over the third row"),
-        holds,
-    )
+    fast, slow = (lambda one, flip=flip: _measured(one, regret, fail, flip) for flip in (corner_flip, _summed_flip))
+    says = "P(the regret is above its bound at delta) <= delta + delta_fail, two arms, kappa Lambda = sqrt(2)"
+    return two_paths(id, says, CORNERS, fast, slow, "sums over the third row", holds)
 
 
 def targets() -> list[Target]:

@@ -6,11 +6,10 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-from simulations.hunt.axes import Point, axis, box
-from simulations.hunt.judging import exact_log, judge_logs
+from simulations.hunt.axes import Box, Point, axis, box
+from simulations.hunt.judging import exact_log, two_paths
 from simulations.hunt.target import Measured, Target, unmet
 from theory.constants import halving_schedule
-from theory.verdicts import Verdict
 
 F = Fraction
 Sides = Callable[[Point], tuple[Fraction, Fraction]]
@@ -104,20 +103,18 @@ def _loop_rows(one: Point) -> tuple[Fraction, Fraction]:
     return claimed, F(rows_of_selected(*_powers(one)))
 
 
-def _target(id: str, says: str, space: object, sides: Sides, holds: bool | None, again: Sides | None = None) -> Target:
+def _target(id: str, says: str, space: Box, sides: Sides, holds: bool, again: Sides | None = None) -> Target:
     """Sides that are exact numbers; ``again`` computes them another way for the confirmation."""
 
-    def measure(one: Point, seed: int) -> Measured:
-        left, right = sides(one)
-        if left <= 0:
-            return unmet(1.0)
-        return Measured(exact_log(left), exact_log(right))
+    def measured(which: Sides) -> Callable[[Point], Measured]:
+        def compared(one: Point) -> Measured:
+            left, right = which(one)
+            return Measured(exact_log(left), exact_log(right)) if left > 0 else unmet(1.0)
 
-    def confirm(one: Point, seed: int) -> Verdict:
-        left, right = (again or sides)(one)
-        return judge_logs(exact_log(left), exact_log(right), how="exact numbers", probability=False)
+        return compared
 
-    return Target(id, says, space, measure, confirm, holds, probability=False)  # type: ignore[arg-type]
+    slow = measured(again or sides)
+    return two_paths(id, says, space, measured(sides), slow, "exact numbers", holds, probability=False)
 
 
 def targets() -> list[Target]:

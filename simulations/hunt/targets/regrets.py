@@ -15,13 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simulations.hunt.judging import exact_log, judge_measured
+from simulations.hunt.judging import exact_log, two_paths
 from simulations.hunt.laws import log_regret_tail, log_sum, sample_law, strengths
 from simulations.hunt.pools import PoolInstance, PoolSpace
 from simulations.hunt.target import LOG_ZERO, Measured, Target, unmet
 from simulations.hunt.targets.selection import in_fractions, parameters, premises
 from theory import corrected, exact, paper, tighter
-from theory.verdicts import Verdict
 
 F = Fraction
 Floats = NDArray[np.float64]
@@ -157,13 +156,9 @@ def _target(
     holds: bool | None,
     tails: tuple[Tail, Tail] = (_learned_tail, _exact_tail),
 ) -> Target:
-    fast, slow = tails
-
-    def confirm(one: PoolInstance, seed: int) -> Verdict:
-        return judge_measured(measured(one, slow, bound, allowance), how="sums of exact fractions")
-
+    fast, slow = (lambda one, tail=tail: measured(one, tail, bound, allowance) for tail in tails)
     says = "P(the regret is above its bound at delta) <= delta, plus delta_fail where the bound has one"
-    return Target(id, says, space, lambda one, seed: measured(one, fast, bound, allowance), confirm, holds)
+    return two_paths(id, says, space, fast, slow, "sums of exact fractions", holds)
 
 
 def _paper(function: Any) -> RegretBound:
