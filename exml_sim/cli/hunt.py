@@ -14,7 +14,7 @@ from exml_sim.progress import Line
 if TYPE_CHECKING:
     from simulations.hunt.search import Outcome
     from simulations.hunt.target import Measured
-    from simulations.hunt.tightness import Row
+    from simulations.hunt.tightness import Tightness
 
 WORDS = {True: "holds", False: "false", None: "open"}
 EVALUATIONS = 5000
@@ -154,7 +154,7 @@ def _tightness(
     if not targets:
         raise click.UsageError(f"no claim or bound contains {part!r}; exml hunt --list names all")
 
-    def told(row: Row) -> None:
+    def told(row: Tightness) -> None:
         click.echo(f"{row.id}: largest observed/bound {row.ratio:.3g} in {row.evaluations:,} evaluations", err=True)
 
     done = None if quiet or as_json else told

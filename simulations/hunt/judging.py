@@ -74,6 +74,6 @@ def two_paths(
     )
 
 
-def sides(left: Fraction | int, right: Fraction | int) -> Measured:
+def sides(left: Fraction | float, right: Fraction | float) -> Measured:
     """The claim "left <= right" on exact numbers."""
     return Measured(exact_log(left), exact_log(right))

@@ -21,7 +21,7 @@ _WORDS = {True: "holds", False: "false, but not here", None: "open"}
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Tightness:
     """One line of the report."""
 
     id: str
@@ -40,8 +40,8 @@ def table(
     seed: int = 0,
     evaluations: int | None = 2000,
     seconds: float | None = None,
-    done: Callable[[Row], None] | None = None,
-) -> list[Row]:
+    done: Callable[[Tightness], None] | None = None,
+) -> list[Tightness]:
     """Hunt for the largest ratio of every target, to the end."""
     rows = []
     for target in targets:
@@ -53,10 +53,10 @@ def table(
     return rows
 
 
-def _row(outcome: Outcome) -> Row:
+def _row(outcome: Outcome) -> Tightness:
     measured = outcome.measured
     nothing = outcome.best is None
-    return Row(
+    return Tightness(
         id=outcome.target.id,
         holds=outcome.target.holds,
         ratio=math.nan if nothing else measured.ratio,
@@ -68,7 +68,7 @@ def _row(outcome: Outcome) -> Row:
     )
 
 
-def to_markdown(rows: Iterable[Row]) -> str:
+def to_markdown(rows: Iterable[Tightness]) -> str:
     """A table for a document."""
     lines = [
         "| claim or bound | over this space | largest observed/bound | observed | bound | evaluations |",
@@ -82,7 +82,7 @@ def to_markdown(rows: Iterable[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def to_csv(rows: Iterable[Row]) -> str:
+def to_csv(rows: Iterable[Tightness]) -> str:
     """A table for other programs, with the instances."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

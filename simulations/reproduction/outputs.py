@@ -19,7 +19,7 @@ from simulations.reproduction.cells import CSD_ME, SL, TABLE_1, TABLE_2, cell
 from simulations.reproduction.experiment import Experiment
 from simulations.reproduction.mfeat import PAPER_COSTS
 from simulations.reproduction.results import Configuration
-from simulations.reproduction.statements import Finding
+from simulations.reproduction.statements import Statement
 from simulations.reproduction.synthetic import OBSERVED, SyntheticSource, groups
 from simulations.reproduction.tables import Row
 
@@ -30,7 +30,7 @@ class Report:
 
     name: str
     lines: tuple[Row, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[Statement, ...]
     extra: dict[str, str]
     files: tuple[Path, ...]
 
@@ -54,16 +54,16 @@ class Report:
         }
 
 
-def report(experiment: Experiment, configurations: Sequence[Configuration], out: Path, reading: str) -> Report:
+def report(experiment: Experiment, configurations: Sequence[Configuration], out: Path, thetas_by: str) -> Report:
     """Write everything into the folder.
 
     Parameters
     ----------
-    reading
-        Which theta counts in hindsight, see `statistics.READINGS`.
+    thetas_by
+        Which theta counts in hindsight, see `cells.THETAS_BY`.
     """
     make = {"mfeat": _table_1, "costs": _table_2, "synthetic": _synthetic, "realdisp": _realdisp}[experiment.name]
-    found = make(experiment, configurations, out, reading)
+    found = make(experiment, configurations, out, thetas_by)
     files = [*found.files]
     for name, text in (
         ("table.md", tables.markdown(found.lines)),
@@ -86,39 +86,39 @@ def _stem(title: str) -> str:
     return {CASCADE: "cascade", SELECTION: "selection"}[title]
 
 
-def _table_1(experiment: Experiment, found: Sequence[Configuration], out: Path, reading: str) -> Report:
-    lines = tables.rows(found, experiment.source.observed, experiment.budgets, TABLE_1, reading, printed.TABLE_1)
+def _table_1(experiment: Experiment, found: Sequence[Configuration], out: Path, thetas_by: str) -> Report:
+    lines = tables.rows(found, experiment.source.observed, experiment.budgets, TABLE_1, thetas_by, printed.TABLE_1)
     files = save(figures.accuracy_by_budget(lines, printed.TABLE_1), out / "accuracy")
-    findings = statements.of_table_1(found, experiment.budgets, reading)
+    findings = statements.of_table_1(found, experiment.budgets, thetas_by)
     extra = {CASCADE: tables.cascade_markdown(found, lines), SELECTION: tables.selection_markdown(found, lines)}
     return Report(experiment.name, tuple(lines), tuple(findings), extra, tuple(files))
 
 
-def _table_2(experiment: Experiment, found: Sequence[Configuration], out: Path, reading: str) -> Report:
-    lines = tables.rows(found, experiment.source.observed, experiment.budgets, TABLE_2, reading, printed.TABLE_2)
+def _table_2(experiment: Experiment, found: Sequence[Configuration], out: Path, thetas_by: str) -> Report:
+    lines = tables.rows(found, experiment.source.observed, experiment.budgets, TABLE_2, thetas_by, printed.TABLE_2)
     files = save(figures.accuracy_by_budget(lines, printed.TABLE_2), out / "accuracy")
     costs = {name: f"{float(cost):g}" for name, cost in PAPER_COSTS.items()}
-    picture = figures.query_allocation(found, ("fou", "zer"), TABLE_2, 20, costs, reading)
+    picture = figures.query_allocation(found, ("fou", "zer"), TABLE_2, 20, costs, thetas_by)
     files += save(picture, out / "allocation")
-    findings = statements.of_table_2(found, experiment.budgets, reading)
+    findings = statements.of_table_2(found, experiment.budgets, thetas_by)
     return Report(experiment.name, tuple(lines), tuple(findings), {}, tuple(files))
 
 
-def _realdisp(experiment: Experiment, found: Sequence[Configuration], out: Path, reading: str) -> Report:
+def _realdisp(experiment: Experiment, found: Sequence[Configuration], out: Path, thetas_by: str) -> Report:
     sensors = experiment.source.observed
-    lines = tables.rows(found, sensors, experiment.budgets, TABLE_1, reading)
+    lines = tables.rows(found, sensors, experiment.budgets, TABLE_1, thetas_by)
     files = save(figures.accuracy_by_budget(lines, None), out / "accuracy")
-    files += save(figures.allocation_matrix(found, sensors, max(experiment.budgets), reading), out / "allocation")
-    findings = statements.of_realdisp(found, sensors, experiment.budgets, reading)
+    files += save(figures.allocation_matrix(found, sensors, max(experiment.budgets), thetas_by), out / "allocation")
+    findings = statements.of_realdisp(found, sensors, experiment.budgets, thetas_by)
     extra = {CASCADE: tables.cascade_markdown(found, lines), SELECTION: tables.selection_markdown(found, lines)}
     return Report(experiment.name, tuple(lines), tuple(findings), extra, tuple(files))
 
 
-def _synthetic(experiment: Experiment, found: Sequence[Configuration], out: Path, reading: str) -> Report:
+def _synthetic(experiment: Experiment, found: Sequence[Configuration], out: Path, thetas_by: str) -> Report:
     (budget,) = experiment.budgets
-    lines = tables.rows(found, (OBSERVED,), (budget,), (SL, CSD_ME), reading)
-    findings = statements.of_synthetic(found, budget, reading)
-    files = _figure_4(experiment, out) + _figure_5(experiment, found, out, reading)
+    lines = tables.rows(found, (OBSERVED,), (budget,), (SL, CSD_ME), thetas_by)
+    findings = statements.of_synthetic(found, budget, thetas_by)
+    files = _figure_4(experiment, out) + _figure_5(experiment, found, out, thetas_by)
     extra = {CASCADE: tables.cascade_markdown(found, lines)}
     return Report(experiment.name, tuple(lines), tuple(findings), extra, tuple(files))
 
@@ -139,12 +139,12 @@ def _figure_4(experiment: Experiment, out: Path) -> list[Path]:
     return save(figures.synthetic_data(train, embedded), out / "figure_4")
 
 
-def _figure_5(experiment: Experiment, found: Sequence[Configuration], out: Path, reading: str) -> list[Path]:
+def _figure_5(experiment: Experiment, found: Sequence[Configuration], out: Path, thetas_by: str) -> list[Path]:
     """Decisions of the first repetition with the thetas that count there, and the allocation over all repetitions."""
     assert isinstance(experiment.source, SyntheticSource)
     (budget,) = experiment.budgets
-    ours = cell(found, OBSERVED, CSD_ME, budget, reading)
-    theirs = cell(found, OBSERVED, SL, budget, reading)
+    ours = cell(found, OBSERVED, CSD_ME, budget, thetas_by)
+    theirs = cell(found, OBSERVED, SL, budget, thetas_by)
     learner = experiment.learner(experiment.source.task(experiment.seed, 0), 0, 0)
     supervised = dict(learner.supervised())[float(theirs.thetas[0])]
     runs = learner.explore(experiment.explorings[0].build(), Fraction(budget, 100))

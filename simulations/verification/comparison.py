@@ -11,7 +11,7 @@ from exml_sim.engine.specs import Budgets
 from exml_sim.engine.study import Study
 from simulations.verification.depths import ALARM, FACTOR, Depth
 from simulations.verification.plans import COMPARED
-from simulations.verification.probes import Finding
+from simulations.verification.probes import Evidence
 from simulations.verification.trials import STRATEGIES
 from simulations.verification.workbench import Workbench
 from simulations.verification.worlds import world
@@ -38,7 +38,7 @@ def make_study(pool: str, depth: Depth, seed: int) -> Study:
     )
 
 
-def compare(depth: Depth, bench: Workbench) -> list[Finding]:
+def compare(depth: Depth, bench: Workbench) -> list[Evidence]:
     """Hold the remark against paired trials on every pool and budget of the ledger's experiment."""
     plan = get(COMPARED).experiment
     assert plan is not None
@@ -54,7 +54,7 @@ def compare(depth: Depth, bench: Workbench) -> list[Finding]:
     return found
 
 
-def _finding(pool: str, budget: int, pair: object, alarm: float) -> Finding:
+def _finding(pool: str, budget: int, pair: object, alarm: float) -> Evidence:
     alone, other, trials = pair.only_first, pair.only_second, pair.trials  # type: ignore[attr-defined]
     if alone + other < LEAST_PAIRS:
         verdict = undecided(
@@ -65,7 +65,7 @@ def _finding(pool: str, budget: int, pair: object, alarm: float) -> Finding:
         )
     else:
         verdict = judge(alone, alone + other, 0.5, alarm=alarm, factor=FACTOR)
-    return Finding(
+    return Evidence(
         COMPARED,
         "printed",
         pool,

@@ -21,7 +21,7 @@ from exml_sim.engine.modes.excess import TERMS, excess_trials
 from exml_sim.engine.specs import Budgets, Sampling, Score, SyntheticPool
 from exml_sim.engine.study import Cell, Study
 from simulations.verification.depths import ALARM, FACTOR, Depth
-from simulations.verification.probes import Finding, must_hold
+from simulations.verification.probes import Evidence, must_hold
 from simulations.verification.promises import Reading, StrategyName
 from simulations.verification.trials import STRATEGIES
 from simulations.verification.workbench import Workbench
@@ -42,7 +42,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Measured:
+class RedrawnTrials:
     """The trials of one strategy at one budget.
 
     Attributes
@@ -89,7 +89,9 @@ def make_study(strategy: StrategyName, rows: int, depth: Depth, seed: int, *, re
     )
 
 
-def measure(strategy: StrategyName, rows: int, depth: Depth, bench: Workbench, *, replacement: bool = True) -> Measured:
+def measure(
+    strategy: StrategyName, rows: int, depth: Depth, bench: Workbench, *, replacement: bool = True
+) -> RedrawnTrials:
     """Run the trials, or read those that are recorded.
 
     Budgets below all launch budgets are measured for the picture only, with fewer trials.
@@ -106,7 +108,7 @@ def measure(strategy: StrategyName, rows: int, depth: Depth, bench: Workbench, *
         doing=f"excess risk: {strategy} with {rows} rows per arm",
     )
     table = np.array([line for block in lines for line in block])
-    return Measured(
+    return RedrawnTrials(
         strategy, int(cell.budget), rows, 3 * depth.rows, replacement, table[:, : len(TERMS)], table[:, len(TERMS)]
     )
 
@@ -117,7 +119,7 @@ def _block(study: Study, cell: Cell, first: int, stop: int) -> list[list[float]]
     return [[*line.tolist(), float(pool.gap)] for pool, line in zip(pools, terms, strict=True)]
 
 
-def promised(reading: Reading, one: Measured, delta: float) -> tuple[float, float]:
+def promised(reading: Reading, one: RedrawnTrials, delta: float) -> tuple[float, float]:
     """(limit of the excess risk, probability with which it may be exceeded); nan where the theorem does not apply."""
     K, gap = len(ANGLES), float(np.median(one.gaps))
     point: dict[str, Any] = {"theta": THETA, "kappa_lambda": RADIUS, "delta": delta, "strict": False}
@@ -134,7 +136,7 @@ def promised(reading: Reading, one: Measured, delta: float) -> tuple[float, floa
     return limit, delta + float(np.mean(np.minimum(np.nan_to_num(fail, nan=1.0), 1.0)))
 
 
-def judged(claim: str, reading: Reading, one: Measured, delta: float, alarm: float) -> Finding:
+def judged(claim: str, reading: Reading, one: RedrawnTrials, delta: float, alarm: float) -> Evidence:
     """Hold one reading of a theorem against the trials."""
     limit, bound = promised(reading, one, delta)
     failures = int((one.terms[:, 0] > limit).sum()) if not math.isnan(limit) else 0
@@ -147,7 +149,7 @@ def judged(claim: str, reading: Reading, one: Measured, delta: float, alarm: flo
         )
     else:
         verdict = judge(failures, len(one.terms), bound, alarm=alarm, factor=FACTOR)
-    return Finding(
+    return Evidence(
         claim,
         reading,
         "synthetic, redrawn",
@@ -164,7 +166,7 @@ def judged(claim: str, reading: Reading, one: Measured, delta: float, alarm: flo
     )
 
 
-def sweep(claim: str, depth: Depth, bench: Workbench) -> list[Measured]:
+def sweep(claim: str, depth: Depth, bench: Workbench) -> list[RedrawnTrials]:
     """All trials that one theorem is held against."""
     strategy = CLAIMS[claim]
     found = [measure(strategy, n, depth, bench) for n in (*BELOW, *ABOVE)]
@@ -173,9 +175,9 @@ def sweep(claim: str, depth: Depth, bench: Workbench) -> list[Measured]:
     return found
 
 
-def hold(claim: str, trials: Sequence[Measured], depth: Depth) -> list[Finding]:
+def hold(claim: str, trials: Sequence[RedrawnTrials], depth: Depth) -> list[Evidence]:
     """Judge every reading of a theorem at every budget above the launch budgets."""
-    cases: list[tuple[Measured, Reading, float]] = []
+    cases: list[tuple[RedrawnTrials, Reading, float]] = []
     for one in trials:
         if one.replacement and one.rows in BELOW:
             continue

@@ -27,7 +27,7 @@ Counts = NDArray[np.integer]
 
 
 @dataclass(frozen=True, eq=False)
-class Bench:
+class AffineArm:
     """One arm of a pool in the affine regime: models learned from counts, and their risks.
 
     Attributes
@@ -43,8 +43,8 @@ class Bench:
     theta: float
 
     @classmethod
-    def of(cls, pool: FeaturePool, arm: int) -> Bench:
-        """The bench of one arm of a pool; raises where the loss is not affine on the ball."""
+    def of(cls, pool: FeaturePool, arm: int) -> AffineArm:
+        """One arm of a pool; raises where the loss is not affine on the ball."""
         one = pool.arms[arm]
         if not isinstance(one, FeatureArm) or pool.scoring.ball is None or one.levels != 1:
             raise ValueError(f"arm {arm} is not in the affine regime kappa Lambda <= 1 - 2 theta of the ball score")
@@ -85,20 +85,20 @@ class Bench:
         return np.asarray(_loss(h, g, self.y, self.theta).mean(axis=1))
 
 
-def supremum(bench: Bench, feature: Floats, counts: Floats) -> Floats:
+def supremum(affine: AffineArm, feature: Floats, counts: Floats) -> Floats:
     """sup over the ball of R(f) - surrogate risk on the counted rows (Lemma 3), for one scalar feature.
 
     h = a x and g = b x with a and b in [-Lambda, Lambda]. The 0/1 risk depends on the signs of a and b only, and the
     empirical risk is affine in them, so the supremum is the largest of nine, one for every pair of signs.
     """
     n = counts.sum(axis=1)
-    signed, plain = (counts * bench.y) @ feature / n, counts @ feature / n
+    signed, plain = (counts * affine.y) @ feature / n, counts @ feature / n
     best = np.full(counts.shape[0], -np.inf)
     for a in (-1.0, 0.0, 1.0):
         for b in (-1.0, 0.0, 1.0):
-            risk = float(_loss(a * feature, b * feature, bench.y, bench.theta).mean())
+            risk = float(_loss(a * feature, b * feature, affine.y, affine.theta).mean())
             gain = np.maximum(a * signed, 0.0) + np.maximum(-b * plain, 0.0)
-            best = np.maximum(best, risk - 1.0 + bench.radius / 2.0 * gain)
+            best = np.maximum(best, risk - 1.0 + affine.radius / 2.0 * gain)
     return best
 
 
@@ -141,8 +141,8 @@ def regret(bought: Bought) -> Floats:
     """Exploratory regret (Lemmas 1 (ii) and 2 (ii)): risk on the population of the returned model, less R_1."""
     found = np.empty(bought.selected.size)
     for arm in np.unique(bought.selected):
-        bench, where = Bench.of(bought.pool, int(arm)), bought.selected == arm
-        found[where] = bench.risk(bought.arm(int(arm))[where], bench.ones)
+        affine, where = AffineArm.of(bought.pool, int(arm)), bought.selected == arm
+        found[where] = affine.risk(bought.arm(int(arm))[where], affine.ones)
     return np.asarray(found - bought.pool.risks.min())
 
 
@@ -153,45 +153,45 @@ def selection_regret(bought: Bought) -> Floats:
 
 def learned(bought: Bought) -> Floats:
     """Risk of the first arm's learned model on the population less that on its rows (A.4 term (a), A.6)."""
-    bench, counts = Bench.of(bought.pool, 0), bought.arm(0)
-    return np.asarray(bench.risk(counts, bench.ones) - bench.score(counts))
+    affine, counts = AffineArm.of(bought.pool, 0), bought.arm(0)
+    return np.asarray(affine.risk(counts, affine.ones) - affine.score(counts))
 
 
 def fixed(bought: Bought) -> Floats:
     """Risk of the first arm's best model on the bought rows less that on the population (A.4 (c), A.2 (d))."""
-    bench = Bench.of(bought.pool, 0)
-    return np.asarray(bench.risk(bench.ones, bought.arm(0)) - bench.score(bench.ones))
+    affine = AffineArm.of(bought.pool, 0)
+    return np.asarray(affine.risk(affine.ones, bought.arm(0)) - affine.score(affine.ones))
 
 
 def optimism(bought: Bought) -> Floats:
     """R_2 - V_2: how much better the second arm looks than it is (A.6 term (a))."""
-    bench = Bench.of(bought.pool, 1)
-    return np.asarray(bench.score(bench.ones) - bench.score(bought.arm(1)))
+    affine = AffineArm.of(bought.pool, 1)
+    return np.asarray(affine.score(affine.ones) - affine.score(bought.arm(1)))
 
 
 def pessimism(bought: Bought) -> Floats:
     """V_1 - R_1: how much worse the first arm looks than it is (A.6 term (b))."""
-    bench = Bench.of(bought.pool, 0)
-    return np.asarray(bench.score(bought.arm(0)) - bench.score(bench.ones))
+    affine = AffineArm.of(bought.pool, 0)
+    return np.asarray(affine.score(bought.arm(0)) - affine.score(affine.ones))
 
 
 def any_model(bought: Bought) -> Floats:
     """Lemma 3 on the first arm's rows: the largest R(f) less surrogate risk over all models of the ball."""
     candidate = bought.pool.population.candidates[0]
     feature = np.asarray(candidate.values, dtype=np.float64).ravel()
-    return supremum(Bench.of(bought.pool, 0), feature, bought.arm(0))
+    return supremum(AffineArm.of(bought.pool, 0), feature, bought.arm(0))
 
 
 def learned_risk(bought: Bought) -> Floats:
     """Expected 0/1 risk of the first arm's learned model less its surrogate risk on the rows (A.2 term (a))."""
-    bench, counts = Bench.of(bought.pool, 0), bought.arm(0)
-    return np.asarray(bench.rejection_risk(counts) - bench.score(counts))
+    affine, counts = AffineArm.of(bought.pool, 0), bought.arm(0)
+    return np.asarray(affine.rejection_risk(counts) - affine.score(counts))
 
 
 def supervised(bought: Bought) -> Floats:
     """Excess risk of the learned model of the known best arm (Eq. 6), less the approximation error R_ap."""
-    bench, counts = Bench.of(bought.pool, 0), bought.arm(0)
-    return np.asarray(bench.rejection_risk(counts) - bench.score(bench.ones))
+    affine, counts = AffineArm.of(bought.pool, 0), bought.arm(0)
+    return np.asarray(affine.rejection_risk(counts) - affine.score(affine.ones))
 
 
 #: Statistic -> one number per trial; a trial fails when the number exceeds what the claim allows.

@@ -62,7 +62,7 @@ class Probe:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Evidence:
     """What evidence said about one cell.
 
     Attributes

@@ -41,7 +41,7 @@ from typing import Any
 
 from exml_sim.engine.manifest import manifest
 from simulations.verification.depths import ALARM, FACTOR
-from simulations.verification.probes import Finding
+from simulations.verification.probes import Evidence
 from simulations.verification.run import Result, Verification
 from simulations.verification.tally import Closeness, Tally, closeness, closest, distinct, repeats, summed
 from simulations.verification.workbench import source_digest
@@ -77,7 +77,7 @@ def family_of(claim: Claim) -> str:
     return "setting" if name == "section_4_1" else name
 
 
-def slack(one: Finding) -> tuple[float, bool] | None:
+def slack(one: Evidence) -> tuple[float, bool] | None:
     """(log10(bound / probability), whether it is at least that much); None where nothing was counted."""
     verdict = one.verdict
     if verdict.rate is None or not 0 < one.bound < 1 or one.method == "paired":
@@ -306,7 +306,7 @@ VERDICT = ("outcome", "sentence", "failures", "trials", "rate", "lower", "upper"
 CSV = ("claim", *(name for name in CELL + VERDICT if name not in ("must_hold", "sentence", "lower")))
 
 
-def _cell(one: Finding) -> dict[str, Any]:
+def _cell(one: Evidence) -> dict[str, Any]:
     line = {name: getattr(one, name) for name in CELL} | {name: getattr(one.verdict, name) for name in VERDICT}
     slack_of_cell = _slack(slack(one)) if one.decided else None
     return line | {"rate": one.verdict.rate or None, "slack": slack_of_cell, "extra": dict(one.extra)}

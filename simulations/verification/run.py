@@ -9,9 +9,9 @@ from pathlib import Path
 from simulations.verification import comparison, excess_risk, near_tight
 from simulations.verification.checks import Checks, run_checks
 from simulations.verification.depths import Depth
-from simulations.verification.excess_risk import Measured
+from simulations.verification.excess_risk import RedrawnTrials
 from simulations.verification.plans import COMPARED, EXCESS, PLANS, tried
-from simulations.verification.probes import Finding, probes
+from simulations.verification.probes import Evidence, probes
 from simulations.verification.trials import run_claim
 from simulations.verification.workbench import Workbench, workbench
 from theory.claims import Claim, all_claims, get
@@ -25,13 +25,13 @@ class Result:
     ----------
     claim : Claim
     checks : Checks
-    findings : tuple of Finding
+    findings : tuple of Evidence
         One per cell; empty for claims that are not about trials.
     """
 
     claim: Claim
     checks: Checks
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Evidence, ...] = ()
 
     @property
     def problems(self) -> list[str]:
@@ -69,7 +69,7 @@ class Result:
         return bool(asked) and not any(one.informative and one.decided for one in asked)
 
 
-def _refutes(one: Finding) -> bool:
+def _refutes(one: Evidence) -> bool:
     return one.reading == "printed" and one.verdict.outcome == "refuted"
 
 
@@ -90,7 +90,7 @@ class Verification:
     depth: Depth
     seed: int
     results: tuple[Result, ...]
-    excess: dict[str, tuple[Measured, ...]] = field(default_factory=dict)
+    excess: dict[str, tuple[RedrawnTrials, ...]] = field(default_factory=dict)
 
     @property
     def problems(self) -> list[tuple[str, str]]:
@@ -151,7 +151,7 @@ def verify(
     return Verification(depth, seed, tuple(results), excess)
 
 
-def _try(claim: str, depth: Depth, bench: Workbench) -> tuple[list[Finding], tuple[Measured, ...]]:
+def _try(claim: str, depth: Depth, bench: Workbench) -> tuple[list[Evidence], tuple[RedrawnTrials, ...]]:
     if claim not in tried():
         return [], ()
     if claim == COMPARED:

@@ -15,7 +15,7 @@ from exml_sim.seeds import Seeds
 from simulations.verification.depths import ALARM, FACTOR, Depth, enough_trials
 from simulations.verification.measures import MEASURED, Bought
 from simulations.verification.plans import STORED, WORDS, Statistic
-from simulations.verification.probes import Finding, Probe
+from simulations.verification.probes import Evidence, Probe
 from simulations.verification.promises import StrategyName
 from simulations.verification.workbench import Workbench
 from simulations.verification.worlds import world
@@ -33,7 +33,7 @@ CHUNK = 4096
 TILTED, TILTED_ALARM = 2_000, 1e-6
 
 
-def run_claim(cells: Sequence[Probe], depth: Depth, bench: Workbench) -> list[Finding]:
+def run_claim(cells: Sequence[Probe], depth: Depth, bench: Workbench) -> list[Evidence]:
     """Run all cells of one claim and judge them; the false-alarm rate is split over its cells."""
     alarm = ALARM / max(1, len(cells))
     counted: dict[Probe, tuple[int, int]] = {}
@@ -165,7 +165,7 @@ def _judged(
     law: float | None,
     tilted: tuple[float, float, float] | None,
     alarm: float,
-) -> Finding:
+) -> Evidence:
     bound = probe.promise.probability
     if probe.silent:
         shown = "is not defined" if math.isnan(bound) else f"is {bound:.3g}"
@@ -177,7 +177,7 @@ def _judged(
     else:
         assert counted is not None
         verdict = judge(*counted, bound, alarm=alarm, factor=FACTOR)
-    return Finding(
+    return Evidence(
         probe.claim,
         probe.reading,
         probe.pool,

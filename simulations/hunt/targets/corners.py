@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom
 
-from simulations.hunt.axes import Point, axis, box
+from simulations.hunt.axes import Numbers, axis, box
 from simulations.hunt.judging import two_paths
 from simulations.hunt.target import LOG_ZERO, Measured, Target, log, unmet
 from simulations.hunt.targets.regrets import Floats, smallest_delta
@@ -40,8 +40,8 @@ def _summed_flip(n: int, tilt: float, third: float) -> float:
     return float(np.sum(binom.pmf(c, n, third) * wins))
 
 
-def _measured(one: Point, regret: Any, fail: Any, flip: Flip) -> Measured:
-    n, tilt, third = one.whole("n"), float(one["tilt"]), float(one["third"])
+def _measured(one: Numbers, regret: Any, fail: Any, flip: Flip) -> Measured:
+    n, tilt, third = one.integer("n"), float(one["tilt"]), float(one["third"])
     if tilt >= 1 - third:
         return unmet(50 + tilt)
     gap = corner_gap(tilt, third)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom
 
-from simulations.hunt.axes import Point, axis, box
+from simulations.hunt.axes import Numbers, axis, box
 from simulations.hunt.judging import sides, two_paths
 from simulations.hunt.target import LARGEST_DELTA, LOG_ZERO, Measured, Target, unmet
 from theory import corrected, paper
@@ -31,12 +31,12 @@ LABELS = box(
 )
 
 
-def _walk(one: Point, bound: Any) -> tuple[Measured, float]:
+def _walk(one: Numbers, bound: Any) -> tuple[Measured, float]:
     """The deviation at which P(deviation >= v) comes closest to the delta that puts the bound at v; and that delta.
 
     The bounds are a + s sqrt(log(1 / delta)), so that delta = exp(-((v - a) / s)^2).
     """
-    n, p, theta = one.whole("n"), float(one["p"]), float(one["theta"])
+    n, p, theta = one.integer("n"), float(one["p"]), float(one["theta"])
     r = 1 - 2 * theta
     high, low = (float(bound(n, theta, r, math.exp(-x))) for x in (4.0, 1.0))
     slope = high - low
@@ -53,14 +53,14 @@ def _walk(one: Point, bound: Any) -> tuple[Measured, float]:
     return Measured(float(binom.logcdf(k[above], n, p)[best]), float(log_delta[best])), math.exp(log_delta[best])
 
 
-def _exact_walk(one: Point, bound: Any) -> Measured:
+def _exact_walk(one: Numbers, bound: Any) -> Measured:
     """The same at that delta, by binomial sums in fractions."""
     _, delta = _walk(one, bound)
     if not 0 < delta < 1:
         return Measured(LOG_ZERO, 0.0)
     level = F(delta)
     violation = walk_violation(lambda n, theta, delta: float(bound(n, theta, 1 - 2 * theta, delta)))
-    return sides(violation(one.whole("n"), one.exact("p"), one.exact("theta"), level), level)
+    return sides(violation(one.integer("n"), one.fraction("p"), one.fraction("theta"), level), level)
 
 
 def _walk_target(id: str, bound: Any, holds: bool) -> Target:
@@ -70,11 +70,11 @@ def _walk_target(id: str, bound: Any, holds: bool) -> Target:
     )
 
 
-def _lemma_3(one: Point) -> Measured:
-    m, k = one.whole("m"), one.whole("k")
+def _lemma_3(one: Numbers) -> Measured:
+    m, k = one.integer("m"), one.integer("k")
     if k > m:
         return unmet(float(k - m))
-    case = one.exact("eta"), m, k, one.exact("theta"), one.exact("radius")
+    case = one.fraction("eta"), m, k, one.fraction("theta"), one.fraction("radius")
     return sides(uniform_deviation(*case), deviation_level(rademacher_term)(*case))
 
 

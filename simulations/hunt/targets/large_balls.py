@@ -19,7 +19,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from simulations.hunt.axes import Point, axis, box
+from simulations.hunt.axes import Numbers, axis, box
 from simulations.hunt.judging import two_paths
 from simulations.hunt.target import LOG_ZERO, Measured, Target, log, unmet
 from theory import corrected, paper, tighter
@@ -65,9 +65,9 @@ def _grid_score(kappa: float, radius: float, rho: float, theta: float, n: int) -
     return min(float(surrogate(reach, s, 1, theta)) for s in (*steps, corner))
 
 
-def _exchangeable(one: Point, bound: LogBound, power: int, score: Callable[..., float]) -> Measured:
+def _exchangeable(one: Numbers, bound: LogBound, power: int, score: Callable[..., float]) -> Measured:
     """P[V_2 < V_1] against a bound that is given (sup K)^(power / 2) as kappa."""
-    theta, radius, n, m = float(one["theta"]), float(one["radius"]), one.whole("n"), one.whole("m")
+    theta, radius, n, m = float(one["theta"]), float(one["radius"]), one.integer("n"), one.integer("m")
     arms = [(float(one[f"kappa{i}"]), radius, float(one[f"rho{i}"]), theta) for i in (1, 2)]
     if n > m:
         return unmet(math.log(n / m) + 50)
@@ -94,9 +94,9 @@ def _kappa_target(id: str, says: str, bound: LogBound, power: int, holds: bool) 
     return two_paths(id, says, EXCHANGEABLE, fast, slow, "Eq. 2 minimised on a grid", holds)
 
 
-def _outlier_case(one: Point) -> dict[str, float | int]:
+def _outlier_case(one: Numbers) -> dict[str, float | int]:
     """The instance with the most likely counts at which the second arm wins."""
-    r, theta, n, p = float(one["r"]), float(one["theta"]), one.whole("n"), float(one["p"])
+    r, theta, n, p = float(one["r"]), float(one["theta"]), one.integer("n"), float(one["p"])
     q = p * (1 + float(one["more"]))
     # Given N_1 = N_2, their common share is likeliest at sqrt(p q) / (1 - p - q + 2 sqrt(p q)).
     root = math.sqrt(p * q)
@@ -105,7 +105,7 @@ def _outlier_case(one: Point) -> dict[str, float | int]:
     return {"r": r, "theta": theta, "n": n, "first": second + slack, "second": second, "p": p, "q": q}
 
 
-def _outliers(one: Point, bound: LogBound, shift: int) -> Measured:
+def _outliers(one: Numbers, bound: LogBound, shift: int) -> Measured:
     case = _outlier_case(one)
     r, theta, n, p, q = (float(case[name]) for name in ("r", "theta", "n", "p", "q"))
     case["first"], case["second"] = int(case["first"]) + shift, int(case["second"]) + shift

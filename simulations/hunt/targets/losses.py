@@ -6,13 +6,13 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from simulations.hunt.axes import Point, axis, box
+from simulations.hunt.axes import Numbers, axis, box
 from simulations.hunt.judging import sides, two_paths
 from simulations.hunt.target import Measured, Target
 from theory.claims.exact_losses import repaired_loss, strict_loss, surrogate
 
 F = Fraction
-Sides = Callable[[Point], Measured]
+Sides = Callable[[Numbers], Measured]
 
 _OUTPUT = axis(-3, 3, grid=4)
 #: A model of two kinds of rows: its outputs there, the share of the first kind, and P(y = +1) of both.
@@ -35,11 +35,11 @@ def _risk(loss: Any, h: Any, g: Any, eta: Any, theta: Any) -> Fraction:
 def _bayes(loss: Any) -> Sides:
     """E min(eta, 1 - eta, theta) <= risk of the model."""
 
-    def compared(one: Point) -> Measured:
-        theta, share = one.exact("theta"), one.exact("share")
+    def compared(one: Numbers) -> Measured:
+        theta, share = one.fraction("theta"), one.fraction("share")
         floor = risk = F(0)
         for part, weight in (("1", share), ("2", 1 - share)):
-            eta = one.exact(f"eta{part}")
+            eta = one.fraction(f"eta{part}")
             floor += weight * min(eta, 1 - eta, theta)
             risk += weight * _risk(loss, one[f"h{part}"], one[f"g{part}"], eta, theta)
         return sides(floor, risk)
@@ -49,10 +49,10 @@ def _bayes(loss: Any) -> Sides:
 
 def _coin(loss: Any) -> Sides:
     """theta <= risk of a model that accepts, when labels are coin flips."""
-    return lambda one: sides(one.exact("theta"), _risk(loss, one["h"], one["g"], F(1, 2), one["theta"]))
+    return lambda one: sides(one.fraction("theta"), _risk(loss, one["h"], one["g"], F(1, 2), one["theta"]))
 
 
-def _majorises(one: Point) -> Measured:
+def _majorises(one: Numbers) -> Measured:
     """0/1 loss <= surrogate at one row."""
     y = 1 if one["label"] else -1
     return sides(*(F(loss(one["h"], one["g"], y, one["theta"])) for loss in (repaired_loss, surrogate)))

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from simulations.hunt.axes import Point, axis, box
+from simulations.hunt.axes import Numbers, axis, box
 from simulations.hunt.judging import judge_logs, show
 from simulations.hunt.pools import PoolInstance, PoolSpace
 from simulations.hunt.search import ATTEMPTS, Limits, confirm, hunt, seeds_of
@@ -218,4 +218,4 @@ def test_bad_input_is_refused_in_one_line():
         PoolSpace((2, 3), (2, 2), (4, 9)).read(
             {"weights": [1, 1], "labels": [1, 1], "features": [[1, 0]], "theta": "1/10", "fill": 1, "budget": 4}
         )
-    assert isinstance(LINE.read({"x": 1, "y": "1/2"}), Point)
+    assert isinstance(LINE.read({"x": 1, "y": "1/2"}), Numbers)

@@ -52,7 +52,7 @@ def test_one_figure_per_family(found, tmp_path):
 
 
 def measured(rows, terms):
-    return excess_risk.Measured("uniform", 4 * rows, rows, 300, True, np.tile(terms, (5, 1)), np.full(5, 0.07))
+    return excess_risk.RedrawnTrials("uniform", 4 * rows, rows, 300, True, np.tile(terms, (5, 1)), np.full(5, 0.07))
 
 
 def test_terms_are_stacked_from_zero(ax):

@@ -206,7 +206,7 @@ def test_excess_risk_is_the_sum_of_its_terms_and_its_theorems_are_judged(monkeyp
     # Below its launch budget the theorem says nothing; far above, a model that always errs refutes it.
     assert excess_risk.judged("thm-1", "corrected", one, 0.2, 1e-7).verdict.outcome == "vacuous"
     terms = np.tile([0.95, 0.0, 0.0, 0.0, 0.0, 0.1], (300, 1))
-    bad = excess_risk.Measured("uniform", 4 * 60_000, 60_000, 300, True, terms, np.full(300, 0.07))
+    bad = excess_risk.RedrawnTrials("uniform", 4 * 60_000, 60_000, 300, True, terms, np.full(300, 0.07))
     assert excess_risk.judged("thm-1", "corrected", bad, 0.2, 1e-7).verdict.outcome == "refuted"
     good = dataclasses.replace(bad, terms=terms * [0.1, 1, 1, 1, 1, 1])
     assert excess_risk.judged("thm-1", "corrected", good, 0.2, 1e-7).verdict.outcome == "consistent"
