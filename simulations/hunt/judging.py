@@ -31,24 +31,18 @@ def in_digits(log_value: float) -> str:
     return f"{10 ** (power - exponent):.3f}e{exponent:+03d}"
 
 
-def judge_logs(log_observed: float, log_bound: float, *, how: str, probability: bool = True) -> Verdict:
-    """Hold the observed side against the bound; ``how`` says by what arithmetic it was observed."""
+def judge_measured(measured: Measured, *, how: str, probability: bool = True) -> Verdict:
+    """Hold the observed side against the bound; ``how`` says by what other means than the search's it was observed."""
+    log_observed, log_bound = measured.log_observed, measured.log_bound
+    if not measured.admissible or math.isnan(log_bound):
+        return verdicts.vacuous(f"A premise of the claim does not hold ({how}).", log_bound=math.nan)
     sides = f"the observed side is {in_digits(log_observed)} and the bound {in_digits(log_bound)} ({how})"
     numbers = {"log_observed": log_observed, "log_bound": log_bound}
-    if math.isnan(log_bound):
-        return verdicts.vacuous(f"A premise of the claim does not hold ({how}).", **numbers)
     if probability and log_bound >= 0:
         return verdicts.vacuous(f"The bound excludes nothing: {sides}.", **numbers)
     if log_observed > log_bound + ROUNDING:
         return verdicts.refuted(f"The claim fails: {sides}.", **numbers)
     return verdicts.consistent(f"The claim holds: {sides}.", **numbers)
-
-
-def judge_measured(measured: Measured, *, how: str, probability: bool = True) -> Verdict:
-    """The verdict of a measurement that was made by other means than the search's."""
-    if not measured.admissible:
-        return judge_logs(LOG_ZERO, math.nan, how=how, probability=probability)
-    return judge_logs(measured.log_observed, measured.log_bound, how=how, probability=probability)
 
 
 def two_paths(

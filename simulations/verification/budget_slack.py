@@ -16,9 +16,8 @@ from exml_sim.engine.result import StudyResult
 from exml_sim.engine.specs import AtomPool, Budgets, Score
 from exml_sim.engine.study import Study
 from simulations.verification.promises import StrategyName, failure_probability
-from simulations.verification.trials import STRATEGIES
 from simulations.verification.workbench import Workbench
-from simulations.verification.worlds import World
+from simulations.verification.worlds import STRATEGIES, World
 from theory import _slack
 from theory.budgets import required_budget
 from theory.claims.instances import one_rival_pool

@@ -23,8 +23,8 @@ from exml_sim.engine.study import Cell, Study
 from simulations.verification.depths import ALARM, FACTOR, Depth
 from simulations.verification.probes import Evidence, must_hold
 from simulations.verification.promises import Reading, StrategyName
-from simulations.verification.trials import STRATEGIES
 from simulations.verification.workbench import Workbench
+from simulations.verification.worlds import STRATEGIES
 from theory import corrected, paper, tighter, verdicts
 from theory.claims import get
 from theory.verdicts import judge

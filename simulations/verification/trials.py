@@ -7,7 +7,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
-from exml_sim.engine.specs import Budgets, StrategySpec
 from exml_sim.engine.study import Cell, Study
 from exml_sim.exploration.rows import FeaturePool
 from exml_sim.money import exact
@@ -22,11 +21,6 @@ from simulations.verification.worlds import world
 from theory import verdicts
 from theory.verdicts import Outcome, Verdict, judge, judge_exact
 
-STRATEGIES: Mapping[StrategyName, StrategySpec] = {
-    "uniform": StrategySpec("uniform_allocation"),
-    "median-fresh": StrategySpec("median_elimination", (("reuse", False),)),
-    "median-accumulated": StrategySpec("median_elimination", (("reuse", True),)),
-}
 #: Trials of one task of a measured statistic.
 CHUNK = 4096
 #: Tilted sampling: trials, and the error probability of its interval.
@@ -71,19 +65,8 @@ def _trials(group: Iterable[Probe], alarm: float, depth: Depth) -> int:
 
 def make_study(group: Sequence[Probe], trials: int, seed: int, mode: str = "count") -> Study:
     """The study of some cells of one claim that share pool and strategy."""
-    first = group[0]
-    place = world(first.pool)
-    budgets = sorted({probe.budget for probe in group})
-    return Study(
-        name=first.claim,
-        pools=(place.spec(),),
-        scores=(place.score(),),
-        strategies=(STRATEGIES[first.strategy],),
-        budgets=Budgets(absolute=tuple(str(budget) for budget in budgets)),
-        trials=trials,
-        seed=seed,
-        mode=mode,
-    )
+    first, budgets = group[0], sorted({probe.budget for probe in group})
+    return world(first.pool).study(first.claim, [first.strategy], budgets, trials, seed, mode)
 
 
 def _count_stored(group: Sequence[Probe], trials: int, bench: Workbench) -> dict[Probe, tuple[int, int]]:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from exml_sim.engine.specs import AtomPool, Score
+from exml_sim.engine.specs import AtomPool, Budgets, Score, StrategySpec
+from exml_sim.engine.study import Study
 from simulations.atoms import atom_pool, ball_score
 from theory.claims.instances import POOLS
 from theory.exact import AffinePool
+
+STRATEGIES: Mapping[str, StrategySpec] = {
+    "uniform": StrategySpec("uniform_allocation"),
+    "median-fresh": StrategySpec("median_elimination", (("reuse", False),)),
+    "median-accumulated": StrategySpec("median_elimination", (("reuse", True),)),
+}
 
 
 @dataclass(frozen=True)
@@ -68,6 +76,27 @@ class World:
     def score(self) -> Score:
         """Risk minimisation over the ball, in the affine regime."""
         return ball_score(self.pool)
+
+    def study(
+        self,
+        name: str,
+        strategies: Iterable[str],
+        budgets: Iterable[int],
+        trials: int,
+        seed: int,
+        mode: str = "count",
+    ) -> Study:
+        """Strategies (names of `STRATEGIES`) at budgets on this pool."""
+        return Study(
+            name=name,
+            pools=(self.spec(),),
+            scores=(self.score(),),
+            strategies=tuple(STRATEGIES[strategy] for strategy in strategies),
+            budgets=Budgets(absolute=tuple(str(budget) for budget in budgets)),
+            trials=trials,
+            seed=seed,
+            mode=mode,
+        )
 
 
 @lru_cache(maxsize=64)

@@ -161,28 +161,15 @@ def _target(
     return two_paths(id, says, space, fast, slow, "sums of exact fractions", holds)
 
 
-def _paper(function: Any) -> RegretBound:
-    return lambda one, delta: np.asarray(function(one.budget, one.arms, *parameters(one), delta, strict=False))
+def _by(function: Any, *, gap: bool = True, count: bool = False, **options: Any) -> Callable[..., Any]:
+    """A bound of `theory` on a pool, at delta where it has one; with or without the gap and the number of best arms."""
 
-
-def _repaired(function: Any) -> RegretBound:
-    return lambda one, delta: np.asarray(
-        function(one.budget, one.arms, *parameters(one), delta, best_count=len(one.best), strict=False)
-    )
-
-
-def _gap_free(function: Any) -> RegretBound:
-    return lambda one, delta: np.asarray(
-        function(one.budget, one.arms, float(one.theta), float(one.kappa_lambda), delta, strict=False)
-    )
-
-
-def _fail(function: Any, *, count: bool = False) -> Allowance:
-    def allowance(one: PoolInstance) -> float:
+    def bound(one: PoolInstance, *delta: Floats) -> Any:
         extra = {"best_count": len(one.best)} if count else {}
-        return float(function(one.budget, one.arms, *parameters(one), strict=False, log=True, **extra))
+        point = parameters(one) if gap else parameters(one)[1:]
+        return np.asarray(function(one.budget, one.arms, *point, *delta, strict=False, **options, **extra))
 
-    return allowance
+    return bound
 
 
 def _nothing(one: PoolInstance) -> float:
@@ -191,32 +178,30 @@ def _nothing(one: PoolInstance) -> float:
 
 def targets() -> list[Target]:
     """All targets about regrets."""
-    selection = (_selection_tail, _exact_selection_tail)
+    printed, repaired = paper.exploratory_regret_uniform, corrected.exploratory_regret_uniform
+    printed_me, repaired_me = paper.exploratory_regret_median, corrected.exploratory_regret_median
+
+    def fail(function: Any, *, count: bool = False) -> Allowance:
+        return _by(function, count=count, log=True)
+
     return [
-        _target(
-            "lemma-1-ii/affine",
-            TWO_ARMS, _paper(paper.exploratory_regret_uniform), _fail(paper.delta_fail_uniform), None,
-        ),
-        _target(
-            "lemma-2-ii",
-            TWO_ARMS, _paper(paper.exploratory_regret_median), _fail(paper.delta_fail_median), False,
-        ),
+        _target("lemma-1-ii/affine", TWO_ARMS, _by(printed), fail(paper.delta_fail_uniform), None),
+        _target("lemma-2-ii", TWO_ARMS, _by(printed_me), fail(paper.delta_fail_median), False),
         _target(
             "corrected.exploratory_regret_uniform",
-            TWO_ARMS, _repaired(corrected.exploratory_regret_uniform), _fail(corrected.delta_fail_uniform, count=True),
-            True,
+            TWO_ARMS, _by(repaired, count=True), fail(corrected.delta_fail_uniform, count=True), True,
         ),
         _target(
             "corrected.exploratory_regret_median",
-            TWO_ARMS, _repaired(corrected.exploratory_regret_median), _fail(corrected.delta_fail_median, count=True),
-            True,
+            TWO_ARMS, _by(repaired_me, count=True), fail(corrected.delta_fail_median, count=True), True,
         ),
         _target(
             "tighter.exploratory_regret_uniform",
-            SMALL, _gap_free(tighter.exploratory_regret_uniform), _nothing, True,
+            SMALL, _by(tighter.exploratory_regret_uniform, gap=False), _nothing, True,
         ),
         _target(
             "tighter.selection_regret_uniform",
-            SMALL, _gap_free(tighter.selection_regret_uniform), _nothing, True, selection,
+            SMALL, _by(tighter.selection_regret_uniform, gap=False), _nothing, True,
+            (_selection_tail, _exact_selection_tail),
         ),
     ]  # fmt: skip
