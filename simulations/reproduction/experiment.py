@@ -93,7 +93,7 @@ class Experiment:
     attainable: bool = True
 
     def __post_init__(self) -> None:
-        # The options' own door checks C and loss.
+        # The options check C and loss.
         self.options()
 
     def options(self) -> ModelOptions:

@@ -63,7 +63,7 @@ class Protocol:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Predicted:
-    """A layer's word on the testing rows: the winning class, and whether it is accepted."""
+    """What a layer predicts for the testing rows: the winning class, and whether it is accepted."""
 
     winner: IntArray
     accepted: BoolArray

@@ -13,7 +13,7 @@ A statement is reproduced if all of its instances are.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -322,22 +322,22 @@ def most_selected(found: TableCell) -> str:
     return max(names, key=lambda name: sum(run.selected == name for run in found.runs))
 
 
-def markdown(findings: Sequence[Statement]) -> str:
+def markdown(said: Sequence[Statement]) -> str:
     """All verdicts: a summary line, one line per statement, and the instances that do not hold."""
-    held = sum(one.reproduced for one in findings)
-    parts = [instance for one in findings for instance in one.instances]
+    held = sum(one.reproduced for one in said)
+    parts = [instance for one in said for instance in one.instances]
     text = [
-        f"{held} of {len(findings)} statements are reproduced "
+        f"{held} of {len(said)} statements are reproduced "
         f"({sum(one.holds for one in parts)} of {len(parts)} comparisons hold).",
         "",
         "| Statement | Verdict | Holds in | Test |",
         "|---|---|---|---|",
     ]
-    for one in findings:
+    for one in said:
         verdict = "reproduced" if one.reproduced else "**not reproduced**"
         count = f"{sum(i.holds for i in one.instances)} of {len(one.instances)}"
         text.append(f"| {one.statement} | {verdict} | {count} | {one.test} |")
-    misses = [(one, instance) for one in findings for instance in one.instances if not instance.holds]
+    misses = [(one, instance) for one in said for instance in one.instances if not instance.holds]
     if misses:
         text += ["", "What does not hold:", ""]
         text += [
@@ -346,23 +346,14 @@ def markdown(findings: Sequence[Statement]) -> str:
     return "\n".join(text) + "\n"
 
 
-def as_data(findings: Sequence[Statement]) -> list[dict[str, object]]:
+def as_data(said: Sequence[Statement]) -> list[dict[str, object]]:
     """The same for JSON."""
     return [
         {
             "statement": one.statement,
             "test": one.test,
             "reproduced": one.reproduced,
-            "instances": [
-                {
-                    "where": i.where,
-                    "first": i.first,
-                    "second": i.second,
-                    "p": None if i.p != i.p else i.p,
-                    "holds": i.holds,
-                }
-                for i in one.instances
-            ],
+            "instances": [{**asdict(part), "p": None if np.isnan(part.p) else part.p} for part in one.instances],
         }
-        for one in findings
+        for one in said
     ]

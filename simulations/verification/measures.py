@@ -151,30 +151,6 @@ def selection_regret(bought: Bought) -> Floats:
     return np.asarray(bought.pool.gaps[bought.selected])
 
 
-def learned(bought: Bought) -> Floats:
-    """Risk of the first arm's learned model on the population less that on its rows (A.4 term (a), A.6)."""
-    affine, counts = AffineArm.of(bought.pool, 0), bought.arm(0)
-    return np.asarray(affine.risk(counts, affine.ones) - affine.score(counts))
-
-
-def fixed(bought: Bought) -> Floats:
-    """Risk of the first arm's best model on the bought rows less that on the population (A.4 (c), A.2 (d))."""
-    affine = AffineArm.of(bought.pool, 0)
-    return np.asarray(affine.risk(affine.ones, bought.arm(0)) - affine.score(affine.ones))
-
-
-def optimism(bought: Bought) -> Floats:
-    """R_2 - V_2: how much better the second arm looks than it is (A.6 term (a))."""
-    affine = AffineArm.of(bought.pool, 1)
-    return np.asarray(affine.score(affine.ones) - affine.score(bought.arm(1)))
-
-
-def pessimism(bought: Bought) -> Floats:
-    """V_1 - R_1: how much worse the first arm looks than it is (A.6 term (b))."""
-    affine = AffineArm.of(bought.pool, 0)
-    return np.asarray(affine.score(bought.arm(0)) - affine.score(affine.ones))
-
-
 def any_model(bought: Bought) -> Floats:
     """Lemma 3 on the first arm's rows: the largest R(f) less surrogate risk over all models of the ball."""
     candidate = bought.pool.population.candidates[0]
@@ -182,27 +158,26 @@ def any_model(bought: Bought) -> Floats:
     return supremum(AffineArm.of(bought.pool, 0), feature, bought.arm(0))
 
 
-def learned_risk(bought: Bought) -> Floats:
-    """Expected 0/1 risk of the first arm's learned model less its surrogate risk on the rows (A.2 term (a))."""
-    affine, counts = AffineArm.of(bought.pool, 0), bought.arm(0)
-    return np.asarray(affine.rejection_risk(counts) - affine.score(counts))
-
-
-def supervised(bought: Bought) -> Floats:
-    """Excess risk of the learned model of the known best arm (Eq. 6), less the approximation error R_ap."""
-    affine, counts = AffineArm.of(bought.pool, 0), bought.arm(0)
-    return np.asarray(affine.rejection_risk(counts) - affine.score(affine.ones))
+def _on_arm(index: int, measure: Callable[[AffineArm, Floats], Floats]) -> Callable[[Bought], Floats]:
+    """A measure of one arm and the counts of its bought rows."""
+    return lambda bought: np.asarray(measure(AffineArm.of(bought.pool, index), bought.arm(index)))
 
 
 #: Statistic -> one number per trial; a trial fails when the number exceeds what the claim allows.
 MEASURED: Mapping[str, Callable[[Bought], Floats]] = {
     "regret": regret,
     "selection regret": selection_regret,
-    "learned deviation": learned,
-    "fixed deviation": fixed,
-    "optimism": optimism,
-    "pessimism": pessimism,
+    # Risk of the first arm's learned model on the population less that on its rows (A.4 term (a), A.6).
+    "learned deviation": _on_arm(0, lambda arm, counts: arm.risk(counts, arm.ones) - arm.score(counts)),
+    # Risk of the first arm's best model on the bought rows less that on the population (A.4 (c), A.2 (d)).
+    "fixed deviation": _on_arm(0, lambda arm, counts: arm.risk(arm.ones, counts) - arm.score(arm.ones)),
+    # R_2 - V_2: how much better the second arm looks than it is (A.6 term (a)).
+    "optimism": _on_arm(1, lambda arm, counts: arm.score(arm.ones) - arm.score(counts)),
+    # V_1 - R_1: how much worse the first arm looks than it is (A.6 term (b)).
+    "pessimism": _on_arm(0, lambda arm, counts: arm.score(counts) - arm.score(arm.ones)),
     "any model": any_model,
-    "learned risk": learned_risk,
-    "supervised": supervised,
+    # Expected 0/1 risk of the first arm's learned model less its surrogate risk on the rows (A.2 term (a)).
+    "learned risk": _on_arm(0, lambda arm, counts: arm.rejection_risk(counts) - arm.score(counts)),
+    # Excess risk of the learned model of the known best arm (Eq. 6), less the approximation error R_ap.
+    "supervised": _on_arm(0, lambda arm, counts: arm.rejection_risk(counts) - arm.score(arm.ones)),
 }

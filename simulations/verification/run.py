@@ -35,7 +35,7 @@ class Result:
 
     @property
     def problems(self) -> list[str]:
-        """Everything that must not be, in words; empty if the claim came out as the ledger records it."""
+        """Everything that is wrong, in words; empty if the claim came out as the ledger records it."""
         found = self.checks.problems(self.claim)
         for one in self.findings:
             if one.must_hold and one.verdict.outcome == "refuted":
@@ -94,7 +94,7 @@ class Verification:
 
     @property
     def problems(self) -> list[tuple[str, str]]:
-        """(claim, what must not be)."""
+        """(claim, what is wrong) of every problem."""
         return [(one.claim.id, text) for one in self.results for text in one.problems]
 
     @property

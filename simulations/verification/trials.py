@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from exml_sim.engine.study import Cell, Study
@@ -13,7 +13,7 @@ from exml_sim.money import exact
 from exml_sim.seeds import Seeds
 from simulations.verification.depths import ALARM, FACTOR, Depth, enough_trials
 from simulations.verification.measures import MEASURED, Bought
-from simulations.verification.plans import STORED, WORDS, Statistic
+from simulations.verification.plans import STORED, Statistic
 from simulations.verification.probes import Evidence, Probe
 from simulations.verification.promises import StrategyName
 from simulations.verification.workbench import Workbench
@@ -25,42 +25,34 @@ from theory.verdicts import Outcome, Verdict, judge, judge_exact
 CHUNK = 4096
 #: Tilted sampling: trials, and the error probability of its interval.
 TILTED, TILTED_ALARM = 2_000, 1e-6
+#: (cells that share pool and strategy, false-alarm rate of each, depth, workbench) -> their verdicts.
+Runner = Callable[[Sequence[Probe], float, Depth, Workbench], dict[Probe, Verdict]]
 
 
 def run_claim(cells: Sequence[Probe], depth: Depth, bench: Workbench) -> list[Evidence]:
     """Run all cells of one claim and judge them; the false-alarm rate is split over its cells."""
     alarm = ALARM / max(1, len(cells))
-    counted: dict[Probe, tuple[int, int]] = {}
-    laws: dict[Probe, float] = {}
-    tilted: dict[Probe, tuple[float, float, float]] = {}
-    for (pool, strategy), group in _grouped(cells).items():
-        stored = [probe for probe in group if probe.method == "count" and probe.event in STORED]
-        measured = [probe for probe in group if probe.method == "count" and probe.event not in STORED]
-        exactly = [probe for probe in group if probe.method == "exact"]
-        bench.tick(f"{group[0].claim}: {strategy} on {pool}")
-        if stored:
-            counted |= _count_stored(stored, _trials(stored, alarm, depth), bench)
-        if measured:
-            counted |= _count_measured(measured, _trials(measured, alarm, depth), bench)
-        rarely = [probe for probe in group if probe.method == "rare"]
-        if exactly:
-            laws |= _enumerate(exactly, bench)
-        if rarely:
-            tilted |= _tilt(rarely, bench)
-    return [_judged(probe, counted.get(probe), laws.get(probe), tilted.get(probe), alarm) for probe in cells]
-
-
-def _grouped(cells: Iterable[Probe]) -> dict[tuple[str, StrategyName], list[Probe]]:
-    groups: dict[tuple[str, StrategyName], list[Probe]] = {}
+    found = {probe: _nothing_promised(probe) for probe in cells if probe.silent}
+    groups: dict[tuple[str, StrategyName, Runner], list[Probe]] = {}
     for probe in cells:
         if not probe.silent:
-            groups.setdefault((probe.pool, probe.strategy), []).append(probe)
-    return groups
+            groups.setdefault((probe.pool, probe.strategy, _runner(probe)), []).append(probe)
+    for (pool, strategy, runner), group in groups.items():
+        bench.tick(f"{group[0].claim}: {strategy} on {pool}")
+        found |= runner(group, alarm, depth, bench)
+    return [Evidence.of(probe, found[probe]) for probe in cells]
 
 
-def _trials(group: Iterable[Probe], alarm: float, depth: Depth) -> int:
-    enough = max(enough_trials(probe.promise.probability, alarm, depth.most) for probe in group)
-    return max(enough, depth.least)
+def _runner(probe: Probe) -> Runner:
+    if probe.method == "count":
+        return _count_stored if probe.event in STORED else _count_measured
+    return _enumerate if probe.method == "exact" else _tilt
+
+
+def _nothing_promised(probe: Probe) -> Verdict:
+    bound = probe.promise.probability
+    shown = "is not defined" if math.isnan(bound) else f"is {bound:.3g}"
+    return verdicts.vacuous(f"The promised probability {shown} here and excludes nothing.", bound=bound)
 
 
 def make_study(group: Sequence[Probe], trials: int, seed: int, mode: str = "count") -> Study:
@@ -69,29 +61,37 @@ def make_study(group: Sequence[Probe], trials: int, seed: int, mode: str = "coun
     return world(first.pool).study(first.claim, [first.strategy], budgets, trials, seed, mode)
 
 
-def _count_stored(group: Sequence[Probe], trials: int, bench: Workbench) -> dict[Probe, tuple[int, int]]:
+def _trials(group: Iterable[Probe], alarm: float, depth: Depth) -> int:
+    enough = max(enough_trials(probe.promise.probability, alarm, depth.most) for probe in group)
+    return max(enough, depth.least)
+
+
+def _count_stored(group: Sequence[Probe], alarm: float, depth: Depth, bench: Workbench) -> dict[Probe, Verdict]:
     """Events that the engine keeps for every trial."""
-    study = make_study(group, trials, bench.seed)
-    with bench.run(study) as result:
+    with bench.run(make_study(group, _trials(group, alarm, depth), bench.seed)) as result:
         where = {int(cell["budget"]): cell["cell"] for cell in result.cells}
-        return {probe: result.count(where[probe.budget], probe.event) for probe in group}
+        counts = {probe: result.count(where[probe.budget], probe.event) for probe in group}
+    return {probe: _judge_count(probe, *count, alarm) for probe, count in counts.items()}
 
 
-def _enumerate(group: Sequence[Probe], bench: Workbench) -> dict[Probe, float]:
+def _judge_count(probe: Probe, failures: int, trials: int, alarm: float) -> Verdict:
+    return judge(failures, trials, probe.promise.probability, alarm=alarm, factor=FACTOR)
+
+
+def _enumerate(group: Sequence[Probe], alarm: float, depth: Depth, bench: Workbench) -> dict[Probe, Verdict]:
     """Exact probabilities by the engine's enumeration."""
-    study = make_study(group, 1, bench.seed, mode="exact")
-    with bench.run(study) as result:
+    with bench.run(make_study(group, 1, bench.seed, mode="exact")) as result:
         where = {int(cell["budget"]): cell["cell"] for cell in result.cells}
-        return {probe: result.probability(where[probe.budget], probe.event) for probe in group}
+        laws = {probe: result.probability(where[probe.budget], probe.event) for probe in group}
+    return {probe: judge_exact(law, probe.promise.probability) for probe, law in laws.items()}
 
 
-def _tilt(group: Sequence[Probe], bench: Workbench) -> dict[Probe, tuple[float, float, float]]:
+def _tilt(group: Sequence[Probe], alarm: float, depth: Depth, bench: Workbench) -> dict[Probe, Verdict]:
     """Failure probabilities that counting cannot see, with an interval, by tilted sampling."""
-    study = make_study(group, TILTED, bench.seed, mode="rare")
-    with bench.run(study) as result:
+    with bench.run(make_study(group, TILTED, bench.seed, mode="rare")) as result:
         found = {int(one.budget): one for one in result.summary(level=1.0 - TILTED_ALARM)}
-    kept = {probe: found[probe.budget] for probe in group}
-    return {probe: (one.failure_rate, one.lower, one.upper) for probe, one in kept.items()}
+    pairs = ((probe, found[probe.budget]) for probe in group)
+    return {p: judge_tilted(one.failure_rate, one.lower, one.upper, p.promise.probability) for p, one in pairs}
 
 
 def judge_tilted(rate: float, lower: float, upper: float, bound: float) -> Verdict:
@@ -108,18 +108,19 @@ def judge_tilted(rate: float, lower: float, upper: float, bound: float) -> Verdi
     return Verdict(outcome, sentence, numbers, bound=bound, rate=rate, lower=lower, upper=upper)
 
 
-def _count_measured(group: Sequence[Probe], trials: int, bench: Workbench) -> dict[Probe, tuple[int, int]]:
+def _count_measured(group: Sequence[Probe], alarm: float, depth: Depth, bench: Workbench) -> dict[Probe, Verdict]:
     """Events that need the bought rows: blocks of trials, each kept when it is done."""
+    trials = _trials(group, alarm, depth)
     study = make_study(group, trials, bench.seed)
-    counted: dict[Probe, tuple[int, int]] = {}
+    found: dict[Probe, Verdict] = {}
     for cell in study.check():
         here = [probe for probe in group if probe.budget == int(cell.budget)]
         asked = [(probe.event, probe.promise.limit) for probe in here]
         name = hashlib.sha256(repr((study.hash, cell.index, asked)).encode()).hexdigest()[:24]
-        job = partial(count_block, study, cell, asked)
-        blocks = bench.blocks(f"cell {name}", trials, CHUNK, job)
-        counted |= {probe: (sum(one), trials) for probe, one in zip(here, zip(*blocks, strict=True), strict=True)}
-    return counted
+        blocks = bench.blocks(f"cell {name}", trials, CHUNK, partial(count_block, study, cell, asked))
+        failures = (sum(counts) for counts in zip(*blocks, strict=True))
+        found |= {probe: _judge_count(probe, one, trials, alarm) for probe, one in zip(here, failures, strict=True)}
+    return found
 
 
 def count_block(
@@ -140,37 +141,3 @@ def count_block(
             # Rounding must not make a failure of a value that equals its limit.
             totals[i] += int((values[statistic] > (limit or 0.0) + 1e-12).sum())
     return totals
-
-
-def _judged(
-    probe: Probe,
-    counted: tuple[int, int] | None,
-    law: float | None,
-    tilted: tuple[float, float, float] | None,
-    alarm: float,
-) -> Evidence:
-    bound = probe.promise.probability
-    if probe.silent:
-        shown = "is not defined" if math.isnan(bound) else f"is {bound:.3g}"
-        verdict = verdicts.vacuous(f"The promised probability {shown} here and excludes nothing.", bound=bound)
-    elif law is not None:
-        verdict = judge_exact(law, bound)
-    elif tilted is not None:
-        verdict = judge_tilted(*tilted, bound)
-    else:
-        assert counted is not None
-        verdict = judge(*counted, bound, alarm=alarm, factor=FACTOR)
-    return Evidence(
-        probe.claim,
-        probe.reading,
-        probe.pool,
-        probe.strategy,
-        probe.budget,
-        WORDS[probe.event],
-        bound,
-        verdict,
-        probe.delta,
-        probe.promise.limit,
-        probe.method,
-        probe.must_hold,
-    )
