@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 
 from exml_sim.engine.files import DriverLock, check_owner, check_place, connect, explained, is_blank, transaction
 from exml_sim.engine.manifest import manifest
@@ -155,7 +155,8 @@ class Cache:
         """
         missing = [key for key in items if key not in self]
         if missing:
-            parallel = Parallel(n_jobs=n_jobs, prefer=prefer, batch_size=1, return_as="generator_unordered")
+            workers = min(effective_n_jobs(n_jobs), len(missing))
+            parallel = Parallel(n_jobs=workers, prefer=prefer, batch_size=1, return_as="generator_unordered")
             for key, value in parallel(delayed(_keyed)(job, key, items[key]) for key in missing):
                 self.put(key, value)
                 done()

@@ -110,3 +110,5 @@ def test_a_file_that_is_no_cache_is_left_alone(tmp_path):
         connection.execute("CREATE TABLE mine (x)")
     with pytest.raises(ValueError, match="not a file of finished work"):
         Cache(tmp_path / "other.sqlite")
+    with pytest.raises(ValueError, match="no directory"):
+        Cache(tmp_path / "missing" / "a.sqlite")

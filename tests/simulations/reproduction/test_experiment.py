@@ -99,27 +99,6 @@ def test_every_setting_is_part_of_the_identity():
     assert len({one.identity() for one in (base, *others)}) == 1 + len(others)
 
 
-def test_a_file_that_is_no_store_is_left_alone(tmp_path):
-    path = tmp_path / "store.sqlite"
-    path.write_text("not a database, but long enough to be taken for one" * 20)
-    with pytest.raises(ValueError, match="damaged or no store"):
-        run(small(), 1, path)
-    other = tmp_path / "other.sqlite"
-    with sqlite3.connect(other) as connection:
-        connection.execute("CREATE TABLE mine (x)")
-    with pytest.raises(ValueError, match="not a file of finished work"):
-        run(small(), 1, other)
-    with pytest.raises(ValueError, match="no directory"):
-        run(small(), 1, tmp_path / "missing" / "store.sqlite")
-
-
-def test_a_configuration_is_stored_once(truth, tmp_path):
-    with kept(tmp_path / "store.sqlite") as cache:
-        cache.put("0", asdict(truth[0]))
-        with pytest.raises(ValueError, match="holds this result already"):
-            cache.put("0", asdict(truth[0]))
-
-
 CHILD = """
 import sys
 from pathlib import Path
