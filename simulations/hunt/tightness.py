@@ -6,15 +6,14 @@ most `LEVEL`.
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from simulations.hunt.judging import in_digits
 from simulations.hunt.search import Limits, Outcome, hunt
 from simulations.hunt.target import Target
+from simulations.tables import csv_table, markdown_table
 
 LEVEL = 0.05
 _WORDS = {True: "holds", False: "false, but not here", None: "open"}
@@ -70,27 +69,27 @@ def _row(outcome: Outcome) -> Tightness:
 
 def to_markdown(rows: Iterable[Tightness]) -> str:
     """A table for a document."""
-    lines = [
-        "| claim or bound | over this space | largest observed/bound | observed | bound | evaluations |",
-        "|---|---|---|---|---|---|",
-    ]
-    for row in rows:
-        word = "violated" if row.violated else _WORDS[row.holds]
-        lines.append(
-            f"| `{row.id}` | {word} | {_number(row.ratio)} | {row.observed} | {row.bound} | {row.evaluations:,} |"
-        )
-    return "\n".join(lines) + "\n"
+    header = ("claim or bound", "over this space", "largest observed/bound", "observed", "bound", "evaluations")
+    return markdown_table(
+        header,
+        (
+            (
+                f"`{row.id}`",
+                "violated" if row.violated else _WORDS[row.holds],
+                _number(row.ratio),
+                row.observed,
+                row.bound,
+                f"{row.evaluations:,}",
+            )
+            for row in rows
+        ),
+    )
 
 
 def to_csv(rows: Iterable[Tightness]) -> str:
     """A table for other programs, with the instances."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["id", "holds", "violated", "ratio", "observed", "bound", "evaluations", "where"])
-    for row in rows:
-        ratio = repr(row.ratio)
-        writer.writerow([row.id, row.holds, row.violated, ratio, row.observed, row.bound, row.evaluations, row.where])
-    return text.getvalue()
+    names = ("id", "holds", "violated", "ratio", "observed", "bound", "evaluations", "where")
+    return csv_table(names, (asdict(row) for row in rows))
 
 
 def _number(ratio: float) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,7 +11,7 @@ from simulations.reproduction import cells as stats
 from simulations.reproduction.cells import CSD_ME, SL
 from simulations.reproduction.printed import TABLE_1
 from simulations.reproduction.results import Configuration
-from simulations.reproduction.tables import markdown_table
+from simulations.tables import csv_table, markdown_table
 
 #: (loss, C); the last one is Eq. 3 as printed, which rejects every point (docs/conventions.md).
 GRID = (("sum", 0.05), ("sum", 0.1), ("sum", 0.15), ("sum", 0.25), ("sum", 0.5), ("sum", 1.0), ("mean", 1.0))
@@ -61,11 +59,16 @@ def markdown(found: Sequence[SensitivityRow]) -> str:
 
 def to_csv(found: Sequence[SensitivityRow]) -> str:
     """One line per setting, method and view."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["setting", "method", "feature", "mean", "paper_mean"])
-    for one in found:
-        for column, name, values in ((0, "SL", one.supervised), (3, "csd/ME", one.explored)):
-            for view, value in values.items():
-                writer.writerow([one.label, name, view, f"{value:.4f}", TABLE_1[view, BUDGET][column][0]])
-    return out.getvalue()
+    lines = [
+        {
+            "setting": one.label,
+            "method": name,
+            "feature": view,
+            "mean": f"{value:.4f}",
+            "paper_mean": TABLE_1[view, BUDGET][column][0],
+        }
+        for one in found
+        for column, name, values in ((0, "SL", one.supervised), (3, "csd/ME", one.explored))
+        for view, value in values.items()
+    ]
+    return csv_table(list(lines[0]), lines)

@@ -34,6 +34,7 @@ from simulations.reproduction.cells import (
 )
 from simulations.reproduction.mfeat import GOOD, POOR
 from simulations.reproduction.results import Configuration
+from simulations.tables import markdown_table
 
 FloatArray = NDArray[np.float64]
 
@@ -324,26 +325,26 @@ def most_selected(found: TableCell) -> str:
 
 def markdown(said: Sequence[Statement]) -> str:
     """All verdicts: a summary line, one line per statement, and the instances that do not hold."""
-    held = sum(one.reproduced for one in said)
-    parts = [instance for one in said for instance in one.instances]
-    text = [
-        f"{held} of {len(said)} statements are reproduced "
-        f"({sum(one.holds for one in parts)} of {len(parts)} comparisons hold).",
-        "",
-        "| Statement | Verdict | Holds in | Test |",
-        "|---|---|---|---|",
+    parts = [(one, part) for one in said for part in one.instances]
+    misses = [(one, part) for one, part in parts if not part.holds]
+    lines = [
+        (
+            one.statement,
+            "reproduced" if one.reproduced else "**not reproduced**",
+            f"{sum(part.holds for part in one.instances)} of {len(one.instances)}",
+            one.test,
+        )
+        for one in said
     ]
-    for one in said:
-        verdict = "reproduced" if one.reproduced else "**not reproduced**"
-        count = f"{sum(i.holds for i in one.instances)} of {len(one.instances)}"
-        text.append(f"| {one.statement} | {verdict} | {count} | {one.test} |")
-    misses = [(one, instance) for one in said for instance in one.instances if not instance.holds]
+    text = (
+        f"{sum(one.reproduced for one in said)} of {len(said)} statements are reproduced "
+        f"({len(parts) - len(misses)} of {len(parts)} comparisons hold).\n\n"
+    ) + markdown_table(("Statement", "Verdict", "Holds in", "Test"), lines)
     if misses:
-        text += ["", "What does not hold:", ""]
-        text += [
-            f"- {one.statement} {i.where}: {i.first:.2f} against {i.second:.2f}, p = {i.p:.2g}" for one, i in misses
-        ]
-    return "\n".join(text) + "\n"
+        text += "\nWhat does not hold:\n\n"
+    return text + "".join(
+        f"- {one.statement} {i.where}: {i.first:.2f} against {i.second:.2f}, p = {i.p:.2g}\n" for one, i in misses
+    )
 
 
 def as_data(said: Sequence[Statement]) -> list[dict[str, object]]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +11,7 @@ from simulations.reproduction import cells as stats
 from simulations.reproduction.cells import CSD_ME, Method, TableCell
 from simulations.reproduction.printed import RECALL, Printed
 from simulations.reproduction.results import Configuration
+from simulations.tables import csv_table, markdown_table
 
 COLUMNS = (
     "feature", "budget", "method", "configurations", "mean", "std", "bold", "theta", "paper_mean", "paper_std",
@@ -74,12 +73,6 @@ def _row(
     return Row(group, budget, methods, cells, printed.get((group, budget)), found, known)
 
 
-def markdown_table(header: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    """A table of texts."""
-    first, *rest = (f"| {' | '.join(line)} |\n" for line in (header, *lines))
-    return "".join([first, f"|{'---|' * len(header)}\n", *rest])
-
-
 def markdown(lines: Sequence[Row]) -> str:
     """The table as the paper prints it; what the paper has is in brackets."""
     first = lines[0]
@@ -101,18 +94,17 @@ def markdown(lines: Sequence[Row]) -> str:
 
 def to_csv(lines: Sequence[Row]) -> str:
     """One line per cell."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    found = []
     for line in lines:
         for k, (one, strong) in enumerate(zip(line.cells, stats.bold(line.cells), strict=True)):
             paper = ("", "") if line.printed is None else line.printed[k]
             is_ours = line.methods[k] == CSD_ME
-            found = f"{line.recall:.4f}" if is_ours and line.recall is not None else ""
+            recall = f"{line.recall:.4f}" if is_ours and line.recall is not None else ""
             known = line.printed_recall / 100 if is_ours and line.printed_recall is not None else ""
             numbers = [len(one.accuracy), f"{one.mean:.4f}", f"{one.std:.4f}", int(strong), f"{one.thetas.mean():.3f}"]
-            writer.writerow([line.observed, line.budget, line.methods[k].name, *numbers, *paper, found, known])
-    return out.getvalue()
+            values = [line.observed, line.budget, line.methods[k].name, *numbers, *paper, recall, known]
+            found.append(dict(zip(COLUMNS, values, strict=True)))
+    return csv_table(COLUMNS, found)
 
 
 def cascade_markdown(configurations: Sequence[Configuration], lines: Sequence[Row]) -> str:

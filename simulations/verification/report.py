@@ -29,8 +29,6 @@ as null.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 from collections import Counter
@@ -40,6 +38,7 @@ from pathlib import Path
 from typing import Any
 
 from exml_sim.engine.manifest import manifest
+from simulations.tables import csv_table, markdown_table
 from simulations.verification.depths import ALARM, FACTOR
 from simulations.verification.probes import Evidence
 from simulations.verification.run import Result, Verification
@@ -331,8 +330,7 @@ def markdown(found: Verification) -> str:
     for key, title in FAMILIES.items():
         here = [line for line, family in zip(lines(found), families, strict=True) if family == key]
         if here:
-            text += [f"## {title}", "", "| claim | place | verdict | evidence | slack |", "|---|---|---|---|---|"]
-            text += [*(f"| {' | '.join(line)} |" for line in here), ""]
+            text += [f"## {title}", "", markdown_table(("claim", "place", "verdict", "evidence", "slack"), here)]
     text += [
         "Slack is bound / probability, of the tightest decided cell that must hold where trials were run, of the "
         "closest instance elsewhere. A slack of at least (>=) so much comes from cells without any failure. Rate/bound "
@@ -343,13 +341,10 @@ def markdown(found: Verification) -> str:
 
 def cells_csv(found: Verification) -> str:
     """One line per cell; no rate where no failure was seen."""
-    out = io.StringIO()
-    writer = csv.DictWriter(out, CSV, extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
-    for result in found.results:
-        # None is written as nothing.
-        writer.writerows({"claim": result.claim.id, **_plain(_cell(one))} for one in result.findings)
-    return out.getvalue()
+    return csv_table(
+        CSV,
+        ({"claim": result.claim.id, **_plain(_cell(one))} for result in found.results for one in result.findings),
+    )
 
 
 def write(found: Verification, out: Path, started: str, clock: Clock) -> dict[str, Any]:
