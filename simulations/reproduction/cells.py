@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from exml_sim.arrays import FloatArray
 from simulations.reproduction.results import Case, Configuration, Run
-
-FloatArray = NDArray[np.float64]
 
 #: How hindsight picks theta: the best one of every configuration, or the one with the best mean for a whole cell.
 THETAS_BY = ("each", "one")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from exml_sim.arrays import FloatArray, IntArray
 from exml_sim.datasets.synthetic import SyntheticRows
-from exml_sim.method.gated import FloatArray, IntArray
 from simulations.figures.style import CYCLE, GUIDE, MARKERS, blank, look
 from simulations.reproduction.cells import CSD_ME, Method, attainable, cell
 from simulations.reproduction.printed import Printed

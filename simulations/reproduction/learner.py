@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from exml_sim.arrays import BoolArray, FloatArray, IntArray
 from exml_sim.method.bought_arms import Base, OraclePool, OracleSession
 from exml_sim.method.buyer import Buyer
-from exml_sim.method.gated import BoolArray, FloatArray, IntArray, ModelOptions, coefficients, through_the_gate
+from exml_sim.method.gated import ModelOptions, coefficients, through_the_gate
 from exml_sim.method.layers import buy_more
 from exml_sim.method.thresholds import INITIAL_THETAS, CrossValidation, choose_augmented, choose_initial, fewest_errors
 from exml_sim.oracle import CallableOracle

@@ -17,9 +17,9 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats as scipy_stats
 
+from exml_sim.arrays import FloatArray, IntArray
 from simulations.reproduction import cells as stats
 from simulations.reproduction.cells import (
     AUG_ME,
@@ -35,8 +35,6 @@ from simulations.reproduction.cells import (
 from simulations.reproduction.mfeat import GOOD, POOR
 from simulations.reproduction.results import Configuration
 from simulations.tables import markdown_table
-
-FloatArray = NDArray[np.float64]
 
 #: Points of accuracy that count as close: the paper's own cascade is up to 1.6 below the better of its two layers.
 CLOSE = 2.0
@@ -267,7 +265,7 @@ def of_synthetic(configurations: Sequence[Configuration], budget: int, thetas_by
     ]
 
 
-def _rank_correlation(first: Sequence[float] | NDArray[np.int64], second: Sequence[float]) -> float:
+def _rank_correlation(first: Sequence[float] | IntArray, second: Sequence[float]) -> float:
     found = float(scipy_stats.spearmanr(first, second).statistic)
     return found if np.isfinite(found) else 0.0
 

@@ -15,11 +15,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from exml_sim.engine.modes.excess import TERMS, excess_trials
+from exml_sim.arrays import FloatArray
+from exml_sim.engine.modes.excess import excess_trials
 from exml_sim.engine.specs import Budgets, Sampling, Score, SyntheticPool
 from exml_sim.engine.study import Cell, Study
+from exml_sim.engine.trials import TERMS
 from simulations.verification.depths import ALARM, FACTOR, Depth
 from simulations.verification.probes import Evidence, must_hold
 from simulations.verification.promises import Reading, StrategyName
@@ -37,8 +38,6 @@ BELOW = (100, 1_000)
 ABOVE = (20_000, 60_000)
 CHUNK = 10
 CLAIMS: dict[str, StrategyName] = {"thm-1": "uniform", "thm-2": "median-accumulated"}
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,8 +61,8 @@ class RedrawnTrials:
     rows: int
     m: int
     replacement: bool
-    terms: Floats
-    gaps: Floats
+    terms: FloatArray
+    gaps: FloatArray
 
     @property
     def approximation(self) -> float:

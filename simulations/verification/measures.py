@@ -20,9 +20,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from exml_sim.arrays import BoolArray, FloatArray
 from exml_sim.exploration.rows import FeatureArm, FeaturePool
 
-Floats = NDArray[np.float64]
 Counts = NDArray[np.integer]
 
 
@@ -37,8 +37,8 @@ class AffineArm:
     radius, theta : float
     """
 
-    gram: Floats
-    y: Floats
+    gram: FloatArray
+    y: FloatArray
     radius: float
     theta: float
 
@@ -52,22 +52,22 @@ class AffineArm:
         return cls(one.gram, y, float(pool.scoring.ball), float(pool.scoring.theta))
 
     @cached_property
-    def ones(self) -> Floats:
+    def ones(self) -> FloatArray:
         """Every row once."""
         return np.ones((1, self.y.size))
 
-    def norms(self, counts: Floats) -> tuple[Floats, Floats]:
+    def norms(self, counts: FloatArray) -> tuple[FloatArray, FloatArray]:
         """q_h and q_g of every line of counts."""
         signed = counts * self.y
         squares = [np.einsum("ti,ij,tj->t", part, self.gram, part, optimize=True) for part in (signed, counts)]
         return np.sqrt(np.maximum(squares[0], 0.0)), np.sqrt(np.maximum(squares[1], 0.0))
 
-    def score(self, counts: Floats) -> Floats:
+    def score(self, counts: FloatArray) -> FloatArray:
         """V, the risk of the learned model on its own rows (Eq. 5 at the ball minimiser)."""
         h, g = self.norms(counts)
         return np.asarray(1.0 - self.radius / 2.0 * (h + g) / counts.sum(axis=1))
 
-    def risk(self, model: Floats, sample: Floats) -> Floats:
+    def risk(self, model: FloatArray, sample: FloatArray) -> FloatArray:
         """Mean surrogate loss, on the rows counted by ``sample``, of the model learned from ``model``.
 
         Both have one line per trial, or one line for all.
@@ -78,14 +78,14 @@ class AffineArm:
         total = _divide(signed, h) + _divide(plain, g)
         return np.asarray(1.0 - self.radius / 2.0 * total / sample.sum(axis=1))
 
-    def rejection_risk(self, model: Floats) -> Floats:
+    def rejection_risk(self, model: FloatArray) -> FloatArray:
         """Expected repaired 0/1 loss (Eq. 1) of the learned model over the population."""
         h = (model * self.y) @ self.gram
         g = -(model @ self.gram)
         return np.asarray(_loss(h, g, self.y, self.theta).mean(axis=1))
 
 
-def supremum(affine: AffineArm, feature: Floats, counts: Floats) -> Floats:
+def supremum(affine: AffineArm, feature: FloatArray, counts: FloatArray) -> FloatArray:
     """sup over the ball of R(f) - surrogate risk on the counted rows (Lemma 3), for one scalar feature.
 
     h = a x and g = b x with a and b in [-Lambda, Lambda]. The 0/1 risk depends on the signs of a and b only, and the
@@ -102,13 +102,13 @@ def supremum(affine: AffineArm, feature: Floats, counts: Floats) -> Floats:
     return best
 
 
-def _loss(h: Floats, g: Floats, y: Floats, theta: float) -> Floats:
+def _loss(h: FloatArray, g: FloatArray, y: FloatArray, theta: float) -> FloatArray:
     """The repaired Eq. 1 with signs that survive rounding: values within 1e-12 of zero are zero."""
     flat_h, flat_g = np.where(np.abs(h) < 1e-12, 0.0, h), np.where(np.abs(g) < 1e-12, 0.0, g)
     return np.asarray(np.where(flat_g > 0, np.where(y * flat_h <= 0, 1.0, 0.0), theta))
 
 
-def _divide(above: Floats, below: Floats) -> Floats:
+def _divide(above: FloatArray, below: FloatArray) -> FloatArray:
     return np.asarray(np.divide(above, below, out=np.zeros_like(above), where=below > 1e-12))
 
 
@@ -127,17 +127,17 @@ class Bought:
     selected: NDArray[np.integer]
     counts: Counts
 
-    def arm(self, index: int) -> Floats:
+    def arm(self, index: int) -> FloatArray:
         """Counts of one arm."""
         return np.asarray(self.counts[:, index], dtype=np.float64)
 
     @property
-    def missed(self) -> NDArray[np.bool_]:
+    def missed(self) -> BoolArray:
         """Whether the selected arm is not a best arm."""
         return np.asarray(~np.isin(self.selected, self.pool.best_set()))
 
 
-def regret(bought: Bought) -> Floats:
+def regret(bought: Bought) -> FloatArray:
     """Exploratory regret (Lemmas 1 (ii) and 2 (ii)): risk on the population of the returned model, less R_1."""
     found = np.empty(bought.selected.size)
     for arm in np.unique(bought.selected):
@@ -146,25 +146,25 @@ def regret(bought: Bought) -> Floats:
     return np.asarray(found - bought.pool.risks.min())
 
 
-def selection_regret(bought: Bought) -> Floats:
+def selection_regret(bought: Bought) -> FloatArray:
     """R_is - R_1: how much worse the selected arm is than the best (Theorem 6 (iv) and (v))."""
     return np.asarray(bought.pool.gaps[bought.selected])
 
 
-def any_model(bought: Bought) -> Floats:
+def any_model(bought: Bought) -> FloatArray:
     """Lemma 3 on the first arm's rows: the largest R(f) less surrogate risk over all models of the ball."""
     candidate = bought.pool.population.candidates[0]
     feature = np.asarray(candidate.values, dtype=np.float64).ravel()
     return supremum(AffineArm.of(bought.pool, 0), feature, bought.arm(0))
 
 
-def _on_arm(index: int, measure: Callable[[AffineArm, Floats], Floats]) -> Callable[[Bought], Floats]:
+def _on_arm(index: int, measure: Callable[[AffineArm, FloatArray], FloatArray]) -> Callable[[Bought], FloatArray]:
     """A measure of one arm and the counts of its bought rows."""
     return lambda bought: np.asarray(measure(AffineArm.of(bought.pool, index), bought.arm(index)))
 
 
 #: Statistic -> one number per trial; a trial fails when the number exceeds what the claim allows.
-MEASURED: Mapping[str, Callable[[Bought], Floats]] = {
+MEASURED: Mapping[str, Callable[[Bought], FloatArray]] = {
     "regret": regret,
     "selection regret": selection_regret,
     # Risk of the first arm's learned model on the population less that on its rows (A.4 term (a), A.6).

@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom
 
+from exml_sim.arrays import FloatArray
 from simulations.hunt.axes import Numbers, axis, box
 from simulations.hunt.judging import two_paths
 from simulations.hunt.target import LOG_ZERO, Measured, Target, log, unmet
-from simulations.hunt.targets.regrets import Floats, smallest_delta
+from simulations.hunt.targets.regrets import smallest_delta
 from theory import corrected, paper
 from theory.claims.instances import CORNER_R, CORNER_THETA, corner_flip, corner_gap, corner_regret
 
@@ -50,7 +51,7 @@ def _measured(one: Numbers, regret: Any, fail: Any, flip: Flip) -> Measured:
     if math.isnan(log_fail):
         return unmet(math.log1p((CORNER_R / gap) ** 2 / n))
 
-    def bound(delta: Floats) -> Floats:
+    def bound(delta: FloatArray) -> FloatArray:
         return np.asarray(regret(*point, delta, strict=False))
 
     level = corner_regret(n, tilt, third)

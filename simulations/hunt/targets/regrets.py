@@ -13,8 +13,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from exml_sim.arrays import FloatArray
 from simulations.hunt.judging import exact_log, two_paths
 from simulations.hunt.laws import log_regret_tail, log_sum, sample_law, strengths
 from simulations.hunt.pools import PoolInstance, PoolSpace
@@ -23,9 +23,8 @@ from simulations.hunt.targets.selection import in_fractions, parameters, premise
 from theory import corrected, exact, paper, tighter
 
 F = Fraction
-Floats = NDArray[np.float64]
 #: (pool, delta) -> bound on the regret.
-RegretBound = Callable[[PoolInstance, Floats], Floats]
+RegretBound = Callable[[PoolInstance, FloatArray], FloatArray]
 #: pool -> log of what is added to delta.
 Allowance = Callable[[PoolInstance], float]
 #: pool -> values of the regret with the log-probabilities of reaching them.
@@ -37,7 +36,7 @@ SMALL = PoolSpace(arms=(2, 4), atoms=(2, 3), budget=(4, 2_000), states=20_000)
 _SMALLEST = -690.0
 
 
-def smallest_delta(bound: Callable[[Floats], Floats], level: float) -> float:
+def smallest_delta(bound: Callable[[FloatArray], FloatArray], level: float) -> float:
     """log of the smallest delta in (1e-300, 1) that puts the bound below a level; nan if none does.
 
     The bound falls with delta. Three grids, each a thousand times finer than the one before; the answer is on the safe
@@ -164,7 +163,7 @@ def _target(
 def _by(function: Any, *, gap: bool = True, count: bool = False, **options: Any) -> Callable[..., Any]:
     """A bound of `theory` on a pool, at delta where it has one; with or without the gap and the number of best arms."""
 
-    def bound(one: PoolInstance, *delta: Floats) -> Any:
+    def bound(one: PoolInstance, *delta: FloatArray) -> Any:
         extra = {"best_count": len(one.best)} if count else {}
         point = parameters(one) if gap else parameters(one)[1:]
         return np.asarray(function(one.budget, one.arms, *point, *delta, strict=False, **options, **extra))
