@@ -1,4 +1,4 @@
-"""One line on a terminal: trials done, trials per second, time left, failures so far."""
+"""One line on a terminal: what is being done, or how much is done and how long the rest will take."""
 
 from __future__ import annotations
 
@@ -7,57 +7,98 @@ import time
 from typing import TextIO
 
 
-class Progress:
-    """Write the line at most ten times a second; silent when not wanted or not on a terminal.
+class Line:
+    """A line that is written over; silent when not wanted or not on a terminal.
 
     Parameters
     ----------
-    total
-        Trials to run.
     wanted
         Whether a line is wanted at all.
     stream
         Where to; standard error by default.
     """
 
-    def __init__(self, total: int, wanted: bool = True, stream: TextIO | None = None) -> None:
+    def __init__(self, wanted: bool = True, stream: TextIO | None = None) -> None:
         self._stream = sys.stderr if stream is None else stream
         self._shown = wanted and self._stream.isatty()
-        self._total = total
-        self._done = 0
-        self._failures = 0
-        self._start = time.monotonic()
-        self._last = -1.0
         self._width = 0
 
-    def add(self, trials: int, failures: int) -> None:
-        """Count finished trials."""
-        self._done += trials
-        self._failures += failures
+    def show(self, words: str) -> None:
+        """Replace the line."""
+        if self._shown:
+            self._stream.write(f"\r{words.ljust(self._width)}")
+            self._stream.flush()
+            self._width = max(self._width, len(words))
+
+    def close(self) -> None:
+        """Wipe the line."""
+        self._end("\r" + " " * self._width + "\r")
+
+    def _end(self, text: str) -> None:
+        if self._shown and self._width:
+            self._stream.write(text)
+            self._stream.flush()
+            self._width = 0
+
+
+class Progress(Line):
+    """Pieces of work done, and time left; written at most ten times a second, and left on the terminal at the end.
+
+    Parameters
+    ----------
+    total
+        Pieces of work in all.
+    wanted, stream
+        As for `Line`.
+    there
+        Pieces that were done before.
+    what
+        What a piece is.
+    name
+        What the work is, before the numbers.
+    """
+
+    def __init__(
+        self,
+        total: int,
+        wanted: bool = True,
+        stream: TextIO | None = None,
+        *,
+        there: int = 0,
+        what: str = "trials",
+        name: str = "",
+    ) -> None:
+        super().__init__(wanted, stream)
+        self._total, self._there, self._done = total, there, 0
+        self._what, self._name = what, f"{name}: " if name else ""
+        self._failures: int | None = 0 if what == "trials" else None
+        self._start, self._last = time.monotonic(), -1.0
+        if there:
+            self.show(self.line(0.0))
+
+    def add(self, number: int = 1, failures: int = 0) -> None:
+        """Count finished pieces, and failed trials among them."""
+        self._done += number
+        if self._failures is not None:
+            self._failures += failures
         now = time.monotonic() - self._start
-        if self._shown and (now - self._last >= 0.1 or self._done >= self._total):
+        if now - self._last >= 0.1 or self._there + self._done >= self._total:
             self._last = now
-            self._write(self.line(now))
+            self.show(self.line(now))
 
     def line(self, seconds: float) -> str:
         """The text after so many seconds."""
         rate = self._done / seconds if seconds > 0 else 0.0
-        left = (self._total - self._done) / rate if rate > 0 else float("inf")
-        return (
-            f"{self._done:,} of {self._total:,} trials, {rate:,.0f} trials/s, {_clock(left)} left, "
-            f"{self._failures:,} failures"
-        )
+        left = (self._total - self._there - self._done) / rate if rate > 0 else float("inf")
+        parts = [f"{self._name}{self._there + self._done:,} of {self._total:,} {self._what}", f"{_clock(left)} left"]
+        if self._failures is not None:
+            parts.insert(1, f"{rate:,.0f} trials/s")
+            parts.append(f"{self._failures:,} failures")
+        return ", ".join(parts)
 
     def close(self) -> None:
         """End the line."""
-        if self._shown and self._width:
-            self._stream.write("\n")
-            self._stream.flush()
-
-    def _write(self, line: str) -> None:
-        self._stream.write(f"\r{line.ljust(self._width)}")
-        self._stream.flush()
-        self._width = len(line)
+        self._end("\n")
 
 
 def _clock(seconds: float) -> str:

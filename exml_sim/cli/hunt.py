@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from exml_sim.cli import options
+from exml_sim.progress import Line
 
 if TYPE_CHECKING:
     from simulations.hunt.search import Outcome
     from simulations.hunt.target import Measured
-    from simulations.hunt.tightness import Row
+    from simulations.hunt.tightness import Tightness
 
 WORDS = {True: "holds", False: "false", None: "open"}
 EVALUATIONS = 5000
@@ -84,13 +84,18 @@ def _hunt(claim: str, seed: int, limits: tuple[int | None, float], out: Path, as
     from simulations.hunt.targets import get
 
     target = get(claim)
-    bar = None if quiet or as_json else _Line()
+    line = Line(not quiet and not as_json)
+
+    def told(evaluations: int, best: Measured) -> None:
+        if evaluations % 25 == 0:
+            shown = f"{best.ratio:.3g}" if best.admissible else "-"
+            line.show(f"{evaluations:,} evaluations, largest observed/bound {shown}")
+
     try:
         with options.resumable(f"the same hunt again: exml hunt {claim} --seed {seed}"):
-            outcome = hunt(target, seed=seed, limits=Limits(*limits), progress=bar)
+            outcome = hunt(target, seed=seed, limits=Limits(*limits), progress=told)
     finally:
-        if bar is not None:
-            bar.close()
+        line.close()
     saved = None
     if outcome.found:
         find = Find.of(outcome)
@@ -143,47 +148,28 @@ def _tightness(
     part: str | None, seed: int, limits: tuple[int | None, float], out: Path, as_json: bool, quiet: bool
 ) -> None:
     from simulations.hunt.targets import all_targets
-    from simulations.hunt.tightness import report, to_csv, to_markdown
+    from simulations.hunt.tightness import table, to_csv, to_markdown
 
     targets = [one for one in all_targets() if part is None or part in one.id]
     if not targets:
         raise click.UsageError(f"no claim or bound contains {part!r}; exml hunt --list names all")
 
-    def told(row: Row) -> None:
+    def told(row: Tightness) -> None:
         click.echo(f"{row.id}: largest observed/bound {row.ratio:.3g} in {row.evaluations:,} evaluations", err=True)
 
     done = None if quiet or as_json else told
-    rows = report(targets, seed=seed, evaluations=limits[0], seconds=limits[1], done=done)
+    with options.resumable(f"the same search again: exml hunt --tightness{f' {part}' if part else ''} --seed {seed}"):
+        rows = table(targets, seed=seed, evaluations=limits[0], seconds=limits[1], done=done)
     options.make_folder(out)
     (out / "tightness.csv").write_text(to_csv(rows), encoding="utf-8")
     (out / "tightness.md").write_text(to_markdown(rows), encoding="utf-8")
     if as_json:
         fields = ("id", "holds", "violated", "observed", "bound", "evaluations", "where")
-        table = [{**{name: getattr(row, name) for name in fields}, "ratio": options.finite(row.ratio)} for row in rows]
-        click.echo(json.dumps(table, indent=2))
+        lines = [{**{name: getattr(row, name) for name in fields}, "ratio": options.finite(row.ratio)} for row in rows]
+        click.echo(json.dumps(lines, indent=2))
     else:
         click.echo(to_markdown(rows), nl=False)
     wrong = [row.id for row in rows if row.violated and row.holds]
     if wrong:
         click.echo(f"exml: violated although it should hold: {', '.join(wrong)}", err=True)
         raise SystemExit(1)
-
-
-class _Line:
-    """One line on standard error that says how far the hunt is, if anyone watches."""
-
-    def __init__(self) -> None:
-        self._stream = sys.stderr
-        self._watched = self._stream.isatty()
-
-    def __call__(self, evaluations: int, best: Measured) -> None:
-        if self._watched and evaluations % 25 == 0:
-            shown = f"{best.ratio:.3g}" if best.admissible else "-"
-            self._stream.write(f"\r{evaluations:,} evaluations, largest observed/bound {shown}   ")
-            self._stream.flush()
-
-    def close(self) -> None:
-        """Leave the line empty."""
-        if self._watched:
-            self._stream.write("\r" + " " * 70 + "\r")
-            self._stream.flush()

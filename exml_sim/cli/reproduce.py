@@ -155,7 +155,7 @@ class Wanted:
 
     def results(self, experiment: Experiment, store: Path) -> Any:
         """Run what is missing."""
-        from simulations.reproduction.runner import run
+        from simulations.reproduction.experiment import run
 
         progress = not (self.quiet or self.as_json)
         with options.resumable(f"finished configurations are in {store}; the same command continues from there"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from exml_sim.cli import options
+from exml_sim.progress import Line
 
 if TYPE_CHECKING:
     from simulations.verification.run import Verification
@@ -63,7 +63,7 @@ def command(
 
     wanted = chosen(claims)
     kept = out / "store" if store is None else store
-    line = _Line(not quiet and not as_json)
+    line = Line(not quiet and not as_json)
     try:
         with options.resumable("the same command continues where it stopped"):
             begun = time.monotonic()
@@ -91,8 +91,7 @@ def _draw(found: Verification, out: Path, n_jobs: int, store: Path, tick: Callab
     from simulations.figures import style
     from simulations.verification import budget_slack
     from simulations.verification.figures import claims, excess, slack
-    from simulations.verification.records import Records
-    from simulations.verification.trials import Setting
+    from simulations.verification.workbench import workbench
 
     for stem, picture in claims.figures(found):
         style.save(picture, out / stem)
@@ -100,30 +99,7 @@ def _draw(found: Verification, out: Path, n_jobs: int, store: Path, tick: Callab
         style.save(excess.figure(found.excess), out / "excess-risk")
     if any(one.claim.id in SLACK for one in found.results):
         trials = found.depth.slack_trials
-        with Records(store / "records.sqlite") as records:
-            setting = Setting(found.seed, n_jobs, records, store, tick)
-            style.save(slack.budget_figure(budget_slack.measure(trials, setting), trials), out / "budget-slack")
-            falls = [budget_slack.fall(strategy, setting) for strategy in ("uniform", "median")]
+        with workbench(found.seed, n_jobs, store, tick) as bench:
+            style.save(slack.budget_figure(budget_slack.measure(trials, bench), trials), out / "budget-slack")
+            falls = [budget_slack.fall(strategy, bench) for strategy in ("uniform", "median")]
             style.save(slack.waterfall_figure(falls), out / "slack-waterfall")
-
-
-class _Line:
-    """One line on a terminal that says what is being done."""
-
-    def __init__(self, wanted: bool) -> None:
-        self._shown = wanted and sys.stderr.isatty()
-        self._width = 0
-
-    def show(self, words: str) -> None:
-        """Replace the line."""
-        if self._shown:
-            sys.stderr.write(f"\r{words.ljust(self._width)}")
-            sys.stderr.flush()
-            self._width = max(self._width, len(words))
-
-    def close(self) -> None:
-        """Wipe the line."""
-        if self._shown and self._width:
-            sys.stderr.write("\r" + " " * self._width + "\r")
-            sys.stderr.flush()
-            self._width = 0

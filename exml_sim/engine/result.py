@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cached_property
@@ -27,6 +28,12 @@ __all__ = ["CellSummary", "StudyResult", "excess_lines"]
 
 _CELL = ("cell", "pool", "score", "strategy", "budget")
 _TRIAL = ("trial", "selected", "success", "regret", "spent", "weight")
+#: What may happen in a trial: how `trials` tells, and the column of `laws` with its probability.
+_EVENTS = {
+    "missed": ("NOT success", "failure"),
+    "found": ("success", "success"),
+    "not first": ("selected != 0", "probability * (arm != 0)"),
+}
 
 
 class StudyResult:
@@ -176,6 +183,17 @@ class StudyResult:
     def _measured(self) -> tuple[str, ...]:
         """What every trial has beside failure and regret."""
         return mode_of(self.study).terms
+
+    def count(self, cell: int, event: str) -> tuple[int, int]:
+        """Trials of a cell in which a best arm is "missed", "found", or the selected arm is "not first"; all trials."""
+        query = f"SELECT coalesce(sum({_EVENTS[event][0]}), 0), count(*) FROM trials WHERE cell = ?"
+        happened, trials = self.store.rows(query, (cell,)).fetchone()
+        return happened, trials
+
+    def probability(self, cell: int, event: str) -> float:
+        """Exact probability of such an event, in mode "exact"."""
+        lines = self.store.rows(f"SELECT {_EVENTS[event][1]} FROM laws WHERE cell = ?", (cell,))
+        return max(0.0, math.fsum(value for (value,) in lines))
 
     def replay(self, cell: int, trial: int) -> Exploration:
         """Run one trial again, with its rounds and its ledger."""

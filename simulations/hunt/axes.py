@@ -114,7 +114,7 @@ def axis(low: Any, high: Any, grid: int | None = 1, digits: int = 2) -> Axis:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class Numbers:
     """Named numbers."""
 
     names: tuple[str, ...]
@@ -123,11 +123,11 @@ class Point:
     def __getitem__(self, name: str) -> Number:
         return self.values[self.names.index(name)]
 
-    def whole(self, name: str) -> int:
+    def integer(self, name: str) -> int:
         """A number that is whole."""
         return int(self[name])
 
-    def exact(self, name: str) -> Fraction:
+    def fraction(self, name: str) -> Fraction:
         """A number as a fraction."""
         return Fraction(self[name])
 
@@ -155,24 +155,24 @@ class Box:
         """Names of the axes."""
         return tuple(name for name, _ in self.axes)
 
-    def sample(self, rng: np.random.Generator) -> Point:
+    def sample(self, rng: np.random.Generator) -> Numbers:
         """A random point."""
-        return Point(self.names, tuple(one.sample(rng) for _, one in self.axes))
+        return Numbers(self.names, tuple(one.sample(rng) for _, one in self.axes))
 
-    def mutate(self, instance: Point, rng: np.random.Generator) -> Point:
+    def mutate(self, instance: Numbers, rng: np.random.Generator) -> Numbers:
         """Move along one to three axes."""
         values = list(instance.values)
         for at in rng.choice(len(values), size=min(len(values), int(rng.integers(1, 4))), replace=False):
             values[at] = self.axes[at][1].mutate(values[at], rng)
-        return Point(instance.names, tuple(values))
+        return Numbers(instance.names, tuple(values))
 
-    def simpler(self, instance: Point) -> Iterator[Point]:
+    def simpler(self, instance: Numbers) -> Iterator[Numbers]:
         """Make one number shorter."""
         for at, (_, one) in enumerate(self.axes):
             for value in one.simpler(instance.values[at]):
-                yield Point(instance.names, (*instance.values[:at], value, *instance.values[at + 1 :]))
+                yield Numbers(instance.names, (*instance.values[:at], value, *instance.values[at + 1 :]))
 
-    def read(self, table: Mapping[str, Any]) -> Point:
+    def read(self, table: Mapping[str, Any]) -> Numbers:
         """The point of a table; values outside the box are refused."""
         if set(table) != set(self.names):
             raise ValueError(f"an instance needs exactly {', '.join(self.names)}, got {', '.join(table) or 'nothing'}")
@@ -182,7 +182,7 @@ class Box:
             if not one.low <= value <= one.high:
                 raise ValueError(f"{name} must lie between {one.low} and {one.high}, got {value}")
             values.append(value)
-        return Point(self.names, tuple(values))
+        return Numbers(self.names, tuple(values))
 
 
 def box(**axes: Axis) -> Box:

@@ -10,20 +10,17 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
+from exml_sim.arrays import FloatArray, IntArray
 from simulations.hunt.pools import PoolInstance
 from simulations.hunt.target import LOG_ZERO
 from theory.constants import halving_schedule
 from theory.exact import compositions
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
 
 @lru_cache(maxsize=24)
-def _samples(n: int, atoms: int) -> tuple[Ints, Floats]:
+def _samples(n: int, atoms: int) -> tuple[IntArray, FloatArray]:
     """All counts of n rows over the atoms, and the logarithm of their multinomial coefficient."""
     if atoms == 2:
         first = np.arange(n + 1)
@@ -33,14 +30,14 @@ def _samples(n: int, atoms: int) -> tuple[Ints, Floats]:
     return counts, np.asarray(gammaln(n + 1) - gammaln(counts + 1).sum(axis=1))
 
 
-def sample_law(instance: PoolInstance, n: int) -> tuple[Ints, Floats]:
+def sample_law(instance: PoolInstance, n: int) -> tuple[IntArray, FloatArray]:
     """All counts of n rows and their log-probabilities, drawn with replacement."""
     counts, ways = _samples(n, len(instance.weights))
     shares = np.log(np.array(instance.weights) / sum(instance.weights))
     return counts, ways + counts @ shares
 
 
-def sums(instance: PoolInstance, counts: Ints) -> Ints:
+def sums(instance: PoolInstance, counts: IntArray) -> IntArray:
     """P and N of every arm, the sums of its feature over the positive and over the negative rows: (S, K, 2)."""
     features, labels = np.array(instance.features), np.array(instance.labels)
     positive = counts @ (features * (labels > 0)).T
@@ -48,12 +45,12 @@ def sums(instance: PoolInstance, counts: Ints) -> Ints:
     return np.stack([positive, negative], axis=2)
 
 
-def strengths(instance: PoolInstance, counts: Ints) -> Ints:
+def strengths(instance: PoolInstance, counts: IntArray) -> IntArray:
     """max(|P|, |N|) of every arm; the score is 1 - Lambda strength / n, so the largest is the best."""
     return np.asarray(np.abs(sums(instance, counts)).max(axis=2))
 
 
-def log_sum(logs: Floats) -> float:
+def log_sum(logs: FloatArray) -> float:
     """log of a sum of probabilities, LOG_ZERO for none."""
     return float(min(logsumexp(logs), 0.0)) if logs.size else LOG_ZERO
 

@@ -75,7 +75,7 @@ class Outcome:
     raw
         The violating instance before shrinking.
     rejected
-        Violations that the confirmation did not bear out.
+        Violations that were not confirmed.
     """
 
     target: Target

@@ -27,15 +27,12 @@ class Instance(Protocol):
 
     def table(self) -> dict[str, Any]:
         """As the table of a TOML file."""
-        ...
 
     def words(self) -> str:
         """For people."""
-        ...
 
     def size(self) -> tuple[float, ...]:
         """How complicated it is; compared from the left. `shrink` only ever makes it smaller."""
-        ...
 
 
 class Space(Protocol):
@@ -43,19 +40,15 @@ class Space(Protocol):
 
     def sample(self, rng: np.random.Generator) -> Any:
         """A random instance."""
-        ...
 
     def mutate(self, instance: Any, rng: np.random.Generator) -> Any:
         """A neighbour."""
-        ...
 
     def simpler(self, instance: Any) -> Iterator[Any]:
         """Simpler instances to try, the boldest first."""
-        ...
 
     def read(self, table: Mapping[str, Any]) -> Any:
         """The instance of a table."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,22 +6,21 @@ most `LEVEL`.
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
-from simulations.hunt.judging import show
+from simulations.hunt.judging import in_digits
 from simulations.hunt.search import Limits, Outcome, hunt
 from simulations.hunt.target import Target
+from simulations.tables import csv_table, markdown_table
 
 LEVEL = 0.05
 _WORDS = {True: "holds", False: "false, but not here", None: "open"}
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Tightness:
     """One line of the report."""
 
     id: str
@@ -34,14 +33,14 @@ class Row:
     where: str
 
 
-def report(
+def table(
     targets: Iterable[Target],
     *,
     seed: int = 0,
     evaluations: int | None = 2000,
     seconds: float | None = None,
-    done: Callable[[Row], None] | None = None,
-) -> list[Row]:
+    done: Callable[[Tightness], None] | None = None,
+) -> list[Tightness]:
     """Hunt for the largest ratio of every target, to the end."""
     rows = []
     for target in targets:
@@ -53,44 +52,44 @@ def report(
     return rows
 
 
-def _row(outcome: Outcome) -> Row:
+def _row(outcome: Outcome) -> Tightness:
     measured = outcome.measured
     nothing = outcome.best is None
-    return Row(
+    return Tightness(
         id=outcome.target.id,
         holds=outcome.target.holds,
         ratio=math.nan if nothing else measured.ratio,
-        observed="-" if nothing else show(measured.log_observed),
-        bound="-" if nothing else show(measured.log_bound),
+        observed="-" if nothing else in_digits(measured.log_observed),
+        bound="-" if nothing else in_digits(measured.log_bound),
         violated=outcome.found,
         evaluations=outcome.evaluations,
         where="no instance with such a bound" if outcome.best is None else outcome.best.words(),
     )
 
 
-def to_markdown(rows: Iterable[Row]) -> str:
+def to_markdown(rows: Iterable[Tightness]) -> str:
     """A table for a document."""
-    lines = [
-        "| claim or bound | over this space | largest observed/bound | observed | bound | evaluations |",
-        "|---|---|---|---|---|---|",
-    ]
-    for row in rows:
-        word = "violated" if row.violated else _WORDS[row.holds]
-        lines.append(
-            f"| `{row.id}` | {word} | {_number(row.ratio)} | {row.observed} | {row.bound} | {row.evaluations:,} |"
-        )
-    return "\n".join(lines) + "\n"
+    header = ("claim or bound", "over this space", "largest observed/bound", "observed", "bound", "evaluations")
+    return markdown_table(
+        header,
+        (
+            (
+                f"`{row.id}`",
+                "violated" if row.violated else _WORDS[row.holds],
+                _number(row.ratio),
+                row.observed,
+                row.bound,
+                f"{row.evaluations:,}",
+            )
+            for row in rows
+        ),
+    )
 
 
-def to_csv(rows: Iterable[Row]) -> str:
+def to_csv(rows: Iterable[Tightness]) -> str:
     """A table for other programs, with the instances."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["id", "holds", "violated", "ratio", "observed", "bound", "evaluations", "where"])
-    for row in rows:
-        ratio = repr(row.ratio)
-        writer.writerow([row.id, row.holds, row.violated, ratio, row.observed, row.bound, row.evaluations, row.where])
-    return text.getvalue()
+    names = ("id", "holds", "violated", "ratio", "observed", "bound", "evaluations", "where")
+    return csv_table(names, (asdict(row) for row in rows))
 
 
 def _number(ratio: float) -> str:

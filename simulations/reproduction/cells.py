@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from exml_sim.arrays import FloatArray
 from simulations.reproduction.results import Case, Configuration, Run
 
-FloatArray = NDArray[np.float64]
-
 #: How hindsight picks theta: the best one of every configuration, or the one with the best mean for a whole cell.
-READINGS = ("each", "one")
+THETAS_BY = ("each", "one")
 SIGNIFICANCE = 0.05
 
 
@@ -52,7 +51,7 @@ TABLE_2 = (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cell:
+class TableCell:
     """One method on one observed group with one budget.
 
     Attributes
@@ -85,23 +84,25 @@ def case_of(configuration: Configuration, observed: str) -> Case:
     return next(case for case in configuration.cases if case.observed == observed)
 
 
-def cell(configurations: Sequence[Configuration], observed: str, method: Method, budget: int, reading: str) -> Cell:
-    """Collect a cell; with several thetas per configuration, `reading` says which one counts."""
-    if reading not in READINGS:
-        raise ValueError(f"reading must be one of {', '.join(READINGS)}; got {reading!r}")
+def cell(
+    configurations: Sequence[Configuration], observed: str, method: Method, budget: int, thetas_by: str
+) -> TableCell:
+    """Collect a cell; with several thetas per configuration, `thetas_by` says which one counts."""
+    if thetas_by not in THETAS_BY:
+        raise ValueError(f"thetas_by must be one of {', '.join(THETAS_BY)}; got {thetas_by!r}")
     cases = [case_of(one, observed) for one in configurations]
     if method.layer == "supervised":
         tried = np.array([[one.accuracy for one in case.supervised] for case in cases])
         thetas = np.array([[one.theta for one in case.supervised] for case in cases])
-        picked = _picked(tried, reading)
+        picked = _picked(tried, thetas_by)
         lines = np.arange(len(cases))
-        return Cell(100.0 * tried[lines, picked], (), thetas[lines, picked])
+        return TableCell(100.0 * tried[lines, picked], (), thetas[lines, picked])
     runs = [_runs(case, method, budget) for case in cases]
     tried = np.array([[_of_layer(run, method.layer) for run in line] for line in runs])
-    kept = tuple(line[k] for line, k in zip(runs, _picked(tried, reading), strict=True))
+    kept = tuple(line[k] for line, k in zip(runs, _picked(tried, thetas_by), strict=True))
     accuracy = 100.0 * np.array([_of_layer(run, method.layer) for run in kept])
     alone = method.layer == "augmented"
-    return Cell(accuracy, kept, np.array([run.theta if alone else run.cascade_theta for run in kept]))
+    return TableCell(accuracy, kept, np.array([run.theta if alone else run.cascade_theta for run in kept]))
 
 
 def _runs(case: Case, method: Method, budget: int) -> list[Run]:
@@ -113,8 +114,8 @@ def _of_layer(run: Run, layer: str) -> float:
     return run.augmented if layer == "augmented" else run.cascaded
 
 
-def _picked(tried: FloatArray, reading: str) -> NDArray[np.intp]:
-    if reading == "each":
+def _picked(tried: FloatArray, thetas_by: str) -> NDArray[np.intp]:
+    if thetas_by == "each":
         return np.asarray(tried.argmax(axis=1))
     return np.full(len(tried), int(tried.mean(axis=0).argmax()))
 
@@ -130,7 +131,7 @@ def better(first: FloatArray, second: FloatArray, margin: float = 0.0) -> float:
     return float(stats.ttest_1samp(difference, 0.0, alternative="greater").pvalue)
 
 
-def bold(cells: Sequence[Cell]) -> list[bool]:
+def bold(cells: Sequence[TableCell]) -> list[bool]:
     """The paper's bold print: the best mean and all that a paired t-test at 95 % does not tell from it.
 
     If that is every method, none is bold, as in the rows of Table 2 where all are alike.

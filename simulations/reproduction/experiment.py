@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import Any
+from functools import partial
+from pathlib import Path
+from typing import Any, TextIO
 from typing import Protocol as Interface
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from exml_sim.method.gated import ModelOptions
+from exml_sim.progress import Progress
 from exml_sim.strategies import MedianElimination, Strategy, UniformAllocation
+from exml_sim.validation import check_count, check_jobs
+from simulations.cache import Cache
 from simulations.reproduction.learner import Learner, Protocol
 from simulations.reproduction.results import Case, Configuration, Supervised, accuracy, best, run_record
 from simulations.reproduction.task import Task
@@ -89,7 +93,7 @@ class Experiment:
     attainable: bool = True
 
     def __post_init__(self) -> None:
-        # The options' own door checks C and loss.
+        # The options check C and loss.
         self.options()
 
     def options(self) -> ModelOptions:
@@ -116,11 +120,6 @@ class Experiment:
             "attainable": self.attainable,
         }
         return json.dumps(settings, sort_keys=True)
-
-    @property
-    def hash(self) -> str:
-        """Identity in short."""
-        return hashlib.sha256(self.identity().encode()).hexdigest()
 
     def run(self, number: int) -> Configuration:
         """All runs of one configuration."""
@@ -164,6 +163,44 @@ class Experiment:
                 known[pair] = best(learner.attainable(name), learner.task)
             found[name] = known[pair]
         return found
+
+
+def run(
+    experiment: Experiment,
+    configurations: int,
+    store: Path,
+    *,
+    n_jobs: int = -1,
+    progress: bool = True,
+    stream: TextIO | None = None,
+) -> list[Configuration]:
+    """Run what is missing of the first configurations, and return the results of all of them.
+
+    Results depend on the experiment alone, not on `n_jobs` or on how often a run was interrupted.
+
+    Parameters
+    ----------
+    store
+        SQLite file that keeps what is finished.
+    n_jobs
+        Worker processes; -1 is one per core.
+    progress
+        Show a line on a terminal (`stream`, standard error by default).
+    """
+    numbers = {str(number): number for number in range(check_count(configurations, "configurations"))}
+    workers = check_jobs(n_jobs)
+    with Cache(store, json.loads(experiment.identity())) as cache:
+        there = sum(key in cache for key in numbers)
+        line = Progress(len(numbers), progress, stream, there=there, what="configurations", name=experiment.name)
+        try:
+            found = cache.map(partial(_plain, experiment), numbers, n_jobs=workers, prefer="processes", done=line.add)
+        finally:
+            line.close()
+        return [Configuration.of(one) for one in found]
+
+
+def _plain(experiment: Experiment, number: int) -> dict[str, Any]:
+    return asdict(experiment.run(number))
 
 
 def stream(seed: int, *address: int) -> np.random.Generator:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from exml_sim.arrays import FloatArray, IntArray
 from exml_sim.datasets.synthetic import SyntheticRows
-from exml_sim.method.gated import FloatArray, IntArray
 from simulations.figures.style import CYCLE, GUIDE, MARKERS, blank, look
 from simulations.reproduction.cells import CSD_ME, Method, attainable, cell
 from simulations.reproduction.printed import Printed
@@ -133,7 +133,7 @@ def query_allocation(
     methods: Sequence[Method],
     budget: int,
     costs: Mapping[str, str],
-    reading: str,
+    thetas_by: str,
 ) -> Figure:
     """Queries per candidate and method, and how often each candidate was selected (the figure of Section 5.4)."""
     with look():
@@ -142,7 +142,7 @@ def query_allocation(
         for one, group in zip(axes, observed, strict=True):
             names: list[str] = []
             for k, method in enumerate(methods):
-                runs = cell(configurations, group, method, budget, reading).runs
+                runs = cell(configurations, group, method, budget, thetas_by).runs
                 names = list(runs[0].pulls)
                 at = np.arange(len(names)) + 0.2 * (k - 1.5)
                 mean = np.array([np.mean([run.pulls[name] for run in runs]) for name in names])
@@ -161,7 +161,7 @@ def query_allocation(
 
 
 def allocation_matrix(
-    configurations: Sequence[Configuration], sensors: Sequence[str], budget: int, reading: str
+    configurations: Sequence[Configuration], sensors: Sequence[str], budget: int, thetas_by: str
 ) -> Figure:
     """Share of the budget per observed sensor (line) and candidate (column), with attainable accuracies.
 
@@ -172,7 +172,7 @@ def allocation_matrix(
         figure = blank(7.6, 6.4)
         axes = figure.add_subplot()
         for i, sensor in enumerate(sensors):
-            found = cell(configurations, sensor, CSD_ME, budget, reading)
+            found = cell(configurations, sensor, CSD_ME, budget, thetas_by)
             quality = attainable(configurations, sensor)
             top = sorted(quality, key=lambda name: -quality[name])[:2]
             chosen = most_selected(found)

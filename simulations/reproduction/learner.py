@@ -8,16 +8,18 @@ outcome against `ExMLClassifier` run by run.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from exml_sim.arrays import BoolArray, FloatArray, IntArray
 from exml_sim.method.bought_arms import Base, OraclePool, OracleSession
 from exml_sim.method.buyer import Buyer
-from exml_sim.method.gated import BoolArray, FloatArray, IntArray, ModelOptions, coefficients, through_the_gate
+from exml_sim.method.gated import ModelOptions, coefficients, through_the_gate
 from exml_sim.method.layers import buy_more
 from exml_sim.method.thresholds import INITIAL_THETAS, CrossValidation, choose_augmented, choose_initial, fewest_errors
 from exml_sim.oracle import CallableOracle
@@ -62,7 +64,7 @@ class Protocol:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Predicted:
-    """A layer's word on the testing rows: the winning class, and whether it is accepted."""
+    """What a layer predicts for the testing rows: the winning class, and whether it is accepted."""
 
     winner: IntArray
     accepted: BoolArray
@@ -129,19 +131,22 @@ class Learner:
         self.task, self.observed, self.candidates = task, observed, tuple(candidates)
         self._options, self._protocol = options, protocol
         self._all = np.arange(len(task.y))
-        gram, self._gamma = task.gram((observed,), self._all)
-        self._gram = gram
-        self._judge = CrossValidation(gram, task.y, N_CLASSES, options, folds=protocol.folds, rng=rng)
-        self._cross = task.cross((observed,), self._all, self._gamma)
+        self._gram, gamma = task.gram((observed,), self._all)
+        self._cross = task.cross((observed,), self._all, gamma)
+        self._judge = CrossValidation(self._gram, task.y, N_CLASSES, options, folds=protocol.folds, rng=rng)
         choice = choose_initial(self._judge.until(INITIAL_THETAS, protocol.target), protocol.target)
         self.initial_theta = choice.theta
         self._given_up = ~self._judge.accepted(choice.theta)
         self._rng, self._state = rng, rng.bit_generator.state
         self.initial = self._fitted(choice.theta)
 
+    def _layer(self, gram: FloatArray, cross: FloatArray, y: IntArray, theta: float) -> Predicted:
+        """Fit a layer to training rows, and apply it to the testing rows."""
+        u, w = coefficients(gram, y, N_CLASSES, theta, self._options, TOL)
+        return Predicted(*through_the_gate(cross @ u, cross @ w))
+
     def _fitted(self, theta: float) -> Predicted:
-        u, w = coefficients(self._gram, self.task.y, N_CLASSES, theta, self._options, TOL)
-        return Predicted(*through_the_gate(self._cross @ u, self._cross @ w))
+        return self._layer(self._gram, self._cross, self.task.y, theta)
 
     def supervised(self) -> list[tuple[float, Predicted]]:
         """SL: the rejection model on the observed features, for every theta of the protocol."""
@@ -156,11 +161,7 @@ class Learner:
         groups = (self.observed, candidate)
         gram, gamma = self.task.gram(groups, self._all)
         cross = self.task.cross(groups, self._all, gamma)
-        found = []
-        for theta in self._protocol.thetas:
-            u, w = coefficients(gram, self.task.y, N_CLASSES, theta, self._options, TOL)
-            found.append((theta, Predicted(*through_the_gate(cross @ u, cross @ w))))
-        return found
+        return [(theta, self._layer(gram, cross, self.task.y, theta)) for theta in self._protocol.thetas]
 
     def explore(self, strategy: Strategy, ratio: Fraction) -> list[Explored]:
         """Explore with the budget ratio * m * (sum of costs): one run per theta, or one automatic run."""
@@ -175,7 +176,8 @@ class Learner:
         buyer = _buyer(task, self.candidates, ratio)
         # Features are in the distances; the base needs rows and labels only.
         base = Base(np.zeros((rows, 1)), task.y, N_CLASSES, self._rng.permutation(rows), 2)
-        pool = _DistancePool(self, buyer, base, protocol.exploration_theta if theta is None else theta)
+        scored_at = protocol.exploration_theta if theta is None else theta
+        pool = _DistancePool(self._pair_gram, buyer, base, self._options, scored_at)
         share = protocol.validation_share if theta is None else Fraction(0)
         found = pool.explore(strategy, buyer.ledger.budget * (1 - share))
         arm = found.selected
@@ -186,13 +188,14 @@ class Learner:
         gram, gamma = task.gram(groups, bought)
         alone, behind = (theta, theta) if theta is not None else self._automatic(gram, bought)
         cross = task.cross(groups, bought, gamma)
-        layers = {}
-        for one in {alone, behind}:
-            u, w = coefficients(gram, task.y[bought], N_CLASSES, one, self._options, TOL)
-            layers[one] = Predicted(*through_the_gate(cross @ u, cross @ w))
+        layers = {one: self._layer(gram, cross, task.y[bought], one) for one in {alone, behind}}
         pulls = {name: int(count) for name, count in zip(self.candidates, buyer.bought.sum(axis=1), strict=True)}
         name, spent = self.candidates[arm], buyer.ledger.spent
         return Explored(alone, behind, name, pulls, spent, len(bought), layers[alone], layers[behind])
+
+    def _pair_gram(self, candidate: int, rows: IntArray) -> FloatArray:
+        """Gram matrix of the observed features with a candidate."""
+        return self.task.gram((self.observed, self.candidates[candidate]), rows)[0]
 
     def _automatic(self, gram: FloatArray, bought: IntArray) -> tuple[float, float]:
         """Thetas of the augmented layer alone and behind the initial one."""
@@ -203,10 +206,6 @@ class Learner:
         judge = CrossValidation(gram, y, N_CLASSES, self._options, folds=folds, rng=self._rng)
         alone, behind = (choose_augmented(judge, thetas, N_CLASSES, mask) for mask in (None, self._given_up[bought]))
         return alone.theta, behind.theta
-
-    def pool_options(self) -> ModelOptions:
-        """Options of the scores."""
-        return self._options
 
 
 def _buyer(task: Task, candidates: tuple[str, ...], ratio: Fraction) -> Buyer:
@@ -221,31 +220,39 @@ def _row_numbers(rows: IntArray) -> FloatArray:
     return np.asarray(rows, dtype=np.float64)
 
 
-class _DistancePool(OraclePool):
-    """Candidates as arms whose Gram matrices come from a task's distances."""
+#: (candidate, rows) -> Gram matrix.
+GramOf = Callable[[int, IntArray], FloatArray]
 
-    def __init__(self, learner: Learner, buyer: Buyer, base: Base, theta: float) -> None:
-        super().__init__(buyer, range(len(learner.candidates)), base, theta, learner.pool_options())
-        self._learner = learner
+
+class _DistancePool(OraclePool):
+    """Candidates as arms whose Gram matrices are looked up."""
+
+    def __init__(self, gram_of: GramOf, buyer: Buyer, base: Base, options: ModelOptions, theta: float) -> None:
+        candidates = range(len(buyer.names))
+        super().__init__(buyer, candidates, base, theta, options)
+        self._session = partial(
+            _DistanceSession, gram_of, buyer, candidates, base, options.scoring(theta, "risk"), options
+        )
 
     def open(self, seeds: Seeds) -> OracleSession:
         """Start the one trial."""
         if len(seeds) != 1:
             raise ValueError(f"values are bought once: one trial, got {len(seeds)}")
-        return _DistanceSession(self._learner, self._buyer, self._arms, self._base, self._scoring, self._options)
+        return self._session()
 
 
 class _DistanceSession(OracleSession):
-    """Scores on the rows that were bought, read from distance matrices."""
+    """Scores on the rows that were bought, with Gram matrices that are looked up."""
 
-    def __init__(self, learner: Learner, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self._learner = learner
+    def __init__(self, gram_of: GramOf, buyer: Buyer, *rest: Any) -> None:
+        super().__init__(buyer, *rest)
+        # Refinement scores the same rows of an arm again: the last matrix of each is kept.
+        self._looked_up: dict[int, tuple[IntArray, FloatArray]] = {}
+        self._values, self._gram_of = buyer.values, gram_of
 
     def _gram(self, i: int, rows: IntArray) -> FloatArray:
-        if i not in self._grams or not np.array_equal(self._grams[i][0], rows):
-            # The buyer refuses rows that were not paid for.
-            paid = self._buyer.values(self._arms[i], rows)[:, 0].astype(np.int64)
-            groups = (self._learner.observed, self._learner.candidates[i])
-            self._grams[i] = rows, self._learner.task.gram(groups, paid)[0]
-        return self._grams[i][1]
+        if i not in self._looked_up or not np.array_equal(self._looked_up[i][0], rows):
+            # The buyer refuses rows that were not paid for; what it hands out is their numbers.
+            paid = self._values(i, rows)[:, 0].astype(np.int64)
+            self._looked_up[i] = rows, self._gram_of(i, paid)
+        return self._looked_up[i][1]

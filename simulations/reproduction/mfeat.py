@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from exml_sim.arrays import IntArray
 from exml_sim.datasets.mfeat import CHECKSUMS, VIEWS, load_mfeat, scale_to_unit
-from exml_sim.method.gated import IntArray
 from simulations.reproduction import learner
 from simulations.reproduction.experiment import BUDGETS, Experiment, Exploring, stream
 from simulations.reproduction.task import HIDDEN, Task

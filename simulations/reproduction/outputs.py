@@ -19,25 +19,38 @@ from simulations.reproduction.cells import CSD_ME, SL, TABLE_1, TABLE_2, cell
 from simulations.reproduction.experiment import Experiment
 from simulations.reproduction.mfeat import PAPER_COSTS
 from simulations.reproduction.results import Configuration
-from simulations.reproduction.statements import Finding
+from simulations.reproduction.statements import Statement
 from simulations.reproduction.synthetic import OBSERVED, SyntheticSource, groups
 from simulations.reproduction.tables import Row
+
+CASCADE = "The cascade against its own initial layer (rows of a test set; configurations more than 2 points below)"
+SELECTION = "Attainable accuracy with the best, the third best and the selected candidate"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Report:
-    """The results of an experiment in words and numbers, and the files that hold them."""
+    """The results of an experiment in words and numbers, and the files that hold them.
+
+    Attributes
+    ----------
+    lines, statements
+        The table, and what Section 5 says in words.
+    extra
+        Name of a file -> its title and a further table.
+    files
+        What was written.
+    """
 
     name: str
-    lines: tuple[Row, ...]
-    findings: tuple[Finding, ...]
-    extra: dict[str, str]
-    files: tuple[Path, ...]
+    lines: Sequence[Row]
+    statements: Sequence[Statement]
+    extra: dict[str, tuple[str, str]]
+    files: Sequence[Path]
 
     def text(self) -> str:
         """Table, further tables and verdicts, as Markdown."""
-        parts = [tables.markdown(self.lines), *(f"{title}\n\n{body}" for title, body in self.extra.items())]
-        return "\n".join([*parts, statements.markdown(self.findings)])
+        parts = [tables.markdown(self.lines), *(f"{title}\n\n{body}" for title, body in self.extra.values())]
+        return "\n".join([*parts, statements.markdown(self.statements)])
 
     def data(self) -> dict[str, Any]:
         """The same for JSON."""
@@ -49,78 +62,68 @@ class Report:
         return {
             "experiment": self.name,
             "cells": cells,
-            "verdicts": statements.as_data(self.findings),
+            "verdicts": statements.as_data(self.statements),
             "files": [str(file) for file in self.files],
         }
 
 
-def report(experiment: Experiment, configurations: Sequence[Configuration], out: Path, reading: str) -> Report:
+def report(experiment: Experiment, configurations: Sequence[Configuration], out: Path, thetas_by: str) -> Report:
     """Write everything into the folder.
 
     Parameters
     ----------
-    reading
-        Which theta counts in hindsight, see `statistics.READINGS`.
+    thetas_by
+        Which theta counts in hindsight, see `cells.THETAS_BY`.
     """
     make = {"mfeat": _table_1, "costs": _table_2, "synthetic": _synthetic, "realdisp": _realdisp}[experiment.name]
-    found = make(experiment, configurations, out, reading)
-    files = [*found.files]
+    lines, said, files = make(experiment, configurations, out, thetas_by)
+    extra = {}
+    if CSD_ME in lines[0].methods:
+        extra["cascade"] = CASCADE, tables.cascade_markdown(configurations, lines)
+    if experiment.attainable:
+        extra["selection"] = SELECTION, tables.selection_markdown(configurations, lines)
     for name, text in (
-        ("table.md", tables.markdown(found.lines)),
-        ("table.csv", tables.to_csv(found.lines)),
-        ("verdicts.md", statements.markdown(found.findings)),
-        ("verdicts.json", json.dumps(statements.as_data(found.findings), indent=1)),
-        *((f"{_stem(title)}.md", body) for title, body in found.extra.items()),
+        ("table.md", tables.markdown(lines)),
+        ("table.csv", tables.to_csv(lines)),
+        ("verdicts.md", statements.markdown(said)),
+        ("verdicts.json", json.dumps(statements.as_data(said), indent=1)),
+        *((f"{name}.md", body) for name, (_, body) in extra.items()),
     ):
         (out / name).write_text(text, encoding="utf-8")
         files.append(out / name)
-    return Report(found.name, found.lines, found.findings, found.extra, tuple(files))
+    return Report(experiment.name, lines, said, extra, files)
 
 
-CASCADE = "The cascade against its own initial layer (rows of a test set; configurations more than 2 points below)"
-
-SELECTION = "Attainable accuracy with the best, the third best and the selected candidate"
+Made = tuple[list[Row], list[Statement], list[Path]]
 
 
-def _stem(title: str) -> str:
-    return {CASCADE: "cascade", SELECTION: "selection"}[title]
-
-
-def _table_1(experiment: Experiment, found: Sequence[Configuration], out: Path, reading: str) -> Report:
-    lines = tables.rows(found, experiment.source.observed, experiment.budgets, TABLE_1, reading, printed.TABLE_1)
+def _table_1(experiment: Experiment, found: Sequence[Configuration], out: Path, thetas_by: str) -> Made:
+    lines = tables.rows(found, experiment.source.observed, experiment.budgets, TABLE_1, thetas_by, printed.TABLE_1)
     files = save(figures.accuracy_by_budget(lines, printed.TABLE_1), out / "accuracy")
-    findings = statements.of_table_1(found, experiment.budgets, reading)
-    extra = {CASCADE: tables.cascade_markdown(found, lines), SELECTION: tables.selection_markdown(found, lines)}
-    return Report(experiment.name, tuple(lines), tuple(findings), extra, tuple(files))
+    return lines, statements.of_table_1(found, experiment.budgets, thetas_by), files
 
 
-def _table_2(experiment: Experiment, found: Sequence[Configuration], out: Path, reading: str) -> Report:
-    lines = tables.rows(found, experiment.source.observed, experiment.budgets, TABLE_2, reading, printed.TABLE_2)
+def _table_2(experiment: Experiment, found: Sequence[Configuration], out: Path, thetas_by: str) -> Made:
+    lines = tables.rows(found, experiment.source.observed, experiment.budgets, TABLE_2, thetas_by, printed.TABLE_2)
     files = save(figures.accuracy_by_budget(lines, printed.TABLE_2), out / "accuracy")
     costs = {name: f"{float(cost):g}" for name, cost in PAPER_COSTS.items()}
-    picture = figures.query_allocation(found, ("fou", "zer"), TABLE_2, 20, costs, reading)
-    files += save(picture, out / "allocation")
-    findings = statements.of_table_2(found, experiment.budgets, reading)
-    return Report(experiment.name, tuple(lines), tuple(findings), {}, tuple(files))
+    files += save(figures.query_allocation(found, ("fou", "zer"), TABLE_2, 20, costs, thetas_by), out / "allocation")
+    return lines, statements.of_table_2(found, experiment.budgets, thetas_by), files
 
 
-def _realdisp(experiment: Experiment, found: Sequence[Configuration], out: Path, reading: str) -> Report:
+def _realdisp(experiment: Experiment, found: Sequence[Configuration], out: Path, thetas_by: str) -> Made:
     sensors = experiment.source.observed
-    lines = tables.rows(found, sensors, experiment.budgets, TABLE_1, reading)
+    lines = tables.rows(found, sensors, experiment.budgets, TABLE_1, thetas_by)
     files = save(figures.accuracy_by_budget(lines, None), out / "accuracy")
-    files += save(figures.allocation_matrix(found, sensors, max(experiment.budgets), reading), out / "allocation")
-    findings = statements.of_realdisp(found, sensors, experiment.budgets, reading)
-    extra = {CASCADE: tables.cascade_markdown(found, lines), SELECTION: tables.selection_markdown(found, lines)}
-    return Report(experiment.name, tuple(lines), tuple(findings), extra, tuple(files))
+    files += save(figures.allocation_matrix(found, sensors, max(experiment.budgets), thetas_by), out / "allocation")
+    return lines, statements.of_realdisp(found, sensors, experiment.budgets, thetas_by), files
 
 
-def _synthetic(experiment: Experiment, found: Sequence[Configuration], out: Path, reading: str) -> Report:
+def _synthetic(experiment: Experiment, found: Sequence[Configuration], out: Path, thetas_by: str) -> Made:
     (budget,) = experiment.budgets
-    lines = tables.rows(found, (OBSERVED,), (budget,), (SL, CSD_ME), reading)
-    findings = statements.of_synthetic(found, budget, reading)
-    files = _figure_4(experiment, out) + _figure_5(experiment, found, out, reading)
-    extra = {CASCADE: tables.cascade_markdown(found, lines)}
-    return Report(experiment.name, tuple(lines), tuple(findings), extra, tuple(files))
+    lines = tables.rows(found, (OBSERVED,), (budget,), (SL, CSD_ME), thetas_by)
+    files = _figure_4(experiment, out) + _figure_5(experiment, found, out, thetas_by)
+    return lines, statements.of_synthetic(found, budget, thetas_by), files
 
 
 def _figure_4(experiment: Experiment, out: Path) -> list[Path]:
@@ -139,12 +142,12 @@ def _figure_4(experiment: Experiment, out: Path) -> list[Path]:
     return save(figures.synthetic_data(train, embedded), out / "figure_4")
 
 
-def _figure_5(experiment: Experiment, found: Sequence[Configuration], out: Path, reading: str) -> list[Path]:
+def _figure_5(experiment: Experiment, found: Sequence[Configuration], out: Path, thetas_by: str) -> list[Path]:
     """Decisions of the first repetition with the thetas that count there, and the allocation over all repetitions."""
     assert isinstance(experiment.source, SyntheticSource)
     (budget,) = experiment.budgets
-    ours = cell(found, OBSERVED, CSD_ME, budget, reading)
-    theirs = cell(found, OBSERVED, SL, budget, reading)
+    ours = cell(found, OBSERVED, CSD_ME, budget, thetas_by)
+    theirs = cell(found, OBSERVED, SL, budget, thetas_by)
     learner = experiment.learner(experiment.source.task(experiment.seed, 0), 0, 0)
     supervised = dict(learner.supervised())[float(theirs.thetas[0])]
     runs = learner.explore(experiment.explorings[0].build(), Fraction(budget, 100))

@@ -27,26 +27,9 @@ TABLE_1: Printed = {
 }
 
 #: Table 1, last column, in per cent.
-RECALL: dict[tuple[str, int], int] = {
-    ("fac", 10): 48,
-    ("fac", 20): 46,
-    ("fac", 30): 44,
-    ("pix", 10): 58,
-    ("pix", 20): 54,
-    ("pix", 30): 68,
-    ("kar", 10): 56,
-    ("kar", 20): 54,
-    ("kar", 30): 56,
-    ("zer", 10): 82,
-    ("zer", 20): 82,
-    ("zer", 30): 86,
-    ("fou", 10): 82,
-    ("fou", 20): 88,
-    ("fou", 30): 92,
-    ("mor", 10): 80,
-    ("mor", 20): 84,
-    ("mor", 30): 90,
-}
+RECALL: dict[tuple[str, int], int] = dict(
+    zip(TABLE_1, (48, 46, 44, 58, 54, 68, 56, 54, 56, 82, 82, 86, 82, 88, 92, 80, 84, 90), strict=True)
+)
 
 #: Table 2: (view, budget) -> SA/UA, BA/UA, SA/ME, BA/ME.
 TABLE_2: Printed = {

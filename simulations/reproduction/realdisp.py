@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from exml_sim.arrays import IntArray
 from exml_sim.datasets.mfeat import checksum, scale_to_unit
 from exml_sim.datasets.realdisp import ACTIVITIES, RealDisp, blocked_split, load_realdisp, read_realdisp
-from exml_sim.method.gated import IntArray
 from simulations.reproduction import learner
 from simulations.reproduction.experiment import BUDGETS, Experiment, Exploring, stream
 from simulations.reproduction.mfeat import perceived

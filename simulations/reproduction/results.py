@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -89,14 +88,9 @@ class Configuration:
     number: int
     cases: tuple[Case, ...]
 
-    def to_json(self) -> str:
-        """As text."""
-        return json.dumps(asdict(self), sort_keys=True)
-
     @classmethod
-    def from_json(cls, text: str) -> Configuration:
-        """Read back what `to_json` wrote."""
-        data = json.loads(text)
+    def of(cls, data: Mapping[str, Any]) -> Configuration:
+        """Read back what `dataclasses.asdict` made of a configuration."""
         return cls(data["number"], tuple(_case(one) for one in data["cases"]))
 
 

@@ -13,13 +13,13 @@ A statement is reproduced if all of its instances are.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats as scipy_stats
 
+from exml_sim.arrays import FloatArray, IntArray
 from simulations.reproduction import cells as stats
 from simulations.reproduction.cells import (
     AUG_ME,
@@ -28,21 +28,20 @@ from simulations.reproduction.cells import (
     SIGNIFICANCE,
     SL,
     TABLE_2,
-    Cell,
     Method,
+    TableCell,
     better,
 )
 from simulations.reproduction.mfeat import GOOD, POOR
 from simulations.reproduction.results import Configuration
-
-FloatArray = NDArray[np.float64]
+from simulations.tables import markdown_table
 
 #: Points of accuracy that count as close: the paper's own cascade is up to 1.6 below the better of its two layers.
 CLOSE = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Instance:
+class Comparison:
     """One comparison: where, which numbers, p-value of the deciding test, and what it says."""
 
     where: str
@@ -53,7 +52,7 @@ class Instance:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Statement:
     """One statement of the paper and its instances.
 
     Attributes
@@ -66,7 +65,7 @@ class Finding:
 
     statement: str
     test: str
-    instances: tuple[Instance, ...]
+    instances: tuple[Comparison, ...]
 
     @property
     def reproduced(self) -> bool:
@@ -77,34 +76,34 @@ class Finding:
 Pair = tuple[str, FloatArray, FloatArray]
 
 
-def ahead(statement: str, pairs: Iterable[Pair], what: str) -> Finding:
+def ahead(statement: str, pairs: Iterable[Pair], what: str) -> Statement:
     """The first is better in every instance."""
     found = []
     for where, first, second in pairs:
         p = better(first, second)
-        found.append(Instance(where, float(np.mean(first)), float(np.mean(second)), p, p < SIGNIFICANCE))
-    return Finding(statement, f"{what}: paired t-test, p < 0.05 in every instance", tuple(found))
+        found.append(Comparison(where, float(np.mean(first)), float(np.mean(second)), p, p < SIGNIFICANCE))
+    return Statement(statement, f"{what}: paired t-test, p < 0.05 in every instance", tuple(found))
 
 
-def at_least(statement: str, pairs: Sequence[Pair], what: str, margin: float = 0.0) -> Finding:
+def at_least(statement: str, pairs: Sequence[Pair], what: str, margin: float = 0.0) -> Statement:
     """The first is not worse (by more than the margin) in any instance."""
     level = SIGNIFICANCE / len(pairs)
     found = []
     for where, first, second in pairs:
         p = better(second, first, margin)
-        found.append(Instance(where, float(np.mean(first)), float(np.mean(second)), p, p >= level))
+        found.append(Comparison(where, float(np.mean(first)), float(np.mean(second)), p, p >= level))
     slack = f" by more than {margin:g} points" if margin else ""
-    return Finding(statement, f"{what}: not below{slack} by a paired t-test, 5 % for all together", tuple(found))
+    return Statement(statement, f"{what}: not below{slack} by a paired t-test, 5 % for all together", tuple(found))
 
 
 class _Cells:
     """Cells of one experiment, by method, group and budget."""
 
-    def __init__(self, configurations: Sequence[Configuration], reading: str) -> None:
-        self.configurations, self._reading = configurations, reading
+    def __init__(self, configurations: Sequence[Configuration], thetas_by: str) -> None:
+        self.configurations, self._thetas_by = configurations, thetas_by
 
-    def of(self, group: str, method: Method, budget: int) -> Cell:
-        return stats.cell(self.configurations, group, method, budget, self._reading)
+    def of(self, group: str, method: Method, budget: int) -> TableCell:
+        return stats.cell(self.configurations, group, method, budget, self._thetas_by)
 
     def pairs(self, first: Method, second: Method, groups: Iterable[str], budgets: Iterable[int]) -> list[Pair]:
         budgets = tuple(budgets)
@@ -115,9 +114,9 @@ class _Cells:
         ]
 
 
-def of_table_1(configurations: Sequence[Configuration], budgets: Sequence[int], reading: str) -> list[Finding]:
+def of_table_1(configurations: Sequence[Configuration], budgets: Sequence[int], thetas_by: str) -> list[Statement]:
     """Section 5.2."""
-    cells = _Cells(configurations, reading)
+    cells = _Cells(configurations, thetas_by)
     views = (*GOOD, *POOR)
     last = max(budgets)
 
@@ -177,7 +176,7 @@ def _best_of_two(cells: _Cells, view: str, budget: int) -> Pair:
     return f"{view}, {budget} %", cells.of(view, CSD_ME, budget).accuracy, top.accuracy
 
 
-def _selection(cells: _Cells, budgets: Sequence[int]) -> Finding:
+def _selection(cells: _Cells, budgets: Sequence[int]) -> Statement:
     """Recall on poor views against a random choice among five, which is in the top two with probability 2/5."""
     found = []
     for view in POOR:
@@ -185,14 +184,14 @@ def _selection(cells: _Cells, budgets: Sequence[int]) -> Finding:
             runs = cells.of(view, CSD_ME, budget).runs
             hits = stats.recall(cells.configurations, view, runs)
             p = float(scipy_stats.binomtest(hits, len(runs), 0.4, alternative="greater").pvalue)
-            found.append(Instance(f"{view}, {budget} %", 100.0 * hits / len(runs), 40.0, p, p < SIGNIFICANCE))
+            found.append(Comparison(f"{view}, {budget} %", 100.0 * hits / len(runs), 40.0, p, p < SIGNIFICANCE))
     test = "share of selections among the top two against 2/5: binomial test, p < 0.05 in every instance"
-    return Finding("On poor views one of the two best candidates is selected.", test, tuple(found))
+    return Statement("On poor views one of the two best candidates is selected.", test, tuple(found))
 
 
-def of_table_2(configurations: Sequence[Configuration], budgets: Sequence[int], reading: str) -> list[Finding]:
+def of_table_2(configurations: Sequence[Configuration], budgets: Sequence[int], thetas_by: str) -> list[Statement]:
     """Section 5.4."""
-    cells = _Cells(configurations, reading)
+    cells = _Cells(configurations, thetas_by)
     sa_ua, ba_ua, sa_me, ba_me = TABLE_2
     middle = sorted(budgets)[len(budgets) // 2]
     alike = [_spread(cells, view, budget) for view in ("fac", "pix") for budget in budgets]
@@ -240,14 +239,14 @@ def _spread(cells: _Cells, view: str, budget: int) -> Pair:
     return f"{view}, {budget} %", found[0].accuracy, found[-1].accuracy
 
 
-def _query_share(found: Cell, groups: Sequence[str]) -> FloatArray:
+def _query_share(found: TableCell, groups: Sequence[str]) -> FloatArray:
     """Share of all queries that went to some candidates, in per cent, per configuration."""
     return np.array([100.0 * sum(run.pulls.get(g, 0) for g in groups) / sum(run.pulls.values()) for run in found.runs])
 
 
-def of_synthetic(configurations: Sequence[Configuration], budget: int, reading: str) -> list[Finding]:
+def of_synthetic(configurations: Sequence[Configuration], budget: int, thetas_by: str) -> list[Statement]:
     """Section 5.1."""
-    cells = _Cells(configurations, reading)
+    cells = _Cells(configurations, thetas_by)
     ours, theirs = cells.of("observed", CSD_ME, budget), cells.of("observed", SL, budget)
     names = list(ours.runs[0].pulls)
     best_three = _query_share(ours, names[-3:])
@@ -266,16 +265,16 @@ def of_synthetic(configurations: Sequence[Configuration], budget: int, reading: 
     ]
 
 
-def _rank_correlation(first: Sequence[float] | NDArray[np.int64], second: Sequence[float]) -> float:
+def _rank_correlation(first: Sequence[float] | IntArray, second: Sequence[float]) -> float:
     found = float(scipy_stats.spearmanr(first, second).statistic)
     return found if np.isfinite(found) else 0.0
 
 
 def of_realdisp(
-    configurations: Sequence[Configuration], sensors: Sequence[str], budgets: Sequence[int], reading: str
-) -> list[Finding]:
+    configurations: Sequence[Configuration], sensors: Sequence[str], budgets: Sequence[int], thetas_by: str
+) -> list[Statement]:
     """Section 5.3; accuracies are means over sensors, repetition by repetition."""
-    cells = _Cells(configurations, reading)
+    cells = _Cells(configurations, thetas_by)
 
     def mean(method: Method, budget: int) -> FloatArray:
         found: FloatArray = np.mean([cells.of(sensor, method, budget).accuracy for sensor in sensors], axis=0)
@@ -297,7 +296,7 @@ def of_realdisp(
     ]
 
 
-def _modal_selection(cells: _Cells, sensors: Sequence[str], budget: int) -> Finding:
+def _modal_selection(cells: _Cells, sensors: Sequence[str], budget: int) -> Statement:
     """The candidate that is selected most often, for every observed sensor; the paper excuses one of nine."""
     found = []
     for sensor in sensors:
@@ -306,63 +305,54 @@ def _modal_selection(cells: _Cells, sensors: Sequence[str], budget: int) -> Find
         chosen = most_selected(cells.of(sensor, CSD_ME, budget))
         found.append((sensor, quality[chosen], quality[ranked[1]], chosen in ranked[:2]))
     misses = sum(not one[3] for one in found)
-    return Finding(
+    return Statement(
         "The selected candidate is one of the two best, for all sensors but one.",
         "most often selected candidate by mean attainable accuracy; no test, at most one miss allowed",
         tuple(
-            Instance(where, first, second, float("nan"), inside or misses <= 1)
+            Comparison(where, first, second, float("nan"), inside or misses <= 1)
             for where, first, second, inside in found
         ),
     )
 
 
-def most_selected(found: Cell) -> str:
+def most_selected(found: TableCell) -> str:
     """The candidate that was selected in most configurations; the first in order of the list, if equal."""
     names = list(found.runs[0].pulls)
     return max(names, key=lambda name: sum(run.selected == name for run in found.runs))
 
 
-def markdown(findings: Sequence[Finding]) -> str:
+def markdown(said: Sequence[Statement]) -> str:
     """All verdicts: a summary line, one line per statement, and the instances that do not hold."""
-    held = sum(one.reproduced for one in findings)
-    parts = [instance for one in findings for instance in one.instances]
-    text = [
-        f"{held} of {len(findings)} statements are reproduced "
-        f"({sum(one.holds for one in parts)} of {len(parts)} comparisons hold).",
-        "",
-        "| Statement | Verdict | Holds in | Test |",
-        "|---|---|---|---|",
+    parts = [(one, part) for one in said for part in one.instances]
+    misses = [(one, part) for one, part in parts if not part.holds]
+    lines = [
+        (
+            one.statement,
+            "reproduced" if one.reproduced else "**not reproduced**",
+            f"{sum(part.holds for part in one.instances)} of {len(one.instances)}",
+            one.test,
+        )
+        for one in said
     ]
-    for one in findings:
-        verdict = "reproduced" if one.reproduced else "**not reproduced**"
-        count = f"{sum(i.holds for i in one.instances)} of {len(one.instances)}"
-        text.append(f"| {one.statement} | {verdict} | {count} | {one.test} |")
-    misses = [(one, instance) for one in findings for instance in one.instances if not instance.holds]
+    text = (
+        f"{sum(one.reproduced for one in said)} of {len(said)} statements are reproduced "
+        f"({len(parts) - len(misses)} of {len(parts)} comparisons hold).\n\n"
+    ) + markdown_table(("Statement", "Verdict", "Holds in", "Test"), lines)
     if misses:
-        text += ["", "What does not hold:", ""]
-        text += [
-            f"- {one.statement} {i.where}: {i.first:.2f} against {i.second:.2f}, p = {i.p:.2g}" for one, i in misses
-        ]
-    return "\n".join(text) + "\n"
+        text += "\nWhat does not hold:\n\n"
+    return text + "".join(
+        f"- {one.statement} {i.where}: {i.first:.2f} against {i.second:.2f}, p = {i.p:.2g}\n" for one, i in misses
+    )
 
 
-def as_data(findings: Sequence[Finding]) -> list[dict[str, object]]:
+def as_data(said: Sequence[Statement]) -> list[dict[str, object]]:
     """The same for JSON."""
     return [
         {
             "statement": one.statement,
             "test": one.test,
             "reproduced": one.reproduced,
-            "instances": [
-                {
-                    "where": i.where,
-                    "first": i.first,
-                    "second": i.second,
-                    "p": None if i.p != i.p else i.p,
-                    "holds": i.holds,
-                }
-                for i in one.instances
-            ],
+            "instances": [{**asdict(part), "p": None if np.isnan(part.p) else part.p} for part in one.instances],
         }
-        for one in findings
+        for one in said
     ]

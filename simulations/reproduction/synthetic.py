@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from exml_sim.arrays import FloatArray
 from exml_sim.datasets.synthetic import SyntheticRows, candidate_values, draw_rows
-from exml_sim.method.gated import FloatArray
 from simulations.reproduction import learner
 from simulations.reproduction.experiment import Experiment, Exploring, stream
 from simulations.reproduction.task import Task

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from simulations.reproduction import cells as stats
-from simulations.reproduction.cells import CSD_ME, Cell, Method
+from simulations.reproduction.cells import CSD_ME, Method, TableCell
 from simulations.reproduction.printed import RECALL, Printed
 from simulations.reproduction.results import Configuration
+from simulations.tables import csv_table, markdown_table
+
+COLUMNS = (
+    "feature", "budget", "method", "configurations", "mean", "std", "bold", "theta", "paper_mean", "paper_std",
+    "recall", "paper_recall",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,7 +34,7 @@ class Row:
     observed: str
     budget: int
     methods: tuple[Method, ...]
-    cells: tuple[Cell, ...]
+    cells: tuple[TableCell, ...]
     printed: tuple[tuple[float, float], ...] | None
     recall: float | None
     printed_recall: int | None
@@ -41,12 +45,14 @@ def rows(
     observed: Sequence[str],
     budgets: Sequence[int],
     methods: tuple[Method, ...],
-    reading: str,
+    thetas_by: str,
     printed: Printed | None = None,
 ) -> list[Row]:
     """All lines of a table."""
     return [
-        _row(configurations, group, budget, methods, reading, printed or {}) for group in observed for budget in budgets
+        _row(configurations, group, budget, methods, thetas_by, printed or {})
+        for group in observed
+        for budget in budgets
     ]
 
 
@@ -55,10 +61,10 @@ def _row(
     group: str,
     budget: int,
     methods: tuple[Method, ...],
-    reading: str,
+    thetas_by: str,
     printed: Printed,
 ) -> Row:
-    cells = tuple(stats.cell(configurations, group, method, budget, reading) for method in methods)
+    cells = tuple(stats.cell(configurations, group, method, budget, thetas_by) for method in methods)
     found = None
     if CSD_ME in methods and stats.case_of(configurations[0], group).attainable:
         runs = cells[methods.index(CSD_ME)].runs
@@ -72,7 +78,7 @@ def markdown(lines: Sequence[Row]) -> str:
     first = lines[0]
     header = ["Feature", "Budget", *(method.name for method in first.methods)]
     header += ["Recall"] if first.recall is not None else []
-    text = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    text = []
     for line in lines:
         shown = [line.observed, f"{line.budget} %"]
         for k, (one, strong) in enumerate(zip(line.cells, stats.bold(line.cells), strict=True)):
@@ -82,42 +88,29 @@ def markdown(lines: Sequence[Row]) -> str:
         if line.recall is not None:
             paper = "" if line.printed_recall is None else f" ({line.printed_recall} %)"
             shown.append(f"{line.recall:.0%}".replace("%", " %") + paper)
-        text.append("| " + " | ".join(shown) + " |")
-    return "\n".join(text) + "\n"
+        text.append(shown)
+    return markdown_table(header, text)
 
 
 def to_csv(lines: Sequence[Row]) -> str:
     """One line per cell."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    header = [
-        "feature",
-        "budget",
-        "method",
-        "configurations",
-        "mean",
-        "std",
-        "bold",
-        "theta",
-        "paper_mean",
-        "paper_std",
-    ]
-    writer.writerow([*header, "recall", "paper_recall"])
+    found = []
     for line in lines:
         for k, (one, strong) in enumerate(zip(line.cells, stats.bold(line.cells), strict=True)):
             paper = ("", "") if line.printed is None else line.printed[k]
             is_ours = line.methods[k] == CSD_ME
-            found = f"{line.recall:.4f}" if is_ours and line.recall is not None else ""
+            recall = f"{line.recall:.4f}" if is_ours and line.recall is not None else ""
             known = line.printed_recall / 100 if is_ours and line.printed_recall is not None else ""
             numbers = [len(one.accuracy), f"{one.mean:.4f}", f"{one.std:.4f}", int(strong), f"{one.thetas.mean():.3f}"]
-            writer.writerow([line.observed, line.budget, line.methods[k].name, *numbers, *paper, found, known])
-    return out.getvalue()
+            values = [line.observed, line.budget, line.methods[k].name, *numbers, *paper, recall, known]
+            found.append(dict(zip(COLUMNS, values, strict=True)))
+    return csv_table(COLUMNS, found)
 
 
 def cascade_markdown(configurations: Sequence[Configuration], lines: Sequence[Row]) -> str:
     """How the cascade compares with its own initial layer, and why: rows it rescues and hidden rows it loses."""
     header = ["Feature", "Budget", "initial", "csd/ME", "worst", "rescued", "lost", "below by 2"]
-    text = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    text = []
     for line in lines:
         ours = line.cells[line.methods.index(CSD_ME)]
         cases = [stats.case_of(one, line.observed) for one in configurations]
@@ -131,14 +124,14 @@ def cascade_markdown(configurations: Sequence[Configuration], lines: Sequence[Ro
             f"{np.mean([run.lost for run in ours.runs]):.0f}",
             f"{int((difference < -2.0).sum())} of {len(cases)}",
         ]
-        text.append("| " + " | ".join([line.observed, f"{line.budget} %", *numbers]) + " |")
-    return "\n".join(text) + "\n"
+        text.append([line.observed, f"{line.budget} %", *numbers])
+    return markdown_table(header, text)
 
 
 def selection_markdown(configurations: Sequence[Configuration], lines: Sequence[Row]) -> str:
     """How good the selected candidates are: recall, and what a miss costs where several candidates are nearly equal."""
     header = ["Feature", "Budget", "recall", "best", "third", "selected", "within 2 points of the best"]
-    text = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    text = []
     for line in lines:
         runs = line.cells[line.methods.index(CSD_ME)].runs
         cases = [stats.case_of(one, line.observed) for one in configurations]
@@ -152,5 +145,5 @@ def selection_markdown(configurations: Sequence[Configuration], lines: Sequence[
             f"{100.0 * float(np.mean(chosen)):.1f}",
             f"{sum(near)} of {len(near)}",
         ]
-        text.append("| " + " | ".join([line.observed, f"{line.budget} %", *numbers]) + " |")
-    return "\n".join(text) + "\n"
+        text.append([line.observed, f"{line.budget} %", *numbers])
+    return markdown_table(header, text)

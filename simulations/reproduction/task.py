@@ -15,8 +15,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from exml_sim.arrays import FloatArray, IntArray
 from exml_sim.kernels import squared_distances
-from exml_sim.method.gated import FloatArray, IntArray
 
 #: Number of the hidden class among the true classes; the known ones are 0 and 1.
 HIDDEN = 2

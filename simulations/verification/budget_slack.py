@@ -16,8 +16,8 @@ from exml_sim.engine.result import StudyResult
 from exml_sim.engine.specs import AtomPool, Budgets, Score
 from exml_sim.engine.study import Study
 from simulations.verification.promises import StrategyName, failure_probability
-from simulations.verification.trials import STRATEGIES, Setting
-from simulations.verification.worlds import World
+from simulations.verification.workbench import Workbench
+from simulations.verification.worlds import STRATEGIES, World
 from theory import _slack
 from theory.budgets import required_budget
 from theory.claims.instances import one_rival_pool
@@ -95,7 +95,7 @@ def budgets(K: int) -> tuple[int, ...]:
     return tuple(n * K for n in rows if n >= rounds)
 
 
-def measure(trials: int, setting: Setting, grid: tuple[tuple[str, int, Fraction, int], ...] = GRID) -> list[Need]:
+def measure(trials: int, setting: Workbench, grid: tuple[tuple[str, int, Fraction, int], ...] = GRID) -> list[Need]:
     """Run every pool of the grid once and read off what each strategy needs."""
     found = []
     for axis, K, theta, wrong in grid:
@@ -190,7 +190,7 @@ def tilted_study(strategy: Strategy, budget: int, seed: int, trials: int) -> Stu
 _NAMES: dict[Strategy, StrategyName] = {"uniform": "uniform", "median": "median-accumulated"}
 
 
-def fall(strategy: Strategy, setting: Setting, *, trials: int = 4000) -> Fall:
+def fall(strategy: Strategy, setting: Workbench, *, trials: int = 4000) -> Fall:
     """Split the slack of Eq. 9 or Eq. 11 at the budget where the printed bound is five per cent."""
     place = rival_world()
     budget = by_bound("printed", place, _NAMES[strategy])

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
 
-from simulations.verification.records import Records
+from simulations.cache import Cache
 from theory.claims import Claim, Reading
 from theory.verdicts import Verdict
 
@@ -61,18 +61,18 @@ class Checks:
         return found
 
 
-def run_checks(claim: Claim, records: Records) -> Checks:
+def run_checks(claim: Claim, cache: Cache) -> Checks:
     """Run the checks of a claim, or read them if the same source has run them before."""
-    key = f"check {claim.id}"
-    kept = records.get(key)
-    if kept is None:
-        kept = Checks(
-            _check(claim.reading, claim.check()),
-            None if claim.repaired is None else _check(claim.repaired, claim.check_corrected()),
-            None if claim.mutant is None else _check(claim.mutant, claim.check_mutant()),
-        ).plain()
-        records.put(key, kept)
-    return Checks.of(kept)
+    (found,) = cache.map(_checked, {f"check {claim.id}": claim})
+    return Checks.of(found)
+
+
+def _checked(claim: Claim) -> dict[str, Any]:
+    return Checks(
+        _check(claim.reading, claim.check()),
+        None if claim.repaired is None else _check(claim.repaired, claim.check_corrected()),
+        None if claim.mutant is None else _check(claim.mutant, claim.check_mutant()),
+    ).plain()
 
 
 def _check(reading: Reading, verdict: Verdict) -> Check:

@@ -7,12 +7,11 @@ binomial given how many there are, so the test is exact.
 
 from __future__ import annotations
 
-from exml_sim.engine.specs import Budgets
-from exml_sim.engine.study import Study
+from exml_sim.engine.intervals import Paired
 from simulations.verification.depths import ALARM, FACTOR, Depth
 from simulations.verification.plans import COMPARED
-from simulations.verification.probes import Finding
-from simulations.verification.trials import STRATEGIES, Setting
+from simulations.verification.probes import Evidence
+from simulations.verification.workbench import Workbench
 from simulations.verification.worlds import world
 from theory.claims import get
 from theory.verdicts import judge, undecided
@@ -21,40 +20,24 @@ from theory.verdicts import judge, undecided
 LEAST_PAIRS = 30
 
 
-def make_study(pool: str, depth: Depth, seed: int) -> Study:
-    """Both strategies on one pool at the budgets of the ledger's experiment."""
-    plan = get(COMPARED).experiment
-    assert plan is not None
-    place = world(pool)
-    return Study(
-        name=COMPARED,
-        pools=(place.spec(),),
-        scores=(place.score(),),
-        strategies=(STRATEGIES["uniform"], STRATEGIES["median-accumulated"]),
-        budgets=Budgets(absolute=tuple(str(budget) for budget in plan.budgets)),
-        trials=depth.pairs,
-        seed=seed,
-    )
-
-
-def compare(depth: Depth, setting: Setting) -> list[Finding]:
+def compare(depth: Depth, bench: Workbench) -> list[Evidence]:
     """Hold the remark against paired trials on every pool and budget of the ledger's experiment."""
     plan = get(COMPARED).experiment
     assert plan is not None
     alarm = ALARM / (len(plan.pools) * len(plan.budgets))
     found = []
     for pool in plan.pools:
-        setting.tick(f"{COMPARED}: both strategies on {pool}")
-        with setting.run(make_study(pool, depth, setting.seed)) as result:
-            for first in range(0, len(result.cells), 2):
-                found.append(
-                    _finding(pool, int(result.cells[first]["budget"]), result.compare(first, first + 1), alarm)
-                )
+        bench.tick(f"{COMPARED}: both strategies on {pool}")
+        study = world(pool).study(COMPARED, ("uniform", "median-accumulated"), plan.budgets, depth.pairs, bench.seed)
+        with bench.run(study) as result:
+            for first, second in zip(result.cells[::2], result.cells[1::2], strict=True):
+                pair = result.compare(first["cell"], second["cell"])
+                found.append(_evidence(pool, int(first["budget"]), pair, alarm))
     return found
 
 
-def _finding(pool: str, budget: int, pair: object, alarm: float) -> Finding:
-    alone, other, trials = pair.only_first, pair.only_second, pair.trials  # type: ignore[attr-defined]
+def _evidence(pool: str, budget: int, pair: Paired, alarm: float) -> Evidence:
+    alone, other, trials = pair.only_first, pair.only_second, pair.trials
     if alone + other < LEAST_PAIRS:
         verdict = undecided(
             f"Only {alone + other} of {trials} trials failed under exactly one of the strategies.",
@@ -64,7 +47,7 @@ def _finding(pool: str, budget: int, pair: object, alarm: float) -> Finding:
         )
     else:
         verdict = judge(alone, alone + other, 0.5, alarm=alarm, factor=FACTOR)
-    return Finding(
+    return Evidence(
         COMPARED,
         "printed",
         pool,

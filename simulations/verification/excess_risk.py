@@ -15,16 +15,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
-from numpy.typing import NDArray
 
-from exml_sim.engine.modes.excess import TERMS, excess_trials
+from exml_sim.arrays import FloatArray
+from exml_sim.engine.modes.excess import excess_trials
 from exml_sim.engine.specs import Budgets, Sampling, Score, SyntheticPool
 from exml_sim.engine.study import Cell, Study
+from exml_sim.engine.trials import TERMS
 from simulations.verification.depths import ALARM, FACTOR, Depth
-from simulations.verification.probes import Finding, must_hold
+from simulations.verification.probes import Evidence, must_hold
 from simulations.verification.promises import Reading, StrategyName
-from simulations.verification.trials import STRATEGIES, Setting
+from simulations.verification.workbench import Workbench
+from simulations.verification.worlds import STRATEGIES
 from theory import corrected, paper, tighter, verdicts
 from theory.claims import get
 from theory.verdicts import judge
@@ -38,11 +39,9 @@ ABOVE = (20_000, 60_000)
 CHUNK = 10
 CLAIMS: dict[str, StrategyName] = {"thm-1": "uniform", "thm-2": "median-accumulated"}
 
-Floats = NDArray[np.float64]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Measured:
+class RedrawnTrials:
     """The trials of one strategy at one budget.
 
     Attributes
@@ -62,8 +61,8 @@ class Measured:
     rows: int
     m: int
     replacement: bool
-    terms: Floats
-    gaps: Floats
+    terms: FloatArray
+    gaps: FloatArray
 
     @property
     def approximation(self) -> float:
@@ -89,27 +88,26 @@ def make_study(strategy: StrategyName, rows: int, depth: Depth, seed: int, *, re
     )
 
 
-def measure(strategy: StrategyName, rows: int, depth: Depth, setting: Setting, *, replacement: bool = True) -> Measured:
+def measure(
+    strategy: StrategyName, rows: int, depth: Depth, bench: Workbench, *, replacement: bool = True
+) -> RedrawnTrials:
     """Run the trials, or read those that are recorded.
 
     Budgets below all launch budgets are measured for the picture only, with fewer trials.
     """
-    study = make_study(strategy, rows, depth, setting.seed, replacement=replacement)
+    study = make_study(strategy, rows, depth, bench.seed, replacement=replacement)
     if replacement and rows in BELOW:
         study = replace(study, trials=max(4, depth.excess // 8))
     (cell,) = study.check()
-    blocks = [(first, min(first + CHUNK, study.trials)) for first in range(0, study.trials, CHUNK)]
-    keys = [f"excess {study.hash} trials {first}-{stop}" for first, stop in blocks]
-    done = {key: setting.records.get(key) for key in keys}
-    left = [(key, block) for key, block in zip(keys, blocks, strict=True) if done[key] is None]
-    parallel = Parallel(n_jobs=setting.n_jobs, prefer="threads", return_as="generator")
-    results = parallel(delayed(_block)(study, cell, *block) for _, block in left)
-    for (key, _), lines in zip(left, results, strict=True):
-        setting.records.put(key, lines)
-        done[key] = lines
-        setting.tick(f"excess risk: {strategy} with {rows} rows per arm")
-    table = np.array([line for key in keys for line in done[key]])  # type: ignore[union-attr]
-    return Measured(
+    lines = bench.blocks(
+        f"excess {study.hash}",
+        study.trials,
+        CHUNK,
+        lambda first, stop: _block(study, cell, first, stop),
+        doing=f"excess risk: {strategy} with {rows} rows per arm",
+    )
+    table = np.array([line for block in lines for line in block])
+    return RedrawnTrials(
         strategy, int(cell.budget), rows, 3 * depth.rows, replacement, table[:, : len(TERMS)], table[:, len(TERMS)]
     )
 
@@ -120,7 +118,7 @@ def _block(study: Study, cell: Cell, first: int, stop: int) -> list[list[float]]
     return [[*line.tolist(), float(pool.gap)] for pool, line in zip(pools, terms, strict=True)]
 
 
-def promised(reading: Reading, one: Measured, delta: float) -> tuple[float, float]:
+def promised(reading: Reading, one: RedrawnTrials, delta: float) -> tuple[float, float]:
     """(limit of the excess risk, probability with which it may be exceeded); nan where the theorem does not apply."""
     K, gap = len(ANGLES), float(np.median(one.gaps))
     point: dict[str, Any] = {"theta": THETA, "kappa_lambda": RADIUS, "delta": delta, "strict": False}
@@ -137,7 +135,7 @@ def promised(reading: Reading, one: Measured, delta: float) -> tuple[float, floa
     return limit, delta + float(np.mean(np.minimum(np.nan_to_num(fail, nan=1.0), 1.0)))
 
 
-def judged(claim: str, reading: Reading, one: Measured, delta: float, alarm: float) -> Finding:
+def judged(claim: str, reading: Reading, one: RedrawnTrials, delta: float, alarm: float) -> Evidence:
     """Hold one reading of a theorem against the trials."""
     limit, bound = promised(reading, one, delta)
     failures = int((one.terms[:, 0] > limit).sum()) if not math.isnan(limit) else 0
@@ -150,7 +148,7 @@ def judged(claim: str, reading: Reading, one: Measured, delta: float, alarm: flo
         )
     else:
         verdict = judge(failures, len(one.terms), bound, alarm=alarm, factor=FACTOR)
-    return Finding(
+    return Evidence(
         claim,
         reading,
         "synthetic, redrawn",
@@ -167,18 +165,18 @@ def judged(claim: str, reading: Reading, one: Measured, delta: float, alarm: flo
     )
 
 
-def sweep(claim: str, depth: Depth, setting: Setting) -> list[Measured]:
+def sweep(claim: str, depth: Depth, bench: Workbench) -> list[RedrawnTrials]:
     """All trials that one theorem is held against."""
     strategy = CLAIMS[claim]
-    found = [measure(strategy, n, depth, setting) for n in (*BELOW, *ABOVE)]
+    found = [measure(strategy, n, depth, bench) for n in (*BELOW, *ABOVE)]
     if strategy == "uniform":
-        found.append(measure(strategy, 3 * depth.rows, depth, setting, replacement=False))
+        found.append(measure(strategy, 3 * depth.rows, depth, bench, replacement=False))
     return found
 
 
-def hold(claim: str, trials: Sequence[Measured], depth: Depth) -> list[Finding]:
+def hold(claim: str, trials: Sequence[RedrawnTrials], depth: Depth) -> list[Evidence]:
     """Judge every reading of a theorem at every budget above the launch budgets."""
-    cases: list[tuple[Measured, Reading, float]] = []
+    cases: list[tuple[RedrawnTrials, Reading, float]] = []
     for one in trials:
         if one.replacement and one.rows in BELOW:
             continue

@@ -20,14 +20,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from exml_sim.arrays import BoolArray, FloatArray
 from exml_sim.exploration.rows import FeatureArm, FeaturePool
 
-Floats = NDArray[np.float64]
 Counts = NDArray[np.integer]
 
 
 @dataclass(frozen=True, eq=False)
-class Bench:
+class AffineArm:
     """One arm of a pool in the affine regime: models learned from counts, and their risks.
 
     Attributes
@@ -37,14 +37,14 @@ class Bench:
     radius, theta : float
     """
 
-    gram: Floats
-    y: Floats
+    gram: FloatArray
+    y: FloatArray
     radius: float
     theta: float
 
     @classmethod
-    def of(cls, pool: FeaturePool, arm: int) -> Bench:
-        """The bench of one arm of a pool; raises where the loss is not affine on the ball."""
+    def of(cls, pool: FeaturePool, arm: int) -> AffineArm:
+        """One arm of a pool; raises where the loss is not affine on the ball."""
         one = pool.arms[arm]
         if not isinstance(one, FeatureArm) or pool.scoring.ball is None or one.levels != 1:
             raise ValueError(f"arm {arm} is not in the affine regime kappa Lambda <= 1 - 2 theta of the ball score")
@@ -52,22 +52,22 @@ class Bench:
         return cls(one.gram, y, float(pool.scoring.ball), float(pool.scoring.theta))
 
     @cached_property
-    def ones(self) -> Floats:
+    def ones(self) -> FloatArray:
         """Every row once."""
         return np.ones((1, self.y.size))
 
-    def norms(self, counts: Floats) -> tuple[Floats, Floats]:
+    def norms(self, counts: FloatArray) -> tuple[FloatArray, FloatArray]:
         """q_h and q_g of every line of counts."""
         signed = counts * self.y
         squares = [np.einsum("ti,ij,tj->t", part, self.gram, part, optimize=True) for part in (signed, counts)]
         return np.sqrt(np.maximum(squares[0], 0.0)), np.sqrt(np.maximum(squares[1], 0.0))
 
-    def score(self, counts: Floats) -> Floats:
+    def score(self, counts: FloatArray) -> FloatArray:
         """V, the risk of the learned model on its own rows (Eq. 5 at the ball minimiser)."""
         h, g = self.norms(counts)
         return np.asarray(1.0 - self.radius / 2.0 * (h + g) / counts.sum(axis=1))
 
-    def risk(self, model: Floats, sample: Floats) -> Floats:
+    def risk(self, model: FloatArray, sample: FloatArray) -> FloatArray:
         """Mean surrogate loss, on the rows counted by ``sample``, of the model learned from ``model``.
 
         Both have one line per trial, or one line for all.
@@ -78,37 +78,37 @@ class Bench:
         total = _divide(signed, h) + _divide(plain, g)
         return np.asarray(1.0 - self.radius / 2.0 * total / sample.sum(axis=1))
 
-    def rejection_risk(self, model: Floats) -> Floats:
+    def rejection_risk(self, model: FloatArray) -> FloatArray:
         """Expected repaired 0/1 loss (Eq. 1) of the learned model over the population."""
         h = (model * self.y) @ self.gram
         g = -(model @ self.gram)
         return np.asarray(_loss(h, g, self.y, self.theta).mean(axis=1))
 
 
-def supremum(bench: Bench, feature: Floats, counts: Floats) -> Floats:
+def supremum(affine: AffineArm, feature: FloatArray, counts: FloatArray) -> FloatArray:
     """sup over the ball of R(f) - surrogate risk on the counted rows (Lemma 3), for one scalar feature.
 
     h = a x and g = b x with a and b in [-Lambda, Lambda]. The 0/1 risk depends on the signs of a and b only, and the
     empirical risk is affine in them, so the supremum is the largest of nine, one for every pair of signs.
     """
     n = counts.sum(axis=1)
-    signed, plain = (counts * bench.y) @ feature / n, counts @ feature / n
+    signed, plain = (counts * affine.y) @ feature / n, counts @ feature / n
     best = np.full(counts.shape[0], -np.inf)
     for a in (-1.0, 0.0, 1.0):
         for b in (-1.0, 0.0, 1.0):
-            risk = float(_loss(a * feature, b * feature, bench.y, bench.theta).mean())
+            risk = float(_loss(a * feature, b * feature, affine.y, affine.theta).mean())
             gain = np.maximum(a * signed, 0.0) + np.maximum(-b * plain, 0.0)
-            best = np.maximum(best, risk - 1.0 + bench.radius / 2.0 * gain)
+            best = np.maximum(best, risk - 1.0 + affine.radius / 2.0 * gain)
     return best
 
 
-def _loss(h: Floats, g: Floats, y: Floats, theta: float) -> Floats:
+def _loss(h: FloatArray, g: FloatArray, y: FloatArray, theta: float) -> FloatArray:
     """The repaired Eq. 1 with signs that survive rounding: values within 1e-12 of zero are zero."""
     flat_h, flat_g = np.where(np.abs(h) < 1e-12, 0.0, h), np.where(np.abs(g) < 1e-12, 0.0, g)
     return np.asarray(np.where(flat_g > 0, np.where(y * flat_h <= 0, 1.0, 0.0), theta))
 
 
-def _divide(above: Floats, below: Floats) -> Floats:
+def _divide(above: FloatArray, below: FloatArray) -> FloatArray:
     return np.asarray(np.divide(above, below, out=np.zeros_like(above), where=below > 1e-12))
 
 
@@ -127,82 +127,57 @@ class Bought:
     selected: NDArray[np.integer]
     counts: Counts
 
-    def arm(self, index: int) -> Floats:
+    def arm(self, index: int) -> FloatArray:
         """Counts of one arm."""
         return np.asarray(self.counts[:, index], dtype=np.float64)
 
     @property
-    def missed(self) -> NDArray[np.bool_]:
+    def missed(self) -> BoolArray:
         """Whether the selected arm is not a best arm."""
         return np.asarray(~np.isin(self.selected, self.pool.best_set()))
 
 
-def regret(bought: Bought) -> Floats:
+def regret(bought: Bought) -> FloatArray:
     """Exploratory regret (Lemmas 1 (ii) and 2 (ii)): risk on the population of the returned model, less R_1."""
     found = np.empty(bought.selected.size)
     for arm in np.unique(bought.selected):
-        bench, where = Bench.of(bought.pool, int(arm)), bought.selected == arm
-        found[where] = bench.risk(bought.arm(int(arm))[where], bench.ones)
+        affine, where = AffineArm.of(bought.pool, int(arm)), bought.selected == arm
+        found[where] = affine.risk(bought.arm(int(arm))[where], affine.ones)
     return np.asarray(found - bought.pool.risks.min())
 
 
-def selection_regret(bought: Bought) -> Floats:
+def selection_regret(bought: Bought) -> FloatArray:
     """R_is - R_1: how much worse the selected arm is than the best (Theorem 6 (iv) and (v))."""
     return np.asarray(bought.pool.gaps[bought.selected])
 
 
-def learned(bought: Bought) -> Floats:
-    """Risk of the first arm's learned model on the population less that on its rows (A.4 term (a), A.6)."""
-    bench, counts = Bench.of(bought.pool, 0), bought.arm(0)
-    return np.asarray(bench.risk(counts, bench.ones) - bench.score(counts))
-
-
-def fixed(bought: Bought) -> Floats:
-    """Risk of the first arm's best model on the bought rows less that on the population (A.4 (c), A.2 (d))."""
-    bench = Bench.of(bought.pool, 0)
-    return np.asarray(bench.risk(bench.ones, bought.arm(0)) - bench.score(bench.ones))
-
-
-def optimism(bought: Bought) -> Floats:
-    """R_2 - V_2: how much better the second arm looks than it is (A.6 term (a))."""
-    bench = Bench.of(bought.pool, 1)
-    return np.asarray(bench.score(bench.ones) - bench.score(bought.arm(1)))
-
-
-def pessimism(bought: Bought) -> Floats:
-    """V_1 - R_1: how much worse the first arm looks than it is (A.6 term (b))."""
-    bench = Bench.of(bought.pool, 0)
-    return np.asarray(bench.score(bought.arm(0)) - bench.score(bench.ones))
-
-
-def any_model(bought: Bought) -> Floats:
+def any_model(bought: Bought) -> FloatArray:
     """Lemma 3 on the first arm's rows: the largest R(f) less surrogate risk over all models of the ball."""
     candidate = bought.pool.population.candidates[0]
     feature = np.asarray(candidate.values, dtype=np.float64).ravel()
-    return supremum(Bench.of(bought.pool, 0), feature, bought.arm(0))
+    return supremum(AffineArm.of(bought.pool, 0), feature, bought.arm(0))
 
 
-def learned_risk(bought: Bought) -> Floats:
-    """Expected 0/1 risk of the first arm's learned model less its surrogate risk on the rows (A.2 term (a))."""
-    bench, counts = Bench.of(bought.pool, 0), bought.arm(0)
-    return np.asarray(bench.rejection_risk(counts) - bench.score(counts))
-
-
-def supervised(bought: Bought) -> Floats:
-    """Excess risk of the learned model of the known best arm (Eq. 6), less the approximation error R_ap."""
-    bench, counts = Bench.of(bought.pool, 0), bought.arm(0)
-    return np.asarray(bench.rejection_risk(counts) - bench.score(bench.ones))
+def _on_arm(index: int, measure: Callable[[AffineArm, FloatArray], FloatArray]) -> Callable[[Bought], FloatArray]:
+    """A measure of one arm and the counts of its bought rows."""
+    return lambda bought: np.asarray(measure(AffineArm.of(bought.pool, index), bought.arm(index)))
 
 
 #: Statistic -> one number per trial; a trial fails when the number exceeds what the claim allows.
-MEASURED: Mapping[str, Callable[[Bought], Floats]] = {
+MEASURED: Mapping[str, Callable[[Bought], FloatArray]] = {
     "regret": regret,
     "selection regret": selection_regret,
-    "learned deviation": learned,
-    "fixed deviation": fixed,
-    "optimism": optimism,
-    "pessimism": pessimism,
+    # Risk of the first arm's learned model on the population less that on its rows (A.4 term (a), A.6).
+    "learned deviation": _on_arm(0, lambda arm, counts: arm.risk(counts, arm.ones) - arm.score(counts)),
+    # Risk of the first arm's best model on the bought rows less that on the population (A.4 (c), A.2 (d)).
+    "fixed deviation": _on_arm(0, lambda arm, counts: arm.risk(arm.ones, counts) - arm.score(arm.ones)),
+    # R_2 - V_2: how much better the second arm looks than it is (A.6 term (a)).
+    "optimism": _on_arm(1, lambda arm, counts: arm.score(arm.ones) - arm.score(counts)),
+    # V_1 - R_1: how much worse the first arm looks than it is (A.6 term (b)).
+    "pessimism": _on_arm(0, lambda arm, counts: arm.score(counts) - arm.score(arm.ones)),
     "any model": any_model,
-    "learned risk": learned_risk,
-    "supervised": supervised,
+    # Expected 0/1 risk of the first arm's learned model less its surrogate risk on the rows (A.2 term (a)).
+    "learned risk": _on_arm(0, lambda arm, counts: arm.rejection_risk(counts) - arm.score(counts)),
+    # Excess risk of the learned model of the known best arm (Eq. 6), less the approximation error R_ap.
+    "supervised": _on_arm(0, lambda arm, counts: arm.rejection_risk(counts) - arm.score(arm.ones)),
 }

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from simulations.verification.plans import WORDS
-from simulations.verification.probes import Finding, must_hold
+from simulations.verification.probes import Evidence, must_hold
 from simulations.verification.promises import Reading
 from theory import corrected, tighter, verdicts
 from theory.claims import get
@@ -71,10 +71,10 @@ def promised(claim: str, one: NearTight) -> Iterator[tuple[Reading, str, float]]
         yield "tighter", ALL_GAPS, float(ours(one.budget, gap=None, gaps=one.gaps, **options))
 
 
-def hold(claim: str) -> list[Finding]:
+def hold(claim: str) -> list[Evidence]:
     """Hold the readings of a claim that must hold against its near-tight instances."""
     return [
-        Finding(
+        Evidence(
             claim,
             reading,
             one.name,

@@ -1,4 +1,4 @@
-"""From plans to cells, and what evidence says about one: where each reading of a claim is tried, and the finding."""
+"""From plans to probes, the cells in which each reading of a claim is tried; and the evidence about one cell."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Literal
 
 from simulations.verification.depths import Depth
-from simulations.verification.plans import STORED, Plan, Statistic
+from simulations.verification.plans import STORED, WORDS, Plan, Statistic
 from simulations.verification.promises import Promise, Reading, StrategyName, launch_of
 from simulations.verification.worlds import World, world
 from theory.budgets import required_budget
@@ -61,8 +61,11 @@ class Probe:
         return not self.promise.probability < 1
 
 
+_SHARED = ("claim", "reading", "pool", "strategy", "budget", "delta", "method", "must_hold")
+
+
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Evidence:
     """What evidence said about one cell.
 
     Attributes
@@ -91,9 +94,16 @@ class Finding:
     must_hold: bool = True
     extra: Mapping[str, Any] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, probe: Probe, verdict: Verdict) -> Evidence:
+        """The evidence of trials about a cell."""
+        same = {name: getattr(probe, name) for name in _SHARED}
+        limit, bound = probe.promise.limit, probe.promise.probability
+        return cls(**same, event=WORDS[probe.event], limit=limit, bound=bound, verdict=verdict)
+
     @property
     def decided(self) -> bool:
-        """Whether the evidence speaks for or against the bound."""
+        """Whether the evidence is for or against the bound, and not undecided."""
         return self.verdict.decided
 
     @property

@@ -29,8 +29,6 @@ as null.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 from collections import Counter
@@ -40,11 +38,12 @@ from pathlib import Path
 from typing import Any
 
 from exml_sim.engine.manifest import manifest
+from simulations.tables import csv_table, markdown_table
 from simulations.verification.depths import ALARM, FACTOR
-from simulations.verification.probes import Finding
-from simulations.verification.records import source_digest
+from simulations.verification.probes import Evidence
 from simulations.verification.run import Result, Verification
 from simulations.verification.tally import Closeness, Tally, closeness, closest, distinct, repeats, summed
+from simulations.verification.workbench import source_digest
 from theory.claims import GROUPS, Claim
 
 SCHEMA = 2
@@ -53,7 +52,7 @@ FAR = 0.1
 #: Facts of `manifest` that do not change between runs on one machine.
 SOFTWARE = ("exml_sim", "python", "numpy", "scipy", "numba", "joblib", "scikit-learn")
 
-#: Module of the ledger -> name of the family.
+#: Family of claims -> its name; a family is a module of the ledger.
 FAMILIES = {
     "definitions": "Section 3.1: losses and scores",
     "objective": "Section 3.1: the objective",
@@ -71,14 +70,13 @@ FAMILIES = {
 
 
 def family_of(claim: Claim) -> str:
-    """The module of the ledger that holds a claim, a key of `FAMILIES`."""
-    for group in GROUPS:
-        if any(one.id == claim.id for one in group.CLAIMS):
-            return group.__name__.rpartition(".")[2]
-    return "definitions"
+    """The family of a claim, a key of `FAMILIES`."""
+    home = next((group for group in GROUPS if any(one.id == claim.id for one in group.CLAIMS)), None)
+    name = "definitions" if home is None else home.__name__.rpartition(".")[2]
+    return "setting" if name == "section_4_1" else name
 
 
-def slack(one: Finding) -> tuple[float, bool] | None:
+def slack(one: Evidence) -> tuple[float, bool] | None:
     """(log10(bound / probability), whether it is at least that much); None where nothing was counted."""
     verdict = one.verdict
     if verdict.rate is None or not 0 < one.bound < 1 or one.method == "paired":
@@ -164,62 +162,60 @@ def words_of_closeness(near: Closeness) -> str:
     return f"largest rate/bound {near.seen:.2g}{more}"
 
 
+def lines(found: Verification) -> list[tuple[str, ...]]:
+    """Claim, place, verdict, evidence, slack: what the table and the document say of every claim."""
+    return [
+        (one.claim.id, str(one.claim.where), verdict_of(one), evidence_of(one), words_of_slack(least_slack(one)))
+        for one in found.results
+    ]
+
+
 def table(found: Verification) -> str:
     """Claim, verdict, evidence, slack; one line each."""
-    lines = [("claim", "verdict", "evidence", "slack")]
-    lines += [
-        (one.claim.id, verdict_of(one), evidence_of(one), words_of_slack(least_slack(one))) for one in found.results
-    ]
-    widths = [max(len(line[i]) for line in lines) for i in range(3)]
-    return "\n".join(
-        "  ".join([*(text.ljust(w) for text, w in zip(line, widths, strict=False)), line[3]]) for line in lines
-    )
+    cells = [("claim", "verdict", "evidence", "slack"), *((id, *rest) for id, _, *rest in lines(found))]
+    widths = [*(max(len(line[i]) for line in cells) for i in range(3)), 0]
+    return "\n".join("  ".join(text.ljust(w) for text, w in zip(line, widths, strict=True)) for line in cells)
 
 
 def conclusion(found: Verification) -> str:
-    """The last lines of the output: what was verified, how much was decided, what is wrong."""
-    lines = [f"{_number(len(found.results), 'claim')} checked at depth {found.depth.name}."]
+    """The last text of the output: what was verified, how much was decided, what is wrong."""
+    text = [f"{_number(len(found.results), 'claim')} checked at depth {found.depth.name}."]
     if found.monte_carlo:
-        lines += _about_trials(found)
-    lines += [f"{claim}: {text}." for claim, text in found.problems]
+        text += _about_trials(found)
+    text += [f"{claim}: {text}." for claim, text in found.problems]
     wrong = len(found.problems)
-    lines.append(f"{_number(wrong, 'problem')}." if wrong else "Nothing that should hold is refuted.")
-    return "\n".join(lines)
+    text.append(f"{_number(wrong, 'problem')}." if wrong else "Nothing that should hold is refuted.")
+    return "\n".join(text)
 
 
 def _about_trials(found: Verification) -> list[str]:
-    tried = found.monte_carlo
-    cells = [cell for one in tried for cell in one.findings]
-    once, all_of_them = distinct(cells), summed(cells)
-    held = sum(one.held for one in tried)
-    lines = [
-        f"{_number(len(tried), 'claim')} are about trials, {held} of them promise anything at this depth, and "
-        f"{sum(one.decided for one in tried)} ({found.decided_share:.0%}) are decided at the violation factor "
+    numbers = _monte_carlo(found)
+    once, own, top = numbers["distinct"], numbers["own"], numbers["closest"]
+    text = [
+        f"{_number(numbers['claims'], 'claim')} are about trials, {numbers['held']} of them promise anything at this "
+        f"depth, and {numbers['decided']} ({numbers['share']:.0%}) are decided at the violation factor "
         f"{FACTOR:g}; a true claim is refuted by bad luck with probability at most {ALARM:g} each.",
-        f"Distinct evidence: {once.decided} of {_number(once.informative, 'cell')} decided ({once.share:.0%}), "
-        f"{once.exact} of them exact, the others in {_number(once.trials, 'trial')}. Claims share cells: summed over "
-        f"claims there are {_number(all_of_them.informative, 'cell')}.",
+        f"Distinct evidence: {once['decided']} of {_number(once['informative'], 'cell')} decided "
+        f"({once['share']:.0%}), {once['exact']} of them exact, the others in {_number(once['trials'], 'trial')}. "
+        f"Claims share cells: summed over claims there are {_number(numbers['summed']['informative'], 'cell')}.",
     ]
-    same = repeats(tried)
-    if same:
-        words = ", ".join(f"{claim} in {other}" for claim, other in same.items())
-        own = _own(found)
-        lines.append(
+    if numbers["repeats"]:
+        words = ", ".join(f"{claim} in {other}" for claim, other in numbers["repeats"].items())
+        text.append(
             f"Without evidence of their own, all their cells being in another claim's: {words}; of the other "
             f"{own['claims']} claims {own['decided']} ({own['share']:.0%}) are decided."
         )
-    near = {one.claim.id: close for one in tried if (close := closeness(one.findings)) is not None}
-    top = closest(tried)
     if top is not None:
-        far = sum(close.seen is None or close.seen < FAR for close in near.values())
-        lines.append(
-            f"Closest to its bound is {top[0]}, with rate/bound {top[1].seen:.2g}; for {far} of {len(near)} claims no "
-            f"rate above {FAR:g} of a bound was seen: a bound too small by less than a factor {1 / FAR:g} passes there."
+        near = [close.seen for one in found.monte_carlo if (close := closeness(one.findings)) is not None]
+        far = sum(seen is None or seen < FAR for seen in near)
+        text.append(
+            f"Closest to its bound is {top['claim']}, with rate/bound {top['seen']:.2g}; for {far} of {len(near)} "
+            f"claims no rate above {FAR:g} of a bound was seen: a bound too small by less than a factor {1 / FAR:g} "
+            "passes there."
         )
-    left = [one.claim.id for one in tried if not one.decided]
-    if left:
-        lines.append(f"Not decided at this depth: {', '.join(left)}.")
-    return lines
+    if numbers["undecided"]:
+        text.append(f"Not decided at this depth: {', '.join(numbers['undecided'])}.")
+    return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +261,8 @@ def to_json(found: Verification, started: str, clock: Clock) -> dict[str, Any]:
 def _monte_carlo(found: Verification) -> dict[str, Any]:
     tried = found.monte_carlo
     cells = [cell for one in tried for cell in one.findings]
-    near = closest(tried)
+    near, same = closest(tried), repeats(tried)
+    own = [one.decided for one in tried if one.claim.id not in same]
     return {
         "claims": len(tried),
         "held": sum(one.held for one in tried),
@@ -274,18 +271,10 @@ def _monte_carlo(found: Verification) -> dict[str, Any]:
         "undecided": [one.claim.id for one in tried if not one.decided],
         "summed": _counts(summed(cells)),
         "distinct": _counts(distinct(cells)),
-        "repeats": repeats(tried),
-        "own": _own(found),
+        "repeats": same,
+        "own": {"claims": len(own), "decided": sum(own), "share": sum(own) / len(own) if own else 1.0},
         "closest": None if near is None else {"claim": near[0], **asdict(near[1])},
     }
-
-
-def _own(found: Verification) -> dict[str, float]:
-    """How many claims with evidence of their own are decided."""
-    same = repeats(found.monte_carlo)
-    own = [one for one in found.monte_carlo if one.claim.id not in same]
-    decided = sum(one.decided for one in own)
-    return {"claims": len(own), "decided": decided, "share": decided / len(own) if own else 1.0}
 
 
 def _counts(count: Tally) -> dict[str, float]:
@@ -310,30 +299,16 @@ def _claim(one: Result) -> dict[str, Any]:
     }
 
 
-def _cell(one: Finding) -> dict[str, Any]:
-    verdict = one.verdict
-    return {
-        "reading": one.reading,
-        "pool": one.pool,
-        "strategy": one.strategy,
-        "budget": one.budget,
-        "delta": one.delta,
-        "event": one.event,
-        "limit": one.limit,
-        "bound": one.bound,
-        "method": one.method,
-        "must_hold": one.must_hold,
-        "outcome": verdict.outcome,
-        "sentence": verdict.sentence,
-        "failures": verdict.failures,
-        "trials": verdict.trials,
-        "rate": verdict.rate or None,
-        "lower": verdict.lower,
-        "upper": verdict.upper,
-        "detectable_factor": verdict.detectable_factor,
-        "slack": _slack(slack(one)) if one.decided else None,
-        "extra": dict(one.extra),
-    }
+#: What a cell is, and what came out, in the order of verify.json; `CSV` is the part that is one value each.
+CELL = ("reading", "pool", "strategy", "budget", "delta", "event", "limit", "bound", "method", "must_hold")
+VERDICT = ("outcome", "sentence", "failures", "trials", "rate", "lower", "upper", "detectable_factor")
+CSV = ("claim", *(name for name in CELL + VERDICT if name not in ("must_hold", "sentence", "lower")))
+
+
+def _cell(one: Evidence) -> dict[str, Any]:
+    line = {name: getattr(one, name) for name in CELL} | {name: getattr(one.verdict, name) for name in VERDICT}
+    slack_of_cell = _slack(slack(one)) if one.decided else None
+    return line | {"rate": one.verdict.rate or None, "slack": slack_of_cell, "extra": dict(one.extra)}
 
 
 def _slack(pair: tuple[float, bool] | None) -> dict[str, Any] | None:
@@ -350,38 +325,26 @@ def _plain(value: Any) -> Any:
 
 def markdown(found: Verification) -> str:
     """The table and the conclusion as a document."""
-    lines = ["# Verification", "", conclusion(found).replace("\n", "\n\n"), ""]
+    text = ["# Verification", "", conclusion(found).replace("\n", "\n\n"), ""]
+    families = [family_of(one.claim) for one in found.results]
     for key, title in FAMILIES.items():
-        results = [one for one in found.results if family_of(one.claim) == key]
-        if not results:
-            continue
-        lines += [f"## {title}", "", "| claim | place | verdict | evidence | slack |", "|---|---|---|---|---|"]
-        for one in results:
-            cells = [one.claim.id, str(one.claim.where), verdict_of(one), evidence_of(one)]
-            lines.append(f"| {' | '.join([*cells, words_of_slack(least_slack(one))])} |")
-        lines.append("")
-    lines += [
+        here = [line for line, family in zip(lines(found), families, strict=True) if family == key]
+        if here:
+            text += [f"## {title}", "", markdown_table(("claim", "place", "verdict", "evidence", "slack"), here)]
+    text += [
         "Slack is bound / probability, of the tightest decided cell that must hold where trials were run, of the "
         "closest instance elsewhere. A slack of at least (>=) so much comes from cells without any failure. Rate/bound "
         "is of decided cells that must hold; limits are upper limits of the rate over the bound.",
     ]
-    return "\n".join(lines) + "\n"
+    return "\n".join(text) + "\n"
 
 
 def cells_csv(found: Verification) -> str:
     """One line per cell; no rate where no failure was seen."""
-    out = io.StringIO()
-    names = (
-        "claim", "reading", "pool", "strategy", "budget", "delta", "event", "limit", "bound", "method", "outcome",
-        "failures", "trials", "rate", "upper", "detectable_factor",
-    )  # fmt: skip
-    writer = csv.DictWriter(out, names, extrasaction="ignore", lineterminator="\n", restval="")
-    writer.writeheader()
-    for result in found.results:
-        for one in result.findings:
-            line = {key: "" if value is None else value for key, value in _plain(_cell(one)).items()}
-            writer.writerow({"claim": result.claim.id, **line})
-    return out.getvalue()
+    return csv_table(
+        CSV,
+        ({"claim": result.claim.id, **_plain(_cell(one))} for result in found.results for one in result.findings),
+    )
 
 
 def write(found: Verification, out: Path, started: str, clock: Clock) -> dict[str, Any]:

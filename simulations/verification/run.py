@@ -9,11 +9,11 @@ from pathlib import Path
 from simulations.verification import comparison, excess_risk, near_tight
 from simulations.verification.checks import Checks, run_checks
 from simulations.verification.depths import Depth
-from simulations.verification.excess_risk import Measured
+from simulations.verification.excess_risk import RedrawnTrials
 from simulations.verification.plans import COMPARED, EXCESS, PLANS, tried
-from simulations.verification.probes import Finding, probes
-from simulations.verification.records import Records
-from simulations.verification.trials import Setting, run_claim
+from simulations.verification.probes import Evidence, probes
+from simulations.verification.trials import run_claim
+from simulations.verification.workbench import Workbench, workbench
 from theory.claims import Claim, all_claims, get
 
 
@@ -25,17 +25,17 @@ class Result:
     ----------
     claim : Claim
     checks : Checks
-    findings : tuple of Finding
+    findings : tuple of Evidence
         One per cell; empty for claims that are not about trials.
     """
 
     claim: Claim
     checks: Checks
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Evidence, ...] = ()
 
     @property
     def problems(self) -> list[str]:
-        """Everything that must not be, in words; empty if the claim came out as the ledger records it."""
+        """Everything that is wrong, in words; empty if the claim came out as the ledger records it."""
         found = self.checks.problems(self.claim)
         for one in self.findings:
             if one.must_hold and one.verdict.outcome == "refuted":
@@ -69,7 +69,7 @@ class Result:
         return bool(asked) and not any(one.informative and one.decided for one in asked)
 
 
-def _refutes(one: Finding) -> bool:
+def _refutes(one: Evidence) -> bool:
     return one.reading == "printed" and one.verdict.outcome == "refuted"
 
 
@@ -90,11 +90,11 @@ class Verification:
     depth: Depth
     seed: int
     results: tuple[Result, ...]
-    excess: dict[str, tuple[Measured, ...]] = field(default_factory=dict)
+    excess: dict[str, tuple[RedrawnTrials, ...]] = field(default_factory=dict)
 
     @property
     def problems(self) -> list[tuple[str, str]]:
-        """(claim, what must not be)."""
+        """(claim, what is wrong) of every problem."""
         return [(one.claim.id, text) for one in self.results for text in one.problems]
 
     @property
@@ -139,28 +139,25 @@ def verify(
         Told in words what is being done.
     """
     claims = list(claims)
-    if store is not None:
-        store.mkdir(parents=True, exist_ok=True)
     results, excess = [], {}
-    with Records(None if store is None else store / "records.sqlite") as records:
-        setting = Setting(seed, n_jobs, records, store, tick)
+    with workbench(seed, n_jobs, store, tick) as bench:
         for number, claim in enumerate(claims, 1):
             tick(f"claim {number} of {len(claims)}: {claim.id}")
-            checks = run_checks(claim, records)
-            findings, trials = _try(claim.id, depth, setting)
+            checks = run_checks(claim, bench.cache)
+            findings, trials = _try(claim.id, depth, bench)
             results.append(Result(claim, checks, tuple(findings)))
             if trials:
                 excess[claim.id] = trials
     return Verification(depth, seed, tuple(results), excess)
 
 
-def _try(claim: str, depth: Depth, setting: Setting) -> tuple[list[Finding], tuple[Measured, ...]]:
+def _try(claim: str, depth: Depth, bench: Workbench) -> tuple[list[Evidence], tuple[RedrawnTrials, ...]]:
     if claim not in tried():
         return [], ()
     if claim == COMPARED:
-        return comparison.compare(depth, setting), ()
+        return comparison.compare(depth, bench), ()
     if claim in EXCESS:
-        trials = tuple(excess_risk.sweep(claim, depth, setting))
+        trials = tuple(excess_risk.sweep(claim, depth, bench))
         return excess_risk.hold(claim, trials, depth), trials
     cells = [probe for plan in PLANS if plan.claim == claim for probe in probes(plan, depth)]
-    return [*run_claim(cells, depth, setting), *near_tight.hold(claim)], ()
+    return [*run_claim(cells, depth, bench), *near_tight.hold(claim)], ()

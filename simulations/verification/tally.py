@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from simulations.verification.probes import Finding
+from simulations.verification.probes import Evidence
 from simulations.verification.run import Result
 
 
@@ -39,13 +39,13 @@ class Tally:
         return self.decided / self.informative if self.informative else 1.0
 
 
-def summed(findings: Iterable[Finding]) -> Tally:
+def summed(findings: Iterable[Evidence]) -> Tally:
     """Every cell of every claim, whether or not another claim has it too."""
     held = list(findings)
     return _tally(held, sum(sum(one.runs.values()) for one in held))
 
 
-def distinct(findings: Iterable[Finding]) -> Tally:
+def distinct(findings: Iterable[Evidence]) -> Tally:
     """Every question once, and every trial once.
 
     Trial number i of a strategy on a pool with a budget is the same trial wherever it is used, so of several cells on
@@ -59,7 +59,7 @@ def distinct(findings: Iterable[Finding]) -> Tally:
     return _tally(list({one.question: one for one in held}.values()), sum(runs.values()))
 
 
-def _tally(held: Sequence[Finding], trials: int) -> Tally:
+def _tally(held: Sequence[Evidence], trials: int) -> Tally:
     informative = [one for one in held if one.informative]
     return Tally(
         len(held),
@@ -98,7 +98,7 @@ class Closeness:
     limit: float
 
 
-def closeness(findings: Iterable[Finding]) -> Closeness | None:
+def closeness(findings: Iterable[Evidence]) -> Closeness | None:
     """The closest cells; None where nothing that must hold is decided."""
     held = [one for one in findings if one.must_hold and one.informative and one.decided and one.bound > 0]
     seen = [one.verdict.rate / one.bound for one in held if one.verdict.rate]

@@ -5,92 +5,60 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from functools import partial
 
-from joblib import Parallel, delayed
-
-from exml_sim import engine
-from exml_sim.engine.result import StudyResult
-from exml_sim.engine.specs import Budgets, StrategySpec
 from exml_sim.engine.study import Cell, Study
 from exml_sim.exploration.rows import FeaturePool
 from exml_sim.money import exact
 from exml_sim.seeds import Seeds
 from simulations.verification.depths import ALARM, FACTOR, Depth, enough_trials
 from simulations.verification.measures import MEASURED, Bought
-from simulations.verification.plans import STORED, WORDS, Statistic
-from simulations.verification.probes import Finding, Probe
+from simulations.verification.plans import STORED, Statistic
+from simulations.verification.probes import Evidence, Probe
 from simulations.verification.promises import StrategyName
-from simulations.verification.records import Records, source_digest
+from simulations.verification.workbench import Workbench
 from simulations.verification.worlds import world
 from theory import verdicts
-from theory.verdicts import Verdict, judge, judge_exact
+from theory.verdicts import Outcome, Verdict, judge, judge_exact
 
-STRATEGIES: Mapping[StrategyName, StrategySpec] = {
-    "uniform": StrategySpec("uniform_allocation"),
-    "median-fresh": StrategySpec("median_elimination", (("reuse", False),)),
-    "median-accumulated": StrategySpec("median_elimination", (("reuse", True),)),
-}
 #: Trials of one task of a measured statistic.
 CHUNK = 4096
 #: Tilted sampling: trials, and the error probability of its interval.
 TILTED, TILTED_ALARM = 2_000, 1e-6
+#: (cells that share pool and strategy, false-alarm rate of each, depth, workbench) -> their verdicts.
+Runner = Callable[[Sequence[Probe], float, Depth, Workbench], dict[Probe, Verdict]]
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """What running takes: seed, workers, and where finished work is kept."""
-
-    seed: int
-    n_jobs: int
-    records: Records
-    folder: Path | None = None
-    tick: Callable[[str], None] = lambda _: None
-
-    def store(self, study: Study) -> Path | None:
-        """The engine's store of a study; another study, seed or source has another file."""
-        if self.folder is None:
-            return None
-        name = hashlib.sha256(f"{study.hash} {source_digest()}".encode()).hexdigest()[:16]
-        return self.folder / f"{study.name}-{name}.sqlite"
-
-    def run(self, study: Study) -> StudyResult:
-        """Run a study, or what is missing of it."""
-        found: StudyResult = engine.run(study, store=self.store(study), n_jobs=self.n_jobs, progress=False)
-        return found
-
-
-def run_claim(cells: Sequence[Probe], depth: Depth, setting: Setting) -> list[Finding]:
+def run_claim(cells: Sequence[Probe], depth: Depth, bench: Workbench) -> list[Evidence]:
     """Run all cells of one claim and judge them; the false-alarm rate is split over its cells."""
     alarm = ALARM / max(1, len(cells))
-    counted: dict[Probe, tuple[int, int]] = {}
-    laws: dict[Probe, float] = {}
-    tilted: dict[Probe, tuple[float, float, float]] = {}
-    for (pool, strategy), group in _grouped(cells).items():
-        stored = [probe for probe in group if probe.method == "count" and probe.event in STORED]
-        measured = [probe for probe in group if probe.method == "count" and probe.event not in STORED]
-        exactly = [probe for probe in group if probe.method == "exact"]
-        setting.tick(f"{group[0].claim}: {strategy} on {pool}")
-        if stored:
-            counted |= _count_stored(stored, _trials(stored, alarm, depth), setting)
-        if measured:
-            counted |= _count_measured(measured, _trials(measured, alarm, depth), setting)
-        rarely = [probe for probe in group if probe.method == "rare"]
-        if exactly:
-            laws |= _enumerate(exactly, setting)
-        if rarely:
-            tilted |= _tilt(rarely, setting)
-    return [_judged(probe, counted.get(probe), laws.get(probe), tilted.get(probe), alarm) for probe in cells]
-
-
-def _grouped(cells: Iterable[Probe]) -> dict[tuple[str, StrategyName], list[Probe]]:
-    groups: dict[tuple[str, StrategyName], list[Probe]] = {}
+    found = {probe: _nothing_promised(probe) for probe in cells if probe.silent}
+    groups: dict[tuple[str, StrategyName, Runner], list[Probe]] = {}
     for probe in cells:
         if not probe.silent:
-            groups.setdefault((probe.pool, probe.strategy), []).append(probe)
-    return groups
+            groups.setdefault((probe.pool, probe.strategy, _runner(probe)), []).append(probe)
+    for (pool, strategy, runner), group in groups.items():
+        bench.tick(f"{group[0].claim}: {strategy} on {pool}")
+        found |= runner(group, alarm, depth, bench)
+    return [Evidence.of(probe, found[probe]) for probe in cells]
+
+
+def _runner(probe: Probe) -> Runner:
+    if probe.method == "count":
+        return _count_stored if probe.event in STORED else _count_measured
+    return _enumerate if probe.method == "exact" else _tilt
+
+
+def _nothing_promised(probe: Probe) -> Verdict:
+    bound = probe.promise.probability
+    shown = "is not defined" if math.isnan(bound) else f"is {bound:.3g}"
+    return verdicts.vacuous(f"The promised probability {shown} here and excludes nothing.", bound=bound)
+
+
+def make_study(group: Sequence[Probe], trials: int, seed: int, mode: str = "count") -> Study:
+    """The study of some cells of one claim that share pool and strategy."""
+    first, budgets = group[0], sorted({probe.budget for probe in group})
+    return world(first.pool).study(first.claim, [first.strategy], budgets, trials, seed, mode)
 
 
 def _trials(group: Iterable[Probe], alarm: float, depth: Depth) -> int:
@@ -98,59 +66,32 @@ def _trials(group: Iterable[Probe], alarm: float, depth: Depth) -> int:
     return max(enough, depth.least)
 
 
-def make_study(group: Sequence[Probe], trials: int, seed: int, mode: str = "count") -> Study:
-    """The study of some cells of one claim that share pool and strategy."""
-    first = group[0]
-    place = world(first.pool)
-    budgets = sorted({probe.budget for probe in group})
-    return Study(
-        name=first.claim,
-        pools=(place.spec(),),
-        scores=(place.score(),),
-        strategies=(STRATEGIES[first.strategy],),
-        budgets=Budgets(absolute=tuple(str(budget) for budget in budgets)),
-        trials=trials,
-        seed=seed,
-        mode=mode,
-    )
-
-
-_QUERIES: Mapping[str, str] = {
-    "missed": "SELECT coalesce(sum(NOT success), 0), count(*) FROM trials WHERE cell = ?",
-    "found": "SELECT coalesce(sum(success), 0), count(*) FROM trials WHERE cell = ?",
-    "not first": "SELECT coalesce(sum(selected != 0), 0), count(*) FROM trials WHERE cell = ?",
-}
-
-
-def _count_stored(group: Sequence[Probe], trials: int, setting: Setting) -> dict[Probe, tuple[int, int]]:
+def _count_stored(group: Sequence[Probe], alarm: float, depth: Depth, bench: Workbench) -> dict[Probe, Verdict]:
     """Events that the engine keeps for every trial."""
-    study = make_study(group, trials, setting.seed)
-    with setting.run(study) as result:
+    with bench.run(make_study(group, _trials(group, alarm, depth), bench.seed)) as result:
         where = {int(cell["budget"]): cell["cell"] for cell in result.cells}
-        return {probe: result.store.rows(_QUERIES[probe.event], (where[probe.budget],)).fetchone() for probe in group}
+        counts = {probe: result.count(where[probe.budget], probe.event) for probe in group}
+    return {probe: _judge_count(probe, *count, alarm) for probe, count in counts.items()}
 
 
-def _enumerate(group: Sequence[Probe], setting: Setting) -> dict[Probe, float]:
+def _judge_count(probe: Probe, failures: int, trials: int, alarm: float) -> Verdict:
+    return judge(failures, trials, probe.promise.probability, alarm=alarm, factor=FACTOR)
+
+
+def _enumerate(group: Sequence[Probe], alarm: float, depth: Depth, bench: Workbench) -> dict[Probe, Verdict]:
     """Exact probabilities by the engine's enumeration."""
-    study = make_study(group, 1, setting.seed, mode="exact")
-    columns = {"missed": "failure", "found": "success", "not first": "probability * (arm != 0)"}
-    with setting.run(study) as result:
+    with bench.run(make_study(group, 1, bench.seed, mode="exact")) as result:
         where = {int(cell["budget"]): cell["cell"] for cell in result.cells}
-        found = {}
-        for probe in group:
-            query = f"SELECT {columns[probe.event]} FROM laws WHERE cell = ?"
-            lines = result.store.rows(query, (where[probe.budget],)).fetchall()
-            found[probe] = max(0.0, math.fsum(line[0] for line in lines))
-        return found
+        laws = {probe: result.probability(where[probe.budget], probe.event) for probe in group}
+    return {probe: judge_exact(law, probe.promise.probability) for probe, law in laws.items()}
 
 
-def _tilt(group: Sequence[Probe], setting: Setting) -> dict[Probe, tuple[float, float, float]]:
+def _tilt(group: Sequence[Probe], alarm: float, depth: Depth, bench: Workbench) -> dict[Probe, Verdict]:
     """Failure probabilities that counting cannot see, with an interval, by tilted sampling."""
-    study = make_study(group, TILTED, setting.seed, mode="rare")
-    with setting.run(study) as result:
+    with bench.run(make_study(group, TILTED, bench.seed, mode="rare")) as result:
         found = {int(one.budget): one for one in result.summary(level=1.0 - TILTED_ALARM)}
-    kept = {probe: found[probe.budget] for probe in group}
-    return {probe: (one.failure_rate, one.lower, one.upper) for probe, one in kept.items()}
+    pairs = ((probe, found[probe.budget]) for probe in group)
+    return {p: judge_tilted(one.failure_rate, one.lower, one.upper, p.promise.probability) for p, one in pairs}
 
 
 def judge_tilted(rate: float, lower: float, upper: float, bound: float) -> Verdict:
@@ -159,56 +100,27 @@ def judge_tilted(rate: float, lower: float, upper: float, bound: float) -> Verdi
     Where many failures carry the estimate its interval is Student's, and the verdict approximate; elsewhere it rests on
     the bound of the weights, and is rigorous.
     """
-    words = (
-        f"Tilted sampling puts the probability at {rate:.3g}, in [{lower:.3g}, {upper:.3g}] at level {TILTED_ALARM:g}"
-    )
-    numbers: tuple[tuple[str, float], ...] = (
-        ("probability", rate),
-        ("lower", lower),
-        ("upper", upper),
-        ("bound", bound),
-    )
-    if upper <= bound:
-        outcome, end = "consistent", f"which is below the bound {bound:.3g}"
-    elif lower > bound:
-        outcome, end = "refuted", f"which is above the bound {bound:.3g}"
-    else:
-        outcome, end = "undecided", f"which contains the bound {bound:.3g}"
-    found: Any = outcome
-    return Verdict(found, f"{words}, {end}.", numbers, bound=bound, rate=rate, lower=lower, upper=upper)
+    words = f"Tilted sampling puts the probability at {rate:.3g}, in [{lower:.3g}, {upper:.3g}]"
+    ends: Mapping[Outcome, str] = {"consistent": "is below", "refuted": "is above", "undecided": "contains"}
+    outcome: Outcome = "consistent" if upper <= bound else "refuted" if lower > bound else "undecided"
+    sentence = f"{words} at level {TILTED_ALARM:g}, which {ends[outcome]} the bound {bound:.3g}."
+    numbers = (("probability", rate), ("lower", lower), ("upper", upper), ("bound", bound))
+    return Verdict(outcome, sentence, numbers, bound=bound, rate=rate, lower=lower, upper=upper)
 
 
-def _count_measured(group: Sequence[Probe], trials: int, setting: Setting) -> dict[Probe, tuple[int, int]]:
-    """Events that need the bought rows: blocks of trials, each recorded when it is done."""
-    study = make_study(group, trials, setting.seed)
-    counted: dict[Probe, tuple[int, int]] = {}
+def _count_measured(group: Sequence[Probe], alarm: float, depth: Depth, bench: Workbench) -> dict[Probe, Verdict]:
+    """Events that need the bought rows: blocks of trials, each kept when it is done."""
+    trials = _trials(group, alarm, depth)
+    study = make_study(group, trials, bench.seed)
+    found: dict[Probe, Verdict] = {}
     for cell in study.check():
         here = [probe for probe in group if probe.budget == int(cell.budget)]
         asked = [(probe.event, probe.promise.limit) for probe in here]
-        blocks = [(first, min(first + CHUNK, trials)) for first in range(0, trials, CHUNK)]
-        failures = measured_blocks(study, cell, asked, blocks, setting)
-        counted |= {probe: (total, trials) for probe, total in zip(here, failures, strict=True)}
-    return counted
-
-
-def measured_blocks(
-    study: Study,
-    cell: Cell,
-    asked: Sequence[tuple[Statistic, float | None]],
-    blocks: Sequence[tuple[int, int]],
-    setting: Setting,
-) -> list[int]:
-    """Failures of every (statistic, limit) over blocks of trials; blocks that are recorded are not run again."""
-    name = hashlib.sha256(repr((study.hash, cell.index, asked)).encode()).hexdigest()[:24]
-    keys = {block: f"cell {name} trials {block[0]}-{block[1]}" for block in blocks}
-    done = {block: setting.records.get(key) for block, key in keys.items()}
-    left = [block for block in blocks if done[block] is None]
-    parallel = Parallel(n_jobs=setting.n_jobs, prefer="threads", return_as="generator")
-    results = parallel(delayed(count_block)(study, cell, asked, *block) for block in left)
-    for block, counts in zip(left, results, strict=True):
-        setting.records.put(keys[block], counts)
-        done[block] = counts
-    return [sum(done[block][i] for block in blocks) for i in range(len(asked))]  # type: ignore[index]
+        name = hashlib.sha256(repr((study.hash, cell.index, asked)).encode()).hexdigest()[:24]
+        blocks = bench.blocks(f"cell {name}", trials, CHUNK, partial(count_block, study, cell, asked))
+        failures = (sum(counts) for counts in zip(*blocks, strict=True))
+        found |= {probe: _judge_count(probe, one, trials, alarm) for probe, one in zip(here, failures, strict=True)}
+    return found
 
 
 def count_block(
@@ -229,37 +141,3 @@ def count_block(
             # Rounding must not make a failure of a value that equals its limit.
             totals[i] += int((values[statistic] > (limit or 0.0) + 1e-12).sum())
     return totals
-
-
-def _judged(
-    probe: Probe,
-    counted: tuple[int, int] | None,
-    law: float | None,
-    tilted: tuple[float, float, float] | None,
-    alarm: float,
-) -> Finding:
-    bound = probe.promise.probability
-    if probe.silent:
-        shown = "is not defined" if math.isnan(bound) else f"is {bound:.3g}"
-        verdict = verdicts.vacuous(f"The promised probability {shown} here and excludes nothing.", bound=bound)
-    elif law is not None:
-        verdict = judge_exact(law, bound)
-    elif tilted is not None:
-        verdict = judge_tilted(*tilted, bound)
-    else:
-        assert counted is not None
-        verdict = judge(*counted, bound, alarm=alarm, factor=FACTOR)
-    return Finding(
-        probe.claim,
-        probe.reading,
-        probe.pool,
-        probe.strategy,
-        probe.budget,
-        WORDS[probe.event],
-        bound,
-        verdict,
-        probe.delta,
-        probe.promise.limit,
-        probe.method,
-        probe.must_hold,
-    )

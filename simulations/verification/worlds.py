@@ -1,19 +1,22 @@
-"""The ledger's named pools as the engine sees them: rows with copies, a linear kernel, and a small ball.
-
-`theory` knows a pool as exact weights of a few atoms. A population with as many copies of every atom as the common
-denominator says has the same law when rows are drawn with replacement, so exact probabilities and trials can be held
-against each other.
-"""
+"""The ledger's named pools, with the numbers that bounds ask for, and as the engine sees them."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from exml_sim.engine.specs import AtomPool, Score
+from exml_sim.engine.specs import AtomPool, Budgets, Score, StrategySpec
+from exml_sim.engine.study import Study
+from simulations.atoms import atom_pool, ball_score
 from theory.claims.instances import POOLS
 from theory.exact import AffinePool
+
+STRATEGIES: Mapping[str, StrategySpec] = {
+    "uniform": StrategySpec("uniform_allocation"),
+    "median-fresh": StrategySpec("median_elimination", (("reuse", False),)),
+    "median-accumulated": StrategySpec("median_elimination", (("reuse", True),)),
+}
 
 
 @dataclass(frozen=True)
@@ -68,17 +71,32 @@ class World:
 
     def spec(self) -> AtomPool:
         """The pool of a study with this law."""
-        parts = math.lcm(*(weight.denominator for weight in self.pool.weights))
-        return AtomPool(
-            values=tuple(tuple(float(value) for value in arm) for arm in self.pool.features),
-            y=tuple(float(label) for label in self.pool.labels),
-            copies=tuple(int(weight * parts) for weight in self.pool.weights),
-            label=self.name,
-        )
+        return atom_pool(self.pool, self.name)
 
     def score(self) -> Score:
         """Risk minimisation over the ball, in the affine regime."""
-        return Score(score="ball", theta=self.theta, ball=float(self.pool.radius))
+        return ball_score(self.pool)
+
+    def study(
+        self,
+        name: str,
+        strategies: Iterable[str],
+        budgets: Iterable[int],
+        trials: int,
+        seed: int,
+        mode: str = "count",
+    ) -> Study:
+        """Strategies (names of `STRATEGIES`) at budgets on this pool."""
+        return Study(
+            name=name,
+            pools=(self.spec(),),
+            scores=(self.score(),),
+            strategies=tuple(STRATEGIES[strategy] for strategy in strategies),
+            budgets=Budgets(absolute=tuple(str(budget) for budget in budgets)),
+            trials=trials,
+            seed=seed,
+            mode=mode,
+        )
 
 
 @lru_cache(maxsize=64)

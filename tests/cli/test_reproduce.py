@@ -45,10 +45,10 @@ def test_every_experiment_has_the_c_that_its_page_states():
 
 
 def test_other_settings_in_the_same_folder(tmp_path, capsys):
-    from simulations.reproduction.store import Store
+    from simulations.cache import Cache
     from simulations.reproduction.synthetic import figures_4_and_5
 
-    Store(tmp_path / "results.sqlite", figures_4_and_5(True, 1.0, seed=0)).close()
+    Cache(tmp_path / "results.sqlite", json.loads(figures_4_and_5(True, 1.0, seed=0).identity())).close()
     assert call("synthetic", "--out", str(tmp_path), "--C", "0.5", "--seed", "5") == 2
     assert "other settings (C, seed differ)" in capsys.readouterr().err
 
@@ -88,11 +88,11 @@ def test_bad_input_is_one_line(tmp_path, monkeypatch, capsys, arguments, message
 
 
 def test_an_interrupt_says_how_to_go_on(tmp_path, monkeypatch, capsys):
-    from simulations.reproduction import runner
+    from simulations.reproduction import experiment
 
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(runner, "run", interrupted)
+    monkeypatch.setattr(experiment, "run", interrupted)
     assert call("mfeat", "--out", str(tmp_path)) == 130
     assert "the same command continues from there" in capsys.readouterr().err

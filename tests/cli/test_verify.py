@@ -82,9 +82,9 @@ def test_an_interrupted_run_exits_with_130_and_continues(tmp_path, monkeypatch, 
     assert call(tmp_path / "whole", *claims, "--no-figures").exit_code == 0
     right = run.run_checks
 
-    def pressed(claim, records):
+    def pressed(claim, cache):
         if claim.id == "lemma-3":
-            return right(claim, records)
+            return right(claim, cache)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(run, "run_checks", pressed)

@@ -1,70 +1,83 @@
 """The paired study: it finds what is there, and does not find what is not."""
 
+from __future__ import annotations
+
 import csv
+from dataclasses import replace
 
 import numpy as np
+from click.testing import CliRunner
 
+from exml_sim.engine.runner import run
+from exml_sim.engine.specs import Sampling, build_pool
 from exml_sim.strategies import MedianElimination, TopTwo
 from simulations.adaptive_vs_halving import (
+    STRATEGIES,
     close_rival,
     close_rival_features,
-    compare,
+    comparisons,
     equal_gaps,
     main,
-    save_figure,
-    save_table,
+    make_study,
 )
 
 
+def small(pool, per_arm, trials, **options):
+    return run(make_study("small", (pool,), (per_arm,), trials, **options), n_jobs=1, progress=False)
+
+
 def test_top_two_beats_median_elimination_with_one_close_rival():
-    pool = close_rival(16)
-    cell = compare("close rival", pool, pool.best_set(), 1600, 8_000)
-    assert cell.verdict == "top two better"
-    assert cell.adaptive_failures < 0.7 * cell.halving_failures
+    with small(close_rival(16), 100, 8_000) as result:
+        (line,) = comparisons(result)
+        halving, adaptive = result.summary()
+    assert line.endswith("top two better")
+    assert line.startswith("close rival, K=16, B=1600: median elimination fails 0.0")
+    assert adaptive.failures < 0.7 * halving.failures
 
 
 def test_it_does_not_with_equal_gaps_and_little_money():
-    pool = equal_gaps(16)
-    assert compare("equal gaps", pool, pool.best_set(), 800, 8_000).verdict == "median elimination better"
+    with small(equal_gaps(16), 50, 8_000) as result:
+        assert next(comparisons(result)).endswith(": median elimination better")
+
+
+def test_a_few_trials_decide_nothing():
+    with small(close_rival(8), 25, 50) as result:
+        assert next(comparisons(result)).endswith(": undecided")
 
 
 def test_a_rule_against_itself_is_never_discordant():
-    pool = close_rival(8)
-    cell = compare("same", pool, pool.best_set(), 200, 2_000, adaptive=MedianElimination())
-    assert (cell.only_halving, cell.only_adaptive, cell.p_value, cell.verdict) == (0, 0, 1.0, "undecided")
+    study = make_study("same", (close_rival(8),), (25,), 2_000)
+    other = replace(STRATEGIES[0], options=(("reuse", not dict(STRATEGIES[0].options)["reuse"]),))
+    with run(replace(study, strategies=(STRATEGIES[0], other)), n_jobs=1, progress=False) as result:
+        pair = result.compare(0, 0)
+        assert (pair.only_first, pair.only_second, pair.p_value) == (0, 0, 1.0)
+        assert result.compare(0, 1).p_value < 1.0
 
 
-def test_counts_are_those_of_the_two_runs():
-    pool = close_rival(8)
-    cell = compare("close rival", pool, (0,), 400, 1_000, seed=5)
-    halving = pool.explore_many(MedianElimination(), 400, 1_000, seed=5).selected[:, 0] != 0
-    adaptive = pool.explore_many(TopTwo(), 400, 1_000, seed=5).selected[:, 0] != 0
-    assert (cell.halving_failures, cell.adaptive_failures) == (halving.sum(), adaptive.sum())
-    assert (cell.only_halving, cell.only_adaptive) == (
-        (halving & ~adaptive).sum(),
-        (adaptive & ~halving).sum(),
-    )
+def test_counts_are_those_of_the_two_rules_on_the_same_pulls():
+    with small(close_rival(8), 50, 1_000, seed=5) as result:
+        pair, cells = result.compare(0, 1), result.study.cells()
+        rates = [one.failures for one in result.summary()]
+        selected = [[result.replay(cell.index, trial).selected for trial in range(200)] for cell in cells]
+    assert [type(result.study.strategy(cell)) for cell in cells] == [MedianElimination, TopTwo]
+    assert rates[0] - rates[1] == pair.only_first - pair.only_second
+    first, second = (np.array(one) != 0 for one in selected)
+    assert (first & ~second).sum() <= pair.only_first
+    assert (second & ~first).sum() <= pair.only_second
 
 
 def test_feature_pool_has_one_close_rival():
-    pool = close_rival_features(16)
+    study = make_study("features", (close_rival_features(16),), (50,), 1)
+    pool = build_pool(study.pools[0], study.scores[0], Sampling())
     gaps = np.sort(pool.gaps)
     assert pool.best_set() == (0,)
     assert gaps[1] < 0.5 * gaps[2]
 
 
-def test_leaves_a_table_and_a_figure(tmp_path):
-    pool = close_rival(8)
-    cells = [compare("close rival", pool, (0,), budget, 200) for budget in (100, 200)]
-    save_table(cells, tmp_path / "summary.csv")
-    save_figure(cells, tmp_path / "figure.png")
-    lines = list(csv.DictReader((tmp_path / "summary.csv").open()))
-    assert [line["budget"] for line in lines] == ["100", "200"]
-    assert (tmp_path / "figure.png").stat().st_size > 1000
-
-
-def test_runs_from_the_command_line(tmp_path, capsys):
-    main(["--out", str(tmp_path), "--trials", "20", "--feature-trials", "2"])
-    assert (tmp_path / "summary.csv").exists()
-    assert (tmp_path / "failure_rates.png").exists()
-    assert "median elimination fails" in capsys.readouterr().out
+def test_leaves_tables_and_stores(tmp_path):
+    done = CliRunner().invoke(main, ["--out", str(tmp_path), "--trials", "20", "--feature-trials", "2"])
+    assert done.exit_code == 0, done.output
+    assert done.output.count("median elimination fails") == 9 + 4 + 3
+    for name, cells in (("close-rival", 18), ("equal-gaps", 8), ("close-rival-features", 6)):
+        assert (tmp_path / f"{name}.sqlite").exists()
+        assert len(list(csv.DictReader((tmp_path / f"{name}.csv").open()))) == cells

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from exml_sim.engine.specs import AtomPool, Sampling, Score, build_pool
+from exml_sim.engine.specs import Sampling, build_pool
 from exml_sim.exploration.rows import FeaturePool
 from exml_sim.strategies import MedianElimination, UniformAllocation
+from simulations.atoms import atom_pool, ball_score
 from simulations.hunt.pools import PoolInstance, PoolSpace
 from simulations.hunt.target import LOG_ZERO, Measured, Target, log, unmet
 from theory import corrected, tighter, verdicts
@@ -33,12 +34,7 @@ MANY_ROWS = PoolSpace(arms=(2, 8), atoms=(3, 10), budget=(16, 600), states=10**3
 @lru_cache(maxsize=16)
 def feature_pool(one: PoolInstance) -> FeaturePool:
     """The instance as a pool of the engine."""
-    atoms = AtomPool(
-        values=tuple(tuple(float(value) for value in arm) for arm in one.features),
-        y=tuple(float(label) for label in one.labels),
-        copies=one.weights,
-    )
-    pool = build_pool(atoms, Score(score="ball", theta=float(one.theta), ball=float(one.radius)), Sampling())
+    pool = build_pool(atom_pool(one.pool, copies=one.weights), ball_score(one.pool), Sampling())
     assert isinstance(pool, FeaturePool)
     return pool
 

@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom
 
-from simulations.hunt.axes import Point, axis, box
-from simulations.hunt.judging import judge_measured
+from exml_sim.arrays import FloatArray
+from simulations.hunt.axes import Numbers, axis, box
+from simulations.hunt.judging import two_paths
 from simulations.hunt.target import LOG_ZERO, Measured, Target, log, unmet
-from simulations.hunt.targets.regrets import Floats, smallest_delta
+from simulations.hunt.targets.regrets import smallest_delta
 from theory import corrected, paper
 from theory.claims.instances import CORNER_R, CORNER_THETA, corner_flip, corner_gap, corner_regret
 
@@ -40,8 +41,8 @@ def _summed_flip(n: int, tilt: float, third: float) -> float:
     return float(np.sum(binom.pmf(c, n, third) * wins))
 
 
-def _measured(one: Point, regret: Any, fail: Any, flip: Flip) -> Measured:
-    n, tilt, third = one.whole("n"), float(one["tilt"]), float(one["third"])
+def _measured(one: Numbers, regret: Any, fail: Any, flip: Flip) -> Measured:
+    n, tilt, third = one.integer("n"), float(one["tilt"]), float(one["third"])
     if tilt >= 1 - third:
         return unmet(50 + tilt)
     gap = corner_gap(tilt, third)
@@ -50,7 +51,7 @@ def _measured(one: Point, regret: Any, fail: Any, flip: Flip) -> Measured:
     if math.isnan(log_fail):
         return unmet(math.log1p((CORNER_R / gap) ** 2 / n))
 
-    def bound(delta: Floats) -> Floats:
+    def bound(delta: FloatArray) -> FloatArray:
         return np.asarray(regret(*point, delta, strict=False))
 
     level = corner_regret(n, tilt, third)
@@ -61,14 +62,9 @@ def _measured(one: Point, regret: Any, fail: Any, flip: Flip) -> Measured:
 
 
 def _target(id: str, regret: Any, fail: Any, holds: bool) -> Target:
-    return Target(
-        id,
-        "P(the regret is above its bound at delta) <= delta + delta_fail, two arms, kappa Lambda = sqrt(2)",
-        CORNERS,
-        lambda one, seed: _measured(one, regret, fail, corner_flip),
-        lambda one, seed: judge_measured(_measured(one, regret, fail, _summed_flip), how="sums over the third row"),
-        holds,
-    )
+    fast, slow = (lambda one, flip=flip: _measured(one, regret, fail, flip) for flip in (corner_flip, _summed_flip))
+    says = "P(the regret is above its bound at delta) <= delta + delta_fail, two arms, kappa Lambda = sqrt(2)"
+    return two_paths(id, says, CORNERS, fast, slow, "sums over the third row", holds)
 
 
 def targets() -> list[Target]:

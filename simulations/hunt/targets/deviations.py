@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from scipy.stats import binom
 
-from simulations.hunt.axes import Point, axis, box
-from simulations.hunt.judging import exact_log, judge_logs
-from simulations.hunt.target import LARGEST_DELTA, LOG_ZERO, Measured, Target
+from simulations.hunt.axes import Numbers, axis, box
+from simulations.hunt.judging import sides, two_paths
+from simulations.hunt.target import LARGEST_DELTA, LOG_ZERO, Measured, Target, unmet
 from theory import corrected, paper
 from theory.claims.appendix_a1 import deviation_level, rademacher_term, uniform_deviation
 from theory.claims.instances import walk_violation
-from theory.verdicts import Verdict
 
 F = Fraction
 _SMALLEST = -690.0
+_FRACTIONS = "binomial sums in fractions"
 #: phi = +1 with probability p, else -1, y = +1, kappa Lambda = 1 - 2 theta: losses are 1 -+ (1 - 2 theta).
 WALK = box(n=axis(1, 300), p=axis("1/2", "99/100", grid=100), theta=axis("1/1000", "2/5", grid=None, digits=1))
 #: One point x with P(y = +1) = eta; k of m labels are +1.
@@ -32,12 +31,12 @@ LABELS = box(
 )
 
 
-def _walk(one: Point, bound: Any) -> tuple[Measured, float]:
+def _walk(one: Numbers, bound: Any) -> tuple[Measured, float]:
     """The deviation at which P(deviation >= v) comes closest to the delta that puts the bound at v; and that delta.
 
     The bounds are a + s sqrt(log(1 / delta)), so that delta = exp(-((v - a) / s)^2).
     """
-    n, p, theta = one.whole("n"), float(one["p"]), float(one["theta"])
+    n, p, theta = one.integer("n"), float(one["p"]), float(one["theta"])
     r = 1 - 2 * theta
     high, low = (float(bound(n, theta, r, math.exp(-x))) for x in (4.0, 1.0))
     slope = high - low
@@ -54,29 +53,29 @@ def _walk(one: Point, bound: Any) -> tuple[Measured, float]:
     return Measured(float(binom.logcdf(k[above], n, p)[best]), float(log_delta[best])), math.exp(log_delta[best])
 
 
-def _walk_target(id: str, bound: Any, holds: bool | None) -> Target:
-    def confirm(one: Point, seed: int) -> Verdict:
-        _, delta = _walk(one, bound)
-        if not 0 < delta < 1:
-            return judge_logs(LOG_ZERO, 0.0, how="no delta in (0, 1)")
-        level = F(delta)
-        probability = walk_violation(lambda n, theta, delta: float(bound(n, theta, 1 - 2 * theta, delta)))(
-            one.whole("n"), one.exact("p"), one.exact("theta"), level
-        )
-        return judge_logs(exact_log(probability), exact_log(level), how="binomial sums in fractions")
+def _exact_walk(one: Numbers, bound: Any) -> Measured:
+    """The same at that delta, by binomial sums in fractions."""
+    _, delta = _walk(one, bound)
+    if not 0 < delta < 1:
+        return Measured(LOG_ZERO, 0.0)
+    level = F(delta)
+    violation = walk_violation(lambda n, theta, delta: float(bound(n, theta, 1 - 2 * theta, delta)))
+    return sides(violation(one.integer("n"), one.fraction("p"), one.fraction("theta"), level), level)
 
+
+def _walk_target(id: str, bound: Any, holds: bool) -> Target:
     says = "P(the empirical risk of the best model is above its risk by the bound at delta) <= delta"
-    return Target(id, says, WALK, lambda one, seed: _walk(one, bound)[0], confirm, holds)
+    return two_paths(
+        id, says, WALK, lambda one: _walk(one, bound)[0], lambda one: _exact_walk(one, bound), _FRACTIONS, holds
+    )
 
 
-def _lemma_3(one: Point, complexity: Callable[..., float]) -> Measured:
-    m, k = one.whole("m"), one.whole("k")
+def _lemma_3(one: Numbers) -> Measured:
+    m, k = one.integer("m"), one.integer("k")
     if k > m:
-        return Measured(LOG_ZERO, 0.0, shortfall=float(k - m))
-    eta, theta, radius = (one.exact(name) for name in ("eta", "theta", "radius"))
-    delta = deviation_level(complexity)(eta, m, k, theta, radius)
-    probability = uniform_deviation(eta, m, k, theta, radius)
-    return Measured(exact_log(probability), exact_log(delta))
+        return unmet(float(k - m))
+    case = one.fraction("eta"), m, k, one.fraction("theta"), one.fraction("radius")
+    return sides(uniform_deviation(*case), deviation_level(rademacher_term)(*case))
 
 
 def targets() -> list[Target]:
@@ -84,16 +83,13 @@ def targets() -> list[Target]:
     return [
         _walk_target("term-d", paper.term_d, False),
         _walk_target("corrected.term_d", corrected.term_d, True),
-        Target(
+        two_paths(
             "lemma-3",
             "P(some model exceeds its empirical surrogate risk by the bound at delta) <= delta",
             LABELS,
-            lambda one, seed: _lemma_3(one, rademacher_term),
-            lambda one, seed: judge_logs(
-                _lemma_3(one, rademacher_term).log_observed,
-                _lemma_3(one, rademacher_term).log_bound,
-                how="binomial sums in fractions",
-            ),
-            holds=True,
+            _lemma_3,
+            _lemma_3,
+            _FRACTIONS,
+            True,
         ),
     ]

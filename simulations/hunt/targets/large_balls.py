@@ -19,8 +19,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from simulations.hunt.axes import Point, axis, box
-from simulations.hunt.judging import judge_measured
+from simulations.hunt.axes import Numbers, axis, box
+from simulations.hunt.judging import two_paths
 from simulations.hunt.target import LOG_ZERO, Measured, Target, log, unmet
 from theory import corrected, paper, tighter
 from theory.claims.exact_losses import surrogate
@@ -65,9 +65,9 @@ def _grid_score(kappa: float, radius: float, rho: float, theta: float, n: int) -
     return min(float(surrogate(reach, s, 1, theta)) for s in (*steps, corner))
 
 
-def _exchangeable(one: Point, bound: LogBound, power: int, score: Callable[..., float]) -> Measured:
+def _exchangeable(one: Numbers, bound: LogBound, power: int, score: Callable[..., float]) -> Measured:
     """P[V_2 < V_1] against a bound that is given (sup K)^(power / 2) as kappa."""
-    theta, radius, n, m = float(one["theta"]), float(one["radius"]), one.whole("n"), one.whole("m")
+    theta, radius, n, m = float(one["theta"]), float(one["radius"]), one.integer("n"), one.integer("m")
     arms = [(float(one[f"kappa{i}"]), radius, float(one[f"rho{i}"]), theta) for i in (1, 2)]
     if n > m:
         return unmet(math.log(n / m) + 50)
@@ -87,22 +87,16 @@ def _exchangeable(one: Point, bound: LogBound, power: int, score: Callable[..., 
     return Measured(0.0, log_bound)
 
 
-def _kappa_target(id: str, says: str, bound: LogBound, power: int, holds: bool | None) -> Target:
-    return Target(
-        id,
-        says,
-        EXCHANGEABLE,
-        lambda one, seed: _exchangeable(one, bound, power, exchangeable_score),
-        lambda one, seed: judge_measured(
-            _exchangeable(one, bound, power, _grid_score), how="Eq. 2 minimised on a grid"
-        ),
-        holds,
+def _kappa_target(id: str, says: str, bound: LogBound, power: int, holds: bool) -> Target:
+    fast, slow = (
+        lambda one, score=score: _exchangeable(one, bound, power, score) for score in (exchangeable_score, _grid_score)
     )
+    return two_paths(id, says, EXCHANGEABLE, fast, slow, "Eq. 2 minimised on a grid", holds)
 
 
-def _outlier_case(one: Point) -> dict[str, float | int]:
+def _outlier_case(one: Numbers) -> dict[str, float | int]:
     """The instance with the most likely counts at which the second arm wins."""
-    r, theta, n, p = float(one["r"]), float(one["theta"]), one.whole("n"), float(one["p"])
+    r, theta, n, p = float(one["r"]), float(one["theta"]), one.integer("n"), float(one["p"])
     q = p * (1 + float(one["more"]))
     # Given N_1 = N_2, their common share is likeliest at sqrt(p q) / (1 - p - q + 2 sqrt(p q)).
     root = math.sqrt(p * q)
@@ -111,7 +105,7 @@ def _outlier_case(one: Point) -> dict[str, float | int]:
     return {"r": r, "theta": theta, "n": n, "first": second + slack, "second": second, "p": p, "q": q}
 
 
-def _outliers(one: Point, bound: LogBound, shift: int = 0) -> Measured:
+def _outliers(one: Numbers, bound: LogBound, shift: int) -> Measured:
     case = _outlier_case(one)
     r, theta, n, p, q = (float(case[name]) for name in ("r", "theta", "n", "p", "q"))
     case["first"], case["second"] = int(case["first"]) + shift, int(case["second"]) + shift
@@ -130,16 +124,10 @@ def _outliers(one: Point, bound: LogBound, shift: int = 0) -> Measured:
     return Measured(log_beats - _GAMMA_ROUNDING * n * math.log(n), log_bound)
 
 
-def _outlier_target(id: str, says: str, bound: LogBound, holds: bool | None) -> Target:
-    return Target(
-        id,
-        says,
-        OUTLIERS,
-        lambda one, seed: _outliers(one, bound),
-        # Another point of the sample space, next to the likeliest one, must refute the claim as well.
-        lambda one, seed: judge_measured(_outliers(one, bound, 1), how="another sample, exact", probability=False),
-        holds,
-    )
+def _outlier_target(id: str, says: str, bound: LogBound, holds: bool) -> Target:
+    # Another point of the sample space, next to the likeliest one, must refute the claim as well.
+    fast, slow = (lambda one, shift=shift: _outliers(one, bound, shift) for shift in (0, 1))
+    return two_paths(id, says, OUTLIERS, fast, slow, "another sample, exact", holds)
 
 
 def targets() -> list[Target]:

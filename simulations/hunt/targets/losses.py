@@ -6,14 +6,13 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from simulations.hunt.axes import Point, axis, box
-from simulations.hunt.judging import exact_log, judge_logs
+from simulations.hunt.axes import Numbers, axis, box
+from simulations.hunt.judging import sides, two_paths
 from simulations.hunt.target import Measured, Target
 from theory.claims.exact_losses import repaired_loss, strict_loss, surrogate
-from theory.verdicts import Verdict
 
 F = Fraction
-Sides = Callable[[Point], tuple[Fraction, Fraction]]
+Sides = Callable[[Numbers], Measured]
 
 _OUTPUT = axis(-3, 3, grid=4)
 #: A model of two kinds of rows: its outputs there, the share of the first kind, and P(y = +1) of both.
@@ -36,43 +35,27 @@ def _risk(loss: Any, h: Any, g: Any, eta: Any, theta: Any) -> Fraction:
 def _bayes(loss: Any) -> Sides:
     """E min(eta, 1 - eta, theta) <= risk of the model."""
 
-    def sides(one: Point) -> tuple[Fraction, Fraction]:
-        theta, share = one.exact("theta"), one.exact("share")
+    def compared(one: Numbers) -> Measured:
+        theta, share = one.fraction("theta"), one.fraction("share")
         floor = risk = F(0)
         for part, weight in (("1", share), ("2", 1 - share)):
-            eta = one.exact(f"eta{part}")
+            eta = one.fraction(f"eta{part}")
             floor += weight * min(eta, 1 - eta, theta)
             risk += weight * _risk(loss, one[f"h{part}"], one[f"g{part}"], eta, theta)
-        return floor, risk
+        return sides(floor, risk)
 
-    return sides
+    return compared
 
 
 def _coin(loss: Any) -> Sides:
     """theta <= risk of a model that accepts, when labels are coin flips."""
-    return lambda one: (one.exact("theta"), _risk(loss, one["h"], one["g"], F(1, 2), one["theta"]))
+    return lambda one: sides(one.fraction("theta"), _risk(loss, one["h"], one["g"], F(1, 2), one["theta"]))
 
 
-def _majorises(one: Point) -> tuple[Fraction, Fraction]:
+def _majorises(one: Numbers) -> Measured:
     """0/1 loss <= surrogate at one row."""
     y = 1 if one["label"] else -1
-    return tuple(F(loss(one["h"], one["g"], y, one["theta"])) for loss in (repaired_loss, surrogate))  # type: ignore[return-value]
-
-
-def _direct(id: str, says: str, space: Any, sides: Sides, holds: bool | None) -> Target:
-    """Sides that are exact fractions; the confirmation computes the 0/1 loss from its definition once more."""
-
-    def measure(one: Point, seed: int) -> Measured:
-        left, right = sides(one)
-        return Measured(exact_log(left), exact_log(right))
-
-    def confirm(one: Point, seed: int) -> Verdict:
-        left, right = sides(one)
-        # Fractions are compared as such; the logarithms are for the sentence.
-        shown = exact_log(left) if left > right else min(exact_log(left), exact_log(right))
-        return judge_logs(shown, exact_log(right), how="exact fractions", probability=False)
-
-    return Target(id, says, space, measure, confirm, holds, probability=False)
+    return sides(*(F(loss(one["h"], one["g"], y, one["theta"])) for loss in (repaired_loss, surrogate)))
 
 
 def targets() -> list[Target]:
@@ -80,11 +63,15 @@ def targets() -> list[Target]:
     bayes = "E min(eta, 1 - eta, theta) <= 0/1 risk of every model"
     coin = "theta <= 0/1 risk of a model that accepts rows whose labels are coin flips"
     above = "0/1 loss <= surrogate loss at every row"
+    # Both paths are the definitions in exact fractions.
     return [
-        _direct("eq-1", coin, COIN, _coin(strict_loss), False),
-        _direct("eq-1/repaired", coin, COIN, _coin(repaired_loss), True),
-        _direct("eq-4-value", bayes, MODELS, _bayes(strict_loss), False),
-        _direct("eq-4-value/repaired", bayes, MODELS, _bayes(repaired_loss), True),
-        _direct("eq-2", f"{above}, theta in (0, 1)", ANY_THETA, _majorises, False),
-        _direct("eq-2-upper-bound", f"{above}, theta in (0, 1/2)", ROWS, _majorises, True),
+        two_paths(id, says, space, compared, compared, "exact fractions", holds, probability=False)
+        for id, says, space, compared, holds in (
+            ("eq-1", coin, COIN, _coin(strict_loss), False),
+            ("eq-1/repaired", coin, COIN, _coin(repaired_loss), True),
+            ("eq-4-value", bayes, MODELS, _bayes(strict_loss), False),
+            ("eq-4-value/repaired", bayes, MODELS, _bayes(repaired_loss), True),
+            ("eq-2", f"{above}, theta in (0, 1)", ANY_THETA, _majorises, False),
+            ("eq-2-upper-bound", f"{above}, theta in (0, 1/2)", ROWS, _majorises, True),
+        )
     ]

@@ -6,14 +6,13 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-from simulations.hunt.axes import Point, axis, box
-from simulations.hunt.judging import exact_log, judge_logs
+from simulations.hunt.axes import Box, Numbers, axis, box
+from simulations.hunt.judging import exact_log, two_paths
 from simulations.hunt.target import Measured, Target, unmet
 from theory.constants import halving_schedule
-from theory.verdicts import Verdict
 
 F = Fraction
-Sides = Callable[[Point], tuple[Fraction, Fraction]]
+Sides = Callable[[Numbers], tuple[Fraction, Fraction]]
 
 #: K = 2^power arms and a budget with ``first`` rows per arm in the first round: K log2 K divides it.
 POWERS = box(power=axis(1, 7), first=axis(1, 400))
@@ -21,12 +20,6 @@ ANY_BUDGET = box(power=axis(1, 7), B=axis(4, 4000))
 SIZES = box(K=axis(2, 64), B=axis(4, 4000))
 _COST = axis("1/10", 5, grid=10)
 COSTS = box(budget=axis(1, 60), cost1=_COST, cost2=_COST, cost3=_COST)
-
-
-def _powers(one: Point) -> tuple[int, int]:
-    """(B, K)."""
-    power = one.whole("power")
-    return one.whole("first") * 2**power * power, 2**power
 
 
 def rows_of_selected(budget: int, arms: int) -> int:
@@ -38,104 +31,95 @@ def rows_of_selected(budget: int, arms: int) -> int:
     return rows
 
 
-def _claimed_rows(one: Point) -> tuple[Fraction, Fraction]:
-    """K floor(B / (K log2 K)) <= rows of the selected arm (A.5, last line of the count)."""
-    budget, arms = _powers(one)
-    claimed = arms * (budget // (arms * one.whole("power")))
-    return F(claimed), F(int(halving_schedule(budget, arms).accumulated[-1]))
+def _scheduled(budget: int, arms: int) -> int:
+    """The same by the schedule of `theory`."""
+    return int(halving_schedule(budget, arms).accumulated[-1])
 
 
-def _true_rows(one: Point) -> tuple[Fraction, Fraction]:
-    """(K - 1) floor(B / (K log2 K)) <= rows of the selected arm."""
-    claimed, rows = _claimed_rows(one)
-    arms = 2 ** one.whole("power")
-    return claimed * (arms - 1) / arms, rows
+def _count(share: Callable[[int], Fraction], rows: Callable[[int, int], int]) -> Sides:
+    """share(K) floor(B / (K log2 K)) <= rows of the selected arm, where K log2 K divides B (A.5)."""
+
+    def sides(one: Numbers) -> tuple[Fraction, Fraction]:
+        power, first = one.integer("power"), one.integer("first")
+        return share(2**power) * first, F(rows(first * 2**power * power, 2**power))
+
+    return sides
 
 
-def _half_of_claimed(one: Point) -> tuple[Fraction, Fraction]:
-    """floor(B / log2 K) / 2 <= rows of the selected arm, K = 2^power, whatever the budget."""
-    budget, power = one.whole("B"), one.whole("power")
-    return F(budget // power, 2), F(int(halving_schedule(budget, 2**power).accumulated[-1]))
+def _half(rows: Callable[[int, int], int], *, down: bool = False) -> Sides:
+    """floor(B / log2 K) / 2 <= rows of the selected arm, K = 2^power, whatever the budget.
+
+    Rounded down it holds: the last round alone buys as many.
+    """
+
+    def sides(one: Numbers) -> tuple[Fraction, Fraction]:
+        budget, power = one.integer("B"), one.integer("power")
+        half = F(budget // power, 2)
+        return F(math.floor(half)) if down else half, F(rows(budget, 2**power))
+
+    return sides
 
 
-def _half_rounded_down(one: Point) -> tuple[Fraction, Fraction]:
-    """floor(floor(B / log2 K) / 2) <= rows of the selected arm: the last round alone buys as many."""
-    half, rows = _half_of_claimed(one)
-    return F(math.floor(half)), rows
-
-
-def _loop_half(one: Point) -> tuple[Fraction, Fraction]:
-    half, _ = _half_of_claimed(one)
-    return half, F(rows_of_selected(one.whole("B"), 2 ** one.whole("power")))
-
-
-def _first_round(one: Point) -> tuple[Fraction, Fraction]:
-    """floor(B / (K log2 K)) of Eq. 11 <= rows of the first round of Algorithm 1."""
-    budget, arms = one.whole("B"), one.whole("K")
+def _first_round(one: Numbers) -> tuple[Fraction, Fraction]:
+    """The rows that Eq. 11 counts with <= rows of the first round of Algorithm 1."""
+    budget, arms = one.integer("B"), one.integer("K")
     return F(math.floor(budget / (arms * math.log2(arms)))), F(int(halving_schedule(budget, arms).pulls[0]))
 
 
-def _spend(one: Point) -> tuple[Fraction, Fraction]:
-    """Pulls of Algorithm 1 <= B."""
-    budget, arms = one.whole("B"), one.whole("K")
+def _spend(one: Numbers) -> tuple[Fraction, Fraction]:
+    budget, arms = one.integer("B"), one.integer("K")
     return F(int(halving_schedule(budget, arms).spent)), F(budget)
 
 
-def _aligned(one: Point) -> tuple[Fraction, Fraction]:
-    """c_1 floor(b / sum c) <= floor(c_1 b / sum c): a feature's share pays for its samples."""
-    budget, costs = _money(one)
-    total = sum(costs, F(0))
-    return costs[0] * math.floor(budget / total), F(math.floor(costs[0] * budget / total))
+def _aligned(one: Numbers) -> tuple[Fraction, Fraction]:
+    """A feature's share of the budget pays for its samples."""
+    budget, cost, total = _money(one)
+    return cost * math.floor(budget / total), F(math.floor(cost * budget / total))
 
 
-def _aligned_spend(one: Point) -> tuple[Fraction, Fraction]:
-    """sum_i c_i floor(b / sum c) <= b."""
-    budget, costs = _money(one)
-    total = sum(costs, F(0))
+def _aligned_spend(one: Numbers) -> tuple[Fraction, Fraction]:
+    budget, _, total = _money(one)
     return total * math.floor(budget / total), budget
 
 
-def _money(one: Point) -> tuple[Fraction, list[Fraction]]:
-    return one.exact("budget"), [one.exact(f"cost{i}") for i in (1, 2, 3)]
+def _money(one: Numbers) -> tuple[Fraction, Fraction, Fraction]:
+    """Budget, first cost, all costs."""
+    costs = [one.fraction(f"cost{i}") for i in (1, 2, 3)]
+    return one.fraction("budget"), costs[0], sum(costs, F(0))
 
 
-def _loop_rows(one: Point) -> tuple[Fraction, Fraction]:
-    claimed, _ = _claimed_rows(one)
-    return claimed, F(rows_of_selected(*_powers(one)))
-
-
-def _target(id: str, says: str, space: object, sides: Sides, holds: bool | None, again: Sides | None = None) -> Target:
-    """Sides that are exact numbers; ``again`` computes them another way for the confirmation."""
-
-    def measure(one: Point, seed: int) -> Measured:
+def _measured(sides: Sides) -> Callable[[Numbers], Measured]:
+    def measured(one: Numbers) -> Measured:
         left, right = sides(one)
-        if left <= 0:
-            return unmet(1.0)
-        return Measured(exact_log(left), exact_log(right))
+        return Measured(exact_log(left), exact_log(right)) if left > 0 else unmet(1.0)
 
-    def confirm(one: Point, seed: int) -> Verdict:
-        left, right = (again or sides)(one)
-        return judge_logs(exact_log(left), exact_log(right), how="exact numbers", probability=False)
-
-    return Target(id, says, space, measure, confirm, holds, probability=False)  # type: ignore[arg-type]
+    return measured
 
 
 def targets() -> list[Target]:
-    """All targets about numbers of rows and money."""
+    """All targets about numbers of rows and money; some are confirmed by a second way to count."""
     rows = "rows of the selected arm"
-    return [
-        _target("a5-count-3", f"K floor(B / (K log2 K)) <= {rows}", POWERS, _claimed_rows, False, _loop_rows),
-        _target("a5-count-3/repaired", f"(K - 1) floor(B / (K log2 K)) <= {rows}", POWERS, _true_rows, True),
-        _target("a5-count-4/half", f"floor(B / log2 K) / 2 <= {rows}", ANY_BUDGET, _half_of_claimed, False, _loop_half),
-        _target(
-            "a5-count-4/half-rounded-down",
-            f"floor(floor(B / log2 K) / 2) <= {rows}",
-            ANY_BUDGET,
-            _half_rounded_down,
-            True,
+    by_loop = _count(F, rows_of_selected)
+    table: tuple[tuple[str, str, Box, bool, Sides, Sides | None], ...] = (
+        ("a5-count-3", f"K floor(B / (K log2 K)) <= {rows}", POWERS, False, _count(F, _scheduled), by_loop),
+        (
+            "a5-count-3/repaired", f"(K - 1) floor(B / (K log2 K)) <= {rows}",
+            POWERS, True, _count(lambda K: F(K - 1), _scheduled), None,
         ),
-        _target("lemma-2-first-round", "floor(B / (K log2 K)) <= rows of the first round", SIZES, _first_round, False),
-        _target("me-spend", "pulls of median elimination <= B", SIZES, _spend, True),
-        _target("sample-alignment", "c_1 floor(b / sum c) <= floor(c_1 b / sum c)", COSTS, _aligned, False),
-        _target("sample-alignment-spend", "sum_i c_i floor(b / sum c) <= b", COSTS, _aligned_spend, True),
+        (
+            "a5-count-4/half", f"floor(B / log2 K) / 2 <= {rows}",
+            ANY_BUDGET, False, _half(_scheduled), _half(rows_of_selected),
+        ),
+        (
+            "a5-count-4/half-rounded-down", f"floor(floor(B / log2 K) / 2) <= {rows}",
+            ANY_BUDGET, True, _half(_scheduled, down=True), None,
+        ),
+        ("lemma-2-first-round", "floor(B / (K log2 K)) <= rows of the first round", SIZES, False, _first_round, None),
+        ("me-spend", "pulls of median elimination <= B", SIZES, True, _spend, None),
+        ("sample-alignment", "c_1 floor(b / sum c) <= floor(c_1 b / sum c)", COSTS, False, _aligned, None),
+        ("sample-alignment-spend", "sum_i c_i floor(b / sum c) <= b", COSTS, True, _aligned_spend, None),
+    )  # fmt: skip
+    return [
+        two_paths(id, says, space, _measured(fast), _measured(slow or fast), "exact numbers", holds, probability=False)
+        for id, says, space, holds, fast, slow in table
     ]

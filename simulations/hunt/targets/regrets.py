@@ -13,20 +13,18 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from simulations.hunt.judging import exact_log, judge_measured
+from exml_sim.arrays import FloatArray
+from simulations.hunt.judging import exact_log, two_paths
 from simulations.hunt.laws import log_regret_tail, log_sum, sample_law, strengths
 from simulations.hunt.pools import PoolInstance, PoolSpace
 from simulations.hunt.target import LOG_ZERO, Measured, Target, unmet
 from simulations.hunt.targets.selection import in_fractions, parameters, premises
 from theory import corrected, exact, paper, tighter
-from theory.verdicts import Verdict
 
 F = Fraction
-Floats = NDArray[np.float64]
 #: (pool, delta) -> bound on the regret.
-RegretBound = Callable[[PoolInstance, Floats], Floats]
+RegretBound = Callable[[PoolInstance, FloatArray], FloatArray]
 #: pool -> log of what is added to delta.
 Allowance = Callable[[PoolInstance], float]
 #: pool -> values of the regret with the log-probabilities of reaching them.
@@ -38,7 +36,7 @@ SMALL = PoolSpace(arms=(2, 4), atoms=(2, 3), budget=(4, 2_000), states=20_000)
 _SMALLEST = -690.0
 
 
-def smallest_delta(bound: Callable[[Floats], Floats], level: float) -> float:
+def smallest_delta(bound: Callable[[FloatArray], FloatArray], level: float) -> float:
     """log of the smallest delta in (1e-300, 1) that puts the bound below a level; nan if none does.
 
     The bound falls with delta. Three grids, each a thousand times finer than the one before; the answer is on the safe
@@ -157,37 +155,20 @@ def _target(
     holds: bool | None,
     tails: tuple[Tail, Tail] = (_learned_tail, _exact_tail),
 ) -> Target:
-    fast, slow = tails
-
-    def confirm(one: PoolInstance, seed: int) -> Verdict:
-        return judge_measured(measured(one, slow, bound, allowance), how="sums of exact fractions")
-
+    fast, slow = (lambda one, tail=tail: measured(one, tail, bound, allowance) for tail in tails)
     says = "P(the regret is above its bound at delta) <= delta, plus delta_fail where the bound has one"
-    return Target(id, says, space, lambda one, seed: measured(one, fast, bound, allowance), confirm, holds)
+    return two_paths(id, says, space, fast, slow, "sums of exact fractions", holds)
 
 
-def _paper(function: Any) -> RegretBound:
-    return lambda one, delta: np.asarray(function(one.budget, one.arms, *parameters(one), delta, strict=False))
+def _by(function: Any, *, gap: bool = True, count: bool = False, **options: Any) -> Callable[..., Any]:
+    """A bound of `theory` on a pool, at delta where it has one; with or without the gap and the number of best arms."""
 
-
-def _repaired(function: Any) -> RegretBound:
-    return lambda one, delta: np.asarray(
-        function(one.budget, one.arms, *parameters(one), delta, best_count=len(one.best), strict=False)
-    )
-
-
-def _gap_free(function: Any) -> RegretBound:
-    return lambda one, delta: np.asarray(
-        function(one.budget, one.arms, float(one.theta), float(one.kappa_lambda), delta, strict=False)
-    )
-
-
-def _fail(function: Any, *, count: bool = False) -> Allowance:
-    def allowance(one: PoolInstance) -> float:
+    def bound(one: PoolInstance, *delta: FloatArray) -> Any:
         extra = {"best_count": len(one.best)} if count else {}
-        return float(function(one.budget, one.arms, *parameters(one), strict=False, log=True, **extra))
+        point = parameters(one) if gap else parameters(one)[1:]
+        return np.asarray(function(one.budget, one.arms, *point, *delta, strict=False, **options, **extra))
 
-    return allowance
+    return bound
 
 
 def _nothing(one: PoolInstance) -> float:
@@ -196,32 +177,30 @@ def _nothing(one: PoolInstance) -> float:
 
 def targets() -> list[Target]:
     """All targets about regrets."""
-    selection = (_selection_tail, _exact_selection_tail)
+    printed, repaired = paper.exploratory_regret_uniform, corrected.exploratory_regret_uniform
+    printed_me, repaired_me = paper.exploratory_regret_median, corrected.exploratory_regret_median
+
+    def fail(function: Any, *, count: bool = False) -> Allowance:
+        return _by(function, count=count, log=True)
+
     return [
-        _target(
-            "lemma-1-ii/affine",
-            TWO_ARMS, _paper(paper.exploratory_regret_uniform), _fail(paper.delta_fail_uniform), None,
-        ),
-        _target(
-            "lemma-2-ii",
-            TWO_ARMS, _paper(paper.exploratory_regret_median), _fail(paper.delta_fail_median), False,
-        ),
+        _target("lemma-1-ii/affine", TWO_ARMS, _by(printed), fail(paper.delta_fail_uniform), None),
+        _target("lemma-2-ii", TWO_ARMS, _by(printed_me), fail(paper.delta_fail_median), False),
         _target(
             "corrected.exploratory_regret_uniform",
-            TWO_ARMS, _repaired(corrected.exploratory_regret_uniform), _fail(corrected.delta_fail_uniform, count=True),
-            True,
+            TWO_ARMS, _by(repaired, count=True), fail(corrected.delta_fail_uniform, count=True), True,
         ),
         _target(
             "corrected.exploratory_regret_median",
-            TWO_ARMS, _repaired(corrected.exploratory_regret_median), _fail(corrected.delta_fail_median, count=True),
-            True,
+            TWO_ARMS, _by(repaired_me, count=True), fail(corrected.delta_fail_median, count=True), True,
         ),
         _target(
             "tighter.exploratory_regret_uniform",
-            SMALL, _gap_free(tighter.exploratory_regret_uniform), _nothing, True,
+            SMALL, _by(tighter.exploratory_regret_uniform, gap=False), _nothing, True,
         ),
         _target(
             "tighter.selection_regret_uniform",
-            SMALL, _gap_free(tighter.selection_regret_uniform), _nothing, True, selection,
+            SMALL, _by(tighter.selection_regret_uniform, gap=False), _nothing, True,
+            (_selection_tail, _exact_selection_tail),
         ),
     ]  # fmt: skip

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import stats
 
 from simulations.figures import style
-from simulations.verification.excess_risk import ANGLES, CLAIMS, RADIUS, THETA, Measured
+from simulations.verification.excess_risk import ANGLES, CLAIMS, RADIUS, THETA, RedrawnTrials
 from theory import corrected
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _NAMES = {
 }
 
 
-def bounds(one: Measured) -> dict[str, float]:
+def bounds(one: RedrawnTrials) -> dict[str, float]:
     """Bounds on the terms with probability 1 - delta, delta/3 each (A.2, corrected); nan below the launch budget."""
     kind = "uniform" if one.strategy == "uniform" else "median"
     regret = getattr(corrected, f"exploratory_regret_{kind}")
@@ -42,18 +42,18 @@ def bounds(one: Measured) -> dict[str, float]:
     }
 
 
-def interval(one: Measured) -> tuple[float, float]:
+def interval(one: RedrawnTrials) -> tuple[float, float]:
     """Mean excess risk and half the width of Student's 99 % interval, which is wide for few trials."""
     values = one.terms[:, 0]
     return float(values.mean()), float(stats.t.ppf(0.995, len(values) - 1) * stats.sem(values))
 
 
-def height(trials: Sequence[Measured]) -> float:
+def height(trials: Sequence[RedrawnTrials]) -> float:
     """Where the highest stack of known bounds ends."""
     return max(float(np.nansum([value for value in bounds(one).values() if value > 0])) for one in trials)
 
 
-def draw(ax: Axes, trials: Sequence[Measured], top: float | None = None) -> Axes:
+def draw(ax: Axes, trials: Sequence[RedrawnTrials], top: float | None = None) -> Axes:
     """Two bars per budget: measured means, stacked up and down from zero, and the bounds (hatched).
 
     Where term (b) has no bound its part of the bar is open at the top, and higher than every bar that has an end.
@@ -120,7 +120,7 @@ def _stack(ax: Axes, x: float, width: float, values: Mapping[str, float], hatch:
             below += value
 
 
-def figure(excess: Mapping[str, Sequence[Measured]]) -> Figure:
+def figure(excess: Mapping[str, Sequence[RedrawnTrials]]) -> Figure:
     """One panel per theorem."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch

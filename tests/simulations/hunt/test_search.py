@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from simulations.hunt.axes import Point, axis, box
-from simulations.hunt.judging import judge_logs, show
+from simulations.hunt.axes import Numbers, axis, box
+from simulations.hunt.judging import in_digits, judge_measured
 from simulations.hunt.pools import PoolInstance, PoolSpace
 from simulations.hunt.search import ATTEMPTS, Limits, confirm, hunt, seeds_of
 from simulations.hunt.shrink import shrink
@@ -179,13 +179,13 @@ def test_fitness_leads_to_premises_then_to_something_observed_then_to_the_excess
 
 
 def test_verdicts_in_logarithms():
-    assert judge_logs(-5000.0, -5001.0, how="x").outcome == "refuted"
-    assert judge_logs(-5001.0, -5000.0, how="x").outcome == "consistent"
-    assert judge_logs(-0.1, 0.2, how="x").outcome == "vacuous"
-    assert judge_logs(0.5, 0.2, how="x", probability=False).outcome == "refuted"
-    assert judge_logs(0.5, math.nan, how="x").outcome == "vacuous"
-    assert show(-5000.0) == "3.370e-2172"
-    assert show(LOG_ZERO) == "0"
+    assert judge_measured(Measured(-5000.0, -5001.0), how="x").outcome == "refuted"
+    assert judge_measured(Measured(-5001.0, -5000.0), how="x").outcome == "consistent"
+    assert judge_measured(Measured(-0.1, 0.2), how="x").outcome == "vacuous"
+    assert judge_measured(Measured(0.5, 0.2), how="x", probability=False).outcome == "refuted"
+    assert judge_measured(Measured(0.5, math.nan), how="x").outcome == "vacuous"
+    assert in_digits(-5000.0) == "3.370e-2172"
+    assert in_digits(LOG_ZERO) == "0"
 
 
 def test_confirmation_uses_other_means_than_the_search():
@@ -218,4 +218,4 @@ def test_bad_input_is_refused_in_one_line():
         PoolSpace((2, 3), (2, 2), (4, 9)).read(
             {"weights": [1, 1], "labels": [1, 1], "features": [[1, 0]], "theta": "1/10", "fill": 1, "budget": 4}
         )
-    assert isinstance(LINE.read({"x": 1, "y": "1/2"}), Point)
+    assert isinstance(LINE.read({"x": 1, "y": "1/2"}), Numbers)

@@ -38,12 +38,12 @@ def test_hindsight_has_two_readings():
     for method in (SL, CSD_ME):
         assert stats.cell(found, "seen", method, 10, "each").accuracy.tolist() == pytest.approx([90.0, 70.0])
         assert stats.cell(found, "seen", method, 10, "one").accuracy.tolist() == pytest.approx([80.0, 70.0])
-    with pytest.raises(ValueError, match="reading must be one of each, one"):
+    with pytest.raises(ValueError, match="thetas_by must be one of each, one"):
         stats.cell(found, "seen", SL, 10, "best")
 
 
-def cell_of(values) -> stats.Cell:
-    return stats.Cell(np.array(values, dtype=np.float64), (), np.zeros(len(values)))
+def cell_of(values) -> stats.TableCell:
+    return stats.TableCell(np.array(values, dtype=np.float64), (), np.zeros(len(values)))
 
 
 def test_the_paired_test_is_scipys():

@@ -165,7 +165,7 @@ def test_values_must_be_paid_for(task):
     buyer = room._buyer(task, one.candidates, Fraction(1, 4))
     assert isinstance(buyer.ledger, Ledger)
     base = Base(np.zeros((len(task.y), 1)), task.y, 2, np.arange(len(task.y)), 2)
-    pool = room._DistancePool(one, buyer, base, 0.2)
+    pool = room._DistancePool(one._pair_gram, buyer, base, one._options, 0.2)
     from exml_sim.seeds import as_seeds
 
     session = pool.open(as_seeds(0))

@@ -9,13 +9,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from simulations.cache import Cache
 from simulations.figures import style
 from simulations.verification import budget_slack, excess_risk
 from simulations.verification.budget_slack import Need
 from simulations.verification.figures import claims, excess, slack
-from simulations.verification.records import Records
 from simulations.verification.run import chosen, verify
-from simulations.verification.trials import Setting
+from simulations.verification.workbench import Workbench
 from tests.simulations.verification.test_run import SMALL
 from theory.claims.instances import failure_uniform
 
@@ -52,7 +52,7 @@ def test_one_figure_per_family(found, tmp_path):
 
 
 def measured(rows, terms):
-    return excess_risk.Measured("uniform", 4 * rows, rows, 300, True, np.tile(terms, (5, 1)), np.full(5, 0.07))
+    return excess_risk.RedrawnTrials("uniform", 4 * rows, rows, 300, True, np.tile(terms, (5, 1)), np.full(5, 0.07))
 
 
 def test_terms_are_stacked_from_zero(ax):
@@ -128,8 +128,8 @@ def test_needs_by_bounds_are_the_smallest_budgets():
 
 
 def test_practice_is_below_every_bound():
-    with Records() as records:
-        found = budget_slack.measure(150, Setting(0, 1, records), (("K", 2, Fraction(1, 10), 18),))
+    with Cache() as cache:
+        found = budget_slack.measure(150, Workbench(0, 1, cache), (("K", 2, Fraction(1, 10), 18),))
     assert [one.strategy for one in found] == list(budget_slack.WANTED)
     for one in found:
         assert one.practice is not None
@@ -137,8 +137,8 @@ def test_practice_is_below_every_bound():
 
 
 def test_waterfall_goes_from_the_bound_to_the_truth(ax):
-    with Records() as records:
-        one = budget_slack.fall("uniform", Setting(0, 1, records), trials=300)
+    with Cache() as cache:
+        one = budget_slack.fall("uniform", Workbench(0, 1, cache), trials=300)
     assert slack.draw_fall(ax, one) is ax
     total = sum(factor.log for factor in one.slack.factors)
     assert one.slack.log_bound - total == pytest.approx(one.slack.log_truth)
@@ -149,12 +149,12 @@ def test_waterfall_goes_from_the_bound_to_the_truth(ax):
 
 def test_the_truth_of_the_waterfall_agrees_with_enumeration():
     """Tilted sampling on the same pool where the outcomes can be enumerated, within its own interval."""
-    with Records() as records:
-        setting = Setting(0, 1, records)
-        study = budget_slack.tilted_study("uniform", 120, setting.seed, 4000)
-        with setting.run(study) as result:
+    with Cache() as cache:
+        bench = Workbench(0, 1, cache)
+        study = budget_slack.tilted_study("uniform", 120, bench.seed, 4000)
+        with bench.run(study) as result:
             (found,) = result.summary(level=1 - 1e-6)
-    with setting.run(dataclasses.replace(study, mode="exact")) as law:
+    with bench.run(dataclasses.replace(study, mode="exact")) as law:
         truth = law.summary()[0].failure_rate
     assert found.lower <= truth <= found.upper
     assert 0 < truth < failure_uniform("one-rival-8", 240)

@@ -11,7 +11,7 @@ from exml_sim.losses import rejection_loss, surrogate_loss
 from exml_sim.rejection import solve
 from exml_sim.seeds import Seeds
 from exml_sim.strategies import MedianElimination, UniformAllocation
-from simulations.verification.measures import MEASURED, Bench, Bought, supremum
+from simulations.verification.measures import MEASURED, AffineArm, Bought, supremum
 from simulations.verification.worlds import world
 
 
@@ -59,7 +59,7 @@ def test_scores_are_those_of_the_pool():
     seen = bought(pool)
     for arm in range(3):
         scores = pool.feature_arms[arm].score(seen.counts[:, arm])[0]
-        assert Bench.of(pool, arm).score(seen.arm(arm)) == pytest.approx(scores, abs=1e-9)
+        assert AffineArm.of(pool, arm).score(seen.arm(arm)) == pytest.approx(scores, abs=1e-9)
     assert MEASURED["optimism"](seen) == pytest.approx(
         pool.risks[1] - pool.feature_arms[1].score(seen.counts[:, 1])[0], abs=1e-9
     )
@@ -92,7 +92,7 @@ def test_excess_risk_of_the_learned_model_counts_the_repaired_loss():
 def test_supremum_over_the_ball_by_brute_force(name):
     pool = atom_pool(name)
     seen = bought(pool, budget=30, trials=20)
-    bench = Bench.of(pool, 0)
+    bench = AffineArm.of(pool, 0)
     feature = np.asarray(pool.population.candidates[0].values, dtype=float).ravel()
     exact = supremum(bench, feature, seen.arm(0))
     # Next to zero as well as at the ends: the supremum may only be approached.
@@ -118,4 +118,4 @@ def test_selection_regret_is_the_gap_of_the_selected_arm():
 def test_outside_the_affine_regime_nothing_is_measured():
     pool = FeaturePool(make_synthetic(4, angles=(5, 90), rng=1), theta=0.3, ball=2.0)
     with pytest.raises(ValueError, match="affine regime"):
-        Bench.of(pool, 0)
+        AffineArm.of(pool, 0)

@@ -8,14 +8,14 @@ import json
 import numpy as np
 import pytest
 
-from simulations.verification import comparison, excess_risk, report, run
+from simulations.cache import Cache
+from simulations.verification import comparison, excess_risk, report, run, workbench
 from simulations.verification.checks import Check, Checks, margin, run_checks
 from simulations.verification.depths import DEPTHS
 from simulations.verification.plans import COMPARED, EXCESS, tried
 from simulations.verification.promises import Promise
-from simulations.verification.records import Records, source_digest
 from simulations.verification.run import Result, Verification, chosen, verify
-from simulations.verification.trials import Setting
+from simulations.verification.workbench import Workbench
 from theory.claims import Reading, all_claims, get
 from theory.verdicts import refuted
 
@@ -32,7 +32,7 @@ def results(ids, depth=SMALL, **options):
 def test_four_fifths_of_the_claims_about_trials_are_decided(monkeypatch):
     """The share that verify.json reports, on every claim that is tried, with the fewest trials that decide."""
     said = Check("consistent", "Not run here.", None)
-    monkeypatch.setattr(run, "run_checks", lambda claim, records: Checks(said, None, None))
+    monkeypatch.setattr(run, "run_checks", lambda claim, cache: Checks(said, None, None))
     found = results(tried())
     document = report.to_json(found, "", report.Clock(0.0, None, 0.0))["summary"]["monte_carlo"]
     assert document["claims"] == len(tried()) >= 20
@@ -67,9 +67,9 @@ def test_claims_come_in_the_order_of_the_paper():
 
 
 def problems(claim, **changes):
-    with Records() as records:
+    with Cache() as cache:
         broken = dataclasses.replace(claim, **changes)
-        return Result(broken, run_checks(broken, records)).problems
+        return Result(broken, run_checks(broken, cache)).problems
 
 
 def test_every_kind_of_wrong_check_is_a_problem():
@@ -112,7 +112,7 @@ class Killed(BaseException):
 @pytest.mark.parametrize("last", [0, 1, 3])
 def test_a_killed_run_continues_and_ends_with_the_same_document(tmp_path, monkeypatch, last):
     whole = document(results(FEW))
-    put, seen = Records.put, []
+    put, seen = Cache.put, []
 
     def dying(self, key, value):
         if len(seen) == last:
@@ -120,11 +120,11 @@ def test_a_killed_run_continues_and_ends_with_the_same_document(tmp_path, monkey
         seen.append(key)
         put(self, key, value)
 
-    monkeypatch.setattr(Records, "put", dying)
+    monkeypatch.setattr(Cache, "put", dying)
     with pytest.raises(Killed):
         results(FEW, store=tmp_path)
     again = []
-    monkeypatch.setattr(Records, "put", lambda self, key, value: (again.append(key), put(self, key, value))[1])
+    monkeypatch.setattr(Cache, "put", lambda self, key, value: (again.append(key), put(self, key, value))[1])
     assert document(results(FEW, store=tmp_path)) == whole
     assert not set(seen) & set(again)
     third = len(again)
@@ -133,18 +133,24 @@ def test_a_killed_run_continues_and_ends_with_the_same_document(tmp_path, monkey
 
 
 def test_a_changed_source_finds_nothing(tmp_path, monkeypatch):
-    with Records(tmp_path / "records.sqlite") as records:
-        records.put("check x", {"a": 1})
-        assert records.get("check x") == {"a": 1}
-        monkeypatch.setattr("simulations.verification.records.source_digest", lambda: "other")
-        assert records.get("check x") is None
-    assert len(source_digest()) == 64
+    with workbench.workbench(0, 1, tmp_path) as bench:
+        bench.cache.put("check x", {"a": 1})
+    with workbench.workbench(0, 1, tmp_path) as bench:
+        assert bench.cache.get("check x") == {"a": 1}
+    assert len(workbench.source_digest()) == 64
+    monkeypatch.setattr(workbench, "source_digest", lambda: "other")
+    with workbench.workbench(0, 1, tmp_path) as bench:
+        assert "check x" not in bench.cache
 
 
 def test_a_folder_with_somebody_elses_file_is_refused(tmp_path):
-    (tmp_path / "records.sqlite").write_text("no database at all, but long enough to be looked at as one " * 20)
-    with pytest.raises(ValueError, match="cannot keep results"):
-        Records(tmp_path / "records.sqlite")
+    with workbench.workbench(0, 1, tmp_path) as bench:
+        file = bench.cache.path
+    file.write_text("no database at all, but long enough to be looked at as one " * 20)
+    before = file.read_bytes()
+    with pytest.raises(ValueError, match="no store at all"):
+        results(FEW, store=tmp_path)
+    assert file.read_bytes() == before
 
 
 def test_margins_are_signed_decades():
@@ -180,8 +186,8 @@ def test_reports_never_show_a_rate_of_zero():
 
 
 def test_paired_trials_say_who_fails_alone():
-    with Records() as records:
-        found = comparison.compare(dataclasses.replace(SMALL, pairs=3000), Setting(0, 1, records))
+    with Cache() as cache:
+        found = comparison.compare(dataclasses.replace(SMALL, pairs=3000), Workbench(0, 1, cache))
     refuting = [one for one in found if one.verdict.outcome == "refuted"]
     assert {one.pool for one in refuting} >= {"one-rival-8"}
     for one in refuting:
@@ -190,17 +196,17 @@ def test_paired_trials_say_who_fails_alone():
 
 
 def test_excess_risk_is_the_sum_of_its_terms_and_its_theorems_are_judged(monkeypatch):
-    with Records() as records:
-        setting = Setting(0, 1, records)
-        one = excess_risk.measure("uniform", 100, SMALL, setting)
+    with Cache() as cache:
+        bench = Workbench(0, 1, cache)
+        one = excess_risk.measure("uniform", 100, SMALL, bench)
         assert one.terms[:, 0] == pytest.approx(one.terms[:, 1:].sum(axis=1), abs=1e-9)
         assert np.all(one.gaps > 0)
         monkeypatch.setattr(excess_risk, "_block", lambda *_: pytest.fail("run again"))
-        assert np.array_equal(excess_risk.measure("uniform", 100, SMALL, setting).terms, one.terms)
+        assert np.array_equal(excess_risk.measure("uniform", 100, SMALL, bench).terms, one.terms)
     # Below its launch budget the theorem says nothing; far above, a model that always errs refutes it.
     assert excess_risk.judged("thm-1", "corrected", one, 0.2, 1e-7).verdict.outcome == "vacuous"
     terms = np.tile([0.95, 0.0, 0.0, 0.0, 0.0, 0.1], (300, 1))
-    bad = excess_risk.Measured("uniform", 4 * 60_000, 60_000, 300, True, terms, np.full(300, 0.07))
+    bad = excess_risk.RedrawnTrials("uniform", 4 * 60_000, 60_000, 300, True, terms, np.full(300, 0.07))
     assert excess_risk.judged("thm-1", "corrected", bad, 0.2, 1e-7).verdict.outcome == "refuted"
     good = dataclasses.replace(bad, terms=terms * [0.1, 1, 1, 1, 1, 1])
     assert excess_risk.judged("thm-1", "corrected", good, 0.2, 1e-7).verdict.outcome == "consistent"

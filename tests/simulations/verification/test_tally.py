@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from simulations.verification.checks import Check, Checks
-from simulations.verification.probes import Finding
+from simulations.verification.probes import Evidence
 from simulations.verification.run import Result
 from simulations.verification.tally import closeness, closest, distinct, repeats, summed
 from theory.claims import get
@@ -17,7 +17,7 @@ SAID = Checks(Check("consistent", "Not run here.", None), None, None)
 def cell(failures=0, trials=2000, bound=0.3, **changes):
     common = {"claim": "lemma-3", "reading": "corrected", "pool": "opposed", "strategy": "uniform", "budget": 40}
     verdict = changes.pop("verdict", None) or judge(failures, trials, bound, alarm=1e-7, factor=2.0)
-    return Finding(**(common | {"event": "missed"} | changes), bound=bound, verdict=verdict)
+    return Evidence(**(common | {"event": "missed"} | changes), bound=bound, verdict=verdict)
 
 
 def result(claim, *cells):

@@ -7,13 +7,14 @@ import math
 
 import pytest
 
+from simulations.cache import Cache
 from simulations.verification import promises, trials
 from simulations.verification.depths import ALARM, DEPTHS, FACTOR, enough_trials
 from simulations.verification.plans import PLANS, Plan, tried
 from simulations.verification.probes import Probe, outcomes, probes
 from simulations.verification.promises import READINGS, Promise, failure_probability
-from simulations.verification.records import Records
-from simulations.verification.trials import Setting, make_study, run_claim
+from simulations.verification.trials import make_study, run_claim
+from simulations.verification.workbench import Workbench, workbench
 from simulations.verification.worlds import world
 from theory.claims import all_claims, get
 from theory.claims.instances import POOLS, failure_uniform
@@ -23,9 +24,9 @@ QUICK = DEPTHS["quick"]
 
 
 @pytest.fixture
-def setting():
-    with Records() as records:
-        yield Setting(0, 1, records)
+def bench():
+    with workbench(0, 1) as bench:
+        yield bench
 
 
 def plan_of(claim, statistic=None):
@@ -68,42 +69,42 @@ def test_enough_trials_decide_and_fewer_do_not():
     assert enough_trials(1e-9, 1e-8, 5000) == 5000
 
 
-def test_stored_counts_match_the_exact_law(setting):
+def test_stored_counts_match_the_exact_law(bench):
     """Rates of the engine against the theory's enumeration; false alarm 1e-6 on either side of each."""
     cells = [
         Probe("lemma-1-i", "tighter", pool, "uniform", budget, "missed", Promise(0.5))
         for pool, budget in (("opposed", 8), ("star-3", 24))
     ]
     depth = dataclasses.replace(QUICK, least=4000)
-    for probe, found in zip(cells, run_claim(cells, depth, setting), strict=True):
+    for probe, found in zip(cells, run_claim(cells, depth, bench), strict=True):
         truth = failure_uniform(probe.pool, probe.budget)
         assert found.verdict.trials == 4000
         assert judge(found.verdict.failures, 4000, truth, alarm=1e-6).outcome != "refuted"
         assert judge(4000 - found.verdict.failures, 4000, 1 - truth, alarm=1e-6).outcome != "refuted"
 
 
-def test_measured_counts_match_stored_ones(setting):
+def test_measured_counts_match_stored_ones(bench):
     """A gap that is exceeded by a positive regret: the measured statistic is the stored event."""
     common = ("lemma-1-ii", "tighter", "star-3", "uniform", 24)
     measured = Probe(*common, "selection regret", Promise(0.5, 0.1), 0.2)
     stored = Probe(*common, "missed", Promise(0.5), 0.2)
-    first, second = run_claim([measured, stored], QUICK, setting)
+    first, second = run_claim([measured, stored], QUICK, bench)
     assert first.verdict.failures == second.verdict.failures > 0
 
 
-def test_exact_cells_are_the_theorys_enumeration(setting):
+def test_exact_cells_are_the_theorys_enumeration(bench):
     probe = Probe("lemma-4", "tighter", "opposed", "uniform", 60, "missed", Promise(1e-3), method="exact")
-    (found,) = run_claim([probe], QUICK, setting)
+    (found,) = run_claim([probe], QUICK, bench)
     assert found.verdict.rate == pytest.approx(failure_uniform("opposed", 60), rel=1e-9)
     assert found.verdict.outcome == "consistent"
 
 
-def test_remote_cells_are_decided_where_counting_cannot(setting, monkeypatch):
+def test_remote_cells_are_decided_where_counting_cannot(bench, monkeypatch):
     # With 300 trials too few failures carry the estimate, and the engine grants no narrow interval.
     monkeypatch.setattr(trials, "TILTED", 1000)
     depth = dataclasses.replace(QUICK, targets=(), remote=(1e-6,))
     plan = dataclasses.replace(plan_of("lemma-1-i"), pools=("opposed", "star-3#0,1"), readings=("tighter",))
-    found = run_claim(probes(plan, depth), depth, setting)
+    found = run_claim(probes(plan, depth), depth, bench)
     assert [one.method for one in found] == ["exact", "rare"]
     for one in found:
         assert one.verdict.outcome == "consistent"
@@ -116,9 +117,9 @@ def test_tilted_estimates_are_judged_by_their_interval():
     assert trials.judge_tilted(1e-9, 8e-10, 1.2e-9, 5e-10).outcome == "refuted"
 
 
-def test_ties_refute_the_printed_lemma_and_not_the_corrected_one(setting):
+def test_ties_refute_the_printed_lemma_and_not_the_corrected_one(bench):
     plan = dataclasses.replace(plan_of("lemma-1-i"), pools=("tied-3",))
-    found = run_claim(probes(plan, QUICK), QUICK, setting)
+    found = run_claim(probes(plan, QUICK), QUICK, bench)
     assert {one.verdict.outcome for one in found if one.reading == "printed"} == {"refuted"}
     assert {one.verdict.outcome for one in found if one.reading != "printed"} == {"consistent"}
     assert all(one.verdict.alarm <= ALARM / len(found) * (1 + 1e-9) for one in found)
@@ -138,38 +139,38 @@ def wrong_limit(reading, place, strategy, budget, delta):
 @pytest.mark.parametrize(
     ("claim", "statistic", "says"), [("lemma-4", "missed", wrong_exponent), ("a4-term-c", None, wrong_limit)]
 )
-def test_planted_errors_are_refuted(setting, claim, statistic, says):
+def test_planted_errors_are_refuted(bench, claim, statistic, says):
     depth = dataclasses.replace(QUICK, targets=(0.01,))
     right = plan_of(claim, statistic)
     reading = "tighter" if says is wrong_exponent else "corrected"
     wrong = dataclasses.replace(right, says=says, readings=(reading,), pools=("opposed",))
-    assert "refuted" in {one.verdict.outcome for one in run_claim(probes(wrong, depth), depth, setting)}
+    assert "refuted" in {one.verdict.outcome for one in run_claim(probes(wrong, depth), depth, bench)}
     sound = dataclasses.replace(right, readings=(reading,), pools=("opposed",))
-    assert {one.verdict.outcome for one in run_claim(probes(sound, QUICK), QUICK, setting)} == {"consistent"}
+    assert {one.verdict.outcome for one in run_claim(probes(sound, QUICK), QUICK, bench)} == {"consistent"}
 
 
-def test_an_empty_promise_is_vacuous_and_costs_no_trials(setting):
+def test_an_empty_promise_is_vacuous_and_costs_no_trials(bench):
     cells = probes(plan_of("lemma-1-condition"), QUICK)
-    found = run_claim(cells, QUICK, setting)
+    found = run_claim(cells, QUICK, bench)
     assert {one.verdict.outcome for one in found} == {"vacuous"}
     assert all(one.verdict.trials is None and one.bound >= 1 for one in found)
 
 
-def test_counts_do_not_depend_on_workers_or_blocks(setting, monkeypatch):
+def test_counts_do_not_depend_on_workers_or_blocks(bench, monkeypatch):
     cells = probes(dataclasses.replace(plan_of("a6-term-b"), pools=("opposed",)), QUICK)
-    plain = [one.verdict.failures for one in run_claim(cells, QUICK, setting)]
+    plain = [one.verdict.failures for one in run_claim(cells, QUICK, bench)]
     monkeypatch.setattr(trials, "CHUNK", 170)
-    with Records() as records:
-        assert [one.verdict.failures for one in run_claim(cells, QUICK, Setting(0, 2, records))] == plain
-        assert len(records) > 1
+    with Cache() as cache:
+        assert [one.verdict.failures for one in run_claim(cells, QUICK, Workbench(0, 2, cache))] == plain
+        assert len(cache) > 1
     assert any(plain)
 
 
-def test_recorded_blocks_are_not_run_again(setting, monkeypatch):
+def test_recorded_blocks_are_not_run_again(bench, monkeypatch):
     cells = probes(dataclasses.replace(plan_of("lemma-3"), pools=("opposed",)), QUICK)
-    first = run_claim(cells, QUICK, setting)
+    first = run_claim(cells, QUICK, bench)
     monkeypatch.setattr(trials, "count_block", lambda *_: pytest.fail("run again"))
-    assert run_claim(cells, QUICK, setting) == first
+    assert run_claim(cells, QUICK, bench) == first
 
 
 def test_a_study_has_the_budgets_of_its_cells():

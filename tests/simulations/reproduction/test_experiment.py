@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
+from simulations.cache import Cache
 from simulations.reproduction import learner
-from simulations.reproduction.experiment import Experiment, Exploring
+from simulations.reproduction.experiment import Experiment, Exploring, run
 from simulations.reproduction.results import Configuration
-from simulations.reproduction.runner import run
-from simulations.reproduction.store import Store
 from simulations.reproduction.synthetic import SyntheticSource
 
 COUNT = 6
+
+
+def kept(path: Path) -> Cache:
+    """The file in which a run of `small` keeps its results."""
+    return Cache(path, json.loads(small().identity()))
 
 
 def small(seed: int = 0) -> Experiment:
@@ -41,14 +46,14 @@ def test_workers_change_nothing(truth, tmp_path, n_jobs):
 
 
 def test_results_go_through_json_unchanged(truth):
-    assert [Configuration.from_json(one.to_json()) for one in truth] == truth
+    assert [Configuration.of(json.loads(json.dumps(asdict(one)))) for one in truth] == truth
 
 
 def test_resume_runs_only_what_is_missing(truth, tmp_path, monkeypatch):
     path = tmp_path / "store.sqlite"
-    with Store(path, small()) as store:
+    with kept(path) as cache:
         for number in (1, 4):
-            store.add(truth[number])
+            cache.put(str(number), asdict(truth[number]))
     ran = []
     original = Experiment.run
 
@@ -69,8 +74,8 @@ def test_another_seed_is_another_result(truth):
 
 def test_other_settings_are_refused_and_named(truth, tmp_path):
     path = tmp_path / "store.sqlite"
-    with Store(path, small()) as store:
-        store.add(truth[0])
+    with kept(path) as cache:
+        cache.put("0", asdict(truth[0]))
     before = path.read_bytes()
     with pytest.raises(ValueError, match=r"other settings \(C, seed differ\); nothing was changed"):
         run(replace(small(), C=0.25, seed=3), COUNT, path)
@@ -91,35 +96,14 @@ def test_every_setting_is_part_of_the_identity():
         replace(base, protocol=replace(base.protocol, target=0.9)),
         replace(base, protocol=replace(base.protocol, folds=3)),
     ]
-    assert len({one.hash for one in (base, *others)}) == 1 + len(others)
-
-
-def test_a_file_that_is_no_store_is_left_alone(tmp_path):
-    path = tmp_path / "store.sqlite"
-    path.write_text("not a database, but long enough to be taken for one" * 20)
-    with pytest.raises(ValueError, match="damaged or no store"):
-        run(small(), 1, path)
-    other = tmp_path / "other.sqlite"
-    with sqlite3.connect(other) as connection:
-        connection.execute("CREATE TABLE mine (x)")
-    with pytest.raises(ValueError, match="not a reproduction"):
-        run(small(), 1, other)
-    with pytest.raises(ValueError, match="no directory"):
-        run(small(), 1, tmp_path / "missing" / "store.sqlite")
-
-
-def test_a_configuration_is_stored_once(truth, tmp_path):
-    with Store(tmp_path / "store.sqlite", small()) as store:
-        store.add(truth[0])
-        with pytest.raises(ValueError, match="holds this configuration already"):
-            store.add(truth[0])
+    assert len({one.identity() for one in (base, *others)}) == 1 + len(others)
 
 
 CHILD = """
 import sys
 from pathlib import Path
-from tests.simulations.reproduction.test_runner import small
-from simulations.reproduction.runner import run
+from tests.simulations.reproduction.test_experiment import small
+from simulations.reproduction.experiment import run
 run(small(), 40, Path(sys.argv[1]), n_jobs=1)
 """
 
@@ -145,7 +129,7 @@ def _stored(path: Path) -> int:
         return 0
     connection = sqlite3.connect(path)
     try:
-        return int(connection.execute("SELECT count(*) FROM configurations").fetchone()[0])
+        return int(connection.execute("SELECT count(*) FROM finished").fetchone()[0])
     except sqlite3.OperationalError:
         return 0
     finally:

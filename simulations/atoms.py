@@ -1,0 +1,30 @@
+"""A pool of a few kinds of rows (atoms), from the exact arithmetic of `theory` to the engine's data.
+
+`theory` knows such a pool as exact weights. A population with as many copies of every atom as the common denominator
+says has the same law when rows are drawn with replacement, so exact probabilities and trials can be held against each
+other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from exml_sim.engine.specs import AtomPool, Score
+from theory.exact import AffinePool
+
+
+def atom_pool(pool: AffinePool, label: str = "atoms", copies: Sequence[int] | None = None) -> AtomPool:
+    """The pool of a study with the law of an affine pool; own copies must be in proportion to its weights."""
+    parts = math.lcm(*(weight.denominator for weight in pool.weights))
+    return AtomPool(
+        values=tuple(tuple(float(value) for value in arm) for arm in pool.features),
+        y=tuple(float(label) for label in pool.labels),
+        copies=tuple(copies or (int(weight * parts) for weight in pool.weights)),
+        label=label,
+    )
+
+
+def ball_score(pool: AffinePool) -> Score:
+    """Risk minimisation over the ball of an affine pool."""
+    return Score(score="ball", theta=float(pool.theta), ball=float(pool.radius))
