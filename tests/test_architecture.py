@@ -33,7 +33,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 DEPTH = {room: depth for depth, rooms in enumerate(LAYERS) for room in rooms}
 #: The rooms of simulations that others build on, lowest first; the rest import these and nothing of each other.
 SHARED = (
-    ("cache", "atoms", "pool_bounds"),
+    ("cache", "atoms", "tables", "pool_bounds"),
     ("panels",),
     ("needed_budget", "budget_vs_failure", "figures"),
     ("report",),

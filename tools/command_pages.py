@@ -42,9 +42,7 @@ def page(name: str) -> str:
         for inner, part in sorted(command.commands.items()):
             parts += [f"## exml {name} {inner}", *_described(part, f"exml {name} {inner}")]
     if name in GUIDES:
-        parts.append(
-            f"More in [the guide](../{GUIDES[name]}); options that commands share: [here](../command_line.md)."
-        )
+        parts.append(f"More in [the guide](../{GUIDES[name]}). [Options that commands share](../command_line.md).")
     return "\n\n".join(parts) + "\n"
 
 
