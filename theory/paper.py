@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from theory import _inputs, _loss_constants, _terms
-from theory._inputs import Bound, Floats, Ints
+from theory._inputs import Bound, Flags, Floats, Ints
 from theory._instance import Instance, instance, launch_rows, loss_parameters, require_launch
 from theory._pulls import first_round_pulls, total_pulls_median, uniform_pulls
 from theory._terms import ExcessRisk
@@ -61,7 +61,7 @@ def identification_condition(
     *,
     factor: Literal[16, 64] = 16,
     strategy: Strategy = "uniform",
-) -> bool | np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+) -> bool | Flags:
     """n > factor ((1 - theta) r)^2 / ((1 - 2 theta) Delta)^2, factor 16 in the lemmas, 64 in the theorems.
 
     n is floor(B / K) for ``strategy="uniform"`` and floor(B / (K log2 K)) for ``"median"``.
