@@ -66,12 +66,7 @@ class Panel:
 
     def practice(self, target: float = TARGET) -> Fraction | None:
         """The first budget from which on every cell's interval is below the target, or None."""
-        found = None
-        for cell in reversed(self.cells):
-            if cell.upper > target:
-                break
-            found = Fraction(cell.budget)
-        return found
+        return practice(self.cells, target)
 
     @property
     def versions(self) -> tuple[str, ...]:
@@ -84,6 +79,16 @@ class Panel:
         if self.point is None:
             return float("nan")
         return float(self.point.bound(version, self.kind, int(Fraction(cell.budget))))
+
+
+def practice(cells: Sequence[CellSummary], target: float) -> Fraction | None:
+    """The first of ascending budgets from which on every cell's interval is below the target, or None."""
+    found = None
+    for cell in reversed(cells):
+        if cell.upper > target:
+            break
+        found = Fraction(cell.budget)
+    return found
 
 
 def panels_of(result: StudyResult, level: float = CONFIDENCE) -> list[Panel]:

@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from simulations.verification.worlds import World
-from theory import corrected, paper, tighter
-from theory.budgets import launch_budget
+from theory import Point, corrected, paper, tighter
 from theory.constants import loss_range
+from theory.paper import Strategy
 
 Reading = Literal["printed", "corrected", "tighter"]
 READINGS: tuple[Reading, ...] = get_args(Reading)
+#: The version of `theory.versions` behind a reading.
+VERSION_OF: dict[str, str] = {"printed": "paper", "corrected": "corrected", "tighter": "tighter"}
 StrategyName = Literal["uniform", "median-fresh", "median-accumulated"]
 
 
@@ -35,18 +37,15 @@ Says = Callable[[Reading, World, StrategyName, int, float], Promise | None]
 
 def failure_probability(reading: Reading, world: World, strategy: StrategyName, budget: int) -> float:
     """delta_fail of Lemma 1 (i) or 2 (i), of its repair, or of Theorem 3 or 4; nan where it does not apply."""
-    kind = "uniform" if strategy == "uniform" else "median"
-    module: Any = {"printed": paper, "corrected": corrected, "tighter": tighter}[reading]
-    options: dict[str, Any] = {"K": world.K, "theta": world.theta, "kappa_lambda": world.r, "strict": False}
-    if kind == "median" and reading != "printed":
-        options["rows"] = strategy.removeprefix("median-")
-    if reading == "tighter":
-        options |= {"gap": None, "gaps": world.gaps}
-    else:
-        options["gap"] = world.gap
-    if reading == "corrected":
-        options["best_count"] = world.best_count
-    return float(getattr(module, f"delta_fail_{kind}")(budget, **options))
+    kind, point = point_of(world, strategy)
+    return float(point.bound(VERSION_OF[reading], kind, budget))
+
+
+def point_of(world: World, strategy: StrategyName) -> tuple[Strategy, Point]:
+    """The strategy as the bounds call it, and the world as they see it."""
+    rows: Any = "fresh" if strategy == "median-fresh" else "accumulated"
+    kind: Strategy = "uniform" if strategy == "uniform" else "median"
+    return kind, Point(world.K, None, world.theta, world.r, gaps=world.gaps, rows=rows)
 
 
 def identification(reading: Reading, world: World, strategy: StrategyName, budget: int, delta: float) -> Promise:
@@ -61,8 +60,10 @@ def as_printed(reading: Reading, world: World, strategy: StrategyName, budget: i
 
 def launch_of(world: World, strategy: StrategyName) -> int:
     """The smallest budget that meets the printed identification condition."""
-    bound = paper.delta_fail_uniform if strategy == "uniform" else paper.delta_fail_median
-    return launch_budget(bound, K=world.K, gap=world.gap, theta=world.theta, kappa_lambda=world.r)
+    kind, point = point_of(world, strategy)
+    found = point.launch("paper", kind)
+    assert found is not None, f"the paper's bound never launches on {world.name}"
+    return found
 
 
 def pairwise(reading: Reading, world: World, strategy: StrategyName, budget: int, delta: float) -> Promise:
