@@ -13,7 +13,6 @@ from tests.statistical.bounds import BOUNDS
 from tests.statistical.planted_table import tables
 from tests.statistical.wrong_bounds import PLANTED
 from tests.statistical.wrong_strategies import BUGS
-from theory.verdicts import sequential
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "verdicts.md").read_text(encoding="utf-8")
@@ -21,11 +20,8 @@ TEXT = (ROOT / "docs" / "verdicts.md").read_text(encoding="utf-8")
 
 def test_the_examples_run():
     found = doctest.testfile(str(ROOT / "docs" / "verdicts.md"), module_relative=False)
-    assert found.attempted >= 5
+    assert found.attempted >= 2
     assert found.failed == 0
-    inside = doctest.testmod(sequential)
-    assert inside.attempted >= 2
-    assert inside.failed == 0
 
 
 @pytest.mark.parametrize("heading", ["Planted wrong bounds", "Planted bugs"])
