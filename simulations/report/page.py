@@ -15,7 +15,7 @@ from simulations.panels import ALARM, CONFIDENCE, TARGET, Panel, panels_of
 from simulations.report.findings import findings_of
 from theory import Point
 from theory.claims import Claim, all_claims
-from theory.claims.document import Entry
+from theory.claims.document import Checked
 from theory.claims.document import run as run_claim
 from theory.versions import VERSIONS
 
@@ -150,7 +150,7 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _claim(claim: Claim, entry: Entry | None) -> dict[str, Any]:
+def _claim(claim: Claim, entry: Checked | None) -> dict[str, Any]:
     found: dict[str, Any] = {
         "id": claim.id,
         "where": str(claim.where),

@@ -99,7 +99,7 @@ exml.bounds = (() => {
 
   /** Why no population or no statement has these parameters, or the empty string.
 
-  The largest gap decides for every level, as in simulations/pool_bounds.py: no bound is about a pool that cannot exist. */
+  The largest gap decides for every version, as in theory/point.py: no bound is about a pool that cannot exist. */
   function broken(point) {
     if (!(point.theta > 0)) return "theta > 0";
     if (!(point.theta < 0.5)) return "theta < 1/2";
@@ -319,11 +319,11 @@ exml.bounds = (() => {
 
   /** Smallest budget whose bound is at most delta (theory.budgets.required_budget), or NaN. */
   const requiredBudget = (version, strategy, point, delta) =>
-    smallest((B) => logDeltaFail(level, strategy, { ...point, B }) <= Math.log(delta), limitOf(version, strategy, point));
+    smallest((B) => logDeltaFail(version, strategy, { ...point, B }) <= Math.log(delta), limitOf(version, strategy, point));
 
   /** Smallest budget at which a statement says anything (theory.budgets.launch_budget), or NaN. */
   const launchBudget = (version, strategy, point) =>
-    smallest((B) => !Number.isNaN(logDeltaFail(level, strategy, { ...point, B })), limitOf(version, strategy, point));
+    smallest((B) => !Number.isNaN(logDeltaFail(version, strategy, { ...point, B })), limitOf(version, strategy, point));
 
   return { broken, largestGap, fall, spread, firstRoundPulls, logDeltaFail, requiredBudget, launchBudget };
 })();

@@ -63,7 +63,7 @@ exml.explorer = (() => {
     if (!curve) return logDeltaFail(version, kind, { ...at, B });
     const i = d3.bisectRight(curve.budgets, B) - 1;
     if (isMoved() || B > curve.budgets[curve.budgets.length - 1]) return NaN;
-    return i >= 0 ? curve.logs[i] ?? NaN : B >= curve.launch ? 0 : NaN;
+    return i >= 0 ? curve.logs[i] ?? NaN : B >= (curve.launch ?? Infinity) ? 0 : NaN;
   }
 
   function practice() {

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from typing import Any
 
 import pytest
 
 from simulations.panels import TARGET
 from tests.simulations.report.browser import axe_source
-from tests.simulations.report.conftest import HOSTILE
+from tests.simulations.report.conftest import HOSTILE, write
 from theory import Point, tighter
 from theory.budgets import required_budget
 from theory.constants import gap_ceiling
@@ -277,3 +278,39 @@ def test_few_budgets_have_several_ticks(visit, hostile_html) -> None:
     """Budgets from 20 to 80: a single power of ten is no axis."""
     axis = visit(hostile_html).locator("#chart .axis").first
     assert axis.locator("text").all_text_contents() == ["20", "50", "100"]
+
+
+def test_a_version_without_a_formula_is_drawn_from_its_points(visit, page, tmp_path) -> None:
+    """Its points are made up here; they stay where they are when the sliders move, so they are not drawn then."""
+    own = page["groups"][0]["panels"][0]["bounds"]
+    kind, point = asked_about(own)
+    start = point.informative("tighter", kind)
+    budgets = [start * step // 10 for step in range(10, 60)]
+    curve = {"launch": start - 9, "informative": start, "target": 2 * start, "budgets": budgets}
+    curve["logs"] = [-float(i + 1) for i in range(len(budgets))]
+    changed = json.loads(json.dumps(page))
+    changed["versions"].insert(0, {"name": "newest", "title": "newest bound"})
+    changed["groups"][0]["panels"][0]["bounds"]["versions"].insert(0, "newest")
+    changed["groups"][0]["panels"][0]["bounds"]["curves"]["newest"] = curve
+    tab = visit(write(changed, tmp_path / "report.html"))
+    assert asked(tab, 1) == 2 * start
+    assert asked(tab, 2) == point.required("tighter", kind, TARGET)
+    drawn = tab.locator("#chart .curve.other")
+    assert drawn.get_attribute("data-level") == "newest"
+    value = "([version, B]) => exml.explorer.view().logBound(version, B)"
+    assert tab.evaluate(value, ["newest", budgets[3]]) == -4.0
+    assert tab.evaluate(value, ["newest", budgets[4] - 1]) == -4.0  # the point before: bounds fall with the budget
+    assert tab.evaluate(value, ["newest", start - 1]) == 0.0
+    for silent in (start - 10, budgets[-1] + 1):
+        assert tab.evaluate(f"() => Number.isNaN(exml.explorer.view().logBound('newest', {silent}))")
+    tab.locator("#slider-theta").focus()
+    tab.keyboard.press("ArrowRight")
+    assert drawn.count() == 0
+    tab.locator("#reset").click()
+    assert drawn.count() == 1
+    # Median elimination has no such curve.
+    tab.locator("#strategy-choice label", has_text="median elimination").click()
+    assert drawn.count() == 0
+    assert asked(tab, 1) == asked_about(changed["groups"][0]["panels"][1]["bounds"])[1].required(
+        "tighter", "median", TARGET
+    )
