@@ -140,6 +140,19 @@ def _pairwise(function: Any, **options: Any) -> LogBound:
     return lambda one: float(function(one.rows, *parameters(one), strict=False, log=True, **options))
 
 
+def _by_variance(one: PoolInstance) -> float:
+    """Theorem 7, told the variances of y Phi and Phi of the rival."""
+    rival, total = one.features[1], sum(one.weights)
+    moments = [
+        F(sum(weight * value * value for weight, value in zip(one.weights, values, strict=True)), total)
+        - F(sum(weight * value for weight, value in zip(one.weights, values, strict=True)), total) ** 2
+        for values in ([value * label for value, label in zip(rival, one.labels, strict=True)], rival)
+    ]
+    variance = tighter.loss_variance(float(one.theta), *map(float, moments), float(one.radius))
+    bound = tighter.lemma_4_variance(one.rows, *parameters(one), variance_rival=variance, strict=False, log=True)
+    return float(bound)
+
+
 def _without_replacement(one: PoolInstance) -> float:
     rows = sum(one.weights)
     if one.rows > rows:
@@ -254,6 +267,7 @@ def targets() -> list[Target]:
             _LEAVES, HALVING, _ACCUMULATED, _by("tighter", "median", gaps=True), True, first=False,
         ),
         _target("tighter.lemma_4", _BEATS, PAIR, _pair(ties=True), _pairwise(tighter.lemma_4), True, first=False),
+        _target("tighter.lemma_4_variance", _BEATS, PAIR, _pair(ties=True), _by_variance, True, first=False),
         _me_fails_more(),
         _launch_is_a_limit(),
     ]  # fmt: skip
