@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
@@ -43,14 +44,11 @@ def gaps(one: PoolInstance) -> tuple[Fraction, ...]:
 def log_bound(one: PoolInstance) -> float:
     """Theorem 8 summed over the arms that are not best, with the smallest gap."""
     rivals = [gap for gap in gaps(one) if gap > 0]
-    C = float(penalty(one))
-    options = {"C_h": C, "C_g": C, "strict": False, "log": True}
-    # The bound counts K - 1 rivals: without ties these are all.
+    C, kappa, theta = float(penalty(one)), float(one.kappa), float(one.theta)
+    bound = partial(tighter.delta_fail_uniform_regularised, C_h=C, C_g=C, strict=False, log=True)
+    # The bound counts K - 1 rivals: best arms that tie are none.
     arms = len(rivals) + 1
-    kappa, theta = float(one.kappa), float(one.theta)
-    return float(
-        tighter.delta_fail_uniform_regularised(one.rows * arms, arms, float(min(rivals)), theta, kappa, **options)
-    )
+    return float(bound(one.rows * arms, arms, float(min(rivals)), theta, kappa))
 
 
 def log_failure(one: PoolInstance) -> float:
