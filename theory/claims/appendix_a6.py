@@ -12,6 +12,7 @@ from typing import Any
 from theory import exact, paper
 from theory.claims.appendix_a1 import rademacher_term
 from theory.claims.appendix_a2 import RADEMACHER_CASES, WALK_STEP_3, rademacher, walk_step_3
+from theory.claims.appendix_a4 import SPLITS
 from theory.claims.assumptions import FIRST_ARM_BEST, LAUNCH_16, ONE_ROW_OR_AFFINE, SMALLEST_GAP, THETA, WALK
 from theory.claims.claim import Assumption, Claim, Place, Reading
 from theory.claims.exact_losses import best_surrogate, c, surrogate_risk
@@ -70,14 +71,6 @@ def _two_parts(sampled: Fraction, train: Fraction, theta: Fraction, radius: Frac
     value, h, g = best_surrogate(sampled, theta, radius)
     learned = F(surrogate_risk(h, g, train, theta))
     return (best_surrogate(train, theta, radius)[0] - learned) + (learned - value)
-
-
-_SPLITS = tuple(
-    {"sampled": sampled, "train": train, "theta": theta, "radius": radius}
-    for sampled, train, theta, radius in product(
-        (F(1, 2), F(4, 5), F(1)), (F(2, 5), F(9, 10)), (F(1, 10), F(3, 10)), (F(1, 2), F(3))
-    )
-)
 
 
 def _walk_with_index(rows: int) -> Any:
@@ -215,7 +208,7 @@ CLAIMS = (
         plain="Adding and subtracting the risk of the learned model on the training set.",
         printed="holds",
         kind="identity",
-        cases=_SPLITS,
+        cases=SPLITS,
         reading=Reading(_optimism, "==", _two_parts),
         mutant=Reading(_optimism, "==", _generalisation),
         assumptions=(THETA,),
@@ -227,7 +220,7 @@ CLAIMS = (
         plain="The first part is not positive, because the best model of the training set minimises there.",
         printed="holds",
         kind="inequality",
-        cases=_SPLITS,
+        cases=SPLITS,
         reading=Reading(_optimism, "<=", _generalisation),
         mutant=Reading(_generalisation, "<=", _optimism),
         assumptions=(THETA,),
