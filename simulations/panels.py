@@ -157,8 +157,8 @@ def gained(panel: Panel, target: float = TARGET) -> list[CellSummary]:
     """
     found = []
     for cell in panel.cells:
-        ours, printed = panel.bound_at("tighter", cell), panel.bound_at("paper", cell)
-        if ours < target and not printed < 1.0 and cell.upper < ours:
+        ours, paper = panel.bound_at("tighter", cell), panel.bound_at("paper", cell)
+        if ours < target and not paper < 1.0 and cell.upper < ours:
             found.append(cell)
     return found
 

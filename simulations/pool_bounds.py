@@ -10,7 +10,7 @@ from exml_sim.engine.study import Cell, Study
 from exml_sim.exploration.rows import FeaturePool
 from exml_sim.strategies import MedianElimination, UniformAllocation
 from theory import Point
-from theory._repairs import Rows
+from theory.corrected import Rows
 from theory.paper import Strategy
 
 

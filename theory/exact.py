@@ -30,7 +30,7 @@ from scipy import special
 from theory._inputs import Flags, Ints
 from theory.constants import halving_schedule
 
-Rows = Literal["shared", "independent"]
+Pairing = Literal["shared", "independent"]
 Probability = Fraction | float
 Weights = NDArray[Any]
 
@@ -137,7 +137,7 @@ def uniform_selection(
     pool: AffinePool,
     budget: int,
     *,
-    rows: Rows = "shared",
+    rows: Pairing = "shared",
     population: int | None = None,
     exact: bool = True,
 ) -> tuple[Probability, ...]:
@@ -168,7 +168,7 @@ def median_selection(
     budget: int,
     *,
     accumulate: bool = True,
-    rows: Rows = "shared",
+    rows: Pairing = "shared",
     population: int | None = None,
     exact: bool = True,
 ) -> tuple[Probability, ...]:
@@ -226,7 +226,7 @@ def _select(
     keep: int | None,
     *,
     accumulate: bool,
-    rows: Rows,
+    rows: Pairing,
     population: int | None,
     exact: bool,
 ) -> tuple[Probability, ...]:
@@ -271,7 +271,7 @@ def _keep_best(active: tuple[int, ...], statistics: Ints, kept: int) -> list[tup
 
 
 def _round_law(
-    pool: AffinePool, active: tuple[int, ...], n: int, rows: Rows, population: int | None, exact: bool
+    pool: AffinePool, active: tuple[int, ...], n: int, rows: Pairing, population: int | None, exact: bool
 ) -> tuple[Ints, Weights]:
     """Law of the active arms' statistics (P, N) over one round of n rows."""
     if rows == "shared":

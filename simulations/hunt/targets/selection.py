@@ -15,7 +15,7 @@ from simulations.hunt.laws import log_beaten, log_median_failure, log_uniform_fa
 from simulations.hunt.pools import PoolInstance, PoolSpace
 from simulations.hunt.target import Measured, Target, unmet
 from theory import Point, corrected, exact, paper, tighter
-from theory._repairs import Rows
+from theory.corrected import Rows
 from theory.paper import Strategy
 from theory.verdicts import Verdict
 
