@@ -19,14 +19,11 @@ from typing import Any
 
 import mpmath
 import numpy as np
-from numpy.typing import NDArray
 
 from theory import constants, corrected, paper, tighter
+from theory._inputs import Bound, Floats, Ints
 from theory.budgets import required_budget
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bound = float | Floats
 Columns = tuple[Ints, Ints, Floats, Floats, Floats]
 
 

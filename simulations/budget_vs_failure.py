@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from exml_sim.engine.specs import Budgets, Score, StrategySpec, SyntheticPool
 from exml_sim.engine.study import Study
 from simulations.panels import Panel
-from simulations.pool_bounds import LEVELS
+from theory.versions import VERSIONS
 
 ANGLES = (0, 2, 4, 6, 8, 10, 12, 90)
 THETA = 0.1
@@ -43,12 +43,12 @@ def make_study(trials: int, *, seed: int = 0, budgets: Sequence[int] = BUDGETS +
 def to_csv(panels: Sequence[Panel]) -> str:
     """The cells with intervals and bounds, one line each."""
     text = io.StringIO()
-    names = ["strategy", "budget", "trials", "failures", "rate", "low", "high", *(f"bound_{x}" for x in LEVELS)]
+    names = ["strategy", "budget", "trials", "failures", "rate", "low", "high", *(f"bound_{x}" for x in VERSIONS)]
     writer = csv.DictWriter(text, names, lineterminator="\n")
     writer.writeheader()
     for panel in panels:
         for cell in panel.cells:
-            bounds = {f"bound_{level}": panel.bound_at(level, cell) for level in LEVELS}
+            bounds = {f"bound_{name}": panel.bound_at(name, cell) for name in VERSIONS}
             counts = {"trials": cell.trials, "failures": cell.failures, "rate": cell.failure_rate}
             ends = {"low": cell.lower, "high": cell.upper}
             writer.writerow({"strategy": panel.strategy, "budget": cell.budget, **counts, **ends, **bounds})

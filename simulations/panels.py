@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
 from exml_sim.engine.result import CellSummary, StudyResult
-from simulations.pool_bounds import LEVELS, Level, PoolBounds, bounds_of
-from theory.verdicts import Verdict, judge, judge_exact
+from simulations.pool_bounds import bounds_of
+from theory import Point
+from theory.paper import Strategy
+from theory.verdicts import Verdict, judge_exact, judge_family
+from theory.versions import VERSIONS
 
 #: The failure rate at which budgets are compared.
 TARGET = 0.05
@@ -34,8 +37,10 @@ class Panel:
         Names of the arms.
     cells
         What the trials say, by ascending budget, with intervals at `CONFIDENCE`.
-    bounds
-        The bounds that apply, or None.
+    kind
+        The name that the bounds have for the strategy.
+    point
+        Where they are evaluated, or None if none applies.
     reason
         Why none applies, or the empty string.
     """
@@ -45,8 +50,9 @@ class Panel:
     strategy: str
     arms: tuple[str, ...]
     cells: tuple[CellSummary, ...]
-    bounds: PoolBounds | None
-    reason: str
+    kind: Strategy = "uniform"
+    point: Point | None = None
+    reason: str = ""
 
     @property
     def title(self) -> str:
@@ -60,18 +66,29 @@ class Panel:
 
     def practice(self, target: float = TARGET) -> Fraction | None:
         """The first budget from which on every cell's interval is below the target, or None."""
-        found = None
-        for cell in reversed(self.cells):
-            if cell.upper > target:
-                break
-            found = Fraction(cell.budget)
-        return found
+        return practice(self.cells, target)
 
-    def bound_at(self, level: Level, cell: CellSummary) -> float:
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """The versions of the bound that may speak here, from the paper's to the sharpest."""
+        point = self.point
+        return () if point is None else tuple(name for name in VERSIONS if not point.declined(name, self.kind))
+
+    def bound_at(self, version: str, cell: CellSummary) -> float:
         """A bound at the budget of a cell, NaN where it says nothing; a fraction of a pull buys nothing."""
-        if self.bounds is None:
+        if self.point is None:
             return float("nan")
-        return float(self.bounds.bound(level, int(Fraction(cell.budget)))[0])
+        return float(self.point.bound(version, self.kind, int(Fraction(cell.budget))))
+
+
+def practice(cells: Sequence[CellSummary], target: float) -> Fraction | None:
+    """The first of ascending budgets from which on every cell's interval is below the target, or None."""
+    found = None
+    for cell in reversed(cells):
+        if cell.upper > target:
+            break
+        found = Fraction(cell.budget)
+    return found
 
 
 def panels_of(result: StudyResult, level: float = CONFIDENCE) -> list[Panel]:
@@ -85,19 +102,12 @@ def panels_of(result: StudyResult, level: float = CONFIDENCE) -> list[Panel]:
     found = []
     for (pool, score, strategy), cells in grouped.items():
         bounds = bounds_of(study, specs[cells[0].cell])
-        known = isinstance(bounds, PoolBounds)
         ordered = tuple(sorted(cells, key=lambda cell: Fraction(cell.budget)))
-        found.append(
-            Panel(
-                pool,
-                score,
-                strategy,
-                names[cells[0].cell],
-                ordered,
-                bounds if isinstance(bounds, PoolBounds) else None,
-                "" if known else str(bounds),
-            )
-        )
+        panel = Panel(pool, score, strategy, names[cells[0].cell], ordered)
+        if isinstance(bounds, str):
+            found.append(replace(panel, reason=bounds))
+        else:
+            found.append(replace(panel, kind=bounds[0], point=bounds[1]))
     return found
 
 
@@ -107,11 +117,11 @@ class Needs:
 
     title: str
     practice: Fraction | None
-    bounds: dict[Level, int | None]
+    bounds: dict[str, int | None]
 
-    def factor(self, level: Level) -> float:
+    def factor(self, version: str) -> float:
         """How many times the budget of practice a bound asks for; NaN if either is unknown."""
-        asked = self.bounds.get(level)
+        asked = self.bounds.get(version)
         if asked is None or self.practice is None:
             return float("nan")
         return float(asked / self.practice)
@@ -119,7 +129,8 @@ class Needs:
 
 def needs(panel: Panel, target: float = TARGET) -> Needs:
     """Required budgets of a panel."""
-    by_bound = {} if panel.bounds is None else {level: panel.bounds.required(level, target) for level in LEVELS}
+    point, kind = panel.point, panel.kind
+    by_bound = {name: point.required(name, kind, target) for name in panel.versions} if point else {}
     return Needs(panel.title, panel.practice(target), by_bound)
 
 
@@ -131,12 +142,11 @@ def sentence(found: Needs, target: float = TARGET) -> str:
         f"To miss the best candidate in at most {target:.0%} of all trials, {found.title} needs a budget of about "
         f"{float(found.practice):,.0f}"
     )
-    words = {"paper": "the paper's bound asks for", "corrected": "the corrected one for", "tighter": "ours for"}
-    parts = []
-    for level in LEVELS:
-        asked = found.bounds.get(level)
-        if asked is not None:
-            parts.append(f"{words[level]} {asked:,} ({found.factor(level):,.0f} times as much)")
+    parts = [
+        f"{VERSIONS[name].words} {asked:,} ({found.factor(name):,.0f} times as much)"
+        for name, asked in found.bounds.items()
+        if asked is not None
+    ]
     return f"{start}; {', '.join(parts)}." if parts else f"{start}."
 
 
@@ -147,37 +157,35 @@ def gained(panel: Panel, target: float = TARGET) -> list[CellSummary]:
     """
     found = []
     for cell in panel.cells:
-        ours, printed = panel.bound_at("tighter", cell), panel.bound_at("paper", cell)
-        if ours < target and not printed < 1.0 and cell.upper < ours:
+        ours, paper = panel.bound_at("tighter", cell), panel.bound_at("paper", cell)
+        if ours < target and not paper < 1.0 and cell.upper < ours:
             found.append(cell)
     return found
 
 
-def verdicts(panels: Sequence[Panel]) -> list[tuple[Panel, CellSummary, Level, Verdict]]:
-    """Hold every counted or exact cell against every bound; the false-alarm rate is split over all of them."""
+def verdicts(panels: Sequence[Panel]) -> list[tuple[Panel, CellSummary, str, Verdict]]:
+    """Hold every counted or exact cell against every bound; one false-alarm rate for all counts (`judge_family`)."""
     pairs = [
-        (panel, cell, level)
+        (panel, cell, name, panel.bound_at(name, cell))
         for panel in panels
-        if panel.bounds is not None
         for cell in panel.cells
         if cell.interval in ("clopper-pearson", "exact")
-        for level in LEVELS
+        for name in panel.versions
     ]
-    found = []
-    for panel, cell, level in pairs:
-        bound = panel.bound_at(level, cell)
-        if cell.interval == "exact":
-            verdict = judge_exact(min(max(cell.failure_rate, 0.0), 1.0), bound)
-        else:
-            verdict = judge(cell.failures, cell.trials, bound, alarm=ALARM / len(pairs))
-        found.append((panel, cell, level, verdict))
-    return found
+    counts = [(cell.failures, cell.trials, bound) for _, cell, _, bound in pairs if cell.interval != "exact"]
+    counted = iter(judge_family(counts, alarm=ALARM))
+    return [
+        (panel, cell, name, judge_exact(min(max(cell.failure_rate, 0.0), 1.0), bound))
+        if cell.interval == "exact"
+        else (panel, cell, name, next(counted))
+        for panel, cell, name, bound in pairs
+    ]
 
 
 def budget_axis(panels: Sequence[Panel]) -> tuple[float, float]:
     """From the smallest budget to where the last bound reaches the target."""
     low = min(float(Fraction(cell.budget)) for panel in panels for cell in panel.cells)
     high = max(float(Fraction(cell.budget)) for panel in panels for cell in panel.cells)
-    asked = [needs(panel).bounds.get(level) for panel in panels for level in LEVELS]
-    high = max([high, *(float(budget) for budget in asked if budget is not None)])
+    asked = [budget for panel in panels for budget in needs(panel).bounds.values() if budget is not None]
+    high = max([high, *map(float, asked)])
     return low, float(np.nextafter(high, np.inf)) if low == high else high

@@ -100,19 +100,8 @@ def excess_risk_uniform_terms(
     return _excess(n, point, m, delta, _candidates(arms, best), best, 1, approximation_error)
 
 
-def excess_risk_uniform(
-    B: ArrayLike,
-    K: ArrayLike,
-    gap: ArrayLike,
-    theta: ArrayLike,
-    kappa_lambda: ArrayLike,
-    m: ArrayLike,
-    delta: ArrayLike,
-    *,
-    best_count: ArrayLike = 1,
-    approximation_error: ArrayLike = 0.0,
-    strict: bool = True,
-) -> Bound:
+@_terms.total_of(excess_risk_uniform_terms)
+def excess_risk_uniform() -> None:
     """Theorem 1 repaired: on the event that the paper's Assumption and the condition hold, the excess
     risk exceeds the following with probability at most delta + E[delta_fail], s = |S*|:
 
@@ -121,10 +110,6 @@ def excess_risk_uniform(
 
     where k = 1 for s = 1 and k = K with ties: which arms tie is decided by the training set itself.
     """
-    return excess_risk_uniform_terms(
-        B, K, gap, theta, kappa_lambda, m, delta,
-        best_count=best_count, approximation_error=approximation_error, strict=strict,
-    ).total  # fmt: skip
 
 
 def excess_risk_median_terms(
@@ -151,27 +136,11 @@ def excess_risk_median_terms(
     return _excess(n, point, m, delta, _candidates(arms, best), best, best, approximation_error)
 
 
-def excess_risk_median(
-    B: ArrayLike,
-    K: ArrayLike,
-    gap: ArrayLike,
-    theta: ArrayLike,
-    kappa_lambda: ArrayLike,
-    m: ArrayLike,
-    delta: ArrayLike,
-    *,
-    best_count: ArrayLike = 1,
-    rows: Rows = "accumulated",
-    approximation_error: ArrayLike = 0.0,
-    strict: bool = True,
-) -> Bound:
+@_terms.total_of(excess_risk_median_terms)
+def excess_risk_median() -> None:
     """Theorem 2 repaired: Theorem 1 repaired with the selected arm's true number of rows and, for ties,
     log(6s/delta) in both terms on the bought rows.
     """
-    return excess_risk_median_terms(
-        B, K, gap, theta, kappa_lambda, m, delta,
-        best_count=best_count, rows=rows, approximation_error=approximation_error, strict=strict,
-    ).total  # fmt: skip
 
 
 def excess_risk_supervised(

@@ -7,10 +7,11 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Bound", "Floats", "Ints", "fraction", "from_log", "positive", "real", "result", "whole"]
+__all__ = ["Bound", "Flags", "Floats", "Ints", "fraction", "from_log", "positive", "real", "result", "whole"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
+Flags: TypeAlias = NDArray[np.bool_]
 Bound: TypeAlias = float | NDArray[np.float64]
 """What a bound returns: a float for scalar inputs, an array otherwise."""
 
@@ -81,5 +82,5 @@ def from_log(log_values: Floats, *, log: bool) -> Bound:
         return result(np.exp(log_values))
 
 
-def _first(array: NDArray[np.generic], where: NDArray[np.bool_]) -> str:
+def _first(array: NDArray[np.generic], where: Flags) -> str:
     return f"{array[where].flat[0]:g}"

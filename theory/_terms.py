@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ParamSpec
 
 import numpy as np
 
 from theory import _inputs
 from theory._inputs import Bound, Floats, Ints
 
-__all__ = ["ExcessRisk", "hoeffding", "log_sum", "root"]
+__all__ = ["ExcessRisk", "hoeffding", "log_sum", "root", "total_of"]
+
+P = ParamSpec("P")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,21 @@ class ExcessRisk:
         rows = np.asarray(self.complexity_rows) + self.deviation_rows
         pulls = np.asarray(self.complexity_pulls) + self.deviation_pulls
         return _inputs.result(rows + pulls + self.approximation)
+
+
+def total_of(terms: Callable[P, ExcessRisk]) -> Callable[[Callable[[], None]], Callable[P, Bound]]:
+    """Decorate a name and a docstring: the function takes the arguments of ``terms`` and returns their sum."""
+
+    def named(described: Callable[[], None]) -> Callable[P, Bound]:
+        def total(*args: P.args, **options: P.kwargs) -> Bound:
+            return terms(*args, **options).total
+
+        for name in ("__name__", "__qualname__", "__module__", "__doc__"):
+            setattr(total, name, getattr(described, name))
+        total.__signature__ = inspect.signature(terms).replace(return_annotation="Bound")  # type: ignore[attr-defined]
+        return total
+
+    return named
 
 
 def root(rows: Ints) -> Floats:

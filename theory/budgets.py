@@ -25,10 +25,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from theory import _loss_constants
-from theory._inputs import Bound
+from theory._inputs import Bound, Flags
 from theory._instance import POPULATION_EXHAUSTED, loss_parameters
 from theory.errors import AssumptionError
 
@@ -142,7 +141,7 @@ class _Question:
     target: float
     parameters: dict[str, Any]
 
-    def holds(self, *first: Any, **extra: Any) -> NDArray[np.bool_]:
+    def holds(self, *first: Any, **extra: Any) -> Flags:
         # A nan (assumption not met) compares false: the bound does not work there.
         if "log" in inspect.signature(self.bound).parameters:
             value = self.bound(*first, **self.parameters, **extra, strict=False, log=True)

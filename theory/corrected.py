@@ -42,7 +42,7 @@ from theory._corrected_risk import (
     term_a,
     term_d,
 )
-from theory._inputs import Bound, Floats, Ints
+from theory._inputs import Bound, Flags, Floats, Ints
 from theory._instance import Instance, instance, launch_rows, require_launch
 from theory._pulls import uniform_pulls
 from theory._repairs import Rows
@@ -94,7 +94,7 @@ def identification_condition(
     *,
     factor: Literal[16, 64] = 16,
     strategy: Strategy = "uniform",
-) -> bool | np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+) -> bool | Flags:
     """n > factor c^2 r^2 / Delta^2, with n_1 = floor(B / (K ceil(log2 K))) for median elimination."""
     if factor not in (16, 64):
         raise ValueError(f"factor must be 16 (lemmas) or 64 (theorems), got {factor}")

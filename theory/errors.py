@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["AssumptionError", "Assumptions"]
+from theory._inputs import Flags, Floats
 
-Floats = NDArray[np.float64]
+__all__ = ["AssumptionError", "Assumptions"]
 
 
 class AssumptionError(ValueError):
@@ -49,7 +49,7 @@ class Assumptions:
 
     strict: bool
     point: dict[str, NDArray[np.generic]] = field(default_factory=dict)
-    broken: NDArray[np.bool_] = field(default_factory=lambda: np.zeros((), dtype=bool))
+    broken: Flags = field(default_factory=lambda: np.zeros((), dtype=bool))
 
     def require(self, assumption: str, margin: NDArray[np.generic], *, strictly: bool = True) -> None:
         """Demand ``margin > 0`` (or ``margin >= 0`` when not ``strictly``) at every element."""
@@ -65,7 +65,7 @@ class Assumptions:
             raise AssumptionError(assumption, max(float(shortfall.flat[worst]), 0.0), self._at(worst, values.shape))
         self.broken = self.broken | failed
 
-    def mask(self, values: NDArray[np.float64]) -> Floats:
+    def mask(self, values: Floats) -> Floats:
         """Return ``values`` with ``nan`` wherever an assumption was broken."""
         if not np.any(self.broken):
             return values

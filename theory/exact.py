@@ -27,11 +27,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from theory._inputs import Flags, Ints
 from theory.constants import halving_schedule
 
-Rows = Literal["shared", "independent"]
+Pairing = Literal["shared", "independent"]
 Probability = Fraction | float
-Integers = NDArray[np.int64]
 Weights = NDArray[Any]
 
 MAX_STATES = 4_000_000
@@ -137,7 +137,7 @@ def uniform_selection(
     pool: AffinePool,
     budget: int,
     *,
-    rows: Rows = "shared",
+    rows: Pairing = "shared",
     population: int | None = None,
     exact: bool = True,
 ) -> tuple[Probability, ...]:
@@ -168,7 +168,7 @@ def median_selection(
     budget: int,
     *,
     accumulate: bool = True,
-    rows: Rows = "shared",
+    rows: Pairing = "shared",
     population: int | None = None,
     exact: bool = True,
 ) -> tuple[Probability, ...]:
@@ -209,7 +209,7 @@ def sample_law(pool: AffinePool, n: int, *, population: int | None = None) -> li
     return [(tuple(row), p) for row, p in zip(counts.tolist(), mass, strict=True) if p > 0]
 
 
-def compositions(total: int, parts: int) -> Integers:
+def compositions(total: int, parts: int) -> Ints:
     """All vectors of ``parts`` non-negative integers with the given sum, one per row."""
     size = math.comb(total + parts - 1, parts - 1)
     if size > MAX_STATES:
@@ -226,7 +226,7 @@ def _select(
     keep: int | None,
     *,
     accumulate: bool,
-    rows: Rows,
+    rows: Pairing,
     population: int | None,
     exact: bool,
 ) -> tuple[Probability, ...]:
@@ -235,10 +235,10 @@ def _select(
         raise ValueError(f"rows must be 'shared' or 'independent'; got {rows!r}.")
     start = np.zeros((1, 2 * pool.arms), dtype=np.int64)
     one: Weights = np.array([Fraction(1)], dtype=object) if exact else np.ones(1)
-    states: dict[tuple[int, ...], tuple[Integers, Weights]] = {tuple(range(pool.arms)): (start, one)}
+    states: dict[tuple[int, ...], tuple[Ints, Weights]] = {tuple(range(pool.arms)): (start, one)}
     for active_count, n in plan:
         kept = keep if keep is not None else -(-active_count // 2)
-        following: dict[tuple[int, ...], list[tuple[Integers, Weights]]] = {}
+        following: dict[tuple[int, ...], list[tuple[Ints, Weights]]] = {}
         for active, (statistics, mass) in states.items():
             gained, weight = _round_law(pool, active, n, rows, population, exact)
             if accumulate:
@@ -262,9 +262,7 @@ def _columns(position: int) -> tuple[int, int]:
     return 2 * position, 2 * position + 1
 
 
-def _keep_best(
-    active: tuple[int, ...], statistics: Integers, kept: int
-) -> list[tuple[tuple[int, ...], NDArray[np.bool_]]]:
+def _keep_best(active: tuple[int, ...], statistics: Ints, kept: int) -> list[tuple[tuple[int, ...], Flags]]:
     """Group the states by the arms that survive: the largest max(|P|, |N|), ties by lowest index."""
     strength = np.abs(statistics).reshape(len(statistics), len(active), 2).max(axis=2)
     order = np.sort(np.argsort(-strength, axis=1, kind="stable")[:, :kept], axis=1)
@@ -273,8 +271,8 @@ def _keep_best(
 
 
 def _round_law(
-    pool: AffinePool, active: tuple[int, ...], n: int, rows: Rows, population: int | None, exact: bool
-) -> tuple[Integers, Weights]:
+    pool: AffinePool, active: tuple[int, ...], n: int, rows: Pairing, population: int | None, exact: bool
+) -> tuple[Ints, Weights]:
     """Law of the active arms' statistics (P, N) over one round of n rows."""
     if rows == "shared":
         return _sample_law(pool, active, n, population, exact)
@@ -289,7 +287,7 @@ def _round_law(
 
 def _sample_law(
     pool: AffinePool, active: tuple[int, ...], n: int, population: int | None, exact: bool
-) -> tuple[Integers, Weights]:
+) -> tuple[Ints, Weights]:
     """Law of the statistics of arms that are scored on the same n rows.
 
     Atoms that look alike to the active arms are merged first; that is what keeps late rounds small.
@@ -310,7 +308,7 @@ def _sample_law(
     return _merge(counts[possible] @ steps, weight[possible])
 
 
-def _multinomial(counts: Integers, law: Sequence[Fraction], exact: bool) -> Weights:
+def _multinomial(counts: Ints, law: Sequence[Fraction], exact: bool) -> Weights:
     n = int(counts[0].sum())
     if not exact:
         logs = np.array([math.log(p) for p in law])
@@ -329,7 +327,7 @@ def _multinomial(counts: Integers, law: Sequence[Fraction], exact: bool) -> Weig
     return weight
 
 
-def _drawn(counts: Integers, law: Sequence[Fraction], population: int, exact: bool) -> Weights:
+def _drawn(counts: Ints, law: Sequence[Fraction], population: int, exact: bool) -> Weights:
     """Multivariate hypergeometric law: the rows of one round are distinct rows of the population."""
     n = int(counts[0].sum())
     sizes = [p * population for p in law]
@@ -343,13 +341,13 @@ def _drawn(counts: Integers, law: Sequence[Fraction], population: int, exact: bo
     return np.array(weight, dtype=object) if exact else np.array([float(w) for w in weight])
 
 
-def _convolve(left: Integers, mass: Weights, right: Integers, weight: Weights) -> tuple[Integers, Weights]:
+def _convolve(left: Ints, mass: Weights, right: Ints, weight: Weights) -> tuple[Ints, Weights]:
     _check_size(len(left) * len(right))
     total = (left[:, None, :] + right[None, :, :]).reshape(-1, left.shape[1])
     return _merge(total, np.multiply.outer(mass, weight).ravel())
 
 
-def _merge(statistics: Integers, weight: Weights) -> tuple[Integers, Weights]:
+def _merge(statistics: Ints, weight: Weights) -> tuple[Ints, Weights]:
     """Add up the mass of equal statistics."""
     unique, inverse = np.unique(statistics, axis=0, return_inverse=True)
     if weight.dtype != object:

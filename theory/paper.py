@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from theory import _inputs, _loss_constants, _terms
-from theory._inputs import Bound, Floats, Ints
+from theory._inputs import Bound, Flags, Floats, Ints
 from theory._instance import Instance, instance, launch_rows, loss_parameters, require_launch
 from theory._pulls import first_round_pulls, total_pulls_median, uniform_pulls
 from theory._terms import ExcessRisk
@@ -61,7 +61,7 @@ def identification_condition(
     *,
     factor: Literal[16, 64] = 16,
     strategy: Strategy = "uniform",
-) -> bool | np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+) -> bool | Flags:
     """n > factor ((1 - theta) r)^2 / ((1 - 2 theta) Delta)^2, factor 16 in the lemmas, 64 in the theorems.
 
     n is floor(B / K) for ``strategy="uniform"`` and floor(B / (K log2 K)) for ``"median"``.
@@ -274,25 +274,12 @@ def excess_risk_uniform_terms(
     return _excess(n, point, m, delta, approximation_error)
 
 
-def excess_risk_uniform(
-    B: ArrayLike,
-    K: ArrayLike,
-    gap: ArrayLike,
-    theta: ArrayLike,
-    kappa_lambda: ArrayLike,
-    m: ArrayLike,
-    delta: ArrayLike,
-    *,
-    approximation_error: ArrayLike = 0.0,
-    strict: bool = True,
-) -> Bound:
+@_terms.total_of(excess_risk_uniform_terms)
+def excess_risk_uniform() -> None:
     """Theorem 1, Eq. 10 opened (A.2): with probability at least 1 - delta - delta_fail,
 
     R(f) - R* <= 4cr/sqrt m + 4cr/sqrt n + 2 sqrt(log(3/delta)/2m) + 2 sqrt(log(6/delta)/2n) + R_ap.
     """
-    return excess_risk_uniform_terms(
-        B, K, gap, theta, kappa_lambda, m, delta, approximation_error=approximation_error, strict=strict
-    ).total
 
 
 def excess_risk_median_terms(
@@ -314,22 +301,9 @@ def excess_risk_median_terms(
     return _excess(total_pulls_median(B, K), point, m, delta, approximation_error)
 
 
-def excess_risk_median(
-    B: ArrayLike,
-    K: ArrayLike,
-    gap: ArrayLike,
-    theta: ArrayLike,
-    kappa_lambda: ArrayLike,
-    m: ArrayLike,
-    delta: ArrayLike,
-    *,
-    approximation_error: ArrayLike = 0.0,
-    strict: bool = True,
-) -> Bound:
+@_terms.total_of(excess_risk_median_terms)
+def excess_risk_median() -> None:
     """Theorem 2, Eq. 12 opened: Theorem 1 with floor(B / log2 K) in place of floor(B / K)."""
-    return excess_risk_median_terms(
-        B, K, gap, theta, kappa_lambda, m, delta, approximation_error=approximation_error, strict=strict
-    ).total
 
 
 def _excess(rows: Ints, point: Instance, m: ArrayLike, delta: ArrayLike, approximation_error: ArrayLike) -> ExcessRisk:

@@ -39,7 +39,7 @@ from theory._gap_free import (
     selection_regret_median,
     selection_regret_uniform,
 )
-from theory._inputs import Bound, Floats, Ints
+from theory._inputs import Bound, Flags, Floats, Ints
 from theory._instance import CEILING_TOLERANCE, POPULATION_EXHAUSTED, loss_parameters
 from theory._pulls import uniform_pulls
 from theory._regularised import delta_fail_uniform_regularised, lemma_4_regularised
@@ -104,7 +104,7 @@ def identification_condition(
     *,
     strategy: str = "uniform",
     optimism: Optimism = "dual",
-) -> bool | np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+) -> bool | Flags:
     """n > launch_rows, with n_1 = floor(B / (K ceil(log2 K))) for ``strategy="median"``."""
     if strategy not in ("uniform", "median"):
         raise ValueError(f'strategy must be "uniform" or "median", got {strategy!r}')

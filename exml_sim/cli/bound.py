@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from exml_sim.cli import options
-from exml_sim.cli.points import Point, instance_options
+from exml_sim.cli import options, points
+from exml_sim.cli.points import instance_options
 
 if TYPE_CHECKING:
     from theory import Rung
@@ -26,21 +26,13 @@ def command(budget: int, as_json: bool, **given: Any) -> None:
 
     Example: exml bound --K 8 --theta 0.1 --kappa-lambda 0.5 --gap 0.2 --budget 16000
     """
-    import theory
-
-    point = Point.of(**given)
-    point.check()
-    found = {
-        strategy: theory.ladder(
-            budget, point.K, point.gap, point.theta, point.kappa_lambda, strategy=strategy, **point.options(strategy)
-        )
-        for strategy in point.strategies
-    }
+    point, strategies = points.read(**given)
+    found = {strategy: point.ladder(strategy, budget) for strategy in strategies}
     if as_json:
         rungs = {strategy: [_record(rung) for rung in ladder] for strategy, ladder in found.items()}
-        click.echo(json.dumps({"budget": budget, **point.table(), "bounds": rungs}, indent=2))
+        click.echo(json.dumps({"budget": budget, **points.table(point), "bounds": rungs}, indent=2))
         return
-    click.echo(f"Probability of missing the best candidate at budget {budget:,}: {point}.")
+    click.echo(f"Probability of missing the best candidate at budget {budget:,}: {points.words(point)}.")
     for strategy, ladder in found.items():
         click.echo(f"\n{strategy}")
         width = max(len(rung.name) for rung in ladder)

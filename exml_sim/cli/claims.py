@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from theory.claims import Claim, all_claims, get
-from theory.claims.document import Entry, markdown, run, summary
+from theory.claims.document import Checked, markdown, run, summary
 
 
 @click.command(name="claims")
@@ -67,7 +67,7 @@ def _print_ledger(claims: list[Claim]) -> None:
     click.echo(f"\n{len(claims)} claims: {summary(claims)}.")
 
 
-def _print_checks(entries: list[Entry]) -> None:
+def _print_checks(entries: list[Checked]) -> None:
     width = max(len(entry.claim.id) for entry in entries)
     click.echo(f"{'claim':{width}}  {'as printed':15}  {'check':10}  {'corrected':10}  {'mutant':8}  record")
     for entry in entries:
@@ -83,7 +83,7 @@ def _print_checks(entries: list[Entry]) -> None:
     click.echo(f"\n{len(entries)} claims checked in {seconds:.1f} s, {different} differ from the record.")
 
 
-def _in_full(entry: Entry) -> str:
+def _in_full(entry: Checked) -> str:
     claim = entry.claim
     parts = [
         ("claim", claim.id),
@@ -109,12 +109,12 @@ def _in_full(entry: Entry) -> str:
     return "\n".join(f"{name + ':':16} {text}" for name, text in parts if text)
 
 
-def _json(claims: list[Claim], entries: list[Entry]) -> list[dict[str, Any]]:
+def _json(claims: list[Claim], entries: list[Checked]) -> list[dict[str, Any]]:
     checked = {entry.claim.id: entry for entry in entries}
     return [_claim_json(claim, checked.get(claim.id)) for claim in claims]
 
 
-def _claim_json(claim: Claim, entry: Entry | None) -> dict[str, Any]:
+def _claim_json(claim: Claim, entry: Checked | None) -> dict[str, Any]:
     record: dict[str, Any] = {
         "id": claim.id,
         "where": dataclasses.asdict(claim.where),

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from exml_sim.cli import options
-from exml_sim.cli.points import Point, instance_options
+from exml_sim.cli import options, points
+from exml_sim.cli.points import instance_options
 
 if TYPE_CHECKING:
     from simulations.panels import Needs
-
-ORDER = ("tighter", "corrected", "paper")
+    from theory import Point
+    from theory.paper import Strategy
 
 
 @click.command(name="plan")
@@ -72,30 +72,23 @@ def _by_bounds(delta: float, given: dict[str, Any]) -> list[dict[str, Any]]:
     missing = given["theta"] is None or given["kappa_lambda"] is None
     if missing or (given["gap"] is None and given["gaps"] is None):
         raise click.UsageError("a point needs --theta, --kappa-lambda and --gap (or --gaps)")
-    from simulations.pool_bounds import PointBounds, PoolBounds
-
-    point = Point.of(**given)
-    point.check()
-    lines = []
-    for strategy in point.strategies:
-        known: dict[str, Any] = {"strategy": strategy, "theta": point.theta, "kappa_lambda": point.kappa_lambda}
-        known |= {"kernel": point.kernel, "rows": point.rows, "population": point.population}
-        bounds = (
-            PoolBounds(gaps=tuple(sorted(point.gaps)), **known)
-            if point.gaps
-            else PointBounds(K=point.K, gap=point.gap or 0.0, **known)
-        )
-        lines.append({"strategy": strategy, "where": str(point), **_asked(bounds, delta)})
-    return lines
+    point, strategies = points.read(**given)
+    where = points.words(point)
+    return [{"strategy": strategy, "where": where, **_asked(point, strategy, delta)} for strategy in strategies]
 
 
-def _asked(bounds: Any, delta: float) -> dict[str, Any]:
-    from simulations.pool_bounds import LEVELS
+def _asked(point: Point, strategy: Strategy, delta: float) -> dict[str, Any]:
+    """Launch and required budgets of every version, and why some versions do not speak."""
+    from theory.versions import VERSIONS
 
-    return {
-        "launch": {level: bounds.launch(level) for level in LEVELS},
-        "bounds": {level: bounds.required(level, delta) for level in LEVELS},
+    reasons = {name: point.declined(name, strategy) for name in VERSIONS}
+    spoken = [name for name in VERSIONS if not reasons[name]]
+    found = {
+        "launch": {name: point.launch(name, strategy) for name in spoken},
+        "bounds": {name: point.required(name, strategy, delta) for name in spoken},
     }
+    declined = {name: reason for name, reason in reasons.items() if reason}
+    return {**found, "declined": declined} if declined else found
 
 
 def _in_practice(
@@ -119,7 +112,7 @@ def _in_practice(
     lines = []
     for panel in panels:
         found = needs(panel, delta)
-        asked = _asked(panel.bounds, delta) if panel.bounds else {"launch": {}, "bounds": {}}
+        asked = _asked(panel.point, panel.kind, delta) if panel.point else {"launch": {}, "bounds": {}}
         lines.append(
             {
                 "strategy": panel.title,
@@ -135,26 +128,39 @@ def _in_practice(
 
 
 def _factors(found: Needs) -> dict[str, float | None]:
-    return {level: options.finite(found.factor(level)) for level in found.bounds}
+    return {name: options.finite(found.factor(name)) for name in found.bounds}
 
 
 def _print(delta: float, lines: list[dict[str, Any]]) -> None:
+    from theory.versions import VERSIONS
+
     for where in dict.fromkeys(line["where"] for line in lines):
         mine = [line for line in lines if line["where"] == where]
         practised = "practice" in mine[0]
+        silent = {name for line in mine for name in line.get("declined", ())}
+        # From the sharpest to the paper's; a version that no line has is left out.
+        order = [
+            name for name in reversed(VERSIONS) if name not in silent or any(name in one["bounds"] for one in mine)
+        ]
         click.echo(f"Budget for a probability of at most {delta:g} to miss the best candidate: {where}.\n")
-        click.echo(f"{'':22}{'practice':>12}" * practised + f"{'':22}" * (not practised) + _header())
+        click.echo(
+            f"{'':22}{'practice':>12}" * practised
+            + f"{'':22}" * (not practised)
+            + "".join(f"{name:>22}" for name in order)
+        )
         for line in mine:
             row = f"{line['strategy']:22}"
             if practised:
                 row += f"{_budget(line['practice']):>12}"
-            for level in ORDER:
-                row += f"{_budget(line['bounds'].get(level)) + _times(line, level):>22}"
+            for name in order:
+                row += f"{_budget(line['bounds'].get(name)) + _times(line, name):>22}"
             click.echo(row)
         for line in mine:
             if line["bounds"]:
-                parts = ", ".join(f"{level} {_budget(line['launch'][level])}" for level in ORDER)
+                parts = ", ".join(f"{name} {_budget(line['launch'].get(name))}" for name in order)
                 click.echo(f"  launch budgets of {line['strategy']}: {parts}")
+                for reason in line.get("declined", {}).values():
+                    click.echo(f"  {line['strategy']}: {reason}")
             elif line["reason"]:
                 click.echo(f"  no bound for {line['strategy']}: {line['reason']}")
         if practised:
@@ -162,14 +168,10 @@ def _print(delta: float, lines: list[dict[str, Any]]) -> None:
         click.echo()
 
 
-def _header() -> str:
-    return "".join(f"{name:>22}" for name in ORDER)
-
-
 def _budget(value: float | None) -> str:
     return "-" if value is None else f"{value:,.0f}"
 
 
-def _times(line: dict[str, Any], level: str) -> str:
-    factor = line.get("factors", {}).get(level)
+def _times(line: dict[str, Any], version: str) -> str:
+    factor = line.get("factors", {}).get(version)
     return "" if factor is None else f" ({factor:,.0f}×)"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from theory import Point
 
 Strategy = Literal["uniform", "median"]
 F = TypeVar("F", bound=Callable[..., Any])
@@ -27,92 +29,43 @@ class Numbers(click.ParamType):  # type: ignore[type-arg,unused-ignore]
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
-    """Where bounds are evaluated.
+def read(
+    K: int | None,
+    gap: float | None,
+    gaps: tuple[float, ...] | None,
+    strategy: Strategy | Literal["both"],
+    **rest: Any,
+) -> tuple[Point, tuple[Strategy, ...]]:
+    """The point that the options describe, and the strategies; what only makes sense together is checked."""
+    from theory import Point
 
-    Attributes
-    ----------
-    K
-        Number of candidates.
-    theta, kappa_lambda
-        Rejection cost, and kappa times the radius of the ball.
-    gap, gaps
-        One gap for all other candidates, or one for each of them; the other is None.
-    strategies
-        "uniform", "median", or both.
-    kernel, rows, population
-        As in `theory.tighter`.
-    """
+    if (gap is None) == (gaps is None):
+        raise click.UsageError("give either --gap (one number for all other candidates) or --gaps (one for each)")
+    if K is None:
+        if gaps is None:
+            raise click.UsageError("give --K, the number of candidates")
+        K = len(gaps) + 1
+    if gaps is not None and len(gaps) != K - 1:
+        raise click.UsageError(f"--gaps needs K - 1 = {K - 1} numbers, one for each other candidate; got {len(gaps)}")
+    point = Point(K, gap, gaps=gaps, **rest)
+    point.check()
+    return point, STRATEGIES if strategy == "both" else (strategy,)
 
-    K: int
-    theta: float
-    kappa_lambda: float
-    gap: float | None
-    gaps: tuple[float, ...] | None
-    strategies: tuple[Strategy, ...]
-    kernel: str
-    rows: str
-    population: int | None
 
-    @classmethod
-    def of(
-        cls,
-        K: int | None,
-        gap: float | None,
-        gaps: tuple[float, ...] | None,
-        strategy: Strategy | Literal["both"],
-        **rest: Any,
-    ) -> Point:
-        """Check what only makes sense together."""
-        if (gap is None) == (gaps is None):
-            raise click.UsageError("give either --gap (one number for all other candidates) or --gaps (one for each)")
-        if K is None:
-            if gaps is None:
-                raise click.UsageError("give --K, the number of candidates")
-            K = len(gaps) + 1
-        if gaps is not None and len(gaps) != K - 1:
-            raise click.UsageError(
-                f"--gaps needs K - 1 = {K - 1} numbers, one for each other candidate; got {len(gaps)}"
-            )
-        return cls(K, gap=gap, gaps=gaps, strategies=STRATEGIES if strategy == "both" else (strategy,), **rest)
+def table(point: Point) -> dict[str, Any]:
+    """Plain values."""
+    names = ("K", "theta", "kappa_lambda", "gap", "gaps", "kernel", "rows", "population")
+    return {name: getattr(point, name) for name in names} | ({} if point.gaps is None else {"gap": None})
 
-    def check(self) -> None:
-        """Refuse what no population has, in the words of the theory: theta outside (0, 1/2), a gap that is too large.
 
-        A budget that is too small is no bad input: the bounds say by how much.
-        """
-        from theory.tighter import launch_rows
-
-        launch_rows(max(self.gaps) if self.gaps else self.gap or 0.0, self.theta, self.kappa_lambda)
-
-    def options(self, strategy: str) -> dict[str, Any]:
-        """Keyword arguments of `theory.ladder` and of the tighter bounds."""
-        found: dict[str, Any] = {"kernel": self.kernel, "population": self.population, "gaps": self.gaps}
-        return {**found, "rows": self.rows} if strategy == "median" else found
-
-    def table(self) -> dict[str, Any]:
-        """Plain values."""
-        return {
-            "K": self.K,
-            "theta": self.theta,
-            "kappa_lambda": self.kappa_lambda,
-            "gap": self.gap,
-            "gaps": self.gaps,
-            "kernel": self.kernel,
-            "rows": self.rows,
-            "population": self.population,
-        }
-
-    def __str__(self) -> str:
-        gaps = (
-            f"gap {self.gap:g}" if self.gap is not None else f"gaps {', '.join(f'{gap:g}' for gap in self.gaps or ())}"
-        )
-        return f"K = {self.K}, theta = {self.theta:g}, kappa Lambda = {self.kappa_lambda:g}, {gaps}"
+def words(point: Point) -> str:
+    """The point in a sentence."""
+    gaps = f"gap {point.gap:g}" if point.gaps is None else f"gaps {', '.join(f'{gap:g}' for gap in point.gaps)}"
+    return f"K = {point.K}, theta = {point.theta:g}, kappa Lambda = {point.kappa_lambda:g}, {gaps}"
 
 
 def instance_options(command: F, *, required: bool = True) -> F:
-    """Add the options of `Point`."""
+    """Add the options of a point."""
     for decorate in reversed(
         (
             click.option("--K", "K", type=click.IntRange(min=2), help="Number of candidates."),

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from exml_sim.engine.result import CellSummary
 from simulations.figures import style
 from simulations.panels import CONFIDENCE, TARGET, Panel, budget_axis, needs
-from simulations.pool_bounds import LEVELS, Level, PoolBounds
+from theory import Point
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 #: Shortest distance between two points of a curve, as a factor of the budget.
 STEP = 1.01
-#: From our bound, which speaks first, to the paper's.
-ORDER: tuple[Level, ...] = LEVELS[::-1]
 
 
 def draw(ax: Axes, panel: Panel, axis: tuple[float, float] | None = None, *, floor: float | None = None) -> Axes:
@@ -40,13 +38,13 @@ def draw(ax: Axes, panel: Panel, axis: tuple[float, float] | None = None, *, flo
     """
     low, high = axis or budget_axis([panel])
     bottom = floor or _floor([panel])
-    if panel.bounds is not None:
-        _draw_bounds(ax, panel.bounds, low, high)
+    if panel.point is not None:
+        _draw_bounds(ax, panel, panel.point, low, high)
     _draw_cells(ax, panel.cells)
     ax.axhline(TARGET, color=style.GUIDE, linewidth=0.8, zorder=1)
     ax.set(xscale="log", yscale="log", xlim=(low / 1.3, high * 1.3), ylim=(bottom, 1.6))
     style.plain_ticks(ax.xaxis, low / 1.3, high * 1.3)
-    ax.set_xlabel("budget B (pulls)" if panel.bounds is not None else "budget B (money)")
+    ax.set_xlabel("budget B (pulls)" if panel.point is not None else "budget B (money)")
     ax.set_title(panel.title, pad=18)
     ax.text(0.5, 1.015, _summary(panel), transform=ax.transAxes, ha="center", va="bottom", fontsize=8)
     return ax
@@ -81,23 +79,24 @@ def _trials(cells: Sequence[CellSummary]) -> str:
     return f"{counts[0]:,} trials each" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,} trials each"
 
 
-def _draw_bounds(ax: Axes, bounds: PoolBounds, low: float, high: float) -> None:
+def _draw_bounds(ax: Axes, panel: Panel, point: Point, low: float, high: float) -> None:
     edge = low / 1.3
-    for level in ORDER:
-        start, launch = bounds.informative(level), bounds.launch(level)
-        colour = style.COLOURS[level]
+    # From the sharpest bound, which speaks first, to the paper's.
+    for name in reversed(panel.versions):
+        start, launch = point.informative(name, panel.kind), point.launch(name, panel.kind)
+        look = style.of_version(name)
+        colour = look["color"]
         if start is None:
-            ax.plot([], [], color=colour, linestyle=style.DASHES[level], label=f"{level} bound (vacuous everywhere)")
+            ax.plot([], [], label=f"{name} bound (vacuous everywhere)", **look)
             continue
         # Three overlapping shades: the lightest zone is where only the paper's bound is vacuous.
         ax.axvspan(edge, min(start, high * 1.3), color=style.GUIDE, alpha=0.13, linewidth=0, zorder=0)
         budgets = _budgets(start, max(1.3 * high, 2.0 * start))
-        values = bounds.bound(level, budgets)
-        ax.plot(budgets, values, color=colour, linestyle=style.DASHES[level], label=f"{level} bound", zorder=2)
+        ax.plot(budgets, point.bound(name, panel.kind, budgets), label=f"{name} bound", zorder=2, **look)
         ax.axvline(start, color=colour, linewidth=0.8, linestyle=":", zorder=1)
         if launch is not None:
             # The corrected statement often launches where the paper's does: the marks stand below each other.
-            height = 0.935 if level == "paper" else 0.975
+            height = 0.935 if name == "paper" else 0.975
             mark: dict[str, Any] = {"marker": "|", "markersize": 8, "markeredgewidth": 2, "color": colour}
             ax.plot([launch], [height], transform=ax.get_xaxis_transform(), zorder=5, **mark)
         # At the top and short, where no other curve runs left of this one.
@@ -124,7 +123,7 @@ def _summary(panel: Panel) -> str:
     if found.practice is None:
         return f"did not reach {TARGET:.0%} failures"
     parts = [f"{TARGET:.0%} failures: {float(found.practice):,.0f} in practice"]
-    parts += [f"{found.factor(level):,.0f}× {level}" for level in ORDER if found.bounds.get(level) is not None]
+    parts += [f"{found.factor(name):,.0f}× {name}" for name in reversed(found.bounds) if found.bounds[name] is not None]
     return ", ".join(parts)
 
 
@@ -147,7 +146,7 @@ def figure(panels: Sequence[Panel], heading: str) -> Figure:
                 ax.set_title(f"{panel.title}, {panel.place}", pad=18)
         for line in axes:
             line[0].set_ylabel("probability of missing the best candidate")
-        if any(panel.bounds for panel in panels):
+        if any(panel.point for panel in panels):
             mark = {"marker": "|", "markersize": 8, "markeredgewidth": 2, "linestyle": "none"}
             axes.flat[0].plot(
                 [], [], color=style.GUIDE, label="launch budget: the condition of the bound is met", **mark
@@ -160,7 +159,7 @@ def figure(panels: Sequence[Panel], heading: str) -> Figure:
 
 def heading(panels: Sequence[Panel], name: str) -> str:
     """Name of the study and the parameters of its bounds, if all panels share them."""
-    found = {(b.K, b.theta, b.kappa_lambda, b.gap) for b in (panel.bounds for panel in panels) if b is not None}
+    found = {(b.K, b.theta, b.kappa_lambda, b.gap) for b in (panel.point for panel in panels) if b is not None}
     if len(found) != 1:
         return name
     K, theta, radius, gap = found.pop()

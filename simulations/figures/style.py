@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
-#: What was observed, and the three readings of a bound.
+#: What was observed, and the versions of a bound that have had a role for long; others take colours of `CYCLE`.
 COLOURS = {"practice": "#000000", "tighter": "#0072B2", "corrected": "#009E73", "paper": "#D55E00"}
 DASHES = {"practice": "-", "tighter": "-", "corrected": "--", "paper": "-."}
 #: For series without a role.
@@ -53,6 +53,17 @@ def look() -> Iterator[None]:
     settings: Any = {**SETTINGS, "axes.prop_cycle": cycler(color=list(CYCLE))}
     with mpl.rc_context(settings):
         yield
+
+
+def of_version(name: str) -> dict[str, Any]:
+    """Colour and dashes of a version of the bound; one without a role takes the next free ones."""
+    from theory.versions import VERSIONS
+
+    if name in COLOURS:
+        return {"color": COLOURS[name], "linestyle": DASHES[name]}
+    place = [other for other in VERSIONS if other not in COLOURS].index(name)
+    free = [colour for colour in CYCLE if colour not in COLOURS.values()]
+    return {"color": free[place % len(free)], "linestyle": (0, (1 + place, 1))}
 
 
 def blank(width: float = 7.0, height: float = 4.2) -> Figure:

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from exml_sim.engine.result import CellSummary, StudyResult
 from simulations.panels import ALARM, CONFIDENCE, TARGET, Panel, panels_of
-from simulations.pool_bounds import LEVELS
 from simulations.report.findings import findings_of
+from theory import Point
 from theory.claims import Claim, all_claims
-from theory.claims.document import Entry
+from theory.claims.document import Checked
 from theory.claims.document import run as run_claim
+from theory.versions import VERSIONS
+
+#: Points of a curve that the page cannot compute by itself.
+CURVE_POINTS = 64
 
 
 def page_of(result: StudyResult, *, check_claims: bool = False) -> dict[str, Any]:
@@ -42,6 +48,7 @@ def page_of(result: StudyResult, *, check_claims: bool = False) -> dict[str, Any
         "alarm": ALARM,
         "findings": findings_of(result, panels),
         "settings": _settings(result),
+        "versions": [{"name": name, "title": VERSIONS[name].title} for name in reversed(VERSIONS)],
         "groups": _groups(panels),
         "claims": [_claim(claim, run_claim(claim) if check_claims else None) for claim in all_claims()],
         "claims_checked": check_claims,
@@ -93,14 +100,33 @@ def _group(panels: Sequence[Panel]) -> dict[str, Any]:
 
 def _panel(panel: Panel) -> dict[str, Any]:
     """One strategy: its cells, and what the page needs to compute the bounds."""
-    bounds = panel.bounds
     return {
         "title": panel.title,
         "strategy": panel.strategy,
         "reason": panel.reason,
-        "bounds": None if bounds is None else {**asdict(bounds), "K": bounds.K, "gap": bounds.gap},
+        "bounds": None if panel.point is None else _bounds(panel, panel.point),
         "cells": [_cell(panel, cell) for cell in panel.cells],
     }
+
+
+def _bounds(panel: Panel, point: Point) -> dict[str, Any]:
+    """The point of the bounds as numbers, and curves of the versions for which the page has no formula."""
+    numbers = {name: value for name, value in asdict(replace(point, data=None)).items() if name != "data"}
+    spoken = panel.versions[::-1]
+    curves = {name: _curve(panel, point, name) for name in spoken if not VERSIONS[name].formula}
+    return {"strategy": panel.kind, **numbers, "versions": spoken, "curves": curves}
+
+
+def _curve(panel: Panel, point: Point, name: str) -> dict[str, Any]:
+    """Budgets of a version, and its logarithm from where it is below 1 to beyond the right end of the chart."""
+    informative, target = point.informative(name, panel.kind), point.required(name, panel.kind, TARGET)
+    found = {"launch": point.launch(name, panel.kind), "informative": informative, "target": target}
+    if informative is None:
+        return {**found, "budgets": [], "logs": []}
+    last = 2.0 * max(informative, target or 0, *(float(Fraction(cell.budget)) for cell in panel.cells))
+    budgets = np.unique(np.geomspace(informative, last, CURVE_POINTS).astype(np.int64))
+    logs = np.atleast_1d(point.bound(name, panel.kind, budgets, log=True))
+    return {**found, "budgets": budgets.tolist(), "logs": [_finite(value) for value in logs.tolist()]}
 
 
 def _cell(panel: Panel, cell: CellSummary) -> dict[str, Any]:
@@ -115,7 +141,7 @@ def _cell(panel: Panel, cell: CellSummary) -> dict[str, Any]:
         "regret": cell.mean_regret,
         "spend": cell.mean_spend,
         "pulls": [cell.allocation[name] for name in panel.arms],
-        "bounds": {level: _finite(panel.bound_at(level, cell)) for level in LEVELS},
+        "bounds": {name: _finite(panel.bound_at(name, cell)) for name in VERSIONS},
     }
 
 
@@ -124,7 +150,7 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _claim(claim: Claim, entry: Entry | None) -> dict[str, Any]:
+def _claim(claim: Claim, entry: Checked | None) -> dict[str, Any]:
     found: dict[str, Any] = {
         "id": claim.id,
         "where": str(claim.where),

@@ -15,21 +15,21 @@ from fractions import Fraction
 from exml_sim.engine.result import StudyResult
 from exml_sim.engine.specs import AtomPool, Budgets, Score
 from exml_sim.engine.study import Study
-from simulations.verification.promises import StrategyName, failure_probability
+from simulations.panels import practice
+from simulations.verification.promises import StrategyName, point_of
 from simulations.verification.workbench import Workbench
 from simulations.verification.worlds import STRATEGIES, World
 from theory import _slack
-from theory.budgets import required_budget
 from theory.claims.instances import one_rival_pool
 from theory.exact import make_pool
 from theory.paper import Strategy
+from theory.versions import VERSIONS
 
 TARGET = 0.05
 #: The limit of a rate is one-sided at this level.
 LEVEL = 0.99
 ROWS = 60
 BEST = 3
-BOUNDS = ("printed", "corrected", "tighter")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +44,8 @@ class Need:
     strategy : StrategyName
     practice : int, optional
         None if no budget of the grid was enough.
-    printed, corrected, tighter : int
-        By the bounds.
+    bounds : dict
+        By each version of the bound.
     """
 
     axis: str
@@ -54,18 +54,17 @@ class Need:
     gap: float
     strategy: StrategyName
     practice: int | None
-    printed: int
-    corrected: int
-    tighter: int
+    bounds: dict[str, int | None]
 
     @property
     def value(self) -> float:
         """The parameter on the axis."""
         return float({"K": self.K, "theta": self.theta, "gap": self.gap}[self.axis])
 
-    def ratio(self, bound: str) -> float:
-        """Budget by a bound over budget in practice; nan where practice did not reach the target."""
-        return math.nan if self.practice is None else float(getattr(self, bound)) / self.practice
+    def ratio(self, version: str) -> float:
+        """Budget by a bound over budget in practice; nan where either did not reach the target."""
+        asked = self.bounds[version]
+        return math.nan if self.practice is None or asked is None else asked / self.practice
 
 
 def shifted_world(K: int, theta: Fraction, wrong: int) -> World:
@@ -103,9 +102,8 @@ def measure(trials: int, setting: Workbench, grid: tuple[tuple[str, int, Fractio
         setting.tick(f"budget slack: {place.name}")
         with setting.run(make_study(place, trials, setting.seed)) as result:
             for strategy in WANTED:
-                needs = [by_bound(name, place, strategy) for name in BOUNDS]
-                practice = in_practice(result, STRATEGIES[strategy].label)
-                found.append(Need(axis, K, float(theta), place.gap, strategy, practice, *needs))
+                needed = in_practice(result, STRATEGIES[strategy].label)
+                found.append(Need(axis, K, float(theta), place.gap, strategy, needed, by_bounds(place, strategy)))
     return found
 
 
@@ -124,24 +122,17 @@ def make_study(place: World, trials: int, seed: int) -> Study:
     )
 
 
-def by_bound(name: str, place: World, strategy: StrategyName) -> int:
-    """Smallest budget for which a bound is at most the target."""
-
-    def promised(B: int, *, strict: bool = False) -> float:
-        return failure_probability(name, place, strategy, int(B)) if B >= place.K else math.nan  # type: ignore[arg-type]
-
-    return required_budget(promised, TARGET)
+def by_bounds(place: World, strategy: StrategyName) -> dict[str, int | None]:
+    """Smallest budget for which each bound that speaks is at most the target."""
+    kind, point = point_of(place, strategy)
+    return {name: point.required(name, kind, TARGET) for name in VERSIONS if not point.declined(name, kind)}
 
 
 def in_practice(result: StudyResult, strategy: str) -> int | None:
     """First budget from which on the upper limit of the failure rate is at most the target; None if there is none."""
     cells = [one for one in result.summary(level=2 * LEVEL - 1) if one.strategy == strategy]
-    answer = None
-    for one in sorted(cells, key=lambda one: int(one.budget), reverse=True):
-        if one.upper > TARGET:
-            break
-        answer = int(one.budget)
-    return answer
+    found = practice(sorted(cells, key=lambda one: int(one.budget)), TARGET)
+    return None if found is None else int(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +184,8 @@ _NAMES: dict[Strategy, StrategyName] = {"uniform": "uniform", "median": "median-
 def fall(strategy: Strategy, setting: Workbench, *, trials: int = 4000) -> Fall:
     """Split the slack of Eq. 9 or Eq. 11 at the budget where the printed bound is five per cent."""
     place = rival_world()
-    budget = by_bound("printed", place, _NAMES[strategy])
+    budget = by_bounds(place, _NAMES[strategy])["paper"]
+    assert budget is not None
     with setting.run(tilted_study(strategy, budget, setting.seed, trials)) as result:
         (found,) = result.summary(level=0.99)
     parts = _slack.slack(

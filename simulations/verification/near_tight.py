@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any
 
 from simulations.verification.plans import WORDS
 from simulations.verification.probes import Evidence, must_hold
@@ -20,6 +19,7 @@ from simulations.verification.promises import Reading
 from theory import corrected, tighter, verdicts
 from theory.claims import get
 from theory.claims.near_tight import NearTight, crowd, duplicates, one_rival, opposed, overfit
+from theory.paper import Strategy
 from theory.verdicts import Verdict, judge_exact
 
 #: Rounding of the closed forms, relative, that is granted to the bound.
@@ -58,17 +58,12 @@ def promised(claim: str, one: NearTight) -> Iterator[tuple[Reading, str, float]]
         yield "corrected", ONE_GAP, float(corrected.lemma_4(n, one.gap, one.theta, one.r, strict=False))
         yield "tighter", ONE_GAP, float(tighter.lemma_4(n, one.gap, one.theta, one.r, strict=False))
         return
-    kind = "uniform" if one.strategy == "uniform" else "median"
-    options: dict[str, Any] = {"K": one.K, "theta": one.theta, "kappa_lambda": one.r, "strict": False}
-    if kind == "median":
-        options["rows"] = one.strategy.removeprefix("median-")
-    repaired, ours = (getattr(module, f"delta_fail_{kind}") for module in (corrected, tighter))
+    kind: Strategy = "uniform" if one.strategy == "uniform" else "median"
     # The repaired proof bounds every arm's deviation by itself, so it does not matter whether arms share their rows.
-    yield "corrected", ONE_GAP, float(repaired(one.budget, gap=one.gap, **options))
-    options["pairing"] = one.pairing
-    yield "tighter", ONE_GAP, float(ours(one.budget, gap=one.gap, **options))
+    yield "corrected", ONE_GAP, float(one.point.bound("corrected", kind, one.budget))
+    yield "tighter", ONE_GAP, float(one.point.one_gap.bound("tighter", kind, one.budget))
     if one.K > 2:
-        yield "tighter", ALL_GAPS, float(ours(one.budget, gap=None, gaps=one.gaps, **options))
+        yield "tighter", ALL_GAPS, float(one.point.bound("tighter", kind, one.budget))
 
 
 def hold(claim: str) -> list[Evidence]:

@@ -12,12 +12,15 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from simulations.verification.worlds import World
-from theory import corrected, paper, tighter
-from theory.budgets import launch_budget
+from theory import Point, corrected, paper, tighter
 from theory.constants import loss_range
+from theory.paper import Strategy
 
 Reading = Literal["printed", "corrected", "tighter"]
 READINGS: tuple[Reading, ...] = get_args(Reading)
+PAPER: Reading = "printed"
+#: The version of `theory.versions` behind a reading: the two differ in the name of the paper's only.
+VERSION_OF: dict[str, str] = {PAPER: "paper", "corrected": "corrected", "tighter": "tighter"}
 StrategyName = Literal["uniform", "median-fresh", "median-accumulated"]
 
 
@@ -35,18 +38,15 @@ Says = Callable[[Reading, World, StrategyName, int, float], Promise | None]
 
 def failure_probability(reading: Reading, world: World, strategy: StrategyName, budget: int) -> float:
     """delta_fail of Lemma 1 (i) or 2 (i), of its repair, or of Theorem 3 or 4; nan where it does not apply."""
-    kind = "uniform" if strategy == "uniform" else "median"
-    module: Any = {"printed": paper, "corrected": corrected, "tighter": tighter}[reading]
-    options: dict[str, Any] = {"K": world.K, "theta": world.theta, "kappa_lambda": world.r, "strict": False}
-    if kind == "median" and reading != "printed":
-        options["rows"] = strategy.removeprefix("median-")
-    if reading == "tighter":
-        options |= {"gap": None, "gaps": world.gaps}
-    else:
-        options["gap"] = world.gap
-    if reading == "corrected":
-        options["best_count"] = world.best_count
-    return float(getattr(module, f"delta_fail_{kind}")(budget, **options))
+    kind, point = point_of(world, strategy)
+    return float(point.bound(VERSION_OF[reading], kind, budget))
+
+
+def point_of(world: World, strategy: StrategyName) -> tuple[Strategy, Point]:
+    """The strategy as the bounds call it, and the world as they see it."""
+    rows: Any = "fresh" if strategy == "median-fresh" else "accumulated"
+    kind: Strategy = "uniform" if strategy == "uniform" else "median"
+    return kind, Point(world.K, None, world.theta, world.r, gaps=world.gaps, rows=rows)
 
 
 def identification(reading: Reading, world: World, strategy: StrategyName, budget: int, delta: float) -> Promise:
@@ -56,18 +56,20 @@ def identification(reading: Reading, world: World, strategy: StrategyName, budge
 
 def as_printed(reading: Reading, world: World, strategy: StrategyName, budget: int, delta: float) -> Promise:
     """The printed failure probability under every reading, for claims about the condition it is printed with."""
-    return Promise(failure_probability("printed", world, strategy, budget))
+    return Promise(failure_probability(PAPER, world, strategy, budget))
 
 
 def launch_of(world: World, strategy: StrategyName) -> int:
     """The smallest budget that meets the printed identification condition."""
-    bound = paper.delta_fail_uniform if strategy == "uniform" else paper.delta_fail_median
-    return launch_budget(bound, K=world.K, gap=world.gap, theta=world.theta, kappa_lambda=world.r)
+    kind, point = point_of(world, strategy)
+    found = point.launch("paper", kind)
+    assert found is not None, f"the paper's bound never launches on {world.name}"
+    return found
 
 
 def pairwise(reading: Reading, world: World, strategy: StrategyName, budget: int, delta: float) -> Promise:
     """Lemma 4: a worse arm scores better than the best with at most this probability (two arms, n = B/2 rows)."""
-    module: Any = {"printed": paper, "corrected": corrected, "tighter": tighter}[reading]
+    module: Any = {PAPER: paper, "corrected": corrected, "tighter": tighter}[reading]
     return Promise(float(module.lemma_4(budget // world.K, world.gap, world.theta, world.r, strict=False)))
 
 
@@ -77,7 +79,7 @@ def uniform_regret(reading: Reading, world: World, strategy: StrategyName, budge
     if reading == "tighter":
         limit = tighter.exploratory_regret_uniform(budget, world.K, world.theta, world.r, delta)
         return Promise(delta, float(limit))
-    if reading == "printed":
+    if reading == PAPER:
         limit = paper.exploratory_regret_uniform(*point, strict=False)
     else:
         limit = corrected.exploratory_regret_uniform(*point, best_count=world.best_count, strict=False)
@@ -89,7 +91,7 @@ def median_regret(reading: Reading, world: World, strategy: StrategyName, budget
     if reading == "tighter" or strategy != "median-accumulated":
         return None
     point = (budget, world.K, world.gap, world.theta, world.r, delta)
-    if reading == "printed":
+    if reading == PAPER:
         limit = paper.exploratory_regret_median(*point, strict=False)
     else:
         limit = corrected.exploratory_regret_median(*point, best_count=world.best_count, strict=False)
@@ -106,7 +108,7 @@ def selection(reading: Reading, world: World, strategy: StrategyName, budget: in
 
 def generalisation(reading: Reading, world: World, strategy: StrategyName, budget: int, delta: float) -> Promise | None:
     """Lemma 3 and term (a) of A.2: 2 c r / sqrt n + sqrt(log(1/delta) / 2n)."""
-    if reading != "printed":
+    if reading != PAPER:
         return None
     return Promise(delta, float(paper.lemma_3(budget // world.K, world.theta, world.r, delta)))
 
@@ -119,7 +121,7 @@ def learned_deviation(
         return None
     n, half = budget // world.K, delta / 2
     printed = float(paper.lemma_3(n, world.theta, world.r, half))
-    extra = 0.0 if reading == "printed" else (_spread(world) - 1.0) * _hoeffding(n, half)
+    extra = 0.0 if reading == PAPER else (_spread(world) - 1.0) * _hoeffding(n, half)
     return Promise(half, printed + extra)
 
 
@@ -130,7 +132,7 @@ def fixed_deviation(
     if reading == "tighter":
         return None
     n, half = budget // world.K, delta / 2
-    if reading == "printed":
+    if reading == PAPER:
         return Promise(half, float(paper.lemma_3(n, world.theta, world.r, half)))
     return Promise(half, _spread(world) * _hoeffding(n, half))
 
@@ -141,7 +143,7 @@ def half_gap_optimism(
     """Term (a) of A.6: V_2 < R_2 - Delta/2 with probability at most 2 exp(-(2/9) n x^2), or exp(-2 n x^2 / M^2)."""
     if reading == "tighter":
         return None
-    module: Any = paper if reading == "printed" else corrected
+    module: Any = paper if reading == PAPER else corrected
     whole = float(module.lemma_4(budget // world.K, world.gap, world.theta, world.r, strict=False))
     return Promise(whole / 2, world.gap / 2)
 
@@ -152,7 +154,7 @@ def half_gap_pessimism(
     """Term (b) of A.6: V_1 > R_1 + Delta/2; corrected exp(-n Delta^2 / (2 M^2)), for the best model is fixed."""
     if reading == "tighter":
         return None
-    if reading == "printed":
+    if reading == PAPER:
         return half_gap_optimism(reading, world, strategy, budget, delta)
     n = budget // world.K
     return Promise(math.exp(-n * (world.gap / _spread(world)) ** 2 / 2), world.gap / 2)
@@ -162,13 +164,13 @@ def supervised(reading: Reading, world: World, strategy: StrategyName, budget: i
     """Eq. 6 with its O() opened by the paper's own steps, and repaired, on the n rows of the best arm."""
     if reading == "tighter":
         return None
-    module: Any = paper if reading == "printed" else corrected
+    module: Any = paper if reading == PAPER else corrected
     return Promise(delta, float(module.excess_risk_supervised(budget // world.K, world.theta, world.r, delta)))
 
 
 def out_of_reach(reading: Reading, world: World, strategy: StrategyName, budget: int, delta: float) -> Promise | None:
     """Remark 5: below the launch budget the best arm is found with probability at most 0.95."""
-    return Promise(0.95) if reading == "printed" else None
+    return Promise(0.95) if reading == PAPER else None
 
 
 def _spread(world: World) -> float:

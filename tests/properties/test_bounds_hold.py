@@ -148,12 +148,12 @@ def sum_of_pulls(strategy, arms, rounds):
 
 def aim(example, most):
     """The smallest budget at which the wanted bound is at most the wanted level; None if the largest does not do."""
-    facts, bound = example.world.facts, BOUNDS[example.strategy][example.aim]
-    least = facts.arms * max(1, ceil(log2(facts.arms)))
+    point, bound = example.world.point, BOUNDS[example.strategy][example.aim]
+    least = point.K * max(1, ceil(log2(point.K)))
     low, high = least - 1, least
 
     def works(budget):
-        value = bound(facts, budget)
+        value = bound(point, budget)
         return value <= example.level if example.level < 1 else value == value
 
     while not works(high):
@@ -168,7 +168,7 @@ def aim(example, most):
 
 def largest_budget(example, fits):
     """The largest budget, up to a tenth, whose rounds fit."""
-    arms = example.world.facts.arms
+    arms = example.world.point.K
     budget = arms * max(1, ceil(log2(arms)))
     while fits(pieces(example.strategy, arms, budget + 1 + budget // 10)) and budget < 10**6:
         budget += 1 + budget // 10
@@ -187,36 +187,36 @@ def room(example):
 def affordable(example, by_trials):
     """A budget, and trials (None for enumeration), that decide the wanted level, or a more modest one."""
     world, enough = example.world, room(example)
-    facts, limit = world.facts, (MOST_SCORES if world.facts.affine else MOST_SOLVED) / world.facts.arms
+    point, limit = world.point, (MOST_SCORES if world.affine else MOST_SOLVED) / world.point.K
     most = largest_budget(example, lambda rounds: enough(rounds) and (by_trials or world.outcomes(rounds) <= limit))
     modest = [replace(example, level=0.5), replace(example, level=0.7, aim="tighter, per-arm gaps")]
     for one in [example, *(modest if example.level < 1 else [])]:
         budget = aim(one, most)
         if budget is None:
             continue
-        rounds = pieces(one.strategy, facts.arms, budget)
+        rounds = pieces(one.strategy, point.K, budget)
         if world.rows == "same" and world.outcomes(rounds) <= limit:
             return budget, None
-        value = BOUNDS[one.strategy][one.aim](facts, budget)
+        value = BOUNDS[one.strategy][one.aim](point, budget)
         trials = ceil(TRIALS / value) if value < 1 else 100
-        if by_trials and trials * sum_of_pulls(one.strategy, facts.arms, rounds) <= MOST_ROWS:
+        if by_trials and trials * sum_of_pulls(one.strategy, point.K, rounds) <= MOST_ROWS:
             return budget, trials
     # Nothing is affordable: a little evidence on what may be a vacuous bound.
-    return facts.arms * max(1, ceil(log2(facts.arms))), 100 if by_trials else None
+    return point.K * max(1, ceil(log2(point.K))), 100 if by_trials else None
 
 
 def judged(example, alarm=None, wrong=None):
     """Verdicts of all bounds of the example's strategy, by enumeration or, with an alarm, by trials.
 
-    With ``wrong``, a function of facts and budget, that bound is held against the same evidence instead.
+    With ``wrong``, a function of point and budget, that bound is held against the same evidence instead.
     """
     world = example.world
     # Far smaller gaps need more rows than an example may draw.
-    assume(any(gap > 0 for gap in world.facts.gaps))
-    assume(world.facts.gap > (0.12 if world.facts.affine else 0.2) * min(1.0, world.facts.radius))
+    assume(any(gap > 0 for gap in world.gaps))
+    assume(world.point.gap > (0.12 if world.affine else 0.2) * min(1.0, world.point.kappa_lambda))
     budget, trials = affordable(example, by_trials=alarm is not None)
     given_bounds = BOUNDS[example.strategy] if wrong is None else {"wrong": wrong}
-    bounds = {name: bound(world.facts, budget) for name, bound in given_bounds.items()}
+    bounds = {name: bound(world.point, budget) for name, bound in given_bounds.items()}
     strategy = STRATEGIES[example.strategy]
     if trials is None:
         return hold_exactly(world.exact_failure(strategy, budget), bounds)
@@ -274,7 +274,7 @@ def test_bounds_hold_beyond_the_affine_regime():
     @settings(max_examples=EXAMPLES // 2)
     @given(curved_examples())
     def check(example):
-        assert not example.world.facts.affine
+        assert not example.world.affine
         tally(found, judged(example))
 
     check()
@@ -299,7 +299,7 @@ def test_the_same_check_refutes_a_bound_with_four_times_the_rows():
     @given(opposed_examples())
     def check(example):
         tally(found, judged(example))
-        wrong = judged(example, wrong=lambda facts, budget: right(facts, 4 * budget))["wrong"]
+        wrong = judged(example, wrong=lambda point, budget: right(point, 4 * budget))["wrong"]
         found["wrong refuted"] += wrong.outcome == "refuted"
 
     check()

@@ -15,7 +15,7 @@ from scipy import stats
 from exml_sim.engine import run
 from simulations import budget_vs_failure as study
 from simulations.panels import TARGET, gained, needs, panels_of, sentence, verdicts
-from simulations.pool_bounds import LEVELS
+from theory.versions import VERSIONS
 
 SMALL = (24, 128, 1024, 49_152)
 
@@ -51,9 +51,9 @@ def test_intervals_are_clopper_pearson_at_99_percent(panels) -> None:
 def test_required_budgets_are_the_smallest(panels) -> None:
     for panel in panels:
         found = needs(panel)
-        for level in LEVELS:
+        for level in VERSIONS:
             at = found.bounds[level]
-            here, before = panel.bounds.bound(level, np.array([at, at - 1]))
+            here, before = panel.point.bound(level, panel.kind, np.array([at, at - 1]))
             assert here <= TARGET
             assert not before <= TARGET
             assert found.factor(level) == at / found.practice
@@ -67,7 +67,7 @@ def test_the_default_budgets_show_the_gain() -> None:
     with run(one, n_jobs=1, progress=False) as result:
         for panel in panels_of(result):
             budgets = np.array(study.LARGE_BUDGETS)
-            ours, printed = panel.bounds.bound("tighter", budgets), panel.bounds.bound("paper", budgets)
+            ours, printed = (panel.point.bound(name, panel.kind, budgets) for name in ("tighter", "paper"))
             assert np.sum((ours < TARGET) & (ours > limit) & ~(printed < 1.0)) >= 3
 
 

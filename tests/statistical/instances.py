@@ -1,4 +1,4 @@
-"""The near-tight instances of `theory.claims.near_tight` with the facts that the tests' bounds take, and as rows."""
+"""The near-tight instances of `theory.claims.near_tight` with the points that bounds take, and as rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 
 from exml_sim.exploration.rows import FeaturePool
 from exml_sim.population import Candidate, Population
-from tests.statistical.worlds import Facts, World
+from tests.statistical.worlds import World
+from theory import Point
 from theory.claims import near_tight
 from theory.claims.near_tight import RADIUS, SHY, THETA, NearTight, halving_rows, passed
 from theory.exact import AffinePool, make_pool
@@ -21,14 +22,15 @@ RIVAL, BEST, EMPTY = (-1.0, 1.0, 1.0), (1.0, -1.0, 1.0), (0.0, 0.0, 0.0)
 
 @dataclass(frozen=True)
 class Instance:
-    """Facts, a strategy, a budget, and what is known of the failure probability: it lies between two numbers."""
+    """A point, a strategy, a budget, and what is known of the failure probability: it lies between two numbers."""
 
     name: str
-    facts: Facts
+    point: Point
     strategy: str
     budget: int
     least: float
     most: float
+    kappa: float = 1.0
 
     def holds(self, bound: float) -> bool | None:
         """Whether a bound is proved right or wrong here; None if it says nothing."""
@@ -53,8 +55,7 @@ _NAMES: dict[str, near_tight.Strategy] = {
 
 def _instance(one: NearTight, strategy: str = "uniform", scale: float = 1.0) -> Instance:
     """kappa = scale; kappa Lambda does not change."""
-    facts = Facts(one.K, tuple(sorted(one.gaps)), one.theta, scale, one.r / scale, rows=one.pairing)
-    return Instance(one.name, facts, strategy, one.budget, one.least, one.most)
+    return Instance(one.name, one.point, strategy, one.budget, one.least, one.most, scale)
 
 
 def opposed(n: int, tilt: float) -> Instance:

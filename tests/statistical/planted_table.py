@@ -41,7 +41,7 @@ def bound_rows() -> list[str]:
     lines = []
     for one in PLANTED:
         where = one.instance
-        right, wrong = (bound(where.facts, where.budget) for bound in (one.right, one.wrong))
+        right, wrong = (bound(where.point, where.budget) for bound in (one.right, one.wrong))
         says = f"the right bound {right:.3g}" if right < 1 else "the right bound says nothing"
         evidence = f"{where.name}: probability {where.least:.3g}, {says}, the wrong one {shown(wrong)}"
         lines.append(f"| {one.error} | `test_a_wrong_bound_is_refuted_exactly` | {evidence} |")

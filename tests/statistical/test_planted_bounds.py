@@ -26,7 +26,7 @@ TENTH = Fraction(1, 10)
 def test_a_wrong_bound_is_refuted_exactly(error):
     planted = BY_ERROR[error]
     where, budget = planted.instance, planted.instance.budget
-    right, wrong = planted.right(where.facts, budget), planted.wrong(where.facts, budget)
+    right, wrong = planted.right(where.point, budget), planted.wrong(where.point, budget)
     # The right bound is held against the largest possible probability, the wrong one against the smallest.
     assert judge_exact(where.most, right).outcome in ("consistent", "vacuous")
     assert judge_exact(where.least, wrong).outcome == "refuted"
@@ -34,7 +34,7 @@ def test_a_wrong_bound_is_refuted_exactly(error):
 
 def test_the_right_bounds_speak_where_the_wrong_ones_are_refuted():
     """They say something in all but three cases: two below the launch budget, and one with K = 64 at few rows."""
-    silent = [one.error for one in PLANTED if not one.right(one.instance.facts, one.instance.budget) < 1]
+    silent = [one.error for one in PLANTED if not one.right(one.instance.point, one.instance.budget) < 1]
     assert sorted(silent) == ["K - 1 dropped", "kappa without the square root", "optimism dropped"]
 
 
@@ -42,20 +42,20 @@ def test_every_right_bound_passes_on_every_instance_of_its_strategy():
     for one in PLANTED:
         for other in PLANTED:
             if one.instance.strategy == other.instance.strategy:
-                bound = one.right(other.instance.facts, other.instance.budget)
+                bound = one.right(other.instance.point, other.instance.budget)
                 assert judge_exact(other.instance.most, bound).outcome != "refuted", (one.error, other.error)
 
 
 def test_the_bounds_that_are_written_out_are_those_of_the_package():
     for one in PLANTED:
-        facts, budget = one.instance.facts, one.instance.budget
-        if facts.arms == 2 and one.right(facts, budget) < 1:
-            ours = float(tighter.lemma_4(budget // 2, facts.gap, facts.theta, facts.radius))
-            assert 0.5 * pairwise(facts, budget) <= ours <= pairwise(facts, budget) * (1 + 1e-12)
-            assert uniform(facts, budget) == pytest.approx(ours)
+        point, budget = one.instance.point, one.instance.budget
+        if point.K == 2 and one.right(point, budget) < 1:
+            ours = float(tighter.lemma_4(budget // 2, point.gap, point.theta, point.kappa_lambda))
+            assert 0.5 * pairwise(point, budget) <= ours <= pairwise(point, budget) * (1 + 1e-12)
+            assert uniform(point, budget) == pytest.approx(ours)
         if one.right is reuse:
-            assert reuse(facts, budget) <= accumulated(facts, budget) * (1 + 1e-12)
-            assert accumulated(facts, budget) <= 2 * reuse(facts, budget)
+            assert reuse(point, budget) <= accumulated(point, budget) * (1 + 1e-12)
+            assert accumulated(point, budget) <= 2 * reuse(point, budget)
 
 
 # --- the closed forms against the engine ---------------------------------------------------------------------------
@@ -67,7 +67,7 @@ def test_the_opposed_pair_against_enumeration(n, third):
     world = instances.opposed_world(TENTH, third)
     found = world.exact_failure(UNIFORM, 2 * n)
     assert found == pytest.approx(instances.passed(n, 0.1, float(third)), rel=1e-9)
-    assert world.facts.gap == pytest.approx(2 * RADIUS * 0.1)
+    assert world.point.gap == pytest.approx(2 * RADIUS * 0.1)
 
 
 @pytest.mark.parametrize(("strategy", "options"), [("fresh", FRESH), ("reuse", REUSE)])
@@ -76,7 +76,7 @@ def test_copies_of_the_rival_against_enumeration(strategy, options):
     world = instances.opposed_world(TENTH, TENTH, (RIVAL, RIVAL, RIVAL, BEST))
     found = world.exact_failure(options, where.budget)
     assert where.least * (1 - 1e-9) <= found <= where.most * (1 + 1e-9)
-    assert world.facts.gaps == pytest.approx(where.facts.gaps)
+    assert world.point.gaps == pytest.approx(where.point.gaps)
 
 
 @pytest.mark.parametrize(("strategy", "options"), [("fresh", FRESH), ("reuse", REUSE), ("uniform", UNIFORM)])
@@ -85,7 +85,7 @@ def test_one_rival_against_enumeration(strategy, options):
     world = instances.opposed_world(Fraction(1, 20), Fraction(7, 20), (RIVAL, BEST, EMPTY, EMPTY))
     where = instances.one_rival(4, 6, 0.05, strategy)
     assert world.exact_failure(options, where.budget) == pytest.approx(where.least, rel=1e-9)
-    assert world.facts.gaps == pytest.approx(where.facts.gaps)
+    assert world.point.gaps == pytest.approx(where.point.gaps)
 
 
 # --- the same by counting trials -----------------------------------------------------------------------------------
@@ -94,7 +94,7 @@ def test_one_rival_against_enumeration(strategy, options):
 def tried(world: World, strategy, planted, budget, trials, money):
     """Verdicts on the right and on the wrong bound of a world, from trials of the engine."""
     failures = world.count(strategy, budget, trials, seed=1)
-    bounds = [bound(world.facts, budget) for bound in (planted.right, planted.wrong)]
+    bounds = [bound(world.point, budget) for bound in (planted.right, planted.wrong)]
     return [judge(failures, trials, bound, alarm=money.alarm()).outcome for bound in bounds]
 
 
@@ -110,7 +110,7 @@ def test_a_wrong_bound_is_refuted_by_trials(error):
 def test_dropping_the_number_of_arms_is_refuted_by_trials():
     money, where = purse("test_planted_bounds"), BY_ERROR["K - 1 dropped"].instance
     world = instances.crowd_world(64, 1 / 3)
-    assert world.facts.gaps == pytest.approx(where.facts.gaps)
+    assert world.point.gaps == pytest.approx(where.point.gaps)
     found = tried(world, UNIFORM, BY_ERROR["K - 1 dropped"], where.budget, 1000, money)
     assert found == ["vacuous", "refuted"]
     # The trials agree with the closed form.
@@ -122,15 +122,15 @@ def test_dropping_the_number_of_arms_is_refuted_by_trials():
 @pytest.mark.parametrize("error", ["optimism dropped", "kappa without the square root"])
 def test_forgetting_the_optimism_is_refuted_by_trials(error):
     money, planted = purse("test_planted_bounds"), BY_ERROR[error]
-    facts, budget = planted.instance.facts, planted.instance.budget
-    pool = instances.overfit_pool(25, 900, facts.kappa)
-    assert pool.gap == pytest.approx(facts.gap, rel=1e-6)
-    assert pool.kappa == pytest.approx(facts.kappa)
+    point, budget = planted.instance.point, planted.instance.budget
+    pool = instances.overfit_pool(25, 900, planted.instance.kappa)
+    assert pool.gap == pytest.approx(point.gap, rel=1e-6)
+    assert pool.kappa == pytest.approx(planted.instance.kappa)
     trials = 300
     failures = int(pool.explore_many("uniform_allocation", budget, trials, seed=0).failures(pool.best_set()).sum())
     assert failures == trials
-    assert judge(failures, trials, planted.right(facts, budget), alarm=money.alarm()).outcome == "vacuous"
-    assert judge(failures, trials, planted.wrong(facts, budget), alarm=money.alarm()).outcome == "refuted"
+    assert judge(failures, trials, planted.right(point, budget), alarm=money.alarm()).outcome == "vacuous"
+    assert judge(failures, trials, planted.wrong(point, budget), alarm=money.alarm()).outcome == "refuted"
 
 
 def test_the_printed_sum_of_rows_is_refuted_by_trials():
@@ -147,7 +147,7 @@ def test_wrong_bounds_beyond_the_reach_of_counting_are_refuted_by_tilted_trials(
     (found,) = run(study, progress=False, n_jobs=1).summary(level=1 - 2 * money.alarm())
     assert found.lower < instances.passed(1600, 0.1, 0.1) < found.upper
     for error in ("the 2 of 2 M^2 dropped", "independent rows assumed", "nonnegative kernel assumed"):
-        right, wrong = BY_ERROR[error].right(world.facts, budget), BY_ERROR[error].wrong(world.facts, budget)
+        right, wrong = BY_ERROR[error].right(world.point, budget), BY_ERROR[error].wrong(world.point, budget)
         assert wrong < found.lower < found.upper < right
         # A count that fits the rate decides nothing about the wrong bound.
         assert judge(round(3000 * found.failure_rate), 3000, wrong).outcome == "undecided"
@@ -173,6 +173,6 @@ def test_twice_the_rows_in_the_regret_is_refuted():
 def test_the_overfit_instance_is_the_impossibility_of_theorem_9():
     """Below (r / (gap + r / sqrt m))^2 rows some population surely fails; this is such a population."""
     where = instances.overfit(25, 900)
-    limit = float(tighter.impossible_rows(where.facts.gap, where.facts.theta, where.facts.radius, 900))
+    limit = float(tighter.impossible_rows(where.point.gap, where.point.theta, where.point.kappa_lambda, 900))
     assert 25 < limit < 25.1
-    assert where.facts.gap + RADIUS / sqrt(900) < RADIUS
+    assert where.point.gap + RADIUS / sqrt(900) < RADIUS

@@ -34,8 +34,8 @@ def test_the_ledger_of_ignored_costs_is_overdrawn():
 
 def test_keeping_the_worse_half_is_refuted_by_the_bound_too():
     world, budget, money = WORLD[4], 8 * 400, purse("test_planted_bugs")
-    facts = world.facts
-    bound = float(tighter.delta_fail_median(budget, 4, None, facts.theta, facts.radius, gaps=facts.gaps))
+    point = world.point
+    bound = float(tighter.delta_fail_median(budget, 4, None, point.theta, point.kappa_lambda, gaps=point.gaps))
     outcomes = [
         judge(world.count(rule, budget, 2000, seed=7), 2000, bound, alarm=money.alarm()).outcome
         for rule in (MedianElimination(), WorseHalf())

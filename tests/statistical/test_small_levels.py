@@ -27,9 +27,9 @@ def test_the_tighter_bounds_are_consistent_at_small_levels(strategy, level):
     """At the smallest budget that brings the bound to the level, so many trials that the factor 2 is decided."""
     world = opposed_world(TILT, TILT, ARMS[strategy])
     bounds = {name: bound for name, bound in BOUNDS[strategy].items() if name.startswith("tighter")}
-    budget = required_budget(lambda B, strict: bounds["tighter"](world.facts, B), level, limit=10**6)
+    budget = required_budget(lambda B, strict: bounds["tighter"](world.point, B), level, limit=10**6)
     trials = ceil(85 / level)
-    values = {name: bound(world.facts, budget) for name, bound in bounds.items()}
+    values = {name: bound(world.point, budget) for name, bound in bounds.items()}
     failures = world.count(STRATEGIES[strategy], budget, trials, seed=11)
     verdicts = hold_counted(failures, trials, values, alarm=purse("test_small_levels").alarm())
     assert verdicts["tighter"].outcome == "consistent"

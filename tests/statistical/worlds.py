@@ -1,4 +1,4 @@
-"""Worlds: pools written out row by row, the facts that bounds are about, and the engine's evidence on them."""
+"""Worlds: pools written out row by row, the points that bounds are about, and the engine's evidence on them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from exml_sim.engine import Study, run
 from exml_sim.exploration.rows import FeaturePool
+from theory import Point
 from theory.verdicts import Verdict, judge_exact, judge_family
 
 
@@ -67,19 +68,22 @@ class World:
         return found
 
     @cached_property
-    def facts(self) -> Facts:
+    def gaps(self) -> tuple[float, ...]:
+        """The K - 1 gaps of the other arms, 0 for ties."""
+        return tuple(float(gap) for gap in np.sort(self.pool.gaps)[1:])
+
+    @property
+    def affine(self) -> bool:
+        """Whether the surrogate is affine on the ball."""
+        return self.pool.kappa * self.ball <= 1 - 2 * self.theta
+
+    @cached_property
+    def point(self) -> Point:
         """What bounds need to know."""
-        gaps = np.sort(self.pool.gaps)
-        return Facts(
-            arms=self.pool.n_arms,
-            gaps=tuple(float(gap) for gap in gaps[1:]),
-            theta=self.theta,
-            kappa=self.pool.kappa,
-            ball=self.ball,
-            rows=self.rows,
-            population=None if self.replacement == "always" else self.pool.n_rows,
-            nonnegative=self.kernel == "gaussian",
-        )
+        known: Any = {"gaps": self.gaps, "pairing": self.rows}
+        known["population"] = None if self.replacement == "always" else self.pool.n_rows
+        known["kernel"] = "nonnegative" if self.kernel == "gaussian" else "any"
+        return Point(self.pool.n_arms, None, self.theta, self.pool.kappa * self.ball, **known)
 
     def outcomes(self, pieces: tuple[int, ...]) -> float:
         """Number of outcomes of consecutive draws of so many rows, all arms on the same rows."""
@@ -103,44 +107,6 @@ class World:
     def with_(self, **changes: Any) -> World:
         """The same world with some parts replaced."""
         return replace(self, **changes)
-
-
-@dataclass(frozen=True)
-class Facts:
-    """The numbers of a world that enter bounds.
-
-    K, the K - 1 gaps of the other arms (0 for ties), theta, kappa, Lambda, whether arms share their rows, the
-    population when rows are drawn without replacement, and whether the kernel is nonnegative.
-    """
-
-    arms: int
-    gaps: tuple[float, ...]
-    theta: float
-    kappa: float
-    ball: float
-    rows: str = "same"
-    population: int | None = None
-    nonnegative: bool = False
-
-    @property
-    def radius(self) -> float:
-        """kappa Lambda."""
-        return self.kappa * self.ball
-
-    @property
-    def gap(self) -> float:
-        """The smallest positive gap (Eq. 7)."""
-        return min(gap for gap in self.gaps if gap > 0)
-
-    @property
-    def best_count(self) -> int:
-        """Number of best arms."""
-        return 1 + sum(gap == 0 for gap in self.gaps)
-
-    @property
-    def affine(self) -> bool:
-        """Whether the surrogate is affine on the ball."""
-        return self.radius <= 1 - 2 * self.theta
 
 
 def hold_exactly(probability: float, bounds: dict[str, float]) -> dict[str, Verdict]:

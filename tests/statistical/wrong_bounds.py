@@ -8,10 +8,9 @@ from math import exp, sqrt
 import numpy as np
 
 from tests.statistical import instances
-from tests.statistical.bounds import BOUNDS, Bound, design
+from tests.statistical.bounds import BOUNDS, Bound
 from tests.statistical.instances import Instance
-from tests.statistical.worlds import Facts
-from theory import constants, tighter
+from theory import Point, constants, tighter
 
 
 @dataclass(frozen=True)
@@ -32,86 +31,86 @@ fresh_per_arm = BOUNDS["fresh"]["tighter, per-arm gaps"]
 
 
 def pairwise(
-    facts: Facts, budget: int, *, spread: float | None = None, rate: float = 0.5, optimism: float = 1.0
+    point: Point, budget: int, *, spread: float | None = None, rate: float = 0.5, optimism: float = 1.0
 ) -> float:
     """Theorem 2 written out, exp(-rate n (gap - optimism c_d r / sqrt n)^2 / M^2), with parts that can be replaced."""
-    n = budget // facts.arms
-    spread = float(constants.loss_range(facts.theta, facts.radius)) if spread is None else spread
-    margin = facts.gap - optimism * float(constants.dual_constant(facts.theta)) * facts.radius / sqrt(n)
+    n = budget // point.K
+    spread = float(constants.loss_range(point.theta, point.kappa_lambda)) if spread is None else spread
+    margin = point.gap - optimism * float(constants.dual_constant(point.theta)) * point.kappa_lambda / sqrt(n)
     return exp(-rate * n * (margin / spread) ** 2) if margin > 0 else float("nan")
 
 
 def changed(bound: Bound, **changes: object) -> Bound:
-    """A bound that is told other facts."""
-    return lambda facts, budget: bound(replace(facts, **changes), budget)
+    """A bound that is told something else."""
+    return lambda point, budget: bound(replace(point, **changes), budget)
 
 
-def median_with_rows(facts: Facts, rows: list[int]) -> float:
+def median_with_rows(point: Point, rows: list[int]) -> float:
     """Theorem 4 on accumulated rows with other numbers of rows: sum_t (K - 1) / k_t p(N_t)."""
-    kept = [facts.arms >> (t + 1) for t in range(len(rows))]
-    tails = [float(tighter.lemma_4(n, facts.gap, facts.theta, facts.radius, strict=False)) for n in rows]
-    return float(np.sum([(facts.arms - 1) / k * tail for k, tail in zip(kept, tails, strict=True)]))
+    kept = [point.K >> (t + 1) for t in range(len(rows))]
+    tails = [float(tighter.lemma_4(n, point.gap, point.theta, point.kappa_lambda, strict=False)) for n in rows]
+    return float(np.sum([(point.K - 1) / k * tail for k, tail in zip(kept, tails, strict=True)]))
 
 
-def accumulated(facts: Facts, budget: int) -> float:
+def accumulated(point: Point, budget: int) -> float:
     """The same with the right numbers."""
-    return median_with_rows(facts, list(np.cumsum(instances.halving_rows(facts.arms, budget))))
+    return median_with_rows(point, list(np.cumsum(instances.halving_rows(point.K, budget))))
 
 
-def only_last_round(facts: Facts, budget: int) -> float:
+def only_last_round(point: Point, budget: int) -> float:
     """One round in place of all."""
-    rows = np.cumsum(instances.halving_rows(facts.arms, budget))
-    return float(tighter.lemma_4(rows[-1], facts.gap, facts.theta, facts.radius, strict=False)) * (facts.arms - 1)
+    rows = np.cumsum(instances.halving_rows(point.K, budget))
+    return float(tighter.lemma_4(rows[-1], point.gap, point.theta, point.kappa_lambda, strict=False)) * (point.K - 1)
 
 
-def printed_sum(facts: Facts, budget: int) -> float:
+def printed_sum(point: Point, budget: int) -> float:
     """Every round is given (2^(T+1) - 1) n_1 rows, the printed sum of the n_t."""
-    rows = instances.halving_rows(facts.arms, budget)
-    return median_with_rows(facts, [(2 ** (len(rows) + 1) - 1) * rows[0]] * len(rows))
+    rows = instances.halving_rows(point.K, budget)
+    return median_with_rows(point, [(2 ** (len(rows) + 1) - 1) * rows[0]] * len(rows))
 
 
-def rounds_forgotten(facts: Facts, budget: int) -> float:
+def rounds_forgotten(point: Point, budget: int) -> float:
     """n_t = B / a_t in place of B / (T a_t)."""
-    rounds = len(instances.halving_rows(facts.arms, budget))
-    return accumulated(facts, rounds * budget)
+    rounds = len(instances.halving_rows(point.K, budget))
+    return accumulated(point, rounds * budget)
 
 
-def without_replacement(facts: Facts, budget: int) -> float:
+def without_replacement(point: Point, budget: int) -> float:
     """The gain of distinct rows from a population of 1.2 n, claimed for rows that repeat."""
-    return uniform(replace(facts, population=int(1.2 * budget / facts.arms)), budget)
+    return uniform(replace(point, population=int(1.2 * budget / point.K)), budget)
 
 
-def kappa_squared(facts: Facts, budget: int) -> float:
-    """kappa = sup K(x, x) without the root, as Lemma 4 prints it."""
-    return uniform(replace(facts, kappa=facts.kappa**2), budget)
+def kappa_squared(point: Point, budget: int) -> float:
+    """kappa = sup K(x, x) without the root, as Lemma 4 prints it; kappa is that of the instance below."""
+    return uniform(replace(point, kappa_lambda=point.kappa_lambda * SMALL_KAPPA.kappa), budget)
 
 
-def largest_gap(facts: Facts, budget: int) -> float:
+def largest_gap(point: Point, budget: int) -> float:
     """All rivals are given the largest gap."""
-    return per_arm(replace(facts, gaps=(max(facts.gaps),) * len(facts.gaps)), budget)
+    return per_arm(replace(point, gap=None, gaps=(max(point.gaps),) * len(point.gaps)), budget)
 
 
-def mean_gap(facts: Facts, budget: int) -> float:
+def mean_gap(point: Point, budget: int) -> float:
     """All rivals are given the mean of the gaps."""
-    return per_arm(replace(facts, gaps=(float(np.mean(facts.gaps)),) * len(facts.gaps)), budget)
+    return per_arm(replace(point, gap=None, gaps=(float(np.mean(point.gaps)),) * len(point.gaps)), budget)
 
 
-def arms_dropped(facts: Facts, budget: int) -> float:
+def arms_dropped(point: Point, budget: int) -> float:
     """The factor K - 1 is missing: the bound of one pair."""
-    n = budget // facts.arms
-    return float(tighter.lemma_4(n, facts.gap, facts.theta, facts.radius, **design(facts)))
+    n = budget // point.K
+    return float(tighter.lemma_4(n, point.gap, point.theta, point.kappa_lambda, pairing=point.pairing, strict=False))
 
 
-def doubled(facts: Facts, budget: int) -> float:
+def doubled(point: Point, budget: int) -> float:
     """Twice the gap."""
-    return uniform(replace(facts, gaps=tuple(2 * gap for gap in facts.gaps)), budget)
+    return uniform(replace(point, gap=None, gaps=tuple(2 * gap for gap in point.gaps)), budget)
 
 
-def linear_gap(facts: Facts, budget: int) -> float:
+def linear_gap(point: Point, budget: int) -> float:
     """The margin is not squared."""
-    n = budget // facts.arms
-    margin = facts.gap - facts.radius / sqrt(n)
-    return exp(-n * margin / (2 * float(constants.loss_range(facts.theta, facts.radius)) ** 2))
+    n = budget // point.K
+    margin = point.gap - point.kappa_lambda / sqrt(n)
+    return exp(-n * margin / (2 * float(constants.loss_range(point.theta, point.kappa_lambda)) ** 2))
 
 
 PAIR, CLEAR_PAIR, FAR_PAIR = (instances.opposed(n, 0.02) for n in (10_000, 40_000, 160_000))
@@ -123,19 +122,21 @@ SMALL_KAPPA = instances.overfit(25, 900, scale=0.25)
 CROWD = instances.crowd(64, 36, 1 / 3)
 
 PLANTED: tuple[Planted, ...] = (
-    Planted("n replaced by 4 n", uniform, lambda facts, budget: uniform(facts, 4 * budget), PAIR),
+    Planted("n replaced by 4 n", uniform, lambda point, budget: uniform(point, 4 * budget), PAIR),
     Planted("gap replaced by 2 gap", uniform, doubled, PAIR),
-    Planted("B in place of n = B / K", uniform, lambda facts, budget: uniform(facts, budget * facts.arms), CLEAR_PAIR),
-    Planted("M forgotten", uniform, lambda facts, budget: pairwise(facts, budget, spread=1.0), PAIR),
-    Planted("M = r in place of 2 r", uniform, lambda facts, budget: pairwise(facts, budget, spread=facts.radius), PAIR),
-    Planted("the 2 of 2 M^2 dropped", uniform, lambda facts, budget: pairwise(facts, budget, rate=1.0), CLEAR_PAIR),
+    Planted("B in place of n = B / K", uniform, lambda point, budget: uniform(point, budget * point.K), CLEAR_PAIR),
+    Planted("M forgotten", uniform, lambda point, budget: pairwise(point, budget, spread=1.0), PAIR),
+    Planted(
+        "M = r in place of 2 r", uniform, lambda point, budget: pairwise(point, budget, spread=point.kappa_lambda), PAIR
+    ),
+    Planted("the 2 of 2 M^2 dropped", uniform, lambda point, budget: pairwise(point, budget, rate=1.0), CLEAR_PAIR),
     Planted("gap not squared", uniform, linear_gap, PAIR),
-    Planted("exp(-n), as printed", uniform, lambda facts, budget: exp(-budget / facts.arms), PAIR),
-    Planted("optimism added", uniform, lambda facts, budget: pairwise(facts, budget, optimism=-1.0), FAR_PAIR),
-    Planted("optimism dropped", uniform, lambda facts, budget: pairwise(facts, budget, optimism=0.0), OVERFIT),
+    Planted("exp(-n), as printed", uniform, lambda point, budget: exp(-budget / point.K), PAIR),
+    Planted("optimism added", uniform, lambda point, budget: pairwise(point, budget, optimism=-1.0), FAR_PAIR),
+    Planted("optimism dropped", uniform, lambda point, budget: pairwise(point, budget, optimism=0.0), OVERFIT),
     Planted("kappa without the square root", uniform, kappa_squared, SMALL_KAPPA),
-    Planted("independent rows assumed", uniform, changed(uniform, rows="independent"), CLEAR_PAIR),
-    Planted("nonnegative kernel assumed", uniform, changed(uniform, nonnegative=True), CLEAR_PAIR),
+    Planted("independent rows assumed", uniform, changed(uniform, pairing="independent"), CLEAR_PAIR),
+    Planted("nonnegative kernel assumed", uniform, changed(uniform, kernel="nonnegative"), CLEAR_PAIR),
     Planted("bound without replacement for draws with", uniform, without_replacement, PAIR),
     Planted("K - 1 dropped", uniform, arms_dropped, CROWD),
     Planted("largest gap for all arms", per_arm, largest_gap, CLOSE_RIVAL),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -14,6 +15,7 @@ from theory.claims.exact_losses import c
 from theory.claims.instances import corner_violation
 from theory.claims.median import (
     MEDIAN_CORNER,
+    ORDER,
     log_fail,
     median_allowance,
     median_allowance_corrected,
@@ -226,26 +228,14 @@ CLAIMS = (
         assumptions=(THETA, ARMS, LAUNCH_64),
         errata=("E12",),
     ),
-    Claim(
+    replace(
+        ORDER,
         id="a3-order",
         where=Place("A.3", "order of the failure probability", 787),
-        statement=r"\delta_{fail}=O(\exp(-\lfloor B/(K\log_2K)\rfloor))",
         plain="At most a constant (here e^200) times exp(-n_1).",
-        printed="refuted",
         kind="counterexample",
         cases=SIZES,
-        reading=Reading(log_fail, "<=", lambda n, **_: 200.0 - n, log=True),
-        repaired=Reading(
-            log_fail,
-            "<=",
-            lambda n, gap, theta, r, **_: (
-                math.log(8) - gap**2 * n / 72 - math.log(-math.expm1(-(8 / 9) * (c(theta) * r) ** 2))
-            ),
-            log=True,
-        ),
         corrected=r"\exp(-\Omega(\Delta^2n_1))",
-        assumptions=(THETA, POWER_OF_TWO, LAUNCH_64, FEASIBLE_GAP),
-        errata=("E13",),
     ),
     Claim(
         id="a3-sum",

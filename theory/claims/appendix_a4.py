@@ -90,7 +90,7 @@ def _without_term_c(sampled: Fraction, train: Fraction, theta: Fraction, radius:
     return F(surrogate_risk(h, g, train, theta) - value)
 
 
-_SPLITS = tuple(
+SPLITS = tuple(
     {"sampled": sampled, "train": train, "theta": theta, "radius": radius}
     for sampled, train, theta, radius in product(
         (F(1, 2), F(4, 5), F(1)), (F(2, 5), F(9, 10)), (F(1, 10), F(3, 10)), (F(1, 2), F(3))
@@ -222,7 +222,7 @@ CLAIMS = (
         plain="The regret is the sum of three differences.",
         printed="holds",
         kind="identity",
-        cases=_SPLITS,
+        cases=SPLITS,
         reading=Reading(_regret, "==", _three_terms),
         mutant=Reading(_regret, "==", _without_term_c),
         assumptions=(THETA,),

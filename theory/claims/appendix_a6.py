@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
@@ -11,6 +12,7 @@ from typing import Any
 from theory import exact, paper
 from theory.claims.appendix_a1 import rademacher_term
 from theory.claims.appendix_a2 import RADEMACHER_CASES, WALK_STEP_3, rademacher, walk_step_3
+from theory.claims.appendix_a4 import SPLITS
 from theory.claims.assumptions import FIRST_ARM_BEST, LAUNCH_16, ONE_ROW_OR_AFFINE, SMALLEST_GAP, THETA, WALK
 from theory.claims.claim import Assumption, Claim, Place, Reading
 from theory.claims.exact_losses import best_surrogate, c, surrogate_risk
@@ -69,14 +71,6 @@ def _two_parts(sampled: Fraction, train: Fraction, theta: Fraction, radius: Frac
     value, h, g = best_surrogate(sampled, theta, radius)
     learned = F(surrogate_risk(h, g, train, theta))
     return (best_surrogate(train, theta, radius)[0] - learned) + (learned - value)
-
-
-_SPLITS = tuple(
-    {"sampled": sampled, "train": train, "theta": theta, "radius": radius}
-    for sampled, train, theta, radius in product(
-        (F(1, 2), F(4, 5), F(1)), (F(2, 5), F(9, 10)), (F(1, 10), F(3, 10)), (F(1, 2), F(3))
-    )
-)
 
 
 def _walk_with_index(rows: int) -> Any:
@@ -144,6 +138,22 @@ _CONDITIONS = tuple(
     for gap, ratio, theta, r in product((0.1, 0.3), (1.0, 2.0), (0.1, 0.4), (0.5, 3.0))
 )
 
+_TAIL = Claim(
+    id="a6-tail",
+    where=Place("A.6", "tail of the generalisation error", 874),
+    statement=r"\Pr[\hat R_{tr,i}(\hat f_i)-V_i>\tfrac{\Delta_i}2]\le2\exp(-\tfrac29n(\cdots)^2)",
+    plain=("The bound turned into a tail. The factor 2/9 absorbs a range of 3; the outliers have 1 + kappa*Lambda."),
+    printed="holds-corrected",
+    kind="exact-probability",
+    cases=OPTIMISTIC,
+    reading=Reading(outlier_optimism, "<=", _PRINTED, vacuous_from=0.0, log=True),
+    repaired=Reading(outlier_optimism, "<=", _CORRECTED, vacuous_from=0.0, log=True),
+    corrected=r"\le\exp(-2n(\cdots)^2/M^2)",
+    assumptions=_PREMISES,
+    errata=("E5",),
+)
+
+
 CLAIMS = (
     Claim(
         id="a6-inclusion",
@@ -198,7 +208,7 @@ CLAIMS = (
         plain="Adding and subtracting the risk of the learned model on the training set.",
         printed="holds",
         kind="identity",
-        cases=_SPLITS,
+        cases=SPLITS,
         reading=Reading(_optimism, "==", _two_parts),
         mutant=Reading(_optimism, "==", _generalisation),
         assumptions=(THETA,),
@@ -210,7 +220,7 @@ CLAIMS = (
         plain="The first part is not positive, because the best model of the training set minimises there.",
         printed="holds",
         kind="inequality",
-        cases=_SPLITS,
+        cases=SPLITS,
         reading=Reading(_optimism, "<=", _generalisation),
         mutant=Reading(_generalisation, "<=", _optimism),
         assumptions=(THETA,),
@@ -290,35 +300,13 @@ CLAIMS = (
         ),
         assumptions=(THETA, LAUNCH_16, SMALLEST_GAP),
     ),
-    Claim(
-        id="a6-tail",
-        where=Place("A.6", "tail of the generalisation error", 874),
-        statement=r"\Pr[\hat R_{tr,i}(\hat f_i)-V_i>\tfrac{\Delta_i}2]\le2\exp(-\tfrac29n(\cdots)^2)",
-        plain=(
-            "The bound turned into a tail. The factor 2/9 absorbs a range of 3; the outliers have 1 + kappa*Lambda."
-        ),
-        printed="holds-corrected",
-        kind="exact-probability",
-        cases=OPTIMISTIC,
-        reading=Reading(outlier_optimism, "<=", _PRINTED, vacuous_from=0.0, log=True),
-        repaired=Reading(outlier_optimism, "<=", _CORRECTED, vacuous_from=0.0, log=True),
-        corrected=r"\le\exp(-2n(\cdots)^2/M^2)",
-        assumptions=_PREMISES,
-        errata=("E5",),
-    ),
-    Claim(
+    _TAIL,
+    replace(
+        _TAIL,
         id="a6-term-a",
         where=Place("A.6", "term (a)", 877),
         statement=r"\Pr[V_i<R_i^\circ-\tfrac{\Delta_i}2]\le2\exp(-\tfrac29n(\cdots)^2)",
         plain=("The worse feature is half a gap too optimistic with probability at most this; refuted like the tail."),
-        printed="holds-corrected",
-        kind="exact-probability",
-        cases=OPTIMISTIC,
-        reading=Reading(outlier_optimism, "<=", _PRINTED, vacuous_from=0.0, log=True),
-        repaired=Reading(outlier_optimism, "<=", _CORRECTED, vacuous_from=0.0, log=True),
-        corrected=r"\le\exp(-2n(\cdots)^2/M^2)",
-        assumptions=_PREMISES,
-        errata=("E5",),
     ),
     Claim(
         id="a6-term-b",

@@ -13,13 +13,13 @@ the same instances judge three readings:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, get_args
 
 from theory import verdicts
-from theory.verdicts import Outcome, Verdict, judge_family
+from theory.verdicts import Outcome, Verdict
 
 Printed = Literal["holds", "holds-corrected", "refuted", "definition", "vacuous"]
 Kind = Literal["identity", "inequality", "exact-probability", "monte-carlo", "counterexample"]
@@ -215,15 +215,6 @@ class Claim:
         if closest is None:
             return self._vacuous(reading, silent)
         return self._consistent(reading, closest, len(silent))
-
-    def judge_cells(self, cells: Iterable[tuple[int, int, float]], *, alarm: float = 1e-6) -> list[Verdict]:
-        """The hook for the engine: judge (failures, trials, bound) of each cell of the experiment.
-
-        ``alarm`` holds for the whole family of cells; see `theory.verdicts.judge_family`.
-        """
-        if self.experiment is None:
-            raise ValueError(f"claim {self.id} states no experiment.")
-        return judge_family(cells, alarm=alarm)
 
     def _require_assumptions(self, case: Case) -> None:
         for assumption in self.assumptions:

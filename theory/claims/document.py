@@ -33,7 +33,7 @@ simulation engine.
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class Checked:
     """One claim with the outcome of its checks."""
 
     claim: Claim
@@ -52,13 +52,13 @@ class Entry:
         return self.mutant is None or self.mutant.outcome == "refuted"
 
 
-def run(claim: Claim) -> Entry:
+def run(claim: Claim) -> Checked:
     """Run all checks of one claim."""
     start = time.perf_counter()
     verdict = claim.check()
     corrected = claim.check_corrected() if claim.repaired is not None else None
     mutant = claim.check_mutant() if claim.mutant is not None else None
-    return Entry(claim, verdict, corrected, mutant, time.perf_counter() - start)
+    return Checked(claim, verdict, corrected, mutant, time.perf_counter() - start)
 
 
 def summary(claims: Iterable[Claim]) -> str:
@@ -77,7 +77,7 @@ def _counts(claims: list[Claim]) -> str:
     return ", ".join(f"{counts[printed]} {printed}" for printed in PRINTED if counts[printed])
 
 
-def markdown(entries: Iterable[Entry]) -> str:
+def markdown(entries: Iterable[Checked]) -> str:
     """The whole ledger as a document."""
     entries = list(entries)
     claims = [entry.claim for entry in entries]
@@ -97,7 +97,7 @@ def markdown(entries: Iterable[Entry]) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _section(entry: Entry) -> list[str]:
+def _section(entry: Checked) -> list[str]:
     claim = entry.claim
     status = "Inferred, not stated in the paper" if claim.inferred else "As printed"
     lines = [f"### {claim.id}", "", f"{claim.where}. {status}: **{claim.printed}**.", "", claim.plain, ""]

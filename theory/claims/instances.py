@@ -19,10 +19,10 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from theory import exact
+from theory._inputs import Floats, Ints
 from theory.exact import AffinePool, make_pool
 
 F = Fraction
@@ -107,7 +107,7 @@ def pairwise(name: str, rival: int, n: int) -> float:
     return float(exact.uniform_selection(pair, 2 * n, exact=False)[1])
 
 
-def log_binomial(n: int, k: NDArray[np.int64], p: float) -> NDArray[np.float64]:
+def log_binomial(n: int, k: Ints, p: float) -> Floats:
     """log P(Bin(n, p) = k)."""
     ways = special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
     return np.asarray(ways + k * math.log(p) + (n - k) * math.log1p(-p))

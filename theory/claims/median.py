@@ -171,6 +171,29 @@ _CONDITIONS = tuple(
     for K, gap, theta, r in product((2, 3, 8), (0.1, 0.3), (0.1, 0.3), (0.3, 1.0))
 )
 
+ORDER = Claim(
+    id="thm-2-delta-order",
+    where=Place("4.2.3", "Theorem 2, order of the failure probability", 394),
+    statement=r"\delta_{fail}=O(\exp(-\lfloor B/(K\log_2K)\rfloor))",
+    plain="The failure probability is at most a constant (here e^200) times exp(-n_1).",
+    printed="refuted",
+    kind="inequality",
+    cases=_SIZES,
+    reading=Reading(log_fail, "<=", lambda n, **_: 200.0 - n, log=True),
+    repaired=Reading(
+        log_fail,
+        "<=",
+        lambda n, gap, theta, r, **_: (
+            math.log(8) - gap**2 * n / 72 - math.log(-math.expm1(-(8 / 9) * (c(theta) * r) ** 2))
+        ),
+        log=True,
+    ),
+    corrected=r"\delta_{fail}\le8e^{-\Delta^2n_1/72}/(1-e^{-\frac89c^2(\kappa\Lambda)^2})",
+    assumptions=(THETA, POWER_OF_TWO, LAUNCH_64, FEASIBLE_GAP),
+    errata=("E13",),
+)
+
+
 CLAIMS = (
     Claim(
         id="lemma-2-i",
@@ -297,27 +320,7 @@ CLAIMS = (
             bound="theory.paper.excess_risk_median",
         ),
     ),
-    Claim(
-        id="thm-2-delta-order",
-        where=Place("4.2.3", "Theorem 2, order of the failure probability", 394),
-        statement=r"\delta_{fail}=O(\exp(-\lfloor B/(K\log_2K)\rfloor))",
-        plain="The failure probability is at most a constant (here e^200) times exp(-n_1).",
-        printed="refuted",
-        kind="inequality",
-        cases=_SIZES,
-        reading=Reading(log_fail, "<=", lambda n, **_: 200.0 - n, log=True),
-        repaired=Reading(
-            log_fail,
-            "<=",
-            lambda n, gap, theta, r, **_: (
-                math.log(8) - gap**2 * n / 72 - math.log(-math.expm1(-(8 / 9) * (c(theta) * r) ** 2))
-            ),
-            log=True,
-        ),
-        corrected=r"\delta_{fail}\le8e^{-\Delta^2n_1/72}/(1-e^{-\frac89c^2(\kappa\Lambda)^2})",
-        assumptions=(THETA, POWER_OF_TWO, LAUNCH_64, FEASIBLE_GAP),
-        errata=("E13",),
-    ),
+    ORDER,
     Claim(
         id="remark-7-sqrt-log",
         where=Place("4.2.3", "Remark, factor of median elimination", 400),

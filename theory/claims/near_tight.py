@@ -25,6 +25,9 @@ from typing import Literal
 import numpy as np
 from scipy import stats
 
+from theory._repairs import Rows
+from theory.point import Point
+
 THETA = 0.01
 #: kappa Lambda, at the edge of the affine regime 1 - 2 theta.
 RADIUS = 0.98
@@ -68,6 +71,12 @@ class NearTight:
     def gap(self) -> float:
         """Delta, the smallest gap (Eq. 7)."""
         return min(self.gaps)
+
+    @property
+    def point(self) -> Point:
+        """The numbers as bounds take them."""
+        rows: Rows = "fresh" if self.strategy == "median-fresh" else "accumulated"
+        return Point(self.K, None, self.theta, self.r, gaps=self.gaps, rows=rows, pairing=self.pairing)
 
 
 @lru_cache(maxsize=256)

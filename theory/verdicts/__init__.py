@@ -6,8 +6,6 @@ A bound on a failure probability is held against ``failures`` out of ``trials``:
   bound".  It raises a false alarm with probability at most ``alarm`` whatever the truth under the bound is,
   and it says how large a violation it would have seen with 95 % probability.  A test that would have seen
   nothing is called undecided, not a success.
-* `judge_sequential` and `EProcess` for trials that come in batches: look after each, stop whenever you like,
-  and ``alarm`` still holds for all looks together.
 * `judge_family` for many cells at once: ``alarm`` holds for the whole family.
 * `judge_agreement` for a probability that is known exactly: too few failures refute it as well as too many.
 
@@ -25,7 +23,6 @@ from theory.verdicts.counting import (
     tail,
 )
 from theory.verdicts.families import judge_family
-from theory.verdicts.sequential import EProcess, anytime_limits, judge_sequential, log_evidence
 from theory.verdicts.verdict import (
     OUTCOMES,
     Evidence,
@@ -42,12 +39,10 @@ from theory.verdicts.verdict import (
 __all__ = [
     "OUTCOMES",
     "POWER",
-    "EProcess",
     "Evidence",
     "Number",
     "Outcome",
     "Verdict",
-    "anytime_limits",
     "clopper_pearson",
     "consistent",
     "critical_count",
@@ -56,8 +51,6 @@ __all__ = [
     "judge_agreement",
     "judge_exact",
     "judge_family",
-    "judge_sequential",
-    "log_evidence",
     "refuted",
     "tail",
     "undecided",

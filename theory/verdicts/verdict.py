@@ -29,16 +29,13 @@ class Verdict:
     failures, trials, bound, rate : optional
         What was counted and what it was held against; ``None`` for deterministic checks.
     lower, upper : float, optional
-        Limits of the rate, each one-sided at level ``alarm``: Clopper-Pearson for a fixed number of trials,
-        valid at all looks together for sequential verdicts.
+        Limits of the rate, each one-sided at level ``alarm`` (Clopper-Pearson).
     alarm : float
         The allowed probability of a false refutation; 0 for deterministic checks.
     false_alarm : float
-        The attained one: the probability of a refutation when the truth sits exactly at the bound; for
-        sequential verdicts, which have no last look, the allowed one.
+        The attained one: the probability of a refutation when the truth sits exactly at the bound.
     detectable_factor : float, optional
-        The smallest violation factor (true rate / bound) that is refuted with probability 95 % (at least
-        95 % for sequential verdicts).
+        The smallest violation factor (true rate / bound) that is refuted with probability 95 %.
     """
 
     outcome: Outcome

@@ -11,11 +11,21 @@ from simulations.hunt.target import Target
 @cache
 def all_targets() -> tuple[Target, ...]:
     """Every target, in the order of the paper; those measured by trials last, as they cost the most."""
-    from simulations.hunt.targets import by_trials, corners, deviations, large_balls, losses, money, regrets, selection
+    from simulations.hunt.targets import (
+        by_trials,
+        corners,
+        deviations,
+        large_balls,
+        losses,
+        money,
+        penalised,
+        regrets,
+        selection,
+    )
 
     found = [
         target
-        for module in (losses, money, selection, large_balls, deviations, regrets, corners, by_trials)
+        for module in (losses, money, selection, penalised, large_balls, deviations, regrets, corners, by_trials)
         for target in module.targets()
     ]
     ids = [target.id for target in found]

@@ -20,7 +20,7 @@ from exml_sim.strategies import MedianElimination, UniformAllocation
 from simulations.atoms import atom_pool, ball_score
 from simulations.hunt.pools import PoolInstance, PoolSpace
 from simulations.hunt.target import LOG_ZERO, Measured, Target, log, unmet
-from theory import corrected, tighter, verdicts
+from theory import Point, verdicts
 from theory.verdicts import Verdict, judge
 
 #: A hunt asks for at most `search.ATTEMPTS` = 10 confirmations of two instances each: 1e-6 for the whole hunt.
@@ -109,11 +109,11 @@ def rate_target(
     return Target(id, says, space, measure, confirm, holds, sampled=True)
 
 
-def _bound(function: Any) -> Callable[[PoolInstance, FeaturePool], float]:
+def _bound(version: str) -> Callable[[PoolInstance, FeaturePool], float]:
     def limit(one: PoolInstance, pool: FeaturePool) -> float:
-        options: dict[str, Any] = {"best_count": len(pool.best_set()), "strict": False}
-        gap, theta, r = pool.gap, float(one.theta), float(one.kappa_lambda)
-        return float(function(one.budget, one.arms, gap, theta, r, **options))
+        ties = len(pool.best_set())
+        point = Point(one.arms, pool.gap, float(one.theta), float(one.kappa_lambda), best_count=ties)
+        return float(point.bound(version, "uniform", one.budget))
 
     return limit
 
@@ -122,6 +122,6 @@ def targets() -> list[Target]:
     """All targets that are measured by trials."""
     return [
         _me_fails_more(),
-        rate_target("corrected.delta_fail_uniform/trials", _bound(corrected.delta_fail_uniform), True, MANY_ROWS),
-        rate_target("tighter.delta_fail_uniform/trials", _bound(tighter.delta_fail_uniform), True, MANY_ROWS),
+        rate_target("corrected.delta_fail_uniform/trials", _bound("corrected"), True, MANY_ROWS),
+        rate_target("tighter.delta_fail_uniform/trials", _bound("tighter"), True, MANY_ROWS),
     ]

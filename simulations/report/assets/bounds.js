@@ -99,7 +99,7 @@ exml.bounds = (() => {
 
   /** Why no population or no statement has these parameters, or the empty string.
 
-  The largest gap decides for every level, as in simulations/pool_bounds.py: no bound is about a pool that cannot exist. */
+  The largest gap decides for every version, as in theory/point.py: no bound is about a pool that cannot exist. */
   function broken(point) {
     if (!(point.theta > 0)) return "theta > 0";
     if (!(point.theta < 0.5)) return "theta < 1/2";
@@ -287,8 +287,8 @@ exml.bounds = (() => {
     tighter: { uniform: tighterUniform, median: tighterMedian },
   };
 
-  /** Natural logarithm of a bound; level is "paper", "corrected" or "tighter", strategy "uniform" or "median". */
-  const logDeltaFail = (level, strategy, point) => FUNCTIONS[level][strategy](point);
+  /** Natural logarithm of a bound; version is "paper", "corrected" or "tighter", strategy "uniform" or "median". */
+  const logDeltaFail = (version, strategy, point) => FUNCTIONS[version][strategy](point);
 
   /** Smallest whole budget with a property that holds from some budget on, or NaN. */
   function smallest(works, limit) {
@@ -307,8 +307,8 @@ exml.bounds = (() => {
   }
 
   /** Draws without replacement end with the population: the last budget that it can pay for. */
-  function limitOf(level, strategy, point) {
-    if (level !== "tighter" || !point.population) return LARGEST_BUDGET;
+  function limitOf(version, strategy, point) {
+    if (version !== "tighter" || !point.population) return LARGEST_BUDGET;
     const rows = (B) => {
       if (strategy === "uniform") return uniformPulls(B, point.K);
       const rounds = halvingSchedule(B, point.K);
@@ -318,12 +318,12 @@ exml.bounds = (() => {
   }
 
   /** Smallest budget whose bound is at most delta (theory.budgets.required_budget), or NaN. */
-  const requiredBudget = (level, strategy, point, delta) =>
-    smallest((B) => logDeltaFail(level, strategy, { ...point, B }) <= Math.log(delta), limitOf(level, strategy, point));
+  const requiredBudget = (version, strategy, point, delta) =>
+    smallest((B) => logDeltaFail(version, strategy, { ...point, B }) <= Math.log(delta), limitOf(version, strategy, point));
 
   /** Smallest budget at which a statement says anything (theory.budgets.launch_budget), or NaN. */
-  const launchBudget = (level, strategy, point) =>
-    smallest((B) => !Number.isNaN(logDeltaFail(level, strategy, { ...point, B })), limitOf(level, strategy, point));
+  const launchBudget = (version, strategy, point) =>
+    smallest((B) => !Number.isNaN(logDeltaFail(version, strategy, { ...point, B })), limitOf(version, strategy, point));
 
   return { broken, largestGap, fall, spread, firstRoundPulls, logDeltaFail, requiredBudget, launchBudget };
 })();

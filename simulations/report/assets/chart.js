@@ -2,14 +2,15 @@
 "use strict";
 exml.chart = (() => {
   const { byId, amount, bound, observed, make } = exml.text;
-  const { logDeltaFail } = exml.bounds;
-  const LEVELS = ["tighter", "corrected", "paper"];
   const MARGIN = { top: 14, right: 14, bottom: 42, left: 56 };
   const CURVE_POINTS = 220;
 
+  /** The class of a curve; a version without a colour of its own has the common one. */
+  const styleOf = (version) => (["practice", "paper", "corrected", "tighter"].includes(version) ? version : "other");
+
   /** What the chart shows at a whole budget. */
   const atBudget = (view, budget) =>
-    Object.fromEntries(LEVELS.map((level) => [level, view.point ? logDeltaFail(level, view.kind, { ...view.point, B: budget }) : NaN]));
+    Object.fromEntries(view.versions.map((version) => [version, view.point ? view.logBound(version, budget) : NaN]));
 
   function axes(view, width, height) {
     const cells = view.panel.cells;
@@ -45,8 +46,8 @@ exml.chart = (() => {
       .attr("transform", `translate(13,${(height - MARGIN.bottom + MARGIN.top) / 2}) rotate(-90)`).text("probability of a miss");
   }
 
-  function drawBound(svg, level, view, x, y, height) {
-    const from = view.needs[level].informative;
+  function drawBound(svg, version, view, x, y, height) {
+    const from = view.needs[version].informative;
     const [first, last] = x.domain();
     const edge = Number.isNaN(from) ? last : Math.min(Math.max(from, first), last);
     svg.append("rect").attr("class", "zone").attr("x", x(first)).attr("width", x(edge) - x(first))
@@ -54,16 +55,16 @@ exml.chart = (() => {
     if (Number.isNaN(from) || from > last) return;
     const start = Math.max(from, Math.ceil(first));
     const steps = d3.range(CURVE_POINTS).map((i) => Math.floor(start * (last / start) ** (i / (CURVE_POINTS - 1))));
-    const line = d3.line().x((B) => x(B)).y((B) => y(Math.exp(logDeltaFail(level, view.kind, { ...view.point, B }))));
+    const line = d3.line().x((B) => x(B)).y((B) => y(Math.exp(view.logBound(version, B))));
     const floor = y.domain()[0];
     const shown = view.scale === "linear" ? steps
-      : steps.filter((B, i) => i === 0 || Math.exp(logDeltaFail(level, view.kind, { ...view.point, B: steps[i - 1] })) > floor);
-    svg.append("path").attr("class", `curve ${level}`).attr("data-level", level).attr("d", line(shown));
-    const launch = view.needs[level].launch;
+      : steps.filter((B, i) => i === 0 || Math.exp(view.logBound(version, steps[i - 1])) > floor);
+    svg.append("path").attr("class", `curve ${styleOf(version)}`).attr("data-level", version).attr("d", line(shown));
+    const launch = view.needs[version].launch;
     if (launch >= first && launch <= last)
-      svg.append("line").attr("class", `launch ${level}`).attr("x1", x(launch)).attr("x2", x(launch))
+      svg.append("line").attr("class", `launch ${styleOf(version)}`).attr("x1", x(launch)).attr("x2", x(launch))
         // The corrected statement often launches where the paper's does: the marks stand below each other.
-        .attr("y1", MARGIN.top + (level === "paper" ? 5 : -5)).attr("y2", MARGIN.top + (level === "paper" ? 14 : 4));
+        .attr("y1", MARGIN.top + (version === "paper" ? 5 : -5)).attr("y2", MARGIN.top + (version === "paper" ? 14 : 4));
   }
 
   function drawCells(svg, view, x, y) {
@@ -88,7 +89,7 @@ exml.chart = (() => {
   function lines(view, budget, cell) {
     const found = [["budget", amount(budget)]];
     if (cell) found.push(["observed", observed(cell, view.confidence)]);
-    if (view.point) for (const [level, value] of Object.entries(atBudget(view, Math.floor(budget)))) found.push([`${level} bound`, bound(value)]);
+    if (view.point) for (const [version, value] of Object.entries(atBudget(view, Math.floor(budget)))) found.push([`${version} bound`, bound(value)]);
     return found;
   }
 
@@ -149,7 +150,7 @@ exml.chart = (() => {
     svg.attr("viewBox", `0 0 ${width} ${height}`).selectAll("*").remove();
     const { x, y } = axes(view, width, height);
     drawAxes(svg, x, y, width, height, view);
-    if (view.point) for (const level of LEVELS) if (view.shown.has(level)) drawBound(svg, level, view, x, y, height);
+    if (view.point) for (const version of view.versions) if (view.shown.has(version)) drawBound(svg, version, view, x, y, height);
     svg.append("line").attr("class", "target").attr("x1", MARGIN.left).attr("x2", width - MARGIN.right)
       .attr("y1", y(view.target)).attr("y2", y(view.target));
     hideTip();
@@ -157,5 +158,5 @@ exml.chart = (() => {
     listen(svg, drawCells(svg, view, x, y), view, x, y, width, height);
   }
 
-  return { draw, LEVELS };
+  return { draw, styleOf };
 })();

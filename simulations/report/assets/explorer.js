@@ -2,9 +2,9 @@
 "use strict";
 exml.explorer = (() => {
   const { make, byId, amount, probability, observed, fill, sentenceCase } = exml.text;
-  const { requiredBudget, launchBudget, broken, largestGap, fall } = exml.bounds;
-  const { draw, LEVELS } = exml.chart;
-  const WORDS = { observed: "observed rate", tighter: "tighter bound", corrected: "corrected bound", paper: "paper's bound" };
+  const { logDeltaFail, requiredBudget, launchBudget, broken, largestGap, fall } = exml.bounds;
+  const { draw, styleOf } = exml.chart;
+  const SILENT = { launch: NaN, informative: NaN, target: NaN };
   const BELOW_ONE = 1 - 2 ** -53;
   // Logarithmic sliders run from 0 to 1.
   const SLIDERS = [
@@ -15,9 +15,13 @@ exml.explorer = (() => {
   ];
   let page;
   let state;
+  let words;
 
   const group = () => page.groups[state.group];
   const panel = () => group().panels[state.panel];
+  const versions = () => (panel().bounds ? panel().bounds.versions : []);
+  const curveOf = (version) => panel().bounds.curves[version];
+  const isMoved = () => Object.keys(state.moved).length > 0;
 
   /** The parameters of the bounds: the study's own, until a slider moves. */
   function ownPoint() {
@@ -38,13 +42,28 @@ exml.explorer = (() => {
 
   function needsOf(at, kind) {
     const oneGap = { ...at, gaps: null, bestCount: at.gaps ? 1 + at.gaps.filter((gap) => gap === 0).length : 1 };
-    if (broken(at)) return Object.fromEntries(LEVELS.map((level) => [level, { launch: NaN, informative: NaN, target: NaN }]));
-    return Object.fromEntries(LEVELS.map((level) => [level, {
-      // With a gap per arm our bound has no launch condition; the mark is that of its form with one gap.
-      launch: launchBudget(level, kind, level === "tighter" ? oneGap : at),
-      informative: requiredBudget(level, kind, at, BELOW_ONE),
-      target: requiredBudget(level, kind, at, page.target),
-    }]));
+    const asked = (version) => {
+      const curve = curveOf(version);
+      if (curve) return isMoved() ? SILENT : Object.fromEntries(Object.keys(SILENT).map((name) => [name, curve[name] ?? NaN]));
+      if (broken(at)) return SILENT;
+      return {
+        // With a gap per arm our bound has no launch condition; the mark is that of its form with one gap.
+        launch: launchBudget(version, kind, version === "tighter" ? oneGap : at),
+        informative: requiredBudget(version, kind, at, BELOW_ONE),
+        target: requiredBudget(version, kind, at, page.target),
+      };
+    };
+    return Object.fromEntries(versions().map((version) => [version, asked(version)]));
+  }
+
+  /** Natural logarithm of a bound. A version without a formula has points of its curve at the study's parameters: it
+      falls with the budget, so that the last point before a budget is a bound there too. */
+  function logBound(version, kind, at, B) {
+    const curve = curveOf(version);
+    if (!curve) return logDeltaFail(version, kind, { ...at, B });
+    const i = d3.bisectRight(curve.budgets, B) - 1;
+    if (isMoved() || B > curve.budgets[curve.budgets.length - 1]) return NaN;
+    return i >= 0 ? curve.logs[i] ?? NaN : B >= (curve.launch ?? Infinity) ? 0 : NaN;
   }
 
   function practice() {
@@ -61,11 +80,11 @@ exml.explorer = (() => {
     const kind = panel().bounds ? panel().bounds.strategy : null;
     const needs = at ? needsOf(at, kind) : null;
     const budgets = group().panels.flatMap((one) => one.cells.map((cell) => cell.budget));
-    const asked = needs ? LEVELS.filter((level) => state.shown.has(level)).map((level) => needs[level].target).filter((B) => B > 0) : [];
+    const asked = needs ? versions().filter((version) => state.shown.has(version)).map((version) => needs[version].target).filter((B) => B > 0) : [];
     const low = d3.min(budgets);
     const high = Math.max(d3.max(budgets), ...asked, 2 * low);
     const { shown, scale } = state;
-    return { panel: panel(), kind, point: at, needs, low, high, shown, scale, target: page.target, confidence: page.confidence };
+    return { panel: panel(), versions: versions(), logBound: (version, B) => logBound(version, kind, at, B), kind, point: at, needs, low, high, shown, scale, target: page.target, confidence: page.confidence };
   }
 
   function update() {
@@ -91,9 +110,9 @@ exml.explorer = (() => {
     const columns = [{ name: "who asks" }, { name: `${percent} from`, number: true }, { name: "times practice", number: true },
       { name: "below 1 from", number: true, wide: true }, { name: "launch", number: true, wide: true }];
     const rows = [["in practice (this study)", Number.isNaN(seen) ? "not reached" : amount(seen), "", "", ""]];
-    for (const level of LEVELS) {
-      const { launch, informative, target } = now.needs[level];
-      rows.push([WORDS[level], amount(target), times(target), amount(informative), amount(launch)]);
+    for (const version of versions()) {
+      const { launch, informative, target } = now.needs[version];
+      rows.push([words[version], amount(target), times(target), amount(informative), amount(launch)]);
     }
     fill(byId("needs"), columns, rows);
   }
@@ -129,10 +148,10 @@ exml.explorer = (() => {
   function fillCells() {
     byId("cells-name").textContent = `${sentenceCase(panel().title)} on ${group().place}`;
     const columns = [{ name: "budget", number: true }, { name: "observed" }, { name: "mean regret", number: true, wide: true },
-      ...LEVELS.map((level) => ({ name: WORDS[level], number: true, wide: true }))];
+      ...page.versions.map(({ title }) => ({ name: title, number: true, wide: true }))];
     const value = (x) => (x === null ? "nothing" : x >= 1 ? `vacuous (${probability(x)})` : probability(x));
     fill(byId("cells"), columns, panel().cells.map((cell) => [amount(cell.budget), observed(cell, page.confidence),
-      probability(cell.regret), ...LEVELS.map((level) => value(cell.bounds[level]))]));
+      probability(cell.regret), ...page.versions.map(({ name }) => value(cell.bounds[name]))]));
   }
 
   function buildStrategies() {
@@ -152,18 +171,18 @@ exml.explorer = (() => {
     svg.setAttribute("viewBox", "0 0 26 12");
     svg.setAttribute("aria-hidden", "true");
     const line = document.createElementNS("http://www.w3.org/2000/svg", "line");
-    for (const [key, value] of Object.entries({ x1: 0, x2: 26, y1: 6, y2: 6, "stroke-width": 3, class: name === "observed" ? "practice" : name }))
+    for (const [key, value] of Object.entries({ x1: 0, x2: 26, y1: 6, y2: 6, "stroke-width": 3, class: styleOf(name === "observed" ? "practice" : name) }))
       line.setAttribute(key, value);
     svg.append(line);
     return svg;
   }
 
   function buildCurves() {
-    for (const name of Object.keys(WORDS)) {
+    for (const name of Object.keys(words)) {
       const input = make("input", { attributes: { type: "checkbox", id: `show-${name}` } });
       input.checked = true;
       input.addEventListener("change", () => { state.shown[input.checked ? "add" : "delete"](name); update(); });
-      byId("curves").append(make("label", {}, input, swatch(name), WORDS[name]));
+      byId("curves").append(make("label", {}, input, swatch(name), words[name]));
     }
   }
 
@@ -198,7 +217,8 @@ exml.explorer = (() => {
   /** Start; `changed` hears of another pool. */
   function start(data, changed) {
     page = data;
-    state = { group: 0, panel: 0, shown: new Set(Object.keys(WORDS)), scale: "log", moved: {} };
+    words = { observed: "observed rate", ...Object.fromEntries(page.versions.map(({ name, title }) => [name, title])) };
+    state = { group: 0, panel: 0, shown: new Set(Object.keys(words)), scale: "log", moved: {} };
     buildGroups(changed);
     buildStrategies();
     buildCurves();

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from simulations.figures import style
+from simulations.verification.promises import VERSION_OF
 from simulations.verification.report import FAMILIES, family_of, slack
 from simulations.verification.run import Result, Verification
 from simulations.verification.tally import distinct
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
 
 #: Decades of room that are drawn; what is further away sits at the edge with an arrow's meaning in the caption.
 ROOM, BREACH = 6.0, 3.0
-_ROLES = {"printed": "paper", "corrected": "corrected", "tighter": "tighter"}
-_OFFSETS = {"printed": -0.22, "corrected": 0.0, "tighter": 0.22}
+_OFFSETS = {"paper": -0.22, "corrected": 0.0, "tighter": 0.22}
 
 
 def draw(ax: Axes, results: Sequence[Result]) -> Axes:
@@ -73,8 +73,8 @@ def _draw_checks(ax: Axes, row: int, result: Result) -> int:
         if name == "mutant":
             ax.plot(_clip(check.margin), row, marker="x", color="#777777", markersize=6, zorder=3)
         else:
-            colour = style.COLOURS[_ROLES[name]]
-            y = row + _OFFSETS[name]
+            version = VERSION_OF[name]
+            colour, y = style.COLOURS[version], row + _OFFSETS[version]
             ax.plot(_clip(check.margin), y, marker="s", color=colour, markersize=6, zorder=4)
         drawn += 1
     return drawn
@@ -90,8 +90,8 @@ def _draw_cells(ax: Axes, row: int, result: Result) -> int:
         if at_least and not one.decided:
             # Too few trials to say anything: that is neither a violation nor room, and it is said in words.
             continue
-        colour = style.COLOURS[_ROLES[one.reading]]
-        y = row + _OFFSETS[one.reading]
+        version = VERSION_OF[one.reading]
+        colour, y = style.COLOURS[version], row + _OFFSETS[version]
         face = colour if one.decided else "white"
         marker = ">" if at_least else "o"
         ax.plot(_clip(value), y, marker=marker, color=colour, markerfacecolor=face, alpha=0.8, markersize=4.5, zorder=3)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from simulations.figures import style
 from simulations.verification.budget_slack import LEVEL, TARGET, Fall, Need
+from theory.versions import VERSIONS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_ROLES = {"printed": "paper", "corrected": "corrected", "tighter": "tighter"}
 _AXES = {"K": "number of candidates K", "theta": "rejection cost θ", "gap": "optimality gap Δ"}
 _MARKERS = {"uniform": "o", "median-accumulated": "s"}
 _TITLES = {"uniform": "uniform allocation", "median-accumulated": "median elimination", "median": "median elimination"}
@@ -21,17 +21,19 @@ _TITLES = {"uniform": "uniform allocation", "median-accumulated": "median elimin
 
 def draw_needs(ax: Axes, needs: Sequence[Need], axis: str) -> Axes:
     """Budget by each bound over the budget in practice, against one parameter; a missing point was not reached."""
-    for bound, role in _ROLES.items():
+    for version in VERSIONS:
         for strategy, marker in _MARKERS.items():
             held = sorted((n for n in needs if n.axis == axis and n.strategy == strategy), key=lambda n: n.value)
+            if not any(version in n.bounds for n in held):
+                continue
+            look = style.of_version(version)
             ax.plot(
                 [n.value for n in held],
-                [n.ratio(bound) for n in held],
+                [n.ratio(version) for n in held],
                 marker=marker,
-                color=style.COLOURS[role],
-                linestyle=style.DASHES[role],
-                markerfacecolor=style.COLOURS[role] if strategy == "uniform" else "white",
-                label=f"{role} bound, {_TITLES[strategy]}",
+                markerfacecolor=look["color"] if strategy == "uniform" else "white",
+                label=f"{version} bound, {_TITLES[strategy]}",
+                **look,
             )
     ax.axhline(1.0, color=style.GUIDE, linewidth=0.8)
     ax.set(yscale="log", xlabel=_AXES[axis])

@@ -33,9 +33,9 @@ def test_axes_in_axes_out_with_all_curves(panels) -> None:
         (curve,) = lines(ax, f"{level} bound")
         budgets, values = curve.get_data()
         # It begins exactly where the bound begins to say something.
-        assert budgets[0] == panels[0].bounds.informative(level)
+        assert budgets[0] == panels[0].point.informative(level, "uniform")
         assert np.all(values < 1.0)
-        assert np.allclose(values, panels[0].bounds.bound(level, budgets))
+        assert np.allclose(values, panels[0].point.bound(level, "uniform", budgets))
 
 
 def test_no_failure_is_an_upper_limit(panels) -> None:

@@ -8,14 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from theory import constants, corrected, paper, tighter
+from theory import Point, constants
+from theory.versions import VERSIONS
 
-LEVELS = ("paper", "corrected", "tighter")
-THEORY = {
-    (level, strategy): getattr(module, f"delta_fail_{strategy}")
-    for level, module in zip(LEVELS, (paper, corrected, tighter), strict=True)
-    for strategy in ("uniform", "median")
-}
+THEORY = {(name, strategy): bound for name, told in VERSIONS.items() for strategy, bound in told.functions.items()}
 #: The two sides use other logarithms and exponentials, each right to the last digit or two; the relative entropy
 #: cancels, which costs some more.
 TOLERANCE = 1e-9
@@ -56,29 +52,21 @@ def points(number: int, seed: int = 0) -> Iterator[dict[str, Any]]:
         }
 
 
-def arguments(level: str, strategy: str, point: dict[str, Any]) -> dict[str, Any]:
+def as_point(point: dict[str, Any]) -> Point:
+    """The point of the page as one of `theory`."""
+    known = {name: point[name] for name in ("rows", "pairing", "kernel", "population")}
+    known |= {"best_count": point["bestCount"], "gaps": point["gaps"]}
+    return Point(point["K"], None if point["gaps"] else point["gap"], point["theta"], point["r"], **known)
+
+
+def arguments(level: str, strategy: Any, point: dict[str, Any]) -> dict[str, Any]:
     """The point as arguments of a function of `theory`, the budget aside."""
-    found: dict[str, Any] = {"K": point["K"], "theta": point["theta"], "kappa_lambda": point["r"], "gap": point["gap"]}
-    if level == "paper":
-        return found
-    schedule = {"rows": point["rows"]} if strategy == "median" else {}
-    ties = point["bestCount"] if point["gaps"] is None else 1 + point["gaps"].count(0.0)
-    if level == "corrected":
-        return {**found, **schedule, "best_count": ties}
-    design = {name: point[name] for name in ("pairing", "kernel", "population")}
-    if point["gaps"] is None:
-        return {**found, **schedule, **design, "best_count": ties}
-    return {**found, **schedule, **design, "gap": None, "gaps": point["gaps"]}
+    return VERSIONS[level].arguments(as_point(point), strategy)
 
 
 def expected(cases: Sequence[tuple[str, str, dict[str, Any]]]) -> list[float]:
     """What `theory` says, as logarithms; nothing about a pool whose largest gap no population has."""
-    return [
-        float(THEORY[level, strategy](point["B"], **arguments(level, strategy, point), strict=False, log=True))
-        if possible(point)
-        else math.nan
-        for level, strategy, point in cases
-    ]
+    return [float(as_point(point).bound(level, kind, point["B"], log=True)) for level, kind, point in cases]
 
 
 def possible(point: dict[str, Any]) -> bool:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
+from typing import Any
+
 import pytest
 
 from simulations.panels import TARGET
-from simulations.pool_bounds import PoolBounds
 from tests.simulations.report.browser import axe_source
-from tests.simulations.report.conftest import HOSTILE
-from theory import tighter
+from tests.simulations.report.conftest import HOSTILE, write
+from theory import Point, tighter
 from theory.budgets import required_budget
 from theory.constants import gap_ceiling
 
@@ -128,12 +131,18 @@ def asked(tab, row: int) -> int:
     return int(text.replace(",", ""))
 
 
+def asked_about(own: dict[str, Any]) -> tuple[Any, Point]:
+    """Strategy and point that a panel of the page is about."""
+    fields = [one.name for one in dataclasses.fields(Point) if one.name in own]
+    return own["strategy"], Point(**{name: own[name] for name in fields})
+
+
 def test_sliders_move_the_bounds_live(visit, html, page) -> None:
     tab = visit(html)
     own = page["groups"][0]["panels"][0]["bounds"]
-    bounds = PoolBounds(**{name: tuple(own[name]) if name == "gaps" else own[name] for name in PoolBounds.__slots__})
+    kind, point = asked_about(own)
     for row, level in enumerate(("tighter", "corrected", "paper"), start=1):
-        assert asked(tab, row) == bounds.required(level, TARGET)
+        assert asked(tab, row) == point.required(level, kind, TARGET)
     before = tab.locator("#chart .curve.paper").get_attribute("d")
     tab.locator("#slider-theta").focus()
     tab.keyboard.press("ArrowRight")
@@ -155,18 +164,17 @@ def test_sliders_move_the_bounds_live(visit, html, page) -> None:
     assert "No population has gaps this large" in tab.locator("#status").inner_text()
     assert tab.locator("#chart .curve").count() == 0
     tab.locator("#reset").click()
-    assert asked(tab, 1) == bounds.required("tighter", TARGET)
+    assert asked(tab, 1) == point.required("tighter", kind, TARGET)
     assert tab.locator("#chart .curve.paper").get_attribute("d") == before
 
 
 def test_a_radius_that_only_the_smallest_gap_allows(visit, html, page) -> None:
-    """No population has the pool's largest gap then: page and `PoolBounds` agree that no bound applies."""
+    """No population has the pool's largest gap then: page and `Point` agree that no bound applies."""
     tab = visit(html)
     own = page["groups"][0]["panels"][0]["bounds"]
     radius = 0.06
-    given = {name: tuple(own[name]) if name == "gaps" else own[name] for name in PoolBounds.__slots__}
     assert own["gap"] < gap_ceiling(own["theta"], radius) < max(own["gaps"])
-    bounds = PoolBounds(**(given | {"kappa_lambda": radius}))
+    kind, point = asked_about(own | {"kappa_lambda": radius})
     tab.evaluate(
         """([radius]) => {
             const slider = document.getElementById("slider-r");
@@ -183,16 +191,20 @@ def test_a_radius_that_only_the_smallest_gap_allows(visit, html, page) -> None:
     for row, level in enumerate(("tighter", "corrected", "paper"), start=1):
         cells = tab.locator("#needs tbody tr").nth(row).locator("td").all_inner_texts()
         assert [cells[0], *cells[2:]] == ["never"] * 3
-        assert (bounds.required(level, TARGET), bounds.informative(level), bounds.launch(level)) == (None, None, None)
+        assert (point.required(level, kind, TARGET), point.informative(level, kind), point.launch(level, kind)) == (
+            None,
+            None,
+            None,
+        )
 
 
 def test_another_strategy(visit, html, page) -> None:
     tab = visit(html)
     tab.locator("#strategy-choice label", has_text="median elimination").click()
     own = page["groups"][0]["panels"][1]["bounds"]
-    bounds = PoolBounds(**{name: tuple(own[name]) if name == "gaps" else own[name] for name in PoolBounds.__slots__})
+    kind, point = asked_about(own)
     for row, level in enumerate(("tighter", "corrected", "paper"), start=1):
-        assert asked(tab, row) == bounds.required(level, TARGET)
+        assert asked(tab, row) == point.required(level, kind, TARGET)
 
 
 def test_claims_filters(visit, html, page) -> None:
@@ -266,3 +278,39 @@ def test_few_budgets_have_several_ticks(visit, hostile_html) -> None:
     """Budgets from 20 to 80: a single power of ten is no axis."""
     axis = visit(hostile_html).locator("#chart .axis").first
     assert axis.locator("text").all_text_contents() == ["20", "50", "100"]
+
+
+def test_a_version_without_a_formula_is_drawn_from_its_points(visit, page, tmp_path) -> None:
+    """Its points are made up here; they stay where they are when the sliders move, so they are not drawn then."""
+    own = page["groups"][0]["panels"][0]["bounds"]
+    kind, point = asked_about(own)
+    start = point.informative("tighter", kind)
+    budgets = [start * step // 10 for step in range(10, 60)]
+    curve = {"launch": start - 9, "informative": start, "target": 2 * start, "budgets": budgets}
+    curve["logs"] = [-float(i + 1) for i in range(len(budgets))]
+    changed = json.loads(json.dumps(page))
+    changed["versions"].insert(0, {"name": "newest", "title": "newest bound"})
+    changed["groups"][0]["panels"][0]["bounds"]["versions"].insert(0, "newest")
+    changed["groups"][0]["panels"][0]["bounds"]["curves"]["newest"] = curve
+    tab = visit(write(changed, tmp_path / "report.html"))
+    assert asked(tab, 1) == 2 * start
+    assert asked(tab, 2) == point.required("tighter", kind, TARGET)
+    drawn = tab.locator("#chart .curve.other")
+    assert drawn.get_attribute("data-level") == "newest"
+    value = "([version, B]) => exml.explorer.view().logBound(version, B)"
+    assert tab.evaluate(value, ["newest", budgets[3]]) == -4.0
+    assert tab.evaluate(value, ["newest", budgets[4] - 1]) == -4.0  # the point before: bounds fall with the budget
+    assert tab.evaluate(value, ["newest", start - 1]) == 0.0
+    for silent in (start - 10, budgets[-1] + 1):
+        assert tab.evaluate(f"() => Number.isNaN(exml.explorer.view().logBound('newest', {silent}))")
+    tab.locator("#slider-theta").focus()
+    tab.keyboard.press("ArrowRight")
+    assert drawn.count() == 0
+    tab.locator("#reset").click()
+    assert drawn.count() == 1
+    # Median elimination has no such curve.
+    tab.locator("#strategy-choice label", has_text="median elimination").click()
+    assert drawn.count() == 0
+    assert asked(tab, 1) == asked_about(changed["groups"][0]["panels"][1]["bounds"])[1].required(
+        "tighter", "median", TARGET
+    )

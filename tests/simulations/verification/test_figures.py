@@ -14,10 +14,12 @@ from simulations.figures import style
 from simulations.verification import budget_slack, excess_risk
 from simulations.verification.budget_slack import Need
 from simulations.verification.figures import claims, excess, slack
+from simulations.verification.promises import VERSION_OF, failure_probability
 from simulations.verification.run import chosen, verify
 from simulations.verification.workbench import Workbench
 from tests.simulations.verification.test_run import SMALL
 from theory.claims.instances import failure_uniform
+from theory.versions import VERSIONS
 
 
 @pytest.fixture
@@ -104,7 +106,7 @@ def test_bounds_of_the_terms_add_up_to_the_corrected_theorem():
 
 
 NEEDS = [
-    Need("K", K, 0.1, 0.2, strategy, practice, 6000 * K, 2000 * K, 500 * K)
+    Need("K", K, 0.1, 0.2, strategy, practice, dict(zip(VERSIONS, (6000 * K, 2000 * K, 500 * K), strict=True)))
     for K, practice in ((2, 50), (4, None))
     for strategy in ("uniform", "median-accumulated")
 ]
@@ -121,10 +123,12 @@ def test_budget_slack_is_drawn_where_practice_is_known(ax):
 def test_needs_by_bounds_are_the_smallest_budgets():
     place = budget_slack.shifted_world(4, Fraction(1, 10), 12)
     assert place.gaps == pytest.approx((0.216,) * 3)
-    for bound in budget_slack.BOUNDS:
-        budget = budget_slack.by_bound(bound, place, "uniform")
-        assert budget_slack.failure_probability(bound, place, "uniform", budget) <= budget_slack.TARGET
-        assert not budget_slack.failure_probability(bound, place, "uniform", budget - 1) <= budget_slack.TARGET
+    found = budget_slack.by_bounds(place, "uniform")
+    assert tuple(found) == tuple(VERSIONS) == tuple(VERSION_OF.values())
+    for reading, version in VERSION_OF.items():
+        budget = found[version]
+        assert failure_probability(reading, place, "uniform", budget) <= budget_slack.TARGET
+        assert not failure_probability(reading, place, "uniform", budget - 1) <= budget_slack.TARGET
 
 
 def test_practice_is_below_every_bound():
@@ -133,7 +137,7 @@ def test_practice_is_below_every_bound():
     assert [one.strategy for one in found] == list(budget_slack.WANTED)
     for one in found:
         assert one.practice is not None
-        assert one.practice < one.tighter < one.corrected < one.printed
+        assert one.practice < one.bounds["tighter"] < one.bounds["corrected"] < one.bounds["paper"]
 
 
 def test_waterfall_goes_from_the_bound_to_the_truth(ax):

@@ -17,6 +17,7 @@ from tests.simulations.verification.test_run import SMALL
 from theory import _tails, corrected, tighter
 from theory.claims import get
 from theory.claims import near_tight as instances
+from theory.versions import VERSIONS
 
 CLAIMS = ("lemma-1-i", "lemma-2-i", "lemma-4")
 
@@ -36,33 +37,38 @@ def test_other_claims_have_none():
     assert near_tight.hold("lemma-3") == []
 
 
+def plant(monkeypatch, wrong):
+    """Put a wrong function into the table of versions."""
+    right = VERSIONS["tighter"]
+    entry = dataclasses.replace(right, functions={**right.functions, "uniform": wrong})
+    monkeypatch.setitem(VERSIONS, "tighter", entry)
+
+
 def halved_optimism(monkeypatch):
-    """theory/_tails: 0.5 * _loss.dual."""
-    right = _tails._loss
+    """theory/_tails: 0.5 * _loss_constants.dual."""
+    right = _tails._loss_constants
     wrong = SimpleNamespace(**vars(right) | {"dual": lambda theta: 0.5 * right.dual(theta)})
-    monkeypatch.setattr(_tails, "_loss", wrong)
+    monkeypatch.setattr(_tails, "_loss_constants", wrong)
 
 
 def arms_dropped(monkeypatch):
     """tighter.delta_fail_uniform: log_count = 0, the factor K - 1 is gone."""
-    right = tighter.delta_fail_uniform
 
-    def wrong(B, K, gap, *rest, gaps=None, **options):
-        return right(B, K, gap, *rest, gaps=gaps, **(options if gap is None else options | {"best_count": K - 1}))
+    def wrong(B, K, gap, **options):
+        return tighter.delta_fail_uniform(B, K, gap, **(options if gap is None else options | {"best_count": K - 1}))
 
-    monkeypatch.setattr(tighter, "delta_fail_uniform", wrong)
+    plant(monkeypatch, wrong)
 
 
 def sum_over_arms_dropped(monkeypatch):
     """The same where all gaps are given: only the closest rival counts."""
-    right = tighter.delta_fail_uniform
 
-    def wrong(B, K, gap, *rest, gaps=None, **options):
+    def wrong(B, K, gap, gaps=None, **options):
         if gaps is None:
-            return right(B, K, gap, *rest, **options)
-        return right(B, K, min(gaps), *rest, **options | {"best_count": K - 1})
+            return tighter.delta_fail_uniform(B, K, gap, **options)
+        return tighter.delta_fail_uniform(B, K, min(gaps), **options | {"best_count": K - 1})
 
-    monkeypatch.setattr(tighter, "delta_fail_uniform", wrong)
+    plant(monkeypatch, wrong)
 
 
 def doubled_exponent(monkeypatch):

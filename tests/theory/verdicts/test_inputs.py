@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 from theory.verdicts import (
-    EProcess,
-    anytime_limits,
     clopper_pearson,
     critical_count,
     detectable_rate,
@@ -15,8 +13,6 @@ from theory.verdicts import (
     judge_agreement,
     judge_exact,
     judge_family,
-    judge_sequential,
-    log_evidence,
     tail,
 )
 
@@ -31,10 +27,7 @@ def test_narrow_integers_are_judged_like_python_integers(kind):
         assert judge(*narrow, 0.1) == judge(failures, trials, 0.1)
         assert judge_agreement(*narrow, 0.1) == judge_agreement(failures, trials, 0.1)
         assert judge_family([(*narrow, 0.1)]) == judge_family([(failures, trials, 0.1)])
-        assert judge_sequential([narrow], 0.1) == judge_sequential([(failures, trials)], 0.1)
         assert clopper_pearson(*narrow, 1e-3) == clopper_pearson(failures, trials, 1e-3)
-        assert anytime_limits(*narrow, 1e-3) == anytime_limits(failures, trials, 1e-3)
-        assert log_evidence(*narrow, 0.1) == log_evidence(failures, trials, 0.1)
         assert tail(*narrow, 0.1) == tail(failures, trials, 0.1)
     assert detectable_rate(kind.dtype.type(1), kind.dtype.type(trials)) == detectable_rate(1, trials)
     assert critical_count(kind.dtype.type(trials), 0.1, 1e-6) == critical_count(trials, 0.1, 1e-6)
@@ -44,15 +37,6 @@ def test_no_failure_in_as_many_trials_as_an_integer_holds_refutes_nothing():
     assert judge(np.int16(0), np.int16(32767), 0.1).outcome == "consistent"
 
 
-def test_batches_of_narrow_integers_are_added_up_without_wrapping_around():
-    process = EProcess(0.1)
-    for _ in range(3):
-        process = process.add(np.uint8(9), np.uint8(100))
-    assert (process.failures, process.trials) == (27, 300)
-    assert type(process.failures) is type(process.trials) is int
-    assert process.verdict() == judge_sequential([(27, 300)], 0.1)
-
-
 @pytest.mark.parametrize("count", [2.5, 2.0, True, np.True_, "2", None, Fraction(2), np.array([1, 2])], ids=repr)
 def test_what_is_no_whole_number_is_no_count(count):
     for counts in ((count, 10), (0, count)):
@@ -60,10 +44,6 @@ def test_what_is_no_whole_number_is_no_count(count):
             lambda counts: judge(*counts, 0.1),
             lambda counts: judge_agreement(*counts, 0.1),
             lambda counts: judge_family([(*counts, 0.1)]),
-            lambda counts: judge_sequential([counts], 0.1),
-            lambda counts: EProcess(0.1, failures=counts[0], trials=counts[1]),
-            lambda counts: anytime_limits(*counts, 0.1),
-            lambda counts: log_evidence(*counts, 0.1),
         ):
             with pytest.raises(ValueError, match=r"(failures|trials) must be a whole number; got "):
                 call(counts)
@@ -71,13 +51,9 @@ def test_what_is_no_whole_number_is_no_count(count):
 
 def test_counts_that_cannot_be_are_refused_from_the_start():
     with pytest.raises(ValueError, match=r"failures must lie in 0\.\.5; got 6"):
-        EProcess(0.1, failures=6, trials=5)
-    with pytest.raises(ValueError, match="alarm must lie in"):
-        anytime_limits(1, 5, 0.0)
+        judge(6, 5, 0.1)
     with pytest.raises(ValueError, match="alarm must lie in"):
         clopper_pearson(1, 5, 1.0)
-    with pytest.raises(ValueError, match="bound must be below 1"):
-        log_evidence(1, 5, 1)
 
 
 def test_fractions_are_bounds():
@@ -85,7 +61,6 @@ def test_fractions_are_bounds():
     assert judge(3, 100, tenth, alarm=level) == judge(3, 100, 0.1, alarm=1e-3)
     assert judge_agreement(3, 100, tenth, alarm=level) == judge_agreement(3, 100, 0.1, alarm=1e-3)
     assert judge_family([(3, 100, tenth)], alarm=level) == judge_family([(3, 100, 0.1)], alarm=1e-3)
-    assert judge_sequential([(3, 100)], tenth, alarm=level) == judge_sequential([(3, 100)], 0.1, alarm=1e-3)
     assert type(judge(3, 100, tenth).bound) is float
     assert judge(3, 100, np.float32(0.25)) == judge(3, 100, 0.25)
     for bound in ("0.1", None, 0.1j):
@@ -100,8 +75,6 @@ def test_a_bound_below_one_does_not_read_one(bound):
     told = judge(10**9, 10**9, bound).sentence
     shown = told.split("the bound ")[1].split(":")[0]
     assert 0.999 < float(shown) < 1
-    shown = EProcess(bound).add(1, 1).verdict().sentence.split("the bound ")[1].split(":")[0]
-    assert float(shown) < 1
     assert "the probability 1," not in judge_agreement(5, 10**9, bound).sentence
 
 
@@ -125,7 +98,6 @@ def test_different_numbers_look_different():
         (judge_agreement(1, 10, 0.1), ("1 failure in 10 trials does not decide",)),
         (judge_agreement(1, 10**6, 0.1), ("1 failure in 1000000 trials refutes",)),
         (judge_agreement(400, 4000, 0.1), ("400 failures in 4000 trials agree",)),
-        (EProcess(1e-9).add(1, 1).verdict(), ("1 failure in 1 trial, or an earlier look at them, refutes",)),
     ],
     ids=lambda value: None,
 )
@@ -134,15 +106,15 @@ def test_sentences_count_in_english(verdict, words):
         assert part in verdict.sentence
 
 
-@pytest.mark.parametrize("verdict", [judge(0, 100, 0), judge_sequential([(0, 100)], 0)], ids=["fixed", "sequential"])
-def test_a_bound_of_zero_names_the_rate_that_would_have_been_seen(verdict):
+def test_a_bound_of_zero_names_the_rate_that_would_have_been_seen():
     """A failure would have appeared with probability 95 % at the rate with (1 - rate)^100 = 0.05."""
+    verdict = judge(0, 100, 0)
     assert verdict.outcome == "undecided"
     assert "inf" not in verdict.sentence
     assert f"only a rate of {1 - 0.05 ** (1 / 100):.3g} or more" in verdict.sentence
 
 
-@pytest.mark.parametrize("verdict", [judge(0, 3, 0.1), judge_sequential([(0, 3)], 0.1)], ids=["fixed", "sequential"])
-def test_too_few_trials_are_called_so(verdict):
+def test_too_few_trials_are_called_so():
+    verdict = judge(0, 3, 0.1)
     assert verdict.outcome == "undecided"
     assert verdict.sentence.endswith("so few trials cannot refute it, whatever they show.")

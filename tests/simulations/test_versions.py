@@ -1,0 +1,107 @@
+"""A version that is added to the table appears everywhere, and nothing else has to be told about it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+
+import numpy as np
+import pytest
+
+import theory
+from exml_sim.engine import StudyResult, run
+from simulations import budget_vs_failure
+from simulations.figures import failure_rate, style
+from simulations.panels import needs, panels_of, sentence, verdicts
+from simulations.report import page_of
+from tests.cli.test_main import call
+from theory import tighter
+from theory.versions import VERSIONS, Version
+
+
+def halved(B, *, strict=True, log=False, **given):
+    """Half of our bound, in the place of a new theorem."""
+    value = np.asarray(tighter.delta_fail_uniform(B, strict=strict, log=True, **given)) - math.log(2)
+    return theory.Rung("", value).log_value if log else np.exp(value)
+
+
+@pytest.fixture
+def halved_version(monkeypatch) -> None:
+    """One entry of the table; there is no such theorem for median elimination."""
+    entry = Version("halved", {"uniform": halved}, VERSIONS["tighter"].arguments, label="half of ours")
+    monkeypatch.setitem(VERSIONS, "halved", entry)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    path = tmp_path_factory.mktemp("versions") / "study.sqlite"
+    run(budget_vs_failure.make_study(100, budgets=(128, 49_152)), store=path, n_jobs=1, progress=False).close()
+    return path
+
+
+@pytest.fixture
+def panels(store, halved_version):
+    with StudyResult.open(store) as result:
+        return panels_of(result)
+
+
+def test_panels_sentence_table_and_verdicts(panels) -> None:
+    uniform, median = panels
+    assert uniform.versions == (*median.versions, "halved")
+    cell = uniform.cells[1]
+    assert uniform.bound_at("halved", cell) == pytest.approx(uniform.bound_at("tighter", cell) / 2)
+    assert math.isnan(median.bound_at("halved", cell))
+    asked = needs(uniform).bounds
+    assert asked["halved"] < asked["tighter"]
+    assert (
+        f"the halved one for {asked['halved']:,}" in sentence(needs(uniform, 0.5), 0.5)
+        or needs(uniform).practice is None
+    )
+    rows = list(csv.DictReader(io.StringIO(budget_vs_failure.to_csv(panels))))
+    assert float(rows[1]["bound_halved"]) == uniform.bound_at("halved", cell)
+    assert {name for _, _, name, _ in verdicts(panels)} == set(VERSIONS)
+
+
+def test_figure(panels) -> None:
+    picture = failure_rate.figure(panels, "x")
+    legend = [text.get_text() for text in picture.legends[0].get_texts()]
+    assert "halved bound" in legend
+    (curve,) = [line for line in picture.axes[0].lines if line.get_label() == "halved bound"]
+    assert np.allclose(curve.get_ydata(), panels[0].point.bound("halved", "uniform", curve.get_xdata()))
+    assert curve.get_color() not in style.COLOURS.values()
+    assert not [line for line in picture.axes[1].lines if line.get_label() == "halved bound"]
+
+
+def test_report_gets_points_of_the_curve(store, halved_version) -> None:
+    with StudyResult.open(store) as result:
+        page = page_of(result)
+        point = panels_of(result)[0].point
+    json.dumps(page, allow_nan=False)
+    assert page["versions"][0] == {"name": "halved", "title": "half of ours"}
+    uniform, median = (panel["bounds"] for panel in page["groups"][0]["panels"])
+    assert (uniform["versions"][0], median["versions"][0], median["curves"]) == ("halved", "tighter", {})
+    curve = uniform["curves"]["halved"]
+    assert curve["target"] == point.required("halved", "uniform", page["target"])
+    assert curve["budgets"][0] == curve["informative"] == point.informative("halved", "uniform")
+    assert curve["budgets"][-1] > 49_152
+    wanted = point.bound("halved", "uniform", np.array(curve["budgets"]), log=True)
+    np.testing.assert_array_equal(curve["logs"], wanted)
+
+
+def test_ladder_and_commands(halved_version, capsys) -> None:
+    point = ("--K", "8", "--theta", "0.1", "--kappa-lambda", "0.5", "--gap", "0.2")
+    code, out, _ = call(capsys, "bound", *point, "--budget", "16000", "--json")
+    assert code == 0
+    found = json.loads(out)["bounds"]
+    assert [ladder[-1]["name"] for ladder in found.values()] == ["halved", "halved"]
+    assert found["uniform"][-1]["value"] == pytest.approx(found["uniform"][-2]["value"] / 2)
+    assert found["median"][-1]["note"] == "there is no halved bound for median"
+    code, out, _ = call(capsys, "plan", *point, "--json")
+    uniform, median = json.loads(out)["budgets"]
+    assert uniform["bounds"]["halved"] <= uniform["bounds"]["tighter"]
+    assert median["declined"] == {"halved": "there is no halved bound for median"}
+    code, out, _ = call(capsys, "plan", *point)
+    assert out.splitlines()[2].split() == ["halved", "tighter", "corrected", "paper"]
+    assert "there is no halved bound for median" in out

@@ -1,0 +1,165 @@
+"""The table of versions: every bound on the probability of missing the best arm that the project knows.
+
+A version is one file with its functions and one entry of `VERSIONS` here. Panels, figure, report, ladder, ``exml
+bound`` and ``exml plan`` read this table and nothing else, so that a new version appears in all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from theory import corrected, paper, tighter
+from theory._inputs import Bound
+from theory.constants import loss_range
+from theory.paper import Strategy
+
+if TYPE_CHECKING:
+    from theory.point import Point
+
+__all__ = ["VERSIONS", "Version", "version_of"]
+
+Arguments = dict[str, Any]
+
+
+def _silent(point: Point, strategy: Strategy) -> str:
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One answer to "how probable is a miss?".
+
+    Attributes
+    ----------
+    name : str
+        What commands, files and columns call it.
+    functions : mapping
+        For each strategy that it knows, a function ``bound(B, **arguments, strict=..., log=...)`` that falls with B.
+    arguments : callable
+        ``arguments(point, strategy)`` are the function's arguments other than the budget, from a `theory.Point`.
+    label : str
+        In a table or on a button, such as "paper's bound"; "<name> bound" if empty.
+    asks : str
+        Before a budget in a sentence, such as "ours for"; "the <name> one for" if empty.
+    needs : tuple of str
+        Fields of the point that must not be None, such as "data"; the version declines without them.
+    declines : callable
+        ``declines(point, strategy)`` is the reason why the version says nothing there, or the empty string.
+    note : callable
+        ``note(point, strategy)`` says why a value is not to be trusted, or the empty string.
+    steps : callable, optional
+        ``steps(point, strategy)`` gives (name, arguments) of its rungs on the ladder; one rung if there is none.
+    formula : bool
+        Whether the report computes it by itself (``assets/bounds.js``); otherwise the page gets points of the curve.
+    """
+
+    name: str
+    functions: Mapping[Strategy, Callable[..., Bound]]
+    arguments: Callable[[Point, Strategy], Arguments]
+    label: str = ""
+    asks: str = ""
+    needs: tuple[str, ...] = ()
+    declines: Callable[[Point, Strategy], str] = _silent
+    note: Callable[[Point, Strategy], str] = _silent
+    steps: Callable[[Point, Strategy], Iterable[tuple[str, Arguments]]] | None = None
+    formula: bool = False
+
+    @property
+    def title(self) -> str:
+        """The label, or one made from the name."""
+        return self.label or f"{self.name} bound"
+
+    @property
+    def words(self) -> str:
+        """What stands before a budget in a sentence."""
+        return self.asks or f"the {self.name} one for"
+
+    def rungs(self, point: Point, strategy: Strategy) -> Iterable[tuple[str, Arguments]]:
+        """(name, arguments) of every rung of the ladder."""
+        if self.steps is None:
+            return [(self.name, self.arguments(point, strategy))]
+        return self.steps(point, strategy)
+
+
+def version_of(name: str) -> Version:
+    """The entry of the table with this name."""
+    if name not in VERSIONS:
+        raise ValueError(f"version must be one of {', '.join(VERSIONS)}, got {name!r}")
+    return VERSIONS[name]
+
+
+def _paper(point: Point, strategy: Strategy) -> Arguments:
+    return {"K": point.K, "gap": point.gap, "theta": point.theta, "kappa_lambda": point.kappa_lambda}
+
+
+def _corrected(point: Point, strategy: Strategy) -> Arguments:
+    schedule = {"rows": point.rows} if strategy == "median" else {}
+    return {**_paper(point, strategy), **schedule, "best_count": point.best_count}
+
+
+def _tighter(point: Point, strategy: Strategy) -> Arguments:
+    design = {"pairing": point.pairing, "kernel": point.kernel, "population": point.population}
+    if point.gaps is None:
+        return {**_corrected(point, strategy), **design}
+    # The gaps themselves say which arms tie.
+    return {**_corrected(point, strategy), **design, "gap": None, "gaps": point.gaps, "best_count": 1}
+
+
+def _tighter_steps(point: Point, strategy: Strategy) -> Iterable[tuple[str, Arguments]]:
+    """Our theorems with one more fact of the point at each step."""
+    told = replace(point, gaps=None, kernel="any", population=None)
+    yield "tighter, symmetrised", {**_tighter(told, strategy), "optimism": "rademacher"}
+    yield "tighter", _tighter(told, strategy)
+    for name, given, fact in (
+        ("per-arm gaps", point.gaps is not None, "gaps"),
+        ("nonnegative kernel", point.kernel == "nonnegative", "kernel"),
+        ("without replacement", point.population is not None, "population"),
+    ):
+        if given:
+            told = replace(told, **{fact: getattr(point, fact)})
+            yield f"tighter, {name}", _tighter(told, strategy)
+
+
+def _paper_note(point: Point, strategy: Strategy) -> str:
+    """Where the paper's proof does not cover its bound."""
+    theta = np.asarray(point.theta, dtype=np.float64)
+    if np.any((theta <= 0) | (theta >= 0.5)):
+        return ""
+    notes = []
+    widest = float(np.max(loss_range(theta, point.kappa_lambda)))
+    if widest > 3:
+        notes.append(f"the paper's proof does not cover M > 3, and M = {widest:.4g} here")
+    arms = np.asarray(point.K).astype(np.int64)
+    uneven = (arms & (arms - 1)) != 0
+    if strategy == "median" and np.any(uneven):
+        notes.append(f"the paper's proof does not cover K = {arms[uneven].flat[0]}, which is not a power of two")
+    if np.any(np.asarray(point.best_count) > 1):
+        notes.append(f"the paper's proof does not cover ties, and {np.max(point.best_count)} arms are best here")
+    return "; ".join(notes)
+
+
+def _of(module: Any) -> dict[Strategy, Callable[..., Bound]]:
+    return {"uniform": module.delta_fail_uniform, "median": module.delta_fail_median}
+
+
+#: By name, from the paper's to the sharpest.
+VERSIONS: dict[str, Version] = {
+    one.name: one
+    for one in (
+        Version(
+            "paper",
+            _of(paper),
+            _paper,
+            label="paper's bound",
+            asks="the paper's bound asks for",
+            note=_paper_note,
+            formula=True,
+        ),
+        Version("corrected", _of(corrected), _corrected, asks="the corrected one for", formula=True),
+        Version("tighter", _of(tighter), _tighter, asks="ours for", steps=_tighter_steps, formula=True),
+    )
+}
