@@ -1,4 +1,4 @@
-"""The command ``exml``: one module per subcommand, imported only when it is called.
+"""The command ``exml``: one module per subcommand, found by its first line and imported only when it is called.
 
 This is the composition root, the only place that may import all three packages.
 """
@@ -7,30 +7,31 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import re
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 
 from exml_sim import __version__
 
-#: Subcommand -> one line for the overview, kept here so that ``exml --help`` imports nothing.
-SUBCOMMANDS = {
-    "bound": "Print all bounds on the probability of a miss: paper, corrected, tighter.",
-    "claims": "Every statement of the paper's theory: true, in need of a correction, or false.",
-    "data": "Prepare data: a synthetic table to try things on, or your download of RealDisp.",
-    "explore": "Find out which extra measurement to buy, buy it for some rows, and train a classifier.",
-    "hunt": "Search for an instance that violates a claim, or makes a bound as tight as it can be.",
-    "plan": "Print the budget that is needed, by the bounds and in practice.",
-    "plot": "Draw failure rate against budget for the results of a study.",
-    "predict": "Classify the rows of a new file with a model that explore saved.",
-    "merge": "Put the stores of a study's shards together in one.",
-    "verify": "Hold every claim against instances, exact laws and trials; exit 1 if one that should hold is refuted.",
-    "report": "Write one HTML page about the results of a study.",
-    "reproduce": "Repeat the experiments of the paper and say which findings come out again.",
-    "study": "Run a study of budget against failure rate and lay the bounds over it.",
-}
+_FIRST_LINE = re.compile(r'"""``exml (\w+)``: (.+)"""')
+
+
+def _subcommands() -> dict[str, str]:
+    """Name and one line for the overview, from the first line of every module; nothing is imported for it."""
+    found = {}
+    for file in sorted(Path(__file__).parent.glob("*.py")):
+        with file.open(encoding="utf-8") as lines:
+            first = _FIRST_LINE.match(lines.readline())
+        if first is not None:
+            found[first[1]] = first[2][0].upper() + first[2][1:]
+    return found
+
+
+SUBCOMMANDS = _subcommands()
 
 
 class _Lazy(click.Group):

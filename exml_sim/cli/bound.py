@@ -1,4 +1,4 @@
-"""``exml bound``: the ladder of bounds at one point."""
+"""``exml bound``: print all bounds on the probability of a miss: paper, corrected, tighter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``exml claims``: the ledger of claims, one claim in full, or all checks."""
+"""``exml claims``: every statement of the paper's theory: true, in need of a correction, or false."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``exml data``: a synthetic table to try things on, or the user's own download of RealDisp as arrays."""
+"""``exml data``: prepare data: a synthetic table to try things on, or your download of RealDisp."""
 
 from __future__ import annotations
 

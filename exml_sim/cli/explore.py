@@ -1,4 +1,4 @@
-"""``exml explore``: the whole method on a user's CSV file."""
+"""``exml explore``: find out which extra measurement to buy, buy it for some rows, and train a classifier."""
 
 from __future__ import annotations
 

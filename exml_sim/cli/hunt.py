@@ -1,4 +1,4 @@
-"""``exml hunt``: search for an instance that violates a claim, or comes as close as possible; replay finds."""
+"""``exml hunt``: search for an instance that violates a claim, or makes a bound as tight as it can be."""
 
 from __future__ import annotations
 

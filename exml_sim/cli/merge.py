@@ -1,4 +1,4 @@
-"""``exml merge``: put the stores of a study's shards together."""
+"""``exml merge``: put the stores of a study's shards together in one."""
 
 from __future__ import annotations
 

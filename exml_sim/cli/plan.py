@@ -1,4 +1,4 @@
-"""``exml plan``: which budget is needed, by the bounds and in practice."""
+"""``exml plan``: print the budget that is needed, by the bounds and in practice."""
 
 from __future__ import annotations
 

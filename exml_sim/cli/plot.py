@@ -1,4 +1,4 @@
-"""``exml plot``: the figure of any store."""
+"""``exml plot``: draw failure rate against budget for the results of a study."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``exml predict``: classify new rows with a saved model."""
+"""``exml predict``: classify the rows of a new file with a model that explore saved."""
 
 from __future__ import annotations
 

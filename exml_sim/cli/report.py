@@ -1,4 +1,4 @@
-"""``exml report``: one self-contained HTML page about a store."""
+"""``exml report``: write one HTML page about the results of a study."""
 
 from __future__ import annotations
 

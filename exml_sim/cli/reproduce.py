@@ -1,4 +1,4 @@
-"""``exml reproduce``: the experiments of Section 5, held against what the paper printed."""
+"""``exml reproduce``: repeat the experiments of the paper and say which findings come out again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``exml study``: budget against failure rate on the default pool with the bounds laid over it, or any study."""
+"""``exml study``: run a study of budget against failure rate and lay the bounds over it."""
 
 from __future__ import annotations
 

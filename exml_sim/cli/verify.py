@@ -1,4 +1,4 @@
-"""``exml verify``: every claim held against instances, exact laws and trials; tables, JSON, and figures."""
+"""``exml verify``: hold every claim against instances, exact laws and trials; exit 1 if a true one is refuted."""
 
 from __future__ import annotations
 

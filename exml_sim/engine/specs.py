@@ -17,7 +17,7 @@ from exml_sim.exploration.known import BoundedArm, GaussianArm, KnownPool
 from exml_sim.exploration.pool import Pool
 from exml_sim.exploration.rows import FeaturePool
 from exml_sim.exploration.sampling import REPLACEMENT, ROWS, SHORTFALL
-from exml_sim.exploration.scoring import LOSSES, SCORES, Scoring
+from exml_sim.exploration.scoring import LOSSES, SCORES, Scoring, penalised_scores
 from exml_sim.money import exact, show
 from exml_sim.population import Candidate, Population
 from exml_sim.strategies import Strategy, by_name
@@ -36,7 +36,7 @@ class Score(Fields):
     """What the score of a feature arm is; see `exml_sim.exploration.scoring.Scoring`."""
 
     what: ClassVar[str] = "score"
-    score: str = entry(one_of(SCORES), default="ball")
+    score: str = entry(one_of(tuple(SCORES)), default="ball")
     theta: float = entry(number, default=0.3)
     ball: float | None = entry(optional(number), default=None)
     penalty: tuple[float, float] | None = entry(optional(_pair), default=None)
@@ -44,7 +44,7 @@ class Score(Fields):
 
     def __post_init__(self) -> None:
         Fields.__post_init__(self)
-        if self.penalty is None and self.score != "ball":
+        if self.penalty is None and self.score in penalised_scores():
             object.__setattr__(self, "penalty", (1.0, 1.0))
         Scoring(self.theta, self.score, self.ball, self.penalty, self.loss)
 

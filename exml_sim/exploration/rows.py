@@ -15,7 +15,8 @@ from exml_sim.exploration.lockstep import OBJECTIVES, WORTHLESS, Session
 from exml_sim.exploration.pool import Pool
 from exml_sim.exploration.ranking import Scores
 from exml_sim.exploration.sampling import RowOptions, RowSampler
-from exml_sim.exploration.scoring import RESOLUTION, Certified, Scoring
+from exml_sim.exploration.scores import Certified
+from exml_sim.exploration.scoring import RESOLUTION, Scoring, penalised_scores
 from exml_sim.kernels import gram as kernel_matrix
 from exml_sim.money import Money, exact_cost, show
 from exml_sim.population import Population
@@ -221,7 +222,7 @@ class FeaturePool(RowPool):
         if not callable(kernel):
             check_choice(kernel, "kernel", ("gaussian", "linear"))
         self.population = population
-        default = (1.0, 1.0) if penalty is None and score in ("risk", "objective") else penalty
+        default = (1.0, 1.0) if penalty is None and score in penalised_scores() else penalty
         self.scoring = Scoring(theta, score, ball, default, loss)
         arms = [FeatureArm(population, i, self.scoring, kernel, gamma) for i in range(len(population.candidates))]
         super().__init__(arms, population.n_rows, rows=rows, replacement=replacement, shortfall=shortfall)

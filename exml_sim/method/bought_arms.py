@@ -19,7 +19,8 @@ from exml_sim.exploration.ledger import Ledger
 from exml_sim.exploration.lockstep import Session
 from exml_sim.exploration.pool import Pool
 from exml_sim.exploration.ranking import Scores
-from exml_sim.exploration.scoring import RESOLUTION, TOLERANCES, Certified, Scoring
+from exml_sim.exploration.scores import Certified
+from exml_sim.exploration.scoring import RESOLUTION, Scoring
 from exml_sim.method.buyer import Buyer
 from exml_sim.method.gated import Frame, ModelOptions, signs
 from exml_sim.seeds import Seeds
@@ -123,7 +124,7 @@ class OracleSession(Session):
         self._counts = np.zeros((1, len(self._arms), buyer.n_rows), dtype=np.int32)
         # Refinement scores the same rows again: one matrix per arm is kept.
         self._grams: dict[int, tuple[IntArray, FloatArray]] = {}
-        self.levels = len(TOLERANCES[scoring.score])
+        self.levels = len(scoring.tolerances)
 
     def _to_be_had(self, arm: int) -> IntArray:
         there = self._buyer.available(arm) | self._buyer.bought[arm]

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from exml_sim.exploration.ledger import Ledger
-from exml_sim.exploration.scoring import SCORES
+from exml_sim.exploration.scoring import penalised_scores
 from exml_sim.method import summary
 from exml_sim.method.buyer import Buyer
 from exml_sim.method.cascade import Cascade, Decisions
@@ -365,7 +365,7 @@ class ExMLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def settings(self) -> Settings:
         """The parameters, validated."""
         check_choice(self.explore, "explore option", EXPLORE)
-        check_choice(self.candidate_score, "candidate_score", SCORES[1:])
+        check_choice(self.candidate_score, "candidate_score", penalised_scores())
         share = exact(self.validation_share, "validation_share")
         if not 0 <= share < 1:
             raise ValueError(f"validation_share must be in [0, 1), got {self.validation_share}")

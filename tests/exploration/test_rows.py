@@ -8,7 +8,8 @@ import pytest
 
 from exml_sim.exploration.rows import FeaturePool, RowPool
 from exml_sim.exploration.sampling import Shortfall
-from exml_sim.exploration.scoring import RESOLUTION, Scoring, risk_interval
+from exml_sim.exploration.scores.risk import risk_interval
+from exml_sim.exploration.scoring import RESOLUTION, Scoring
 from exml_sim.kernels import gram
 from exml_sim.population import Population
 from exml_sim.rejection import solve

@@ -26,7 +26,8 @@ from exml_sim.exploration.lockstep import Session
 from exml_sim.exploration.pool import Pool
 from exml_sim.exploration.ranking import Scores
 from exml_sim.exploration.rows import FeaturePool
-from exml_sim.exploration.scoring import RESOLUTION, Certified
+from exml_sim.exploration.scores import Certified
+from exml_sim.exploration.scoring import RESOLUTION
 from exml_sim.money import exact
 from exml_sim.seeds import Seeds
 

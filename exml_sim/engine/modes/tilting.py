@@ -242,7 +242,7 @@ def is_linear(pool: FeaturePool, arm: int) -> bool:
     are multiples of one vector by numbers that are not negative, both norms are means.
     """
     gram, y = pool.feature_arms[arm].gram, pool.population.y
-    if pool.scoring.score != "ball" or pool.feature_arms[arm].levels != 1 or np.ptp(y) != 0.0:
+    if pool.scoring.ball is None or pool.feature_arms[arm].levels != 1 or np.ptp(y) != 0.0:
         return False
     diagonal = np.diagonal(gram)
     apart = np.abs(gram**2 - np.outer(diagonal, diagonal)).max()
@@ -255,7 +255,7 @@ def _losses(pool: FeaturePool, arm: int, weights: FloatArray, rows: int) -> Floa
     if is_linear(pool, arm):
         assert scoring.ball is not None
         return np.asarray(1.0 - scoring.ball * np.sqrt(np.diagonal(gram)), dtype=np.float64)
-    if scoring.score == "ball":
+    if scoring.ball is not None:
         found = solve(gram, y, scoring.theta, weights=weights, ball=scoring.ball, tol=1e-6)
     else:
         # The sum of `rows` losses, or their mean.

@@ -5,7 +5,7 @@ from pathlib import Path
 from theory.claims import get
 from theory.claims.document import markdown, summary
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "CLAIMS.md"
+DOCUMENT = Path(__file__).parents[3] / "docs" / "CLAIMS.md"
 
 
 def test_the_document_is_up_to_date(entries):
