@@ -32,7 +32,7 @@ def a_target(measure, confirmed="refuted", **changes):
 def test_a_planted_wrong_bound_is_found_quickly():
     """Theorem 3 with the exponent five times too large, on the space where the true one is never violated."""
     planted = _target(
-        "planted", "", UNIFORM, _UNIFORM, lambda one: 5 * _by(tighter.delta_fail_uniform, count=True)(one), False,
+        "planted", "", UNIFORM, _UNIFORM, lambda one: 5 * _by("tighter", "uniform")(one), False,
         first=False,
     )  # fmt: skip
     outcome = hunt(planted, limits=Limits(evaluations=600))
