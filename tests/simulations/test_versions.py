@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ import theory
 from exml_sim.engine import StudyResult, run
 from simulations import budget_vs_failure
 from simulations.figures import failure_rate, style
-from simulations.panels import needs, panels_of, sentence, verdicts
+from simulations.panels import Needs, needs, panels_of, sentence, verdicts
 from simulations.report import page_of
 from tests.cli.test_main import call
 from theory import tighter
@@ -55,10 +56,8 @@ def test_panels_sentence_table_and_verdicts(panels) -> None:
     assert math.isnan(median.bound_at("halved", cell))
     asked = needs(uniform).bounds
     assert asked["halved"] < asked["tighter"]
-    assert (
-        f"the halved one for {asked['halved']:,}" in sentence(needs(uniform, 0.5), 0.5)
-        or needs(uniform).practice is None
-    )
+    told = sentence(Needs("uniform allocation", Fraction(128), asked))
+    assert f"the halved one for {asked['halved']:,} (" in told
     rows = list(csv.DictReader(io.StringIO(budget_vs_failure.to_csv(panels))))
     assert float(rows[1]["bound_halved"]) == uniform.bound_at("halved", cell)
     assert {name for _, _, name, _ in verdicts(panels)} == set(VERSIONS)
