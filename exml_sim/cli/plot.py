@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
 from pathlib import Path
 
 import click
@@ -10,11 +11,33 @@ import click
 from exml_sim.cli import options
 
 
+class _Figure(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+    """The name of a file in simulations/figures that has `figures`."""
+
+    name = "name"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Look for the file; the module is imported when it draws."""
+        names = known_figures()
+        if value not in names:
+            self.fail(f"there is no figure {value!r}: there are {', '.join(names)}", param, ctx)
+        return value
+
+
+def known_figures() -> list[str]:
+    """Figures of a store, one file each."""
+    from exml_sim.plugins import modules
+
+    found = modules("simulations.figures")
+    return [module.__name__.rpartition(".")[2] for module in found if hasattr(module, "figures")]
+
+
 @click.command(name="plot")
 @click.argument("store", type=click.Path(path_type=Path))
+@click.option("--figure", type=_Figure(), default="failure_rate", show_default=True, help="Which picture.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Folder for results; that of the store.")
 @options.as_json
-def command(store: Path, out: Path | None, as_json: bool) -> None:
+def command(store: Path, figure: str, out: Path | None, as_json: bool) -> None:
     """Draw failure rate against budget for the results in STORE, with the bounds that apply, as PNG and SVG.
 
     A store with several pools gives one picture for each.
@@ -22,22 +45,15 @@ def command(store: Path, out: Path | None, as_json: bool) -> None:
     Example: exml plot out/study.sqlite --out pictures
     """
     from exml_sim.engine.result import StudyResult
-    from simulations.figures import failure_rate, style
-    from simulations.panels import panels_of
+    from simulations.figures import style
 
     with StudyResult.open(store) as result:
-        panels, name = panels_of(result), result.study.name
-    if not panels:
+        pictures = list(import_module(f"simulations.figures.{figure}").figures(result))
+    if not pictures:
         raise ValueError(f"{store} has no results yet: the next exml study with this store computes them")
-    options.make_folder(out or store.parent)
-    places = list(dict.fromkeys(panel.place for panel in panels))
-    files: list[Path] = []
-    for number, place in enumerate(places, start=1):
-        shown = [panel for panel in panels if panel.place == place]
-        title = name if len(places) == 1 else f"{name}: {place}"
-        picture = failure_rate.figure(shown, failure_rate.heading(shown, title))
-        stem = "failure_rate" if len(places) == 1 else f"failure_rate_{number}"
-        files += style.save(picture, (out or store.parent) / stem)
+    folder = out or store.parent
+    options.make_folder(folder)
+    files = [file for stem, picture in pictures for file in style.save(picture, folder / stem)]
     if as_json:
         click.echo(json.dumps({"files": [str(file) for file in files]}, indent=2))
         return

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exml_sim.engine.result import CellSummary
+from exml_sim.engine.result import CellSummary, StudyResult
 from simulations.figures import style
-from simulations.panels import CONFIDENCE, TARGET, Panel, budget_axis, needs
+from simulations.panels import CONFIDENCE, TARGET, Panel, budget_axis, needs, panels_of
 from theory import Point
 
 if TYPE_CHECKING:
@@ -155,6 +155,17 @@ def figure(panels: Sequence[Panel], heading: str) -> Figure:
         picture.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=3)
         picture.suptitle(heading)
     return picture
+
+
+def figures(result: StudyResult) -> Iterator[tuple[str, Figure]]:
+    """(file stem, picture) of a store: one for each pool and score."""
+    panels, name = panels_of(result), result.study.name
+    places = list(dict.fromkeys(panel.place for panel in panels))
+    for number, place in enumerate(places, start=1):
+        shown = [panel for panel in panels if panel.place == place]
+        alone = len(places) == 1
+        title = name if alone else f"{name}: {place}"
+        yield "failure_rate" if alone else f"failure_rate_{number}", figure(shown, heading(shown, title))
 
 
 def heading(panels: Sequence[Panel], name: str) -> str:

@@ -49,7 +49,7 @@ def _evidence(pool: str, budget: int, pair: Paired, alarm: float) -> Evidence:
         verdict = judge(alone, alone + other, 0.5, alarm=alarm, factor=FACTOR)
     return Evidence(
         COMPARED,
-        "printed",
+        "paper",
         pool,
         "uniform against median-accumulated",
         budget,

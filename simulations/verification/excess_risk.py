@@ -128,7 +128,7 @@ def promised(reading: Reading, one: RedrawnTrials, delta: float) -> tuple[float,
             return math.nan, math.nan
         return float(tighter.excess_risk_uniform(one.budget, K, **point, kernel="nonnegative")), delta
     kind = "uniform" if one.strategy == "uniform" else "median"
-    module: Any = paper if reading == "printed" else corrected
+    module: Any = paper if reading == "paper" else corrected
     limit = float(getattr(module, f"excess_risk_{kind}")(one.budget, K, gap, m=one.m, **point))
     fail = getattr(module, f"delta_fail_{kind}")(one.budget, K, one.gaps, THETA, RADIUS, strict=False)
     # Training sets below the launch condition are not in the event; they count as failures here, to be safe.
@@ -180,6 +180,6 @@ def hold(claim: str, trials: Sequence[RedrawnTrials], depth: Depth) -> list[Evid
     for one in trials:
         if one.replacement and one.rows in BELOW:
             continue
-        readings: tuple[Reading, ...] = ("printed", "corrected") if one.replacement else ("tighter",)
+        readings: tuple[Reading, ...] = ("paper", "corrected") if one.replacement else ("tighter",)
         cases += [(one, reading, delta) for reading in readings for delta in depth.excess_levels]
     return [judged(claim, reading, one, delta, ALARM / len(cases)) for one, reading, delta in cases]

@@ -90,7 +90,7 @@ class Plan:
 
     def event(self, reading: Reading) -> Statistic:
         """What fails under a reading: the printed lemmas name the first arm, where the repaired ones name S*."""
-        return "not first" if reading == "printed" and self.statistic == "missed" else self.statistic
+        return "not first" if reading == "paper" and self.statistic == "missed" else self.statistic
 
 
 def _ledger(claim: str) -> tuple[tuple[str, ...], tuple[StrategyName, ...]]:
@@ -117,9 +117,9 @@ PLANS: tuple[Plan, ...] = (
     Plan("lemma-3", *_ledger("lemma-3"), "any model", promises.generalisation, search="level"),
     Plan("lemma-4", PAIR, UA, "missed", promises.pairwise),
     # At the launch budget the printed bounds say nothing; they do from the corrected condition on.
-    Plan("lemma-1-condition", SMALL, UA, "missed", promises.as_printed, search="launch", readings=("printed",)),
+    Plan("lemma-1-condition", SMALL, UA, "missed", promises.as_printed, search="launch", readings=("paper",)),
     Plan("lemma-1-condition", SMALL, UA, "missed", promises.as_printed, readings=("corrected",)),
-    Plan("lemma-2-condition", DEEP, FRESH, "missed", promises.as_printed, search="launch", readings=("printed",)),
+    Plan("lemma-2-condition", DEEP, FRESH, "missed", promises.as_printed, search="launch", readings=("paper",)),
     Plan("lemma-2-condition", DEEP, FRESH, "missed", promises.as_printed, readings=("corrected",)),
     Plan(
         "remark-5-launch-budget",
@@ -129,7 +129,7 @@ PLANS: tuple[Plan, ...] = (
         promises.out_of_reach,
         search="given",
         budgets=(40, 48),
-        readings=("printed",),
+        readings=("paper",),
         refutes=True,
     ),
     Plan("eq-6", SMALL, UA, "supervised", promises.supervised, search="level", readings=("corrected",)),

@@ -132,7 +132,7 @@ class Evidence:
 
 def must_hold(claim: Claim, reading: Reading) -> bool:
     """Repaired statements and our theorems must hold, and printed ones where the ledger says that they do."""
-    return reading != "printed" or claim.printed in ("holds", "definition", "vacuous")
+    return reading != "paper" or claim.printed in ("holds", "definition", "vacuous")
 
 
 def probes(plan: Plan, depth: Depth) -> list[Probe]:

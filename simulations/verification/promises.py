@@ -16,11 +16,9 @@ from theory import Point, corrected, paper, tighter
 from theory.constants import loss_range
 from theory.paper import Strategy
 
-Reading = Literal["printed", "corrected", "tighter"]
+#: The version of a bound that is held against evidence, a name of `theory.versions`.
+Reading = Literal["paper", "corrected", "tighter"]
 READINGS: tuple[Reading, ...] = get_args(Reading)
-PAPER: Reading = "printed"
-#: The version of `theory.versions` behind a reading: the two differ in the name of the paper's only.
-VERSION_OF: dict[str, str] = {PAPER: "paper", "corrected": "corrected", "tighter": "tighter"}
 StrategyName = Literal["uniform", "median-fresh", "median-accumulated"]
 
 
@@ -39,7 +37,7 @@ Says = Callable[[Reading, World, StrategyName, int, float], Promise | None]
 def failure_probability(reading: Reading, world: World, strategy: StrategyName, budget: int) -> float:
     """delta_fail of Lemma 1 (i) or 2 (i), of its repair, or of Theorem 3 or 4; nan where it does not apply."""
     kind, point = point_of(world, strategy)
-    return float(point.bound(VERSION_OF[reading], kind, budget))
+    return float(point.bound(reading, kind, budget))
 
 
 def point_of(world: World, strategy: StrategyName) -> tuple[Strategy, Point]:
@@ -56,7 +54,7 @@ def identification(reading: Reading, world: World, strategy: StrategyName, budge
 
 def as_printed(reading: Reading, world: World, strategy: StrategyName, budget: int, delta: float) -> Promise:
     """The printed failure probability under every reading, for claims about the condition it is printed with."""
-    return Promise(failure_probability(PAPER, world, strategy, budget))
+    return Promise(failure_probability("paper", world, strategy, budget))
 
 
 def launch_of(world: World, strategy: StrategyName) -> int:
@@ -69,7 +67,7 @@ def launch_of(world: World, strategy: StrategyName) -> int:
 
 def pairwise(reading: Reading, world: World, strategy: StrategyName, budget: int, delta: float) -> Promise:
     """Lemma 4: a worse arm scores better than the best with at most this probability (two arms, n = B/2 rows)."""
-    module: Any = {PAPER: paper, "corrected": corrected, "tighter": tighter}[reading]
+    module: Any = {"paper": paper, "corrected": corrected, "tighter": tighter}[reading]
     return Promise(float(module.lemma_4(budget // world.K, world.gap, world.theta, world.r, strict=False)))
 
 
@@ -79,7 +77,7 @@ def uniform_regret(reading: Reading, world: World, strategy: StrategyName, budge
     if reading == "tighter":
         limit = tighter.exploratory_regret_uniform(budget, world.K, world.theta, world.r, delta)
         return Promise(delta, float(limit))
-    if reading == PAPER:
+    if reading == "paper":
         limit = paper.exploratory_regret_uniform(*point, strict=False)
     else:
         limit = corrected.exploratory_regret_uniform(*point, best_count=world.best_count, strict=False)
@@ -91,7 +89,7 @@ def median_regret(reading: Reading, world: World, strategy: StrategyName, budget
     if reading == "tighter" or strategy != "median-accumulated":
         return None
     point = (budget, world.K, world.gap, world.theta, world.r, delta)
-    if reading == PAPER:
+    if reading == "paper":
         limit = paper.exploratory_regret_median(*point, strict=False)
     else:
         limit = corrected.exploratory_regret_median(*point, best_count=world.best_count, strict=False)
@@ -108,7 +106,7 @@ def selection(reading: Reading, world: World, strategy: StrategyName, budget: in
 
 def generalisation(reading: Reading, world: World, strategy: StrategyName, budget: int, delta: float) -> Promise | None:
     """Lemma 3 and term (a) of A.2: 2 c r / sqrt n + sqrt(log(1/delta) / 2n)."""
-    if reading != PAPER:
+    if reading != "paper":
         return None
     return Promise(delta, float(paper.lemma_3(budget // world.K, world.theta, world.r, delta)))
 
@@ -121,7 +119,7 @@ def learned_deviation(
         return None
     n, half = budget // world.K, delta / 2
     printed = float(paper.lemma_3(n, world.theta, world.r, half))
-    extra = 0.0 if reading == PAPER else (_spread(world) - 1.0) * _hoeffding(n, half)
+    extra = 0.0 if reading == "paper" else (_spread(world) - 1.0) * _hoeffding(n, half)
     return Promise(half, printed + extra)
 
 
@@ -132,7 +130,7 @@ def fixed_deviation(
     if reading == "tighter":
         return None
     n, half = budget // world.K, delta / 2
-    if reading == PAPER:
+    if reading == "paper":
         return Promise(half, float(paper.lemma_3(n, world.theta, world.r, half)))
     return Promise(half, _spread(world) * _hoeffding(n, half))
 
@@ -143,7 +141,7 @@ def half_gap_optimism(
     """Term (a) of A.6: V_2 < R_2 - Delta/2 with probability at most 2 exp(-(2/9) n x^2), or exp(-2 n x^2 / M^2)."""
     if reading == "tighter":
         return None
-    module: Any = paper if reading == PAPER else corrected
+    module: Any = paper if reading == "paper" else corrected
     whole = float(module.lemma_4(budget // world.K, world.gap, world.theta, world.r, strict=False))
     return Promise(whole / 2, world.gap / 2)
 
@@ -154,7 +152,7 @@ def half_gap_pessimism(
     """Term (b) of A.6: V_1 > R_1 + Delta/2; corrected exp(-n Delta^2 / (2 M^2)), for the best model is fixed."""
     if reading == "tighter":
         return None
-    if reading == PAPER:
+    if reading == "paper":
         return half_gap_optimism(reading, world, strategy, budget, delta)
     n = budget // world.K
     return Promise(math.exp(-n * (world.gap / _spread(world)) ** 2 / 2), world.gap / 2)
@@ -164,13 +162,13 @@ def supervised(reading: Reading, world: World, strategy: StrategyName, budget: i
     """Eq. 6 with its O() opened by the paper's own steps, and repaired, on the n rows of the best arm."""
     if reading == "tighter":
         return None
-    module: Any = paper if reading == PAPER else corrected
+    module: Any = paper if reading == "paper" else corrected
     return Promise(delta, float(module.excess_risk_supervised(budget // world.K, world.theta, world.r, delta)))
 
 
 def out_of_reach(reading: Reading, world: World, strategy: StrategyName, budget: int, delta: float) -> Promise | None:
     """Remark 5: below the launch budget the best arm is found with probability at most 0.95."""
-    return Promise(0.95) if reading == PAPER else None
+    return Promise(0.95) if reading == "paper" else None
 
 
 def _spread(world: World) -> float:

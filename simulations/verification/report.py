@@ -44,7 +44,7 @@ from simulations.verification.probes import Evidence
 from simulations.verification.run import Result, Verification
 from simulations.verification.tally import Closeness, Tally, closeness, closest, distinct, repeats, summed
 from simulations.verification.workbench import source_digest
-from theory.claims import GROUPS, Claim
+from theory.claims import Claim, groups
 
 SCHEMA = 2
 #: Share of a bound below which a rate says little about errors of the bound.
@@ -70,10 +70,16 @@ FAMILIES = {
 
 
 def family_of(claim: Claim) -> str:
-    """The family of a claim, a key of `FAMILIES`."""
-    home = next((group for group in GROUPS if any(one.id == claim.id for one in group.CLAIMS)), None)
+    """The family of a claim: its module."""
+    home = next((group for group in groups() if any(one.id == claim.id for one in group.CLAIMS)), None)
     name = "definitions" if home is None else home.__name__.rpartition(".")[2]
     return "setting" if name == "section_4_1" else name
+
+
+def title_of(family: str) -> str:
+    """What a family is called; a new module of claims by its own first line."""
+    known = {group.__name__.rpartition(".")[2]: group.__doc__ or "" for group in groups()}
+    return FAMILIES.get(family) or known[family].splitlines()[0].rstrip(".")
 
 
 def slack(one: Evidence) -> tuple[float, bool] | None:
@@ -285,7 +291,7 @@ def _claim(one: Result) -> dict[str, Any]:
     return {
         "id": one.claim.id,
         "place": str(one.claim.where),
-        "family": FAMILIES[family_of(one.claim)],
+        "family": title_of(family_of(one.claim)),
         "kind": one.claim.kind,
         "printed": one.claim.printed,
         "inferred": one.claim.inferred,
@@ -327,10 +333,14 @@ def markdown(found: Verification) -> str:
     """The table and the conclusion as a document."""
     text = ["# Verification", "", conclusion(found).replace("\n", "\n\n"), ""]
     families = [family_of(one.claim) for one in found.results]
-    for key, title in FAMILIES.items():
+    for key in dict.fromkeys([*FAMILIES, *families]):
         here = [line for line, family in zip(lines(found), families, strict=True) if family == key]
         if here:
-            text += [f"## {title}", "", markdown_table(("claim", "place", "verdict", "evidence", "slack"), here)]
+            text += [
+                f"## {title_of(key)}",
+                "",
+                markdown_table(("claim", "place", "verdict", "evidence", "slack"), here),
+            ]
     text += [
         "Slack is bound / probability, of the tightest decided cell that must hold where trials were run, of the "
         "closest instance elsewhere. A slack of at least (>=) so much comes from cells without any failure. Rate/bound "

@@ -70,7 +70,7 @@ class Result:
 
 
 def _refutes(one: Evidence) -> bool:
-    return one.reading == "printed" and one.verdict.outcome == "refuted"
+    return one.reading == "paper" and one.verdict.outcome == "refuted"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,23 +8,11 @@
 from __future__ import annotations
 
 import difflib
+import pkgutil
 from functools import cache
+from importlib import import_module
 from types import ModuleType
 
-from theory.claims import (
-    algorithms,
-    appendix_a1,
-    appendix_a2,
-    appendix_a3,
-    appendix_a4,
-    appendix_a5,
-    appendix_a6,
-    definitions,
-    median,
-    objective,
-    section_4_1,
-    uniform,
-)
 from theory.claims.claim import Assumption, Case, Claim, Experiment, Place, Reading
 
 __all__ = [
@@ -38,26 +26,19 @@ __all__ = [
     "get",
 ]
 
-GROUPS: tuple[ModuleType, ...] = (
-    definitions,
-    objective,
-    algorithms,
-    section_4_1,
-    uniform,
-    median,
-    appendix_a1,
-    appendix_a2,
-    appendix_a3,
-    appendix_a4,
-    appendix_a5,
-    appendix_a6,
-)
+
+@cache
+def groups() -> tuple[ModuleType, ...]:
+    """The modules of this folder that state claims: those with `CLAIMS`."""
+    names = sorted(one.name for one in pkgutil.iter_modules(__path__) if one.name != "__main__")
+    found = (import_module(f"{__name__}.{name}") for name in names)
+    return tuple(module for module in found if hasattr(module, "CLAIMS"))
 
 
 @cache
 def _registry() -> dict[str, Claim]:
     registry: dict[str, Claim] = {}
-    for group in GROUPS:
+    for group in groups():
         for claim in group.CLAIMS:
             if claim.id in registry:
                 raise ValueError(f"two claims share the id {claim.id!r}; ids must be unique.")

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from theory.claims import groups
+
 
 @dataclass(frozen=True, slots=True)
 class Passage:
@@ -158,3 +160,13 @@ ERRATA = {
     "E20": "Small ones: one symbol for two things, wrong indices and floors, O for Omega, < for <=.",
     "E21": "The analysed model minimises over a ball, the trained one minimises Eq. 3.",
 }
+
+
+def passages() -> tuple[Passage, ...]:
+    """The table above with what modules of claims say of themselves by a `PASSAGES` of their own, in order."""
+    found = {one.line: one for one in PASSAGES}
+    for group in groups():
+        for one in getattr(group, "PASSAGES", ()):
+            here = found.get(one.line, Passage(one.line, one.what, ()))
+            found[one.line] = Passage(one.line, here.what, (*here.claims, *one.claims))
+    return tuple(found[line] for line in sorted(found))

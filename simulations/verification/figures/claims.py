@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from simulations.figures import style
-from simulations.verification.promises import VERSION_OF
-from simulations.verification.report import FAMILIES, family_of, slack
+from simulations.verification.report import FAMILIES, family_of, slack, title_of
 from simulations.verification.run import Result, Verification
 from simulations.verification.tally import distinct
 
@@ -73,7 +72,7 @@ def _draw_checks(ax: Axes, row: int, result: Result) -> int:
         if name == "mutant":
             ax.plot(_clip(check.margin), row, marker="x", color="#777777", markersize=6, zorder=3)
         else:
-            version = VERSION_OF[name]
+            version = "paper" if name == "printed" else name
             colour, y = style.COLOURS[version], row + _OFFSETS[version]
             ax.plot(_clip(check.margin), y, marker="s", color=colour, markersize=6, zorder=4)
         drawn += 1
@@ -90,8 +89,7 @@ def _draw_cells(ax: Axes, row: int, result: Result) -> int:
         if at_least and not one.decided:
             # Too few trials to say anything: that is neither a violation nor room, and it is said in words.
             continue
-        version = VERSION_OF[one.reading]
-        colour, y = style.COLOURS[version], row + _OFFSETS[version]
+        colour, y = style.COLOURS[one.reading], row + _OFFSETS[one.reading]
         face = colour if one.decided else "white"
         marker = ">" if at_least else "o"
         ax.plot(_clip(value), y, marker=marker, color=colour, markerfacecolor=face, alpha=0.8, markersize=4.5, zorder=3)
@@ -131,7 +129,7 @@ def figure(title: str, results: Sequence[Result]) -> Figure:
 
 def figures(found: Verification) -> Iterator[tuple[str, Figure]]:
     """(file stem, picture) of every family that has claims."""
-    for key, title in FAMILIES.items():
+    for key in dict.fromkeys([*FAMILIES, *(family_of(one.claim) for one in found.results)]):
         results = [one for one in found.results if family_of(one.claim) == key]
         if results:
-            yield f"claims-{key.replace('_', '-')}", figure(title, results)
+            yield f"claims-{key.replace('_', '-')}", figure(title_of(key), results)

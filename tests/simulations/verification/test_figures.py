@@ -14,7 +14,7 @@ from simulations.figures import style
 from simulations.verification import budget_slack, excess_risk
 from simulations.verification.budget_slack import Need
 from simulations.verification.figures import claims, excess, slack
-from simulations.verification.promises import VERSION_OF, failure_probability
+from simulations.verification.promises import READINGS, failure_probability
 from simulations.verification.run import chosen, verify
 from simulations.verification.workbench import Workbench
 from tests.simulations.verification.test_run import SMALL
@@ -124,9 +124,9 @@ def test_needs_by_bounds_are_the_smallest_budgets():
     place = budget_slack.shifted_world(4, Fraction(1, 10), 12)
     assert place.gaps == pytest.approx((0.216,) * 3)
     found = budget_slack.by_bounds(place, "uniform")
-    assert tuple(found) == tuple(VERSIONS) == tuple(VERSION_OF.values())
-    for reading, version in VERSION_OF.items():
-        budget = found[version]
+    assert tuple(found) == tuple(VERSIONS) == READINGS
+    for reading in READINGS:
+        budget = found[reading]
         assert failure_probability(reading, place, "uniform", budget) <= budget_slack.TARGET
         assert not failure_probability(reading, place, "uniform", budget - 1) <= budget_slack.TARGET
 

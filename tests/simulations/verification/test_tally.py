@@ -25,7 +25,7 @@ def result(claim, *cells):
 
 
 def test_the_same_question_of_the_same_trials_counts_once():
-    cells = [cell(), cell(claim="term-d", reading="printed"), cell(limit=0.1), cell(bound=0.2), cell(budget=48)]
+    cells = [cell(), cell(claim="term-d", reading="paper"), cell(limit=0.1), cell(bound=0.2), cell(budget=48)]
     assert summed(cells).cells == 5
     assert summed(cells).trials == 10_000
     once = distinct(cells)

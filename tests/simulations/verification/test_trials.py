@@ -120,8 +120,8 @@ def test_tilted_estimates_are_judged_by_their_interval():
 def test_ties_refute_the_printed_lemma_and_not_the_corrected_one(bench):
     plan = dataclasses.replace(plan_of("lemma-1-i"), pools=("tied-3",))
     found = run_claim(probes(plan, QUICK), QUICK, bench)
-    assert {one.verdict.outcome for one in found if one.reading == "printed"} == {"refuted"}
-    assert {one.verdict.outcome for one in found if one.reading != "printed"} == {"consistent"}
+    assert {one.verdict.outcome for one in found if one.reading == "paper"} == {"refuted"}
+    assert {one.verdict.outcome for one in found if one.reading != "paper"} == {"consistent"}
     assert all(one.verdict.alarm <= ALARM / len(found) * (1 + 1e-9) for one in found)
 
 

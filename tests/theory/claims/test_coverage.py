@@ -3,8 +3,9 @@
 from itertools import pairwise
 
 from theory.claims import all_claims, get
-from theory.claims.coverage import DISPLAYS, ERRATA, PASSAGES
+from theory.claims.coverage import DISPLAYS, ERRATA, passages
 
+PASSAGES = passages()
 BY_LINE = {passage.line: passage for passage in PASSAGES}
 
 
