@@ -13,7 +13,7 @@ import pytest
 from exml_sim.cli import cli
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 #: What a reader has made by an earlier command of the page, or brings along.
 BROUGHT = re.compile(r"\.(toml|sqlite|csv|npz)$")
 

@@ -1,0 +1,100 @@
+"""The recipes of CONTRIBUTING.md work: their files go into a copy of the project, and their commands run there."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+RECIPES = ("A strategy", "A bound", "A claim", "A data set", "A score", "A figure", "A command")
+
+
+def blocks(part: str, kind: str) -> list[str]:
+    return re.findall(rf"```{kind}\n(.*?)```", part, re.DOTALL)
+
+
+def section(title: str) -> str:
+    return TEXT[TEXT.index(f"\n## {title}\n") :].split("\n## ")[1]
+
+
+def overlay(target: Path) -> None:
+    """The three packages as links, compiled code included, so that nothing is compiled again."""
+    for package in ("exml_sim", "theory", "simulations"):
+        for folder, names, files in os.walk(ROOT / package):
+            here = target / Path(folder).relative_to(ROOT)
+            here.mkdir(parents=True)
+            if "__pycache__" in names:
+                (here / "__pycache__").symlink_to(Path(folder) / "__pycache__")
+                names.remove("__pycache__")
+            for file in files:
+                (here / file).symlink_to(Path(folder) / file)
+
+
+def write(target: Path, text: str) -> None:
+    """A block whose first line names its file, or the file that it is appended to."""
+    first, _, text = text.removeprefix("# ").partition("\n")
+    place = target / first.removesuffix(", at the end")
+    if first.endswith(", at the end"):
+        before = place.read_text(encoding="utf-8")
+        place.unlink()
+        text = f"{before}\n\n{text}"
+    else:
+        assert not place.exists(), "a recipe must not overwrite anything"
+    place.write_text(text, encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("project")
+    overlay(target)
+    for title in RECIPES:
+        for text in [*blocks(section(title), "python"), *blocks(section(title), "toml")]:
+            write(target, text)
+    return target
+
+
+def run(project: Path, *arguments: str) -> str:
+    command = [sys.executable, "-m", "exml_sim", *arguments]
+    done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+SAYS = {
+    "A strategy": "two_halves on known with budget 40",
+    "A bound": "cautious",
+    "A claim": "leaves less than one row per candidate",
+    "A data set": "median_elimination on twins",
+    "A score": "careful C 1:1",
+    "A figure": "regret.png",
+    "A command": "good 0",
+}
+
+
+@pytest.mark.parametrize("title", RECIPES)
+def test_a_recipe_does_what_it_says(project: Path, title: str) -> None:
+    # Pictures are drawn of the study that the first recipe ran.
+    if title == "A figure" and not (project / "two_halves").exists():
+        run(project, "study", "study.toml", "--out", "two_halves", "--quiet")
+    (command,) = blocks(section(title), "sh")
+    assert SAYS[title] in run(project, *command.split()[1:])
+
+
+def test_the_new_things_are_where_the_table_of_versions_and_the_help_are_read(project: Path) -> None:
+    assert "Print the gaps of the pools of a study." in run(project, "--help")
+    assert "cautious" in run(project, "plan", "--delta", "0.05", "--K", "8", "--theta", "0.1", "--kappa-lambda", "0.5",
+                             "--gap", "0.2")  # fmt: skip
+    assert '"printed": "holds"' in run(project, "claims", "ua-left-over", "--json")
+
+
+def test_every_recipe_is_one_file_but_the_table_of_versions() -> None:
+    for title in RECIPES:
+        files = blocks(section(title), "python")
+        assert len([text for text in files if ", at the end" not in text.splitlines()[0]]) == 1
+        assert len(files) == (2 if title == "A bound" else 1)
