@@ -345,7 +345,7 @@ def test_the_challenger_follows_the_tie_rule():
         ({"theta": 0.5, "ball": 1.0}, r"theta must be in \(0, 1/2\), got 0.5"),
         (
             {"score": "accuracy", "ball": 1.0},
-            "unknown score 'accuracy': allowed are 'ball', 'risk', 'objective'",
+            "unknown score 'accuracy': allowed are 'ball', 'objective', 'risk'",
         ),
         ({"theta": "0.3", "ball": 1.0}, r"theta must be in \(0, 1/2\), got '0.3'"),
         ({"ball": "1"}, "score 'ball' needs ball=Lambda > 0"),
