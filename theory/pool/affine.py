@@ -1,0 +1,114 @@
+"""P[one of some rivals beats the best arm on n rows] in the affine regime, same rows for all arms."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from theory.pool.graphs import Floats
+from theory.pool.known import KnownPool
+from theory.pool.law import UNIT
+from theory.pool.majorant import psd_majorant
+from theory.pool.tails import event_probability
+from theory.pool.windows import Law, Window, choose_windows, quadratic_law
+
+__all__ = ["AffineEvents"]
+
+#: Multiples of the population's ratio at which forms are made.
+_RATIOS = (0.6, 1.0, 1.8)
+#: Above this many rows eigenvalues take too long, and rivals are summed.
+_MAJORANT_ROWS = 1000
+
+
+class _Plan(NamedTuple):
+    """Forms of one set of rivals: t, M and its certified slack at some nodes, and the moments of the M, A and B."""
+
+    nodes: tuple[float, ...]
+    forms: tuple[Floats, ...]
+    slack: float
+    law: Law
+
+
+class AffineEvents:
+    """Events of one pool and one best arm; what does not depend on n is computed once.
+
+    Parameters
+    ----------
+    pool
+        In the affine regime.
+    best
+        The arm that the rivals must beat.
+    """
+
+    def __init__(self, pool: KnownPool, best: int) -> None:
+        pool.require_affine("the events of the affine regime")
+        self.pool = pool
+        self.best = best
+        self._signs = np.outer(pool.labels, pool.labels)
+        self._plain = pool.gram(best)
+        self._signed = self._plain * self._signs
+        self._top = 1.0 if pool.nonnegative else np.inf
+        self._plans: dict[tuple[int, ...], _Plan] = {}
+        # Ties within the resolution: (a_i + b_i)^2 >= (a_1 + b_1)^2 - 4 kappa (2 resolution / Lambda).
+        self._tie = 8.0 * pool.kappa * pool.resolution / pool.ball
+
+    def beaten(self, rivals: tuple[int, ...], n: int, order: int) -> float:
+        """Upper bound on P[V_i <= V_best for some i of the rivals] on n rows; the better of one form and a sum."""
+        if not rivals:
+            return 0.0
+        single = [(i,) for i in rivals]
+        if len(rivals) == 1:
+            return self._bound((rivals,), n, order)
+        ways = [tuple(single)]
+        if self.pool.n_rows <= _MAJORANT_ROWS:
+            ways.insert(0, (rivals,))
+        if order == 2:
+            return min(self._bound(way, n, 2) for way in ways)
+        # The way is chosen by the approximation, so that only one is paid for.
+        chosen = min(ways, key=lambda way: sum(w.estimate for group in way for w in self.windows(group, n, order)))
+        return self._bound(chosen, n, order)
+
+    def windows(self, group: tuple[int, ...], n: int, order: int) -> tuple[Window, ...]:
+        """The windows of one group of rivals that share a form."""
+        plan = self._plan(group)
+        return choose_windows(plan.law, plan.nodes, n, self._top, order)
+
+    def _bound(self, groups: tuple[tuple[int, ...], ...], n: int, order: int) -> float:
+        total = 0.0
+        for group in groups:
+            for window in self.windows(group, n, order):
+                total += event_probability(self.form(group, window), self.pool.p, n, order=order)
+                if total >= 1.0:
+                    return 1.0
+        return min(1.0, total * (1.0 + 1e-12))
+
+    def form(self, group: tuple[int, ...], window: Window) -> Floats:
+        """S such that failure of the group inside the window implies p^' S p^ >= 0."""
+        plan = self._plan(group)
+        M = sum(weight * form for weight, form in zip(window.on_forms, plan.forms, strict=True))
+        S = M + window.on_a * self._signed + window.on_b * self._plain
+        size = float(np.abs(M).max()) + (abs(window.on_a) + abs(window.on_b)) * float(np.abs(self._plain).max())
+        return np.asarray(S + (plan.slack + self._tie + 32.0 * UNIT * size))
+
+    def _plan(self, group: tuple[int, ...]) -> _Plan:
+        if group not in self._plans:
+            nodes = tuple(ratio * self._ratio(group) for ratio in _RATIOS)
+            if len(group) == 1:
+                # One rival needs no eigenvalues, and its form is linear in t.
+                nodes = (nodes[0], nodes[-1])
+            pairs = [psd_majorant([partial(self._rival, i, t) for i in group], self.pool.p) for t in nodes]
+            forms = tuple(M for M, _ in pairs)
+            law = quadratic_law((*forms, self._signed, self._plain), self.pool.p)
+            self._plans[group] = _Plan(nodes, forms, max(e for _, e in pairs), law)
+        return self._plans[group]
+
+    def _rival(self, arm: int, t: float) -> Floats:
+        return np.asarray(self.pool.gram(arm) * (self._signs + t))
+
+    def _ratio(self, group: tuple[int, ...]) -> float:
+        """(a_1 + a_i)/(b_1 + b_i) on the population, for the rival with the smallest gap."""
+        a, b = self.pool.norms
+        near = max(group, key=lambda i: float(a[i] + b[i]))
+        return max(float(a[self.best] + a[near]), 1e-3) / max(float(b[self.best] + b[near]), 1e-3)
