@@ -21,7 +21,7 @@ STEPWISE = 400
 
 @dataclass(frozen=True, slots=True)
 class SumLaw:
-    """P[sum of k = first + i] >= mass[i] (1 - error), and at most ``missing`` lies elsewhere.
+    """P[sum of k = first + i] is mass[i] up to error * mass[i] and what is missing; all else is missing as well.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class SumLaw:
     mass
         Probabilities.
     missing
-        Bound on the mass that was cut off.
+        Bound on the whole mass that was cut off, here or from the laws that were added.
     error
         Bound on the relative rounding error of every entry.
     """

@@ -104,7 +104,7 @@ def _convolved(G: Floats, rows: Levels, n: int, order: int) -> tuple[Floats, Flo
     law = laws[n]
     moments = _moments(G, rows, n, order, laws)
     missing = max(entry.missing for entry in laws.values())
-    mass = law.mass * (1.0 + 2.0 * law.error)
+    mass = law.mass * (1.0 + 2.0 * law.error) + missing
     relative = _rounding(len(G), rows.top, order) + 2.0 * max(entry.error for entry in laws.values())
     # All terms in absolute value add up to at most (n(n-1) max|G|)^r P[L = l], because those of every graph do.
     reach = n * (n - 1) * float(np.abs(G).max()) * (1.0 + 1e-12)

@@ -24,13 +24,13 @@ __all__ = ["Window", "choose_windows", "quadratic_law"]
 Law = tuple[Floats, Floats, Floats, Floats]
 
 #: Values of t between the first and the last node.
-_STEPS = 21
+_STEPS = 15
 #: Multiples of the two conditions on the window that are tried.
 _MULTIPLES = np.array([0.1, 0.2, 0.4, 0.7, 1.2, 2.0])
 #: Cuts of the ratio that are tried, in standard deviations from its typical value.
 _CUTS = np.array([-4.0, -3.0, -2.2, -1.6, -1.1, -0.6, 0.0, 0.6, 1.1, 1.6, 2.2, 3.0, 4.0])
 #: Nodes and weights for an average over the linear part.
-_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(31)
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(21)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +94,18 @@ def choose_windows(law: Law, nodes: Sequence[float], n: int, top: float, order: 
     """
     ts, weights = _between(nodes)
     cuts = _cuts(law, n, top)
-    size = len(cuts)
-    cost = np.full((size, size), np.inf)
+    steps = [(i, j) for i in range(len(cuts)) for j in range(i + 1, len(cuts))]
+    offers = [_offers(ts, weights, float(cuts[i]), float(cuts[j])) for i, j in steps]
+    chances = approximate_tail(np.concatenate(offers), law, n, order)
+    cost = np.full((len(cuts), len(cuts)), np.inf)
     found: dict[tuple[int, int], Window] = {}
-    for i in range(size):
-        for j in range(i + 1, size):
-            window = _best_window(law, ts, weights, n, (float(cuts[i]), float(cuts[j])), order)
-            cost[i, j], found[i, j] = window.estimate, window
+    start = 0
+    for (i, j), forms in zip(steps, offers, strict=True):
+        at = int(np.argmin(chances[start : start + len(forms)]))
+        cost[i, j] = chances[start + at]
+        *mix, on_a, on_b = (float(x) for x in forms[at])
+        found[i, j] = Window(float(cuts[i]), float(cuts[j]), tuple(mix), on_a, on_b, float(cost[i, j]))
+        start += len(forms)
     return tuple(found[step] for step in _shortest(cost))
 
 
@@ -139,10 +144,8 @@ def _between(nodes: Sequence[float]) -> tuple[Floats, Floats]:
     return ts, np.stack([np.interp(ts, nodes, row) for row in np.eye(len(nodes))], axis=1)
 
 
-def _best_window(
-    law: Law, ts: Floats, weights: Floats, n: int, window: tuple[float, float], order: int
-) -> Window:
-    low, high = window
+def _offers(ts: Floats, weights: Floats, low: float, high: float) -> Floats:
+    """Coefficients of the M, of A and of B for one window: every t with every multiple of a condition."""
     more = [np.zeros((1, 2))]
     if low > 0:
         more.append(_MULTIPLES[:, None] * np.array([1.0, -(low**2)]))
@@ -154,19 +157,15 @@ def _best_window(
     extra = np.concatenate(more)
     on_ab = extra[None, :, :] - (ts / (1.0 + ts))[:, None, None] * base
     on_forms = np.broadcast_to(weights[:, None, :], (len(ts), len(extra), weights.shape[1]))
-    forms = np.concatenate([on_forms, on_ab], axis=2).reshape(-1, weights.shape[1] + 2)
-    chances = approximate_tail(forms, law, n, order)
-    at = int(np.argmin(chances))
-    *mix, on_a, on_b = (float(x) for x in forms[at])
-    return Window(low, high, tuple(mix), on_a, on_b, float(chances[at]))
+    return np.concatenate([on_forms, on_ab], axis=2).reshape(-1, weights.shape[1] + 2)
 
 
 def approximate_tail(forms: Floats, law: Law, n: int, order: int) -> Floats:
     """What the moment bound would be if the linear part were normal; forms has one combination per line."""
     h, d, z1, z2 = law
     mean = forms @ ((1.0 - 1.0 / n) * h + d / n)
-    linear = np.sqrt(np.maximum(4.0 / n * np.einsum("fi,ij,fj->f", forms, z1, forms), 0.0))
-    rest = np.sqrt(np.maximum(2.0 / n**2 * np.einsum("fi,ij,fj->f", forms, z2, forms), 1e-300))
+    linear = np.sqrt(np.maximum(4.0 / n * ((forms @ z1) * forms).sum(axis=1), 0.0))
+    rest = np.sqrt(np.maximum(2.0 / n**2 * ((forms @ z2) * forms).sum(axis=1), 1e-300))
     z = np.maximum(-(mean[:, None] + linear[:, None] * _NODES) / rest[:, None], 0.0)
     tail = 1.0 / (1.0 + z**2)
     if order == 4:
