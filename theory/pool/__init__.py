@@ -6,5 +6,15 @@ the law of the rows is known, and failure is covered by a few quadratic statisti
 
 from theory.pool.failure import delta_fail_median, delta_fail_uniform, required_budget
 from theory.pool.known import KnownPool
+from theory.pool.planner import approximate_failure, planned_budget
+from theory.pool.rate import large_deviation_rate
 
-__all__ = ["KnownPool", "delta_fail_median", "delta_fail_uniform", "required_budget"]
+__all__ = [
+    "KnownPool",
+    "approximate_failure",
+    "delta_fail_median",
+    "delta_fail_uniform",
+    "large_deviation_rate",
+    "planned_budget",
+    "required_budget",
+]

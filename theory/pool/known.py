@@ -106,8 +106,8 @@ class KnownPool:
         return np.asarray(self.weights, dtype=np.float64)
 
     @cached_property
-    def cache(self) -> dict[int, Any]:
-        """What bounds compute once per best arm."""
+    def cache(self) -> dict[Any, Any]:
+        """What is computed once per pool."""
         return {}
 
     def gram(self, arm: int) -> Floats:
