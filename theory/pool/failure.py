@@ -10,6 +10,7 @@ import numpy as np
 
 from theory.constants import halving_schedule
 from theory.pool.affine import AffineEvents
+from theory.pool.dual_events import DualEvents
 from theory.pool.known import KnownPool
 
 __all__ = ["Effort", "Rows", "Strategy", "delta_fail_median", "delta_fail_uniform", "required_budget"]
@@ -118,7 +119,7 @@ def _smallest(fits: Callable[[int], bool]) -> int:
 
 def _crowd(pool: KnownPool, kept: int) -> tuple[int, ...]:
     """Rivals of which one must beat the best arm if ``kept`` of all rivals do: all but the kept - 1 nearest ones."""
-    ranked = sorted(pool.rivals, key=lambda i: float(pool.risks[i]))
+    ranked = sorted(pool.rivals, key=lambda i: float(pool.intervals[0][i]))
     return tuple(ranked[kept - 1 :])
 
 
@@ -134,10 +135,11 @@ def _beats_any(pool: KnownPool, rivals: tuple[int, ...], n: int, order: int, row
     return max(chances) if rows == "fresh" else min(1.0, math.fsum(chances) * (1.0 + 1e-12))
 
 
-def _events(pool: KnownPool, best: int) -> AffineEvents:
+def _events(pool: KnownPool, best: int) -> AffineEvents | DualEvents:
     if best not in pool.cache:
-        pool.cache[best] = AffineEvents(pool, best)
-    return pool.cache[best]
+        pool.cache[best] = AffineEvents(pool, best) if pool.affine else DualEvents(pool, best)
+    found: AffineEvents | DualEvents = pool.cache[best]
+    return found
 
 
 def _order(effort: str) -> int:

@@ -38,7 +38,7 @@ class KnownPool:
         Probability of every row; equal by default.
     best
         Indices of the arms whose selection is no failure; by default those whose risk is within ``resolution`` of
-        the smallest (affine regime only).
+        the smallest; beyond the affine regime, where risks are known as intervals, the best arm if it is unique.
     resolution
         Scores that are closer than this may be taken for equal, and then a tie is charged to the strategy.
     """
@@ -143,10 +143,20 @@ class KnownPool:
 
     @cached_property
     def risks(self) -> Floats:
-        """R_i of every arm; in closed form in the affine regime, else not available here."""
+        """R_i of every arm in closed form (affine regime)."""
         self.require_affine("risks in closed form")
         a, b = self.norms
         return np.asarray(1.0 - self.ball / 2.0 * (a + b))
+
+    @cached_property
+    def intervals(self) -> tuple[Floats, Floats]:
+        """Lower and upper bounds on the risks, in any regime."""
+        if self.affine:
+            return self.risks, self.risks
+        # The certificates need this class.
+        from theory.pool.duality import risk_intervals
+
+        return risk_intervals(self)
 
     @cached_property
     def best_set(self) -> tuple[int, ...]:
@@ -154,10 +164,7 @@ class KnownPool:
         if self.best is not None:
             return tuple(sorted({int(i) for i in self.best}))
         if not self.affine:
-            from theory.pool.duality import risk_intervals
-
-            low, high = risk_intervals(self)
-            return _separated(low, high)
+            return _separated(*self.intervals)
         return tuple(int(i) for i in np.flatnonzero(self.risks <= self.risks.min() + self.resolution))
 
     @property

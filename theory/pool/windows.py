@@ -166,7 +166,7 @@ def approximate_tail(forms: Floats, law: Law, n: int, order: int) -> Floats:
     mean = forms @ ((1.0 - 1.0 / n) * h + d / n)
     linear = np.sqrt(np.maximum(4.0 / n * ((forms @ z1) * forms).sum(axis=1), 0.0))
     rest = np.sqrt(np.maximum(2.0 / n**2 * ((forms @ z2) * forms).sum(axis=1), 1e-300))
-    z = np.maximum(-(mean[:, None] + linear[:, None] * _NODES) / rest[:, None], 0.0)
+    z = np.clip(-(mean[:, None] + linear[:, None] * _NODES) / rest[:, None], 0.0, 1e30)
     tail = 1.0 / (1.0 + z**2)
     if order == 4:
         # Skewness 0 and kurtosis 4 stand for the degenerate part.
