@@ -13,6 +13,7 @@ from exml_sim.engine.result import CellSummary, StudyResult
 from simulations.figures import style
 from simulations.panels import CONFIDENCE, TARGET, Panel, budget_axis, needs, panels_of
 from theory import Point
+from theory.versions import VERSIONS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 #: Shortest distance between two points of a curve, as a factor of the budget.
 STEP = 1.01
+#: Points of a curve that takes long to compute.
+FEW = 24
 
 
 def draw(ax: Axes, panel: Panel, axis: tuple[float, float] | None = None, *, floor: float | None = None) -> Axes:
@@ -91,7 +94,7 @@ def _draw_bounds(ax: Axes, panel: Panel, point: Point, low: float, high: float) 
             continue
         # Three overlapping shades: the lightest zone is where only the paper's bound is vacuous.
         ax.axvspan(edge, min(start, high * 1.3), color=style.GUIDE, alpha=0.13, linewidth=0, zorder=0)
-        budgets = _budgets(start, max(1.3 * high, 2.0 * start))
+        budgets = _budgets(start, max(1.3 * high, 2.0 * start), 400 if VERSIONS[name].formula else FEW)
         ax.plot(budgets, point.bound(name, panel.kind, budgets), label=f"{name} bound", zorder=2, **look)
         ax.axvline(start, color=colour, linewidth=0.8, linestyle=":", zorder=1)
         if launch is not None:
@@ -104,10 +107,10 @@ def _draw_bounds(ax: Axes, panel: Panel, point: Point, low: float, high: float) 
         ax.annotate(words, place, rotation=90, fontsize=6.5, color=colour, ha="right", va="top", zorder=3)
 
 
-def _budgets(start: float, stop: float) -> NDArray[np.int64]:
+def _budgets(start: float, stop: float, most: int) -> NDArray[np.int64]:
     """Whole budgets on a logarithmic grid that begins exactly at the start."""
     number = max(int(np.log(stop / start) / np.log(STEP)), 1)
-    return np.unique(np.geomspace(start, stop, min(number, 400)).astype(np.int64))
+    return np.unique(np.geomspace(start, stop, min(number, most)).astype(np.int64))
 
 
 def _floor(panels: Sequence[Panel]) -> float:

@@ -51,24 +51,27 @@ class AffineEvents:
         self._signed = self._plain * self._signs
         self._top = 1.0 if pool.nonnegative else np.inf
         self._plans: dict[tuple[int, ...], _Plan] = {}
+        self._ways: dict[tuple[tuple[int, ...], int, int], tuple[tuple[int, ...], ...]] = {}
         # Ties within the resolution: (a_i + b_i)^2 >= (a_1 + b_1)^2 - 4 kappa (2 resolution / Lambda).
         self._tie = 8.0 * pool.kappa * pool.resolution / pool.ball
 
     def beaten(self, rivals: tuple[int, ...], n: int, order: int) -> float:
-        """Upper bound on P[V_i <= V_best for some i of the rivals] on n rows; the better of one form and a sum."""
-        if not rivals:
-            return 0.0
-        single = [(i,) for i in rivals]
-        if len(rivals) == 1:
-            return self._bound((rivals,), n, order)
-        ways = [tuple(single)]
-        if self.pool.n_rows <= _MAJORANT_ROWS:
-            ways.insert(0, (rivals,))
-        if order == 2:
-            return min(self._bound(way, n, 2) for way in ways)
-        # The way is chosen by the approximation, so that only one is paid for.
-        chosen = min(ways, key=lambda way: sum(w.estimate for group in way for w in self.windows(group, n, order)))
-        return self._bound(chosen, n, order)
+        """Upper bound on P[V_i <= V_best for some i of the rivals] on n rows, by one form for all or a sum over rivals."""
+        return self._bound(self._way(rivals, n, order), n, order) if rivals else 0.0
+
+    def _way(self, rivals: tuple[int, ...], n: int, order: int) -> tuple[tuple[int, ...], ...]:
+        """One group of all rivals, or one of each: what the approximation prefers at about this n."""
+        each: tuple[tuple[int, ...], ...] = tuple((i,) for i in rivals)
+        if len(rivals) == 1 or self.pool.n_rows > _MAJORANT_ROWS:
+            return each
+        key = (rivals, order, n.bit_length())
+        if key not in self._ways:
+            options = ((rivals,), each)
+            self._ways[key] = min(options, key=lambda way: sum(self._estimate(group, n, order) for group in way))
+        return self._ways[key]
+
+    def _estimate(self, group: tuple[int, ...], n: int, order: int) -> float:
+        return sum(window.estimate for window in self.windows(group, n, order))
 
     def windows(self, group: tuple[int, ...], n: int, order: int) -> tuple[Window, ...]:
         """The windows of one group of rivals that share a form."""

@@ -4,8 +4,8 @@ For a fixed model f of the best arm in the ball and a fixed dual point l of riva
 
     V_1 - V_i <= mean r + (Lambda/2)(X/a + a + Y/c + c),   r = loss_1(f, .) - l_1 - theta l_2,
 
-for all a, c > 0, where X = |mean l_1 y Phi_i / 2|^2 and Y = |mean (l_1/2 - b l_2) Phi_i|^2 (Theorem 13 of docs/theorems.md).
-The right side is a quadratic form of the empirical law.
+for all a, c > 0, where X = |mean l_1 y Phi_i / 2|^2 and Y = |mean (l_1/2 - b l_2) Phi_i|^2 (Theorem 13 of
+docs/theorems.md). The right side is a quadratic form of the empirical law.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class DualEvents:
         single = [event_probability(self.form(i, n, order), self.pool.p, n, order=2) for i in rivals]
         total = min(1.0, float(np.sum(single)) * (1.0 + 1e-12))
         joint = 1.0
-        if 1 < len(rivals) and self.pool.n_rows <= _MAJORANT_ROWS:
+        if len(rivals) > 1 and self.pool.n_rows <= _MAJORANT_ROWS:
             M, slack = psd_majorant([partial(self.form, i, n, order) for i in rivals], self.pool.p)
             joint = event_probability(M + slack, self.pool.p, n, order=order)
         if order == 4 and total < 4.0 * joint:

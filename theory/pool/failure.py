@@ -43,9 +43,7 @@ def delta_fail_uniform(pool: KnownPool, budget: int, *, effort: Effort = "quick"
     return _beats_one(pool, pool.rivals, n, _order(effort))
 
 
-def delta_fail_median(
-    pool: KnownPool, budget: int, *, rows: Rows = "accumulated", effort: Effort = "quick"
-) -> float:
+def delta_fail_median(pool: KnownPool, budget: int, *, rows: Rows = "accumulated", effort: Effort = "quick") -> float:
     """Upper bound on P[median elimination ends with an arm outside the best set].
 
     Parameters

@@ -12,6 +12,7 @@ factorials of the multiplicities and by the number of automorphisms.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -122,6 +123,11 @@ class Levels:
     def top(self) -> int:
         """The largest level."""
         return int(self.values[-1])
+
+    def law(self) -> Floats:
+        """P[k(x) = 0], ..., P[k(x) = top]; correctly rounded sums."""
+        ends = np.append(self.starts[1:], len(self.k))
+        return self.spread(np.array([math.fsum(self.p[a:b].tolist()) for a, b in zip(self.starts, ends, strict=True)]))
 
     def columns(self, matrix: Floats) -> Floats:
         """Sum p_y matrix(., y) over the rows y of each level: coefficients of z^0, ..., z^top, shape (m, top + 1)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -103,7 +104,9 @@ class KnownPool:
         """Weights of the rows."""
         if self.weights is None:
             return np.full(self.n_rows, 1.0 / self.n_rows)
-        return np.asarray(self.weights, dtype=np.float64)
+        # A correctly rounded sum, so that the weights are off by two roundings at most.
+        given = np.asarray(self.weights, dtype=np.float64)
+        return np.asarray(given / math.fsum(given.tolist()))
 
     @cached_property
     def cache(self) -> dict[Any, Any]:

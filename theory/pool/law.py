@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["SumLaw", "UNIT", "sum_laws"]
+__all__ = ["UNIT", "SumLaw", "sum_laws"]
 
 Floats = NDArray[np.float64]
 
@@ -67,7 +67,8 @@ class SumLaw:
 
 def sum_laws(step: Floats, n: int, least: int) -> dict[int, SumLaw]:
     """Laws of the sums over least, ..., n rows, where one row has level k with probability ``step[k]``."""
-    one = SumLaw(0, step, 0.0, UNIT)
+    # The weights are off by two roundings, their sums over a level by one more.
+    one = SumLaw(0, step, 0.0, 4.0 * UNIT)
     law = _power(one, least)
     laws = {least: law}
     for count in range(least + 1, n + 1):

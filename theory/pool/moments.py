@@ -18,6 +18,8 @@ __all__ = ["LEVELS", "Conditional", "conditional_moments", "projection"]
 
 #: Number of steps between the least and the largest value of the projection.
 LEVELS = 16
+#: Most values of the lattice.
+_LARGEST = 600_000
 #: Rounding error of the fourth moment, in units of the standard deviation, above which it is bounded more finely.
 _COARSE = 1e-3
 
@@ -58,9 +60,7 @@ def projection(S: Floats, p: Floats, n: int) -> Floats:
     return np.asarray(np.diagonal(S) / n + 2.0 * (1.0 - 1.0 / n) * (S @ p), dtype=np.float64)
 
 
-def conditional_moments(
-    S: Floats, p: Floats, n: int, *, order: int = 2, levels: int = LEVELS, step: float | None = None
-) -> Conditional:
+def conditional_moments(S: Floats, p: Floats, n: int, *, order: int = 2, levels: int = LEVELS) -> Conditional:
     """Moments of the statistic with kernel S over n rows that are drawn independently from p.
 
     Parameters
@@ -73,14 +73,15 @@ def conditional_moments(
         Number of rows, at least 2.
     order
         2 or 4.
-    levels, step
-        Number of steps of the lattice, or the step itself.
+    levels
+        Number of steps of the lattice, fewer for very many rows.
     """
     g = projection(S, p, n)
     low = float(g.min())
-    width = step if step is not None else (float(g.max()) - low) / levels
+    steps = min(levels, _LARGEST // n)
+    width = (float(g.max()) - low) / max(steps, 1)
     # A projection that is constant up to rounding has one level.
-    flat = width <= 1e-12 * max(1e-300, float(np.abs(S).max()))
+    flat = steps == 0 or width <= 1e-12 * max(1e-300, float(np.abs(S).max()))
     width = width if not flat else 1.0
     k = np.zeros(len(g), dtype=np.int64) if flat else np.rint((g - low) / width).astype(np.int64)
     rounded = low + width * k
@@ -100,7 +101,7 @@ def conditional_moments(
 
 
 def _convolved(G: Floats, rows: Levels, n: int, order: int) -> tuple[Floats, Floats, Floats, Floats, float]:
-    laws = sum_laws(np.bincount(rows.k, weights=rows.p), n, max(n - 2 * order, 0))
+    laws = sum_laws(rows.law(), n, max(n - 2 * order, 0))
     law = laws[n]
     moments = _moments(G, rows, n, order, laws)
     missing = max(entry.missing for entry in laws.values())
@@ -114,7 +115,7 @@ def _convolved(G: Floats, rows: Levels, n: int, order: int) -> tuple[Floats, Flo
         # For many rows that is too coarse, and the terms in absolute value are added up themselves.
         sizes = np.minimum(sizes, _moments(np.abs(G), rows, n, order, laws) * (1.0 + 4.0 * relative))
     errors = relative * sizes + missing * powers
-    return law.first + np.arange(law.mass.size), mass, moments, errors, missing
+    return (law.first + np.arange(law.mass.size)).astype(np.float64), mass, moments, errors, missing
 
 
 def _moments(G: Floats, rows: Levels, n: int, order: int, laws: dict[int, SumLaw]) -> Floats:

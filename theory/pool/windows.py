@@ -1,6 +1,6 @@
 """From norms to quadratic forms: failure in the affine regime is contained in a few events {p^' S p^ >= 0}.
 
-Write A = |mean y Phi_1|^2, B = |mean Phi_1|^2 and R = p^' M p^ with M >= K_i o (yy' + t) for all rivals i, on the sample.
+On the sample write A = |mean y Phi_1|^2, B = |mean Phi_1|^2, R = p^' M p^ with M >= K_i o (yy' + t) for all rivals i.
 If V_i <= V_1 for one of them and the ratio sqrt(A/B) lies in the window [low, high], then
 
     R - k (1 + 2/(low + high)) A - k (1 + 2 low high/(low + high)) B + c (A - low^2 B) + d (high^2 B - A) >= 0
@@ -24,13 +24,13 @@ __all__ = ["Window", "choose_windows", "quadratic_law"]
 Law = tuple[Floats, Floats, Floats, Floats]
 
 #: Values of t between the first and the last node.
-_STEPS = 15
+_STEPS = 13
 #: Multiples of the two conditions on the window that are tried.
-_MULTIPLES = np.array([0.1, 0.2, 0.4, 0.7, 1.2, 2.0])
+_MULTIPLES = np.array([0.15, 0.35, 0.7, 1.4])
 #: Cuts of the ratio that are tried, in standard deviations from its typical value.
 _CUTS = np.array([-4.0, -3.0, -2.2, -1.6, -1.1, -0.6, 0.0, 0.6, 1.1, 1.6, 2.2, 3.0, 4.0])
 #: Nodes and weights for an average over the linear part.
-_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(21)
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(13)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +112,11 @@ def choose_windows(law: Law, nodes: Sequence[float], n: int, top: float, order: 
 def _cuts(law: Law, n: int, top: float) -> Floats:
     """0, top, and cuts between them where the ratio of the best arm is likely to be (delta method)."""
     h, d, z1, z2 = law
-    mean = np.maximum((1.0 - 1.0 / n) * h + d / n, 1e-300)
+    mean = np.maximum((1.0 - 1.0 / n) * h + d / n, 1e-12)
     variance = 4.0 / n * z1 + 2.0 / n**2 * z2
     centre = float(np.sqrt(mean[-2] / mean[-1]))
     slope = np.array([1.0 / mean[-2], -1.0 / mean[-1]]) / 2.0
-    width = centre * float(np.sqrt(max(slope @ variance[-2:, -2:] @ slope, 1e-12)))
+    width = centre * float(np.sqrt(max(float(slope @ variance[-2:, -2:] @ slope), 1e-12)))
     cuts = centre + width * _CUTS
     return np.concatenate([[0.0], cuts[(cuts > 0.02) & (cuts < 0.98 * top)], [top]])
 
