@@ -6,6 +6,8 @@ elimination. A cell that is something else gets a reason instead of a point.
 
 from __future__ import annotations
 
+from weakref import WeakKeyDictionary
+
 from exml_sim.engine.study import Cell, Study
 from exml_sim.exploration.rows import FeaturePool
 from exml_sim.exploration.scoring import RESOLUTION
@@ -51,8 +53,18 @@ def bounds_of(study: Study, cell: Cell) -> tuple[Strategy, Point] | str:
     )
 
 
+#: What the bounds computed about a population is kept as long as its pool is.
+_KNOWN: WeakKeyDictionary[FeaturePool, KnownPool] = WeakKeyDictionary()
+
+
 def known_pool(pool: FeaturePool) -> KnownPool:
-    """The population as the bounds that know it see it."""
+    """The population as the bounds that know it see it; the same object for the same pool."""
+    if pool not in _KNOWN:
+        _KNOWN[pool] = _known(pool)
+    return _KNOWN[pool]
+
+
+def _known(pool: FeaturePool) -> KnownPool:
     scoring = pool.scoring
     if scoring.ball is None:
         raise ValueError(

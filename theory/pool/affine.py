@@ -56,7 +56,7 @@ class AffineEvents:
         self._tie = 8.0 * pool.kappa * pool.resolution / pool.ball
 
     def beaten(self, rivals: tuple[int, ...], n: int, order: int) -> float:
-        """Upper bound on P[V_i <= V_best for some i of the rivals] on n rows, by one form for all or a sum over rivals."""
+        """Upper bound on P[V_i <= V_best for some i of the rivals] on n rows, by one form for all or a sum."""
         return self._bound(self._way(rivals, n, order), n, order) if rivals else 0.0
 
     def _way(self, rivals: tuple[int, ...], n: int, order: int) -> tuple[tuple[int, ...], ...]:
