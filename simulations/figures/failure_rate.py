@@ -97,7 +97,7 @@ def _draw_bounds(ax: Axes, panel: Panel, point: Point, low: float, high: float, 
         budgets, values = _curve(panel, point, name, start, max(1.3 * high, 2.0 * start), bottom)
         ax.plot(budgets, values, label=f"{name} bound", zorder=2, **look)
         ax.axvline(start, color=colour, linewidth=0.8, linestyle=":", zorder=1)
-        if launch is not None:
+        if launch is not None and launch > low:
             # The corrected statement often launches where the paper's does: the marks stand below each other.
             height = 0.935 if name == "paper" else 0.975
             mark: dict[str, Any] = {"marker": "|", "markersize": 8, "markeredgewidth": 2, "color": colour}
