@@ -16,6 +16,7 @@ from theory import corrected, paper, tighter
 from theory._inputs import Bound
 from theory.constants import loss_range
 from theory.paper import Strategy
+from theory.pool import KnownPool
 from theory.pool import version as pool
 
 if TYPE_CHECKING:
@@ -132,6 +133,8 @@ def _pool(point: Point, strategy: Strategy) -> Arguments:
 
 def _pool_declines(point: Point, strategy: Strategy) -> str:
     """Where the theorems about a known population are silent."""
+    if not isinstance(point.data, KnownPool):
+        return f"the pool bound needs data of the type KnownPool, got {type(point.data).__name__}"
     if point.pairing != "same":
         return f"the pool bound needs the same rows for all arms, got {point.pairing!r}"
     if point.population is not None:
