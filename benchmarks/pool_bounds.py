@@ -90,7 +90,8 @@ def _kept(pool: FeaturePool, counts: NDArray[np.int32], active: Bools, size: int
     values = np.full(active.shape, np.inf)
     for i, arm in enumerate(pool.feature_arms):
         lines = np.flatnonzero(active[:, i])
-        values[lines, i] = arm.refined(counts[lines], 2)[0]
+        if lines.size:
+            values[lines, i] = arm.refined(counts[lines], 2)[0]
     order = np.argsort(values, axis=1, kind="stable")[:, :size]
     kept = np.zeros_like(active)
     np.put_along_axis(kept, order, True, axis=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
@@ -11,23 +11,34 @@ import numpy as np
 from theory.constants import halving_schedule
 from theory.pool.affine import AffineEvents
 from theory.pool.dual_events import DualEvents
+from theory.pool.independent import IndependentEvents
 from theory.pool.known import KnownPool
 
-__all__ = ["Effort", "Rows", "Strategy", "delta_fail_median", "delta_fail_uniform", "required_budget"]
+__all__ = [
+    "Effort",
+    "Pairing",
+    "Rows",
+    "Strategy",
+    "delta_fail_median",
+    "delta_fail_rows",
+    "delta_fail_uniform",
+    "required_budget",
+]
 
 Effort = Literal["quick", "sharp"]
 Rows = Literal["accumulated", "fresh"]
 Strategy = Literal["uniform", "median"]
+Pairing = Literal["same", "independent"]
 
 _ORDERS: dict[str, int] = {"quick": 2, "sharp": 4}
 #: Rows per arm at which the search for a budget gives up.
 _LARGEST = 1_000_000
 
 
-def delta_fail_uniform(pool: KnownPool, budget: int, *, effort: Effort = "quick") -> float:
+def delta_fail_uniform(pool: KnownPool, budget: int, *, effort: Effort = "quick", pairing: Pairing = "same") -> float:
     """Upper bound on P[uniform allocation selects an arm outside the best set].
 
-    All arms are scored on the same n = floor(B/K) rows, drawn with replacement.
+    Every arm is scored on n = floor(B/K) rows, drawn with replacement.
 
     Parameters
     ----------
@@ -37,18 +48,39 @@ def delta_fail_uniform(pool: KnownPool, budget: int, *, effort: Effort = "quick"
         B, in pulls.
     effort
         "quick" uses moments of order 2, "sharp" of order 4.
+    pairing
+        Whether all arms are scored on the "same" rows or each on "independent" ones (affine regime).
     """
     n = _whole(budget) // pool.n_arms
     _require_rows(n, budget, pool.n_arms, 1)
-    return _beats_one(pool, pool.rivals, n, _order(effort))
+    return _beats_one(pool, pool.rivals, n, _order(effort), pairing)
 
 
-def delta_fail_median(pool: KnownPool, budget: int, *, rows: Rows = "accumulated", effort: Effort = "quick") -> float:
+def delta_fail_rows(pool: KnownPool, rows: Sequence[int], *, effort: Effort = "quick") -> float:
+    """Upper bound on P[the arm with the smallest score is outside the best set], arm i on ``rows[i]`` rows of its own.
+
+    Costs that buy arms different numbers of rows lead here; the rows of different arms are independent.
+    """
+    counts = tuple(_whole(n) for n in rows)
+    if len(counts) != pool.n_arms or min(counts) < 1:
+        raise ValueError(f"rows must be {pool.n_arms} whole numbers, at least 1 each, got {list(rows)}")
+    order = _order(effort)
+    return min(_apart(pool, j).beaten(pool.rivals, counts, order) for j in pool.best_set)
+
+
+def delta_fail_median(
+    pool: KnownPool,
+    budget: int,
+    *,
+    rows: Rows = "accumulated",
+    effort: Effort = "quick",
+    pairing: Pairing = "same",
+) -> float:
     """Upper bound on P[median elimination ends with an arm outside the best set].
 
     Parameters
     ----------
-    pool, budget, effort
+    pool, budget, effort, pairing
         As for `delta_fail_uniform`.
     rows
         Whether a round scores all rows bought so far, or its own only.
@@ -66,8 +98,10 @@ def delta_fail_median(pool: KnownPool, budget: int, *, rows: Rows = "accumulated
         if not crowd:
             continue
         # In the first round every best arm is active, so one of them can be named in advance.
-        known = t == 0
-        chance = _beats_one(pool, crowd, held, order) if known else _beats_any(pool, crowd, held, order, rows)
+        if t == 0:
+            chance = _beats_one(pool, crowd, held, order, pairing)
+        else:
+            chance = _beats_any(pool, crowd, held, order, rows, pairing)
         total += chance
         if total >= 1.0:
             return 1.0
@@ -81,6 +115,7 @@ def required_budget(
     *,
     rows: Rows = "accumulated",
     effort: Effort = "quick",
+    pairing: Pairing = "same",
 ) -> int:
     """The smallest budget, up to the search, whose bound is at most delta; the bound there is checked.
 
@@ -96,8 +131,8 @@ def required_budget(
 
     def fits(n: int) -> bool:
         if strategy == "uniform":
-            return delta_fail_uniform(pool, n * K, effort=effort) <= delta
-        return delta_fail_median(pool, n * K * rounds, rows=rows, effort=effort) <= delta
+            return delta_fail_uniform(pool, n * K, effort=effort, pairing=pairing) <= delta
+        return delta_fail_median(pool, n * K * rounds, rows=rows, effort=effort, pairing=pairing) <= delta
 
     return K * rounds * _smallest(fits)
 
@@ -121,22 +156,34 @@ def _crowd(pool: KnownPool, kept: int) -> tuple[int, ...]:
     return tuple(ranked[kept - 1 :])
 
 
-def _beats_one(pool: KnownPool, rivals: tuple[int, ...], n: int, order: int) -> float:
+def _beats_one(pool: KnownPool, rivals: tuple[int, ...], n: int, order: int, pairing: Pairing) -> float:
     """P[some rival beats arm j] for the best arm j for which the bound is smallest."""
-    return min(_events(pool, j).beaten(rivals, n, order) for j in pool.best_set)
+    return min(_events(pool, j, pairing).beaten(rivals, n, order) for j in pool.best_set)
 
 
-def _beats_any(pool: KnownPool, rivals: tuple[int, ...], n: int, order: int, rows: Rows) -> float:
+def _beats_any(pool: KnownPool, rivals: tuple[int, ...], n: int, order: int, rows: Rows, pairing: Pairing) -> float:
     """P[some rival beats the best arm that is left]: which one that is depends on earlier rows."""
-    chances = [_events(pool, j).beaten(rivals, n, order) for j in pool.best_set]
+    chances = [_events(pool, j, pairing).beaten(rivals, n, order) for j in pool.best_set]
     # On fresh rows the arm is fixed by the past; on accumulated rows it is not independent of the scores.
     return max(chances) if rows == "fresh" else min(1.0, math.fsum(chances) * (1.0 + 1e-12))
 
 
-def _events(pool: KnownPool, best: int) -> AffineEvents | DualEvents:
+def _events(pool: KnownPool, best: int, pairing: Pairing) -> AffineEvents | DualEvents | IndependentEvents:
+    if pairing == "independent":
+        return _apart(pool, best)
+    if pairing != "same":
+        raise ValueError(f"pairing must be 'same' or 'independent', got {pairing!r}")
     if best not in pool.cache:
         pool.cache[best] = AffineEvents(pool, best) if pool.affine else DualEvents(pool, best)
     found: AffineEvents | DualEvents = pool.cache[best]
+    return found
+
+
+def _apart(pool: KnownPool, best: int) -> IndependentEvents:
+    key = ("independent", best)
+    if key not in pool.cache:
+        pool.cache[key] = IndependentEvents(pool, best)
+    found: IndependentEvents = pool.cache[key]
     return found
 
 

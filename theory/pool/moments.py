@@ -44,6 +44,8 @@ class Conditional:
         Bound on |Z - L - U|, which is rounding only.
     missing
         Bound on the probability of all other l.
+    mass_error
+        Bound on the relative excess of the masses, ``2 * missing`` aside.
     """
 
     value: Floats
@@ -53,6 +55,7 @@ class Conditional:
     unit: float
     slack: float
     missing: float
+    mass_error: float = 0.0
 
 
 def projection(S: Floats, p: Floats, n: int) -> Floats:
@@ -60,7 +63,9 @@ def projection(S: Floats, p: Floats, n: int) -> Floats:
     return np.asarray(np.diagonal(S) / n + 2.0 * (1.0 - 1.0 / n) * (S @ p), dtype=np.float64)
 
 
-def conditional_moments(S: Floats, p: Floats, n: int, *, order: int = 2, levels: int = LEVELS) -> Conditional:
+def conditional_moments(
+    S: Floats, p: Floats, n: int, *, order: int = 2, levels: int = LEVELS, step: float | None = None
+) -> Conditional:
     """Moments of the statistic with kernel S over n rows that are drawn independently from p.
 
     Parameters
@@ -75,13 +80,15 @@ def conditional_moments(S: Floats, p: Floats, n: int, *, order: int = 2, levels:
         2 or 4.
     levels
         Number of steps of the lattice, fewer for very many rows.
+    step
+        Distance of two values of L, instead of a number of steps.
     """
     g = projection(S, p, n)
     low = float(g.min())
     steps = min(levels, _LARGEST // n)
-    width = (float(g.max()) - low) / max(steps, 1)
+    width = (float(g.max()) - low) / max(steps, 1) if step is None else step * n
     # A projection that is constant up to rounding has one level.
-    flat = steps == 0 or width <= 1e-12 * max(1e-300, float(np.abs(S).max()))
+    flat = step is None and (steps == 0 or width <= 1e-12 * max(1e-300, float(np.abs(S).max())))
     width = width if not flat else 1.0
     k = np.zeros(len(g), dtype=np.int64) if flat else np.rint((g - low) / width).astype(np.int64)
     rounded = low + width * k
@@ -94,13 +101,13 @@ def conditional_moments(S: Floats, p: Floats, n: int, *, order: int = 2, levels:
     scale = max(float(np.abs(S).max()), float(np.abs(rounded).max()), abs(centre))
     spread = 2.0 * n * (n - 1) * float(rows.p @ (G * G) @ rows.p)
     unit = max(float(np.sqrt(spread)), 1e-9 * scale, 1e-300)
-    value, mass, moments, errors, missing = _convolved(G / unit, rows, n, order)
+    value, mass, moments, errors, missing, excess = _convolved(G / unit, rows, n, order)
     # Each entry of G, and each value of L, comes from fewer than 16 roundings of numbers below 4 * scale.
     slack = 64.0 * UNIT * scale
-    return Conditional(low + width * value / n - centre, mass, moments, errors, unit, slack, missing)
+    return Conditional(low + width * value / n - centre, mass, moments, errors, unit, slack, missing, excess)
 
 
-def _convolved(G: Floats, rows: Levels, n: int, order: int) -> tuple[Floats, Floats, Floats, Floats, float]:
+def _convolved(G: Floats, rows: Levels, n: int, order: int) -> tuple[Floats, Floats, Floats, Floats, float, float]:
     laws = sum_laws(rows.law(), n, max(n - 2 * order, 0))
     law = laws[n]
     moments = _moments(G, rows, n, order, laws)
@@ -115,7 +122,8 @@ def _convolved(G: Floats, rows: Levels, n: int, order: int) -> tuple[Floats, Flo
         # For many rows that is too coarse, and the terms in absolute value are added up themselves.
         sizes = np.minimum(sizes, _moments(np.abs(G), rows, n, order, laws) * (1.0 + 4.0 * relative))
     errors = relative * sizes + missing * powers
-    return (law.first + np.arange(law.mass.size)).astype(np.float64), mass, moments, errors, missing
+    value = (law.first + np.arange(law.mass.size)).astype(np.float64)
+    return value, mass, moments, errors, missing, 4.0 * law.error
 
 
 def _moments(G: Floats, rows: Levels, n: int, order: int, laws: dict[int, SumLaw]) -> Floats:
