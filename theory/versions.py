@@ -128,15 +128,17 @@ def _tighter_steps(point: Point, strategy: Strategy) -> Iterable[tuple[str, Argu
 
 def _pool(point: Point, strategy: Strategy) -> Arguments:
     schedule = {"rows": point.rows} if strategy == "median" else {}
-    return {"data": point.data, **schedule}
+    return {"data": point.data, "pairing": point.pairing, **schedule}
 
 
 def _pool_declines(point: Point, strategy: Strategy) -> str:
     """Where the theorems about a known population are silent."""
     if not isinstance(point.data, KnownPool):
         return f"the pool bound needs data of the type KnownPool, got {type(point.data).__name__}"
-    if point.pairing != "same":
-        return f"the pool bound needs the same rows for all arms, got {point.pairing!r}"
+    if point.pairing == "arbitrary":
+        return "the pool bound needs the same rows for all arms, or independent ones"
+    if point.pairing == "independent" and not point.data.affine:
+        return "the pool bound for independent rows needs the affine regime, kappa Lambda <= 1 - 2 theta"
     if point.population is not None:
         return "the pool bound needs rows that are drawn with replacement"
     return ""

@@ -10,18 +10,27 @@ from numpy.typing import ArrayLike
 from theory import _inputs
 from theory._inputs import Bound
 from theory.errors import AssumptionError
-from theory.pool.failure import Effort, Rows, delta_fail_median, delta_fail_uniform
+from theory.pool.failure import Effort, Pairing, Rows, delta_fail_median, delta_fail_uniform
 from theory.pool.known import KnownPool
 
 __all__ = ["median", "uniform"]
 
 
 def uniform(
-    B: ArrayLike, *, data: KnownPool, effort: Effort = "quick", strict: bool = True, log: bool = False
+    B: ArrayLike,
+    *,
+    data: KnownPool,
+    effort: Effort = "quick",
+    pairing: Pairing = "same",
+    strict: bool = True,
+    log: bool = False,
 ) -> Bound:
     """`delta_fail_uniform` at whole budgets; equal numbers of rows are computed once per population."""
-    K = data.n_arms
-    return _at(B, K, ("uniform", effort), data, lambda B: delta_fail_uniform(data, B, effort=effort), strict, log)
+
+    def bound(budget: int) -> float:
+        return delta_fail_uniform(data, budget, effort=effort, pairing=pairing)
+
+    return _at(B, data.n_arms, ("uniform", pairing, effort), data, bound, strict, log)
 
 
 def median(
@@ -30,16 +39,17 @@ def median(
     data: KnownPool,
     rows: Rows = "accumulated",
     effort: Effort = "quick",
+    pairing: Pairing = "same",
     strict: bool = True,
     log: bool = False,
 ) -> Bound:
-    """`delta_fail_median` at whole budgets; equal schedules are computed once per population."""
+    """`delta_fail_median` at whole budgets; each is computed once per population."""
 
     def bound(budget: int) -> float:
-        return delta_fail_median(data, budget, rows=rows, effort=effort)
+        return delta_fail_median(data, budget, rows=rows, effort=effort, pairing=pairing)
 
     least = data.n_arms * int(np.ceil(np.log2(data.n_arms)))
-    return _at(B, least, ("median", rows, effort), data, bound, strict, log)
+    return _at(B, least, ("median", rows, pairing, effort), data, bound, strict, log)
 
 
 def _at(

@@ -96,7 +96,7 @@ def test_moments_of_a_sum_are_binomial_sums(monkeypatch: pytest.MonkeyPatch) -> 
     np.testing.assert_allclose(*moments_of_a_sum(), rtol=1e-9, atol=1e-12)
     monkeypatch.setattr(independent, "comb", lambda r, j: 1.0)
     found, wanted = moments_of_a_sum()
-    assert abs(found[3] / wanted[3] - 1.0) > 0.1
+    assert abs(found[3] / wanted[3] - 1.0) > 0.01
 
 
 def test_both_strategies_take_independent_rows() -> None:
