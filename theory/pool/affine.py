@@ -23,7 +23,10 @@ _MAJORANT_ROWS = 1000
 
 
 class _Plan(NamedTuple):
-    """Forms of one set of rivals: t, M and its certified slack at some nodes, and the moments of the M, A and B."""
+    """Forms of one set of rivals: t, M and its certified slack at some nodes, and the moments of the M, A and B.
+
+    The forms of a single rival are not kept.
+    """
 
     nodes: tuple[float, ...]
     forms: tuple[Floats, ...]
@@ -90,21 +93,26 @@ class AffineEvents:
     def form(self, group: tuple[int, ...], window: Window) -> Floats:
         """S such that failure of the group inside the window implies p^' S p^ >= 0."""
         plan = self._plan(group)
-        M = sum(weight * form for weight, form in zip(window.on_forms, plan.forms, strict=True))
+        M = self._mixed(plan, group, window.on_forms)
         S = M + window.on_a * self._signed + window.on_b * self._plain
         size = float(np.abs(M).max()) + (abs(window.on_a) + abs(window.on_b)) * float(np.abs(self._plain).max())
         return np.asarray(S + (plan.slack + self._tie + 32.0 * UNIT * size))
 
+    def _mixed(self, plan: _Plan, group: tuple[int, ...], weights: tuple[float, ...]) -> Floats:
+        if len(group) == 1:
+            return self._rival(group[0], sum(weight * t for weight, t in zip(weights, plan.nodes, strict=True)))
+        return np.asarray(sum(weight * form for weight, form in zip(weights, plan.forms, strict=True)))
+
     def _plan(self, group: tuple[int, ...]) -> _Plan:
         if group not in self._plans:
-            nodes = tuple(ratio * self._ratio(group) for ratio in _RATIOS)
-            if len(group) == 1:
-                # One rival needs no eigenvalues, and its form is linear in t.
-                nodes = (nodes[0], nodes[-1])
+            ratios = _RATIOS if len(group) > 1 else (_RATIOS[0], _RATIOS[-1])
+            nodes = tuple(ratio * self._ratio(group) for ratio in ratios)
             pairs = [psd_majorant([partial(self._rival, i, t) for i in group], self.pool.p) for t in nodes]
             forms = tuple(M for M, _ in pairs)
             law = quadratic_law((*forms, self._signed, self._plain), self.pool.p)
-            self._plans[group] = _Plan(nodes, forms, max(e for _, e in pairs), law)
+            # The form of one rival is linear in t and made again when it is needed: many rivals would fill the memory.
+            kept = forms if len(group) > 1 else ()
+            self._plans[group] = _Plan(nodes, kept, max(e for _, e in pairs), law)
         return self._plans[group]
 
     def _rival(self, arm: int, t: float) -> Floats:
