@@ -6,12 +6,16 @@ elimination. A cell that is something else gets a reason instead of a point.
 
 from __future__ import annotations
 
+from weakref import WeakKeyDictionary
+
 from exml_sim.engine.study import Cell, Study
 from exml_sim.exploration.rows import FeaturePool
+from exml_sim.exploration.scoring import RESOLUTION
 from exml_sim.strategies import MedianElimination, UniformAllocation
 from theory import Point
 from theory.corrected import Rows
 from theory.paper import Strategy
+from theory.pool import KnownPool
 
 
 def bounds_of(study: Study, cell: Cell) -> tuple[Strategy, Point] | str:
@@ -45,6 +49,36 @@ def bounds_of(study: Study, cell: Cell) -> tuple[Strategy, Point] | str:
         pairing="same" if pool.options.rows == "same" else "independent",
         kernel="nonnegative" if study.pools[cell.pool].table().get("kernel") == "gaussian" else "any",
         population=pool.n_rows if without else None,
+        data=known_pool(pool),
+    )
+
+
+#: What the bounds computed about a population is kept as long as its pool is.
+_KNOWN: WeakKeyDictionary[FeaturePool, KnownPool] = WeakKeyDictionary()
+
+
+def known_pool(pool: FeaturePool) -> KnownPool:
+    """The population as the bounds that know it see it; the same object for the same pool."""
+    if pool not in _KNOWN:
+        _KNOWN[pool] = _known(pool)
+    return _KNOWN[pool]
+
+
+def _known(pool: FeaturePool) -> KnownPool:
+    scoring = pool.scoring
+    if scoring.ball is None:
+        raise ValueError(
+            f"the score is {scoring.score!r}, and the bounds are about risk minimisation over the norm ball"
+        )
+    grams = [arm.gram for arm in pool.feature_arms]
+    return KnownPool(
+        grams,
+        pool.population.y,
+        float(scoring.ball),
+        float(scoring.theta),
+        best=pool.best_set(),
+        # Equality of scores is carried along chains of arms.
+        resolution=2.0 * pool.n_arms * RESOLUTION,
     )
 
 

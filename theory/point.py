@@ -108,8 +108,7 @@ class Point:
             raise ValueError(f'strategy must be "uniform" or "median", got {strategy!r}')
         if strategy not in told.functions:
             return f"there is no {version} bound for {strategy}"
-        missing = [name for name in told.needs if getattr(self, name) is None]
-        if missing:
+        if missing := self._missing(told):
             return f"the {version} bound needs {', '.join(missing)}, which this point does not have"
         return told.declines(self, strategy)
 
@@ -152,8 +151,12 @@ class Point:
             return None
 
     def ladder(self, strategy: Strategy, B: ArrayLike) -> tuple[Rung, ...]:
-        """All versions side by side; see `theory.ladder`."""
-        return tuple(one for told in VERSIONS.values() for one in self._rungs(told, strategy, B))
+        """All versions side by side; see `theory.ladder`. One that needs more than the point has is left out."""
+        able = [told for told in VERSIONS.values() if not self._missing(told)]
+        return tuple(one for told in able for one in self._rungs(told, strategy, B))
+
+    def _missing(self, told: Version) -> list[str]:
+        return [name for name in told.needs if getattr(self, name) is None]
 
     def _rungs(self, told: Version, strategy: Strategy, B: ArrayLike) -> list[Rung]:
         reason = self.declined(told.name, strategy)

@@ -16,6 +16,8 @@ from theory import corrected, paper, tighter
 from theory._inputs import Bound
 from theory.constants import loss_range
 from theory.paper import Strategy
+from theory.pool import KnownPool
+from theory.pool import version as pool
 
 if TYPE_CHECKING:
     from theory.point import Point
@@ -124,6 +126,30 @@ def _tighter_steps(point: Point, strategy: Strategy) -> Iterable[tuple[str, Argu
             yield f"tighter, {name}", _tighter(told, strategy)
 
 
+def _pool(point: Point, strategy: Strategy) -> Arguments:
+    schedule = {"rows": point.rows} if strategy == "median" else {}
+    return {"data": point.data, "pairing": point.pairing, **schedule}
+
+
+def _pool_declines(point: Point, strategy: Strategy) -> str:
+    """Where the theorems about a known population are silent."""
+    if not isinstance(point.data, KnownPool):
+        return f"the pool bound needs data of the type KnownPool, got {type(point.data).__name__}"
+    if point.pairing == "arbitrary":
+        return "the pool bound needs the same rows for all arms, or independent ones"
+    if point.pairing == "independent" and not point.data.affine:
+        return "the pool bound for independent rows needs the affine regime, kappa Lambda <= 1 - 2 theta"
+    if point.population is not None:
+        return "the pool bound needs rows that are drawn with replacement"
+    return ""
+
+
+def _pool_steps(point: Point, strategy: Strategy) -> Iterable[tuple[str, Arguments]]:
+    """Moments of order 2, then of order 4."""
+    yield "pool", _pool(point, strategy)
+    yield "pool, sharp", {**_pool(point, strategy), "effort": "sharp"}
+
+
 def _paper_note(point: Point, strategy: Strategy) -> str:
     """Where the paper's proof does not cover its bound."""
     theta = np.asarray(point.theta, dtype=np.float64)
@@ -161,5 +187,15 @@ VERSIONS: dict[str, Version] = {
         ),
         Version("corrected", _of(corrected), _corrected, asks="the corrected one for", formula=True),
         Version("tighter", _of(tighter), _tighter, asks="ours for", steps=_tighter_steps, formula=True),
+        Version(
+            "pool",
+            {"uniform": pool.uniform, "median": pool.median},
+            _pool,
+            label="bound of this pool",
+            asks="ours that knows the pool for",
+            needs=("data",),
+            declines=_pool_declines,
+            steps=_pool_steps,
+        ),
     )
 }

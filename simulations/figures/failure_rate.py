@@ -13,6 +13,7 @@ from exml_sim.engine.result import CellSummary, StudyResult
 from simulations.figures import style
 from simulations.panels import CONFIDENCE, TARGET, Panel, budget_axis, needs, panels_of
 from theory import Point
+from theory.versions import VERSIONS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 #: Shortest distance between two points of a curve, as a factor of the budget.
 STEP = 1.01
+#: The same for a bound that takes long to compute.
+WIDE_STEP = 1.25
 
 
 def draw(ax: Axes, panel: Panel, axis: tuple[float, float] | None = None, *, floor: float | None = None) -> Axes:
@@ -39,7 +42,7 @@ def draw(ax: Axes, panel: Panel, axis: tuple[float, float] | None = None, *, flo
     low, high = axis or budget_axis([panel])
     bottom = floor or _floor([panel])
     if panel.point is not None:
-        _draw_bounds(ax, panel, panel.point, low, high)
+        _draw_bounds(ax, panel, panel.point, low, high, bottom)
     _draw_cells(ax, panel.cells)
     ax.axhline(TARGET, color=style.GUIDE, linewidth=0.8, zorder=1)
     ax.set(xscale="log", yscale="log", xlim=(low / 1.3, high * 1.3), ylim=(bottom, 1.6))
@@ -79,7 +82,7 @@ def _trials(cells: Sequence[CellSummary]) -> str:
     return f"{counts[0]:,} trials each" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,} trials each"
 
 
-def _draw_bounds(ax: Axes, panel: Panel, point: Point, low: float, high: float) -> None:
+def _draw_bounds(ax: Axes, panel: Panel, point: Point, low: float, high: float, bottom: float) -> None:
     edge = low / 1.3
     # From the sharpest bound, which speaks first, to the paper's.
     for name in reversed(panel.versions):
@@ -91,10 +94,10 @@ def _draw_bounds(ax: Axes, panel: Panel, point: Point, low: float, high: float) 
             continue
         # Three overlapping shades: the lightest zone is where only the paper's bound is vacuous.
         ax.axvspan(edge, min(start, high * 1.3), color=style.GUIDE, alpha=0.13, linewidth=0, zorder=0)
-        budgets = _budgets(start, max(1.3 * high, 2.0 * start))
-        ax.plot(budgets, point.bound(name, panel.kind, budgets), label=f"{name} bound", zorder=2, **look)
+        budgets, values = _curve(panel, point, name, start, max(1.3 * high, 2.0 * start), bottom)
+        ax.plot(budgets, values, label=f"{name} bound", zorder=2, **look)
         ax.axvline(start, color=colour, linewidth=0.8, linestyle=":", zorder=1)
-        if launch is not None:
+        if launch is not None and launch > low:
             # The corrected statement often launches where the paper's does: the marks stand below each other.
             height = 0.935 if name == "paper" else 0.975
             mark: dict[str, Any] = {"marker": "|", "markersize": 8, "markeredgewidth": 2, "color": colour}
@@ -104,9 +107,25 @@ def _draw_bounds(ax: Axes, panel: Panel, point: Point, low: float, high: float) 
         ax.annotate(words, place, rotation=90, fontsize=6.5, color=colour, ha="right", va="top", zorder=3)
 
 
-def _budgets(start: float, stop: float) -> NDArray[np.int64]:
+def _curve(
+    panel: Panel, point: Point, name: str, start: int, stop: float, bottom: float
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """A bound on a logarithmic grid that begins exactly at the start; one that takes long ends below the picture."""
+    if VERSIONS[name].formula:
+        budgets = _budgets(start, stop, STEP)
+        return budgets, np.asarray(point.bound(name, panel.kind, budgets))
+    seen: list[float] = []
+    budgets = _budgets(start, stop, WIDE_STEP)
+    for budget in budgets:
+        seen.append(float(point.bound(name, panel.kind, budget)))
+        if seen[-1] < bottom:
+            break
+    return budgets[: len(seen)], np.array(seen)
+
+
+def _budgets(start: float, stop: float, step: float) -> NDArray[np.int64]:
     """Whole budgets on a logarithmic grid that begins exactly at the start."""
-    number = max(int(np.log(stop / start) / np.log(STEP)), 1)
+    number = max(int(np.log(stop / start) / np.log(step)), 2)
     return np.unique(np.geomspace(start, stop, min(number, 400)).astype(np.int64))
 
 

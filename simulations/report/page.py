@@ -20,7 +20,7 @@ from theory.claims.document import run as run_claim
 from theory.versions import VERSIONS
 
 #: Points of a curve that the page cannot compute by itself.
-CURVE_POINTS = 64
+CURVE_POINTS = 20
 
 
 def page_of(result: StudyResult, *, check_claims: bool = False) -> dict[str, Any]:

@@ -80,7 +80,7 @@ def test_report_gets_points_of_the_curve(store, halved_version) -> None:
     json.dumps(page, allow_nan=False)
     assert page["versions"][0] == {"name": "halved", "title": "half of ours"}
     uniform, median = (panel["bounds"] for panel in page["groups"][0]["panels"])
-    assert (uniform["versions"][0], median["versions"][0], median["curves"]) == ("halved", "tighter", {})
+    assert (uniform["versions"][0], median["versions"][0], *median["curves"]) == ("halved", "pool", "pool")
     curve = uniform["curves"]["halved"]
     assert curve["target"] == point.required("halved", "uniform", page["target"])
     assert curve["budgets"][0] == curve["informative"] == point.informative("halved", "uniform")
@@ -95,12 +95,15 @@ def test_ladder_and_commands(halved_version, capsys) -> None:
     assert code == 0
     found = json.loads(out)["bounds"]
     assert [ladder[-1]["name"] for ladder in found.values()] == ["halved", "halved"]
-    assert found["uniform"][-1]["value"] == pytest.approx(found["uniform"][-2]["value"] / 2)
+    ours = {rung["name"]: rung["value"] for rung in found["uniform"]}
+    assert ours["halved"] == pytest.approx(ours["tighter"] / 2)
     assert found["median"][-1]["note"] == "there is no halved bound for median"
     code, out, _ = call(capsys, "plan", *point, "--json")
     uniform, median = json.loads(out)["budgets"]
     assert uniform["bounds"]["halved"] <= uniform["bounds"]["tighter"]
-    assert median["declined"] == {"halved": "there is no halved bound for median"}
+    missing = {"pool": "the pool bound needs data, which this point does not have"}
+    assert uniform["declined"] == missing
+    assert median["declined"] == {**missing, "halved": "there is no halved bound for median"}
     code, out, _ = call(capsys, "plan", *point)
     assert out.splitlines()[2].split() == ["halved", "tighter", "corrected", "paper"]
     assert "there is no halved bound for median" in out

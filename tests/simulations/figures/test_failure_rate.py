@@ -64,14 +64,15 @@ def test_labels_lie_on_no_curve_and_launch_marks_apart(panels) -> None:
     for ax in picture.axes:
         drawn = [line for line in lines(ax, " bound") if len(line.get_xdata())]
         curves = [ax.transData.transform(np.column_stack(line.get_data())) for line in drawn]
-        assert len(curves) == 3
+        assert len(curves) == 4
         labels = [text for text in ax.texts if "vacuous below" in text.get_text()]
-        assert len(labels) == 3
+        assert len(labels) == 4
         for label in labels:
             box = label.get_window_extent()
             assert not any(box.contains(*place) for curve in curves for place in dense(curve))
         marks = [line.get_window_extent() for line in ax.lines if line.get_marker() == "|" and len(line.get_xdata())]
         heights = [line.get_ydata()[0] for line in ax.lines if line.get_marker() == "|" and len(line.get_xdata())]
+        # The pool's bound has no condition: it speaks from the first row on.
         assert len(marks) == 3
         # The corrected and the paper's launch budgets are the same here.
         assert marks[1].x0 == pytest.approx(marks[2].x0, abs=1.0)

@@ -11,7 +11,12 @@ import numpy as np
 from theory import Point, constants
 from theory.versions import VERSIONS
 
-THEORY = {(name, strategy): bound for name, told in VERSIONS.items() for strategy, bound in told.functions.items()}
+THEORY = {
+    (name, strategy): bound
+    for name, told in VERSIONS.items()
+    if told.formula
+    for strategy, bound in told.functions.items()
+}
 #: The two sides use other logarithms and exponentials, each right to the last digit or two; the relative entropy
 #: cancels, which costs some more.
 TOLERANCE = 1e-9

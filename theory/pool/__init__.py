@@ -1,0 +1,34 @@
+"""Bounds that know the population: upper bounds on failure probabilities from Gram matrices and labels.
+
+The other versions use K, theta, kappa Lambda and the gaps, and must hold for the worst population that has them. Here
+the law of the rows is known, and failure is covered by a few quadratic statistics whose exact moments are computed.
+"""
+
+from theory.pool.failure import (
+    Effort,
+    Pairing,
+    Rows,
+    Strategy,
+    delta_fail_median,
+    delta_fail_rows,
+    delta_fail_uniform,
+    required_budget,
+)
+from theory.pool.known import KnownPool
+from theory.pool.planner import approximate_failure, planned_budget
+from theory.pool.rate import large_deviation_rate
+
+__all__ = [
+    "Effort",
+    "KnownPool",
+    "Pairing",
+    "Rows",
+    "Strategy",
+    "approximate_failure",
+    "delta_fail_median",
+    "delta_fail_rows",
+    "delta_fail_uniform",
+    "large_deviation_rate",
+    "planned_budget",
+    "required_budget",
+]

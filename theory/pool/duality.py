@@ -1,0 +1,138 @@
+"""Certificates of the ball problem in every regime: fixed dual points for rivals, a fixed model for the best arm.
+
+A certificate need not be optimal to be valid, so a smooth optimiser is enough; its quality decides only how small the
+bounds are. Dual points are functions of the rows with values in the triangle {l1, l2 >= 0, l1 + l2 <= 1}.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+
+from theory.pool.graphs import Floats
+from theory.pool.known import KnownPool
+from theory.pool.law import UNIT
+
+__all__ = ["DualPoint", "Model", "best_dual", "best_model", "dual_value", "risk_intervals", "surrogate"]
+
+
+class DualPoint(NamedTuple):
+    """The weights of the two pieces of the loss on every row."""
+
+    one: Floats
+    two: Floats
+
+
+def surrogate(t: Floats, s: Floats, theta: float) -> Floats:
+    """max{1 + (s - t)/2, theta - b s, 0} with b = theta/(1 - 2 theta)."""
+    b = theta / (1.0 - 2.0 * theta)
+    return np.asarray(np.maximum(np.maximum(1.0 + (s - t) / 2.0, theta - b * s), 0.0))
+
+
+def best_dual(pool: KnownPool, arm: int, n: float = np.inf) -> DualPoint:
+    """A dual point that nearly maximises the dual value for the kernel (1 - 1/n) K + diag(K)/(n p).
+
+    With that kernel the dual value is a lower bound on E V on n rows, so this is the point to use for n rows.
+    """
+    K = pool.gram(arm)
+    return _solved(pool, (1.0 - 1.0 / n) * K + np.diag(np.diagonal(K) / (n * pool.p)))[2]
+
+
+def dual_value(pool: KnownPool, arm: int, point: DualPoint) -> float:
+    """D(l) = E[l1 + theta l2] - Lambda |E l1 y Phi / 2| - Lambda |E (l1/2 - b l2) Phi|: a lower bound on the risk."""
+    K, p = pool.gram(arm), pool.p
+    b = pool.theta / (1.0 - 2.0 * pool.theta)
+    v, w = p * 0.5 * point.one * pool.labels, p * (0.5 * point.one - b * point.two)
+    norms = np.sqrt(max(float(v @ K @ v), 0.0)) + np.sqrt(max(float(w @ K @ w), 0.0))
+    return float(p @ (point.one + pool.theta * point.two) - pool.ball * norms)
+
+
+class Model(NamedTuple):
+    """Values of h and g on the rows, and a bound on their rounding errors."""
+
+    h: Floats
+    g: Floats
+    error: float
+
+
+def best_model(pool: KnownPool, arm: int) -> Model:
+    """A model in both balls that nearly minimises the population's risk.
+
+    The optimiser's values are projected on expansions h = K c, whose norm is checked, so that the model is in the ball.
+    """
+    K = pool.gram(arm)
+    h, g, _ = _solved(pool, K)
+    values, vectors = np.linalg.eigh((K + K.T) / 2.0)
+    keep = values > 1e-8 * values[-1]
+    parts, error = [], 0.0
+    for wanted in (h, g):
+        c = vectors[:, keep] @ ((vectors[:, keep].T @ wanted) / values[keep])
+        reach = np.abs(K) @ np.abs(c)
+        # Inner products of m numbers: at most 4 m roundings of terms that add up to the sums of absolute values.
+        rounding = 4.0 * len(c) * UNIT
+        square = float(c @ K @ c) + rounding * float(np.abs(c) @ reach)
+        c = c * min(1.0, pool.ball / np.sqrt(max(square, 1e-300)) * (1.0 - 1e-14))
+        parts.append(K @ c)
+        error += rounding * float(reach.max())
+    return Model(parts[0], parts[1], error)
+
+
+def _solved(pool: KnownPool, K: Floats) -> tuple[Floats, Floats, DualPoint]:
+    """A model that nearly minimises the risk, and the weights of the pieces there: those are nearly the dual point.
+
+    The maximum of the pieces is replaced by a smooth one that is sharpened in steps, the ball by v / sqrt(1 + |v|^2).
+    """
+    y, p, theta = pool.labels, pool.p, pool.theta
+    b = theta / (1.0 - 2.0 * theta)
+    values, vectors = np.linalg.eigh((K + K.T) / 2.0)
+    keep = values > 1e-10 * values[-1]
+    features = vectors[:, keep] * np.sqrt(values[keep])
+    width = features.shape[1]
+
+    def ball(v: Floats) -> tuple[Floats, float]:
+        size = float(np.sqrt(v @ v + 1.0))
+        return pool.ball * v / size, size
+
+    def pieces(x: Floats, sharp: float) -> tuple[Floats, Floats, Floats]:
+        t, s = y * (features @ ball(x[:width])[0]), features @ ball(x[width:])[0]
+        scaled = np.stack([1.0 + (s - t) / 2.0, theta - b * s, np.zeros_like(s)]) * sharp
+        top = scaled.max(axis=0)
+        weights = np.exp(scaled - top)
+        total = weights.sum(axis=0)
+        return weights[0] / total, weights[1] / total, (top + np.log(total)) / sharp
+
+    def back(v: Floats, slope: Floats) -> Floats:
+        """The gradient in v from that in the ball."""
+        size = ball(v)[1]
+        return np.asarray(pool.ball * (slope - v * float(v @ slope) / size**2) / size)
+
+    def loss(x: Floats, sharp: float) -> tuple[float, Floats]:
+        one, two, value = pieces(x, sharp)
+        slope = features.T @ (-0.5 * y * p * one), features.T @ (p * (0.5 * one - b * two))
+        return float(p @ value), np.concatenate([back(x[:width], slope[0]), back(x[width:], slope[1])])
+
+    start = features.T @ (p * y), -(features.T @ p)
+    x = np.concatenate([3.0 * part / max(float(np.linalg.norm(part)), 1e-9) for part in start])
+    options = {"maxiter": 150, "ftol": 1e-10, "gtol": 1e-7}
+    for sharp in _SHARPNESS:
+        x = minimize(loss, x, args=(sharp,), jac=True, method="L-BFGS-B", options=options).x
+    one, two, _ = pieces(x, _SHARPNESS[-1])
+    point = DualPoint(one * (1.0 - 1e-15), two * (1.0 - 1e-15))
+    return features @ ball(x[:width])[0], features @ ball(x[width:])[0], point
+
+
+_MARGIN = 1e-9
+#: How sharp the smooth maximum is, step by step.
+_SHARPNESS = (30.0, 200.0, 1500.0)
+
+
+def risk_intervals(pool: KnownPool) -> tuple[Floats, Floats]:
+    """Lower and upper bounds on the risk of every arm, in any regime, with a margin for rounding."""
+    low, high = np.empty(pool.n_arms), np.empty(pool.n_arms)
+    for i in range(pool.n_arms):
+        model = best_model(pool, i)
+        low[i] = dual_value(pool, i, best_dual(pool, i)) - _MARGIN
+        high[i] = float(pool.p @ surrogate(pool.labels * model.h, model.g, pool.theta)) + _MARGIN
+    return low, high
