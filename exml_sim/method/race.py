@@ -1,0 +1,322 @@
+"""Buying for the final model: a race of sets of candidates, as long as it is worth more than rows of the best set.
+
+A few rows are bought for all candidates, the same rows wherever possible. On them every set that is worth looking at is
+scored by how well models that have not seen a row predict its perceived label: every candidate alone, the best one with
+another, all together. A set that costs less can have more rows; so each score is carried on to the number of rows
+that the money would buy of this set (`exml_sim.strategies.commit` has the rule and its formulas). The race goes on with
+the candidates that could still change the choice by more than their rows would cost; the rest of the money buys rows of
+the set that won. Sets that cannot be told apart are told apart by their price, which every prediction will pay again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from exml_sim.method.bought_arms import Base
+from exml_sim.method.gated import FloatArray, IntArray
+from exml_sim.method.latent import brier, one_hot
+from exml_sim.method.soft import Fitter, normalised
+from exml_sim.money import show
+from exml_sim.oracle import Buyer
+from exml_sim.strategies.commit import expected_gain, growth
+
+Arms = tuple[int, ...]
+
+#: Part of the complete rows that the money could buy which open the race, and how few rows may open it.
+OPENING_SHARE, SMALLEST_OPENING, OPENING_PER_CLASS = Fraction(1, 5), 12, 5
+
+#: Rounds after the opening, at most.
+ROUNDS = 4
+
+#: Sets within this many deviations of the best one count as equally good: the cheapest wins.
+INDIFFERENCE = 0.25
+
+#: Challengers that are looked at together with the leader.
+PARTNERS = 3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contestant:
+    """A set of candidates in one round.
+
+    Attributes
+    ----------
+    arms
+        Positions of the candidates.
+    rows
+        Rows it was scored on.
+    loss, useless
+        Held-out squared error of probabilities, and that of the class shares on the same rows.
+    final
+        Rows that the money left would give the set.
+    predicted
+        Loss to be expected with that many rows.
+    deviation
+        Standard deviation of the difference to the best set; 0 for the best itself.
+    """
+
+    arms: Arms
+    rows: int
+    loss: float
+    useless: float
+    final: int
+    predicted: float
+    deviation: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RaceRound:
+    """One look: all sets, best prediction first, and who is bought on."""
+
+    contestants: tuple[Contestant, ...]
+    chosen: Arms
+    in_play: Arms
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Raced:
+    """How a race ended: the winner, its rounds, and why money is left, if any is."""
+
+    winner: Arms
+    rounds: tuple[RaceRound, ...]
+    left_over: str = ""
+
+
+class Race:
+    """One race on an oracle.
+
+    Parameters
+    ----------
+    buyer
+        Pays and asks.
+    arms
+        Candidates that take part, as positions in the oracle.
+    base
+        Known features, labels and rows.
+    money
+        What may be spent.
+    fit
+        Model of the scores.
+    top
+        Largest number of candidates of a set; None for all.
+    """
+
+    def __init__(
+        self, buyer: Buyer, arms: Sequence[int], base: Base, money: Fraction, fit: Fitter, top: int | None = None
+    ) -> None:
+        self._buyer, self._arms, self._base, self._fit = buyer, tuple(arms), base, fit
+        self._top = len(self._arms) if top is None else top
+        self._stop = buyer.ledger.spent + money
+        self._orders = {arm: self._to_be_had(arm) for arm in self._arms}
+        self._known: dict[tuple[Arms, bytes], FloatArray] = {}
+
+    def run(self) -> Raced:
+        """Open, race, commit, and use what money is left."""
+        rounds: list[RaceRound] = []
+        if len(self._arms) == 1:
+            self._buy(self._arms, self._base.X.shape[0])
+            return Raced(self._arms, ())
+        active = self._arms
+        self._buy(active, self._opening())
+        for number in range(ROUNDS + 1):
+            one = self._look(active, last=number == ROUNDS)
+            rounds.append(one)
+            if set(one.in_play) <= set(one.chosen):
+                break
+            more = self._next_rows(one.in_play)
+            if more < 1 or not self._buy(one.in_play, self._rows_of(one.in_play) + more):
+                break
+            active = one.in_play
+        winner = rounds[-1].chosen
+        self._buy(winner, self._base.X.shape[0])
+        winner, why = self._extended(winner)
+        return Raced(winner, tuple(rounds), why)
+
+    # Money and rows
+
+    @property
+    def _left(self) -> Fraction:
+        return self._stop - self._buyer.ledger.spent
+
+    def _to_be_had(self, arm: int) -> IntArray:
+        there = self._buyer.available(arm) | self._buyer.bought[arm]
+        return np.asarray(self._base.rows[there[self._base.rows]], dtype=np.int64)
+
+    def _price(self, arms: Sequence[int]) -> Fraction:
+        return sum((self._buyer.costs[arm] for arm in arms), Fraction(0))
+
+    def _rows_of(self, arms: Sequence[int]) -> int:
+        """Rows that every one of the candidates has, at least."""
+        return min(int(self._buyer.bought[arm, self._orders[arm]].sum()) for arm in arms)
+
+    def _opening(self) -> int:
+        """Rows of the opening: a share of the money, or what can be had beside the dearest candidate for nothing."""
+        complete = int(self._left / self._price(self._arms))
+        few = max(SMALLEST_OPENING, OPENING_PER_CLASS * self._base.n_classes)
+        wanted = max(int(complete * OPENING_SHARE), min(few, complete // 2))
+        dearest = max(self._arms, key=lambda arm: self._buyer.costs[arm])
+        spare = self._left - self._buyer.costs[dearest] * len(self._orders[dearest])
+        others = self._price([arm for arm in self._arms if arm != dearest])
+        return max(1, wanted, min(int(spare / others), complete) if spare > 0 else 0)
+
+    def _next_rows(self, arms: Arms) -> int:
+        """Twice the rows, for at most half of the money."""
+        return min(self._rows_of(arms), int(self._left / (2 * self._price(arms))))
+
+    def _buy(self, arms: Sequence[int], rows: int) -> int:
+        """Bring the candidates to so many rows each, as far as money and rows go; returns how many values."""
+        lacking = {arm: [row for row in self._orders[arm][:rows] if not self._buyer.bought[arm, row]] for arm in arms}
+        # Row by row in the common order, so that money that runs out leaves whole rows.
+        where = {int(row): i for i, row in enumerate(self._base.rows)}
+        wanted = sorted((where[int(row)], arm, int(row)) for arm, some in lacking.items() for row in some)
+        money, bought = self._left, {arm: list[int]() for arm in arms}
+        at = 0
+        while at < len(wanted):
+            end = at
+            while end < len(wanted) and wanted[end][0] == wanted[at][0]:
+                end += 1
+            price = self._price([arm for _, arm, _ in wanted[at:end]])
+            if price > money:
+                break
+            money -= price
+            for _, arm, row in wanted[at:end]:
+                bought[arm].append(row)
+            at = end
+        paid = {arm: np.array(some, dtype=np.int64) for arm, some in bought.items() if some}
+        if paid:
+            self._buyer.buy(paid, layer=self._base.layer, purpose="exploration")
+        return sum(map(len, paid.values()))
+
+    # Scores
+
+    def _shared(self, arms: Sequence[int]) -> IntArray:
+        rows = self._base.rows
+        return np.asarray(rows[self._buyer.bought[list(arms)][:, rows].all(axis=0)], dtype=np.int64)
+
+    def _losses(self, arms: Arms, rows: IntArray) -> FloatArray:
+        """Held-out loss of every one of the rows."""
+        key = arms, rows.tobytes()
+        if key not in self._known:
+            y = self._base.y[rows]
+            points = np.hstack([self._base.X[rows], *(self._buyer.values(arm, rows) for arm in arms)])
+            self._known[key] = brier(normalised(self._fit(points, one_hot(y, self._base.n_classes))[1]), y)
+        return self._known[key]
+
+    def _final(self, arms: Arms) -> int:
+        """Rows with all of the candidates that the money left would give."""
+        have = len(self._shared(arms))
+        most = min(len(self._orders[arm]) for arm in arms)
+        return min(most, have + int(self._left / self._price(arms)))
+
+    def _contestant(self, arms: Arms) -> Contestant | None:
+        rows = self._shared(arms)
+        if len(rows) < 4:
+            return None
+        y = self._base.y[rows]
+        share = np.bincount(y, minlength=self._base.n_classes) / len(y)
+        useless = float(brier(np.broadcast_to(share, (len(y), len(share))), y).mean())
+        loss = float(self._losses(arms, rows).mean())
+        final = self._final(arms)
+        explained = useless - loss
+        factor = float(growth(np.array(float(len(rows))), np.array(float(final))))
+        predicted = useless - explained * (factor if explained > 0.0 else 1.0)
+        return Contestant(arms, len(rows), loss, useless, final, predicted)
+
+    def _look(self, active: Arms, last: bool) -> RaceRound:
+        """Score the sets, choose one, and say which candidates are worth further rows."""
+        singles = [one for arm in active if (one := self._contestant((arm,))) is not None]
+        if not singles:
+            return RaceRound((), (min(active, key=lambda arm: self._buyer.costs[arm]),), ())
+        singles.sort(key=lambda one: (one.predicted, self._price(one.arms)))
+        together = []
+        if self._top > 1:
+            sets = {tuple(sorted({singles[0].arms[0], one.arms[0]})) for one in singles[1 : PARTNERS + 1]}
+            if 2 < len(active) <= self._top:
+                sets.add(tuple(sorted(active)))
+            together = [one for arms in sorted(sets) if (one := self._contestant(arms)) is not None]
+        found = sorted([*singles, *together], key=lambda one: (one.predicted, self._price(one.arms)))
+        best = found[0]
+        judged = [best, *(self._against(best, one) for one in found[1:])]
+        alike = [one for one in judged if one.predicted - best.predicted <= INDIFFERENCE * one.deviation]
+        chosen = min(alike, key=lambda one: (self._price(one.arms), one.predicted)).arms
+        in_play = chosen if last else self._in_play(best, judged, chosen)
+        return RaceRound(tuple(judged), chosen, in_play)
+
+    def _against(self, best: Contestant, one: Contestant) -> Contestant:
+        """The same with the deviation of its difference to the best set, on common rows where there are enough."""
+        rows, others = self._shared(best.arms), self._shared(one.arms)
+        mine, theirs = self._losses(best.arms, rows), self._losses(one.arms, others)
+        both = np.intersect1d(rows, others)
+        if len(both) >= 8:
+            apart = theirs[_places(others, both)] - mine[_places(rows, both)]
+            deviation = float(apart.std(ddof=1) / np.sqrt(len(both)))
+        else:
+            deviation = float(np.sqrt(mine.var() / len(mine) + theirs.var() / len(theirs)))
+        return Contestant(one.arms, one.rows, one.loss, one.useless, one.final, one.predicted, deviation)
+
+    def _in_play(self, best: Contestant, judged: Sequence[Contestant], chosen: Arms) -> Arms:
+        """Candidates of the sets whose expected gain is above the price of their rows."""
+        stay = set(chosen)
+        explained = max(best.useless - best.loss, 0.0)
+        rows = np.array(float(best.rows))
+        for one in judged:
+            extra = self._price([arm for arm in one.arms if arm not in chosen]) * one.rows
+            if not extra:
+                continue
+            gain = expected_gain(
+                np.array(max(one.predicted - best.predicted, 0.0)),
+                np.array(one.deviation),
+                np.array(float(one.rows)),
+                np.array(float(one.rows)),
+            )
+            have, most = len(self._shared(best.arms)), min(len(self._orders[arm]) for arm in best.arms)
+            poor = min(most, have + max(0, int((self._left - extra) / self._price(best.arms))))
+            price = explained * (growth(rows, np.array(float(best.final))) - growth(rows, np.array(float(poor))))
+            if one is best or float(gain) > float(price):
+                stay |= set(one.arms)
+        return tuple(sorted(stay))
+
+    def _extended(self, winner: Arms) -> tuple[Arms, str]:
+        """Spend what is left on further candidates beside the winner, if they help; or say why not."""
+        while True:
+            others = [arm for arm in self._arms if arm not in winner and self._left >= self._buyer.costs[arm]]
+            room = any(not self._buyer.bought[arm, self._orders[arm]].all() for arm in others)
+            if not others or not room:
+                return winner, ""
+            if len(winner) >= self._top:
+                return winner, f"all rows of the {len(winner)} wanted candidates are bought"
+            alone = self._contestants_beside(winner, others)
+            better = [(gain, arm) for gain, arm in alone if gain > 0.0]
+            if not better:
+                return winner, f"{show(self._left)} are left: no further candidate is expected to improve the model"
+            arm = max(better)[1]
+            if not self._buy((arm,), self._base.X.shape[0]):
+                return winner, ""
+            winner = (*winner, arm)
+
+    def _contestants_beside(self, winner: Arms, others: Sequence[int]) -> list[tuple[float, int]]:
+        """What every other candidate is expected to gain next to the winner, on the rows that have both."""
+        out = []
+        for arm in others:
+            rows = self._shared((*winner, arm))
+            if len(rows) < 4:
+                continue
+            with_it = self._contestant((*winner, arm))
+            assert with_it is not None
+            loss = float(self._losses(winner, rows).mean())
+            explained = with_it.useless - loss
+            final = np.array(float(len(self._shared(winner))))
+            alone = with_it.useless - max(explained, 0.0) * float(growth(np.array(float(len(rows))), final))
+            out.append((alone - with_it.predicted, arm))
+        return out
+
+
+def _places(rows: IntArray, some: IntArray) -> IntArray:
+    """Positions of some of the rows."""
+    order = np.argsort(rows)
+    return np.asarray(order[np.searchsorted(rows[order], some)], dtype=np.int64)
+
