@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from exml_sim.method.gated import BoolArray, FloatArray, IntArray
+from exml_sim.arrays import BoolArray, FloatArray, IntArray
 from exml_sim.method.soft import Fitter, Soft, normalised
 
 #: Rounds of expectation and maximisation; more rounds gain nothing and start to follow noise.

@@ -17,20 +17,17 @@ from fractions import Fraction
 import numpy as np
 
 from exml_sim.method.bought_arms import Base
-from exml_sim.method.gated import FloatArray, IntArray
+from exml_sim.arrays import FloatArray, IntArray
 from exml_sim.method.latent import brier, one_hot
 from exml_sim.method.soft import Fitter, normalised
-from exml_sim.money import show
-from exml_sim.oracle import Buyer
-from exml_sim.strategies.commit import expected_gain, growth
+from exml_sim.money import exact, show
+from exml_sim.method.buyer import Buyer
+from exml_sim.strategies.commit import ExploreThenCommit, expected_gain, growth
 
 Arms = tuple[int, ...]
 
-#: Part of the complete rows that the money could buy which open the race, and how few rows may open it.
-OPENING_SHARE, SMALLEST_OPENING, OPENING_PER_CLASS = Fraction(1, 5), 12, 5
-
-#: Rounds after the opening, at most.
-ROUNDS = 4
+#: How few rows open the race, if they cost no more than half of the money.
+SMALLEST_OPENING, OPENING_PER_CLASS = 12, 5
 
 #: Sets within this many deviations of the best one count as equally good: the cheapest wins.
 INDIFFERENCE = 0.25
@@ -101,14 +98,24 @@ class Race:
         What may be spent.
     fit
         Model of the scores.
+    rule
+        Opening share, number of rounds and growth.
     top
         Largest number of candidates of a set; None for all.
     """
 
     def __init__(
-        self, buyer: Buyer, arms: Sequence[int], base: Base, money: Fraction, fit: Fitter, top: int | None = None
+        self,
+        buyer: Buyer,
+        arms: Sequence[int],
+        base: Base,
+        money: Fraction,
+        fit: Fitter,
+        rule: ExploreThenCommit | None = None,
+        top: int | None = None,
     ) -> None:
         self._buyer, self._arms, self._base, self._fit = buyer, tuple(arms), base, fit
+        self._rule = rule or ExploreThenCommit()
         self._top = len(self._arms) if top is None else top
         self._stop = buyer.ledger.spent + money
         self._orders = {arm: self._to_be_had(arm) for arm in self._arms}
@@ -122,8 +129,8 @@ class Race:
             return Raced(self._arms, ())
         active = self._arms
         self._buy(active, self._opening())
-        for number in range(ROUNDS + 1):
-            one = self._look(active, last=number == ROUNDS)
+        for number in range(self._rule.rounds + 1):
+            one = self._look(active, last=number == self._rule.rounds)
             rounds.append(one)
             if set(one.in_play) <= set(one.chosen):
                 break
@@ -157,7 +164,7 @@ class Race:
         """Rows of the opening: a share of the money, or what can be had beside the dearest candidate for nothing."""
         complete = int(self._left / self._price(self._arms))
         few = max(SMALLEST_OPENING, OPENING_PER_CLASS * self._base.n_classes)
-        wanted = max(int(complete * OPENING_SHARE), min(few, complete // 2))
+        wanted = max(int(complete * exact(self._rule.opening_share, "opening_share")), min(few, complete // 2))
         dearest = max(self._arms, key=lambda arm: self._buyer.costs[arm])
         spare = self._left - self._buyer.costs[dearest] * len(self._orders[dearest])
         others = self._price([arm for arm in self._arms if arm != dearest])
@@ -222,9 +229,12 @@ class Race:
         loss = float(self._losses(arms, rows).mean())
         final = self._final(arms)
         explained = useless - loss
-        factor = float(growth(np.array(float(len(rows))), np.array(float(final))))
+        factor = self._growth(len(rows), final)
         predicted = useless - explained * (factor if explained > 0.0 else 1.0)
         return Contestant(arms, len(rows), loss, useless, final, predicted)
+
+    def _growth(self, rows: int, final: int) -> float:
+        return float(growth(np.array(float(rows)), np.array(float(final)), self._rule.gamma))
 
     def _look(self, active: Arms, last: bool) -> RaceRound:
         """Score the sets, choose one, and say which candidates are worth further rows."""
@@ -262,7 +272,6 @@ class Race:
         """Candidates of the sets whose expected gain is above the price of their rows."""
         stay = set(chosen)
         explained = max(best.useless - best.loss, 0.0)
-        rows = np.array(float(best.rows))
         for one in judged:
             extra = self._price([arm for arm in one.arms if arm not in chosen]) * one.rows
             if not extra:
@@ -275,8 +284,8 @@ class Race:
             )
             have, most = len(self._shared(best.arms)), min(len(self._orders[arm]) for arm in best.arms)
             poor = min(most, have + max(0, int((self._left - extra) / self._price(best.arms))))
-            price = explained * (growth(rows, np.array(float(best.final))) - growth(rows, np.array(float(poor))))
-            if one is best or float(gain) > float(price):
+            price = explained * (self._growth(best.rows, best.final) - self._growth(best.rows, poor))
+            if one is best or float(gain) > price:
                 stay |= set(one.arms)
         return tuple(sorted(stay))
 
@@ -309,8 +318,7 @@ class Race:
             assert with_it is not None
             loss = float(self._losses(winner, rows).mean())
             explained = with_it.useless - loss
-            final = np.array(float(len(self._shared(winner))))
-            alone = with_it.useless - max(explained, 0.0) * float(growth(np.array(float(len(rows))), final))
+            alone = with_it.useless - max(explained, 0.0) * self._growth(len(rows), len(self._shared(winner)))
             out.append((alone - with_it.predicted, arm))
         return out
 

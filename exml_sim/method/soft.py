@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from exml_sim.method.gated import FloatArray, IntArray
+from exml_sim.arrays import FloatArray, IntArray
 
 #: Penalties and bandwidths (in units of the median squared distance) that kernel regression tries.
 PENALTIES = tuple(10.0 ** (k / 2) for k in range(-4, 5))

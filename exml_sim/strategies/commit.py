@@ -22,8 +22,8 @@ import numpy as np
 from scipy.special import ndtr
 
 from exml_sim.exploration.lockstep import WORTHLESS, Lockstep
-from exml_sim.exploration.ranking import FloatArray
-from exml_sim.money import BoolArray, IntArray, Money, Prices, exact
+from exml_sim.arrays import BoolArray, FloatArray, IntArray
+from exml_sim.money import Money, Prices, exact
 from exml_sim.strategies.base import Rule
 from exml_sim.validation import check_count, check_positive
 
@@ -85,8 +85,15 @@ class ExploreThenCommit(Rule):
         object.__setattr__(self, "gamma", check_positive(self.gamma, "gamma"))
 
     def opening(self, budget: Fraction, prices: Prices) -> Fraction:
-        """The share of the budget that all arms get; all of it, if there is one arm."""
-        return budget if prices.size == 1 else budget * exact(self.opening_share, "opening_share")
+        """The share of the budget that all arms get, at least one pull of each; all of it, if there is one arm."""
+        if prices.size == 1:
+            return budget
+        return max(budget * exact(self.opening_share, "opening_share"), min(budget, self._one_each(prices)))
+
+    def _one_each(self, prices: Prices) -> Fraction:
+        if self.alignment == "budget":
+            return prices.size * max(prices.exact_costs)
+        return sum(prices.exact_costs, Fraction(0))
 
     def explore(self, trials: Lockstep) -> IntArray:
         """Open, race, commit."""
