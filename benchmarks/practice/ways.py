@@ -111,9 +111,9 @@ ABLATIONS: dict[str, dict[str, Any]] = {
 
 def ways(task: Situation, ablate: bool = False) -> dict[str, Way]:
     """All ways by name."""
-    found: dict[str, Way] = {"defaults": lambda t, s: explored(t, s, explore="always"), "paper": paper, **NAIVE}
+    found: dict[str, Way] = {"defaults": lambda t, s: explored(t, s), "paper": paper, **NAIVE}
     for name in task.candidates:
-        found[ONE + name] = lambda t, s, n=name: explored(t, s, (n,), explore="always")  # type: ignore[misc]
+        found[ONE + name] = lambda t, s, n=name: explored(t, s, (n,))  # type: ignore[misc]
     if ablate:
         for label, options in ABLATIONS.items():
             found[f"without: {label}"] = lambda t, s, o=options: explored(t, s, **o)  # type: ignore[misc]

@@ -100,10 +100,10 @@ class ExMLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     model : {"auto", "rejection", "forest", "kernel"} or a classifier, default "auto"
         What a layer is: the paper's rejection model; a forest, kernel regression or any classifier of scikit-learn
         with `predict_proba`, with the hidden class as a class of its own (`exml_sim.method.latent`); "auto" takes
-        forest, kernel or their mean, whichever predicts unseen labels best.
-    mislabelling : "fair", "estimate" or sequence of float, default "fair"
-        How hidden rows are taken to be labelled, not for rejection models: any known label alike, estimated from the
-        rows whose labels are mixed most, or given probabilities of the known classes in sorted order.
+        the mean of forest and kernel, or one of them where it predicts unseen labels better.
+    mislabelling : "estimate", "fair" or sequence of float, default "estimate"
+        How hidden rows are taken to be labelled, not for rejection models: estimated from the rows whose labels are
+        mixed most, any known label alike, or given probabilities of the known classes in sorted order.
     kernel, gamma, C_h, C_g, loss, scaling
         The rejection models, see `exml_sim.method.gated.ModelOptions`.
     folds : int, default 5
@@ -170,7 +170,7 @@ class ExMLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         validation_share: Money = 0.1,
         candidate_score: str = "held_out",
         model: Any = "auto",
-        mislabelling: Any = "fair",
+        mislabelling: Any = "estimate",
         kernel: str = "gaussian",
         gamma: float | str = "median",
         C_h: float = 0.1,

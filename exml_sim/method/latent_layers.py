@@ -11,11 +11,27 @@ import numpy as np
 from exml_sim.arrays import BoolArray, FloatArray, IntArray
 from exml_sim.method.latent import Discovered, LatentModel, brier, decide, discover, one_hot, row_losses
 from exml_sim.method.settings import Settings
-from exml_sim.method.soft import Fitter, estimator_fitter, fitter_by_name, normalised
+from exml_sim.method.soft import (
+    LARGEST_KERNEL,
+    Fitter,
+    KernelFitter,
+    Soft,
+    best_fitter,
+    estimator_fitter,
+    fitter_by_name,
+    forest_fitter,
+    normalised,
+)
 from exml_sim.method.thresholds import Tried
 
-#: What "auto" chooses from, the first where they are equally good.
+#: Deviations by which one family must be better than the mean of all.
+DOUBT = 2.0
+
+#: What "auto" chooses from, the first unless another is better.
 FAMILIES = ("mean", "forest", "kernel")
+
+#: Rows from which a forest, and of how many trees, takes part in comparing candidates.
+FOREST_FROM, SCORING_TREES = 60, 30
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,17 +81,26 @@ class HeldOut:
         return row_losses(self.y, *self.vote(theta), self.law)
 
 
-def scoring_fitter(settings: Settings, rows: int, rng: np.random.Generator) -> Fitter:
-    """The model by which candidates are compared; the same for all families but a user's own."""
-    if isinstance(settings.model, str):
-        return fitter_by_name("mean" if settings.model in ("auto", "rejection") else settings.model, rows, _seed(rng))
-    return estimator_fitter(settings.model, settings.folds, rng)
+def scoring_fitter(settings: Settings, rng: np.random.Generator) -> Fitter:
+    """The model by which candidates are compared: with few rows the kernel, which is steadier, then also the forest."""
+    if not isinstance(settings.model, str):
+        return estimator_fitter(settings.model, settings.folds, rng)
+    forest = forest_fitter(_seed(rng), SCORING_TREES)
+    kernel = KernelFitter()
+    both = best_fitter([kernel, forest])
+
+    def fit(X: FloatArray, T: FloatArray) -> tuple[Soft, FloatArray]:
+        if len(X) < FOREST_FROM:
+            return kernel(X, T)
+        return both(X, T) if len(X) <= LARGEST_KERNEL else forest(X, T)
+
+    return fit
 
 
 def fitted(
     X: FloatArray, y: IntArray, n_classes: int, settings: Settings, rng: np.random.Generator
 ) -> tuple[Discovered, str]:
-    """Fit the wanted model, and say which it is; "auto" takes the family that predicts unseen labels best."""
+    """Fit the wanted model, and say which it is; "auto" decides by held-out rows."""
     if not isinstance(settings.model, str):
         found = discover(
             estimator_fitter(settings.model, settings.folds, rng), X, y, n_classes, settings.law, settings.theta
@@ -88,11 +113,15 @@ def fitted(
 
 
 def best_family(X: FloatArray, y: IntArray, n_classes: int, seed: int) -> str:
-    """The family whose held-out probabilities of perceived labels are best."""
+    """The mean of forest and kernel, unless one of them predicts unseen labels better beyond doubt."""
     targets = one_hot(y, n_classes)
-    parts = {name: normalised(fitter_by_name(name, len(y), seed)(X, targets)[1]) for name in FAMILIES[1:]}
-    parts["mean"] = np.asarray(np.mean(list(parts.values()), axis=0), dtype=np.float64)
-    return min(FAMILIES, key=lambda name: float(brier(parts[name], y).mean()))
+    parts = [normalised(fitter_by_name(name, len(y), seed)(X, targets)[1]) for name in FAMILIES[1:]]
+    together = brier(np.asarray(np.mean(parts, axis=0), dtype=np.float64), y)
+    for name, part in zip(FAMILIES[1:], parts, strict=True):
+        gain = together - brier(part, y)
+        if gain.mean() > DOUBT * gain.std() / np.sqrt(len(y)):
+            return name
+    return FAMILIES[0]
 
 
 def settled(first: HeldOut, thetas: Sequence[float], second: HeldOut) -> float | None:

@@ -222,7 +222,7 @@ def _explore(
     found, raced, extra = None, None, 0
     if settings.races:
         assert isinstance(settings.strategy, ExploreThenCommit)
-        fitter = scoring_fitter(settings, len(base.rows), rng)
+        fitter = scoring_fitter(settings, rng)
         raced = Race(buyer, arms, base, part, fitter, settings.strategy, settings.top).run()
         selected = list(raced.winner)
     else:
@@ -240,7 +240,7 @@ def _explore(
 
 def _pool(arms: list[int], base: Base, buyer: Buyer, settings: Settings, rng: np.random.Generator) -> OraclePool:
     if settings.score == "held_out":
-        fitter = scoring_fitter(settings, len(base.rows), rng)
+        fitter = scoring_fitter(settings, rng)
         return HeldOutPool(buyer, arms, base, settings.exploration_theta, settings.options, fitter)
     return OraclePool(buyer, arms, base, settings.exploration_theta, settings.options, settings.score)
 

@@ -22,12 +22,12 @@ from exml_sim.method.latent import brier, one_hot
 from exml_sim.method.soft import Fitter, normalised
 from exml_sim.money import exact, show
 from exml_sim.method.buyer import Buyer
-from exml_sim.strategies.commit import ExploreThenCommit, expected_gain, growth
+from exml_sim.strategies.commit import HALF_PER_CLASS, ExploreThenCommit, expected_gain, growth
 
 Arms = tuple[int, ...]
 
 #: How few rows open the race, if they cost no more than half of the money.
-SMALLEST_OPENING, OPENING_PER_CLASS = 12, 5
+SMALLEST_OPENING, OPENING_PER_CLASS = 20, 8
 
 #: Sets within this many deviations of the best one count as equally good: the cheapest wins.
 INDIFFERENCE = 0.25
@@ -116,6 +116,7 @@ class Race:
     ) -> None:
         self._buyer, self._arms, self._base, self._fit = buyer, tuple(arms), base, fit
         self._rule = rule or ExploreThenCommit()
+        self._half = self._rule.half or HALF_PER_CLASS * base.n_classes
         self._top = len(self._arms) if top is None else top
         self._stop = buyer.ledger.spent + money
         self._orders = {arm: self._to_be_had(arm) for arm in self._arms}
@@ -230,11 +231,12 @@ class Race:
         final = self._final(arms)
         explained = useless - loss
         factor = self._growth(len(rows), final)
-        predicted = useless - explained * (factor if explained > 0.0 else 1.0)
+        # Not all can be explained: the last tenth is left to mislabelled rows.
+        predicted = useless - (min(explained * factor, 0.9 * useless) if explained > 0.0 else explained)
         return Contestant(arms, len(rows), loss, useless, final, predicted)
 
     def _growth(self, rows: int, final: int) -> float:
-        return float(growth(np.array(float(rows)), np.array(float(final)), self._rule.gamma))
+        return float(growth(np.array(float(rows)), np.array(float(final)), self._half))
 
     def _look(self, active: Arms, last: bool) -> RaceRound:
         """Score the sets, choose one, and say which candidates are worth further rows."""

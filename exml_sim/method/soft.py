@@ -74,30 +74,57 @@ def _squared(a: FloatArray, b: FloatArray) -> FloatArray:
     return np.asarray(np.maximum(found, 0.0))
 
 
-def fit_kernel(X: FloatArray, T: FloatArray) -> tuple[KernelSoft, FloatArray]:
-    """Kernel regression; penalty and bandwidth have the smallest error on rows left out, one at a time."""
-    shift, spread = X.mean(axis=0), X.std(axis=0)
-    scale = np.where(spread > 0.0, spread, 1.0)
-    points = (X - shift) / scale
-    distances = _squared(points, points)
-    off = distances[np.triu_indices(len(X), 1)]
-    middle = float(np.median(off)) if len(off) else 1.0
-    base = T.mean(axis=0)
-    rest = T - base
-    best: tuple[float, float, FloatArray, FloatArray] | None = None
-    for factor in BANDWIDTHS:
-        gamma = factor / (middle if middle > 0.0 else 1.0)
-        values, vectors = np.linalg.eigh(np.exp(-gamma * distances))
-        values, turned, squares = np.maximum(values, 0.0), vectors.T @ rest, vectors**2
-        for penalty in PENALTIES:
-            share = values / (values + penalty)
-            own = squares @ share
-            held = (vectors @ (share[:, None] * turned) - own[:, None] * rest) / np.maximum(1.0 - own, 1e-9)[:, None]
-            error = float(((held - rest) ** 2).mean())
-            if best is None or error < best[0]:
-                best = error, gamma, vectors @ (turned / (values + penalty)[:, None]), held + base
-    assert best is not None
-    return KernelSoft(shift, scale, points, best[2], base, best[1]), best[3]
+@dataclass(frozen=True, slots=True, eq=False)
+class _Spectrum:
+    """Eigenvalues and vectors of one kernel matrix; targets come and go, the rows stay."""
+
+    gamma: float
+    values: FloatArray
+    vectors: FloatArray
+    squares: FloatArray
+
+
+class KernelFitter:
+    """Kernel regression; penalty and bandwidth have the smallest error on rows left out, one at a time.
+
+    The decompositions of the latest rows are kept: the same rows are fitted to many targets.
+    """
+
+    def __init__(self) -> None:
+        self._rows: FloatArray | None = None
+
+    def __call__(self, X: FloatArray, T: FloatArray) -> tuple[KernelSoft, FloatArray]:
+        """Fit targets."""
+        if X is not self._rows:
+            self._decompose(X)
+        base = T.mean(axis=0)
+        rest = T - base
+        best: tuple[float, float, FloatArray, FloatArray] | None = None
+        for one in self._spectra:
+            turned = one.vectors.T @ rest
+            for penalty in PENALTIES:
+                share = one.values / (one.values + penalty)
+                own = (one.squares @ share)[:, None]
+                held = (one.vectors @ (share[:, None] * turned) - own * rest) / np.maximum(1.0 - own, 1e-9)
+                error = float(((held - rest) ** 2).mean())
+                if best is None or error < best[0]:
+                    best = error, one.gamma, one.vectors @ (turned / (one.values + penalty)[:, None]), held + base
+        assert best is not None
+        return KernelSoft(self._shift, self._scale, self._points, best[2], base, best[1]), best[3]
+
+    def _decompose(self, X: FloatArray) -> None:
+        self._shift, spread = X.mean(axis=0), X.std(axis=0)
+        self._scale = np.where(spread > 0.0, spread, 1.0)
+        self._points = (X - self._shift) / self._scale
+        distances = _squared(self._points, self._points)
+        off = distances[np.triu_indices(len(X), 1)]
+        middle = float(np.median(off)) if len(off) else 1.0
+        self._spectra = []
+        for factor in BANDWIDTHS:
+            gamma = factor / (middle if middle > 0.0 else 1.0)
+            values, vectors = np.linalg.eigh(np.exp(-gamma * distances))
+            self._spectra.append(_Spectrum(gamma, np.maximum(values, 0.0), vectors, vectors**2))
+        self._rows = X
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -252,9 +279,19 @@ def spread_folds(codes: IntArray, folds: int, rng: np.random.Generator) -> IntAr
     return fold
 
 
+def best_fitter(fitters: Sequence[Fitter]) -> Fitter:
+    """Fit all, and take the one with the smallest error on held-out rows."""
+
+    def fit(X: FloatArray, T: FloatArray) -> tuple[Soft, FloatArray]:
+        found = [one(X, T) for one in fitters]
+        return min(found, key=lambda one: float(((normalised(one[1]) - T) ** 2).mean()))
+
+    return fit
+
+
 def fitter_by_name(name: str, rows: int, seed: int) -> Fitter:
     """One of "forest", "kernel", "mean" (of both); above `LARGEST_KERNEL` rows all are the forest."""
     forest = forest_fitter(seed)
     if name == "forest" or rows > LARGEST_KERNEL:
         return forest
-    return fit_kernel if name == "kernel" else mean_fitter([forest, fit_kernel])
+    return KernelFitter() if name == "kernel" else mean_fitter([forest, KernelFitter()])
