@@ -16,7 +16,6 @@ most s(x) = min_c (1 - p_c)/(1 - q_c), and it is s(x) where one known class at m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,11 +23,11 @@ import numpy as np
 from exml_sim.arrays import BoolArray, FloatArray, IntArray
 from exml_sim.method.soft import Fitter, Soft, normalised
 
-#: Rounds of expectation and maximisation; more rounds gain nothing and start to follow noise.
-ROUNDS = 4
+#: Rounds of expectation and maximisation; with more the hidden class slowly shrinks, as rows lean on their own labels.
+ROUNDS = 2
 
 #: Rows by which an estimated law is pulled to the fair die, and the share of most mixed rows it is taken from.
-PSEUDO_ROWS, MIXED_SHARE = 10.0, 0.2
+PSEUDO_ROWS, MIXED_SHARE = 20.0, 0.2
 
 
 def one_hot(y: IntArray, n_classes: int) -> FloatArray:
@@ -77,8 +76,8 @@ class LatentModel:
     law
         Law of mislabelling, shape (C,).
     theta
-        None: the likeliest class. A number: a row is accepted if the chance that its perceived label would not be the
-        winning class is at most theta, Chow's rule.
+        None: the likeliest class. A number: the winner must also be likelier to be the perceived label than 1 - theta,
+        Chow's rule.
     """
 
     soft: Soft
@@ -106,7 +105,9 @@ def decide(f: FloatArray, law: FloatArray, theta: float | None) -> tuple[IntArra
     known, hidden = f[:, :-1], f[:, -1]
     winner = known.argmax(axis=1)
     top = known[np.arange(len(f)), winner]
-    accepted = top >= hidden if theta is None else 1.0 - top - hidden * law[winner] <= theta
+    accepted = top >= hidden
+    if theta is not None:
+        accepted &= 1.0 - top - hidden * law[winner] <= theta
     return np.asarray(winner, dtype=np.int64), np.asarray(accepted, dtype=np.bool_)
 
 
@@ -186,7 +187,6 @@ def brier(p: FloatArray, y: IntArray) -> FloatArray:
     return np.asarray(((p - one_hot(y, p.shape[1])) ** 2).sum(axis=1), dtype=np.float64)
 
 
-def best_by_held_out(found: Sequence[Discovered], y: IntArray) -> int:
-    """The model with the smallest held-out loss; the first, if equal."""
-    losses = [brier(one.perceived, y).mean() for one in found]
-    return int(np.argmin(losses))
+def labels_of(f: FloatArray, law: FloatArray) -> FloatArray:
+    """Probabilities of perceived labels from those of the true classes, shape (n, C)."""
+    return np.asarray(f[:, :-1] + f[:, -1:] * law[None, :], dtype=np.float64)

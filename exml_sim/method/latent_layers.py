@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from exml_sim.arrays import BoolArray, FloatArray, IntArray
-from exml_sim.method.latent import Discovered, LatentModel, brier, decide, discover, one_hot, row_losses
+from exml_sim.method.latent import Discovered, LatentModel, brier, decide, discover, labels_of, one_hot, row_losses
 from exml_sim.method.settings import Settings
 from exml_sim.method.soft import (
     LARGEST_KERNEL,
     Fitter,
     KernelFitter,
     Soft,
+    StackedSoft,
     best_fitter,
     estimator_fitter,
     fitter_by_name,
@@ -29,6 +30,9 @@ DOUBT = 2.0
 
 #: What "auto" chooses from, the first unless another is better.
 FAMILIES = ("mean", "forest", "kernel")
+
+#: Weights of a layer next to the initial one.
+WEIGHTS = (1.0, 0.75, 0.5, 0.25)
 
 #: Rows from which a forest, and of how many trees, takes part in comparing candidates.
 FOREST_FROM, SCORING_TREES = 60, 30
@@ -122,6 +126,31 @@ def best_family(X: FloatArray, y: IntArray, n_classes: int, seed: int) -> str:
         if gain.mean() > DOUBT * gain.std() / np.sqrt(len(y)):
             return name
     return FAMILIES[0]
+
+
+def stacked(found: Discovered, ahead: Discovered, rows: IntArray, y: IntArray, width: int) -> tuple[Discovered, float]:
+    """Mix a layer with the initial one, which knows fewer columns of more rows, by what predicts unseen labels best.
+
+    Parameters
+    ----------
+    found, ahead
+        The layer, and the initial one.
+    rows
+        Rows of the layer among those of the initial one.
+    width
+        Number of observed columns.
+
+    Returns
+    -------
+    The mixture, and the weight of the layer.
+    """
+    law, first = found.model.law, ahead.held[rows]
+    losses = {w: float(brier(labels_of((1.0 - w) * first + w * found.held, law), y).mean()) for w in WEIGHTS}
+    weight = min(WEIGHTS, key=lambda w: losses[w])
+    soft = StackedSoft(ahead.model.soft, found.model.soft, width, weight)
+    held = (1.0 - weight) * first + weight * found.held
+    perceived = (1.0 - weight) * ahead.perceived[rows] + weight * found.perceived
+    return Discovered(LatentModel(soft, law, found.model.theta), held, perceived), weight
 
 
 def settled(first: HeldOut, thetas: Sequence[float], second: HeldOut) -> float | None:

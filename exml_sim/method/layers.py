@@ -14,8 +14,8 @@ from exml_sim.method.bought_arms import Base, HeldOutPool, OraclePool
 from exml_sim.method.buyer import Buyer
 from exml_sim.method.cascade import Layer
 from exml_sim.method.gated import GatedModel, fit
-from exml_sim.method.latent import LatentModel
-from exml_sim.method.latent_layers import HeldOut, fitted, regated, scoring_fitter, settled
+from exml_sim.method.latent import Discovered, LatentModel
+from exml_sim.method.latent_layers import HeldOut, fitted, regated, scoring_fitter, settled, stacked
 from exml_sim.method.race import Race, Raced
 from exml_sim.method.settings import Settings
 from exml_sim.method.thresholds import INITIAL_THETAS, Choice, CrossValidation, Tried, choose_augmented, choose_initial
@@ -60,6 +60,10 @@ class LayerRecord:
         Name of the layer's model.
     held_out
         What models fitted without them say about the rows; None for rejection models.
+    discovered
+        The fitted model with its probabilities; None for rejection models.
+    columns
+        Number of observed columns; for the initial layer only.
     """
 
     number: int
@@ -73,6 +77,8 @@ class LayerRecord:
     race: Raced | None = None
     model: str = "rejection"
     held_out: HeldOut | None = None
+    discovered: Discovered | None = None
+    columns: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,10 +103,13 @@ def initial_layer(
     if not settings.rejection:
         found, name = fitted(X, y, n_classes, replace(settings, theta=None), rng)
         votes = HeldOut(found.held, found.model.law, y)
+        if theta is None:
+            # A row that the initial layer decides is never looked at again: hidden must be four times less likely.
+            thetas = tuple(one for one in thetas if one <= (1.0 - 1.0 / n_classes) / 4.0)
         choice = choose_initial(votes.until(thetas, settings.target), settings.target)
         record = LayerRecord(
             1, (), choice.theta, choice, np.arange(len(y)), given_up=~votes.accepted(choice.theta), model=name,
-            held_out=votes,
+            held_out=votes, discovered=found, columns=X.shape[1],
         )
         return Layer(regated(found.model, choice.theta)), record, assess(choice.chosen, settings)
     judge = CrossValidation.of_features(X, y, n_classes, settings.options, folds=settings.folds, rng=rng)
@@ -168,7 +177,7 @@ def grow(
             break
         part = buyer.ledger.left / (settings.layers + 1 - number)
         reaching = records[-1].given_up if settings.cascade else None
-        record, after = _explore(arms, base, part, buyer, settings, rng)
+        record, after = _explore(arms, base, part, buyer, settings, rng, records[0])
         if len(record.rows) < 2:
             notes.append(f"layer {number} was left out: {len(record.rows)} rows have {' and '.join(record.candidates)}")
             break
@@ -176,7 +185,7 @@ def grow(
             notes.append(record.race.left_over)
         base, taken = after, taken + record.candidates
         arms = [arm for arm in arms if buyer.names[arm] not in record.candidates]
-        record, model = _modelled(record, base, settings, rng, reaching)
+        record, model = _modelled(record, base, settings, rng, reaching, records[0])
         if settings.cascade and number == 2 and isinstance(model, LatentModel):
             layers, records, more = _with_first_layer(layers[0], records[0], record)
             notes += more
@@ -216,6 +225,7 @@ def _explore(
     buyer: Buyer,
     settings: Settings,
     rng: np.random.Generator,
+    first: LayerRecord,
 ) -> tuple[LayerRecord, Base]:
     """One exploration: select and buy. Returns the record, still without theta, and what the next layer has."""
     start = buyer.ledger.spent
@@ -223,7 +233,8 @@ def _explore(
     if settings.races:
         assert isinstance(settings.strategy, ExploreThenCommit)
         fitter = scoring_fitter(settings, rng)
-        raced = Race(buyer, arms, base, part, fitter, settings.strategy, settings.top).run()
+        ahead = None if first.discovered is None else first.discovered.perceived
+        raced = Race(buyer, arms, base, part, fitter, settings.strategy, settings.top, ahead).run()
         selected = list(raced.winner)
     else:
         pool = _pool(arms, base, buyer, settings, rng)
@@ -246,7 +257,12 @@ def _pool(arms: list[int], base: Base, buyer: Buyer, settings: Settings, rng: np
 
 
 def _modelled(
-    record: LayerRecord, after: Base, settings: Settings, rng: np.random.Generator, reaching: BoolArray | None
+    record: LayerRecord,
+    after: Base,
+    settings: Settings,
+    rng: np.random.Generator,
+    reaching: BoolArray | None,
+    first: LayerRecord,
 ) -> tuple[LayerRecord, GatedModel | LatentModel]:
     """Fit the layer on its bought rows, and choose its theta.
 
@@ -257,6 +273,9 @@ def _modelled(
     before = np.ones(len(after.y), dtype=np.bool_) if reaching is None else reaching.copy()
     if not settings.rejection:
         found, name = fitted(X, y, n_classes, settings, rng)
+        if first.discovered is not None:
+            found, weight = stacked(found, first.discovered, rows, y, first.columns)
+            name += "" if weight == 1.0 else f" (weight {weight:g}, initial layer {1 - weight:g})"
         votes = HeldOut(found.held, found.model.law, y)
         tried = votes.judge(settings.theta, before[rows] if before[rows].any() else None)
         reason = f"the likeliest class, known or hidden, cross-validated on {tried.rows} bought rows"

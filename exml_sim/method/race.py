@@ -26,8 +26,14 @@ from exml_sim.strategies.commit import HALF_PER_CLASS, ExploreThenCommit, expect
 
 Arms = tuple[int, ...]
 
-#: How few rows open the race, if they cost no more than half of the money.
-SMALLEST_OPENING, OPENING_PER_CLASS = 20, 8
+#: How few rows open the race, if that leaves the leader most of the money; fewer than the last number tell nothing.
+SMALLEST_OPENING, OPENING_PER_CLASS, USELESS_OPENING = 20, 8, 6
+
+#: Part of the money that the opening may cost.
+LARGEST_SHARE = Fraction(2, 5)
+
+#: Weights of a set's model next to the model of the observed columns.
+WEIGHTS = (1.0, 0.5)
 
 #: Sets within this many deviations of the best one count as equally good: the cheapest wins.
 INDIFFERENCE = 0.25
@@ -47,7 +53,7 @@ class Contestant:
     rows
         Rows it was scored on.
     loss, useless
-        Held-out squared error of probabilities, and that of the class shares on the same rows.
+        Held-out squared error of probabilities, and that without any candidate on the same rows.
     final
         Rows that the money left would give the set.
     predicted
@@ -102,6 +108,9 @@ class Race:
         Opening share, number of rounds and growth.
     top
         Largest number of candidates of a set; None for all.
+    ahead
+        Held-out probabilities of perceived labels by the model of the observed columns, shape (m, C). A set is scored
+        by what it adds to them.
     """
 
     def __init__(
@@ -113,7 +122,9 @@ class Race:
         fit: Fitter,
         rule: ExploreThenCommit | None = None,
         top: int | None = None,
+        ahead: FloatArray | None = None,
     ) -> None:
+        self._ahead = ahead
         self._buyer, self._arms, self._base, self._fit = buyer, tuple(arms), base, fit
         self._rule = rule or ExploreThenCommit()
         self._half = self._rule.half or HALF_PER_CLASS * base.n_classes
@@ -128,8 +139,10 @@ class Race:
         if len(self._arms) == 1:
             self._buy(self._arms, self._base.X.shape[0])
             return Raced(self._arms, ())
-        active = self._arms
-        self._buy(active, self._opening())
+        active, opening = self._arms, self._opening()
+        if not opening:
+            return self._unseen()
+        self._buy(active, opening)
         for number in range(self._rule.rounds + 1):
             one = self._look(active, last=number == self._rule.rounds)
             rounds.append(one)
@@ -143,6 +156,16 @@ class Race:
         self._buy(winner, self._base.X.shape[0])
         winner, why = self._extended(winner)
         return Raced(winner, tuple(rounds), why)
+
+    def _unseen(self) -> Raced:
+        """All for one of the cheapest candidates: to look at all of them would cost more than it could tell."""
+        low = min(self._buyer.costs[arm] for arm in self._arms)
+        cheap = [arm for arm in self._arms if self._buyer.costs[arm] == low]
+        # The random order of the rows chooses among them.
+        chosen = (cheap[int(self._base.rows[0]) % len(cheap)],)
+        self._buy(chosen, self._base.X.shape[0])
+        why = "the budget is too small to compare candidates: one of the cheapest was taken unseen"
+        return Raced(chosen, (), why)
 
     # Money and rows
 
@@ -162,14 +185,13 @@ class Race:
         return min(int(self._buyer.bought[arm, self._orders[arm]].sum()) for arm in arms)
 
     def _opening(self) -> int:
-        """Rows of the opening: a share of the money, or what can be had beside the dearest candidate for nothing."""
-        complete = int(self._left / self._price(self._arms))
-        few = max(SMALLEST_OPENING, OPENING_PER_CLASS * self._base.n_classes)
-        wanted = max(int(complete * exact(self._rule.opening_share, "opening_share")), min(few, complete // 2))
-        dearest = max(self._arms, key=lambda arm: self._buyer.costs[arm])
-        spare = self._left - self._buyer.costs[dearest] * len(self._orders[dearest])
-        others = self._price([arm for arm in self._arms if arm != dearest])
-        return max(1, wanted, min(int(spare / others), complete) if spare > 0 else 0)
+        return opening_rows(
+            [self._buyer.costs[arm] for arm in self._arms],
+            [len(self._orders[arm]) for arm in self._arms],
+            self._left,
+            self._base.n_classes,
+            self._rule,
+        )
 
     def _next_rows(self, arms: Arms) -> int:
         """Twice the rows, for at most half of the money."""
@@ -211,7 +233,9 @@ class Race:
         if key not in self._known:
             y = self._base.y[rows]
             points = np.hstack([self._base.X[rows], *(self._buyer.values(arm, rows) for arm in arms)])
-            self._known[key] = brier(normalised(self._fit(points, one_hot(y, self._base.n_classes))[1]), y)
+            held = normalised(self._fit(points, one_hot(y, self._base.n_classes))[1])
+            mixed = [held] if self._ahead is None else [w * held + (1.0 - w) * self._ahead[rows] for w in WEIGHTS]
+            self._known[key] = min((brier(one, y) for one in mixed), key=lambda one: float(one.mean()))
         return self._known[key]
 
     def _final(self, arms: Arms) -> int:
@@ -220,13 +244,18 @@ class Race:
         most = min(len(self._orders[arm]) for arm in arms)
         return min(most, have + int(self._left / self._price(arms)))
 
+    def _useless(self, rows: IntArray) -> float:
+        """Loss without any candidate: by the observed columns, or by the shares of the classes."""
+        y = self._base.y[rows]
+        share = np.bincount(y, minlength=self._base.n_classes) / len(y)
+        plain = float(brier(np.broadcast_to(share, (len(y), len(share))), y).mean())
+        return plain if self._ahead is None else min(plain, float(brier(self._ahead[rows], y).mean()))
+
     def _contestant(self, arms: Arms) -> Contestant | None:
         rows = self._shared(arms)
         if len(rows) < 4:
             return None
-        y = self._base.y[rows]
-        share = np.bincount(y, minlength=self._base.n_classes) / len(y)
-        useless = float(brier(np.broadcast_to(share, (len(y), len(share))), y).mean())
+        useless = self._useless(rows)
         loss = float(self._losses(arms, rows).mean())
         final = self._final(arms)
         explained = useless - loss
@@ -323,6 +352,24 @@ class Race:
             alone = with_it.useless - max(explained, 0.0) * self._growth(len(rows), len(self._shared(winner)))
             out.append((alone - with_it.predicted, arm))
         return out
+
+
+def opening_rows(
+    costs: Sequence[Fraction], available: Sequence[int], money: Fraction, n_classes: int, rule: ExploreThenCommit
+) -> int:
+    """Rows that open a race; 0 if the money is so little that nothing can be learned from a share of it.
+
+    A share of the money, or what can be had beside the dearest candidate for nothing.
+    """
+    whole = sum(costs, Fraction(0))
+    complete = int(money / whole)
+    few = max(SMALLEST_OPENING, OPENING_PER_CLASS * n_classes)
+    wanted = max(int(complete * exact(rule.opening_share, "opening_share")), min(few, int(complete * LARGEST_SHARE)))
+    dearest = max(range(len(costs)), key=lambda arm: costs[arm])
+    spare = money - costs[dearest] * available[dearest]
+    others = whole - costs[dearest]
+    rows = max(wanted, min(int(spare / others), complete) if spare > 0 and others else 0)
+    return rows if rows >= USELESS_OPENING else 0
 
 
 def _places(rows: IntArray, some: IntArray) -> IntArray:

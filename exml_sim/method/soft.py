@@ -25,7 +25,7 @@ PENALTIES = tuple(10.0 ** (k / 2) for k in range(-4, 5))
 BANDWIDTHS = (0.25, 1.0, 4.0)
 
 #: Trees of a forest.
-TREES = 60
+TREES = 40
 
 #: Rows above which the kernel is left to the forest: its matrix grows with the square of them.
 LARGEST_KERNEL = 1500
@@ -226,6 +226,31 @@ def mean_fitter(fitters: Sequence[Fitter]) -> Fitter:
         return MeanSoft(tuple(model for model, _ in found)), np.asarray(held, dtype=np.float64)
 
     return fit
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StackedSoft:
+    """A model of the first columns, trained on many rows, mixed with one of all columns, trained on few.
+
+    Attributes
+    ----------
+    first, second
+        The models.
+    width
+        Number of columns that the first one sees.
+    weight
+        Weight of the second one.
+    """
+
+    first: Soft
+    second: Soft
+    width: int
+    weight: float
+
+    def predict(self, X: FloatArray) -> FloatArray:
+        """Weighted mean of normalised predictions."""
+        ahead, behind = normalised(self.first.predict(X[:, : self.width])), normalised(self.second.predict(X))
+        return np.asarray((1.0 - self.weight) * ahead + self.weight * behind, dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

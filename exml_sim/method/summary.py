@@ -116,7 +116,7 @@ def why(exploration: Exploration, selected: int = 1) -> str:
 def why_raced(race: Raced, names: tuple[str, ...]) -> str:
     """Why the winners won: every look at the sets, the best prediction first."""
     if not race.rounds:
-        return "There was one candidate: nothing had to be chosen."
+        return "There was nothing to compare."
 
     def named(arms: tuple[int, ...]) -> str:
         return " + ".join(names[arm] for arm in arms)
