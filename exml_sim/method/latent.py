@@ -10,8 +10,15 @@ and f is fitted again to the targets (1 - r on y, r on H). A few rounds of this 
 class whose rows support each other, which a threshold on the confidence of a classifier cannot do. In both steps f(x)
 of a row is what a model fitted without the row says (`exml_sim.method.soft`), so no row confirms its own label.
 
-The start takes known classes for separated: with p the probabilities of perceived labels, the hidden share at x is at
-most s(x) = min_c (1 - p_c)/(1 - q_c), and it is s(x) where one known class at most is possible.
+The start: with p the probabilities of perceived labels, the hidden share at x is s(x) = min_c (1 - p_c)/(1 - q_c) where
+one known class at most is possible. Labels are mixed also where known classes overlap, and perceived labels alone cannot
+tell the two apart. What can be said beforehand is that a hidden class is hardly larger than a known one. So where the
+mean of s is above `LARGEST_HIDDEN` times the share 1/(C + 1), only that part of the mixture is laid to the hidden class,
+
+.. math:: f_H = \kappa\,s, \qquad f_c = p_c - \kappa\,s\,q_c,
+
+the rest to overlap. The rounds keep the mean of f_H: its odds are multiplied by one factor, also for new rows. Nor are
+more rows than that called hidden at the end: where labels say nothing, a guess among known classes is the safe choice.
 """
 
 from __future__ import annotations
@@ -21,10 +28,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from exml_sim.arrays import BoolArray, FloatArray, IntArray
-from exml_sim.method.soft import Fitter, Soft, normalised
+from exml_sim.method.soft import Fitter, Soft, normalised, raised
 
 #: Rounds of expectation and maximisation; with more the hidden class slowly shrinks, as rows lean on their own labels.
 ROUNDS = 2
+
+#: Size of the hidden class in units of an average known one, at most.
+LARGEST_HIDDEN = 1.25
 
 #: Rows by which an estimated law is pulled to the fair die, and the share of most mixed rows it is taken from.
 PSEUDO_ROWS, MIXED_SHARE = 20.0, 0.2
@@ -78,11 +88,14 @@ class LatentModel:
     theta
         None: the likeliest class. A number: the winner must also be likelier to be the perceived label than 1 - theta,
         Chow's rule.
+    odds
+        Factor on the odds of the hidden class.
     """
 
     soft: Soft
     law: FloatArray
     theta: float | None = None
+    odds: float = 1.0
 
     @property
     def n_classes(self) -> int:
@@ -93,11 +106,20 @@ class LatentModel:
         """Of the known classes, then of the hidden one, shape (n, C + 1)."""
         if not len(X):
             return np.zeros((0, self.n_classes + 1))
-        return normalised(self.soft.predict(X))
+        return raised(normalised(self.soft.predict(X)), self.odds)
 
     def evaluate(self, X: FloatArray) -> tuple[IntArray, BoolArray]:
         """The winning class of every row, and whether the gate accepts it."""
         return decide(self.probabilities(X), self.law, self.theta)
+
+
+def balancing_odds(f: FloatArray, share: float) -> float:
+    """The factor on the odds of the hidden class that gives it a mean probability, by bisection."""
+    low, high = -12.0, 12.0
+    for _ in range(40):
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if raised(f, float(np.exp(middle)))[:, -1].mean() < share else (low, middle)
+    return float(np.exp((low + high) / 2.0))
 
 
 def decide(f: FloatArray, law: FloatArray, theta: float | None) -> tuple[IntArray, BoolArray]:
@@ -153,20 +175,30 @@ def discover(
     lines = np.arange(len(y))
     perceived = normalised(fit(X, one_hot(y, n_classes))[1])
     q = estimated_law(perceived, y) if law is None else law
-    best, share = hidden_share(perceived, q)
-    share = np.clip(share, 0.0, 1.0)
-    held = np.zeros((len(y), n_classes + 1))
-    held[lines, best], held[:, -1] = 1.0 - share, share
-    soft: Soft | None = None
+    _, mixed = hidden_share(perceived, q)
+    mixed = np.clip(mixed, 0.0, 1.0)
+    share = min(float(mixed.mean()), LARGEST_HIDDEN / (n_classes + 1))
+    hidden = mixed * share / max(float(mixed.mean()), 1e-12)
+    held = normalised(np.column_stack([np.maximum(perceived - hidden[:, None] * q, 0.0), hidden]))
+    soft, odds = None, 1.0
     for _ in range(rounds):
-        hidden = held[:, -1] * q[y]
-        hidden = hidden / np.maximum(hidden + held[lines, y], 1e-12)
+        likely = held[:, -1] * q[y]
+        likely = likely / np.maximum(likely + held[lines, y], 1e-12)
         targets = np.zeros_like(held)
-        targets[lines, y], targets[:, -1] = 1.0 - hidden, hidden
+        targets[lines, y], targets[:, -1] = 1.0 - likely, likely
         soft, found = fit(X, targets)
         held = normalised(found)
+        odds = balancing_odds(held, share)
+        held = raised(held, odds)
     assert soft is not None
-    return Discovered(LatentModel(soft, q, theta), held, perceived)
+    cut = _cut(held, LARGEST_HIDDEN / (n_classes + 1))
+    return Discovered(LatentModel(soft, q, theta, odds * cut), raised(held, cut), perceived)
+
+
+def _cut(f: FloatArray, most: float) -> float:
+    """The factor, at most 1, on the odds of the hidden class that makes it the likeliest for so many rows at most."""
+    ratio = np.sort(f[:, :-1].max(axis=1) / np.maximum(f[:, -1], 1e-12))
+    return float(min(1.0, ratio[min(len(ratio) - 1, int(most * len(ratio)))]))
 
 
 def row_losses(y: IntArray, winner: IntArray, accepted: BoolArray, law: FloatArray) -> FloatArray:

@@ -147,7 +147,8 @@ def stacked(found: Discovered, ahead: Discovered, rows: IntArray, y: IntArray, w
     law, first = found.model.law, ahead.held[rows]
     losses = {w: float(brier(labels_of((1.0 - w) * first + w * found.held, law), y).mean()) for w in WEIGHTS}
     weight = min(WEIGHTS, key=lambda w: losses[w])
-    soft = StackedSoft(ahead.model.soft, found.model.soft, width, weight)
+    first_odds, odds = ahead.model.odds, found.model.odds
+    soft = StackedSoft(ahead.model.soft, found.model.soft, width, weight, (first_odds, odds))
     held = (1.0 - weight) * first + weight * found.held
     perceived = (1.0 - weight) * ahead.perceived[rows] + weight * found.perceived
     return Discovered(LatentModel(soft, law, found.model.theta), held, perceived), weight
@@ -171,7 +172,7 @@ def settled(first: HeldOut, thetas: Sequence[float], second: HeldOut) -> float |
 
 def regated(model: LatentModel, theta: float | None) -> LatentModel:
     """The same model behind another gate."""
-    return LatentModel(model.soft, model.law, theta)
+    return LatentModel(model.soft, model.law, theta, model.odds)
 
 
 def _seed(rng: np.random.Generator) -> int:

@@ -27,16 +27,19 @@ from exml_sim.strategies.commit import HALF_PER_CLASS, ExploreThenCommit, expect
 Arms = tuple[int, ...]
 
 #: How few rows open the race, if that leaves the leader most of the money; fewer than the last number tell nothing.
-SMALLEST_OPENING, OPENING_PER_CLASS, USELESS_OPENING = 20, 8, 6
+SMALLEST_OPENING, OPENING_PER_CLASS, USELESS_OPENING = 20, 8, 12
 
 #: Part of the money that the opening may cost.
-LARGEST_SHARE = Fraction(2, 5)
+LARGEST_SHARE = Fraction(1, 2)
 
 #: Weights of a set's model next to the model of the observed columns.
 WEIGHTS = (1.0, 0.5)
 
 #: Sets within this many deviations of the best one count as equally good: the cheapest wins.
 INDIFFERENCE = 0.25
+
+#: Part of the loss that a set is taken to explain at least, when its rows are priced.
+HOPE = 0.15
 
 #: Challengers that are looked at together with the leader.
 PARTNERS = 3
@@ -302,7 +305,8 @@ class Race:
     def _in_play(self, best: Contestant, judged: Sequence[Contestant], chosen: Arms) -> Arms:
         """Candidates of the sets whose expected gain is above the price of their rows."""
         stay = set(chosen)
-        explained = max(best.useless - best.loss, 0.0)
+        # Where nothing is explained yet rows have their price, too: something is hoped for.
+        explained = max(best.useless - best.loss, HOPE * best.useless)
         for one in judged:
             extra = self._price([arm for arm in one.arms if arm not in chosen]) * one.rows
             if not extra:

@@ -129,7 +129,7 @@ def _packed(layer: Layer) -> tuple[dict[str, Any], dict[str, Any]]:
     about: dict[str, Any] = {"candidates": list(layer.candidates), "theta": layer.model.theta}
     if isinstance(layer.model, LatentModel):
         soft, tables = saved_soft.pack(layer.model.soft)
-        return about | {"kind": "latent", "soft": soft}, tables | {"law": layer.model.law}
+        return about | {"kind": "latent", "soft": soft, "odds": layer.model.odds}, tables | {"law": layer.model.law}
     model = layer.model
     tables = (model.frame.shift, model.frame.scale, model.anchors, model.u, model.w)
     about |= {"kernel": model.frame.kernel, "gamma": model.frame.gamma}
@@ -189,7 +189,10 @@ def _latent_layer(file: Any, manifest: Mapping[str, Any], number: int) -> Layer:
     width = len(manifest["observed"]) + sum(len(manifest["columns"][name]) for name in candidates)
     soft = saved_soft.unpack(about["soft"], lambda name: file[f"{name}_{number}"], classes + 1, width)
     theta = None if about["theta"] is None else float(about["theta"])
-    return Layer(LatentModel(soft, law, theta), candidates)
+    odds = float(about["odds"])
+    if not odds > 0.0:
+        raise ValueError(f"layer {number + 1} has no usable odds")
+    return Layer(LatentModel(soft, law, theta, odds), candidates)
 
 
 def _assembled(manifest: Mapping[str, Any], layers: tuple[Layer, ...], path: Path) -> SavedModel:

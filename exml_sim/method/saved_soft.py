@@ -30,7 +30,7 @@ def _describe(soft: Soft, arrays: dict[str, Any], numbers: Iterator[int]) -> dic
         return {"kind": "mean", "parts": [_describe(part, arrays, numbers) for part in soft.parts]}
     if isinstance(soft, StackedSoft):
         parts = [_describe(part, arrays, numbers) for part in (soft.first, soft.second)]
-        return {"kind": "stacked", "parts": parts, "width": soft.width, "weight": soft.weight}
+        return {"kind": "stacked", "parts": parts, "width": soft.width, "weight": soft.weight, "odds": list(soft.odds)}
     number = next(numbers)
     if isinstance(soft, KernelSoft):
         arrays |= {f"{name}_{number}": getattr(soft, name) for name in _KERNEL}
@@ -65,11 +65,12 @@ def _built(about: Mapping[str, Any], read: Read, targets: int, width: int, numbe
         return MeanSoft(parts)
     if kind == "stacked":
         seen, weight = int(about["width"]), float(about["weight"])
-        if not 0 < seen <= width or not 0.0 <= weight <= 1.0:
+        odds = tuple(map(float, about["odds"]))
+        if not 0 < seen <= width or not 0.0 <= weight <= 1.0 or len(odds) != 2 or not min(odds) > 0.0:
             raise ValueError("a mixture has no usable weight or width")
         first, second = about["parts"]
         ahead = _built(first, read, targets, seen, numbers)
-        return StackedSoft(ahead, _built(second, read, targets, width, numbers), seen, weight)
+        return StackedSoft(ahead, _built(second, read, targets, width, numbers), seen, weight, (odds[0], odds[1]))
     number = next(numbers)
     if kind == "kernel":
         return _kernel([_finite(read(f"{name}_{number}")) for name in _KERNEL], float(about["gamma"]), targets, width)

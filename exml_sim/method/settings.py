@@ -67,7 +67,7 @@ class Settings:
 
 def settings_of(model: ExMLClassifier, n_classes: int = 2) -> Settings:
     """The parameters of a classifier for so many known classes, validated."""
-    check_choice(model.explore, "explore", EXPLORE)
+    check_choice(model.explore, "explore option", EXPLORE)
     check_choice(model.candidate_score, "candidate_score", CANDIDATE_SCORES)
     share = exact(model.validation_share, "validation_share")
     if not 0 <= share < 1:

@@ -52,6 +52,11 @@ def normalised(values: FloatArray) -> FloatArray:
     return np.asarray(positive / positive.sum(axis=1, keepdims=True), dtype=np.float64)
 
 
+def raised(f: FloatArray, odds: float) -> FloatArray:
+    """Probabilities with the odds of the last target multiplied."""
+    return normalised(np.column_stack([f[:, :-1], odds * f[:, -1]])) if odds != 1.0 else f
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelSoft:
     """Gaussian kernel regression as plain arrays."""
@@ -240,16 +245,20 @@ class StackedSoft:
         Number of columns that the first one sees.
     weight
         Weight of the second one.
+    odds
+        Factors on the last target of both.
     """
 
     first: Soft
     second: Soft
     width: int
     weight: float
+    odds: tuple[float, float] = (1.0, 1.0)
 
     def predict(self, X: FloatArray) -> FloatArray:
         """Weighted mean of normalised predictions."""
-        ahead, behind = normalised(self.first.predict(X[:, : self.width])), normalised(self.second.predict(X))
+        ahead = raised(normalised(self.first.predict(X[:, : self.width])), self.odds[0])
+        behind = raised(normalised(self.second.predict(X)), self.odds[1])
         return np.asarray((1.0 - self.weight) * ahead + self.weight * behind, dtype=np.float64)
 
 

@@ -44,7 +44,7 @@ def expected_gain(difference: FloatArray, deviation: FloatArray, rows: FloatArra
     """
     moved = np.maximum(deviation, 0.0) * np.sqrt(more / np.maximum(rows + more, 1.0))
     safe = np.where(moved > 0.0, moved, 1.0)
-    u = difference / safe
+    u = np.minimum(difference / safe, 40.0)
     gain = safe * (np.exp(-0.5 * u * u) / np.sqrt(2.0 * np.pi) - u * ndtr(-u))
     return np.asarray(np.where(moved > 0.0, np.maximum(gain, 0.0), 0.0), dtype=np.float64)
 
