@@ -21,7 +21,9 @@ OUT = Path("out/practice")
 QUICK = ("iris", "wine")
 
 
-def jobs(settings: tuple[Setting, ...], seeds: int, ablate: bool, done: Runs) -> Iterator[tuple[Setting, int, list[str]]]:
+def jobs(
+    settings: tuple[Setting, ...], seeds: int, ablate: bool, done: Runs
+) -> Iterator[tuple[Setting, int, list[str]]]:
     """Settings and seeds with the ways that are still to be run, seed by seed."""
     for seed in range(seeds):
         for setting in settings:

@@ -84,10 +84,15 @@ def bars(settings: Sequence[Setting], runs: Runs) -> str:
     chance = [values(s, "random candidate", runs, seeds) for s, seeds in done]
     naive = [best_naive(s, runs, seeds) for s, seeds in done]
     best = [values(s, "best candidate", runs, seeds) for s, seeds in done]
-    regret = {ratio: [float((b - m).mean()) for (s, _), m, b in zip(done, mine, best, strict=True) if s.ratio == ratio]
-              for ratio in sorted({s.ratio for s, _ in done})}
-    forest = [float((m - values(s, "forest, all candidates", runs, seeds)).mean())
-              for (s, seeds), m in zip(done, mine, strict=True) if s.known == 4]
+    regret = {
+        ratio: [float((b - m).mean()) for (s, _), m, b in zip(done, mine, best, strict=True) if s.ratio == ratio]
+        for ratio in sorted({s.ratio for s, _ in done})
+    }
+    forest = [
+        float((m - values(s, "forest, all candidates", runs, seeds)).mean())
+        for (s, seeds), m in zip(done, mine, strict=True)
+        if s.known == 4
+    ]
     wins = np.mean([m.mean() >= c.mean() for m, c in zip(mine, chance, strict=True)])
     lost = [s.name for (s, _), m, c in zip(done, mine, chance, strict=True) if worse(m, c)]
     lines = [
@@ -96,15 +101,20 @@ def bars(settings: Sequence[Setting], runs: Runs) -> str:
         f"at least as accurate as the best naive way: "
         f"{np.mean([m.mean() >= n.mean() for m, n in zip(mine, naive, strict=True)]):.0%}, mean difference "
         f"{100 * np.mean([(m - n).mean() for m, n in zip(mine, naive, strict=True)]):+.2f} points",
-        *(f"mean regret to the best candidate with a budget of {float(r):.0%}: {100 * np.mean(one):.2f} points"
-          for r, one in regret.items()),
+        *(
+            f"mean regret to the best candidate with a budget of {float(r):.0%}: {100 * np.mean(one):.2f} points"
+            for r, one in regret.items()
+        ),
     ]
     if forest:
         lines.append(f"four known classes, mean difference to a forest with a threshold: {100 * np.mean(forest):+.2f}")
     for label in ABLATIONS:
         way = f"without: {label}"
-        apart = [float(np.mean([runs[s.name, seed, way] - runs[s.name, seed, "defaults"] for seed in some]))
-                 for s, seeds in done if (some := [seed for seed in seeds if (s.name, seed, way) in runs])]
+        apart = [
+            float(np.mean([runs[s.name, seed, way] - runs[s.name, seed, "defaults"] for seed in some]))
+            for s, seeds in done
+            if (some := [seed for seed in seeds if (s.name, seed, way) in runs])
+        ]
         if apart:
             lines.append(f"{way}: {100 * np.mean(apart):+.2f} points in {len(apart)} settings")
     return "\n".join(lines) + "\n"

@@ -24,9 +24,10 @@ def draw(settings: Sequence[Setting], runs: Runs, path: Path) -> None:
     if not done:
         return
     figure, axes = plt.subplots(figsize=(8.0, 0.24 * len(done) + 1.4))
-    for way, mark in zip(WAYS, "D o s ^ x".split(), strict=True):
+    for way, mark in zip(WAYS, ["D", "o", "s", "^", "x"], strict=True):
         ahead = [
-            100 * float((values(s, "defaults", runs, complete(s, runs)) - values(s, way, runs, complete(s, runs))).mean())
+            100
+            * float((values(s, "defaults", runs, complete(s, runs)) - values(s, way, runs, complete(s, runs))).mean())
             for s in done
         ]
         axes.plot(ahead, np.arange(len(done)), mark, markersize=4, label=way, linestyle="none")

@@ -57,7 +57,9 @@ def boosting_all(task: Situation, seed: int) -> float:
     """All candidates for fewer rows: gradient boosting."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    return gated(HistGradientBoostingClassifier(min_samples_leaf=5, random_state=seed), task, tuple(task.candidates), seed)
+    return gated(
+        HistGradientBoostingClassifier(min_samples_leaf=5, random_state=seed), task, tuple(task.candidates), seed
+    )
 
 
 def forest_observed(task: Situation, seed: int) -> float:
@@ -71,7 +73,9 @@ def logistic_all(task: Situation, seed: int) -> float:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    return gated(make_pipeline(StandardScaler(), LogisticRegression(max_iter=300)), task, tuple(task.candidates), seed, False)
+    return gated(
+        make_pipeline(StandardScaler(), LogisticRegression(max_iter=300)), task, tuple(task.candidates), seed, False
+    )
 
 
 def explored(task: Situation, seed: int, names: Sequence[str] = (), **options: Any) -> float:

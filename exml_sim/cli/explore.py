@@ -21,7 +21,7 @@ from exml_sim.method.saved import save, to_saved
 from exml_sim.method.settings import MODELS
 from exml_sim.money import Money, exact_cost, show
 from exml_sim.oracle import ArrayOracle
-from exml_sim.strategies import STRATEGIES
+from exml_sim.strategies import STRATEGIES, ExploreThenCommit
 
 FILES = ("model.npz", "ledger.csv", "purchases.csv", "predictions.csv", "report.md")
 
@@ -52,7 +52,10 @@ def offer(text: str) -> Offer:
 @click.option("--candidate", metavar="NAME=COLUMNS:COST", multiple=True, required=True, help="Repeat for each.")
 @click.option("--budget", required=True, metavar="MONEY|PERCENT", help="500, or 20% of the price of buying everything.")
 @click.option(
-    "--preset", type=click.Choice(["practice", "paper"]), default="practice", show_default=True,
+    "--preset",
+    type=click.Choice(["practice", "paper"]),
+    default="practice",
+    show_default=True,
     help="The best purchase that we know, or the method of the paper; single options still count.",
 )
 @click.option("--strategy", type=click.Choice(list(STRATEGIES)), help="[default: explore_then_commit]")
@@ -194,7 +197,7 @@ def _plan(model: ExMLClassifier, oracle: ArrayOracle, rows: int, y_classes: Any)
     for name, cost, count in zip(oracle.names, oracle.costs, available, strict=True):
         lines.append(f"candidate {name}: {show(cost)} per row, {count} of {rows} rows can be bought")
     rule = rule_for(settings, len(oracle.names))
-    if settings.races and len(oracle.names) > 1:
+    if isinstance(settings.strategy, ExploreThenCommit) and settings.races and len(oracle.names) > 1:
         found: list[Any] = [race_plan(oracle.names, oracle.costs, available, part, len(y_classes), settings.strategy)]
     else:
         found = list(plans(oracle.names, oracle.costs, available, rule, part, settings.validation_share))

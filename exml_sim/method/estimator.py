@@ -17,13 +17,14 @@ from exml_sim.method import summary
 from exml_sim.method.buyer import Buyer
 from exml_sim.method.cascade import Cascade, Decisions
 from exml_sim.method.decisions import asker, explanations, labelled
-from exml_sim.method.layers import Grown, check_affordable, grow, initial_layer
 from exml_sim.method.latent_layers import check_rows
+from exml_sim.method.layers import Grown, check_affordable, grow, initial_layer
 from exml_sim.method.settings import PAPER, Settings, settings_of
 from exml_sim.method.thresholds import PAPER_THETAS
 from exml_sim.money import Money, exact
 from exml_sim.oracle import Oracle, zip_names
 from exml_sim.validation import check_matrix, check_theta
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Hindsight:

@@ -99,7 +99,7 @@ def initial_layer(
     rng: np.random.Generator,
 ) -> tuple[Layer, LayerRecord, Assessment]:
     """The model on the observed features, and whether it leaves anything to explore."""
-    thetas = INITIAL_THETAS if theta is None else (theta,)
+    thetas: tuple[float, ...] = INITIAL_THETAS if theta is None else (theta,)
     if not settings.rejection:
         found, name = fitted(X, y, n_classes, replace(settings, theta=None), rng)
         votes = HeldOut(found.held, found.model.law, y)
@@ -108,8 +108,16 @@ def initial_layer(
             thetas = tuple(one for one in thetas if one <= (1.0 - 1.0 / n_classes) / 4.0)
         choice = choose_initial(votes.until(thetas, settings.target), settings.target)
         record = LayerRecord(
-            1, (), choice.theta, choice, np.arange(len(y)), given_up=~votes.accepted(choice.theta), model=name,
-            held_out=votes, discovered=found, columns=X.shape[1],
+            1,
+            (),
+            choice.theta,
+            choice,
+            np.arange(len(y)),
+            given_up=~votes.accepted(choice.theta),
+            model=name,
+            held_out=votes,
+            discovered=found,
+            columns=X.shape[1],
         )
         return Layer(regated(found.model, choice.theta)), record, assess(choice.chosen, settings)
     judge = CrossValidation.of_features(X, y, n_classes, settings.options, folds=settings.folds, rng=rng)
@@ -284,7 +292,9 @@ def _modelled(
         record = replace(record, theta=tried.theta, choice=choice, given_up=before, model=name, held_out=votes)
         return record, found.model
     if settings.theta is None:
-        judge = CrossValidation.of_features(X, y, n_classes, settings.options, folds=min(settings.folds, len(rows)), rng=rng)
+        judge = CrossValidation.of_features(
+            X, y, n_classes, settings.options, folds=min(settings.folds, len(rows)), rng=rng
+        )
         choice = choose_augmented(judge, settings.thetas, n_classes, None if reaching is None else reaching[rows])
         before[rows] &= ~judge.accepted(choice.theta)
         record = replace(record, theta=choice.theta, choice=choice, given_up=before)
@@ -302,7 +312,11 @@ def _with_first_layer(
     theta = settled(known, offered or [record.theta], second.held_out)
     if theta is None:
         everyone = np.ones(len(votes.y), dtype=np.bool_)
-        return [], [replace(record, given_up=everyone)], ["the initial layer decides no row: the next layer is more accurate on the bought ones"]
+        return (
+            [],
+            [replace(record, given_up=everyone)],
+            ["the initial layer decides no row: the next layer is more accurate on the bought ones"],
+        )
     return [Layer(regated(first.model, theta))], [replace(record, given_up=~votes.accepted(theta))], []
 
 

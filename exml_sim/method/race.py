@@ -16,12 +16,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from exml_sim.method.bought_arms import Base
 from exml_sim.arrays import FloatArray, IntArray
+from exml_sim.method.bought_arms import Base
+from exml_sim.method.buyer import Buyer
 from exml_sim.method.latent import brier, one_hot
 from exml_sim.method.soft import Fitter, normalised
 from exml_sim.money import exact, show
-from exml_sim.method.buyer import Buyer
 from exml_sim.strategies.commit import HALF_PER_CLASS, ExploreThenCommit, expected_gain, growth
 
 Arms = tuple[int, ...]
@@ -380,4 +380,3 @@ def _places(rows: IntArray, some: IntArray) -> IntArray:
     """Positions of some of the rows."""
     order = np.argsort(rows)
     return np.asarray(order[np.searchsorted(rows[order], some)], dtype=np.int64)
-

@@ -131,9 +131,9 @@ def _packed(layer: Layer) -> tuple[dict[str, Any], dict[str, Any]]:
         soft, tables = saved_soft.pack(layer.model.soft)
         return about | {"kind": "latent", "soft": soft, "odds": layer.model.odds}, tables | {"law": layer.model.law}
     model = layer.model
-    tables = (model.frame.shift, model.frame.scale, model.anchors, model.u, model.w)
+    arrays = (model.frame.shift, model.frame.scale, model.anchors, model.u, model.w)
     about |= {"kernel": model.frame.kernel, "gamma": model.frame.gamma}
-    return about, dict(zip(_ARRAYS, tables, strict=True))
+    return about, dict(zip(_ARRAYS, arrays, strict=True))
 
 
 def load(path: Path) -> SavedModel:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from exml_sim.arrays import FloatArray
+from exml_sim.exploration.scoring import penalised_scores
 from exml_sim.method.gated import ModelOptions
 from exml_sim.method.latent import fair
 from exml_sim.method.soft import check_estimator
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 EXPLORE: Sequence[str] = ("auto", "always", "never")
 MODELS: Sequence[str] = ("auto", "rejection", "forest", "kernel")
-CANDIDATE_SCORES: Sequence[str] = ("held_out", "risk", "objective")
 
 #: The paper's method: Algorithm 1 on Eq. 5, rejection models, one candidate.
 PAPER: Mapping[str, Any] = MappingProxyType(
@@ -68,7 +68,7 @@ class Settings:
 def settings_of(model: ExMLClassifier, n_classes: int = 2) -> Settings:
     """The parameters of a classifier for so many known classes, validated."""
     check_choice(model.explore, "explore option", EXPLORE)
-    check_choice(model.candidate_score, "candidate_score", CANDIDATE_SCORES)
+    check_choice(model.candidate_score, "candidate_score", ("held_out", *penalised_scores()))
     share = exact(model.validation_share, "validation_share")
     if not 0 <= share < 1:
         raise ValueError(f"validation_share must be in [0, 1), got {model.validation_share}")

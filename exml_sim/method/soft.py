@@ -280,7 +280,9 @@ def check_estimator(estimator: Any) -> None:
     """Refuse what cannot say how sure it is."""
     lacking = [name for name in ("fit", "predict_proba", "get_params") if not hasattr(estimator, name)]
     if lacking:
-        raise ValueError(f"model must be a classifier with predict_proba; {type(estimator).__name__} has no {lacking[0]}")
+        raise ValueError(
+            f"model must be a classifier with predict_proba; {type(estimator).__name__} has no {lacking[0]}"
+        )
 
 
 def estimator_fitter(estimator: Any, folds: int, rng: np.random.Generator) -> Fitter:

@@ -20,7 +20,10 @@ def text(model: ExMLClassifier) -> str:
     """The whole report."""
     parts = ["# Report", _summary(model), "## Initial model", _initial(model)]
     for record in model.records_[1:]:
-        parts += [f"## Layer {record.number}: {', '.join(record.candidates)}", _layer(record, len(model.classes_), model.ledger_.names)]
+        parts += [
+            f"## Layer {record.number}: {', '.join(record.candidates)}",
+            _layer(record, len(model.classes_), model.ledger_.names),
+        ]
     if model.hindsight_:
         parts += ["## Theta in hindsight", _hindsight(model)]
     if model.ledger_.rounds:

@@ -22,8 +22,8 @@ from fractions import Fraction
 import numpy as np
 from scipy.special import ndtr
 
-from exml_sim.exploration.lockstep import WORTHLESS, Lockstep
 from exml_sim.arrays import BoolArray, FloatArray, IntArray
+from exml_sim.exploration.lockstep import WORTHLESS, Lockstep
 from exml_sim.money import Money, Prices, exact
 from exml_sim.strategies.base import Rule
 from exml_sim.validation import check_count, check_positive

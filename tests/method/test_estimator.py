@@ -12,7 +12,7 @@ from exml_sim.method import ExMLClassifier, Hindsight
 from exml_sim.method.gated import ModelOptions, fit
 from exml_sim.oracle import ArrayOracle
 from exml_sim.strategies import STRATEGIES, MedianElimination
-from tests.method.tasks import Recording, clean, mfeat, synthetic
+from tests.method.tasks import Recording, clean, mfeat, refused, synthetic
 
 
 def test_section_5_1():
@@ -126,7 +126,9 @@ def test_more_than_two_known_classes_on_digits(view, known, bar):
 def test_three_layers_use_more_candidates_and_reuse_what_was_bought():
     rows, oracle, test, truth, values = synthetic(per_class=80, angles=[10, 50, 70, 90])
     record = Recording(oracle)
-    model = ExMLClassifier.paper(budget=400, layers=3, tolerated_rejection=0.0, hidden_label=3).fit(rows.X, rows.y, record)
+    model = ExMLClassifier.paper(budget=400, layers=3, tolerated_rejection=0.0, hidden_label=3).fit(
+        rows.X, rows.y, record
+    )
     assert len(model.cascade_.layers) == 3
     assert len(set(model.selected_)) == 2
     assert model.cascade_.layers[2].candidates == model.selected_
@@ -216,15 +218,6 @@ def test_scores_in_the_report_are_those_of_the_rounds():
             assert f"| {one.scores[arm]:.6f} | [{one.lower[arm]:.6f}, {one.upper[arm]:.6f}] |" in text
     assert "Spent 200 of the budget of 200" in text
     assert model.ledger_.table() in text
-
-
-def refused(model, rows, oracle):
-    """The message of a refusal, or nothing."""
-    try:
-        model.fit(rows.X, rows.y, oracle)
-    except ValueError as error:
-        return str(error)
-    return ""
 
 
 @settings(max_examples=25)

@@ -49,7 +49,7 @@ def test_kernel_keeps_its_decomposition_only_for_the_same_rows():
 def test_forest_as_arrays_predicts_what_scikit_learn_predicts():
     X, T = rows()
     packed, held = forest_fitter(3, trees=7)(X, T)
-    grown = RandomForestRegressor(7, max_features="sqrt", oob_score=True, random_state=3).fit(X, T)
+    grown = RandomForestRegressor(7, max_features="sqrt", random_state=3).fit(X, T)
     new = rows(seed=5)[0]
     np.testing.assert_allclose(packed.predict(new), grown.predict(new), atol=1e-12)
     assert np.isfinite(held).all()
