@@ -1,8 +1,8 @@
 """Ways to spend the money: the defaults, the paper's preset, and what a person would do without this package.
 
-A way gets a situation and a seed and returns the accuracy on test rows, of which the hidden class is one. All naive ways
-get the gate that suits the fair die, which is the best that a person could guess: a row is called hidden if the largest
-probability is below (1 + 1/C)/2, three quarters for two known classes.
+A way gets a situation and a seed and returns the accuracy on test rows, of which the hidden class is one. All naive
+ways get the gate that suits the fair die, which is the best that a person could guess: a row is called hidden if the
+largest probability is below (1 + 1/C)/2, three quarters for two known classes.
 """
 
 from __future__ import annotations

@@ -213,7 +213,7 @@ class ExMLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def paper(cls, **parameters: Any) -> ExMLClassifier:
-        """The paper's method: median elimination on Eq. 5, rejection models, one candidate; other parameters as given."""
+        """The paper's method: median elimination on Eq. 5, rejection models, one candidate; the rest as given."""
         return cls(**{**PAPER, **parameters})
 
     def fit(self, X: ArrayLike, y: ArrayLike, oracle: Oracle, *, hindsight: Hindsight | None = None) -> ExMLClassifier:

@@ -11,9 +11,9 @@ class whose rows support each other, which a threshold on the confidence of a cl
 of a row is what a model fitted without the row says (`exml_sim.method.soft`), so no row confirms its own label.
 
 The start: with p the probabilities of perceived labels, the hidden share at x is s(x) = min_c (1 - p_c)/(1 - q_c) where
-one known class at most is possible. Labels are mixed also where known classes overlap, and perceived labels alone cannot
-tell the two apart. What can be said beforehand is that a hidden class is hardly larger than a known one. So where the
-mean of s is above `LARGEST_HIDDEN` times the share 1/(C + 1), only that part of the mixture is laid to the hidden class,
+one known class at most is possible. Labels are mixed also where known classes overlap, and perceived labels alone
+cannot tell the two apart. What can be said beforehand is that a hidden class is hardly larger than a known one. So
+where the mean of s is above `LARGEST_HIDDEN` times 1/(C + 1), only that part of it is laid to the hidden class,
 
 .. math:: f_H = \kappa\,s, \qquad f_c = p_c - \kappa\,s\,q_c,
 

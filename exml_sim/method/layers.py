@@ -305,7 +305,9 @@ def _with_first_layer(
     first: Layer, record: LayerRecord, second: LayerRecord
 ) -> tuple[list[Layer], list[LayerRecord], list[str]]:
     """The first layer in front of the second with the price that suits both, or no first layer."""
-    assert record.held_out is not None and second.held_out is not None and isinstance(first.model, LatentModel)
+    assert record.held_out is not None
+    assert second.held_out is not None
+    assert isinstance(first.model, LatentModel)
     rows, votes = second.rows, record.held_out
     known = HeldOut(votes.held[rows], votes.law, votes.y[rows])
     offered = [theta for theta in INITIAL_THETAS if theta <= record.theta]

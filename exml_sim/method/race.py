@@ -36,7 +36,7 @@ LARGEST_SHARE = Fraction(1, 2)
 WEIGHTS = (1.0, 0.5)
 
 #: Sets within this many deviations of the best one count as equally good: the cheapest wins.
-INDIFFERENCE = 0.25
+INDIFFERENCE = 0.75
 
 #: Part of the loss that a set is taken to explain at least, when its rows are priced.
 HOPE = 0.15
@@ -305,6 +305,7 @@ class Race:
     def _in_play(self, best: Contestant, judged: Sequence[Contestant], chosen: Arms) -> Arms:
         """Candidates of the sets whose expected gain is above the price of their rows."""
         stay = set(chosen)
+        taken = next(one for one in judged if one.arms == chosen)
         # Where nothing is explained yet rows have their price, too: something is hoped for.
         explained = max(best.useless - best.loss, HOPE * best.useless)
         for one in judged:
@@ -312,15 +313,15 @@ class Race:
             if not extra:
                 continue
             gain = expected_gain(
-                np.array(max(one.predicted - best.predicted, 0.0)),
-                np.array(one.deviation),
+                np.array(max(one.predicted - taken.predicted, 0.0)),
+                np.array(max(one.deviation, taken.deviation)),
                 np.array(float(one.rows)),
                 np.array(float(one.rows)),
             )
             have, most = len(self._shared(best.arms)), min(len(self._orders[arm]) for arm in best.arms)
             poor = min(most, have + max(0, int((self._left - extra) / self._price(best.arms))))
             price = explained * (self._growth(best.rows, best.final) - self._growth(best.rows, poor))
-            if one is best or float(gain) > price:
+            if float(gain) > price:
                 stay |= set(one.arms)
         return tuple(sorted(stay))
 

@@ -286,7 +286,7 @@ def check_estimator(estimator: Any) -> None:
 
 
 def estimator_fitter(estimator: Any, folds: int, rng: np.random.Generator) -> Fitter:
-    """Any classifier with `predict_proba`: every row goes to its likeliest target, held-out rows by cross-validation."""
+    """Any classifier with `predict_proba`: rows go to their likeliest target, held-out ones by cross-validation."""
 
     def fit(X: FloatArray, T: FloatArray) -> tuple[Soft, FloatArray]:
         from sklearn.base import clone

@@ -143,7 +143,8 @@ def why_raced(race: Raced, names: tuple[str, ...]) -> str:
 
 def _latent(record: LayerRecord) -> str:
     """Model, law and what it says about its own rows without having seen them."""
-    assert record.held_out is not None and record.choice is not None
+    assert record.held_out is not None
+    assert record.choice is not None
     law = ", ".join(f"{one:.0%}" for one in record.held_out.law)
     one = record.choice.chosen
     return (
