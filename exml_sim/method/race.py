@@ -22,7 +22,7 @@ from exml_sim.method.buyer import Buyer
 from exml_sim.method.latent import brier, one_hot
 from exml_sim.method.soft import Fitter, normalised
 from exml_sim.money import exact, show
-from exml_sim.strategies.commit import HALF_PER_CLASS, ExploreThenCommit, expected_gain, growth
+from exml_sim.strategies.commit import HALF_PER_CLASS, ExploreThenCommit, expected_gain
 
 Arms = tuple[int, ...]
 
@@ -40,6 +40,9 @@ INDIFFERENCE = 0.75
 
 #: Part of the loss that a set is taken to explain at least, when its rows are priced.
 HOPE = 0.15
+
+#: Deviation of what is yet to be learned, in units of the loss.
+LEARNING = 0.1
 
 #: Challengers that are looked at together with the leader.
 PARTNERS = 3
@@ -60,7 +63,7 @@ class Contestant:
     final
         Rows that the money left would give the set.
     predicted
-        Loss to be expected with that many rows.
+        Loss less what the set will not explain for lack of rows: the explained part times N/(N + h).
     deviation
         Standard deviation of the difference to the best set; 0 for the best itself.
     """
@@ -261,14 +264,12 @@ class Race:
         useless = self._useless(rows)
         loss = float(self._losses(arms, rows).mean())
         final = self._final(arms)
-        explained = useless - loss
-        factor = self._growth(len(rows), final)
-        # Not all can be explained: the last tenth is left to mislabelled rows.
-        predicted = useless - (min(explained * factor, 0.9 * useless) if explained > 0.0 else explained)
+        predicted = useless - (useless - loss) * self._part(final)
         return Contestant(arms, len(rows), loss, useless, final, predicted)
 
-    def _growth(self, rows: int, final: int) -> float:
-        return float(growth(np.array(float(rows)), np.array(float(final)), self._half))
+    def _part(self, rows: int) -> float:
+        """Part of what can be explained that so many rows explain."""
+        return rows / (rows + self._half)
 
     def _look(self, active: Arms, last: bool) -> RaceRound:
         """Score the sets, choose one, and say which candidates are worth further rows."""
@@ -287,6 +288,8 @@ class Race:
         judged = [best, *(self._against(best, one) for one in found[1:])]
         alike = [one for one in judged if one.predicted - best.predicted <= INDIFFERENCE * one.deviation]
         chosen = min(alike, key=lambda one: (self._price(one.arms), one.predicted)).arms
+        if self._rule.objective == "risk_per_cost":
+            chosen = max(judged, key=lambda one: (one.useless - one.predicted) / float(self._price(one.arms))).arms
         in_play = chosen if last else self._in_play(best, judged, chosen)
         return RaceRound(tuple(judged), chosen, in_play)
 
@@ -309,21 +312,29 @@ class Race:
         # Where nothing is explained yet rows have their price, too: something is hoped for.
         explained = max(best.useless - best.loss, HOPE * best.useless)
         for one in judged:
-            extra = self._price([arm for arm in one.arms if arm not in chosen]) * one.rows
-            if not extra:
+            new = [arm for arm in one.arms if arm not in stay]
+            if not new:
                 continue
+            # The sets before it, which look better, have taken their share already.
+            extra = self._price([arm for arm in stay | set(new) if arm not in chosen]) * one.rows
+            rich = self._could_have(best, self._price([arm for arm in stay if arm not in chosen]) * one.rows)
+            # What a model has not learned from so few rows is doubtful beside the noise of its score.
+            unlearned = 1.0 - self._part(one.rows)
             gain = expected_gain(
                 np.array(max(one.predicted - taken.predicted, 0.0)),
-                np.array(max(one.deviation, taken.deviation)),
+                np.array(np.hypot(max(one.deviation, taken.deviation), LEARNING * one.useless * unlearned)),
                 np.array(float(one.rows)),
                 np.array(float(one.rows)),
             )
-            have, most = len(self._shared(best.arms)), min(len(self._orders[arm]) for arm in best.arms)
-            poor = min(most, have + max(0, int((self._left - extra) / self._price(best.arms))))
-            price = explained * (self._growth(best.rows, best.final) - self._growth(best.rows, poor))
+            price = explained * (self._part(rich) - self._part(self._could_have(best, extra)))
             if float(gain) > price:
                 stay |= set(one.arms)
         return tuple(sorted(stay))
+
+    def _could_have(self, best: Contestant, spent: Fraction) -> int:
+        """Rows of the best set when so much is spent on others before."""
+        have, most = len(self._shared(best.arms)), min(len(self._orders[arm]) for arm in best.arms)
+        return min(most, have + max(0, int((self._left - spent) / self._price(best.arms))))
 
     def _extended(self, winner: Arms) -> tuple[Arms, str]:
         """Spend what is left on further candidates beside the winner, if they help; or say why not."""
@@ -353,8 +364,7 @@ class Race:
             with_it = self._contestant((*winner, arm))
             assert with_it is not None
             loss = float(self._losses(winner, rows).mean())
-            explained = with_it.useless - loss
-            alone = with_it.useless - max(explained, 0.0) * self._growth(len(rows), len(self._shared(winner)))
+            alone = with_it.useless - (with_it.useless - loss) * self._part(len(self._shared(winner)))
             out.append((alone - with_it.predicted, arm))
         return out
 

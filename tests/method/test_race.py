@@ -59,6 +59,18 @@ def test_between_equals_the_cheaper_wins():
     assert chosen.count(("cheap",)) >= 5
 
 
+def test_quality_per_cost_changes_the_winner():
+    """A weaker candidate at a tenth of the price: by risk the better one wins, per cost the cheap one."""
+    X, y, signal, rng = task(0)
+    weak = signal + 1.5 * rng.normal(size=signal.shape)
+    oracle = ArrayOracle({"good": signal, "weak": weak}, {"good": 2, "weak": "0.2"})
+    chosen = {
+        objective: ExMLClassifier(budget=330, objective=objective, model="kernel").fit(X, y, oracle).selected_[0]
+        for objective in ("risk", "risk_per_cost")
+    }
+    assert chosen == {"risk": "good", "risk_per_cost": "weak"}
+
+
 def test_all_money_is_spent_or_the_reason_is_given():
     X, y, signal, rng = task(0)
     values = {f"c{i}": rng.normal(size=(len(y), 1)) for i in range(30)} | {"signal": signal}
