@@ -42,7 +42,7 @@ INDIFFERENCE = 0.75
 HOPE = 0.15
 
 #: Deviation of what is yet to be learned, in units of the loss.
-LEARNING = 0.1
+LEARNING = 0.05
 
 #: Challengers that are looked at together with the leader.
 PARTNERS = 3
@@ -310,7 +310,7 @@ class Race:
         stay = set(chosen)
         taken = next(one for one in judged if one.arms == chosen)
         # Where nothing is explained yet rows have their price, too: something is hoped for.
-        explained = max(best.useless - best.loss, HOPE * best.useless)
+        explained = max((best.useless - best.loss) / self._part(best.rows), HOPE * best.useless)
         for one in judged:
             new = [arm for arm in one.arms if arm not in stay]
             if not new:
