@@ -16,11 +16,12 @@ from exml_sim.cli.csv_file import Table, as_csv, read_table
 from exml_sim.method import ExMLClassifier
 from exml_sim.method.buyer import Buyer
 from exml_sim.method.layers import check_affordable, rule_for
-from exml_sim.method.purchase_plan import plans
+from exml_sim.method.purchase_plan import plans, race_plan
 from exml_sim.method.saved import save, to_saved
+from exml_sim.method.settings import MODELS
 from exml_sim.money import Money, exact_cost, show
 from exml_sim.oracle import ArrayOracle
-from exml_sim.strategies import STRATEGIES
+from exml_sim.strategies import STRATEGIES, ExploreThenCommit
 
 FILES = ("model.npz", "ledger.csv", "purchases.csv", "predictions.csv", "report.md")
 
@@ -50,10 +51,18 @@ def offer(text: str) -> Offer:
 @click.option("--observed", required=True, metavar="A,B,C", help="Columns that are known for every row.")
 @click.option("--candidate", metavar="NAME=COLUMNS:COST", multiple=True, required=True, help="Repeat for each.")
 @click.option("--budget", required=True, metavar="MONEY|PERCENT", help="500, or 20% of the price of buying everything.")
-@click.option("--strategy", type=click.Choice(list(STRATEGIES)), default="median_elimination", show_default=True)
+@click.option(
+    "--preset",
+    type=click.Choice(["practice", "paper"]),
+    default="practice",
+    show_default=True,
+    help="The best purchase that we know, or the method of the paper; single options still count.",
+)
+@click.option("--strategy", type=click.Choice(list(STRATEGIES)), help="[default: explore_then_commit]")
+@click.option("--model", type=click.Choice(list(MODELS)), help="What a layer is.  [default: auto]")
 @click.option("--alignment", type=click.Choice(["sample", "budget"]), default="sample", show_default=True)
 @click.option("--objective", type=click.Choice(["risk", "risk_per_cost"]), default="risk", show_default=True)
-@click.option("--top", type=int, default=1, show_default=True, help="Candidates that a layer adds.")
+@click.option("--top", type=int, help="Candidates that a layer adds.  [default: as many as are worth it]")
 @click.option("--layers", type=int, default=2, show_default=True, help="Layers of the cascade.")
 @click.option("--cascade/--no-cascade", default=True, show_default=True, help="Or let the last layer decide alone.")
 @click.option(
@@ -82,6 +91,7 @@ def command(
     force: bool,
     seed: int,
     theta: str,
+    preset: str,
     quiet: bool,
     as_json: bool,
     **settings: Any,
@@ -100,9 +110,10 @@ def command(
     table = read_table(data)
     X, y, oracle = _problem(table, label, names, offers)
     settings |= {**money(budget), "theta": _theta(theta), "random_state": seed}
-    model = ExMLClassifier(**settings)
+    given = {name: value for name, value in settings.items() if value is not None}
+    model = ExMLClassifier.paper(**given) if preset == "paper" else ExMLClassifier(**given)
     if dry_run:
-        facts, text = _plan(model, oracle, len(X))
+        facts, text = _plan(model, oracle, len(X), np.unique(y))
         click.echo(json.dumps(facts, indent=2) if as_json else text)
         return
     model.fit(X, y, oracle)
@@ -176,7 +187,7 @@ def _problem(
     return X, y, ArrayOracle(values, {one.name: one.cost for one in offers})
 
 
-def _plan(model: ExMLClassifier, oracle: ArrayOracle, rows: int) -> tuple[dict[str, Any], str]:
+def _plan(model: ExMLClassifier, oracle: ArrayOracle, rows: int, y_classes: Any) -> tuple[dict[str, Any], str]:
     """The plan of the (first) exploration as plain values and as text."""
     settings, budget = model.settings(), model.budget_for(oracle, rows)
     check_affordable(Buyer(oracle, rows, budget), settings)
@@ -186,7 +197,10 @@ def _plan(model: ExMLClassifier, oracle: ArrayOracle, rows: int) -> tuple[dict[s
     for name, cost, count in zip(oracle.names, oracle.costs, available, strict=True):
         lines.append(f"candidate {name}: {show(cost)} per row, {count} of {rows} rows can be bought")
     rule = rule_for(settings, len(oracle.names))
-    found = plans(oracle.names, oracle.costs, available, rule, part, settings.validation_share)
+    if isinstance(settings.strategy, ExploreThenCommit) and settings.races and len(oracle.names) > 1:
+        found: list[Any] = [race_plan(oracle.names, oracle.costs, available, part, len(y_classes), settings.strategy)]
+    else:
+        found = list(plans(oracle.names, oracle.costs, available, rule, part, settings.validation_share))
     lines += [plan.table() for plan in found]
     if settings.layers > 2:
         lines.append(f"Each of the {settings.layers - 2} further layers may spend as much on the remaining candidates.")

@@ -23,6 +23,8 @@ from exml_sim.exploration.scores import Certified
 from exml_sim.exploration.scoring import RESOLUTION, Scoring
 from exml_sim.method.buyer import Buyer
 from exml_sim.method.gated import Frame, ModelOptions, signs
+from exml_sim.method.latent import brier, one_hot
+from exml_sim.method.soft import Fitter, normalised
 from exml_sim.seeds import Seeds
 
 
@@ -197,3 +199,42 @@ def mean_certificate(parts: Sequence[Certified]) -> tuple[float, float, float]:
     """Mean score of several binary problems with the mean of their intervals, which contains the mean of the minima."""
     value, lower, upper = (float(np.mean([part[k][0] for part in parts])) for k in range(3))
     return value, lower, upper
+
+
+class HeldOutPool(OraclePool):
+    """The same arms, scored by how well models that have not seen a row predict its perceived label."""
+
+    def __init__(
+        self, buyer: Buyer, arms: Sequence[int], base: Base, theta: float, options: ModelOptions, fit: Fitter
+    ) -> None:
+        super().__init__(buyer, arms, base, theta, options)
+        self._fit = fit
+
+    def open(self, seeds: Seeds) -> OracleSession:
+        """Start the one trial that real money allows."""
+        if len(seeds) != 1:
+            raise ValueError(f"values are bought once: one trial, got {len(seeds)}")
+        return HeldOutSession(self._buyer, self._arms, self._base, self._scoring, self._options, self._fit)
+
+
+class HeldOutSession(OracleSession):
+    """Arms with the held-out squared error of probabilities as their score; it is exact as it stands."""
+
+    def __init__(
+        self,
+        buyer: Buyer,
+        arms: Sequence[int],
+        base: Base,
+        scoring: Scoring,
+        options: ModelOptions,
+        fit: Fitter,
+    ) -> None:
+        super().__init__(buyer, arms, base, scoring, options)
+        self._fit = fit
+        self.levels = 1
+
+    def _of(self, i: int, rows: IntArray, level: int) -> tuple[float, float, float]:
+        points = np.hstack([self._base.X[rows], self._buyer.values(self._arms[i], rows)])
+        held = self._fit(points, one_hot(self._base.y[rows], self._base.n_classes))[1]
+        value = float(brier(normalised(held), self._base.y[rows]).mean())
+        return value, value, value

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from exml_sim.arrays import BoolArray, FloatArray, IntArray
 from exml_sim.method.gated import GatedModel
+from exml_sim.method.latent import LatentModel
 
 #: Values of a candidate for some rows, and a mask of the rows for which there are any.
 Ask = Callable[[str, IntArray], tuple[FloatArray, BoolArray]]
@@ -23,7 +24,7 @@ Ask = Callable[[str, IntArray], tuple[FloatArray, BoolArray]]
 class Layer:
     """A model and the candidates whose values it sees behind the observed features, in this order."""
 
-    model: GatedModel
+    model: GatedModel | LatentModel
     candidates: tuple[str, ...] = ()
 
 

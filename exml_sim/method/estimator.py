@@ -13,26 +13,17 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from exml_sim.exploration.ledger import Ledger
-from exml_sim.exploration.scoring import penalised_scores
 from exml_sim.method import summary
 from exml_sim.method.buyer import Buyer
 from exml_sim.method.cascade import Cascade, Decisions
 from exml_sim.method.decisions import asker, explanations, labelled
-from exml_sim.method.gated import ModelOptions
-from exml_sim.method.layers import (
-    Grown,
-    Settings,
-    check_affordable,
-    grow,
-    initial_layer,
-    resolve_strategy,
-)
+from exml_sim.method.latent_layers import check_rows
+from exml_sim.method.layers import Grown, check_affordable, grow, initial_layer
+from exml_sim.method.settings import PAPER, Settings, settings_of
 from exml_sim.method.thresholds import PAPER_THETAS
 from exml_sim.money import Money, exact
 from exml_sim.oracle import Oracle, zip_names
-from exml_sim.validation import check_choice, check_matrix, check_theta
-
-EXPLORE: Sequence[str] = ("auto", "always", "never")
+from exml_sim.validation import check_matrix, check_theta
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,14 +58,17 @@ class ExMLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     budget_ratio : number in (0, 1], optional
         The budget as a share of the price of buying everything, :math:`B = b\,m\sum_i c_i` (with unit costs the paper's
         b m K).
-    strategy : str or Strategy, default "median_elimination"
-        One of `exml_sim.strategies.STRATEGIES`. With one candidate there is nothing to choose: all money buys its rows.
+    strategy : str or Strategy, default "explore_then_commit"
+        One of `exml_sim.strategies.STRATEGIES`. The default is a race for the final model: it explores as long as that
+        is worth more than further rows of the leader (`exml_sim.method.race`). With one candidate there is nothing to
+        choose: all money buys its rows.
     alignment : {"sample", "budget"}, optional
         How a round's money becomes pulls under unequal costs; "sample" by default.
     objective : {"risk", "risk_per_cost"}, optional
         What the best candidate is; "risk_per_cost" prefers those that will be cheap at test time (the paper's remark).
-    top : int, default 1
-        Number of candidates that one layer adds.
+    top : int, optional
+        Number of candidates that one layer adds. By default the race adds as many as are worth it; other strategies
+        one.
     layers : int, default 2
         Layers of the cascade, the initial one included. Every further layer explores the remaining candidates with an
         equal share of the budget, on the rows that have the candidates selected so far.
@@ -101,8 +95,16 @@ class ExMLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         "auto" spends nothing if the initial model is good.
     validation_share : number in [0, 1), default 0.1
         Part of the budget that is kept for choosing theta; what rounding leaves over is added to it.
-    candidate_score : {"risk", "objective"}, default "risk"
-        Score of a candidate: Eq. 5, or the penalised objective per row.
+    candidate_score : {"held_out", "risk", "objective"}, default "held_out"
+        Score of a candidate: squared error of probabilities on rows that the model has not seen, Eq. 5 (a training
+        loss), or the penalised objective per row.
+    model : {"auto", "rejection", "forest", "kernel"} or a classifier, default "auto"
+        What a layer is: the paper's rejection model; a forest, kernel regression or any classifier of scikit-learn
+        with `predict_proba`, with the hidden class as a class of its own (`exml_sim.method.latent`); "auto" takes
+        the mean of forest and kernel, or one of them where it predicts unseen labels better.
+    mislabelling : "estimate", "fair" or sequence of float, default "estimate"
+        How hidden rows are taken to be labelled, not for rejection models: estimated from the rows whose labels are
+        mixed most, any known label alike, or given probabilities of the known classes in sorted order.
     kernel, gamma, C_h, C_g, loss, scaling
         The rejection models, see `exml_sim.method.gated.ModelOptions`.
     folds : int, default 5
@@ -153,10 +155,10 @@ class ExMLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *,
         budget: Money | None = None,
         budget_ratio: Money | None = None,
-        strategy: Any = "median_elimination",
+        strategy: Any = "explore_then_commit",
         alignment: str | None = None,
         objective: str | None = None,
-        top: int = 1,
+        top: int | None = None,
         layers: int = 2,
         cascade: bool = True,
         theta: float | str = "auto",
@@ -167,7 +169,9 @@ class ExMLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tolerated_rejection: float = 0.05,
         explore: str = "auto",
         validation_share: Money = 0.1,
-        candidate_score: str = "risk",
+        candidate_score: str = "held_out",
+        model: Any = "auto",
+        mislabelling: Any = "estimate",
         kernel: str = "gaussian",
         gamma: float | str = "median",
         C_h: float = 0.1,
@@ -195,6 +199,8 @@ class ExMLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.explore = explore
         self.validation_share = validation_share
         self.candidate_score = candidate_score
+        self.model = model
+        self.mislabelling = mislabelling
         self.kernel = kernel
         self.gamma = gamma
         self.C_h = C_h
@@ -204,6 +210,11 @@ class ExMLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.folds = folds
         self.hidden_label = hidden_label
         self.random_state = random_state
+
+    @classmethod
+    def paper(cls, **parameters: Any) -> ExMLClassifier:
+        """The paper's method: median elimination on Eq. 5, rejection models, one candidate; the rest as given."""
+        return cls(**{**PAPER, **parameters})
 
     def fit(self, X: ArrayLike, y: ArrayLike, oracle: Oracle, *, hindsight: Hindsight | None = None) -> ExMLClassifier:
         """Assess, explore, train.
@@ -222,6 +233,7 @@ class ExMLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rows = check_matrix(X, "X")
         codes = self._encode(y, len(rows))
         settings = self.settings()
+        check_rows(codes, len(self.classes_), settings)
         if (self.theta == "hindsight") != (hindsight is not None):
             raise ValueError('theta="hindsight" and the argument hindsight= go together: give both or neither')
         self.n_features_in_ = rows.shape[1]
@@ -364,36 +376,4 @@ class ExMLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def settings(self) -> Settings:
         """The parameters, validated."""
-        check_choice(self.explore, "explore option", EXPLORE)
-        check_choice(self.candidate_score, "candidate_score", penalised_scores())
-        share = exact(self.validation_share, "validation_share")
-        if not 0 <= share < 1:
-            raise ValueError(f"validation_share must be in [0, 1), got {self.validation_share}")
-        for what, value in (("target", self.target), ("tolerated_rejection", self.tolerated_rejection)):
-            if not 0 <= value <= 1:
-                raise ValueError(f"{what} must be in [0, 1], got {value}")
-        for what, count in (("layers", self.layers), ("top", self.top)):
-            if isinstance(count, bool) or int(count) != count or count < 1:
-                raise ValueError(f"{what} must be a whole number of at least 1, got {count!r}")
-        thetas = tuple(float(one) for one in check_theta(list(self.thetas)))
-        fixed = None
-        if not isinstance(self.theta, str):
-            fixed = float(check_theta(self.theta))
-        elif self.theta not in ("auto", "hindsight"):
-            raise ValueError(f'theta must be "auto", "hindsight" or a number in (0, 1/2), got {self.theta!r}')
-        return Settings(
-            strategy=resolve_strategy(self.strategy, self.alignment, self.objective, self.top),
-            top=int(self.top),
-            layers=int(self.layers),
-            cascade=bool(self.cascade),
-            theta=fixed,
-            exploration_theta=float(check_theta(self.exploration_theta if fixed is None else fixed)),
-            thetas=thetas,
-            # Money is kept for validation only where there is something to validate.
-            validation_share=share if self.theta == "auto" else Fraction(0),
-            target=float(self.target),
-            tolerated_rejection=float(self.tolerated_rejection),
-            score=self.candidate_score,
-            folds=int(self.folds),
-            options=ModelOptions(self.kernel, self.gamma, self.C_h, self.C_g, self.loss, self.scaling),
-        )
+        return settings_of(self, len(self.classes_) if hasattr(self, "classes_") else 2)

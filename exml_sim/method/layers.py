@@ -2,41 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from exml_sim.arrays import BoolArray, FloatArray, IntArray
 from exml_sim.exploration.strategy import smallest_budget
 from exml_sim.exploration.trial import Exploration
-from exml_sim.method.bought_arms import Base, OraclePool
+from exml_sim.method.bought_arms import Base, HeldOutPool, OraclePool
 from exml_sim.method.buyer import Buyer
 from exml_sim.method.cascade import Layer
-from exml_sim.method.gated import ModelOptions, fit
+from exml_sim.method.gated import GatedModel, fit
+from exml_sim.method.latent import Discovered, LatentModel
+from exml_sim.method.latent_layers import HeldOut, fitted, regated, scoring_fitter, settled, stacked
+from exml_sim.method.race import Race, Raced
+from exml_sim.method.settings import Settings
 from exml_sim.method.thresholds import INITIAL_THETAS, Choice, CrossValidation, Tried, choose_augmented, choose_initial
 from exml_sim.money import Prices, show
-from exml_sim.strategies import STRATEGIES, Strategy, UniformAllocation, by_name
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """How an exploration is run, validated (see `ExMLClassifier` for the meaning of each)."""
-
-    strategy: Strategy
-    top: int
-    layers: int
-    cascade: bool
-    theta: float | None
-    exploration_theta: float
-    thetas: tuple[float, ...]
-    validation_share: Fraction
-    target: float
-    tolerated_rejection: float
-    score: str
-    folds: int
-    options: ModelOptions
+from exml_sim.strategies import ExploreThenCommit, Strategy, UniformAllocation
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +54,16 @@ class LayerRecord:
         Rows bought to choose theta.
     given_up
         Rows that no layer so far accepts, by models fitted without them, shape (m,); None if theta was given.
+    race
+        How the candidates were selected, if sets of them raced.
+    model
+        Name of the layer's model.
+    held_out
+        What models fitted without them say about the rows; None for rejection models.
+    discovered
+        The fitted model with its probabilities; None for rejection models.
+    columns
+        Number of observed columns; for the initial layer only.
     """
 
     number: int
@@ -80,6 +74,11 @@ class LayerRecord:
     exploration: Exploration | None = None
     validation_rows: int = 0
     given_up: BoolArray | None = None
+    race: Raced | None = None
+    model: str = "rejection"
+    held_out: HeldOut | None = None
+    discovered: Discovered | None = None
+    columns: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,34 +90,6 @@ class Grown:
     notes: tuple[str, ...] = field(default=())
 
 
-def resolve_strategy(strategy: Any, alignment: str | None, objective: str | None, top: int) -> Strategy:
-    """Build the strategy from what the user gave.
-
-    Raises
-    ------
-    ValueError
-        If options contradict each other, or the rule cannot select `top` candidates.
-    """
-    if isinstance(strategy, str):
-        options: dict[str, Any] = {"alignment": alignment or "sample", "objective": objective or "risk"}
-        several = {name: rule.number_option for name, rule in STRATEGIES.items() if rule.number_option is not None}
-        if strategy in several:
-            options[several[strategy]] = top
-        elif top > 1 and strategy in STRATEGIES:
-            raise ValueError(
-                f"strategy {strategy!r} selects one candidate, not the top {top}; use {' or '.join(map(repr, several))}"
-            )
-        return by_name(strategy, **options)
-    if not isinstance(strategy, Strategy):
-        raise ValueError(f"a strategy is a name ({', '.join(STRATEGIES)}) or a Strategy object, got {strategy!r}")
-    if alignment is not None or objective is not None:
-        raise ValueError("a Strategy object carries its own alignment and objective: leave them out")
-    selects = int(getattr(strategy, "selects", 1))
-    if selects != top:
-        raise ValueError(f"the strategy selects {selects} candidates, but top={top}")
-    return strategy
-
-
 def initial_layer(
     X: FloatArray,
     y: IntArray,
@@ -127,8 +98,28 @@ def initial_layer(
     settings: Settings,
     rng: np.random.Generator,
 ) -> tuple[Layer, LayerRecord, Assessment]:
-    """The rejection model on the observed features, and whether it leaves anything to explore."""
-    thetas = INITIAL_THETAS if theta is None else (theta,)
+    """The model on the observed features, and whether it leaves anything to explore."""
+    thetas: tuple[float, ...] = INITIAL_THETAS if theta is None else (theta,)
+    if not settings.rejection:
+        found, name = fitted(X, y, n_classes, replace(settings, theta=None), rng)
+        votes = HeldOut(found.held, found.model.law, y)
+        if theta is None:
+            # A row that the initial layer decides is never looked at again: hidden must be four times less likely.
+            thetas = tuple(one for one in thetas if one <= (1.0 - 1.0 / n_classes) / 4.0)
+        choice = choose_initial(votes.until(thetas, settings.target), settings.target)
+        record = LayerRecord(
+            1,
+            (),
+            choice.theta,
+            choice,
+            np.arange(len(y)),
+            given_up=~votes.accepted(choice.theta),
+            model=name,
+            held_out=votes,
+            discovered=found,
+            columns=X.shape[1],
+        )
+        return Layer(regated(found.model, choice.theta)), record, assess(choice.chosen, settings)
     judge = CrossValidation.of_features(X, y, n_classes, settings.options, folds=settings.folds, rng=rng)
     choice = choose_initial(judge.until(thetas, settings.target), settings.target)
     model = fit(X, y, n_classes, choice.theta, settings.options)
@@ -194,13 +185,18 @@ def grow(
             break
         part = buyer.ledger.left / (settings.layers + 1 - number)
         reaching = records[-1].given_up if settings.cascade else None
-        record, base = _explore(arms, base, part, buyer, settings, rng, reaching)
+        record, after = _explore(arms, base, part, buyer, settings, rng, records[0])
         if len(record.rows) < 2:
             notes.append(f"layer {number} was left out: {len(record.rows)} rows have {' and '.join(record.candidates)}")
             break
-        taken = taken + record.candidates
+        if record.race is not None and record.race.left_over:
+            notes.append(record.race.left_over)
+        base, taken = after, taken + record.candidates
         arms = [arm for arm in arms if buyer.names[arm] not in record.candidates]
-        model = fit(base.X[record.rows], y[record.rows], n_classes, record.theta, settings.options)
+        record, model = _modelled(record, base, settings, rng, reaching, records[0])
+        if settings.cascade and number == 2 and isinstance(model, LatentModel):
+            layers, records, more = _with_first_layer(layers[0], records[0], record)
+            notes += more
         layers.append(Layer(model, taken))
         records.append(record)
     if not settings.cascade:
@@ -218,7 +214,7 @@ def _reason_to_stop(number: int, arms: list[int], buyer: Buyer, settings: Settin
     """Why a third or later layer is not worth it; the first exploration was checked at the door."""
     if number == 2:
         return None
-    if len(arms) < settings.top:
+    if len(arms) < (settings.top or 1):
         return f"{len(arms)} candidates are left to choose from"
     if last.choice is not None and not assess(last.choice.chosen, settings).needed:
         return f"layer {number - 1} is good enough"
@@ -237,35 +233,93 @@ def _explore(
     buyer: Buyer,
     settings: Settings,
     rng: np.random.Generator,
-    reaching: BoolArray | None,
+    first: LayerRecord,
 ) -> tuple[LayerRecord, Base]:
-    """One exploration: select, buy validation rows, choose theta. Returns the record and what the next layer has.
+    """One exploration: select and buy. Returns the record, still without theta, and what the next layer has."""
+    start = buyer.ledger.spent
+    found, raced, extra = None, None, 0
+    if settings.races:
+        assert isinstance(settings.strategy, ExploreThenCommit)
+        fitter = scoring_fitter(settings, rng)
+        ahead = None if first.discovered is None else first.discovered.perceived
+        raced = Race(buyer, arms, base, part, fitter, settings.strategy, settings.top, ahead).run()
+        selected = list(raced.winner)
+    else:
+        pool = _pool(arms, base, buyer, settings, rng)
+        found = pool.explore(rule_for(settings, len(arms)), part * (1 - settings.validation_share))
+        selected = [arms[i] for i in found.accepted]
+        if settings.theta is None or not settings.rejection:
+            extra = buy_more(selected, base, part - (buyer.ledger.spent - start), buyer)
+    rows = base.rows[buyer.bought[selected][:, base.rows].all(axis=0)]
+    names = tuple(buyer.names[arm] for arm in selected)
+    theta = settings.thetas[0] if settings.theta is None else settings.theta
+    record = LayerRecord(base.layer, names, theta, None, rows, found, extra, race=raced)
+    return record, _augmented(base, selected, rows, buyer)
+
+
+def _pool(arms: list[int], base: Base, buyer: Buyer, settings: Settings, rng: np.random.Generator) -> OraclePool:
+    if settings.score == "held_out":
+        fitter = scoring_fitter(settings, rng)
+        return HeldOutPool(buyer, arms, base, settings.exploration_theta, settings.options, fitter)
+    return OraclePool(buyer, arms, base, settings.exploration_theta, settings.options, settings.score)
+
+
+def _modelled(
+    record: LayerRecord,
+    after: Base,
+    settings: Settings,
+    rng: np.random.Generator,
+    reaching: BoolArray | None,
+    first: LayerRecord,
+) -> tuple[LayerRecord, GatedModel | LatentModel]:
+    """Fit the layer on its bought rows, and choose its theta.
 
     `reaching` marks the rows that the layers before give up; None if this layer decides alone.
     """
-    start = buyer.ledger.spent
-    pool = OraclePool(buyer, arms, base, settings.exploration_theta, settings.options, settings.score)
-    found = pool.explore(rule_for(settings, len(arms)), part * (1 - settings.validation_share))
-    selected = [arms[i] for i in found.accepted]
-    extra = 0
+    rows, n_classes = record.rows, after.n_classes
+    X, y = after.X[rows], after.y[rows]
+    before = np.ones(len(after.y), dtype=np.bool_) if reaching is None else reaching.copy()
+    if not settings.rejection:
+        found, name = fitted(X, y, n_classes, settings, rng)
+        if first.discovered is not None:
+            found, weight = stacked(found, first.discovered, rows, y, first.columns)
+            name += "" if weight == 1.0 else f" (weight {weight:g}, initial layer {1 - weight:g})"
+        votes = HeldOut(found.held, found.model.law, y)
+        tried = votes.judge(settings.theta, before[rows] if before[rows].any() else None)
+        reason = f"the likeliest class, known or hidden, cross-validated on {tried.rows} bought rows"
+        choice = Choice(tried.theta, (tried,), reason, True)
+        before[rows] &= ~votes.accepted(settings.theta)
+        record = replace(record, theta=tried.theta, choice=choice, given_up=before, model=name, held_out=votes)
+        return record, found.model
     if settings.theta is None:
-        extra = buy_more(selected, base, part - (buyer.ledger.spent - start), buyer)
-    rows = base.rows[buyer.bought[selected][:, base.rows].all(axis=0)]
-    after = _augmented(base, selected, rows, buyer)
-    theta, choice, given_up = settings.theta, None, None
-    if theta is None and len(rows) < 2:
-        theta = settings.thetas[0]
-    if theta is None:
-        folds = min(settings.folds, len(rows))
         judge = CrossValidation.of_features(
-            after.X[rows], base.y[rows], base.n_classes, settings.options, folds=folds, rng=rng
+            X, y, n_classes, settings.options, folds=min(settings.folds, len(rows)), rng=rng
         )
-        choice = choose_augmented(judge, settings.thetas, base.n_classes, None if reaching is None else reaching[rows])
-        theta = choice.theta
-        given_up = np.ones(len(base.y), dtype=np.bool_) if reaching is None else reaching.copy()
-        given_up[rows] &= ~judge.accepted(theta)
-    names = tuple(buyer.names[arm] for arm in selected)
-    return LayerRecord(base.layer, names, theta, choice, rows, found, extra, given_up), after
+        choice = choose_augmented(judge, settings.thetas, n_classes, None if reaching is None else reaching[rows])
+        before[rows] &= ~judge.accepted(choice.theta)
+        record = replace(record, theta=choice.theta, choice=choice, given_up=before)
+    return record, fit(X, y, n_classes, record.theta, settings.options)
+
+
+def _with_first_layer(
+    first: Layer, record: LayerRecord, second: LayerRecord
+) -> tuple[list[Layer], list[LayerRecord], list[str]]:
+    """The first layer in front of the second with the price that suits both, or no first layer."""
+    assert record.held_out is not None
+    assert second.held_out is not None
+    assert isinstance(first.model, LatentModel)
+    rows, votes = second.rows, record.held_out
+    known = HeldOut(votes.held[rows], votes.law, votes.y[rows])
+    offered = [theta for theta in INITIAL_THETAS if theta <= record.theta]
+    theta = settled(known, offered or [record.theta], second.held_out)
+    if theta is None:
+        everyone = np.ones(len(votes.y), dtype=np.bool_)
+        return (
+            [],
+            [replace(record, given_up=everyone)],
+            ["the initial layer decides no row: the next layer is more accurate on the bought ones"],
+        )
+    return [Layer(regated(first.model, theta))], [replace(record, given_up=~votes.accepted(theta))], []
 
 
 def buy_more(selected: list[int], base: Base, money: Fraction, buyer: Buyer) -> int:

@@ -17,9 +17,10 @@ from exml_sim.exploration.ledger import Ledger
 from exml_sim.exploration.lockstep import WORTHLESS, Session
 from exml_sim.exploration.pool import Pool
 from exml_sim.exploration.ranking import Scores
+from exml_sim.method.race import opening_rows
 from exml_sim.money import show
 from exml_sim.seeds import Seeds
-from exml_sim.strategies import Strategy
+from exml_sim.strategies import ExploreThenCommit, Strategy
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,6 +95,55 @@ def plans(
         kept = budget - found.ledger.spent if validation_share else Fraction(0)
         out.append(Plan(assumption, found.ledger, kept))
     return out
+
+
+@dataclass(frozen=True, slots=True)
+class RacePlan:
+    """What a race will buy: its opening is known, the rest follows the scores.
+
+    Attributes
+    ----------
+    rows
+        Rows of every candidate in the opening.
+    opening, most
+        Money of the opening, and in all.
+    """
+
+    rows: int
+    opening: Fraction
+    most: Fraction
+
+    assumption = "the race decides"
+
+    @property
+    def cost(self) -> Fraction:
+        """All that may be spent."""
+        return self.most
+
+    def table(self) -> str:
+        """The plan as text."""
+        if not self.rows:
+            return f"too little money to compare candidates: one of the cheapest, for at most {show(self.most)}"
+        return (
+            f"opening: {self.rows} rows of every candidate, for {show(self.opening)}\n"
+            "then rows of the candidates that can still change the choice, for as long as that is worth more than rows "
+            f"of the leader;\nall that is left buys rows of what was chosen: in all at most {show(self.most)}"
+        )
+
+
+def race_plan(
+    names: Sequence[str],
+    costs: Sequence[Fraction],
+    available: Sequence[int],
+    budget: Fraction,
+    n_classes: int,
+    rule: ExploreThenCommit,
+) -> RacePlan:
+    """The plan of one race."""
+    rows = opening_rows(costs, available, budget, n_classes, rule)
+    opening = sum((cost * min(rows, there) for cost, there in zip(costs, available, strict=True)), Fraction(0))
+    everything = sum((cost * there for cost, there in zip(costs, available, strict=True)), Fraction(0))
+    return RacePlan(rows, opening, min(budget, everything))
 
 
 class _MakeBelieve(Pool):

@@ -17,9 +17,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exml_sim.arrays import FloatArray
+from exml_sim.method import saved_soft
 from exml_sim.method.cascade import Cascade, Decisions, Layer
 from exml_sim.method.decisions import asker, explanations, labelled
 from exml_sim.method.gated import KERNELS, Frame, GatedModel
+from exml_sim.method.latent import LatentModel
 from exml_sim.oracle import Oracle
 from exml_sim.validation import check_matrix
 
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 
 FORMAT = "exml model"
 VERSION = 1
+#: Of files with layers that know the hidden class as a class.
+LATENT_VERSION = 2
 _ARRAYS = ("shift", "scale", "anchors", "u", "w")
 
 
@@ -96,31 +100,40 @@ def to_saved(
 
 
 def save(saved: SavedModel, path: Path) -> None:
-    """Write the file; an existing one is not overwritten."""
+    """Write the file; an existing one is not overwritten.
+
+    Raises
+    ------
+    ValueError
+        If a layer is a user's own estimator, which is no plain array.
+    """
+    packed = [_packed(layer) for layer in saved.cascade.layers]
     manifest = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": VERSION if all("kind" not in about for about, _ in packed) else LATENT_VERSION,
         "classes": saved.classes.tolist(),
         "hidden_label": _plain(saved.hidden_label),
         "observed": list(saved.observed),
         "columns": {name: list(cols) for name, cols in saved.columns.items()},
-        "layers": [
-            {
-                "candidates": list(layer.candidates),
-                "theta": layer.model.theta,
-                "kernel": layer.model.frame.kernel,
-                "gamma": layer.model.frame.gamma,
-            }
-            for layer in saved.cascade.layers
-        ],
+        "layers": [about for about, _ in packed],
     }
     arrays: dict[str, Any] = {"manifest": np.array(json.dumps(manifest))}
-    for number, layer in enumerate(saved.cascade.layers):
-        model = layer.model
-        tables = (model.frame.shift, model.frame.scale, model.anchors, model.u, model.w)
-        arrays |= {f"{name}_{number}": table for name, table in zip(_ARRAYS, tables, strict=True)}
+    for number, (_, tables) in enumerate(packed):
+        arrays |= {f"{name}_{number}": table for name, table in tables.items()}
     with path.open("xb") as file:
         np.savez_compressed(file, **arrays)
+
+
+def _packed(layer: Layer) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the manifest says about a layer, and its arrays."""
+    about: dict[str, Any] = {"candidates": list(layer.candidates), "theta": layer.model.theta}
+    if isinstance(layer.model, LatentModel):
+        soft, tables = saved_soft.pack(layer.model.soft)
+        return about | {"kind": "latent", "soft": soft, "odds": layer.model.odds}, tables | {"law": layer.model.law}
+    model = layer.model
+    arrays = (model.frame.shift, model.frame.scale, model.anchors, model.u, model.w)
+    about |= {"kernel": model.frame.kernel, "gamma": model.frame.gamma}
+    return about, dict(zip(_ARRAYS, arrays, strict=True))
 
 
 def load(path: Path) -> SavedModel:
@@ -139,8 +152,8 @@ def load(path: Path) -> SavedModel:
             if "manifest" not in file:
                 raise ValueError("it holds no manifest")
             manifest = json.loads(str(file["manifest"]))
-            if manifest.get("format") != FORMAT or manifest.get("version") != VERSION:
-                raise ValueError(f"it is not of the format {FORMAT!r}, version {VERSION}")
+            if manifest.get("format") != FORMAT or manifest.get("version") not in (VERSION, LATENT_VERSION):
+                raise ValueError(f"it is not of the format {FORMAT!r}, version {VERSION} or {LATENT_VERSION}")
             layers = tuple(_layer(file, manifest, number) for number in range(len(manifest["layers"])))
     except FileNotFoundError:
         raise ValueError(f"there is no file {path}") from None
@@ -153,6 +166,8 @@ def load(path: Path) -> SavedModel:
 
 def _layer(file: Any, manifest: Mapping[str, Any], number: int) -> Layer:
     about = manifest["layers"][number]
+    if about.get("kind") == "latent":
+        return _latent_layer(file, manifest, number)
     shift, scale, anchors, u, w = (_numbers(file[f"{name}_{number}"], name) for name in _ARRAYS)
     n, d = anchors.shape
     shapes = (shift.shape, scale.shape, u.shape, w.shape)
@@ -165,13 +180,28 @@ def _layer(file: Any, manifest: Mapping[str, Any], number: int) -> Layer:
     return Layer(GatedModel(frame, anchors, u, w, float(about["theta"])), tuple(map(str, about["candidates"])))
 
 
+def _latent_layer(file: Any, manifest: Mapping[str, Any], number: int) -> Layer:
+    about, classes = manifest["layers"][number], len(manifest["classes"])
+    law = _numbers(file[f"law_{number}"], "law")
+    if law.shape != (classes,) or not ((law >= 0.0) & (law < 1.0)).all():
+        raise ValueError(f"layer {number + 1} has no usable law of mislabelling")
+    candidates = tuple(map(str, about["candidates"]))
+    width = len(manifest["observed"]) + sum(len(manifest["columns"][name]) for name in candidates)
+    soft = saved_soft.unpack(about["soft"], lambda name: file[f"{name}_{number}"], classes + 1, width)
+    theta = None if about["theta"] is None else float(about["theta"])
+    odds = float(about["odds"])
+    if not odds > 0.0:
+        raise ValueError(f"layer {number + 1} has no usable odds")
+    return Layer(LatentModel(soft, law, theta, odds), candidates)
+
+
 def _assembled(manifest: Mapping[str, Any], layers: tuple[Layer, ...], path: Path) -> SavedModel:
     cascade = Cascade(layers)
     observed = tuple(map(str, manifest["observed"]))
     columns = {str(name): tuple(map(str, cols)) for name, cols in manifest["columns"].items()}
     for number, layer in enumerate(layers, 1):
         width = len(observed) + sum(len(columns.get(name, ())) for name in layer.candidates)
-        if width != layer.model.anchors.shape[1]:
+        if isinstance(layer.model, GatedModel) and width != layer.model.anchors.shape[1]:
             raise ValueError(
                 f"{path} is damaged: layer {number} has {layer.model.anchors.shape[1]} columns, not {width}"
             )

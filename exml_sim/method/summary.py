@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from exml_sim.method.layers import LayerRecord
+from exml_sim.method.race import Raced
 from exml_sim.method.thresholds import Choice
 from exml_sim.money import show
 
@@ -19,7 +20,10 @@ def text(model: ExMLClassifier) -> str:
     """The whole report."""
     parts = ["# Report", _summary(model), "## Initial model", _initial(model)]
     for record in model.records_[1:]:
-        parts += [f"## Layer {record.number}: {', '.join(record.candidates)}", _layer(record, len(model.classes_))]
+        parts += [
+            f"## Layer {record.number}: {', '.join(record.candidates)}",
+            _layer(record, len(model.classes_), model.ledger_.names),
+        ]
     if model.hindsight_:
         parts += ["## Theta in hindsight", _hindsight(model)]
     if model.ledger_.rounds:
@@ -47,13 +51,21 @@ def _test_time(model: ExMLClassifier) -> list[str]:
     for before, record in pairwise(model.records_):
         if model.cascade and before.choice is None:
             break
-        share *= before.choice.chosen.rejection_rate if model.cascade and before.choice else 1.0
+        share *= _passed_on(before) if model.cascade else 1.0
         price = sum((costs[name] for name in record.candidates), Fraction(0))
         lines.append(
             f"At prediction about {share:.0%} of the rows will need {', '.join(record.candidates)}, "
             f"for {show(price)} each."
         )
     return lines
+
+
+def _passed_on(record: LayerRecord) -> float:
+    """Share of rows that a layer gives up."""
+    assert record.choice is not None
+    if record.held_out is not None and record.given_up is not None:
+        return float(record.given_up.mean())
+    return record.choice.chosen.rejection_rate
 
 
 def _initial(model: ExMLClassifier) -> str:
@@ -66,9 +78,15 @@ def _initial(model: ExMLClassifier) -> str:
     )
 
 
-def _layer(record: LayerRecord, n_classes: int) -> str:
-    assert record.exploration is not None
-    lines = [why(record.exploration, len(record.candidates))]
+def _layer(record: LayerRecord, n_classes: int, names: tuple[str, ...]) -> str:
+    lines = []
+    if record.exploration is not None:
+        lines.append(why(record.exploration, len(record.candidates)))
+    elif record.race is not None:
+        lines.append(why_raced(record.race, names))
+    if record.held_out is not None:
+        lines.append(_latent(record))
+        return "\n\n".join(lines)
     if record.choice is None:
         lines.append(f"Theta {record.theta:g} was given. Trained on {len(record.rows)} rows.")
     else:
@@ -96,6 +114,43 @@ def why(exploration: Exploration, selected: int = 1) -> str:
                 f"| [{one.lower[arm]:.6f}, {one.upper[arm]:.6f}] | {fate} |"
             )
     return "\n".join(lines)
+
+
+def why_raced(race: Raced, names: tuple[str, ...]) -> str:
+    """Why the winners won: every look at the sets, the best prediction first."""
+    if not race.rounds:
+        return "There was nothing to compare."
+
+    def named(arms: tuple[int, ...]) -> str:
+        return " + ".join(names[arm] for arm in arms)
+
+    lines = [
+        f"Why {named(race.winner)}: lower is better. The loss is the squared error of probabilities on rows that the "
+        "model has not seen; predicted is the loss with as many rows as the money would buy of the set.",
+        "",
+        "| look | candidates | rows | loss | rows to come | predicted | deviation from the best | |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for number, one in enumerate(race.rounds, 1):
+        for c in one.contestants:
+            fate = "chosen" if c.arms == one.chosen else "bought on" if set(c.arms) <= set(one.in_play) else ""
+            lines.append(
+                f"| {number} | {named(c.arms)} | {c.rows} | {c.loss:.4f} | {c.final} | {c.predicted:.4f} "
+                f"| {c.deviation:.4f} | {fate} |"
+            )
+    return "\n".join(lines)
+
+
+def _latent(record: LayerRecord) -> str:
+    """Model, law and what it says about its own rows without having seen them."""
+    assert record.held_out is not None
+    assert record.choice is not None
+    law = ", ".join(f"{one:.0%}" for one in record.held_out.law)
+    one = record.choice.chosen
+    return (
+        f"Model: {record.model}, trained on {len(record.rows)} rows; hidden rows taken to be labelled {law}.\n"
+        f"{record.choice.reason}: {one.accepted} accepted, of which {one.accuracy:.1%} have the predicted label."
+    )
 
 
 def _tried(choice: Choice, n_classes: int | None) -> str:

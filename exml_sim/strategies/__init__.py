@@ -8,6 +8,7 @@ from exml_sim.exploration.strategy import Strategy
 from exml_sim.plugins import classes
 from exml_sim.strategies.accept_reject import SuccessiveAcceptsRejects
 from exml_sim.strategies.base import Rule
+from exml_sim.strategies.commit import ExploreThenCommit
 from exml_sim.strategies.median_elimination import MedianElimination
 from exml_sim.strategies.successive_rejects import SuccessiveRejects
 from exml_sim.strategies.top_two import TopTwo
@@ -16,6 +17,7 @@ from exml_sim.validation import check_choice
 
 __all__ = [
     "STRATEGIES",
+    "ExploreThenCommit",
     "MedianElimination",
     "Rule",
     "Strategy",

@@ -29,6 +29,7 @@ def data(tmp_path, monkeypatch):
 
 
 COMMON = ["--label", "y", "--observed", "a,b"]
+PAPER = ["--preset", "paper"]
 THREE = ["--candidate", "low=low:1", "--candidate", "mid=m1,m2:2.5", "--candidate", "high=high:1.2"]
 
 
@@ -60,7 +61,7 @@ def test_a_whole_run(data, capsys):
     assert {p["prediction"] for p in predictions} <= {"ill", "well", "hidden", ""}
     # Rows whose value was not paid for are undecided in the predictions on the same file.
     selected = next(line.split(": ")[1].rstrip(".") for line in out.splitlines() if line.startswith("Selected"))
-    paid = {b["line"] for b in bought if b["candidate"] == selected}
+    paid = set.intersection(*({b["line"] for b in bought if b["candidate"] == name} for name in selected.split(", ")))
     for p in predictions:
         assert p["line"] in paid or p["prediction"] == "" or "layer 1" in p["explanation"]
 
@@ -127,12 +128,25 @@ def test_the_dry_run_plans_and_writes_nothing(data, capsys):
     assert code == 0
     assert sorted(data.iterdir()) == before
     assert "candidate high: 1.2 per row, 162 of 180 rows can be bought" in out
+    # 53 complete rows at 4.7 could be had: the opening takes 20 of them.
+    assert "opening: 20 rows of every candidate, for 94" in out
+    assert "in all at most 250" in out
+    _, out, _ = run(capsys, "explore", "data.csv", *COMMON, *THREE, "--budget", "250", "--dry-run", *PAPER)
     # 225 after the validation share, half of it per round, 4.7 per row of all three.
     assert "round 1: 23 rows of low, 23 rows of mid, 23 rows of high, for 108.1" in out
     assert "in all at most 250" in out
     _, out, _ = run(capsys, "explore", "data.csv", *COMMON, *THREE, "--budget", "20%", "--dry-run", "--layers", "3")
     assert "budget 169.2" in out
     assert "1 further layers may spend as much" in out
+
+
+@pytest.mark.parametrize("extra", [["--preset", "paper"], ["--model", "rejection"], ["--model", "forest"]], ids=" ".join)
+def test_presets_and_models(data, capsys, extra):
+    code, out, err = run(capsys, "explore", "data.csv", *COMMON, *THREE, "--budget", "150", "--out", "o", *extra)
+    assert (code, err) == (0, "")
+    assert ("median" in out or "certified" in out) == (extra == PAPER)
+    assert ("Model: forest" in out) == ("forest" in extra)
+    assert run(capsys, "predict", "o/model.npz", "data.csv", "--quiet")[0] == 0
 
 
 def test_nothing_is_overwritten_silently(data, capsys):
@@ -172,8 +186,9 @@ def test_no_exploration_needed(data, capsys):
         ),
         (["data.csv", *COMMON, "--candidate", "c=name:1", "--budget", "99"], "column 'name' must be a number"),
         (["data.csv", "--label", "name", "--observed", "a", *THREE, "--budget", "99"], "has a single class, 'x'"),
-        (["data.csv", *COMMON, *THREE, "--budget", "5"], "the smallest budget that works is 10.45"),
-        (["data.csv", *COMMON, *THREE, "--budget", "5", "--dry-run"], "the smallest budget that works is 10.45"),
+        (["data.csv", *COMMON, *THREE, "--budget", "4"], "the smallest budget that works is 4.7"),
+        (["data.csv", *COMMON, *THREE, "--budget", "4", "--dry-run"], "the smallest budget that works is 4.7"),
+        (["data.csv", *COMMON, *THREE, "--budget", "5", *PAPER], "the smallest budget that works is 10.45"),
         (["data.csv", *COMMON, *THREE, "--budget", "lots"], "budget must be a finite number"),
         (["data.csv", *COMMON, *THREE, "--budget", "x%"], "--budget must be an amount like 500"),
         (["data.csv", *COMMON, *THREE, "--budget", "120%"], "budget_ratio must be in (0, 1]"),
@@ -184,7 +199,7 @@ def test_no_exploration_needed(data, capsys):
         (["data.csv", *COMMON, "--candidate", "c=low:1", "--candidate", "c=high:1", "--budget", "9"], "must differ"),
         (["data.csv", *COMMON, *THREE, "--budget", "99", "--theta", "x"], "--theta must be auto or a number"),
         (["data.csv", *COMMON, *THREE, "--budget", "99", "--theta", "0.7"], "theta must lie in"),
-        (["data.csv", *COMMON, *THREE, "--budget", "99", "--top", "2"], "selects one candidate, not the top 2"),
+        (["data.csv", *COMMON, *THREE, "--budget", "99", "--top", "2", *PAPER], "selects one candidate, not the top 2"),
         (["data.csv", *COMMON, *THREE, "--budget", "99", "--out", "data.csv"], "is not a directory"),
         (["data.csv", *COMMON, *THREE], "Missing option '--budget'"),
         (["data.csv", *COMMON, "--budget", "99"], "Missing option '--candidate'"),

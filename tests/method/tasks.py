@@ -55,3 +55,12 @@ class Recording:
     def query(self, candidate, rows):
         self.asked += [(candidate, int(row)) for row in rows]
         return self._oracle.query(candidate, rows)
+
+
+def refused(model, rows, oracle):
+    """The message of a refusal, or nothing."""
+    try:
+        model.fit(rows.X, rows.y, oracle)
+    except ValueError as error:
+        return str(error)
+    return ""

@@ -12,7 +12,7 @@ from exml_sim.method import ExMLClassifier, Hindsight
 from exml_sim.method.gated import ModelOptions, fit
 from exml_sim.oracle import ArrayOracle
 from exml_sim.strategies import STRATEGIES, MedianElimination
-from tests.method.tasks import Recording, clean, mfeat, synthetic
+from tests.method.tasks import Recording, clean, mfeat, refused, synthetic
 
 
 def test_section_5_1():
@@ -30,7 +30,7 @@ def test_section_5_1():
             winner, accepted = fit(rows.X, codes, 2, theta, ModelOptions(C_h=0.1, C_g=0.1)).evaluate(test.X)
             accuracies.append(np.mean(np.where(accepted, 2 * winner - 1, 3) == truth))
         sl.append(max(accuracies))
-        model = ExMLClassifier(budget_ratio=0.2, hidden_label=3, random_state=seed).fit(rows.X, rows.y, oracle)
+        model = ExMLClassifier.paper(budget_ratio=0.2, hidden_label=3, random_state=seed).fit(rows.X, rows.y, oracle)
         exml.append(model.score(test.X, truth, values))
         best_three.append(model.ledger_.pulls[0, -3:].sum() / model.ledger_.pulls.sum())
         assert model.budget_ == 540
@@ -43,7 +43,7 @@ def test_section_5_1():
 def test_nothing_is_spent_on_a_model_that_is_good_already():
     X, y, oracle = clean()
     record = Recording(oracle)
-    model = ExMLClassifier(budget=100).fit(X, y, record)
+    model = ExMLClassifier.paper(budget=100).fit(X, y, record)
     assert not model.assessment_.needed
     assert not model.explored_
     assert record.asked == []
@@ -52,36 +52,36 @@ def test_nothing_is_spent_on_a_model_that_is_good_already():
     assert "Nothing was spent" in model.report()
     assert np.mean(model.predict(X) == y.astype(object)) > 0.9
     # The planted opposite: the same data is explored when told to.
-    forced = ExMLClassifier(budget=100, explore="always").fit(X, y, record)
+    forced = ExMLClassifier.paper(budget=100, explore="always").fit(X, y, record)
     assert forced.explored_
     assert forced.ledger_.spent > 0
 
 
 def test_exploration_can_be_forbidden():
     rows, oracle, *_ = synthetic(per_class=40)
-    model = ExMLClassifier(budget=100, explore="never").fit(rows.X, rows.y, oracle)
+    model = ExMLClassifier.paper(budget=100, explore="never").fit(rows.X, rows.y, oracle)
     assert model.assessment_.needed
     assert model.ledger_.spent == 0
     assert "No exploration was wanted" in model.report()
-    assert ExMLClassifier(budget=100, layers=1).fit(rows.X, rows.y, oracle).selected_ == ()
+    assert ExMLClassifier.paper(budget=100, layers=1).fit(rows.X, rows.y, oracle).selected_ == ()
 
 
 def test_validation_money_is_kept_and_spent_on_the_selected_candidate():
     rows, oracle, *_ = synthetic(per_class=60, angles=[10, 50, 70, 90])
-    model = ExMLClassifier(budget=200, validation_share="0.25").fit(rows.X, rows.y, oracle)
+    model = ExMLClassifier.paper(budget=200, validation_share="0.25").fit(rows.X, rows.y, oracle)
     bought = [p for p in model.purchases_ if p.purpose == "validation"]
     assert {p.candidate for p in bought} == set(model.selected_)
     spent = sum(len(p.rows) for p in bought)
     assert 50 <= spent == model.records_[1].validation_rows
     assert model.ledger_.spent == 200
-    fixed = ExMLClassifier(budget=200, theta=0.3).fit(rows.X, rows.y, oracle)
+    fixed = ExMLClassifier.paper(budget=200, theta=0.3).fit(rows.X, rows.y, oracle)
     assert all(p.purpose == "exploration" for p in fixed.purchases_)
     assert fixed.records_[1].theta == 0.3
 
 
 def test_hindsight_is_the_best_of_the_pool_on_test_labels():
     rows, oracle, test, truth, values = synthetic(per_class=60, angles=[10, 50, 70, 90])
-    model = ExMLClassifier(budget=200, hidden_label=3, theta="hindsight")
+    model = ExMLClassifier.paper(budget=200, hidden_label=3, theta="hindsight")
     model.fit(rows.X, rows.y, oracle, hindsight=Hindsight(test.X, truth, values))
     accuracy = model.score(test.X, truth, values)
     assert [theta for theta, _ in model.hindsight_] == [0.1, 0.2, 0.3, 0.4]
@@ -89,14 +89,14 @@ def test_hindsight_is_the_best_of_the_pool_on_test_labels():
     assert model.ledger_.spent <= 200
     # Each line is what a run with that theta alone gives.
     for theta, expected in model.hindsight_:
-        alone = ExMLClassifier(budget=200, hidden_label=3, theta=theta).fit(rows.X, rows.y, oracle)
+        alone = ExMLClassifier.paper(budget=200, hidden_label=3, theta=theta).fit(rows.X, rows.y, oracle)
         assert alone.score(test.X, truth, values) == expected
     assert "a real user would have paid for all of them" in model.report()
 
 
 def test_cascade_off_needs_the_candidate_for_every_point():
     (X, y, oracle), (Xt, truth, values) = mfeat("fou", 2)
-    on = ExMLClassifier(budget_ratio=0.2, hidden_label=2, explore="always").fit(X, y, oracle)
+    on = ExMLClassifier.paper(budget_ratio=0.2, hidden_label=2, explore="always").fit(X, y, oracle)
     off = clone(on).set_params(cascade=False).fit(X, y, oracle)
     assert len(on.cascade_.layers) == 2
     assert len(off.cascade_.layers) == 1
@@ -111,7 +111,7 @@ def test_cascade_off_needs_the_candidate_for_every_point():
 def test_more_than_two_known_classes_on_digits(view, known, bar):
     """Real data: the cascade beats its first layer by ten points, and finds most of the hidden digits."""
     (X, y, oracle), (Xt, truth, values) = mfeat(view, known)
-    model = ExMLClassifier(budget_ratio=0.25, hidden_label=known).fit(X, y, oracle)
+    model = ExMLClassifier.paper(budget_ratio=0.25, hidden_label=known).fit(X, y, oracle)
     assert len(model.classes_) == known
     predicted = model.predict(Xt, values)
     accuracy = np.mean(predicted == truth)
@@ -126,7 +126,9 @@ def test_more_than_two_known_classes_on_digits(view, known, bar):
 def test_three_layers_use_more_candidates_and_reuse_what_was_bought():
     rows, oracle, test, truth, values = synthetic(per_class=80, angles=[10, 50, 70, 90])
     record = Recording(oracle)
-    model = ExMLClassifier(budget=400, layers=3, tolerated_rejection=0.0, hidden_label=3).fit(rows.X, rows.y, record)
+    model = ExMLClassifier.paper(budget=400, layers=3, tolerated_rejection=0.0, hidden_label=3).fit(
+        rows.X, rows.y, record
+    )
     assert len(model.cascade_.layers) == 3
     assert len(set(model.selected_)) == 2
     assert model.cascade_.layers[2].candidates == model.selected_
@@ -142,17 +144,17 @@ def test_three_layers_use_more_candidates_and_reuse_what_was_bought():
 
 def test_a_layer_that_is_not_worth_it_is_left_out_and_said_so():
     rows, oracle, *_ = synthetic(per_class=40, angles=[90])
-    model = ExMLClassifier(budget=60, layers=3).fit(rows.X, rows.y, oracle)
+    model = ExMLClassifier.paper(budget=60, layers=3).fit(rows.X, rows.y, oracle)
     assert model.notes_ == ("layer 3 was left out: 0 candidates are left to choose from",)
     assert model.notes_[0] in model.report()
     rows, oracle, *_ = synthetic(per_class=40, angles=[10, 90])
-    easy = ExMLClassifier(budget=60, layers=3, target=0.0, tolerated_rejection=0.99, explore="always")
+    easy = ExMLClassifier.paper(budget=60, layers=3, target=0.0, tolerated_rejection=0.99, explore="always")
     assert "layer 2 is good enough" in easy.fit(rows.X, rows.y, oracle).notes_[0]
 
 
 def test_one_candidate_gets_all_the_money():
     rows, oracle, *_ = synthetic(per_class=40, angles=[90])
-    model = ExMLClassifier(budget=60).fit(rows.X, rows.y, oracle)
+    model = ExMLClassifier.paper(budget=60).fit(rows.X, rows.y, oracle)
     assert model.selected_ == ("90°",)
     assert model.ledger_.spent == 60
 
@@ -160,7 +162,7 @@ def test_one_candidate_gets_all_the_money():
 @pytest.mark.parametrize("strategy", ["uniform_allocation", "successive_accepts_rejects"])
 def test_top_two_candidates_in_one_layer(strategy):
     rows, oracle, test, truth, values = synthetic(per_class=60, angles=[10, 20, 80, 90])
-    model = ExMLClassifier(budget=240, strategy=strategy, top=2, hidden_label=3).fit(rows.X, rows.y, oracle)
+    model = ExMLClassifier.paper(budget=240, strategy=strategy, top=2, hidden_label=3).fit(rows.X, rows.y, oracle)
     assert set(model.selected_) == {"80°", "90°"}
     assert model.cascade_.layers[1].model.anchors.shape[1] == 4
     assert model.score(test.X, truth, values) > 0.8
@@ -170,8 +172,8 @@ def test_test_time_cost_changes_the_winner():
     """60° is not as good as 90° but ten times cheaper: per cost it wins, by risk alone it does not."""
     rows, oracle, *_ = synthetic(per_class=100, angles=[60, 90], costs=["0.2", "2"])
     common = {"budget": 330, "strategy": "uniform_allocation"}
-    by_risk = ExMLClassifier(**common, objective="risk").fit(rows.X, rows.y, oracle)
-    per_cost = ExMLClassifier(**common, objective="risk_per_cost").fit(rows.X, rows.y, oracle)
+    by_risk = ExMLClassifier.paper(**common, objective="risk").fit(rows.X, rows.y, oracle)
+    per_cost = ExMLClassifier.paper(**common, objective="risk_per_cost").fit(rows.X, rows.y, oracle)
     assert by_risk.selected_ == ("90°",)
     assert per_cost.selected_ == ("60°",)
 
@@ -180,17 +182,17 @@ def test_rows_that_cannot_be_measured_are_not_bought():
     rows, oracle, *_ = synthetic(per_class=60, angles=[50, 90])
     values = {name: oracle.query(name, np.arange(180)) for name in oracle.names}
     values["90°"][::3] = np.nan
-    model = ExMLClassifier(budget=150).fit(rows.X, rows.y, ArrayOracle(values))
+    model = ExMLClassifier.paper(budget=150).fit(rows.X, rows.y, ArrayOracle(values))
     assert not model.bought_[1, ::3].any()
     assert model.selected_ == ("90°",)
-    generous = ExMLClassifier(budget=1000).fit(rows.X, rows.y, ArrayOracle(values))
+    generous = ExMLClassifier.paper(budget=1000).fit(rows.X, rows.y, ArrayOracle(values))
     assert generous.bought_[1].sum() == 120
     assert generous.ledger_.spent <= 300
 
 
 def test_explanations_and_missing_values():
     rows, oracle, test, _, values = synthetic(per_class=60, angles=[20, 90])
-    model = ExMLClassifier(budget=120, hidden_label=3).fit(rows.X, rows.y, oracle)
+    model = ExMLClassifier.paper(budget=120, hidden_label=3).fit(rows.X, rows.y, oracle)
     decisions, lines = model.decide(test.X, values), model.explain(test.X, values)
     assert len(lines) == len(test.X)
     for line, layer, hidden in zip(lines, decisions.layer, decisions.hidden, strict=True):
@@ -207,7 +209,7 @@ def test_explanations_and_missing_values():
 
 def test_scores_in_the_report_are_those_of_the_rounds():
     rows, oracle, *_ = synthetic(per_class=60, angles=[10, 50, 70, 90])
-    model = ExMLClassifier(budget=200).fit(rows.X, rows.y, oracle)
+    model = ExMLClassifier.paper(budget=200).fit(rows.X, rows.y, oracle)
     text, rounds = model.report(), model.records_[1].exploration.rounds
     assert len(rounds) == 2
     for one in rounds:
@@ -216,15 +218,6 @@ def test_scores_in_the_report_are_those_of_the_rounds():
             assert f"| {one.scores[arm]:.6f} | [{one.lower[arm]:.6f}, {one.upper[arm]:.6f}] |" in text
     assert "Spent 200 of the budget of 200" in text
     assert model.ledger_.table() in text
-
-
-def refused(model, rows, oracle):
-    """The message of a refusal, or nothing."""
-    try:
-        model.fit(rows.X, rows.y, oracle)
-    except ValueError as error:
-        return str(error)
-    return ""
 
 
 @settings(max_examples=25)
@@ -239,7 +232,7 @@ def refused(model, rows, oracle):
 def test_no_run_spends_more_than_the_budget(budget, costs, strategy, alignment, share, layers):
     rows, oracle, *_ = synthetic(per_class=15, test_per_class=1, angles=[10, 50, 90], costs=costs)
     record = Recording(oracle)
-    model = ExMLClassifier(
+    model = ExMLClassifier.paper(
         budget=budget,
         strategy=strategy,
         alignment=alignment,
@@ -260,23 +253,23 @@ def test_no_run_spends_more_than_the_budget(budget, costs, strategy, alignment, 
 def test_the_smallest_budget_that_the_message_names_works():
     rows, oracle, *_ = synthetic(per_class=30, angles=[10, 50, 90], costs=["1", "0.95", "5"])
     with pytest.raises(ValueError, match=r"the smallest budget that works is 15\.45"):
-        ExMLClassifier(budget=10, explore="always").fit(rows.X, rows.y, oracle)
+        ExMLClassifier.paper(budget=10, explore="always").fit(rows.X, rows.y, oracle)
     with pytest.raises(ValueError, match="does not pay"):
-        ExMLClassifier(budget="15.43", explore="always").fit(rows.X, rows.y, oracle)
-    model = ExMLClassifier(budget="15.45", explore="always", folds=2)
+        ExMLClassifier.paper(budget="15.43", explore="always").fit(rows.X, rows.y, oracle)
+    model = ExMLClassifier.paper(budget="15.45", explore="always", folds=2)
     assert model.fit(rows.X, rows.y, oracle).ledger_.spent <= Fraction("15.45")
 
 
 def test_same_seed_same_result_and_strategy_objects():
     rows, oracle, *_ = synthetic(per_class=40, angles=[10, 50, 90])
-    first = ExMLClassifier(budget=100, alignment="budget", random_state=3).fit(rows.X, rows.y, oracle)
-    second = ExMLClassifier(budget=100, strategy=MedianElimination(alignment="budget"), random_state=3)
+    first = ExMLClassifier.paper(budget=100, alignment="budget", random_state=3).fit(rows.X, rows.y, oracle)
+    second = ExMLClassifier.paper(budget=100, strategy=MedianElimination(alignment="budget"), random_state=3)
     second.fit(rows.X, rows.y, oracle)
     assert first.ledger_.to_csv() == second.ledger_.to_csv()
     np.testing.assert_array_equal(first.bought_, second.bought_)
-    other = ExMLClassifier(budget=100, random_state=4).fit(rows.X, rows.y, oracle)
+    other = ExMLClassifier.paper(budget=100, random_state=4).fit(rows.X, rows.y, oracle)
     assert not np.array_equal(first.bought_, other.bought_)
-    text = ExMLClassifier(budget=100).fit(rows.X, np.where(rows.y > 0, "benign", "no"), oracle)
+    text = ExMLClassifier.paper(budget=100).fit(rows.X, np.where(rows.y > 0, "benign", "no"), oracle)
     assert set(text.predict(rows.X, oracle)) <= {"benign", "no", "hidden"}
 
 
@@ -314,12 +307,12 @@ def test_same_seed_same_result_and_strategy_objects():
 def test_bad_parameters(change, message):
     X, y, oracle = clean(rows=20)
     with pytest.raises(ValueError, match=message):
-        ExMLClassifier(**{"budget": 20, **change}).fit(X, y, oracle)
+        ExMLClassifier.paper(**{"budget": 20, **change}).fit(X, y, oracle)
 
 
 def test_bad_data():
     X, y, oracle = clean(rows=20)
-    model = ExMLClassifier(budget=20)
+    model = ExMLClassifier.paper(budget=20)
     with pytest.raises(ValueError, match="at least 2 classes, got only"):
         model.fit(X, np.zeros(20), oracle)
     with pytest.raises(ValueError, match=r"y must have shape \(20,\)"):
@@ -341,16 +334,16 @@ def test_a_candidate_that_was_never_measured_is_left_out():
     rows, oracle, *_ = synthetic(per_class=40, angles=[50, 70, 90])
     values = {name: oracle.query(name, np.arange(120)) for name in oracle.names}
     values["70°"][:] = np.nan
-    model = ExMLClassifier(budget=100).fit(rows.X, rows.y, ArrayOracle(values))
+    model = ExMLClassifier.paper(budget=100).fit(rows.X, rows.y, ArrayOracle(values))
     assert model.notes_ == ("candidate 70° was left out of layer 2: no row of it can be bought",)
     assert model.ledger_.pulls[0, 1] == 0
     with pytest.raises(ValueError, match="no candidate can be bought"):
-        ExMLClassifier(budget=100).fit(rows.X, rows.y, ArrayOracle({"70°": values["70°"]}))
+        ExMLClassifier.paper(budget=100).fit(rows.X, rows.y, ArrayOracle({"70°": values["70°"]}))
 
 
 def test_test_time_cost_in_the_report():
     (X, y, oracle), (Xt, _, values) = mfeat("fou", 2)
-    model = ExMLClassifier(budget_ratio=0.2, hidden_label=2, explore="always").fit(X, y, oracle)
+    model = ExMLClassifier.paper(budget_ratio=0.2, hidden_label=2, explore="always").fit(X, y, oracle)
     line = next(line for line in model.report().splitlines() if line.startswith("At prediction"))
     predicted = float(line.split("about ")[1].split("%")[0]) / 100
     (name,) = model.selected_
@@ -361,7 +354,7 @@ def test_test_time_cost_in_the_report():
 
 def test_too_few_rows_for_a_layer_are_a_note_not_a_crash():
     rows, oracle, *_ = synthetic(per_class=20, angles=[50, 90])
-    model = ExMLClassifier(budget="2.3", explore="always").fit(rows.X, rows.y, oracle)
+    model = ExMLClassifier.paper(budget="2.3", explore="always").fit(rows.X, rows.y, oracle)
     assert "layer 2 was left out: 1 rows have" in model.notes_[0]
     assert model.selected_ == ()
     assert model.ledger_.spent == 2

@@ -13,7 +13,7 @@ from tests.method.tasks import synthetic
 
 def test_equal_prices_the_plan_is_what_happens():
     rows, oracle, *_ = synthetic(per_class=60, angles=[10, 30, 50, 70, 90])
-    model = ExMLClassifier(budget=300).fit(rows.X, rows.y, oracle)
+    model = ExMLClassifier.paper(budget=300).fit(rows.X, rows.y, oracle)
     (plan,) = plans(oracle.names, oracle.costs, [180] * 5, MedianElimination(), Fraction(300), Fraction(1, 10))
     real = model.records_[1].exploration.ledger
     assert plan.ledger.rounds == real.rounds

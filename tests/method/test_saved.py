@@ -15,7 +15,7 @@ from tests.method.tasks import synthetic
 @pytest.fixture(scope="module")
 def task():
     rows, oracle, test, _, values = synthetic(per_class=40, angles=[10, 50, 90])
-    return ExMLClassifier(budget=100, layers=3, tolerated_rejection=0.0).fit(rows.X, rows.y, oracle), test, values
+    return ExMLClassifier.paper(budget=100, layers=3, tolerated_rejection=0.0).fit(rows.X, rows.y, oracle), test, values
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_round_trip(task, path):
 def test_text_labels_and_names(tmp_path):
     rows, oracle, *_ = synthetic(per_class=40, angles=[10, 90])
     y = np.where(rows.y > 0, "sick", "well")
-    model = ExMLClassifier(budget=80).fit(rows.X, y, oracle)
+    model = ExMLClassifier.paper(budget=80).fit(rows.X, y, oracle)
     save(to_saved(model, ["age", "dose"], {"10°": ["p"], "90°": ["q"]}), tmp_path / "m.npz")
     saved = load(tmp_path / "m.npz")
     assert saved.classes.tolist() == ["sick", "well"]

@@ -18,7 +18,7 @@ RUNS = [
 
 
 def fitted(oracle, rows, **options):
-    return ExMLClassifier(budget=200, random_state=1, **options).fit(rows.X, rows.y, oracle)
+    return ExMLClassifier.paper(budget=200, random_state=1, **options).fit(rows.X, rows.y, oracle)
 
 
 def poisoned(oracle, bought, poison):

@@ -54,7 +54,7 @@ def learner(task: Task, hindsight: bool, C: float = 0.3) -> Learner:
 
 
 def classifier(strategy: object, theta: object, C: float = 0.3) -> ExMLClassifier:
-    return ExMLClassifier(
+    return ExMLClassifier.paper(
         budget_ratio="0.25",
         strategy=strategy,
         theta=theta,

@@ -1,0 +1,393 @@
+"""Buying for the final model: a race of sets of candidates, as long as it is worth more than rows of the best set.
+
+A few rows are bought for all candidates, the same rows wherever possible. On them every set that is worth looking at is
+scored by how well models that have not seen a row predict its perceived label: every candidate alone, the best one with
+another, all together. A set that costs less can have more rows; so each score is carried on to the number of rows
+that the money would buy of this set (`exml_sim.strategies.commit` has the rule and its formulas). The race goes on with
+the candidates that could still change the choice by more than their rows would cost; the rest of the money buys rows of
+the set that won. Sets that cannot be told apart are told apart by their price, which every prediction will pay again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from exml_sim.arrays import FloatArray, IntArray
+from exml_sim.method.bought_arms import Base
+from exml_sim.method.buyer import Buyer
+from exml_sim.method.latent import brier, one_hot
+from exml_sim.method.soft import Fitter, normalised
+from exml_sim.money import exact, show
+from exml_sim.strategies.commit import HALF_PER_CLASS, ExploreThenCommit, expected_gain
+
+Arms = tuple[int, ...]
+
+#: How few rows open the race, if that leaves the leader most of the money; fewer than the last number tell nothing.
+SMALLEST_OPENING, OPENING_PER_CLASS, USELESS_OPENING = 20, 8, 12
+
+#: Part of the money that the opening may cost.
+LARGEST_SHARE = Fraction(1, 2)
+
+#: Weights of a set's model next to the model of the observed columns.
+WEIGHTS = (1.0, 0.5)
+
+#: Sets within this many deviations of the best one count as equally good: the cheapest wins.
+INDIFFERENCE = 0.75
+
+#: Part of the loss that a set is taken to explain at least, when its rows are priced.
+HOPE = 0.15
+
+#: Deviation of what is yet to be learned, in units of the loss.
+LEARNING = 0.05
+
+#: Challengers that are looked at together with the leader.
+PARTNERS = 3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contestant:
+    """A set of candidates in one round.
+
+    Attributes
+    ----------
+    arms
+        Positions of the candidates.
+    rows
+        Rows it was scored on.
+    loss, useless
+        Held-out squared error of probabilities, and that without any candidate on the same rows.
+    final
+        Rows that the money left would give the set.
+    predicted
+        Loss less what the set will not explain for lack of rows: the explained part times N/(N + h).
+    deviation
+        Standard deviation of the difference to the best set; 0 for the best itself.
+    """
+
+    arms: Arms
+    rows: int
+    loss: float
+    useless: float
+    final: int
+    predicted: float
+    deviation: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RaceRound:
+    """One look: all sets, best prediction first, and who is bought on."""
+
+    contestants: tuple[Contestant, ...]
+    chosen: Arms
+    in_play: Arms
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Raced:
+    """How a race ended: the winner, its rounds, and why money is left, if any is."""
+
+    winner: Arms
+    rounds: tuple[RaceRound, ...]
+    left_over: str = ""
+
+
+class Race:
+    """One race on an oracle.
+
+    Parameters
+    ----------
+    buyer
+        Pays and asks.
+    arms
+        Candidates that take part, as positions in the oracle.
+    base
+        Known features, labels and rows.
+    money
+        What may be spent.
+    fit
+        Model of the scores.
+    rule
+        Opening share, number of rounds and growth.
+    top
+        Largest number of candidates of a set; None for all.
+    ahead
+        Held-out probabilities of perceived labels by the model of the observed columns, shape (m, C). A set is scored
+        by what it adds to them.
+    """
+
+    def __init__(
+        self,
+        buyer: Buyer,
+        arms: Sequence[int],
+        base: Base,
+        money: Fraction,
+        fit: Fitter,
+        rule: ExploreThenCommit | None = None,
+        top: int | None = None,
+        ahead: FloatArray | None = None,
+    ) -> None:
+        self._ahead = ahead
+        self._buyer, self._arms, self._base, self._fit = buyer, tuple(arms), base, fit
+        self._rule = rule or ExploreThenCommit()
+        self._half = self._rule.half or HALF_PER_CLASS * base.n_classes
+        self._top = len(self._arms) if top is None else top
+        self._stop = buyer.ledger.spent + money
+        self._orders = {arm: self._to_be_had(arm) for arm in self._arms}
+        self._known: dict[tuple[Arms, bytes], FloatArray] = {}
+
+    def run(self) -> Raced:
+        """Open, race, commit, and use what money is left."""
+        rounds: list[RaceRound] = []
+        if len(self._arms) == 1:
+            self._buy(self._arms, self._base.X.shape[0])
+            return Raced(self._arms, ())
+        active, opening = self._arms, self._opening()
+        if not opening:
+            return self._unseen()
+        self._buy(active, opening)
+        for number in range(self._rule.rounds + 1):
+            one = self._look(active, last=number == self._rule.rounds)
+            rounds.append(one)
+            if set(one.in_play) <= set(one.chosen):
+                break
+            more = self._next_rows(one.in_play)
+            if more < 1 or not self._buy(one.in_play, self._rows_of(one.in_play) + more):
+                break
+            active = one.in_play
+        winner = rounds[-1].chosen
+        self._buy(winner, self._base.X.shape[0])
+        winner, why = self._extended(winner)
+        return Raced(winner, tuple(rounds), why)
+
+    def _unseen(self) -> Raced:
+        """All for one of the cheapest candidates: to look at all of them would cost more than it could tell."""
+        low = min(self._buyer.costs[arm] for arm in self._arms)
+        cheap = [arm for arm in self._arms if self._buyer.costs[arm] == low]
+        # The random order of the rows chooses among them.
+        chosen = (cheap[int(self._base.rows[0]) % len(cheap)],)
+        self._buy(chosen, self._base.X.shape[0])
+        why = "the budget is too small to compare candidates: one of the cheapest was taken unseen"
+        return Raced(chosen, (), why)
+
+    # Money and rows
+
+    @property
+    def _left(self) -> Fraction:
+        return self._stop - self._buyer.ledger.spent
+
+    def _to_be_had(self, arm: int) -> IntArray:
+        there = self._buyer.available(arm) | self._buyer.bought[arm]
+        return np.asarray(self._base.rows[there[self._base.rows]], dtype=np.int64)
+
+    def _price(self, arms: Sequence[int]) -> Fraction:
+        return sum((self._buyer.costs[arm] for arm in arms), Fraction(0))
+
+    def _rows_of(self, arms: Sequence[int]) -> int:
+        """Rows that every one of the candidates has, at least."""
+        return min(int(self._buyer.bought[arm, self._orders[arm]].sum()) for arm in arms)
+
+    def _opening(self) -> int:
+        return opening_rows(
+            [self._buyer.costs[arm] for arm in self._arms],
+            [len(self._orders[arm]) for arm in self._arms],
+            self._left,
+            self._base.n_classes,
+            self._rule,
+        )
+
+    def _next_rows(self, arms: Arms) -> int:
+        """Twice the rows, for at most half of the money."""
+        return min(self._rows_of(arms), int(self._left / (2 * self._price(arms))))
+
+    def _buy(self, arms: Sequence[int], rows: int) -> int:
+        """Bring the candidates to so many rows each, as far as money and rows go; returns how many values."""
+        lacking = {arm: [row for row in self._orders[arm][:rows] if not self._buyer.bought[arm, row]] for arm in arms}
+        # Row by row in the common order, so that money that runs out leaves whole rows.
+        where = {int(row): i for i, row in enumerate(self._base.rows)}
+        wanted = sorted((where[int(row)], arm, int(row)) for arm, some in lacking.items() for row in some)
+        money, bought = self._left, {arm: list[int]() for arm in arms}
+        at = 0
+        while at < len(wanted):
+            end = at
+            while end < len(wanted) and wanted[end][0] == wanted[at][0]:
+                end += 1
+            price = self._price([arm for _, arm, _ in wanted[at:end]])
+            if price > money:
+                break
+            money -= price
+            for _, arm, row in wanted[at:end]:
+                bought[arm].append(row)
+            at = end
+        paid = {arm: np.array(some, dtype=np.int64) for arm, some in bought.items() if some}
+        if paid:
+            self._buyer.buy(paid, layer=self._base.layer, purpose="exploration")
+        return sum(map(len, paid.values()))
+
+    # Scores
+
+    def _shared(self, arms: Sequence[int]) -> IntArray:
+        rows = self._base.rows
+        return np.asarray(rows[self._buyer.bought[list(arms)][:, rows].all(axis=0)], dtype=np.int64)
+
+    def _losses(self, arms: Arms, rows: IntArray) -> FloatArray:
+        """Held-out loss of every one of the rows."""
+        key = arms, rows.tobytes()
+        if key not in self._known:
+            y = self._base.y[rows]
+            points = np.hstack([self._base.X[rows], *(self._buyer.values(arm, rows) for arm in arms)])
+            held = normalised(self._fit(points, one_hot(y, self._base.n_classes))[1])
+            mixed = [held] if self._ahead is None else [w * held + (1.0 - w) * self._ahead[rows] for w in WEIGHTS]
+            self._known[key] = min((brier(one, y) for one in mixed), key=lambda one: float(one.mean()))
+        return self._known[key]
+
+    def _final(self, arms: Arms) -> int:
+        """Rows with all of the candidates that the money left would give."""
+        have = len(self._shared(arms))
+        most = min(len(self._orders[arm]) for arm in arms)
+        return min(most, have + int(self._left / self._price(arms)))
+
+    def _useless(self, rows: IntArray) -> float:
+        """Loss without any candidate: by the observed columns, or by the shares of the classes."""
+        y = self._base.y[rows]
+        share = np.bincount(y, minlength=self._base.n_classes) / len(y)
+        plain = float(brier(np.broadcast_to(share, (len(y), len(share))), y).mean())
+        return plain if self._ahead is None else min(plain, float(brier(self._ahead[rows], y).mean()))
+
+    def _contestant(self, arms: Arms) -> Contestant | None:
+        rows = self._shared(arms)
+        if len(rows) < 4:
+            return None
+        useless = self._useless(rows)
+        loss = float(self._losses(arms, rows).mean())
+        final = self._final(arms)
+        predicted = useless - (useless - loss) * self._part(final)
+        return Contestant(arms, len(rows), loss, useless, final, predicted)
+
+    def _part(self, rows: int) -> float:
+        """Part of what can be explained that so many rows explain."""
+        return rows / (rows + self._half)
+
+    def _look(self, active: Arms, last: bool) -> RaceRound:
+        """Score the sets, choose one, and say which candidates are worth further rows."""
+        singles = [one for arm in active if (one := self._contestant((arm,))) is not None]
+        if not singles:
+            return RaceRound((), (min(active, key=lambda arm: self._buyer.costs[arm]),), ())
+        singles.sort(key=lambda one: (one.predicted, self._price(one.arms)))
+        together = []
+        if self._top > 1:
+            sets = {tuple(sorted({singles[0].arms[0], one.arms[0]})) for one in singles[1 : PARTNERS + 1]}
+            if 2 < len(active) <= self._top:
+                sets.add(tuple(sorted(active)))
+            together = [one for arms in sorted(sets) if (one := self._contestant(arms)) is not None]
+        found = sorted([*singles, *together], key=lambda one: (one.predicted, self._price(one.arms)))
+        best = found[0]
+        judged = [best, *(self._against(best, one) for one in found[1:])]
+        alike = [one for one in judged if one.predicted - best.predicted <= INDIFFERENCE * one.deviation]
+        chosen = min(alike, key=lambda one: (self._price(one.arms), one.predicted)).arms
+        if self._rule.objective == "risk_per_cost":
+            chosen = max(judged, key=lambda one: (one.useless - one.predicted) / float(self._price(one.arms))).arms
+        in_play = chosen if last else self._in_play(best, judged, chosen)
+        return RaceRound(tuple(judged), chosen, in_play)
+
+    def _against(self, best: Contestant, one: Contestant) -> Contestant:
+        """The same with the deviation of its difference to the best set, on common rows where there are enough."""
+        rows, others = self._shared(best.arms), self._shared(one.arms)
+        mine, theirs = self._losses(best.arms, rows), self._losses(one.arms, others)
+        both = np.intersect1d(rows, others)
+        if len(both) >= 8:
+            apart = theirs[_places(others, both)] - mine[_places(rows, both)]
+            deviation = float(apart.std(ddof=1) / np.sqrt(len(both)))
+        else:
+            deviation = float(np.sqrt(mine.var() / len(mine) + theirs.var() / len(theirs)))
+        return Contestant(one.arms, one.rows, one.loss, one.useless, one.final, one.predicted, deviation)
+
+    def _in_play(self, best: Contestant, judged: Sequence[Contestant], chosen: Arms) -> Arms:
+        """Candidates of the sets whose expected gain is above the price of their rows."""
+        stay = set(chosen)
+        taken = next(one for one in judged if one.arms == chosen)
+        # Where nothing is explained yet rows have their price, too: something is hoped for.
+        explained = max((best.useless - best.loss) / self._part(best.rows), HOPE * best.useless)
+        for one in judged:
+            new = [arm for arm in one.arms if arm not in stay]
+            if not new:
+                continue
+            # The sets before it, which look better, have taken their share already.
+            extra = self._price([arm for arm in stay | set(new) if arm not in chosen]) * one.rows
+            rich = self._could_have(best, self._price([arm for arm in stay if arm not in chosen]) * one.rows)
+            # What a model has not learned from so few rows is doubtful beside the noise of its score.
+            unlearned = 1.0 - self._part(one.rows)
+            gain = expected_gain(
+                np.array(max(one.predicted - taken.predicted, 0.0)),
+                np.array(np.hypot(max(one.deviation, taken.deviation), LEARNING * one.useless * unlearned)),
+                np.array(float(one.rows)),
+                np.array(float(one.rows)),
+            )
+            price = explained * (self._part(rich) - self._part(self._could_have(best, extra)))
+            if float(gain) > price:
+                stay |= set(one.arms)
+        return tuple(sorted(stay))
+
+    def _could_have(self, best: Contestant, spent: Fraction) -> int:
+        """Rows of the best set when so much is spent on others before."""
+        have, most = len(self._shared(best.arms)), min(len(self._orders[arm]) for arm in best.arms)
+        return min(most, have + max(0, int((self._left - spent) / self._price(best.arms))))
+
+    def _extended(self, winner: Arms) -> tuple[Arms, str]:
+        """Spend what is left on further candidates beside the winner, if they help; or say why not."""
+        while True:
+            others = [arm for arm in self._arms if arm not in winner and self._left >= self._buyer.costs[arm]]
+            room = any(not self._buyer.bought[arm, self._orders[arm]].all() for arm in others)
+            if not others or not room:
+                return winner, ""
+            if len(winner) >= self._top:
+                return winner, f"all rows of the {len(winner)} wanted candidates are bought"
+            alone = self._contestants_beside(winner, others)
+            better = [(gain, arm) for gain, arm in alone if gain > 0.0]
+            if not better:
+                return winner, f"{show(self._left)} are left: no further candidate is expected to improve the model"
+            arm = max(better)[1]
+            if not self._buy((arm,), self._base.X.shape[0]):
+                return winner, ""
+            winner = (*winner, arm)
+
+    def _contestants_beside(self, winner: Arms, others: Sequence[int]) -> list[tuple[float, int]]:
+        """What every other candidate is expected to gain next to the winner, on the rows that have both."""
+        out = []
+        for arm in others:
+            rows = self._shared((*winner, arm))
+            if len(rows) < 4:
+                continue
+            with_it = self._contestant((*winner, arm))
+            assert with_it is not None
+            loss = float(self._losses(winner, rows).mean())
+            alone = with_it.useless - (with_it.useless - loss) * self._part(len(self._shared(winner)))
+            out.append((alone - with_it.predicted, arm))
+        return out
+
+
+def opening_rows(
+    costs: Sequence[Fraction], available: Sequence[int], money: Fraction, n_classes: int, rule: ExploreThenCommit
+) -> int:
+    """Rows that open a race; 0 if the money is so little that nothing can be learned from a share of it.
+
+    A share of the money, or what can be had beside the dearest candidate for nothing.
+    """
+    whole = sum(costs, Fraction(0))
+    complete = int(money / whole)
+    few = max(SMALLEST_OPENING, OPENING_PER_CLASS * n_classes)
+    wanted = max(int(complete * exact(rule.opening_share, "opening_share")), min(few, int(complete * LARGEST_SHARE)))
+    dearest = max(range(len(costs)), key=lambda arm: costs[arm])
+    spare = money - costs[dearest] * available[dearest]
+    others = whole - costs[dearest]
+    rows = max(wanted, min(int(spare / others), complete) if spare > 0 and others else 0)
+    return rows if rows >= USELESS_OPENING else 0
+
+
+def _places(rows: IntArray, some: IntArray) -> IntArray:
+    """Positions of some of the rows."""
+    order = np.argsort(rows)
+    return np.asarray(order[np.searchsorted(rows[order], some)], dtype=np.int64)

@@ -1,0 +1,153 @@
+"""The parameters of `ExMLClassifier`, checked at the door and in the form that the method uses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from exml_sim.arrays import FloatArray
+from exml_sim.exploration.scoring import penalised_scores
+from exml_sim.method.gated import ModelOptions
+from exml_sim.method.latent import fair
+from exml_sim.method.soft import check_estimator
+from exml_sim.money import exact
+from exml_sim.strategies import STRATEGIES, ExploreThenCommit, Strategy, by_name
+from exml_sim.validation import as_numbers, check_choice, check_count, check_theta
+
+if TYPE_CHECKING:
+    from exml_sim.method.estimator import ExMLClassifier
+
+EXPLORE: Sequence[str] = ("auto", "always", "never")
+MODELS: Sequence[str] = ("auto", "rejection", "forest", "kernel")
+
+#: The paper's method: Algorithm 1 on Eq. 5, rejection models, one candidate.
+PAPER: Mapping[str, Any] = MappingProxyType(
+    {"strategy": "median_elimination", "candidate_score": "risk", "model": "rejection", "top": 1}
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Settings:
+    """How an exploration is run, validated (see `ExMLClassifier` for the meaning of each).
+
+    `top` is None where the race decides how many candidates are worth it; `law` is None where it is estimated.
+    """
+
+    strategy: Strategy
+    top: int | None
+    layers: int
+    cascade: bool
+    theta: float | None
+    exploration_theta: float
+    thetas: tuple[float, ...]
+    validation_share: Fraction
+    target: float
+    tolerated_rejection: float
+    score: str
+    folds: int
+    options: ModelOptions
+    model: Any = "rejection"
+    law: FloatArray | None = None
+
+    @property
+    def races(self) -> bool:
+        """Whether sets of candidates race for the final model."""
+        return isinstance(self.strategy, ExploreThenCommit) and self.score == "held_out"
+
+    @property
+    def rejection(self) -> bool:
+        """Whether layers are the paper's rejection models."""
+        return isinstance(self.model, str) and self.model == "rejection"
+
+
+def settings_of(model: ExMLClassifier, n_classes: int = 2) -> Settings:
+    """The parameters of a classifier for so many known classes, validated."""
+    check_choice(model.explore, "explore option", EXPLORE)
+    check_choice(model.candidate_score, "candidate_score", ("held_out", *penalised_scores()))
+    share = exact(model.validation_share, "validation_share")
+    if not 0 <= share < 1:
+        raise ValueError(f"validation_share must be in [0, 1), got {model.validation_share}")
+    for what, value in (("target", model.target), ("tolerated_rejection", model.tolerated_rejection)):
+        if not 0 <= value <= 1:
+            raise ValueError(f"{what} must be in [0, 1], got {value}")
+    thetas = tuple(float(one) for one in check_theta(list(model.thetas)))
+    fixed = None
+    if not isinstance(model.theta, str):
+        fixed = float(check_theta(model.theta))
+    elif model.theta not in ("auto", "hindsight"):
+        raise ValueError(f'theta must be "auto", "hindsight" or a number in (0, 1/2), got {model.theta!r}')
+    _check_model(model.model)
+    top = None if model.top is None else check_count(model.top, "top")
+    strategy = resolve_strategy(model.strategy, model.alignment, model.objective, top)
+    races = isinstance(strategy, ExploreThenCommit) and model.candidate_score == "held_out"
+    return Settings(
+        strategy=strategy,
+        top=top if races else top or 1,
+        layers=check_count(model.layers, "layers"),
+        cascade=bool(model.cascade),
+        theta=fixed,
+        exploration_theta=float(check_theta(model.exploration_theta if fixed is None else fixed)),
+        thetas=thetas,
+        # Money is kept for validation only where there is something to validate; a race spends all by itself.
+        validation_share=share if model.theta == "auto" and not races else Fraction(0),
+        target=float(model.target),
+        tolerated_rejection=float(model.tolerated_rejection),
+        score=model.candidate_score,
+        folds=check_count(model.folds, "folds"),
+        options=ModelOptions(model.kernel, model.gamma, model.C_h, model.C_g, model.loss, model.scaling),
+        model=model.model,
+        law=_law(model.mislabelling, n_classes),
+    )
+
+
+def _check_model(model: Any) -> None:
+    if isinstance(model, str):
+        check_choice(model, "model", MODELS)
+    else:
+        check_estimator(model)
+
+
+def _law(given: Any, n_classes: int) -> FloatArray | None:
+    """The law of mislabelling; None if it is to be estimated."""
+    if isinstance(given, str):
+        check_choice(given, "mislabelling", ("estimate", "fair"))
+        return None if given == "estimate" else fair(n_classes)
+    law = as_numbers(given, "mislabelling")
+    if law.shape != (n_classes,) or not (law >= 0.0).all() or not np.isclose(law.sum(), 1.0) or law.max() >= 1.0:
+        raise ValueError(
+            f'mislabelling must be "estimate", "fair" or {n_classes} probabilities below 1 of sum 1, got {given!r}'
+        )
+    return law
+
+
+def resolve_strategy(strategy: Any, alignment: str | None, objective: str | None, top: int | None) -> Strategy:
+    """Build the strategy from what the user gave.
+
+    Raises
+    ------
+    ValueError
+        If options contradict each other, or the rule cannot select `top` candidates.
+    """
+    if isinstance(strategy, str):
+        options: dict[str, Any] = {"alignment": alignment or "sample", "objective": objective or "risk"}
+        several = {name: rule.number_option for name, rule in STRATEGIES.items() if rule.number_option is not None}
+        if strategy in several:
+            options[several[strategy]] = top or 1
+        elif (top or 1) > 1 and strategy in STRATEGIES and strategy != "explore_then_commit":
+            raise ValueError(
+                f"strategy {strategy!r} selects one candidate, not the top {top}; use {' or '.join(map(repr, several))}"
+            )
+        return by_name(strategy, **options)
+    if not isinstance(strategy, Strategy):
+        raise ValueError(f"a strategy is a name ({', '.join(STRATEGIES)}) or a Strategy object, got {strategy!r}")
+    if alignment is not None or objective is not None:
+        raise ValueError("a Strategy object carries its own alignment and objective: leave them out")
+    selects = int(getattr(strategy, "selects", 1))
+    if selects != (top or 1) and not isinstance(strategy, ExploreThenCommit):
+        raise ValueError(f"the strategy selects {selects} candidates, but top={top or 1}")
+    return strategy

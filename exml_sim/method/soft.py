@@ -1,0 +1,333 @@
+r"""Models of class probabilities that judge their own training rows without having seen them.
+
+A soft model is fitted to targets T, one line per row that sums to 1 (which class the row is, with what probability).
+Besides predictions for new rows it gives `held`: the prediction of every training row by a model fitted without it. A
+forest has them from its trees that did not draw the row, kernel regression in closed form,
+
+.. math:: \hat f_{-i}(x_i) = \frac{\hat f(x_i) - H_{ii} t_i}{1 - H_{ii}}, \qquad H = K (K + \lambda I)^{-1},
+
+and any classifier of scikit-learn by cross-validation. So selection, gates and reports need no further rows, and the
+first two cost no further fits. Forest and kernel are plain arrays, which a saved model can hold without pickle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from exml_sim.arrays import FloatArray, IntArray
+
+#: Penalties and bandwidths (in units of the median squared distance) that kernel regression tries.
+PENALTIES = tuple(10.0 ** (k / 2) for k in range(-4, 5))
+BANDWIDTHS = (0.25, 1.0, 4.0)
+
+#: Trees of a forest.
+TREES = 40
+
+#: Rows above which the kernel is left to the forest: its matrix grows with the square of them.
+LARGEST_KERNEL = 1500
+
+#: Smallest probability, so that no row is impossible.
+FLOOR = 1e-3
+
+
+class Soft(Protocol):
+    """A fitted model of probabilities."""
+
+    def predict(self, X: FloatArray) -> FloatArray:
+        """Targets of new rows, shape (n, k); not normalised."""
+        ...
+
+
+#: Fits targets: (X, T) to a model and its predictions of the training rows without them.
+Fitter = Callable[[FloatArray, FloatArray], tuple[Soft, FloatArray]]
+
+
+def normalised(values: FloatArray) -> FloatArray:
+    """Probabilities: positive and of sum 1."""
+    positive = np.clip(values, FLOOR, None)
+    return np.asarray(positive / positive.sum(axis=1, keepdims=True), dtype=np.float64)
+
+
+def raised(f: FloatArray, odds: float) -> FloatArray:
+    """Probabilities with the odds of the last target multiplied."""
+    return normalised(np.column_stack([f[:, :-1], odds * f[:, -1]])) if odds != 1.0 else f
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KernelSoft:
+    """Gaussian kernel regression as plain arrays."""
+
+    shift: FloatArray
+    scale: FloatArray
+    anchors: FloatArray
+    coefficients: FloatArray
+    base: FloatArray
+    gamma: float
+
+    def predict(self, X: FloatArray) -> FloatArray:
+        """Kernel values with the anchors, times the coefficients."""
+        points = (X - self.shift) / self.scale
+        return np.exp(-self.gamma * _squared(points, self.anchors)) @ self.coefficients + self.base
+
+
+def _squared(a: FloatArray, b: FloatArray) -> FloatArray:
+    found = (a * a).sum(axis=1)[:, None] + (b * b).sum(axis=1)[None, :] - 2.0 * a @ b.T
+    return np.asarray(np.maximum(found, 0.0))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Spectrum:
+    """Eigenvalues and vectors of one kernel matrix; targets come and go, the rows stay."""
+
+    gamma: float
+    values: FloatArray
+    vectors: FloatArray
+    squares: FloatArray
+
+
+class KernelFitter:
+    """Kernel regression; penalty and bandwidth have the smallest error on rows left out, one at a time.
+
+    The decompositions of the latest rows are kept: the same rows are fitted to many targets.
+    """
+
+    def __init__(self) -> None:
+        self._rows: FloatArray | None = None
+
+    def __call__(self, X: FloatArray, T: FloatArray) -> tuple[KernelSoft, FloatArray]:
+        """Fit targets."""
+        if X is not self._rows:
+            self._decompose(X)
+        base = T.mean(axis=0)
+        rest = T - base
+        best: tuple[float, float, FloatArray, FloatArray] | None = None
+        for one in self._spectra:
+            turned = one.vectors.T @ rest
+            for penalty in PENALTIES:
+                share = one.values / (one.values + penalty)
+                own = (one.squares @ share)[:, None]
+                held = (one.vectors @ (share[:, None] * turned) - own * rest) / np.maximum(1.0 - own, 1e-9)
+                error = float(((held - rest) ** 2).mean())
+                if best is None or error < best[0]:
+                    best = error, one.gamma, one.vectors @ (turned / (one.values + penalty)[:, None]), held + base
+        assert best is not None
+        return KernelSoft(self._shift, self._scale, self._points, best[2], base, best[1]), best[3]
+
+    def _decompose(self, X: FloatArray) -> None:
+        self._shift, spread = X.mean(axis=0), X.std(axis=0)
+        self._scale = np.where(spread > 0.0, spread, 1.0)
+        self._points = (X - self._shift) / self._scale
+        distances = _squared(self._points, self._points)
+        off = distances[np.triu_indices(len(X), 1)]
+        middle = float(np.median(off)) if len(off) else 1.0
+        self._spectra = []
+        for factor in BANDWIDTHS:
+            gamma = factor / (middle if middle > 0.0 else 1.0)
+            values, vectors = np.linalg.eigh(np.exp(-gamma * distances))
+            self._spectra.append(_Spectrum(gamma, np.maximum(values, 0.0), vectors, vectors**2))
+        self._rows = X
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ForestSoft:
+    """A regression forest as plain arrays: node by node, the trees one behind the other.
+
+    Attributes
+    ----------
+    feature, threshold, left, right
+        Of every node; a leaf has feature -1.
+    value
+        Targets of every node, shape (nodes, k).
+    roots
+        First node of every tree.
+    """
+
+    feature: IntArray
+    threshold: FloatArray
+    left: IntArray
+    right: IntArray
+    value: FloatArray
+    roots: IntArray
+
+    def predict(self, X: FloatArray) -> FloatArray:
+        """Mean over the trees."""
+        # Trees compare single precision, as they were grown on it.
+        points = X.astype(np.float32)
+        total = np.zeros((len(X), self.value.shape[1]))
+        for root in self.roots:
+            total += self.value[self._leaves(points, int(root))]
+        return total / len(self.roots)
+
+    def _leaves(self, points: Any, root: int) -> IntArray:
+        node = np.full(len(points), root, dtype=np.int64)
+        moving = np.flatnonzero(self.feature[node] >= 0)
+        while len(moving):
+            at = node[moving]
+            below = points[moving, self.feature[at]] <= self.threshold[at]
+            node[moving] = np.where(below, self.left[at], self.right[at])
+            moving = moving[self.feature[node[moving]] >= 0]
+        return node
+
+
+def forest_fitter(seed: int, trees: int = TREES) -> Fitter:
+    """Random forests on soft targets, judged by the trees that did not draw a row."""
+
+    def fit(X: FloatArray, T: FloatArray) -> tuple[Soft, FloatArray]:
+        import warnings
+
+        from sklearn.ensemble import RandomForestRegressor
+
+        with warnings.catch_warnings():
+            # A row that every tree drew has no prediction; it is filled in below.
+            warnings.simplefilter("ignore", UserWarning)
+            grown = RandomForestRegressor(trees, max_features="sqrt", oob_score=True, random_state=seed).fit(X, T)
+        held = np.asarray(grown.oob_prediction_, dtype=np.float64).reshape(T.shape)
+        blank = ~np.isfinite(held).all(axis=1) | (held.sum(axis=1) <= 0.0)
+        held[blank] = T.mean(axis=0)
+        return _packed([one.tree_ for one in grown.estimators_]), held
+
+    return fit
+
+
+def _packed(trees: Sequence[Any]) -> ForestSoft:
+    starts = np.cumsum([0, *(tree.node_count for tree in trees)])[:-1]
+    leaf = np.concatenate([tree.children_left < 0 for tree in trees])
+    left, right = (
+        np.concatenate([getattr(tree, side) + start for tree, start in zip(trees, starts, strict=True)])
+        for side in ("children_left", "children_right")
+    )
+    feature = np.where(leaf, -1, np.concatenate([tree.feature for tree in trees]))
+    return ForestSoft(
+        feature.astype(np.int64),
+        np.concatenate([tree.threshold for tree in trees]).astype(np.float64),
+        np.where(leaf, 0, left).astype(np.int64),
+        np.where(leaf, 0, right).astype(np.int64),
+        np.concatenate([tree.value[:, :, 0] for tree in trees]).astype(np.float64),
+        starts.astype(np.int64),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MeanSoft:
+    """The mean of several models' probabilities."""
+
+    parts: tuple[Soft, ...]
+
+    def predict(self, X: FloatArray) -> FloatArray:
+        """Mean of normalised predictions."""
+        return np.asarray(np.mean([normalised(part.predict(X)) for part in self.parts], axis=0), dtype=np.float64)
+
+
+def mean_fitter(fitters: Sequence[Fitter]) -> Fitter:
+    """Fit all, and average."""
+
+    def fit(X: FloatArray, T: FloatArray) -> tuple[Soft, FloatArray]:
+        found = [one(X, T) for one in fitters]
+        held = np.mean([normalised(held) for _, held in found], axis=0)
+        return MeanSoft(tuple(model for model, _ in found)), np.asarray(held, dtype=np.float64)
+
+    return fit
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StackedSoft:
+    """A model of the first columns, trained on many rows, mixed with one of all columns, trained on few.
+
+    Attributes
+    ----------
+    first, second
+        The models.
+    width
+        Number of columns that the first one sees.
+    weight
+        Weight of the second one.
+    odds
+        Factors on the last target of both.
+    """
+
+    first: Soft
+    second: Soft
+    width: int
+    weight: float
+    odds: tuple[float, float] = (1.0, 1.0)
+
+    def predict(self, X: FloatArray) -> FloatArray:
+        """Weighted mean of normalised predictions."""
+        ahead = raised(normalised(self.first.predict(X[:, : self.width])), self.odds[0])
+        behind = raised(normalised(self.second.predict(X)), self.odds[1])
+        return np.asarray((1.0 - self.weight) * ahead + self.weight * behind, dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EstimatorSoft:
+    """A classifier of scikit-learn; classes that it never saw have probability 0."""
+
+    estimator: Any
+    width: int
+
+    def predict(self, X: FloatArray) -> FloatArray:
+        """Its probabilities, in the columns of its classes."""
+        out = np.zeros((len(X), self.width))
+        out[:, np.asarray(self.estimator.classes_, dtype=np.int64)] = self.estimator.predict_proba(X)
+        return out
+
+
+def check_estimator(estimator: Any) -> None:
+    """Refuse what cannot say how sure it is."""
+    lacking = [name for name in ("fit", "predict_proba", "get_params") if not hasattr(estimator, name)]
+    if lacking:
+        raise ValueError(
+            f"model must be a classifier with predict_proba; {type(estimator).__name__} has no {lacking[0]}"
+        )
+
+
+def estimator_fitter(estimator: Any, folds: int, rng: np.random.Generator) -> Fitter:
+    """Any classifier with `predict_proba`: rows go to their likeliest target, held-out ones by cross-validation."""
+
+    def fit(X: FloatArray, T: FloatArray) -> tuple[Soft, FloatArray]:
+        from sklearn.base import clone
+
+        codes = T.argmax(axis=1)
+        fold = spread_folds(codes, min(folds, len(codes)), rng)
+        held = np.zeros_like(T)
+        for k in range(int(fold.max()) + 1):
+            inside, outside = fold != k, fold == k
+            if len(np.unique(codes[inside])) < 2:
+                held[outside] = T[inside].mean(axis=0)
+                continue
+            part = EstimatorSoft(clone(estimator).fit(X[inside], codes[inside]), T.shape[1])
+            held[outside] = part.predict(X[outside])
+        return EstimatorSoft(clone(estimator).fit(X, codes), T.shape[1]), held
+
+    return fit
+
+
+def spread_folds(codes: IntArray, folds: int, rng: np.random.Generator) -> IntArray:
+    """Fold number of every row; every class is spread evenly."""
+    order = rng.permutation(len(codes))
+    order = order[np.argsort(codes[order], kind="stable")]
+    fold = np.empty(len(codes), dtype=np.int64)
+    fold[order] = np.arange(len(codes)) % folds
+    return fold
+
+
+def best_fitter(fitters: Sequence[Fitter]) -> Fitter:
+    """Fit all, and take the one with the smallest error on held-out rows."""
+
+    def fit(X: FloatArray, T: FloatArray) -> tuple[Soft, FloatArray]:
+        found = [one(X, T) for one in fitters]
+        return min(found, key=lambda one: float(((normalised(one[1]) - T) ** 2).mean()))
+
+    return fit
+
+
+def fitter_by_name(name: str, rows: int, seed: int) -> Fitter:
+    """One of "forest", "kernel", "mean" (of both); above `LARGEST_KERNEL` rows all are the forest."""
+    forest = forest_fitter(seed)
+    if name == "forest" or rows > LARGEST_KERNEL:
+        return forest
+    return KernelFitter() if name == "kernel" else mean_fitter([forest, KernelFitter()])

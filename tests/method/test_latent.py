@@ -1,0 +1,158 @@
+"""The hidden class as a class: exact small cases, the meaning of the loss, and real gains over a threshold."""
+
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression, Perceptron
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from exml_sim import ExMLClassifier
+from exml_sim.method.latent import decide, discover, estimated_law, fair, hidden_share, labels_of, row_losses
+from exml_sim.method.saved import load, save, to_saved
+from exml_sim.method.soft import KernelFitter, fitter_by_name
+from exml_sim.oracle import ArrayOracle
+from tests.method.tasks import mfeat, synthetic
+
+
+def blobs(n=300, seed=0, first=0.5):
+    """Two known classes and a hidden one, far apart; hidden rows carry label 0 with probability `first`."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 3, n)
+    X = rng.normal(size=(n, 2)) + np.array([[0.0, 0.0], [6.0, 0.0], [3.0, 6.0]])[truth]
+    return X, np.where(truth == 2, (rng.random(n) >= first).astype(int), truth), truth
+
+
+@pytest.mark.parametrize("law", [(0.5, 0.5), (0.8, 0.2)])
+def test_the_hidden_share_is_exact_where_one_known_class_is_possible(law):
+    q = np.array(law)
+    shares = np.linspace(0.0, 0.99, 12)
+    for c in range(2):
+        p = (1 - shares)[:, None] * np.eye(2)[c] + shares[:, None] * q
+        best, found = hidden_share(p, q)
+        assert (best[shares < 0.5] == c).all()
+        np.testing.assert_allclose(found[best == c], shares[best == c], atol=1e-12)
+
+
+def test_the_loss_counts_true_errors():
+    """By enumeration of labels: mean loss less the hidden share is the number of true errors, confusions aside."""
+    law = np.array([0.7, 0.2, 0.1])
+    truth = np.array([0, 1, 2, 3, 3, 3, 0])
+    winner, accepted = np.array([0, 1, 2, 0, 1, 2, 0]), np.array([1, 0, 1, 1, 1, 0, 1], dtype=bool)
+    expected = 0.0
+    for i, t in enumerate(truth):
+        labels = [(t, 1.0)] if t < 3 else list(enumerate(law))
+        expected += sum(
+            w * row_losses(np.array([c]), winner[i : i + 1], accepted[i : i + 1], law)[0] for c, w in labels
+        )
+    errors = np.sum(np.where(accepted, winner, 3) != truth)
+    assert expected - np.sum(truth == 3) == pytest.approx(errors)
+
+
+def test_decisions():
+    f = np.array([[0.5, 0.1, 0.4], [0.3, 0.2, 0.5], [0.05, 0.9, 0.05]])
+    winner, accepted = decide(f, fair(2), None)
+    assert winner.tolist() == [0, 0, 1]
+    assert accepted.tolist() == [True, False, True]
+    assert decide(f, fair(2), 0.1)[1].tolist() == [False, False, True]
+    np.testing.assert_allclose(labels_of(f, np.array([0.9, 0.1]))[0], [0.86, 0.14])
+
+
+@pytest.mark.parametrize("name", ["kernel", "forest", "mean"])
+def test_the_hidden_class_is_found_where_a_threshold_loses_much_of_it(name):
+    X, y, _ = blobs()
+    new, _, truth = blobs(600, seed=1)
+    found = discover(fitter_by_name(name, len(y), 0), X, y, 2)
+    winner, accepted = found.model.evaluate(new)
+    accuracy = np.mean(np.where(accepted, winner, 2) == truth)
+    likely = RandomForestClassifier(60, random_state=0).fit(X, y).predict_proba(new)
+    threshold = np.mean(np.where(likely.max(axis=1) >= 0.75, likely.argmax(axis=1), 2) == truth)
+    assert accuracy > 0.9
+    assert accuracy > threshold
+
+
+def test_lopsided_mislabelling_is_noticed():
+    """80 to 20: with the fair die the hidden class is lost, with the estimated law most of it is found."""
+    X, y, _ = blobs(400, first=0.8)
+    new, _, truth = blobs(600, seed=1)
+    share = {}
+    for law in (fair(2), None):
+        found = discover(KernelFitter(), X, y, 2, law)
+        winner, accepted = found.model.evaluate(new)
+        share[law is None] = np.mean(np.where(accepted, winner, 2)[truth == 2] == 2)
+    assert share[True] > 0.9
+    assert share[True] >= share[False]
+
+
+def test_little_data_leaves_the_fair_die():
+    p = np.full((4, 2), 0.5)
+    np.testing.assert_allclose(estimated_law(p, np.zeros(4, dtype=int)), 0.5, atol=0.03)
+    many = estimated_law(np.full((500, 2), 0.5), np.repeat([0, 1], [400, 100]))
+    assert many[0] > 0.7
+
+
+def test_any_classifier_can_be_a_layer_but_it_cannot_be_saved(tmp_path):
+    (X, y, oracle), (Xt, truth, values) = mfeat("mor", 2, train=120)
+    logistic = make_pipeline(StandardScaler(), LogisticRegression(C=0.1))
+    model = ExMLClassifier(budget_ratio=0.2, hidden_label=2, model=logistic)
+    model.fit(X, y, oracle)
+    assert model.score(Xt, truth, values) > 0.6
+    assert "Pipeline" in model.report()
+    with pytest.raises(ValueError, match="pickle a classifier of your own"):
+        save(to_saved(model), tmp_path / "model.npz")
+    assert not (tmp_path / "model.npz").exists()
+
+
+def test_bad_models_and_laws_are_refused_before_anything_is_spent():
+    rows, oracle, *_ = synthetic(per_class=20, angles=[10, 90])
+    for change, message in (
+        ({"model": Perceptron()}, "Perceptron has no predict_proba"),
+        ({"model": "magic"}, "unknown model 'magic'"),
+        ({"mislabelling": "guess"}, "unknown mislabelling 'guess'"),
+        ({"mislabelling": [0.5, 0.6]}, "2 probabilities below 1 of sum 1"),
+        ({"mislabelling": [1.0, 0.0]}, "2 probabilities below 1 of sum 1"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            ExMLClassifier(budget=60, **change).fit(rows.X, rows.y, oracle)
+    y = rows.y.copy()
+    y[:] = -1
+    y[:2] = 1
+    with pytest.raises(ValueError, match="LogisticRegression needs 3 rows of every class to be judged; got 2"):
+        ExMLClassifier(budget=60, model=LogisticRegression()).fit(rows.X, y, oracle)
+
+
+def test_candidates_that_are_all_blank_are_refused():
+    rows, *_ = synthetic(per_class=20, angles=[10, 90])
+    blank = ArrayOracle({name: np.full(60, np.nan) for name in "ab"})
+    with pytest.raises(ValueError, match="no candidate can be bought for any row"):
+        ExMLClassifier(budget=60).fit(rows.X, rows.y, blank)
+
+
+@pytest.mark.parametrize("model", ["auto", "forest", "kernel"])
+def test_a_saved_model_predicts_the_same(tmp_path, model):
+    (X, y, oracle), (Xt, _, values) = mfeat("mor", 3, train=150)
+    fitted = ExMLClassifier(budget_ratio=0.2, hidden_label=3, model=model).fit(X, y, oracle)
+    path = tmp_path / "model.npz"
+    save(to_saved(fitted), path)
+    again = load(path)
+    np.testing.assert_array_equal(again.labels(again.decide(Xt, values)), fitted.predict(Xt, values))
+
+
+def test_damaged_forests_are_refused(tmp_path):
+    """Planted errors: a way down that never ends, a feature that is not there, targets that do not fit."""
+    (X, y, oracle), _ = mfeat("fou", 2, train=100)
+    fitted = ExMLClassifier(budget_ratio=0.2, hidden_label=2, model="forest", cascade=False).fit(X, y, oracle)
+    save(to_saved(fitted), tmp_path / "good.npz")
+    with np.load(tmp_path / "good.npz") as file:
+        arrays = dict(file)
+    left = next(name for name in arrays if name.startswith("left_"))
+    for name, change in (
+        (left, lambda a: np.zeros_like(a)),
+        (left.replace("left", "feature"), lambda a: np.where(a >= 0, 10_000, a)),
+        (left.replace("left", "value"), lambda a: a[:, :1]),
+        (left.replace("left", "threshold"), lambda a: a * np.nan),
+    ):
+        path = tmp_path / f"{name}.npz"
+        np.savez(path, **{**arrays, name: change(arrays[name])})
+        with pytest.raises(ValueError, match="is not a model that exml explore saved"):
+            load(path)

@@ -1,0 +1,153 @@
+"""The race: noise loses, all is spent, price decides between equals, rows are shared, nothing unpaid is read."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from exml_sim import ExMLClassifier
+from exml_sim.method.race import opening_rows
+from exml_sim.oracle import ArrayOracle
+from exml_sim.strategies import ExploreThenCommit
+from tests.method.tasks import Recording, refused, synthetic
+
+
+def task(seed, rows=240):
+    """Two overlapping known classes and a hidden one that a signal of one column tells apart."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 3, rows)
+    y = np.where(truth == 2, rng.integers(0, 2, rows), truth)
+    X = rng.normal(size=(rows, 2)) + 0.5 * truth[:, None]
+    signal = np.array([-3.0, 3.0, 0.0])[truth][:, None] + 0.6 * rng.normal(size=(rows, 1))
+    return X, y, signal, rng
+
+
+@pytest.mark.parametrize("width", [5, 20, 100])
+def test_wide_noise_loses_to_an_informative_group(width):
+    """At least nine of ten runs with a budget of 30 %."""
+    right = 0
+    for seed in range(10):
+        X, y, signal, rng = task(seed, 180)
+        values = {"noise": rng.normal(size=(len(y), width)), "signal": signal, "more": rng.normal(size=(len(y), width))}
+        model = ExMLClassifier(budget_ratio=0.3, random_state=seed, model="kernel").fit(X, y, ArrayOracle(values))
+        right += model.selected_[0] == "signal" and len(model.selected_) == 1
+    assert right >= 9
+
+
+def test_training_loss_falls_for_wide_noise():
+    """The planted opposite: Eq. 5 prefers 100 columns of noise to a weak signal, the held-out score does not."""
+    chosen = {"risk": 0, "held_out": 0}
+    for seed in range(3):
+        X, y, signal, rng = task(seed, 120)
+        weak = signal + 2.0 * rng.normal(size=signal.shape)
+        oracle = ArrayOracle({"noise": rng.normal(size=(len(y), 100)), "signal": weak})
+        for score in chosen:
+            model = ExMLClassifier.paper(budget_ratio=0.5, candidate_score=score, random_state=seed).fit(X, y, oracle)
+            chosen[score] += model.selected_ == ("signal",)
+    assert chosen["held_out"] > chosen["risk"]
+
+
+def test_between_equals_the_cheaper_wins():
+    """The same values at 1 and at 5 units."""
+    chosen = []
+    for seed in range(6):
+        X, y, signal, _ = task(seed, 150)
+        oracle = ArrayOracle({"dear": signal, "cheap": signal.copy()}, {"dear": 5, "cheap": 1})
+        chosen.append(ExMLClassifier(budget_ratio=0.2, random_state=seed, model="kernel").fit(X, y, oracle).selected_)
+    assert chosen.count(("cheap",)) >= 5
+
+
+def test_quality_per_cost_changes_the_winner():
+    """A weaker candidate at a tenth of the price: by risk the better one wins, per cost the cheap one."""
+    X, y, signal, rng = task(0)
+    weak = signal + 1.5 * rng.normal(size=signal.shape)
+    oracle = ArrayOracle({"good": signal, "weak": weak}, {"good": 2, "weak": "0.2"})
+    chosen = {
+        objective: ExMLClassifier(budget=330, objective=objective, model="kernel").fit(X, y, oracle).selected_[0]
+        for objective in ("risk", "risk_per_cost")
+    }
+    assert chosen == {"risk": "good", "risk_per_cost": "weak"}
+
+
+def test_all_money_is_spent_or_the_reason_is_given():
+    X, y, signal, rng = task(0)
+    values = {f"c{i}": rng.normal(size=(len(y), 1)) for i in range(30)} | {"signal": signal}
+    model = ExMLClassifier(budget_ratio=0.1).fit(X, y, ArrayOracle(values))
+    left = model.ledger_.left
+    assert left < 1 or any("are left" in note for note in model.notes_)
+    assert not model.bought_[:, ~model.bought_.any(axis=0)].any()
+
+
+def test_rows_are_shared_and_the_leader_has_most():
+    X, y, signal, rng = task(1)
+    record = Recording(ArrayOracle({"a": rng.normal(size=len(y)), "signal": signal, "b": rng.normal(size=len(y))}))
+    model = ExMLClassifier(budget_ratio=0.2).fit(X, y, record)
+    assert len(record.asked) == len(set(record.asked)) == model.ledger_.spent
+    a, s, b = (set(np.flatnonzero(line)) for line in model.bought_)
+    assert a <= s
+    assert b <= s
+    assert len(s) > 2 * max(len(a), len(b))
+    assert set(model.records_[1].rows) == s
+
+
+def test_complementary_candidates_are_bought_together():
+    """Each of two columns says little alone, their difference is the class."""
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 2, 300)
+    one = 4.0 * rng.normal(size=300)
+    other = one + np.where(y == 1, 1.0, -1.0) + 0.2 * rng.normal(size=300)
+    oracle = ArrayOracle({"one": one, "other": other, "third": rng.normal(size=300)})
+    X = rng.normal(size=(300, 1))
+    model = ExMLClassifier(budget_ratio=0.6, model="kernel").fit(X, y, oracle)
+    assert {"one", "other"} <= set(model.selected_)
+    alone = ExMLClassifier(budget_ratio=0.6, model="kernel", top=1).fit(X, y, oracle)
+    assert len(alone.selected_) == 1
+
+
+def test_too_little_money_to_compare_is_said():
+    X, y, signal, rng = task(2)
+    oracle = ArrayOracle({"a": rng.normal(size=len(y)), "signal": signal}, {"a": 2, "signal": 1})
+    model = ExMLClassifier(budget=30).fit(X, y, oracle)
+    assert model.selected_ == ("signal",)
+    assert "too small to compare" in model.report()
+
+
+@given(
+    costs=st.lists(st.sampled_from([1, 2, 5, Fraction(1, 3)]), min_size=2, max_size=6),
+    money=st.integers(1, 2000),
+    rows=st.integers(5, 400),
+)
+def test_the_opening_is_affordable_and_leaves_rows_of_the_leader(costs, money, rows):
+    exact = [Fraction(one) for one in costs]
+    opened = opening_rows(exact, [rows] * len(costs), Fraction(money), 2, ExploreThenCommit())
+    assert opened * sum(exact) <= money
+    spare = money - max(exact) * rows
+    assert opened * sum(exact) <= money / 2 or opened * (sum(exact) - max(exact)) <= spare
+
+
+@settings(max_examples=15)
+@given(
+    budget=st.fractions(min_value=3, max_value=400, max_denominator=7),
+    costs=st.lists(st.sampled_from(["0.3", "0.95", "1", "5"]), min_size=3, max_size=3),
+    layers=st.integers(2, 3),
+    model=st.sampled_from(["kernel", "rejection"]),
+    blanks=st.booleans(),
+)
+def test_no_race_spends_more_than_the_budget(budget, costs, layers, model, blanks):
+    rows, oracle, *_ = synthetic(per_class=15, test_per_class=1, angles=[10, 50, 90], costs=costs)
+    if blanks:
+        values = {name: oracle.query(name, np.arange(45)) for name in oracle.names}
+        values["50°"][::2] = np.nan
+        oracle = ArrayOracle(values, dict(zip(oracle.names, oracle.costs, strict=True)))
+    record = Recording(oracle)
+    record.available = oracle.available
+    fitted = ExMLClassifier(budget=budget, layers=layers, model=model, explore="always", folds=2)
+    refusal = refused(fitted, rows, record)
+    if refusal:
+        assert "smallest budget that works" in refusal
+        assert record.asked == []
+        return
+    prices = dict(zip(oracle.names, oracle.costs, strict=True))
+    assert sum((prices[name] for name, _ in record.asked), Fraction(0)) == fitted.ledger_.spent <= budget

@@ -1,0 +1,81 @@
+"""Soft models: held-out predictions against fitting without the row, plain arrays against scikit-learn."""
+
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import LogisticRegression, Perceptron
+
+from exml_sim.method.soft import (
+    BANDWIDTHS,
+    PENALTIES,
+    KernelFitter,
+    check_estimator,
+    estimator_fitter,
+    forest_fitter,
+    mean_fitter,
+    normalised,
+)
+
+
+def rows(n=40, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, n)
+    return rng.normal(size=(n, 4)) + y[:, None], np.eye(3)[y]
+
+
+def test_kernel_leaves_every_row_out_exactly(monkeypatch):
+    """The closed form is what refitting without the row gives, at fixed bandwidth, penalty and scale."""
+    monkeypatch.setattr("exml_sim.method.soft.BANDWIDTHS", BANDWIDTHS[1:2])
+    monkeypatch.setattr("exml_sim.method.soft.PENALTIES", PENALTIES[4:5])
+    X, T = rows()
+    model, held = KernelFitter()(X, T)
+    K = np.exp(-model.gamma * ((model.anchors[:, None] - model.anchors[None]) ** 2).sum(axis=2))
+    rest = T - model.base
+    for i in range(len(X)):
+        others = np.arange(len(X)) != i
+        fitted = np.linalg.solve(K[np.ix_(others, others)] + PENALTIES[4] * np.eye(others.sum()), rest[others])
+        np.testing.assert_allclose(held[i], K[i, others] @ fitted + model.base, atol=1e-8)
+
+
+def test_kernel_keeps_its_decomposition_only_for_the_same_rows():
+    fit = KernelFitter()
+    X, T = rows()
+    first = fit(X, T)[1]
+    np.testing.assert_array_equal(fit(X, T)[1], first)
+    other = rows(seed=1)
+    np.testing.assert_array_equal(fit(*other)[1], KernelFitter()(*other)[1])
+
+
+def test_forest_as_arrays_predicts_what_scikit_learn_predicts():
+    X, T = rows()
+    packed, held = forest_fitter(3, trees=7)(X, T)
+    grown = RandomForestRegressor(7, max_features="sqrt", random_state=3).fit(X, T)
+    new = rows(seed=5)[0]
+    np.testing.assert_allclose(packed.predict(new), grown.predict(new), atol=1e-12)
+    assert np.isfinite(held).all()
+    # Trees that drew a row do not judge it: held-out errors are larger than training errors.
+    assert ((held - T) ** 2).mean() > 2 * ((packed.predict(X) - T) ** 2).mean()
+
+
+def test_mean_and_estimators():
+    X, T = rows(90)
+    model, held = mean_fitter([forest_fitter(0, trees=9), KernelFitter()])(X, T)
+    np.testing.assert_allclose(normalised(model.predict(X)).sum(axis=1), 1.0)
+    np.testing.assert_allclose(held.sum(axis=1), 1.0)
+    own, held = estimator_fitter(LogisticRegression(), 5, np.random.default_rng(0))(X, T)
+    assert np.mean(held.argmax(axis=1) == T.argmax(axis=1)) > 0.5
+    assert own.predict(X).shape == (90, 3)
+
+
+def test_an_estimator_that_saw_one_class_says_so_for_the_others():
+    X, T = rows(12)
+    T = np.eye(3)[np.r_[np.zeros(11, dtype=int), 1]]
+    _, held = estimator_fitter(LogisticRegression(), 3, np.random.default_rng(0))(X, T)
+    assert (held[:, 2] == 0.0).all()
+
+
+def test_an_estimator_without_probabilities_is_refused():
+    with pytest.raises(ValueError, match="must be a classifier with predict_proba; Perceptron has no predict_proba"):
+        check_estimator(Perceptron())
+    with pytest.raises(ValueError, match="int has no fit"):
+        check_estimator(3)

@@ -1,0 +1,74 @@
+"""Explore then commit: the formula of the gain, all money spent, exploring stops when it is not worth it."""
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from exml_sim.exploration.known import BernoulliArm, KnownPool
+from exml_sim.strategies import ExploreThenCommit
+from exml_sim.strategies.commit import expected_gain, growth
+
+
+@pytest.mark.parametrize(("difference", "deviation", "rows", "more"), [(0.0, 0.2, 10, 10), (0.3, 0.2, 25, 50)])
+def test_the_gain_is_that_of_the_moved_estimate(difference, deviation, rows, more):
+    """E max(0, -(d + s Z)) by quadrature, s^2 the variance that the new rows take away."""
+    moved = np.sqrt(deviation**2 - deviation**2 * rows / (rows + more))
+    exact = integrate.quad(lambda z: max(0.0, -(difference + moved * z)) * stats.norm.pdf(z), -12, 12, limit=400)[0]
+    arrays = (np.array(float(v)) for v in (difference, deviation, rows, more))
+    assert float(expected_gain(*arrays)) == pytest.approx(exact, abs=1e-7)
+
+
+def test_no_gain_without_doubt_and_none_from_hopeless_arms():
+    nothing = expected_gain(np.zeros(1), np.zeros(1), np.ones(1), np.ones(1))
+    hopeless = expected_gain(np.array([np.inf, 9.0]), np.full(2, 0.1), np.ones(2), np.ones(2))
+    assert nothing[0] == 0.0
+    assert (hopeless < 1e-12).all()
+
+
+def test_growth():
+    rows = np.array([5.0, 20.0])
+    np.testing.assert_allclose(growth(rows, rows, 24.0), 1.0)
+    assert growth(np.array(24.0), np.array(1e9), 24.0) == pytest.approx(2.0)
+
+
+def arms(*means):
+    return KnownPool([BernoulliArm(mean) for mean in means])
+
+
+def test_all_money_is_spent_and_most_of_it_on_the_leader():
+    found = arms(0.1, 0.5, 0.9).explore_many(ExploreThenCommit(), 300, 200)
+    assert (found.spent_units == 300).all()
+    pulls = np.take_along_axis(found.pulls, found.selected, axis=1)[:, 0]
+    assert np.mean(pulls) > 200
+    # 20 pulls of each arm in the opening: the best arm leads except with probability below 1e-3 per trial.
+    assert np.mean(found.selected[:, 0] == 0) > 0.9
+
+
+def test_close_arms_are_explored_longer_than_clear_ones():
+    clear = arms(0.1, 0.9).explore_many(ExploreThenCommit(), 200, 200).pulls
+    close = arms(0.5, 0.5).explore_many(ExploreThenCommit(), 200, 200).pulls
+    assert close.min(axis=1).mean() > 1.2 * clear.min(axis=1).mean()
+
+
+def test_trials_together_are_trials_alone():
+    pool, rule = arms(0.3, 0.4, 0.5), ExploreThenCommit(deviation=0.3)
+    together = pool.explore_many(rule, 90, 12, seed=4)
+    for i in range(12):
+        alone = pool.explore_many(rule, 90, [i], seed=4)
+        assert alone.selected[0, 0] == together.selected[i, 0]
+        np.testing.assert_array_equal(alone.pulls[0], together.pulls[i])
+
+
+def test_one_arm_and_small_budgets():
+    assert arms(0.5).explore(ExploreThenCommit(), 7).ledger.spent == 7
+    assert arms(0.5, 0.4).explore(ExploreThenCommit(), 2).ledger.spent == 2
+    with pytest.raises(ValueError, match="does not pay for one pull of each of 2 arms"):
+        arms(0.5, 0.4).explore(ExploreThenCommit(), 1)
+
+
+@pytest.mark.parametrize(
+    "change", [{"opening_share": 0}, {"rounds": 0}, {"deviation": -1.0}, {"half": 0.0}], ids=lambda c: next(iter(c))
+)
+def test_bad_options(change):
+    with pytest.raises(ValueError, match=next(iter(change))):
+        ExploreThenCommit(**change)
