@@ -1,8 +1,8 @@
 """Finished work by key, so that an interrupted run continues: one SQLite file, one transaction per piece of work.
 
 A piece is there as a whole or not at all, whatever kills the process, and has a SHA-256 beside it that is compared when
-the file is opened. The file knows the settings that its results belong to and refuses others. Verification keeps checks and blocks of trials here, the reproduction its configurations;
-studies have the engine's store.
+the file is opened. The file knows the settings that its results belong to and refuses others. Verification keeps
+checks and blocks of trials here, the reproduction its configurations; studies have the engine's store.
 """
 
 from __future__ import annotations

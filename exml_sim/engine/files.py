@@ -120,7 +120,9 @@ class Lines:
         The file, for messages.
     """
 
-    def __init__(self, connection: sqlite3.Connection, query: str, parameters: Sequence[Any], path: Path | None) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, query: str, parameters: Sequence[Any], path: Path | None
+    ) -> None:
         self._path = path
         with explained(path, "read"):
             self._cursor = connection.execute(query, parameters)
