@@ -224,14 +224,15 @@ class Study:
     def from_toml(cls, source: str | Path) -> Study:
         """Read TOML from a path, or from text."""
         name = source if isinstance(source, Path) else "this"
+        text = _text(source) if isinstance(source, Path) else source
         try:
-            table = tomllib.loads(_text(source) if isinstance(source, Path) else source)
-        except UnicodeDecodeError:
-            raise ValueError(f"{name} is no study: it is not UTF-8 text") from None
+            table = tomllib.loads(text)
         except RecursionError:
             raise ValueError(f"{name} is no study: its lists or tables are nested too deeply") from None
-        except (tomllib.TOMLDecodeError, ValueError) as error:
+        except tomllib.TOMLDecodeError as error:
             raise ValueError(f"{name} is no study: the TOML is wrong: {shown(str(error), 300)[1:-1]}") from None
+        except ValueError as error:
+            raise ValueError(f"{name} is no study: a number in it has too many digits ({error})") from None
         return cls.from_table(table)
 
     def looks(self) -> Iterator[int]:
@@ -290,8 +291,11 @@ def _text(file: Path) -> str:
     with file.open("rb") as opened:
         data = opened.read(limits.FILE + 1)
     if len(data) > limits.FILE:
-        raise ValueError(f"it has more than {limits.FILE:,} bytes")
-    return data.decode("utf-8")
+        raise ValueError(f"{file} is no study: it has more than {limits.FILE:,} bytes")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise ValueError(f"{file} is no study: it is not UTF-8 text") from None
 
 
 def _part(value: Any, cls: type[Any]) -> Any:
