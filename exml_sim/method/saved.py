@@ -168,7 +168,7 @@ def load(path: Path) -> SavedModel:
     except OSError as error:
         raise ValueError(f"cannot read {path}: {error.strerror or error}") from None
     except _DAMAGE as error:
-        words = " ".join(str(error).split())
+        words = " ".join(str(error).split())[:200]
         raise ValueError(f"{path} is damaged, or is not a model that exml explore saved: {words}") from None
 
 
