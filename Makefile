@@ -4,7 +4,7 @@ WORKERS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: study test test-long lint types check docs bench clean help
+.PHONY: study test test-long lint types check docs bench attack clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -14,6 +14,7 @@ help:
 	@echo "make check      lint and types"
 	@echo "make docs       build the documentation site into site/, with warnings as errors"
 	@echo "make bench      the benchmark tables"
+	@echo "make attack     ten minutes of random damage, kills, files, pools and matrices; findings/ has what it finds"
 
 # One stamp per set of dependencies: an install is redone only when pyproject.toml changes.
 $(VENV)/bin/python:
@@ -56,5 +57,8 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.engine
 	$(BIN)/python -m benchmarks.practice
 
+attack: $(VENV)/.dev
+	$(BIN)/python -m attack
+
 clean:
-	rm -rf $(VENV) out site build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) out findings site build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

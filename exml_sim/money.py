@@ -18,11 +18,14 @@ from numbers import Integral, Rational
 import numpy as np
 
 from exml_sim.arrays import BoolArray, IntArray
-from exml_sim.validation import check_choice
+from exml_sim.validation import check_choice, shown
 
 Money = int | float | str | Decimal | Fraction
 
 ALIGNMENTS: Sequence[str] = ("sample", "budget")
+
+#: Digits of an amount before and behind the point; every float has fewer.
+MOST_DIGITS = 400
 
 # Sums over the arms of a price list stay far below 2**63 under this limit.
 LARGEST_UNITS = 2**52
@@ -36,10 +39,10 @@ def exact(amount: Money, what: str = "amount") -> Fraction:
     Raises
     ------
     ValueError
-        If the amount is not a finite number.
+        If the amount is not a finite number, or has more digits than any float.
     """
     try:
-        if isinstance(amount, bool):
+        if isinstance(amount, bool) or (isinstance(amount, str) and len(amount) > MOST_DIGITS):
             raise ValueError
         if isinstance(amount, Integral | Rational):
             return Fraction(int(amount.numerator), int(amount.denominator))
@@ -48,10 +51,17 @@ def exact(amount: Money, what: str = "amount") -> Fraction:
             return Fraction(Decimal(str(amount)))
         if isinstance(amount, str) and "/" in amount:
             return Fraction(amount.strip())
-        return Fraction(Decimal(amount.strip() if isinstance(amount, str) else amount))
+        decimal = Decimal(amount.strip() if isinstance(amount, str) else amount)
+        # "1e999999999" is nine characters, and a fraction that fills the memory.
+        if decimal.is_finite() and (
+            abs(decimal.adjusted()) > MOST_DIGITS or len(decimal.as_tuple().digits) > MOST_DIGITS
+        ):
+            raise ValueError
+        return Fraction(decimal)
     except (ValueError, TypeError, OverflowError, ZeroDivisionError, InvalidOperation):
         raise ValueError(
-            f"{what} must be a finite number (int, float, decimal text, Decimal or Fraction), got {amount!r}"
+            f"{what} must be a finite number (int, float, decimal text, Decimal or Fraction) of at most {MOST_DIGITS} "
+            f"digits, got {shown(amount)}"
         ) from None
 
 
@@ -59,7 +69,7 @@ def exact_cost(amount: Money, what: str = "cost") -> Fraction:
     """Parse a cost, which must be positive."""
     cost = exact(amount, what)
     if cost <= 0:
-        raise ValueError(f"{what} must be greater than 0, got {amount}")
+        raise ValueError(f"{what} must be greater than 0, got {shown(amount)}")
     return cost
 
 
@@ -70,6 +80,14 @@ def show(amount: Fraction) -> str:
         return f"{amount.numerator}/{amount.denominator}"
     text = f"{Decimal(scaled.numerator).scaleb(-9):f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def short(number: float | None) -> str:
+    """Print a number in few digits, but never as another one: 0.4999999 is not 0.5."""
+    if number is None:
+        return "-"
+    text = f"{number:g}"
+    return text if float(text) == number else repr(float(number))
 
 
 @dataclass(frozen=True, slots=True)

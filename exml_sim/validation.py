@@ -12,6 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from exml_sim.arrays import FloatArray
 
+#: More workers than this are a slip of the pen.
+MOST_JOBS = 1024
+
 
 def check_theta(theta: ArrayLike) -> FloatArray:
     """The rejection price theta, in (0, 1/2); at and above 1/2 Eq. 2 is no upper bound of Eq. 1."""
@@ -59,8 +62,18 @@ def check_choice(value: str, what: str, allowed: Iterable[str]) -> str:
     """One of a few names."""
     names = tuple(allowed)
     if value not in names:
-        raise ValueError(f"unknown {what} {value!r}: allowed are {', '.join(map(repr, names))}")
+        raise ValueError(f"unknown {what} {shown(value)}: allowed are {', '.join(map(repr, names))}")
     return value
+
+
+def shown(value: Any, most: int = 80) -> str:
+    """A value in a message, cut where it would not fit on a line."""
+    if isinstance(value, int) and value.bit_length() > 4 * most:
+        return f"a whole number of {value.bit_length():,} bits"
+    if isinstance(value, str | bytes | list | tuple) and len(value) > most:
+        return f"{repr(value[:most])[:most]}… ({len(value):,} in all)"
+    text = repr(value)
+    return text if len(text) <= 2 * most else f"{text[:most]}…"
 
 
 def check_count(value: Any, name: str) -> int:
@@ -72,13 +85,17 @@ def check_count(value: Any, name: str) -> int:
 
 def check_jobs(n_jobs: Any) -> int:
     """Number of threads or processes; -1 stands for all cores."""
-    if not _is_whole(n_jobs) or n_jobs == 0 or n_jobs < -1:
-        raise ValueError(f"n_jobs must be a positive whole number or -1 for all cores; got {n_jobs!r}")
+    if not _is_whole(n_jobs) or n_jobs == 0 or n_jobs < -1 or n_jobs > MOST_JOBS:
+        raise ValueError(
+            f"n_jobs must be a positive whole number or -1 for all cores, at most {MOST_JOBS}; got {shown(n_jobs)}"
+        )
     return int(n_jobs) if n_jobs > 0 else (cpu_count() or 1)
 
 
 def _is_whole(value: Any) -> bool:
-    return not isinstance(value, bool) and isinstance(value, Real) and float(value).is_integer()
+    if isinstance(value, int):
+        return not isinstance(value, bool)
+    return isinstance(value, Real) and float(value).is_integer()
 
 
 def as_numbers(values: ArrayLike, name: str) -> FloatArray:

@@ -1,14 +1,14 @@
 """Finished work by key, so that an interrupted run continues: one SQLite file, one transaction per piece of work.
 
-A piece is there as a whole or not at all, whatever kills the process. The file knows the settings that its results
-belong to and refuses others. Verification keeps checks and blocks of trials here, the reproduction its configurations;
-studies have the engine's store.
+A piece is there as a whole or not at all, whatever kills the process, and has a SHA-256 beside it that is compared when
+the file is opened. The file knows the settings that its results belong to and refuses others. Verification keeps
+checks and blocks of trials here, the reproduction its configurations; studies have the engine's store.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,10 +17,12 @@ from typing import Any, Self, TypeVar
 from joblib import Parallel, delayed, effective_n_jobs
 
 from exml_sim.engine.files import DriverLock, check_owner, check_place, connect, explained, is_blank, transaction
+from exml_sim.engine.layout import schema_damage
 from exml_sim.engine.manifest import manifest
+from exml_sim.engine.seals import text_seal
 
 APPLICATION = 0x65786D72  # "exmr"
-VERSION = 2
+VERSION = 3
 Item = TypeVar("Item")
 
 _TABLES = (
@@ -28,6 +30,10 @@ _TABLES = (
     "CREATE TABLE sessions (number INTEGER PRIMARY KEY, facts TEXT NOT NULL)",
 )
 _FINISHED = "CREATE TABLE finished (key TEXT PRIMARY KEY, value TEXT NOT NULL, time TEXT NOT NULL)"
+_SEALS = "CREATE TABLE seals (key TEXT PRIMARY KEY, seal TEXT NOT NULL) WITHOUT ROWID"
+_LAYOUT = (*_TABLES, _FINISHED, _SEALS)
+#: Whose seal is asked for; no key of a result begins with a blank.
+_SETTINGS = " settings"
 #: Layout 1 was the reproduction's alone: numbered configurations.
 _FROM_LAYOUT_1 = (
     _FINISHED,
@@ -72,10 +78,13 @@ class Cache:
 
     def _open(self, settings: str) -> None:
         if self._value("SELECT count(*) FROM sqlite_master") == 0:
-            self._execute(*_TABLES, _FINISHED, f"PRAGMA application_id = {APPLICATION}", settings=settings)
+            self._execute(*_LAYOUT, f"PRAGMA application_id = {APPLICATION}", settings=settings)
         version = self._value("PRAGMA user_version")
         if version > VERSION:
             raise ValueError(f"{self.path} was written by a later version (layout {version}); nothing was changed")
+        damage = self._damage() if version == VERSION else None
+        if damage is not None:
+            raise ValueError(f"{self.path} is damaged ({damage}); nothing was changed")
         theirs = json.loads(self._value("SELECT value FROM manifest WHERE key = 'settings'"))
         ours = json.loads(settings)
         differing = sorted(key for key in theirs.keys() | ours.keys() if theirs.get(key) != ours.get(key))
@@ -85,15 +94,40 @@ class Cache:
                 "give another --out"
             )
         if version < VERSION:
-            self._execute(*_FROM_LAYOUT_1)
+            self._execute(*(_FROM_LAYOUT_1 if version < 2 else ()), _SEALS)
 
     def _execute(self, *statements: str, settings: str | None = None) -> None:
-        """Make or change the tables, all or nothing."""
+        """Make or change the tables and seal what is there, all or nothing."""
         with transaction(self._connection):
             for statement in (*statements, f"PRAGMA user_version = {VERSION}"):
                 self._connection.execute(statement)
             if settings is not None:
                 self._connection.execute("INSERT INTO manifest VALUES ('settings', ?)", (settings,))
+            self._connection.executemany("INSERT INTO seals VALUES (?, ?)", self._sealed())
+
+    def _sealed(self) -> Iterator[tuple[str, str]]:
+        """The seal of the settings and of every result, as they should be."""
+        for (text,) in self._connection.execute("SELECT value FROM manifest WHERE key = 'settings'"):
+            yield _SETTINGS, text_seal(text)
+        for key, value, time in self._connection.execute("SELECT key, value, time FROM finished"):
+            yield key, text_seal(key, value, time)
+
+    def _damage(self) -> str | None:
+        """Compare everything with the layout and its seals; returns what is wrong, in a few words, or None."""
+        found = schema_damage(self._connection, _LAYOUT, "")
+        if found is not None:
+            return found
+        found = str(self._value("PRAGMA quick_check(1)"))
+        if found != "ok":
+            return " ".join(found.split())
+        try:
+            expected = dict(self._sealed())
+        except (TypeError, AttributeError):
+            return "a stored value is no text"
+        seals = dict(self._connection.execute("SELECT key, seal FROM seals"))
+        differing = (key for key in expected.keys() | seals.keys() if expected.get(key) != seals.get(key))
+        wrong = sorted(map(str, differing))
+        return f"{wrong[0].strip()!r} does not match its checksum" if wrong else None
 
     def __enter__(self) -> Self:
         return self
@@ -129,6 +163,7 @@ class Cache:
                 # Versions, processor and commit of a run that adds results.
                 self._connection.execute("INSERT INTO sessions (facts) VALUES (?)", (json.dumps(manifest()),))
             self._connection.execute("INSERT INTO finished VALUES (?, ?, ?)", entry)
+            self._connection.execute("INSERT INTO seals VALUES (?, ?)", (key, text_seal(*entry)))
         self._noted = True
 
     def map(

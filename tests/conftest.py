@@ -5,6 +5,7 @@ import pkgutil
 from importlib import import_module
 
 import matplotlib
+import pytest
 from hypothesis import HealthCheck, settings
 
 matplotlib.use("Agg")
@@ -24,3 +25,15 @@ settings.register_profile(
     "sweep", derandomize=False, deadline=None, max_examples=1000, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say once what is not tested without a browser, and how to get one."""
+    skipped = [one for one in terminalreporter.stats.get("skipped", []) if "no Chromium found" in str(one.longrepr)]
+    if skipped:
+        terminalreporter.write_line(
+            f"{len(skipped)} tests of the report's page did not run, because there is no Chromium: install it "
+            "(apt-get install chromium, or python -m playwright install chromium and EXML_CHROMIUM=its path), and run "
+            "the tests again.",
+            yellow=True,
+        )

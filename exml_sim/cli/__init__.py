@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import re
+import sqlite3
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +18,8 @@ import click
 
 from exml_sim import __version__
 
+#: Characters of a message; one that quotes what it was given is cut in the middle.
+_LONGEST = 1000
 _FIRST_LINE = re.compile(r'"""``exml (\w+)``: (.+)"""')
 
 
@@ -85,7 +88,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     except KeyboardInterrupt:
         _say("interrupted")
         sys.exit(130)
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, MemoryError, RecursionError, sqlite3.Error) as error:
         if "--debug" in arguments:
             raise
         _say(_words(error))
@@ -96,9 +99,18 @@ def _words(error: Exception) -> str:
     """What went wrong, without the number of the system's error."""
     if isinstance(error, OSError) and error.strerror and error.filename:
         return f"{error.filename}: {error.strerror.lower()}"
+    if isinstance(error, MemoryError):
+        more = f" ({error})" if str(error) else ""
+        return f"there is not enough memory for this{more}; files are as they were, finished trials are kept"
+    if isinstance(error, RecursionError):
+        return "something in the input is nested too deeply"
+    if isinstance(error, sqlite3.Error):
+        return f"a file of results cannot be used: {error}"
     return str(error)
 
 
 def _say(message: str) -> None:
-    """One line on standard error."""
-    click.echo(f"exml: {' '.join(message.split())}", err=True)
+    """One line on standard error, of a length that can be read."""
+    line = " ".join(message.split())
+    shown = line if len(line) <= _LONGEST else f"{line[: _LONGEST // 2]} … {line[-_LONGEST // 2 :]}"
+    click.echo(f"exml: {shown}", err=True)

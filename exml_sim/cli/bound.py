@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.command(name="bound")
 @instance_options
-@click.option("--budget", required=True, type=click.IntRange(min=1), help="Number of pulls B.")
+@click.option("--budget", required=True, type=click.IntRange(1, options.MOST_PULLS), help="Number of pulls B.")
 @options.as_json
 def command(budget: int, as_json: bool, **given: Any) -> None:
     """Print all bounds on the probability of missing the best of K candidates: paper, corrected, tighter.

@@ -27,8 +27,8 @@ SECONDS = 300.0
 @click.option("--list", "listing", is_flag=True, help="Name everything that can be hunted.")
 @click.option("--replay", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Look at a find again.")
 @click.option("--tightness", is_flag=True, help="How tight can each bound be? CLAIM picks those that contain it.")
-@click.option("--evaluations", type=click.IntRange(min=1), help=f"Instances to look at.  [default: {EVALUATIONS:,}]")
-@click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help=f"Time per claim.  [default: {SECONDS:g}]")
+@click.option("--evaluations", type=click.IntRange(1, 10**9), help=f"Instances to look at.  [default: {EVALUATIONS:,}]")
+@click.option("--seconds", type=click.FloatRange(0, 1e7, min_open=True), help=f"Per claim.  [default: {SECONDS:g}]")
 @options.seed
 @options.out("out")
 @options.as_json

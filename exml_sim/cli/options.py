@@ -10,7 +10,11 @@ from typing import Any
 
 import click
 
-seed = click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Root seed.")
+#: Largest numbers that options take; the engine's limits, which need no import of the engine here.
+MOST_SEED, MOST_TRIALS, MOST_PULLS, MOST_ARMS, MOST_NUMBERS = 2**63 - 1, 10**12, 10**18, 10**9, 10_000
+
+seeds, trials = click.IntRange(0, MOST_SEED), click.IntRange(1, MOST_TRIALS)
+seed = click.option("--seed", type=seeds, default=0, show_default=True, help="Root seed.")
 
 
 def _jobs(context: click.Context, parameter: click.Parameter, value: int) -> int:
@@ -63,7 +67,7 @@ def folder(place: Path) -> Iterator[None]:
     make_folder(place)
     try:
         yield
-    except (ValueError, click.UsageError):
+    except (ValueError, MemoryError, click.UsageError):
         for one in made:
             if any(one.iterdir()):
                 break

@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 @click.option("--delta", type=float, default=0.05, show_default=True, help="Wanted probability of a miss.")
 @lambda command: instance_options(command, required=False)
 @options.store(help="Read what practice needs from a store instead of running trials.")
-@click.option("--trials", type=click.IntRange(min=1), help="Trials per tried budget; as many as delta needs.")
-@click.option("--seed", type=click.IntRange(min=0), help="Root seed of all trials; 0, or what the file says.")
+@click.option(
+    "--trials", type=click.IntRange(1, options.MOST_TRIALS), help="Trials per tried budget; as many as delta needs."
+)
+@click.option("--seed", type=options.seeds, help="Root seed of all trials; 0, or what the file says.")
 @options.n_jobs
 @options.quiet
 @options.as_json
@@ -52,6 +54,9 @@ def command(
     at_point = any(_typed(name) for name in given)
     if at_point and (file or store):
         raise click.UsageError("give a point (--theta, --kappa-lambda, --gap) or a pool (a file, --store), not both")
+    runs = ", ".join(f"--{name.replace('_', '-')}" for name in ("trials", "seed", "n_jobs") if _typed(name))
+    if runs and (at_point or store):
+        raise click.UsageError(f"{runs}: no trials are run {'at a point' if at_point else 'when a store is read'}")
     if file and store:
         raise click.UsageError("give a study's file or a store, not both")
     search = (trials, seed, n_jobs, not quiet)

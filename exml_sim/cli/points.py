@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
+from exml_sim.cli import options
+from exml_sim.money import short
+
 if TYPE_CHECKING:
     from theory import Point
 
@@ -22,6 +25,8 @@ class Numbers(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, ...]:
         """Read them."""
+        if str(value).count(",") >= options.MOST_NUMBERS:
+            self.fail(f"at most {options.MOST_NUMBERS:,} numbers are allowed", param, ctx)
         try:
             found = tuple(float(part) for part in str(value).split(","))
         except ValueError:
@@ -60,15 +65,15 @@ def table(point: Point) -> dict[str, Any]:
 
 def words(point: Point) -> str:
     """The point in a sentence."""
-    gaps = f"gap {point.gap:g}" if point.gaps is None else f"gaps {', '.join(f'{gap:g}' for gap in point.gaps)}"
-    return f"K = {point.K}, theta = {point.theta:g}, kappa Lambda = {point.kappa_lambda:g}, {gaps}"
+    gaps = f"gap {short(point.gap)}" if point.gaps is None else f"gaps {', '.join(map(short, point.gaps))}"
+    return f"K = {point.K}, theta = {short(point.theta)}, kappa Lambda = {short(point.kappa_lambda)}, {gaps}"
 
 
 def instance_options(command: F, *, required: bool = True) -> F:
     """Add the options of a point."""
     for decorate in reversed(
         (
-            click.option("--K", "K", type=click.IntRange(min=2), help="Number of candidates."),
+            click.option("--K", "K", type=click.IntRange(2, options.MOST_ARMS), help="Number of candidates."),
             click.option("--theta", required=required, type=float, help="Rejection cost, between 0 and 1/2."),
             click.option("--kappa-lambda", required=required, type=float, help="kappa times the ball's radius Lambda."),
             click.option("--gap", type=float, help="Gap between the best candidate and all others."),
@@ -95,7 +100,9 @@ def instance_options(command: F, *, required: bool = True) -> F:
                 help="Rows behind the scores of median elimination.",
             ),
             click.option(
-                "--population", type=click.IntRange(min=1), help="Rows, if they are drawn without replacement."
+                "--population",
+                type=click.IntRange(1, options.MOST_PULLS),
+                help="Rows, if drawn without replacement.",
             ),
         )
     ):

@@ -38,7 +38,7 @@ class _Shard(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 @click.command(name="study")
 @click.argument("file", metavar="[STUDY.toml]", required=False, type=click.Path(exists=True, path_type=Path))
 @click.option("--quick", is_flag=True, help=f"{QUICK:,} trials per cell instead of {TRIALS:,}.")
-@click.option("--seed", type=click.IntRange(min=0), help="Root seed of all trials; 0, or what the file says.")
+@click.option("--seed", type=options.seeds, help="Root seed of all trials; 0, or what the file says.")
 @options.n_jobs
 @click.option("--backend", type=click.Choice(BACKENDS), default="threads", show_default=True, help="Kind of workers.")
 @click.option("--scheduler", help="Address of a dask scheduler, with --backend dask.")

@@ -7,14 +7,14 @@ same identity. So every field has a reader that checks a value and turns it into
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, fields
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
+from exml_sim.engine import limits
 from exml_sim.money import exact, exact_cost, show
-from exml_sim.validation import check_choice
+from exml_sim.validation import check_choice, shown
 
 Reader = Callable[[Any, str], Any]
 
@@ -73,23 +73,23 @@ def canonical(value: Any) -> str:
     return json.dumps(plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
-def whole(least: int, most: int | None = None) -> Reader:
-    """A whole number of at least `least`, and at most `most` if there is a limit."""
+def whole(least: int, most: int = limits.OPTION) -> Reader:
+    """A whole number of at least `least`, and at most `most`."""
 
     def read(value: Any, what: str) -> int:
         if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-            raise ValueError(f"{what} must be a whole number of at least {least}, got {value!r}")
-        if most is not None and int(value) > most:
-            raise ValueError(f"{what} must be at most {most}, got {value}")
+            raise ValueError(f"{what} must be a whole number of at least {least}, got {shown(value)}")
+        if int(value) > most:
+            raise ValueError(f"{what} must be at most {most}, got {shown(value)}")
         return int(value)
 
     return read
 
 
 def number(value: Any, what: str) -> float:
-    """A finite number."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
-        raise ValueError(f"{what} must be a finite number, got {value!r}")
+    """A finite number within the limit."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not abs(value) <= limits.NUMBER:
+        raise ValueError(f"{what} must be a finite number of at most {limits.NUMBER:g}, got {shown(value)}")
     return float(value)
 
 
@@ -99,7 +99,7 @@ def between(low: float, high: float) -> Reader:
     def read(value: Any, what: str) -> float:
         found = number(value, what)
         if not low < found < high:
-            raise ValueError(f"{what} must lie between {low:g} and {high:g}, got {value!r}")
+            raise ValueError(f"{what} must lie between {low:g} and {high:g}, got {shown(value)}")
         return found
 
     return read
@@ -108,7 +108,9 @@ def between(low: float, high: float) -> Reader:
 def text(value: Any, what: str) -> str:
     """A text on one line, of characters that can be stored."""
     if not isinstance(value, str) or "\n" in value:
-        raise ValueError(f"{what} must be a text on one line, got {value!r}")
+        raise ValueError(f"{what} must be a text on one line, got {shown(value)}")
+    if len(value) > limits.NAME:
+        raise ValueError(f"{what} must be a text of at most {limits.NAME} characters, got {len(value):,}")
     if any("\ud800" <= letter <= "\udfff" for letter in value):
         raise ValueError(f"{what} must be a text without lone surrogates (halves of a character), got {value!r}")
     return value
@@ -128,12 +130,14 @@ def optional(read: Reader) -> Reader:
     return lambda value, what: None if value is None else read(value, what)
 
 
-def several(read: Reader, *, empty: bool = False) -> Reader:
-    """A list of what `read` accepts."""
+def several(read: Reader, *, empty: bool = False, most: int = limits.LIST) -> Reader:
+    """A list of what `read` accepts, of at most `most` entries."""
 
     def read_all(value: Any, what: str) -> tuple[Any, ...]:
         if isinstance(value, str | Mapping) or not hasattr(value, "__iter__"):
-            raise ValueError(f"{what} must be a list, got {value!r}")
+            raise ValueError(f"{what} must be a list, got {shown(value)}")
+        if hasattr(value, "__len__") and len(value) > most:
+            raise ValueError(f"{what} must have at most {most:,} entries, got {len(value):,}")
         found = tuple(read(part, what) for part in value)
         if not found and not empty:
             raise ValueError(f"{what} must not be empty")
@@ -153,28 +157,43 @@ def pairs(value: Any, what: str) -> Pairs:
     try:
         table = dict(value)
     except (TypeError, ValueError):
-        raise ValueError(f"{what} must be a table, got {value!r}") from None
-    return Pairs(sorted((text(name, what), _frozen(part, f"{name} in {what}")) for name, part in table.items()))
+        raise ValueError(f"{what} must be a table, got {shown(value)}") from None
+    return Pairs(sorted((text(name, what), frozen(part, f"{name} in {what}")) for name, part in table.items()))
 
 
-def _frozen(value: Any, what: str) -> Any:
-    if isinstance(value, list | tuple):
-        return tuple(_frozen(part, what) for part in value)
-    if isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value)):
+def frozen(value: Any, what: str, most: int = limits.ROWS, depth: int = 0) -> Any:
+    """A number, a text, or a list of them that can be hashed; whole numbers of at most `most`."""
+    if isinstance(value, list | tuple) and depth < 3:
+        if len(value) > limits.LIST:
+            raise ValueError(f"{what} must have at most {limits.LIST:,} entries, got {len(value):,}")
+        return tuple(frozen(part, what, most, depth + 1) for part in value)
+    if isinstance(value, str):
+        return text(value, what)
+    if isinstance(value, bool):
         return value
-    raise ValueError(f"{what} must be a number, a text or a list of them, got {value!r}")
+    if isinstance(value, int):
+        return whole(-most, most)(value, what)
+    if isinstance(value, float):
+        return number(value, what)
+    raise ValueError(f"{what} must be a number, a text or a list of them, got {shown(value)}")
 
 
 def amount(value: Any, what: str) -> str:
-    """Money that is greater than 0, as exact text."""
-    return show(exact_cost(value, what))
+    """Money within the limits, which is greater than 0, as exact text."""
+    found = exact_cost(value, what)
+    if not limits.LEAST_MONEY <= found <= limits.MOST_MONEY:
+        least, most = float(limits.LEAST_MONEY), float(limits.MOST_MONEY)
+        raise ValueError(f"{what} must be money between {least:g} and {most:g}, got {shown(value)}")
+    return show(found)
 
 
 def share(value: Any, what: str) -> str:
     """An exact number in (0, 1], as text."""
     found = exact(value, what)
     if not 0 < found <= 1:
-        raise ValueError(f"{what} must be in (0, 1], got {value}")
+        raise ValueError(f"{what} must be in (0, 1], got {shown(value)}")
+    if found < limits.LEAST_MONEY:
+        raise ValueError(f"{what} must be at least {float(limits.LEAST_MONEY):g}, got {shown(value)}")
     return show(found)
 
 

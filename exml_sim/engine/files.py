@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 #: First bytes of every SQLite database, and where its header has the number of the application (big-endian).
 _MAGIC = b"SQLite format 3\x00"
@@ -102,8 +103,43 @@ def explained(path: Path | None, doing: str = "use", what: str = "a trial of thi
         raise StoreError(f"{path} holds {what} already ({one_line(error)}); {kept}") from None
     except sqlite3.OperationalError as error:
         raise StoreError(f"cannot {doing} the store {path}: {one_line(error)}; {kept}") from None
-    except (sqlite3.DatabaseError, UnicodeDecodeError, OverflowError) as error:
+    except UnicodeDecodeError:
+        raise StoreError(f"{path} is damaged (a text in it is not UTF-8); it was left as it is") from None
+    except (sqlite3.Error, OverflowError) as error:
         raise StoreError(f"{path} is damaged or no store at all ({one_line(error)}); it was left as it is") from None
+
+
+class Lines:
+    """The answer to a query, line by line; what goes wrong on the way is said in one line, too.
+
+    Parameters
+    ----------
+    connection, query, parameters
+        What is asked.
+    path
+        The file, for messages.
+    """
+
+    def __init__(
+        self, connection: sqlite3.Connection, query: str, parameters: Sequence[Any], path: Path | None
+    ) -> None:
+        self._path = path
+        with explained(path, "read"):
+            self._cursor = connection.execute(query, parameters)
+
+    def __iter__(self) -> Iterator[Any]:
+        with explained(self._path, "read"):
+            yield from self._cursor
+
+    def fetchone(self) -> Any:
+        """The next line, or None."""
+        with explained(self._path, "read"):
+            return self._cursor.fetchone()
+
+    def fetchall(self) -> list[Any]:
+        """All lines that are left."""
+        with explained(self._path, "read"):
+            return self._cursor.fetchall()
 
 
 def one_line(error: BaseException) -> str:

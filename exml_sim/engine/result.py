@@ -204,9 +204,8 @@ class StudyResult:
         for cell in self.cells:
             unit = Fraction(cell["unit"])
             fixed = {name: cell[name] for name in _CELL}
-            terms = self.store.rows(
-                f"SELECT {', '.join(TERMS)} FROM terms WHERE cell = ? ORDER BY trial", (cell["cell"],)
-            )
+            query = f"SELECT {', '.join(TERMS)} FROM terms WHERE cell = ? ORDER BY trial"
+            terms = iter(self.store.rows(query, (cell["cell"],)))
             query = f"SELECT {', '.join(_TRIAL)} FROM trials WHERE cell = ? ORDER BY trial"
             for trial, selected, success, regret, spent, weight in self.store.rows(query, (cell["cell"],)):
                 line = fixed | {

@@ -5,8 +5,10 @@ Parts of a study that ran elsewhere are put together by `merge`.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator, Sequence
+from concurrent.futures import BrokenExecutor
 from contextlib import ExitStack
 from numbers import Integral
 from pathlib import Path
@@ -16,6 +18,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from threadpoolctl import threadpool_limits
 
 from exml_sim.engine.files import DriverLock, check_place, is_blank
+from exml_sim.engine.forecast import forecast
 from exml_sim.engine.modes import Mode, mode_of, run_block
 from exml_sim.engine.result import StudyResult
 from exml_sim.engine.store import Store, StoreError
@@ -27,6 +30,8 @@ from exml_sim.validation import check_jobs
 #: Seconds that one task should take: long against the cost of handing it out, short against a lost worker.
 TASK_SECONDS = 0.7
 FIRST_TRIALS = 32
+
+logger = logging.getLogger(__name__)
 
 _BACKENDS = {"threads": "threading", "processes": "loky"}
 
@@ -95,6 +100,12 @@ def run(
                 _enumerate(study, mode_of(study), cells, opened, shard)
             else:
                 _sample(study, cells, opened, parallel, progress, shard, block)
+        except BrokenExecutor:
+            opened.close()
+            raise StoreError(
+                "a worker process was killed, most likely for lack of memory; finished trials are kept: "
+                "run it again with fewer workers, or with the backend threads"
+            ) from None
         except BaseException:
             opened.close()
             raise
@@ -156,7 +167,11 @@ def _sample(
     stored = {cell.index: store.stretches(cell.index) for cell in cells}
     seen = {cell.index: (0, 0) for cell in cells}
     undecided = list(cells)
-    line = Progress(sum(_size(_missing(stored[cell.index], low, high)) for cell in cells), wanted)
+    left = [(cell, _size(_missing(stored[cell.index], low, high))) for cell in cells]
+    foreseen = forecast(study, left, effective_n_jobs(parallel.n_jobs), store.path)
+    if foreseen is not None:
+        logger.warning(foreseen)
+    line = Progress(sum(trials for _, trials in left), wanted)
     try:
         before = low
         for look in study.looks():

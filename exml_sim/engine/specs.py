@@ -12,22 +12,36 @@ import numpy as np
 from exml_sim import datasets
 from exml_sim.datasets import DATASETS, make_synthetic
 from exml_sim.datasets.mfeat import VIEWS, make_mfeat
-from exml_sim.engine.fields import Fields, amount, entry, number, one_of, optional, pairs, several, share, text, whole
+from exml_sim.engine import limits
+from exml_sim.engine.fields import (
+    Fields,
+    amount,
+    entry,
+    frozen,
+    number,
+    one_of,
+    optional,
+    pairs,
+    several,
+    share,
+    text,
+    whole,
+)
 from exml_sim.exploration.known import BoundedArm, GaussianArm, KnownPool
 from exml_sim.exploration.pool import Pool
 from exml_sim.exploration.rows import FeaturePool
 from exml_sim.exploration.sampling import REPLACEMENT, ROWS, SHORTFALL
 from exml_sim.exploration.scoring import LOSSES, SCORES, Scoring, penalised_scores
-from exml_sim.money import exact, show
+from exml_sim.money import exact, short, show
 from exml_sim.population import Candidate, Population
 from exml_sim.strategies import Strategy, by_name
-from exml_sim.validation import check_choice
+from exml_sim.validation import check_choice, shown
 
 
 def _pair(value: Any, what: str) -> tuple[float, ...]:
     found = several(number)(value, what)
     if len(found) != 2:
-        raise ValueError(f"{what} must be two numbers (C_h, C_g), got {value!r}")
+        raise ValueError(f"{what} must be two numbers (C_h, C_g), got {shown(value)}")
     return cast("tuple[float, ...]", found)
 
 
@@ -52,9 +66,10 @@ class Score(Fields):
     def label(self) -> str:
         """A short name."""
         if self.ball is not None:
-            return f"ball {self.ball:g}, theta {self.theta:g}"
+            return f"ball {short(self.ball)}, theta {short(self.theta)}"
         assert self.penalty is not None
-        return f"{self.score} C {self.penalty[0]:g}:{self.penalty[1]:g} ({self.loss}), theta {self.theta:g}"
+        C_h, C_g = map(short, self.penalty)
+        return f"{self.score} C {C_h}:{C_g} ({self.loss}), theta {short(self.theta)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,18 +97,19 @@ class SyntheticPool(Fields):
     what: ClassVar[str] = "synthetic pool"
     kind: ClassVar[str] = "synthetic"
     label: str = entry(text, default="synthetic")
-    per_class: int = entry(whole(1), default=100)
+    per_class: int = entry(whole(1, limits.ROWS), default=100)
     angles: tuple[float, ...] = entry(several(number), default=(10, 20, 30, 40, 50, 60, 70, 80, 90))
     costs: tuple[str, ...] | None = entry(optional(several(amount)), default=None)
     a: float = entry(number, default=1.0)
     sigma: float | None = entry(optional(number), default=None)
     z: float | None = entry(optional(number), default=None)
-    seed: int = entry(whole(0), default=0)
+    seed: int = entry(whole(0, limits.SEED), default=0)
     kernel: str = entry(_kernel, default="gaussian")
     gamma: float | str = entry(_gamma, default="median")
 
     def population(self) -> Population:
         """Draw the rows."""
+        limits.check_rows(3 * self.per_class, len(self.angles), self.label)
         return make_synthetic(
             self.per_class, angles=self.angles, costs=self.costs, a=self.a, sigma=self.sigma, z=self.z, rng=self.seed
         )
@@ -116,8 +132,8 @@ class MfeatPool(Fields):
     observed: str = entry(_view, default="mor")
     candidates: tuple[str, ...] = entry(several(_view), default=("fac", "pix", "kar", "zer", "fou"))
     costs: tuple[str, ...] | None = entry(optional(several(amount)), default=None)
-    per_class: int = entry(whole(1), default=100)
-    seed: int = entry(whole(0), default=0)
+    per_class: int = entry(whole(1, limits.ROWS), default=100)
+    seed: int = entry(whole(0, limits.SEED), default=0)
     kernel: str = entry(_kernel, default="gaussian")
     gamma: float | str = entry(_gamma, default="median")
 
@@ -143,9 +159,9 @@ class AtomPool(Fields):
 
     what: ClassVar[str] = "atoms pool"
     kind: ClassVar[str] = "atoms"
-    values: tuple[tuple[float, ...], ...] = entry(several(several(number)))
-    y: tuple[float, ...] = entry(several(number))
-    copies: tuple[int, ...] | None = entry(optional(several(whole(1))), default=None)
+    values: tuple[tuple[float, ...], ...] = entry(several(several(number, most=limits.ROWS)))
+    y: tuple[float, ...] = entry(several(number, most=limits.ROWS))
+    copies: tuple[int, ...] | None = entry(optional(several(whole(1), most=limits.ROWS)), default=None)
     costs: tuple[str, ...] | None = entry(optional(several(amount)), default=None)
     label: str = entry(text, default="atoms")
     kernel: str = entry(_kernel, default="linear")
@@ -160,6 +176,7 @@ class AtomPool(Fields):
         prices = self.costs or ("1",) * len(self.values)
         if len(copies) != len(self.y) or len(prices) != len(self.values):
             raise ValueError(f"pool {self.label!r} needs one entry of copies per row and one of costs per candidate")
+        limits.check_rows(sum(copies), len(self.values), self.label)
         rows = np.repeat(np.arange(len(self.y)), copies)
         candidates = [
             Candidate(f"arm {i}", np.array(values)[rows], price)
@@ -209,7 +226,7 @@ class DatasetPool(Fields):
     kind: ClassVar[str] = "dataset"
     name: str = entry(one_of(tuple(DATASETS)))
     options: Mapping[str, Any] = entry(pairs, default=())
-    seed: int = entry(whole(0), default=0)
+    seed: int = entry(whole(0, limits.SEED), default=0)
     label: str = entry(text, default="")
     kernel: str = entry(_kernel, default="gaussian")
     gamma: float | str = entry(_gamma, default="median")
@@ -237,7 +254,7 @@ def read_pool(table: Mapping[str, Any] | PoolSpec) -> PoolSpec:
         return table
     if not isinstance(table, Mapping):
         raise ValueError(
-            f'a pool must be a table with a kind ({", ".join(POOLS)}), like {{kind = "synthetic"}}; got {table!r}'
+            f'a pool must be a table with a kind ({", ".join(POOLS)}), like {{kind = "synthetic"}}; got {shown(table)}'
         )
     rest = dict(table)
     kind = rest.pop("kind", None)
@@ -250,8 +267,10 @@ def build_pool(spec: PoolSpec, score: Score | None, sampling: Sampling) -> Pool:
         return spec.pool()
     if score is None:
         raise ValueError(f"pool {spec.label!r} has features, so the study needs at least one score")
+    population = spec.population()
+    limits.check_rows(len(population.y), len(population.candidates), spec.label)
     return FeaturePool(
-        spec.population(),
+        population,
         theta=score.theta,
         score=score.score,
         ball=score.ball,
@@ -263,6 +282,10 @@ def build_pool(spec: PoolSpec, score: Score | None, sampling: Sampling) -> Pool:
         replacement=sampling.replacement,
         shortfall=sampling.shortfall,
     )
+
+
+def _option(value: Any, what: str) -> Any:
+    return value if isinstance(value, Fraction) else frozen(value, what, limits.OPTION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,9 +309,12 @@ class StrategySpec:
         if isinstance(given, str):
             return cls(given)
         if not isinstance(given, Mapping) or not isinstance(given.get("name"), str):
-            raise ValueError(f"a strategy must be a name, or a table with a name and options; got {given!r}")
+            raise ValueError(f"a strategy must be a name, or a table with a name and options; got {shown(given)}")
         rest = dict(given)
-        return cls(rest.pop("name", ""), tuple(rest.items()))
+        name = text(rest.pop("name"), "name of a strategy")
+        return cls(
+            name, tuple((text(key, "option"), _option(value, f"{key} of {name}")) for key, value in rest.items())
+        )
 
     def build(self) -> Strategy:
         """The strategy."""

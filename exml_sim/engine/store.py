@@ -23,6 +23,7 @@ import numpy as np
 from exml_sim.engine.files import (
     APPLICATION,
     DriverLock,
+    Lines,
     OtherStudyError,
     StoreError,
     beside,
@@ -36,6 +37,7 @@ from exml_sim.engine.files import (
     publish,
     transaction,
 )
+from exml_sim.engine.layout import VERSION, schema_damage, statements
 from exml_sim.engine.manifest import DECISIVE, manifest
 from exml_sim.engine.seals import block_seal, head_seal, law_seal, text_seal, verify
 from exml_sim.engine.study import Cell, Study
@@ -43,41 +45,7 @@ from exml_sim.engine.trials import Block, Facts, Law
 
 __all__ = ["APPLICATION", "VERSION", "Store", "StoreError"]
 
-#: Layout of the tables. A store with another number was written by another version.
-VERSION = 2
-
 logger = logging.getLogger(__name__)
-
-_TABLES = """
-CREATE TABLE manifest (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE sessions (number INTEGER PRIMARY KEY, facts TEXT NOT NULL, seal TEXT NOT NULL);
-CREATE TABLE cells (
-    cell INTEGER PRIMARY KEY, pool TEXT NOT NULL, score TEXT NOT NULL, strategy TEXT NOT NULL,
-    budget TEXT NOT NULL, stream INTEGER NOT NULL, unit TEXT NOT NULL, arms TEXT NOT NULL
-);
-CREATE TABLE blocks (
-    cell INTEGER NOT NULL, first INTEGER NOT NULL, trials INTEGER NOT NULL, pulls TEXT NOT NULL, seconds REAL NOT NULL,
-    seal TEXT NOT NULL,
-    PRIMARY KEY (cell, first)
-) WITHOUT ROWID;
-CREATE TABLE trials (
-    cell INTEGER NOT NULL, trial INTEGER NOT NULL, selected INTEGER NOT NULL, success INTEGER NOT NULL,
-    regret REAL NOT NULL, spent INTEGER NOT NULL, weight REAL NOT NULL,
-    PRIMARY KEY (cell, trial)
-) WITHOUT ROWID;
-CREATE TABLE terms (
-    cell INTEGER NOT NULL, trial INTEGER NOT NULL, excess REAL NOT NULL, a REAL NOT NULL, b REAL NOT NULL,
-    c REAL NOT NULL, d REAL NOT NULL, e REAL NOT NULL,
-    excess_noise REAL NOT NULL, a_noise REAL NOT NULL, d_noise REAL NOT NULL, e_noise REAL NOT NULL,
-    PRIMARY KEY (cell, trial)
-) WITHOUT ROWID;
-CREATE TABLE laws (
-    cell INTEGER NOT NULL, arm INTEGER NOT NULL, probability REAL NOT NULL, success REAL NOT NULL,
-    failure REAL NOT NULL, regret REAL NOT NULL, pulls REAL NOT NULL,
-    PRIMARY KEY (cell, arm)
-) WITHOUT ROWID;
-CREATE TABLE law_seals (cell INTEGER PRIMARY KEY, seal TEXT NOT NULL);
-"""
 
 
 class Store:
@@ -214,9 +182,8 @@ class Store:
         ]
         self._connection.execute(f"PRAGMA application_id = {APPLICATION}")
         with transaction(self._connection):
-            for statement in _TABLES.split(";"):
-                if statement.strip():
-                    self._connection.execute(statement)
+            for statement in statements():
+                self._connection.execute(statement)
             self._connection.executemany("INSERT INTO cells VALUES (?, ?, ?, ?, ?, ?, ?, ?)", lines)
             seal = head_seal(head, lines)
             self._connection.executemany("INSERT INTO manifest VALUES (?, ?)", [*head, ("seal", seal)])
@@ -230,6 +197,9 @@ class Store:
                 f"{self.path} was written by {other} version (layout {version}, this version has layout {VERSION}); "
                 "nothing was changed"
             )
+        damage = schema_damage(self._connection)
+        if damage is not None:
+            raise StoreError(f"{self.path} is damaged ({damage}); nothing was changed")
         if not contents:
             return
         damage = self._value("PRAGMA quick_check(1)")
@@ -260,11 +230,11 @@ class Store:
             self._connection.execute("INSERT INTO sessions (facts, seal) VALUES (?, ?)", (text, text_seal(text)))
 
     def _value(self, query: str, parameters: Sequence[Any] = ()) -> Any:
-        return self._connection.execute(query, parameters).fetchone()[0]
+        return self.rows(query, parameters).fetchone()[0]
 
-    def rows(self, query: str, parameters: Sequence[Any] = ()) -> sqlite3.Cursor:
+    def rows(self, query: str, parameters: Sequence[Any] = ()) -> Lines:
         """Any query, one line at a time."""
-        return self._connection.execute(query, parameters)
+        return Lines(self._connection, query, parameters, self.path)
 
     @property
     def hash(self) -> str:
@@ -282,7 +252,7 @@ class Store:
     @property
     def facts(self) -> list[Facts]:
         """What summaries need to know of the cells, one after the other; empty in stores of earlier versions."""
-        found = self._connection.execute("SELECT value FROM manifest WHERE key = 'facts'").fetchone()
+        found = self.rows("SELECT value FROM manifest WHERE key = 'facts'").fetchone()
         lines = [] if found is None else json.loads(found[0])
         return [Facts(**{**line, "costs": tuple(line["costs"])}) for line in lines]
 
@@ -363,7 +333,7 @@ class Store:
         """Trials and failures of a cell (of its trials first … stop - 1, if given)."""
         last = 2**62 if stop is None else stop
         query = "SELECT count(*), coalesce(sum(1 - success), 0) FROM trials WHERE cell = ? AND trial >= ? AND trial < ?"
-        trials, failures = self._connection.execute(query, (cell, first, last)).fetchone()
+        trials, failures = self.rows(query, (cell, first, last)).fetchone()
         return int(trials), int(failures)
 
     def pulls(self, cell: int) -> list[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 import tomllib
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,6 +14,7 @@ from typing import Any, ClassVar, cast
 
 from threadpoolctl import threadpool_limits
 
+from exml_sim.engine import limits
 from exml_sim.engine.fields import Fields, between, canonical, entry, one_of, optional, text, to_toml, whole
 from exml_sim.engine.intervals import confidence_sequence
 from exml_sim.engine.specs import Budgets, PoolSpec, Sampling, Score, StrategySpec, build_pool, read_pool
@@ -21,13 +22,10 @@ from exml_sim.exploration.pool import Pool
 from exml_sim.exploration.strategy import check_budget
 from exml_sim.money import exact, show
 from exml_sim.strategies import Strategy
+from exml_sim.validation import shown
 
 #: Raised when the meaning of a stored number changes: old stores then belong to another study.
 FORMAT = 1
-
-#: Beyond these a study is a slip of the pen: trials per cell, and pulls in one trial.
-MOST_TRIALS = 10**12
-MOST_PULLS = 10**9
 
 MODES: Sequence[str] = ("count", "exact", "rare", "excess")
 
@@ -56,7 +54,7 @@ class Stop(Fields):
     bound: float | None = entry(optional(between(0.0, 1.0)), default=None)
     width: float | None = entry(optional(between(0.0, 1.0)), default=None)
     alarm: float = entry(between(0.0, 1.0), default=0.05)
-    every: int = entry(whole(1), default=1000)
+    every: int = entry(whole(1, limits.TRIALS), default=1000)
 
     def __post_init__(self) -> None:
         Fields.__post_init__(self)
@@ -159,8 +157,8 @@ class Study:
         settle(self, "budgets", _part(self.budgets, Budgets))
         settle(self, "sampling", _part(self.sampling, Sampling))
         settle(self, "stop", None if self.stop is None else _part(self.stop, Stop))
-        settle(self, "trials", whole(1, MOST_TRIALS)(self.trials, "trials"))
-        settle(self, "seed", whole(0)(self.seed, "seed"))
+        settle(self, "trials", whole(1, limits.TRIALS)(self.trials, "trials"))
+        settle(self, "seed", whole(0, limits.SEED)(self.seed, "seed"))
         settle(self, "mode", one_of(MODES)(self.mode, "mode"))
         settle(self, "name", text(self.name, "name"))
         for what, labels in (
@@ -168,11 +166,19 @@ class Study:
             ("score", [score.label for score in self.scores]),
             ("strategy", [strategy.label for strategy in self.strategies]),
         ):
-            twice = [label for label in labels if labels.count(label) > 1]
-            if twice:
-                raise ValueError(f"{what} {twice[0]!r} is given more than once: give it another label or leave it out")
+            twice = next((label for label, number in Counter(labels).items() if number > 1), None)
+            if twice is not None:
+                raise ValueError(f"{what} {twice!r} is given more than once: give it another label or leave it out")
+        self._check_size()
         if self.stop is not None and self.mode != "count":
             raise ValueError(f"early stopping counts failures, so it does not go with mode {self.mode!r}")
+
+    def _check_size(self) -> None:
+        budgets = len(self.budgets.absolute) + len(self.budgets.per_arm) + len(self.budgets.ratio)
+        crossed = sum(len(self.scores) if pool.kind != "known" and self.scores else 1 for pool in self.pools)
+        cells = crossed * budgets * len(self.strategies)
+        if cells > limits.CELLS:
+            raise ValueError(f"the study has {cells:,} cells, at most {limits.CELLS:,} are allowed")
 
     @property
     def hash(self) -> str:
@@ -208,7 +214,7 @@ class Study:
         allowed = tuple(cls.__dataclass_fields__)
         for key in table:
             if key not in allowed:
-                raise ValueError(f"unknown part of a study {key!r}: allowed are {', '.join(allowed)}")
+                raise ValueError(f"unknown part of a study {shown(key)}: allowed are {', '.join(allowed)}")
         for key in ("pools", "strategies", "budgets"):
             if key not in table:
                 raise ValueError(f"a study needs pools, strategies and budgets, but there is no {key!r}")
@@ -218,13 +224,16 @@ class Study:
     def from_toml(cls, source: str | Path) -> Study:
         """Read TOML from a path, or from text."""
         name = source if isinstance(source, Path) else "this"
+        text = _text(source) if isinstance(source, Path) else source
         try:
-            text = source.read_text(encoding="utf-8") if isinstance(source, Path) else source
-            return cls.from_table(tomllib.loads(text))
-        except UnicodeDecodeError:
-            raise ValueError(f"{name} is no study: it is not UTF-8 text") from None
+            table = tomllib.loads(text)
+        except RecursionError:
+            raise ValueError(f"{name} is no study: its lists or tables are nested too deeply") from None
         except tomllib.TOMLDecodeError as error:
-            raise ValueError(f"{name} is no study: the TOML is wrong: {error}") from None
+            raise ValueError(f"{name} is no study: the TOML is wrong: {shown(str(error), 300)[1:-1]}") from None
+        except ValueError as error:
+            raise ValueError(f"{name} is no study: a number in it has too many digits ({error})") from None
+        return cls.from_table(table)
 
     def looks(self) -> Iterator[int]:
         """Numbers of trials after which cells may stop; the last one is all trials."""
@@ -266,10 +275,9 @@ class Study:
             try:
                 check_budget(exact(cell.budget), rule, pool.prices)
                 pulls = exact(cell.budget) / min(pool.prices.exact_costs)
-                if pulls > MOST_PULLS:
-                    raise ValueError(
-                        f"a budget of {cell.budget} buys {float(pulls):.3g} pulls, at most {MOST_PULLS:.0e} are allowed"
-                    )
+                if pulls > limits.PULLS:
+                    most = f"at most {limits.PULLS:.0e} are allowed"
+                    raise ValueError(f"a budget of {cell.budget} buys {float(pulls):.3g} pulls, {most}")
             except ValueError as error:
                 wrong.append(f"cell {cell.index} ({cell}): {error}")
         if wrong:
@@ -278,17 +286,31 @@ class Study:
         return cells
 
 
+def _text(file: Path) -> str:
+    """The text of a file, which is not read beyond the limit."""
+    with file.open("rb") as opened:
+        data = opened.read(limits.FILE + 1)
+    if len(data) > limits.FILE:
+        raise ValueError(f"{file} is no study: it has more than {limits.FILE:,} bytes")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise ValueError(f"{file} is no study: it is not UTF-8 text") from None
+
+
 def _part(value: Any, cls: type[Any]) -> Any:
     if isinstance(value, cls):
         return value
     if not isinstance(value, Mapping):
-        raise ValueError(f"{cls.what} must be a table, got {value!r}")
+        raise ValueError(f"{cls.what} must be a table, got {shown(value)}")
     return cls.of(value)
 
 
 def _parts(values: Any, what: str, read: Any, *, empty: bool = False) -> tuple[Any, ...]:
     if isinstance(values, str | Mapping) or not isinstance(values, Sequence):
-        raise ValueError(f"{what} must be a list, got {values!r}")
+        raise ValueError(f"{what} must be a list, got {shown(values)}")
+    if len(values) > limits.LIST:
+        raise ValueError(f"{what} must have at most {limits.LIST:,} entries, got {len(values):,}")
     if not values and not empty:
         raise ValueError(f"{what} must not be empty")
     return tuple(read(one) for one in values)

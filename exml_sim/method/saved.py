@@ -7,7 +7,10 @@ is as confidential as the data.
 from __future__ import annotations
 
 import json
+import lzma
+import struct
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +36,23 @@ VERSION = 1
 #: Of files with layers that know the hidden class as a class.
 LATENT_VERSION = 2
 _ARRAYS = ("shift", "scale", "anchors", "u", "w")
+#: What reading an archive raises where bits are wrong: the archive, its compression (also one that it never had, or a
+#: password), the header of an array (also a size that no memory has), the manifest.
+_DAMAGE = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    EOFError,
+    RuntimeError,
+    MemoryError,
+    SyntaxError,
+    struct.error,
+    zlib.error,
+    lzma.LZMAError,
+    zipfile.BadZipFile,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,13 +175,14 @@ def load(path: Path) -> SavedModel:
             if manifest.get("format") != FORMAT or manifest.get("version") not in (VERSION, LATENT_VERSION):
                 raise ValueError(f"it is not of the format {FORMAT!r}, version {VERSION} or {LATENT_VERSION}")
             layers = tuple(_layer(file, manifest, number) for number in range(len(manifest["layers"])))
+        return _assembled(manifest, layers)
     except FileNotFoundError:
         raise ValueError(f"there is no file {path}") from None
     except OSError as error:
         raise ValueError(f"cannot read {path}: {error.strerror or error}") from None
-    except (ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path} is not a model that exml explore saved: {error}") from None
-    return _assembled(manifest, layers, path)
+    except _DAMAGE as error:
+        words = " ".join(str(error).split())[:200]
+        raise ValueError(f"{path} is damaged, or is not a model that exml explore saved: {words}") from None
 
 
 def _layer(file: Any, manifest: Mapping[str, Any], number: int) -> Layer:
@@ -195,16 +216,14 @@ def _latent_layer(file: Any, manifest: Mapping[str, Any], number: int) -> Layer:
     return Layer(LatentModel(soft, law, theta, odds), candidates)
 
 
-def _assembled(manifest: Mapping[str, Any], layers: tuple[Layer, ...], path: Path) -> SavedModel:
+def _assembled(manifest: Mapping[str, Any], layers: tuple[Layer, ...]) -> SavedModel:
     cascade = Cascade(layers)
     observed = tuple(map(str, manifest["observed"]))
     columns = {str(name): tuple(map(str, cols)) for name, cols in manifest["columns"].items()}
     for number, layer in enumerate(layers, 1):
         width = len(observed) + sum(len(columns.get(name, ())) for name in layer.candidates)
         if isinstance(layer.model, GatedModel) and width != layer.model.anchors.shape[1]:
-            raise ValueError(
-                f"{path} is damaged: layer {number} has {layer.model.anchors.shape[1]} columns, not {width}"
-            )
+            raise ValueError(f"layer {number} has {layer.model.anchors.shape[1]} columns, not {width}")
     return SavedModel(cascade, np.array(manifest["classes"]), manifest["hidden_label"], observed, columns)
 
 

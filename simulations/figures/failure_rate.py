@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exml_sim.engine.result import CellSummary, StudyResult
+from exml_sim.money import short
 from simulations.figures import style
 from simulations.panels import CONFIDENCE, TARGET, Panel, budget_axis, needs, panels_of
 from theory import Point
@@ -193,4 +194,4 @@ def heading(panels: Sequence[Panel], name: str) -> str:
     if len(found) != 1:
         return name
     K, theta, radius, gap = found.pop()
-    return f"{name} (K = {K}, θ = {theta:g}, κΛ = {radius:g}, smallest gap Δ = {gap:.3f})"
+    return f"{name} (K = {K}, θ = {short(theta)}, κΛ = {radius:g}, smallest gap Δ = {gap:.3f})"

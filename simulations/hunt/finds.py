@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from exml_sim.engine.fields import to_toml
+from exml_sim.engine.seals import text_seal
 from simulations.hunt.search import Outcome, confirm, seeds_of
 from simulations.hunt.target import Instance, Measured, Target
 from simulations.hunt.targets import get
@@ -17,6 +19,8 @@ from theory.verdicts import Verdict
 #: Raised when the meaning of a field changes.
 FORMAT = 1
 _FIELDS = {"format", "claim", "says", "seed", "evaluations", "log_observed", "log_bound", "verdict", "instance"}
+#: Bytes that a find has at most.
+LONGEST = 10**6
 #: Relative difference of a replayed logarithm that is put down to rounding.
 SAME = 1e-6
 
@@ -48,19 +52,19 @@ class Find:
 
     def to_toml(self) -> str:
         """As the text of a file."""
-        return to_toml(
-            {
-                "format": FORMAT,
-                "claim": self.target.id,
-                "says": self.target.says,
-                "seed": self.seed,
-                "evaluations": self.evaluations,
-                "log_observed": self.measured.log_observed,
-                "log_bound": self.measured.log_bound,
-                "verdict": self.sentence,
-                "instance": self.instance.table(),
-            }
-        )
+        table = {
+            "format": FORMAT,
+            "claim": self.target.id,
+            "says": self.target.says,
+            "seed": self.seed,
+            "evaluations": self.evaluations,
+            "log_observed": self.measured.log_observed,
+            "log_bound": self.measured.log_bound,
+            "verdict": self.sentence,
+            "instance": self.instance.table(),
+        }
+        # Sealed as it is read again: 1 and 1.0 are the same to an instance, not to a text.
+        return to_toml({"seal": seal(tomllib.loads(to_toml(table))), **table})
 
     @property
     def file_name(self) -> str:
@@ -99,20 +103,42 @@ class Replay:
         return f"{self.find.target.id} is {word} at {self.find.instance.words()}. {self.verdict.sentence}{changed}"
 
 
+def seal(table: Mapping[str, Any]) -> str:
+    """SHA-256 of what a file says, however it is laid out."""
+    return text_seal(to_toml({name: table[name] for name in sorted(table) if name != "seal"}))
+
+
 def read(file: Path) -> Find:
-    """Read a find.
+    """Read a find. One that was written by hand needs no seal; a seal that is there must fit.
 
     Raises
     ------
     ValueError
-        If the file is no find, or its instance is outside the space of its claim.
+        If the file is no find, was changed after it was sealed, or its instance is outside the space of its claim.
     """
-    try:
-        table = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{file} is not a TOML file: {error}") from None
-    if set(table) != _FIELDS or table["format"] != FORMAT:
+    table = _toml(file)
+    if set(table) - {"seal"} != _FIELDS or table["format"] != FORMAT:
         raise ValueError(f"{file} is not a find of format {FORMAT}: it needs exactly {', '.join(sorted(_FIELDS))}")
+    if table.get("seal", "") != (seal(table) if "seal" in table else ""):
+        raise ValueError(f"{file} is damaged or was edited: it does not match its seal (an edited find needs none)")
+    try:
+        return _find(table, file)
+    except (TypeError, LookupError, AttributeError, ArithmeticError) as error:
+        raise ValueError(f"{file} holds a value of another type: {' '.join(str(error).split())}") from None
+
+
+def _toml(file: Path) -> dict[str, Any]:
+    with file.open("rb") as opened:
+        data = opened.read(LONGEST + 1)
+    if len(data) > LONGEST:
+        raise ValueError(f"{file} is no find: it has more than {LONGEST:,} bytes")
+    try:
+        return tomllib.loads(data.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{file} is not a TOML file: {' '.join(str(error).split())}") from None
+
+
+def _find(table: Mapping[str, Any], file: Path) -> Find:
     target = get(str(table["claim"]))
     return Find(
         target,

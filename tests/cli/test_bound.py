@@ -66,7 +66,7 @@ def test_tiny_bounds_are_not_zero(capsys) -> None:
         ("--K 8 --theta 0.1 --kappa-lambda 0.5 --gaps 0.1,0.2 --budget 100", "K - 1 = 7 numbers"),
         ("--K 8 --theta 0.1 --kappa-lambda 0.5 --gaps 0.1;0.2 --budget 100", "separated by commas"),
         ("--K 8 --theta 0.1 --kappa-lambda 0.5 --gap 0.2 --budget 0", "0 is not in the range"),
-        (f"--K 8 --theta 0.1 --kappa-lambda 0.5 --gap 0.2 --budget {10**20}", "too large"),
+        (f"--K 8 --theta 0.1 --kappa-lambda 0.5 --gap 0.2 --budget {10**20}", "not in the range"),
         ("--K 8 --theta 0.1 --kappa-lamda 0.5 --gap 0.2 --budget 5", "--kappa-lambda"),
     ],
 )

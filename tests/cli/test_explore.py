@@ -140,7 +140,9 @@ def test_the_dry_run_plans_and_writes_nothing(data, capsys):
     assert "1 further layers may spend as much" in out
 
 
-@pytest.mark.parametrize("extra", [["--preset", "paper"], ["--model", "rejection"], ["--model", "forest"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "extra", [["--preset", "paper"], ["--model", "rejection"], ["--model", "forest"]], ids=" ".join
+)
 def test_presets_and_models(data, capsys, extra):
     code, out, err = run(capsys, "explore", "data.csv", *COMMON, *THREE, "--budget", "150", "--out", "o", *extra)
     assert (code, err) == (0, "")

@@ -47,7 +47,7 @@ def test_bad_options_are_one_line(capsys) -> None:
 def test_bad_values_are_one_line_without_a_traceback(capsys, tmp_path: Path) -> None:
     code, _, err = call(capsys, "study", "--quick", "--n-jobs", "0", "--out", str(tmp_path / "out"))
     assert code == 2
-    assert err == "exml: n_jobs must be a positive whole number or -1 for all cores; got 0\n"
+    assert err == "exml: n_jobs must be a positive whole number or -1 for all cores, at most 1024; got 0\n"
 
 
 def test_a_file_in_the_way_is_one_line(capsys, tmp_path: Path) -> None:

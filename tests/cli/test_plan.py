@@ -134,3 +134,18 @@ def test_enough_trials() -> None:
     assert needed_budget.enough_trials(0.001) == 40_000
     with pytest.raises(ValueError, match="delta must be"):
         needed_budget.enough_trials(1.5)
+
+
+@pytest.mark.parametrize("option", ["--trials", "--seed", "--n-jobs"])
+def test_options_of_trials_are_refused_where_none_are_run(capsys, tmp_path, option) -> None:
+    code, out, err = call(capsys, "plan", *POINT, option, "2")
+    assert (code, out) == (2, "")
+    assert err == f"exml: {option}: no trials are run at a point\n"
+    code, _, err = call(capsys, "plan", "--store", str(tmp_path / "study.sqlite"), option, "2")
+    assert (code, err) == (2, f"exml: {option}: no trials are run when a store is read\n")
+
+
+def test_a_theta_is_printed_as_it_is(capsys) -> None:
+    point = ("--K", "2", "--theta", "0.4999999", "--kappa-lambda", "0.0000001", "--gap", "0.00000001")
+    assert "theta = 0.4999999," in call(capsys, "bound", *point, "--budget", "10")[1]
+    assert "theta = 0.4999999," in call(capsys, "plan", *point)[1]

@@ -163,7 +163,7 @@ def test_regret_and_success_of_several_selected_arms():
         ({"scores": [5]}, "score must be a table"),
         ({"trials": 10**30}, "trials must be at most 1000000000000"),
         ({"budgets": {"absolute": [3 * 10**12]}}, "buys 3e.12 pulls, at most 1e.09"),
-        ({"budgets": {"absolute": [10**30]}}, "times the unit 1 of the price list"),
+        ({"budgets": {"absolute": [10**30]}}, "must be money between 1e-12 and 1e.15"),
     ],
 )
 def test_bad_input(change, message):

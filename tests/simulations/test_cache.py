@@ -112,3 +112,39 @@ def test_a_file_that_is_no_cache_is_left_alone(tmp_path):
         Cache(tmp_path / "other.sqlite")
     with pytest.raises(ValueError, match="no directory"):
         Cache(tmp_path / "missing" / "a.sqlite")
+
+
+def test_results_of_the_second_layout_are_read_and_sealed(tmp_path):
+    path = tmp_path / "a.sqlite"
+    with Cache(path, SETTINGS) as cache:
+        cache.put("x", 1)
+    with sqlite3.connect(path) as connection:
+        connection.execute("DROP TABLE seals")
+        connection.execute("PRAGMA user_version = 2")
+    for _ in range(2):
+        with Cache(path, SETTINGS) as cache:
+            assert cache.get("x") == 1
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE finished SET value = '2'",
+        "UPDATE finished SET key = 'y'",
+        "DELETE FROM finished",
+        "UPDATE manifest SET value = ' ' || value",
+        "UPDATE finished SET value = x'ff'",
+        "ALTER TABLE sessions RENAME COLUMN facts TO fakts",
+        "CREATE TABLE more (x)",
+    ],
+)
+def test_a_changed_file_is_refused(tmp_path, damage):
+    path = tmp_path / "a.sqlite"
+    with Cache(path, SETTINGS) as cache:
+        cache.put("x", 1)
+    with sqlite3.connect(path) as connection:
+        connection.execute(damage)
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match="damaged"):
+        Cache(path, SETTINGS)
+    assert path.read_bytes() == before

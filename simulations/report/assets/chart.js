@@ -2,7 +2,7 @@
 "use strict";
 exml.chart = (() => {
   const { byId, amount, bound, observed, make } = exml.text;
-  const MARGIN = { top: 14, right: 14, bottom: 42, left: 56 };
+  const MARGIN = { top: 14, right: 14, bottom: 46, left: 68 };
   const CURVE_POINTS = 220;
 
   /** The class of a curve; a version without a colour of its own has the common one. */
@@ -28,9 +28,12 @@ exml.chart = (() => {
     return [within([1]), within([1, 2, 5])].find((found) => found.length >= 3) || d3.ticks(low, high, 5);
   }
 
+  /** 0.001, but 1e-5: a row of zeros would run into the title of the axis. */
+  const probabilityLabel = (value) => d3.format(value < 9e-4 ? "~e" : "~g")(value).replace("\u2212", "-");
+
   function drawAxes(svg, x, y, width, height, view) {
     const ticks = view.scale === "log" ? Math.ceil(-Math.log10(y.domain()[0])) : 5;
-    const yAxis = view.scale === "log" ? d3.axisLeft(y).ticks(ticks, "~g") : d3.axisLeft(y).ticks(ticks, "~%");
+    const yAxis = d3.axisLeft(y).ticks(ticks, view.scale === "log" ? probabilityLabel : "~%");
     const budgets = budgetTicks(...x.domain());
     const room = width < 520 ? budgets.filter((_, i) => budgets.length < 5 || i % 2 === 0) : budgets;
     const xAxis = d3.axisBottom(x).tickValues(room).tickFormat(d3.format(",.10~g"));

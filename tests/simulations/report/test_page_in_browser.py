@@ -314,3 +314,27 @@ def test_a_version_without_a_formula_is_drawn_from_its_points(visit, page, tmp_p
     assert asked(tab, 1) == asked_about(changed["groups"][0]["panels"][1]["bounds"])[1].required(
         "tighter", "median", TARGET
     )
+
+
+@pytest.mark.parametrize("width", [420, 1280])
+def test_no_label_of_the_chart_is_clipped_or_touches_another(visit, page, tmp_path, width) -> None:
+    """The smallest probability has the longest label; titles stand apart from the labels of their axis."""
+    changed = json.loads(json.dumps(page))
+    for panel in changed["groups"][0]["panels"]:
+        panel["cells"][0]["rate"] = 1.6e-9
+    boxes = visit(write(changed, tmp_path / "report.html"), width=width).evaluate(
+        """() => { const svg = document.querySelector("#chart"), all = svg.getBoundingClientRect();
+        return [...svg.querySelectorAll("text")].map((text) => { const box = text.getBoundingClientRect();
+          return [text.textContent, box.left - all.left, box.right - all.left, box.top - all.top,
+                  box.bottom - all.top, all.width, all.height]; }); }"""
+    )
+    assert any(text == "1e-9" for text, *_ in boxes)
+    for text, left, right, top, bottom, wide, high in boxes:
+        assert left >= 0, text
+        assert top >= 0, text
+        assert right <= wide, text
+        assert bottom <= high, text
+    for i, (one, left, right, top, bottom, *_) in enumerate(boxes):
+        for other, left_2, right_2, top_2, bottom_2, *_ in boxes[i + 1 :]:
+            apart = max(left_2 - right, left - right_2, top_2 - bottom, top - bottom_2)
+            assert apart >= 2, (one, other)

@@ -1,0 +1,159 @@
+"""The standing attack in small: every kind runs, finds what is planted, and its findings can be judged again."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from attack import __main__ as command
+from attack import bounds, case, damage, files, grams, processes
+from attack.case import Finding, expect, run, try_case
+from exml_sim.engine import StoreError
+from theory import tighter
+
+
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory) -> damage.Damage:
+    return damage.Damage(tmp_path_factory.mktemp("damage"))
+
+
+def tried(attack: case.Attack, number: int, tmp_path) -> case.Tally:
+    return run(attack, 7, 1e9, tmp_path / "findings", number)
+
+
+def test_damaged_files_are_refused_or_unchanged(broken, tmp_path) -> None:
+    tally = tried(broken, 150, tmp_path)
+    assert not tally.findings, tally.line()
+    assert all(tally.outcomes[f"{kind} refused"] > 0 for kind in ("count", "exact", "cache", "model", "find"))
+
+
+def test_a_store_without_seals_is_found_out(broken, monkeypatch) -> None:
+    """Planted: nothing is compared. Then some flip of a stored number gives another answer."""
+    monkeypatch.setattr("exml_sim.engine.store.verify", lambda connection: None)
+    rng, found = np.random.default_rng(0), Counter()
+    for _ in range(400):
+        one = broken.draw(rng)
+        if one["kind"] == "count":
+            try:
+                try_case(broken, one)
+            except Finding as error:
+                found[str(error).partition(":")[0]] += 1
+                break
+    assert found
+
+
+def test_study_files_and_command_lines_of_the_grammar(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(files, "BATCH", 40)
+    monkeypatch.setattr(files, "_warm", lambda: ())
+    for attack, words in ((files.StudyFiles(), ("refused", "run")), (files.CommandLines(), ("exit code 2",))):
+        with monkeypatch.context() as patched:
+            patched.setattr(case, "HANG", 1e3)
+            tally = tried(attack, 40, tmp_path)
+        assert not [path.read_text() for path in tally.findings if "no answer" not in path.read_text()]
+        assert all(tally.outcomes[word] > 0 for word in words), tally.line()
+
+
+def test_a_raw_exception_is_found(monkeypatch) -> None:
+    attack = files.CommandLines()
+    monkeypatch.setattr(attack, "_of", lambda seed: [["bound", "--K=8"]])
+
+    def raw(words: list[str]) -> None:
+        raise KeyError("column")
+
+    monkeypatch.setattr(files, "main", raw)
+    with pytest.raises(Finding, match="raw KeyError"):
+        try_case(attack, {"seed": 0, "place": 0})
+
+
+def test_killed_runs_are_continued(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(processes, "MODES", ("count",))
+    for kind in (processes.Kills, processes.Writers, processes.FullDisk):
+        tally = tried(kind(), 3, tmp_path)
+        assert not tally.findings, [path.read_text() for path in tally.findings]
+
+
+def test_a_store_that_loses_trials_is_found(monkeypatch) -> None:
+    """Planted: another truth."""
+    monkeypatch.setattr(processes, "MODES", ("count",))
+    attack = processes.Kills()
+    attack._truth["count"] = "another"
+    with pytest.raises(Finding, match="differs from one that was never interrupted"):
+        attack.judge({"mode": "count", "moments": [0.5]})
+
+
+def test_bounds_by_enumeration(tmp_path) -> None:
+    tally = tried(bounds.Bounds(), 6, tmp_path)
+    assert not tally.findings, [path.read_text() for path in tally.findings]
+    assert tally.outcomes["comparisons"] > 2000
+    assert tally.outcomes["informative"] > 1000
+
+
+def test_a_bound_that_is_too_small_is_refuted(monkeypatch, tmp_path) -> None:
+    """Planted: the bounds on a pair of arms are a tenth of what they should be."""
+    right = tighter.lemma_4
+    monkeypatch.setattr(tighter, "lemma_4", lambda *given, **more: np.asarray(right(*given, **more)) / 10)
+    tally = tried(bounds.Bounds(), 25, tmp_path)
+    assert tally.findings
+
+
+def test_the_enumeration_agrees_with_the_packages_own() -> None:
+    counts = bounds.compositions(7, 3)
+    sizes = np.array([4, 3, 5])
+    assert bounds.multinomial(counts, sizes / 12).sum() == pytest.approx(1.0)
+    assert bounds.hypergeometric(counts, sizes).sum() == pytest.approx(1.0)
+
+
+def test_gram_matrices_and_a_certificate_that_is_wrong(monkeypatch, tmp_path) -> None:
+    tally = tried(grams.Grams(), 60, tmp_path)
+    assert not tally.findings, [path.read_text() for path in tally.findings]
+    attack, right = grams.Grams(), grams.solve
+
+    def optimistic(*given: object, **more: object) -> object:
+        from dataclasses import replace
+
+        found = right(*given, **more)
+        return replace(found, lower_bound=found.lower_bound + 1e-6, objective=found.objective - 1e-6)
+
+    monkeypatch.setattr(grams, "solve", optimistic)
+    assert tried(attack, 20, tmp_path).findings
+
+
+def test_findings_are_files_that_can_be_judged_again(tmp_path, monkeypatch, capsys) -> None:
+    class Wrong:
+        name, share = "wrong", 1.0
+
+        def draw(self, rng: np.random.Generator) -> case.Case:
+            return {"number": int(rng.integers(5))}
+
+        def judge(self, one: case.Case) -> Counter[str]:
+            if one["number"] == 3:
+                raise ValueError("three")
+            return Counter(fine=1)
+
+    monkeypatch.setattr(command, "ATTACKS", {"wrong": Wrong})
+    assert command.main(["--seconds", "60", "--cases", "30", "--seed", "1", "--findings", str(tmp_path)]) == 1
+    (finding,) = tmp_path.iterdir()
+    assert json.loads(finding.read_text())["case"] == {"number": 3}
+    assert command.main(["--replay", str(finding)]) == 1
+    out = capsys.readouterr().out
+    assert out.startswith("seed 1\nwrong: 30 cases")
+    assert "raw ValueError: three" in out
+    monkeypatch.setattr(Wrong, "judge", lambda self, one: Counter(fine=1))
+    assert command.main(["--replay", str(finding)]) == 0
+
+
+def test_a_hang_and_a_long_message_are_findings() -> None:
+    with pytest.raises(Finding, match="no answer within"), case.limited(0.05):
+        while True:
+            pass
+
+    def refuses() -> None:
+        raise StoreError("two\nlines")
+
+    with pytest.raises(Finding, match="not one short line"):
+        expect(StoreError, refuses, None)
+    with pytest.raises(Finding, match="another answer"):
+        expect(StoreError, lambda: 1, 2)
