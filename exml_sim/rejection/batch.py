@@ -11,7 +11,7 @@ import numpy as np
 
 from exml_sim.compiled import compiled
 from exml_sim.rejection.ball import minimise_over_ball
-from exml_sim.rejection.bounds import EPS, ball_lower, ball_model, penalised_bounds
+from exml_sim.rejection.certificates import EPS, ball_lower, ball_model, penalised_bounds
 from exml_sim.rejection.dual import maximise
 from exml_sim.rejection.linalg import dot
 from exml_sim.rejection.triangle import A1, A2, B2, geometry

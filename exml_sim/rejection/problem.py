@@ -21,7 +21,7 @@ from threading import Lock
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from exml_sim.rejection.bounds import ball_lower, ball_model, penalised_bounds
+from exml_sim.rejection.certificates import ball_lower, ball_model, penalised_bounds
 from exml_sim.rejection.linalg import asymmetry, digest, exact_product, lower_factor_exists
 from exml_sim.validation import as_numbers, check_finite, check_labels, check_positive, check_theta
 
