@@ -136,6 +136,7 @@ def proximal(gram, factor, coarse, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigm
     steps = 0
     best, value = measure(y, p, geo, u, v, ku, kv, ku0, kv0)
     last = value
+    old_u, old_v, old_ku, old_kv, old_face = u.copy(), v.copy(), ku.copy(), kv.copy(), face.copy()
     stalled = 0
     while best > stop * max(1.0, abs(value + best)) and steps < limit:
         # The first Newton step stays on the faces of z: with x = z itself a large sigma would throw rows to corners.
@@ -227,21 +228,29 @@ def proximal(gram, factor, coarse, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigm
             # For the last digits the rounding that the updates pile up matters.
             refresh(gram, zu, zv, kzu, kzv, ku0, kv0)
         gap, now = measure(y, p, geo, zu, zv, kzu, kzv, ku0, kv0)
-        # A solved proximal step never lowers the dual value (the gap may rise on the way): a drop beyond rounding means
-        # that this step was too bold to be solved.
-        sunk = now < last - 1e-13 * abs(last)
-        last = now
+        # A solved proximal step never lowers the dual value (the gap may rise on the way). A drop beyond rounding means
+        # that this step was too bold to be solved: it is taken back. A value that rose is progress, however little the
+        # gap shows of it.
+        noise = 1e-13 * abs(last)
+        sunk, risen = now < last - noise, now > last + noise
+        if gap < 0.9 * best:
+            stalled = 0
+        elif not risen:
+            stalled += 1
+        if sunk and inner >= INNER_LIMIT and gap > best:
+            zu[:], zv[:], kzu[:], kzv[:], face[:] = old_u, old_v, old_ku, old_kv, old_face
+        else:
+            last = now
+            old_u[:], old_v[:], old_ku[:], old_kv[:], old_face[:] = zu, zv, kzu, kzv, face
         if gap < best:
-            stalled = stalled + 1 if gap > 0.9 * best else 0
             best, value = gap, now
             u[:], v[:], ku[:], kv[:] = zu, zv, kzu, kzv
-        else:
-            stalled += 1
         # Near the end a stall means that rounding, multiplied by sigma, has taken over (before, the gap may just rise).
         late = best < 1e-5 * max(1.0, abs(value))
-        if (sunk and inner >= INNER_LIMIT) or (late and stalled % 3 == 2):
+        if not risen and (inner >= INNER_LIMIT or (late and stalled % 3 == 2)):
             sigma *= 0.05
-            cap = max(cap * 0.1, sigma)
+            if late:
+                cap = max(cap * 0.1, sigma)
         elif inner <= 3:
             sigma = min(sigma * SIGMA_GROWTH, cap)
         elif inner <= 12:
@@ -281,10 +290,13 @@ def maximise(gram, y, p, geo, scale, ku0, kv0, tol, limit, face):
         if rank > 0:
             stop = max(COARSE_GAP, tol)
             project_gradient(factor, u, v, ku, kv, ku0, kv0)
-            _, _, steps, sigma = proximal(
+            reached, _, steps, sigma = proximal(
                 gram, factor, True, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigma, stop, limit
             )
             refresh(gram, u, v, ku, kv, ku0, kv0)
+            # What the factor left out may have opened the gap again: a step as long as the last would be too bold.
+            gap, value = measure(y, p, geo, u, v, ku, kv, ku0, kv0)
+            sigma *= min(1.0, max(10.0 * reached / max(gap, 1e-300), 1e-6))
     swept = SWEEPS
     before = np.inf
     while rank == 0 and moved > 0 and swept < MAX_SWEEPS:

@@ -21,7 +21,7 @@ from threading import Lock
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from exml_sim.rejection.certificates import ball_lower, ball_model, penalised_bounds
+from exml_sim.rejection.certificates import ball_lower, ball_model, model_of, penalised_bounds
 from exml_sim.rejection.linalg import asymmetry, digest, exact_product, lower_factor_exists
 from exml_sim.validation import as_numbers, check_finite, check_labels, check_positive, check_theta
 
@@ -189,12 +189,26 @@ def check_form(
     return (check_positive(c_h, "C_h"), check_positive(c_g, "C_g")), None
 
 
-def certify_penalised(problem: Problem, alpha: Array, beta: Array, iterations: int, method: str) -> Solution:
-    """The solution that a dual point stands for, with both bounds computed afresh from the exact Gram matrix."""
+def certify_penalised(
+    problem: Problem,
+    alpha: Array,
+    beta: Array,
+    model: tuple[Array, Array] | None,
+    iterations: int,
+    method: str,
+    tol: float,
+) -> Solution:
+    """The solution that a dual point stands for, with both bounds computed afresh from the exact Gram matrix.
+
+    `model` holds the coefficients of h and g that the solver had in hand, before they were turned into (alpha, beta).
+    """
     assert problem.penalty is not None
     alpha, beta = alpha.copy(), beta.copy()
+    if model is None:
+        model = (np.empty(len(alpha)), np.empty(len(alpha)))
+        model_of(problem.y, problem.weights, problem.theta, *problem.penalty, alpha, beta, *model)
     u, w, h, g, loss, objective, lower = penalised_bounds(
-        problem.gram, problem.y, problem.weights, problem.theta, *problem.penalty, alpha, beta
+        problem.gram, problem.y, problem.weights, problem.theta, *problem.penalty, alpha, beta, *model, tol
     )
     risk = loss / float(np.sum(problem.weights))
     return Solution(u, w, h, g, risk, objective, lower, objective - lower, iterations, method, alpha, beta)

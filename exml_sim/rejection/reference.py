@@ -57,7 +57,7 @@ def solve_reference(problem: Problem, tol: float = 1e-8) -> Solution:
     alpha[rows], beta[rows] = pieces[0].dual_value, pieces[1].dual_value
     steps = int(program.solver_stats.num_iters or 0)
     if problem.penalty is not None:
-        return certify_penalised(problem, alpha, beta, steps, "cvxpy")
+        return certify_penalised(problem, alpha, beta, None, steps, "cvxpy", tol)
     # h = F a is a combination of the rows' features: its coefficients are the least squares solution of F' u = a.
     u[rows], w[rows] = (np.linalg.lstsq(features.T, x.value, rcond=None)[0] for x in (a, b))
     return certify_ball(problem, u, w, alpha, beta, steps, "cvxpy")

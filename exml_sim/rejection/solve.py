@@ -268,7 +268,9 @@ def _solve_penalised(problem: Problem, tol: float, max_iter: int) -> Solution:
     alpha, beta = np.zeros(len(problem.y)), np.zeros(len(problem.y))
     alpha[rows] = y * u / geo[A1]
     beta[rows] = (v + geo[A2] * alpha[rows]) / geo[B2]
-    return certify_penalised(problem, alpha, beta, int(steps), "dual")
+    cu, cw = np.zeros(len(problem.y)), np.zeros(len(problem.y))
+    cu[rows], cw[rows] = u / np.sqrt(2.0 * c_h), v / np.sqrt(2.0 * c_g)
+    return certify_penalised(problem, alpha, beta, (cu, cw), int(steps), "dual", tol)
 
 
 def _solve_ball(problem: Problem, tol: float, max_iter: int) -> Solution:
