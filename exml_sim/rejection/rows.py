@@ -1,0 +1,125 @@
+"""Row-by-row loops of the low-rank solver."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from exml_sim.compiled import compiled, compiled_sums
+from exml_sim.rejection.linalg import dot
+from exml_sim.rejection.newton import edge
+from exml_sim.rejection.triangle import C1, C2, CORNER_B, INSIDE, project
+
+
+@compiled
+def sweep_factor(factor, order, y, p, geo, u, v, image, face):
+    """Maximise the dual on L L' over each row in turn, in the given order; returns the number of rows that moved.
+
+    `image` is L'z, one column per channel, and is kept up to date.
+    """
+    rank = factor.shape[1]
+    iu, iv = image[:, 0].copy(), image[:, 1].copy()
+    moved = 0
+    for i in order:
+        row = factor[i]
+        step = 1.0 / max(dot(row, row, rank), 1e-12)
+        ku, kv = dot(row, iu, rank), dot(row, iv, rank)
+        nu, nv, face[i] = project(
+            y[i] * u[i] + step * (geo[C1] - y[i] * ku), v[i] + step * (geo[C2] - kv), p[i], geo
+        )
+        du, dv = y[i] * nu - u[i], nv - v[i]
+        if du != 0.0 or dv != 0.0:
+            u[i] += du
+            v[i] += dv
+            for k in range(rank):
+                iu[k] += du * row[k]
+                iv[k] += dv * row[k]
+            moved += 1
+    image[:, 0], image[:, 1] = iu, iv
+    return moved
+
+
+@compiled
+def directions(face, y, geo):
+    """Free directions: the row of each and its two components; two for rows inside, one for rows on an edge."""
+    free = 0
+    for where in face:
+        free += (where > CORNER_B) + (where == INSIDE)
+    at, e1, e2 = np.empty(free, np.int64), np.zeros(free), np.zeros(free)
+    k = 0
+    for i in range(len(face)):
+        if face[i] == INSIDE:
+            at[k], e1[k] = i, 1.0
+            at[k + 1], e2[k + 1] = i, 1.0
+            k += 2
+        elif face[i] > CORNER_B:
+            at[k] = i
+            e1[k], e2[k] = edge(face[i], y[i], geo)
+            k += 1
+    return at, e1, e2
+
+
+# 1.5 * 2^52: added to a number of ordinary size it leaves the nearest whole number in the last bits of the sum.
+SHIFTER = 6755399441055744.0
+STRIP = 512  # columns at a time: the strip's buffers stay in the first cache
+# 2^f = sum_k (f ln 2)^k / k!; for |f| <= 1/2 the terms left out are below 1e-17.
+T1, T2, T3, T4, T5, T6, T7, T8, T9, T10, T11, T12, T13 = (math.log(2.0) ** k / math.factorial(k) for k in range(1, 14))
+
+
+@compiled
+def powers_of_two(t, n, whole, bits, out, out_bits):
+    """out = 2^t for the first n entries, t <= 0; a loop that vectorises, where a library call per entry would not.
+
+    `bits` and `out_bits` are the same memory as `whole` and `out`, read as integers.
+    """
+    for j in range(n):
+        x = max(t[j], -1000.0)
+        shifted = x + SHIFTER
+        f = x - (shifted - SHIFTER)
+        whole[j] = shifted
+        f2 = f * f
+        f4 = f2 * f2
+        low = (1.0 + f * T1) + f2 * (T2 + f * T3)
+        middle = (T4 + f * T5) + f2 * (T6 + f * T7)
+        high = (T8 + f * T9) + f2 * (T10 + f * T11) + f4 * (T12 + f * T13)
+        out[j] = low + f4 * (middle + f4 * high)
+    for j in range(n):
+        out_bits[j] += bits[j] << 52  # adds the whole part to the exponent
+
+
+@compiled_sums
+def exponents(columns, norms, i, start, n, t):
+    """t = 2 x_i x_j - |x_i|^2 - |x_j|^2 for n columns j from `start` on, four coordinates at a time."""
+    for j in range(n):
+        t[j] = -norms[i] - norms[start + j]
+    for k in range(0, len(columns), 4):
+        x0, x1, x2, x3 = columns[k], columns[k + 1], columns[k + 2], columns[k + 3]
+        f0, f1, f2, f3 = 2.0 * x0[i], 2.0 * x1[i], 2.0 * x2[i], 2.0 * x3[i]
+        for j in range(n):
+            at = start + j
+            t[j] += (f0 * x0[at] + f1 * x1[at]) + (f2 * x2[at] + f3 * x3[at])
+
+
+@compiled
+def gaussian_forms(columns, norms, a, c):
+    """a'Ka and c'Kc for K_ij = 2^(2 x_i x_j - |x_i|^2 - |x_j|^2), row by row, K never held.
+
+    `columns` is the transpose of the points, scaled so that the kernel is a power of two, with zero rows up to a
+    multiple of four.
+    """
+    m = columns.shape[1]
+    t, whole, out = np.empty(STRIP), np.empty(STRIP), np.empty(STRIP)
+    bits, out_bits = whole.view(np.int64), out.view(np.int64)
+    total_a, total_c = 0.0, 0.0
+    for i in range(m):
+        row_a, row_c = 0.0, 0.0
+        for start in range(0, i, STRIP):
+            n = min(STRIP, i - start)
+            exponents(columns, norms, i, start, n, t)
+            powers_of_two(t, n, whole, bits, out, out_bits)
+            row_a += dot(out, a[start:], n)
+            row_c += dot(out, c[start:], n)
+        total_a += a[i] * (2.0 * row_a + a[i])
+        total_c += c[i] * (2.0 * row_c + c[i])
+    return total_a, total_c
