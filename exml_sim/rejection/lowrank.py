@@ -1,32 +1,9 @@
-r"""The penalised problem on a low-rank factor, in O(m r^2), with bounds for the problem on the full kernel.
+"""The penalised problem on a low-rank factor K = L L', in O(m r^2).
 
-Write K = L L' + R with R positive semidefinite, as :mod:`exml_sim.rejection.factor` makes it, P(K) for the optimum and
-D_K for the dual of :mod:`exml_sim.rejection.problem`.
-
-*Upper bound.* The problem on L L' is the full one over fewer functions, those spanned by the landmarks, with the same
-norm. So its every model is a model of the full problem at the same price, and P(K) <= P(L L') <= objective.
-
-*Lower bound.* The dual's feasible set, a triangle per row, does not depend on the kernel, so any feasible (alpha, beta)
-bounds P(K) from below by
-
-.. math:: D_K(\alpha, \beta) = \sum_i (\alpha_i + \theta\beta_i)
-          - \frac{a^\top K a}{16 C_h} - \frac{c^\top K c}{4 C_g}, \qquad a_i = y_i\alpha_i,\ c_i = \theta b\beta_i - \alpha_i/2 ,
-
-which is :math:`D_{LL'}` less :math:`a^\top R a/(16 C_h) + c^\top R c/(4 C_g)`: the residual at the dual point. It is
-evaluated with K itself, whose rows are streamed once (O(m^2 d), little next to a factor of a few hundred columns while
-m is below some 10^5), or bounded by :math:`|R_{ij}| \le \sqrt{R_{ii} R_{jj}}`:
-
-.. math:: a^\top R a \le \Big(\sum_i |a_i| \sqrt{R_{ii}}\Big)^2 ,
-
-in O(m), a bound that only a small trace makes useful. With a = s a', the triangles hold the shrunk points s (alpha,
-beta) too, and the best s in (0, 1] costs nothing.
-
-*Rounding.* Both bounds move outwards by a bound on the rounding of their own evaluation: entries of K, sums, and the
-change from (alpha, beta) to (a, c).
-
-The solver is that of :mod:`exml_sim.rejection.dual`: sweeps, then proximal steps solved by Newton's method, here with
-matrix products for the parts that grow with m. Its Newton systems have the size of twice the rank, or of the number of
-free directions if that is smaller.
+The solver is that of :mod:`exml_sim.rejection.dual`: the same triangles, sweeps, then proximal steps solved by Newton's
+method, here with matrix products for the parts that grow with m. A Newton system has the size of twice the rank, or of
+the number of free directions if that is smaller. What the result says about the full kernel is the matter of
+:mod:`exml_sim.rejection.residual`.
 """
 
 from __future__ import annotations
@@ -37,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from exml_sim.rejection.certificates import EPS, total_loss
 from exml_sim.rejection.dual import (
     INNER_ACCURACY,
     INNER_LIMIT,
@@ -50,8 +26,7 @@ from exml_sim.rejection.dual import (
     pace,
     settle,
 )
-from exml_sim.rejection.factor import Factor, chunks
-from exml_sim.rejection.linalg import exact_product
+from exml_sim.rejection.factor import chunks
 from exml_sim.rejection.newton import line_search
 from exml_sim.rejection.rows import directions, sweep_factor
 from exml_sim.rejection.triangle import CORNER_B, INSIDE
@@ -93,18 +68,18 @@ class Maximiser:
     def run(self, u: Array, v: Array, scale: float, tol: float, limit: int) -> Point:
         """From a feasible z = (u, v) to a relative gap of at most `tol`, if rounding and the limit on steps permit."""
         point = self._place(u, v)
+        # In a fixed random order: rows sorted by label would move the whole model to and fro.
         order = np.random.default_rng(0).permutation(len(self.y))
+        shared = (self.factor, order, self.y, self.p, self.geo)
         for _ in range(SWEEPS):
-            if sweep_factor(self.factor, order, self.y, self.p, self.geo, point.u, point.v, point.image, point.face) == 0:
+            if sweep_factor(*shared, point.u, point.v, point.image, point.face) == 0:
                 break
         point = self._place(point.u, point.v, point.face)
         return self._proximal(point, SIGMA_START * scale, tol, limit)
 
     def gap(self, point: Point) -> tuple[float, float]:
         """Duality gap and dual value on L L'."""
-        gap, value = measure(
-            self.y, self.p, self.geo, point.u, point.v, point.ku, point.kv, self.zero, self.zero
-        )
+        gap, value = measure(self.y, self.p, self.geo, point.u, point.v, point.ku, point.kv, self.zero, self.zero)
         return float(gap), float(value)
 
     def _place(self, u: Array, v: Array, face: Ints | None = None) -> Point:
@@ -148,9 +123,7 @@ class Maximiser:
         x = Point(z.u + move.u, z.v + move.v, z.image + move.image, z.ku + move.ku, z.kv + move.kv, face)
         inner, t = 1, 1.0
         while True:
-            changed, residual, length = inner_residual(
-                y, p, geo, z.u, z.v, x.u, x.v, x.ku, x.kv, sigma, face, ru, rv
-            )
+            changed, residual, length = inner_residual(y, p, geo, z.u, z.v, x.u, x.v, x.ku, x.kv, sigma, face, ru, rv)
             if (changed == 0 and t == 1.0) or residual <= INNER_ACCURACY * length:
                 break
             if inner >= INNER_LIMIT or self.steps >= limit:
@@ -159,9 +132,7 @@ class Maximiser:
             inner += 1
             if move is None:
                 break
-            t = line_search(
-                y, p, geo, z.u, z.v, x.u, x.v, x.ku, x.kv, move.u, move.v, move.ku, move.kv, sigma
-            )
+            t = line_search(y, p, geo, z.u, z.v, x.u, x.v, x.ku, x.kv, move.u, move.v, move.ku, move.kv, sigma)
             if t == 0.0:
                 break
             for name in ("u", "v", "image", "ku", "kv"):

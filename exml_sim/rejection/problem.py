@@ -14,9 +14,11 @@ Ball form: the weighted mean of the losses over |h| <= Lambda, |g| <= Lambda.
 
 from __future__ import annotations
 
+import warnings
 from collections import OrderedDict
 from dataclasses import dataclass
 from threading import Lock
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -44,10 +46,13 @@ class ConvergenceWarning(UserWarning):
 class Solution:
     """A rejection model at the rows, with its certificate: ``lower_bound <= optimum <= objective``.
 
+    On a low-rank factor, too, the optimum is that of the problem on the full kernel.
+
     Attributes
     ----------
     u, w : ndarray, shape (m,)
-        Coefficients: h(x) = sum_i u_i K(x, x_i), g(x) = sum_i w_i K(x, x_i).
+        Coefficients: h(x) = sum_i u_i K(x, x_i), g(x) = sum_i w_i K(x, x_i). On a factor there are `rank` of them, and
+        the x_i are its landmarks.
     h, g : ndarray, shape (m,)
         Values at the rows, gram @ u and gram @ w.
     risk : float
@@ -61,9 +66,13 @@ class Solution:
     iterations : int
         Newton steps (interior-point iterations for cvxpy).
     method : str
-        "dual", "affine" or "cvxpy".
+        The path taken: "dual", "affine" or "cvxpy" on the Gram matrix, "low-rank" on a factor of it.
     alpha, beta : ndarray, shape (m,)
         The dual feasible point behind `lower_bound`.
+    rank : int or None
+        Landmarks of the factor; None on the Gram matrix.
+    rank_gap : float
+        The part of `gap` that comes from the rank: a higher rank would shrink it, more steps would not.
     """
 
     u: Array
@@ -78,6 +87,8 @@ class Solution:
     method: str
     alpha: Array
     beta: Array
+    rank: int | None = None
+    rank_gap: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +240,23 @@ def certify_ball(
     u, w, h, g, risk = ball_model(*setting, u, w)
     lower = min(ball_lower(*setting, alpha, beta), risk)
     return Solution(u, w, h, g, risk, risk, lower, risk - lower, iterations, method, alpha, beta)
+
+
+def is_short(gap: Any, objective: Any, tol: float) -> Any:
+    """Whether a gap misses the tolerance, gap <= tol * max(1, |objective|)."""
+    return ~np.less_equal(gap, tol * np.maximum(1.0, np.abs(objective)))  # NaN is short too
+
+
+def warn_if_short(gap: Array, objective: Array, tol: float) -> None:
+    """Warn of gaps that miss the tolerance, in the name of the caller's caller."""
+    short = is_short(gap, objective, tol)
+    if np.any(short):
+        warnings.warn(
+            f"{int(np.sum(short))} of {len(gap)} problems stopped short of tol={tol:g}; "
+            f"the largest gap is {float(np.max(gap[short])):.3g}",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
 
 
 def norm(gram: Array, coefficients: Array) -> float:

@@ -25,9 +25,7 @@ def sweep_factor(factor, order, y, p, geo, u, v, image, face):
         row = factor[i]
         step = 1.0 / max(dot(row, row, rank), 1e-12)
         ku, kv = dot(row, iu, rank), dot(row, iv, rank)
-        nu, nv, face[i] = project(
-            y[i] * u[i] + step * (geo[C1] - y[i] * ku), v[i] + step * (geo[C2] - kv), p[i], geo
-        )
+        nu, nv, face[i] = project(y[i] * u[i] + step * (geo[C1] - y[i] * ku), v[i] + step * (geo[C2] - kv), p[i], geo)
         du, dv = y[i] * nu - u[i], nv - v[i]
         if du != 0.0 or dv != 0.0:
             u[i] += du
@@ -62,7 +60,7 @@ def directions(face, y, geo):
 
 # 1.5 * 2^52: added to a number of ordinary size it leaves the nearest whole number in the last bits of the sum.
 SHIFTER = 6755399441055744.0
-STRIP = 512  # columns at a time: the strip's buffers stay in the first cache
+STRIP = 256  # columns at a time: in few dimensions they stay in the first cache
 # 2^f = sum_k (f ln 2)^k / k!; for |f| <= 1/2 the terms left out are below 1e-17.
 T1, T2, T3, T4, T5, T6, T7, T8, T9, T10, T11, T12, T13 = (math.log(2.0) ** k / math.factorial(k) for k in range(1, 14))
 
@@ -91,14 +89,20 @@ def powers_of_two(t, n, whole, bits, out, out_bits):
 @compiled_sums
 def exponents(columns, norms, i, start, n, t):
     """t = 2 x_i x_j - |x_i|^2 - |x_j|^2 for n columns j from `start` on, four coordinates at a time."""
+    stop = start + n
+    own, others = norms[i], norms[start:stop]
     for j in range(n):
-        t[j] = -norms[i] - norms[start + j]
+        t[j] = -own - others[j]
     for k in range(0, len(columns), 4):
-        x0, x1, x2, x3 = columns[k], columns[k + 1], columns[k + 2], columns[k + 3]
-        f0, f1, f2, f3 = 2.0 * x0[i], 2.0 * x1[i], 2.0 * x2[i], 2.0 * x3[i]
+        f0, f1, f2, f3 = 2.0 * columns[k, i], 2.0 * columns[k + 1, i], 2.0 * columns[k + 2, i], 2.0 * columns[k + 3, i]
+        x0, x1, x2, x3 = (
+            columns[k, start:stop],
+            columns[k + 1, start:stop],
+            columns[k + 2, start:stop],
+            columns[k + 3, start:stop],
+        )
         for j in range(n):
-            at = start + j
-            t[j] += (f0 * x0[at] + f1 * x1[at]) + (f2 * x2[at] + f3 * x3[at])
+            t[j] += (f0 * x0[j] + f1 * x1[j]) + (f2 * x2[j] + f3 * x3[j])
 
 
 @compiled
@@ -113,13 +117,16 @@ def gaussian_forms(columns, norms, a, c):
     bits, out_bits = whole.view(np.int64), out.view(np.int64)
     total_a, total_c = 0.0, 0.0
     for i in range(m):
-        row_a, row_c = 0.0, 0.0
-        for start in range(0, i, STRIP):
+        total_a += a[i] * a[i]
+        total_c += c[i] * c[i]
+    for start in range(0, m, STRIP):
+        strip_a, strip_c = 0.0, 0.0
+        for i in range(start + 1, m):
             n = min(STRIP, i - start)
             exponents(columns, norms, i, start, n, t)
             powers_of_two(t, n, whole, bits, out, out_bits)
-            row_a += dot(out, a[start:], n)
-            row_c += dot(out, c[start:], n)
-        total_a += a[i] * (2.0 * row_a + a[i])
-        total_c += c[i] * (2.0 * row_c + c[i])
+            strip_a += a[i] * dot(out, a[start:], n)
+            strip_c += c[i] * dot(out, c[start:], n)
+        total_a += 2.0 * strip_a
+        total_c += 2.0 * strip_c
     return total_a, total_c

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -18,7 +17,6 @@ from exml_sim.rejection.dual import maximise
 from exml_sim.rejection.problem import (
     NEGLIGIBLE,
     SMALLEST_WEIGHT,
-    ConvergenceWarning,
     Problem,
     Solution,
     certify_ball,
@@ -27,7 +25,9 @@ from exml_sim.rejection.problem import (
     check_problem,
     check_rows,
     check_size,
+    is_short,
     norm,
+    warn_if_short,
 )
 from exml_sim.rejection.triangle import A1, A2, B2, geometry
 from exml_sim.validation import as_numbers, check_choice, check_count, check_finite, check_jobs, check_positive
@@ -126,7 +126,7 @@ def solve(
         solution = _solve_ball(problem, tol, max_iter)
     if method == "auto" and is_short(solution.gap, solution.objective, tol):
         solution = _with_help(problem, solution, tol)
-    _warn_if_short(np.array([solution.gap]), np.array([solution.objective]), tol)
+    warn_if_short(np.array([solution.gap]), np.array([solution.objective]), tol)
     return solution
 
 
@@ -168,7 +168,7 @@ def solve_batch(
         assert ball is not None
         scores, methods = _batch_over_ball(gram, y, theta, counts, ball, tol, max_iter, n_jobs)
     risk, objective, lower, steps = scores
-    _warn_if_short(objective - lower, objective, tol)
+    warn_if_short(objective - lower, objective, tol)
     return BatchSolution(risk, objective, lower, objective - lower, steps, " and ".join(sorted(methods)))
 
 
@@ -358,22 +358,6 @@ def _with_help(problem: Problem, ours: Solution, tol: float) -> Solution:
         beta=bound.beta,
         iterations=ours.iterations + theirs.iterations,
     )
-
-
-def is_short(gap: Any, objective: Any, tol: float) -> Any:
-    """Whether a gap misses the tolerance, gap <= tol * max(1, |objective|)."""
-    return ~np.less_equal(gap, tol * np.maximum(1.0, np.abs(objective)))  # NaN is short too
-
-
-def _warn_if_short(gap: Array, objective: Array, tol: float) -> None:
-    short = is_short(gap, objective, tol)
-    if np.any(short):
-        warnings.warn(
-            f"{int(np.sum(short))} of {len(gap)} problems stopped short of tol={tol:g}; "
-            f"the largest gap is {float(np.max(gap[short])):.3g}",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
 
 
 def _check_counts(counts: ArrayLike, m: int) -> Array:
