@@ -143,7 +143,7 @@ def one_thread() -> AbstractContextManager[Any]:
     return cast(AbstractContextManager[Any], threadpool_limits(1, user_api="blas"))
 
 
-def check_low_rank(kernel: object) -> None:
+def check_low_rank(kernel: Any) -> None:
     """Refuse kernels without a low-rank path."""
     if kernel == "precomputed" or callable(kernel):
         what = "a precomputed" if kernel == "precomputed" else "a callable"
@@ -151,7 +151,7 @@ def check_low_rank(kernel: object) -> None:
     check_choice(kernel, "kernel", ("gaussian", "linear"))
 
 
-def check_rank(rank: object, m: int) -> int:
+def check_rank(rank: Any, m: int) -> int:
     """A number of landmarks between 1 and the number of rows."""
     value = check_count(rank, "rank")
     if value > m:
@@ -214,7 +214,7 @@ class _Drawing:
         block = _kernel(self.points[drawn], self.points[drawn], self.kernel, self.gamma) - own @ own.T
         kept = _accept(block, self.rest[drawn], self.rng.random(len(drawn)), floor)
         rows = [drawn[j] for j in kept]
-        corner = np.linalg.cholesky(block[np.ix_(kept, kept)])
+        corner = np.asarray(np.linalg.cholesky(block[np.ix_(kept, kept)]), dtype=np.float64)
         new = slice(k, k + len(rows))
         before = self.values[rows, :k]
         marks = self.points[rows]

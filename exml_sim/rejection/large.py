@@ -57,20 +57,20 @@ def solve_low_rank(
         With ``method="low-rank"`` and its `rank`; `u` and `w` are the coefficients at ``factor.landmarks``.
     """
     labels, theta, p = _check(factor, y, theta, weights)
-    penalty, _ = check_form(penalty, None)
-    assert penalty is not None
+    pair, _ = check_form(penalty, None)
+    assert pair is not None
     tol, max_iter = check_positive(tol, "tol"), check_count(max_iter, "max_iter")
     check_choice(certificate, "certificate", CERTIFICATES)
-    geo = geometry(theta, *penalty)
+    geo = geometry(theta, *pair)
     rows = np.flatnonzero(p > NEGLIGIBLE * np.max(p))
     held = factor if len(rows) == len(p) else factor.take(rows)
     with one_thread():
         work = Maximiser(held.values, labels[rows], p[rows], geo)
         u, v = _warm(start, labels, p, geo, rows)
-        scale = float(np.mean(p[rows])) / np.sqrt(penalty[0] * penalty[1])
-        point = work.run(u, v, scale, 0.9 * tol, max_iter)
+        scale = float(np.mean(p[rows])) / np.sqrt(pair[0] * pair[1])
+        point = work.run(u, v, scale, 0.9 * tol, max_iter, warm=start is not None)
         streamed = certificate == "streamed" or (certificate == "auto" and len(p) <= STREAM_ROWS)
-        setting = Setting(factor, labels, p, theta, *penalty)
+        setting = Setting(factor, labels, p, theta, *pair)
         solution = _certify(setting, point, rows, geo, work.gap(point)[1], work.steps, streamed)
     warn_if_short(np.array([solution.gap - solution.rank_gap]), np.array([solution.objective]), tol)
     return solution

@@ -35,6 +35,8 @@ Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 SWEEPS = 15  # row-by-row sweeps before the first Newton step
+WARM_SWEEPS = 3
+WARM_START = 20.0  # first proximal parameter from a warm start, in units of mean weight / C
 _Move = tuple[Array, Array, Array, Array | None]  # u, v, L'd and, where it is known already, L L'd
 GROUPS = 6  # faces off the corners, those that depend on the label counted twice
 
@@ -65,17 +67,20 @@ class Maximiser:
         self._grams: Array | None = None
         self._seen = np.full(len(y), -1, np.int64)
 
-    def run(self, u: Array, v: Array, scale: float, tol: float, limit: int) -> Point:
-        """From a feasible z = (u, v) to a relative gap of at most `tol`, if rounding and the limit on steps permit."""
+    def run(self, u: Array, v: Array, scale: float, tol: float, limit: int, warm: bool = False) -> Point:
+        """From a feasible z = (u, v) to a relative gap of at most `tol`, if rounding and the limit on steps permit.
+
+        A warm start is worth a longer first proximal step and fewer sweeps.
+        """
         point = self._place(u, v)
         # In a fixed random order: rows sorted by label would move the whole model to and fro.
         order = np.random.default_rng(0).permutation(len(self.y))
         shared = (self.factor, order, self.y, self.p, self.geo)
-        for _ in range(SWEEPS):
+        for _ in range(WARM_SWEEPS if warm else SWEEPS):
             if sweep_factor(*shared, point.u, point.v, point.image, point.face) == 0:
                 break
         point = self._place(point.u, point.v, point.face)
-        return self._proximal(point, SIGMA_START * scale, tol, limit)
+        return self._proximal(point, (WARM_START if warm else SIGMA_START) * scale, tol, limit)
 
     def gap(self, point: Point) -> tuple[float, float]:
         """Duality gap and dual value on L L'."""

@@ -138,18 +138,18 @@ def entry_error(factor: Factor) -> float:
     """Bound on the rounding of an entry K(x, z), in units of the root of K(x, x) K(z, z)."""
     d = factor.points.shape[1]
     if factor.kernel == "linear":
-        return (d + 2) * EPS
+        return float((d + 2) * EPS)
     assert factor.gamma is not None
     centred = factor.points - factor.points.mean(axis=0)
     spread = float(np.max(np.einsum("ij,ij->i", centred, centred)))
     # exp(-s/gamma) errs by the error of s over gamma; s is a sum of d + 4 terms of at most 4 spread, twice centred.
-    return (16.0 + 8.0 * (d + 8) * spread / factor.gamma) * EPS
+    return float((16.0 + 8.0 * (d + 8) * spread / factor.gamma) * EPS)
 
 
 def factor_error(factor: Factor) -> float:
     """Rounding of L, to first order: that of the kernel and of the elimination, over the smallest pivot's root."""
     pivots = np.diag(factor.triangle)
-    return (entry_error(factor) + 8.0 * factor.rank * EPS) * float(np.max(pivots) / np.min(pivots))
+    return float((entry_error(factor) + 8.0 * factor.rank * EPS) * np.max(pivots) / np.min(pivots))
 
 
 def evaluate(factor: Factor, points: Array, u: Array, w: Array) -> tuple[Array, Array]:
