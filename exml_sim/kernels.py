@@ -18,8 +18,8 @@ Array = NDArray[np.float64]
 
 
 #: Rows up to which the median bandwidth is taken over all pairs, and rows sampled beyond.
-MEDIAN_ROWS = 4000
-MEDIAN_SAMPLE = 2000
+MEDIAN_ROWS = 2000
+MEDIAN_SAMPLE = 1000
 
 
 class DegenerateMedianError(ValueError):
@@ -51,7 +51,7 @@ def median_gamma(X: ArrayLike, weights: ArrayLike | None = None) -> float:
     """The paper's bandwidth: the median of the squared distances over all pairs of rows.
 
     Beyond :data:`MEDIAN_ROWS` rows it is the median over all pairs of a fixed random sample of :data:`MEDIAN_SAMPLE` of
-    them: two million pairs tell the median well within a per cent or so, and the matrix of all distances would not fit.
+    them: half a million pairs tell the median to a per cent or two, and the matrix of all distances would not fit.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ class RejectionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Newton steps at most.
     rank : "auto", int or None, default "auto"
         Landmarks of the low-rank path, which needs rows times rank numbers instead of rows squared; None for the Gram
-        matrix. "auto" takes the Gram matrix up to 4,000 rows and 400 landmarks beyond, where the kernel has a low-rank
+        matrix. "auto" takes the Gram matrix up to 2,000 rows and 400 landmarks beyond, where the kernel has a low-rank
         path (Gaussian and linear). ``solution_.method`` and ``solution_.rank`` say what was done, and
         ``solution_.gap`` what it may have cost.
     certificate : {"auto", "streamed", "trace"}, default "auto"

@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 #: Up to this many rows the Gram matrix itself is used where nobody says otherwise.
-EXACT_ROWS = 4000
+EXACT_ROWS = 2000
 #: Landmarks where nobody says how many.
 DEFAULT_RANK = 400
 #: Landmarks are drawn until so little of the trace is left.

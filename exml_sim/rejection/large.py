@@ -25,6 +25,7 @@ def solve_low_rank(
     weights: ArrayLike | None = None,
     tol: float = 1e-8,
     max_iter: int = 5000,
+    slack: float = 0.01,
     certificate: str = "auto",
     start: Solution | None = None,
 ) -> Solution:
@@ -43,6 +44,9 @@ def solve_low_rank(
         Non-negative weights; all one by default.
     tol : float
         Stop when ``gap - rank_gap`` is at most tol * max(1, objective).
+    slack : float
+        Or when it is at most this share of what the rank costs, guessed from what the factor leaves of the diagonal:
+        digits beyond that say nothing about the full problem. 0 for `tol` alone.
     max_iter : int
         Newton steps at most.
     certificate : {"auto", "streamed", "trace"}
@@ -60,19 +64,21 @@ def solve_low_rank(
     pair, _ = check_form(penalty, None)
     assert pair is not None
     tol, max_iter = check_positive(tol, "tol"), check_count(max_iter, "max_iter")
+    slack = 0.0 if slack == 0 else check_positive(slack, "slack")
     check_choice(certificate, "certificate", CERTIFICATES)
     geo = geometry(theta, *pair)
     rows = np.flatnonzero(p > NEGLIGIBLE * np.max(p))
     held = factor if len(rows) == len(p) else factor.take(rows)
     with one_thread():
-        work = Maximiser(held.values, labels[rows], p[rows], geo)
+        work = Maximiser(held.values, labels[rows], p[rows], geo, slack * held.rest)
         u, v = _warm(start, labels, p, geo, rows)
         scale = float(np.mean(p[rows])) / np.sqrt(pair[0] * pair[1])
         point = work.run(u, v, scale, 0.9 * tol, max_iter, warm=start is not None)
         streamed = certificate == "streamed" or (certificate == "auto" and len(p) <= STREAM_ROWS)
         setting = Setting(factor, labels, p, theta, *pair)
         solution = _certify(setting, point, rows, geo, work.gap(point)[1], work.steps, streamed)
-    warn_if_short(np.array([solution.gap - solution.rank_gap]), np.array([solution.objective]), tol)
+    allowed = max(tol, 1.1 * work.rank_cost(point) / max(1.0, solution.objective))
+    warn_if_short(np.array([solution.gap - solution.rank_gap]), np.array([solution.objective]), allowed)
     return solution
 
 

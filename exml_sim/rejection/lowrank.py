@@ -18,7 +18,6 @@ from exml_sim.rejection.dual import (
     INNER_ACCURACY,
     INNER_LIMIT,
     SIGMA_CAP,
-    SIGMA_START,
     exhausted,
     first_residual,
     inner_residual,
@@ -36,7 +35,7 @@ Ints = NDArray[np.int64]
 
 SWEEPS = 15  # row-by-row sweeps before the first Newton step
 WARM_SWEEPS = 3
-WARM_START = 20.0  # first proximal parameter from a warm start, in units of mean weight / C
+FIRST_SIGMA = 50.0  # first proximal parameter, in units of mean weight / C
 _Move = tuple[Array, Array, Array, Array | None]  # u, v, L'd and, where it is known already, L L'd
 GROUPS = 6  # faces off the corners, those that depend on the label counted twice
 
@@ -60,8 +59,9 @@ class Point:
 class Maximiser:
     """The dual on L L' for given labels, weights and geometry."""
 
-    def __init__(self, factor: Array, y: Array, p: Array, geo: Array) -> None:
+    def __init__(self, factor: Array, y: Array, p: Array, geo: Array, rest: Array | None = None) -> None:
         self.factor, self.y, self.p, self.geo = factor, y, p, geo
+        self.rest = rest
         self.zero = np.zeros(len(y))
         self.steps = 0
         self._grams: Array | None = None
@@ -70,7 +70,7 @@ class Maximiser:
     def run(self, u: Array, v: Array, scale: float, tol: float, limit: int, warm: bool = False) -> Point:
         """From a feasible z = (u, v) to a relative gap of at most `tol`, if rounding and the limit on steps permit.
 
-        A warm start is worth a longer first proximal step and fewer sweeps.
+        A warm start is worth a few sweeps less.
         """
         point = self._place(u, v)
         # In a fixed random order: rows sorted by label would move the whole model to and fro.
@@ -80,12 +80,19 @@ class Maximiser:
             if sweep_factor(*shared, point.u, point.v, point.image, point.face) == 0:
                 break
         point = self._place(point.u, point.v, point.face)
-        return self._proximal(point, (WARM_START if warm else SIGMA_START) * scale, tol, limit)
+        return self._proximal(point, FIRST_SIGMA * scale, tol, limit)
 
     def gap(self, point: Point) -> tuple[float, float]:
         """Duality gap and dual value on L L'."""
         gap, value = measure(self.y, self.p, self.geo, point.u, point.v, point.ku, point.kv, self.zero, self.zero)
         return float(gap), float(value)
+
+    def rank_cost(self, point: Point) -> float:
+        """What the rest of the kernel takes from the dual value, z'Rz/2, guessed from the diagonal `rest` of R alone.
+
+        A guess, not a bound: it tells the solver which accuracy is of no use, and is no part of a certificate.
+        """
+        return 0.0 if self.rest is None else float(0.5 * self.rest @ (point.u**2 + point.v**2))
 
     def _place(self, u: Array, v: Array, face: Ints | None = None) -> Point:
         image = self.factor.T @ np.column_stack([u, v])
@@ -98,7 +105,7 @@ class Maximiser:
         best_point, here = point.copy(), point.copy()
         best, value = self.gap(point)
         last, cap, stalled = value, SIGMA_CAP, 0
-        while best > tol * max(1.0, abs(value + best)) and self.steps < limit:
+        while best > max(tol * max(1.0, abs(value + best)), self.rank_cost(best_point)) and self.steps < limit:
             trial, inner = self._step(here, sigma, limit)
             if trial is None:
                 sigma, stalled = 0.1 * sigma, stalled + 1

@@ -133,8 +133,12 @@ def test_bounds_enclose_the_full_optimum(case: tuple, certificate: str) -> None:
     m, d, kernel, rank, theta, c_h, c_g = case
     X, y = table(m, d, seed=m + d)
     factor = factorise(X, kernel=kernel, rank=rank)
-    low = solve_low_rank(factor, y, theta, penalty=(c_h, c_g), certificate=certificate)
+    low = solve_low_rank(factor, y, theta, penalty=(c_h, c_g), certificate=certificate, slack=0)
+    quick = solve_low_rank(factor, y, theta, penalty=(c_h, c_g), certificate=certificate)
     exact = solve(full_kernel(factor), y, theta, penalty=(c_h, c_g))
+    assert encloses(quick, exact)
+    assert quick.gap <= 1.2 * low.gap + 1e-8 * low.objective
+    assert quick.iterations <= low.iterations
     assert encloses(low, exact)
     assert (low.method, low.rank, exact.rank) == ("low-rank", factor.rank, None)
     assert 0.0 <= low.gap - low.rank_gap <= 1e-8 * max(1.0, low.objective)
@@ -254,11 +258,11 @@ def test_rank_costs_less_and_less() -> None:
 def test_warm_starts_end_at_the_same_optimum() -> None:
     X, y = table(1500, 5)
     factor = factorise(X, rank=80)
-    first = solve_low_rank(factor, y, 0.3, penalty=(1.0, 1.0))
-    again = solve_low_rank(factor, y, 0.3, penalty=(1.0, 1.0), start=first)
+    first = solve_low_rank(factor, y, 0.3, penalty=(1.0, 1.0), slack=0)
+    again = solve_low_rank(factor, y, 0.3, penalty=(1.0, 1.0), start=first, slack=0)
     assert 3 * again.iterations < first.iterations
-    cold = solve_low_rank(factor, y, 0.35, penalty=(0.5, 0.5))
-    warm = solve_low_rank(factor, y, 0.35, penalty=(0.5, 0.5), start=first)
+    cold = solve_low_rank(factor, y, 0.35, penalty=(0.5, 0.5), slack=0)
+    warm = solve_low_rank(factor, y, 0.35, penalty=(0.5, 0.5), start=first, slack=0)
     assert warm.objective == pytest.approx(cold.objective, rel=2e-8)
     with pytest.raises(ValueError, match="start must be a solution on the same 100 rows; it has 1500"):
         solve_low_rank(factor.take(np.arange(100)), y[:100], 0.3, penalty=(1.0, 1.0), start=first)
@@ -287,6 +291,7 @@ def test_folds_predict_the_rows_left_out() -> None:
         ({"weights": np.zeros(20)}, "weights must not all be zero"),
         ({"certificate": "magic"}, "certificate must be one of 'auto', 'streamed', 'trace'"),
         ({"tol": 0.0}, "tol must be"),
+        ({"slack": -1.0}, "slack must be a finite number above 0"),
     ],
 )
 def test_bad_input_of_the_solver(change: dict[str, Any], message: str) -> None:
@@ -300,7 +305,7 @@ def test_too_few_steps_give_a_warning_and_honest_bounds() -> None:
     X, y = table(400, 4)
     factor = factorise(X, rank=50)
     with pytest.warns(ConvergenceWarning, match="1 of 1 problems stopped short"):
-        short = solve_low_rank(factor, y, 0.3, penalty=(0.01, 0.01), max_iter=1)
+        short = solve_low_rank(factor, y, 0.3, penalty=(0.01, 0.01), max_iter=1, slack=0)
     exact = solve(full_kernel(factor), y, 0.3, penalty=(0.01, 0.01))
     assert encloses(short, exact)
     assert short.gap - short.rank_gap > 1e-8 * short.objective
