@@ -261,10 +261,9 @@ class Maximiser:
 
 
 def _solve_positive(system: Array, right: Array) -> Array | None:
+    """Solution of a symmetric positive definite system, which is overwritten; its transpose saves LAPACK a copy."""
     try:
-        solved: Array = cho_solve(
-            cho_factor(system, lower=True, overwrite_a=True, check_finite=False), right, check_finite=False
-        )
+        solved: Array = cho_solve(cho_factor(system.T, overwrite_a=True, check_finite=False), right, check_finite=False)
     except LinAlgError:
         return None
     return solved if bool(np.all(np.isfinite(solved))) else None

@@ -71,16 +71,15 @@ def upper_bound(setting: Setting, t_h: Array, t_g: Array) -> Upper:
     """The model with the images t_h, t_g, its values and norms computed afresh from the kernel."""
     factor = setting.factor
     u, w = factor.coefficients(t_h), factor.coefficients(t_g)
-    h, g = evaluate(factor, factor.points, u, w)
+    h, g, size_h, size_g = evaluate(factor, u, w)
     own = factor.cross(factor.landmarks)
     own = 0.5 * (own + own.T)
     squares = setting.c_h * exact_product(own, u)[1] + setting.c_g * exact_product(own, w)[1]
-    roots, own_roots = np.sqrt(factor.diagonal), np.sqrt(np.diag(own))
-    unit = entry_error(factor) + (factor.rank + 8) * EPS
-    size_h, size_g = float(np.abs(u) @ own_roots), float(np.abs(w) @ own_roots)
+    unit = entry_error(factor) + 0.5 * (factor.rank + 8) * EPS  # half of EPS is the unit of rounding
     slope = max(0.5, setting.theta / (1.0 - 2.0 * setting.theta))
-    error = unit * float(setting.p @ roots) * (0.5 * size_h + slope * size_g)
-    error += unit * (setting.c_h * size_h**2 + setting.c_g * size_g**2)
+    error = unit * float(setting.p @ (0.5 * size_h + slope * size_g))
+    roots = np.sqrt(np.diag(own))
+    error += unit * (setting.c_h * float(np.abs(u) @ roots) ** 2 + setting.c_g * float(np.abs(w) @ roots) ** 2)
     loss = float(total_loss(setting.y, setting.p, setting.theta, h, g))
     error += (len(h) + 8) * EPS * (loss + float(np.sum(setting.p)) + abs(squares))
     return Upper(u, w, h, g, loss, loss + squares + error)
@@ -152,10 +151,20 @@ def factor_error(factor: Factor) -> float:
     return float((entry_error(factor) + 8.0 * factor.rank * EPS) * np.max(pivots) / np.min(pivots))
 
 
-def evaluate(factor: Factor, points: Array, u: Array, w: Array) -> tuple[Array, Array]:
-    """h and g at points from coefficients at the landmarks, in chunks."""
+def evaluate(factor: Factor, u: Array, w: Array) -> tuple[Array, Array, Array, Array]:
+    """h and g at the rows from coefficients at the landmarks, and the sums of magnitudes that rounding goes by."""
     both = np.column_stack([u, w])
-    values = np.empty((len(points), 2))
-    for part in chunks(len(points)):
-        values[part] = factor.cross(points[part]) @ both
-    return np.ascontiguousarray(values[:, 0]), np.ascontiguousarray(values[:, 1])
+    values, sizes = np.empty((len(factor), 2)), np.empty((len(factor), 2))
+    roots = np.sqrt(_own_diagonal(factor))
+    for part in chunks(len(factor)):
+        block = factor.cross(factor.points[part])
+        values[part] = block @ both
+        if factor.kernel == "gaussian":  # its entries err by a share of themselves
+            sizes[part] = block @ np.abs(both)
+        else:
+            sizes[part] = np.outer(np.sqrt(factor.diagonal[part]), roots @ np.abs(both))
+    return values[:, 0].copy(), values[:, 1].copy(), sizes[:, 0], sizes[:, 1]
+
+
+def _own_diagonal(factor: Factor) -> Array:
+    return np.einsum("ij,ij->i", factor.triangle, factor.triangle)
