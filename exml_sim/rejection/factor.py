@@ -160,7 +160,7 @@ def check_rank(rank: Any, m: int) -> int:
 
 
 def memory_needed(m: int, rank: int | None = None, *, d: int = 0, folds: bool = False) -> int:
-    """Bytes that a fit needs at most, counted before anything is allocated.
+    """Bytes that a fit needs at most on top of the interpreter and its libraries, before anything is allocated.
 
     Parameters
     ----------

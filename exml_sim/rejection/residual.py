@@ -155,7 +155,7 @@ def evaluate(factor: Factor, u: Array, w: Array) -> tuple[Array, Array, Array, A
     """h and g at the rows from coefficients at the landmarks, and the sums of magnitudes that rounding goes by."""
     both = np.column_stack([u, w])
     values, sizes = np.empty((len(factor), 2)), np.empty((len(factor), 2))
-    roots = np.sqrt(_own_diagonal(factor))
+    roots = np.linalg.norm(factor.triangle, axis=1)  # of K(x, x) at the landmarks
     for part in chunks(len(factor)):
         block = factor.cross(factor.points[part])
         values[part] = block @ both
@@ -164,7 +164,3 @@ def evaluate(factor: Factor, u: Array, w: Array) -> tuple[Array, Array, Array, A
         else:
             sizes[part] = np.outer(np.sqrt(factor.diagonal[part]), roots @ np.abs(both))
     return values[:, 0].copy(), values[:, 1].copy(), sizes[:, 0], sizes[:, 1]
-
-
-def _own_diagonal(factor: Factor) -> Array:
-    return np.einsum("ij,ij->i", factor.triangle, factor.triangle)
