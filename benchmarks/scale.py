@@ -128,9 +128,8 @@ def main() -> None:
         return
     sizes = (*(SIZES[:3] if options.quick else SIZES), *((300_000,) if options.huge else ()))
     print("### RejectionClassifier.fit, Gaussian kernel, d = 10\n")
-    print(
-        "| rows | rank | s (wall) | Nystroem + LinearSVC: our time / its | accuracy, less its | relative gap | GiB, the fit's own share, promised |"
-    )
+    print("Memory: the process's peak, the fit's share of it, and what `memory_needed` promises for that.\n")
+    print("| rows | rank | s (wall) | Nystroem + LinearSVC: our time / its | accuracy, less its | relative gap | GiB |")
     print("|---|---|---|---|---|---|---|")
     times = []
     for m in sizes:
