@@ -67,23 +67,31 @@ T1, T2, T3, T4, T5, T6, T7, T8, T9, T10, T11, T12, T13 = (math.log(2.0) ** k / m
 
 @compiled
 def powers_of_two(t, n, whole, bits, out, out_bits):
-    """out = 2^t for the first n entries, t <= 0; a loop that vectorises, where a library call per entry would not.
+    """out = 2^t for the first n entries, t <= 0; loops that vectorise, where a library call per entry would not.
 
     `bits` and `out_bits` are the same memory as `whole` and `out`, read as integers.
     """
     for j in range(n):
         x = max(t[j], -1000.0)
         shifted = x + SHIFTER
-        f = x - (shifted - SHIFTER)
         whole[j] = shifted
-        f2 = f * f
-        f4 = f2 * f2
-        low = (1.0 + f * T1) + f2 * (T2 + f * T3)
-        middle = (T4 + f * T5) + f2 * (T6 + f * T7)
-        high = (T8 + f * T9) + f2 * (T10 + f * T11) + f4 * (T12 + f * T13)
-        out[j] = low + f4 * (middle + f4 * high)
+        out[j] = x - (shifted - SHIFTER)
+    taylor(out, n)
     for j in range(n):
         out_bits[j] += bits[j] << 52  # adds the whole part to the exponent
+
+
+@compiled_sums
+def taylor(f, n):
+    """2^f in place, |f| <= 1/2."""
+    for j in range(n):
+        x = f[j]
+        x2 = x * x
+        x4 = x2 * x2
+        low = (1.0 + x * T1) + x2 * (T2 + x * T3)
+        middle = (T4 + x * T5) + x2 * (T6 + x * T7)
+        high = (T8 + x * T9) + x2 * (T10 + x * T11) + x4 * (T12 + x * T13)
+        f[j] = low + x4 * (middle + x4 * high)
 
 
 @compiled_sums
