@@ -344,7 +344,16 @@ def maximise(gram, y, p, geo, scale, ku0, kv0, tol, limit, face):
     # What is published is computed afresh: the updates above carry the rounding of every step.
     refresh(gram, u, v, ku, kv, ku0, kv0)
     gap, value = measure(y, p, geo, u, v, ku, kv, ku0, kv0)
-    return u, v, ku, kv, gap, value, steps + more
+    steps += more
+    if gap > tol * max(1.0, abs(value + gap)) and steps < limit:
+        # A few problems in 10^5 end with sigma run down by rounding: from their last point short steps begin anew.
+        bout(gram, y, p, geo, u, v, ku, kv, ku0, kv0, face, SWEEPS)
+        sigma = SIGMA_START * scale
+        _, _, more, _ = proximal(gram, none, False, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigma, tol, limit - steps)
+        refresh(gram, u, v, ku, kv, ku0, kv0)
+        gap, value = measure(y, p, geo, u, v, ku, kv, ku0, kv0)
+        steps += more
+    return u, v, ku, kv, gap, value, steps
 
 
 @compiled

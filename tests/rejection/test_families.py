@@ -17,6 +17,8 @@ ONCE_SHORT = [
     ("theta near 1/2", 9),
     ("uneven penalties", 38),
     ("linear", 1),
+    ("uneven penalties", 11168),
+    ("theta near 1/2", 10727),
 ]
 
 
