@@ -14,6 +14,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 # One BLAS thread for everybody: all peers run on one core, except where a row says 2 threads.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -22,6 +23,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 from sklearn.svm import SVC
 
+from benchmarks.strategies import features
 from exml_sim import kernels
 from exml_sim.datasets.mfeat import VIEWS, load_mfeat, scale_to_unit
 from exml_sim.datasets.synthetic import draw_rows
@@ -149,6 +151,71 @@ def ball_cases(problems: int, against: int) -> tuple[list[Row], str]:
     return [Row("m=300", statistics.median(ours), statistics.median(ratios) if ratios else None, note=note)], note
 
 
+@dataclass(frozen=True)
+class Draw:
+    """Random problems that share rows: a Gram matrix, labels, theta, weights line by line, and one of the two forms."""
+
+    gram: np.ndarray
+    y: np.ndarray
+    theta: float
+    counts: np.ndarray
+    form: dict[str, Any]
+
+    def shortfall(self) -> np.ndarray:
+        """Relative gaps of the fast solver, one per problem."""
+        solved = solve_batch(self.gram, self.y, self.theta, self.counts, **self.form)
+        return solved.gap / np.maximum(1.0, np.abs(solved.objective))
+
+
+#: Families that must all reach 1e-8, penalised and over the ball, and those too ill-conditioned to promise it.
+FAMILIES = ("synthetic", "flagship", "theta near 1/2", "theta near 0", "uneven penalties", "linear", "10-D", "ball")
+HARD_FAMILIES = ("theta nearer 1/2", "tiny penalties", "ball, theta near 1/2")
+
+
+def draw_family(name: str, seed: int, problems: int = 20) -> Draw:
+    """Problems of a family: 150 rows bought out of 300 (100 for the ball)."""
+    rng = np.random.default_rng([seed, (*FAMILIES, *HARD_FAMILIES).index(name)])
+    ball = name.startswith("ball")
+    rows = draw_rows(33 if ball else 100, rng=rng)
+    points, y = rows.points[:, : rng.integers(2, 4)], rows.y
+    theta, c = float(rng.uniform(0.02, 0.48)), float(10 ** rng.uniform(-2, 1))
+    form: dict[str, Any] = {"penalty": (c, c)}
+    if name == "flagship":
+        pool = features(seed=seed)
+        points, y, theta = np.column_stack([pool.X, pool.candidates[rng.integers(8)].values]), pool.y.astype(float), 0.3
+        form = {"penalty": (1.0, 1.0)}
+    elif name in ("theta near 1/2", "theta nearer 1/2"):
+        theta = 0.5 - float(10 ** (rng.uniform(-4, -1) if name == "theta near 1/2" else rng.uniform(-7, -4)))
+    elif name == "theta near 0":
+        theta = float(10 ** rng.uniform(-6, -1))
+    elif name == "uneven penalties":
+        form = {"penalty": tuple(10 ** rng.uniform(-3, 3, size=2))}
+    elif name == "tiny penalties":
+        form = {"penalty": tuple(10 ** rng.uniform(-7, -3, size=2))}
+    elif name == "10-D":
+        points = rng.normal(size=(300, 10))
+    elif ball:
+        theta = 0.5 - float(10 ** rng.uniform(-3, -1)) if name != "ball" else float(rng.uniform(0.05, 0.45))
+        form = {"ball": float(10 ** rng.uniform(-0.5, 3.0))}
+    gram = kernels.linear(points) if name == "linear" else kernels.gram(points)
+    if ball and rng.random() < 0.25:
+        gram = kernels.gaussian(points, gamma=0.05)  # far-apart rows: loss zero is in reach
+    counts = rng.multinomial(len(y) // 2, np.full(len(y), 1 / len(y)), size=problems)
+    return Draw(gram, y, theta, counts, form)
+
+
+def family_cases(draws: int) -> list[str]:
+    """How many problems of each family end at 1e-8, by the fast solver alone (the ball may ask the reference)."""
+    lines = []
+    for name in (*FAMILIES, *HARD_FAMILIES):
+        gaps = np.concatenate(
+            [draw_family(name, seed, 5 if "ball" in name else 20).shortfall() for seed in range(draws)]
+        )
+        kind = "ill-conditioned" if name in HARD_FAMILIES else ""
+        lines.append(f"| {name} | {np.sum(gaps <= 1e-8)} of {gaps.size} | {gaps.max():.1e} | {kind} |")
+    return lines
+
+
 def affine_case(trials: int) -> Row:
     """Scores of many trials of one arm in the affine regime."""
     rows = draw_rows(100, rng=0)
@@ -210,6 +277,8 @@ def main() -> None:
     show("Batch: time per problem, n = 150 of m = 300, two threads", batch_cases(repeats, 200 if quick else 1000))
     ball, _ = ball_cases(40 if quick else 200, 3 if quick else 20)
     show("Ball form, random family, median", ball)
+    print("\n### Random families\n\n| family | at 1e-8 | largest relative gap | |\n|---|---|---|---|")
+    print("\n".join(family_cases(5 if quick else 50)))
     show("Affine regime, time per trial", [affine_case(100_000)])
     growth, exponent = growth_cases((99, 300, 600, 999, 2001))
     show("Growth with m (geometric mean over the 16 kinds of case)", growth)

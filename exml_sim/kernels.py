@@ -15,6 +15,10 @@ from numpy.typing import ArrayLike
 from exml_sim.arrays import FloatArray
 from exml_sim.validation import check_choice, check_finite, check_matrix, check_positive
 
+#: Rows up to which the median bandwidth is taken over all pairs, and rows sampled beyond.
+MEDIAN_ROWS = 2000
+MEDIAN_SAMPLE = 1000
+
 
 class DegenerateMedianError(ValueError):
     """The median of the squared distances is no bandwidth: one row, or more than half of all pairs are duplicates."""
@@ -44,6 +48,9 @@ def squared_distances(X: ArrayLike, Z: ArrayLike | None = None) -> FloatArray:
 def median_gamma(X: ArrayLike, weights: ArrayLike | None = None) -> float:
     """The paper's bandwidth: the median of the squared distances over all pairs of rows.
 
+    Beyond :data:`MEDIAN_ROWS` rows it is the median over all pairs of a fixed random sample of :data:`MEDIAN_SAMPLE` of
+    them: half a million pairs tell the median to a per cent or two, and the matrix of all distances would not fit.
+
     Parameters
     ----------
     X : array_like, shape (m, d)
@@ -56,6 +63,7 @@ def median_gamma(X: ArrayLike, weights: ArrayLike | None = None) -> float:
         A ValueError, if there are fewer than two rows, or if more than half of all pairs are duplicates: the median is
         then 0 and the kernel undefined. Give ``gamma`` as a number, or drop duplicates.
     """
+    X, weights = _sample(check_matrix(X, "X"), weights)
     squares = squared_distances(X)
     first, second = np.triu_indices(len(squares), 1)
     if weights is None:
@@ -77,6 +85,20 @@ def median_gamma(X: ArrayLike, weights: ArrayLike | None = None) -> float:
             "give gamma as a number above 0"
         )
     return gamma
+
+
+def _sample(X: FloatArray, weights: ArrayLike | None) -> tuple[FloatArray, ArrayLike | None]:
+    """The rows that a median is taken over: all, or a sample of those that weigh something."""
+    if len(X) <= MEDIAN_ROWS:
+        return X, weights
+    heavy = np.arange(len(X))
+    if weights is not None:
+        weights = check_finite(weights, "weights")
+        if weights.shape != (len(X),):
+            raise ValueError(f"weights must be one number of at least 0 for each of the {len(X)} rows")
+        heavy = np.flatnonzero(weights)
+    chosen = np.random.default_rng(0).choice(heavy, size=min(MEDIAN_SAMPLE, len(heavy)), replace=False)
+    return X[chosen], None if weights is None else weights[chosen]
 
 
 def _weighted_median(values: FloatArray, weights: FloatArray) -> tuple[float, float]:

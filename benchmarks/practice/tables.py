@@ -11,12 +11,9 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from exml_sim.arrays import FloatArray, IntArray
 from exml_sim.datasets import load_mfeat, make_synthetic
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,16 +1,51 @@
-"""The rejection model of Section 3.1: problem in, certified solution out."""
+"""The rejection model of Section 3.1: problem in, certified solution out.
+
+Two paths, one problem. Up to a few thousand rows there is the Gram matrix::
+
+    solution = solve(gram, y, theta, penalty=(1.0, 1.0))            # or ball=Lambda
+    scores = solve_batch(gram, y, theta, counts, penalty=(1.0, 1.0))
+
+Beyond, a factor of it that is made from the points, row by row, and costs rows times rank numbers::
+
+    needed = memory_needed(len(X), 400, d=X.shape[1])               # bytes, before anything is allocated
+    factor = factorise(X, kernel="gaussian", gamma="median", rank=400)
+    first = solve_low_rank(factor, y, 0.3, penalty=(1.0, 1.0))
+    second = solve_low_rank(factor, y, 0.2, penalty=(1.0, 1.0), start=first)     # another theta or C, warm
+    fold = factor.take(rows)                                        # the same landmarks on some of the rows
+    part = solve_low_rank(fold, y[rows], 0.3, penalty=(1.0, 1.0), certificate="trace")
+    h = factor.cross(X_new) @ part.u                                # landmarks only; g with part.w
+
+`lower_bound <= optimum <= objective` holds for the full kernel on both paths; `solution.method`, `solution.rank` and
+`solution.rank_gap` say which path it was and what the rank costs. Where only the model counts, as in cross-validation,
+``certificate="trace"`` skips the pass over all pairs of rows. :class:`RejectionClassifier` chooses by size.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from exml_sim.rejection.factor import DEFAULT_RANK, EXACT_ROWS, Factor, factorise, memory_needed
+from exml_sim.rejection.large import solve_low_rank
 from exml_sim.rejection.problem import ConvergenceWarning, Solution
 from exml_sim.rejection.solve import BatchSolution, solve, solve_batch
 
 if TYPE_CHECKING:
     from exml_sim.rejection.classifier import RejectionClassifier
 
-__all__ = ["BatchSolution", "ConvergenceWarning", "RejectionClassifier", "Solution", "solve", "solve_batch"]
+__all__ = [
+    "DEFAULT_RANK",
+    "EXACT_ROWS",
+    "BatchSolution",
+    "ConvergenceWarning",
+    "Factor",
+    "RejectionClassifier",
+    "Solution",
+    "factorise",
+    "memory_needed",
+    "solve",
+    "solve_batch",
+    "solve_low_rank",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -108,7 +108,7 @@ def minimise_over_ball(gram, y, p, theta, radius, tol, limit):
     -------
     cu, cw, alpha, beta, upper, lower, steps
         Coefficients of h and g, the dual point, the two bounds up to rounding, Newton steps in all. What is published
-        is computed afresh in :mod:`exml_sim.rejection.bounds`.
+        is computed afresh in :mod:`exml_sim.rejection.certificates`.
     """
     n = len(y)
     squared = radius * radius

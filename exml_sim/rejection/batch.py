@@ -11,7 +11,7 @@ import numpy as np
 
 from exml_sim.compiled import compiled
 from exml_sim.rejection.ball import minimise_over_ball
-from exml_sim.rejection.bounds import EPS, ball_lower, ball_model, penalised_bounds
+from exml_sim.rejection.certificates import EPS, ball_lower, ball_model, penalised_bounds
 from exml_sim.rejection.dual import maximise
 from exml_sim.rejection.linalg import dot
 from exml_sim.rejection.triangle import A1, A2, B2, geometry
@@ -62,13 +62,16 @@ def penalised_block(gram, y, theta, counts, c_h, c_g, tol, limit, start, stop, r
         zero = np.zeros(n)
         total = np.sum(p)
         scale = total / (n * np.sqrt(c_h * c_g))
-        u, v, _, _, _, _, used = maximise(small, labels, p, geo, scale, zero, zero, tol, limit, np.zeros(n, np.int64))
+        # A little more than asked for: the certificate is computed afresh and must not miss by rounding.
+        u, v, _, _, _, _, used = maximise(
+            small, labels, p, geo, scale, zero, zero, 0.9 * tol, limit, np.zeros(n, np.int64)
+        )
         alpha, beta = np.empty(n), np.empty(n)
         for i in range(n):
             alpha[i] = labels[i] * u[i] / geo[A1]
             beta[i] = (v[i] + geo[A2] * alpha[i]) / geo[B2]
         _, _, _, _, loss, objective[trial], lower[trial] = penalised_bounds(
-            small, labels, p, theta, c_h, c_g, alpha, beta
+            small, labels, p, theta, c_h, c_g, alpha, beta, u / np.sqrt(2.0 * c_h), v / np.sqrt(2.0 * c_g), tol
         )
         risk[trial] = loss / total
         steps[trial] = used
@@ -80,7 +83,7 @@ def ball_block(gram, y, theta, counts, radius, tol, limit, start, stop, risk, ob
     for trial in range(start, stop):
         small, labels, p = gather(gram, y, counts[trial])
         p = p / np.sum(p)
-        cu, cw, alpha, beta, _, _, used = minimise_over_ball(small, labels, p, theta, radius, tol, limit)
+        cu, cw, alpha, beta, _, _, used = minimise_over_ball(small, labels, p, theta, radius, 0.9 * tol, limit)
         _, _, _, _, risk[trial] = ball_model(small, labels, p, theta, radius, cu, cw)
         objective[trial] = risk[trial]
         lower[trial] = min(ball_lower(small, labels, p, theta, radius, alpha, beta), risk[trial])

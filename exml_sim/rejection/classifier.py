@@ -11,10 +11,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from exml_sim import kernels
+from exml_sim.arrays import FloatArray
+from exml_sim.rejection.factor import DEFAULT_RANK, EXACT_ROWS, check_low_rank, check_rank, chunks, factorise
+from exml_sim.rejection.large import CERTIFICATES, solve_low_rank
 from exml_sim.rejection.solve import solve
 from exml_sim.validation import check_choice, check_positive
-
-Array = NDArray[np.float64]
 
 
 class RejectionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -43,6 +44,13 @@ class RejectionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Relative duality gap of the fit.
     max_iter : int, default 5000
         Newton steps at most.
+    rank : "auto", int or None, default "auto"
+        Landmarks of the low-rank path, which needs rows times rank numbers instead of rows squared; None for the Gram
+        matrix. "auto" takes the Gram matrix up to 2,000 rows and 400 landmarks beyond, where the kernel has a low-rank
+        path (Gaussian and linear). ``solution_.method`` and ``solution_.rank`` say what was done, and
+        ``solution_.gap`` what it may have cost.
+    certificate : {"auto", "streamed", "trace"}, default "auto"
+        How the low-rank path bounds the full problem from below, see :func:`exml_sim.rejection.solve_low_rank`.
 
     Attributes
     ----------
@@ -53,7 +61,8 @@ class RejectionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     gamma_ : float or None
         The bandwidth used.
     X_fit_ : ndarray
-        The training rows (None for a precomputed kernel).
+        The points whose kernel values predictions need: the training rows, or the landmarks on the low-rank path (None
+        for a precomputed kernel).
     n_features_in_, n_iter_ : int
 
     Examples
@@ -65,6 +74,9 @@ class RejectionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     >>> model.predict([[-1.8], [1.8], [0.0]]).tolist()
     ['left', 'right', '?']
     """
+
+    gamma_: float | None
+    X_fit_: FloatArray | None
 
     def __init__(
         self,
@@ -78,6 +90,8 @@ class RejectionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         hidden_label: Any = None,
         tol: float = 1e-8,
         max_iter: int = 5000,
+        rank: Any = "auto",
+        certificate: str = "auto",
     ) -> None:
         self.theta = theta
         self.kernel = kernel
@@ -88,6 +102,8 @@ class RejectionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.hidden_label = hidden_label
         self.tol = tol
         self.max_iter = max_iter
+        self.rank = rank
+        self.certificate = certificate
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -112,27 +128,38 @@ class RejectionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_classification_targets(labels)
         signs = self._encode(labels)
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, rows, dtype=np.float64)
-        gram = self._fit_gram(rows, weights)
         scale = self._scale(len(signs) if weights is None else float(np.sum(weights)))
-        self.solution_ = solve(
-            gram,
-            signs,
-            self.theta,
-            weights=weights,
-            penalty=(scale * check_positive(self.C_h, "C_h"), scale * check_positive(self.C_g, "C_g")),
-            tol=self.tol,
-            max_iter=self.max_iter,
-        )
+        penalty = (scale * check_positive(self.C_h, "C_h"), scale * check_positive(self.C_g, "C_g"))
+        rank = self._choose_rank(len(rows))
+        if rank is None:
+            gram = self._fit_gram(rows, weights)
+            self.solution_ = solve(
+                gram, signs, self.theta, weights=weights, penalty=penalty, tol=self.tol, max_iter=self.max_iter
+            )
+        else:
+            self._fit_gamma(rows, weights)
+            factor = factorise(rows, kernel=self.kernel, gamma=self.gamma_ or 1.0, rank=rank)
+            self.X_fit_ = factor.landmarks
+            self.solution_ = solve_low_rank(
+                factor,
+                signs,
+                self.theta,
+                weights=weights,
+                penalty=penalty,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                certificate=self.certificate,
+            )
         self.n_iter_ = max(1, self.solution_.iterations)
         return self
 
-    def decision_function(self, X: ArrayLike) -> Array:
+    def decision_function(self, X: ArrayLike) -> FloatArray:
         """h at the points: positive for the second class, negative for the first."""
-        return self._cross(X) @ self.solution_.u
+        return self._values(X)[0]
 
-    def gate(self, X: ArrayLike) -> Array:
+    def gate(self, X: ArrayLike) -> FloatArray:
         """g at the points: negative where the model gives up."""
-        return self._cross(X) @ self.solution_.w
+        return self._values(X)[1]
 
     def predict_reject(self, X: ArrayLike) -> NDArray[np.bool_]:
         """True where the point is rejected, g(x) < 0 (the paper's prediction rule)."""
@@ -140,8 +167,7 @@ class RejectionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Known classes, and `hidden_label` for rejected points if one was given."""
-        cross = self._cross(X)
-        h, g = cross @ self.solution_.u, cross @ self.solution_.w
+        h, g = self._values(X)
         labels: NDArray[Any] = self.classes_[(h > 0.0).astype(int)]
         if self.hidden_label is None:
             return labels
@@ -158,16 +184,28 @@ class RejectionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         return float(np.average(hits.astype(float), weights=weights))
 
-    def _encode(self, y: NDArray[Any]) -> Array:
+    def _encode(self, y: NDArray[Any]) -> FloatArray:
         self.classes_ = np.unique(y)
         if len(self.classes_) != 2:
             kinds = "1 class" if len(self.classes_) == 1 else f"{len(self.classes_)} classes"
             raise ValueError(f"Only binary classification is supported: y must have 2 classes; got {kinds}")
         return np.where(y == self.classes_[1], 1.0, -1.0)
 
-    def _fit_gram(self, X: Array, weights: Array | None) -> Array:
-        self.gamma_: float | None = None
-        self.X_fit_: Array | None = X
+    def _choose_rank(self, m: int) -> int | None:
+        """None for the exact path."""
+        check_choice(self.certificate, "certificate", CERTIFICATES)
+        if self.rank is None:
+            return None
+        if self.rank == "auto":
+            return DEFAULT_RANK if m > EXACT_ROWS and self.kernel in ("gaussian", "linear") else None
+        if isinstance(self.rank, str):
+            raise ValueError(f"rank must be 'auto', None or a whole number of at least 1; got {self.rank!r}")
+        check_low_rank(self.kernel)
+        return check_rank(self.rank, m)
+
+    def _fit_gram(self, X: FloatArray, weights: FloatArray | None) -> FloatArray:
+        self.gamma_ = None
+        self.X_fit_ = X
         if callable(self.kernel):
             return kernels.gram(X, self.kernel)
         check_choice(self.kernel, "kernel", ("gaussian", "linear", "precomputed"))
@@ -176,23 +214,33 @@ class RejectionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise ValueError(f"a precomputed kernel must be a square matrix; got shape {X.shape}")
             self.X_fit_ = None
             return X
-        if self.kernel == "linear":
-            return kernels.linear(X)
-        try:
-            self.gamma_ = kernels.resolve_gamma(X, self.gamma, weights)
-        except kernels.DegenerateMedianError:
-            self.gamma_ = 1.0
-        assert self.gamma_ is not None
-        return kernels.gaussian(X, gamma=self.gamma_)
+        self._fit_gamma(X, weights)
+        return kernels.linear(X) if self.gamma_ is None else kernels.gaussian(X, gamma=self.gamma_)
+
+    def _fit_gamma(self, X: FloatArray, weights: FloatArray | None) -> None:
+        self.gamma_ = None
+        if self.kernel == "gaussian":
+            try:
+                self.gamma_ = kernels.resolve_gamma(X, self.gamma, weights)
+            except kernels.DegenerateMedianError:
+                self.gamma_ = 1.0
 
     def _scale(self, total: float) -> float:
         """The mean of losses is the sum over the total weight: the same minimiser with C times the total."""
         check_choice(self.loss, "loss", ("sum", "mean"))
         return 1.0 if self.loss == "sum" else total
 
-    def _cross(self, X: ArrayLike) -> Array:
+    def _values(self, X: ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """h and g at the points, in chunks: kernel values with all points at once may not fit."""
         check_is_fitted(self)
-        points: Array = validate_data(self, X, dtype=np.float64, reset=False)
+        points: FloatArray = validate_data(self, X, dtype=np.float64, reset=False)
+        both = np.column_stack([self.solution_.u, self.solution_.w])
+        values = np.empty((len(points), 2))
+        for part in chunks(len(points)):
+            values[part] = self._cross(points[part]) @ both
+        return values[:, 0], values[:, 1]
+
+    def _cross(self, points: FloatArray) -> FloatArray:
         if callable(self.kernel):
             return np.asarray(self.kernel(points, self.X_fit_), dtype=np.float64)
         if self.kernel == "precomputed":

@@ -112,6 +112,92 @@ def measure(y, p, geo, u, v, ku, kv, ku0, kv0):
 
 
 @compiled
+def first_residual(y, geo, face, kzu, kzv, sigma, ru, rv):
+    """Right-hand side of a proximal step's first Newton step, which stays on the faces of z.
+
+    With x = z itself a large sigma would throw rows to corners.
+    """
+    c1, c2 = geo[C1], geo[C2]
+    for i in range(len(y)):
+        gu, gv = sigma * (y[i] * c1 - kzu[i]), sigma * (c2 - kzv[i])
+        w11, w12, w22 = weights_of(face[i], y[i], geo)
+        ru[i] = w11 * gu + w12 * gv
+        rv[i] = w12 * gu + w22 * gv
+
+
+@compiled
+def inner_residual(y, p, geo, zu, zv, xu, xv, kxu, kxv, sigma, face, ru, rv):
+    """Residual r = Pi(q) - x and the faces of Pi(q); returns faces changed, largest residual, length of the step."""
+    c1, c2 = geo[C1], geo[C2]
+    changed, residual, length = 0, 0.0, 0.0
+    for i in range(len(y)):
+        sign = y[i]
+        qu = sign * zu[i] + sigma * (c1 - sign * kxu[i])
+        pu, pv, where = project(qu, zv[i] + sigma * (c2 - kxv[i]), p[i], geo)
+        pu *= sign
+        changed += where != face[i]
+        face[i] = where
+        ru[i], rv[i] = pu - xu[i], pv - xv[i]
+        residual = max(residual, abs(ru[i]), abs(rv[i]))
+        length = max(length, abs(pu - zu[i]), abs(pv - zv[i]))
+    return changed, residual, length
+
+
+@compiled
+def settle(y, p, geo, face, xu, xv, zu, zv, su, sv):
+    """Feasible z from the Newton iterate x, and s = z - x.
+
+    Corners exactly; elsewhere the Newton iterate, not Pi(q): q carries the rounding of the gradient times sigma.
+    """
+    for i in range(len(y)):
+        if face[i] == CORNER_O:
+            nu, nv = 0.0, 0.0
+        elif face[i] == CORNER_A:
+            nu, nv = p[i] * geo[A1], -p[i] * geo[A2]
+        elif face[i] == CORNER_B:
+            nu, nv = 0.0, p[i] * geo[B2]
+        else:
+            # The face stays the one of q: x lies on its edge only up to rounding, which would read as inside.
+            nu, nv, _ = project(y[i] * xu[i], xv[i], p[i], geo)
+        zu[i], zv[i] = y[i] * nu, nv
+        su[i], sv[i] = zu[i] - xu[i], zv[i] - xv[i]
+
+
+@compiled
+def pace(gap, now, best, last, inner, stalled, sigma, cap):
+    """Judge a proximal step: whether to take it back, the count of stalled steps, and the next sigma and its cap.
+
+    A solved proximal step never lowers the dual value (the gap may rise on the way). A drop beyond rounding means that
+    this step was too bold to be solved: it is taken back. A value that rose is progress, however little the gap shows
+    of it.
+    """
+    noise = 1e-13 * abs(last)
+    sunk, risen = now < last - noise, now > last + noise
+    if gap < 0.9 * best:
+        stalled = 0
+    elif not risen:
+        stalled += 1
+    back = sunk and inner >= INNER_LIMIT and gap > best
+    # Near the end a stall means that rounding, multiplied by sigma, has taken over (before, the gap may just rise).
+    late = min(gap, best) < 1e-5 * max(1.0, abs(now))
+    if not risen and (inner >= INNER_LIMIT or (late and stalled % 3 == 2)):
+        sigma *= 0.05
+        if late:
+            cap = max(cap * 0.1, sigma)
+    elif inner <= 3:
+        sigma = min(sigma * SIGMA_GROWTH, cap)
+    elif inner <= 12:
+        sigma = min(sigma * 3.0, cap)
+    return back, stalled, sigma, cap
+
+
+@compiled
+def exhausted(stalled, best, value):
+    """Whether nothing is left to gain: too many stalled steps, or few at the floor of rounding."""
+    return stalled > 15 or (stalled > 4 and best < 1e-11 * max(1.0, abs(value)))
+
+
+@compiled
 def proximal(gram, factor, coarse, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigma, stop, limit):
     """Proximal point steps from a feasible z = (u, v) until the relative gap is at most `stop`.
 
@@ -131,19 +217,14 @@ def proximal(gram, factor, coarse, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigm
     curvature = np.zeros((3, rank, rank)) if coarse else np.zeros((3, 0, 0))
     seen = np.zeros(n, np.int64)
     system = np.empty((0, 0))
-    c1, c2 = geo[C1], geo[C2]
     cap = SIGMA_CAP
     steps = 0
     best, value = measure(y, p, geo, u, v, ku, kv, ku0, kv0)
     last = value
+    old_u, old_v, old_ku, old_kv, old_face = u.copy(), v.copy(), ku.copy(), kv.copy(), face.copy()
     stalled = 0
     while best > stop * max(1.0, abs(value + best)) and steps < limit:
-        # The first Newton step stays on the faces of z: with x = z itself a large sigma would throw rows to corners.
-        for i in range(n):
-            gu, gv = sigma * (y[i] * c1 - kzu[i]), sigma * (c2 - kzv[i])
-            w11, w12, w22 = weights_of(face[i], y[i], geo)
-            ru[i] = w11 * gu + w12 * gv
-            rv[i] = w12 * gu + w22 * gv
+        first_residual(y, geo, face, kzu, kzv, sigma, ru, rv)
         if coarse:
             sound, system = coarse_direction(
                 factor, y, geo, face, seen, curvature, ru, rv, sigma, du, dv, kdu, kdv, system
@@ -164,19 +245,7 @@ def proximal(gram, factor, coarse, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigm
         inner = 1
         t = 1.0
         while True:
-            changed = 0
-            residual = 0.0
-            length = 0.0
-            for i in range(n):
-                sign = y[i]
-                qu = sign * zu[i] + sigma * (c1 - sign * kxu[i])
-                pu, pv, where = project(qu, zv[i] + sigma * (c2 - kxv[i]), p[i], geo)
-                pu *= sign
-                changed += where != face[i]
-                face[i] = where
-                ru[i], rv[i] = pu - xu[i], pv - xv[i]
-                residual = max(residual, abs(ru[i]), abs(rv[i]))
-                length = max(length, abs(pu - zu[i]), abs(pv - zv[i]))
+            changed, residual, length = inner_residual(y, p, geo, zu, zv, xu, xv, kxu, kxv, sigma, face, ru, rv)
             # Faces unchanged after a full step: psi was one quadratic all the way, and this is its minimum.
             if (changed == 0 and t == 1.0) or residual <= INNER_ACCURACY * length:
                 break
@@ -198,56 +267,28 @@ def proximal(gram, factor, coarse, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigm
                 xv[i] += t * dv[i]
                 kxu[i] += t * kdu[i]
                 kxv[i] += t * kdv[i]
-        # Corners exactly; elsewhere the Newton iterate, not Pi(q): q carries the rounding of the gradient times sigma.
+        settle(y, p, geo, face, xu, xv, zu, zv, ru, rv)
         kzu[:], kzv[:] = kxu, kxv
         if coarse:
-            acc_u, acc_v = np.zeros(rank), np.zeros(rank)
-        for i in range(n):
-            if face[i] == CORNER_O:
-                nu, nv = 0.0, 0.0
-            elif face[i] == CORNER_A:
-                nu, nv = p[i] * geo[A1], -p[i] * geo[A2]
-            elif face[i] == CORNER_B:
-                nu, nv = 0.0, p[i] * geo[B2]
-            else:
-                # The face stays the one of q: x lies on its edge only up to rounding, which would read as inside.
-                nu, nv, _ = project(y[i] * xu[i], xv[i], p[i], geo)
-            zu[i], zv[i] = y[i] * nu, nv
-            su, sv = zu[i] - xu[i], zv[i] - xv[i]
-            if su != 0.0 or sv != 0.0:
-                if coarse:
-                    axpy2(factor[i], su, sv, acc_u, acc_v, rank)
-                else:
-                    axpy2(gram[i], su, sv, kzu, kzv, n)
-        if coarse:
-            for i in range(n):
-                kzu[i] += dot(factor[i], acc_u, rank)
-                kzv[i] += dot(factor[i], acc_v, rank)
-        if not coarse and best < 1e-5 * max(1.0, abs(value)):
+            add_products(factor, ru, rv, kzu, kzv)
+        elif best < 1e-5 * max(1.0, abs(value)):
             # For the last digits the rounding that the updates pile up matters.
             refresh(gram, zu, zv, kzu, kzv, ku0, kv0)
+        else:
+            for i in range(n):
+                if ru[i] != 0.0 or rv[i] != 0.0:
+                    axpy2(gram[i], ru[i], rv[i], kzu, kzv, n)
         gap, now = measure(y, p, geo, zu, zv, kzu, kzv, ku0, kv0)
-        # A solved proximal step never lowers the dual value (the gap may rise on the way): a drop beyond rounding means
-        # that this step was too bold to be solved.
-        sunk = now < last - 1e-13 * abs(last)
-        last = now
+        back, stalled, sigma, cap = pace(gap, now, best, last, inner, stalled, sigma, cap)
         if gap < best:
-            stalled = stalled + 1 if gap > 0.9 * best else 0
             best, value = gap, now
             u[:], v[:], ku[:], kv[:] = zu, zv, kzu, kzv
+        if back:
+            zu[:], zv[:], kzu[:], kzv[:], face[:] = old_u, old_v, old_ku, old_kv, old_face
         else:
-            stalled += 1
-        # Near the end a stall means that rounding, multiplied by sigma, has taken over (before, the gap may just rise).
-        late = best < 1e-5 * max(1.0, abs(value))
-        if (sunk and inner >= INNER_LIMIT) or (late and stalled % 3 == 2):
-            sigma *= 0.05
-            cap = max(cap * 0.1, sigma)
-        elif inner <= 3:
-            sigma = min(sigma * SIGMA_GROWTH, cap)
-        elif inner <= 12:
-            sigma = min(sigma * 3.0, cap)
-        # At the floor of rounding nothing is left to gain.
-        if stalled > 15 or (stalled > 4 and best < 1e-11 * max(1.0, abs(value))):
+            last = now
+            old_u[:], old_v[:], old_ku[:], old_kv[:], old_face[:] = zu, zv, kzu, kzv, face
+        if exhausted(stalled, best, value):
             break
     return best, value, steps, sigma
 
@@ -281,10 +322,13 @@ def maximise(gram, y, p, geo, scale, ku0, kv0, tol, limit, face):
         if rank > 0:
             stop = max(COARSE_GAP, tol)
             project_gradient(factor, u, v, ku, kv, ku0, kv0)
-            _, _, steps, sigma = proximal(
+            reached, _, steps, sigma = proximal(
                 gram, factor, True, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigma, stop, limit
             )
             refresh(gram, u, v, ku, kv, ku0, kv0)
+            # What the factor left out may have opened the gap again: a step as long as the last would be too bold.
+            gap, value = measure(y, p, geo, u, v, ku, kv, ku0, kv0)
+            sigma *= min(1.0, max(10.0 * reached / max(gap, 1e-300), 1e-6))
     swept = SWEEPS
     before = np.inf
     while rank == 0 and moved > 0 and swept < MAX_SWEEPS:
@@ -300,20 +344,36 @@ def maximise(gram, y, p, geo, scale, ku0, kv0, tol, limit, face):
     # What is published is computed afresh: the updates above carry the rounding of every step.
     refresh(gram, u, v, ku, kv, ku0, kv0)
     gap, value = measure(y, p, geo, u, v, ku, kv, ku0, kv0)
-    return u, v, ku, kv, gap, value, steps + more
+    steps += more
+    if gap > tol * max(1.0, abs(value + gap)) and steps < limit:
+        # A few problems in 10^5 end with sigma run down by rounding: from their last point short steps begin anew.
+        bout(gram, y, p, geo, u, v, ku, kv, ku0, kv0, face, SWEEPS)
+        sigma = SIGMA_START * scale
+        _, _, more, _ = proximal(gram, none, False, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigma, tol, limit - steps)
+        refresh(gram, u, v, ku, kv, ku0, kv0)
+        gap, value = measure(y, p, geo, u, v, ku, kv, ku0, kv0)
+        steps += more
+    return u, v, ku, kv, gap, value, steps
 
 
 @compiled
 def project_gradient(factor, u, v, ku, kv, ku0, kv0):
     """Recompute ku = ku0 + L L' u and kv = kv0 + L L' v."""
+    ku[:], kv[:] = ku0, kv0
+    add_products(factor, u, v, ku, kv)
+
+
+@compiled
+def add_products(factor, u, v, ku, kv):
+    """ku += L L' u and kv += L L' v."""
     n, rank = factor.shape
     acc_u, acc_v = np.zeros(rank), np.zeros(rank)
     for i in range(n):
         if u[i] != 0.0 or v[i] != 0.0:
             axpy2(factor[i], u[i], v[i], acc_u, acc_v, rank)
     for i in range(n):
-        ku[i] = ku0[i] + dot(factor[i], acc_u, rank)
-        kv[i] = kv0[i] + dot(factor[i], acc_v, rank)
+        ku[i] += dot(factor[i], acc_u, rank)
+        kv[i] += dot(factor[i], acc_v, rank)
 
 
 @compiled

@@ -14,18 +14,19 @@ Ball form: the weighted mean of the losses over |h| <= Lambda, |g| <= Lambda.
 
 from __future__ import annotations
 
+import warnings
 from collections import OrderedDict
 from dataclasses import dataclass
 from threading import Lock
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from exml_sim.rejection.bounds import ball_lower, ball_model, penalised_bounds
+from exml_sim.arrays import FloatArray
+from exml_sim.rejection.certificates import ball_lower, ball_model, model_of, penalised_bounds
 from exml_sim.rejection.linalg import asymmetry, digest, exact_product, lower_factor_exists
 from exml_sim.validation import as_numbers, check_finite, check_labels, check_positive, check_theta
-
-Array = NDArray[np.float64]
 
 #: A Gram matrix counts as positive semidefinite down to this share of its trace below zero.
 PSD_TOLERANCE = 1e-10
@@ -44,10 +45,13 @@ class ConvergenceWarning(UserWarning):
 class Solution:
     """A rejection model at the rows, with its certificate: ``lower_bound <= optimum <= objective``.
 
+    On a low-rank factor, too, the optimum is that of the problem on the full kernel.
+
     Attributes
     ----------
     u, w : ndarray, shape (m,)
-        Coefficients: h(x) = sum_i u_i K(x, x_i), g(x) = sum_i w_i K(x, x_i).
+        Coefficients: h(x) = sum_i u_i K(x, x_i), g(x) = sum_i w_i K(x, x_i). On a factor there are `rank` of them, and
+        the x_i are its landmarks.
     h, g : ndarray, shape (m,)
         Values at the rows, gram @ u and gram @ w.
     risk : float
@@ -61,33 +65,39 @@ class Solution:
     iterations : int
         Newton steps (interior-point iterations for cvxpy).
     method : str
-        "dual", "affine" or "cvxpy".
+        The path taken: "dual", "affine" or "cvxpy" on the Gram matrix, "low-rank" on a factor of it.
     alpha, beta : ndarray, shape (m,)
         The dual feasible point behind `lower_bound`.
+    rank : int or None
+        Landmarks of the factor; None on the Gram matrix.
+    rank_gap : float
+        The part of `gap` that comes from the rank: a higher rank would shrink it, more steps would not.
     """
 
-    u: Array
-    w: Array
-    h: Array
-    g: Array
+    u: FloatArray
+    w: FloatArray
+    h: FloatArray
+    g: FloatArray
     risk: float
     objective: float
     lower_bound: float
     gap: float
     iterations: int
     method: str
-    alpha: Array
-    beta: Array
+    alpha: FloatArray
+    beta: FloatArray
+    rank: int | None = None
+    rank_gap: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
     """A checked problem; exactly one of `penalty` and `ball` is set."""
 
-    gram: Array
-    y: Array
+    gram: FloatArray
+    y: FloatArray
     theta: float
-    weights: Array
+    weights: FloatArray
     penalty: tuple[float, float] | None
     ball: float | None
 
@@ -107,7 +117,7 @@ def check_problem(
     return Problem(gram, y, theta, weights, penalty, ball)
 
 
-def check_rows(gram: ArrayLike, y: ArrayLike, theta: float) -> tuple[Array, Array, float]:
+def check_rows(gram: ArrayLike, y: ArrayLike, theta: float) -> tuple[FloatArray, FloatArray, float]:
     """Gram matrix, labels and theta."""
     theta_value = check_theta(theta)
     if theta_value.ndim:
@@ -121,7 +131,7 @@ def check_rows(gram: ArrayLike, y: ArrayLike, theta: float) -> tuple[Array, Arra
     return gram, y, float(theta_value)
 
 
-def check_gram(gram: ArrayLike) -> Array:
+def check_gram(gram: ArrayLike) -> FloatArray:
     """A symmetric positive semidefinite matrix of finite numbers, contiguous.
 
     The test by factorisation costs as much as a solve, so a matrix that passed it is remembered by a 64-bit digest of
@@ -153,7 +163,7 @@ _known_psd: OrderedDict[tuple[int, int], None] = OrderedDict()
 _memory = Lock()
 
 
-def check_weights(weights: ArrayLike, m: int) -> Array:
+def check_weights(weights: ArrayLike, m: int) -> FloatArray:
     """Non-negative weights, one per row, not all zero."""
     value = np.ascontiguousarray(check_finite(weights, "weights"))
     if value.shape != (m,):
@@ -166,7 +176,7 @@ def check_weights(weights: ArrayLike, m: int) -> Array:
     return value
 
 
-def check_size(weights: Array) -> None:
+def check_size(weights: FloatArray) -> None:
     """Refuse weights whose products leave the range of floating point."""
     largest = np.max(weights, axis=-1)
     if np.any((largest < SMALLEST_WEIGHT) | (largest > 1.0 / SMALLEST_WEIGHT)):
@@ -189,19 +199,33 @@ def check_form(
     return (check_positive(c_h, "C_h"), check_positive(c_g, "C_g")), None
 
 
-def certify_penalised(problem: Problem, alpha: Array, beta: Array, iterations: int, method: str) -> Solution:
-    """The solution that a dual point stands for, with both bounds computed afresh from the exact Gram matrix."""
+def certify_penalised(
+    problem: Problem,
+    alpha: FloatArray,
+    beta: FloatArray,
+    model: tuple[FloatArray, FloatArray] | None,
+    iterations: int,
+    method: str,
+    tol: float,
+) -> Solution:
+    """The solution that a dual point stands for, with both bounds computed afresh from the exact Gram matrix.
+
+    `model` holds the coefficients of h and g that the solver had in hand, before they were turned into (alpha, beta).
+    """
     assert problem.penalty is not None
     alpha, beta = alpha.copy(), beta.copy()
+    if model is None:
+        model = (np.empty(len(alpha)), np.empty(len(alpha)))
+        model_of(problem.y, problem.weights, problem.theta, *problem.penalty, alpha, beta, *model)
     u, w, h, g, loss, objective, lower = penalised_bounds(
-        problem.gram, problem.y, problem.weights, problem.theta, *problem.penalty, alpha, beta
+        problem.gram, problem.y, problem.weights, problem.theta, *problem.penalty, alpha, beta, *model, tol
     )
     risk = loss / float(np.sum(problem.weights))
     return Solution(u, w, h, g, risk, objective, lower, objective - lower, iterations, method, alpha, beta)
 
 
 def certify_ball(
-    problem: Problem, u: Array, w: Array, alpha: Array, beta: Array, iterations: int, method: str
+    problem: Problem, u: FloatArray, w: FloatArray, alpha: FloatArray, beta: FloatArray, iterations: int, method: str
 ) -> Solution:
     r"""The same for the ball: h and g are scaled into it if rounding left them outside.
 
@@ -217,6 +241,23 @@ def certify_ball(
     return Solution(u, w, h, g, risk, risk, lower, risk - lower, iterations, method, alpha, beta)
 
 
-def norm(gram: Array, coefficients: Array) -> float:
+def is_short(gap: Any, objective: Any, tol: float) -> Any:
+    """Whether a gap misses the tolerance, gap <= tol * max(1, |objective|)."""
+    return ~np.less_equal(gap, tol * np.maximum(1.0, np.abs(objective)))  # NaN is short too
+
+
+def warn_if_short(gap: FloatArray, objective: FloatArray, tol: float) -> None:
+    """Warn of gaps that miss the tolerance, in the name of the caller's caller."""
+    short = is_short(gap, objective, tol)
+    if np.any(short):
+        warnings.warn(
+            f"{int(np.sum(short))} of {len(gap)} problems stopped short of tol={tol:g}; "
+            f"the largest gap is {float(np.max(gap[short])):.3g}",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+
+
+def norm(gram: FloatArray, coefficients: FloatArray) -> float:
     """RKHS norm of a function from its coefficients, in twice the working precision."""
     return float(np.sqrt(max(float(exact_product(gram, coefficients)[1]), 0.0)))

@@ -6,20 +6,18 @@ import warnings
 
 import cvxpy as cp
 import numpy as np
-from numpy.typing import NDArray
 
+from exml_sim.arrays import FloatArray
 from exml_sim.rejection.problem import Problem, Solution, certify_ball, certify_penalised
 
-Array = NDArray[np.float64]
 
-
-def feature_map(gram: Array) -> Array:
+def feature_map(gram: FloatArray) -> FloatArray:
     """A matrix F with F F' = gram up to rounding, of the numerical rank: the rows in an orthonormal feature space."""
     eigenvalues, vectors = np.linalg.eigh(gram)
     kept = eigenvalues > 1e-14 * max(float(eigenvalues[-1]), 1e-300)
     if not np.any(kept):
         return np.zeros((len(gram), 1))
-    factor: Array = vectors[:, kept] * np.sqrt(eigenvalues[kept])
+    factor: FloatArray = vectors[:, kept] * np.sqrt(eigenvalues[kept])
     return factor
 
 
@@ -57,7 +55,7 @@ def solve_reference(problem: Problem, tol: float = 1e-8) -> Solution:
     alpha[rows], beta[rows] = pieces[0].dual_value, pieces[1].dual_value
     steps = int(program.solver_stats.num_iters or 0)
     if problem.penalty is not None:
-        return certify_penalised(problem, alpha, beta, steps, "cvxpy")
+        return certify_penalised(problem, alpha, beta, None, steps, "cvxpy", tol)
     # h = F a is a combination of the rows' features: its coefficients are the least squares solution of F' u = a.
     u[rows], w[rows] = (np.linalg.lstsq(features.T, x.value, rcond=None)[0] for x in (a, b))
     return certify_ball(problem, u, w, alpha, beta, steps, "cvxpy")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -12,13 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from exml_sim.arrays import FloatArray
 from exml_sim.rejection.ball import minimise_over_ball
 from exml_sim.rejection.batch import affine_block, ball_block, penalised_block, tidy_weights
 from exml_sim.rejection.dual import maximise
 from exml_sim.rejection.problem import (
     NEGLIGIBLE,
     SMALLEST_WEIGHT,
-    ConvergenceWarning,
     Problem,
     Solution,
     certify_ball,
@@ -27,12 +26,13 @@ from exml_sim.rejection.problem import (
     check_problem,
     check_rows,
     check_size,
+    is_short,
     norm,
+    warn_if_short,
 )
 from exml_sim.rejection.triangle import A1, A2, B2, geometry
 from exml_sim.validation import as_numbers, check_choice, check_count, check_finite, check_jobs, check_positive
 
-Array = NDArray[np.float64]
 METHODS = ("auto", "dual", "cvxpy")
 MAX_ITER = 5000
 
@@ -45,10 +45,10 @@ class BatchSolution:
     which the surrogate is affine.
     """
 
-    risk: Array
-    objective: Array
-    lower_bound: Array
-    gap: Array
+    risk: FloatArray
+    objective: FloatArray
+    lower_bound: FloatArray
+    gap: FloatArray
     iterations: NDArray[np.int64]
     method: str
 
@@ -126,7 +126,7 @@ def solve(
         solution = _solve_ball(problem, tol, max_iter)
     if method == "auto" and is_short(solution.gap, solution.objective, tol):
         solution = _with_help(problem, solution, tol)
-    _warn_if_short(np.array([solution.gap]), np.array([solution.objective]), tol)
+    warn_if_short(np.array([solution.gap]), np.array([solution.objective]), tol)
     return solution
 
 
@@ -168,16 +168,16 @@ def solve_batch(
         assert ball is not None
         scores, methods = _batch_over_ball(gram, y, theta, counts, ball, tol, max_iter, n_jobs)
     risk, objective, lower, steps = scores
-    _warn_if_short(objective - lower, objective, tol)
+    warn_if_short(objective - lower, objective, tol)
     return BatchSolution(risk, objective, lower, objective - lower, steps, " and ".join(sorted(methods)))
 
 
 class Scores(NamedTuple):
     """Results of a block of trials on their way into a :class:`BatchSolution`."""
 
-    risk: Array
-    objective: Array
-    lower: Array
+    risk: FloatArray
+    objective: FloatArray
+    lower: FloatArray
     steps: NDArray[np.int64]
 
     @classmethod
@@ -192,7 +192,14 @@ class Scores(NamedTuple):
 
 
 def _batch_penalised(
-    gram: Array, y: Array, theta: float, counts: Array, penalty: tuple[float, float], tol: float, steps: int, jobs: int
+    gram: FloatArray,
+    y: FloatArray,
+    theta: float,
+    counts: FloatArray,
+    penalty: tuple[float, float],
+    tol: float,
+    steps: int,
+    jobs: int,
 ) -> Scores:
     scores = Scores.empty(len(counts))
     _in_blocks(penalised_block, (gram, y, theta, counts, *penalty, tol, steps), scores, len(counts), jobs)
@@ -200,7 +207,7 @@ def _batch_penalised(
 
 
 def _batch_over_ball(
-    gram: Array, y: Array, theta: float, counts: Array, ball: float, tol: float, steps: int, jobs: int
+    gram: FloatArray, y: FloatArray, theta: float, counts: FloatArray, ball: float, tol: float, steps: int, jobs: int
 ) -> tuple[Scores, set[str]]:
     """In closed form where the surrogate is affine on a trial's rows, by the dual elsewhere.
 
@@ -220,7 +227,7 @@ def _batch_over_ball(
     return scores, methods
 
 
-def _batch_affine(gram: Array, y: Array, counts: Array, ball: float, jobs: int) -> Scores:
+def _batch_affine(gram: FloatArray, y: FloatArray, counts: FloatArray, ball: float, jobs: int) -> Scores:
     order = np.argsort(-y, kind="stable")
     sorted_gram = np.ascontiguousarray(gram.take(order, axis=0).take(order, axis=1))
     risk, slack = np.empty(len(counts)), np.empty(len(counts))
@@ -230,7 +237,7 @@ def _batch_affine(gram: Array, y: Array, counts: Array, ball: float, jobs: int) 
 
 
 def _batch_ball(
-    gram: Array, y: Array, theta: float, counts: Array, ball: float, tol: float, steps: int, jobs: int
+    gram: FloatArray, y: FloatArray, theta: float, counts: FloatArray, ball: float, tol: float, steps: int, jobs: int
 ) -> Scores:
     scores = Scores.empty(len(counts))
     arguments = (gram, y, theta, np.ascontiguousarray(counts), ball, tol, steps)
@@ -268,7 +275,9 @@ def _solve_penalised(problem: Problem, tol: float, max_iter: int) -> Solution:
     alpha, beta = np.zeros(len(problem.y)), np.zeros(len(problem.y))
     alpha[rows] = y * u / geo[A1]
     beta[rows] = (v + geo[A2] * alpha[rows]) / geo[B2]
-    return certify_penalised(problem, alpha, beta, int(steps), "dual")
+    cu, cw = np.zeros(len(problem.y)), np.zeros(len(problem.y))
+    cu[rows], cw[rows] = u / np.sqrt(2.0 * c_h), v / np.sqrt(2.0 * c_g)
+    return certify_penalised(problem, alpha, beta, (cu, cw), int(steps), "dual", tol)
 
 
 def _solve_ball(problem: Problem, tol: float, max_iter: int) -> Solution:
@@ -294,7 +303,7 @@ def _solve_affine(problem: Problem) -> Solution:
     return certify_ball(problem, u, w, share, np.zeros(len(share)), 0, "affine")
 
 
-def _active(problem: Problem) -> tuple[NDArray[np.intp], Array, Array, Array]:
+def _active(problem: Problem) -> tuple[NDArray[np.intp], FloatArray, FloatArray, FloatArray]:
     """Rows with positive weight, and the problem restricted to them."""
     rows = np.flatnonzero(problem.weights > NEGLIGIBLE * np.max(problem.weights))
     if len(rows) == len(problem.y):
@@ -358,23 +367,7 @@ def _with_help(problem: Problem, ours: Solution, tol: float) -> Solution:
     )
 
 
-def is_short(gap: Any, objective: Any, tol: float) -> Any:
-    """Whether a gap misses the tolerance, gap <= tol * max(1, |objective|)."""
-    return ~np.less_equal(gap, tol * np.maximum(1.0, np.abs(objective)))  # NaN is short too
-
-
-def _warn_if_short(gap: Array, objective: Array, tol: float) -> None:
-    short = is_short(gap, objective, tol)
-    if np.any(short):
-        warnings.warn(
-            f"{int(np.sum(short))} of {len(gap)} problems stopped short of tol={tol:g}; "
-            f"the largest gap is {float(np.max(gap[short])):.3g}",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
-
-
-def _check_counts(counts: ArrayLike, m: int) -> Array:
+def _check_counts(counts: ArrayLike, m: int) -> FloatArray:
     value = np.ascontiguousarray(as_numbers(counts, "counts"))
     if value.ndim != 2 or value.shape[1] != m or len(value) == 0:
         raise ValueError(f"counts must have shape (trials, {m}) with at least one trial; got {value.shape}")

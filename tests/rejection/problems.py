@@ -6,24 +6,22 @@ from dataclasses import dataclass
 
 import numpy as np
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from exml_sim import kernels
+from exml_sim.arrays import FloatArray
 from exml_sim.losses import surrogate_loss
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Case:
     """Arguments of a solve."""
 
-    gram: Array
-    y: Array
+    gram: FloatArray
+    y: FloatArray
     theta: float
-    weights: Array
+    weights: FloatArray
 
-    def risk(self, h: Array, g: Array) -> float:
+    def risk(self, h: FloatArray, g: FloatArray) -> float:
         """Weighted sum of the surrogate losses, by the public loss."""
         return float(self.weights @ surrogate_loss(h, g, self.y, self.theta))
 

@@ -1,0 +1,157 @@
+"""Growth of the rejection classifier with the rows: ``python -m benchmarks.scale [--quick | --huge]``.
+
+Gaussian kernel in ten dimensions, the classifier's own choice of path. The peers, in the same process and on the same
+rows: scikit-learn's Nystroem with as many components followed by LinearSVC, and SVC at 10,000 rows. Where nothing is
+rejected the model is a support vector machine with C = 1/(8 C_h), so the accuracies may be compared at theta = 0.4.
+Every size runs in a process of its own, after a small fit that loads the compiled code; seconds are processor time on
+one thread, next to the wall clock, and memory is the largest the process held.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+# One thread for everybody, as in the solver's own benchmark.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+from sklearn.kernel_approximation import Nystroem
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC, LinearSVC
+
+from exml_sim import kernels
+from exml_sim.rejection import DEFAULT_RANK, RejectionClassifier, factorise, memory_needed, solve, solve_low_rank
+
+SIZES = (1_000, 3_000, 10_000, 30_000, 100_000)
+TEST_ROWS = 10_000
+THETA, C = 0.4, 0.25
+
+
+def table(m: int, d: int = 10, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Normal rows; the sign of a smooth function of three coordinates, with noise: no classifier gets beyond 86 %."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(m, d))
+    score = np.sin(1.5 * X[:, 0]) + 0.5 * X[:, 1] * X[:, -1] + 0.5 * X[:, -1]
+    return X, np.where(score + 0.5 * rng.normal(size=m) > 0.0, 1.0, -1.0)
+
+
+def timed(job: Callable[[], Any]) -> tuple[Any, float, float]:
+    """Result, processor seconds, wall seconds."""
+    cpu, wall = time.process_time(), time.perf_counter()
+    result = job()
+    return result, time.process_time() - cpu, time.perf_counter() - wall
+
+
+def peak() -> float:
+    """Largest memory that this process held so far, in GiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
+def one_size(m: int) -> dict[str, float]:
+    """Fit at one size, with the peers."""
+    warnings.simplefilter("ignore")
+    X, y = table(m + TEST_ROWS)
+    test, truth, X, y = X[m:], y[m:], X[:m], y[:m]
+    for rank in (50, None):
+        RejectionClassifier(rank=rank).fit(X[:500], y[:500])
+    ours = RejectionClassifier(theta=THETA, C_h=C, C_g=C)
+    before = peak()
+    _, cpu, wall = timed(lambda: ours.fit(X, y))
+    found = {"cpu": cpu, "wall": wall, "memory": peak(), "added": peak() - before}
+    solution = ours.solution_
+    rank = solution.rank
+    found |= {
+        "rank": rank or 0,
+        "gap": solution.gap / solution.objective,
+        "accuracy": ours.score(test, truth),
+        "promised": memory_needed(m, rank, d=10) / 2**30,
+    }
+    parts = min(rank or DEFAULT_RANK, m)
+    peer = make_pipeline(
+        Nystroem(gamma=1.0 / ours.gamma_, n_components=parts, random_state=0),
+        LinearSVC(C=1.0 / (8.0 * C), loss="hinge", random_state=0),
+    )
+    _, found["peer"], _ = timed(lambda: peer.fit(X, y))
+    found["peer_accuracy"] = peer.score(test, truth)
+    if m == 10_000:
+        _, found["svc"], _ = timed(lambda: SVC(C=1.0 / (8.0 * C), gamma=1.0 / ours.gamma_).fit(X, y))
+    return found
+
+
+def in_a_process(m: int) -> dict[str, float]:
+    """The same in a fresh process, so that its peak memory is its own."""
+    run = subprocess.run([sys.executable, "-m", "benchmarks.scale", "--one", str(m)], capture_output=True, text=True)
+    if run.returncode:
+        raise RuntimeError(f"{m} rows failed: {run.stderr.strip().splitlines()[-1]}")
+    return dict(json.loads(run.stdout))
+
+
+def certificates(m: int) -> list[str]:
+    """At a size that the exact path can check: are the bounds true, and how wide are they at the default rank?"""
+    lines = []
+    for d in (2, 3, 5, 10):
+        X, y = table(m, d, seed=d)
+        factor = factorise(X)
+        K = kernels.gaussian(X, gamma=factor.gamma)
+        true, gaps = 0, []
+        for theta in (0.1, 0.3, 0.45):
+            for c in (0.1, 1.0, 10.0):
+                low = solve_low_rank(factor, y, theta, penalty=(c, c))
+                exact = solve(K, y, theta, penalty=(c, c))
+                true += low.lower_bound <= exact.objective and exact.lower_bound <= low.objective
+                gaps.append(low.gap / low.objective)
+        lines.append(
+            f"| {d} | {factor.left_out:.1e} | {true} of {len(gaps)} | {np.median(gaps):.1e} | {max(gaps):.1e} |"
+        )
+    return lines
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="up to 10,000 rows")
+    parser.add_argument("--huge", action="store_true", help="300,000 rows too")
+    parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one:
+        print(json.dumps(one_size(options.one)))
+        return
+    sizes = (*(SIZES[:3] if options.quick else SIZES), *((300_000,) if options.huge else ()))
+    print("### RejectionClassifier.fit, Gaussian kernel, d = 10\n")
+    print("Memory: the process's peak, the fit's share of it, and what `memory_needed` promises for that.\n")
+    print("| rows | rank | s (wall) | Nystroem + LinearSVC: our time / its | accuracy, less its | relative gap | GiB |")
+    print("|---|---|---|---|---|---|---|")
+    times = []
+    for m in sizes:
+        row = in_a_process(m)
+        times.append(row["cpu"])
+        points = 100.0 * (row["accuracy"] - row["peer_accuracy"])
+        print(
+            f"| {m:,} | {int(row['rank']) or 'exact'} | {row['cpu']:.2f} ({row['wall']:.1f}) "
+            f"| {row['cpu'] / row['peer']:.2f} | {100 * row['accuracy']:.1f} %, {points:+.2f} "
+            f"| {row['gap']:.1e} | {row['memory']:.2f}, {row['added']:.2f}, {row['promised']:.2f} |",
+            flush=True,
+        )
+        if "svc" in row:
+            svc = row["svc"] / row["cpu"]
+    print(f"\nSVC at 10,000 rows takes {svc:.1f} times our time.")
+    kept = [k for k, m in enumerate(sizes) if m <= 100_000]
+    exponent = np.polyfit(np.log(np.array(sizes)[kept]), np.log(np.array(times)[kept]), 1)[0]
+    print(f"Fitted growth from {sizes[0]:,} to {sizes[kept[-1]]:,} rows: rows^{exponent:.2f}.")
+    print(f"\n### Bounds of the full problem at rank {DEFAULT_RANK}, 3,000 rows, against the exact path\n")
+    print("| d | trace left out | true | median relative gap | largest |\n|---|---|---|---|---|")
+    print("\n".join(certificates(1_000 if options.quick else 3_000)))
+
+
+if __name__ == "__main__":
+    main()

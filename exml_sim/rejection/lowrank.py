@@ -1,0 +1,271 @@
+"""The penalised problem on a low-rank factor K = L L', in O(m r^2).
+
+The solver is that of :mod:`exml_sim.rejection.dual`: the same triangles, sweeps, then proximal steps solved by Newton's
+method, here with matrix products for the parts that grow with m. A Newton system has the size of twice the rank, or of
+the number of free directions if that is smaller. What the result says about the full kernel is the matter of
+:mod:`exml_sim.rejection.residual`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from exml_sim.arrays import FloatArray, IntArray
+from exml_sim.rejection.dual import (
+    INNER_ACCURACY,
+    INNER_LIMIT,
+    SIGMA_CAP,
+    exhausted,
+    first_residual,
+    inner_residual,
+    measure,
+    pace,
+    settle,
+)
+from exml_sim.rejection.factor import chunks
+from exml_sim.rejection.newton import line_search
+from exml_sim.rejection.rows import directions, sweep_factor
+from exml_sim.rejection.triangle import CORNER_B, INSIDE
+
+SWEEPS = 15  # row-by-row sweeps before the first Newton step
+WARM_SWEEPS = 3
+FIRST_SIGMA = 50.0  # first proximal parameter, in units of mean weight / C
+_Move = tuple[FloatArray, FloatArray, FloatArray, FloatArray | None]  # u, v, L'd and, where it is known already, L L'd
+GROUPS = 6  # faces off the corners, those that depend on the label counted twice
+
+
+@dataclass(slots=True)
+class Point:
+    """A dual point with what hangs on it: z = (u, v), its images L'z, the products K z at the rows, the faces."""
+
+    u: FloatArray
+    v: FloatArray
+    image: FloatArray
+    ku: FloatArray
+    kv: FloatArray
+    face: IntArray
+
+    def copy(self) -> Point:
+        """Independent copy."""
+        return Point(*(np.copy(getattr(self, name)) for name in self.__slots__))
+
+
+class Maximiser:
+    """The dual on L L' for given labels, weights and geometry."""
+
+    def __init__(
+        self, factor: FloatArray, y: FloatArray, p: FloatArray, geo: FloatArray, rest: FloatArray | None = None
+    ) -> None:
+        self.factor, self.y, self.p, self.geo = factor, y, p, geo
+        self.rest = rest
+        self.zero = np.zeros(len(y))
+        self.steps = 0
+        self._grams: FloatArray | None = None
+        self._seen = np.full(len(y), -1, np.int64)
+
+    def run(self, u: FloatArray, v: FloatArray, scale: float, tol: float, limit: int, warm: bool = False) -> Point:
+        """From a feasible z = (u, v) to a relative gap of at most `tol`, if rounding and the limit on steps permit.
+
+        A warm start is worth a few sweeps less.
+        """
+        point = self._place(u, v)
+        # In a fixed random order: rows sorted by label would move the whole model to and fro.
+        order = np.random.default_rng(0).permutation(len(self.y))
+        shared = (self.factor, order, self.y, self.p, self.geo)
+        for _ in range(WARM_SWEEPS if warm else SWEEPS):
+            if sweep_factor(*shared, point.u, point.v, point.image, point.face) == 0:
+                break
+        point = self._place(point.u, point.v, point.face)
+        return self._proximal(point, FIRST_SIGMA * scale, tol, limit)
+
+    def gap(self, point: Point) -> tuple[float, float]:
+        """Duality gap and dual value on L L'."""
+        gap, value = measure(self.y, self.p, self.geo, point.u, point.v, point.ku, point.kv, self.zero, self.zero)
+        return float(gap), float(value)
+
+    def rank_cost(self, point: Point) -> float:
+        """What the rest of the kernel takes from the dual value, z'Rz/2, guessed from the diagonal `rest` of R alone.
+
+        A guess, not a bound: it tells the solver which accuracy is of no use, and is no part of a certificate.
+        """
+        return 0.0 if self.rest is None else float(0.5 * self.rest @ (point.u**2 + point.v**2))
+
+    def _place(self, u: FloatArray, v: FloatArray, face: IntArray | None = None) -> Point:
+        image = self.factor.T @ np.column_stack([u, v])
+        values = self.factor @ image
+        ku, kv = np.ascontiguousarray(values[:, 0]), np.ascontiguousarray(values[:, 1])
+        faces = np.zeros(len(u), np.int64) if face is None else face
+        return Point(u, v, np.ascontiguousarray(image), ku, kv, faces)
+
+    def _proximal(self, point: Point, sigma: float, tol: float, limit: int) -> Point:
+        best_point, here = point.copy(), point.copy()
+        best, value = self.gap(point)
+        last, cap, stalled = value, SIGMA_CAP, 0
+        while best > max(tol * max(1.0, abs(value + best)), self.rank_cost(best_point)) and self.steps < limit:
+            trial, inner = self._step(here, sigma, limit)
+            if trial is None:
+                sigma, stalled = 0.1 * sigma, stalled + 1
+                cap = sigma
+                if stalled > 12:
+                    break
+                continue
+            gap, now = self.gap(trial)
+            back, stalled, sigma, cap = pace(gap, now, best, last, inner, stalled, sigma, cap)
+            if gap < best:
+                best, value, best_point = gap, now, trial.copy()
+            if not back:
+                here, last = trial, now
+            if exhausted(stalled, best, value):
+                break
+        return best_point
+
+    def _step(self, z: Point, sigma: float, limit: int) -> tuple[Point | None, int]:
+        """One proximal step, solved by Newton's method; None where the first system has no factor."""
+        y, p, geo = self.y, self.p, self.geo
+        m = len(y)
+        ru, rv, face = np.empty(m), np.empty(m), z.face.copy()
+        first_residual(y, geo, face, z.ku, z.kv, sigma, ru, rv)
+        move = self._direction(face, ru, rv, sigma)
+        if move is None:
+            return None, 0
+        x = Point(z.u + move.u, z.v + move.v, z.image + move.image, z.ku + move.ku, z.kv + move.kv, face)
+        inner, t = 1, 1.0
+        while True:
+            changed, residual, length = inner_residual(y, p, geo, z.u, z.v, x.u, x.v, x.ku, x.kv, sigma, face, ru, rv)
+            if (changed == 0 and t == 1.0) or residual <= INNER_ACCURACY * length:
+                break
+            if inner >= INNER_LIMIT or self.steps >= limit:
+                break
+            move = self._direction(face, ru, rv, sigma)
+            inner += 1
+            if move is None:
+                break
+            t = line_search(y, p, geo, z.u, z.v, x.u, x.v, x.ku, x.kv, move.u, move.v, move.ku, move.kv, sigma)
+            if t == 0.0:
+                break
+            for name in ("u", "v", "image", "ku", "kv"):
+                getattr(x, name)[...] += t * getattr(move, name)
+        u, v = np.empty(m), np.empty(m)
+        settle(y, p, geo, face, x.u, x.v, u, v, ru, rv)
+        return self._place(u, v, face), inner
+
+    def _direction(self, face: IntArray, ru: FloatArray, rv: FloatArray, sigma: float) -> Point | None:
+        """Newton direction d with (I + sigma P K) d = r, L'd and K d, through the smaller of two systems."""
+        self.steps += 1
+        free = int(np.sum(face > CORNER_B) + np.sum(face == INSIDE))
+        solve = self._by_rows if free <= 2 * self.factor.shape[1] else self._by_columns
+        found = solve(face, ru, rv, sigma)
+        if found is None:
+            return None
+        u, v, image, values = found
+        if values is None:
+            values = self.factor @ image
+        return Point(u, v, image, np.ascontiguousarray(values[:, 0]), np.ascontiguousarray(values[:, 1]), face)
+
+    def _by_rows(self, face: IntArray, ru: FloatArray, rv: FloatArray, sigma: float) -> _Move | None:
+        """Over the free directions E: (I/sigma + E'KE) x = E'(r/sigma - K d0), d = d0 + E x, d0 = (I - P) r."""
+        at, e1, e2 = directions(face, self.y, self.geo)
+        along = e1 * ru[at] + e2 * rv[at]
+        du, dv = ru.copy(), rv.copy()
+        np.subtract.at(du, at, along * e1)
+        np.subtract.at(dv, at, along * e2)
+        inside = face == INSIDE
+        du[inside] = dv[inside] = 0.0
+        image = self._image(du, dv)
+        if len(at) == 0:
+            return du, dv, image, None
+        rows = self.factor[at]
+        base = rows @ image
+        right = along / sigma - e1 * base[:, 0] - e2 * base[:, 1]
+        system = (rows @ rows.T) * (np.outer(e1, e1) + np.outer(e2, e2))
+        system[np.diag_indices_from(system)] += 1.0 / sigma
+        x = _solve_positive(system, right)
+        if x is None:
+            return None
+        np.add.at(du, at, x * e1)
+        np.add.at(dv, at, x * e2)
+        return du, dv, image + rows.T @ np.column_stack([x * e1, x * e2]), None
+
+    def _by_columns(self, face: IntArray, ru: FloatArray, rv: FloatArray, sigma: float) -> _Move | None:
+        """Over the columns of L: (I + sigma L'PL) e = L'r, d = r - sigma P L e, L'd = e."""
+        r = self.factor.shape[1]
+        weights = self._weights()
+        grams = self._group_grams(face)
+        curved = np.tensordot(weights, grams, axes=(0, 0))
+        system = np.empty((2 * r, 2 * r))
+        system[:r, :r], system[r:, r:] = sigma * curved[0], sigma * curved[2]
+        system[r:, :r] = system[:r, r:] = sigma * curved[1]
+        system[np.diag_indices_from(system)] += 1.0
+        e = _solve_positive(system, self._image(ru, rv).T.ravel())
+        if e is None:
+            return None
+        image = np.ascontiguousarray(e.reshape(2, r).T)
+        values = self.factor @ image
+        w11, w12, w22 = np.vstack([np.zeros((1, 3)), weights])[self._groups(face) + 1].T
+        du = ru - sigma * (w11 * values[:, 0] + w12 * values[:, 1])
+        dv = rv - sigma * (w12 * values[:, 0] + w22 * values[:, 1])
+        return du, dv, image, values
+
+    def _image(self, u: FloatArray, v: FloatArray) -> FloatArray:
+        """L'(u, v), from the rows that are not zero if these are few."""
+        rows = np.flatnonzero((u != 0.0) | (v != 0.0))
+        pair = np.column_stack([u[rows], v[rows]])
+        if 4 * len(rows) > len(u):
+            full = np.zeros((len(u), 2))
+            full[rows] = pair
+            product: FloatArray = self.factor.T @ full
+            return product
+        few: FloatArray = self.factor[rows].T @ pair
+        return few
+
+    def _groups(self, face: IntArray) -> IntArray:
+        """Group of every row: -1 at a corner, else one of six that share the derivative of the projection."""
+        kind = face - (CORNER_B + 1)  # OA, OB, AB, inside
+        table = np.array([[0, 2, 3, 5], [1, 2, 4, 5]])
+        return np.where(kind < 0, -1, table[(self.y < 0).astype(int), np.maximum(kind, 0)])
+
+    def _weights(self) -> FloatArray:
+        """Entries (1,1), (1,2), (2,2) of the derivative in the six groups."""
+        faces = np.array([3, 3, 4, 5, 5, 6])
+        signs = np.array([1.0, -1.0, 1.0, 1.0, -1.0, 1.0])
+        at, e1, e2 = directions(faces, signs, self.geo)
+        table = np.zeros((GROUPS, 3))
+        for k, a, b in zip(at, e1, e2, strict=True):
+            table[k] += (a * a, a * b, b * b)
+        return table
+
+    def _group_grams(self, face: IntArray) -> FloatArray:
+        """Sums of L_i' L_i over the rows of each group; only rows that changed theirs are added and taken away."""
+        groups = self._groups(face)
+        r = self.factor.shape[1]
+        changed = groups != self._seen
+        if self._grams is None or 2 * np.sum(changed) > np.sum(groups >= 0):
+            self._grams = np.zeros((GROUPS, r, r))
+            self._seen = np.full(len(face), -1, np.int64)
+            changed = groups >= 0
+        for k in range(GROUPS):
+            self._add(k, np.flatnonzero(changed & (groups == k)), 1.0)
+            self._add(k, np.flatnonzero(changed & (self._seen == k)), -1.0)
+        self._seen = groups
+        return self._grams
+
+    def _add(self, group: int, rows: NDArray[np.intp], sign: float) -> None:
+        assert self._grams is not None
+        for part in chunks(len(rows)):
+            block = self.factor[rows[part]]
+            self._grams[group] += sign * (block.T @ block)
+
+
+def _solve_positive(system: FloatArray, right: FloatArray) -> FloatArray | None:
+    """Solution of a symmetric positive definite system, which is overwritten; its transpose saves LAPACK a copy."""
+    try:
+        solved: FloatArray = cho_solve(
+            cho_factor(system.T, overwrite_a=True, check_finite=False), right, check_finite=False
+        )
+    except LinAlgError:
+        return None
+    return solved if bool(np.all(np.isfinite(solved))) else None

@@ -1,0 +1,166 @@
+r"""What a solution on a low-rank factor says about the full kernel: bounds of the full problem's optimum.
+
+Write K = L L' + R with R positive semidefinite, as :mod:`exml_sim.rejection.factor` makes it, P(K) for the optimum and
+D_K for the dual of :mod:`exml_sim.rejection.problem`.
+
+*Upper bound.* The problem on L L' is the full one over fewer functions, those spanned by the landmarks, with the same
+norm. So its every model is a model of the full problem at the same price: P(K) <= P(L L') <= objective.
+
+*Lower bound.* The dual's feasible set, a triangle per row, does not depend on the kernel. So any feasible (alpha, beta)
+gives, with :math:`a_i = y_i\alpha_i` and :math:`c_i = \theta b\beta_i - \alpha_i/2`,
+
+.. math:: P(K) \ge D_K(\alpha, \beta)
+          = \sum_i (\alpha_i + \theta\beta_i) - \frac{a^\top K a}{16 C_h} - \frac{c^\top K c}{4 C_g},
+
+which is :math:`D_{LL'}` less :math:`a^\top R a/(16 C_h) + c^\top R c/(4 C_g)`, the residual at the dual point. Both
+forms are evaluated with K itself, whose rows are streamed once: O(m^2 d), yet little next to the fit while m is below
+some 10^5. Beyond, :math:`|R_{ij}| \le \sqrt{R_{ii} R_{jj}}` bounds the residual in O(m) by its diagonal,
+
+.. math:: a^\top R a \le \Big(\sum_i |a_i| \sqrt{R_{ii}}\Big)^2 ,
+
+which is true always and tight only where little of the trace is left. The triangles hold s (alpha, beta) for s in
+[0, 1] too; the best s costs nothing and keeps the bound from falling below 0.
+
+*Rounding.* Both bounds move outwards by a bound on the rounding of their own evaluation: of the entries of K, of the
+sums, and of the step from (alpha, beta) to (a, c).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from exml_sim.arrays import FloatArray
+from exml_sim.rejection.certificates import EPS, total_loss
+from exml_sim.rejection.factor import Factor, chunks
+from exml_sim.rejection.linalg import exact_product
+from exml_sim.rejection.rows import STRIP, gaussian_forms
+
+#: Rows up to which the kernel is streamed for the lower bound where nobody says otherwise.
+STREAM_ROWS = 150_000
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A penalised problem on the rows of a factor."""
+
+    factor: Factor
+    y: FloatArray
+    p: FloatArray
+    theta: float
+    c_h: float
+    c_g: float
+
+
+@dataclass(frozen=True, slots=True)
+class Upper:
+    """A model in the span of the landmarks: coefficients, values at the rows, weighted loss and certified objective."""
+
+    u: FloatArray
+    w: FloatArray
+    h: FloatArray
+    g: FloatArray
+    loss: float
+    objective: float
+
+
+def upper_bound(setting: Setting, t_h: FloatArray, t_g: FloatArray) -> Upper:
+    """The model with the images t_h, t_g, its values and norms computed afresh from the kernel."""
+    factor = setting.factor
+    u, w = factor.coefficients(t_h), factor.coefficients(t_g)
+    h, g, size_h, size_g = evaluate(factor, u, w)
+    own = factor.cross(factor.landmarks)
+    own = 0.5 * (own + own.T)
+    squares = setting.c_h * exact_product(own, u)[1] + setting.c_g * exact_product(own, w)[1]
+    unit = entry_error(factor) + 0.5 * (factor.rank + 8) * EPS  # half of EPS is the unit of rounding
+    slope = max(0.5, setting.theta / (1.0 - 2.0 * setting.theta))
+    error = unit * float(setting.p @ (0.5 * size_h + slope * size_g))
+    roots = np.sqrt(np.diag(own))
+    error += unit * (setting.c_h * float(np.abs(u) @ roots) ** 2 + setting.c_g * float(np.abs(w) @ roots) ** 2)
+    loss = float(total_loss(setting.y, setting.p, setting.theta, h, g))
+    error += (len(h) + 8) * EPS * (loss + float(np.sum(setting.p)) + abs(squares))
+    return Upper(u, w, h, g, loss, loss + squares + error)
+
+
+def lower_bound(setting: Setting, alpha: FloatArray, beta: FloatArray, streamed: bool) -> tuple[float, float]:
+    """Certified value of the full problem's dual at s (alpha, beta), and the scale s."""
+    bend = setting.theta / (1.0 - 2.0 * setting.theta)
+    a, c = setting.y * alpha, bend * beta - 0.5 * alpha
+    sizes = alpha, bend * beta + 0.5 * alpha
+    form_a, form_c = forms(setting.factor, a, c, sizes, streamed)
+    linear = float(np.sum(alpha) + setting.theta * np.sum(beta))
+    squares = form_a / (16.0 * setting.c_h) + form_c / (4.0 * setting.c_g)
+    scale = 1.0 if linear >= 2.0 * squares else linear / (2.0 * squares)
+    value = scale * linear - scale * scale * squares
+    return value - (len(alpha) + 8) * EPS * (scale * linear + scale * scale * squares), scale
+
+
+def forms(
+    factor: Factor, a: FloatArray, c: FloatArray, sizes: tuple[FloatArray, FloatArray], streamed: bool
+) -> tuple[float, float]:
+    """Upper bounds of a'Ka and c'Kc; `sizes` bounds what their entries were computed from."""
+    roots = np.sqrt(factor.diagonal)
+    reach = [float(size @ roots) for size in sizes]
+    if factor.kernel == "linear":
+        found = [float(np.sum((factor.points.T @ x) ** 2)) for x in (a, c)]
+        unit = 4.0 * (len(a) + factor.points.shape[1] + 8) * EPS
+    elif streamed:
+        found = list(_stream(factor, a, c))
+        # Strips of products are added up one after the other: this many additions at most for any of them.
+        unit = entry_error(factor) + (2 * STRIP + len(a) + len(a) // STRIP + 8) * EPS
+    else:
+        found = [_by_the_diagonal(factor, x) for x in (a, c)]
+        unit = 2.0 * factor_error(factor) + 4.0 * (len(a) + factor.rank + 8) * EPS
+    return found[0] + unit * reach[0] ** 2, found[1] + unit * reach[1] ** 2
+
+
+def _stream(factor: Factor, a: FloatArray, c: FloatArray) -> tuple[float, float]:
+    assert factor.gamma is not None
+    used = (a != 0.0) | (c != 0.0)
+    points = factor.points[used]
+    scaled = (points - points.mean(axis=0)) * np.sqrt(np.log2(np.e) / factor.gamma) if len(points) else points
+    d = points.shape[1]
+    columns = np.zeros((4 * ((d + 3) // 4), len(points)))
+    columns[:d] = scaled.T
+    norms = np.einsum("ij,ij->i", scaled, scaled)
+    first, second = gaussian_forms(columns, norms, a[used], c[used])
+    return float(first), float(second)
+
+
+def _by_the_diagonal(factor: Factor, x: FloatArray) -> float:
+    image = factor.values.T @ x
+    return float(image @ image) + float(np.abs(x) @ np.sqrt(factor.rest)) ** 2
+
+
+def entry_error(factor: Factor) -> float:
+    """Bound on the rounding of an entry K(x, z), in units of the root of K(x, x) K(z, z)."""
+    d = factor.points.shape[1]
+    if factor.kernel == "linear":
+        return float((d + 2) * EPS)
+    assert factor.gamma is not None
+    centred = factor.points - factor.points.mean(axis=0)
+    spread = float(np.max(np.einsum("ij,ij->i", centred, centred)))
+    # exp(-s/gamma) errs by the error of s over gamma; s is a sum of d + 4 terms of at most 4 spread, twice centred.
+    return float((16.0 + 8.0 * (d + 8) * spread / factor.gamma) * EPS)
+
+
+def factor_error(factor: Factor) -> float:
+    """Rounding of L, to first order: that of the kernel and of the elimination, over the smallest pivot's root."""
+    pivots = np.diag(factor.triangle)
+    return float((entry_error(factor) + 8.0 * factor.rank * EPS) * np.max(pivots) / np.min(pivots))
+
+
+def evaluate(factor: Factor, u: FloatArray, w: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """h and g at the rows from coefficients at the landmarks, and the sums of magnitudes that rounding goes by."""
+    both = np.column_stack([u, w])
+    values, sizes = np.empty((len(factor), 2)), np.empty((len(factor), 2))
+    roots = np.linalg.norm(factor.triangle, axis=1)  # of K(x, x) at the landmarks
+    for part in chunks(len(factor)):
+        block = factor.cross(factor.points[part])
+        values[part] = block @ both
+        if factor.kernel == "gaussian":  # its entries err by a share of themselves
+            sizes[part] = block @ np.abs(both)
+        else:
+            sizes[part] = np.outer(np.sqrt(factor.diagonal[part]), roots @ np.abs(both))
+    return values[:, 0].copy(), values[:, 1].copy(), sizes[:, 0], sizes[:, 1]
