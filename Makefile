@@ -55,6 +55,8 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.strategies
 	$(BIN)/python -m benchmarks.bounds
 	$(BIN)/python -m benchmarks.engine
+	$(BIN)/python -m benchmarks.scale
+	$(BIN)/python -m benchmarks.practice
 	$(BIN)/python -m benchmarks.practice
 
 attack: $(VENV)/.dev
