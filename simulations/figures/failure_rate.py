@@ -143,7 +143,8 @@ def _summary(panel: Panel) -> str:
     if found.practice is None:
         return f"did not reach {TARGET:.0%} failures"
     parts = [f"{TARGET:.0%} failures: {float(found.practice):,.0f} in practice"]
-    parts += [f"{times(found.factor(name))}× {name}" for name in reversed(found.bounds) if found.bounds[name] is not None]
+    known = [name for name in reversed(found.bounds) if found.bounds[name] is not None]
+    parts += [f"{times(found.factor(name))}× {name}" for name in known]
     return ", ".join(parts)
 
 
