@@ -134,6 +134,11 @@ def needs(panel: Panel, target: float = TARGET) -> Needs:
     return Needs(panel.title, panel.practice(target), by_bound)
 
 
+def times(factor: float) -> str:
+    """A factor for people: one digit after the point while it is small."""
+    return f"{factor:,.1f}" if factor < 9.95 else f"{factor:,.0f}"
+
+
 def sentence(found: Needs, target: float = TARGET) -> str:
     """What practice needs and what theory asks for, in words."""
     if found.practice is None:
@@ -143,7 +148,7 @@ def sentence(found: Needs, target: float = TARGET) -> str:
         f"{float(found.practice):,.0f}"
     )
     parts = [
-        f"{VERSIONS[name].words} {asked:,} ({found.factor(name):,.0f} times as much)"
+        f"{VERSIONS[name].words} {asked:,} ({times(found.factor(name))} times as much)"
         for name, asked in found.bounds.items()
         if asked is not None
     ]

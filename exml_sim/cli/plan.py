@@ -179,4 +179,6 @@ def _budget(value: float | None) -> str:
 
 def _times(line: dict[str, Any], version: str) -> str:
     factor = line.get("factors", {}).get(version)
-    return "" if factor is None else f" ({factor:,.0f}×)"
+    if factor is None:
+        return ""
+    return f" ({factor:,.1f}×)" if factor < 9.95 else f" ({factor:,.0f}×)"

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from exml_sim.engine.result import CellSummary, StudyResult
 from exml_sim.money import short
 from simulations.figures import style
-from simulations.panels import CONFIDENCE, TARGET, Panel, budget_axis, needs, panels_of
+from simulations.panels import CONFIDENCE, TARGET, Panel, budget_axis, needs, panels_of, times
 from theory import Point
 from theory.versions import VERSIONS
 
@@ -143,7 +143,8 @@ def _summary(panel: Panel) -> str:
     if found.practice is None:
         return f"did not reach {TARGET:.0%} failures"
     parts = [f"{TARGET:.0%} failures: {float(found.practice):,.0f} in practice"]
-    parts += [f"{found.factor(name):,.0f}× {name}" for name in reversed(found.bounds) if found.bounds[name] is not None]
+    known = [name for name in reversed(found.bounds) if found.bounds[name] is not None]
+    parts += [f"{times(found.factor(name))}× {name}" for name in known]
     return ", ".join(parts)
 
 

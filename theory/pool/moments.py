@@ -19,7 +19,7 @@ __all__ = ["LEVELS", "Conditional", "conditional_moments", "projection"]
 #: Number of steps between the least and the largest value of the projection.
 LEVELS = 16
 #: Most values of the lattice.
-_LARGEST = 600_000
+_LARGEST = 1_600_000
 #: Rounding error of the fourth moment, in units of the standard deviation, above which it is bounded more finely.
 _COARSE = 1e-3
 
