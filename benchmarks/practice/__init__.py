@@ -1,1 +1,1 @@
-"""Purchases on tables that nobody tuned to, against what a person would do: ``python -m benchmarks.practice``."""
+"""Purchases on thirteen tables, against what a person would do: ``python -m benchmarks.practice``."""

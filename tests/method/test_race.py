@@ -62,7 +62,7 @@ def test_between_equals_the_cheaper_wins():
 def test_quality_per_cost_changes_the_winner():
     """A weaker candidate at a tenth of the price: by risk the better one wins, per cost the cheap one."""
     X, y, signal, rng = task(0)
-    weak = signal + 1.5 * rng.normal(size=signal.shape)
+    weak = signal + 3.0 * rng.normal(size=signal.shape)
     oracle = ArrayOracle({"good": signal, "weak": weak}, {"good": 2, "weak": "0.2"})
     chosen = {
         objective: ExMLClassifier(budget=330, objective=objective, model="kernel").fit(X, y, oracle).selected_[0]
