@@ -57,7 +57,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.engine
 	$(BIN)/python -m benchmarks.scale
 	$(BIN)/python -m benchmarks.practice
-	$(BIN)/python -m benchmarks.practice
+	$(BIN)/python -m benchmarks.pool_bounds
 
 attack: $(VENV)/.dev
 	$(BIN)/python -m attack

@@ -1,4 +1,4 @@
-"""Names that become objects when they are used: the only dynamic imports of the system.
+"""Names that become objects when they are used; a room below may so reach one above, by name and never by import.
 
 A group is a package whose modules each bring one thing: `exml_sim.strategies` has a rule per file, `exml_sim.datasets`
 a population per file. The group finds them here, so that a new file needs no list to be in. Whoever takes a name (a

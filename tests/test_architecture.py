@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+import exml_sim
 
 ROOT = Path(__file__).parents[1]
 
@@ -30,6 +33,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("cli",),
     ("__main__",),
 )
+#: Names that the package itself hands out, by the module behind them.
+FRONT_DOOR = {f"exml_sim.{name}": home for name, home in exml_sim._HOME.items()}
 DEPTH = {room: depth for depth, rooms in enumerate(LAYERS) for room in rooms}
 #: The rooms of simulations that others build on, lowest first; the rest import these and nothing of each other.
 SHARED = (
@@ -57,20 +62,35 @@ def room(module: str) -> str:
     return package if package != "exml_sim" else rest.split(".")[0] or "__init__"
 
 
-def edges(of: Callable[[str], str]) -> dict[tuple[str, str], str]:
-    """Imports between rooms, lazy ones and those for types too, each with a place where it stands."""
+def names_in(node: ast.AST, module: str, file: Path, known: dict[str, Path]) -> list[str]:
+    """Full names that an import statement imports; relative ones are made absolute."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if not isinstance(node, ast.ImportFrom):
+        return []
+    package = module if file.name == "__init__.py" else module.rpartition(".")[0]
+    above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+    source = ".".join([*above, *([node.module] if node.module else [])])
+    inside = (f"{source}.{alias.name}" for alias in node.names)
+    return [name if name in known else FRONT_DOOR.get(name, source) for name in inside]
+
+
+def edges(of: Callable[[str], str]) -> dict[tuple[str, str], list[str]]:
+    """Imports between rooms, lazy ones and those for types too, each with the places where it stands."""
     known = modules()
-    found: dict[tuple[str, str], str] = {}
+    found: dict[tuple[str, str], list[str]] = {}
     for module, file in known.items():
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            if isinstance(node, ast.ImportFrom) and node.module:
-                inside = (f"{node.module}.{alias.name}" for alias in node.names)
-                names = [name if name in known else node.module for name in inside]
-            for name in names:
+            for name in names_in(node, module, file, known):
                 if name in known and of(name) != of(module):
-                    found[of(module), of(name)] = f"{file.relative_to(ROOT)}:{node.lineno} imports {name}"
+                    place = f"{file.relative_to(ROOT)}:{node.lineno} imports {name}"
+                    found.setdefault((of(module), of(name)), []).append(place)
     return found
+
+
+def places(found: dict[tuple[str, str], list[str]], depth: dict[str, int]) -> list[str]:
+    """Where an import does not go down."""
+    return [one for (above, below), lines in found.items() if depth[above] <= depth[below] for one in lines]
 
 
 def test_every_room_has_a_layer() -> None:
@@ -78,18 +98,30 @@ def test_every_room_has_a_layer() -> None:
 
 
 def test_imports_only_go_down() -> None:
-    upwards = [place for (above, below), place in edges(room).items() if DEPTH[above] <= DEPTH[below]]
-    assert not upwards
+    assert not places(edges(room), DEPTH)
 
 
-def test_the_layers_catch_a_lazy_import_from_above(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A planted error: a pool that imports the engine inside a function."""
+@pytest.mark.parametrize(
+    "planted",
+    [
+        "from exml_sim.engine import run",
+        "from exml_sim import ExMLClassifier",
+        "from exml_sim import engine",
+        "from ..engine import run",
+        "from .. import engine",
+        "import exml_sim.engine",
+    ],
+)
+def test_the_layers_catch_a_lazy_import_from_above(
+    planted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted errors: a pool that imports from above inside a function, in every spelling."""
     for package in ("exml_sim", "theory", "simulations"):
         shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__", "*.npz"))
     with (tmp_path / "exml_sim/exploration/pool.py").open("a", encoding="utf-8") as file:
-        file.write("\n\ndef planted() -> None:\n    from exml_sim.engine import run\n")
+        file.write(f"\n\ndef planted() -> None:\n    {planted}\n")
     monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
-    with pytest.raises(AssertionError, match=r"exploration/pool.py:\d+ imports exml_sim.engine"):
+    with pytest.raises(AssertionError, match=r"exploration/pool.py:\d+ imports exml_sim.(engine|method)"):
         test_imports_only_go_down()
 
 
@@ -101,9 +133,25 @@ def part(module: str) -> str:
 
 def test_the_rooms_of_simulations_form_no_knot() -> None:
     depth = {name: level for level, names in enumerate(SHARED) for name in names}
-    inner = {pair: place for pair, place in edges(part).items() if "elsewhere" not in pair}
+    inner = {pair: lines for pair, lines in edges(part).items() if "elsewhere" not in pair}
     assert {part(module) for module in modules()} == {*depth, "elsewhere"}
-    assert not [place for (above, below), place in inner.items() if depth[above] <= depth[below]]
+    assert not places(inner, depth)
+
+
+def test_dynamic_imports_stand_where_they_are_declared() -> None:
+    """What no syntax tree can follow: `import_module` is called in these files only."""
+    found = {
+        str(file.relative_to(ROOT))
+        for file in modules().values()
+        if re.search(r"\bimport_module\(|\b__import__\(", file.read_text(encoding="utf-8"))
+    }
+    assert found == {
+        "exml_sim/__init__.py",
+        "exml_sim/plugins.py",
+        "exml_sim/cli/__init__.py",
+        "exml_sim/cli/plot.py",
+        "theory/claims/__init__.py",
+    }
 
 
 def imports(file: Path) -> set[str]:

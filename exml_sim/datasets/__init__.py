@@ -41,7 +41,7 @@ DATASETS: Mapping[str, Callable[..., Population]] = {
 }
 
 
-def by_name(name: str, **options: Any) -> Population:
+def by_name(name: str, /, **options: Any) -> Population:
     """Make a population of a data set, e.g. `by_name("graded", gaps=[0, 0.1], ball=0.3, rng=0)`.
 
     Raises
@@ -53,5 +53,10 @@ def by_name(name: str, **options: Any) -> Population:
     try:
         inspect.signature(make).bind(**options)
     except TypeError as error:
-        raise ValueError(f"data set {name!r} does not take these options: {error}") from None
-    return make(**options)
+        takes = ", ".join(inspect.signature(make).parameters)
+        raise ValueError(f"data set {name!r}: {error}; it takes {takes}") from None
+    try:
+        return make(**options)
+    except (TypeError, ValueError, ArithmeticError, LookupError) as error:
+        given = ", ".join(f"{key}={value!r}" for key, value in options.items() if key != "rng")
+        raise ValueError(f"data set {name!r} cannot be made of {given or 'its defaults'}: {error}") from None

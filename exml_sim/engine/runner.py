@@ -314,7 +314,8 @@ def merge(stores: Sequence[str | Path], out: str | Path) -> StudyResult:
         lock = DriverLock(target)
         opened.callback(lock.release)
         _check_free(target)
-        Store.make(target, study, study.cells(), parts[0].facts, parts)
+        facts = next((part.facts for part in parts if part.facts), [])
+        Store.make(target, study, study.cells(), facts, parts)
     return StudyResult(Store.read(target))
 
 

@@ -233,6 +233,8 @@ class DatasetPool(Fields):
 
     def __post_init__(self) -> None:
         Fields.__post_init__(self)
+        if "rng" in dict(self.options):
+            raise ValueError("options of a dataset pool must not have rng: give seed beside them")
         if not self.label:
             object.__setattr__(self, "label", self.name)
 

@@ -173,7 +173,12 @@ class Ledger:
         shows its own purchases.
         """
         self._only()
-        return _Window(self, budget, arms)
+        chosen = [int(arm) for arm in arms]
+        if len(set(chosen)) < len(chosen) or not all(0 <= arm < self.prices.size for arm in chosen):
+            raise ValueError(f"a window needs different arms from 0 to {self.prices.size - 1}, got {chosen}")
+        if exact(budget, "budget") > self.left:
+            raise ValueError(f"a window of {show(exact(budget))} is more than the {show(self.left)} that are left")
+        return _Window(self, budget, chosen)
 
     def _refusal(self, pulls: IntArray) -> str:
         costs = [int(cost) for cost in self.prices.costs]

@@ -102,6 +102,8 @@ class Buyer:
 
     def _check_new(self, wanted: Mapping[int, IntArray]) -> None:
         for arm, rows in wanted.items():
+            if not 0 <= arm < len(self.names) or (len(rows) and not 0 <= np.min(rows) <= np.max(rows) < self.n_rows):
+                raise ValueError(f"there is no candidate {arm}, or a row of it is outside of 0 to {self.n_rows - 1}")
             if self.bought[arm, rows].any() or len(np.unique(rows)) < len(rows):
                 raise ValueError(f"a value of candidate {self.names[arm]!r} would be bought twice")
 

@@ -27,6 +27,13 @@ def test_every_file_exists():
     assert len(named) > 60
 
 
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda path: path.name)
+def test_files_that_a_page_names_exist(page):
+    known = {path.name for path in ROOT.rglob("*.py") if ".venv" not in path.parts}
+    named = set(re.findall(r"`(?:[\w.]+/)*(\w+\.py)`", page.read_text(encoding="utf-8")))
+    assert not {name for name in named - known if not name.startswith(("my_", "NAME"))}
+
+
 @pytest.mark.parametrize(("title", "most"), [("The way of one trial", 20), ("The way of one purchase", 15)])
 def test_the_ways_are_short_and_their_files_exist(title, most):
     files = way(title)

@@ -133,3 +133,28 @@ def test_shows_and_exports():
 def test_bad_ledgers(arguments, message):
     with pytest.raises(ValueError, match=message):
         Ledger(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("budget", "arms", "message"),
+    [
+        (5, [0, 0], "a window needs different arms from 0 to 2, got \\[0, 0\\]"),
+        (5, [7], "a window needs different arms from 0 to 2"),
+        (11, [0], "a window of 11 is more than the 10 that are left"),
+    ],
+)
+def test_bad_windows(budget, arms, message):
+    with pytest.raises(ValueError, match=message):
+        Ledger(10, [1, 1, 2]).window(budget, arms)
+
+
+def test_a_window_shows_its_own_purchases_and_books_them_in_the_whole():
+    whole = Ledger(10, [1, 1, 2], ["a", "b", "c"])
+    part = whole.window(6, [2, 0])
+    part.buy([2, 1])
+    assert (part.spent, whole.spent, part.names) == (5, 5, ("c", "a"))
+    assert whole.pulls.tolist() == [[1, 0, 2]]
+    whole.buy([0, 4, 0])
+    with pytest.raises(ValueError, match="only 1 of the budget"):
+        part.buy([1, 0])
+    assert part.spent == 5

@@ -136,6 +136,15 @@ def test_a_trial_pays_from_the_ledger_of_its_run():
     found = pool.explore(MedianElimination(), 60)
     assert [e for e in buyer.ledger.entries() if e.pulls or e.left_over] == found.ledger.entries()
     assert buyer.ledger.spent == found.ledger.spent <= 60
-    with pytest.raises(ValueError, match="is left"):
+    with pytest.raises(ValueError, match="that are left"):
         buyer.ledger.window(90, [0]).buy([90])
     assert buyer.ledger.spent == found.ledger.spent
+
+
+@pytest.mark.parametrize("wanted", [{-2: [0, 1]}, {0: [-1, 5]}, {0: [60]}, {2: [0]}])
+def test_no_candidate_and_no_row_has_two_names(wanted):
+    rows, oracle, *_ = synthetic(per_class=20, angles=[10, 90])
+    buyer, _, _ = pool_on(rows, oracle)
+    with pytest.raises(ValueError, match="there is no candidate"):
+        buyer.buy({arm: np.array(which) for arm, which in wanted.items()}, layer=2, purpose="exploration")
+    assert buyer.ledger.spent == 0

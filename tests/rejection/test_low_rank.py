@@ -105,7 +105,7 @@ class TestFactor:
             ({"rank": 11}, "rank must be at most the number of rows, 10; got 11"),
             ({"kernel": "precomputed"}, "a precomputed kernel has no low-rank path"),
             ({"kernel": lambda A, B: A @ B.T}, "a callable kernel has no low-rank path"),
-            ({"kernel": "cubic"}, "kernel must be one of 'gaussian', 'linear'"),
+            ({"kernel": "cubic"}, "unknown kernel 'cubic': allowed are 'gaussian', 'linear'"),
             ({"X": [[np.nan]]}, "X must be finite"),
         ],
     )
@@ -289,7 +289,7 @@ def test_folds_predict_the_rows_left_out() -> None:
         ({"penalty": None}, "exactly one of penalty"),
         ({"penalty": (0.0, 1.0)}, "C_h must be a finite number above 0"),
         ({"weights": np.zeros(20)}, "weights must not all be zero"),
-        ({"certificate": "magic"}, "certificate must be one of 'auto', 'streamed', 'trace'"),
+        ({"certificate": "magic"}, "unknown certificate 'magic': allowed are 'auto', 'streamed', 'trace'"),
         ({"tol": 0.0}, "tol must be"),
         ({"slack": -1.0}, "slack must be a finite number above 0"),
     ],
@@ -373,7 +373,7 @@ class TestClassifier:
             ({"rank": 501}, "rank must be at most the number of rows, 500; got 501"),
             ({"rank": "high"}, "rank must be 'auto', None or a whole number"),
             ({"rank": 5, "kernel": "precomputed"}, "a precomputed kernel has no low-rank path"),
-            ({"certificate": "none"}, "certificate must be one of"),
+            ({"certificate": "none"}, "unknown certificate 'none'"),
         ],
     )
     def test_bad_parameters(self, change: dict[str, Any], message: str) -> None:
