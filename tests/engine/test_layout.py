@@ -80,7 +80,7 @@ def test_no_flipped_bit_of_the_schema_is_accepted_as_another_schema(stored) -> N
         data = bytearray(whole)
         data[places[table] + rng.randrange(lengths[table])] ^= 1 << rng.randrange(8)
         stored.write_bytes(data)
-        with pytest.raises(StoreError, match="damaged|cannot"):
+        with pytest.raises(StoreError, match=r"damaged|cannot"):
             StudyResult.open(stored)
 
 
