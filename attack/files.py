@@ -169,7 +169,8 @@ _WELL = st.builds(
 COMMANDS = st.one_of(
     _WELL,
     _command("bound", [*_POINT, "--budget", "--json"]),
-    _command("plan", [*_POINT, "--delta", "--store", "--trials", "--seed"]),
+    # With part of a point: a plan without one runs trials, which takes its time.
+    _command("plan", [*_POINT, "--delta", "--store", "--trials", "--seed"]).map(lambda words: [*words, "--gap=0.1"]),
     _command("report", ["--out", "--quiet"], 2),
     _command("plot", ["--figure", "--out"], 2),
     _command("merge", ["--out", "--json"], 3),

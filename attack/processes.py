@@ -21,6 +21,7 @@ RULES = ["uniform_allocation", "median_elimination"]
 POOL = {"kind": "known", "means": [0.4, 0.5, 0.6]}
 ATOMS = {"kind": "atoms", "values": [[1, 0.5], [0.25, 0.75]], "y": [1, 1], "copies": [6, 4]}
 MODES = ("count", "exact", "rare")
+TRIALS = 150
 
 
 def study(mode: str) -> Study:
@@ -33,7 +34,7 @@ def study(mode: str) -> Study:
         strategies=RULES,
         budgets=budgets,
         sampling={"rows": "independent"} if mode == "rare" else {},
-        trials=150,
+        trials=TRIALS,
         mode=mode,
     )
 

@@ -7,6 +7,7 @@ same identity. So every field has a reader that checks a value and turns it into
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, fields
 from numbers import Integral, Real
@@ -88,7 +89,9 @@ def whole(least: int, most: int = limits.OPTION) -> Reader:
 
 def number(value: Any, what: str) -> float:
     """A finite number within the limit."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not abs(value) <= limits.NUMBER:
+    # Not as a float yet: a whole number may be too large for one.
+    size: Any = abs(value) if isinstance(value, Real) else math.inf
+    if isinstance(value, bool) or not size <= limits.NUMBER:
         raise ValueError(f"{what} must be a finite number of at most {limits.NUMBER:g}, got {shown(value)}")
     return float(value)
 

@@ -128,8 +128,10 @@ class Lines:
             self._cursor = connection.execute(query, parameters)
 
     def __iter__(self) -> Iterator[Any]:
+        # Not `yield from`: a generator that is dropped would close the cursor, after its file perhaps.
         with explained(self._path, "read"):
-            yield from self._cursor
+            for line in self._cursor:  # noqa: UP028
+                yield line
 
     def fetchone(self) -> Any:
         """The next line, or None."""

@@ -68,6 +68,7 @@ main(sys.argv[2:])
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits the memory of a process")
 def test_a_process_with_little_memory(tmp_path) -> None:
     """A real limit: a kernel matrix of 1 GiB is allowed by itself, but not on top of what is loaded."""

@@ -62,3 +62,25 @@ def test_other_files_are_refused(tmp_path, text, message):
     file.write_text(text, encoding="utf-8")
     with pytest.raises(ValueError, match=message):
         read(file)
+
+
+def test_a_find_that_was_changed_is_refused_unless_it_has_no_seal(tmp_path):
+    text = (FOLDER / "eq-2.toml").read_text(encoding="utf-8")
+    changed = text.replace("evaluations = ", "evaluations = 1")
+    file = tmp_path / "eq-2.toml"
+    file.write_text(changed, encoding="utf-8")
+    with pytest.raises(ValueError, match="does not match its seal"):
+        read(file)
+    file.write_text(changed.partition("\n")[2], encoding="utf-8")
+    assert read(file).evaluations != read(FOLDER / "eq-2.toml").evaluations
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [("a = " + "[" * 100_000, "not a TOML file"), ("#" * (10**6 + 1), "more than 1,000,000 bytes"), ("\xff", "TOML")],
+)
+def test_files_that_are_no_finds(tmp_path, text, word):
+    file = tmp_path / "x.toml"
+    file.write_text(text, encoding="latin-1")
+    with pytest.raises(ValueError, match=word):
+        read(file)
