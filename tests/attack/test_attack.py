@@ -70,14 +70,13 @@ def test_command_lines_of_the_grammar(tmp_path, monkeypatch) -> None:
 
 def test_a_raw_exception_is_found(monkeypatch) -> None:
     attack = files.CommandLines()
-    monkeypatch.setattr(attack, "_of", lambda seed: [["bound", "--K=8"]])
 
     def raw(words: list[str]) -> None:
         raise KeyError("column")
 
     monkeypatch.setattr(files, "main", raw)
     with pytest.raises(Finding, match="raw KeyError"):
-        try_case(attack, {"seed": 0, "place": 0})
+        try_case(attack, {"example": ["bound", "--K=8"]})
 
 
 def test_killed_runs_are_continued(tmp_path, monkeypatch) -> None:
