@@ -201,26 +201,18 @@ def _examples(grammar: st.SearchStrategy[Any], seed: int) -> list[Any]:
 
 
 class _Grammar:
-    """Cases by number: a seed of the grammar and a place in its batch."""
+    """Cases that a grammar draws, a batch at a time."""
 
     grammar: st.SearchStrategy[Any]
 
     def __init__(self) -> None:
-        self._batch: tuple[int, list[Any]] = (-1, [])
-        self._next = (-1, 0)
+        self._queue: list[Any] = []
 
     def draw(self, rng: np.random.Generator) -> Case:
-        """The next of a batch; a new batch after the last."""
-        seed, place = self._next
-        if seed < 0 or place >= len(self._of(seed)):
-            seed, place = int(rng.integers(2**31)), 0
-        self._next = (seed, place + 1)
-        return {"seed": seed, "place": place}
-
-    def _of(self, seed: int) -> list[Any]:
-        if self._batch[0] != seed:
-            self._batch = (seed, _examples(self.grammar, seed))
-        return self._batch[1]
+        """The next example, written out: what a grammar draws from a seed is not the same in every version."""
+        if not self._queue:
+            self._queue = _examples(self.grammar, int(rng.integers(2**31)))
+        return {"example": self._queue.pop(0)}
 
 
 def _warm() -> Iterator[dict[str, Any]]:
@@ -256,7 +248,7 @@ class StudyFiles(_Grammar):
 
     def judge(self, case: Case) -> Counter[str]:
         """Read and checked, and run if it is small; or refused in one line."""
-        table = self._of(case["seed"])[case["place"]]
+        table = case["example"]
         try:
             text = table if isinstance(table, str) else to_toml(table)
         except (TypeError, AttributeError):
@@ -287,7 +279,7 @@ class CommandLines(_Grammar):
 
     def judge(self, case: Case) -> Counter[str]:
         """Exit code 0, 1 or 2, and at most one line of complaint."""
-        words = self._of(case["seed"])[case["place"]]
+        words = case["example"]
         if any("\x00" in word for word in words):
             # No shell can pass it.
             return Counter({"no command line": 1})

@@ -201,7 +201,10 @@ class Cache:
         return explained(self.path, what="this result")
 
     def _value(self, query: str, *values: str) -> Any:
-        return self._connection.execute(query, values).fetchone()[0]
+        found = self._connection.execute(query, values).fetchone()
+        if found is None:
+            raise ValueError(f"{self.path} is damaged or has no such result; it was left as it is")
+        return found[0]
 
 
 def _keyed(job: Callable[[Item], Any], key: str, item: Item) -> tuple[str, Any]:

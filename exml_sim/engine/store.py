@@ -230,7 +230,10 @@ class Store:
             self._connection.execute("INSERT INTO sessions (facts, seal) VALUES (?, ?)", (text, text_seal(text)))
 
     def _value(self, query: str, parameters: Sequence[Any] = ()) -> Any:
-        return self.rows(query, parameters).fetchone()[0]
+        found = self.rows(query, parameters).fetchone()
+        if found is None:
+            raise StoreError(f"{self.path} is damaged (something is not there); it was left as it is")
+        return found[0]
 
     def rows(self, query: str, parameters: Sequence[Any] = ()) -> Lines:
         """Any query, one line at a time."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,6 +29,14 @@ def test_damaged_files_are_refused_or_unchanged(broken, tmp_path) -> None:
     tally = tried(broken, 150, tmp_path)
     assert not tally.findings, tally.line()
     assert all(tally.outcomes[f"{kind} refused"] > 0 for kind in ("count", "exact", "cache", "model", "find"))
+
+
+@pytest.mark.parametrize(
+    "finding", sorted((Path(__file__).parent / "findings").glob("*.json")), ids=lambda file: file.stem
+)
+def test_what_was_found_stays_mended(broken, finding) -> None:
+    saved = json.loads(finding.read_text(encoding="utf-8"))
+    assert try_case(broken, saved["case"])
 
 
 def test_a_store_without_seals_is_found_out(broken, monkeypatch) -> None:
@@ -61,14 +70,13 @@ def test_command_lines_of_the_grammar(tmp_path, monkeypatch) -> None:
 
 def test_a_raw_exception_is_found(monkeypatch) -> None:
     attack = files.CommandLines()
-    monkeypatch.setattr(attack, "_of", lambda seed: [["bound", "--K=8"]])
 
     def raw(words: list[str]) -> None:
         raise KeyError("column")
 
     monkeypatch.setattr(files, "main", raw)
     with pytest.raises(Finding, match="raw KeyError"):
-        try_case(attack, {"seed": 0, "place": 0})
+        try_case(attack, {"example": ["bound", "--K=8"]})
 
 
 def test_killed_runs_are_continued(tmp_path, monkeypatch) -> None:
