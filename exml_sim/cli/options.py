@@ -47,6 +47,17 @@ def store(default: str | None = None, help: str = "SQLite file that a later run 
     return click.option("--store", default=default, show_default=default is not None, type=kind, help=help)
 
 
+def table_format(command: Callable[..., Any]) -> Callable[..., Any]:
+    """``--encoding``, ``--delimiter``, ``--blank``: how a person's table is written."""
+    for option in (
+        click.option("--blank", metavar="WORDS", help="Cells that mean not measured.  [default: NA,NaN,N/A,null,none]"),
+        click.option("--delimiter", metavar="CHARACTER", help="Between columns.  [default: comma, semicolon, tab or |]"),
+        click.option("--encoding", default="utf-8", show_default=True, help="Of a CSV file; latin-1 is common, too."),
+    ):
+        command = option(command)
+    return command
+
+
 def finite(value: float) -> float | None:
     """A number for JSON, which has no NaN and no infinity: null."""
     return value if math.isfinite(value) else None

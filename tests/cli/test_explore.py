@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from exml_sim.cli import main
-from exml_sim.cli.explore import FILES, offer
+from exml_sim.cli.columns import offer
+from exml_sim.cli.explore_files import FILES
 from exml_sim.datasets import make_synthetic
 
 
@@ -221,7 +222,7 @@ def test_blank_columns(data, capsys):
     (data / "blank.csv").write_text("a,c,y\n1,,u\n2,,v\n")
     arguments = ["explore", "blank.csv", "--label", "y", "--observed", "a", "--candidate", "c=c:1", "--budget", "9"]
     code, _, err = run(capsys, *arguments)
-    assert (code, err) == (2, "exml: candidate 'c' is blank in every row: there is nothing to buy\n")
+    assert (code, err) == (2, "exml: candidate 'c' is blank in every row: there is nothing to buy; if you can measure it, --measure asks for the rows that are worth it\n")
 
 
 def test_offers():
