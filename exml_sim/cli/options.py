@@ -29,6 +29,7 @@ n_jobs = click.option(
     "--n-jobs", default=-1, show_default=True, type=int, callback=_jobs, help="Workers; -1 for all cores."
 )
 quiet = click.option("--quiet", is_flag=True, help="No progress; only the result.")
+force = click.option("--force", is_flag=True, help="Replace an existing output file.")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 
 

@@ -21,7 +21,7 @@ from exml_sim.money import show
 
 REFUSE, WARN, NOTE = "refuse", "warn", "note"
 
-#: Rows of a class below which it is called rare, and its share below which accuracy is blind to it.
+#: Rows of a class below which it is called rare, and the share of two classes below which accuracy is blind to it.
 FEW_ROWS, RARE_SHARE = 10, 0.1
 
 #: Classes above which a label looks like a measurement, if there are fewer rows than this of each on average.
@@ -146,7 +146,7 @@ def _classes(visit: Visit) -> list[Finding]:
             out.append(Finding(WARN, "labels", f"class {str(name)!r} has {count} rows{hint}"))
         elif twin and _plain(str(name)) == _plain(twin):
             out.append(Finding(WARN, "labels", f"classes {str(name)!r} and {twin!r} differ in spelling only"))
-        elif count < RARE_SHARE * len(visit.y):
+        elif count * len(counts) < 2 * RARE_SHARE * len(visit.y):
             share = f"{count / len(visit.y):.1%}"
             line = f"class {str(name)!r} is {share} of the rows: accuracy is nearly blind to it, see the balanced figures"
             out.append(Finding(WARN, "labels", line))
@@ -259,7 +259,7 @@ def memory_limit(text: str) -> int:
 
 def in_bytes(amount: int) -> str:
     """An amount of memory for people."""
-    for unit, size in (("GiB", 2**30), ("MiB", 2**20)):
+    for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
         if amount >= size:
             return f"{amount / size:.1f} {unit}"
     return f"{amount} bytes"
