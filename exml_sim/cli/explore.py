@@ -18,10 +18,11 @@ from exml_sim.cli.explore_files import FILES, JOURNAL, check_target, make_room, 
 from exml_sim.cli.explore_plan import as_facts, as_lines, door_section, planned, visit
 from exml_sim.cli.to_measure import NAME as SHEET
 from exml_sim.cli.to_measure import Sheet, read_sheet, write_sheet
+from exml_sim.exploration.scoring import penalised_scores
 from exml_sim.method import ExMLClassifier
 from exml_sim.method.ask_tell import AskTell, Wanted
 from exml_sim.method.door import Finding, inspect, memory_limit, refuse
-from exml_sim.method.settings import CANDIDATE_SCORES, MODELS
+from exml_sim.method.settings import MODELS
 from exml_sim.money import Money, show
 from exml_sim.oracle import ArrayOracle
 from exml_sim.progress import Elapsed
@@ -65,7 +66,7 @@ from exml_sim.strategies import STRATEGIES
 @click.option("--validation-share", default="0.1", show_default=True, help="Part of the budget for choosing theta.")
 @click.option("--target", type=float, default=0.95, show_default=True, help="Wanted accuracy on accepted rows.")
 @click.option("--folds", type=int, default=5, show_default=True, help="Folds of cross-validations.")
-@click.option("--candidate-score", type=click.Choice(list(CANDIDATE_SCORES)), help="[default: held_out]")
+@click.option("--candidate-score", type=click.Choice(["held_out", *penalised_scores()]), help="[default: held_out]")
 @click.option("--kernel", type=click.Choice(["gaussian", "linear"]), default="gaussian", show_default=True)
 @click.option("--gamma", default="median", show_default=True, help="Bandwidth of rejection models: median or a number.")
 @click.option("--C", "penalty", type=float, default=0.1, show_default=True, help="Penalty of rejection models.")
@@ -156,19 +157,22 @@ def command(
 
 
 def _advance(run: AskTell, path: Path, table: Table, part: Roles) -> tuple[Wanted | None, Sheet]:
-    """Go on as far as the filled-in sheet allows; values are in the journal before anything else happens."""
-    sheet = Sheet()
-    while (wanted := run.ask()) is not None and path.exists():
-        sheet = read_sheet(path, table, part, wanted.rows)
-        if not sheet.filled:
-            break
-        answers = {}
-        for name, found in sheet.values.items():
-            width = len(next(iter(found.values())))
-            blank = (float("nan"),) * width
-            answers[name] = [found.get(int(row), blank) for row in wanted.rows[name]]
-        run.tell(answers, sheet.lost)
-    return wanted, sheet
+    """Go on with what is filled in; it is in the journal before anything else happens.
+
+    A sheet answers the purchase that it was written for; a line that only a later one would ask for is not read.
+    """
+    wanted, sheet = run.ask(), Sheet()
+    if wanted is None or not path.exists():
+        return wanted, sheet
+    sheet = read_sheet(path, table, part, wanted.rows)
+    if not sheet.filled:
+        return wanted, sheet
+    answers = {}
+    for name, found in sheet.values.items():
+        blank = (float("nan"),) * len(next(iter(found.values())))
+        answers[name] = [found.get(int(row), blank) for row in wanted.rows[name]]
+    run.tell(answers, sheet.lost)
+    return run.ask(), sheet
 
 
 def _ask(run: AskTell, wanted: Wanted, sheet: Sheet, path: Path, table: Table, part: Roles, as_json: bool) -> None:
