@@ -123,9 +123,7 @@ class Elapsed(Line):
         Seconds before the line is shown.
     """
 
-    def __init__(
-        self, words: str, wanted: bool = True, stream: TextIO | None = None, *, patience: float = 2.0
-    ) -> None:
+    def __init__(self, words: str, wanted: bool = True, stream: TextIO | None = None, *, patience: float = 2.0) -> None:
         super().__init__(wanted, stream)
         self._words, self._patience = words, patience
         self._start, self._stop = time.monotonic(), threading.Event()

@@ -32,7 +32,9 @@ def names(text: str) -> tuple[str, ...]:
     try:
         found = next(csv.reader([text], skipinitialspace=True, strict=True), [])
     except csv.Error:
-        raise ValueError(f"columns are separated by commas, names with a comma in double quotes; got {text!r}") from None
+        raise ValueError(
+            f"columns are separated by commas, names with a comma in double quotes; got {text!r}"
+        ) from None
     parts = tuple(part.strip() for part in found)
     if not parts or not all(parts):
         raise ValueError(f"columns are separated by commas, and none is empty; got {text!r}")

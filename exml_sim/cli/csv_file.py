@@ -100,9 +100,7 @@ class Table:
             value = float("inf")
         if not np.isfinite(value):
             hint = "; write a decimal point, not a comma" if _DECIMAL_COMMA.fullmatch(cell.strip()) else ""
-            raise ValueError(
-                f"{self.path}, {self.unit} {line}: column {column!r} must be a number, got {cell!r}{hint}"
-            )
+            raise ValueError(f"{self.path}, {self.unit} {line}: column {column!r} must be a number, got {cell!r}{hint}")
         return value
 
     def _place(self, column: str) -> int:

@@ -59,7 +59,9 @@ def planned(model: ExMLClassifier, oracle: ArrayOracle, available: Sequence[int]
         for name, cost, count in zip(oracle.names, oracle.costs, available, strict=True)
     ]
     listed = [{"assumption": plan.assumption, "cost": show(plan.cost)} for plan in found]
-    return Planned({"rows": rows, "budget": show(budget), "candidates": offered, "plans": listed}, "\n".join(lines), opening)
+    return Planned(
+        {"rows": rows, "budget": show(budget), "candidates": offered, "plans": listed}, "\n".join(lines), opening
+    )
 
 
 def visit(

@@ -52,7 +52,9 @@ def table_format(command: Callable[..., Any]) -> Callable[..., Any]:
     """``--encoding``, ``--delimiter``, ``--blank``: how a person's table is written."""
     for option in (
         click.option("--blank", metavar="WORDS", help="Cells that mean not measured.  [default: NA,NaN,N/A,null,none]"),
-        click.option("--delimiter", metavar="CHARACTER", help="Between columns.  [default: comma, semicolon, tab or |]"),
+        click.option(
+            "--delimiter", metavar="CHARACTER", help="Between columns.  [default: comma, semicolon, tab or |]"
+        ),
         click.option("--encoding", default="utf-8", show_default=True, help="Of a CSV file; latin-1 is common, too."),
     ):
         command = option(command)

@@ -80,7 +80,10 @@ def read_sheet(path: Path, table: Table, roles: Roles, rows: Mapping[str, object
         if key in found.keys:
             raise ValueError(f"{path}, line {at}: {key[0]} of {table.unit} {line.strip()} is there twice")
         found.keys.add(key)
-        own = {column: cells[where[_title(column)]].strip() if _title(column) in where else "" for column in columns[key[0]]}
+        own = {
+            column: cells[where[_title(column)]].strip() if _title(column) in where else ""
+            for column in columns[key[0]]
+        }
         _take(found, sheet, key, int(line), own, at)
     return found
 
@@ -114,7 +117,7 @@ def write_sheet(
     ids = None if roles.id is None else table.raw(roles.id)
     head = [table.unit, *([] if roles.id is None else [_title(roles.id)]), "candidate", "price", *map(_title, wide)]
     lines = []
-    for row, name in sorted((int(row), name) for name in asked for row in wanted.rows[name]):
+    for row, name in sorted((int(row), one) for one in asked for row in wanted.rows[one]):
         kept = partial.get((name, row), {})
         cells = [kept.get(column, "") if column in columns[name] else ELSEWHERE for column in wide]
         start = [table.lines[row], *([] if ids is None else [ids[row]])]

@@ -148,7 +148,9 @@ def _classes(visit: Visit) -> list[Finding]:
             out.append(Finding(WARN, "labels", f"classes {str(name)!r} and {twin!r} differ in spelling only"))
         elif count * len(counts) < 2 * RARE_SHARE * len(visit.y):
             share = f"{count / len(visit.y):.1%}"
-            line = f"class {str(name)!r} is {share} of the rows: accuracy is nearly blind to it, see the balanced figures"
+            line = (
+                f"class {str(name)!r} is {share} of the rows: accuracy is nearly blind to it, see the balanced figures"
+            )
             out.append(Finding(WARN, "labels", line))
     return out
 
@@ -181,7 +183,9 @@ def _columns(visit: Visit) -> list[Finding]:
         far = np.abs(X[:, j] - middle) > FAR * (high - low)
         if high > low and far.any():
             worst = X[np.abs(X[:, j] - middle).argmax(), j]
-            line = f"observed {called[j]} has {int(far.sum())} values far from the others, like {worst:g}: is it a code?"
+            line = (
+                f"observed {called[j]} has {int(far.sum())} values far from the others, like {worst:g}: is it a code?"
+            )
             out.append(Finding(WARN, "columns", line))
     return out
 
@@ -193,7 +197,9 @@ def _money(visit: Visit) -> list[Finding]:
             out.append(Finding(WARN, "money", f"no row of candidate {name} can be bought"))
     everything = sum((c * n for c, n in zip(visit.costs, visit.available, strict=True)), Fraction(0))
     if visit.budget >= everything > 0:
-        line = f"the budget of {show(visit.budget)} buys everything there is ({show(everything)}): nothing needs choosing"
+        line = (
+            f"the budget of {show(visit.budget)} buys everything there is ({show(everything)}): nothing needs choosing"
+        )
         out.append(Finding(NOTE, "money", line))
     elif visit.opening is not None and visit.opening < OPENING_ROWS and len(visit.names) > 1:
         line = (

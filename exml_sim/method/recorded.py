@@ -18,7 +18,7 @@ from exml_sim.money import Money, exact_cost
 from exml_sim.oracle import Oracle, availability, checked_answer
 
 
-class NotMeasured(Exception):  # noqa: N818 (a request, not an error)
+class NotMeasured(Exception):
     """The run needs values that nobody has measured.
 
     Attributes

@@ -235,6 +235,4 @@ def test_an_interrupt_says_how_to_go_on(place, capsys, monkeypatch):
     monkeypatch.setattr(AskTell, "ask", stop)
     code, _, err = run(capsys, "explore", "full.csv", *ARGUMENTS)
     assert code == 130
-    assert err == (
-        "exml: interrupted: what was bought is in exml-out/journal.jsonl, and the same command goes on\n"
-    )
+    assert err == ("exml: interrupted: what was bought is in exml-out/journal.jsonl, and the same command goes on\n")

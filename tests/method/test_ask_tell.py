@@ -79,7 +79,9 @@ def test_rows_that_are_lost_are_replaced_by_the_next():
 
 def test_values_that_are_there_are_taken_when_their_turn_comes():
     rows, oracle, costs = task()
-    known = {name: np.where(np.arange(120) % 2 == 0, oracle.query(name, np.arange(120))[:, 0], np.nan) for name in costs}
+    known = {
+        name: np.where(np.arange(120) % 2 == 0, oracle.query(name, np.arange(120))[:, 0], np.nan) for name in costs
+    }
     record = Recording(ArrayOracle(known))
     record.available = ArrayOracle(known).available
     run = AskTell(model(), rows.X, rows.y, costs, source=record)

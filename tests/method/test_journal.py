@@ -64,7 +64,10 @@ def test_the_file_is_forced_to_the_disk(tmp_path, monkeypatch):
     [
         ("hello\n", "is not a journal that exml wrote"),
         ("[1]\n", "is not a journal that exml wrote"),
-        ('{"format": "exml journal", "version": 1, "run": {"budget": "100", "table": "abc"}}\n', 'run with budget "100"'),
+        (
+            '{"format": "exml journal", "version": 1, "run": {"budget": "100", "table": "abc"}}\n',
+            'run with budget "100"',
+        ),
         ('{"format": "exml journal", "version": 1, "run": {"budget": "200"}}\n', "run with table null, not"),
     ],
 )
