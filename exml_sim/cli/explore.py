@@ -19,7 +19,7 @@ from exml_sim.cli.explore_plan import as_facts, as_lines, door_section, planned,
 from exml_sim.cli.to_measure import NAME as SHEET
 from exml_sim.cli.to_measure import Sheet, read_sheet, write_sheet
 from exml_sim.exploration.scoring import penalised_scores
-from exml_sim.method import ExMLClassifier
+from exml_sim.method import ExMLClassifier, doubts, judgement
 from exml_sim.method.ask_tell import AskTell, Wanted
 from exml_sim.method.door import Finding, inspect, memory_limit, refuse
 from exml_sim.method.settings import MODELS
@@ -275,6 +275,9 @@ def _result(model: ExMLClassifier, findings: Sequence[Finding], out: Path) -> di
         "selected": list(model.selected_),
         "budget": show(model.budget_),
         "spent": show(model.ledger_.spent),
+        "layers": doubts.facts(model.records_, model.ledger_.names),
+        "held_out": judgement.facts(model.judgement_),
+        "doubts": doubts.doubts(model.records_, model.ledger_.names),
         "findings": [as_facts(one) for one in findings],
         "files": [str(out / name) for name in FILES],
     }

@@ -18,7 +18,8 @@ from exml_sim.method.buyer import Buyer
 from exml_sim.method.cascade import Cascade
 from exml_sim.method.door import blank_labels
 from exml_sim.method.latent_layers import check_rows
-from exml_sim.method.layers import Grown, check_affordable, grow, initial_layer
+from exml_sim.method.judgement import Judgement, judge
+from exml_sim.method.layers import Assessment, Grown, check_affordable, grow, initial_layer
 from exml_sim.method.layout import Columns, Layout
 from exml_sim.method.predicting import Predicting
 from exml_sim.method.settings import PAPER, Settings, settings_of
@@ -144,6 +145,8 @@ class ExMLClassifier(Predicting, ClassifierMixin, BaseEstimator):  # type: ignor
         Number of columns of every candidate of which something was bought.
     hindsight_ : tuple of (theta, accuracy on test labels)
         Empty except with theta="hindsight".
+    judgement_ : Judgement or None
+        Held-out figures next to simpler models (`exml_sim.method.judgement`); None if theta was given.
     notes_ : tuple of str
         Remarks, for instance why a layer was left out.
     budget_ : Fraction
@@ -259,17 +262,20 @@ class ExMLClassifier(Predicting, ClassifierMixin, BaseEstimator):  # type: ignor
         layer, record, self.assessment_ = initial_layer(
             rows, codes, len(self.classes_), self._initial_theta(), settings, rng
         )
+        self.assessment_ = _balanced(self.assessment_, judge((record,), codes, self.classes_, settings.cascade))
         wanted = self.explore == "always" or (self.explore == "auto" and self.assessment_.needed)
         self.explored_ = wanted and settings.layers > 1
         self.hindsight_: tuple[tuple[float, float], ...] = ()
         if not self.explored_:
             self._keep(Grown((layer,), (record,)), buyer)
+            self.judgement_ = judge(self.records_, codes, self.classes_, settings.cascade)
             return self
         check_affordable(buyer, settings)
         if hindsight is None:
             self._keep(grow(rows, codes, len(self.classes_), (layer, record), buyer, settings, rng), buyer)
         else:
             self._fit_in_hindsight(rows, codes, (layer, record), oracle, settings, rng, hindsight)
+        self.judgement_ = judge(self.records_, codes, self.classes_, settings.cascade)
         return self
 
     def _sources(self, X: Any, oracle: Oracle | None) -> tuple[NDArray[np.float64], Oracle]:
@@ -365,3 +371,12 @@ class ExMLClassifier(Predicting, ClassifierMixin, BaseEstimator):  # type: ignor
     def settings(self) -> Settings:
         """The parameters, validated."""
         return settings_of(self, len(self.classes_) if hasattr(self, "classes_") else 2)
+
+
+def _balanced(found: Assessment, judgement: Judgement | None) -> Assessment:
+    """A model that is accurate in all, but does not know a class, leaves something to explore."""
+    if found.needed or judgement is None or not judgement.unknown:
+        return found
+    worst = judgement.unknown[0]
+    reason = f"class {worst.name!r} is recognised in {worst.right} of {worst.accepted} accepted rows"
+    return Assessment(True, f"{found.reason}, but {reason}")
