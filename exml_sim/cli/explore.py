@@ -187,7 +187,7 @@ def _ask(run: AskTell, wanted: Wanted, sheet: Sheet, path: Path, table: Table, p
     before = sum((costs[name] for name, _ in run.journal.values), Fraction(0))
     if as_json:
         counts = {name: len(rows) for name, rows in wanted.rows.items()}
-        found = {"state": "to measure", "file": str(path), "values": counts, "cost": show(wanted.cost)}
+        found: dict[str, Any] = {"state": "to measure", "file": str(path), "values": counts, "cost": show(wanted.cost)}
         missing = [dict(zip((table.unit, "candidate", "column"), one, strict=True)) for one in sheet.missing]
         found |= {"measured": show(before), "missing": missing if half_way else None}
         click.echo(json.dumps(found, indent=2))

@@ -203,8 +203,8 @@ def _money(visit: Visit) -> list[Finding]:
         out.append(Finding(NOTE, "money", line))
     elif visit.opening is not None and visit.opening < OPENING_ROWS and len(visit.names) > 1:
         line = (
-            f"the first round buys {visit.opening} rows of a candidate; below {OPENING_ROWS} the choice is mostly luck: "
-            "more money or fewer candidates help"
+            f"the first round buys {visit.opening} rows of a candidate; below {OPENING_ROWS} the choice is mostly "
+            "luck: more money or fewer candidates help"
         )
         out.append(Finding(WARN, "money", line))
     return out

@@ -1,4 +1,4 @@
-"""What the run itself leaves in doubt: choices that a few other rows could have turned, prices at the end of their grid."""
+"""What a run leaves in doubt: choices that a few other rows could have turned, prices at the end of their grid."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ from exml_sim.method import summary
 from exml_sim.method.buyer import Buyer
 from exml_sim.method.cascade import Cascade
 from exml_sim.method.door import blank_labels
-from exml_sim.method.latent_layers import check_rows
 from exml_sim.method.judgement import Judgement, judge
+from exml_sim.method.latent_layers import check_rows
 from exml_sim.method.layers import Assessment, Grown, check_affordable, grow, initial_layer
 from exml_sim.method.layout import Columns, Layout
 from exml_sim.method.predicting import Predicting

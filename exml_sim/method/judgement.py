@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import betaincinv
 from scipy.stats import binomtest
 
@@ -104,7 +105,7 @@ def share_interval(right: int, rows: int, level: float = LEVEL) -> tuple[float, 
     return low, high
 
 
-def judge(records: Sequence[LayerRecord], y: IntArray, classes: Sequence[Any], cascade: bool) -> Judgement | None:
+def judge(records: Sequence[LayerRecord], y: IntArray, classes: NDArray[Any], cascade: bool) -> Judgement | None:
     """Judge a run; None if it was not cross-validated, because theta was given.
 
     Parameters

@@ -75,7 +75,7 @@ class Predicting:
         """One sentence per row: which layer decided it, or which value it lacks."""
         return explanations(self.decide(X, oracle), self.cascade_, self.classes_, self.hidden_label)
 
-    @available_if(_has_probabilities)
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any, oracle: Values = None) -> FloatArray:
         """Probabilities of the known classes in the order of `classes_`, and of the hidden class in the last column.
 

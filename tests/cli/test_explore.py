@@ -222,9 +222,10 @@ def test_blank_columns(data, capsys):
     (data / "blank.csv").write_text("a,c,y\n1,,u\n2,,v\n")
     arguments = ["explore", "blank.csv", "--label", "y", "--observed", "a", "--candidate", "c=c:1", "--budget", "9"]
     code, _, err = run(capsys, *arguments)
-    assert (code, err) == (
-        2,
-        "exml: candidate 'c' is blank in every row: there is nothing to buy; if you can measure it, --measure asks for the rows that are worth it\n",
+    assert code == 2
+    assert err == (
+        "exml: candidate 'c' is blank in every row: there is nothing to buy; if you can measure it, --measure asks for "
+        "the rows that are worth it\n"
     )
 
 

@@ -1,4 +1,4 @@
-"""Whole runs on tables as people have them: Parquet, .gz, Latin-1, prices in a file, wildcards, ids, labels like "none"."""
+"""Whole runs on tables as people have them: Parquet, .gz, Latin-1, price lists, wildcards, ids, the label "none"."""
 
 import csv
 import gzip

@@ -132,7 +132,7 @@ def test_nothing_is_asked_when_nothing_is_needed():
 
 def test_another_order_of_purchases_is_noticed():
     """Planted error: a recorded value that the run never asks for is counted."""
-    rows, oracle, costs = task()
+    rows, _, costs = task()
     run = AskTell(model(), rows.X, rows.y, costs)
     wanted = run.ask()
     name, places = next(iter(wanted.rows.items()))
