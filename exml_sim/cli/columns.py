@@ -12,11 +12,6 @@ from pathlib import Path
 from exml_sim.cli.csv_file import Table, read_table
 from exml_sim.money import exact_cost
 
-QUOTING = (
-    "Columns are separated by commas; a name with a comma stands in double quotes; * and ? are wildcards, "
-    "which take the columns that have no other role."
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Offer:

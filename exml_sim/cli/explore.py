@@ -12,7 +12,7 @@ import click
 import numpy as np
 
 from exml_sim.cli import options
-from exml_sim.cli.columns import QUOTING, Roles, names, offer, price_list, roles
+from exml_sim.cli.columns import Roles, names, offer, price_list, roles
 from exml_sim.cli.csv_file import Table, blank_words, read_table
 from exml_sim.cli.explore_files import FILES, JOURNAL, check_target, make_room, write_results
 from exml_sim.cli.explore_plan import as_facts, as_lines, door_section, planned, visit
@@ -29,7 +29,7 @@ from exml_sim.progress import Elapsed
 from exml_sim.strategies import STRATEGIES
 
 
-@click.command(name="explore", epilog=QUOTING)
+@click.command(name="explore")
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option("--label", required=True, metavar="COLUMN", help="Column of perceived labels (two or more classes).")
 @click.option("--observed", required=True, metavar="A,B,C*", help="Columns that are known for every row.")
@@ -107,6 +107,9 @@ def command(
     Values of a candidate count as bought when they are read, and only bought ones are read. Rows in which a candidate
     is blank cannot be bought for it, unless --measure says that you can measure them. Every bought value is written to
     a journal at once: a run that was interrupted goes on when the same command is given again.
+
+    Columns are separated by commas; a name with a comma stands in double quotes; * and ? are wildcards, which take the
+    columns that have no other role.
 
     Example: exml explore table.csv --label y --observed x1,x2 --candidate ct=a10:1 --candidate mri=a90:1.2 --budget 20%
     """

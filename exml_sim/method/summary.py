@@ -164,7 +164,8 @@ def _latent(record: LayerRecord) -> str:
 
 def _tried(choice: Choice, n_classes: int | None) -> str:
     """All prices tried; estimated errors only where they decided."""
-    head = ["theta", "rows", "accepted", "accuracy on accepted", *(["estimated errors, as a rule too few"] if n_classes else []), ""]
+    errors = ["estimated errors, as a rule too few"] if n_classes else []
+    head = ["theta", "rows", "accepted", "accuracy on accepted", *errors, ""]
     lines = [head, ["---"] * len(head)]
     for one in choice.tried:
         cells = [f"{one.theta:g}", str(one.rows), str(one.accepted), f"{one.accuracy:.1%}" if one.accepted else "-"]
