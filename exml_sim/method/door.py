@@ -33,8 +33,11 @@ OPENING_ROWS = 20
 #: How many times the middle half's width a value may lie outside of it.
 FAR = 20.0
 
-#: Arrays of m x m numbers that a rejection model holds at once, measured (3.4 GB at 10,000 rows), and its seconds.
+#: Arrays of m x m numbers that rejection models hold at once, their seconds at 3,000 rows, and how these grow.
 COPIES, SECONDS_AT_3000, GROWTH = 4.3, 28.0, 2.1
+
+#: The same of kernels in the default models, then bytes and seconds of a forest per row. All are measured, and rough.
+KERNEL_COPIES, FOREST_BYTES, FOREST_SECONDS = 11.0, 14_000, 0.003
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,34 +215,41 @@ def _money(visit: Visit) -> list[Finding]:
 
 def _size(visit: Visit) -> list[Finding]:
     rows = len(visit.X)
-    pairs = visit.largest is None or rows <= visit.largest
-    need = bytes_needed(rows) if pairs else 8 * 50 * rows * (visit.X.shape[1] + 50)
+    need, seconds = bytes_needed(rows, visit.largest), seconds_needed(rows, visit.largest)
     have = free_memory() if visit.memory is None else visit.memory
     if have is not None and need > have:
-        line = f"{rows} rows need about {in_bytes(need)} of memory, {in_bytes(have)} are there: use fewer rows"
-        if pairs:
-            line += f", at most about {most_rows(have)}"
+        line = (
+            f"{rows} rows need about {in_bytes(need)} of memory, {in_bytes(have)} are there: "
+            f"at most about {most_rows(have, visit.largest)} rows fit"
+        )
         return [Finding(REFUSE, "size", line)]
-    seconds = seconds_needed(rows) if pairs else 0.0
     if seconds > 60.0:
         line = f"{rows} rows take about {in_bytes(need)} of memory and some {seconds / 60:.0f} minutes"
         return [Finding(NOTE, "size", line)]
     return []
 
 
-def bytes_needed(rows: int) -> int:
-    """Memory of models that compare all pairs of rows."""
-    return int(COPIES * 8 * rows * rows)
+def bytes_needed(rows: int, largest: int | None = None) -> int:
+    """Memory of a run: of models that compare all pairs of rows, if `largest` is given up to so many rows."""
+    if largest is None:
+        return int(COPIES * 8 * rows * rows)
+    return int(KERNEL_COPIES * 8 * min(rows, largest) ** 2) + FOREST_BYTES * rows
 
 
-def most_rows(memory: int) -> int:
-    """Rows that fit into so much memory."""
-    return int((memory / (COPIES * 8)) ** 0.5)
+def most_rows(memory: int, largest: int | None = None) -> int:
+    """The largest number of rows that fits into so much memory."""
+    low, high = 0, 2**40
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if bytes_needed(middle, largest) <= memory else (low, middle)
+    return low
 
 
-def seconds_needed(rows: int) -> float:
-    """A rough guess of the time of a run whose models compare all pairs of rows."""
-    return float(SECONDS_AT_3000 * (rows / 3000.0) ** GROWTH)
+def seconds_needed(rows: int, largest: int | None = None) -> float:
+    """A rough guess of the time of a run."""
+    if largest is None:
+        return float(SECONDS_AT_3000 * (rows / 3000.0) ** GROWTH)
+    return FOREST_SECONDS * rows
 
 
 def free_memory() -> int | None:

@@ -196,9 +196,7 @@ def _remarks(
                 "hide it"
             )
     if own.rows and own.interval[0] <= most.accuracy:
-        out.append(
-            f"with {own.rows} accepted rows the model cannot be told from always saying the most frequent class"
-        )
+        out.append(f"with {own.rows} accepted rows the model cannot be told from always saying the most frequent class")
     if gained is not None and lost is not None:
         if gained <= lost or binomtest(gained, gained + lost).pvalue > 1.0 - LEVEL:
             out.append(

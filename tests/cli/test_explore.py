@@ -104,7 +104,7 @@ def test_json_and_quiet(data, capsys):
     spent = sum(Fraction(line["spent"]) for line in read(data / "o/ledger.csv"))
     layer, figures = found["layers"][1], found["held_out"]["figures"]
     assert layer["candidates"] == found["selected"]
-    assert all(0.0 <= one["loss"] and one["rows"] > 0 for look in layer["looks"] for one in look)
+    assert all(one["loss"] >= 0.0 and one["rows"] > 0 for look in layer["looks"] for one in look)
     assert layer["thetas"][0]["interval"][0] <= layer["thetas"][0]["accuracy"] <= layer["thetas"][0]["interval"][1]
     assert [one["interval"][0] <= one["accuracy"] <= one["interval"][1] for one in figures] == [True] * 4
     assert f"| {figures[0]['name']} | {figures[0]['right']} of {figures[0]['rows']} |" in report

@@ -62,7 +62,9 @@ def test_python(tmp_path, monkeypatch, capsys):
     assert np.isfinite(names["scores"]).all()
 
 
-@pytest.mark.parametrize("module", ["exml_sim.oracle", "exml_sim.method.estimator", "exml_sim.method.ask_tell", "exml_sim.datasets.graded"])
+@pytest.mark.parametrize(
+    "module", ["exml_sim.oracle", "exml_sim.method.estimator", "exml_sim.method.ask_tell", "exml_sim.datasets.graded"]
+)
 def test_docstrings(module):
     found = doctest.testmod(import_module(module))
     assert found.attempted > 0

@@ -116,12 +116,14 @@ def test_memory():
             memory_limit(bad)
     # The largest table that fits does, one row more does not.
     limit = 2**30
-    assert bytes_needed(most_rows(limit)) <= limit < bytes_needed(most_rows(limit) + 1)
+    for largest in (None, 1500):
+        assert bytes_needed(most_rows(limit, largest), largest) <= limit
+        assert limit < bytes_needed(most_rows(limit, largest) + 1, largest)
     assert [in_bytes(n) for n in (12, 2**21, 3 * 2**30)] == ["12 bytes", "2.0 MiB", "3.0 GiB"]
     # Beyond the size at which pairs of rows are compared the table need not fit squared.
     rows = visit(X=np.zeros((3000, 1)) + np.arange(3000)[:, None], y=np.array(["a", "b"] * 1500), columns=("x",))
-    assert any(one.severity == "refuse" for one in inspect(replace(rows, memory=2**26)))
-    assert not faults(inspect(replace(rows, memory=2**27, largest=1500)))
+    assert any(one.severity == "refuse" for one in inspect(replace(rows, memory=2**28)))
+    assert not faults(inspect(replace(rows, memory=2**28, largest=1500)))
 
 
 def test_blank_labels():

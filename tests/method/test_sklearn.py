@@ -52,9 +52,7 @@ def test_tables_of_other_makers():
     np.testing.assert_array_equal(arrow.predict(pa.Table.from_pandas(new)), plain.predict(new))
     nullable = new.convert_dtypes().astype({"a20": "Float64"})
     nullable.loc[0, "a20"] = pd.NA
-    np.testing.assert_array_equal(
-        plain.layout_.split(nullable)[1]["low"][1:], plain.layout_.split(new)[1]["low"][1:]
-    )
+    np.testing.assert_array_equal(plain.layout_.split(nullable)[1]["low"][1:], plain.layout_.split(new)[1]["low"][1:])
     assert np.isnan(plain.layout_.split(nullable)[1]["low"][0]).all()
     polars = pytest.importorskip("polars")
     np.testing.assert_array_equal(plain.predict(polars.from_pandas(new)), plain.predict(new))
