@@ -94,5 +94,14 @@ def resumable(how: str) -> Iterator[None]:
     """Turn Ctrl-C into one line that says how to continue; `main` exits with 130."""
     try:
         yield
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemError) as error:
+        if not _interrupted(error):
+            raise
         raise click.Abort(f"interrupted: {how}") from None
+
+
+def _interrupted(error: BaseException | None) -> bool:
+    """Whether an error goes back to Ctrl-C: compiled code that is interrupted raises a SystemError from it."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None

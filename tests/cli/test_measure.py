@@ -15,6 +15,7 @@ import pytest
 from exml_sim.cli import main
 from exml_sim.cli.explore_files import FILES
 from exml_sim.datasets import make_synthetic
+from exml_sim.method.ask_tell import AskTell
 
 ROWS = make_synthetic(40, angles=[10, 60, 80, 90], rng=0)
 LOW, MID, MID2, HIGH = (c.values[:, 0] for c in ROWS.candidates)
@@ -227,11 +228,23 @@ def test_a_killed_run_goes_on(place, capsys):
 
 
 def test_an_interrupt_says_how_to_go_on(place, capsys, monkeypatch):
-    from exml_sim.method.ask_tell import AskTell
-
     def stop(self):
         raise KeyboardInterrupt
 
+    def stop_inside_compiled_code(self):
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as error:
+            raise SystemError("returned a result with an exception set") from error
+
+    def fail(self):
+        raise SystemError("something else")
+
+    monkeypatch.setattr(AskTell, "ask", fail)
+    with pytest.raises(SystemError, match="something else"):
+        main(["explore", "full.csv", *ARGUMENTS])
+    monkeypatch.setattr(AskTell, "ask", stop_inside_compiled_code)
+    assert run(capsys, "explore", "full.csv", *ARGUMENTS)[0] == 130
     monkeypatch.setattr(AskTell, "ask", stop)
     code, _, err = run(capsys, "explore", "full.csv", *ARGUMENTS)
     assert code == 130
