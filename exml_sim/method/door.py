@@ -114,18 +114,23 @@ def class_counts(y: NDArray[Any]) -> list[tuple[Any, int]]:
 
 
 def _labels(visit: Visit) -> list[Finding]:
-    blank = blank_labels(visit.y)
+    return label_findings(visit.y)
+
+
+def label_findings(y: NDArray[Any]) -> list[Finding]:
+    """Why labels must be refused; otherwise the classes with their numbers of rows."""
+    blank = blank_labels(y)
     if blank:
-        return [Finding(REFUSE, "labels", f"{blank} of {len(visit.y)} labels are blank: every row needs one")]
-    counts = class_counts(visit.y)
+        return [Finding(REFUSE, "labels", f"{blank} of {len(y)} labels are blank: every row needs one")]
+    counts = class_counts(y)
     if len(counts) < 2:
         return [Finding(REFUSE, "labels", f"all labels are {counts[0][0]!r}: at least 2 classes are needed")]
-    if len(counts) > MANY_CLASSES and (len(visit.y) < ROWS_PER_CLASS * len(counts) or _fractions(visit.y)):
-        line = f"{len(counts)} different labels in {len(visit.y)} rows: this looks like a measurement, not a class"
+    if len(counts) > MANY_CLASSES and (len(y) < ROWS_PER_CLASS * len(counts) or _fractions(y)):
+        line = f"{len(counts)} different labels in {len(y)} rows: this looks like a measurement, not a class"
         return [Finding(REFUSE, "labels", line)]
     listed = ", ".join(f"{name} {count}" for name, count in counts[:MANY_CLASSES])
     more = f" and {len(counts) - MANY_CLASSES} more" if len(counts) > MANY_CLASSES else ""
-    return [Finding(NOTE, "labels", f"{len(visit.y)} rows, {len(counts)} classes: {listed}{more}")]
+    return [Finding(NOTE, "labels", f"{len(y)} rows, {len(counts)} classes: {listed}{more}")]
 
 
 def _fractions(y: NDArray[Any]) -> bool:

@@ -16,7 +16,7 @@ from exml_sim.exploration.ledger import Ledger
 from exml_sim.method import summary
 from exml_sim.method.buyer import Buyer
 from exml_sim.method.cascade import Cascade
-from exml_sim.method.door import blank_labels
+from exml_sim.method.door import blank_labels, label_findings, refuse
 from exml_sim.method.judgement import Judgement, judge
 from exml_sim.method.latent_layers import check_rows
 from exml_sim.method.layers import Assessment, Grown, check_affordable, grow, initial_layer
@@ -336,8 +336,8 @@ class ExMLClassifier(Predicting, ClassifierMixin, BaseEstimator):  # type: ignor
         labels = np.asarray(y)
         if labels.shape != (rows,):
             raise ValueError(f"y must have shape ({rows},), one label per row of X, got {labels.shape}")
-        if blank_labels(labels):
-            raise ValueError(f"{blank_labels(labels)} of {rows} labels are blank (None or NaN): every row needs one")
+        if blank_labels(labels) or labels.dtype.kind == "f":
+            refuse(label_findings(labels))
         self.classes_, codes = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(f"y must have at least 2 classes, got only {self.classes_[0]!r}")

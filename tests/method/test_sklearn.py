@@ -162,6 +162,10 @@ def test_blank_labels_and_columns():
     X, y = frame()
     with pytest.raises(ValueError, match="1 of 120 labels are blank"):
         one_table().fit(X, np.where(np.arange(120) == 3, None, y))
+    with pytest.raises(ValueError, match="120 different labels in 120 rows: this looks like a measurement"):
+        one_table().fit(X, X["a90"])
+    with pytest.raises(ValueError, match=r"all labels are 1.0: at least 2 classes"):
+        one_table().fit(X, np.ones(120))
     with pytest.raises(ValueError, match="X must be finite"):
         one_table().fit(X.assign(x1=np.nan), y)
     with pytest.raises(ValueError, match="column 'x1' must be real numbers"):
