@@ -138,11 +138,10 @@ def command(
     how: dict[str, Any] = {"source": oracle, "measurable": measure, "about": about}
     if force and out.exists():
         make_room(out, AskTell(*start, **how).journal.run)
+    line = Elapsed(f"exploring {len(X)} rows", not quiet and not as_json)
+    how["watch"] = lambda bought: line.say(f"exploring {len(X)} rows, {bought} values bought")
     run = AskTell(*start, journal=out / JOURNAL, **how)
-    with (
-        options.resumable(f"what was bought is in {out / JOURNAL}, and the same command goes on"),
-        Elapsed(f"exploring {len(X)} rows", not quiet and not as_json),
-    ):
+    with options.resumable(f"what was bought is in {out / JOURNAL}, and the same command goes on"), line:
         wanted, sheet = _advance(run, out / SHEET, table, part)
     if wanted is not None:
         _ask(run, wanted, sheet, out / SHEET, table, part, as_json)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Integral
@@ -68,6 +68,8 @@ class AskTell:
         Oracle for values that are measured already; they are taken when their turn comes.
     measurable
         False: what the source has not got cannot be bought, and nobody is asked.
+    watch
+        Is told after every purchase how many values the run has.
     about
         Further plain values that make the run this run, for instance names of columns.
 
@@ -94,6 +96,7 @@ class AskTell:
         journal: str | Path | None = None,
         source: Oracle | None = None,
         measurable: bool = True,
+        watch: Callable[[int], None] | None = None,
         about: Mapping[str, Any] | None = None,
     ) -> None:
         state = model.random_state
@@ -103,7 +106,7 @@ class AskTell:
             raise ValueError('theta="hindsight" buys once per theta and needs the truth: it cannot be asked for')
         self.model, self._X, self._y = model, X, y
         self._source, self._measurable = source, measurable
-        self._costs = dict(costs)
+        self._costs, self._watch = dict(costs), watch
         run = {**_identity(model, X, y, self._costs), **(about or {})}
         self.journal = Journal.open(run, None if journal is None else Path(journal))
         self._wanted: Wanted | None = None
@@ -112,7 +115,12 @@ class AskTell:
     def ask(self) -> Wanted | None:
         """What to measure next; None when the model is fitted."""
         oracle = RecordedOracle(
-            self._costs, len(np.asarray(self._y)), self.journal, self._source, measurable=self._measurable
+            self._costs,
+            len(np.asarray(self._y)),
+            self.journal,
+            self._source,
+            measurable=self._measurable,
+            watch=self._watch,
         )
         self._wanted = None
         try:

@@ -6,7 +6,7 @@ with the recorded answers: it asks for the same values in the same order until i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 import numpy as np
@@ -50,6 +50,8 @@ class RecordedOracle:
         Where values come from that are not in the journal; None if people measure them.
     measurable
         Whether people can measure what the source has not got. Otherwise such rows cannot be bought.
+    watch
+        Is told after every purchase how many values the run has asked for.
     """
 
     def __init__(
@@ -60,12 +62,14 @@ class RecordedOracle:
         source: Oracle | None = None,
         *,
         measurable: bool = True,
+        watch: Callable[[int], None] | None = None,
     ) -> None:
         if not costs:
             raise ValueError("an oracle needs at least one candidate, got none")
         self._costs = {name: exact_cost(cost, f"cost of candidate {name!r}") for name, cost in costs.items()}
         self._rows, self._journal, self._source = n_rows, journal, source
         self._measurable = measurable or source is None
+        self._watch = watch
         self._asked: set[tuple[str, int]] = set()
 
     @property
@@ -111,6 +115,8 @@ class RecordedOracle:
                 lacking[name] = blank
         if lacking:
             raise NotMeasured(wanted, lacking)
+        if self._watch is not None:
+            self._watch(len(self._asked))
 
     def query(self, candidate: str, rows: ArrayLike) -> FloatArray:
         """The recorded values; new ones of the source are recorded first."""

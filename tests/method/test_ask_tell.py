@@ -84,7 +84,8 @@ def test_values_that_are_there_are_taken_when_their_turn_comes():
     }
     record = Recording(ArrayOracle(known))
     record.available = ArrayOracle(known).available
-    run = AskTell(model(), rows.X, rows.y, costs, source=record)
+    told = []
+    run = AskTell(model(), rows.X, rows.y, costs, source=record, watch=told.append)
     while wanted := run.ask():
         assert all((places % 2 == 1).all() for places in wanted.rows.values())
         run.tell({name: oracle.query(name, places) for name, places in wanted.rows.items()})
@@ -92,6 +93,7 @@ def test_values_that_are_there_are_taken_when_their_turn_comes():
     assert run.model.ledger_.to_csv() == plain.ledger_.to_csv()
     bought = {(p.candidate, int(row)) for p in plain.purchases_ for row in p.rows}
     assert set(record.asked) <= bought
+    assert max(told) == len(bought)
     assert len(record.asked) == len(set(record.asked))
 
 
