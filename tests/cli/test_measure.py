@@ -23,6 +23,7 @@ VALUES = {"low": LOW, "m1": MID, "m2": MID2, "high": HIGH}
 COLUMNS = {"low": ["low"], "mid": ["m1", "m2"], "high": ["high"]}
 PRICES = {"low": Fraction(1), "mid": Fraction(5, 2), "high": Fraction(6, 5)}
 ARGUMENTS = ["--label", "y", "--observed", "a,b", "--id", "who", "--budget", "150", "--explore", "always"]
+ARGUMENTS += ["--model", "kernel"]
 ARGUMENTS += ["--candidate", "low=low:1", "--candidate", "mid=m1,m2:2.5", "--candidate", "high=high:1.2"]
 
 

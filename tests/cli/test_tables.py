@@ -30,6 +30,7 @@ def run(capsys, *arguments):
 
 
 COMMON = ["--label", "y", "--observed", "x*", "--id", "who", "--budget", "120", "--explore", "always", "--blank", "NA"]
+COMMON += ["--model", "kernel"]
 GIVEN = ["--candidate", "scan=scan?:2", "--candidate", "low=low:1"]
 
 

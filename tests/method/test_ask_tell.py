@@ -20,7 +20,7 @@ def task():
 
 
 def model(**options):
-    return ExMLClassifier(**{"budget": 120, "random_state": 1, "explore": "always", **options})
+    return ExMLClassifier(**{"budget": 120, "random_state": 1, "explore": "always", "model": "kernel", **options})
 
 
 @pytest.mark.parametrize("options", RUNS, ids=str)
