@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from exml_sim.arrays import BoolArray, FloatArray, IntArray
 from exml_sim.money import Money, exact_cost
-
-if TYPE_CHECKING:
-    import pandas as pd
+from exml_sim.validation import numeric_column
 
 
 @runtime_checkable
@@ -106,7 +104,7 @@ class ArrayOracle(_Priced):
 
 
 class FrameOracle(_Priced):
-    """Candidates that are columns of a pandas frame, read one purchase at a time.
+    """Candidates that are columns of a pandas or polars frame or an Arrow table, read one purchase at a time.
 
     Parameters
     ----------
@@ -120,27 +118,31 @@ class FrameOracle(_Priced):
 
     def __init__(
         self,
-        frame: pd.DataFrame,
+        frame: Any,
         columns: Mapping[str, str | Sequence[str]] | Sequence[str],
         costs: Mapping[str, Money] | None = None,
     ) -> None:
         named = columns if isinstance(columns, Mapping) else {name: name for name in columns}
         self._columns = {name: [cols] if isinstance(cols, str) else list(cols) for name, cols in named.items()}
         super().__init__(tuple(self._columns), costs)
-        missing = [c for cols in self._columns.values() for c in cols if c not in frame.columns]
+        there = getattr(frame, "column_names", None)
+        there = list(frame.columns if there is None else there)
+        missing = [c for cols in self._columns.values() for c in cols if c not in there]
         if missing:
-            raise ValueError(f"the frame has no column {missing[0]!r}: it has {', '.join(map(str, frame.columns))}")
+            raise ValueError(f"the frame has no column {missing[0]!r}: it has {', '.join(map(str, there))}")
         self._frame = frame
 
     def query(self, candidate: str, rows: ArrayLike) -> FloatArray:
         """The values in the frame."""
-        part = self._frame[self._columns[self._known(candidate)]].iloc[np.asarray(rows, dtype=np.int64)]
-        return np.asarray(part.to_numpy(dtype=np.float64))
+        return self._table(candidate)[np.asarray(rows, dtype=np.int64)]
 
     def available(self, candidate: str) -> BoolArray:
         """Rows in which no column of the candidate is missing."""
-        present = self._frame[self._columns[self._known(candidate)]].notna()
-        return np.asarray(present.to_numpy().all(axis=1), dtype=np.bool_)
+        return np.asarray(~np.isnan(self._table(candidate)).any(axis=1), dtype=np.bool_)
+
+    def _table(self, candidate: str) -> FloatArray:
+        columns = self._columns[self._known(candidate)]
+        return np.column_stack([numeric_column(self._frame[column], column) for column in columns])
 
 
 class CallableOracle(_Priced):

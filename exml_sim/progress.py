@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from typing import TextIO
 
@@ -107,3 +108,46 @@ def _clock(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+class Elapsed(Line):
+    """What is being done and for how long, from the third second on; a context manager.
+
+    Parameters
+    ----------
+    words
+        What is being done at first.
+    wanted, stream
+        As for `Line`.
+    patience
+        Seconds before the line is shown.
+    """
+
+    def __init__(self, words: str, wanted: bool = True, stream: TextIO | None = None, *, patience: float = 2.0) -> None:
+        super().__init__(wanted, stream)
+        self._words, self._patience = words, patience
+        self._start, self._stop = time.monotonic(), threading.Event()
+        self._thread = threading.Thread(target=self._tick, daemon=True)
+
+    def __enter__(self) -> Elapsed:
+        if self._shown:
+            self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stop.set()
+        if self._shown:
+            self._thread.join()
+        self.close()
+
+    def say(self, words: str) -> None:
+        """Something else is being done."""
+        self._words = words
+
+    def _tick(self) -> None:
+        if self._stop.wait(self._patience):
+            return
+        while True:
+            self.show(f"{self._words}, {_clock(time.monotonic() - self._start)}")
+            if self._stop.wait(0.5):
+                return

@@ -109,5 +109,35 @@ def as_numbers(values: ArrayLike, name: str) -> FloatArray:
         raise ValueError(f"{name} must be real numbers; got {type(values).__name__} that is not numeric") from None
 
 
+def column_names(X: Any) -> tuple[str, ...] | None:
+    """Names of the columns of a pandas, polars or Arrow table; None for arrays and for columns that are numbered."""
+    names = getattr(X, "column_names", None)
+    names = getattr(X, "columns", None) if names is None else names
+    if names is None or not all(isinstance(name, str) for name in names):
+        return None
+    return tuple(map(str, names))
+
+
+def check_columns(seen: tuple[str, ...] | None, now: tuple[str, ...] | None) -> None:
+    """Refuse a table whose columns are not those of the training table, in their order."""
+    if seen is None or now is None or seen == now:
+        return
+    absent, extra = [name for name in seen if name not in now], [name for name in now if name not in seen]
+    if absent or extra:
+        what = f"{absent[0]!r} is missing" if absent else f"{extra[0]!r} is unknown"
+    else:
+        place = next(i for i, (one, other) in enumerate(zip(seen, now, strict=True)) if one != other)
+        what = f"in another order: column {place + 1} was {seen[place]!r}, it is {now[place]!r}"
+    raise ValueError(f"the columns of X are not those of the training table: {what}")
+
+
+def numeric_column(values: Any, name: str) -> FloatArray:
+    """One column of a table as numbers; what is missing (None, NA, NaN) becomes NaN."""
+    found = np.asarray(values)
+    if found.dtype == object:
+        found = np.array([np.nan if one is None or type(one).__name__ == "NAType" else one for one in found])
+    return as_numbers(found, f"column {name!r}")
+
+
 def _first(value: FloatArray, bad: NDArray[np.bool_]) -> str:
     return repr(float(np.atleast_1d(value)[np.atleast_1d(bad)][0]))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
+import time
 
-from exml_sim.progress import Line, Progress
+from exml_sim.progress import Elapsed, Line, Progress
 
 
 class Terminal(io.StringIO):
@@ -42,3 +43,20 @@ def test_work_that_was_there_is_counted_and_not_timed():
     assert line.line(60.0) == "mfeat: 7 of 10 configurations, 1:00 left"
     line.close()
     assert stream.getvalue().endswith("\n")
+
+
+def test_elapsed_time_is_shown_to_the_patient():
+    stream = Terminal()
+    with Elapsed("exploring", stream=stream, patience=0.0) as line:
+        line.say("scoring")
+        while "scoring, 0:0" not in stream.getvalue():
+            time.sleep(0.01)
+    assert stream.getvalue().endswith("\r")
+    quick = Terminal()
+    with Elapsed("exploring", stream=quick, patience=60.0):
+        pass
+    assert quick.getvalue() == ""
+    silent = io.StringIO()
+    with Elapsed("exploring", stream=silent, patience=0.0):
+        pass
+    assert silent.getvalue() == ""

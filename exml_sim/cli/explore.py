@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -12,45 +12,39 @@ import click
 import numpy as np
 
 from exml_sim.cli import options
-from exml_sim.cli.csv_file import Table, as_csv, read_table
-from exml_sim.method import ExMLClassifier
-from exml_sim.method.buyer import Buyer
-from exml_sim.method.layers import check_affordable, rule_for
-from exml_sim.method.purchase_plan import plans, race_plan
-from exml_sim.method.saved import save, to_saved
+from exml_sim.cli.columns import Roles, names, offer, price_list, roles
+from exml_sim.cli.csv_file import Table, blank_words, read_table
+from exml_sim.cli.explore_files import FILES, JOURNAL, check_target, make_room, write_results
+from exml_sim.cli.explore_plan import as_facts, as_lines, door_section, planned, visit
+from exml_sim.cli.to_measure import NAME as SHEET
+from exml_sim.cli.to_measure import Sheet, read_sheet, write_sheet
+from exml_sim.exploration.scoring import penalised_scores
+from exml_sim.method import ExMLClassifier, doubts, judgement
+from exml_sim.method.ask_tell import AskTell, Wanted
+from exml_sim.method.door import Finding, inspect, memory_limit, refuse
 from exml_sim.method.settings import MODELS
-from exml_sim.money import Money, exact_cost, show
+from exml_sim.money import Money, show
 from exml_sim.oracle import ArrayOracle
-from exml_sim.strategies import STRATEGIES, ExploreThenCommit
-
-FILES = ("model.npz", "ledger.csv", "purchases.csv", "predictions.csv", "report.md")
-
-
-@dataclass(frozen=True, slots=True)
-class Offer:
-    """A candidate as given on the command line."""
-
-    name: str
-    columns: tuple[str, ...]
-    cost: Fraction
-
-
-def offer(text: str) -> Offer:
-    """Read NAME=COLUMN[,COLUMN…]:COST."""
-    name, equals, rest = text.partition("=")
-    columns, colon, cost = rest.rpartition(":")
-    parts = tuple(part.strip() for part in columns.split(","))
-    if not (equals and colon and name.strip() and all(parts)):
-        raise ValueError(f"a candidate is NAME=COLUMN[,COLUMN]:COST, like ct=ct1,ct2:5.0; got {text!r}")
-    return Offer(name.strip(), parts, exact_cost(cost.strip(), f"cost of candidate {name.strip()!r}"))
+from exml_sim.progress import Elapsed
+from exml_sim.strategies import STRATEGIES
 
 
 @click.command(name="explore")
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option("--label", required=True, metavar="COLUMN", help="Column of perceived labels (two or more classes).")
-@click.option("--observed", required=True, metavar="A,B,C", help="Columns that are known for every row.")
-@click.option("--candidate", metavar="NAME=COLUMNS:COST", multiple=True, required=True, help="Repeat for each.")
+@click.option("--observed", required=True, metavar="A,B,C*", help="Columns that are known for every row.")
+@click.option("--candidate", metavar="NAME=COLUMNS:COST", multiple=True, help="Repeat for each.")
+@click.option(
+    "--prices",
+    type=click.Path(path_type=Path),
+    help="Table of further candidates: candidate, cost and, if they differ from the name, columns.",
+)
 @click.option("--budget", required=True, metavar="MONEY|PERCENT", help="500, or 20% of the price of buying everything.")
+@click.option("--id", "id", metavar="COLUMN", help="Column that names the rows; it is kept in all files.")
+@options.table_format
+@click.option(
+    "--measure", is_flag=True, help=f"Blank candidates can be measured: ask for them in {SHEET}, go on when run again."
+)
 @click.option(
     "--preset",
     type=click.Choice(["practice", "paper"]),
@@ -68,16 +62,24 @@ def offer(text: str) -> Offer:
 @click.option(
     "--theta", default="auto", show_default=True, help="Rejection cost of the augmented model: auto or a number."
 )
+@click.option("--thetas", default="0.1,0.2,0.3,0.4", show_default=True, help="What auto chooses from.")
 @click.option("--validation-share", default="0.1", show_default=True, help="Part of the budget for choosing theta.")
 @click.option("--target", type=float, default=0.95, show_default=True, help="Wanted accuracy on accepted rows.")
+@click.option("--folds", type=int, default=5, show_default=True, help="Folds of cross-validations.")
+@click.option("--candidate-score", type=click.Choice(["held_out", *penalised_scores()]), help="[default: held_out]")
+@click.option("--kernel", type=click.Choice(["gaussian", "linear"]), default="gaussian", show_default=True)
+@click.option("--gamma", default="median", show_default=True, help="Bandwidth of rejection models: median or a number.")
+@click.option("--C", "penalty", type=float, default=0.1, show_default=True, help="Penalty of rejection models.")
 @click.option("--explore", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True)
 @click.option("--hidden-label", default="hidden", show_default=True, help="Name of the hidden class in predictions.")
 @options.seed
+@click.option("--memory", metavar="SIZE", help="Refuse what needs more memory, like 4G.  [default: what is free]")
+@click.option("--anyway", is_flag=True, help="Go on although the door check says no.")
 @click.option("--dry-run", is_flag=True, help="Print the purchase plan and its cost; buy and write nothing.")
 @click.option(
     "--out", type=click.Path(path_type=Path), default=Path("exml-out"), show_default=True, help="Folder for results."
 )
-@click.option("--force", is_flag=True, help="Replace the files of an earlier run in the output directory.")
+@click.option("--force", is_flag=True, help="Replace the results of an earlier run; measured values are kept.")
 @options.quiet
 @options.as_json
 def command(
@@ -85,66 +87,156 @@ def command(
     label: str,
     observed: str,
     candidate: tuple[str, ...],
-    budget: str,
+    prices: Path | None,
+    id: str | None,
+    encoding: str,
+    delimiter: str | None,
+    blank: str | None,
+    measure: bool,
+    memory: str | None,
+    anyway: bool,
     dry_run: bool,
     out: Path,
     force: bool,
-    seed: int,
-    theta: str,
-    preset: str,
     quiet: bool,
     as_json: bool,
-    **settings: Any,
+    **given: Any,
 ) -> None:
-    """Explore the candidates of the CSV file DATA with a budget.
+    """Explore the candidates of the table DATA (CSV, .gz or Parquet) with a budget.
 
     Values of a candidate count as bought when they are read, and only bought ones are read. Rows in which a candidate
-    is blank cannot be bought for it.
+    is blank cannot be bought for it, unless --measure says that you can measure them. Every bought value is written to
+    a journal at once: a run that was interrupted goes on when the same command is given again.
+
+    Columns are separated by commas; a name with a comma stands in double quotes; * and ? are wildcards, which take the
+    columns that have no other role.
 
     Example: exml explore table.csv --label y --observed x1,x2 --candidate ct=a10:1 --candidate mri=a90:1.2 --budget 20%
     """
     if not dry_run:
         check_target(out, force)
-    names = tuple(part.strip() for part in observed.split(","))
-    offers = tuple(offer(text) for text in candidate)
-    table = read_table(data)
-    X, y, oracle = _problem(table, label, names, offers)
-    settings |= {**money(budget), "theta": _theta(theta), "random_state": seed}
-    given = {name: value for name, value in settings.items() if value is not None}
-    model = ExMLClassifier.paper(**given) if preset == "paper" else ExMLClassifier(**given)
+    limit = None if memory is None else memory_limit(memory)
+    offers = (*(offer(text) for text in candidate), *(() if prices is None else price_list(prices)))
+    if not offers:
+        raise click.UsageError("Missing option '--candidate' (or '--prices')")
+    table = read_table(data, encoding=encoding, delimiter=delimiter, blank=blank_words(blank))
+    part = roles(table, label, names(observed), offers, id, measure)
+    X, y, oracle = _problem(table, part, measure)
+    model = _model(given)
+    available = [len(X) if measure else int(oracle.available(name).sum()) for name in oracle.names]
+    plan = planned(model, oracle, available, len(np.unique(y)))
+    findings = inspect(visit(model, X, y, oracle, available, part.observed, plan.opening, limit))
+    if not anyway:
+        refuse(findings)
     if dry_run:
-        facts, text = _plan(model, oracle, len(X), np.unique(y))
-        click.echo(json.dumps(facts, indent=2) if as_json else text)
+        shown = {**plan.facts, "findings": [as_facts(one) for one in findings]}
+        click.echo(json.dumps(shown, indent=2) if as_json else "\n".join([*as_lines(findings), plan.text]))
         return
-    model.fit(X, y, oracle)
-    columns = {one.name: one.columns for one in offers}
-    _write(out, force, model, table, X, y, oracle, names, columns)
+    about = {"candidates": {one.name: list(one.columns) for one in part.offers}, "observed": list(part.observed)}
+    costs = dict(zip(oracle.names, oracle.costs, strict=True))
+    start = (model, X, y, costs)
+    how: dict[str, Any] = {"source": oracle, "measurable": measure, "about": about}
+    if force and out.exists():
+        make_room(out, AskTell(*start, **how).journal.run)
+    line = Elapsed(f"exploring {len(X)} rows", not quiet and not as_json)
+    how["watch"] = lambda bought: line.say(f"exploring {len(X)} rows, {bought} values bought")
+    run = AskTell(*start, journal=out / JOURNAL, **how)
+    with options.resumable(f"what was bought is in {out / JOURNAL}, and the same command goes on"), line:
+        wanted, sheet = _advance(run, out / SHEET, table, part)
+    if wanted is not None:
+        _ask(run, wanted, sheet, out / SHEET, table, part, as_json)
+        return
+    report = "\n".join([model.report(), *door_section(findings)])
+    write_results(out, model, table, part, X, y, run.journal, report)
     if as_json:
-        click.echo(json.dumps(_result(model, out), indent=2))
+        click.echo(json.dumps(_result(model, findings, out), indent=2))
         return
     if not quiet:
-        click.echo(model.report())
+        click.echo(report)
+        if run.unused:
+            click.echo(f"{run.unused} recorded values were not needed in the end.")
     click.echo(f"Saved {', '.join(FILES)} in {out}.")
 
 
-def _result(model: ExMLClassifier, out: Path) -> dict[str, Any]:
-    """What came out, as plain values; money is text, because it is exact."""
-    return {
-        "explored": model.explored_,
-        "selected": list(model.selected_),
-        "budget": show(model.budget_),
-        "spent": show(model.ledger_.spent),
-        "files": [str(out / name) for name in FILES],
+def _advance(run: AskTell, path: Path, table: Table, part: Roles) -> tuple[Wanted | None, Sheet]:
+    """Go on with what is filled in; it is in the journal before anything else happens.
+
+    A sheet answers the purchase that it was written for; a line that only a later one would ask for is not read.
+    """
+    wanted, sheet = run.ask(), Sheet()
+    if wanted is None or not path.exists():
+        return wanted, sheet
+    sheet = read_sheet(path, table, part, wanted.rows)
+    if not sheet.filled:
+        return wanted, sheet
+    answers = {}
+    for name, found in sheet.values.items():
+        blank = (float("nan"),) * len(next(iter(found.values())))
+        answers[name] = [found.get(int(row), blank) for row in wanted.rows[name]]
+    run.tell(answers, sheet.lost)
+    return run.ask(), sheet
+
+
+def _ask(run: AskTell, wanted: Wanted, sheet: Sheet, path: Path, table: Table, part: Roles, as_json: bool) -> None:
+    """Say what to measure; a sheet that has room for all of it stays as it is."""
+    lacking = {(name, int(row)) for name, rows in wanted.rows.items() for row in rows}
+    half_way = bool(sheet.keys) and lacking <= sheet.keys
+    path.parent.mkdir(parents=True, exist_ok=True)
+    run.journal.begin()
+    if not half_way:
+        write_sheet(path, table, part, wanted, sheet.partial)
+    costs = {one.name: one.cost for one in part.offers}
+    before = sum((costs[name] for name, _ in run.journal.values), Fraction(0))
+    if as_json:
+        counts = {name: len(rows) for name, rows in wanted.rows.items()}
+        found: dict[str, Any] = {"state": "to measure", "file": str(path), "values": counts, "cost": show(wanted.cost)}
+        missing = [dict(zip((table.unit, "candidate", "column"), one, strict=True)) for one in sheet.missing]
+        found |= {"measured": show(before), "missing": missing if half_way else None}
+        click.echo(json.dumps(found, indent=2))
+        return
+    listed = ", ".join(f"{len(rows)} of {name}" for name, rows in wanted.rows.items())
+    if half_way:
+        line, name, column = sheet.missing[0]
+        click.echo(
+            f"{path} still lacks {len(wanted)} values ({listed}); the first is {table.unit} {line}, {name}, column "
+            f"{column}. What is filled in is kept: fill in the rest and run the same command again."
+        )
+        return
+    click.echo(
+        f"Measure {len(wanted)} values ({listed}) for {show(wanted.cost)}, after {show(before)} so far: fill in {path} "
+        f"and run the same command again. Write {'lost'!r} for a row that cannot be measured."
+    )
+
+
+def _model(given: dict[str, Any]) -> ExMLClassifier:
+    """Options as parameters of the classifier."""
+    read = {
+        **money(given["budget"]),
+        "theta": _theta(given["theta"]),
+        "thetas": [_number(text, "--thetas must be numbers in (0, 1/2)") for text in given["thetas"].split(",")],
+        "gamma": _gamma(given["gamma"]),
+        "C_h": given["penalty"],
+        "C_g": given["penalty"],
+        "random_state": given["seed"],
     }
+    others = {name: given[name] for name in given if name not in ("budget", "penalty", "seed", "preset")}
+    wanted = {name: value for name, value in {**others, **read}.items() if value is not None}
+    return ExMLClassifier.paper(**wanted) if given["preset"] == "paper" else ExMLClassifier(**wanted)
 
 
-def check_target(out: Path, force: bool) -> None:
-    """Refuse to overwrite anything silently."""
-    if out.exists() and not out.is_dir():
-        raise ValueError(f"--out {out} is not a directory")
-    there = [name for name in FILES if (out / name).exists()]
-    if there and not force:
-        raise ValueError(f"{out / there[0]} exists already: choose another --out, or --force to replace it")
+def _number(text: str, what: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"{what}, got {text!r}") from None
+
+
+def _theta(text: str) -> float | str:
+    return text if text == "auto" else _number(text, "--theta must be auto or a number in (0, 1/2)")
+
+
+def _gamma(text: str) -> float | str:
+    return text if text == "median" else _number(text, "--gamma must be median or a number")
 
 
 def money(budget: str) -> dict[str, Money]:
@@ -158,98 +250,36 @@ def money(budget: str) -> dict[str, Money]:
         raise ValueError(f"--budget must be an amount like 500 or a percentage like 20%, got {budget!r}") from None
 
 
-def _theta(text: str) -> float | str:
-    if text == "auto":
-        return text
-    try:
-        return float(text)
-    except ValueError:
-        raise ValueError(f"--theta must be auto or a number in (0, 1/2), got {text!r}") from None
-
-
-def _problem(
-    table: Table, label: str, names: tuple[str, ...], offers: tuple[Offer, ...]
-) -> tuple[Any, Any, ArrayOracle]:
-    roles = [label, *names, *(column for one in offers for column in one.columns)]
-    for column in roles:
-        if roles.count(column) > 1:
-            raise ValueError(f"column {column!r} is named more than once: it has one role, and one place in it")
-    if len({one.name for one in offers}) < len(offers):
-        raise ValueError(f"candidate names must differ, got {', '.join(one.name for one in offers)}")
-    y, X = table.text(label), table.numbers(names)
-    values = {one.name: table.numbers(one.columns, blanks=True) for one in offers}
+def _problem(table: Table, part: Roles, measure: bool) -> tuple[Any, Any, ArrayOracle]:
+    y, X = table.text(part.label), table.numbers(part.observed)
+    values = {}
+    for one in part.offers:
+        there = not measure or any(table.has(column) for column in one.columns)
+        blank = np.full((len(table), len(one.columns)), np.nan)
+        values[one.name] = table.numbers(one.columns, blanks=True) if there else blank
     classes = np.unique(y)
     if len(classes) < 2:
-        raise ValueError(f"column {label!r} has a single class, {str(classes[0])!r}: at least 2 are needed")
-    for one in offers:
-        if np.isnan(values[one.name]).any(axis=1).all():
-            raise ValueError(f"candidate {one.name!r} is blank in every row: there is nothing to buy")
-    return X, y, ArrayOracle(values, {one.name: one.cost for one in offers})
+        raise ValueError(f"column {part.label!r} has a single class, {str(classes[0])!r}: at least 2 are needed")
+    for one in part.offers:
+        if not measure and np.isnan(values[one.name]).any(axis=1).all():
+            raise ValueError(
+                f"candidate {one.name!r} is blank in every row: there is nothing to buy; if you can measure it, "
+                "--measure asks for the rows that are worth it"
+            )
+    return X, y, ArrayOracle(values, {one.name: one.cost for one in part.offers})
 
 
-def _plan(model: ExMLClassifier, oracle: ArrayOracle, rows: int, y_classes: Any) -> tuple[dict[str, Any], str]:
-    """The plan of the (first) exploration as plain values and as text."""
-    settings, budget = model.settings(), model.budget_for(oracle, rows)
-    check_affordable(Buyer(oracle, rows, budget), settings)
-    part = budget / max(1, settings.layers - 1)
-    available = [int(oracle.available(name).sum()) for name in oracle.names]
-    lines = [f"{rows} rows, budget {show(budget)}; if the initial model is good, nothing is spent."]
-    for name, cost, count in zip(oracle.names, oracle.costs, available, strict=True):
-        lines.append(f"candidate {name}: {show(cost)} per row, {count} of {rows} rows can be bought")
-    rule = rule_for(settings, len(oracle.names))
-    if isinstance(settings.strategy, ExploreThenCommit) and settings.races and len(oracle.names) > 1:
-        found: list[Any] = [race_plan(oracle.names, oracle.costs, available, part, len(y_classes), settings.strategy)]
-    else:
-        found = list(plans(oracle.names, oracle.costs, available, rule, part, settings.validation_share))
-    lines += [plan.table() for plan in found]
-    if settings.layers > 2:
-        lines.append(f"Each of the {settings.layers - 2} further layers may spend as much on the remaining candidates.")
-    offered = [
-        {"name": name, "cost": show(cost), "available": count}
-        for name, cost, count in zip(oracle.names, oracle.costs, available, strict=True)
-    ]
-    planned = [{"assumption": plan.assumption, "cost": show(plan.cost)} for plan in found]
-    return {"rows": rows, "budget": show(budget), "candidates": offered, "plans": planned}, "\n".join(lines)
-
-
-def _write(
-    out: Path,
-    force: bool,
-    model: ExMLClassifier,
-    table: Table,
-    X: Any,
-    y: Any,
-    oracle: ArrayOracle,
-    names: tuple[str, ...],
-    columns: dict[str, tuple[str, ...]],
-) -> None:
-    out.mkdir(parents=True, exist_ok=True)
-    if force:
-        for name in FILES:
-            (out / name).unlink(missing_ok=True)
-    saved = to_saved(model, names, columns)
-    save(saved, out / "model.npz")
-    # What was not paid for is blank for the predictions on the same file, too.
-    paid = {}
-    for name, bought in zip(oracle.names, model.bought_, strict=True):
-        paid[name] = np.full((len(X), len(columns[name])), np.nan)
-        paid[name][bought] = oracle.query(name, np.flatnonzero(bought))
-    decisions = saved.decide(X, paid)
-    rows = zip(table.lines, y.tolist(), saved.labels(decisions, "").tolist(), saved.explain(decisions), strict=True)
-    texts = {
-        "ledger.csv": model.ledger_.to_csv(),
-        "purchases.csv": as_csv(["round", "layer", "purpose", "candidate", "line"], _purchases(model, table)),
-        "predictions.csv": as_csv(["line", "perceived", "prediction", "explanation"], rows),
-        "report.md": model.report(),
+def _result(model: ExMLClassifier, findings: Sequence[Finding], out: Path) -> dict[str, Any]:
+    """What came out, as plain values; money is text, because it is exact."""
+    return {
+        "state": "done",
+        "explored": model.explored_,
+        "selected": list(model.selected_),
+        "budget": show(model.budget_),
+        "spent": show(model.ledger_.spent),
+        "layers": doubts.facts(model.records_, model.ledger_.names),
+        "held_out": judgement.facts(model.judgement_),
+        "doubts": doubts.doubts(model.records_, model.ledger_.names),
+        "findings": [as_facts(one) for one in findings],
+        "files": [str(out / name) for name in FILES],
     }
-    for name, text in texts.items():
-        with (out / name).open("x", encoding="utf-8", newline="") as file:
-            file.write(text)
-
-
-def _purchases(model: ExMLClassifier, table: Table) -> list[tuple[Any, ...]]:
-    return [
-        (bought.number, bought.layer, bought.purpose, bought.candidate, table.lines[row])
-        for bought in model.purchases_
-        for row in bought.rows
-    ]

@@ -29,6 +29,7 @@ n_jobs = click.option(
     "--n-jobs", default=-1, show_default=True, type=int, callback=_jobs, help="Workers; -1 for all cores."
 )
 quiet = click.option("--quiet", is_flag=True, help="No progress; only the result.")
+force = click.option("--force", is_flag=True, help="Replace an existing output file.")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 
 
@@ -45,6 +46,19 @@ def store(default: str | None = None, help: str = "SQLite file that a later run 
     """``--store``: where finished work is kept."""
     kind = click.Path(path_type=Path, dir_okay=False)
     return click.option("--store", default=default, show_default=default is not None, type=kind, help=help)
+
+
+def table_format(command: Callable[..., Any]) -> Callable[..., Any]:
+    """``--encoding``, ``--delimiter``, ``--blank``: how a person's table is written."""
+    for option in (
+        click.option("--blank", metavar="WORDS", help="Cells that mean not measured.  [default: NA,NaN,N/A,null,none]"),
+        click.option(
+            "--delimiter", metavar="CHARACTER", help="Between columns.  [default: comma, semicolon, tab or |]"
+        ),
+        click.option("--encoding", default="utf-8", show_default=True, help="Of a CSV file; latin-1 is common, too."),
+    ):
+        command = option(command)
+    return command
 
 
 def finite(value: float) -> float | None:
@@ -80,5 +94,14 @@ def resumable(how: str) -> Iterator[None]:
     """Turn Ctrl-C into one line that says how to continue; `main` exits with 130."""
     try:
         yield
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemError) as error:
+        if not _interrupted(error):
+            raise
         raise click.Abort(f"interrupted: {how}") from None
+
+
+def _interrupted(error: BaseException | None) -> bool:
+    """Whether an error goes back to Ctrl-C: compiled code that is interrupted raises a SystemError from it."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None

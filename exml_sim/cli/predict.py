@@ -10,19 +10,33 @@ import numpy as np
 
 from exml_sim.arrays import FloatArray
 from exml_sim.cli import options
-from exml_sim.cli.csv_file import Table, as_csv, read_table
+from exml_sim.cli.csv_file import Table, as_csv, blank_words, read_table, write_whole
+from exml_sim.cli.explore_files import id_column
 from exml_sim.method.saved import SavedModel, load
 
 
 @click.command(name="predict")
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("data", type=click.Path(path_type=Path))
+@click.option("--id", "id", metavar="COLUMN", help="Column that names the rows; it is kept in the predictions.")
+@options.table_format
 @click.option("--out", type=click.Path(path_type=Path), help="Write the CSV file here instead of printing it.")
-@click.option("--force", is_flag=True, help="Replace an existing output file.")
+@options.force
 @options.quiet
 @options.as_json
-def command(model: Path, data: Path, out: Path | None, force: bool, quiet: bool, as_json: bool) -> None:
-    """Classify the rows of the CSV file DATA with a MODEL that exml explore saved.
+def command(
+    model: Path,
+    data: Path,
+    id: str | None,
+    encoding: str,
+    delimiter: str | None,
+    blank: str | None,
+    out: Path | None,
+    force: bool,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Classify the rows of the table DATA (CSV, .gz or Parquet) with a MODEL that exml explore saved.
 
     Only the candidates that the model uses are looked for, and only for rows that the layers before give up. Where such
     a value is blank, or its column is not there, the prediction is blank and the explanation says what to measure.
@@ -31,13 +45,15 @@ def command(model: Path, data: Path, out: Path | None, force: bool, quiet: bool,
     """
     if out is not None and out.exists() and not force:
         raise ValueError(f"{out} exists already: choose another --out, or --force to replace it")
-    saved, table = load(model), read_table(data)
+    saved = load(model)
+    table = read_table(data, encoding=encoding, delimiter=delimiter, blank=blank_words(blank))
+    heads, ids = id_column(table, id)
     decisions = saved.decide(table.numbers(saved.observed), _values(saved, table))
-    names = ["line", "prediction", "explanation"]
-    rows = list(zip(table.lines, saved.labels(decisions, "").tolist(), saved.explain(decisions), strict=True))
+    names = [*heads, "prediction", "explanation"]
+    told = zip(saved.labels(decisions, "").tolist(), saved.explain(decisions), strict=True)
+    rows = [[*start, *rest] for start, rest in zip(ids, told, strict=True)]
     if out is not None:
-        with out.open("w" if force else "x", encoding="utf-8", newline="") as file:
-            file.write(as_csv(names, rows))
+        write_whole(out, as_csv(names, rows))
     counted = {name: int((decisions.missing == name).sum()) for name in saved.cascade.candidates}
     lacking = {name: count for name, count in counted.items() if count}
     if as_json:

@@ -164,9 +164,9 @@ def _opened(path: Path, name: str) -> Iterator[Iterator[str]]:
             yield iter(io.TextIOWrapper(raw, encoding="ascii", errors="replace"))
 
 
-def save_realdisp(data: RealDisp, path: Path) -> None:
-    """Write the rows as arrays; an existing file is not overwritten."""
-    with path.open("xb") as file:
+def save_realdisp(data: RealDisp, path: Path, *, replace: bool = False) -> None:
+    """Write the rows as arrays; an existing file is not overwritten unless told so."""
+    with path.open("wb" if replace else "xb") as file:
         np.savez_compressed(file, y=data.y, t=data.t, **data.views)  # type: ignore[arg-type]
 
 

@@ -95,6 +95,10 @@ class Buyer:
                 raise ValueError(
                     f"{len(rows)} values of candidate {self.names[arm]!r} were asked for, {paid[arm]} are paid for"
                 )
+        # A laboratory gets its orders for all candidates of a round at once.
+        prepare = getattr(self._oracle, "prepare", None)
+        if prepare is not None:
+            prepare({self.names[arm]: rows for arm, rows in wanted.items() if len(rows)})
         for arm, rows in wanted.items():
             if len(rows):
                 self._store(arm, rows)

@@ -19,6 +19,9 @@ from exml_sim.method.latent import LatentModel
 #: Values of a candidate for some rows, and a mask of the rows for which there are any.
 Ask = Callable[[str, IntArray], tuple[FloatArray, BoolArray]]
 
+#: Rows, and probabilities or values h of the classes, as a layer finds them.
+Watch = Callable[[IntArray, FloatArray], None]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layer:
@@ -78,7 +81,7 @@ class Cascade:
         """Candidates that some layer needs, first use first."""
         return tuple(dict.fromkeys(name for layer in self.layers for name in layer.candidates))
 
-    def decide(self, X: FloatArray, ask: Ask) -> Decisions:
+    def decide(self, X: FloatArray, ask: Ask, watch: Watch | None = None) -> Decisions:
         """Send every row through the layers until one accepts it.
 
         Parameters
@@ -88,6 +91,8 @@ class Cascade:
         ask
             Source of candidate values. It is asked at most once for a value, and only for rows that reach a layer that
             needs it.
+        watch
+            Is told what every layer finds about the rows that it sees.
         """
         n = X.shape[0]
         longest = max((len(name) for name in self.candidates), default=1)
@@ -103,7 +108,10 @@ class Cascade:
             columns = [X[pending], *(known.values[name][pending] for name in one.candidates if len(pending))]
             if not len(pending):
                 break
-            winner[pending], accepted = one.model.evaluate(np.hstack(columns))
+            points = np.hstack(columns)
+            winner[pending], accepted = one.model.evaluate(points)
+            if watch is not None:
+                watch(pending, one.model.outputs(points))
             seen[pending] = number
             layer[pending[accepted]] = number
             pending = pending[~accepted]

@@ -16,42 +16,25 @@ from exml_sim.oracle import ArrayOracle, Oracle, availability, checked_answer
 def asker(source: Oracle | Mapping[str, ArrayLike] | None, needed: tuple[str, ...], n_rows: int) -> Ask:
     """Turn an oracle, or a mapping from candidate to array, into what `Cascade.decide` asks.
 
-    Raises
-    ------
-    ValueError
-        If a candidate that the cascade needs is not among those that the source has.
+    A candidate that the source has not got is missing in every row.
     """
     if source is None or isinstance(source, Mapping):
-        given = {name: (source or {}).get(name) for name in needed}
-        absent = [name for name, values in given.items() if values is None]
-        if absent:
-            return _nothing_for(absent[0])
-        source = ArrayOracle({name: values for name, values in given.items() if values is not None}) if given else None
+        given = {name: values for name in needed if (values := (source or {}).get(name)) is not None}
+        oracle: Oracle | None = ArrayOracle(given) if given else None
     elif isinstance(source, Oracle):
-        absent = [name for name in needed if name not in source.names]
-        if absent:
-            return _nothing_for(absent[0])
+        oracle = source
     else:
         raise ValueError(f"candidate values must be an oracle or a mapping from name to array, got {source!r}")
-    oracle = source
 
     def ask(name: str, rows: IntArray) -> tuple[FloatArray, BoolArray]:
-        assert oracle is not None
+        if oracle is None or name not in oracle.names:
+            return np.full((len(rows), 1), np.nan), np.zeros(len(rows), dtype=np.bool_)
         present = availability(oracle, name, n_rows)[rows]
         found = checked_answer(oracle.query(name, rows[present]), name, rows[present]) if present.any() else None
         values = np.full((len(rows), 1 if found is None else found.shape[1]), np.nan)
         if found is not None:
             values[present] = found
         return values, present
-
-    return ask
-
-
-def _nothing_for(candidate: str) -> Ask:
-    """A source that has not got a needed candidate: fine for as long as no row asks for it."""
-
-    def ask(name: str, rows: IntArray) -> tuple[FloatArray, BoolArray]:
-        raise ValueError(f"{len(rows)} rows need values of candidate {candidate!r}, but none are given")
 
     return ask
 

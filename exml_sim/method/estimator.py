@@ -15,15 +15,18 @@ from sklearn.utils.validation import check_is_fitted
 from exml_sim.exploration.ledger import Ledger
 from exml_sim.method import summary
 from exml_sim.method.buyer import Buyer
-from exml_sim.method.cascade import Cascade, Decisions
-from exml_sim.method.decisions import asker, explanations, labelled
+from exml_sim.method.cascade import Cascade
+from exml_sim.method.door import blank_labels, label_findings, refuse
+from exml_sim.method.judgement import Judgement, judge
 from exml_sim.method.latent_layers import check_rows
-from exml_sim.method.layers import Grown, check_affordable, grow, initial_layer
+from exml_sim.method.layers import Assessment, Grown, check_affordable, grow, initial_layer
+from exml_sim.method.layout import Columns, Layout
+from exml_sim.method.predicting import Predicting
 from exml_sim.method.settings import PAPER, Settings, settings_of
 from exml_sim.method.thresholds import PAPER_THETAS
 from exml_sim.money import Money, exact
-from exml_sim.oracle import Oracle, zip_names
-from exml_sim.validation import check_matrix, check_theta
+from exml_sim.oracle import ArrayOracle, Oracle, zip_names
+from exml_sim.validation import check_theta
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,7 +48,7 @@ class Hindsight:
     oracle: Oracle | Mapping[str, ArrayLike]
 
 
-class ExMLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class ExMLClassifier(Predicting, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     r"""Exploratory machine learning (Section 3) with an oracle of candidates.
 
     A rejection model is trained on the observed features. If it gives up too many rows, candidates are explored with
@@ -113,10 +116,17 @@ class ExMLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         What `predict` returns for the hidden class.
     random_state : int, Generator or None, default 0
         Order in which rows are bought, and folds.
+    candidates : mapping, optional
+        Candidates that are columns of X: name to column or columns (names, or numbers from 0). NaN cannot be bought.
+        Then `fit` and `predict` need no oracle, and `cross_val_score` and `GridSearchCV` slice all of it together.
+    costs : mapping, optional
+        Cost of one value of each of `candidates`; 1 where a name is missing.
 
     Attributes
     ----------
     classes_ : known classes
+    n_features_in_, feature_names_in_
+        Columns of X. A table whose columns come in another order is refused by `predict`.
     cascade_ : Cascade
     assessment_ : Assessment
         Whether the initial model left anything to explore.
@@ -135,6 +145,8 @@ class ExMLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Number of columns of every candidate of which something was bought.
     hindsight_ : tuple of (theta, accuracy on test labels)
         Empty except with theta="hindsight".
+    judgement_ : Judgement or None
+        Held-out figures next to simpler models (`exml_sim.method.judgement`); None if theta was given.
     notes_ : tuple of str
         Remarks, for instance why a layer was left out.
     budget_ : Fraction
@@ -181,6 +193,8 @@ class ExMLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         folds: int = 5,
         hidden_label: Any = "hidden",
         random_state: Any = 0,
+        candidates: Mapping[str, Columns] | None = None,
+        costs: Mapping[str, Money] | None = None,
     ) -> None:
         self.budget = budget
         self.budget_ratio = budget_ratio
@@ -210,93 +224,71 @@ class ExMLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.folds = folds
         self.hidden_label = hidden_label
         self.random_state = random_state
+        self.candidates = candidates
+        self.costs = costs
 
     @classmethod
     def paper(cls, **parameters: Any) -> ExMLClassifier:
         """The paper's method: median elimination on Eq. 5, rejection models, one candidate; the rest as given."""
         return cls(**{**PAPER, **parameters})
 
-    def fit(self, X: ArrayLike, y: ArrayLike, oracle: Oracle, *, hindsight: Hindsight | None = None) -> ExMLClassifier:
+    def fit(
+        self, X: Any, y: ArrayLike, oracle: Oracle | None = None, *, hindsight: Hindsight | None = None
+    ) -> ExMLClassifier:
         """Assess, explore, train.
 
         Parameters
         ----------
         X
-            Observed features, shape (m, d).
+            Observed features, shape (m, d): an array, or a table of pandas, polars or Arrow. With `candidates` their
+            columns are in it, too.
         y
             Perceived labels, shape (m,): two or more known classes.
         oracle
-            Source of candidate values, with their costs; see `exml_sim.oracle`.
+            Source of candidate values, with their costs; see `exml_sim.oracle`. None with `candidates`.
         hindsight
             Test data with the truth, with theta="hindsight" only.
         """
-        rows = check_matrix(X, "X")
+        self.layout_ = Layout.of(X, self.candidates)
+        rows, oracle = self._sources(X, oracle)
         codes = self._encode(y, len(rows))
         settings = self.settings()
         check_rows(codes, len(self.classes_), settings)
         if (self.theta == "hindsight") != (hindsight is not None):
             raise ValueError('theta="hindsight" and the argument hindsight= go together: give both or neither')
-        self.n_features_in_ = rows.shape[1]
         self.budget_ = self.budget_for(oracle, len(rows))
         buyer = Buyer(oracle, len(rows), self.budget_)
         rng = np.random.default_rng(self.random_state)
         layer, record, self.assessment_ = initial_layer(
             rows, codes, len(self.classes_), self._initial_theta(), settings, rng
         )
+        self.assessment_ = _balanced(self.assessment_, judge((record,), codes, self.classes_, settings.cascade))
         wanted = self.explore == "always" or (self.explore == "auto" and self.assessment_.needed)
         self.explored_ = wanted and settings.layers > 1
         self.hindsight_: tuple[tuple[float, float], ...] = ()
         if not self.explored_:
             self._keep(Grown((layer,), (record,)), buyer)
+            self.judgement_ = judge(self.records_, codes, self.classes_, settings.cascade)
             return self
         check_affordable(buyer, settings)
         if hindsight is None:
             self._keep(grow(rows, codes, len(self.classes_), (layer, record), buyer, settings, rng), buyer)
         else:
             self._fit_in_hindsight(rows, codes, (layer, record), oracle, settings, rng, hindsight)
+        self.judgement_ = judge(self.records_, codes, self.classes_, settings.cascade)
         return self
 
-    def predict(self, X: ArrayLike, oracle: Oracle | Mapping[str, ArrayLike] | None = None) -> NDArray[Any]:
-        """Known classes, and `hidden_label` for rows that every layer gives up.
-
-        Parameters
-        ----------
-        oracle
-            Candidate values of these rows: an oracle, or a mapping from candidate to array. It is asked only for the
-            selected candidates, and only for rows that reach a layer that needs them.
-
-        Raises
-        ------
-        ValueError
-            If a value is needed and missing; `decide` and `explain` say for which rows.
-        """
-        decisions = self.decide(X, oracle)
-        stuck = np.flatnonzero(decisions.undecided)
-        if len(stuck):
-            name = str(decisions.missing[stuck[0]])
-            raise ValueError(f"{len(stuck)} rows need a value of candidate {name!r}, the first is row {stuck[0]}")
-        return labelled(decisions, self.classes_, self.hidden_label)
-
-    def decide(self, X: ArrayLike, oracle: Oracle | Mapping[str, ArrayLike] | None = None) -> Decisions:
-        """Which layer decided what, row by row, and which values were asked for."""
-        check_is_fitted(self, "cascade_")
-        points = check_matrix(X, "X")
-        if points.shape[1] != self.n_features_in_:
-            raise ValueError(f"X must have {self.n_features_in_} columns as in fit, got {points.shape[1]}")
-        return self.cascade_.decide(points, asker(oracle, self.cascade_.candidates, len(points)))
-
-    def explain(self, X: ArrayLike, oracle: Oracle | Mapping[str, ArrayLike] | None = None) -> list[str]:
-        """One sentence per row: which layer decided it, or which value it lacks."""
-        return explanations(self.decide(X, oracle), self.cascade_, self.classes_, self.hidden_label)
-
-    def score(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        oracle: Oracle | Mapping[str, ArrayLike] | None = None,
-    ) -> float:
-        """Share of rows whose true class (known, or the hidden label) is predicted."""
-        return float(np.mean(np.asarray(self.predict(X, oracle)) == np.asarray(y)))
+    def _sources(self, X: Any, oracle: Oracle | None) -> tuple[NDArray[np.float64], Oracle]:
+        """Observed features, and the oracle: the given one, or columns of X."""
+        rows, values = self.layout_.split(X)
+        if (values is None) == (oracle is None):
+            raise ValueError("candidate values come from an oracle or, with candidates=, from columns of X: give one")
+        if oracle is not None:
+            if self.costs is not None:
+                raise ValueError("an oracle knows its costs: leave costs= out")
+            return rows, oracle
+        assert values is not None
+        return rows, ArrayOracle(values, self.costs)
 
     def report(self) -> str:
         """What was assessed, bought and selected, and why, as Markdown text."""
@@ -344,6 +336,8 @@ class ExMLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         labels = np.asarray(y)
         if labels.shape != (rows,):
             raise ValueError(f"y must have shape ({rows},), one label per row of X, got {labels.shape}")
+        if blank_labels(labels) or labels.dtype.kind == "f":
+            refuse(label_findings(labels))
         self.classes_, codes = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(f"y must have at least 2 classes, got only {self.classes_[0]!r}")
@@ -377,3 +371,12 @@ class ExMLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def settings(self) -> Settings:
         """The parameters, validated."""
         return settings_of(self, len(self.classes_) if hasattr(self, "classes_") else 2)
+
+
+def _balanced(found: Assessment, judgement: Judgement | None) -> Assessment:
+    """A model that is accurate in all, but does not know a class, leaves something to explore."""
+    if found.needed or judgement is None or not judgement.unknown:
+        return found
+    worst = judgement.unknown[0]
+    reason = f"class {worst.name!r} is recognised in {worst.right} of {worst.accepted} accepted rows"
+    return Assessment(True, f"{found.reason}, but {reason}")

@@ -151,6 +151,11 @@ class GatedModel:
         parts = [self._piece(X[start : start + PIECE]) for start in range(0, X.shape[0], PIECE)]
         return np.concatenate([one for one, _ in parts]), np.concatenate([other for _, other in parts])
 
+    def outputs(self, X: FloatArray) -> FloatArray:
+        """The values h of every class, shape (n, C)."""
+        pieces = [X[start : start + PIECE] for start in range(0, X.shape[0], PIECE)]
+        return np.vstack([self.frame.cross(self.frame.points(one), self.anchors) @ self.u for one in pieces])
+
     def _piece(self, X: FloatArray) -> tuple[IntArray, BoolArray]:
         cross = self.frame.cross(self.frame.points(X), self.anchors)
         return through_the_gate(cross @ self.u, cross @ self.w)

@@ -108,6 +108,10 @@ class LatentModel:
             return np.zeros((0, self.n_classes + 1))
         return raised(normalised(self.soft.predict(X)), self.odds)
 
+    def outputs(self, X: FloatArray) -> FloatArray:
+        """The same under the name that every model of a layer has."""
+        return self.probabilities(X)
+
     def evaluate(self, X: FloatArray) -> tuple[IntArray, BoolArray]:
         """The winning class of every row, and whether the gate accepts it."""
         return decide(self.probabilities(X), self.law, self.theta)

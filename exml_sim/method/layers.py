@@ -54,6 +54,8 @@ class LayerRecord:
         Rows bought to choose theta.
     given_up
         Rows that no layer so far accepts, by models fitted without them, shape (m,); None if theta was given.
+    winner
+        Winning class of the rows by models fitted without them, of rejection models; None if theta was given.
     race
         How the candidates were selected, if sets of them raced.
     model
@@ -74,6 +76,7 @@ class LayerRecord:
     exploration: Exploration | None = None
     validation_rows: int = 0
     given_up: BoolArray | None = None
+    winner: IntArray | None = None
     race: Raced | None = None
     model: str = "rejection"
     held_out: HeldOut | None = None
@@ -124,7 +127,8 @@ def initial_layer(
     choice = choose_initial(judge.until(thetas, settings.target), settings.target)
     model = fit(X, y, n_classes, choice.theta, settings.options)
     given_up = ~judge.accepted(choice.theta)
-    record = LayerRecord(1, (), choice.theta, choice, np.arange(len(y)), given_up=given_up)
+    winner = judge.vote(choice.theta)[0]
+    record = LayerRecord(1, (), choice.theta, choice, np.arange(len(y)), given_up=given_up, winner=winner)
     return Layer(model), record, assess(choice.chosen, settings)
 
 
@@ -297,7 +301,8 @@ def _modelled(
         )
         choice = choose_augmented(judge, settings.thetas, n_classes, None if reaching is None else reaching[rows])
         before[rows] &= ~judge.accepted(choice.theta)
-        record = replace(record, theta=choice.theta, choice=choice, given_up=before)
+        winner = judge.vote(choice.theta)[0]
+        record = replace(record, theta=choice.theta, choice=choice, given_up=before, winner=winner)
     return record, fit(X, y, n_classes, record.theta, settings.options)
 
 

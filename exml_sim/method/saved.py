@@ -25,6 +25,7 @@ from exml_sim.method.cascade import Cascade, Decisions, Layer
 from exml_sim.method.decisions import asker, explanations, labelled
 from exml_sim.method.gated import KERNELS, Frame, GatedModel
 from exml_sim.method.latent import LatentModel
+from exml_sim.method.layout import Layout
 from exml_sim.oracle import Oracle
 from exml_sim.validation import check_matrix
 
@@ -71,6 +72,8 @@ class SavedModel:
         Names of the observed columns, in order.
     columns
         Names of the columns of every candidate that the cascade needs.
+    layout
+        Columns of X, if the model was trained on a table with candidates in it or with names.
     """
 
     cascade: Cascade
@@ -78,6 +81,7 @@ class SavedModel:
     hidden_label: Any
     observed: tuple[str, ...]
     columns: dict[str, tuple[str, ...]]
+    layout: Layout | None = None
 
     def decide(self, X: ArrayLike, values: Oracle | Mapping[str, ArrayLike] | None = None) -> Decisions:
         """As `ExMLClassifier.decide`."""
@@ -107,16 +111,17 @@ def to_saved(
     observed, columns
         Names of the columns; numbered names by default.
     """
-    names = tuple(observed) if observed is not None else tuple(f"x{i}" for i in range(model.n_features_in_))
-    if len(names) != model.n_features_in_:
-        raise ValueError(f"{model.n_features_in_} observed columns need as many names, got {len(names)}")
+    width = len(model.layout_.observed)
+    names = tuple(observed) if observed is not None else tuple(f"x{i}" for i in range(width))
+    if len(names) != width:
+        raise ValueError(f"{width} observed columns need as many names, got {len(names)}")
     needed = model.cascade_.candidates
     given = columns or {}
     named = {
         name: tuple(given[name]) if name in given else _numbered(name, model.widths_[name], bool(columns))
         for name in needed
     }
-    return SavedModel(model.cascade_, model.classes_, model.hidden_label, names, named)
+    return SavedModel(model.cascade_, model.classes_, model.hidden_label, names, named, model.layout_)
 
 
 def save(saved: SavedModel, path: Path) -> None:
@@ -136,6 +141,7 @@ def save(saved: SavedModel, path: Path) -> None:
         "observed": list(saved.observed),
         "columns": {name: list(cols) for name, cols in saved.columns.items()},
         "layers": [about for about, _ in packed],
+        "layout": None if saved.layout is None else saved.layout.facts(),
     }
     arrays: dict[str, Any] = {"manifest": np.array(json.dumps(manifest))}
     for number, (_, tables) in enumerate(packed):
@@ -224,7 +230,8 @@ def _assembled(manifest: Mapping[str, Any], layers: tuple[Layer, ...]) -> SavedM
         width = len(observed) + sum(len(columns.get(name, ())) for name in layer.candidates)
         if isinstance(layer.model, GatedModel) and width != layer.model.anchors.shape[1]:
             raise ValueError(f"layer {number} has {layer.model.anchors.shape[1]} columns, not {width}")
-    return SavedModel(cascade, np.array(manifest["classes"]), manifest["hidden_label"], observed, columns)
+    layout = None if manifest.get("layout") is None else Layout.from_facts(manifest["layout"])
+    return SavedModel(cascade, np.array(manifest["classes"]), manifest["hidden_label"], observed, columns, layout)
 
 
 def _numbers(array: NDArray[Any], name: str) -> FloatArray:

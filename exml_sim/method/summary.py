@@ -6,6 +6,8 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from exml_sim.method import judgement
+from exml_sim.method.doubts import doubts
 from exml_sim.method.layers import LayerRecord
 from exml_sim.method.race import Raced
 from exml_sim.method.thresholds import Choice
@@ -18,7 +20,8 @@ if TYPE_CHECKING:
 
 def text(model: ExMLClassifier) -> str:
     """The whole report."""
-    parts = ["# Report", _summary(model), "## Initial model", _initial(model)]
+    parts = ["# Report", _summary(model), "## How good it is", judgement.text(model.judgement_)]
+    parts += ["## Initial model", _initial(model)]
     for record in model.records_[1:]:
         parts += [
             f"## Layer {record.number}: {', '.join(record.candidates)}",
@@ -40,6 +43,7 @@ def _summary(model: ExMLClassifier) -> str:
         f"Spent {show(model.ledger_.spent)} of the budget of {show(model.budget_)}.",
         *_test_time(model),
         *(f"Note: {note}." for note in model.notes_),
+        *(f"Warning: {doubt}." for doubt in doubts(model.records_, model.ledger_.names)),
     ]
     return "\n".join(lines)
 
@@ -103,8 +107,13 @@ def why(exploration: Exploration, selected: int = 1) -> str:
     if not exploration.rounds:
         return "There was one candidate: nothing had to be chosen."
     winners = ", ".join(exploration.names[i] for i in exploration.accepted[:selected])
-    lines = [f"Why {winners}: lower scores are better; a score lies in its certified interval.", ""]
-    lines += ["| round | candidate | rows bought | score | certified interval | |", "|---|---|---|---|---|---|"]
+    lines = [
+        f"Why {winners}: lower scores are better. The solver's accuracy is that of the arithmetic on these rows; what "
+        "other rows would have given is another matter.",
+        "",
+        "| round | candidate | rows bought | score | solver accuracy | |",
+        "|---|---|---|---|---|---|",
+    ]
     for number, one in enumerate(exploration.rounds, 1):
         for arm in sorted(one.active, key=lambda i: (one.scores[i], i)):
             fate = "stays" if arm in one.survivors else "leaves"
@@ -155,7 +164,8 @@ def _latent(record: LayerRecord) -> str:
 
 def _tried(choice: Choice, n_classes: int | None) -> str:
     """All prices tried; estimated errors only where they decided."""
-    head = ["theta", "rows", "accepted", "accuracy on accepted", *(["estimated errors"] if n_classes else []), ""]
+    errors = ["estimated errors, as a rule too few"] if n_classes else []
+    head = ["theta", "rows", "accepted", "accuracy on accepted", *errors, ""]
     lines = [head, ["---"] * len(head)]
     for one in choice.tried:
         cells = [f"{one.theta:g}", str(one.rows), str(one.accepted), f"{one.accuracy:.1%}" if one.accepted else "-"]

@@ -136,16 +136,16 @@ class CrossValidation:
 
     def judge(self, theta: float, among: BoolArray | None = None) -> Tried:
         """Count the outcomes of one price, on all rows or among some of them."""
-        winner, accepted = self._vote(theta)
+        winner, accepted = self.vote(theta)
         if among is None:
             return Tried.count(theta, winner, accepted, self._y)
         return Tried.count(theta, winner[among], accepted[among], self._y[among])
 
     def accepted(self, theta: float) -> BoolArray:
         """Rows that a model fitted without them accepts."""
-        return self._vote(theta)[1]
+        return self.vote(theta)[1]
 
-    def _vote(self, theta: float) -> tuple[IntArray, BoolArray]:
+    def vote(self, theta: float) -> tuple[IntArray, BoolArray]:
         """Winning class and gate of every row by models that were fitted without it; a price is tried once."""
         if theta not in self._votes:
             self._votes[theta] = self._fitted_without(theta)

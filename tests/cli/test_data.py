@@ -35,6 +35,8 @@ def test_synthetic_is_the_generator(tmp_path, capsys):
     code, _, err = run(capsys, "data", "synthetic", "--out", str(path))
     assert code == 2
     assert "exists already" in err
+    assert run(capsys, "data", "synthetic", "--per-class", "20", "--out", str(path), "--force")[0] == 0
+    assert path.read_bytes() == (tmp_path / "t.csv").read_bytes()
 
 
 def test_realdisp(tmp_path, capsys):

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from exml_sim.cli import main
-from exml_sim.cli.explore import FILES, offer
+from exml_sim.cli.columns import offer
+from exml_sim.cli.explore_files import FILES
 from exml_sim.datasets import make_synthetic
 
 
@@ -101,6 +102,14 @@ def test_json_and_quiet(data, capsys):
     assert f"Selected: {', '.join(found['selected'])}." in report
     assert found["files"] == [str(Path("o") / name) for name in FILES]
     spent = sum(Fraction(line["spent"]) for line in read(data / "o/ledger.csv"))
+    layer, figures = found["layers"][1], found["held_out"]["figures"]
+    assert layer["candidates"] == found["selected"]
+    assert all(one["loss"] >= 0.0 and one["rows"] > 0 for look in layer["looks"] for one in look)
+    assert layer["thetas"][0]["interval"][0] <= layer["thetas"][0]["accuracy"] <= layer["thetas"][0]["interval"][1]
+    assert [one["interval"][0] <= one["accuracy"] <= one["interval"][1] for one in figures] == [True] * 4
+    assert f"| {figures[0]['name']} | {figures[0]['right']} of {figures[0]['rows']} |" in report
+    assert found["findings"][0]["line"] == "180 rows, 2 classes: ill 90, well 90"
+    assert all(f"Warning: {one}." in report for one in found["doubts"])
     assert (Fraction(found["spent"]), found["budget"], found["explored"]) == (spent, "250", True)
     code, out, err = run(capsys, *given, "--out", "q", "--quiet")
     assert (code, err) == (0, "")
@@ -140,13 +149,11 @@ def test_the_dry_run_plans_and_writes_nothing(data, capsys):
     assert "1 further layers may spend as much" in out
 
 
-@pytest.mark.parametrize(
-    "extra", [["--preset", "paper"], ["--model", "rejection"], ["--model", "forest"]], ids=" ".join
-)
+@pytest.mark.parametrize("extra", [PAPER, ["--model", "rejection"], ["--model", "forest"]], ids=" ".join)
 def test_presets_and_models(data, capsys, extra):
     code, out, err = run(capsys, "explore", "data.csv", *COMMON, *THREE, "--budget", "150", "--out", "o", *extra)
     assert (code, err) == (0, "")
-    assert ("median" in out or "certified" in out) == (extra == PAPER)
+    assert ("solver accuracy" in out) == (extra == PAPER)
     assert ("Model: forest" in out) == ("forest" in extra)
     assert run(capsys, "predict", "o/model.npz", "data.csv", "--quiet")[0] == 0
 
@@ -221,7 +228,11 @@ def test_blank_columns(data, capsys):
     (data / "blank.csv").write_text("a,c,y\n1,,u\n2,,v\n")
     arguments = ["explore", "blank.csv", "--label", "y", "--observed", "a", "--candidate", "c=c:1", "--budget", "9"]
     code, _, err = run(capsys, *arguments)
-    assert (code, err) == (2, "exml: candidate 'c' is blank in every row: there is nothing to buy\n")
+    assert code == 2
+    assert err == (
+        "exml: candidate 'c' is blank in every row: there is nothing to buy; if you can measure it, --measure asks for "
+        "the rows that are worth it\n"
+    )
 
 
 def test_offers():

@@ -161,7 +161,7 @@ def test_a_layer_behind_another_is_judged_on_the_rows_that_reach_it():
     assert choose_augmented(judge, thetas, 2, none) == alone
     assert choose_augmented(judge, thetas, 2, every).theta == alone.theta
     # Rows that the generous price gets wrong: among them only, a lower price is better.
-    winner, accepted = judge._vote(0.4)
+    winner, accepted = judge.vote(0.4)
     wrong = accepted & (winner != judge._y)
     behind = choose_augmented(judge, thetas, 2, wrong)
     assert behind.theta == min(thetas) < alone.theta

@@ -1,0 +1,105 @@
+"""The files of an exploration: results are put in place one by one, the model last, so that a killed run can go on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from exml_sim.cli.columns import Roles
+from exml_sim.cli.csv_file import Table, as_csv, write_whole
+from exml_sim.cli.to_measure import NAME as SHEET
+from exml_sim.method import ExMLClassifier
+from exml_sim.method.journal import Journal
+from exml_sim.method.saved import save, to_saved
+
+JOURNAL = "journal.jsonl"
+FILES = ("model.npz", "ledger.csv", "purchases.csv", "predictions.csv", "report.md", JOURNAL)
+
+
+def check_target(out: Path, force: bool) -> None:
+    """Refuse to overwrite a finished run, or files of somebody else; a run that was stopped may go on."""
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"--out {out} is not a directory")
+    if force:
+        return
+    there = [name for name in FILES[:-1] if (out / name).exists()]
+    finished = (out / FILES[0]).exists() or not (out / JOURNAL).exists()
+    if there and finished:
+        raise ValueError(f"{out / there[0]} exists already: choose another --out, or --force to replace it")
+    if (out / SHEET).exists() and not (out / JOURNAL).exists():
+        raise ValueError(f"{out / SHEET} is there without {JOURNAL}: choose another --out, or --force to start anew")
+
+
+def make_room(out: Path, run: Mapping[str, Any]) -> None:
+    """With --force: measured values of another run are put aside, never deleted; results will be replaced."""
+    journal = out / JOURNAL
+    try:
+        Journal.open(run, journal)
+        strange = not journal.exists()
+    except ValueError:
+        strange = True
+    if strange:
+        for name in (JOURNAL, SHEET):
+            if (out / name).exists():
+                (out / name).rename(_free(out / name))
+    for name in FILES[:-1]:
+        (out / name).unlink(missing_ok=True)
+
+
+def _free(path: Path) -> Path:
+    """The first name like journal.1.jsonl that is not taken."""
+    number = 1
+    while (place := path.with_suffix(f".{number}{path.suffix}")).exists():
+        number += 1
+    return place
+
+
+def write_results(
+    out: Path, model: ExMLClassifier, table: Table, roles: Roles, X: Any, y: Any, journal: Journal, report: str
+) -> None:
+    """All files of a finished run."""
+    out.mkdir(parents=True, exist_ok=True)
+    journal.begin()
+    columns = {one.name: one.columns for one in roles.offers}
+    saved = to_saved(model, roles.observed, columns)
+    # What was not paid for is blank for the predictions on the same file, too.
+    paid = {name: np.full((len(X), len(cols)), np.nan) for name, cols in columns.items()}
+    for (name, row), values in journal.values.items():
+        if name in paid and model.bought_[model.ledger_.names.index(name), row]:
+            paid[name][row] = values
+    decisions = saved.decide(X, paid)
+    heads, ids = id_column(table, roles.id)
+    results = zip(y.tolist(), saved.labels(decisions, "").tolist(), saved.explain(decisions), strict=True)
+    rows = [[*start, *rest] for start, rest in zip(ids, results, strict=True)]
+    texts = {
+        "ledger.csv": model.ledger_.to_csv(),
+        "purchases.csv": as_csv(["round", "layer", "purpose", "candidate", *heads], _purchases(model, ids)),
+        "predictions.csv": as_csv([*heads, "perceived", "prediction", "explanation"], rows),
+        "report.md": report,
+    }
+    for name, text in texts.items():
+        write_whole(out / name, text)
+    aside = out / ".model.npz.part"
+    aside.unlink(missing_ok=True)
+    save(saved, aside)
+    aside.replace(out / "model.npz")
+    (out / SHEET).unlink(missing_ok=True)
+
+
+def id_column(table: Table, column: str | None) -> tuple[list[str], list[list[object]]]:
+    """Headings and cells by which a row is found again: its line, and the column that names it, if there is one."""
+    if column is None:
+        return [table.unit], [[line] for line in table.lines]
+    cells = zip(table.lines, table.raw(column), strict=True)
+    return [table.unit, column], [[line, name] for line, name in cells]
+
+
+def _purchases(model: ExMLClassifier, ids: list[list[object]]) -> list[list[object]]:
+    return [
+        [bought.number, bought.layer, bought.purpose, bought.candidate, *ids[row]]
+        for bought in model.purchases_
+        for row in bought.rows
+    ]

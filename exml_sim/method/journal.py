@@ -1,0 +1,166 @@
+"""The journal of a run: every bought value on a line of its own, on the disk before the learner sees it.
+
+The first line says which run it is (settings, and a digest of the table), every further one is a value, or a row that
+turned out not to be measurable. Lines are appended and forced to the disk, so a run that is killed at any moment leaves
+whole lines and at most one torn end, which the next run cuts off.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+FORMAT = "exml journal"
+VERSION = 1
+
+#: A candidate and a row.
+Key = tuple[str, int]
+
+
+def digest(*parts: ArrayLike) -> str:
+    """A short digest of arrays, by which a changed table is noticed."""
+    found = hashlib.sha256()
+    for part in parts:
+        array = np.asarray(part)
+        plain = array.astype(np.float64) if array.dtype.kind in "fiub" else array.astype(np.str_)
+        found.update(str((plain.shape, plain.dtype.str)).encode())
+        found.update(np.ascontiguousarray(plain).tobytes())
+    return found.hexdigest()[:16]
+
+
+@dataclass(slots=True, eq=False)
+class Journal:
+    """Answers that were paid for, in memory and, with a path, in a file.
+
+    Attributes
+    ----------
+    run
+        What the run is: plain values by name. A file of another run is refused.
+    path
+        The file; None keeps the answers in memory only. It is written with the first answer, not before.
+    values
+        Numbers of every answered pair of candidate and row.
+    lost
+        Pairs that cannot be measured.
+    """
+
+    run: Mapping[str, Any]
+    path: Path | None = None
+    values: dict[Key, tuple[float, ...]] = field(default_factory=dict)
+    lost: set[Key] = field(default_factory=set)
+
+    @classmethod
+    def open(cls, run: Mapping[str, Any], path: Path | None = None) -> Journal:
+        """Go on with the file, if there is one.
+
+        Raises
+        ------
+        ValueError
+            If the file is no journal, is damaged before its last line, or belongs to another run.
+        """
+        journal = cls(json.loads(json.dumps(run)), path)
+        if path is not None and path.exists():
+            journal._read(path)
+        return journal
+
+    def begin(self) -> None:
+        """Write the first line, so that the place belongs to this run before any value is there."""
+        if self.path is not None and not self.path.exists():
+            self._write([])
+
+    def record(self, candidate: str, answers: Iterable[tuple[int, Sequence[float]]]) -> None:
+        """Keep values of some rows: on the disk first."""
+        new = [(int(row), tuple(float(one) for one in values)) for row, values in answers]
+        self._append({"candidate": candidate, "row": row, "values": list(values)} for row, values in new)
+        self.values |= {(candidate, row): values for row, values in new}
+
+    def give_up(self, candidate: str, rows: Iterable[int]) -> None:
+        """Remember that some rows cannot be measured."""
+        new = [int(row) for row in rows]
+        self._append({"candidate": candidate, "row": row, "lost": True} for row in new)
+        self.lost |= {(candidate, row) for row in new}
+
+    def _append(self, records: Iterable[Mapping[str, Any]]) -> None:
+        lines = [json.dumps(record) for record in records]
+        if self.path is not None and lines:
+            self._write(lines)
+
+    def _write(self, lines: list[str]) -> None:
+        assert self.path is not None
+        if not self.path.exists():
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            lines = [json.dumps({"format": FORMAT, "version": VERSION, "run": self.run}), *lines]
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write("\n".join(lines) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        _settle(self.path.parent)
+
+    def _read(self, path: Path) -> None:
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise ValueError(f"cannot read {path}: {error.strerror or error}") from None
+        whole = data[: data.rfind(b"\n") + 1]
+        if len(whole) < len(data):
+            # The end of a line that was being written when the run was killed: nobody has seen it.
+            with path.open("r+b") as file:
+                file.truncate(len(whole))
+        lines = whole.splitlines()
+        if not lines:
+            path.unlink()
+            return
+        self._check_head(lines[0], path)
+        for number, line in enumerate(lines[1:], 2):
+            try:
+                record = json.loads(line)
+                key = str(record["candidate"]), int(record["row"])
+                if record.get("lost"):
+                    self.lost.add(key)
+                else:
+                    self.values[key] = tuple(float(one) for one in record["values"])
+            except (ValueError, KeyError, TypeError, AttributeError):
+                raise ValueError(f"{path}, line {number}: this is no line of a journal") from None
+
+    def _check_head(self, line: bytes, path: Path) -> None:
+        try:
+            head = json.loads(line)
+            good = head["format"] == FORMAT and head["version"] == VERSION and isinstance(head["run"], dict)
+        except (ValueError, KeyError, TypeError):
+            good = False
+        if not good:
+            raise ValueError(f"{path} is not a journal that exml wrote")
+        then = head["run"]
+        for name in dict.fromkeys([*then, *self.run]):
+            if then.get(name) != self.run.get(name):
+                raise ValueError(
+                    f"{path} belongs to a run with {name} {_short(then.get(name))}, not {_short(self.run.get(name))}: "
+                    "go on with the same command, or choose another place"
+                )
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _settle(folder: Path) -> None:
+    """Force the entry of a new file to the disk; not every system lets a folder be opened."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(handle)
+    except OSError:
+        pass
+    finally:
+        os.close(handle)

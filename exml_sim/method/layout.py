@@ -1,0 +1,116 @@
+"""The columns of X: which are observed, and which belong to a candidate when all are in one table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from exml_sim.arrays import FloatArray
+from exml_sim.validation import as_numbers, check_columns, check_matrix, column_names, numeric_column
+
+#: Columns of a candidate: a name or number, or several of them.
+Columns = str | int | Sequence[str | int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layout:
+    """Places of the columns.
+
+    Attributes
+    ----------
+    names
+        Names of all columns; None if X has none.
+    width
+        Number of columns of X.
+    observed
+        Places of the observed ones.
+    candidates
+        Places of the columns of every candidate; empty if values come from an oracle.
+    """
+
+    names: tuple[str, ...] | None
+    width: int
+    observed: tuple[int, ...]
+    candidates: dict[str, tuple[int, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, X: Any, candidates: Mapping[str, Columns] | None = None) -> Layout:
+        """The layout of a training table.
+
+        Raises
+        ------
+        ValueError
+            If a candidate's column is not there, has two roles, or leaves no observed column.
+        """
+        names, width = column_names(X), _table(X).shape[1]
+        taken: dict[str, tuple[int, ...]] = {}
+        for candidate, columns in (candidates or {}).items():
+            several = [columns] if isinstance(columns, str | int | np.integer) else list(columns)
+            taken[candidate] = tuple(_place(one, names, width, candidate) for one in several)
+        places = [place for some in taken.values() for place in some]
+        if len(set(places)) < len(places):
+            twice = next(place for place in places if places.count(place) > 1)
+            raise ValueError(f"column {twice if names is None else names[twice]!r} belongs to more than one candidate")
+        observed = tuple(place for place in range(width) if place not in places)
+        if not observed:
+            raise ValueError("every column of X belongs to a candidate: at least one must be observed")
+        return cls(names, width, observed, taken)
+
+    @property
+    def observed_names(self) -> tuple[str, ...] | None:
+        """Names of the observed columns; None if X has none."""
+        return None if self.names is None else tuple(self.names[place] for place in self.observed)
+
+    def split(self, X: Any) -> tuple[FloatArray, dict[str, FloatArray] | None]:
+        """Observed features, and values of the candidates (NaN where there is none), if they are in X."""
+        check_columns(self.names, column_names(X))
+        table = _table(X)
+        if table.shape[1] != self.width:
+            raise ValueError(f"X must have {self.width} columns as in fit, got {table.shape[1]}")
+        seen = check_matrix(table[:, list(self.observed)], "X")
+        if not self.candidates:
+            return seen, None
+        return seen, {name: table[:, list(places)] for name, places in self.candidates.items()}
+
+    def facts(self) -> dict[str, Any]:
+        """Plain values that `from_facts` reads."""
+        places = {name: list(some) for name, some in self.candidates.items()}
+        return {"names": None if self.names is None else list(self.names), "width": self.width, "candidates": places}
+
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any]) -> Layout:
+        """The layout that `facts` described."""
+        names = None if facts["names"] is None else tuple(map(str, facts["names"]))
+        taken = {str(name): tuple(int(one) for one in some) for name, some in facts["candidates"].items()}
+        places = {place for some in taken.values() for place in some}
+        width = int(facts["width"])
+        return cls(names, width, tuple(place for place in range(width) if place not in places), taken)
+
+
+def _place(column: str | int, names: tuple[str, ...] | None, width: int, candidate: str) -> int:
+    if isinstance(column, str):
+        if names is None or column not in names:
+            there = "X has no names of columns" if names is None else f"X has {', '.join(names)}"
+            raise ValueError(f"candidate {candidate!r}: there is no column {column!r}; {there}")
+        return names.index(column)
+    if not 0 <= int(column) < width:
+        raise ValueError(f"candidate {candidate!r}: there is no column {column} of {width}")
+    return int(column)
+
+
+def _table(X: Any) -> FloatArray:
+    """X as numbers, NaN where something is missing."""
+    names = column_names(X)
+    if names is None:
+        table = as_numbers(X, "X")
+    else:
+        twice = [name for name in names if names.count(name) > 1]
+        if twice:
+            raise ValueError(f"X has more than one column {twice[0]!r}")
+        table = np.column_stack([numeric_column(X[name], name) for name in names]) if names else np.zeros((0, 0))
+    if table.ndim != 2 or 0 in table.shape:
+        raise ValueError(f"X must be a matrix with at least one row and one column; got shape {table.shape}")
+    return table

@@ -1,0 +1,141 @@
+"""The report is true: held-out figures are what a slow recount finds, intervals cover, and doubts are spoken."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from exml_sim.method import ExMLClassifier, judgement
+from exml_sim.method.doubts import doubts
+from exml_sim.method.judgement import share_interval
+from exml_sim.oracle import ArrayOracle
+from tests.method.tasks import clean, synthetic
+
+
+def coverage(interval, n, p):
+    """Exact probability that the interval holds p."""
+    return sum(binom.pmf(k, n, p) for k in range(n + 1) if interval(k, n)[0] <= p <= interval(k, n)[1])
+
+
+def test_intervals_cover_by_enumeration():
+    grid = np.linspace(0.001, 0.999, 199)
+    for n in (1, 5, 17):
+        assert min(coverage(share_interval, n, p) for p in grid) >= 0.95
+
+    def wald(k, n):
+        """Planted error: the interval of the textbooks."""
+        half = 1.96 * np.sqrt(k / n * (1 - k / n) / n)
+        return k / n - half, k / n + half
+
+    assert min(coverage(wald, 17, p) for p in grid) < 0.95
+
+
+def recount(model, y):
+    """The same figures row by row."""
+    last, first = model.records_[-1], model.records_[0]
+    out = {"accepted": 0, "right": 0, "full": 0, "plain": 0}
+    for place, row in enumerate(last.rows):
+        decision = None
+        for record in model.records_ if model.cascade else [last]:
+            if not record.given_up[row]:
+                at = int(np.flatnonzero(record.rows == row)[0])
+                decision = judgement.winners(record)[at]
+                break
+        out["accepted"] += decision is not None
+        out["right"] += decision == y[row]
+        out["full"] += judgement.winners(last)[place] == y[row]
+        plain = judgement.winners(first) if first.discovered is None else first.discovered.perceived.argmax(axis=1)
+        out["plain"] += plain[row] == y[row]
+    return out
+
+
+@pytest.mark.parametrize("options", [{}, {"model": "rejection"}, {"cascade": False}, {"layers": 3}], ids=str)
+def test_figures_are_those_of_a_recount(options):
+    rows, oracle, *_ = synthetic(per_class=40, angles=[20, 90])
+    model = ExMLClassifier(budget=120, explore="always", **{"model": "kernel", **options}).fit(rows.X, rows.y, oracle)
+    y = np.searchsorted(model.classes_, rows.y)
+    found, slow = model.judgement_, recount(model, y)
+    own, full, plain, most = found.figures
+    assert (own.right, own.rows) == (slow["right"], slow["accepted"])
+    assert (full.right, plain.right) == (slow["full"], slow["plain"])
+    assert found.rows == len(model.records_[-1].rows) == full.rows == own.rows + found.hidden
+    truth = y[model.records_[-1].rows]
+    assert most.right == np.bincount(truth).max()
+    assert most.balanced == 0.5
+    assert full.right - plain.right == found.gained - found.lost
+    assert [(one.name, one.rows) for one in found.classes] == [(-1, int((truth == 0).sum())), (1, int(truth.sum()))]
+    assert sum(one.right for one in found.classes) == own.right
+    assert f"| this model, on the rows that it accepts | {own.right} of {own.rows} |" in model.report()
+
+
+def test_held_out_accuracy_is_that_of_new_rows():
+    for seed in range(4):
+        rows, oracle, test, _, values = synthetic(seed, per_class=50, angles=[20, 90])
+        model = ExMLClassifier(budget=150, explore="always", model="kernel").fit(rows.X, rows.y, oracle)
+        own = model.judgement_.figures[0]
+        decided = model.decide(test.X, values)
+        accepted = decided.layer > 0
+        new = np.mean(model.classes_[decided.winner[accepted]] == test.y[accepted])
+        low, high = share_interval(own.right, own.rows, 1 - 1e-6)
+        assert low <= new <= high
+
+
+def test_a_rare_class_is_not_forgotten():
+    """Accuracy is 95 % and nothing is rejected, but one class is never said: exploration is needed all the same."""
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(300) % 20 == 0, "rare", "common")
+    X, marker = rng.normal(size=(300, 2)), (y == "rare") + 0.1 * rng.normal(size=300)
+    oracle = ArrayOracle({"marker": marker, "noise": rng.normal(size=300)})
+    for kind in ("rejection", "kernel"):
+        calm = ExMLClassifier(budget=300, model=kind, target=0.9, explore="never").fit(X, y, oracle)
+        assert calm.assessment_.needed
+        assert "but class 'rare' is recognised in 0 of" in calm.assessment_.reason
+        assert "class 'rare' is recognised in 0 of" in calm.report()
+        model = ExMLClassifier(budget=300, model=kind, target=0.9).fit(X, y, oracle)
+        assert model.explored_
+        assert "marker" in model.selected_
+    easy = ExMLClassifier(budget=50).fit(*clean())
+    assert not easy.explored_
+    assert "carry the same label cannot be seen in perceived labels" in easy.report()
+
+
+def test_candidates_that_do_not_help_are_said_not_to():
+    rng = np.random.default_rng(0)
+    rows, good, *_ = synthetic(per_class=50, angles=[90, 80])
+    noise = ArrayOracle({"a": rng.normal(size=150), "b": rng.normal(size=150)})
+    words = "the data do not show that they help, and exploring may not pay"
+    options = {"budget": 150, "explore": "always", "model": "kernel"}
+    assert words in ExMLClassifier(**options).fit(rows.X, rows.y, noise).report()
+    assert words not in ExMLClassifier(**options).fit(rows.X, rows.y, good).report()
+
+
+def test_ties_are_called_ties():
+    rows, oracle, *_ = synthetic(per_class=50, angles=[20, 90])
+    paper = ExMLClassifier.paper(budget=6, explore="always", validation_share="0.6").fit(rows.X, rows.y, oracle)
+    assert max(paper.records_[1].exploration.rounds[-1].pulls) == 1
+    assert "were compared on 1 row each: the selection is a tie" in paper.report()
+    rich = ExMLClassifier.paper(budget=300, explore="always").fit(rows.X, rows.y, oracle)
+    assert not any("compared on" in one for one in doubts(rich.records_, rich.ledger_.names))
+    twins = ArrayOracle({"one": oracle.query("90°", np.arange(150)), "two": oracle.query("90°", np.arange(150))})
+    for model in (ExMLClassifier(budget=100, explore="always"), ExMLClassifier.paper(budget=100, explore="always")):
+        assert "other rows could turn the selection" in model.fit(rows.X, rows.y, twins).report()
+
+
+def test_a_theta_at_the_end_of_its_grid_is_said():
+    rows, oracle, *_ = synthetic(per_class=50, angles=[20, 90])
+    said = []
+    for thetas in ((0.02, 0.03), (0.1, 0.2, 0.3, 0.4), (0.02, 0.05, 0.1), (0.25,)):
+        model = ExMLClassifier.paper(budget=150, thetas=thetas).fit(rows.X, rows.y, oracle)
+        ends = (min(thetas), max(thetas)) if len(thetas) > 1 else ()
+        said.append(any("of layer 2 is the" in one for one in doubts(model.records_, oracle.names)))
+        assert said[-1] == (model.records_[1].theta in ends)
+    assert said == [True, False, True, False]
+    # The initial price is at the end of its grid only if none is good enough.
+    assert not any("of layer 1" in one for one in doubts(ExMLClassifier(budget=50).fit(*clean()).records_, "ab"))
+
+
+def test_a_given_theta_has_no_figures():
+    rows, oracle, *_ = synthetic(per_class=40, angles=[20, 90])
+    model = ExMLClassifier.paper(budget=80, theta=0.3, explore="always").fit(rows.X, rows.y, oracle)
+    assert model.judgement_ is None
+    assert "there are no held-out figures" in model.report()
+    assert judgement.facts(None) is None
