@@ -63,6 +63,8 @@ class Exploration:
         Every scored round.
     counts
         How often each row was bought for each arm, shape (K, m); None for arms without rows.
+    sure
+        Whether a rule with a confidence stopped because it was sure; None for rules that spend a fixed budget.
     """
 
     accepted: tuple[int, ...]
@@ -70,6 +72,7 @@ class Exploration:
     ledger: Ledger
     rounds: tuple[Round, ...]
     counts: CountArray | None
+    sure: bool | None = None
 
     @property
     def selected(self) -> int:
@@ -148,6 +151,7 @@ def read_trial(trials: Lockstep, selected: IntArray, index: int = 0) -> Explorat
         trials.ledger.trial(index),
         rounds,
         None if counts is None else counts[index].copy(),
+        None if trials.sure is None else bool(trials.sure[index]),
     )
 
 
@@ -172,6 +176,8 @@ class Explorations:
     seeds
         Addresses of the trials; `pool.explore(strategy, budget, seeds.part(slice(i, i + 1)))` replays trial
         i.
+    sure
+        Whether a rule with a confidence stopped because it was sure, shape (trials,); None for other rules.
     """
 
     selected: IntArray
@@ -179,6 +185,7 @@ class Explorations:
     spent_units: IntArray
     unit: Fraction
     seeds: Seeds
+    sure: BoolArray | None = None
 
     def __len__(self) -> int:
         return int(self.selected.shape[0])
@@ -214,4 +221,5 @@ class Explorations:
             np.concatenate([part.spent_units for part in parts]),
             parts[0].unit,
             seeds,
+            None if parts[0].sure is None else np.concatenate([part.sure for part in parts if part.sure is not None]),
         )
