@@ -29,14 +29,15 @@ class Evidence:
     against
         Log of the e-value against "this arm is better than the leader by more than the indifference"; +inf for the
         leader.
-    lower, upper
-        Limits of every arm's risk at the asked level, up to a shift that all arms of a trial share. They say whom to
-        pull, never when to stop.
+    lower
+        Lower limit of every arm's risk at the asked level, up to a shift that all arms of a trial share.
+    width
+        How uncertain an arm's own risk is. Limit and width say whom to pull, never when to stop.
     """
 
     against: FloatArray
     lower: FloatArray
-    upper: FloatArray
+    width: FloatArray
 
 
 def known_evidence(arms: Sequence[object], trials: int) -> KnownEvidence:
@@ -87,7 +88,7 @@ class KnownEvidence:
         if math.isinf(self._high - self._low):
             scales = self._deviations
             _normal(sums, pulls, scales, leader, asked, threshold, indifference, against, self._lower, self._upper)
-            return Evidence(against, self._lower, self._upper)
+            return Evidence(against, self._lower, self._upper - self._lower)
         width = (self._high - self._low) or 1.0
         scaled = (sums - pulls * self._low) / width
         _bernoulli(
@@ -104,7 +105,7 @@ class KnownEvidence:
             self._upper,
             against,
         )
-        return Evidence(against, self._lower, self._upper)
+        return Evidence(against, self._lower, self._upper - self._lower)
 
 
 @kernel

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from exml_sim.arrays import BoolArray, CountArray, FloatArray, IntArray
+from exml_sim.exploration.evidence import Evidence
+from exml_sim.exploration.jackknife import AffineJackknife, Looks
 from exml_sim.exploration.lockstep import OBJECTIVES, WORTHLESS, Session
 from exml_sim.exploration.pool import Pool
 from exml_sim.exploration.ranking import Scores
@@ -181,7 +183,12 @@ class RowPool(Pool):
 
     def open(self, seeds: Seeds) -> RowSession:
         """Start N trials."""
-        return RowSession(self.arms, RowSampler(seeds, self.n_arms, self.n_rows, self.options))
+        return RowSession(self.arms, RowSampler(seeds, self.n_arms, self.n_rows, self.options), self.judge)
+
+    @property
+    def judge(self) -> AffineJackknife | None:
+        """Who compares arms on bought rows with an error; None where nobody can."""
+        return None
 
 
 class FeaturePool(RowPool):
@@ -236,6 +243,14 @@ class FeaturePool(RowPool):
             f"rows {self.options.rows!r}, replacement {self.options.replacement!r}>"
         )
 
+    @cached_property
+    def judge(self) -> AffineJackknife | None:
+        """The jackknife, for scores over a ball in the affine regime."""
+        if self.scoring.ball is None or any(arm.levels > 1 for arm in self.feature_arms):
+            return None
+        grams = [arm.gram for arm in self.feature_arms]
+        return AffineJackknife(grams, self.population.y, self.scoring.ball, self.options.rows == "same")
+
     @property
     def kappa(self) -> float:
         """Square root of the largest diagonal entry of all Gram matrices."""
@@ -252,9 +267,11 @@ class RowSession(Session):
 
     exact = False
 
-    def __init__(self, arms: Sequence[Arm], sampler: RowSampler) -> None:
+    def __init__(self, arms: Sequence[Arm], sampler: RowSampler, judge: AffineJackknife | None = None) -> None:
         self._arms = arms
         self._sampler = sampler
+        self._judge = judge
+        self._looks: Looks | None = None
         self.levels = max(getattr(arm, "levels", 1) for arm in arms)
         self._resolution = max(float(getattr(arm, "resolution", RESOLUTION)) for arm in arms)
 
@@ -273,6 +290,20 @@ class RowSession(Session):
     def counts(self) -> CountArray:
         """Rows bought, shape (trials, K, m)."""
         return self._sampler.counts
+
+    def evidence(
+        self, leader: IntArray, asked: BoolArray, threshold: float, indifference: float, limits: bool
+    ) -> Evidence:
+        """The asymptotic confidence sequence of jackknifed differences."""
+        if self._judge is None:
+            raise ValueError(
+                "a rule with a confidence needs scores over a ball in the affine regime, kappa Lambda <= 1 - 2 theta"
+            )
+        if self._sampler.options.replacement == "across":
+            raise ValueError("a rule with a confidence needs replacement 'always' or 'never', got 'across'")
+        if self._looks is None:
+            self._looks = Looks(self._judge, leader.size)
+        return self._looks.of(self._sampler.counts, leader, asked, threshold, indifference)
 
     def score(self, wanted: BoolArray, fresh: bool, level: int) -> Scores:
         """Score the wanted arms on their rows."""

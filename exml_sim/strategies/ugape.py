@@ -12,8 +12,8 @@ from exml_sim.arrays import BoolArray, FloatArray, IntArray
 from exml_sim.exploration.evidence import Evidence
 from exml_sim.exploration.lockstep import Lockstep
 from exml_sim.exploration.ranking import Scores
-from exml_sim.money import Prices
-from exml_sim.strategies.base import Rule
+from exml_sim.money import Money, Prices, exact
+from exml_sim.strategies.base import Rule, check_share
 from exml_sim.strategies.fixed_confidence import FixedConfidence, check_indifference, unsettled
 from exml_sim.validation import check_count
 
@@ -22,8 +22,8 @@ from exml_sim.validation import check_count
 class Ugape(FixedConfidence):
     """UGapEc: pull the more uncertain of the leader and its most dangerous rival.
 
-    With limits L and U of the risks, the rival is the arm with the lowest L that the leader is not sure to beat; of the
-    two the one with the wider interval U - L is pulled.
+    The rival is the arm with the lowest lower limit of its risk that the leader is not sure to beat; of the two the one
+    with the wider interval is pulled.
     """
 
     by_limits: ClassVar[bool] = True
@@ -31,7 +31,7 @@ class Ugape(FixedConfidence):
     def choose(self, trials: Lockstep, scores: Scores, leader: IntArray, evidence: Evidence, bar: float) -> BoolArray:
         """One arm."""
         rival = unsettled(evidence.lower, evidence, bar).argmin(axis=1)
-        return _wider(evidence.upper - evidence.lower, trials.pulls, leader, rival)
+        return _wider(evidence.width, trials.pulls, leader, rival)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,26 +47,26 @@ class UgapeBudget(Rule):
     ----------
     indifference
         Risks this close need not be told apart; more than 0, so that H is finite.
-    first_pulls
-        Pulls of every arm in the opening round.
+    opening_share
+        Part of the budget that all arms share in the opening round.
     rounds
         Number of batches after the opening.
     """
 
     indifference: float = 0.01
-    first_pulls: int = 2
+    opening_share: Money = Fraction(1, 4)
     rounds: int = 48
 
     def __post_init__(self) -> None:
         Rule.__post_init__(self)
         if check_indifference(self.indifference) == 0.0:
             raise ValueError("indifference must be greater than 0 with a fixed budget, got 0")
-        for name in ("first_pulls", "rounds"):
-            object.__setattr__(self, name, check_count(getattr(self, name), name))
+        check_share(self.opening_share)
+        object.__setattr__(self, "rounds", check_count(self.rounds, "rounds"))
 
     def opening(self, budget: Fraction, prices: Prices) -> Fraction:
-        """The first pulls of every arm, as far as the money goes."""
-        return min(budget, self.first_pulls * sum(prices.exact_costs, Fraction(0)))
+        """The share of the budget that all arms get."""
+        return budget * exact(self.opening_share, "opening_share")
 
     def explore(self, trials: Lockstep) -> IntArray:
         """Open, pull one arm after the other, select by the lowest index."""
