@@ -29,7 +29,7 @@ FORMAT = 1
 MOST_TRIALS = 10**12
 MOST_PULLS = 10**9
 
-MODES: Sequence[str] = ("count", "exact", "rare", "excess")
+MODES: Sequence[str] = ("count", "exact", "rare", "excess", "sure")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,8 @@ class Study:
     mode
         "count": count failures. "exact": enumerate all outcomes, no randomness. "rare": sample rows from tilted
         distributions and weight, for failure probabilities that counting cannot see. "excess": redraw the population in
-        every trial and measure the excess risk of the returned model (Eq. 8).
+        every trial and measure the excess risk of the returned model (Eq. 8). "sure": run rules with a confidence to
+        their stop; a failure is to be sure and wrong, and `StudyResult.costs` has the money.
     stop
         Early stopping of cells; off by default.
 
@@ -171,7 +172,7 @@ class Study:
             twice = [label for label in labels if labels.count(label) > 1]
             if twice:
                 raise ValueError(f"{what} {twice[0]!r} is given more than once: give it another label or leave it out")
-        if self.stop is not None and self.mode != "count":
+        if self.stop is not None and self.mode not in ("count", "sure"):
             raise ValueError(f"early stopping counts failures, so it does not go with mode {self.mode!r}")
 
     @property
