@@ -18,6 +18,7 @@ from exml_sim.exploration.pool import Pool
 from exml_sim.exploration.ranking import Scores
 from exml_sim.exploration.sampling import RowOptions, RowSampler
 from exml_sim.exploration.scores import Certified
+from exml_sim.exploration.statements import Witness
 from exml_sim.exploration.scoring import RESOLUTION, Scoring, penalised_scores
 from exml_sim.kernels import gram as kernel_matrix
 from exml_sim.money import Money, exact_cost, show
@@ -94,6 +95,11 @@ class FeatureArm:
         """Kernel matrix of the rows with the candidate's values appended, shape (m, m)."""
         matrix = kernel_matrix(self._population.augmented(self._index), kernel=self._kernel, gamma=self._gamma)
         return np.ascontiguousarray(matrix, dtype=np.float64)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether kernel values are in [0, 1], whatever the rows."""
+        return bool(self._kernel == "gaussian")
 
     @cached_property
     def levels(self) -> int:
@@ -304,6 +310,23 @@ class RowSession(Session):
         if self._looks is None:
             self._looks = Looks(self._judge, leader.size)
         return self._looks.of(self._sampler.counts, leader, asked, threshold, indifference)
+
+    def witness(self, trial: int, rounds: int, anytime: bool) -> Witness:
+        """What the rows of one trial can be asked."""
+        tightest = self.levels - 1
+
+        def score(arm: int, counts: CountArray) -> FloatArray:
+            return _scored(self._arms[arm], counts, tightest)[0]
+
+        return Witness(
+            self._sampler.counts[trial].copy(),
+            self._judge,
+            score,
+            self._sampler.order(trial),
+            fixed=rounds == 1 and not anytime,
+            anytime=anytime,
+            bounded=all(getattr(arm, "bounded", False) for arm in self._arms),
+        )
 
     def score(self, wanted: BoolArray, fresh: bool, level: int) -> Scores:
         """Score the wanted arms on their rows."""

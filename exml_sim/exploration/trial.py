@@ -12,6 +12,7 @@ import numpy as np
 from exml_sim.arrays import BoolArray, CountArray, FloatArray, IntArray
 from exml_sim.exploration.ledger import Ledger
 from exml_sim.exploration.lockstep import Lockstep
+from exml_sim.exploration.statements import Statement, Witness
 from exml_sim.money import show
 from exml_sim.seeds import Seeds
 
@@ -65,6 +66,8 @@ class Exploration:
         How often each row was bought for each arm, shape (K, m); None for arms without rows.
     sure
         Whether a rule with a confidence stopped because it was sure; None for rules that spend a fixed budget.
+    witness
+        What the bought rows can be asked; None for arms without rows.
     """
 
     accepted: tuple[int, ...]
@@ -73,6 +76,7 @@ class Exploration:
     rounds: tuple[Round, ...]
     counts: CountArray | None
     sure: bool | None = None
+    witness: Witness | None = None
 
     @property
     def selected(self) -> int:
@@ -90,6 +94,23 @@ class Exploration:
             f"<Exploration: selected {self.selected_name!r}{several} after {len(self.rounds)} scored rounds, "
             f"spent {show(self.ledger.spent)} of {show(self.ledger.budget)}>"
         )
+
+    def statement(self, level: float = 0.95) -> Statement:
+        """How sure the selection is: differences to the others with limits, who cannot be excluded, what it would take.
+
+        Parameters
+        ----------
+        level
+            Probability with which all limits hold together, between 0 and 1.
+
+        Raises
+        ------
+        ValueError
+            For arms without rows, and levels that are none.
+        """
+        if self.witness is None:
+            raise ValueError("a statement needs bought rows, and these arms have none")
+        return self.witness.state(self.names, self.selected, level)
 
     def table(self) -> str:
         """The rounds as text: pulls, scores and fate of every active arm."""
@@ -152,6 +173,7 @@ def read_trial(trials: Lockstep, selected: IntArray, index: int = 0) -> Explorat
         rounds,
         None if counts is None else counts[index].copy(),
         None if trials.sure is None else bool(trials.sure[index]),
+        trials.session.witness(index, trials.ledger.rounds, trials.sure is not None),
     )
 
 
