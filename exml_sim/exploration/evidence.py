@@ -30,14 +30,12 @@ class Evidence:
         Log of the e-value against "this arm is better than the leader by more than the indifference"; +inf for the
         leader.
     lower
-        Lower limit of every arm's risk at the asked level, up to a shift that all arms of a trial share.
-    width
-        How uncertain an arm's own risk is. Limit and width say whom to pull, never when to stop.
+        Lower limit of every arm's risk at the asked level, up to a shift that all arms of a trial share. It says whom
+        to pull, never when to stop.
     """
 
     against: FloatArray
     lower: FloatArray
-    width: FloatArray
 
 
 def known_evidence(arms: Sequence[object], trials: int) -> KnownEvidence:
@@ -71,7 +69,6 @@ class KnownEvidence:
         self._seen = np.zeros(shape, dtype=np.int64)
         self._log_mixture = np.zeros(shape)
         self._lower = np.full(shape, -np.inf)
-        self._upper = np.full(shape, np.inf)
 
     def of(
         self,
@@ -87,8 +84,8 @@ class KnownEvidence:
         against = np.full(sums.shape, np.inf)
         if math.isinf(self._high - self._low):
             scales = self._deviations
-            _normal(sums, pulls, scales, leader, asked, threshold, indifference, against, self._lower, self._upper)
-            return Evidence(against, self._lower, self._upper - self._lower)
+            _normal(sums, pulls, scales, leader, asked, threshold, indifference, against, self._lower)
+            return Evidence(against, self._lower)
         width = (self._high - self._low) or 1.0
         scaled = (sums - pulls * self._low) / width
         _bernoulli(
@@ -102,10 +99,9 @@ class KnownEvidence:
             self._seen,
             self._log_mixture,
             self._lower,
-            self._upper,
             against,
         )
-        return Evidence(against, self._lower, self._upper - self._lower)
+        return Evidence(against, self._lower)
 
 
 @kernel
@@ -125,23 +121,22 @@ def _log_kt(total: float, pulls: float) -> float:
 
 
 @kernel
-def _limit(total: float, pulls: float, level: float, up: bool) -> float:
-    """Where the log-likelihood falls to `level`, above or below the mean of the pulls.
+def _lower_limit(total: float, pulls: float, level: float) -> float:
+    """Where the log-likelihood falls to `level` below the mean of the pulls.
 
-    The log-likelihood is concave, so Newton's steps come from outside once they are outside; four are enough for limits
-    that only say whom to pull.
+    The log-likelihood is concave, so Newton's steps come from below once they are below; three are enough for a limit
+    that only says whom to pull.
     """
     mean = total / pulls
     drop = _log_likelihood(total, pulls, mean) - level
-    sign = 1.0 if up else -1.0
-    x = mean + sign * math.sqrt(drop * max(0.5 * mean * (1.0 - mean), 0.25 / pulls) * 4.0 / pulls)
-    for _ in range(4):
-        x = min(max(x, 1e-12), 1.0 - 1e-12)
+    x = mean - math.sqrt(drop * max(2.0 * mean * (1.0 - mean), 1.0 / pulls) / pulls)
+    for _ in range(3):
+        x = max(x, 1e-12)
         slope = total / x - (pulls - total) / (1.0 - x)
-        if slope * sign >= 0.0:
+        if slope <= 0.0:
             break
         x += (level - _log_likelihood(total, pulls, x)) / slope
-    return min(max(x, 0.0), 1.0)
+    return max(x, 0.0)
 
 
 @kernel
@@ -180,7 +175,6 @@ def _bernoulli(
     seen: IntArray,
     mixture: FloatArray,
     lower: FloatArray,
-    upper: FloatArray,
     against: FloatArray,
 ) -> None:
     for t in range(sums.shape[0]):
@@ -191,8 +185,7 @@ def _bernoulli(
                 total, n = sums[t, k], float(pulls[t, k])
                 mixture[t, k] = _log_kt(total, n)
                 if limits:
-                    lower[t, k] = _limit(total, n, mixture[t, k] - threshold, False)
-                    upper[t, k] = _limit(total, n, mixture[t, k] - threshold, True)
+                    lower[t, k] = _lower_limit(total, n, mixture[t, k] - threshold)
                 seen[t, k] = pulls[t, k]
         u = leader[t]
         for v in range(sums.shape[1]):
@@ -222,7 +215,6 @@ def _normal(
     indifference: float,
     against: FloatArray,
     lower: FloatArray,
-    upper: FloatArray,
 ) -> None:
     for t in range(sums.shape[0]):
         if not asked[t]:
@@ -234,8 +226,7 @@ def _normal(
             mean = sums[t, v] / n
             cost = 0.5 * math.log1p(n / SHARPEST)
             a = _precision(n, deviations[v]) if deviations[v] > 0.0 else np.inf
-            half = math.sqrt((threshold + cost) / a)
-            lower[t, v], upper[t, v] = mean - half, mean + half
+            lower[t, v] = mean - math.sqrt((threshold + cost) / a)
             if v == u:
                 continue
             gap = mean - sums[t, u] / n_u + indifference

@@ -107,8 +107,7 @@ class Looks:
         found = self._judge.differences(counts[lines], leader[lines], known if self._judge.shared else None)
         self._value[lines], self._error[lines], self._rows[lines] = found.value, found.error, found.rows
         self._leader[lines] = leader[lines]
-        kept = Differences(self._value, self._error, self._rows)
-        return evidence_of(kept, counts.sum(axis=2, dtype=np.int64), leader, threshold, indifference)
+        return evidence_of(Differences(self._value, self._error, self._rows), leader, threshold, indifference)
 
 
 def log_mixture(z: FloatArray, n: FloatArray | IntArray) -> FloatArray:
@@ -124,16 +123,12 @@ def log_mixture(z: FloatArray, n: FloatArray | IntArray) -> FloatArray:
     )
 
 
-def evidence_of(
-    found: Differences, pulls: IntArray, leader: IntArray, threshold: float, indifference: float
-) -> Evidence:
-    """The asymptotic confidence sequence of every difference; the width goes by the pulls of an arm."""
+def evidence_of(found: Differences, leader: IntArray, threshold: float, indifference: float) -> Evidence:
+    """The asymptotic confidence sequence of every difference."""
     z = (found.value + indifference) / np.maximum(found.error, 1e-150)
     against = np.where(found.rows >= FEWEST_ROWS, log_mixture(z, found.rows), -np.inf)
-    lines = np.arange(leader.size)
-    against[lines, leader] = np.inf
-    half = found.error * np.sqrt(2.0 * threshold + 2.0)
-    return Evidence(against, found.value - half, 1.0 / np.sqrt(pulls.clip(1)))
+    against[np.arange(leader.size), leader] = np.inf
+    return Evidence(against, found.value - found.error * np.sqrt(2.0 * threshold + 2.0))
 
 
 @kernel

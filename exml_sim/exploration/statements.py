@@ -184,9 +184,10 @@ def group_jackknife(values: FloatArray, leader: int, rows: int) -> tuple[Differe
 def half_widths(found: Differences, level: float, freedom: int | None = None, anytime: bool = False) -> FloatArray:
     """Half widths of the approximate limits, shape (trials, K).
 
-    Student's quantile at 1 - delta / (K - 1), or the quantile of the asymptotic confidence sequence.
+    Student's quantile at 1 - delta / K, or the quantile of the asymptotic confidence sequence. K, not K - 1, because the
+    rows have also said who is compared with the others: with two arms the wrong one may be selected either way.
     """
-    alarm = (1.0 - level) / max(found.rows.shape[1] - 1, 1)
+    alarm = (1.0 - level) / found.rows.shape[1]
     sizes, place = np.unique(found.rows, return_inverse=True)
     if anytime:
         quantiles = np.array([_crossing(int(n), -math.log(alarm)) for n in sizes])

@@ -50,7 +50,7 @@ class FixedConfidence(Rule, ABC):
     first_pulls
         Pulls of every arm in the opening round.
     growth
-        A batch is this part of the pulls that its arms have had, at least one: looks get rarer as pulls get many.
+        A batch is this part of the pulls that its arms have had, rounded up: looks get rarer as pulls get many.
     """
 
     #: Whether the rule chooses by the arms' confidence limits.
@@ -108,7 +108,7 @@ class FixedConfidence(Rule, ABC):
         before = trials.pulls.sum(axis=1)
         fewest = np.where(among, trials.pulls, np.iinfo(np.int64).max).min(axis=1)
         price = np.maximum(among @ trials.prices.costs, 1)
-        batch = np.minimum(np.maximum(fewest * self.growth, 1.0), trials.ledger.left_units // price).astype(np.int64)
+        batch = np.minimum(np.maximum(np.ceil(fewest * self.growth), 1.0), trials.ledger.left_units // price).astype(np.int64)
         if not batch.any():
             return np.zeros(before.shape, dtype=np.bool_)
         trials.buy(np.where(among.any(axis=1), batch * price, 0), among=among)

@@ -22,8 +22,8 @@ from exml_sim.validation import check_count
 class Ugape(FixedConfidence):
     """UGapEc: pull the more uncertain of the leader and its most dangerous rival.
 
-    The rival is the arm with the lowest lower limit of its risk that the leader is not sure to beat; of the two the one
-    with the wider interval is pulled.
+    The rival is the arm with the lowest lower limit of its risk that the leader is not sure to beat. Of the two the one
+    with the wider interval is pulled: intervals shrink with the root of the pulls, so it is the one with fewer of them.
     """
 
     by_limits: ClassVar[bool] = True
@@ -31,7 +31,7 @@ class Ugape(FixedConfidence):
     def choose(self, trials: Lockstep, scores: Scores, leader: IntArray, evidence: Evidence, bar: float) -> BoolArray:
         """One arm."""
         rival = unsettled(evidence.lower, evidence, bar).argmin(axis=1)
-        return _wider(evidence.width, trials.pulls, leader, rival)
+        return _fewer(trials.pulls, leader, rival)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +79,7 @@ class UgapeBudget(Rule):
             if left == 0 or trials.n_arms == 1:
                 break
             rival = np.where(np.arange(trials.n_arms) == leader[:, None], np.inf, lower).argmin(axis=1)
-            trials.buy(trials.ledger.left_units // left, among=_wider(upper - lower, trials.pulls, leader, rival))
+            trials.buy(trials.ledger.left_units // left, among=_fewer(trials.pulls, leader, rival))
         return leader[:, None]
 
     def _limits(self, trials: Lockstep, values: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -103,10 +103,8 @@ def _least_other(lower: FloatArray) -> FloatArray:
     return np.where(first, ordered[:, 1:2], ordered[:, :1])
 
 
-def _wider(width: FloatArray, pulls: IntArray, first: IntArray, second: IntArray) -> BoolArray:
-    """Of two arms the one with the wider interval; of equal ones that with fewer pulls."""
+def _fewer(pulls: IntArray, first: IntArray, second: IntArray) -> BoolArray:
+    """Of two arms the one with fewer pulls."""
     lines = np.arange(first.size)
-    one, other = width[lines, first], width[lines, second]
-    fewer = pulls[lines, second] < pulls[lines, first]
-    taken = np.where((other > one) | ((other == one) & fewer), second, first)
-    return np.asarray(np.arange(width.shape[1]) == taken[:, None], dtype=np.bool_)
+    taken = np.where(pulls[lines, second] < pulls[lines, first], second, first)
+    return np.asarray(np.arange(pulls.shape[1]) == taken[:, None], dtype=np.bool_)
