@@ -54,6 +54,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.strategies
 	$(BIN)/python -m benchmarks.bounds
 	$(BIN)/python -m benchmarks.engine
+	$(BIN)/python -m benchmarks.confidence
 
 clean:
 	rm -rf $(VENV) out site build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -99,7 +99,8 @@ def _bets(
     lines, size = s.shape
     out = np.zeros((lines, size if running else 1))
     alpha = 1.0 / (1.0 + rho + 2.0 * shift)
-    gamma = lean / (1.0 - r * r)
+    # Linear in (K_u, K_v), so the worst case is a corner: both terms may lose everything, but never together.
+    gamma = lean * (1.0 + rho) * alpha / (1.0 - r * r)
     for line in range(lines):
         total = 0.0
         for i in range(size):
