@@ -1,4 +1,6 @@
-"""What rules with a confidence cost, and whether statements keep their word: `python -m benchmarks.confidence [--quick]`.
+"""What rules with a confidence cost, and whether statements keep their word.
+
+`python -m benchmarks.confidence [--quick]`
 
 Every line has what is promised next to it. Peers are the textbook rules in `benchmarks/textbook.py`.
 """
@@ -72,7 +74,12 @@ def at_the_stop(trials: int) -> Iterator[Line]:
             wrong = int((found.failures([0]) & found.sure).sum())
             note = f"sure in {found.sure.mean():.1%}, mean money {found.spent_units.mean():,.0f}; "
             note += judge(wrong, trials, DELTA).outcome
-            yield Line(f"sure and wrong, {name}, means {means[0]:g}, {means[1]:g} … (K = {len(means)})", wrong / trials, DELTA, note=note)
+            yield Line(
+                f"sure and wrong, {name}, means {means[0]:g}, {means[1]:g} … (K = {len(means)})",
+                wrong / trials,
+                DELTA,
+                note=note,
+            )
 
 
 def against_textbook(trials: int, peers: int) -> Iterator[Line]:
@@ -87,7 +94,12 @@ def against_textbook(trials: int, peers: int) -> Iterator[Line]:
     for name, peer, run, promised in rules:
         ours = float(pool.explore_many(by_name(name), 10**6, trials, n_jobs=2).spent_units.mean())
         theirs = float(np.mean([run(MEANS, DELTA, rng)[1] for _ in range(peers)]))
-        yield Line(f"money of {name} over {peer} (K = 8, gap 0.2)", ours / theirs, promised, note=f"{ours:,.0f} / {theirs:,.0f}")
+        yield Line(
+            f"money of {name} over {peer} (K = 8, gap 0.2)",
+            ours / theirs,
+            promised,
+            note=f"{ours:,.0f} / {theirs:,.0f}",
+        )
 
 
 def easy_pools(trials: int) -> Iterator[Line]:
@@ -99,7 +111,13 @@ def easy_pools(trials: int) -> Iterator[Line]:
     for name in SURE:
         found = easy.explore_many(by_name(name), 10**6, trials, n_jobs=2)
         note = f"fixed budget {budget}, failures {found.failures([0]).mean():.4f}"
-        yield Line(f"fixed budget for gap 0.1 over money of {name} at gap 0.5", budget / found.spent_units.mean(), 4.0, True, note)
+        yield Line(
+            f"fixed budget for gap 0.1 over money of {name} at gap 0.5",
+            budget / found.spent_units.mean(),
+            4.0,
+            True,
+            note,
+        )
 
 
 def speed(trials: int) -> Iterator[Line]:
@@ -203,12 +221,15 @@ def race(trials: int) -> Iterator[Line]:
     for name in SURE:
         found = pool.explore_many(by_name(name), 2048, trials)
         wrong = (found.failures(pool.best_set()) & found.sure).mean()
-        note = f"practice {practice}, mean {found.spent_units.mean():.0f}, sure {found.sure.mean():.1%}, wrongly {wrong:.2%}"
+        note = f"practice {practice}, mean {found.spent_units.mean():.0f}, "
+        note += f"sure {found.sure.mean():.1%}, wrongly {wrong:.2%}"
         yield Line(f"money of {name} over practice, default pool", found.spent_units.mean() / practice, 4.0, note=note)
     for label in ("near tie 70/90", "near tie 80/90"):
         tie = feature_pool(*POOLS[label])
         found = tie.explore_many(by_name("racing"), 2048, trials)
-        yield Line(f"sure and wrong, racing, {label}", float((found.failures(tie.best_set()) & found.sure).mean()), DELTA)
+        yield Line(
+            f"sure and wrong, racing, {label}", float((found.failures(tie.best_set()) & found.sure).mean()), DELTA
+        )
 
 
 def main() -> None:

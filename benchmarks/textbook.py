@@ -1,7 +1,7 @@
 """Textbook rules with a confidence on Bernoulli arms, one pull after the other: the peers of exml_sim.strategies.
 
-Written from the papers and sharing no code with the package. Lower means are better. Each takes one generator and returns
-(selected arm, pulls).
+Written from the papers and sharing no code with the package. Lower means are better. Each takes one
+generator and returns (selected arm, pulls).
 """
 
 from __future__ import annotations
@@ -70,10 +70,9 @@ def top_two_thompson(
             return leader, t
         first = arm = int(rng.beta(1.0 + ones, 1.0 + pulls - ones).argmin())
         if rng.random() < 0.5:
-            for _ in range(1000):
-                arm = int(rng.beta(1.0 + ones, 1.0 + pulls - ones).argmin())
-                if arm != first:
-                    break
+            # Until another arm is the best one of a sample; a hundred samples stand for as many as it takes.
+            samples = rng.beta(1.0 + ones, 1.0 + pulls - ones, size=(100, arms)).argmin(axis=1)
+            arm = int(samples[(samples != first).argmax()])
         pulls[arm] += 1.0
         ones[arm] += rng.random() < means[arm]
         t += 1

@@ -149,7 +149,9 @@ class StudyResult:
         `sure` is the part of trials that were sure, `mean` the mean money with Student's interval, then quantiles.
         """
         if self.study.mode != "sure":
-            raise ValueError(f"costs until sure are counted in mode 'sure', and this study has mode {self.study.mode!r}")
+            raise ValueError(
+                f"costs until sure are counted in mode 'sure', and this study has mode {self.study.mode!r}"
+            )
         check_level(level)
         return [self._cost(cell, level) for cell in self.cells if self.store.counts(cell["cell"])[0]]
 

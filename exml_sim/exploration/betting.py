@@ -1,13 +1,13 @@
 """Rigorous evidence from bought rows: bets on pairs of rows, for scores over a ball in the affine regime.
 
-Null: arm v is at least as good as arm u, up to a shift. With rho = |A_u| / |B_u| in [0, 1] (A = mean y Phi, B = mean Phi,
-kernel values in [0, 1]) it implies for a random pair of rows, s = y y', d = K_u - K_v,
+Null: arm v is at least as good as arm u, up to a shift. With rho = |A_u| / |B_u| in [0, 1] (A = mean y Phi, B = mean
+Phi, kernel values in [0, 1]) it implies for a random pair of rows, s = y y', d = K_u - K_v,
 
     E[d (s + rho)] <= 2 shift |A_u| <= 2 shift,   and   E[K_u (r^2 - s)] <= 0 for every r <= rho.
 
 A bet is 1 + k (alpha (d (s + rho) - 2 shift) + gamma K_u (r^2 - s)) >= 0; its product over disjoint pairs is a
-supermartingale. The unknown rho is in one of the segments; on a segment the product is log-concave in rho, so the smaller
-of the products at its ends is below the one at rho. docs/theorems.md has the proof.
+supermartingale. The unknown rho is in one of the segments; on a segment the product is log-concave in rho, so the
+smaller of the products at its ends is below the one at rho. docs/theorems.md has the proof.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ def log_wealth(pairs: Pairs, shift: float = 0.0, *, running: bool = False) -> Fl
         After every pair, not only after the last one.
     """
     shape = pairs.s.shape
-    flat = [np.ascontiguousarray(one.reshape(-1, shape[-1])) for one in (pairs.k_u, pairs.k_v, pairs.s)]
-    out = np.full((flat[0].shape[0], shape[-1] if running else 1), np.inf)
+    k_u, k_v, s = (np.ascontiguousarray(one.reshape(-1, shape[-1])) for one in (pairs.k_u, pairs.k_v, pairs.s))
+    out = np.full((s.shape[0], shape[-1] if running else 1), np.inf)
     for low, high in SEGMENTS:
         leans = LEANS if low > 0.0 else LEANS[:1]
         mixed = np.full(out.shape, -np.inf)
         for stake, weight in STAKES:
             for lean in leans:
-                ends = [_bets(*flat, end, low, stake, lean, shift, running) for end in (low, high)]
+                ends = [_bets(k_u, k_v, s, end, low, stake, lean, shift, running) for end in (low, high)]
                 np.logaddexp(mixed, np.minimum(*ends) + math.log(weight / len(leans)), out=mixed)
         np.minimum(out, mixed, out=out)
     return out.reshape(*shape[:-1], out.shape[1]) if running else out.reshape(shape[:-1])

@@ -1,7 +1,7 @@
 """Evidence that one arm is better than another, valid at every time at once: e-values of known arms.
 
-Arms with values in [0, 1] get Krichevsky and Trofimov's mixture of Bernoulli likelihoods, all others a normal mixture. An
-arm's e-value against the mean mu is a supermartingale if mu is its mean; for two arms the product of both at the least
+Arms with values in [0, 1] get Krichevsky and Trofimov's mixture of Bernoulli likelihoods, all others a normal mixture.
+An arm's e-value against the mean mu is a supermartingale if mu is its mean; for two arms the product of both at the least
 favourable means is below one (docs/theorems.md, section on confidence).
 """
 
@@ -157,7 +157,7 @@ def _least_favourable(first: float, n_first: float, second: float, n_second: flo
             low = x
         else:
             high = x
-    # Concave and smooth: at the middle of the last bracket nothing is left but rounding, and that goes to the safe side.
+    # Concave and smooth: at the middle of the last bracket only rounding is left, and that goes to the safe side.
     x = 0.5 * (low + high)
     found = _log_likelihood(first, n_first, x + gap) + _log_likelihood(second, n_second, x)
     return found + 1e-9
@@ -191,9 +191,7 @@ def _bernoulli(
         for v in range(sums.shape[1]):
             if v == u or indifference >= 1.0:
                 continue
-            likelihood = _least_favourable(
-                sums[t, u], float(pulls[t, u]), sums[t, v], float(pulls[t, v]), indifference
-            )
+            likelihood = _least_favourable(sums[t, u], float(pulls[t, u]), sums[t, v], float(pulls[t, v]), indifference)
             against[t, v] = mixture[t, u] + mixture[t, v] - likelihood
 
 

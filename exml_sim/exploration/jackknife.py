@@ -1,7 +1,7 @@
 """How sure are bought rows? Differences of risks with their jackknifed standard errors, from many trials at once.
 
-In the affine regime the risk of an arm is 1 - (Lambda / 2) (a + b) with a = |mean y Phi|, b = |mean Phi|. Squares of such
-norms have unbiased estimates, the U-statistics over pairs of different draws: the optimism of a score is gone. With r =
+In the affine regime the risk of an arm is 1 - (Lambda / 2) (a + b) with a = |mean y Phi|, b = |mean Phi|. Squares of
+such norms have unbiased estimates, the U-statistics over pairs of different draws: the optimism of a score is gone. With r =
 (a_u + a_v) / (b_u + b_v)
 
     R_v - R_u = (Lambda / 2) (a_u^2 - a_v^2 + r (b_u^2 - b_v^2)) / (a_u + a_v),
@@ -113,8 +113,8 @@ class Looks:
 def log_mixture(z: FloatArray, n: FloatArray | IntArray) -> FloatArray:
     """Log of the one-sided normal mixture for a mean that is z standard errors above its null after n rows.
 
-    Mixed over half-normal drifts with variance r per row, s = n r / (1 + n r): 2 Phi(z sqrt s) (1 + n r)^{-1/2} exp(s z^2
-    / 2). With known variance of normal rows it is a martingale under the null: an asymptotic confidence sequence.
+    Mixed over half-normal drifts with variance r per row, s = n r / (1 + n r): 2 Phi(z sqrt s) (1 + n r)^{-1/2} exp(s
+    z^2 / 2). With known variance of normal rows it is a martingale under the null: an asymptotic confidence sequence.
     """
     spread = np.maximum(np.asarray(n, dtype=np.float64), 0.0) * DRIFT
     share = spread / (1.0 + spread)

@@ -246,7 +246,9 @@ class Lockstep:
     ) -> Evidence:
         """What the pulls say about each arm against the leader, see `Session.evidence`."""
         if self.objective != "risk":
-            raise ValueError(f"a rule with a confidence compares risks: objective must be 'risk', got {self.objective!r}")
+            raise ValueError(
+                f"a rule with a confidence compares risks: objective must be 'risk', got {self.objective!r}"
+            )
         return self.session.evidence(leader, asked, threshold, indifference, limits)
 
     def close_round(self, scores: Scores, survivors: BoolArray, certified: BoolArray) -> None:

@@ -18,8 +18,8 @@ from exml_sim.exploration.pool import Pool
 from exml_sim.exploration.ranking import Scores
 from exml_sim.exploration.sampling import RowOptions, RowSampler
 from exml_sim.exploration.scores import Certified
-from exml_sim.exploration.statements import Witness
 from exml_sim.exploration.scoring import RESOLUTION, Scoring, penalised_scores
+from exml_sim.exploration.statements import Witness
 from exml_sim.kernels import gram as kernel_matrix
 from exml_sim.money import Money, exact_cost, show
 from exml_sim.population import Population

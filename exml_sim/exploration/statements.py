@@ -1,8 +1,8 @@
 """How sure is a selection? What bought rows say about the selected candidate against every other one, in words.
 
-Two statements stand side by side. The approximate one is the jackknife with Student's quantile (or, where a rule stopped
-when it was sure, the asymptotic confidence sequence). The proven one bets on pairs of rows and holds for every number of
-rows, if rows were drawn at random.
+Two statements stand side by side. The approximate one is the jackknife with Student's quantile (or, where a rule
+stopped when it was sure, the asymptotic confidence sequence). The proven one bets on pairs of rows and holds for every
+number of rows, if rows were drawn at random.
 """
 
 from __future__ import annotations
@@ -124,7 +124,9 @@ class Statement:
     def lines(self) -> list[str]:
         """The statement, how it was found, and what of it is proven."""
         names = " or ".join(self.proven_worse)
-        told = f"Proven with {100.0 * self.level:g} %, the best candidate is not {names}" if names else "Nothing is proven"
+        told = (
+            f"Proven with {100.0 * self.level:g} %, the best candidate is not {names}" if names else "Nothing is proven"
+        )
         return [self.sentence(), f"Approximate: {self.method}.", f"{told}: {self.proof}."]
 
     def to_dict(self) -> dict[str, Any]:
@@ -148,7 +150,7 @@ def _finite(value: float) -> float | None:
 def _rounded(rows: float) -> int:
     """Two digits: an estimate has no more."""
     digits = max(0, math.floor(math.log10(max(rows, 1.0))) - 1)
-    return max(1, round(rows / 10**digits) * 10**digits)
+    return max(1, int(round(rows / 10**digits) * 10**digits))
 
 
 def check_level(level: object) -> float:
@@ -184,8 +186,8 @@ def group_jackknife(values: FloatArray, leader: int, rows: int) -> tuple[Differe
 def half_widths(found: Differences, level: float, freedom: int | None = None, anytime: bool = False) -> FloatArray:
     """Half widths of the approximate limits, shape (trials, K).
 
-    Student's quantile at 1 - delta / K, or the quantile of the asymptotic confidence sequence. K, not K - 1, because the
-    rows have also said who is compared with the others: with two arms the wrong one may be selected either way.
+    Student's quantile at 1 - delta / K, or the quantile of the asymptotic confidence sequence. K, not K - 1, because
+    the rows have also said who is compared with the others: with two arms the wrong one may be selected either way.
     """
     alarm = (1.0 - level) / found.rows.shape[1]
     sizes, place = np.unique(found.rows, return_inverse=True)
@@ -291,7 +293,8 @@ class Witness:
         return proven, f"bets on pairs of {rows} rows drawn at random, valid for {kind} of rows{hint}"
 
     def _wealth(self, u: int, v: int, shift: float) -> float:
-        assert self.judge is not None and self.order is not None
+        assert self.judge is not None
+        assert self.order is not None
         rows = self.order[: int(min(self.counts[u].sum(), self.counts[v].sum()))]
         grams = self.judge.grams[u], self.judge.grams[v]
         if rows.size < 2:
@@ -305,10 +308,7 @@ class Witness:
 
 def _comparison(name: str, difference: float, half: float, rows: int, proven: float | None) -> Comparison:
     at_least = difference - half
-    if at_least > 0.0:
-        more = 0.0
-    else:
-        more = rows * ((half / difference) ** 2 - 1.0) if difference > 0.0 else math.inf
+    more = 0.0 if at_least > 0.0 else rows * ((half / difference) ** 2 - 1.0) if difference > 0.0 else math.inf
     return Comparison(name, difference, at_least, rows, max(more, 0.0) if at_least > 0.0 else max(more, 1.0), proven)
 
 

@@ -69,7 +69,9 @@ class FixedConfidence(Rule, ABC):
         if not isinstance(self.growth, int | float) or not 0.0 <= self.growth <= 1.0:
             raise ValueError(f"growth must be in [0, 1], got {self.growth!r}")
         if self.objective != "risk":
-            raise ValueError(f"a rule with a confidence compares risks: objective must be 'risk', got {self.objective!r}")
+            raise ValueError(
+                f"a rule with a confidence compares risks: objective must be 'risk', got {self.objective!r}"
+            )
 
     def opening(self, budget: Fraction, prices: Prices) -> Fraction:
         """The first pulls of every arm, as far as the money goes."""
@@ -85,10 +87,12 @@ class FixedConfidence(Rule, ABC):
 
     def explore(self, trials: Lockstep) -> IntArray:
         """Open, then look and buy until every trial is sure or out of money."""
-        trials.buy(self.opening(trials.budget, trials.prices))
         open_trials = np.ones(trials.ledger.trials, dtype=np.bool_)
         sure = np.zeros_like(open_trials)
         bar = math.log(max(trials.n_arms - 1, 1) / (1.0 - self.confidence))
+        # Arms that have no evidence are refused before anything is bought.
+        trials.evidence(np.zeros(sure.size, dtype=np.int64), sure, bar, self.indifference, False)
+        trials.buy(self.opening(trials.budget, trials.prices))
         while True:
             scores, leader, tied = _leader(trials)
             evidence = trials.evidence(leader, open_trials, bar, self.indifference, self.by_limits)
@@ -108,7 +112,9 @@ class FixedConfidence(Rule, ABC):
         before = trials.pulls.sum(axis=1)
         fewest = np.where(among, trials.pulls, np.iinfo(np.int64).max).min(axis=1)
         price = np.maximum(among @ trials.prices.costs, 1)
-        batch = np.minimum(np.maximum(np.ceil(fewest * self.growth), 1.0), trials.ledger.left_units // price).astype(np.int64)
+        batch = np.minimum(np.maximum(np.ceil(fewest * self.growth), 1.0), trials.ledger.left_units // price).astype(
+            np.int64
+        )
         if not batch.any():
             return np.zeros(before.shape, dtype=np.bool_)
         trials.buy(np.where(among.any(axis=1), batch * price, 0), among=among)

@@ -1,4 +1,4 @@
-"""KL-LUCB (Kalyanakrishnan et al., 2012; Kaufmann and Kalyanakrishnan, 2013): the leader and who could still beat it."""
+"""KL-LUCB (Kalyanakrishnan et al., 2012; Kaufmann and Kalyanakrishnan, 2013): the leader and who may beat it."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def small_populations(number: int) -> list[tuple[FloatArray, FloatArray, FloatAr
         grams = []
         for _ in range(2):
             x = rng.normal(size=4) * rng.choice([0.3, 1.0, 4.0]) + y * rng.choice([0.0, 1.0, 3.0])
-            grams.append(np.exp(-np.subtract.outer(x, x) ** 2))
+            grams.append(np.exp(-(np.subtract.outer(x, x) ** 2)))
         found.append((grams[0], grams[1], y))
     return found
 
@@ -105,7 +105,9 @@ def test_bets_win_with_many_rows_and_say_by_how_much() -> None:
     assert 0.0 <= found.comparisons[0].proven_at_least <= pool.gap
     assert "the best candidate is not 0°" in found.lines()[2]
     few = pool.explore("uniform_allocation", 2 * 16, 1).statement()
-    assert few.proven_worse == () and few.lines()[2].startswith("Nothing is proven") and "some hundred" in few.proof
+    assert few.proven_worse == ()
+    assert few.lines()[2].startswith("Nothing is proven")
+    assert "some hundred" in few.proof
 
 
 def test_averaging_over_pairings_keeps_the_mean() -> None:
@@ -138,11 +140,14 @@ def test_the_limits_cover(angles: tuple[int, ...]) -> None:
 def test_the_order_is_what_was_bought(replacement: str) -> None:
     pool = feature_pool((0, 90), replacement=replacement)
     found = pool.explore("racing", 200, Seeds.of(5, 3))
-    assert found.witness is not None and found.witness.order is not None and found.counts is not None
+    assert found.witness is not None
+    assert found.witness.order is not None
+    assert found.counts is not None
     for held in found.counts:
         assert np.array_equal(np.bincount(found.witness.order[: held.sum()], minlength=300), held)
     own = feature_pool((0, 90), rows="independent").explore("racing", 200, 1)
-    assert own.witness is not None and own.witness.order is None
+    assert own.witness is not None
+    assert own.witness.order is None
     assert "rows='same'" in own.statement().proof
 
 

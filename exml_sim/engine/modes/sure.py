@@ -1,7 +1,7 @@
-"""Cost until sure: rules with a confidence stop by themselves; what did it cost, and how often were they sure and wrong?
+"""Cost until sure: rules with a confidence stop by themselves; what did it cost, how often were they sure and wrong?
 
-A trial's weight is 1 where the rule was sure and 0 where its money ended before. A failure of this mode is a trial that was
-sure of a wrong arm: the event that a rule with confidence 1 - delta promises to have probability delta at most.
+A trial's weight is 1 where the rule was sure and 0 where its money ended before. A failure of this mode is a trial that
+was sure of a wrong arm: the event that a rule with confidence 1 - delta promises to have probability delta at most.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ def block(study: Study, cell: Cell, trials: range) -> Block:
     found = pool.explore_many(rule, exact(cell.budget), trials, seed=study.seed, stream=cell.stream)
     if found.sure is None:
         raise ValueError(
-            f"mode 'sure' is for rules with a confidence, and {cell.labels[2]!r} spends a fixed budget: use mode 'count'"
+            f"mode 'sure' is for rules with a confidence, and {cell.labels[2]!r} spends a fixed budget: "
+            "use mode 'count'"
         )
     judged = block_of(study, cell, trials, found, found.sure.astype(np.float64), start)
     aim = getattr(rule, "indifference", 0.0)
