@@ -1,8 +1,8 @@
 """Evidence that one arm is better than another, valid at every time at once: e-values of known arms.
 
 Arms with values in [0, 1] get Krichevsky and Trofimov's mixture of Bernoulli likelihoods, all others a normal mixture.
-An arm's e-value against the mean mu is a supermartingale if mu is its mean; for two arms the product of both at the least
-favourable means is below one (docs/theorems.md, section on confidence).
+An arm's e-value against the mean mu is a supermartingale if mu is its mean; for two arms the product of both at the
+least favourable means is below one (docs/theorems.md, section on confidence).
 """
 
 from __future__ import annotations

@@ -142,7 +142,7 @@ class RowSampler:
         return self._orders
 
     def order(self, trial: int) -> IntArray | None:
-        """The rows that the arms of a trial bought, in their order; None where they do not read one order from its start.
+        """The rows that the arms of a trial bought, in order; None where they do not read one order from its start.
 
         An arm with n pulls holds the first n of them.
         """
