@@ -1,7 +1,7 @@
 """How sure are bought rows? Differences of risks with their jackknifed standard errors, from many trials at once.
 
 In the affine regime the risk of an arm is 1 - (Lambda / 2) (a + b) with a = |mean y Phi|, b = |mean Phi|. Squares of
-such norms have unbiased estimates, the U-statistics over pairs of different draws: the optimism of a score is gone. With
+such norms have unbiased estimates, the U-statistics over pairs of different draws: a score's optimism is gone. With
 r = (a_u + a_v) / (b_u + b_v)
 
     R_v - R_u = (Lambda / 2) (a_u^2 - a_v^2 + r (b_u^2 - b_v^2)) / (a_u + a_v),

@@ -40,8 +40,8 @@ class UgapeBudget(Rule):
 
     Limits are score -+ sqrt(a / n_i). With n = B / mean cost pulls in all, a = (n - K) / (4 H), H = sum_i 1 / max((D_i
     + e) / 2, e)^2 with the estimated gaps D_i and the indifference e. The arm with the lowest index B_k = U_k -
-    min_{i != k} L_i at the end is selected. (The paper takes the lowest index of all times, for an `a` that is known; with an
-    estimated one early indices mislead.)
+    min_{i != k} L_i at the end is selected. (The paper takes the lowest index of all times, for an `a` that is known;
+    with an estimated one early indices mislead.)
 
     Parameters
     ----------

@@ -108,9 +108,9 @@ def test_a_verdict_catches_a_rule_that_forgets_the_other_arms(monkeypatch: pytes
 
 @pytest.mark.parametrize(("name", "peer"), [("kl_lucb", kl_lucb), ("top_two_stopping", top_two_thompson)])
 def test_money_against_the_textbook(name: str, peer: Any) -> None:
-    means = [0.2, 0.5, 0.5]
+    means = [0.1, 0.7, 0.7]
     rng = np.random.default_rng(0)
-    theirs = np.mean([peer(means, 0.05, rng)[1] for _ in range(60)])
+    theirs = np.mean([peer(means, 0.05, rng)[1] for _ in range(25)])
     ours = KnownPool.bernoulli(means).explore_many(by_name(name), 10_000, 400).spent_units.mean()
     assert ours <= 1.2 * theirs
 
