@@ -17,7 +17,8 @@ def test_python(capsys: pytest.CaptureFixture[str]) -> None:
     for block in re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL):
         exec(block, names)
         printed.append(capsys.readouterr().out)
-    assert "90° is better than" in printed[0]
+    assert "90° seems better than 60°" in printed[0]
+    assert "more rows would settle it" in printed[0]
     assert "Approximate: " in printed[0]
     assert printed[1].startswith("True ")
     assert [line.split()[:2] for line in printed[2].splitlines()] == [["racing", "1.0"], ["kl_lucb", "1.0"]]
