@@ -58,6 +58,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.scale
 	$(BIN)/python -m benchmarks.practice
 	$(BIN)/python -m benchmarks.pool_bounds
+	$(BIN)/python -m benchmarks.confidence
 
 attack: $(VENV)/.dev
 	$(BIN)/python -m attack

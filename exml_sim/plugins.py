@@ -12,6 +12,7 @@ import pkgutil
 import re
 from collections.abc import Iterator
 from importlib import import_module
+from inspect import isabstract
 from types import ModuleType
 from typing import Any
 
@@ -34,13 +35,16 @@ def modules(group: str) -> Iterator[ModuleType]:
 
 
 def classes(group: str, base: type) -> dict[str, type[Any]]:
-    """The subclasses of `base` that the modules of a package define, each by its name in small letters: my_rule."""
+    """The subclasses of `base` that the modules of a package define, each by its name in small letters: my_rule.
+
+    Abstract ones are what others build on, not things to be had.
+    """
     found = {
         _small(name): value
         for module in modules(group)
         for name, value in vars(module).items()
         if isinstance(value, type) and issubclass(value, base) and value is not base
-        if value.__module__ == module.__name__ and not name.startswith("_")
+        if value.__module__ == module.__name__ and not name.startswith("_") and not isabstract(value)
     }
     return dict(sorted(found.items()))
 

@@ -36,6 +36,20 @@ _EVENTS = {
 }
 
 
+#: Of the money until a rule stopped.
+QUANTILES = (0.1, 0.5, 0.9, 0.99)
+
+
+def _quantile(lines: list[tuple[int, int, float]], share: float, number: int) -> int:
+    """The least value that at least this share of the trials does not exceed, from (value, how often, …) in order."""
+    seen = 0
+    for value, often, _ in lines:
+        seen += often
+        if seen >= share * number:
+            return value
+    return lines[-1][0]
+
+
 class StudyResult:
     """Results of a study, read from its store when asked for; memory does not grow with the number of trials.
 
@@ -128,6 +142,29 @@ class StudyResult:
             raise ValueError(f"excess risk is measured in mode 'excess', and this study has mode {self.study.mode!r}")
         check_level(level)
         return [self._terms(cell, level) for cell in self.cells if self.store.counts(cell["cell"])[0]]
+
+    def costs(self, level: float = 0.95) -> list[dict[str, Any]]:
+        """Money until a rule stopped, one line per cell of a study in mode "sure".
+
+        `sure` is the part of trials that were sure, `mean` the mean money with Student's interval, then quantiles.
+        """
+        if self.study.mode != "sure":
+            raise ValueError(
+                f"costs until sure are counted in mode 'sure', and this study has mode {self.study.mode!r}"
+            )
+        check_level(level)
+        return [self._cost(cell, level) for cell in self.cells if self.store.counts(cell["cell"])[0]]
+
+    def _cost(self, cell: dict[str, Any], level: float) -> dict[str, Any]:
+        number = self.store.counts(cell["cell"])[0]
+        unit = float(Fraction(cell["unit"]))
+        query = "SELECT spent, count(*), sum(weight) FROM trials WHERE cell = ? GROUP BY spent ORDER BY spent"
+        lines = self.store.rows(query, (cell["cell"],)).fetchall()
+        found = Moments.of(lambda: ((spent * unit, often) for spent, often, _ in lines), number)
+        low, high = mean_interval(found.mean, found.deviation, number, level)
+        line = {name: cell[name] for name in _CELL} | {"trials": number, "sure": sum(one[2] for one in lines) / number}
+        line |= {"mean": found.mean, "mean_lower": low, "mean_upper": high}
+        return line | {f"quantile {q}": _quantile(lines, q, number) * unit for q in QUANTILES}
 
     def _terms(self, cell: dict[str, Any], level: float) -> dict[str, Any]:
         number = self.store.counts(cell["cell"])[0]

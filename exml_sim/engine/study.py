@@ -27,7 +27,7 @@ from exml_sim.validation import shown
 #: Raised when the meaning of a stored number changes: old stores then belong to another study.
 FORMAT = 1
 
-MODES: Sequence[str] = ("count", "exact", "rare", "excess")
+MODES: Sequence[str] = ("count", "exact", "rare", "excess", "sure")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,8 @@ class Study:
     mode
         "count": count failures. "exact": enumerate all outcomes, no randomness. "rare": sample rows from tilted
         distributions and weight, for failure probabilities that counting cannot see. "excess": redraw the population in
-        every trial and measure the excess risk of the returned model (Eq. 8).
+        every trial and measure the excess risk of the returned model (Eq. 8). "sure": run rules with a confidence to
+        their stop; a failure is to be sure and wrong, and `StudyResult.costs` has the money.
     stop
         Early stopping of cells; off by default.
 
@@ -170,7 +171,7 @@ class Study:
             if twice is not None:
                 raise ValueError(f"{what} {twice!r} is given more than once: give it another label or leave it out")
         self._check_size()
-        if self.stop is not None and self.mode != "count":
+        if self.stop is not None and self.mode not in ("count", "sure"):
             raise ValueError(f"early stopping counts failures, so it does not go with mode {self.mode!r}")
 
     def _check_size(self) -> None:

@@ -164,7 +164,7 @@ def summarise(store: Store, study: Study, cell: Mapping[str, Any], facts: Facts,
 def sampled(store: Store, study: Study, cell: Mapping[str, Any], facts: Facts, level: float) -> CellSummary | None:
     """Summary of a cell's trials; None if it has none yet."""
     number = cell["cell"]
-    trials = Trials(store, number, few=study.mode == "count")
+    trials = Trials(store, number, few=study.mode in ("count", "sure"))
     if trials.number == 0:
         return None
     regret = Moments.of(trials.regrets, trials.number)

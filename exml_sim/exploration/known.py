@@ -15,6 +15,7 @@ import numpy as np
 
 from exml_sim.arrays import BoolArray, FloatArray, IntArray, WordArray
 from exml_sim.compiled import kernel
+from exml_sim.exploration.evidence import Evidence, KnownEvidence, known_evidence
 from exml_sim.exploration.lockstep import OBJECTIVES, WORTHLESS, Session
 from exml_sim.exploration.pool import Pool
 from exml_sim.exploration.ranking import Scores
@@ -253,6 +254,7 @@ class KnownSession(Session):
         self._pulls = np.zeros(shape, dtype=np.int64)
         self._latest_sums = self._sums
         self._latest_pulls = self._pulls
+        self._evidence: KnownEvidence | None = None
 
     def grant(self, pulls: IntArray, fresh: bool) -> IntArray:
         """Pulls of a distribution never run out."""
@@ -291,6 +293,16 @@ class KnownSession(Session):
     def counts(self) -> None:
         """Plain arms have no rows."""
         return
+
+    def evidence(
+        self, leader: IntArray, asked: BoolArray, threshold: float, indifference: float, limits: bool
+    ) -> Evidence:
+        """E-values that hold for every sample size and every rule."""
+        if self._evidence is None:
+            self._evidence = known_evidence(self._arms, len(self._seeds))
+        sums = np.ascontiguousarray((self._sums / self._grids).T)
+        pulls = np.ascontiguousarray(self._pulls.T)
+        return self._evidence.of(sums, pulls, leader, asked, threshold, indifference, limits)
 
 
 @kernel

@@ -105,6 +105,8 @@ class Ledger:
         self.trials = trials
         self._limit = self.prices.units(self.budget)
         self._spent = np.zeros(trials, dtype=np.int64)
+        self._history = True
+        self._rounds = 0
         self._purchases: list[_Purchase] = []
 
     def __repr__(self) -> str:
@@ -164,7 +166,13 @@ class Ledger:
         self._spent = spent
 
     def _book(self, purchase: _Purchase) -> None:
-        self._purchases.append(purchase)
+        self._rounds += 1
+        if self._history:
+            self._purchases.append(purchase)
+
+    def forget(self) -> None:
+        """Keep sums only from here on: a rule that looks after every pull would leave thousands of arrays."""
+        self._history = False
 
     def window(self, budget: Money, arms: Sequence[int]) -> Ledger:
         """A part of this ledger (of one trial): some of the arms, and not more than so much of the money.
@@ -193,7 +201,7 @@ class Ledger:
     @property
     def rounds(self) -> int:
         """Number of purchases so far."""
-        return len(self._purchases)
+        return self._rounds
 
     @property
     def left_units(self) -> IntArray:
@@ -218,6 +226,7 @@ class Ledger:
     @property
     def pulls(self) -> IntArray:
         """Pulls per trial and arm over all rounds, shape (trials, K)."""
+        self._remembered()
         total = np.zeros((self.trials, self.prices.size), dtype=np.int64)
         for purchase in self._purchases:
             total += purchase.pulls
@@ -225,6 +234,7 @@ class Ledger:
 
     def round_pulls(self, number: int) -> IntArray:
         """Pulls of one round (numbered from 1), shape (trials, K)."""
+        self._remembered()
         return self._purchases[number - 1].pulls
 
     def _only(self) -> int:
@@ -232,8 +242,13 @@ class Ledger:
             raise ValueError(f"this ledger holds {self.trials} trials: choose one with .trial(i)")
         return 0
 
+    def _remembered(self) -> None:
+        if not self._history:
+            raise ValueError("this ledger keeps sums only: its purchases were not noted")
+
     def trial(self, index: int) -> Ledger:
         """The ledger of one of the trials."""
+        self._remembered()
         alone = Ledger(self.budget, self.prices, self.names)
         alone._spent = self._spent[index : index + 1].copy()
         row = slice(index, index + 1)
@@ -247,11 +262,13 @@ class Ledger:
             )
             for p in self._purchases
         ]
+        alone._rounds = self._rounds
         return alone
 
     def entries(self) -> list[Entry]:
         """All lines in order (ledgers of one trial): every arm that had a share of a round's money."""
         self._only()
+        self._remembered()
         return [line for number, purchase in enumerate(self._purchases, 1) for line in self._lines(number, purchase)]
 
     def _lines(self, number: int, purchase: _Purchase) -> list[Entry]:

@@ -15,8 +15,10 @@ from typing import Protocol
 import numpy as np
 
 from exml_sim.arrays import BoolArray, CountArray, IntArray
+from exml_sim.exploration.evidence import Evidence
 from exml_sim.exploration.ledger import Ledger
 from exml_sim.exploration.ranking import Scores, any_arm, cut_unclear, lowest, marked
+from exml_sim.exploration.statements import Witness
 from exml_sim.money import Money, Prices, allot, exact
 from exml_sim.validation import check_count
 
@@ -56,6 +58,30 @@ class Session(Protocol):
         """Rows bought per trial and arm, shape (trials, K, m); None for arms that have no rows."""
         ...
 
+    def evidence(
+        self, leader: IntArray, asked: BoolArray, threshold: float, indifference: float, limits: bool
+    ) -> Evidence:
+        """What the pulls say about each arm against the leader of its trial, in the trials that are `asked`.
+
+        Parameters
+        ----------
+        leader
+            One arm per trial.
+        asked
+            Trials to look at, shape (trials,).
+        threshold
+            Log of the e-value at which somebody is sure; the limits are those of this level.
+        indifference
+            How much worse than an arm the leader may be.
+        limits
+            Whether the limits are wanted, too.
+        """
+        raise ValueError(f"a rule with a confidence has no guarantee on {type(self).__name__}: choose a fixed budget")
+
+    def witness(self, trial: int, rounds: int, anytime: bool) -> Witness | None:
+        """What the rows of one trial can be asked after so many rounds; None for arms that have no rows."""
+        return None
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RoundRecord:
@@ -86,6 +112,8 @@ class Lockstep:
     ----------
     active
         Arms still in the race, shape (trials, K).
+    sure
+        Set by a rule with a confidence: trials in which it was sure, shape (trials,).
     """
 
     def __init__(
@@ -97,6 +125,7 @@ class Lockstep:
         self.objective = objective
         self.active = np.ones((ledger.trials, ledger.prices.size), dtype=np.bool_)
         self.pulls = np.zeros((ledger.trials, ledger.prices.size), dtype=np.int64)
+        self.sure: BoolArray | None = None
         self.rounds: list[RoundRecord] = []
         self._record = record
         self._round_pulls = np.zeros_like(self.pulls)
@@ -211,6 +240,16 @@ class Lockstep:
         kept = lowest(scores, number, tied)
         self.close_round(scores, marked(kept, self.n_arms), ~tied)
         return kept
+
+    def evidence(
+        self, leader: IntArray, asked: BoolArray, threshold: float, indifference: float, limits: bool
+    ) -> Evidence:
+        """What the pulls say about each arm against the leader, see `Session.evidence`."""
+        if self.objective != "risk":
+            raise ValueError(
+                f"a rule with a confidence compares risks: objective must be 'risk', got {self.objective!r}"
+            )
+        return self.session.evidence(leader, asked, threshold, indifference, limits)
 
     def close_round(self, scores: Scores, survivors: BoolArray, certified: BoolArray) -> None:
         """Go on with the survivors, and note the round."""

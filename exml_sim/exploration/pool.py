@@ -145,7 +145,7 @@ class Pool(ABC):
 
         def one(part: Seeds) -> Explorations:
             done, selected = self.run(strategy, budget, part, record=False)
-            return Explorations(selected, done.pulls, done.ledger.spent_units, self.prices.unit, part)
+            return Explorations(selected, done.pulls, done.ledger.spent_units, self.prices.unit, part, done.sure)
 
         if n_jobs == 1 or len(parts) == 1:
             return Explorations.joined([one(part) for part in parts], seeds)
@@ -175,6 +175,8 @@ class Pool(ABC):
             The arms as they were opened: drawn, tilted, or all outcomes at once.
         """
         ledger = self.new_ledger(budget, trials)
+        if not record:
+            ledger.forget()
         state = Lockstep(session, ledger, alignment=rule.alignment, objective=rule.objective, record=record)
         return state, self._checked(rule.explore(state), trials, type(rule).__name__)
 

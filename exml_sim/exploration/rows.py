@@ -11,12 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from exml_sim.arrays import BoolArray, CountArray, FloatArray, IntArray
+from exml_sim.exploration.evidence import Evidence
+from exml_sim.exploration.jackknife import AffineJackknife, Looks
 from exml_sim.exploration.lockstep import OBJECTIVES, WORTHLESS, Session
 from exml_sim.exploration.pool import Pool
 from exml_sim.exploration.ranking import Scores
 from exml_sim.exploration.sampling import RowOptions, RowSampler
 from exml_sim.exploration.scores import Certified
 from exml_sim.exploration.scoring import RESOLUTION, Scoring, penalised_scores
+from exml_sim.exploration.statements import Witness
 from exml_sim.kernels import gram as kernel_matrix
 from exml_sim.money import Money, exact_cost, show
 from exml_sim.population import Population
@@ -92,6 +95,11 @@ class FeatureArm:
         """Kernel matrix of the rows with the candidate's values appended, shape (m, m)."""
         matrix = kernel_matrix(self._population.augmented(self._index), kernel=self._kernel, gamma=self._gamma)
         return np.ascontiguousarray(matrix, dtype=np.float64)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether kernel values are in [0, 1], whatever the rows."""
+        return bool(self._kernel == "gaussian")
 
     @cached_property
     def levels(self) -> int:
@@ -181,7 +189,12 @@ class RowPool(Pool):
 
     def open(self, seeds: Seeds) -> RowSession:
         """Start N trials."""
-        return RowSession(self.arms, RowSampler(seeds, self.n_arms, self.n_rows, self.options))
+        return RowSession(self.arms, RowSampler(seeds, self.n_arms, self.n_rows, self.options), self.judge)
+
+    @property
+    def judge(self) -> AffineJackknife | None:
+        """Who compares arms on bought rows with an error; None where nobody can."""
+        return None
 
 
 class FeaturePool(RowPool):
@@ -236,6 +249,14 @@ class FeaturePool(RowPool):
             f"rows {self.options.rows!r}, replacement {self.options.replacement!r}>"
         )
 
+    @cached_property
+    def judge(self) -> AffineJackknife | None:
+        """The jackknife, for scores over a ball in the affine regime."""
+        if self.scoring.ball is None or any(arm.levels > 1 for arm in self.feature_arms):
+            return None
+        grams = [arm.gram for arm in self.feature_arms]
+        return AffineJackknife(grams, self.population.y, self.scoring.ball, self.options.rows == "same")
+
     @property
     def kappa(self) -> float:
         """Square root of the largest diagonal entry of all Gram matrices."""
@@ -252,9 +273,11 @@ class RowSession(Session):
 
     exact = False
 
-    def __init__(self, arms: Sequence[Arm], sampler: RowSampler) -> None:
+    def __init__(self, arms: Sequence[Arm], sampler: RowSampler, judge: AffineJackknife | None = None) -> None:
         self._arms = arms
         self._sampler = sampler
+        self._judge = judge
+        self._looks: Looks | None = None
         self.levels = max(getattr(arm, "levels", 1) for arm in arms)
         self._resolution = max(float(getattr(arm, "resolution", RESOLUTION)) for arm in arms)
 
@@ -273,6 +296,37 @@ class RowSession(Session):
     def counts(self) -> CountArray:
         """Rows bought, shape (trials, K, m)."""
         return self._sampler.counts
+
+    def evidence(
+        self, leader: IntArray, asked: BoolArray, threshold: float, indifference: float, limits: bool
+    ) -> Evidence:
+        """The asymptotic confidence sequence of jackknifed differences."""
+        if self._judge is None:
+            raise ValueError(
+                "a rule with a confidence needs scores over a ball in the affine regime, kappa Lambda <= 1 - 2 theta"
+            )
+        if self._sampler.options.replacement == "across":
+            raise ValueError("a rule with a confidence needs replacement 'always' or 'never', got 'across'")
+        if self._looks is None:
+            self._looks = Looks(self._judge, leader.size)
+        return self._looks.of(self._sampler.counts, leader, asked, threshold, indifference)
+
+    def witness(self, trial: int, rounds: int, anytime: bool) -> Witness:
+        """What the rows of one trial can be asked."""
+        tightest = self.levels - 1
+
+        def score(arm: int, counts: CountArray) -> FloatArray:
+            return _scored(self._arms[arm], counts, tightest)[0]
+
+        return Witness(
+            self._sampler.counts[trial].copy(),
+            self._judge,
+            score,
+            self._sampler.order(trial),
+            fixed=rounds == 1 and not anytime,
+            anytime=anytime,
+            bounded=all(getattr(arm, "bounded", False) for arm in self._arms),
+        )
 
     def score(self, wanted: BoolArray, fresh: bool, level: int) -> Scores:
         """Score the wanted arms on their rows."""

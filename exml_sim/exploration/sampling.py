@@ -141,6 +141,22 @@ class RowSampler:
             self._orders = orders
         return self._orders
 
+    def order(self, trial: int) -> IntArray | None:
+        """The rows that the arms of a trial bought, in order; None where they do not read one order from its start.
+
+        An arm with n pulls holds the first n of them.
+        """
+        pulls = self.counts[trial].sum(axis=1)
+        if self.options.rows != "same" or self.options.replacement == "across" or not pulls.any():
+            return None
+        if self.options.replacement == "never":
+            found = self._current_orders()[trial, 0, : pulls.max()].astype(np.int64)
+        else:
+            found = np.empty(pulls.max(), dtype=np.int64)
+            _list_rows(found, self.seeds.key, self.seeds.trials[trial], self._lanes[0], self.n_rows)
+        held = [np.bincount(found[:n], minlength=self.n_rows) for n in pulls]
+        return found if np.array_equal(held, self.counts[trial]) else None
+
     def bought(self, fresh: bool) -> CountArray:
         """The counts to score on: everything bought so far, or the latest fresh round alone."""
         if not fresh:
@@ -191,6 +207,14 @@ def _draw_rows(counts: CountArray, key: WordArray, trial: np.uint64, lane: np.ui
         for offset in range(j % 4, min(4, stop - 4 * (j // 4))):
             counts[int(mulhi(words[offset], size))] += 1
         j = 4 * (j // 4) + 4
+
+
+@kernel
+def _list_rows(out: IntArray, key: WordArray, trial: np.uint64, lane: np.uint64, n_rows: int) -> None:
+    """The first rows of one order of independent draws."""
+    for j in range(out.size):
+        words = philox(key[0], key[1], np.uint64(j // 4), lane, trial, np.uint64(0))
+        out[j] = int(mulhi(words[j % 4], np.uint64(n_rows)))
 
 
 @kernel

@@ -12,6 +12,7 @@ import numpy as np
 from exml_sim.arrays import BoolArray, CountArray, FloatArray, IntArray
 from exml_sim.exploration.ledger import Ledger
 from exml_sim.exploration.lockstep import Lockstep
+from exml_sim.exploration.statements import Statement, Witness
 from exml_sim.money import show
 from exml_sim.seeds import Seeds
 
@@ -63,6 +64,10 @@ class Exploration:
         Every scored round.
     counts
         How often each row was bought for each arm, shape (K, m); None for arms without rows.
+    sure
+        Whether a rule with a confidence stopped because it was sure; None for rules that spend a fixed budget.
+    witness
+        What the bought rows can be asked; None for arms without rows.
     """
 
     accepted: tuple[int, ...]
@@ -70,6 +75,8 @@ class Exploration:
     ledger: Ledger
     rounds: tuple[Round, ...]
     counts: CountArray | None
+    sure: bool | None = None
+    witness: Witness | None = None
 
     @property
     def selected(self) -> int:
@@ -87,6 +94,23 @@ class Exploration:
             f"<Exploration: selected {self.selected_name!r}{several} after {len(self.rounds)} scored rounds, "
             f"spent {show(self.ledger.spent)} of {show(self.ledger.budget)}>"
         )
+
+    def statement(self, level: float = 0.95) -> Statement:
+        """How sure the selection is: differences to the others with limits, who cannot be excluded, what it would take.
+
+        Parameters
+        ----------
+        level
+            Probability with which all limits hold together, between 0 and 1.
+
+        Raises
+        ------
+        ValueError
+            For arms without rows, and levels that are none.
+        """
+        if self.witness is None:
+            raise ValueError("a statement needs bought rows, and these arms have none")
+        return self.witness.state(self.names, self.selected, level)
 
     def table(self) -> str:
         """The rounds as text: pulls, scores and fate of every active arm."""
@@ -148,6 +172,8 @@ def read_trial(trials: Lockstep, selected: IntArray, index: int = 0) -> Explorat
         trials.ledger.trial(index),
         rounds,
         None if counts is None else counts[index].copy(),
+        None if trials.sure is None else bool(trials.sure[index]),
+        trials.session.witness(index, trials.ledger.rounds, trials.sure is not None),
     )
 
 
@@ -172,6 +198,8 @@ class Explorations:
     seeds
         Addresses of the trials; `pool.explore(strategy, budget, seeds.part(slice(i, i + 1)))` replays trial
         i.
+    sure
+        Whether a rule with a confidence stopped because it was sure, shape (trials,); None for other rules.
     """
 
     selected: IntArray
@@ -179,6 +207,7 @@ class Explorations:
     spent_units: IntArray
     unit: Fraction
     seeds: Seeds
+    sure: BoolArray | None = None
 
     def __len__(self) -> int:
         return int(self.selected.shape[0])
@@ -214,4 +243,5 @@ class Explorations:
             np.concatenate([part.spent_units for part in parts]),
             parts[0].unit,
             seeds,
+            None if parts[0].sure is None else np.concatenate([part.sure for part in parts if part.sure is not None]),
         )

@@ -6,8 +6,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from exml_sim.exploration.lockstep import OBJECTIVES
-from exml_sim.money import ALIGNMENTS
+from exml_sim.money import ALIGNMENTS, Money, exact
 from exml_sim.validation import check_choice
+
+
+def check_share(share: Money) -> None:
+    """Refuse a part of the budget that is none."""
+    if not 0 < exact(share, "opening_share") <= 1:
+        raise ValueError(f"opening_share must be in (0, 1], got {share}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

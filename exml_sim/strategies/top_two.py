@@ -11,7 +11,7 @@ from exml_sim.arrays import BoolArray, FloatArray, IntArray
 from exml_sim.exploration.lockstep import Lockstep
 from exml_sim.exploration.ranking import Scores, any_arm, lowest
 from exml_sim.money import Money, Prices, exact
-from exml_sim.strategies.base import Rule
+from exml_sim.strategies.base import Rule, check_share
 from exml_sim.validation import check_count
 
 
@@ -40,9 +40,7 @@ class TopTwo(Rule):
 
     def __post_init__(self) -> None:
         Rule.__post_init__(self)
-        share = exact(self.opening_share, "opening_share")
-        if not 0 < share <= 1:
-            raise ValueError(f"opening_share must be in (0, 1], got {self.opening_share}")
+        check_share(self.opening_share)
         object.__setattr__(self, "rounds", check_count(self.rounds, "rounds"))
 
     def opening(self, budget: Fraction, prices: Prices) -> Fraction:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from exml_sim.engine.modes import count, exact, excess, rare
+from exml_sim.engine.modes import count, exact, excess, rare, sure
 from exml_sim.engine.study import Cell, Study
 from exml_sim.engine.trials import TERMS, Block, Facts, Law, find
 from exml_sim.exploration.trial import Exploration
@@ -66,6 +66,7 @@ MODES: Mapping[str, Mode] = {
     "exact": Mode(exact.least_outcomes, count.facts, law=exact.exact_law, size=exact.least_outcomes),
     "rare": _sampling(rare.block, rare.replay, rare.facts),
     "excess": _sampling(excess.block, excess.replay, excess.facts, paired=True, terms=TERMS),
+    "sure": _sampling(sure.block, sure.replay, sure.facts, paired=True),
 }
 
 

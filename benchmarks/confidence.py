@@ -1,0 +1,258 @@
+"""What rules with a confidence cost, and whether statements keep their word.
+
+`python -m benchmarks.confidence [--quick]`
+
+Every line has what is promised next to it. Peers are the textbook rules in `benchmarks/textbook.py`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks.textbook import kl_lucb, top_two_thompson
+from exml_sim.datasets import make_synthetic
+from exml_sim.exploration.betting import Pairs, log_wealth, paired_log_wealth
+from exml_sim.exploration.known import KnownPool
+from exml_sim.exploration.rows import FeaturePool
+from exml_sim.exploration.statements import half_widths
+from exml_sim.strategies import by_name
+from theory.verdicts import judge
+
+DELTA = 0.05
+LEVEL = 1.0 - DELTA
+MEANS = [0.3] + [0.5] * 7
+SURE = ("kl_lucb", "racing", "top_two_stopping", "ugape")
+#: Angles of the candidates and the seed: the default pool and five generated ones, near-ties among them.
+POOLS = {
+    "default": ((0, 2, 4, 6, 8, 10, 12, 90), 0),
+    "near tie 70/90": ((70, 90), 0),
+    "near tie 80/90": ((80, 90), 0),
+    "four close 1": ((70, 75, 80, 90), 1),
+    "four close 2": ((70, 75, 80, 90), 2),
+    "spread": ((10, 30, 50, 70, 90), 3),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A number, and the promise it is held against."""
+
+    what: str
+    value: float
+    promised: float | None = None
+    at_least: bool = False
+    note: str = ""
+
+    def text(self) -> str:
+        """One line of the table."""
+        shown = f"{self.value:>12,.4g}"
+        if self.promised is None:
+            return f"{self.what:<84}{shown}  {self.note}"
+        kept = self.value >= self.promised if self.at_least else self.value <= self.promised
+        sign = ">=" if self.at_least else "<="
+        return f"{self.what:<84}{shown}  promised {sign} {self.promised:g}  {'ok' if kept else 'MISSED'}  {self.note}"
+
+
+def feature_pool(angles: tuple[int, ...], seed: int) -> FeaturePool:
+    """A pool of Section 5.1 in the affine regime."""
+    return FeaturePool(make_synthetic(100, angles=angles, rng=seed), theta=0.1, ball=0.8)
+
+
+def at_the_stop(trials: int) -> Iterator[Line]:
+    """Failures at the stop on near-ties, where they are most likely: held against delta by verdicts."""
+    for means in ([0.45, 0.5, 0.5], [0.02, 0.05, 0.1], MEANS):
+        pool = KnownPool.bernoulli(means)
+        for name in SURE:
+            found = pool.explore_many(by_name(name), 100_000, trials, n_jobs=2)
+            assert found.sure is not None
+            wrong = int((found.failures([0]) & found.sure).sum())
+            note = f"sure in {found.sure.mean():.1%}, mean money {found.spent_units.mean():,.0f}; "
+            note += judge(wrong, trials, DELTA).outcome
+            yield Line(
+                f"sure and wrong, {name}, means {means[0]:g}, {means[1]:g} … (K = {len(means)})",
+                wrong / trials,
+                DELTA,
+                note=note,
+            )
+
+
+def against_textbook(trials: int, peers: int) -> Iterator[Line]:
+    """Mean money over that of the textbook rule on the same means."""
+    pool = KnownPool.bernoulli(MEANS)
+    rng = np.random.default_rng(0)
+    rules: tuple[tuple[str, str, Callable[..., tuple[int, int]], float | None], ...] = (
+        ("kl_lucb", "KL-LUCB", kl_lucb, 1.2),
+        ("top_two_stopping", "TTTS, proven threshold", top_two_thompson, 1.2),
+        ("top_two_stopping", "TTTS, threshold without proof", lambda *a: top_two_thompson(*a, proven=False), None),
+    )
+    for name, peer, run, promised in rules:
+        ours = float(pool.explore_many(by_name(name), 10**6, trials, n_jobs=2).spent_units.mean())
+        theirs = float(np.mean([run(MEANS, DELTA, rng)[1] for _ in range(peers)]))
+        yield Line(
+            f"money of {name} over {peer} (K = 8, gap 0.2)",
+            ours / theirs,
+            promised,
+            note=f"{ours:,.0f} / {theirs:,.0f}",
+        )
+
+
+def easy_pools(trials: int) -> Iterator[Line]:
+    """The budget that a gap of 0.1 needs, when the gap turns out to be 0.5."""
+    hard, easy = KnownPool.bernoulli([0.3] + [0.4] * 7), KnownPool.bernoulli([0.3] + [0.8] * 7)
+    budget = 400
+    while hard.explore_many("uniform_allocation", budget, trials, n_jobs=2).failures([0]).mean() > DELTA:
+        budget = int(budget * 1.1)
+    for name in SURE:
+        found = easy.explore_many(by_name(name), 10**6, trials, n_jobs=2)
+        note = f"fixed budget {budget}, failures {found.failures([0]).mean():.4f}"
+        yield Line(
+            f"fixed budget for gap 0.1 over money of {name} at gap 0.5",
+            budget / found.spent_units.mean(),
+            4.0,
+            True,
+            note,
+        )
+
+
+def speed(trials: int) -> Iterator[Line]:
+    """Trials per second of two cores: per second of processor time, times two, so that other work does not count."""
+    pool = KnownPool.bernoulli(MEANS)
+    for name in SURE:
+        rule = by_name(name)
+        pool.explore_many(rule, 20_000, 64)
+        rates = []
+        for _ in range(3):
+            start = time.process_time()
+            pool.explore_many(rule, 20_000, trials)
+            rates.append(2.0 * trials / (time.process_time() - start))
+        promised = 5_000.0 if name in ("racing", "top_two_stopping") else None
+        yield Line(f"trials per second of two cores, {name} (K = 8, delta 0.05, gap 0.2)", max(rates), promised, True)
+
+
+def approximate(trials: int) -> Iterator[Line]:
+    """Coverage of all limits together, of the excess risk, and how often the statement is sure and wrong."""
+    for label, (angles, seed) in POOLS.items():
+        pool = feature_pool(angles, seed)
+        for rows in (16, 32, 64):
+            held, wrong = _covered(pool, rows, trials, np.random.default_rng(rows))
+            yield Line(f"coverage of the approximate limits, {label}, {rows} rows", held, 0.94, at_least=True)
+            yield Line(f"  sure and wrong, {label}, {rows} rows", wrong, DELTA)
+
+
+def _covered(pool: FeaturePool, rows: int, trials: int, rng: np.random.Generator) -> tuple[float, float]:
+    risks = pool.risks
+    drawn = rng.integers(0, pool.n_rows, (trials, rows))
+    held = wrong = 0
+    for part in np.array_split(drawn, max(1, trials // 1000)):
+        once = np.array([np.bincount(line, minlength=pool.n_rows) for line in part], dtype=np.int32)
+        leader = np.column_stack([arm.refined(once, 0)[0] for arm in pool.feature_arms]).argmin(axis=1)
+        assert pool.judge is not None
+        found = pool.judge.differences(np.repeat(once[:, None], pool.n_arms, axis=1), leader)
+        lower = found.value - half_widths(found, LEVEL)
+        truth = risks[None] - risks[leader][:, None]
+        other = np.arange(pool.n_arms) != leader[:, None]
+        held += int(np.all((lower <= truth + 1e-12) | ~other, axis=1).sum())
+        wrong += int((np.all((lower > 0.0) | ~other, axis=1) & (truth.min(axis=1) < -1e-12)).sum())
+    return held / trials, wrong / trials
+
+
+def proven(trials: int, rows: int) -> Iterator[Line]:
+    """How often the best arm is ever excluded by a proof, at any of so many rows: held against delta."""
+    for label, (angles, seed) in POOLS.items():
+        pool = feature_pool(angles, seed)
+        wrong = _excluded(pool, trials, rows, np.random.default_rng(1))
+        note = judge(wrong, trials, DELTA).outcome
+        yield Line(f"best arm excluded by a proof at any of {rows} rows, {label}", wrong / trials, DELTA, note=note)
+
+
+def _excluded(pool: FeaturePool, trials: int, rows: int, rng: np.random.Generator) -> int:
+    grams, y = [arm.gram for arm in pool.feature_arms], pool.population.y.astype(np.float64)
+    best = pool.best_set()[0]
+    bar = np.log((pool.n_arms - 1) / DELTA)
+    wrong = 0
+    for _ in range(max(1, trials // 1000)):
+        drawn = rng.integers(0, pool.n_rows, (min(trials, 1000), rows))
+        crossed = np.zeros(drawn.shape[0], dtype=np.bool_)
+        for u in range(pool.n_arms):
+            if u != best:
+                wealth = log_wealth(Pairs.of(grams[u], grams[best], y, drawn), running=True)
+                crossed |= wealth.max(axis=1) >= bar
+        wrong += int(crossed.sum())
+    return wrong
+
+
+def rows_for_a_proof(trials: int) -> Iterator[Line]:
+    """Rows per arm until all rivals of the default pool are excluded by a proof: anytime, and at a fixed number."""
+    pool = feature_pool(*POOLS["default"])
+    grams, y = [arm.gram for arm in pool.feature_arms], pool.population.y.astype(np.float64)
+    best = pool.best_set()[0]
+    rivals = [v for v in range(pool.n_arms) if v != best]
+    bar = np.log(len(rivals) / DELTA)
+    rng = np.random.default_rng(0)
+    drawn = rng.integers(0, pool.n_rows, (trials, 2000))
+    reached = np.zeros(trials)
+    for v in rivals:
+        hit = log_wealth(Pairs.of(grams[best], grams[v], y, drawn), running=True) >= bar
+        reached = np.maximum(reached, np.where(hit.any(axis=1), 2.0 * (hit.argmax(axis=1) + 1), np.inf))
+    yield Line("rows per arm until a proof, anytime (median, default pool)", float(np.median(reached)), 650.0)
+    for rows in range(250, 650, 20):
+        pairings = np.array([rng.permutation(rows) for _ in range(64)])
+        found = [
+            all(paired_log_wealth(grams[best], grams[v], y, line[:rows], pairings) >= bar for v in rivals)
+            for line in drawn[: max(20, trials // 5)]
+        ]
+        if np.mean(found) >= 0.5:
+            yield Line("rows per arm for a proof, fixed number (median, default pool)", rows, 450.0)
+            return
+
+
+def race(trials: int) -> Iterator[Line]:
+    """The race on the default pool against the smallest budget with which uniform allocation fails in 5 %."""
+    pool = feature_pool(*POOLS["default"])
+    practice = 8
+    while pool.explore_many("uniform_allocation", practice, 4000).failures(pool.best_set()).mean() > DELTA:
+        practice += 8
+    for name in SURE:
+        found = pool.explore_many(by_name(name), 2048, trials)
+        wrong = (found.failures(pool.best_set()) & found.sure).mean()
+        note = f"practice {practice}, mean {found.spent_units.mean():.0f}, "
+        note += f"sure {found.sure.mean():.1%}, wrongly {wrong:.2%}"
+        promised = 4.0 if name == "racing" else None
+        ratio = found.spent_units.mean() / practice
+        yield Line(f"money of {name} over practice, default pool", ratio, promised, note=note)
+    for label in ("near tie 70/90", "near tie 80/90"):
+        tie = feature_pool(*POOLS[label])
+        found = tie.explore_many(by_name("racing"), 2048, trials)
+        yield Line(
+            f"sure and wrong, racing, {label}", float((found.failures(tie.best_set()) & found.sure).mean()), DELTA
+        )
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a tenth of the trials")
+    share = 10 if parser.parse_args().quick else 1
+    parts = (
+        speed(40_960 // share),
+        at_the_stop(20_000 // share),
+        against_textbook(4_096, 200 // share),
+        easy_pools(10_000 // share),
+        race(2_000 // share),
+        rows_for_a_proof(200 // share),
+        approximate(20_000 // share),
+        proven(20_000 // share, 256),
+    )
+    for part in parts:
+        for line in part:
+            print(line.text(), flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,323 @@
+"""How sure is a selection? What bought rows say about the selected candidate against every other one, in words.
+
+Two statements stand side by side. The approximate one is the jackknife with Student's quantile (or, where a rule
+stopped when it was sure, the asymptotic confidence sequence). The proven one bets on pairs of rows and holds for every
+number of rows, if rows were drawn at random.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import stdtrit
+
+from exml_sim.arrays import CountArray, FloatArray, IntArray
+from exml_sim.exploration.betting import Pairs, log_wealth, paired_log_wealth
+from exml_sim.exploration.jackknife import AffineJackknife, Differences, log_mixture
+
+#: Orders in which a fixed number of rows is paired, and their seed: chosen before any value is seen.
+PAIRINGS = 64
+_SEED = 20_20
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The selected candidate against another one.
+
+    Attributes
+    ----------
+    name
+        The other one.
+    difference
+        Its risk less that of the selected one, estimated without optimism.
+    at_least
+        Lower limit of the difference, by a level that is shared among all others. Approximate.
+    rows
+        Rows that both were compared on.
+    more_rows
+        Rows on top that would exclude it if the difference is as estimated; 0 if it is excluded, inf if none would.
+    proven_at_least
+        Proven lower limit of the difference; None if it is not proven that the selected one is better. A pair's limit
+        is wrong with probability (1 - level) / (K - 1) at most, so the best candidate is excluded by anybody with
+        probability 1 - level at most.
+    """
+
+    name: str
+    difference: float
+    at_least: float
+    rows: int
+    more_rows: float
+    proven_at_least: float | None = None
+
+    @property
+    def excluded(self) -> bool:
+        """Whether the candidate is excluded from being the best one (approximate)."""
+        return self.at_least > 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What can be said of a selection at a level.
+
+    Attributes
+    ----------
+    selected, level
+        The selected candidate, and the probability with which the limits hold.
+    comparisons
+        Every other candidate, the closest first.
+    method
+        How the approximate limits were found.
+    proof
+        What the proven limits rest on, or why there are none.
+    """
+
+    selected: str
+    level: float
+    comparisons: tuple[Comparison, ...]
+    method: str
+    proof: str
+
+    @property
+    def cannot_be_excluded(self) -> tuple[str, ...]:
+        """The candidates that may be the best one, the selected one first (approximate)."""
+        return (self.selected, *(one.name for one in self.comparisons if not one.excluded))
+
+    @property
+    def proven_worse(self) -> tuple[str, ...]:
+        """The candidates that are proven not to be the best one."""
+        return tuple(one.name for one in self.comparisons if one.proven_at_least is not None)
+
+    @property
+    def more_rows(self) -> float:
+        """Rows on top that would exclude all others if the differences are as estimated."""
+        return max((one.more_rows for one in self.comparisons), default=0.0)
+
+    def sentence(self) -> str:
+        """The approximate statement for people."""
+        if not self.comparisons:
+            return f"{self.selected} is the only candidate."
+        closest, sure = self.comparisons[0], f"{100.0 * self.level:g} %"
+        if closest.excluded:
+            text = (
+                f"{self.selected} is better than {closest.name} by {closest.difference:.3g} "
+                f"(at least {closest.at_least:.2g} with {sure})"
+            )
+        else:
+            text = (
+                f"{self.selected} seems better than {closest.name} by {max(closest.difference, 0.0):.2g}, "
+                f"but that is not sure with {sure}"
+            )
+        left = len(self.cannot_be_excluded)
+        if left == 1:
+            return f"{text}; all other candidates are excluded."
+        return f"{text}; {left} of {len(self.comparisons) + 1} candidates cannot be excluded; {self._outlook()}."
+
+    def _outlook(self) -> str:
+        if not math.isfinite(self.more_rows):
+            return "no number of rows is in sight that would settle it"
+        return f"about {_rounded(self.more_rows)} more rows would settle it"
+
+    def lines(self) -> list[str]:
+        """The statement, how it was found, and what of it is proven."""
+        names = " or ".join(self.proven_worse)
+        told = (
+            f"Proven with {100.0 * self.level:g} %, the best candidate is not {names}" if names else "Nothing is proven"
+        )
+        return [self.sentence(), f"Approximate: {self.method}.", f"{told}: {self.proof}."]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON; infinite numbers of rows are null."""
+        table = asdict(self) | {
+            "sentence": self.sentence(),
+            "cannot_be_excluded": list(self.cannot_be_excluded),
+            "proven_worse": list(self.proven_worse),
+            "more_rows": _finite(self.more_rows),
+        }
+        table["comparisons"] = [
+            asdict(one) | {"excluded": one.excluded, "more_rows": _finite(one.more_rows)} for one in self.comparisons
+        ]
+        return table
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _rounded(rows: float) -> int:
+    """Two digits: an estimate has no more."""
+    digits = max(0, math.floor(math.log10(max(rows, 1.0))) - 1)
+    return max(1, int(round(rows / 10**digits) * 10**digits))
+
+
+def check_level(level: object) -> float:
+    """A level strictly between 0 and 1."""
+    if isinstance(level, bool) or not isinstance(level, int | float | np.number) or not 0.0 < float(level) < 1.0:
+        raise ValueError(f"level must be between 0 and 1, both excluded, got {level!r}")
+    return float(level)
+
+
+def group_jackknife(values: FloatArray, leader: int, rows: int) -> tuple[Differences, int]:
+    """Differences of any scores from leaving out groups of rows, for one trial; degrees of freedom come along.
+
+    Parameters
+    ----------
+    values
+        Scores of the K arms on all rows (first line), then without each of g groups of equal size, shape (g + 1, K).
+    rows
+        Rows that the arms were scored on.
+
+    With T the difference, T_j without group j, and g groups, the estimate is g T - (g - 1) mean T_j, which takes the
+    optimism of order 1 / n away, and its variance (g - 1) / g sum (T_j - mean T_j)^2.
+    """
+    gap = values - values[:, leader : leader + 1]
+    full, left = gap[0], gap[1:]
+    groups = left.shape[0]
+    mean = left.mean(axis=0)
+    error = np.sqrt((groups - 1) / groups * ((left - mean) ** 2).sum(axis=0))
+    estimate = groups * full - (groups - 1) * mean
+    where = np.full((1, values.shape[1]), rows, dtype=np.int64)
+    return Differences(estimate[None], error[None], where), groups - 1
+
+
+def half_widths(found: Differences, level: float, freedom: int | None = None, anytime: bool = False) -> FloatArray:
+    """Half widths of the approximate limits, shape (trials, K).
+
+    Student's quantile at 1 - delta / K, or the quantile of the asymptotic confidence sequence. K, not K - 1, because
+    the rows have also said who is compared with the others: with two arms the wrong one may be selected either way.
+    """
+    alarm = (1.0 - level) / found.rows.shape[1]
+    sizes, place = np.unique(found.rows, return_inverse=True)
+    if anytime:
+        quantiles = np.array([_crossing(int(n), -math.log(alarm)) for n in sizes])
+    else:
+        degrees = np.maximum(sizes - 1, 1) if freedom is None else np.full(sizes.shape, freedom)
+        quantiles = stdtrit(degrees.astype(np.float64), 1.0 - alarm)
+    return np.asarray(quantiles[place].reshape(found.rows.shape) * found.error, dtype=np.float64)
+
+
+def _crossing(rows: int, bar: float) -> float:
+    """The z at which the mixture reaches the bar."""
+    low, high = 0.0, 100.0
+    for _ in range(60):
+        z = 0.5 * (low + high)
+        low, high = (z, high) if float(log_mixture(np.array(z), np.array(rows))) < bar else (low, z)
+    return high
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Witness:
+    """What one exploration of rows leaves for a statement.
+
+    Attributes
+    ----------
+    counts
+        How often each row was bought for each arm, shape (K, m).
+    judge
+        Who compares in the affine regime; None for other scores.
+    score
+        Scores of one arm for lines of counts, for other scores.
+    order
+        The rows in the order in which all arms bought them; None if arms have orders of their own or rows came twice.
+    fixed
+        Whether the number of rows was fixed beforehand: one round.
+    anytime
+        Whether a rule looked until it was sure.
+    bounded
+        Whether kernel values are known to be in [0, 1].
+    """
+
+    counts: CountArray
+    judge: AffineJackknife | None
+    score: Callable[[int, CountArray], FloatArray]
+    order: IntArray | None
+    fixed: bool
+    anytime: bool
+    bounded: bool
+
+    def state(self, names: Sequence[str], selected: int, level: float) -> Statement:
+        """The statement about the selected arm."""
+        level = check_level(level)
+        found, freedom, method = self._found(selected)
+        half = half_widths(found, level, freedom, self.anytime)[0]
+        proven, proof = self._proofs(selected, level)
+        comparisons = [
+            _comparison(names[v], float(found.value[0, v]), float(half[v]), int(found.rows[0, v]), proven.get(v))
+            for v in range(len(names))
+            if v != selected
+        ]
+        comparisons.sort(key=lambda one: one.difference)
+        return Statement(names[selected], level, tuple(comparisons), method, proof)
+
+    def _found(self, selected: int) -> tuple[Differences, int | None, str]:
+        if self.judge is not None:
+            found = self.judge.differences(self.counts[None], np.array([selected]))
+            boundary = "an asymptotic confidence sequence" if self.anytime else "Student's limits"
+            return found, None, f"{boundary} for jackknifed differences of risks on {found.rows.max()} rows"
+        values, rows = self._left_out()
+        found, freedom = group_jackknife(values, selected, rows)
+        return found, freedom, f"Student's limits for score differences, {freedom + 1} groups of {rows} rows left out"
+
+    def _left_out(self, groups: int = 16) -> tuple[FloatArray, int]:
+        """Scores on the rows that all arms have, and without each group of them."""
+        common = self.counts.min(axis=0)
+        draws = np.repeat(np.arange(common.size), common)
+        if draws.size < 4:
+            raise ValueError(f"a statement needs at least 4 rows that all candidates have, got {draws.size}")
+        draws = np.random.default_rng(_SEED).permutation(draws)
+        lines = [common]
+        for part in np.array_split(draws, min(groups, draws.size // 2)):
+            lines.append(common - np.bincount(part, minlength=common.size).astype(common.dtype))
+        table = np.array(lines)
+        return np.column_stack([self.score(k, table) for k in range(self.counts.shape[0])]), int(draws.size)
+
+    def _proofs(self, selected: int, level: float) -> tuple[dict[int, float], str]:
+        """Proven lower limits of differences, and what they rest on."""
+        if self.judge is None or not self.bounded:
+            return {}, "bets on pairs need a score over a ball in the affine regime and a Gaussian kernel"
+        if self.order is None:
+            return {}, "bets on pairs need rows='same' and rows that are drawn in one order"
+        bar = math.log(max(self.counts.shape[0] - 1, 1) / (1.0 - level))
+        proven = {}
+        for v in range(self.counts.shape[0]):
+            if v != selected:
+                shift = _largest(lambda s, v=v: self._wealth(selected, v, s) >= bar)  # type: ignore[misc]
+                if shift is not None:
+                    proven[v] = shift * self.judge.radius / 2.0
+        rows = int(self.counts[selected].sum())
+        kind = "a fixed number" if self.fixed else "any number"
+        hint = "" if proven else "; it takes some hundred rows"
+        return proven, f"bets on pairs of {rows} rows drawn at random, valid for {kind} of rows{hint}"
+
+    def _wealth(self, u: int, v: int, shift: float) -> float:
+        assert self.judge is not None
+        assert self.order is not None
+        rows = self.order[: int(min(self.counts[u].sum(), self.counts[v].sum()))]
+        grams = self.judge.grams[u], self.judge.grams[v]
+        if rows.size < 2:
+            return -math.inf
+        if not self.fixed:
+            return float(log_wealth(Pairs.of(*grams, self.judge.y, rows), shift))
+        rng = np.random.default_rng(_SEED)
+        pairings = np.array([rng.permutation(rows.size) for _ in range(PAIRINGS)])
+        return paired_log_wealth(*grams, self.judge.y, rows, pairings, shift)
+
+
+def _comparison(name: str, difference: float, half: float, rows: int, proven: float | None) -> Comparison:
+    at_least = difference - half
+    more = 0.0 if at_least > 0.0 else rows * ((half / difference) ** 2 - 1.0) if difference > 0.0 else math.inf
+    return Comparison(name, difference, at_least, rows, max(more, 0.0) if at_least > 0.0 else max(more, 1.0), proven)
+
+
+def _largest(holds: Callable[[float], bool]) -> float | None:
+    """The largest shift at which a proof holds, from below; None if it does not hold at 0."""
+    if not holds(0.0):
+        return None
+    low, high = 0.0, 1.0
+    for _ in range(12):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low

@@ -1,0 +1,27 @@
+"""Top two with a stopping rule (after EB-TCI, Jourdan et al., 2022; Track-and-Stop's generalised likelihood ratio)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from exml_sim.arrays import BoolArray, IntArray
+from exml_sim.exploration.evidence import Evidence
+from exml_sim.exploration.lockstep import Lockstep
+from exml_sim.exploration.ranking import Scores
+from exml_sim.strategies.fixed_confidence import FixedConfidence, pair, unsettled
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopTwoStopping(FixedConfidence):
+    """Pull the leader and the arm against which the evidence is weakest.
+
+    The challenger minimises log E_v + log n_v: the generalised likelihood ratio that v is better than the leader, with
+    the price of its pulls, so that an arm with few pulls is not forgotten. Both get half of a batch.
+    """
+
+    def choose(self, trials: Lockstep, scores: Scores, leader: IntArray, evidence: Evidence, bar: float) -> BoolArray:
+        """Leader and challenger."""
+        weakest = unsettled(evidence.against + np.log(trials.pulls), evidence, bar).argmin(axis=1)
+        return pair(trials.n_arms, leader, np.asarray(weakest, dtype=np.int64))

@@ -1,0 +1,110 @@
+"""UGapE (Gabillon, Ghavamzadeh and Lazaric, 2012), in both settings: fixed confidence, and fixed budget."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from exml_sim.arrays import BoolArray, FloatArray, IntArray
+from exml_sim.exploration.evidence import Evidence
+from exml_sim.exploration.lockstep import Lockstep
+from exml_sim.exploration.ranking import Scores
+from exml_sim.money import Money, Prices, exact
+from exml_sim.strategies.base import Rule, check_share
+from exml_sim.strategies.fixed_confidence import FixedConfidence, check_indifference, unsettled
+from exml_sim.validation import check_count
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ugape(FixedConfidence):
+    """UGapEc: pull the more uncertain of the leader and its most dangerous rival.
+
+    The rival is the arm with the lowest lower limit of its risk that the leader is not sure to beat. Of the two the one
+    with the wider interval is pulled: intervals shrink with the root of the pulls, so it is the one with fewer of them.
+    """
+
+    by_limits: ClassVar[bool] = True
+
+    def choose(self, trials: Lockstep, scores: Scores, leader: IntArray, evidence: Evidence, bar: float) -> BoolArray:
+        """One arm."""
+        rival = unsettled(evidence.lower, evidence, bar).argmin(axis=1)
+        return _fewer(trials.pulls, leader, rival)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UgapeBudget(Rule):
+    """UGapEb: the same rule with a budget to spend, its exploration set by the budget and the gaps as they are seen.
+
+    Limits are score -+ sqrt(a / n_i). With n = B / mean cost pulls in all, a = (n - K) / (4 H), H = sum_i 1 / max((D_i
+    + e) / 2, e)^2 with the estimated gaps D_i and the indifference e. The arm with the lowest index B_k = U_k -
+    min_{i != k} L_i at the end is selected. (The paper takes the lowest index of all times, for an `a` that is known;
+    with an estimated one early indices mislead.)
+
+    Parameters
+    ----------
+    indifference
+        Risks this close need not be told apart; more than 0, so that H is finite.
+    opening_share
+        Part of the budget that all arms share in the opening round.
+    rounds
+        Number of batches after the opening.
+    """
+
+    indifference: float = 0.01
+    opening_share: Money = Fraction(1, 4)
+    rounds: int = 48
+
+    def __post_init__(self) -> None:
+        Rule.__post_init__(self)
+        if check_indifference(self.indifference) == 0.0:
+            raise ValueError("indifference must be greater than 0 with a fixed budget, got 0")
+        check_share(self.opening_share)
+        object.__setattr__(self, "rounds", check_count(self.rounds, "rounds"))
+
+    def opening(self, budget: Fraction, prices: Prices) -> Fraction:
+        """The share of the budget that all arms get."""
+        return budget * exact(self.opening_share, "opening_share")
+
+    def explore(self, trials: Lockstep) -> IntArray:
+        """Open, pull one arm after the other, select by the lowest index."""
+        trials.buy(self.opening(trials.budget, trials.prices))
+        for left in range(self.rounds, -1, -1):
+            scores, _ = trials.score(lambda s: np.zeros((1, trials.n_arms), dtype=np.bool_))
+            lower, upper = self._limits(trials, scores.value)
+            leader = np.asarray((upper - _least_other(lower)).argmin(axis=1), dtype=np.int64)
+            trials.close_round(scores, trials.active, np.ones(leader.shape, dtype=np.bool_))
+            if left == 0 or trials.n_arms == 1:
+                break
+            rival = np.where(np.arange(trials.n_arms) == leader[:, None], np.inf, lower).argmin(axis=1)
+            trials.buy(trials.ledger.left_units // left, among=_fewer(trials.pulls, leader, rival))
+        return leader[:, None]
+
+    def _limits(self, trials: Lockstep, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+        mean_cost = sum(trials.prices.exact_costs, Fraction(0)) / trials.n_arms
+        pulls = float(trials.budget / mean_cost)
+        gap = values - values.min(axis=1, keepdims=True)
+        second = np.sort(values, axis=1)[:, 1:2] if trials.n_arms > 1 else values
+        gap = np.where(gap == 0.0, second - values, gap)
+        e = self.indifference
+        hardness = (1.0 / np.maximum((gap + e) / 2.0, e) ** 2).sum(axis=1, keepdims=True)
+        width = np.sqrt(max(pulls - trials.n_arms, 1.0) / (4.0 * hardness * trials.pulls))
+        return values - width, values + width
+
+
+def _least_other(lower: FloatArray) -> FloatArray:
+    """min_{i != k} L_i for every arm k."""
+    if lower.shape[1] == 1:
+        return np.full(lower.shape, np.inf)
+    ordered = np.sort(lower, axis=1)
+    first = np.arange(lower.shape[1]) == lower.argmin(axis=1)[:, None]
+    return np.where(first, ordered[:, 1:2], ordered[:, :1])
+
+
+def _fewer(pulls: IntArray, first: IntArray, second: IntArray) -> BoolArray:
+    """Of two arms the one with fewer pulls."""
+    lines = np.arange(first.size)
+    taken = np.where(pulls[lines, second] < pulls[lines, first], second, first)
+    return np.asarray(np.arange(pulls.shape[1]) == taken[:, None], dtype=np.bool_)
