@@ -242,7 +242,7 @@ class KnownSession(Session):
     """Running sums of the pulls of N trials, in steps of each arm's grid."""
 
     levels = 1
-    exact = True
+    has_exact_scores = True
 
     def __init__(self, arms: Sequence[KnownArm], seeds: Seeds) -> None:
         self._arms = arms

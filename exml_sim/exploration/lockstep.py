@@ -31,12 +31,12 @@ WORTHLESS = 1.0
 class Session(Protocol):
     """The arms of one pool during N trials: what has been drawn, and its scores.
 
-    `levels` is the number of accuracies that `score` knows: level 0 first, each next one tighter. `exact`
+    `levels` is the number of accuracies that `score` knows: level 0 first, each next one tighter. `has_exact_scores`
     says that scores are exact numbers, equal or different without doubt.
     """
 
     levels: int
-    exact: bool
+    has_exact_scores: bool
 
     def grant(self, pulls: IntArray, fresh: bool) -> IntArray:
         """Say how many of the wanted pulls can be had, shape (trials, K)."""
@@ -230,7 +230,7 @@ class Lockstep:
             raise ValueError(f"the number of arms to keep must be at most {most}, the active ones; got {number}")
 
         def cut(scores: Scores) -> BoolArray:
-            if self.session.exact and not self._record:
+            if self.session.has_exact_scores and not self._record:
                 # Nothing can be refined, and nobody will read what was left open.
                 return np.zeros((1, self.n_arms), dtype=np.bool_)
             return cut_unclear(scores, active, marked(lowest(scores, number), self.n_arms))

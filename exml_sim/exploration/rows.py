@@ -271,7 +271,7 @@ class FeaturePool(RowPool):
 class RowSession(Session):
     """The bought rows of N trials, and the arms' scores on them."""
 
-    exact = False
+    has_exact_scores = False
 
     def __init__(self, arms: Sequence[Arm], sampler: RowSampler, judge: AffineJackknife | None = None) -> None:
         self._arms = arms

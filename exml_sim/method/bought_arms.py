@@ -111,7 +111,7 @@ class OraclePool(Pool):
 class OracleSession(Session):
     """The arms of one trial on an oracle (the protocol is `exml_sim.exploration.lockstep.Session`)."""
 
-    exact = False
+    has_exact_scores = False
 
     def __init__(self, buyer: Buyer, arms: Sequence[int], base: Base, scoring: Scoring, options: ModelOptions) -> None:
         self._buyer = buyer

@@ -169,7 +169,7 @@ class _Numbers(Session):
     """A session that counts rows."""
 
     levels = 1
-    exact = True
+    has_exact_scores = True
 
     def __init__(self, rows: IntArray, badness: object) -> None:
         self._left = rows.copy()

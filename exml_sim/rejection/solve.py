@@ -172,7 +172,7 @@ def solve_batch(
     return BatchSolution(risk, objective, lower, objective - lower, steps, " and ".join(sorted(methods)))
 
 
-class Scores(NamedTuple):
+class _Columns(NamedTuple):
     """Results of a block of trials on their way into a :class:`BatchSolution`."""
 
     risk: FloatArray
@@ -181,11 +181,11 @@ class Scores(NamedTuple):
     steps: NDArray[np.int64]
 
     @classmethod
-    def empty(cls, trials: int) -> Scores:
+    def empty(cls, trials: int) -> _Columns:
         """Room for so many trials."""
         return cls(np.empty(trials), np.empty(trials), np.empty(trials), np.zeros(trials, np.int64))
 
-    def place(self, where: NDArray[np.bool_], part: Scores) -> None:
+    def place(self, where: NDArray[np.bool_], part: _Columns) -> None:
         """Fill in the trials of a mask."""
         for ours, theirs in zip(self, part, strict=True):
             ours[where] = theirs
@@ -200,15 +200,15 @@ def _batch_penalised(
     tol: float,
     steps: int,
     jobs: int,
-) -> Scores:
-    scores = Scores.empty(len(counts))
+) -> _Columns:
+    scores = _Columns.empty(len(counts))
     _in_blocks(penalised_block, (gram, y, theta, counts, *penalty, tol, steps), scores, len(counts), jobs)
     return scores
 
 
 def _batch_over_ball(
     gram: FloatArray, y: FloatArray, theta: float, counts: FloatArray, ball: float, tol: float, steps: int, jobs: int
-) -> tuple[Scores, set[str]]:
+) -> tuple[_Columns, set[str]]:
     """In closed form where the surrogate is affine on a trial's rows, by the dual elsewhere.
 
     The choice is made trial by trial, so that a score does not depend on which trials it is computed with.
@@ -216,7 +216,7 @@ def _batch_over_ball(
     if _affine(np.max(np.diag(gram)), theta, ball):
         return _batch_affine(gram, y, counts, ball, jobs), {"affine"}
     affine = _affine(np.max(np.where(counts > 0.0, np.diag(gram), 0.0), axis=1), theta, ball)
-    scores = Scores.empty(len(counts))
+    scores = _Columns.empty(len(counts))
     methods = set()
     if np.any(affine):
         scores.place(affine, _batch_affine(gram, y, counts[affine], ball, jobs))
@@ -227,19 +227,19 @@ def _batch_over_ball(
     return scores, methods
 
 
-def _batch_affine(gram: FloatArray, y: FloatArray, counts: FloatArray, ball: float, jobs: int) -> Scores:
+def _batch_affine(gram: FloatArray, y: FloatArray, counts: FloatArray, ball: float, jobs: int) -> _Columns:
     order = np.argsort(-y, kind="stable")
     sorted_gram = np.ascontiguousarray(gram.take(order, axis=0).take(order, axis=1))
     risk, slack = np.empty(len(counts)), np.empty(len(counts))
     arguments = (sorted_gram, order, int(np.sum(y > 0)), np.ascontiguousarray(counts), ball)
     _in_blocks(affine_block, arguments, (risk, slack), len(counts), jobs)
-    return Scores(risk, risk + slack, risk - slack, np.zeros(len(counts), np.int64))
+    return _Columns(risk, risk + slack, risk - slack, np.zeros(len(counts), np.int64))
 
 
 def _batch_ball(
     gram: FloatArray, y: FloatArray, theta: float, counts: FloatArray, ball: float, tol: float, steps: int, jobs: int
-) -> Scores:
-    scores = Scores.empty(len(counts))
+) -> _Columns:
+    scores = _Columns.empty(len(counts))
     arguments = (gram, y, theta, np.ascontiguousarray(counts), ball, tol, steps)
     _in_blocks(ball_block, arguments, scores, len(counts), jobs)
     for t in np.flatnonzero(is_short(scores.objective - scores.lower, scores.objective, tol)):

@@ -123,7 +123,7 @@ class FixedConfidence(Rule, ABC):
 
 def _leader(trials: Lockstep) -> tuple[Scores, IntArray, BoolArray]:
     """Scores, the arm with the lowest one, and the trials in which certificates leave that open."""
-    active, exact = trials.active, trials.session.exact
+    active, exact = trials.active, trials.session.has_exact_scores
 
     def unclear(scores: Scores) -> BoolArray:
         if exact:

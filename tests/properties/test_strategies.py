@@ -27,7 +27,7 @@ class PaperSession:
     """Arms that exist on paper: scores are random numbers, drawn anew whenever something was bought."""
 
     levels = 1
-    exact = True
+    has_exact_scores = True
 
     def __init__(self, seeds, n_arms):
         self.rng = np.random.default_rng(int(seeds.key[0] % 2**32))

@@ -53,7 +53,7 @@ class Bench(Protocol):
     lanes: list[int]
     replacement: str
     levels: int
-    exact: bool
+    has_exact_scores: bool
     resolution: float
 
     def law(self, lane: int) -> FloatArray:
@@ -72,7 +72,7 @@ class Bench(Protocol):
 class RowBench:
     """A feature pool seen through its atoms."""
 
-    exact = False
+    has_exact_scores = False
     resolution = RESOLUTION
 
     def __init__(self, pool: FeaturePool) -> None:
@@ -103,7 +103,7 @@ class RowBench:
 class KnownBench:
     """Arms with finitely many values."""
 
-    exact = True
+    has_exact_scores = True
     levels = 1
     replacement = "always"
     resolution = 0.0
@@ -232,7 +232,7 @@ class EnumeratedSession(Session):
         self._bench = bench
         self._outcomes = outcomes_
         self.levels = bench.levels
-        self.exact = bench.exact
+        self.has_exact_scores = bench.has_exact_scores
         lines = outcomes_.probability.size
         self._next = np.zeros((lines, len(bench.lanes)), dtype=np.int64)
         self._bought: list[IntArray] = [np.zeros((lines, len(bench.law(lane))), np.int64) for lane in bench.lanes]
@@ -293,7 +293,11 @@ class EnumeratedSession(Session):
             if lines.size:
                 found = self._bench.score(arm, bought[arm][lines], level)
                 value[lines, arm], lower[lines, arm], upper[lines, arm] = found
-        return Scores(value, lower, upper) if self.exact else Scores(value, lower, upper, self._bench.resolution)
+        return (
+            Scores(value, lower, upper)
+            if self.has_exact_scores
+            else Scores(value, lower, upper, self._bench.resolution)
+        )
 
     def counts(self) -> None:
         """Counts are of atoms, not of rows."""

@@ -95,7 +95,7 @@ class Truth:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Measured:
+class ExcessTrial:
     """One trial on a population of its own: its record, its pool, the terms and their noise (see `NOISY`)."""
 
     trial: Exploration
@@ -235,7 +235,7 @@ def facts(study: Study, cell: Cell) -> Facts:
     return Facts(1.0 if study.strategy(cell).objective == "risk" else 1.0 / min(costs), costs)
 
 
-def measured_trials(study: Study, cell: Cell, trials: Iterable[int]) -> Iterator[Measured]:
+def measured_trials(study: Study, cell: Cell, trials: Iterable[int]) -> Iterator[ExcessTrial]:
     """Run trials one by one, each on a population of its own; only the latest is kept in memory."""
     spec, score = check(study, cell)
     known = truth(spec, score, study.seed)
@@ -244,7 +244,7 @@ def measured_trials(study: Study, cell: Cell, trials: Iterable[int]) -> Iterator
         sample = draw(spec, 3 * spec.per_class, rng)
         pool = _pool(study, spec, score, sample)
         done = pool.explore(study.strategy(cell), exact(cell.budget), Seeds.of(study.seed, trial, cell.stream))
-        yield Measured(done, pool, *_terms(spec, score, known, sample, done))
+        yield ExcessTrial(done, pool, *_terms(spec, score, known, sample, done))
 
 
 def _pool(study: Study, spec: SyntheticPool, score: Score, sample: Sample) -> FeaturePool:
