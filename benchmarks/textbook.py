@@ -70,9 +70,11 @@ def top_two_thompson(
             return leader, t
         first = arm = int(rng.beta(1.0 + ones, 1.0 + pulls - ones).argmin())
         if rng.random() < 0.5:
-            # Until another arm is the best one of a sample; a hundred samples stand for as many as it takes.
+            # Until another arm is the best one of a sample; where a hundred samples have none, the likeliest other arm.
             samples = rng.beta(1.0 + ones, 1.0 + pulls - ones, size=(100, arms)).argmin(axis=1)
-            arm = int(samples[(samples != first).argmax()])
+            rivals = samples[samples != first]
+            other = min((v for v in range(arms) if v != first), key=lambda v: _ratio(average, pulls, first, v))
+            arm = int(rivals[0]) if rivals.size else other
         pulls[arm] += 1.0
         ones[arm] += rng.random() < means[arm]
         t += 1
