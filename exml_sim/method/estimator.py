@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
 
 from exml_sim.exploration.ledger import Ledger
 from exml_sim.method import summary
@@ -249,6 +250,11 @@ class ExMLClassifier(Predicting, ClassifierMixin, BaseEstimator):  # type: ignor
         hindsight
             Test data with the truth, with theta="hindsight" only.
         """
+        # One BLAS thread: sums in another order could tip a choice, and a fit must not depend on the machine's cores.
+        with threadpool_limits(limits=1, user_api="blas"):
+            return self._fit(X, y, oracle, hindsight)
+
+    def _fit(self, X: Any, y: ArrayLike, oracle: Oracle | None, hindsight: Hindsight | None) -> ExMLClassifier:
         self.layout_ = Layout.of(X, self.candidates)
         rows, oracle = self._sources(X, oracle)
         codes = self._encode(y, len(rows))

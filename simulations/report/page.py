@@ -126,7 +126,9 @@ def _curve(panel: Panel, point: Point, name: str) -> dict[str, Any]:
     last = 2.0 * max(informative, target or 0, *(float(Fraction(cell.budget)) for cell in panel.cells))
     budgets = np.unique(np.geomspace(informative, last, CURVE_POINTS).astype(np.int64))
     logs = np.atleast_1d(point.bound(name, panel.kind, budgets, log=True))
-    return {**found, "budgets": budgets.tolist(), "logs": [_finite(value) for value in logs.tolist()]}
+    # Where a bound is too small for a number, or says nothing, the curve ends.
+    drawn = np.isfinite(logs)
+    return {**found, "budgets": budgets[drawn].tolist(), "logs": logs[drawn].tolist()}
 
 
 def _cell(panel: Panel, cell: CellSummary) -> dict[str, Any]:

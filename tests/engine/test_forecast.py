@@ -20,7 +20,8 @@ def told(study: Study, trials: int, store=None, workers: int = 2) -> str | None:
     return forecast(study, [(cell, trials) for cell in study.cells()], workers, store)
 
 
-def test_a_short_run_is_not_spoken_of(tmp_path) -> None:
+def test_a_short_run_is_not_spoken_of(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(forecasts, "_seconds_per_trial", lambda study, cells: 1e-5)
     assert told(known(), 200) is None
     assert told(known(), 10**6, tmp_path / "s") is None
 
@@ -59,6 +60,9 @@ def test_the_bytes_of_a_trial(tmp_path) -> None:
 def test_the_runner_says_it_once(monkeypatch, caplog) -> None:
     monkeypatch.setattr(forecasts, "TRIALS_FROM", 1)
     monkeypatch.setattr(forecasts, "SECONDS_FROM", 0.0)
+    monkeypatch.setattr(forecasts, "_seconds_per_trial", lambda study, cells: 1e-5)
+    # Another test of the same worker may have configured logging and disabled what was there.
+    monkeypatch.setattr(runner.logger, "disabled", False)
     with run(known(trials=20), n_jobs=1) as result:
         digest = result.store.digest()
     assert caplog.text.count("80 trials take about 1 seconds with 1 workers") == 1

@@ -224,11 +224,25 @@ def test_scores_in_the_report_are_those_of_the_rounds():
     assert model.ledger_.table() in text
 
 
+#: Rules that select one candidate and need no evidence; others are refused before anything is bought.
+FIXED_BUDGET = sorted(
+    name for name, rule in STRATEGIES.items() if rule.number_option is None and not hasattr(rule, "confidence")
+)
+
+
+@pytest.mark.parametrize("strategy", sorted(name for name, rule in STRATEGIES.items() if hasattr(rule, "confidence")))
+def test_a_rule_with_a_confidence_is_refused_before_anything_is_bought(strategy):
+    rows, oracle, *_ = synthetic(per_class=15, test_per_class=1, angles=[10, 50, 90])
+    record = Recording(oracle)
+    assert "choose a fixed budget" in refused(ExMLClassifier.paper(budget=90, strategy=strategy), rows, record)
+    assert record.asked == []
+
+
 @settings(max_examples=25)
 @given(
     budget=st.fractions(min_value=30, max_value=400, max_denominator=7),
     costs=st.lists(st.sampled_from(["0.3", "0.95", "1", "1.2", "5"]), min_size=3, max_size=3),
-    strategy=st.sampled_from(sorted(set(STRATEGIES) - {"successive_accepts_rejects"})),
+    strategy=st.sampled_from(FIXED_BUDGET),
     alignment=st.sampled_from(["sample", "budget"]),
     share=st.sampled_from(["0", "0.1", "0.5"]),
     layers=st.integers(2, 4),

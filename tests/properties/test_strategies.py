@@ -8,6 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from exml_sim.exploration.lockstep import Session
 from exml_sim.exploration.pool import Pool
 from exml_sim.exploration.ranking import Scores
 from exml_sim.exploration.strategy import smallest_budget
@@ -23,7 +24,7 @@ from exml_sim.strategies import (
 )
 
 
-class PaperSession:
+class PaperSession(Session):
     """Arms that exist on paper: scores are random numbers, drawn anew whenever something was bought."""
 
     levels = 1
@@ -35,9 +36,6 @@ class PaperSession:
 
     def grant(self, pulls, fresh):
         return pulls
-
-    def owned(self, pulls, fresh):
-        return None
 
     def draw(self, pulls, fresh):
         pass

@@ -40,7 +40,7 @@ def test_all_money_is_spent_and_most_of_it_on_the_leader():
     assert (found.spent_units == 300).all()
     pulls = np.take_along_axis(found.pulls, found.selected, axis=1)[:, 0]
     assert np.mean(pulls) > 200
-    # 20 pulls of each arm in the opening: the best arm leads except with probability below 1e-3 per trial.
+    # One run from a fixed seed; after 20 pulls of each arm the best one leads in all but a few trials of a thousand.
     assert np.mean(found.selected[:, 0] == 0) > 0.9
 
 

@@ -182,7 +182,7 @@ def test_two_arms_and_one_slot_can_be_certified():
     [
         (
             lambda: by_name("thompson"),
-            "unknown strategy 'thompson': allowed are 'kl_lucb', 'median_elimination', 'ocba",
+            "unknown strategy 'thompson': allowed are 'explore_then_commit', 'kl_lucb', 'median_e",
         ),
         (lambda: POOL.explore("ucb", 100), "unknown strategy 'ucb'"),
         (

@@ -58,7 +58,7 @@ exml.chart = (() => {
     if (Number.isNaN(from) || from > last) return;
     const start = Math.max(from, Math.ceil(first));
     const steps = d3.range(CURVE_POINTS).map((i) => Math.floor(start * (last / start) ** (i / (CURVE_POINTS - 1))));
-    const line = d3.line().x((B) => x(B)).y((B) => y(Math.exp(view.logBound(version, B))));
+    const line = d3.line().defined((B) => Number.isFinite(view.logBound(version, B))).x((B) => x(B)).y((B) => y(Math.exp(view.logBound(version, B))));
     const floor = y.domain()[0];
     const shown = view.scale === "linear" ? steps
       : steps.filter((B, i) => i === 0 || Math.exp(view.logBound(version, steps[i - 1])) > floor);
