@@ -72,3 +72,27 @@ def test_a_trial_takes_the_way_that_is_drawn():
     taken = {file for file in seen if file not in base | doors and not file.startswith("rejection/")}
     assert taken <= set(way("The way of one trial"))
     assert "rejection/solve.py" in seen
+
+
+def test_a_purchase_takes_the_way_that_is_drawn():
+    """Every file of the way but the command and the door runs while a default model is fitted."""
+    from exml_sim import ExMLClassifier
+    from exml_sim.datasets import make_synthetic
+    from exml_sim.oracle import ArrayOracle
+
+    rows = make_synthetic(20, angles=[10, 90], rng=0)
+    oracle = ArrayOracle({one.name: one.values for one in rows.candidates})
+    model = ExMLClassifier(budget=60, explore="always", model="kernel")
+    seen = set()
+
+    def look(frame, event, _):
+        file = Path(frame.f_code.co_filename)
+        if event == "call" and file.is_relative_to(ROOT / "exml_sim"):
+            seen.add(str(file.relative_to(ROOT / "exml_sim")))
+
+    sys.setprofile(look)
+    try:
+        model.fit(rows.X, rows.y, oracle)
+    finally:
+        sys.setprofile(None)
+    assert set(way("The way of one purchase")) - {"cli/explore.py"} <= seen
