@@ -8,7 +8,7 @@ e, and b further rows next to n bring it to e sqrt(n/(n+b)), the estimate moves 
 
 is the expected gain (the knowledge gradient of Frazier, Powell and Dayanik, 2008). What it costs: the leader will have
 fewer rows at the end. What a model explains of the loss grows with its rows about as n/(n + h): half of what can be
-explained is explained by h rows. On the tables of ``benchmarks.practice`` h is near 12 rows per known class. What the
+explained is explained by h rows. The default h, 12 rows per known class, is a choice and no measurement. What the
 rows for the challenger keep the leader from explaining is the price. A challenger whose gain is below
 its price leaves; when none is left, the rest of the money buys rows of the leader. Where the leader can be bought
 completely and money is left over, exploring costs nothing.
