@@ -1,11 +1,13 @@
 """Buying for the final model: a race of sets of candidates, as long as it is worth more than rows of the best set.
 
 A few rows are bought for all candidates, the same rows wherever possible. On them every set that is worth looking at is
-scored by how well models that have not seen a row predict its perceived label: every candidate alone, the best one with
-another, all together. A set that costs less can have more rows; so each score is carried on to the number of rows
-that the money would buy of this set (`exml_sim.strategies.commit` has the rule and its formulas). The race goes on with
-the candidates that could still change the choice by more than their rows would cost; the rest of the money buys rows of
-the set that won. Sets that cannot be told apart are told apart by their price, which every prediction will pay again.
+scored by how well models that have not seen a row predict it: every candidate alone, the best one with another, all
+together. What is predicted is not the perceived label alone, which is the throw of a die: three quarters of the target
+are what the sets say together, the better ones louder. A set that costs less can have more rows; so each score is
+carried on to the number of rows that the money would buy of this set (`exml_sim.strategies.commit` has the rule and its
+formulas). The race goes on with the candidates that could still change the choice by more than their rows would cost;
+the rest of the money buys rows of the set that won. Sets that cannot be told apart are told apart by their price, which
+every prediction will pay again.
 """
 
 from __future__ import annotations
@@ -42,7 +44,13 @@ INDIFFERENCE = 0.75
 HOPE = 0.15
 
 #: Deviation of what is yet to be learned, in units of the loss.
-LEARNING = 0.05
+LEARNING = 0.1
+
+#: Weight of the perceived labels in what predictions are compared with; the rest is what the sets say together.
+LABELS = 0.25
+
+#: How much a set's say falls with its loss: by the factor exp(-SAY) per row and unit of loss.
+SAY = 2.0
 
 #: Challengers that are looked at together with the leader.
 PARTNERS = 3
@@ -138,6 +146,7 @@ class Race:
         self._stop = buyer.ledger.spent + money
         self._orders = {arm: self._to_be_had(arm) for arm in self._arms}
         self._known: dict[tuple[Arms, bytes], FloatArray] = {}
+        self._together: dict[int, FloatArray] = {}
 
     def run(self) -> Raced:
         """Open, race, commit, and use what money is left."""
@@ -233,16 +242,44 @@ class Race:
         rows = self._base.rows
         return np.asarray(rows[self._buyer.bought[list(arms)][:, rows].all(axis=0)], dtype=np.int64)
 
-    def _losses(self, arms: Arms, rows: IntArray) -> FloatArray:
-        """Held-out loss of every one of the rows."""
+    def _held(self, arms: Arms, rows: IntArray) -> FloatArray:
+        """Held-out probabilities of the perceived labels of the rows."""
         key = arms, rows.tobytes()
         if key not in self._known:
             y = self._base.y[rows]
             points = np.hstack([self._base.X[rows], *(self._buyer.values(arm, rows) for arm in arms)])
             held = normalised(self._fit(points, one_hot(y, self._base.n_classes))[1])
             mixed = [held] if self._ahead is None else [w * held + (1.0 - w) * self._ahead[rows] for w in WEIGHTS]
-            self._known[key] = min((brier(one, y) for one in mixed), key=lambda one: float(one.mean()))
+            self._known[key] = min(mixed, key=lambda one: float(brier(one, y).mean()))
         return self._known[key]
+
+    def _losses(self, arms: Arms, rows: IntArray) -> FloatArray:
+        """Held-out loss of every one of the rows."""
+        return np.asarray(((self._held(arms, rows) - self._targets(rows)) ** 2).sum(axis=1), dtype=np.float64)
+
+    def _targets(self, rows: IntArray) -> FloatArray:
+        r"""What predictions are compared with: perceived labels and what all sets say together.
+
+        A label is one throw of a die whose law the sets know in part. With :math:`\bar p` the mean of their held-out
+        predictions, :math:`\lambda y + (1-\lambda)\bar p` has the same mean as y where they are right, and less noise.
+        """
+        y = one_hot(self._base.y[rows], self._base.n_classes)
+        if not self._together:
+            return y
+        said = np.array([self._together.get(int(row), y[i]) for i, row in enumerate(rows)])
+        return np.asarray(LABELS * y + (1.0 - LABELS) * said, dtype=np.float64)
+
+    def _listen(self, sets: Sequence[Arms]) -> None:
+        r"""Ask all sets for the rows that they have in common: :math:`\bar p \propto \sum_S e^{-2 n L_S} p_S`."""
+        self._together = {}
+        rows = self._shared(sorted({arm for arms in sets for arm in arms}))
+        if len(rows) < 4:
+            return
+        held = np.array([self._held(arms, rows) for arms in sets])
+        losses = np.array([brier(one, self._base.y[rows]).mean() for one in held])
+        say = np.exp(-SAY * len(rows) * (losses - losses.min()))
+        mean = np.tensordot(say / say.sum(), held, axes=1)
+        self._together = {int(row): line for row, line in zip(rows, mean, strict=True)}
 
     def _final(self, arms: Arms) -> int:
         """Rows with all of the candidates that the money left would give."""
@@ -252,10 +289,9 @@ class Race:
 
     def _useless(self, rows: IntArray) -> float:
         """Loss without any candidate: by the observed columns, or by the shares of the classes."""
-        y = self._base.y[rows]
-        share = np.bincount(y, minlength=self._base.n_classes) / len(y)
-        plain = float(brier(np.broadcast_to(share, (len(y), len(share))), y).mean())
-        return plain if self._ahead is None else min(plain, float(brier(self._ahead[rows], y).mean()))
+        targets = self._targets(rows)
+        plain = _squared(targets.mean(axis=0)[None, :], targets)
+        return plain if self._ahead is None else min(plain, _squared(self._ahead[rows], targets))
 
     def _contestant(self, arms: Arms) -> Contestant | None:
         rows = self._shared(arms)
@@ -273,17 +309,9 @@ class Race:
 
     def _look(self, active: Arms, last: bool) -> RaceRound:
         """Score the sets, choose one, and say which candidates are worth further rows."""
-        singles = [one for arm in active if (one := self._contestant((arm,))) is not None]
-        if not singles:
+        found = self._scored(active)
+        if not found:
             return RaceRound((), (min(active, key=lambda arm: self._buyer.costs[arm]),), ())
-        singles.sort(key=lambda one: (one.predicted, self._price(one.arms)))
-        together = []
-        if self._top > 1:
-            sets = {tuple(sorted({singles[0].arms[0], one.arms[0]})) for one in singles[1 : PARTNERS + 1]}
-            if 2 < len(active) <= self._top:
-                sets.add(tuple(sorted(active)))
-            together = [one for arms in sorted(sets) if (one := self._contestant(arms)) is not None]
-        found = sorted([*singles, *together], key=lambda one: (one.predicted, self._price(one.arms)))
         best = found[0]
         judged = [best, *(self._against(best, one) for one in found[1:])]
         alike = [one for one in judged if one.predicted - best.predicted <= INDIFFERENCE * one.deviation]
@@ -292,6 +320,24 @@ class Race:
             chosen = max(judged, key=lambda one: (one.useless - one.predicted) / float(self._price(one.arms))).arms
         in_play = chosen if last else self._in_play(best, judged, chosen)
         return RaceRound(tuple(judged), chosen, in_play)
+
+    def _scored(self, active: Arms) -> list[Contestant]:
+        """Every candidate alone, and the sets around the best one, the best prediction first."""
+        self._together = {}
+        singles = self._ranked([(arm,) for arm in active])
+        if not singles:
+            return []
+        ahead = singles[0].arms[0]
+        pairs = {tuple(sorted({ahead, one.arms[0]})) for one in singles[1 : PARTNERS + 1]} if self._top > 1 else set()
+        everyone = {tuple(sorted(active))} if len(active) > 2 else set()
+        # All together are heard even if so many are not wanted.
+        alone = [one.arms for one in singles]
+        self._listen([*alone, *sorted(pairs | everyone)])
+        return self._ranked([*alone, *sorted(pairs | everyone if len(active) <= self._top else pairs)])
+
+    def _ranked(self, sets: Sequence[Arms]) -> list[Contestant]:
+        found = [one for arms in sets if (one := self._contestant(arms)) is not None]
+        return sorted(found, key=lambda one: (one.predicted, self._price(one.arms)))
 
     def _against(self, best: Contestant, one: Contestant) -> Contestant:
         """The same with the deviation of its difference to the best set, on common rows where there are enough."""
@@ -320,8 +366,9 @@ class Race:
             rich = self._could_have(best, self._price([arm for arm in stay if arm not in chosen]) * one.rows)
             # What a model has not learned from so few rows is doubtful beside the noise of its score.
             unlearned = 1.0 - self._part(one.rows)
+            # Of a difference that chose its own leader the same part will last.
             gain = expected_gain(
-                np.array(max(one.predicted - taken.predicted, 0.0)),
+                np.array(self._part(one.rows) * max(one.predicted - taken.predicted, 0.0)),
                 np.array(np.hypot(max(one.deviation, taken.deviation), LEARNING * one.useless * unlearned)),
                 np.array(float(one.rows)),
                 np.array(float(one.rows)),
@@ -391,3 +438,8 @@ def _places(rows: IntArray, some: IntArray) -> IntArray:
     """Positions of some of the rows."""
     order = np.argsort(rows)
     return np.asarray(order[np.searchsorted(rows[order], some)], dtype=np.int64)
+
+
+def _squared(p: FloatArray, targets: FloatArray) -> float:
+    """Mean squared error of probabilities."""
+    return float(((p - targets) ** 2).sum(axis=1).mean())
