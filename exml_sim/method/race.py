@@ -38,7 +38,7 @@ LARGEST_SHARE = Fraction(1, 2)
 WEIGHTS = (1.0, 0.5)
 
 #: Sets within this many deviations of the best one count as equally good: the cheapest wins.
-INDIFFERENCE = 0.25
+INDIFFERENCE = 0.5
 
 #: Part of the loss that a set is taken to explain at least, when its rows are priced.
 HOPE = 0.15
@@ -146,7 +146,8 @@ class Race:
         self._stop = buyer.ledger.spent + money
         self._orders = {arm: self._to_be_had(arm) for arm in self._arms}
         self._known: dict[tuple[Arms, bytes], FloatArray] = {}
-        self._together: dict[int, FloatArray] = {}
+        self._said: FloatArray | None = None
+        self._ahead_of_all: int | None = None
 
     def run(self) -> Raced:
         """Open, race, commit, and use what money is left."""
@@ -169,6 +170,7 @@ class Race:
             active = one.in_play
         winner = rounds[-1].chosen
         self._buy(winner, self._base.X.shape[0])
+        self._forget()
         winner, why = self._extended(winner)
         return Raced(winner, tuple(rounds), why)
 
@@ -254,8 +256,16 @@ class Race:
         return self._known[key]
 
     def _losses(self, arms: Arms, rows: IntArray) -> FloatArray:
-        """Held-out loss of every one of the rows."""
-        return np.asarray(((self._held(arms, rows) - self._targets(rows)) ** 2).sum(axis=1), dtype=np.float64)
+        """Held-out loss of every one of the rows.
+
+        Sets are louder among themselves than any candidate alone, so what they say judges single candidates only; a
+        set is judged by labels against the best single one.
+        """
+        if len(arms) == 1 or self._ahead_of_all is None:
+            return _row_losses(self._held(arms, rows), self._targets(rows))
+        one, y = (self._ahead_of_all,), one_hot(self._base.y[rows], self._base.n_classes)
+        apart = _row_losses(self._held(arms, rows), y) - _row_losses(self._held(one, rows), y)
+        return np.asarray(self._losses(one, rows) + apart, dtype=np.float64)
 
     def _targets(self, rows: IntArray) -> FloatArray:
         r"""What predictions are compared with: perceived labels and what all sets say together.
@@ -264,22 +274,21 @@ class Race:
         predictions, :math:`\lambda y + (1-\lambda)\bar p` has the same mean as y where they are right, and less noise.
         """
         y = one_hot(self._base.y[rows], self._base.n_classes)
-        if not self._together:
+        if self._said is None:
             return y
-        said = np.array([self._together.get(int(row), y[i]) for i, row in enumerate(rows)])
+        said = np.where(np.isfinite(self._said[rows]), self._said[rows], y)
         return np.asarray(LABELS * y + (1.0 - LABELS) * said, dtype=np.float64)
 
     def _listen(self, sets: Sequence[Arms]) -> None:
         r"""Ask all sets for the rows that they have in common: :math:`\bar p \propto \sum_S e^{-2 n L_S} p_S`."""
-        self._together = {}
         rows = self._shared(sorted({arm for arms in sets for arm in arms}))
         if len(rows) < 4:
             return
         held = np.array([self._held(arms, rows) for arms in sets])
         losses = np.array([brier(one, self._base.y[rows]).mean() for one in held])
         say = np.exp(-SAY * len(rows) * (losses - losses.min()))
-        mean = np.tensordot(say / say.sum(), held, axes=1)
-        self._together = {int(row): line for row, line in zip(rows, mean, strict=True)}
+        self._said = np.full((len(self._base.y), self._base.n_classes), np.nan)
+        self._said[rows] = np.tensordot(say / say.sum(), held, axes=1)
 
     def _final(self, arms: Arms) -> int:
         """Rows with all of the candidates that the money left would give."""
@@ -290,8 +299,8 @@ class Race:
     def _useless(self, rows: IntArray) -> float:
         """Loss without any candidate: by the observed columns, or by the shares of the classes."""
         targets = self._targets(rows)
-        plain = _squared(targets.mean(axis=0)[None, :], targets)
-        return plain if self._ahead is None else min(plain, _squared(self._ahead[rows], targets))
+        plain = float(_row_losses(targets.mean(axis=0)[None, :], targets).mean())
+        return plain if self._ahead is None else min(plain, float(_row_losses(self._ahead[rows], targets).mean()))
 
     def _contestant(self, arms: Arms) -> Contestant | None:
         rows = self._shared(arms)
@@ -323,17 +332,22 @@ class Race:
 
     def _scored(self, active: Arms) -> list[Contestant]:
         """Every candidate alone, and the sets around the best one, the best prediction first."""
-        self._together = {}
+        self._forget()
         singles = self._ranked([(arm,) for arm in active])
         if not singles:
             return []
-        ahead = singles[0].arms[0]
-        pairs = {tuple(sorted({ahead, one.arms[0]})) for one in singles[1 : PARTNERS + 1]} if self._top > 1 else set()
-        everyone = {tuple(sorted(active))} if len(active) > 2 else set()
         # All together are heard even if so many are not wanted.
-        alone = [one.arms for one in singles]
-        self._listen([*alone, *sorted(pairs | everyone)])
-        return self._ranked([*alone, *sorted(pairs | everyone if len(active) <= self._top else pairs)])
+        everyone = {tuple(sorted(active))} if len(active) > 2 else set()
+        self._listen([*(one.arms for one in singles), *_pairs(singles), *everyone])
+        singles = self._ranked([(arm,) for arm in active])
+        self._ahead_of_all = singles[0].arms[0]
+        sets = _pairs(singles) if self._top > 1 else set()
+        sets |= everyone if len(active) <= self._top else set()
+        return self._ranked([*(one.arms for one in singles), *sorted(sets)])
+
+    def _forget(self) -> None:
+        """Judge by labels alone."""
+        self._said, self._ahead_of_all = None, None
 
     def _ranked(self, sets: Sequence[Arms]) -> list[Contestant]:
         found = [one for arms in sets if (one := self._contestant(arms)) is not None]
@@ -440,6 +454,12 @@ def _places(rows: IntArray, some: IntArray) -> IntArray:
     return np.asarray(order[np.searchsorted(rows[order], some)], dtype=np.int64)
 
 
-def _squared(p: FloatArray, targets: FloatArray) -> float:
-    """Mean squared error of probabilities."""
-    return float(((p - targets) ** 2).sum(axis=1).mean())
+def _row_losses(p: FloatArray, targets: FloatArray) -> FloatArray:
+    """Squared error of probabilities, row by row."""
+    return np.asarray(((p - targets) ** 2).sum(axis=1), dtype=np.float64)
+
+
+def _pairs(singles: Sequence[Contestant]) -> set[Arms]:
+    """The best candidate with each of the next ones."""
+    first = singles[0].arms[0]
+    return {tuple(sorted({first, one.arms[0]})) for one in singles[1 : PARTNERS + 1]}
