@@ -38,7 +38,7 @@ LARGEST_SHARE = Fraction(1, 2)
 WEIGHTS = (1.0, 0.5)
 
 #: Sets within this many deviations of the best one count as equally good: the cheapest wins.
-INDIFFERENCE = 0.5
+INDIFFERENCE = 0.25
 
 #: Part of the loss that a set is taken to explain at least, when its rows are priced.
 HOPE = 0.15
