@@ -19,6 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from exml_sim.arrays import FloatArray, IntArray
+from exml_sim.method.forest import grown
 
 #: Penalties and bandwidths (in units of the median squared distance) that kernel regression tries.
 PENALTIES = tuple(10.0 ** (k / 2) for k in range(-4, 5))
@@ -177,18 +178,11 @@ def forest_fitter(seed: int, trees: int = TREES) -> Fitter:
     """Random forests on soft targets, judged by the trees that did not draw a row."""
 
     def fit(X: FloatArray, T: FloatArray) -> tuple[Soft, FloatArray]:
-        import warnings
-
-        from sklearn.ensemble import RandomForestRegressor
-
-        with warnings.catch_warnings():
-            # A row that every tree drew has no prediction; it is filled in below.
-            warnings.simplefilter("ignore", UserWarning)
-            grown = RandomForestRegressor(trees, max_features="sqrt", oob_score=True, random_state=seed).fit(X, T)
-        held = np.asarray(grown.oob_prediction_, dtype=np.float64).reshape(T.shape)
-        blank = ~np.isfinite(held).all(axis=1) | (held.sum(axis=1) <= 0.0)
+        found, held = grown(X, T, trees, seed)
+        # A row that every tree drew has no prediction.
+        blank = held.sum(axis=1) <= 0.0
         held[blank] = T.mean(axis=0)
-        return _packed([one.tree_ for one in grown.estimators_]), held
+        return _packed(found), held
 
     return fit
 
