@@ -13,6 +13,9 @@ import numpy as np
 
 from exml_sim.arrays import FloatArray
 
+#: Rows that a tree draws at most. Trees of more rows follow the noise of labels further, and take longer.
+MOST_DRAWN = 4000
+
 
 def grown(
     X: FloatArray, T: FloatArray, trees: int, seed: int, drawn: int | None = None
@@ -35,10 +38,9 @@ def grown(
     from sklearn import config_context
     from sklearn.tree import DecisionTreeRegressor
 
-    if not (np.abs(X) <= np.finfo(np.float32).max).all():
-        raise ValueError(
-            f"trees compare numbers of single precision, up to {np.finfo(np.float32).max:.2g}; got {np.abs(X).max():.2g}"
-        )
+    largest, most = np.abs(X).max(), np.finfo(np.float32).max
+    if not largest <= most:
+        raise ValueError(f"trees compare numbers of single precision, up to {most:.2g}; got {largest:.2g}")
     points, rows = np.ascontiguousarray(X, dtype=np.float32), len(X)
     state = np.random.RandomState(seed)
     seeds = [int(state.randint(np.iinfo(np.int32).max)) for _ in range(trees)]
