@@ -3,8 +3,8 @@
 Random problems of the benchmark families, solved in batches to 1e-8: rows of the synthetic population in two and three
 dimensions and of wider normal tables, all prices, penalties and radii drawn anew for every batch. A problem is short if
 its certified gap is above 1e-8 times max(1, objective). Families that are ill-conditioned on purpose are counted apart.
-Ball problems that the fast solver leaves short are given to cvxpy, which is counted, too. The seed of a batch is its number, so that a short one can be had again. The exit code is 1 if a benchmark family is
-short.
+Ball problems that the fast solver leaves short are given to cvxpy, which is counted, too. The seed of a batch is its
+number, so that a short one can be had again. The exit code is 1 if a benchmark family is short.
 """
 
 from __future__ import annotations
