@@ -46,11 +46,11 @@ def test_the_largest_rank_fits_and_one_more_does_not(limit):
 
 def test_a_fit_that_does_not_fit_is_refused():
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(3000, 2)), rng.choice([0, 1], 3000)
-    most = largest_rank(3000, 3 * 10**8, d=2)
-    assert 100 < most < 3000
-    with pytest.raises(MemoryError, match=rf"^3000 rows need 413.0 MiB of memory, have 286.1 MiB; use rank <= {most}$"):
-        RejectionClassifier(rank=None, memory=3 * 10**8).fit(X, y)
+    X, y = rng.normal(size=(10_000, 2)), rng.choice([0, 1], 10_000)
+    most = largest_rank(10_000, 10**9, d=2)
+    assert 100 < most < 10_000
+    with pytest.raises(MemoryError, match=rf"^10000 rows need 4.5 GiB of memory, have 953.7 MiB; use rank <= {most}$"):
+        RejectionClassifier(rank=None, memory=10**9).fit(X, y)
     with pytest.raises(MemoryError, match=r"no rank fits$"):
         RejectionClassifier(memory=1).fit(X, y)
     with pytest.raises(ValueError, match="memory"):
