@@ -103,6 +103,7 @@ class KernelFitter:
 
     def __init__(self) -> None:
         self._rows: FloatArray | None = None
+        self._inverses: dict[tuple[float, float], FloatArray] = {}
 
     def __call__(self, X: FloatArray, T: FloatArray) -> tuple[KernelSoft, FloatArray]:
         """Fit targets."""
@@ -143,7 +144,7 @@ class KernelFitter:
         self._scale = np.where(spread > 0.0, spread, 1.0)
         self._points = (X - self._shift) / self._scale
         self._some = np.unique(np.linspace(0, len(X) - 1, min(len(X), CHOOSING_ROWS)).round().astype(np.int64))
-        self._inverses: dict[tuple[float, float], FloatArray] = {}
+        self._inverses.clear()
         chosen = self._points[self._some]
         distances = _squared(chosen, chosen)
         off = distances[np.triu_indices(len(chosen), 1)]

@@ -275,7 +275,7 @@ def _losses(pool: FeaturePool, arm: int, weights: FloatArray, rows: int) -> Floa
     return np.asarray(surrogate_loss(found.h, found.g, y, scoring.theta), dtype=np.float64)
 
 
-def _affine_losses(gram: FloatArray, y: FloatArray, weights: FloatArray, ball: float) -> FloatArray:
+def _affine_losses(gram: FloatArray, y: FloatArray | IntArray, weights: FloatArray, ball: float) -> FloatArray:
     """The same in the affine regime: h lies along the mean of y Phi, g against the mean of Phi, both on the sphere."""
     share = weights / weights.sum()
     means = np.stack([share * y, share])
