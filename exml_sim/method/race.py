@@ -55,6 +55,9 @@ SAY = 2.0
 #: Challengers that are looked at together with the leader.
 PARTNERS = 3
 
+#: Candidates, the best alone, that are looked at beside the winner when money is left.
+BESIDE = 20
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contestant:
@@ -406,7 +409,7 @@ class Race:
                 return winner, ""
             if len(winner) >= self._top:
                 return winner, f"all rows of the {len(winner)} wanted candidates are bought"
-            alone = self._contestants_beside(winner, others)
+            alone = self._contestants_beside(winner, self._best_alone(others))
             better = [(gain, arm) for gain, arm in alone if gain > 0.0]
             if not better:
                 return winner, f"{show(self._left)} are left: no further candidate is expected to improve the model"
@@ -414,6 +417,14 @@ class Race:
             if not self._buy((arm,), self._base.X.shape[0]):
                 return winner, ""
             winner = (*winner, arm)
+
+    def _best_alone(self, arms: Sequence[int]) -> list[int]:
+        """At most `BESIDE` of the candidates: those that predict best by themselves."""
+        if len(arms) <= BESIDE:
+            return list(arms)
+        found = {arm: self._contestant((arm,)) for arm in arms}
+        known = [(one.predicted, arm) for arm, one in found.items() if one is not None]
+        return sorted(arm for _, arm in sorted(known)[:BESIDE])
 
     def _contestants_beside(self, winner: Arms, others: Sequence[int]) -> list[tuple[float, int]]:
         """What every other candidate is expected to gain next to the winner, on the rows that have both."""
