@@ -19,9 +19,10 @@ from exml_sim.cli.explore_plan import as_facts, as_lines, door_section, planned,
 from exml_sim.cli.to_measure import NAME as SHEET
 from exml_sim.cli.to_measure import Sheet, read_sheet, write_sheet
 from exml_sim.exploration.scoring import penalised_scores
+from exml_sim.memory import memory_limit
 from exml_sim.method import ExMLClassifier, doubts, judgement
 from exml_sim.method.ask_tell import AskTell, Wanted
-from exml_sim.method.door import Finding, inspect, memory_limit, refuse
+from exml_sim.method.door import Finding, inspect, refuse
 from exml_sim.method.settings import MODELS
 from exml_sim.money import Money, show
 from exml_sim.oracle import ArrayOracle

@@ -17,7 +17,7 @@ from exml_sim.exploration.ledger import Ledger
 from exml_sim.method import summary
 from exml_sim.method.buyer import Buyer
 from exml_sim.method.cascade import Cascade
-from exml_sim.method.door import blank_labels, label_findings, refuse
+from exml_sim.method.door import blank_labels, check_memory, label_findings, refuse
 from exml_sim.method.judgement import Judgement, judge
 from exml_sim.method.latent_layers import check_rows
 from exml_sim.method.layers import Assessment, Grown, check_affordable, grow, initial_layer
@@ -262,6 +262,8 @@ class ExMLClassifier(Predicting, ClassifierMixin, BaseEstimator):  # type: ignor
         check_rows(codes, len(self.classes_), settings)
         if (self.theta == "hindsight") != (hindsight is not None):
             raise ValueError('theta="hindsight" and the argument hindsight= go together: give both or neither')
+        if settings.rejection:
+            check_memory(len(rows))
         self.budget_ = self.budget_for(oracle, len(rows))
         buyer = Buyer(oracle, len(rows), self.budget_)
         rng = np.random.default_rng(self.random_state)

@@ -1,11 +1,13 @@
 """Buying for the final model: a race of sets of candidates, as long as it is worth more than rows of the best set.
 
 A few rows are bought for all candidates, the same rows wherever possible. On them every set that is worth looking at is
-scored by how well models that have not seen a row predict its perceived label: every candidate alone, the best one with
-another, all together. A set that costs less can have more rows; so each score is carried on to the number of rows
-that the money would buy of this set (`exml_sim.strategies.commit` has the rule and its formulas). The race goes on with
-the candidates that could still change the choice by more than their rows would cost; the rest of the money buys rows of
-the set that won. Sets that cannot be told apart are told apart by their price, which every prediction will pay again.
+scored by how well models that have not seen a row predict it: every candidate alone, the best one with another, all
+together. What is predicted is not the perceived label alone, which is the throw of a die: three quarters of the target
+are what the sets say together, the better ones louder. A set that costs less can have more rows; so each score is
+carried on to the number of rows that the money would buy of this set (`exml_sim.strategies.commit` has the rule and its
+formulas). The race goes on with the candidates that could still change the choice by more than their rows would cost;
+the rest of the money buys rows of the set that won. Sets that cannot be told apart are told apart by their price, which
+every prediction will pay again.
 """
 
 from __future__ import annotations
@@ -36,16 +38,25 @@ LARGEST_SHARE = Fraction(1, 2)
 WEIGHTS = (1.0, 0.5)
 
 #: Sets within this many deviations of the best one count as equally good: the cheapest wins.
-INDIFFERENCE = 0.75
+INDIFFERENCE = 0.25
 
 #: Part of the loss that a set is taken to explain at least, when its rows are priced.
 HOPE = 0.15
 
 #: Deviation of what is yet to be learned, in units of the loss.
-LEARNING = 0.05
+LEARNING = 0.1
+
+#: Weight of the perceived labels in what predictions are compared with; the rest is what the sets say together.
+LABELS = 0.25
+
+#: How much a set's say falls with its loss: by the factor exp(-SAY) per row and unit of loss.
+SAY = 2.0
 
 #: Challengers that are looked at together with the leader.
 PARTNERS = 3
+
+#: Candidates, the best alone, that are looked at beside the winner when money is left.
+BESIDE = 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,6 +149,8 @@ class Race:
         self._stop = buyer.ledger.spent + money
         self._orders = {arm: self._to_be_had(arm) for arm in self._arms}
         self._known: dict[tuple[Arms, bytes], FloatArray] = {}
+        self._said: FloatArray | None = None
+        self._ahead_of_all: int | None = None
 
     def run(self) -> Raced:
         """Open, race, commit, and use what money is left."""
@@ -160,6 +173,7 @@ class Race:
             active = one.in_play
         winner = rounds[-1].chosen
         self._buy(winner, self._base.X.shape[0])
+        self._forget()
         winner, why = self._extended(winner)
         return Raced(winner, tuple(rounds), why)
 
@@ -233,16 +247,51 @@ class Race:
         rows = self._base.rows
         return np.asarray(rows[self._buyer.bought[list(arms)][:, rows].all(axis=0)], dtype=np.int64)
 
-    def _losses(self, arms: Arms, rows: IntArray) -> FloatArray:
-        """Held-out loss of every one of the rows."""
+    def _held(self, arms: Arms, rows: IntArray) -> FloatArray:
+        """Held-out probabilities of the perceived labels of the rows."""
         key = arms, rows.tobytes()
         if key not in self._known:
             y = self._base.y[rows]
             points = np.hstack([self._base.X[rows], *(self._buyer.values(arm, rows) for arm in arms)])
             held = normalised(self._fit(points, one_hot(y, self._base.n_classes))[1])
             mixed = [held] if self._ahead is None else [w * held + (1.0 - w) * self._ahead[rows] for w in WEIGHTS]
-            self._known[key] = min((brier(one, y) for one in mixed), key=lambda one: float(one.mean()))
+            self._known[key] = min(mixed, key=lambda one: float(brier(one, y).mean()))
         return self._known[key]
+
+    def _losses(self, arms: Arms, rows: IntArray) -> FloatArray:
+        """Held-out loss of every one of the rows.
+
+        Sets are louder among themselves than any candidate alone, so what they say judges single candidates only; a
+        set is judged by labels against the best single one.
+        """
+        if len(arms) == 1 or self._ahead_of_all is None:
+            return _row_losses(self._held(arms, rows), self._targets(rows))
+        one, y = (self._ahead_of_all,), one_hot(self._base.y[rows], self._base.n_classes)
+        apart = _row_losses(self._held(arms, rows), y) - _row_losses(self._held(one, rows), y)
+        return np.asarray(self._losses(one, rows) + apart, dtype=np.float64)
+
+    def _targets(self, rows: IntArray) -> FloatArray:
+        r"""What predictions are compared with: perceived labels and what all sets say together.
+
+        A label is one throw of a die whose law the sets know in part. With :math:`\bar p` the mean of their held-out
+        predictions, :math:`\lambda y + (1-\lambda)\bar p` has the same mean as y where they are right, and less noise.
+        """
+        y = one_hot(self._base.y[rows], self._base.n_classes)
+        if self._said is None:
+            return y
+        said = np.where(np.isfinite(self._said[rows]), self._said[rows], y)
+        return np.asarray(LABELS * y + (1.0 - LABELS) * said, dtype=np.float64)
+
+    def _listen(self, sets: Sequence[Arms]) -> None:
+        r"""Ask all sets for the rows that they have in common: :math:`\bar p \propto \sum_S e^{-2 n L_S} p_S`."""
+        rows = self._shared(sorted({arm for arms in sets for arm in arms}))
+        if len(rows) < 4:
+            return
+        held = np.array([self._held(arms, rows) for arms in sets])
+        losses = np.array([brier(one, self._base.y[rows]).mean() for one in held])
+        say = np.exp(-SAY * len(rows) * (losses - losses.min()))
+        self._said = np.full((len(self._base.y), self._base.n_classes), np.nan)
+        self._said[rows] = np.tensordot(say / say.sum(), held, axes=1)
 
     def _final(self, arms: Arms) -> int:
         """Rows with all of the candidates that the money left would give."""
@@ -252,10 +301,9 @@ class Race:
 
     def _useless(self, rows: IntArray) -> float:
         """Loss without any candidate: by the observed columns, or by the shares of the classes."""
-        y = self._base.y[rows]
-        share = np.bincount(y, minlength=self._base.n_classes) / len(y)
-        plain = float(brier(np.broadcast_to(share, (len(y), len(share))), y).mean())
-        return plain if self._ahead is None else min(plain, float(brier(self._ahead[rows], y).mean()))
+        targets = self._targets(rows)
+        plain = float(_row_losses(targets.mean(axis=0)[None, :], targets).mean())
+        return plain if self._ahead is None else min(plain, float(_row_losses(self._ahead[rows], targets).mean()))
 
     def _contestant(self, arms: Arms) -> Contestant | None:
         rows = self._shared(arms)
@@ -273,17 +321,9 @@ class Race:
 
     def _look(self, active: Arms, last: bool) -> RaceRound:
         """Score the sets, choose one, and say which candidates are worth further rows."""
-        singles = [one for arm in active if (one := self._contestant((arm,))) is not None]
-        if not singles:
+        found = self._scored(active)
+        if not found:
             return RaceRound((), (min(active, key=lambda arm: self._buyer.costs[arm]),), ())
-        singles.sort(key=lambda one: (one.predicted, self._price(one.arms)))
-        together = []
-        if self._top > 1:
-            sets = {tuple(sorted({singles[0].arms[0], one.arms[0]})) for one in singles[1 : PARTNERS + 1]}
-            if 2 < len(active) <= self._top:
-                sets.add(tuple(sorted(active)))
-            together = [one for arms in sorted(sets) if (one := self._contestant(arms)) is not None]
-        found = sorted([*singles, *together], key=lambda one: (one.predicted, self._price(one.arms)))
         best = found[0]
         judged = [best, *(self._against(best, one) for one in found[1:])]
         alike = [one for one in judged if one.predicted - best.predicted <= INDIFFERENCE * one.deviation]
@@ -292,6 +332,29 @@ class Race:
             chosen = max(judged, key=lambda one: (one.useless - one.predicted) / float(self._price(one.arms))).arms
         in_play = chosen if last else self._in_play(best, judged, chosen)
         return RaceRound(tuple(judged), chosen, in_play)
+
+    def _scored(self, active: Arms) -> list[Contestant]:
+        """Every candidate alone, and the sets around the best one, the best prediction first."""
+        self._forget()
+        singles = self._ranked([(arm,) for arm in active])
+        if not singles:
+            return []
+        # All together are heard even if so many are not wanted.
+        everyone = {tuple(sorted(active))} if len(active) > 2 else set()
+        self._listen([*(one.arms for one in singles), *_pairs(singles), *everyone])
+        singles = self._ranked([(arm,) for arm in active])
+        self._ahead_of_all = singles[0].arms[0]
+        sets = _pairs(singles) if self._top > 1 else set()
+        sets |= everyone if len(active) <= self._top else set()
+        return self._ranked([*(one.arms for one in singles), *sorted(sets)])
+
+    def _forget(self) -> None:
+        """Judge by labels alone."""
+        self._said, self._ahead_of_all = None, None
+
+    def _ranked(self, sets: Sequence[Arms]) -> list[Contestant]:
+        found = [one for arms in sets if (one := self._contestant(arms)) is not None]
+        return sorted(found, key=lambda one: (one.predicted, self._price(one.arms)))
 
     def _against(self, best: Contestant, one: Contestant) -> Contestant:
         """The same with the deviation of its difference to the best set, on common rows where there are enough."""
@@ -320,8 +383,9 @@ class Race:
             rich = self._could_have(best, self._price([arm for arm in stay if arm not in chosen]) * one.rows)
             # What a model has not learned from so few rows is doubtful beside the noise of its score.
             unlearned = 1.0 - self._part(one.rows)
+            # Of a difference that chose its own leader the same part will last.
             gain = expected_gain(
-                np.array(max(one.predicted - taken.predicted, 0.0)),
+                np.array(self._part(one.rows) * max(one.predicted - taken.predicted, 0.0)),
                 np.array(np.hypot(max(one.deviation, taken.deviation), LEARNING * one.useless * unlearned)),
                 np.array(float(one.rows)),
                 np.array(float(one.rows)),
@@ -345,7 +409,7 @@ class Race:
                 return winner, ""
             if len(winner) >= self._top:
                 return winner, f"all rows of the {len(winner)} wanted candidates are bought"
-            alone = self._contestants_beside(winner, others)
+            alone = self._contestants_beside(winner, self._best_alone(others))
             better = [(gain, arm) for gain, arm in alone if gain > 0.0]
             if not better:
                 return winner, f"{show(self._left)} are left: no further candidate is expected to improve the model"
@@ -353,6 +417,14 @@ class Race:
             if not self._buy((arm,), self._base.X.shape[0]):
                 return winner, ""
             winner = (*winner, arm)
+
+    def _best_alone(self, arms: Sequence[int]) -> list[int]:
+        """At most `BESIDE` of the candidates: those that predict best by themselves."""
+        if len(arms) <= BESIDE:
+            return list(arms)
+        found = {arm: self._contestant((arm,)) for arm in arms}
+        known = [(one.predicted, arm) for arm, one in found.items() if one is not None]
+        return sorted(arm for _, arm in sorted(known)[:BESIDE])
 
     def _contestants_beside(self, winner: Arms, others: Sequence[int]) -> list[tuple[float, int]]:
         """What every other candidate is expected to gain next to the winner, on the rows that have both."""
@@ -391,3 +463,14 @@ def _places(rows: IntArray, some: IntArray) -> IntArray:
     """Positions of some of the rows."""
     order = np.argsort(rows)
     return np.asarray(order[np.searchsorted(rows[order], some)], dtype=np.int64)
+
+
+def _row_losses(p: FloatArray, targets: FloatArray) -> FloatArray:
+    """Squared error of probabilities, row by row."""
+    return np.asarray(((p - targets) ** 2).sum(axis=1), dtype=np.float64)
+
+
+def _pairs(singles: Sequence[Contestant]) -> set[Arms]:
+    """The best candidate with each of the next ones."""
+    first = singles[0].arms[0]
+    return {tuple(sorted({first, one.arms[0]})) for one in singles[1 : PARTNERS + 1]}
