@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.special import stdtrit
@@ -73,6 +73,8 @@ class Statement:
         How the approximate limits were found.
     proof
         What the proven limits rest on, or why there are none.
+    noun
+        What is compared.
     """
 
     selected: str
@@ -80,6 +82,7 @@ class Statement:
     comparisons: tuple[Comparison, ...]
     method: str
     proof: str
+    noun: str = "candidates"
 
     @property
     def cannot_be_excluded(self) -> tuple[str, ...]:
@@ -106,15 +109,17 @@ class Statement:
                 f"{self.selected} is better than {closest.name} by {closest.difference:.3g} "
                 f"(at least {closest.at_least:.2g} with {sure})"
             )
-        else:
+        elif closest.difference > 0.0:
             text = (
-                f"{self.selected} seems better than {closest.name} by {max(closest.difference, 0.0):.2g}, "
+                f"{self.selected} seems better than {closest.name} by {closest.difference:.2g}, "
                 f"but that is not sure with {sure}"
             )
+        else:
+            text = f"{closest.name} seems no worse than {self.selected} (by {-closest.difference:.2g})"
         left = len(self.cannot_be_excluded)
         if left == 1:
-            return f"{text}; all other candidates are excluded."
-        return f"{text}; {left} of {len(self.comparisons) + 1} candidates cannot be excluded; {self._outlook()}."
+            return f"{text}; all other {self.noun} are excluded."
+        return f"{text}; {left} of {len(self.comparisons) + 1} {self.noun} cannot be excluded; {self._outlook()}."
 
     def _outlook(self) -> str:
         if not math.isfinite(self.more_rows):
@@ -138,7 +143,9 @@ class Statement:
             "more_rows": _finite(self.more_rows),
         }
         table["comparisons"] = [
-            asdict(one) | {"excluded": one.excluded, "more_rows": _finite(one.more_rows)} for one in self.comparisons
+            asdict(one)
+            | {"excluded": one.excluded, "at_least": _finite(one.at_least), "more_rows": _finite(one.more_rows)}
+            for one in self.comparisons
         ]
         return table
 
@@ -208,6 +215,18 @@ def _crossing(rows: int, bar: float) -> float:
     return high
 
 
+class Questioned(Protocol):
+    """What an exploration leaves for a statement."""
+
+    def state(self, names: Sequence[str], selected: int, level: float) -> Statement:
+        """The statement about the selected arm."""
+        ...
+
+    def intervals(self, level: float) -> list[tuple[float, float]]:
+        """Approximate interval of every arm's score, for other rows of the same source."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Witness:
     """What one exploration of rows leaves for a statement.
@@ -245,12 +264,22 @@ class Witness:
         half = half_widths(found, level, freedom, self.anytime)[0]
         proven, proof = self._proofs(selected, level)
         comparisons = [
-            _comparison(names[v], float(found.value[0, v]), float(half[v]), int(found.rows[0, v]), proven.get(v))
+            compared(names[v], float(found.value[0, v]), float(half[v]), int(found.rows[0, v]), proven.get(v))
             for v in range(len(names))
             if v != selected
         ]
         comparisons.sort(key=lambda one: one.difference)
         return Statement(names[selected], level, tuple(comparisons), method, proof)
+
+    def intervals(self, level: float) -> list[tuple[float, float]]:
+        """Student's interval of every arm's score, its optimism of order 1 / n taken away, from groups left out."""
+        values, _ = self._left_out()
+        full, left = values[0], values[1:]
+        groups = len(left)
+        centre = groups * full - (groups - 1) * left.mean(axis=0)
+        error = np.sqrt((groups - 1) / groups * ((left - left.mean(axis=0)) ** 2).sum(axis=0))
+        half = float(stdtrit(groups - 1, 0.5 + check_level(level) / 2.0)) * error
+        return [(float(a), float(b)) for a, b in zip(centre - half, centre + half, strict=True)]
 
     def _found(self, selected: int) -> tuple[Differences, int | None, str]:
         if self.judge is not None:
@@ -306,10 +335,11 @@ class Witness:
         return paired_log_wealth(*grams, self.judge.y, rows, pairings, shift)
 
 
-def _comparison(name: str, difference: float, half: float, rows: int, proven: float | None) -> Comparison:
+def compared(name: str, difference: float, half: float, rows: int, proven: float | None) -> Comparison:
+    """A comparison by an estimate and the half width of its limit."""
     at_least = difference - half
-    more = 0.0 if at_least > 0.0 else rows * ((half / difference) ** 2 - 1.0) if difference > 0.0 else math.inf
-    return Comparison(name, difference, at_least, rows, max(more, 0.0) if at_least > 0.0 else max(more, 1.0), proven)
+    more = rows * ((half / difference) ** 2 - 1.0) if difference > 0.0 else math.inf
+    return Comparison(name, difference, at_least, rows, 0.0 if at_least > 0.0 else max(more, 1.0), proven)
 
 
 def _largest(holds: Callable[[float], bool]) -> float | None:

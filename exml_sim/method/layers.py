@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
 
 from exml_sim.arrays import BoolArray, FloatArray, IntArray
+from exml_sim.exploration.paired import statement_of
+from exml_sim.exploration.statements import Statement
 from exml_sim.exploration.strategy import smallest_budget
 from exml_sim.exploration.trial import Exploration
 from exml_sim.method.bought_arms import Base, HeldOutPool, OraclePool
@@ -21,6 +24,9 @@ from exml_sim.method.settings import Settings
 from exml_sim.method.thresholds import INITIAL_THETAS, Choice, CrossValidation, Tried, choose_augmented, choose_initial
 from exml_sim.money import Prices, show
 from exml_sim.strategies import ExploreThenCommit, Strategy, UniformAllocation
+
+#: Level of statements about selections.
+LEVEL = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +72,10 @@ class LayerRecord:
         The fitted model with its probabilities; None for rejection models.
     columns
         Number of observed columns; for the initial layer only.
+    statement
+        How sure the selection is; None if nothing was compared.
+    intervals
+        Approximate intervals of the scores of the exploration's arms; a race has its own.
     """
 
     number: int
@@ -82,6 +92,8 @@ class LayerRecord:
     held_out: HeldOut | None = None
     discovered: Discovered | None = None
     columns: int = 0
+    statement: Statement | None = None
+    intervals: tuple[tuple[float, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -257,8 +269,30 @@ def _explore(
     rows = base.rows[buyer.bought[selected][:, base.rows].all(axis=0)]
     names = tuple(buyer.names[arm] for arm in selected)
     theta = settings.thetas[0] if settings.theta is None else settings.theta
-    record = LayerRecord(base.layer, names, theta, None, rows, found, extra, race=raced)
+    said, intervals = stated(found, raced, buyer.names)
+    # What the statement was made from holds the oracle; the record is plain values.
+    found = None if found is None else replace(found, witness=None)
+    record = LayerRecord(base.layer, names, theta, None, rows, found, extra, race=raced, statement=said)
+    record = replace(record, intervals=intervals)
     return record, _augmented(base, selected, rows, buyer)
+
+
+def stated(
+    found: Exploration | None, raced: Raced | None, names: Sequence[str]
+) -> tuple[Statement | None, tuple[tuple[float, float], ...]]:
+    """How sure a selection is, and intervals of the scores; nothing if nothing was compared on 4 common rows."""
+    if raced is not None and raced.pairs:
+        chosen = raced.rounds[-1].chosen
+        noun = "candidates" if len(chosen) == 1 else "choices"
+        name = " + ".join(names[arm] for arm in chosen)
+        return statement_of(name, raced.pairs, looks=len(raced.rounds), noun=noun), ()
+    if found is None or found.witness is None or len(found.names) < 2:
+        return None, ()
+    try:
+        intervals = tuple(found.witness.intervals(LEVEL))
+        return found.statement(LEVEL) if len(found.accepted) == 1 else None, intervals
+    except ValueError:
+        return None, ()
 
 
 def _pool(arms: list[int], base: Base, buyer: Buyer, settings: Settings, rng: np.random.Generator) -> OraclePool:

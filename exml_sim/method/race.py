@@ -11,15 +11,17 @@ the set that won. Sets that cannot be told apart are told apart by their price, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
 from exml_sim.arrays import FloatArray, IntArray
+from exml_sim.exploration.paired import Pair, interval_of
 from exml_sim.method.bought_arms import Base
 from exml_sim.method.buyer import Buyer
 from exml_sim.method.latent import brier, one_hot
+from exml_sim.method.pairs import pair_of
 from exml_sim.method.soft import Fitter, normalised
 from exml_sim.money import exact, show
 from exml_sim.strategies.commit import HALF_PER_CLASS, ExploreThenCommit, expected_gain
@@ -66,6 +68,8 @@ class Contestant:
         Loss less what the set will not explain for lack of rows: the explained part times N/(N + h).
     deviation
         Standard deviation of the difference to the best set; 0 for the best itself.
+    interval
+        Approximate 95 % interval of the loss.
     """
 
     arms: Arms
@@ -75,6 +79,7 @@ class Contestant:
     final: int
     predicted: float
     deviation: float = 0.0
+    interval: tuple[float, float] = (-np.inf, np.inf)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,11 +93,12 @@ class RaceRound:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Raced:
-    """How a race ended: the winner, its rounds, and why money is left, if any is."""
+    """How a race ended: the winner, its rounds, why money is left, if any is, and the choice against all others."""
 
     winner: Arms
     rounds: tuple[RaceRound, ...]
     left_over: str = ""
+    pairs: tuple[Pair, ...] = ()
 
 
 class Race:
@@ -159,9 +165,10 @@ class Race:
                 break
             active = one.in_play
         winner = rounds[-1].chosen
+        pairs = self._pairs(winner, rounds)
         self._buy(winner, self._base.X.shape[0])
         winner, why = self._extended(winner)
-        return Raced(winner, tuple(rounds), why)
+        return Raced(winner, tuple(rounds), why, pairs)
 
     def _unseen(self) -> Raced:
         """All for one of the cheapest candidates: to look at all of them would cost more than it could tell."""
@@ -233,16 +240,31 @@ class Race:
         rows = self._base.rows
         return np.asarray(rows[self._buyer.bought[list(arms)][:, rows].all(axis=0)], dtype=np.int64)
 
+    def _points(self, arms: Arms, rows: IntArray) -> FloatArray:
+        return np.hstack([self._base.X[rows], *(self._buyer.values(arm, rows) for arm in arms)])
+
     def _losses(self, arms: Arms, rows: IntArray) -> FloatArray:
         """Held-out loss of every one of the rows."""
         key = arms, rows.tobytes()
         if key not in self._known:
             y = self._base.y[rows]
-            points = np.hstack([self._base.X[rows], *(self._buyer.values(arm, rows) for arm in arms)])
-            held = normalised(self._fit(points, one_hot(y, self._base.n_classes))[1])
+            held = normalised(self._fit(self._points(arms, rows), one_hot(y, self._base.n_classes))[1])
             mixed = [held] if self._ahead is None else [w * held + (1.0 - w) * self._ahead[rows] for w in WEIGHTS]
             self._known[key] = min((brier(one, y) for one in mixed), key=lambda one: float(one.mean()))
         return self._known[key]
+
+    def _pairs(self, chosen: Arms, rounds: Sequence[RaceRound]) -> tuple[Pair, ...]:
+        """The choice against every candidate alone, on the rows that both have when the race ends."""
+        out = []
+        for arm in sorted({one.arms for look in rounds for one in look.contestants if len(one.arms) == 1} - {chosen}):
+            rows = self._shared((*chosen, *arm))
+            if len(rows) < 4:
+                continue
+            losses = self._losses(chosen, rows), self._losses(arm, rows)
+            points = self._points(chosen, rows), self._points(arm, rows)
+            y, classes = self._base.y[rows], self._base.n_classes
+            out.append(pair_of(self._buyer.names[arm[0]], losses, points, y, classes, self._fit))
+        return tuple(out)
 
     def _final(self, arms: Arms) -> int:
         """Rows with all of the candidates that the money left would give."""
@@ -262,10 +284,10 @@ class Race:
         if len(rows) < 4:
             return None
         useless = self._useless(rows)
-        loss = float(self._losses(arms, rows).mean())
-        final = self._final(arms)
+        losses = self._losses(arms, rows)
+        loss, final = float(losses.mean()), self._final(arms)
         predicted = useless - (useless - loss) * self._part(final)
-        return Contestant(arms, len(rows), loss, useless, final, predicted)
+        return Contestant(arms, len(rows), loss, useless, final, predicted, interval=interval_of(losses))
 
     def _part(self, rows: int) -> float:
         """Part of what can be explained that so many rows explain."""
@@ -303,7 +325,7 @@ class Race:
             deviation = float(apart.std(ddof=1) / np.sqrt(len(both)))
         else:
             deviation = float(np.sqrt(mine.var() / len(mine) + theirs.var() / len(theirs)))
-        return Contestant(one.arms, one.rows, one.loss, one.useless, one.final, one.predicted, deviation)
+        return replace(one, deviation=deviation)
 
     def _in_play(self, best: Contestant, judged: Sequence[Contestant], chosen: Arms) -> Arms:
         """Candidates of the sets whose expected gain is above the price of their rows."""
