@@ -24,6 +24,10 @@ PAIRINGS = 64
 _SEED = 20_20
 
 
+#: Times the rows that there are, above which an outlook is no help.
+FAR_AWAY = 100
+
+
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """The selected candidate against another one.
@@ -122,7 +126,7 @@ class Statement:
         return f"{text}; {left} of {len(self.comparisons) + 1} {self.noun} cannot be excluded; {self._outlook()}."
 
     def _outlook(self) -> str:
-        if not math.isfinite(self.more_rows):
+        if self.more_rows > FAR_AWAY * max(one.rows for one in self.comparisons):
             return "no number of rows is in sight that would settle it"
         return f"about {_rounded(self.more_rows)} more rows would settle it"
 

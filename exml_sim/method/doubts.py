@@ -53,7 +53,8 @@ def _luck(found: Exploration, selected: int) -> list[str]:
     if not found.rounds:
         return []
     last = found.rounds[-1]
-    rows = min(int(last.pulls[arm]) for arm in last.active)
+    bought = sum(one.pulls for one in found.rounds)
+    rows = min(int(bought[arm]) for arm in last.active)
     ahead = [arm for arm in last.active if arm in found.accepted[:selected]]
     behind = [arm for arm in last.active if arm not in ahead]
     if not ahead or not behind:

@@ -16,6 +16,7 @@ from exml_sim.exploration.trial import Exploration
 from exml_sim.method.bought_arms import Base, HeldOutPool, OraclePool
 from exml_sim.method.buyer import Buyer
 from exml_sim.method.cascade import Layer
+from exml_sim.method.confident import remark
 from exml_sim.method.gated import GatedModel, fit
 from exml_sim.method.latent import Discovered, LatentModel
 from exml_sim.method.latent_layers import HeldOut, fitted, regated, scoring_fitter, settled, stacked
@@ -207,6 +208,9 @@ def grow(
             break
         if record.race is not None and record.race.left_over:
             notes.append(record.race.left_over)
+        if settings.confidence is not None and record.exploration is not None and len(arms) > 1:
+            rest = part - record.exploration.ledger.spent
+            notes.append(remark(record.exploration, rest, settings.keep_rest, settings.strategy))
         base, taken = after, taken + record.candidates
         arms = [arm for arm in arms if buyer.names[arm] not in record.candidates]
         record, model = _modelled(record, base, settings, rng, reaching, records[0])
@@ -264,12 +268,12 @@ def _explore(
         pool = _pool(arms, base, buyer, settings, rng)
         found = pool.explore(rule_for(settings, len(arms)), part * (1 - settings.validation_share))
         selected = [arms[i] for i in found.accepted]
-        if settings.theta is None or not settings.rejection:
+        if not settings.keep_rest and (settings.theta is None or not settings.rejection):
             extra = buy_more(selected, base, part - (buyer.ledger.spent - start), buyer)
     rows = base.rows[buyer.bought[selected][:, base.rows].all(axis=0)]
     names = tuple(buyer.names[arm] for arm in selected)
     theta = settings.thetas[0] if settings.theta is None else settings.theta
-    said, intervals = stated(found, raced, buyer.names)
+    said, intervals = stated(found, raced, buyer.names, settings.confidence or LEVEL)
     # What the statement was made from holds the oracle; the record is plain values.
     found = None if found is None else replace(found, witness=None)
     record = LayerRecord(base.layer, names, theta, None, rows, found, extra, race=raced, statement=said)
@@ -278,19 +282,19 @@ def _explore(
 
 
 def stated(
-    found: Exploration | None, raced: Raced | None, names: Sequence[str]
+    found: Exploration | None, raced: Raced | None, names: Sequence[str], level: float
 ) -> tuple[Statement | None, tuple[tuple[float, float], ...]]:
     """How sure a selection is, and intervals of the scores; nothing if nothing was compared on 4 common rows."""
     if raced is not None and raced.pairs:
         chosen = raced.rounds[-1].chosen
         noun = "candidates" if len(chosen) == 1 else "choices"
         name = " + ".join(names[arm] for arm in chosen)
-        return statement_of(name, raced.pairs, looks=len(raced.rounds), noun=noun), ()
+        return statement_of(name, raced.pairs, level, looks=len(raced.rounds), noun=noun), ()
     if found is None or found.witness is None or len(found.names) < 2:
         return None, ()
     try:
         intervals = tuple(found.witness.intervals(LEVEL))
-        return found.statement(LEVEL) if len(found.accepted) == 1 else None, intervals
+        return found.statement(level) if len(found.accepted) == 1 else None, intervals
     except ValueError:
         return None, ()
 
