@@ -150,7 +150,7 @@ def command(
         _ask(run, wanted, sheet, out / SHEET, table, part, as_json)
         return
     report = "\n".join([model.report(), *door_section(findings)])
-    write_results(out, model, table, part, X, y, run.journal, report)
+    write_results(out, model, table, part, X, y, run.journal, report, data.name)
     if as_json:
         click.echo(json.dumps(_result(model, findings, out), indent=2))
         return

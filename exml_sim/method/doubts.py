@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from exml_sim.method.layers import LayerRecord
 from exml_sim.method.race import Raced
 
@@ -53,7 +55,7 @@ def _luck(found: Exploration, selected: int) -> list[str]:
     if not found.rounds:
         return []
     last = found.rounds[-1]
-    bought = sum(one.pulls for one in found.rounds)
+    bought = np.sum([one.pulls for one in found.rounds], axis=0)
     rows = min(int(bought[arm]) for arm in last.active)
     ahead = [arm for arm in last.active if arm in found.accepted[:selected]]
     behind = [arm for arm in last.active if arm not in ahead]
