@@ -16,8 +16,12 @@ from typing import Any
 import numpy as np
 
 from exml_sim.arrays import IntArray
+from exml_sim.engine.study import Cell
 from exml_sim.exploration.rows import FeaturePool
 from exml_sim.population import Candidate, Population
+from exml_sim.strategies import Strategy, by_name
+from simulations.pool_bounds import bounds_of
+from theory import Point, paper
 
 #: Worlds that are drawn from the pilot, trials on each at every tried budget, and the level of the interval.
 WORLDS, TRIALS, LEVEL = 60, 400, 0.95
@@ -70,9 +74,8 @@ class Plan:
             plan = f"about {self.budget:,.0f}"
         ends = f"{self.lower:,.0f} to {self.upper:,.0f}" if math.isfinite(self.upper) else f"at least {self.lower:,.0f}"
         ends = ends if math.isfinite(self.lower) else "more than was tried"
-        return (
-            f"{plan} ({sure} interval {ends}) by a pilot of {self.rows} rows; {self.best} is best in {self.share:.0%}"
-        )
+        best = f"{self.best} is best in {self.share:.0%} of the worlds drawn from it"
+        return f"{plan} ({sure} interval {ends}) by a pilot of {self.rows} rows; {best}"
 
 
 def check_pilot(rows: int, available: int) -> int:
@@ -146,6 +149,9 @@ def plan(
         same += best in pool.best_set()
         budgets.append(needed(pool, strategy, delta, trials, seed + 1 + number))
     lower, upper = interval(budgets, level)
+    if same < level * worlds:
+        # Who is best is open, so two may be alike, and then no budget is enough.
+        upper = math.inf
     name = strategy if isinstance(strategy, str) else type(strategy).__name__
     budget = needed(own, strategy, delta, trials, seed)
     return Plan(name, delta, rows, budget, lower, upper, level, worlds, trials, own.names[best], same / max(worlds, 1))
@@ -161,8 +167,38 @@ def world(pilot: Population, rng: np.random.Generator) -> FeaturePool:
 
 
 def interval(budgets: Sequence[float], level: float) -> tuple[float, float]:
-    """Quantiles of the worlds' budgets; order statistics, so that infinite ones are no trouble."""
+    """Order statistics of the worlds' budgets, so that infinite ones are no trouble.
+
+    A quarter of the tail is left out at either end, not half: worlds are fewer than pilots could be.
+    """
     ordered = sorted(budgets)
-    tail = (1.0 - level) / 2.0
-    first = int(tail * len(ordered))
+    first = int((1.0 - level) / 4.0 * len(ordered))
     return ordered[first], ordered[len(ordered) - 1 - first]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _AsStudy:
+    """One pool and strategy where a study is asked for them."""
+
+    feature_pool: FeaturePool
+    rule: Strategy
+    mode: str = "count"
+
+    @property
+    def pools(self) -> tuple[_AsStudy, ...]:
+        return (self,)
+
+    def table(self) -> dict[str, str]:
+        return {"kernel": "gaussian"}
+
+    def pool(self, cell: object) -> FeaturePool:
+        return self.feature_pool
+
+    def strategy(self, cell: object) -> Strategy:
+        return self.rule
+
+
+def bounds(pilot: Population, strategy: str) -> tuple[paper.Strategy, Point] | str:
+    """The bounds at the pilot, or the reason why none applies."""
+    study = _AsStudy(FeaturePool(pilot, **SCORE), by_name(strategy))
+    return bounds_of(study, Cell(0, 0, 0, 0, "1", 0, ("pilot", "", strategy)))  # type: ignore[arg-type]

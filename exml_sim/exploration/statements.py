@@ -21,6 +21,8 @@ from exml_sim.exploration.jackknife import AffineJackknife, Differences, log_mix
 
 #: Orders in which a fixed number of rows is paired, and their seed: chosen before any value is seen.
 PAIRINGS = 64
+#: Groups of rows that are left out, at most.
+GROUPS = 16
 _SEED = 20_20
 
 
@@ -119,7 +121,10 @@ class Statement:
                 f"but that is not sure with {sure}"
             )
         else:
-            text = f"{closest.name} seems no worse than {self.selected} (by {-closest.difference:.2g})"
+            text = (
+                f"{closest.name} seems better than {self.selected} by {-closest.difference:.2g}, but that is not sure "
+                f"with {sure}"
+            )
         left = len(self.cannot_be_excluded)
         if left == 1:
             return f"{text}; all other {self.noun} are excluded."
@@ -290,22 +295,31 @@ class Witness:
             found = self.judge.differences(self.counts[None], np.array([selected]))
             boundary = "an asymptotic confidence sequence" if self.anytime else "Student's limits"
             return found, None, f"{boundary} for jackknifed differences of risks on {found.rows.max()} rows"
-        values, rows = self._left_out()
-        found, freedom = group_jackknife(values, selected, rows)
-        return found, freedom, f"Student's limits for score differences, {freedom + 1} groups of {rows} rows left out"
+        arms = self.counts.shape[0]
+        value, error, rows = np.zeros((1, arms)), np.zeros((1, arms)), np.zeros((1, arms), dtype=np.int64)
+        freedom = GROUPS - 1
+        for v in range(arms):
+            if v != selected:
+                # On the rows that these two have: survivors of more rounds are compared on more of them.
+                values, rows[0, v] = self._left_out([selected, v])
+                found, degrees = group_jackknife(values, 0, int(rows[0, v]))
+                value[0, v], error[0, v], freedom = found.value[0, 1], found.error[0, 1], min(freedom, degrees)
+        how = f"Student's limits for score differences, {freedom + 1} groups of {rows.max()} rows left out"
+        return Differences(value, error, rows), freedom, how
 
-    def _left_out(self, groups: int = 16) -> tuple[FloatArray, int]:
-        """Scores on the rows that all arms have, and without each group of them."""
-        common = self.counts.min(axis=0)
+    def _left_out(self, arms: Sequence[int] | None = None) -> tuple[FloatArray, int]:
+        """Scores of some arms (all of them by default) on the rows that they all have, and without groups of them."""
+        chosen = range(self.counts.shape[0]) if arms is None else arms
+        common = self.counts[list(chosen)].min(axis=0)
         draws = np.repeat(np.arange(common.size), common)
         if draws.size < 4:
             raise ValueError(f"a statement needs at least 4 rows that all candidates have, got {draws.size}")
         draws = np.random.default_rng(_SEED).permutation(draws)
         lines = [common]
-        for part in np.array_split(draws, min(groups, draws.size // 2)):
+        for part in np.array_split(draws, min(GROUPS, draws.size // 2)):
             lines.append(common - np.bincount(part, minlength=common.size).astype(common.dtype))
         table = np.array(lines)
-        return np.column_stack([self.score(k, table) for k in range(self.counts.shape[0])]), int(draws.size)
+        return np.column_stack([self.score(k, table) for k in chosen]), int(draws.size)
 
     def _proofs(self, selected: int, level: float) -> tuple[dict[int, float], str]:
         """Proven lower limits of differences, and what they rest on."""

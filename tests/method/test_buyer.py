@@ -52,7 +52,9 @@ def test_an_exploration_that_breaks_off_leaves_an_exact_ledger():
     with pytest.raises(OSError, match="instrument"):
         pool.explore("racing", 100)
     assert np.array_equal(buyer.ledger.pulls[0], buyer.bought.sum(axis=1))
-    assert buyer.ledger.spent == sum(Fraction(len(one.rows)) * (1 if one.candidate == "a" else 2) for one in buyer.purchases)
+    assert buyer.ledger.spent == sum(
+        Fraction(len(one.rows)) * (1 if one.candidate == "a" else 2) for one in buyer.purchases
+    )
 
 
 def test_only_pulls_of_the_latest_round_can_be_taken_back():
