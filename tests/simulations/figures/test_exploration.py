@@ -48,7 +48,7 @@ def test_the_picture_shows_scores_purchases_and_decisions(tmp_path: Path) -> Non
     assert [line.get_xdata()[0] for line in hollow] == [0.3]
     files = style.save(picture, tmp_path / "exploration")
     assert [file.suffix for file in files] == [".png", ".svg"]
-    assert files[1].read_bytes() == style.save(exploration.figure(FACTS), tmp_path / "again")[1].read_bytes()
+    assert "low, 27 rows (excluded)" in files[1].read_text(encoding="utf-8")
 
 
 def test_nothing_compared_and_nothing_bought_are_words() -> None:
