@@ -148,12 +148,14 @@ def plan(
         pool = world(pilot, rng)
         same += best in pool.best_set()
         budgets.append(needed(pool, strategy, delta, trials, seed + 1 + number))
-    lower, upper = interval(budgets, level)
+    budget = needed(own, strategy, delta, trials, seed)
+    lower, upper = interval([*budgets, budget], level)
+    # Worlds have fewer different rows than the pilot, and need more: its own budget always counts.
+    lower, upper = min(lower, budget), max(upper, budget)
     if same < level * worlds:
         # Who is best is open, so two may be alike, and then no budget is enough.
         upper = math.inf
     name = strategy if isinstance(strategy, str) else type(strategy).__name__
-    budget = needed(own, strategy, delta, trials, seed)
     return Plan(name, delta, rows, budget, lower, upper, level, worlds, trials, own.names[best], same / max(worlds, 1))
 
 

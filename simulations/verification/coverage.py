@@ -1,15 +1,15 @@
 """Statements about selections: are they wrong as rarely as they say?
 
 The theorems C2 to C5 of docs/theorems.md promise that something wrong is said with probability delta at most. Trials
-are placed where it is most likely: near-ties, and laws at the edge of the null. The jackknife promises nothing; its rate
-is held against 1 - 94 %, the coverage that is asked of it.
+are placed where it is most likely: near-ties, and laws at the edge of the null. The jackknife promises nothing; its
+rate is held against 1 - 94 %, the coverage that is asked of it.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
@@ -64,22 +64,18 @@ def _theorems(levels: tuple[float, ...]) -> Iterator[Cell]:
     for delta in levels:
         for rule in RULES:
             event = "the rule is sure of an arm that is not the best one"
-            wrong = lambda n, seed, r=rule, d=delta: sure_and_wrong(r, d, n, seed)  # noqa: E731
-            yield "C2", f"bernoulli {MEANS}", rule, MONEY, event, delta, wrong
+            yield "C2", f"bernoulli {MEANS}", rule, MONEY, event, delta, partial(sure_and_wrong, rule, delta)
         for angles in PAIRS:
             event = "bets on pairs exclude the best arm at some number of rows"
-            wrong = lambda n, seed, a=angles, d=delta: excluded(a, d, n, seed)  # noqa: E731
-            yield "C4", f"synthetic {angles}", "same rows", ROWS, event, delta, wrong
+            yield "C4", f"synthetic {angles}", "same rows", ROWS, event, delta, partial(excluded, angles, delta)
         event = "bets on later rows exclude a difference that there is"
-        wrong = lambda n, seed, d=delta: bet(d, n, seed)  # noqa: E731
-        yield "C5", "two values, mean 0", "later rows", LATER, event, delta, wrong
+        yield "C5", "two values, mean 0", "later rows", LATER, event, delta, partial(bet, delta)
 
 
 def _approximate() -> Iterator[Cell]:
     for angles in PAIRS:
         event = f"some limit at {NOMINAL:.0%} lies above the difference"
-        wrong = lambda n, seed, a=angles: uncovered(a, n, seed)  # noqa: E731
-        yield "jackknife", f"synthetic {angles}", "same rows", FEW, event, 1.0 - ASKED, wrong
+        yield "jackknife", f"synthetic {angles}", "same rows", FEW, event, 1.0 - ASKED, partial(uncovered, angles)
 
 
 @cache

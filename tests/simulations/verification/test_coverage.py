@@ -30,7 +30,7 @@ def test_the_entries_hold_and_are_shown(tmp_path: Path) -> None:
 
 
 def test_planted_bets_that_do_not_pay_for_the_mean_are_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Bets on differences that are too large by 0.9, as those of rows that the models have seen may be: the trials see it."""
+    """Differences that are too large by 0.9, as on rows that the models have seen: the trials notice."""
     honest = coverage.later_wealth
     monkeypatch.setattr(coverage, "later_wealth", lambda line, edge: honest(line + 0.9, edge))
     found = [one for one in coverage.hold(QUICK, _bench()) if one.claim == "C5"]
