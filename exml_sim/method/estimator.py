@@ -143,7 +143,7 @@ class ExMLClassifier(Predicting, ClassifierMixin, BaseEstimator):  # type: ignor
     selected_ : tuple of str
         Candidates that were selected, layer by layer.
     records_ : tuple of LayerRecord
-        How every layer came about: rounds with certified scores, choice of theta.
+        How every layer came about: rounds with scores, how sure the selection is, choice of theta.
     ledger_ : Ledger
         Every purchase. With theta="hindsight" that of the run that was kept.
     purchases_ : tuple of Purchase

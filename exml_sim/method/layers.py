@@ -55,8 +55,8 @@ class LayerRecord:
     rows
         Rows it was trained on.
     exploration
-        Rounds with certified scores, and its part of the run's ledger; None for the initial layer. Pulls of values that
-        an earlier layer had bought were free.
+        Rounds with scores and the solver's accuracy, and its part of the run's ledger; None for the initial layer.
+        Pulls of values that an earlier layer had bought were free.
     validation_rows
         Rows bought to choose theta.
     given_up
