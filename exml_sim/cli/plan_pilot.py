@@ -12,8 +12,6 @@ import numpy as np
 from exml_sim.cli import options
 from exml_sim.cli.columns import Offer, names, offer, price_list, roles
 from exml_sim.cli.csv_file import Table, blank_words, read_table
-from exml_sim.cli.explore_files import JOURNAL
-from exml_sim.method.journal import Journal, digest
 from exml_sim.money import exact_cost
 from exml_sim.population import Candidate, Population
 
@@ -81,6 +79,10 @@ def _measured(table: Table, given: Mapping[str, Any]) -> tuple[Any, Any, dict[st
 
 def _explored(table: Table, given: Mapping[str, Any]) -> tuple[Any, Any, dict[str, Any], dict[str, Any]]:
     """The same with the values that an exploration has bought."""
+    # Here, because a plan at a point must not wait for the models.
+    from exml_sim.cli.explore_files import JOURNAL
+    from exml_sim.method.journal import Journal, digest
+
     journal = Journal.of_file(given["exploration"] / JOURNAL)
     try:
         observed, costs = [str(one) for one in journal.run["observed"]], dict(journal.run["costs"])
