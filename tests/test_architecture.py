@@ -40,7 +40,7 @@ DEPTH = {room: depth for depth, rooms in enumerate(LAYERS) for room in rooms}
 SHARED = (
     ("cache", "atoms", "tables", "pool_bounds"),
     ("panels",),
-    ("needed_budget", "budget_vs_failure", "figures"),
+    ("needed_budget", "budget_vs_failure", "figures", "pilot"),
     ("report",),
     ("hunt", "verification", "reproduction", "adaptive_vs_halving"),
 )

@@ -13,29 +13,27 @@ every prediction will pay again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
 from exml_sim.arrays import FloatArray, IntArray
+from exml_sim.exploration.paired import Pair, interval_of
 from exml_sim.method.bought_arms import Base
 from exml_sim.method.buyer import Buyer
-from exml_sim.method.latent import brier, one_hot
-from exml_sim.method.soft import Fitter, normalised
+from exml_sim.method.hearing import Arms, Hearing
+from exml_sim.method.pairs import pair_of
+from exml_sim.method.raced import Contestant, Raced, RaceRound
+from exml_sim.method.soft import Fitter
 from exml_sim.money import exact, show
 from exml_sim.strategies.commit import HALF_PER_CLASS, ExploreThenCommit, expected_gain
-
-Arms = tuple[int, ...]
 
 #: How few rows open the race, if that leaves the leader most of the money; fewer than the last number tell nothing.
 SMALLEST_OPENING, OPENING_PER_CLASS, USELESS_OPENING = 20, 8, 12
 
 #: Part of the money that the opening may cost.
 LARGEST_SHARE = Fraction(1, 2)
-
-#: Weights of a set's model next to the model of the observed columns.
-WEIGHTS = (1.0, 0.5)
 
 #: Sets within this many deviations of the best one count as equally good: the cheapest wins.
 INDIFFERENCE = 0.25
@@ -46,64 +44,11 @@ HOPE = 0.15
 #: Deviation of what is yet to be learned, in units of the loss.
 LEARNING = 0.1
 
-#: Weight of the perceived labels in what predictions are compared with; the rest is what the sets say together.
-LABELS = 0.25
-
-#: How much a set's say falls with its loss: by the factor exp(-SAY) per row and unit of loss.
-SAY = 2.0
-
 #: Challengers that are looked at together with the leader.
 PARTNERS = 3
 
 #: Candidates, the best alone, that are looked at beside the winner when money is left.
 BESIDE = 20
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Contestant:
-    """A set of candidates in one round.
-
-    Attributes
-    ----------
-    arms
-        Positions of the candidates.
-    rows
-        Rows it was scored on.
-    loss, useless
-        Held-out squared error of probabilities, and that without any candidate on the same rows.
-    final
-        Rows that the money left would give the set.
-    predicted
-        Loss less what the set will not explain for lack of rows: the explained part times N/(N + h).
-    deviation
-        Standard deviation of the difference to the best set; 0 for the best itself.
-    """
-
-    arms: Arms
-    rows: int
-    loss: float
-    useless: float
-    final: int
-    predicted: float
-    deviation: float = 0.0
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RaceRound:
-    """One look: all sets, best prediction first, and who is bought on."""
-
-    contestants: tuple[Contestant, ...]
-    chosen: Arms
-    in_play: Arms
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Raced:
-    """How a race ended: the winner, its rounds, and why money is left, if any is."""
-
-    winner: Arms
-    rounds: tuple[RaceRound, ...]
-    left_over: str = ""
 
 
 class Race:
@@ -141,16 +86,13 @@ class Race:
         top: int | None = None,
         ahead: FloatArray | None = None,
     ) -> None:
-        self._ahead = ahead
         self._buyer, self._arms, self._base, self._fit = buyer, tuple(arms), base, fit
         self._rule = rule or ExploreThenCommit()
         self._half = self._rule.half or HALF_PER_CLASS * base.n_classes
         self._top = len(self._arms) if top is None else top
         self._stop = buyer.ledger.spent + money
         self._orders = {arm: self._to_be_had(arm) for arm in self._arms}
-        self._known: dict[tuple[Arms, bytes], FloatArray] = {}
-        self._said: FloatArray | None = None
-        self._ahead_of_all: int | None = None
+        self._scores = Hearing(buyer, base, fit, ahead)
 
     def run(self) -> Raced:
         """Open, race, commit, and use what money is left."""
@@ -172,10 +114,11 @@ class Race:
                 break
             active = one.in_play
         winner = rounds[-1].chosen
+        pairs = self._pairs(winner, rounds)
         self._buy(winner, self._base.X.shape[0])
-        self._forget()
+        self._scores.forget()
         winner, why = self._extended(winner)
-        return Raced(winner, tuple(rounds), why)
+        return Raced(winner, tuple(rounds), why, pairs)
 
     def _unseen(self) -> Raced:
         """All for one of the cheapest candidates: to look at all of them would cost more than it could tell."""
@@ -247,51 +190,18 @@ class Race:
         rows = self._base.rows
         return np.asarray(rows[self._buyer.bought[list(arms)][:, rows].all(axis=0)], dtype=np.int64)
 
-    def _held(self, arms: Arms, rows: IntArray) -> FloatArray:
-        """Held-out probabilities of the perceived labels of the rows."""
-        key = arms, rows.tobytes()
-        if key not in self._known:
-            y = self._base.y[rows]
-            points = np.hstack([self._base.X[rows], *(self._buyer.values(arm, rows) for arm in arms)])
-            held = normalised(self._fit(points, one_hot(y, self._base.n_classes))[1])
-            mixed = [held] if self._ahead is None else [w * held + (1.0 - w) * self._ahead[rows] for w in WEIGHTS]
-            self._known[key] = min(mixed, key=lambda one: float(brier(one, y).mean()))
-        return self._known[key]
-
-    def _losses(self, arms: Arms, rows: IntArray) -> FloatArray:
-        """Held-out loss of every one of the rows.
-
-        Sets are louder among themselves than any candidate alone, so what they say judges single candidates only; a
-        set is judged by labels against the best single one.
-        """
-        if len(arms) == 1 or self._ahead_of_all is None:
-            return _row_losses(self._held(arms, rows), self._targets(rows))
-        one, y = (self._ahead_of_all,), one_hot(self._base.y[rows], self._base.n_classes)
-        apart = _row_losses(self._held(arms, rows), y) - _row_losses(self._held(one, rows), y)
-        return np.asarray(self._losses(one, rows) + apart, dtype=np.float64)
-
-    def _targets(self, rows: IntArray) -> FloatArray:
-        r"""What predictions are compared with: perceived labels and what all sets say together.
-
-        A label is one throw of a die whose law the sets know in part. With :math:`\bar p` the mean of their held-out
-        predictions, :math:`\lambda y + (1-\lambda)\bar p` has the same mean as y where they are right, and less noise.
-        """
-        y = one_hot(self._base.y[rows], self._base.n_classes)
-        if self._said is None:
-            return y
-        said = np.where(np.isfinite(self._said[rows]), self._said[rows], y)
-        return np.asarray(LABELS * y + (1.0 - LABELS) * said, dtype=np.float64)
-
-    def _listen(self, sets: Sequence[Arms]) -> None:
-        r"""Ask all sets for the rows that they have in common: :math:`\bar p \propto \sum_S e^{-2 n L_S} p_S`."""
-        rows = self._shared(sorted({arm for arms in sets for arm in arms}))
-        if len(rows) < 4:
-            return
-        held = np.array([self._held(arms, rows) for arms in sets])
-        losses = np.array([brier(one, self._base.y[rows]).mean() for one in held])
-        say = np.exp(-SAY * len(rows) * (losses - losses.min()))
-        self._said = np.full((len(self._base.y), self._base.n_classes), np.nan)
-        self._said[rows] = np.tensordot(say / say.sum(), held, axes=1)
+    def _pairs(self, chosen: Arms, rounds: Sequence[RaceRound]) -> tuple[Pair, ...]:
+        """The choice against every candidate alone, on the rows that both have when the race ends."""
+        out = []
+        for arm in sorted({one.arms for look in rounds for one in look.contestants if len(one.arms) == 1} - {chosen}):
+            rows = self._shared((*chosen, *arm))
+            if len(rows) < 4:
+                continue
+            losses = self._scores.losses(chosen, rows), self._scores.losses(arm, rows)
+            points = self._scores.points(chosen, rows), self._scores.points(arm, rows)
+            y, classes = self._base.y[rows], self._base.n_classes
+            out.append(pair_of(self._buyer.names[arm[0]], losses, points, y, classes, self._fit))
+        return tuple(out)
 
     def _final(self, arms: Arms) -> int:
         """Rows with all of the candidates that the money left would give."""
@@ -299,21 +209,15 @@ class Race:
         most = min(len(self._orders[arm]) for arm in arms)
         return min(most, have + int(self._left / self._price(arms)))
 
-    def _useless(self, rows: IntArray) -> float:
-        """Loss without any candidate: by the observed columns, or by the shares of the classes."""
-        targets = self._targets(rows)
-        plain = float(_row_losses(targets.mean(axis=0)[None, :], targets).mean())
-        return plain if self._ahead is None else min(plain, float(_row_losses(self._ahead[rows], targets).mean()))
-
     def _contestant(self, arms: Arms) -> Contestant | None:
         rows = self._shared(arms)
         if len(rows) < 4:
             return None
-        useless = self._useless(rows)
-        loss = float(self._losses(arms, rows).mean())
-        final = self._final(arms)
-        predicted = useless - (useless - loss) * self._part(final)
-        return Contestant(arms, len(rows), loss, useless, final, predicted)
+        useless, judged = self._scores.useless(rows), float(self._scores.judged(arms, rows).mean())
+        losses, final = self._scores.losses(arms, rows), self._final(arms)
+        predicted = useless - (useless - judged) * self._part(final)
+        loss, interval = float(losses.mean()), interval_of(losses)
+        return Contestant(arms, len(rows), loss, judged, useless, final, predicted, interval=interval)
 
     def _part(self, rows: int) -> float:
         """Part of what can be explained that so many rows explain."""
@@ -335,22 +239,19 @@ class Race:
 
     def _scored(self, active: Arms) -> list[Contestant]:
         """Every candidate alone, and the sets around the best one, the best prediction first."""
-        self._forget()
+        self._scores.forget()
         singles = self._ranked([(arm,) for arm in active])
         if not singles:
             return []
         # All together are heard even if so many are not wanted.
         everyone = {tuple(sorted(active))} if len(active) > 2 else set()
-        self._listen([*(one.arms for one in singles), *_pairs(singles), *everyone])
+        voices = [*(one.arms for one in singles), *sorted(_pairs(singles) | everyone)]
+        self._scores.listen(voices, self._shared(active))
         singles = self._ranked([(arm,) for arm in active])
-        self._ahead_of_all = singles[0].arms[0]
+        self._scores.leader = singles[0].arms[0]
         sets = _pairs(singles) if self._top > 1 else set()
         sets |= everyone if len(active) <= self._top else set()
         return self._ranked([*(one.arms for one in singles), *sorted(sets)])
-
-    def _forget(self) -> None:
-        """Judge by labels alone."""
-        self._said, self._ahead_of_all = None, None
 
     def _ranked(self, sets: Sequence[Arms]) -> list[Contestant]:
         found = [one for arms in sets if (one := self._contestant(arms)) is not None]
@@ -359,21 +260,21 @@ class Race:
     def _against(self, best: Contestant, one: Contestant) -> Contestant:
         """The same with the deviation of its difference to the best set, on common rows where there are enough."""
         rows, others = self._shared(best.arms), self._shared(one.arms)
-        mine, theirs = self._losses(best.arms, rows), self._losses(one.arms, others)
+        mine, theirs = self._scores.judged(best.arms, rows), self._scores.judged(one.arms, others)
         both = np.intersect1d(rows, others)
         if len(both) >= 8:
             apart = theirs[_places(others, both)] - mine[_places(rows, both)]
             deviation = float(apart.std(ddof=1) / np.sqrt(len(both)))
         else:
             deviation = float(np.sqrt(mine.var() / len(mine) + theirs.var() / len(theirs)))
-        return Contestant(one.arms, one.rows, one.loss, one.useless, one.final, one.predicted, deviation)
+        return replace(one, deviation=deviation)
 
     def _in_play(self, best: Contestant, judged: Sequence[Contestant], chosen: Arms) -> Arms:
         """Candidates of the sets whose expected gain is above the price of their rows."""
         stay = set(chosen)
         taken = next(one for one in judged if one.arms == chosen)
         # Where nothing is explained yet rows have their price, too: something is hoped for.
-        explained = max((best.useless - best.loss) / self._part(best.rows), HOPE * best.useless)
+        explained = max((best.useless - best.judged) / self._part(best.rows), HOPE * best.useless)
         for one in judged:
             new = [arm for arm in one.arms if arm not in stay]
             if not new:
@@ -435,7 +336,7 @@ class Race:
                 continue
             with_it = self._contestant((*winner, arm))
             assert with_it is not None
-            loss = float(self._losses(winner, rows).mean())
+            loss = float(self._scores.judged(winner, rows).mean())
             alone = with_it.useless - (with_it.useless - loss) * self._part(len(self._shared(winner)))
             out.append((alone - with_it.predicted, arm))
         return out
@@ -463,11 +364,6 @@ def _places(rows: IntArray, some: IntArray) -> IntArray:
     """Positions of some of the rows."""
     order = np.argsort(rows)
     return np.asarray(order[np.searchsorted(rows[order], some)], dtype=np.int64)
-
-
-def _row_losses(p: FloatArray, targets: FloatArray) -> FloatArray:
-    """Squared error of probabilities, row by row."""
-    return np.asarray(((p - targets) ** 2).sum(axis=1), dtype=np.float64)
 
 
 def _pairs(singles: Sequence[Contestant]) -> set[Arms]:

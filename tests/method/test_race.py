@@ -50,13 +50,14 @@ def test_training_loss_falls_for_wide_noise():
 
 
 def test_between_equals_the_cheaper_wins():
-    """The same values at 1 and at 5 units."""
+    """A panel at 5 units is as good as one at 1 unit: the cheap one is bought in at least nine of ten runs."""
     chosen = []
-    for seed in range(6):
-        X, y, signal, _ = task(seed, 150)
-        oracle = ArrayOracle({"dear": signal, "cheap": signal.copy()}, {"dear": 5, "cheap": 1})
+    for seed in range(10):
+        X, y, signal, rng = task(seed, 150)
+        dear, cheap = (signal + 0.15 * rng.normal(size=signal.shape) for _ in range(2))
+        oracle = ArrayOracle({"dear": dear, "cheap": cheap}, {"dear": 5, "cheap": 1})
         chosen.append(ExMLClassifier(budget_ratio=0.2, random_state=seed, model="kernel").fit(X, y, oracle).selected_)
-    assert chosen.count(("cheap",)) >= 5
+    assert chosen.count(("cheap",)) >= 9
 
 
 def test_quality_per_cost_changes_the_winner():
