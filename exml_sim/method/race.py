@@ -35,8 +35,9 @@ SMALLEST_OPENING, OPENING_PER_CLASS, USELESS_OPENING = 20, 8, 12
 #: Part of the money that the opening may cost.
 LARGEST_SHARE = Fraction(1, 2)
 
-#: Sets within this many deviations of the best one count as equally good: the cheapest wins.
-INDIFFERENCE = 0.25
+#: Cheaper sets within this many deviations of the best one count as equally good; as many again for every halving of
+#: the mean price of a candidate.
+INDIFFERENCE = 0.35
 
 #: Part of the loss that a set is taken to explain at least, when its rows are priced.
 HOPE = 0.15
@@ -230,7 +231,7 @@ class Race:
             return RaceRound((), (min(active, key=lambda arm: self._buyer.costs[arm]),), ())
         best = found[0]
         judged = [best, *(self._against(best, one) for one in found[1:])]
-        alike = [one for one in judged if one.predicted - best.predicted <= INDIFFERENCE * one.deviation]
+        alike = [best, *(one for one in judged[1:] if self._as_good(one, best))]
         chosen = min(alike, key=lambda one: (self._price(one.arms), one.predicted)).arms
         if self._rule.objective == "risk_per_cost":
             chosen = max(judged, key=lambda one: (one.useless - one.predicted) / float(self._price(one.arms))).arms
@@ -256,6 +257,14 @@ class Race:
     def _ranked(self, sets: Sequence[Arms]) -> list[Contestant]:
         found = [one for arms in sets if (one := self._contestant(arms)) is not None]
         return sorted(found, key=lambda one: (one.predicted, self._price(one.arms)))
+
+    def _as_good(self, one: Contestant, best: Contestant) -> bool:
+        """Whether a cheaper set cannot be told from the best one; the more it saves, the more doubt it is given."""
+        if self._price(one.arms) >= self._price(best.arms):
+            return False
+        mean = [float(self._price(some.arms)) / len(some.arms) for some in (best, one)]
+        doubt = INDIFFERENCE * (1.0 + max(0.0, float(np.log2(mean[0] / mean[1]))))
+        return one.predicted - best.predicted <= doubt * one.deviation
 
     def _against(self, best: Contestant, one: Contestant) -> Contestant:
         """The same with the deviation of its difference to the best set, on common rows where there are enough."""

@@ -8,7 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exml_sim import ExMLClassifier
+from exml_sim.method.bought_arms import Base
+from exml_sim.method.buyer import Buyer
+from exml_sim.method.hearing import Hearing
 from exml_sim.method.race import Race, opening_rows
+from exml_sim.method.soft import KernelFitter, normalised
 from exml_sim.oracle import ArrayOracle
 from exml_sim.strategies import ExploreThenCommit
 from tests.method.tasks import Recording, refused, synthetic
@@ -169,3 +173,61 @@ def test_no_race_spends_more_than_the_budget(budget, costs, layers, model, blank
         return
     prices = dict(zip(oracle.names, oracle.costs, strict=True))
     assert sum((prices[name] for name, _ in record.asked), Fraction(0)) == fitted.ledger_.spent <= budget
+
+
+def hearing(seed, rows=40):
+    """Bought rows of a signal, two weak ones and noise, heard by a kernel model."""
+    X, y, signal, rng = task(seed, rows)
+    values = [signal, signal + 2.0 * rng.normal(size=signal.shape), rng.normal(size=(rows, 3))]
+    oracle = ArrayOracle({"signal": values[0], "weak": values[1], "noise": values[2]})
+    buyer = Buyer(oracle, rows, Fraction(3 * rows))
+    buyer.buy({arm: np.arange(rows) for arm in range(3)}, layer=2, purpose="exploration")
+    base = Base(X, y, 2, np.arange(rows), 2)
+    return Hearing(buyer, base, KernelFitter()), np.arange(rows), y
+
+
+def test_before_listening_labels_decide():
+    heard, rows, _ = hearing(0)
+    np.testing.assert_array_equal(heard.judged((1,), rows), heard.losses((1,), rows))
+    heard.listen([(0,), (1,), (0, 1, 2)], rows)
+    assert not np.allclose(heard.judged((1,), rows), heard.losses((1,), rows))
+    heard.forget()
+    np.testing.assert_array_equal(heard.judged((1,), rows), heard.losses((1,), rows))
+
+
+def test_what_is_judged_is_the_formula():
+    """A slow path: targets row by row from the models' own held-out predictions."""
+    heard, rows, y = hearing(1)
+    sets = [(0,), (1,), (2,), (0, 1), (0, 1, 2)]
+    held = {}
+    for arms in sets:
+        held[arms] = normalised(KernelFitter()(heard.points(arms, rows), np.eye(2)[y])[1])
+    weights = {arms: np.exp(-2.0 * ((p - np.eye(2)[y]) ** 2).sum(axis=1).sum()) for arms, p in held.items()}
+    heard.listen(sets, rows)
+    for arms in [(0,), (1,), (2,)]:
+        slow = []
+        for row in rows:
+            said = sum(weights[s] * held[s][row] for s in sets) / sum(weights.values())
+            target = 0.25 * np.eye(2)[y[row]] + 0.75 * said
+            slow.append(float(((held[arms][row] - target) ** 2).sum()))
+        np.testing.assert_allclose(heard.judged(arms, rows), slow, rtol=1e-9)
+
+
+def test_sets_are_judged_by_labels_against_the_leader():
+    heard, rows, _ = hearing(2)
+    heard.listen([(0,), (1,), (2,), (0, 1, 2)], rows)
+    heard.leader = 0
+    apart = heard.judged((0, 2), rows) - heard.judged((0,), rows)
+    np.testing.assert_allclose(apart, heard.losses((0, 2), rows) - heard.losses((0,), rows), atol=1e-12)
+
+
+def test_listening_lowers_the_noise_of_differences():
+    """In every one of ten tasks the difference of signal and noise is known at least as exactly, mostly far better."""
+    shrunk = []
+    for seed in range(10):
+        heard, rows, _ = hearing(seed)
+        before = (heard.losses((2,), rows) - heard.losses((0,), rows)).std()
+        heard.listen([(0,), (1,), (2,), (0, 1, 2)], rows)
+        shrunk.append((heard.judged((2,), rows) - heard.judged((0,), rows)).std() / before)
+    assert max(shrunk) <= 1.0
+    assert np.median(shrunk) < 0.8
