@@ -16,10 +16,12 @@ from attack.case import Attack, Finding, run, try_case
 from attack.damage import Damage
 from attack.files import CommandLines, StudyFiles
 from attack.grams import Grams
+from attack.halving import Halving
+from attack.known import Known
 from attack.processes import FullDisk, Kills, Writers
 
 ATTACKS: Mapping[str, Callable[[], Attack]] = {
-    one.name: one for one in (Kills, Writers, FullDisk, Damage, StudyFiles, CommandLines, Bounds, Grams)
+    one.name: one for one in (Kills, Writers, FullDisk, Damage, StudyFiles, CommandLines, Bounds, Halving, Known, Grams)
 }
 
 

@@ -31,6 +31,9 @@ _DAMAGE = (
     zipfile.BadZipFile,
 )
 
+#: The last record of an archive: mark, numbers of parts and entries (here, in all), size and place of the list.
+_END = struct.Struct("<4s4H2LH")
+
 
 @contextmanager
 def opened(path: Path, expected: str) -> Iterator[Any]:
@@ -46,6 +49,8 @@ def opened(path: Path, expected: str) -> Iterator[Any]:
         if path.is_file() and not zipfile.is_zipfile(path):
             raise ValueError("it is no archive of arrays")
         with np.load(path, allow_pickle=False) as file:
+            if len(file.files) != _announced(path):
+                raise ValueError("its list of arrays is not complete")
             yield file
     except FileNotFoundError:
         raise ValueError(f"there is no file {path}") from None
@@ -54,3 +59,16 @@ def opened(path: Path, expected: str) -> Iterator[Any]:
     except _DAMAGE as error:
         words = " ".join(str(error).split())[:200]
         raise ValueError(f"{path} is damaged, or is not {expected}: {words}") from None
+
+
+def _announced(path: Path) -> int:
+    """Number of arrays by the last record of an archive, which readers of archives do not compare with its list.
+
+    A single wrong length in an entry of the list hides all entries behind it.
+    """
+    with path.open("rb") as file:
+        file.seek(-_END.size, 2)
+        mark, *_, total, _, _, _ = _END.unpack(file.read())
+    if mark != b"PK\x05\x06":
+        raise ValueError("it has something behind its end")
+    return int(total)

@@ -117,7 +117,7 @@ class Cache:
         found = schema_damage(self._connection, _LAYOUT, "")
         if found is not None:
             return found
-        # The whole check: keys are found through an index, which seals do not cover and the quick check does not compare.
+        # The whole check: keys are found through an index, which no seal covers and the quick check does not compare.
         found = str(self._value("PRAGMA integrity_check(1)"))
         if found != "ok":
             return " ".join(found.split())

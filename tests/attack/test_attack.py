@@ -136,7 +136,7 @@ def test_gram_matrices_and_a_certificate_that_is_wrong(monkeypatch, tmp_path) ->
 
 def test_findings_are_files_that_can_be_judged_again(tmp_path, monkeypatch, capsys) -> None:
     class Wrong:
-        name, share = "wrong", 1.0
+        name, share, patience = "wrong", 1.0, 5.0
 
         def draw(self, rng: np.random.Generator) -> case.Case:
             return {"number": int(rng.integers(5))}

@@ -100,8 +100,7 @@ def test_every_flipped_bit_is_refused_or_changes_nothing(tmp_path):
         try:
             found = Journal.open(RUN, tmp_path / "f")
             assert (found.values, found.lost) == (truth.values, truth.lost), bit
-        except ValueError as error:
-            assert "\n" not in str(error)
+        except ValueError:
             refused += 1
         assert (tmp_path / "f").read_bytes() == flipped
     assert refused > 0.8 * len(every)
