@@ -1,8 +1,8 @@
 """Small random populations, and the law of the scores of all arms on a sample of one, by enumeration.
 
 A world is a finite population with a linear kernel: atoms with sizes and labels, and a feature vector per atom for
-every arm. In the affine regime the minimised risk of a sample is V = 1 - (r / 2)(|mean y Phi| + |mean Phi|); elsewhere the
-middle of the solver's certificates stands for it. Written without the packages' own enumeration.
+every arm. In the affine regime the minimised risk of a sample is V = 1 - (r / 2)(|mean y Phi| + |mean Phi|); elsewhere
+the middle of the solver's certificates stands for it. Written without the packages' own enumeration.
 """
 
 from __future__ import annotations
