@@ -86,7 +86,10 @@ class Elimination:
             state = after
         final = np.ones(len(self.counts[-1]))
         if not replacement and self.accumulated:
-            final = hypergeometric(self.counts[-1], self.world.sizes) / multinomial(self.counts[-1], self.world.law)
+            with_it = multinomial(self.counts[-1], self.world.law)
+            drawn = hypergeometric(self.counts[-1], self.world.sizes)
+            # Where the one is no number above 0, so is every way to it.
+            final = np.divide(drawn, with_it, out=np.zeros_like(drawn), where=with_it > 0)
         chances = np.zeros(self.world.arms)
         for (arm,), weight in state.items():
             chances[arm] += weight @ final

@@ -172,6 +172,17 @@ def draw_world(case: Case) -> World:
     if case["regime"] == "beyond":
         theta = float(rng.choice([rng.uniform(0.01, 0.49), 0.25, 0.01]))
         r = (1 - 2 * theta) * float(np.exp(rng.uniform(0.01, 2.5)))
+    labels = np.ones(atoms, dtype=np.int64) if rng.random() < 0.6 else rng.choice([-1, 1], size=atoms)
+    sizes = rng.integers(1, rng.choice([4, 40, 400]), size=atoms)
+    if rng.random() < 0.3:
+        sizes, labels, features = _opposed(rng, arms)
+    else:
+        features = _features(rng, arms, atoms, width)
+    order = np.argsort(World(sizes, labels, features, theta, r).risks, kind="stable")
+    return World(sizes, labels, features[order], theta, r)
+
+
+def _features(rng: np.random.Generator, arms: int, atoms: int, width: int) -> Floats:
     features = rng.normal(size=(arms, atoms, width))
     features /= np.linalg.norm(features, axis=2, keepdims=True)
     style = rng.integers(5)
@@ -189,10 +200,18 @@ def draw_world(case: Case) -> World:
     if rng.random() < 0.4:
         features = np.abs(features)
     features /= np.maximum(np.linalg.norm(features, axis=2, keepdims=True), 1.0) * (1 + 1e-15)
-    labels = np.ones(atoms, dtype=np.int64) if rng.random() < 0.6 else rng.choice([-1, 1], size=atoms)
-    sizes = rng.integers(1, rng.choice([4, 40, 400]), size=atoms)
-    order = np.argsort(World(sizes, labels, features, theta, r).risks, kind="stable")
-    return World(sizes, labels, features[order], theta, r)
+    return np.asarray(features)
+
+
+def _opposed(rng: np.random.Generator, arms: int) -> tuple[Ints, Ints, Floats]:
+    """Arms with features (-1, 1, 1) and (1, -1, 1): a row moves the difference of their scores as far as it can.
+
+    For a small third atom McDiarmid's inequality has the right exponent there.
+    """
+    sizes = np.array([rng.integers(10, 60), rng.integers(1, 12), rng.integers(1, 12)])
+    best, rival = np.array([1.0, -1.0, 1.0]), np.array([-1.0, 1.0, 1.0])
+    lines = [best, *(rival if i == 0 or rng.random() < 0.5 else rival * rng.uniform(0.2, 1.0) for i in range(arms - 1))]
+    return sizes, np.ones(3, dtype=np.int64), np.stack(lines)[:, :, None]
 
 
 def missed_apart(world: World, scores: Sequence[Floats], masses: Sequence[Floats]) -> float:
@@ -223,6 +242,8 @@ class Holds:
     def hold(self, name: str, truth: object, bound: object) -> None:
         """No bound that speaks may be below the truth."""
         observed, limit = np.broadcast_arrays(np.asarray(truth, dtype=float), np.asarray(bound, dtype=float))
+        if np.isnan(observed).any():
+            raise Finding(f"{name} {self._where}: a probability is no number")
         spoken = ~np.isnan(limit)
         if np.any(observed[spoken] > limit[spoken] * (1 + 1e-9) + SLACK):
             worst = int(np.argmax(np.where(spoken, observed - limit, -np.inf)))
