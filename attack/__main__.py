@@ -6,20 +6,23 @@ import argparse
 import json
 import secrets
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from attack.bounds import Bounds
-from attack.case import Attack, Finding, run, try_case
+from attack.case import Finding, run, try_case
 from attack.damage import Damage
 from attack.files import CommandLines, StudyFiles
 from attack.grams import Grams
+from attack.halving import Halving
+from attack.known import Known
 from attack.processes import FullDisk, Kills, Writers
 
-ATTACKS: Mapping[str, Callable[[], Attack]] = {
-    one.name: one for one in (Kills, Writers, FullDisk, Damage, StudyFiles, CommandLines, Bounds, Grams)
+ATTACKS: Mapping[str, type[Any]] = {
+    one.name: one for one in (Kills, Writers, FullDisk, Damage, StudyFiles, CommandLines, Bounds, Halving, Known, Grams)
 }
 
 
@@ -37,12 +40,13 @@ def main(arguments: list[str] | None = None) -> int:
         return replay(given.replay)
     seed = secrets.randbelow(2**32) if given.seed is None else given.seed
     print(f"seed {seed}", flush=True)
-    chosen = [ATTACKS[name]() for name in given.only or ATTACKS]
+    chosen = given.only or list(ATTACKS)
     # Shares count what is chosen; an attack that ends early leaves its time unused.
-    whole = sum(attack.share for attack in chosen)
+    whole = sum(ATTACKS[name].share for name in chosen)
     found = 0
-    for attack in chosen:
-        own = int(np.random.default_rng([seed, list(ATTACKS).index(attack.name)]).integers(2**32))
+    for name in chosen:
+        attack = ATTACKS[name]()
+        own = int(np.random.default_rng([seed, list(ATTACKS).index(name)]).integers(2**32))
         tally = run(attack, own, given.seconds * attack.share / whole, given.findings, given.cases)
         print(tally.line(), flush=True)
         for path in tally.findings:

@@ -17,12 +17,16 @@ import numpy as np
 
 Case = dict[str, Any]
 
-#: Processor seconds after which a case hangs.
-HANG = 5.0
+#: Processor seconds after which a case hangs, and what an enumeration may take.
+HANG, LONG = 5.0, 60.0
 
 
 class Finding(AssertionError):
     """Something that must not be: a raw exception, another answer, a hang, a broken bound."""
+
+
+class _Rang(BaseException):
+    """The time is over; no `except Exception` on the way may take it for an answer."""
 
 
 class Attack(Protocol):
@@ -34,10 +38,13 @@ class Attack(Protocol):
         For the command line and the files of its findings.
     share
         Its part of the time.
+    patience
+        Processor seconds that a case may take.
     """
 
     name: str
     share: float
+    patience: float
 
     def draw(self, rng: np.random.Generator) -> Case:
         """A random case, as values that JSON has."""
@@ -76,7 +83,7 @@ def save(attack: str, case: Case, error: BaseException, folder: Path) -> Path:
 def try_case(attack: Attack, case: Case) -> Counter[str]:
     """Judge a case; any exception but a `Finding` is a finding, too."""
     try:
-        with limited():
+        with limited(attack.patience):
             return attack.judge(case)
     except (Finding, KeyboardInterrupt, MemoryError):
         raise
@@ -103,12 +110,14 @@ def limited(seconds: float = HANG) -> Iterator[None]:
     """Turn a hang into a finding; processor time, because others may use the machine."""
 
     def ring(*_: object) -> None:
-        raise Finding(f"no answer within {seconds:g} s of processor time")
+        raise _Rang
 
     before = signal.signal(signal.SIGPROF, ring)
     signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
+    except _Rang:
+        raise Finding(f"no answer within {seconds:g} s of processor time") from None
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)

@@ -4,48 +4,65 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from attack.case import Case, Finding, expect
-from exml_sim.engine import StoreError, Study, StudyResult, merge, run
-from exml_sim.method.saved import SavedModel, load, save
-from simulations.cache import Cache
-from simulations.hunt.finds import read
+from attack import whole
+from attack.case import HANG, Case, Finding, expect
+from exml_sim.engine import StoreError, Study, merge, run
 
-RULES = ["uniform_allocation", "median_elimination"]
-STUDIES: dict[str, dict[str, Any]] = {
-    "count": {"pools": [{"kind": "known", "means": [0.4, 0.6]}], "budgets": {"per_arm": [4]}, "trials": 8},
-    "exact": {"pools": [{"kind": "known", "means": [0.4, 0.6]}], "budgets": {"per_arm": [3]}, "mode": "exact"},
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of file.
+
+    Attributes
+    ----------
+    write
+        Makes a whole one.
+    answer
+        Everything that a reader can learn from one.
+    share
+        Its part of the cases.
+    refusal
+        How it is refused.
+    schema
+        Whether it has a schema at its beginning, which no seal of a part covers.
+    append
+        Whether lines are added to it, so that the beginning of one is another whole one.
+    """
+
+    write: Callable[[Path], None]
+    answer: Callable[[Path], Any]
+    share: float
+    refusal: type[Exception] = ValueError
+    schema: bool = False
+    append: bool = False
+
+
+def _store(name: str, share: float) -> Kind:
+    return Kind(lambda path: whole.write_store(name, path), whole.store_answer, share, StoreError, schema=True)
+
+
+KINDS: Mapping[str, Kind] = {
+    "count": _store("count", 0.22),
+    "exact": _store("exact", 0.1),
+    "rare": _store("rare", 0.1),
+    "cache": Kind(whole.write_cache, whole.cache_answer, 0.14, schema=True),
+    "model": Kind(whole.write_gated, whole.model_answer, 0.12),
+    "soft": Kind(whole.write_soft, whole.model_answer, 0.1),
+    "rows": Kind(whole.write_rows, whole.rows_answer, 0.08),
+    "journal": Kind(whole.write_journal, whole.journal_answer, 0.08, append=True),
+    "find": Kind(whole.write_find, whole.find_answer, 0.06),
 }
-SETTINGS = {"C": 0.15, "thetas": [0.1, 0.2]}
-
-
-def model() -> SavedModel:
-    """A cascade of two small layers."""
-    from exml_sim.method.cascade import Cascade, Layer
-    from exml_sim.method.gated import Frame, GatedModel
-
-    rng, layers = np.random.default_rng(0), []
-    for width, names in ((2, ()), (3, ("extra",))):
-        frame = Frame(rng.normal(size=width), np.ones(width), "gaussian", 0.7)
-        tables = (rng.normal(size=(4, width)), rng.normal(size=(4, 2)), rng.normal(size=(4, 2)))
-        layers.append(Layer(GatedModel(frame, *tables, 0.3), names))
-    return SavedModel(Cascade(tuple(layers)), np.array([0, 1]), 2, ("x0", "x1"), {"extra": ("extra",)})
-
-
-def answers(found: SavedModel) -> str:
-    """All numbers and names of a model."""
-    layers = [(one.model.frame, one.model.theta, one.candidates) for one in found.cascade.layers]
-    tables = [t.tobytes() for one in found.cascade.layers for t in (one.model.anchors, one.model.u, one.model.w)]
-    frames = [(f.shift.tobytes(), f.scale.tobytes(), f.kernel, f.gamma, theta, names) for f, theta, names in layers]
-    return repr((frames, tables, found.classes.tolist(), found.hidden_label, found.observed, found.columns))
 
 
 class Damage:
-    """Flips and truncations of stores, caches, models and finds.
+    """Flips and truncations of stores, caches, models, journals and finds.
 
     Parameters
     ----------
@@ -53,44 +70,33 @@ class Damage:
         Where the files are damaged.
     """
 
-    name, share = "damage", 0.26
+    name, share, patience = "damage", 0.22, HANG
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder or Path(tempfile.mkdtemp(prefix="attack-"))
         self._whole: dict[str, bytes] = {}
         self._truth: dict[str, Any] = {}
-        for kind in ("count", "exact", "cache", "model", "find"):
-            self._make(kind)
+        for name, kind in KINDS.items():
+            path = self._folder / "whole"
+            kind.write(path)
+            self._whole[name] = path.read_bytes()
+            path.unlink()
+            self._truth[name] = kind.answer(self._place(name, self._whole[name]))
 
-    def _make(self, kind: str) -> None:
-        path = self._folder / "whole"
-        if kind in STUDIES:
-            run(Study.from_table({"strategies": RULES, **STUDIES[kind]}), store=path, n_jobs=1, progress=False).close()
-        elif kind == "cache":
-            with Cache(path, SETTINGS) as cache:
-                for key in ("a", "b", "c"):
-                    cache.put(key, {"of": key, "values": [1.5, 2.25]})
-        elif kind == "model":
-            save(model(), path)
-        else:
-            path.write_bytes(Path("tests/hunts/lemma-2-i.toml").read_bytes())
-        self._whole[kind] = path.read_bytes()
-        path.unlink()
-        self._place(kind, self._whole[kind])
-        self._truth[kind] = self._answer(kind)
-
-    def _place(self, kind: str, data: bytes) -> None:
+    def _place(self, kind: str, data: bytes) -> Path:
         for file in self._folder.glob("*"):
             file.unlink()
-        (self._folder / kind).write_bytes(data)
+        path = self._folder / kind
+        path.write_bytes(data)
+        return path
 
     def draw(self, rng: np.random.Generator) -> Case:
-        """Half of the flips in stores, many of them in the schema, which no seal of a part covers."""
-        kind = str(rng.choice(["count", "exact", "cache", "model", "find"], p=[0.35, 0.15, 0.15, 0.2, 0.15]))
+        """Many flips in the schema of stores; most of one bit, some of up to nineteen."""
+        kind = str(rng.choice(list(KINDS), p=[one.share for one in KINDS.values()]))
         size = len(self._whole[kind])
         if rng.random() < 0.03:
             return {"kind": kind, "cut": int(rng.integers(size))}
-        most = 4096 if kind in ("count", "exact", "cache") and rng.random() < 0.5 else size
+        most = 4096 if KINDS[kind].schema and rng.random() < 0.5 else size
         number = 1 if rng.random() < 0.8 else int(rng.integers(2, 20))
         return {"kind": kind, "bits": [int(bit) for bit in rng.integers(8 * most, size=number)]}
 
@@ -105,36 +111,26 @@ class Damage:
 
     def judge(self, case: Case) -> Counter[str]:
         """Refused in one line or unchanged, and no byte of the file is touched."""
-        kind, data = case["kind"], self.damaged(case)
-        self._place(kind, data)
-        refusal = StoreError if kind in STUDIES else ValueError
-        outcome = expect(refusal, lambda: self._answer(kind), self._truth[kind])
-        if kind in STUDIES and outcome["refused"]:
-            outcome += self._elsewhere(kind)
-        if kind != "cache" and (self._folder / kind).read_bytes() != data:
+        name, data = case["kind"], self.damaged(case)
+        kind, path, truth = KINDS[name], self._place(name, data), self._truth[name]
+        torn = kind.append and "cut" in case
+        if torn:
+            truth = kind.answer(self._place(name, data[: data.rfind(b"\n") + 1]))
+            self._place(name, data)
+        outcome = expect(kind.refusal, lambda: kind.answer(path), truth)
+        if name in whole.STUDIES and outcome["refused"]:
+            self._elsewhere(name)
+        if name != "cache" and not torn and path.read_bytes() != data:
             raise Finding("the damaged file was changed")
-        flips = Counter({f"flips of {kind}": len(case.get("bits", ())), "cuts": int("cut" in case)})
-        return Counter({f"{kind} {word}": number for word, number in outcome.items()}) + flips
+        flips = Counter({f"flips of {name}": len(case.get("bits", ())), "cuts": int("cut" in case)})
+        return Counter({f"{name} {word}": number for word, number in outcome.items()}) + flips
 
-    def _elsewhere(self, kind: str) -> Counter[str]:
+    def _elsewhere(self, name: str) -> None:
         """What cannot be read can be neither merged nor continued."""
+        path = self._folder / name
         for action in (
-            lambda: merge([self._folder / kind], self._folder / "merged"),
-            lambda: run(
-                Study.from_table({"strategies": RULES, **STUDIES[kind]}), store=self._folder / kind, progress=False
-            ),
+            lambda: merge([path], self._folder / "merged"),
+            lambda: run(Study.from_table(whole.STUDIES[name]), store=path, progress=False),
         ):
             if expect(StoreError, action, None)["refused"] != 1:
                 raise Finding("a damaged store was merged or continued")
-        return Counter()
-
-    def _answer(self, kind: str) -> Any:
-        path = self._folder / kind
-        if kind in STUDIES:
-            with StudyResult.open(path) as result:
-                facts = result.store.facts, result.store.sessions(), result.cells, result.study, result.complete
-                return (result.store.digest(), result.summary(), list(result.rows()), facts)
-        if kind == "cache":
-            with Cache(path, SETTINGS) as cache:
-                return [cache.get(key) for key in ("a", "b", "c")], len(cache)
-        return answers(load(path)) if kind == "model" else repr(read(path))

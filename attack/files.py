@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as seeded
 from hypothesis import strategies as st
 
-from attack.case import Case, Finding, one_line
+from attack.case import HANG, Case, Finding, one_line
 from exml_sim.cli import main
 from exml_sim.engine import Study, run
 from exml_sim.engine.fields import to_toml
@@ -235,7 +235,7 @@ def _warm() -> Iterator[dict[str, Any]]:
 class StudyFiles(_Grammar):
     """Random study files: read, checked, and run if they are small."""
 
-    name, share = "studies", 0.22
+    name, share, patience = "studies", 0.2, HANG
 
     def __init__(self) -> None:
         super().__init__()
@@ -274,7 +274,7 @@ def _is_small(study: Study, cells: int) -> bool:
 class CommandLines(_Grammar):
     """Random command lines that run no trials."""
 
-    name, share = "commands", 0.05
+    name, share, patience = "commands", 0.05, HANG
     grammar = COMMANDS
 
     def judge(self, case: Case) -> Counter[str]:

@@ -9,7 +9,7 @@ import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
-from attack.case import Case, Finding
+from attack.case import HANG, Case, Finding
 from exml_sim.rejection import solve
 
 Floats = NDArray[np.float64]
@@ -54,7 +54,7 @@ def _square(gram: mpmath.matrix, coefficients: mpmath.matrix) -> mpmath.mpf:
 class Grams:
     """Objective and lower bound of the solver, recomputed from its own coefficients and dual point."""
 
-    name, share = "grams", 0.05
+    name, share, patience = "grams", 0.05, HANG
 
     def __init__(self) -> None:
         # Compiling is slow, and no hang.

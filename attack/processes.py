@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from attack.case import Case, Finding, one_line
+from attack.case import HANG, Case, Finding, one_line
 from exml_sim.engine import Store, StoreError, Study, run
 
 RULES = ["uniform_allocation", "median_elimination"]
@@ -93,7 +93,7 @@ class _Stores:
 class Kills(_Stores):
     """A run that is killed several times and then continued."""
 
-    name, share = "kills", 0.18
+    name, share, patience = "kills", 0.16, HANG
 
     def draw(self, rng: np.random.Generator) -> Case:
         """Moments from the first to the last instant of a run."""
@@ -116,7 +116,7 @@ class Kills(_Stores):
 class Writers(_Stores):
     """Several runs with one store."""
 
-    name, share = "writers", 0.03
+    name, share, patience = "writers", 0.03, HANG
 
     def draw(self, rng: np.random.Generator) -> Case:
         """Two or three, one after the other within a run's time."""
@@ -140,7 +140,7 @@ class Writers(_Stores):
 class FullDisk(_Stores):
     """A limit on the size of files, which a full disk is to a writer."""
 
-    name, share = "disk", 0.03
+    name, share, patience = "disk", 0.03, HANG
 
     def draw(self, rng: np.random.Generator) -> Case:
         """From a single byte to more than is needed."""

@@ -39,6 +39,12 @@ class AssumptionError(ValueError):
         return (AssumptionError, (self.assumption, self.missed_by, self.given))
 
 
+def shown(value: float | np.generic) -> str:
+    """A number in few digits, but never as another one: 0.4999999 is not 0.5."""
+    text = f"{value:.6g}"
+    return text if float(text) == value else str(np.asarray(value).item())
+
+
 @dataclass(slots=True)
 class Assumptions:
     """Collects, element by element, which assumptions hold.
@@ -79,5 +85,5 @@ class Assumptions:
                 value = np.broadcast_to(values, shape).flat[index]
             except ValueError:
                 continue
-            parts.append(f"{name}={value:.6g}")
+            parts.append(f"{name}={shown(value)}")
         return ", ".join(parts)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from exml_sim import archives
 from exml_sim.arrays import FloatArray, IntArray
 from exml_sim.money import Money
 from exml_sim.population import Candidate, Population
@@ -171,8 +172,17 @@ def save_realdisp(data: RealDisp, path: Path, *, replace: bool = False) -> None:
 
 
 def load_realdisp(path: Path) -> RealDisp:
-    """Read what `save_realdisp` wrote."""
-    with np.load(path, allow_pickle=False) as file:
+    """Read what `save_realdisp` wrote.
+
+    Raises
+    ------
+    ValueError
+        If it is something else, or damaged.
+    """
+    with archives.opened(path, "rows that exml data wrote") as file:
+        # Views may be few, but a name that is none of theirs was one before it was damaged.
+        if not set(file.files) <= {*SENSORS, "y", "t"}:
+            raise ValueError("it holds arrays of other names")
         views = {sensor: file[sensor].astype(np.float64) for sensor in SENSORS if sensor in file}
         return RealDisp(views, file["y"].astype(np.int64), file["t"].astype(np.float64))
 

@@ -1,8 +1,8 @@
 """The journal of a run: every bought value on a line of its own, on the disk before the learner sees it.
 
 The first line says which run it is (settings, and a digest of the table), every further one is a value, or a row that
-turned out not to be measurable. Lines are appended and forced to the disk, so a run that is killed at any moment leaves
-whole lines and at most one torn end, which the next run cuts off.
+turned out not to be measurable, with a checksum. Lines are appended and forced to the disk, so a run that is killed at
+any moment leaves whole lines and at most one torn end, which the next run cuts off.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 FORMAT = "exml journal"
-VERSION = 1
+#: Lines have checksums since version 2; journals without them are continued.
+VERSION = 2
 
 #: A candidate and a row.
 Key = tuple[str, int]
@@ -106,20 +108,31 @@ class Journal:
         self._append({"candidate": candidate, "row": row, "lost": True} for row in new)
         self.lost |= {(candidate, row) for row in new}
 
-    def _append(self, records: Iterable[Mapping[str, Any]]) -> None:
-        lines = [json.dumps(record) for record in records]
+    def _append(self, records: Iterable[dict[str, Any]]) -> None:
+        lines = [json.dumps(record | {"seal": _seal(record)}) for record in records]
         if self.path is not None and lines:
             self._write(lines)
+
+    @property
+    def _head(self) -> str:
+        return json.dumps({"format": FORMAT, "version": VERSION, "run": self.run})
 
     def _write(self, lines: list[str]) -> None:
         assert self.path is not None
         if not self.path.exists():
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            lines = [json.dumps({"format": FORMAT, "version": VERSION, "run": self.run}), *lines]
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write("\n".join(lines) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+            lines = [self._head, *lines]
+        with self.path.open("ab") as file:
+            before = file.tell()
+            try:
+                file.write(("\n".join(lines) + "\n").encode())
+                file.flush()
+                os.fsync(file.fileno())
+            except OSError:
+                # A full disk may have taken half of a line, to which the next one must not be added.
+                with suppress(OSError):
+                    os.ftruncate(file.fileno(), before)
+                raise
         _settle(self.path.parent)
 
     def _read(self, path: Path) -> None:
@@ -127,31 +140,52 @@ class Journal:
             data = path.read_bytes()
         except OSError as error:
             raise ValueError(f"cannot read {path}: {error.strerror or error}") from None
-        whole = data[: data.rfind(b"\n") + 1]
-        if len(whole) < len(data):
-            # The end of a line that was being written when the run was killed: nobody has seen it.
-            with path.open("r+b") as file:
-                file.truncate(len(whole))
-        lines = whole.splitlines()
+        *lines, torn = data.split(b"\n")
         if not lines:
+            # Only the beginning of our own first line can be what a killed run left.
+            if not self._head.encode().startswith(torn):
+                raise ValueError(f"{path} is not a journal that exml wrote")
             path.unlink()
             return
-        self._check_head(lines[0], path)
+        version = self._check_head(lines[0], path)
         for number, line in enumerate(lines[1:], 2):
             try:
-                record = json.loads(line)
-                key = str(record["candidate"]), int(record["row"])
-                if record.get("lost"):
-                    self.lost.add(key)
-                else:
-                    self.values[key] = tuple(float(one) for one in record["values"])
+                self._take(line, sealed=version > 1)
             except (ValueError, KeyError, TypeError, AttributeError):
-                raise ValueError(f"{path}, line {number}: this is no line of a journal") from None
+                raise ValueError(f"{path}, line {number}: this is no line of a journal, or it is damaged") from None
+        if torn:
+            self._cut(path, torn, len(lines) + 1)
 
-    def _check_head(self, line: bytes, path: Path) -> None:
+    def _take(self, line: bytes, *, sealed: bool) -> None:
+        record = json.loads(line)
+        seal = record.pop("seal", None)
+        if seal != _seal(record) and (sealed or seal is not None):
+            raise ValueError("another checksum")
+        key = str(record["candidate"]), int(record["row"])
+        if record.get("lost"):
+            self.lost.add(key)
+        else:
+            self.values[key] = tuple(float(one) for one in record["values"])
+
+    @staticmethod
+    def _cut(path: Path, torn: bytes, number: int) -> None:
+        """Cut off the end of a line that was being written when the run was killed: nobody has seen it."""
+        text = torn.decode(errors="replace")
+        try:
+            end = json.JSONDecoder().raw_decode(text)[1]
+        except ValueError:
+            end = len(text)
+        if end < len(text):
+            # A whole line with something behind it was not torn: its end is damaged.
+            raise ValueError(f"{path}, line {number}: this is no line of a journal, or it is damaged")
+        with path.open("r+b") as file:
+            file.truncate(path.stat().st_size - len(torn))
+
+    def _check_head(self, line: bytes, path: Path) -> int:
+        """The version of a journal of this run."""
         try:
             head = json.loads(line)
-            good = head["format"] == FORMAT and head["version"] == VERSION and isinstance(head["run"], dict)
+            good = head["format"] == FORMAT and head["version"] in (1, VERSION) and isinstance(head["run"], dict)
         except (ValueError, KeyError, TypeError):
             good = False
         if not good:
@@ -163,6 +197,11 @@ class Journal:
                     f"{path} belongs to a run with {name} {_short(then.get(name))}, not {_short(self.run.get(name))}: "
                     "go on with the same command, or choose another place"
                 )
+        return int(head["version"])
+
+
+def _seal(record: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def _short(value: Any) -> str:

@@ -25,7 +25,7 @@ from exml_sim.method.raced import Raced
 from exml_sim.method.settings import Settings
 from exml_sim.method.thresholds import INITIAL_THETAS, Choice, CrossValidation, Tried, choose_augmented, choose_initial
 from exml_sim.money import Prices, show
-from exml_sim.strategies import ExploreThenCommit, Strategy, UniformAllocation
+from exml_sim.strategies import ExploreThenCommit, MedianElimination, Strategy, UniformAllocation
 
 #: Level of statements about selections.
 LEVEL = 0.95
@@ -197,11 +197,14 @@ def grow(
         notes += [f"candidate {name} was left out of layer {number}: no row of it can be bought" for name in absent]
         if number == 2 and not arms:
             raise ValueError("no candidate can be bought for any row: there is nothing to explore")
-        stop = _reason_to_stop(number, arms, buyer, settings, records[-1])
+        part = buyer.ledger.left / (settings.layers + 1 - number)
+        scarce = _scarce(arms, base, buyer, settings, part * (1 - settings.validation_share))
+        if number == 2 and scarce:
+            raise ValueError(scarce)
+        stop = _reason_to_stop(number, arms, buyer, settings, records[-1]) or scarce
         if stop:
             notes.append(f"layer {number} was left out: {stop}")
             break
-        part = buyer.ledger.left / (settings.layers + 1 - number)
         reaching = records[-1].given_up if settings.cascade else None
         record, after = _explore(arms, base, part, buyer, settings, rng, records[0])
         if len(record.rows) < 2:
@@ -244,6 +247,22 @@ def _reason_to_stop(number: int, arms: list[int], buyer: Buyer, settings: Settin
     money = buyer.ledger.left / (settings.layers + 1 - number) * (1 - settings.validation_share)
     if money < smallest_budget(rule, prices):
         return f"the {show(buyer.ledger.left)} that are left do not pay for another exploration"
+    return None
+
+
+def _scarce(arms: list[int], base: Base, buyer: Buyer, settings: Settings, money: Fraction) -> str | None:
+    """Why a rule that wants fresh rows in every round would run out of them after it has bought some."""
+    rule = rule_for(settings, len(arms))
+    if not isinstance(rule, MedianElimination) or rule.reuse:
+        return None
+    reach = rule.reach(money, Prices.of([buyer.costs[arm] for arm in arms]))
+    for arm in arms:
+        rows = int((buyer.available(arm) | buyer.bought[arm])[base.rows].sum())
+        if rows <= reach:
+            return (
+                f"candidate {buyer.names[arm]!r} has {rows} rows, and median elimination with fresh rows reads up to "
+                f"{reach} before its last round: leave it out, or reuse rows (reuse=True), or give less money"
+            )
     return None
 
 

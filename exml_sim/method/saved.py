@@ -7,10 +7,6 @@ is as confidential as the data.
 from __future__ import annotations
 
 import json
-import lzma
-import struct
-import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from exml_sim import archives
 from exml_sim.arrays import FloatArray
 from exml_sim.method import saved_soft
 from exml_sim.method.cascade import Cascade, Decisions, Layer
@@ -37,23 +34,6 @@ VERSION = 1
 #: Of files with layers that know the hidden class as a class.
 LATENT_VERSION = 2
 _ARRAYS = ("shift", "scale", "anchors", "u", "w")
-#: What reading an archive raises where bits are wrong: the archive, its compression (also one that it never had, or a
-#: password), the header of an array (also a size that no memory has), the manifest.
-_DAMAGE = (
-    ValueError,
-    LookupError,
-    TypeError,
-    AttributeError,
-    ArithmeticError,
-    EOFError,
-    RuntimeError,
-    MemoryError,
-    SyntaxError,
-    struct.error,
-    zlib.error,
-    lzma.LZMAError,
-    zipfile.BadZipFile,
-)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -170,25 +150,14 @@ def load(path: Path) -> SavedModel:
     ValueError
         If it is something else, or damaged.
     """
-    try:
-        # numpy takes any other file for a pickle, and advises to trust it.
-        if path.is_file() and not zipfile.is_zipfile(path):
-            raise ValueError("it is no archive of arrays")
-        with np.load(path, allow_pickle=False) as file:
-            if "manifest" not in file:
-                raise ValueError("it holds no manifest")
-            manifest = json.loads(str(file["manifest"]))
-            if manifest.get("format") != FORMAT or manifest.get("version") not in (VERSION, LATENT_VERSION):
-                raise ValueError(f"it is not of the format {FORMAT!r}, version {VERSION} or {LATENT_VERSION}")
-            layers = tuple(_layer(file, manifest, number) for number in range(len(manifest["layers"])))
+    with archives.opened(path, "a model that exml explore saved") as file:
+        if "manifest" not in file:
+            raise ValueError("it holds no manifest")
+        manifest = json.loads(str(file["manifest"]))
+        if manifest.get("format") != FORMAT or manifest.get("version") not in (VERSION, LATENT_VERSION):
+            raise ValueError(f"it is not of the format {FORMAT!r}, version {VERSION} or {LATENT_VERSION}")
+        layers = tuple(_layer(file, manifest, number) for number in range(len(manifest["layers"])))
         return _assembled(manifest, layers)
-    except FileNotFoundError:
-        raise ValueError(f"there is no file {path}") from None
-    except OSError as error:
-        raise ValueError(f"cannot read {path}: {error.strerror or error}") from None
-    except _DAMAGE as error:
-        words = " ".join(str(error).split())[:200]
-        raise ValueError(f"{path} is damaged, or is not a model that exml explore saved: {words}") from None
 
 
 def _layer(file: Any, manifest: Mapping[str, Any], number: int) -> Layer:

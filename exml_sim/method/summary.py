@@ -14,7 +14,7 @@ from exml_sim.method.doubts import doubts
 from exml_sim.method.layers import LayerRecord
 from exml_sim.method.raced import Raced
 from exml_sim.method.thresholds import Choice
-from exml_sim.money import show
+from exml_sim.money import short, show
 
 if TYPE_CHECKING:
     from exml_sim.exploration.trial import Exploration
@@ -98,7 +98,7 @@ def _layer(record: LayerRecord, n_classes: int, names: tuple[str, ...]) -> str:
         lines.append(_latent(record))
         return "\n\n".join(lines)
     if record.choice is None:
-        lines.append(f"Theta {record.theta:g} was given. Trained on {len(record.rows)} rows.")
+        lines.append(f"Theta {short(record.theta)} was given. Trained on {len(record.rows)} rows.")
     else:
         lines.append(
             f"Theta {record.theta:g}: {record.choice.reason}. {record.validation_rows} rows were bought for this "

@@ -43,6 +43,19 @@ class MedianElimination(Rule):
         """B / T."""
         return budget / max(1, halving_rounds(prices.size))
 
+    def reach(self, budget: Fraction, prices: Prices) -> int:
+        """Rows that the rounds before the last one read at most, whichever arms are kept.
+
+        With fresh rows an arm that has no more of them cannot be scored in the last round.
+        """
+        rounds, width = halving_rounds(prices.size), prices.size
+        costs, rows = sorted(prices.exact_costs), 0
+        for _ in range(rounds - 1):
+            shared = sum(costs[:width]) if self.alignment == "sample" else width * costs[0]
+            rows += int(budget / rounds // shared)
+            width = (width + 1) // 2
+        return rows
+
     def explore(self, trials: Lockstep) -> IntArray:
         """Halve until one arm is left."""
         rounds = halving_rounds(trials.n_arms)

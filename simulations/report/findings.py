@@ -57,6 +57,8 @@ def _silent(panels: Sequence[Panel]) -> str:
     reasons = list(dict.fromkeys(panel.reason for panel in panels if panel.reason))
     if reasons:
         return f"No bound is laid over: {_listed(reasons)}."
+    if any(panel.bound_at(name, cell) < 1 for panel in panels for cell in panel.cells for name in panel.versions):
+        return "Rates by tilted sampling are estimates, which are not judged against the bounds."
     return "All bounds are vacuous at these budgets: at least 1, or below their launch budgets."
 
 

@@ -1,12 +1,16 @@
 """Buying in rounds from an oracle: rows, fresh rounds, and scores against independent paths."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 from exml_sim.exploration.rows import FeaturePool
+from exml_sim.method import ExMLClassifier
 from exml_sim.method.bought_arms import Base, OraclePool, mean_certificate
 from exml_sim.method.buyer import Buyer
 from exml_sim.method.gated import Frame, ModelOptions
+from exml_sim.money import Prices
 from exml_sim.rejection import solve
 from exml_sim.seeds import Seeds
 from exml_sim.strategies import MedianElimination
@@ -31,6 +35,37 @@ def test_arms_buy_prefixes_of_one_order():
         assert set(order[:n]) == set(np.flatnonzero(buyer.bought[arm]))
     assert found.ledger.pulls.tolist() == buyer.ledger.pulls.tolist()
     np.testing.assert_array_equal(found.counts, buyer.bought)
+
+
+class Laboratory:
+    """Counts what is asked for; of the first candidate few rows can be had."""
+
+    def __init__(self, rows, few):
+        self.names, self.costs = tuple(one.name for one in rows.candidates), (1,) * len(rows.candidates)
+        self._values = {one.name: one.values for one in rows.candidates}
+        self._few, self._rows, self.asked = few, rows, 0
+
+    def available(self, name):
+        return np.arange(self._rows.n_rows) < (self._few if name == self.names[0] else self._rows.n_rows)
+
+    def query(self, name, rows):
+        self.asked += len(rows)
+        return self._values[name][rows]
+
+
+def test_fresh_rounds_that_would_run_out_of_rows_are_refused_before_anything_is_bought():
+    rows, *_ = synthetic(per_class=40, angles=[20, 50, 70, 90])
+    rule = MedianElimination(reuse=False)
+    reach = rule.reach(Fraction(160) * Fraction(9, 10), Prices.of([1] * 4))
+    assert reach == 18
+    for few in (1, reach):
+        laboratory = Laboratory(rows, few)
+        model = ExMLClassifier(budget=160, strategy=rule, random_state=0)
+        with pytest.raises(ValueError, match=f"has {few} rows, and median elimination with fresh rows reads up to 18 "):
+            model.fit(rows.X, rows.y, laboratory)
+        assert laboratory.asked == 0
+    _, _, pool = pool_on(rows, Laboratory(rows, reach + 1))
+    assert pool.explore(rule, Fraction(160) * Fraction(9, 10)).ledger.spent > 0
 
 
 def test_fresh_rounds_share_no_row():

@@ -63,6 +63,8 @@ def test_the_file_is_forced_to_the_disk(tmp_path, monkeypatch):
     ("text", "message"),
     [
         ("hello\n", "is not a journal that exml wrote"),
+        ("hello", "is not a journal that exml wrote"),
+        ('{"format": "exml journal", "version": 2, "run": {"budget": "7', "is not a journal that exml wrote"),
         ("[1]\n", "is not a journal that exml wrote"),
         (
             '{"format": "exml journal", "version": 1, "run": {"budget": "100", "table": "abc"}}\n',
@@ -84,6 +86,52 @@ def test_damage_inside_is_refused(tmp_path):
     (tmp_path / "j").write_text("\n".join([lines[0], "garbage", *lines[1:]]) + "\n")
     with pytest.raises(ValueError, match="line 2: this is no line of a journal"):
         Journal.open(RUN, tmp_path / "j")
+
+
+def test_every_flipped_bit_is_refused_or_changes_nothing(tmp_path):
+    begun(tmp_path / "j")
+    data = (tmp_path / "j").read_bytes()
+    truth = Journal.open(RUN, tmp_path / "j")
+    refused, every = 0, [*range(0, 8 * len(data) - 8, 5), *range(8 * len(data) - 8, 8 * len(data))]
+    for bit in every:
+        flipped = bytearray(data)
+        flipped[bit // 8] ^= 1 << bit % 8
+        (tmp_path / "f").write_bytes(flipped)
+        try:
+            found = Journal.open(RUN, tmp_path / "f")
+            assert (found.values, found.lost) == (truth.values, truth.lost), bit
+        except ValueError:
+            refused += 1
+        assert (tmp_path / "f").read_bytes() == flipped
+    assert refused > 0.8 * len(every)
+
+
+def test_a_journal_without_checksums_is_continued(tmp_path):
+    old = '{"format": "exml journal", "version": 1, "run": {"budget": "200", "table": "abc"}}'
+    line = '{"candidate": "ct", "row": 3, "values": [1.5]}'
+    (tmp_path / "j").write_text(f"{old}\n{line}\n")
+    journal = Journal.open(RUN, tmp_path / "j")
+    assert journal.values == {("ct", 3): (1.5,)}
+    journal.record("ct", [(4, (2.5,))])
+    assert Journal.open(RUN, tmp_path / "j").values == {("ct", 3): (1.5,), ("ct", 4): (2.5,)}
+
+
+def test_after_a_full_disk_the_next_value_stands_on_its_own_line(tmp_path, monkeypatch):
+    """Planted error: half of a line reaches the disk. It must not become the beginning of the next one."""
+    journal = begun(tmp_path / "j")
+    data = (tmp_path / "j").read_bytes()
+
+    def half(handle):
+        os.ftruncate(handle, len(data) + 20)
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(journals.os, "fsync", half)
+        with pytest.raises(OSError, match="No space"):
+            journal.record("ct", [(4, (1.0, 2.0))])
+    assert (tmp_path / "j").read_bytes() == data
+    journal.record("ct", [(4, (1.0, 2.0))])
+    assert Journal.open(RUN, tmp_path / "j").values["ct", 4] == (1.0, 2.0)
 
 
 def test_digests_notice_changes():

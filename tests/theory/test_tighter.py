@@ -273,3 +273,8 @@ def test_a_mean_above_the_largest_value_is_refused() -> None:
         tighter.delta_fail_uniform(*point, mean_kappa_lambda=0.6)
     with pytest.raises(ValueError, match="mean_kappa_lambda"):
         tighter.lemma_4(300, 0.2, 0.1, 0.5, mean_kappa_lambda=[0.4, 0.6], strict=False)
+
+
+def test_messages_never_round_a_number_to_another_one() -> None:
+    with pytest.raises(AssumptionError, match=r"gap=1e-08, n=250, theta=0\.4999999, kappa_lambda=1e-07$"):
+        tighter.lemma_4(250, 1e-8, 0.4999999, 1e-7)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from theory.errors import AssumptionError
+from theory.errors import AssumptionError, shown
 from theory.pool.graphs import Floats
 
 __all__ = ["KnownPool"]
@@ -56,7 +56,7 @@ class KnownPool:
         if len(self.grams) < 2:
             raise ValueError(f"a pool needs at least 2 Gram matrices, got {len(self.grams)}")
         if not 0.0 < float(self.theta) < 0.5:
-            raise ValueError(f"theta must be strictly between 0 and 1/2, got {self.theta:g}")
+            raise ValueError(f"theta must be strictly between 0 and 1/2, got {shown(self.theta)}")
         if not 0.0 < float(self.ball) < np.inf:
             raise ValueError(f"ball must be positive and finite, got {self.ball:g}")
         if not 0.0 <= float(self.resolution) < np.inf:
@@ -179,7 +179,7 @@ class KnownPool:
         """Refuse what holds in the affine regime only."""
         excess = self.kappa * self.ball - (1.0 - 2.0 * self.theta)
         if not self.affine:
-            given = f"kappa*Lambda={self.kappa * self.ball:g}, theta={self.theta:g}"
+            given = f"kappa*Lambda={self.kappa * self.ball:g}, theta={shown(self.theta)}"
             raise AssumptionError(f"{what}: kappa Lambda <= 1 - 2 theta", excess, given)
 
 

@@ -32,7 +32,8 @@ exml.chart = (() => {
   const probabilityLabel = (value) => d3.format(value < 9e-4 ? "~e" : "~g")(value).replace("\u2212", "-");
 
   function drawAxes(svg, x, y, width, height, view) {
-    const ticks = view.scale === "log" ? Math.ceil(-Math.log10(y.domain()[0])) : 5;
+    // One label per power of ten, or per several where they would touch.
+    const ticks = view.scale === "log" ? Math.min(Math.ceil(-Math.log10(y.domain()[0])), 12) : 5;
     const yAxis = d3.axisLeft(y).ticks(ticks, view.scale === "log" ? probabilityLabel : "~%");
     const budgets = budgetTicks(...x.domain());
     const room = width < 520 ? budgets.filter((_, i) => budgets.length < 5 || i % 2 === 0) : budgets;
