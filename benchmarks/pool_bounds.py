@@ -53,7 +53,6 @@ def graded(kernel: str) -> FeaturePool:
     return FeaturePool(rows, theta=THETA, ball=ball if kernel == "linear" else RADIUS, kernel=kernel)
 
 
-
 @dataclass(frozen=True, slots=True)
 class Line:
     """A pool, a strategy, a level, and what is promised for them.

@@ -128,7 +128,7 @@ def _tighter_steps(point: Point, strategy: Strategy) -> Iterable[tuple[str, Argu
 
 def _pool(point: Point, strategy: Strategy) -> Arguments:
     schedule = {"rows": point.rows} if strategy == "median" else {}
-    return {"data": point.data, "pairing": point.pairing, **schedule}
+    return {"data": point.data, "pairing": point.pairing, "population": point.population, **schedule}
 
 
 def _pool_declines(point: Point, strategy: Strategy) -> str:
@@ -137,17 +137,18 @@ def _pool_declines(point: Point, strategy: Strategy) -> str:
         return f"the pool bound needs data of the type KnownPool, got {type(point.data).__name__}"
     if point.pairing == "arbitrary":
         return "the pool bound needs the same rows for all arms, or independent ones"
-    if point.pairing == "independent" and not point.data.affine:
-        return "the pool bound for independent rows needs the affine regime, kappa Lambda <= 1 - 2 theta"
-    if point.population is not None:
-        return "the pool bound needs rows that are drawn with replacement"
+    if point.population is not None and point.pairing == "independent":
+        return "the pool bound without replacement needs the same rows for all arms"
+    if point.population is not None and point.population != point.data.n_rows:
+        return f"the pool bound knows {point.data.n_rows} rows, and the point says that there are {point.population}"
     return ""
 
 
 def _pool_steps(point: Point, strategy: Strategy) -> Iterable[tuple[str, Arguments]]:
-    """Moments of order 2, then of order 4."""
+    """Moments of order 2, then of order 4, which rows without replacement do not have."""
     yield "pool", _pool(point, strategy)
-    yield "pool, sharp", {**_pool(point, strategy), "effort": "sharp"}
+    if point.population is None:
+        yield "pool, sharp", {**_pool(point, strategy), "effort": "sharp"}
 
 
 def _paper_note(point: Point, strategy: Strategy) -> str:

@@ -4,9 +4,9 @@ The other versions use K, theta, kappa Lambda and the gaps, and must hold for th
 the law of the rows is known, and failure is covered by a few quadratic statistics whose exact moments are computed.
 """
 
+from theory.pool.design import Alignment, Pairing
 from theory.pool.failure import (
     Effort,
-    Pairing,
     Rows,
     Strategy,
     delta_fail_median,
@@ -19,6 +19,7 @@ from theory.pool.planner import approximate_failure, planned_budget
 from theory.pool.rate import large_deviation_rate
 
 __all__ = [
+    "Alignment",
     "Effort",
     "KnownPool",
     "Pairing",

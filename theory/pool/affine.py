@@ -11,7 +11,7 @@ from theory.pool.forms import BestForms
 from theory.pool.graphs import Floats
 from theory.pool.known import KnownPool
 from theory.pool.majorant import psd_majorant
-from theory.pool.tails import event_probability
+from theory.pool.draws import Draws
 from theory.pool.windows import Law, Window, choose_windows, quadratic_law
 
 __all__ = ["AffineEvents"]
@@ -43,10 +43,13 @@ class AffineEvents:
         In the affine regime.
     best
         The arm that the rivals must beat.
+    draws
+        How the rows are drawn.
     """
 
-    def __init__(self, pool: KnownPool, best: int) -> None:
+    def __init__(self, pool: KnownPool, best: int, draws: Draws) -> None:
         self.pool = pool
+        self._draws = draws
         self._forms = BestForms(pool, best)
         self._plans: dict[tuple[int, ...], _Plan] = {}
         self._ways: dict[tuple[tuple[int, ...], int, int], tuple[tuple[int, ...], ...]] = {}
@@ -78,7 +81,7 @@ class AffineEvents:
         total = 0.0
         for group in groups:
             for window in self.windows(group, n, order):
-                total += event_probability(self.form(group, window), self.pool.p, n, order=order)
+                total += self._draws(self.form(group, window), n, order)
                 if total >= 1.0:
                     return 1.0
         return min(1.0, total * (1.0 + 1e-12))

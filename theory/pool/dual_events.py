@@ -15,12 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from theory.pool.draws import Draws
 from theory.pool.duality import DualPoint, best_dual, best_model, surrogate
 from theory.pool.graphs import Floats
 from theory.pool.known import KnownPool
 from theory.pool.law import UNIT
 from theory.pool.majorant import psd_majorant
-from theory.pool.tails import event_probability
 from theory.pool.windows import Law, approximate_tail, quadratic_law
 
 __all__ = ["DualEvents", "DualForms"]
@@ -126,22 +126,23 @@ def two_sample_law(law: Law, rival: np.ndarray, n: int, k: int, shared: bool) ->
 class DualEvents:
     """P[one of some rivals beats the best arm on n rows] in any regime, same rows for all arms."""
 
-    def __init__(self, pool: KnownPool, best: int) -> None:
+    def __init__(self, pool: KnownPool, best: int, draws: Draws) -> None:
         self.pool = pool
+        self._draws = draws
         self._forms = DualForms(pool, best)
 
     def beaten(self, rivals: tuple[int, ...], n: int, order: int) -> float:
         """Upper bound on P[V_i <= V_best for some i of the rivals] on n rows; the better of one form and a sum."""
         if not rivals:
             return 0.0
-        single = [event_probability(self.form(i, n, order), self.pool.p, n, order=2) for i in rivals]
+        single = [self._draws(self.form(i, n, order), n, 2) for i in rivals]
         total = min(1.0, float(np.sum(single)) * (1.0 + 1e-12))
         joint = 1.0
         if len(rivals) > 1 and self.pool.n_rows <= _MAJORANT_ROWS:
             M, slack = psd_majorant([partial(self.form, i, n, order) for i in rivals], self.pool.p)
-            joint = event_probability(M + slack, self.pool.p, n, order=order)
+            joint = self._draws(M + slack, n, order)
         if order == 4 and total < 4.0 * joint:
-            sharp = [event_probability(self.form(i, n, order), self.pool.p, n, order=4) for i in rivals]
+            sharp = [self._draws(self.form(i, n, order), n, 4) for i in rivals]
             total = min(total, float(np.sum(np.minimum(single, sharp))) * (1.0 + 1e-12))
         return min(joint, total)
 

@@ -66,7 +66,9 @@ def nested_moments(
     far = 2 * order * top + 1
     rows = Levels.of(np.concatenate([level[0] + far, level[1]]), np.concatenate([p, p]))
     G = np.block(blocks)[np.ix_(rows.order, rows.order)]
-    spread = sum(float(c * d * (p @ (blocks[i][j] ** 2) @ p)) for i, c in enumerate(counts) for j, d in enumerate(counts))
+    spread = sum(
+        float(c * d * (p @ (blocks[i][j] ** 2) @ p)) for i, c in enumerate(counts) for j, d in enumerate(counts)
+    )
     unit = max(float(np.sqrt(2.0 * spread)), 1e-9 * scale, 1e-300)
     steps = [_level_law(level[i], p) for i in range(2)]
     value, found = _collected(G / unit, rows, steps, (few, rest), top, far, order)

@@ -85,9 +85,7 @@ class PairEvents:
         else:
             yield self._dual.parts(rival, n, k, order, shared=self.shared)
 
-    def _windows(
-        self, forms: BestForms, rival: int, n: int, k: int, order: int
-    ) -> Iterator[tuple[Floats, Floats]]:
+    def _windows(self, forms: BestForms, rival: int, n: int, k: int, order: int) -> Iterator[tuple[Floats, Floats]]:
         law, nodes = self._law(forms, rival)
         mixed = two_sample_law(law, np.array([True, True, False, False]), n, k, self.shared)
         for window in choose_windows(mixed, nodes, k, forms.top, order):

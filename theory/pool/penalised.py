@@ -10,12 +10,12 @@ from functools import partial
 
 import numpy as np
 
+from theory.pool.draws import Draws
 from theory.pool.dual_events import DualEvents
 from theory.pool.graphs import Floats
 from theory.pool.known import KnownPool
 from theory.pool.law import UNIT
 from theory.pool.majorant import psd_majorant
-from theory.pool.tails import event_probability
 
 __all__ = ["PenalisedEvents", "gain"]
 
@@ -32,8 +32,9 @@ def gain(pool: KnownPool, arm: int, n: int) -> Floats:
 class PenalisedEvents:
     """P[one of some rivals beats the best arm on n rows] for a penalised score; certificates where it is not quadratic."""
 
-    def __init__(self, pool: KnownPool, best: int) -> None:
+    def __init__(self, pool: KnownPool, best: int, draws: Draws) -> None:
         self.pool = pool
+        self._draws = draws
         self.best = best
         self._beyond: DualEvents | None = None
 
@@ -42,16 +43,15 @@ class PenalisedEvents:
         if not rivals:
             return 0.0
         if not self.pool.quadratic(n):
-            self._beyond = self._beyond or DualEvents(self.pool, self.best)
+            self._beyond = self._beyond or DualEvents(self.pool, self.best, self._draws)
             return self._beyond.beaten(rivals, n, order)
         own = gain(self.pool, self.best, n)
-        p = self.pool.p
-        single = [event_probability(self._form(gain(self.pool, i, n), own), p, n, order=order) for i in rivals]
+        single = [self._draws(self._form(gain(self.pool, i, n), own), n, order) for i in rivals]
         total = min(1.0, float(np.sum(single)) * (1.0 + 1e-12))
         if len(rivals) == 1 or self.pool.n_rows > _MAJORANT_ROWS:
             return total
-        M, slack = psd_majorant([partial(gain, self.pool, i, n) for i in rivals], p)
-        return min(total, event_probability(self._form(M, own) + slack, p, n, order=order))
+        M, slack = psd_majorant([partial(gain, self.pool, i, n) for i in rivals], self.pool.p)
+        return min(total, self._draws(self._form(M, own) + slack, n, order))
 
     def _form(self, M: Floats, own: Floats) -> Floats:
         size = float(np.abs(M).max()) + float(np.abs(own).max())

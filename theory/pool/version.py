@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 from theory import _inputs
 from theory._inputs import Bound
 from theory.errors import AssumptionError
-from theory.pool.failure import Effort, Pairing, Rows, delta_fail_median, delta_fail_uniform
+from theory.pool.design import Pairing
+from theory.pool.failure import Effort, Rows, delta_fail_median, delta_fail_uniform
 from theory.pool.known import KnownPool
 
 __all__ = ["median", "uniform"]
@@ -22,15 +23,17 @@ def uniform(
     data: KnownPool,
     effort: Effort = "quick",
     pairing: Pairing = "same",
+    population: int | None = None,
     strict: bool = True,
     log: bool = False,
 ) -> Bound:
     """`delta_fail_uniform` at whole budgets; equal numbers of rows are computed once per population."""
 
     def bound(budget: int) -> float:
-        return delta_fail_uniform(data, budget, effort=effort, pairing=pairing)
+        return delta_fail_uniform(data, budget, effort=effort, pairing=pairing, replacement=population is None)
 
-    return _at(B, data.n_arms, ("uniform", pairing, effort), data, bound, strict, log)
+    key = ("uniform", pairing, effort, str(population is None))
+    return _at(B, data.n_arms, key, data, bound, strict, log)
 
 
 def median(
@@ -40,16 +43,20 @@ def median(
     rows: Rows = "accumulated",
     effort: Effort = "quick",
     pairing: Pairing = "same",
+    population: int | None = None,
     strict: bool = True,
     log: bool = False,
 ) -> Bound:
     """`delta_fail_median` at whole budgets; each is computed once per population."""
 
     def bound(budget: int) -> float:
-        return delta_fail_median(data, budget, rows=rows, effort=effort, pairing=pairing)
+        return delta_fail_median(
+            data, budget, rows=rows, effort=effort, pairing=pairing, replacement=population is None
+        )
 
     least = data.n_arms * int(np.ceil(np.log2(data.n_arms)))
-    return _at(B, least, ("median", rows, pairing, effort), data, bound, strict, log)
+    key = ("median", rows, pairing, effort, str(population is None))
+    return _at(B, least, key, data, bound, strict, log)
 
 
 def _at(
@@ -73,7 +80,15 @@ def _at(
         # Only uniform allocation has rows that depend on floor(B/K) alone.
         same = (key, budget // least * least if key[0] == "uniform" else budget)
         if same not in memory:
-            memory[same] = bound(same[1])
+            try:
+                memory[same] = bound(same[1])
+            except AssumptionError:
+                # Without replacement the rows end.
+                if strict:
+                    raise
+                memory[same] = np.nan
+        if strict and np.isnan(memory[same]):
+            bound(same[1])
         values[index] = memory[same]
     with np.errstate(divide="ignore"):
         return _inputs.result(np.log(values) if log else values)
