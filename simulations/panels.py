@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from exml_sim.engine.result import CellSummary, StudyResult
 from simulations.pool_bounds import bounds_of
 from theory import Point
 from theory.paper import Strategy
+from theory.pool import KnownPool, Step, waterfall
 from theory.verdicts import Verdict, judge_exact, judge_family
 from theory.versions import VERSIONS
 
@@ -153,6 +155,41 @@ def sentence(found: Needs, target: float = TARGET) -> str:
         if asked is not None
     ]
     return f"{start}; {', '.join(parts)}." if parts else f"{start}."
+
+
+def account(panel: Panel, target: float = TARGET) -> tuple[Step, ...]:
+    """Budgets from the bound that knows the gaps only to practice, each without one more cause of loss.
+
+    Empty where `theory.pool.waterfall` has no theorem behind it, or practice did not reach the target.
+    """
+    data, practice = known_data(panel), panel.practice(target)
+    if data is None or practice is None:
+        return ()
+    steps = waterfall(data, target)
+    return (*steps, Step("beyond the rate", float(practice))) if steps[-1].budget > 0.0 else ()
+
+
+def known_data(panel: Panel) -> KnownPool | None:
+    """The population, where uniform allocation follows its large-deviation rate: affine, shared rows, replacement."""
+    point = panel.point
+    if point is None or panel.kind != "uniform" or (point.pairing, point.population) != ("same", None):
+        return None
+    return point.data if isinstance(point.data, KnownPool) and point.data.affine else None
+
+
+def account_sentence(panel: Panel, target: float = TARGET) -> str:
+    """Where the distance between the bound of the gaps and practice goes, in words; empty if it is not known."""
+    steps = account(panel, target)
+    if not steps:
+        return ""
+    factors = [before.budget / after.budget for before, after in pairwise(steps)]
+    names = ("the optimism of the arms", "the union over arms", "the worst law with these gaps instead of this one")
+    parts = [f"{times(factor)} by {name}" for factor, name in zip(factors, names, strict=False)]
+    return (
+        f"The bound that knows the gaps only asks {panel.title} for {times(steps[0].budget / steps[-1].budget)} times "
+        f"the budget of practice: {', '.join(parts)}, and {times(factors[-1])} between the exact large-deviation "
+        "rate of the pool and practice (factors, which multiply)."
+    )
 
 
 def gained(panel: Panel, target: float = TARGET) -> list[CellSummary]:

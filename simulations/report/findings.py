@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from exml_sim.engine.intervals import Paired
 from exml_sim.engine.result import CellSummary, StudyResult
-from simulations.panels import ALARM, CONFIDENCE, TARGET, Panel, gained, needs, sentence, verdicts
+from simulations.panels import ALARM, CONFIDENCE, TARGET, Panel, account_sentence, gained, needs, sentence, verdicts
 
 
 def findings_of(result: StudyResult, panels: Sequence[Panel]) -> list[str]:
@@ -18,6 +18,8 @@ def findings_of(result: StudyResult, panels: Sequence[Panel]) -> list[str]:
     for panel in panels:
         text = sentence(needs(panel))
         found.append(f"{panel.place}: {text}" if several else text)
+        if where := account_sentence(panel):
+            found.append(f"{panel.place}: {where}" if several else where)
         better = gained(panel)
         if better:
             found.append(_gain(panel, better))

@@ -17,6 +17,7 @@ from theory.pool.failure import (
 from theory.pool.known import KnownPool
 from theory.pool.planner import approximate_failure, planned_budget
 from theory.pool.rate import large_deviation_rate
+from theory.pool.waterfall import Step, chernoff, waterfall
 
 __all__ = [
     "Alignment",
@@ -24,12 +25,15 @@ __all__ = [
     "KnownPool",
     "Pairing",
     "Rows",
+    "Step",
     "Strategy",
     "approximate_failure",
+    "chernoff",
     "delta_fail_median",
     "delta_fail_rows",
     "delta_fail_uniform",
     "large_deviation_rate",
     "planned_budget",
     "required_budget",
+    "waterfall",
 ]

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from theory.pool.draws import Draws
 from theory.pool.forms import BestForms
 from theory.pool.graphs import Floats
 from theory.pool.known import KnownPool
 from theory.pool.majorant import psd_majorant
-from theory.pool.draws import Draws
 from theory.pool.windows import Law, Window, choose_windows, quadratic_law
 
 __all__ = ["AffineEvents"]

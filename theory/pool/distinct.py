@@ -3,8 +3,8 @@
 Let every row be drawn or not, independently, with probability q; given that n are drawn they are a sample without
 replacement. The joint law of the number of drawn rows and of the sum of their levels has the generating function
 Phi(w, z) = prod_j (1 - q + q w z^k(j)), and E[w^N z^K U^r] = Phi times the moment of U for independent draws with the
-complex probabilities v_j = q w z^k(j) / (1 - q + q w z^k(j)) (Theorem 17 of docs/theorems.md). A Fourier transform gives
-the moments at N = n. Its errors are absolute, and are added to the moments.
+complex probabilities v_j = q w z^k(j) / (1 - q + q w z^k(j)) (Theorem 18 of docs/theorems.md). A Fourier transform
+gives the moments at N = n. Its errors are absolute, and are added to the moments.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def _at(factor: Complex, turn: Floats, sums: _Sums, sizes: _Sums, q: float) -> t
 
 
 def _forms(v: NDArray, s: NDArray, sums: _Sums) -> tuple[NDArray, NDArray]:
-    """E U and E U^2 for independent draws: U = sum over pairs of e_j e_k G_jk, e_j = 1 with probability v_j, s = v(1 - v).
+    """E U and E U^2 for independent draws: U = sum over pairs of e_j e_k G_jk, P[e_j = 1] = v_j, s = v(1 - v).
 
     E U = v'Gv and Var U = 4 sum_j s_j (Gv)_j^2 + 2 sum_jk s_j s_k G_jk^2.
     """

@@ -4,8 +4,8 @@ On the samples of the two arms, for all a, c > 0,
 
     V_1 - V_i <= mean_1 loss_1(f, .) + mean_i r + (Lambda/2)(X/a + a + Y/c + c),   r = -l_1 - theta l_2,
 
-where X = |mean l_1 y Phi_i / 2|^2 and Y = |mean (l_1/2 - b l_2) Phi_i|^2 (Theorem 13 of docs/theorems.md). For a penalised
-score the last part is X/(4 C_h) + Y/(4 C_g) + C_h |h|^2 + C_g |g|^2 (Theorem 16). Both are quadratic forms.
+where X = |mean l_1 y Phi_i / 2|^2 and Y = |mean (l_1/2 - b l_2) Phi_i|^2 (Theorem 13 of docs/theorems.md). For a
+penalised score the last part is X/(4 C_h) + Y/(4 C_g) + C_h |h|^2 + C_g |g|^2 (Theorem 17). Both are quadratic forms.
 """
 
 from __future__ import annotations

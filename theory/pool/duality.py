@@ -1,4 +1,4 @@
-"""Certificates of the ball and of the penalised problem in every regime: fixed dual points for rivals, a fixed model for the best arm.
+"""Certificates in every regime, over a ball or penalised: dual points for rivals, a model for the best arm.
 
 A certificate need not be optimal to be valid, so a smooth optimiser is enough; its quality decides only how small the
 bounds are. Dual points are functions of the rows with values in the triangle {l1, l2 >= 0, l1 + l2 <= 1}.

@@ -1,4 +1,4 @@
-"""What all events against one best arm share in the affine regime: its own forms, its rivals' forms, and their slack."""
+"""What all events against one best arm share in the affine regime: its forms, its rivals' forms, their slack."""
 
 from __future__ import annotations
 

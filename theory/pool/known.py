@@ -166,7 +166,7 @@ class KnownPool:
     def quadratic(self, n: float) -> bool:
         """Whether a penalised score on n rows is 1 - |mean y Phi|^2/(16 C_h) - |mean Phi|^2/(16 C_g) for all rows.
 
-        That is so if the first piece of the loss is the largest wherever |h| <= kappa^2/(4 C_h), |g| <= kappa^2/(4 C_g).
+        That is so if the first piece of the loss is the largest for |h| <= kappa^2/(4 C_h), |g| <= kappa^2/(4 C_g).
         """
         if self.penalty is None:
             return False

@@ -1,4 +1,4 @@
-"""P[one of some rivals beats the best arm] when arms have different rows: numbers of their own, or samples of their own.
+"""P[one of some rivals beats the best arm] when arms have different numbers of rows, or rows of their own.
 
 With ``pairing`` "independent" every arm has a sample of its own; with "same" all samples are the beginnings of one
 order. The forms are those of the affine regime, of the penalised score, or certificates; the rival's part and the best

@@ -1,4 +1,4 @@
-"""Forms of a penalised score where it is a quadratic function of the sample (Theorem 16 of docs/theorems.md).
+"""Forms of a penalised score where it is a quadratic function of the sample (Theorem 17 of docs/theorems.md).
 
 If C_h and C_g are large enough, S_i = 1 - |mean y Phi_i|^2/(16 C_h) - |mean Phi_i|^2/(16 C_g) on every sample, so a
 comparison of two arms is the sign of one quadratic form and nothing is lost.
@@ -30,7 +30,7 @@ def gain(pool: KnownPool, arm: int, n: int) -> Floats:
 
 
 class PenalisedEvents:
-    """P[one of some rivals beats the best arm on n rows] for a penalised score; certificates where it is not quadratic."""
+    """P[one of some rivals beats the best arm on n rows]; by certificates where the score is not quadratic."""
 
     def __init__(self, pool: KnownPool, best: int, draws: Draws) -> None:
         self.pool = pool
