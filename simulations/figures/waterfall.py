@@ -44,8 +44,8 @@ def draw(ax: Axes, panel: Panel, steps: Sequence[Step]) -> Axes:
     for budget, name in (*ends, *own):
         if budget is not None:
             ax.axvline(budget, color=style.GUIDE, linewidth=0.9, linestyle=":", zorder=1)
-            words = f"{name} {budget:,.0f}"
-            ax.annotate(words, (budget / 1.03, len(steps) - 1.45), rotation=90, fontsize=6.5, ha="right", va="bottom")
+            across = ax.get_xaxis_transform()
+            ax.text(budget, 1.01, f"{name} {budget:,.0f}", transform=across, fontsize=7, ha="center", va="bottom")
     ax.set_yticks(range(len(steps) - 1), [NAMES.get(step.name, step.name) for step in steps[1:]])
     ax.set(xscale="log", ylim=(len(steps) - 1.4, -0.6), xlabel=f"budget B for {TARGET:.0%} failures (pulls)")
     ax.set_xlim(min(step.budget for step in steps) / 1.6, steps[0].budget * 2.2)
