@@ -8,6 +8,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
+from scipy import special
 
 from exml_sim.engine.result import CellSummary, StudyResult
 from simulations.pool_bounds import bounds_of
@@ -222,6 +223,38 @@ def verdicts(panels: Sequence[Panel]) -> list[tuple[Panel, CellSummary, str, Ver
         else (panel, cell, name, next(counted))
         for panel, cell, name, bound in pairs
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """The smallest factor by which a version, divided, would have been refuted by the counts, and where."""
+
+    version: str
+    factor: float
+    title: str
+    budget: Fraction
+
+
+def power(panels: Sequence[Panel]) -> list[Power]:
+    """What the trials could have seen: for every version the cell that is nearest to refuting it.
+
+    A bound b is refuted if b is below the Clopper-Pearson lower limit of the rate at `ALARM`, shared by all pairs of a
+    cell and a bound; so b divided by more than b over that limit would have been.
+    """
+    pairs = [
+        (panel, cell, name)
+        for panel in panels
+        for cell in panel.cells
+        if cell.interval == "clopper-pearson" and cell.failures > 0
+        for name in panel.versions
+    ]
+    best: dict[str, Power] = {}
+    for panel, cell, name in pairs:
+        bound = panel.bound_at(name, cell)
+        low = float(special.betaincinv(cell.failures, cell.trials - cell.failures + 1, ALARM / len(pairs)))
+        if bound < 1.0 and (name not in best or bound / low < best[name].factor):
+            best[name] = Power(name, bound / low, panel.title, Fraction(cell.budget))
+    return list(best.values())
 
 
 def budget_axis(panels: Sequence[Panel]) -> tuple[float, float]:
