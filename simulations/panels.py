@@ -81,7 +81,11 @@ class Panel:
         """A bound at the budget of a cell, NaN where it says nothing; a fraction of a pull buys nothing."""
         if self.point is None:
             return float("nan")
-        return float(self.point.bound(version, self.kind, int(Fraction(cell.budget))))
+        budget = Fraction(cell.budget)
+        if self.point.costs is not None and budget.denominator != 1:
+            # With prices a part of a unit may buy a row, and the bounds know whole budgets only.
+            return float("nan")
+        return float(self.point.bound(version, self.kind, int(budget)))
 
 
 def practice(cells: Sequence[CellSummary], target: float) -> Fraction | None:

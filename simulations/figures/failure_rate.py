@@ -49,7 +49,8 @@ def draw(ax: Axes, panel: Panel, axis: tuple[float, float] | None = None, *, flo
     ax.axhline(TARGET, color=style.GUIDE, linewidth=0.8, zorder=1)
     ax.set(xscale="log", yscale="log", xlim=(low / 1.3, high * 1.3), ylim=(bottom, 1.6))
     style.plain_ticks(ax.xaxis, low / 1.3, high * 1.3)
-    ax.set_xlabel("budget B (pulls)" if panel.point is not None else "budget B (money)")
+    pulls = panel.point is not None and panel.point.costs is None
+    ax.set_xlabel("budget B (pulls)" if pulls else "budget B (money)")
     ax.set_title(panel.title, pad=18)
     ax.text(0.5, 1.015, _summary(panel), transform=ax.transAxes, ha="center", va="bottom", fontsize=8)
     return ax
@@ -212,7 +213,7 @@ def figures(result: StudyResult) -> Iterator[tuple[str, Figure]]:
 def heading(panels: Sequence[Panel], name: str) -> str:
     """Name of the study and the parameters of its bounds, if all panels share them."""
     found = {(b.K, b.theta, b.kappa_lambda, b.gap) for b in (panel.point for panel in panels) if b is not None}
-    if len(found) != 1:
+    if len(found) != 1 or any(panel.point is not None and not panel.point.plain for panel in panels):
         return name
     K, theta, radius, gap = found.pop()
     return f"{name} (K = {K}, θ = {short(theta)}, κΛ = {radius:g}, smallest gap Δ = {gap:.3f})"

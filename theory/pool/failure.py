@@ -247,7 +247,7 @@ def _whole(budget: int) -> int:
 
 def _require_rows(n: int, budget: int, arms: int, rounds: int) -> None:
     if n < 1:
-        raise ValueError(f"budget must buy one row per arm and round, at least {arms * rounds}, got {budget}")
+        raise AssumptionError("a budget that buys one row per arm and round", arms * rounds - budget, f"B={budget}")
 
 
 def _require_population(pool: KnownPool, counts: tuple[int, ...], design: Design) -> None:
