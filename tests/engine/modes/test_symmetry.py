@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 import numpy as np
@@ -85,3 +86,9 @@ def test_many_symmetric_rows_have_few_outcomes() -> None:
     assert mass.sum() == pytest.approx(1.0)
     distinct = mass[states[:, -1].max(axis=1) == 1]
     assert distinct == pytest.approx(prod(1.0 - i / m for i in range(n)))
+
+
+@pytest.mark.parametrize(("classes", "rows"), [(range(4), 226), (range(8), 22), (range(80), 4), ([0] * 300, 64)])
+def test_the_border_that_the_guide_states(classes: Sequence[int], rows: int) -> None:
+    given = np.array(classes, dtype=np.int64)
+    assert least_states(given, rows) <= exact.MAX_OUTCOMES < least_states(given, rows + 1)
