@@ -76,9 +76,10 @@ class Design:
 
 
 def _price(cost: object) -> Fraction:
+    """An exact price; a float stands for the number that it prints."""
     try:
-        price = Fraction(str(cost)) if isinstance(cost, float) else Fraction(cost)  # type: ignore[arg-type]
-    except (TypeError, ValueError, ZeroDivisionError, OverflowError):
+        price = Fraction(str(cost))
+    except (ValueError, ZeroDivisionError):
         raise ValueError(f"costs must be positive numbers, got {cost!r}") from None
     if price <= 0:
         raise ValueError(f"costs must be positive numbers, got {cost!r}")

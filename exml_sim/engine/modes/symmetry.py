@@ -122,5 +122,6 @@ def _sorted(states: IntArray, classes: IntArray) -> IntArray:
 
 def _merged(states: IntArray, mass: FloatArray) -> tuple[IntArray, FloatArray]:
     flat, place = np.unique(states.reshape(len(states), -1), axis=0, return_inverse=True)
-    total = np.bincount(place.ravel(), mass, minlength=len(flat))
+    total = np.zeros(len(flat))
+    np.add.at(total, place.ravel(), mass)
     return flat.reshape(-1, *states.shape[1:]), total
