@@ -9,7 +9,7 @@ gives the moments at N = n. Its errors are absolute, and are added to the moment
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,7 +60,7 @@ class _Sums(NamedTuple):
     """Sums of G, of G^2 and of products of level sums over the rows of levels; sizes of the levels."""
 
     k: Floats
-    count: Floats
+    members: Floats
     pairs: Floats
     squares: Floats
     paths: Floats
@@ -115,7 +115,7 @@ def _transformed(sums: _Sums, sizes: _Sums, n: int, m: int) -> tuple[Floats, Flo
         part = slice(start, min(start + lines, z.size))
         turn = (w[None, :, None] + z[part, None, None] * sums.k).reshape(-1, levels)
         factor = 1.0 - q + q * np.exp(1j * turn)
-        bound = np.exp(np.log(np.abs(factor) + 1e-300) @ np.maximum(sums.count - 4.0, 0.0))
+        bound = np.exp(np.log(np.abs(factor) + 1e-300) @ np.maximum(sums.members - 4.0, 0.0))
         keep = bound * reach**2 > _DROPPED
         dropped += np.array([1.0, reach, reach**2]) * float(bound[~keep].sum())
         if not keep.any():
@@ -139,7 +139,7 @@ def _transformed(sums: _Sums, sizes: _Sums, n: int, m: int) -> tuple[Floats, Flo
 
 def _at(factor: Complex, turn: Floats, sums: _Sums, sizes: _Sums, q: float) -> tuple[Complex, Floats]:
     """Phi, Phi E U and Phi E U^2 at some frequencies, and the sums of what they are in absolute value."""
-    phi = np.exp(np.log(factor) @ sums.count)
+    phi = np.exp(np.log(factor) @ sums.members)
     v = q * np.exp(1j * turn) / factor
     values = _forms(v, v * (1.0 - v), sums)
     most = _forms(np.abs(v), np.abs(v * (1.0 - v)), sizes)
@@ -147,7 +147,7 @@ def _at(factor: Complex, turn: Floats, sums: _Sums, sizes: _Sums, q: float) -> t
     return phi * np.stack([np.ones_like(phi), *values]), np.array([float((size * x).sum()) for x in (1.0, *most)])
 
 
-def _forms(v: NDArray, s: NDArray, sums: _Sums) -> tuple[NDArray, NDArray]:
+def _forms(v: NDArray[Any], s: NDArray[Any], sums: _Sums) -> tuple[NDArray[Any], NDArray[Any]]:
     """E U and E U^2 for independent draws: U = sum over pairs of e_j e_k G_jk, P[e_j = 1] = v_j, s = v(1 - v).
 
     E U = v'Gv and Var U = 4 sum_j s_j (Gv)_j^2 + 2 sum_jk s_j s_k G_jk^2.
