@@ -105,6 +105,8 @@ def _transformed(sums: _Sums, sizes: _Sums, n: int, m: int) -> tuple[Floats, Flo
     z = 2.0 * np.pi * np.arange(across // 2 + 1) / across
     # The sums themselves come from 2m roundings, powers of the factors of Phi from 8m, the forms from L^3.
     levels = len(sums.k)
+    # An angle w + z k is off by 20 (top + 2) roundings at most, and so is a factor of Phi, absolutely.
+    angle = 20.0 * (top + 2) * UNIT
     relative = (12 * m + 4 * levels**3 + 8 * across.bit_length() + 400) * UNIT
     reach = float(sizes.pairs.sum()) * (1.0 + 1e-9) + 1.0
     spectra: Complex = np.zeros((3, z.size), dtype=np.complex128)
@@ -123,7 +125,7 @@ def _transformed(sums: _Sums, sizes: _Sums, n: int, m: int) -> tuple[Floats, Flo
         kept = factor[keep]
         if float(np.abs(kept).min()) < _NEAR:
             return None
-        values, most = _at(kept, turn[keep], sums, sizes, q)
+        values, most = _at(kept, turn[keep], sums, sizes, q, relative, angle)
         whole = np.zeros((3, bound.size), dtype=np.complex128)
         whole[:, keep] = values
         back = np.exp(-1j * n * w)
@@ -132,18 +134,26 @@ def _transformed(sums: _Sums, sizes: _Sums, n: int, m: int) -> tuple[Floats, Flo
     # The mirrored frequencies are not computed, so everything counts twice.
     share = 1.0 / ((m + 1) * across * _hit(n, m, q))
     found = np.fft.irfft(np.conj(spectra), across, axis=1)[:, : n * top + 1] / ((m + 1) * _hit(n, m, q))
-    errors = 2.0 * share * (4.0 * relative * totals + dropped)[:, None] + 8.0 * relative * np.abs(found)
+    errors = 2.0 * share * (4.0 * totals + dropped)[:, None] + 8.0 * relative * np.abs(found)
     mass = np.maximum(found[0], 0.0) + errors[0].max()
     return mass, found[1:], errors[1:]
 
 
-def _at(factor: Complex, turn: Floats, sums: _Sums, sizes: _Sums, q: float) -> tuple[Complex, Floats]:
-    """Phi, Phi E U and Phi E U^2 at some frequencies, and the sums of what they are in absolute value."""
+def _at(
+    factor: Complex, turn: Floats, sums: _Sums, sizes: _Sums, q: float, relative: float, angle: float
+) -> tuple[Complex, Floats]:
+    """Phi, Phi E U and Phi E U^2 at some frequencies, and the sums of their rounding errors.
+
+    ``angle`` over the size of a factor is the relative error of that factor: m of them are in Phi, eight in a product
+    of four probabilities.
+    """
     phi = np.exp(np.log(factor) @ sums.members)
     v = q * np.exp(1j * turn) / factor
-    values = _forms(v, v * (1.0 - v), sums)
-    most = _forms(np.abs(v), np.abs(v * (1.0 - v)), sizes)
-    size = np.abs(phi)
+    s = v * ((1.0 - q) / factor)
+    values = _forms(v, s, sums)
+    most = _forms(np.abs(v), np.abs(s), sizes)
+    steep = 1.0 / np.abs(factor)
+    size = np.abs(phi) * (relative + angle * (steep @ sums.members + 8.0 * steep.max(axis=1)))
     return phi * np.stack([np.ones_like(phi), *values]), np.array([float((size * x).sum()) for x in (1.0, *most)])
 
 

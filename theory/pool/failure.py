@@ -34,7 +34,7 @@ __all__ = [
 Effort = Literal["quick", "sharp"]
 Rows = Literal["accumulated", "fresh"]
 Strategy = Literal["uniform", "median"]
-_Events = AffineEvents | DualEvents | PenalisedEvents | PairEvents
+_Events = AffineEvents | DualEvents | PenalisedEvents
 
 _ORDERS: dict[str, int] = {"quick": 2, "sharp": 4}
 #: Rows per arm at which the search for a budget gives up.
@@ -209,28 +209,30 @@ def _beats(
     """P[some rival beats arm ``best``], arm i on ``counts[i]`` rows."""
     even = len({counts[i] for i in (best, *rivals)}) == 1
     if design.pairing == "same" and even:
-        found: AffineEvents | DualEvents | PenalisedEvents = _kept(pool, (best, design.replacement))
-        return found.beaten(rivals, counts[best], order)
+        return _shared(pool, best, replacement=design.replacement).beaten(rivals, counts[best], order)
     if not design.replacement:
         raise AssumptionError("draws without replacement: the same number of rows for all arms", 1.0, f"rows {counts}")
-    apart: PairEvents = _kept(pool, (best, design.pairing))
-    return apart.beaten(rivals, counts, order)
+    return _paired(pool, best, design.pairing).beaten(rivals, counts, order)
 
 
-def _kept(pool: KnownPool, key: tuple[int, bool | Pairing]) -> _Events:  # type: ignore[return]
-    """The events of one best arm and one way of drawing rows; made once per pool."""
+def _shared(pool: KnownPool, best: int, *, replacement: bool) -> _Events:
+    """The events of one best arm on the same rows for all; made once per pool."""
+    key = ("shared", best, replacement)
     if key not in pool.cache:
-        pool.cache[key] = _made(pool, *key)
-    return pool.cache[key]
+        draws = draws_of(pool, replacement=replacement)
+        kind = PenalisedEvents if pool.ball is None else AffineEvents if pool.affine else DualEvents
+        pool.cache[key] = kind(pool, best, draws)
+    found: _Events = pool.cache[key]
+    return found
 
 
-def _made(pool: KnownPool, best: int, kind: bool | Pairing) -> _Events:
-    if isinstance(kind, str):
-        return PairEvents(pool, best, shared=kind == "same")
-    draws = draws_of(pool, replacement=kind)
-    if pool.ball is None:
-        return PenalisedEvents(pool, best, draws)
-    return AffineEvents(pool, best, draws) if pool.affine else DualEvents(pool, best, draws)
+def _paired(pool: KnownPool, best: int, pairing: Pairing) -> PairEvents:
+    """The events of one best arm on different rows; made once per pool."""
+    key = ("paired", best, pairing)
+    if key not in pool.cache:
+        pool.cache[key] = PairEvents(pool, best, shared=pairing == "same")
+    found: PairEvents = pool.cache[key]
+    return found
 
 
 def _order(effort: str) -> int:

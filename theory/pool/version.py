@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -64,7 +64,7 @@ def median(
     return _at(B, 1, ("median", population is None, *_key(how)), data, bound, strict, log)
 
 
-def _key(how: dict[str, object]) -> Key:
+def _key(how: Mapping[str, object]) -> Key:
     return tuple(tuple(value) if isinstance(value, Sequence) else value for value in how.values())
 
 
