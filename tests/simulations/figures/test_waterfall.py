@@ -6,11 +6,12 @@ import math
 from itertools import pairwise
 
 import pytest
+from scipy.stats import binom
 
 from exml_sim.engine import run
 from simulations import budget_vs_failure
 from simulations.figures import failure_rate, style, waterfall
-from simulations.panels import account, account_sentence, panels_of
+from simulations.panels import ALARM, account, account_sentence, panels_of, power
 from tests.engine.studies import known
 from theory.pool import chernoff
 
@@ -60,3 +61,15 @@ def test_the_main_picture_shows_the_exact_rate(result) -> None:
 def test_a_study_without_such_a_pool_is_refused() -> None:
     with run(known(trials=30), n_jobs=1, progress=False) as found, pytest.raises(ValueError, match="nothing to draw"):
         list(waterfall.figures(found))
+
+
+def test_the_power_is_where_the_test_would_refute(result) -> None:
+    panels = panels_of(result)
+    seen = [(panel, cell) for panel in panels for cell in panel.cells if cell.failures > 0]
+    found = power(panels)
+    assert "pool" in {one.version for one in found}
+    for one in found:
+        ((panel, cell),) = [(p, c) for p, c in seen if (p.title, float(c.budget)) == (one.title, float(one.budget))]
+        divided = panel.bound_at(one.version, cell) / one.factor
+        level = ALARM / sum(len(panel.versions) for panel, _ in seen)
+        assert binom.sf(cell.failures - 1, cell.trials, divided) == pytest.approx(level, rel=1e-6)
