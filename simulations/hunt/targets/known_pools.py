@@ -24,7 +24,7 @@ def known(one: PoolInstance, *, rows: bool = False) -> KnownPool:
     features = np.repeat(np.array(one.features, dtype=np.float64), copies, axis=1)
     labels = np.repeat(np.array(one.labels), copies)
     weights = None if rows else np.array(one.weights) / sum(one.weights)
-    grams = features[:, :, None] * features[:, None, :]
+    grams = list(features[:, :, None] * features[:, None, :])
     ball, theta = float(one.radius) * (1.0 - 1e-14), float(one.theta)
     return KnownPool(grams, labels, ball, theta, weights=weights, best=one.best, resolution=RESOLUTION)
 
