@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
+from scipy import special
 
 from exml_sim.engine.result import CellSummary, StudyResult
 from simulations.pool_bounds import bounds_of
 from theory import Point
 from theory.paper import Strategy
+from theory.pool import KnownPool, Step, waterfall
 from theory.verdicts import Verdict, judge_exact, judge_family
 from theory.versions import VERSIONS
 
@@ -78,7 +81,11 @@ class Panel:
         """A bound at the budget of a cell, NaN where it says nothing; a fraction of a pull buys nothing."""
         if self.point is None:
             return float("nan")
-        return float(self.point.bound(version, self.kind, int(Fraction(cell.budget))))
+        budget = Fraction(cell.budget)
+        if self.point.costs is not None and budget.denominator != 1:
+            # With prices a part of a unit may buy a row, and the bounds know whole budgets only.
+            return float("nan")
+        return float(self.point.bound(version, self.kind, int(budget)))
 
 
 def practice(cells: Sequence[CellSummary], target: float) -> Fraction | None:
@@ -155,6 +162,41 @@ def sentence(found: Needs, target: float = TARGET) -> str:
     return f"{start}; {', '.join(parts)}." if parts else f"{start}."
 
 
+def account(panel: Panel, target: float = TARGET) -> tuple[Step, ...]:
+    """Budgets from the bound that knows the gaps only to practice, each without one more cause of loss.
+
+    Empty where `theory.pool.waterfall` has no theorem behind it, or practice did not reach the target.
+    """
+    data, practice = known_data(panel), panel.practice(target)
+    if data is None or practice is None:
+        return ()
+    steps = waterfall(data, target)
+    return (*steps, Step("beyond the rate", float(practice))) if steps[-1].budget > 0.0 else ()
+
+
+def known_data(panel: Panel) -> KnownPool | None:
+    """The population, where uniform allocation follows its large-deviation rate: affine, shared rows, replacement."""
+    point = panel.point
+    if point is None or panel.kind != "uniform" or (point.pairing, point.population) != ("same", None):
+        return None
+    return point.data if isinstance(point.data, KnownPool) and point.data.affine else None
+
+
+def account_sentence(panel: Panel, target: float = TARGET) -> str:
+    """Where the distance between the bound of the gaps and practice goes, in words; empty if it is not known."""
+    steps = account(panel, target)
+    if not steps:
+        return ""
+    factors = [before.budget / after.budget for before, after in pairwise(steps)]
+    names = ("the optimism of the arms", "the union over arms", "the worst law with these gaps instead of this one")
+    parts = [f"{times(factor)} by {name}" for factor, name in zip(factors, names, strict=False)]
+    return (
+        f"The bound that knows the gaps only asks {panel.title} for {times(steps[0].budget / steps[-1].budget)} times "
+        f"the budget of practice: {', '.join(parts)}, and {times(factors[-1])} between the exact large-deviation "
+        "rate of the pool and practice (factors, which multiply)."
+    )
+
+
 def gained(panel: Panel, target: float = TARGET) -> list[CellSummary]:
     """Cells where our bound is below the target, the paper's is vacuous, and the rate is below both.
 
@@ -185,6 +227,38 @@ def verdicts(panels: Sequence[Panel]) -> list[tuple[Panel, CellSummary, str, Ver
         else (panel, cell, name, next(counted))
         for panel, cell, name, bound in pairs
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """The smallest factor by which a version, divided, would have been refuted by the counts, and where."""
+
+    version: str
+    factor: float
+    title: str
+    budget: Fraction
+
+
+def power(panels: Sequence[Panel]) -> list[Power]:
+    """What the trials could have seen: for every version the cell that is nearest to refuting it.
+
+    A bound b is refuted if b is below the Clopper-Pearson lower limit of the rate at `ALARM`, shared by all pairs of a
+    cell and a bound; so b divided by more than b over that limit would have been.
+    """
+    pairs = [
+        (panel, cell, name)
+        for panel in panels
+        for cell in panel.cells
+        if cell.interval == "clopper-pearson" and cell.failures > 0
+        for name in panel.versions
+    ]
+    best: dict[str, Power] = {}
+    for panel, cell, name in pairs:
+        bound = panel.bound_at(name, cell)
+        low = float(special.betaincinv(cell.failures, cell.trials - cell.failures + 1, ALARM / len(pairs)))
+        if bound < 1.0 and (name not in best or bound / low < best[name].factor):
+            best[name] = Power(name, bound / low, panel.title, Fraction(cell.budget))
+    return list(best.values())
 
 
 def budget_axis(panels: Sequence[Panel]) -> tuple[float, float]:

@@ -1,11 +1,13 @@
 """Which bounds apply to a strategy on a pool of a study.
 
 The lemmas are about empirical risk minimisation over the norm ball, unit costs, uniform allocation or median
-elimination. A cell that is something else gets a reason instead of a point.
+elimination; the bounds that know the population also about the penalised objective and about prices. A cell that is
+something else gets a reason instead of a point.
 """
 
 from __future__ import annotations
 
+import math
 from weakref import WeakKeyDictionary
 
 from exml_sim.engine.study import Cell, Study
@@ -25,10 +27,8 @@ def bounds_of(study: Study, cell: Cell) -> tuple[Strategy, Point] | str:
     pool, strategy = study.pool(cell), study.strategy(cell)
     if not isinstance(pool, FeaturePool):
         return "the arms have known distributions, and the bounds are about minimised risks"
-    if pool.scoring.score != "ball" or pool.scoring.ball is None:
-        return f"the score is {pool.scoring.score!r}, and the bounds are about risk minimisation over the norm ball"
-    if any(cost != 1 for cost in pool.costs):
-        return "the bounds count pulls, and here not every pull costs 1"
+    if pool.scoring.score not in ("ball", "objective"):
+        return f"the score is {pool.scoring.score!r}, and the bounds are about minima, over the norm ball or penalised"
     named = _strategy(strategy)
     if named is None:
         return f"the paper has no bound for {cell.labels[2]}"
@@ -43,13 +43,15 @@ def bounds_of(study: Study, cell: Cell) -> tuple[Strategy, Point] | str:
         pool.n_arms,
         None,
         float(pool.scoring.theta),
-        pool.kappa * float(pool.scoring.ball),
+        pool.kappa * float(pool.scoring.ball) if pool.scoring.ball is not None else math.nan,
         gaps=tuple(gaps),
         rows=rows,
         pairing="same" if pool.options.rows == "same" else "independent",
         kernel="nonnegative" if study.pools[cell.pool].table().get("kernel") == "gaussian" else "any",
         population=pool.n_rows if without else None,
         data=known_pool(pool),
+        costs=None if all(cost == 1 for cost in pool.costs) else tuple(pool.costs),
+        alignment="budget" if getattr(strategy, "alignment", "sample") == "budget" else "sample",
     )
 
 
@@ -66,16 +68,14 @@ def known_pool(pool: FeaturePool) -> KnownPool:
 
 def _known(pool: FeaturePool) -> KnownPool:
     scoring = pool.scoring
-    if scoring.ball is None:
-        raise ValueError(
-            f"the score is {scoring.score!r}, and the bounds are about risk minimisation over the norm ball"
-        )
     grams = [arm.gram for arm in pool.feature_arms]
     return KnownPool(
         grams,
         pool.population.y,
-        float(scoring.ball),
+        None if scoring.ball is None else float(scoring.ball),
         float(scoring.theta),
+        penalty=scoring.penalty,
+        loss="sum" if scoring.ball is None and scoring.loss == "sum" else "mean",
         best=pool.best_set(),
         # Equality of scores is carried along chains of arms.
         resolution=2.0 * pool.n_arms * RESOLUTION,

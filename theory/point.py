@@ -17,6 +17,7 @@ from theory._tails import Kernel, Pairing
 from theory.budgets import launch_budget, required_budget
 from theory.errors import AssumptionError
 from theory.paper import Strategy
+from theory.pool import Alignment
 from theory.versions import VERSIONS, Version, version_of
 
 __all__ = ["Point", "ladder"]
@@ -54,6 +55,10 @@ class Point:
         Number of rows, if they are drawn without replacement.
     data : object, optional
         The population itself (Gram matrices, labels), for versions that need more than numbers.
+    costs : tuple, optional
+        Price of a row of every arm, if not every row costs 1; budgets are then money.
+    alignment : {"sample", "budget"}
+        With costs: the same number of rows for all arms, or the same money.
     """
 
     K: int
@@ -68,6 +73,8 @@ class Point:
     kernel: Kernel = "any"
     population: int | None = None
     data: Any = None
+    costs: tuple[Any, ...] | None = None
+    alignment: Alignment = "sample"
 
     def __post_init__(self) -> None:
         if self.gaps is None:
@@ -86,6 +93,11 @@ class Point:
         return replace(self, gaps=None)
 
     @property
+    def plain(self) -> bool:
+        """Whether it is about risks over a ball at unit costs; a penalised score has kappa Lambda nan."""
+        return self.costs is None and not bool(np.any(np.isnan(np.asarray(self.kappa_lambda, dtype=np.float64))))
+
+    @property
     def possible(self) -> bool:
         """Whether a population can have these gaps; bounds with one gap do not see the largest themselves."""
         try:
@@ -99,6 +111,9 @@ class Point:
 
         A budget that is too small is no bad input: the bounds say by how much.
         """
+        if not self.plain:
+            # Other scores and prices have no ceiling of their gaps here.
+            return
         tighter.launch_rows(self.gap or 0.0 if self.gaps is None else max(self.gaps), self.theta, self.kappa_lambda)
 
     def declined(self, version: str, strategy: Strategy) -> str:

@@ -126,9 +126,17 @@ def _tighter_steps(point: Point, strategy: Strategy) -> Iterable[tuple[str, Argu
             yield f"tighter, {name}", _tighter(told, strategy)
 
 
+def _needs_plain(point: Point, strategy: Strategy) -> str:
+    """The older bounds are about risk minimisation over the norm ball, at unit costs."""
+    if point.costs is not None:
+        return "the bound counts pulls, and here not every pull costs 1"
+    return "" if point.plain else "the bound is about risk minimisation over the norm ball, and this score is another"
+
+
 def _pool(point: Point, strategy: Strategy) -> Arguments:
     schedule = {"rows": point.rows} if strategy == "median" else {}
-    return {"data": point.data, "pairing": point.pairing, **schedule}
+    prices = {} if point.costs is None else {"costs": point.costs, "alignment": point.alignment}
+    return {"data": point.data, "pairing": point.pairing, "population": point.population, **prices, **schedule}
 
 
 def _pool_declines(point: Point, strategy: Strategy) -> str:
@@ -137,17 +145,23 @@ def _pool_declines(point: Point, strategy: Strategy) -> str:
         return f"the pool bound needs data of the type KnownPool, got {type(point.data).__name__}"
     if point.pairing == "arbitrary":
         return "the pool bound needs the same rows for all arms, or independent ones"
-    if point.pairing == "independent" and not point.data.affine:
-        return "the pool bound for independent rows needs the affine regime, kappa Lambda <= 1 - 2 theta"
-    if point.population is not None:
-        return "the pool bound needs rows that are drawn with replacement"
+    if point.population is not None and point.pairing == "independent":
+        return "the pool bound without replacement needs the same rows for all arms"
+    uneven = point.costs is not None and len(set(point.costs)) > 1
+    if uneven and point.alignment == "budget" and point.population is not None:
+        return "the pool bound without replacement needs the same number of rows for all arms"
+    if uneven and point.alignment == "sample" and strategy == "median":
+        return "the pool bound of median elimination needs rows that do not depend on which arms are left"
+    if point.population is not None and point.population != point.data.n_rows:
+        return f"the pool bound knows {point.data.n_rows} rows, and the point says that there are {point.population}"
     return ""
 
 
 def _pool_steps(point: Point, strategy: Strategy) -> Iterable[tuple[str, Arguments]]:
-    """Moments of order 2, then of order 4."""
+    """Moments of order 2, then of order 4, which rows without replacement do not have."""
     yield "pool", _pool(point, strategy)
-    yield "pool, sharp", {**_pool(point, strategy), "effort": "sharp"}
+    if point.population is None:
+        yield "pool, sharp", {**_pool(point, strategy), "effort": "sharp"}
 
 
 def _paper_note(point: Point, strategy: Strategy) -> str:
@@ -183,10 +197,21 @@ VERSIONS: dict[str, Version] = {
             label="paper's bound",
             asks="the paper's bound asks for",
             note=_paper_note,
+            declines=_needs_plain,
             formula=True,
         ),
-        Version("corrected", _of(corrected), _corrected, asks="the corrected one for", formula=True),
-        Version("tighter", _of(tighter), _tighter, asks="ours for", steps=_tighter_steps, formula=True),
+        Version(
+            "corrected", _of(corrected), _corrected, asks="the corrected one for", declines=_needs_plain, formula=True
+        ),
+        Version(
+            "tighter",
+            _of(tighter),
+            _tighter,
+            asks="ours for",
+            declines=_needs_plain,
+            steps=_tighter_steps,
+            formula=True,
+        ),
         Version(
             "pool",
             {"uniform": pool.uniform, "median": pool.median},

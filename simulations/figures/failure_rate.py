@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from exml_sim.engine.result import CellSummary, StudyResult
 from exml_sim.money import short
 from simulations.figures import style
-from simulations.panels import CONFIDENCE, TARGET, Panel, budget_axis, needs, panels_of, times
+from simulations.panels import CONFIDENCE, TARGET, Panel, budget_axis, known_data, needs, panels_of, times
 from theory import Point
+from theory.pool import chernoff
 from theory.versions import VERSIONS
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ def draw(ax: Axes, panel: Panel, axis: tuple[float, float] | None = None, *, flo
     ax.axhline(TARGET, color=style.GUIDE, linewidth=0.8, zorder=1)
     ax.set(xscale="log", yscale="log", xlim=(low / 1.3, high * 1.3), ylim=(bottom, 1.6))
     style.plain_ticks(ax.xaxis, low / 1.3, high * 1.3)
-    ax.set_xlabel("budget B (pulls)" if panel.point is not None else "budget B (money)")
+    pulls = panel.point is not None and panel.point.costs is None
+    ax.set_xlabel("budget B (pulls)" if pulls else "budget B (money)")
     ax.set_title(panel.title, pad=18)
     ax.text(0.5, 1.015, _summary(panel), transform=ax.transAxes, ha="center", va="bottom", fontsize=8)
     return ax
@@ -59,7 +61,7 @@ def _draw_cells(ax: Axes, cells: Sequence[CellSummary]) -> None:
     seen = [cell for cell in cells if cell.failure_rate > 0]
     unseen = [cell for cell in cells if cell.failure_rate <= 0]
     colour = style.COLOURS["practice"]
-    budgets = [float(Fraction(cell.budget)) for cell in seen]
+    budgets = [_place(cell) for cell in seen]
     if seen:
         rates = [cell.failure_rate for cell in seen]
         lower, upper = [cell.lower for cell in seen], [cell.upper for cell in seen]
@@ -70,7 +72,7 @@ def _draw_cells(ax: Axes, cells: Sequence[CellSummary]) -> None:
             budgets, rates, yerr=np.maximum(errors, 0.0), fmt="o-", color=colour, capsize=2, label=label, zorder=4
         )
     if unseen:
-        places = [float(Fraction(cell.budget)) for cell in unseen]
+        places = [_place(cell) for cell in unseen]
         label = "no failure seen: upper limit of the rate"
         tops = [cell.upper for cell in unseen]
         ax.plot(places, tops, "v", color=colour, markerfacecolor="white", markersize=6, label=label, zorder=4)
@@ -103,9 +105,28 @@ def _draw_bounds(ax: Axes, panel: Panel, point: Point, low: float, high: float, 
             height = 0.935 if name == "paper" else 0.975
             mark: dict[str, Any] = {"marker": "|", "markersize": 8, "markeredgewidth": 2, "color": colour}
             ax.plot([launch], [height], transform=ax.get_xaxis_transform(), zorder=5, **mark)
-        # At the top and short, where no other curve runs left of this one.
-        words, place = f"vacuous below {start:,}", (start / 1.04, 1.5)
-        ax.annotate(words, place, rotation=90, fontsize=6.5, color=colour, ha="right", va="top", zorder=3)
+        # At the top, where no other curve runs left of this one; at the bottom if the observed one does.
+        crossed = start <= max((_place(cell) for cell in panel.cells if cell.failure_rate > 0), default=0.0)
+        words, place = f"vacuous below {start:,}", (start / 1.04, 1.3 * bottom if crossed else 1.5)
+        side = "bottom" if crossed else "top"
+        ax.annotate(words, place, rotation=90, fontsize=6.5, color=colour, ha="right", va=side, zorder=3)
+    _draw_limit(ax, panel, low, high, bottom)
+
+
+def _draw_limit(ax: Axes, panel: Panel, low: float, high: float, bottom: float) -> None:
+    """The exponential with the exact large-deviation rate of the pool: what any bound could reach at best, about."""
+    data = known_data(panel)
+    if data is None:
+        return
+    budgets = _budgets(low, high, STEP)
+    values = np.array([chernoff(data, float(budget)) for budget in budgets])
+    shown = values > bottom / 10.0
+    label = "exp(-n I): the exact large-deviation rate of the pool"
+    ax.plot(budgets[shown], values[shown], color=style.COLOURS["practice"], linestyle=":", linewidth=1, label=label)
+
+
+def _place(cell: CellSummary) -> float:
+    return float(Fraction(cell.budget))
 
 
 def _curve(
@@ -192,7 +213,7 @@ def figures(result: StudyResult) -> Iterator[tuple[str, Figure]]:
 def heading(panels: Sequence[Panel], name: str) -> str:
     """Name of the study and the parameters of its bounds, if all panels share them."""
     found = {(b.K, b.theta, b.kappa_lambda, b.gap) for b in (panel.point for panel in panels) if b is not None}
-    if len(found) != 1:
+    if len(found) != 1 or any(panel.point is not None and not panel.point.plain for panel in panels):
         return name
     K, theta, radius, gap = found.pop()
     return f"{name} (K = {K}, θ = {short(theta)}, κΛ = {radius:g}, smallest gap Δ = {gap:.3f})"

@@ -8,7 +8,20 @@ from fractions import Fraction
 
 from exml_sim.engine.intervals import Paired
 from exml_sim.engine.result import CellSummary, StudyResult
-from simulations.panels import ALARM, CONFIDENCE, TARGET, Panel, gained, needs, sentence, verdicts
+from simulations.panels import (
+    ALARM,
+    CONFIDENCE,
+    TARGET,
+    Panel,
+    account_sentence,
+    gained,
+    needs,
+    power,
+    sentence,
+    times,
+    verdicts,
+)
+from theory.versions import VERSIONS
 
 
 def findings_of(result: StudyResult, panels: Sequence[Panel]) -> list[str]:
@@ -18,11 +31,14 @@ def findings_of(result: StudyResult, panels: Sequence[Panel]) -> list[str]:
     for panel in panels:
         text = sentence(needs(panel))
         found.append(f"{panel.place}: {text}" if several else text)
+        if where := account_sentence(panel):
+            found.append(f"{panel.place}: {where}" if several else where)
         better = gained(panel)
         if better:
             found.append(_gain(panel, better))
     judged = _judged(panels)
     found += [judged] if judged else [_silent(panels)]
+    found += [_power(panels)] if judged else []
     found += _against(result, panels)
     if not result.complete:
         found.append("The study is not complete: some cells have fewer trials than planned, or stopped early.")
@@ -51,6 +67,20 @@ def _judged(panels: Sequence[Panel]) -> str:
         f"{outcomes['consistent']} would have shown a violation by the factor 2, {outcomes['undecided']} only a larger "
         f"one (false-alarm probability {ALARM:.0e} for all together)."
     )
+
+
+def _power(panels: Sequence[Panel]) -> str:
+    """What these trials could have seen of a bound that is too small."""
+    seen = power(panels)
+    if not seen:
+        return "No bound speaks where failures were seen, so these trials could not have refuted one by its size."
+    parts = [
+        f"{VERSIONS[one.version].title} by the factor {times(one.factor)} ({one.title} at {float(one.budget):,.0f})"
+        for one in seen
+    ]
+    silent = [name for name in VERSIONS if name not in {one.version for one in seen}]
+    rest = f"; where others speak ({_listed(silent)}) no failure was seen" if silent else ""
+    return f"The trials would have refuted bounds that are too small, {_listed(parts)}{rest}."
 
 
 def _silent(panels: Sequence[Panel]) -> str:

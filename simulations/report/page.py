@@ -103,15 +103,23 @@ def _panel(panel: Panel) -> dict[str, Any]:
     return {
         "title": panel.title,
         "strategy": panel.strategy,
-        "reason": panel.reason,
-        "bounds": None if panel.point is None else _bounds(panel, panel.point),
+        "reason": panel.reason or _hidden(panel),
+        "bounds": _bounds(panel, panel.point) if panel.point is not None and panel.point.plain else None,
         "cells": [_cell(panel, cell) for cell in panel.cells],
     }
 
 
+def _hidden(panel: Panel) -> str:
+    """Why the page draws no bound although one speaks."""
+    if panel.point is None or panel.point.plain:
+        return ""
+    return "the page draws bounds of unit costs over the ball; the one of this pool is in the table and in the picture"
+
+
 def _bounds(panel: Panel, point: Point) -> dict[str, Any]:
     """The point of the bounds as numbers, and curves of the versions for which the page has no formula."""
-    numbers = {name: value for name, value in asdict(replace(point, data=None)).items() if name != "data"}
+    hidden = ("data", "costs", "alignment")
+    numbers = {name: value for name, value in asdict(replace(point, data=None)).items() if name not in hidden}
     spoken = panel.versions[::-1]
     curves = {name: _curve(panel, point, name) for name in spoken if not VERSIONS[name].formula}
     return {"strategy": panel.kind, **numbers, "versions": spoken, "curves": curves}

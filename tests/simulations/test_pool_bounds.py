@@ -38,7 +38,6 @@ def test_without_replacement_the_population_ends_the_bounds() -> None:
         (known(), "known distributions"),
         (features(mode="excess", pools=[FEATURES["pools"][0] | {"gamma": 1.0}]), "redrawn"),
         (features(scores=[{"score": "risk", "theta": 0.3}]), "norm ball"),
-        (features(pools=[FEATURES["pools"][0] | {"costs": ["1", "1", "1", "1", "2"]}]), "costs 1"),
         (features(strategies=["successive_rejects"]), "no bound for successive_rejects"),
         (features(strategies=[{"name": "uniform_allocation", "top": 2}]), "no bound"),
         (
@@ -59,3 +58,22 @@ def test_equal_arms_have_no_gap() -> None:
     table = {"kind": "atoms", "values": [[1, 0.5], [1, 0.5]], "y": [1, -1]}
     study = Study(pools=[table], scores=[{"ball": 0.3}], strategies=["uniform_allocation"], budgets={"per_arm": [4]})
     assert "no gap" in of(study)
+
+
+def test_prices_and_penalties_are_for_the_bound_of_the_pool_only() -> None:
+    costs = ["1", "1", "1", "1", "2"]
+    priced = features(pools=[FEATURES["pools"][0] | {"costs": costs}], budgets={"absolute": [60]})
+    kind, point = of(priced)
+    assert (kind, point.plain) == ("uniform", False)
+    assert "costs 1" in point.declined("tighter", kind)
+    assert point.declined("pool", kind) == ""
+    assert "which arms are left" in point.declined("pool", "median")
+    # Sixty units of money are ten rows for each of the arms that cost six together.
+    even, rows = of(features(budgets={"absolute": [50]}))
+    assert float(point.bound("pool", kind, 60)) >= float(rows.bound("pool", even, 50))
+    assert float(point.bound("pool", kind, 60)) <= float(rows.bound("pool", even, 45))
+    penalised = features(scores=[{"score": "objective", "theta": 0.3, "penalty": [2.0, 2.0], "loss": "mean"}])
+    kind, point = of(penalised)
+    assert "norm ball" in point.declined("corrected", kind)
+    assert point.data.quadratic(10)
+    assert 0.0 < float(point.bound("pool", kind, 4000)) < 1.0

@@ -4,9 +4,9 @@ The other versions use K, theta, kappa Lambda and the gaps, and must hold for th
 the law of the rows is known, and failure is covered by a few quadratic statistics whose exact moments are computed.
 """
 
+from theory.pool.design import Alignment, Pairing
 from theory.pool.failure import (
     Effort,
-    Pairing,
     Rows,
     Strategy,
     delta_fail_median,
@@ -17,18 +17,23 @@ from theory.pool.failure import (
 from theory.pool.known import KnownPool
 from theory.pool.planner import approximate_failure, planned_budget
 from theory.pool.rate import large_deviation_rate
+from theory.pool.waterfall import Step, chernoff, waterfall
 
 __all__ = [
+    "Alignment",
     "Effort",
     "KnownPool",
     "Pairing",
     "Rows",
+    "Step",
     "Strategy",
     "approximate_failure",
+    "chernoff",
     "delta_fail_median",
     "delta_fail_rows",
     "delta_fail_uniform",
     "large_deviation_rate",
     "planned_budget",
     "required_budget",
+    "waterfall",
 ]

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from theory.pool.draws import Draws
+from theory.pool.forms import BestForms
 from theory.pool.graphs import Floats
 from theory.pool.known import KnownPool
-from theory.pool.law import UNIT
 from theory.pool.majorant import psd_majorant
-from theory.pool.tails import event_probability
 from theory.pool.windows import Law, Window, choose_windows, quadratic_law
 
 __all__ = ["AffineEvents"]
@@ -43,20 +43,16 @@ class AffineEvents:
         In the affine regime.
     best
         The arm that the rivals must beat.
+    draws
+        How the rows are drawn.
     """
 
-    def __init__(self, pool: KnownPool, best: int) -> None:
-        pool.require_affine("the events of the affine regime")
+    def __init__(self, pool: KnownPool, best: int, draws: Draws) -> None:
         self.pool = pool
-        self.best = best
-        self._signs = np.outer(pool.labels, pool.labels)
-        self._plain = pool.gram(best)
-        self._signed = self._plain * self._signs
-        self._top = 1.0 if pool.nonnegative else np.inf
+        self._draws = draws
+        self._forms = BestForms(pool, best)
         self._plans: dict[tuple[int, ...], _Plan] = {}
         self._ways: dict[tuple[tuple[int, ...], int, int], tuple[tuple[int, ...], ...]] = {}
-        # Ties within the resolution: (a_i + b_i)^2 >= (a_1 + b_1)^2 - 4 kappa (2 resolution / Lambda).
-        self._tie = 8.0 * pool.kappa * pool.resolution / pool.ball
 
     def beaten(self, rivals: tuple[int, ...], n: int, order: int) -> float:
         """Upper bound on P[V_i <= V_best for some i of the rivals] on n rows, by one form for all or a sum."""
@@ -79,13 +75,13 @@ class AffineEvents:
     def windows(self, group: tuple[int, ...], n: int, order: int) -> tuple[Window, ...]:
         """The windows of one group of rivals that share a form."""
         plan = self._plan(group)
-        return choose_windows(plan.law, plan.nodes, n, self._top, order)
+        return choose_windows(plan.law, plan.nodes, n, self._forms.top, order)
 
     def _bound(self, groups: tuple[tuple[int, ...], ...], n: int, order: int) -> float:
         total = 0.0
         for group in groups:
             for window in self.windows(group, n, order):
-                total += event_probability(self.form(group, window), self.pool.p, n, order=order)
+                total += self._draws(self.form(group, window), n, order)
                 if total >= 1.0:
                     return 1.0
         return min(1.0, total * (1.0 + 1e-12))
@@ -94,32 +90,22 @@ class AffineEvents:
         """S such that failure of the group inside the window implies p^' S p^ >= 0."""
         plan = self._plan(group)
         M = self._mixed(plan, group, window.on_forms)
-        S = M + window.on_a * self._signed + window.on_b * self._plain
-        size = float(np.abs(M).max()) + (abs(window.on_a) + abs(window.on_b)) * float(np.abs(self._plain).max())
-        return np.asarray(S + (plan.slack + self._tie + 32.0 * UNIT * size))
+        slack = plan.slack + self._forms.slack(M, window.on_a, window.on_b)
+        return np.asarray(M + self._forms.own(window.on_a, window.on_b) + slack)
 
     def _mixed(self, plan: _Plan, group: tuple[int, ...], weights: tuple[float, ...]) -> Floats:
         if len(group) == 1:
-            return self._rival(group[0], sum(weight * t for weight, t in zip(weights, plan.nodes, strict=True)))
+            return self._forms.rival(group[0], sum(weight * t for weight, t in zip(weights, plan.nodes, strict=True)))
         return np.asarray(sum(weight * form for weight, form in zip(weights, plan.forms, strict=True)))
 
     def _plan(self, group: tuple[int, ...]) -> _Plan:
         if group not in self._plans:
             ratios = _RATIOS if len(group) > 1 else (_RATIOS[0], _RATIOS[-1])
-            nodes = tuple(ratio * self._ratio(group) for ratio in ratios)
-            pairs = [psd_majorant([partial(self._rival, i, t) for i in group], self.pool.p) for t in nodes]
+            nodes = tuple(ratio * self._forms.ratio(group) for ratio in ratios)
+            pairs = [psd_majorant([partial(self._forms.rival, i, t) for i in group], self.pool.p) for t in nodes]
             forms = tuple(M for M, _ in pairs)
-            law = quadratic_law((*forms, self._signed, self._plain), self.pool.p)
+            law = quadratic_law((*forms, self._forms.signed, self._forms.plain), self.pool.p)
             # The form of one rival is linear in t and made again when it is needed: many rivals would fill the memory.
             kept = forms if len(group) > 1 else ()
             self._plans[group] = _Plan(nodes, kept, max(e for _, e in pairs), law)
         return self._plans[group]
-
-    def _rival(self, arm: int, t: float) -> Floats:
-        return np.asarray(self.pool.gram(arm) * (self._signs + t))
-
-    def _ratio(self, group: tuple[int, ...]) -> float:
-        """(a_1 + a_i)/(b_1 + b_i) on the population, for the rival with the smallest gap."""
-        a, b = self.pool.norms
-        near = max(group, key=lambda i: float(a[i] + b[i]))
-        return max(float(a[self.best] + a[near]), 1e-3) / max(float(b[self.best] + b[near]), 1e-3)

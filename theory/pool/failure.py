@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Literal
 
 import numpy as np
 
+from theory._instance import POPULATION_EXHAUSTED
 from theory.constants import halving_schedule
+from theory.errors import AssumptionError
 from theory.pool.affine import AffineEvents
+from theory.pool.design import Alignment, Design, Pairing
+from theory.pool.draws import draws_of
 from theory.pool.dual_events import DualEvents
-from theory.pool.independent import IndependentEvents
 from theory.pool.known import KnownPool
+from theory.pool.numbers import by_numbers
+from theory.pool.pairs import PairEvents
+from theory.pool.penalised import PenalisedEvents
 
 __all__ = [
     "Effort",
-    "Pairing",
     "Rows",
     "Strategy",
     "delta_fail_median",
@@ -28,44 +34,60 @@ __all__ = [
 Effort = Literal["quick", "sharp"]
 Rows = Literal["accumulated", "fresh"]
 Strategy = Literal["uniform", "median"]
-Pairing = Literal["same", "independent"]
+_Events = AffineEvents | DualEvents | PenalisedEvents
 
 _ORDERS: dict[str, int] = {"quick": 2, "sharp": 4}
 #: Rows per arm at which the search for a budget gives up.
 _LARGEST = 1_000_000
 
 
-def delta_fail_uniform(pool: KnownPool, budget: int, *, effort: Effort = "quick", pairing: Pairing = "same") -> float:
+def delta_fail_uniform(
+    pool: KnownPool,
+    budget: int,
+    *,
+    effort: Effort = "quick",
+    pairing: Pairing = "same",
+    costs: Sequence[object] | None = None,
+    alignment: Alignment = "sample",
+    replacement: bool = True,
+) -> float:
     """Upper bound on P[uniform allocation selects an arm outside the best set].
-
-    Every arm is scored on n = floor(B/K) rows, drawn with replacement.
 
     Parameters
     ----------
     pool
         The population.
     budget
-        B, in pulls.
+        B; every arm is scored on floor(B/K) rows unless there are costs.
     effort
         "quick" uses moments of order 2, "sharp" of order 4.
     pairing
-        Whether all arms are scored on the "same" rows or each on "independent" ones (affine regime).
+        Whether all arms are scored on the "same" rows (beginnings of one order) or each on "independent" ones.
+    costs, alignment
+        Prices of the arms' rows, and whether all arms get the same number of rows ("sample") or the same money
+        ("budget").
+    replacement
+        Whether rows are drawn with replacement.
     """
-    n = _whole(budget) // pool.n_arms
-    _require_rows(n, budget, pool.n_arms, 1)
-    return _beats_one(pool, pool.rivals, n, _order(effort), pairing)
+    design = Design.of(pairing, costs, alignment, replacement, pool.n_arms)
+    counts = design.rows(Fraction(_whole(budget)), pool.n_arms, pool.n_arms)
+    _require_rows(min(counts), budget, pool.n_arms, 1)
+    _require_population(pool, counts, design)
+    found = _beats_one(pool, pool.rivals, counts, _order(effort), design)
+    return min(found, by_numbers(pool, budget, "uniform", "accumulated", design))
 
 
-def delta_fail_rows(pool: KnownPool, rows: Sequence[int], *, effort: Effort = "quick") -> float:
-    """Upper bound on P[the arm with the smallest score is outside the best set], arm i on ``rows[i]`` rows of its own.
+def delta_fail_rows(
+    pool: KnownPool, rows: Sequence[int], *, effort: Effort = "quick", pairing: Pairing = "independent"
+) -> float:
+    """Upper bound on P[the arm with the smallest score is outside the best set], arm i on ``rows[i]`` rows.
 
-    Costs that buy arms different numbers of rows lead here; the rows of different arms are independent.
+    With ``pairing`` "same" the rows of all arms are beginnings of one order, otherwise they are independent.
     """
     counts = tuple(_whole(n) for n in rows)
     if len(counts) != pool.n_arms or min(counts) < 1:
         raise ValueError(f"rows must be {pool.n_arms} whole numbers, at least 1 each, got {list(rows)}")
-    order = _order(effort)
-    return min(_apart(pool, j).beaten(pool.rivals, counts, order) for j in pool.best_set)
+    return _beats_one(pool, pool.rivals, counts, _order(effort), Design(pairing))
 
 
 def delta_fail_median(
@@ -75,37 +97,48 @@ def delta_fail_median(
     rows: Rows = "accumulated",
     effort: Effort = "quick",
     pairing: Pairing = "same",
+    costs: Sequence[object] | None = None,
+    alignment: Alignment = "sample",
+    replacement: bool = True,
 ) -> float:
     """Upper bound on P[median elimination ends with an arm outside the best set].
 
     Parameters
     ----------
-    pool, budget, effort, pairing
-        As for `delta_fail_uniform`.
+    pool, budget, effort, pairing, costs, alignment, replacement
+        As for `delta_fail_uniform`. Different costs need the alignment "budget": with "sample" the rows of a later
+        round depend on which arms are left. Without replacement, accumulated rows are one sample that grows, and
+        fresh ones a new sample in every round.
     rows
         Whether a round scores all rows bought so far, or its own only.
     """
     if rows not in ("accumulated", "fresh"):
         raise ValueError(f"rows must be 'accumulated' or 'fresh', got {rows!r}")
     order = _order(effort)
-    schedule = halving_schedule(_whole(budget), pool.n_arms)
-    active, pulls = schedule.active.tolist(), schedule.pulls.tolist()
-    _require_rows(pulls[0], budget, pool.n_arms, len(active))
-    total, held = 0.0, 0
-    for t, (count, bought) in enumerate(zip(active, pulls, strict=True)):
-        held = held + bought if rows == "accumulated" else bought
+    K = pool.n_arms
+    design = Design.of(pairing, costs, alignment, replacement, K)
+    if not design.fixed:
+        given = f"alignment='sample', {len(set(design.costs or ()))} prices"
+        raise AssumptionError("median elimination: rows that do not depend on which arms are left", 1.0, given)
+    active = halving_schedule(max(_whole(budget), K * K), K).active.tolist()
+    total, held = 0.0, (0,) * K
+    for t, count in enumerate(active):
+        bought = design.rows(Fraction(_whole(budget), len(active)), K, count)
+        if t == 0:
+            _require_rows(min(bought), budget, K, len(active))
+        held = tuple(a + b for a, b in zip(held, bought, strict=True)) if rows == "accumulated" else bought
+        _require_population(pool, held, design)
         crowd = _crowd(pool, -(-count // 2))
         if not crowd:
             continue
         # In the first round every best arm is active, so one of them can be named in advance.
         if t == 0:
-            chance = _beats_one(pool, crowd, held, order, pairing)
+            total += _beats_one(pool, crowd, held, order, design)
         else:
-            chance = _beats_any(pool, crowd, held, order, rows, pairing)
-        total += chance
+            total += _beats_any(pool, crowd, held, order, rows, design)
         if total >= 1.0:
-            return 1.0
-    return min(1.0, total * (1.0 + 1e-12))
+            break
+    return min(1.0, total * (1.0 + 1e-12), by_numbers(pool, budget, "median", rows, design))
 
 
 def required_budget(
@@ -156,34 +189,49 @@ def _crowd(pool: KnownPool, kept: int) -> tuple[int, ...]:
     return tuple(ranked[kept - 1 :])
 
 
-def _beats_one(pool: KnownPool, rivals: tuple[int, ...], n: int, order: int, pairing: Pairing) -> float:
+def _beats_one(pool: KnownPool, rivals: tuple[int, ...], counts: tuple[int, ...], order: int, design: Design) -> float:
     """P[some rival beats arm j] for the best arm j for which the bound is smallest."""
-    return min(_events(pool, j, pairing).beaten(rivals, n, order) for j in pool.best_set)
+    return min(_beats(pool, j, rivals, counts, order, design) for j in pool.best_set)
 
 
-def _beats_any(pool: KnownPool, rivals: tuple[int, ...], n: int, order: int, rows: Rows, pairing: Pairing) -> float:
+def _beats_any(
+    pool: KnownPool, rivals: tuple[int, ...], counts: tuple[int, ...], order: int, rows: Rows, design: Design
+) -> float:
     """P[some rival beats the best arm that is left]: which one that is depends on earlier rows."""
-    chances = [_events(pool, j, pairing).beaten(rivals, n, order) for j in pool.best_set]
+    chances = [_beats(pool, j, rivals, counts, order, design) for j in pool.best_set]
     # On fresh rows the arm is fixed by the past; on accumulated rows it is not independent of the scores.
     return max(chances) if rows == "fresh" else min(1.0, math.fsum(chances) * (1.0 + 1e-12))
 
 
-def _events(pool: KnownPool, best: int, pairing: Pairing) -> AffineEvents | DualEvents | IndependentEvents:
-    if pairing == "independent":
-        return _apart(pool, best)
-    if pairing != "same":
-        raise ValueError(f"pairing must be 'same' or 'independent', got {pairing!r}")
-    if best not in pool.cache:
-        pool.cache[best] = AffineEvents(pool, best) if pool.affine else DualEvents(pool, best)
-    found: AffineEvents | DualEvents = pool.cache[best]
+def _beats(
+    pool: KnownPool, best: int, rivals: tuple[int, ...], counts: tuple[int, ...], order: int, design: Design
+) -> float:
+    """P[some rival beats arm ``best``], arm i on ``counts[i]`` rows."""
+    even = len({counts[i] for i in (best, *rivals)}) == 1
+    if design.pairing == "same" and even:
+        return _shared(pool, best, replacement=design.replacement).beaten(rivals, counts[best], order)
+    if not design.replacement:
+        raise AssumptionError("draws without replacement: the same number of rows for all arms", 1.0, f"rows {counts}")
+    return _paired(pool, best, design.pairing).beaten(rivals, counts, order)
+
+
+def _shared(pool: KnownPool, best: int, *, replacement: bool) -> _Events:
+    """The events of one best arm on the same rows for all; made once per pool."""
+    key = ("shared", best, replacement)
+    if key not in pool.cache:
+        draws = draws_of(pool, replacement=replacement)
+        kind = PenalisedEvents if pool.ball is None else AffineEvents if pool.affine else DualEvents
+        pool.cache[key] = kind(pool, best, draws)
+    found: _Events = pool.cache[key]
     return found
 
 
-def _apart(pool: KnownPool, best: int) -> IndependentEvents:
-    key = ("independent", best)
+def _paired(pool: KnownPool, best: int, pairing: Pairing) -> PairEvents:
+    """The events of one best arm on different rows; made once per pool."""
+    key = ("paired", best, pairing)
     if key not in pool.cache:
-        pool.cache[key] = IndependentEvents(pool, best)
-    found: IndependentEvents = pool.cache[key]
+        pool.cache[key] = PairEvents(pool, best, shared=pairing == "same")
+    found: PairEvents = pool.cache[key]
     return found
 
 
@@ -201,4 +249,10 @@ def _whole(budget: int) -> int:
 
 def _require_rows(n: int, budget: int, arms: int, rounds: int) -> None:
     if n < 1:
-        raise ValueError(f"budget must buy one row per arm and round, at least {arms * rounds}, got {budget}")
+        raise AssumptionError("a budget that buys one row per arm and round", arms * rounds - budget, f"B={budget}")
+
+
+def _require_population(pool: KnownPool, counts: tuple[int, ...], design: Design) -> None:
+    if not design.replacement and max(counts) > pool.n_rows:
+        given = f"{max(counts)} rows of {pool.n_rows}"
+        raise AssumptionError(POPULATION_EXHAUSTED, max(counts) - pool.n_rows, given)

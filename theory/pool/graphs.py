@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Levels", "Polynomials", "graph_polynomials", "moment_polynomials"]
+__all__ = ["Levels", "Polynomials", "falling", "graph_polynomials", "graph_sums", "moment_polynomials"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -232,14 +232,18 @@ def _cycles(G: Floats, square: Floats, a: Floats, levels: Levels) -> Polynomials
 
 def moment_polynomials(found: Polynomials, n: int, order: int) -> list[dict[int, Floats]]:
     """For r = 1, ..., order: number of vertices v -> sum over graphs of count * n(n-1)...(n-v+1) * t(z)."""
+    sums = graph_sums(found, order)
+    return [{v: falling(n, v) * poly for v, poly in by_size.items() if v <= n} for by_size in sums]
+
+
+def graph_sums(found: Polynomials, order: int) -> list[dict[int, Floats]]:
+    """For r = 1, ..., order: number of vertices v -> sum over graphs of count * t(z)."""
     out = []
     for r in range(1, order + 1):
         by_size: dict[int, Floats] = {}
         for parts, count in GRAPHS[r].items():
             v = sum(CONNECTED[name][1] for name in parts)
-            if v > n:
-                continue
-            poly = np.array([float(count) * falling(n, v)])
+            poly = np.array([float(count)])
             for name in parts:
                 poly = np.convolve(poly, found[name])
             by_size[v] = _add(by_size.get(v), poly)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,7 +32,7 @@ class KnownPool:
     y
         Labels -1 or +1, shape (m,).
     ball
-        Radius Lambda of the balls of h and g.
+        Radius Lambda of the balls of h and g; None for a penalised score.
     theta
         Rejection cost, in (0, 1/2).
     weights
@@ -42,23 +42,28 @@ class KnownPool:
         the smallest; beyond the affine regime, where risks are known as intervals, the best arm if it is unique.
     resolution
         Scores that are closer than this may be taken for equal, and then a tie is charged to the strategy.
+    penalty
+        (C_h, C_g) of the score min mean loss + C_h |h|^2 + C_g |g|^2, instead of a ball.
+    loss
+        "mean", or "sum" if the penalty is added to the sum of the losses: then it is C/n on n rows.
     """
 
     grams: Sequence[ArrayLike]
     y: ArrayLike
-    ball: float
+    ball: float | None
     theta: float
     weights: ArrayLike | None = None
     best: Sequence[int] | None = None
     resolution: float = 1e-8
+    penalty: tuple[float, float] | None = None
+    loss: Literal["mean", "sum"] = "mean"
 
     def __post_init__(self) -> None:
         if len(self.grams) < 2:
             raise ValueError(f"a pool needs at least 2 Gram matrices, got {len(self.grams)}")
         if not 0.0 < float(self.theta) < 0.5:
             raise ValueError(f"theta must be strictly between 0 and 1/2, got {shown(self.theta)}")
-        if not 0.0 < float(self.ball) < np.inf:
-            raise ValueError(f"ball must be positive and finite, got {self.ball:g}")
+        self._check_score()
         if not 0.0 <= float(self.resolution) < np.inf:
             raise ValueError(f"resolution must be finite and not negative, got {self.resolution:g}")
         labels = np.asarray(self.y)
@@ -68,6 +73,18 @@ class KnownPool:
         for i in range(len(self.grams)):
             _check_gram(np.asarray(self.grams[i]), labels.size, i)
         self._check_best()
+
+    def _check_score(self) -> None:
+        if (self.ball is None) == (self.penalty is None):
+            raise ValueError(f"give either ball or penalty, got ball={self.ball}, penalty={self.penalty}")
+        if self.ball is not None and not 0.0 < float(self.ball) < np.inf:
+            raise ValueError(f"ball must be positive and finite, got {self.ball:g}")
+        if self.penalty is not None:
+            pair = np.asarray(self.penalty, dtype=np.float64)
+            if pair.shape != (2,) or not np.all((pair > 0) & (pair < np.inf)):
+                raise ValueError(f"penalty must be two positive numbers (C_h, C_g), got {self.penalty}")
+        if self.loss not in ("mean", "sum"):
+            raise ValueError(f"loss must be 'mean' or 'sum', got {self.loss!r}")
 
     def _check_weights(self, m: int) -> None:
         if self.weights is None:
@@ -128,9 +145,34 @@ class KnownPool:
         return all(bool((self.gram(i) >= 0.0).all()) for i in range(self.n_arms))
 
     @property
+    def radius(self) -> float:
+        """Lambda; a penalised score has none."""
+        if self.ball is None:
+            raise AssumptionError("a score over the norm ball", 1.0, f"penalty={self.penalty}")
+        return float(self.ball)
+
+    @property
     def affine(self) -> bool:
         """Whether kappa Lambda <= 1 - 2 theta, where V = 1 - (Lambda/2)(|mean y Phi| + |mean Phi|)."""
-        return self.kappa * self.ball <= (1.0 - 2.0 * self.theta) * (1.0 + 1e-12)
+        return self.ball is not None and self.kappa * self.ball <= (1.0 - 2.0 * self.theta) * (1.0 + 1e-12)
+
+    def penalties(self, n: float) -> tuple[float, float]:
+        """C_h and C_g on n rows, in front of the mean loss."""
+        if self.penalty is None:
+            raise AssumptionError("a penalised score", 1.0, f"ball={self.ball}")
+        share = 1.0 if self.loss == "mean" else float(n)
+        return float(self.penalty[0]) / share, float(self.penalty[1]) / share
+
+    def quadratic(self, n: float) -> bool:
+        """Whether a penalised score on n rows is 1 - |mean y Phi|^2/(16 C_h) - |mean Phi|^2/(16 C_g) for all rows.
+
+        That is so if the first piece of the loss is the largest for |h| <= kappa^2/(4 C_h), |g| <= kappa^2/(4 C_g).
+        """
+        if self.penalty is None:
+            return False
+        h, g = (self.kappa**2 / (4.0 * C) for C in self.penalties(n))
+        b = self.theta / (1.0 - 2.0 * self.theta)
+        return (h + g) / 2.0 <= 1.0 and h / 2.0 + (b + 0.5) * g <= 1.0 - self.theta
 
     @cached_property
     def norms(self) -> tuple[Floats, Floats]:
@@ -146,15 +188,23 @@ class KnownPool:
 
     @cached_property
     def risks(self) -> Floats:
-        """R_i of every arm in closed form (affine regime)."""
-        self.require_affine("risks in closed form")
+        """R_i of every arm in closed form (affine regime, or that of small penalised models)."""
         a, b = self.norms
-        return np.asarray(1.0 - self.ball / 2.0 * (a + b))
+        if self.quadratic(self.n_rows):
+            on_h, on_g = self.penalties(self.n_rows)
+            return np.asarray(1.0 - a**2 / (16.0 * on_h) - b**2 / (16.0 * on_g))
+        self.require_affine("risks in closed form")
+        return np.asarray(1.0 - self.radius / 2.0 * (a + b))
+
+    @property
+    def closed(self) -> bool:
+        """Whether the risks have a closed form."""
+        return self.affine or self.quadratic(self.n_rows)
 
     @cached_property
     def intervals(self) -> tuple[Floats, Floats]:
         """Lower and upper bounds on the risks, in any regime."""
-        if self.affine:
+        if self.closed:
             return self.risks, self.risks
         # The certificates need this class.
         from theory.pool.duality import risk_intervals
@@ -166,7 +216,7 @@ class KnownPool:
         """The arms whose selection is no failure."""
         if self.best is not None:
             return tuple(sorted({int(i) for i in self.best}))
-        if not self.affine:
+        if not self.closed:
             return _separated(*self.intervals)
         return tuple(int(i) for i in np.flatnonzero(self.risks <= self.risks.min() + self.resolution))
 
@@ -177,9 +227,9 @@ class KnownPool:
 
     def require_affine(self, what: str) -> None:
         """Refuse what holds in the affine regime only."""
-        excess = self.kappa * self.ball - (1.0 - 2.0 * self.theta)
         if not self.affine:
-            given = f"kappa*Lambda={self.kappa * self.ball:g}, theta={shown(self.theta)}"
+            excess = self.kappa * self.radius - (1.0 - 2.0 * self.theta)
+            given = f"kappa*Lambda={self.kappa * self.radius:g}, theta={shown(self.theta)}"
             raise AssumptionError(f"{what}: kappa Lambda <= 1 - 2 theta", excess, given)
 
 

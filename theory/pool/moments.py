@@ -7,6 +7,7 @@ is then a sum of convolutions, see `theory.pool.graphs`; nothing is approximated
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from theory.pool.graphs import Floats, Levels, graph_polynomials, moment_polynomials
 from theory.pool.law import UNIT, SumLaw, sum_laws
 
-__all__ = ["LEVELS", "Conditional", "conditional_moments", "projection"]
+__all__ = ["LEVELS", "Conditional", "conditional_moments", "placed", "projection", "rounding", "with_errors"]
 
 #: Number of steps between the least and the largest value of the projection.
 LEVELS = 16
@@ -109,21 +110,39 @@ def conditional_moments(
 
 def _convolved(G: Floats, rows: Levels, n: int, order: int) -> tuple[Floats, Floats, Floats, Floats, float, float]:
     laws = sum_laws(rows.law(), n, max(n - 2 * order, 0))
-    law = laws[n]
-    moments = _moments(G, rows, n, order, laws)
+
+    def moments(kernel: Floats) -> Floats:
+        return _moments(kernel, rows, n, order, laws)
+
     missing = max(entry.missing for entry in laws.values())
+    relative = rounding(len(G), rows.top, order) + 2.0 * max(entry.error for entry in laws.values())
+    mass, found, errors = with_errors(G, moments, laws[n], missing, relative, n, order)
+    value = (laws[n].first + np.arange(mass.size)).astype(np.float64)
+    return value, mass, found, errors, missing, 4.0 * laws[n].error
+
+
+def with_errors(
+    G: Floats,
+    moments: Callable[[Floats], Floats],
+    law: SumLaw,
+    missing: float,
+    relative: float,
+    n: int,
+    order: int,
+) -> tuple[Floats, Floats, Floats]:
+    """Masses that are upper bounds, moments of the kernel G on n rows, and bounds on their rounding errors.
+
+    ``moments`` maps a kernel to its moments by sums of products, ``relative`` bounds the rounding of one product.
+    """
     mass = law.mass * (1.0 + 2.0 * law.error) + missing
-    relative = _rounding(len(G), rows.top, order) + 2.0 * max(entry.error for entry in laws.values())
     # All terms in absolute value add up to at most (n(n-1) max|G|)^r P[L = l], because those of every graph do.
     reach = n * (n - 1) * float(np.abs(G).max()) * (1.0 + 1e-12)
     powers = (reach ** np.arange(1, order + 1))[:, None]
     sizes = powers * mass
-    if order == 4 and relative * float(powers[-1, 0]) > _COARSE:
+    if relative * float(powers[-1, 0]) > _COARSE:
         # For many rows that is too coarse, and the terms in absolute value are added up themselves.
-        sizes = np.minimum(sizes, _moments(np.abs(G), rows, n, order, laws) * (1.0 + 4.0 * relative))
-    errors = relative * sizes + missing * powers
-    value = (law.first + np.arange(law.mass.size)).astype(np.float64)
-    return value, mass, moments, errors, missing, 4.0 * law.error
+        sizes = np.minimum(sizes, moments(np.abs(G)) * (1.0 + 4.0 * relative))
+    return mass, moments(G), relative * sizes + missing * powers
 
 
 def _moments(G: Floats, rows: Levels, n: int, order: int, laws: dict[int, SumLaw]) -> Floats:
@@ -132,12 +151,17 @@ def _moments(G: Floats, rows: Levels, n: int, order: int, laws: dict[int, SumLaw
     moments = np.zeros((order, law.mass.size))
     for r, by_size in enumerate(moment_polynomials(graph_polynomials(G, rows, order), n, order)):
         for v, poly in by_size.items():
-            before = laws[n - v].on(law.first - poly.size + 1, law.mass.size + poly.size - 1)
-            moments[r] += np.convolve(before, poly, mode="valid")
+            moments[r] += placed(laws[n - v], poly, law)
     return moments
 
 
-def _rounding(m: int, top: int, order: int) -> float:
+def placed(others: SumLaw, poly: Floats, law: SumLaw) -> Floats:
+    """The product of a polynomial and the law of the other rows, at the values of the law of all rows."""
+    before = others.on(law.first - poly.size + 1, law.mass.size + poly.size - 1)
+    return np.convolve(before, poly, mode="valid")
+
+
+def rounding(m: int, top: int, order: int) -> float:
     """Relative rounding of one coefficient: at most this many operations stand between an entry of G and it."""
     operations = 8 * m + 64 * (top + 1) + 8 * order * top + 200
     return operations * UNIT * 1.01

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,10 +10,13 @@ from numpy.typing import ArrayLike
 from theory import _inputs
 from theory._inputs import Bound
 from theory.errors import AssumptionError
-from theory.pool.failure import Effort, Pairing, Rows, delta_fail_median, delta_fail_uniform
+from theory.pool.design import Alignment, Pairing
+from theory.pool.failure import Effort, Rows, delta_fail_median, delta_fail_uniform
 from theory.pool.known import KnownPool
 
 __all__ = ["median", "uniform"]
+
+Key = tuple[object, ...]
 
 
 def uniform(
@@ -22,15 +25,21 @@ def uniform(
     data: KnownPool,
     effort: Effort = "quick",
     pairing: Pairing = "same",
+    population: int | None = None,
+    costs: Sequence[object] | None = None,
+    alignment: Alignment = "sample",
     strict: bool = True,
     log: bool = False,
 ) -> Bound:
     """`delta_fail_uniform` at whole budgets; equal numbers of rows are computed once per population."""
+    how = {"effort": effort, "pairing": pairing, "costs": costs, "alignment": alignment}
 
     def bound(budget: int) -> float:
-        return delta_fail_uniform(data, budget, effort=effort, pairing=pairing)
+        return delta_fail_uniform(data, budget, replacement=population is None, **how)  # type: ignore[arg-type]
 
-    return _at(B, data.n_arms, ("uniform", pairing, effort), data, bound, strict, log)
+    # At unit costs only floor(B/K) matters.
+    step = data.n_arms if costs is None else 1
+    return _at(B, step, ("uniform", population is None, *_key(how)), data, bound, strict, log)
 
 
 def median(
@@ -40,40 +49,50 @@ def median(
     rows: Rows = "accumulated",
     effort: Effort = "quick",
     pairing: Pairing = "same",
+    population: int | None = None,
+    costs: Sequence[object] | None = None,
+    alignment: Alignment = "sample",
     strict: bool = True,
     log: bool = False,
 ) -> Bound:
     """`delta_fail_median` at whole budgets; each is computed once per population."""
+    how = {"rows": rows, "effort": effort, "pairing": pairing, "costs": costs, "alignment": alignment}
 
     def bound(budget: int) -> float:
-        return delta_fail_median(data, budget, rows=rows, effort=effort, pairing=pairing)
+        return delta_fail_median(data, budget, replacement=population is None, **how)  # type: ignore[arg-type]
 
-    least = data.n_arms * int(np.ceil(np.log2(data.n_arms)))
-    return _at(B, least, ("median", rows, pairing, effort), data, bound, strict, log)
+    return _at(B, 1, ("median", population is None, *_key(how)), data, bound, strict, log)
+
+
+def _key(how: Mapping[str, object]) -> Key:
+    return tuple(tuple(value) if isinstance(value, Sequence) else value for value in how.values())
 
 
 def _at(
     B: ArrayLike,
-    least: int,
-    key: tuple[str, ...],
+    step: int,
+    key: Key,
     data: KnownPool,
     bound: Callable[[int], float],
     strict: bool,
     log: bool,
 ) -> Bound:
+    """The bound at every budget, from memory if it can be; nan where it says nothing, or the reason if strict."""
     budgets = _inputs.whole(B, "B", least=0)
-    memory: dict[tuple[tuple[str, ...], int], float] = data.cache.setdefault("budgets", {})
+    memory: dict[tuple[Key, int], float] = data.cache.setdefault("budgets", {})
     values = np.full(budgets.shape, np.nan)
     for index in np.ndindex(budgets.shape):
-        budget = int(budgets[index])
-        if budget < least:
-            if strict:
-                raise AssumptionError(f"B >= {least}, one row per arm and round", least - budget, f"B={budget}")
-            continue
-        # Only uniform allocation has rows that depend on floor(B/K) alone.
-        same = (key, budget // least * least if key[0] == "uniform" else budget)
-        if same not in memory:
-            memory[same] = bound(same[1])
-        values[index] = memory[same]
+        budget = int(budgets[index]) // step * step
+        if (key, budget) not in memory:
+            try:
+                memory[key, budget] = bound(budget)
+            except AssumptionError:
+                # Too little money for one row of every arm, or too few rows without replacement.
+                if strict:
+                    raise
+                memory[key, budget] = np.nan
+        if strict and np.isnan(memory[key, budget]):
+            bound(budget)
+        values[index] = memory[key, budget]
     with np.errstate(divide="ignore"):
         return _inputs.result(np.log(values) if log else values)

@@ -5,12 +5,14 @@ where arms start and stop reading matter. So the orders are cut at those positio
 enumerated, and the strategy runs in lock-step over all of them as if each were a trial. Where a strategy stops reading
 is not known before it runs: it starts with no cuts, says which one it misses, and runs again.
 
-Rows that are alike (same label, same features) are one atom with a multiplicity.
+Rows that are alike (same label, same features) are one atom with a multiplicity, and counts that differ by an exchange
+of symmetric atoms are one outcome (`exml_sim.engine.modes.symmetry`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from math import comb
 from typing import Protocol
@@ -19,6 +21,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from exml_sim.arrays import BoolArray, CountArray, FloatArray, IntArray
+from exml_sim.engine.modes.symmetry import drawn, least_states, symmetric_classes
 from exml_sim.engine.study import Cell, Study
 from exml_sim.engine.trials import Law, outcomes
 from exml_sim.exploration.known import BernoulliArm, BoundedArm, KnownPool
@@ -64,6 +67,10 @@ class Bench(Protocol):
         """Number of rows of every atom of a lane, for draws without replacement."""
         ...
 
+    def classes(self, lane: int) -> IntArray:
+        """Class of every atom of a lane: exchanging atoms of a class changes no score; members are neighbours."""
+        ...
+
     def score(self, arm: int, counts: IntArray, level: int) -> Certified:
         """Scores of lines of atom counts."""
         ...
@@ -78,9 +85,14 @@ class RowBench:
     def __init__(self, pool: FeaturePool) -> None:
         population = pool.population
         whole = np.column_stack([population.y, population.X, *(c.values for c in population.candidates)])
-        _, self._first, sizes = np.unique(whole, axis=0, return_index=True, return_counts=True)
-        self._sizes = sizes.astype(np.int64)
+        _, first, sizes = np.unique(whole, axis=0, return_index=True, return_counts=True)
         self._pool = pool
+        grams = [arm.gram[np.ix_(first, first)] for arm in pool.feature_arms]
+        # One order of the atoms for all arms, in which the members of a class are neighbours.
+        found = symmetric_classes(grams, population.y[first], sizes)
+        order = np.argsort(found, kind="stable")
+        self._classes = np.unique(found[order], return_inverse=True)[1].astype(np.int64)
+        self._first, self._sizes = first[order], sizes[order].astype(np.int64)
         self.lanes = [0] * pool.n_arms if pool.options.rows == "same" else list(range(pool.n_arms))
         self.replacement = pool.options.replacement
         self.levels = max(arm.levels for arm in pool.feature_arms)
@@ -92,6 +104,10 @@ class RowBench:
     def sizes(self, lane: int) -> IntArray:
         """Numbers of rows."""
         return self._sizes
+
+    def classes(self, lane: int) -> IntArray:
+        """Atoms that are symmetric for all arms."""
+        return self._classes
 
     def score(self, arm: int, counts: IntArray, level: int) -> Certified:
         """Score with all copies of an atom counted on one of its rows."""
@@ -130,6 +146,10 @@ class KnownBench:
     def sizes(self, lane: int) -> IntArray:
         """Distributions do not run out."""
         raise NotImplementedError
+
+    def classes(self, lane: int) -> IntArray:
+        """Different values are never symmetric."""
+        return np.arange(len(self._laws[lane]))
 
     def score(self, arm: int, counts: IntArray, level: int) -> Certified:
         """Means."""
@@ -181,6 +201,9 @@ def enumerate_outcomes(bench: Bench, cuts: dict[Order, list[int]]) -> Outcomes:
 def _extended(bench: Bench, lane: int, lines: IntArray, mass: FloatArray, length: int) -> tuple[IntArray, FloatArray]:
     """Append one piece to every line."""
     atoms = lines.shape[2]
+    classes = bench.classes(lane)
+    if int(classes.max()) + 1 < atoms:
+        return drawn(lines, mass, length, classes, partial(_chances, bench, lane), _check_size)
     _check_size(lines.shape[0] * comb(length + atoms - 1, atoms - 1))
     pieces = compositions(length, atoms)
     last = np.repeat(lines[:, -1], len(pieces), axis=0)
@@ -202,6 +225,14 @@ def _extended(bench: Bench, lane: int, lines: IntArray, mass: FloatArray, length
     kept = np.isfinite(log)
     following = np.concatenate([lines, (last + piece)[:, None]], axis=1)
     return following[kept], (np.repeat(mass, len(pieces)) * np.exp(log))[kept]
+
+
+def _chances(bench: Bench, lane: int, counts: IntArray) -> FloatArray:
+    """Probability of every atom for the next draw after lines of counts."""
+    if bench.replacement == "always":
+        return np.broadcast_to(bench.law(lane), counts.shape).copy()
+    left = bench.sizes(lane) - counts
+    return np.asarray(left / left.sum(axis=1, keepdims=True), dtype=np.float64)
 
 
 def compositions(total: int, parts: int) -> IntArray:
@@ -347,10 +378,9 @@ def least_outcomes(study: Study, cell: Cell) -> int:
     total = 1
     for one in trial.rounds:
         for lane in set(bench.lanes):
-            atoms = len(bench.law(lane))
             length = max(int(one.pulls[arm]) for arm, at in enumerate(bench.lanes) if at == lane)
             if bench.replacement == "always":
-                total *= comb(length + atoms - 1, atoms - 1)
+                total *= least_states(bench.classes(lane), length)
     _check_size(total)
     return total
 

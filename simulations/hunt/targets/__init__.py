@@ -15,6 +15,7 @@ def all_targets() -> tuple[Target, ...]:
         by_trials,
         corners,
         deviations,
+        known_pools,
         large_balls,
         losses,
         money,
@@ -25,7 +26,18 @@ def all_targets() -> tuple[Target, ...]:
 
     found = [
         target
-        for module in (losses, money, selection, penalised, large_balls, deviations, regrets, corners, by_trials)
+        for module in (
+            losses,
+            money,
+            selection,
+            known_pools,
+            penalised,
+            large_balls,
+            deviations,
+            regrets,
+            corners,
+            by_trials,
+        )
         for target in module.targets()
     ]
     ids = [target.id for target in found]

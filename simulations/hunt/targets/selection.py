@@ -46,7 +46,7 @@ def parameters(one: PoolInstance) -> tuple[float, float, float]:
     return float(one.gap), float(one.theta), float(one.kappa_lambda)
 
 
-def _target(
+def target(
     id: str, says: str, space: PoolSpace, failure: Failure, bound: LogBound, holds: bool | None, *, first: bool
 ) -> Target:
     """P(no good arm is selected) <= bound; good is the first arm only, or every best arm."""
@@ -110,6 +110,11 @@ def _distinct(fractions: bool) -> LogFailure:
     return failure
 
 
+def distinct() -> Failure:
+    """Failure of uniform allocation on rows drawn without replacement."""
+    return Failure(_distinct(False), _distinct(True))
+
+
 def _pair(ties: bool) -> Failure:
     def slow(one: PoolInstance, good: tuple[int, ...]) -> float:
         # Ties go to the lowest index: the rival in front wins them, behind it loses them.
@@ -159,11 +164,11 @@ def _without_replacement(one: PoolInstance) -> float:
     return float(point_of(one, population=rows).bound("tighter", "uniform", one.budget, log=True))
 
 
-_UNIFORM = Failure(log_uniform_failure, _slow_uniform)
+UNIFORM_FAILURE = Failure(log_uniform_failure, _slow_uniform)
 _FRESH = Failure(log_median_failure, slow_median(accumulate=False))
-_ACCUMULATED = Failure(slow_median(accumulate=True, floats=True), slow_median(accumulate=True))
+ACCUMULATED = Failure(slow_median(accumulate=True, floats=True), slow_median(accumulate=True))
 _MISSES = "P(the selected arm is not the first, a best one) <= the printed bound"
-_LEAVES = "P(the selected arm is not a best one) <= the bound"
+LEAVES = "P(the selected arm is not a best one) <= the bound"
 _WINS = "P(the second arm scores better than the first, on shared rows) <= the printed bound"
 _BEATS = "P(the second arm scores at least as well as the first, on shared rows) <= the bound"
 
@@ -184,7 +189,7 @@ def _me_fails_more() -> Target:
         "me-fails-more",
         "P(uniform allocation misses the best arms) <= P(median elimination misses them), equal budgets",
         HALVING,
-        lambda one, seed: measured(one, log_uniform_failure, _ACCUMULATED.fast),
+        lambda one, seed: measured(one, log_uniform_failure, ACCUMULATED.fast),
         confirm,
         holds=False,
         probability=False,
@@ -218,55 +223,55 @@ def _launch_is_a_limit() -> Target:
 def targets() -> list[Target]:
     """All targets about selection."""
     return [
-        _target("lemma-1-i", _MISSES, UNIFORM, _UNIFORM, _by("paper", "uniform"), False, first=True),
-        _target(
-            "lemma-1-i/no-ties", _LEAVES, UNIFORM, _UNIFORM, _by("paper", "uniform"), True, first=False
+        target("lemma-1-i", _MISSES, UNIFORM, UNIFORM_FAILURE, _by("paper", "uniform"), False, first=True),
+        target(
+            "lemma-1-i/no-ties", LEAVES, UNIFORM, UNIFORM_FAILURE, _by("paper", "uniform"), True, first=False
         ),
-        _target("lemma-2-i", _MISSES, MEDIAN, _FRESH, _by("paper", "median"), False, first=True),
-        _target(
+        target("lemma-2-i", _MISSES, MEDIAN, _FRESH, _by("paper", "median"), False, first=True),
+        target(
             "lemma-4/affine", _WINS, PAIR, _pair(ties=False), _pairwise(paper.lemma_4), True, first=False
         ),
-        _target(
+        target(
             "corrected.delta_fail_uniform",
-            _LEAVES, UNIFORM, _UNIFORM, _by("corrected", "uniform"), True, first=False,
+            LEAVES, UNIFORM, UNIFORM_FAILURE, _by("corrected", "uniform"), True, first=False,
         ),
-        _target(
+        target(
             "corrected.delta_fail_median/fresh",
-            _LEAVES, MEDIAN, _FRESH, _by("corrected", "median", rows="fresh"), True, first=False,
+            LEAVES, MEDIAN, _FRESH, _by("corrected", "median", rows="fresh"), True, first=False,
         ),
-        _target(
+        target(
             "corrected.delta_fail_median",
-            _LEAVES, HALVING, _ACCUMULATED, _by("corrected", "median"), True, first=False,
+            LEAVES, HALVING, ACCUMULATED, _by("corrected", "median"), True, first=False,
         ),
-        _target(
+        target(
             "corrected.lemma_4", _BEATS, PAIR, _pair(ties=True), _pairwise(corrected.lemma_4), True, first=False
         ),
-        _target(
+        target(
             "tighter.delta_fail_uniform",
-            _LEAVES, UNIFORM, _UNIFORM, _by("tighter", "uniform"), True, first=False,
+            LEAVES, UNIFORM, UNIFORM_FAILURE, _by("tighter", "uniform"), True, first=False,
         ),
-        _target(
+        target(
             "tighter.delta_fail_uniform/gaps",
-            _LEAVES, UNIFORM, _UNIFORM, _by("tighter", "uniform", gaps=True), True, first=False,
+            LEAVES, UNIFORM, UNIFORM_FAILURE, _by("tighter", "uniform", gaps=True), True, first=False,
         ),
-        _target(
+        target(
             "tighter.delta_fail_uniform/distinct",
-            _LEAVES, DISTINCT, Failure(_distinct(False), _distinct(True)), _without_replacement, True, first=False,
+            LEAVES, DISTINCT, distinct(), _without_replacement, True, first=False,
         ),
-        _target(
+        target(
             "tighter.delta_fail_median/fresh",
-            _LEAVES, MEDIAN, _FRESH, _by("tighter", "median", rows="fresh"), True, first=False,
+            LEAVES, MEDIAN, _FRESH, _by("tighter", "median", rows="fresh"), True, first=False,
         ),
-        _target(
+        target(
             "tighter.delta_fail_median",
-            _LEAVES, HALVING, _ACCUMULATED, _by("tighter", "median"), True, first=False,
+            LEAVES, HALVING, ACCUMULATED, _by("tighter", "median"), True, first=False,
         ),
-        _target(
+        target(
             "tighter.delta_fail_median/gaps",
-            _LEAVES, HALVING, _ACCUMULATED, _by("tighter", "median", gaps=True), True, first=False,
+            LEAVES, HALVING, ACCUMULATED, _by("tighter", "median", gaps=True), True, first=False,
         ),
-        _target("tighter.lemma_4", _BEATS, PAIR, _pair(ties=True), _pairwise(tighter.lemma_4), True, first=False),
-        _target("tighter.lemma_4_variance", _BEATS, PAIR, _pair(ties=True), _by_variance, True, first=False),
+        target("tighter.lemma_4", _BEATS, PAIR, _pair(ties=True), _pairwise(tighter.lemma_4), True, first=False),
+        target("tighter.lemma_4_variance", _BEATS, PAIR, _pair(ties=True), _by_variance, True, first=False),
         _me_fails_more(),
         _launch_is_a_limit(),
     ]  # fmt: skip

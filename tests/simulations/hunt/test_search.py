@@ -15,7 +15,7 @@ from simulations.hunt.shrink import shrink
 from simulations.hunt.target import LOG_ZERO, Measured, Target, unmet
 from simulations.hunt.targets import all_targets, get
 from simulations.hunt.targets.by_trials import MANY_ROWS, rate_target
-from simulations.hunt.targets.selection import _UNIFORM, UNIFORM, _by, _target
+from simulations.hunt.targets.selection import UNIFORM, UNIFORM_FAILURE, _by, target
 from theory import tighter, verdicts
 
 F = Fraction
@@ -31,8 +31,8 @@ def a_target(measure, confirmed="refuted", **changes):
 
 def test_a_planted_wrong_bound_is_found_quickly():
     """Theorem 3 with the exponent five times too large, on the space where the true one is never violated."""
-    planted = _target(
-        "planted", "", UNIFORM, _UNIFORM, lambda one: 5 * _by("tighter", "uniform")(one), False,
+    planted = target(
+        "planted", "", UNIFORM, UNIFORM_FAILURE, lambda one: 5 * _by("tighter", "uniform")(one), False,
         first=False,
     )  # fmt: skip
     outcome = hunt(planted, limits=Limits(evaluations=600))

@@ -4,8 +4,11 @@ import csv
 import io
 import math
 
-from simulations.hunt.targets import get
+from simulations.hunt.pools import PoolInstance
+from simulations.hunt.targets import get, known_pools
+from simulations.hunt.targets.selection import UNIFORM_FAILURE, target
 from simulations.hunt.tightness import LEVEL, table, to_csv, to_markdown
+from theory.pool import delta_fail_uniform
 
 
 def test_the_report_gives_the_largest_ratio_where_the_bound_is_informative():
@@ -31,3 +34,16 @@ def test_the_report_gives_the_largest_ratio_where_the_bound_is_informative():
 def test_no_informative_instance_is_said_so():
     rows = table([get("lemma-4-kappa/repaired")], evaluations=5)
     assert math.isnan(rows[0].ratio) or rows[0].ratio <= 1
+
+
+def test_a_bound_of_the_pool_that_is_too_small_is_found():
+    right = get("pool.delta_fail_uniform")
+
+    def bound(one: PoolInstance) -> float:
+        return math.log(delta_fail_uniform(known_pools.known(one), one.budget)) - math.log(20.0)
+
+    wrong = target("planted", "a twentieth", known_pools.UNIFORM, UNIFORM_FAILURE, bound, True, first=False)
+    ours, planted = table([right, wrong], evaluations=60)
+    assert not ours.violated
+    assert ours.ratio > 0.05
+    assert planted.violated

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
-from math import ceil, factorial, log2
+from math import ceil, factorial, log2, prod
 
 import numpy as np
 
@@ -42,7 +42,7 @@ def samples(p: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
     """All count vectors of n rows and their probabilities."""
     m = len(p)
     counts = np.array([np.bincount(c, minlength=m) for c in combinations_with_replacement(range(m), n)])
-    ways = np.array([factorial(n) // int(np.prod([factorial(int(k)) for k in row])) for row in counts], dtype=float)
+    ways = np.array([factorial(n) // prod(factorial(int(k)) for k in row) for row in counts], dtype=float)
     return counts, ways * np.prod(p**counts, axis=1)
 
 

@@ -225,7 +225,7 @@ def test_a_population_that_does_not_fit_is_refused_in_one_line(change: dict[str,
 
 def test_what_is_not_covered_is_said_and_gets_no_number() -> None:
     pool = KnownPool(**GOOD)
-    with pytest.raises(ValueError, match="at least 2"):
+    with pytest.raises(ValueError, match="one row per arm and round"):
         delta_fail_uniform(pool, 1)
     with pytest.raises(ValueError, match="whole number"):
         delta_fail_uniform(pool, 2.5)
