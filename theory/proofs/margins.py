@@ -1,0 +1,469 @@
+"""Proofs of the claims about margins, exponents and failure probabilities under the identification condition."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from theory.proofs.balls import ball
+from theory.proofs.formulas import c, launch, log_q, margin, slope, theta_of
+from theory.proofs.statement import Cell, Orthant, Part, Proof
+
+__all__ = ["PROOFS"]
+
+F = Fraction
+L16, L64 = launch(4), launch(8)
+L64_ARMS = launch(8, arms=True)
+
+
+def _quarter(m: Any, gap: Any, **_: Any) -> Any:
+    return gap / 4
+
+
+def _margin(m: Any, n: Any, gap: Any, theta: Any, r: Any, **_: Any) -> Any:
+    return margin(m, n, gap, theta, r)
+
+
+def _log_q(m: Any, n: Any, gap: Any, theta: Any, r: Any, **_: Any) -> Any:
+    return log_q(m, n, gap, theta, r)
+
+
+def _seventy_second(m: Any, n: Any, gap: Any, **_: Any) -> Any:
+    return -(gap**2) * n / 72
+
+
+def _log_fail(m: Any, n: Any, K: Any, gap: Any, theta: Any, r: Any, **_: Any) -> Any:
+    """log of Eq. 9."""
+    return m.log(4 * (K - 1)) + log_q(m, n, gap, theta, r)
+
+
+QUARTER = Part("the margin is at least Delta/4", L64, _margin, ">=", _quarter, "both")
+NUMERATOR = Part("log q <= -Delta^2 n / 72", L64, _log_q, "<=", _seventy_second, "both")
+ENOUGH = Part(
+    "Delta^2 n / 72 >= (8/9) c^2 r^2",
+    L64,
+    lambda m, n, gap, **_: gap**2 * n / 72,
+    ">=",
+    lambda m, theta, r, **_: m.q(8, 9) * (c(theta) * r) ** 2,
+)
+
+
+def _rounds(**case: Any) -> dict[str, Any]:
+    return {**case, "w": ball(case["K"].bit_length() - 1).sqrt()}
+
+
+# Rows w^2 n with w >= 1: twice the rows is w = sqrt 2, the rows of uniform allocation are w = sqrt(log2 K).
+MORE = Orthant(
+    ("b", "r", "gap", "e", "k", "v"),
+    lambda m, v, **others: {**launch(8, arms=True).point(m, **others), "w": 1 + v},
+    "the region of Theorem 1, and w >= 1",
+    frozenset(("k", "v")),
+    coordinates=lambda m, w, **others: {
+        **launch(8, arms=True).coordinates(m, **others),  # type: ignore[misc]
+        "v": w - 1,
+    },
+)
+MORE_16 = Orthant(
+    ("b", "r", "gap", "e", "k", "v"),
+    lambda m, v, **others: {**launch(4, arms=True).point(m, **others), "w": 1 + v},
+    "the region of the lemmas, and w >= 1",
+    frozenset(("k", "v")),
+)
+
+
+def _at_more_rows(m: Any, n: Any, gap: Any, theta: Any, r: Any, w: Any, **_: Any) -> Any:
+    return log_q(m, w**2 * n, gap, theta, r)
+
+
+def _more_times(m: Any, n: Any, gap: Any, theta: Any, r: Any, w: Any, **_: Any) -> Any:
+    return w**2 * log_q(m, n, gap, theta, r)
+
+
+def _first(e_name: str) -> Orthant:
+    """The first whole number above x = 16 c^2 r^2 / Delta^2: its root is sqrt x + e with e (2 sqrt x + e) <= 1."""
+    return Orthant(
+        ("d", "k"),
+        lambda m, d, k: {e_name: m.q(1, 8) + d, "start": 4 + k},
+        "sqrt x >= 4 and e > 1/8",
+        frozenset(("k",)),
+    )
+
+
+FIRST_ROW = (
+    Part(
+        "Delta <= r and c >= 1 give sqrt x = 4 c r / Delta >= 4",
+        Orthant(
+            ("b", "gap", "p"),
+            lambda m, b, gap, p: {"theta": theta_of(b), "gap": gap, "r": gap + p},
+            "0 < Delta <= r",
+            frozenset(("p",)),
+        ),
+        lambda m, theta, gap, r: 4 * c(theta) * r / gap,
+        ">=",
+        lambda m, **_: m.q(4),
+    ),
+    Part(
+        "n <= x + 1 is e (2 sqrt x + e) <= 1, which excludes e > 1/8",
+        _first("e"),
+        lambda m, e, start: e * (2 * start + e),
+        ">",
+        lambda m, **_: m.q(1),
+    ),
+    Part(
+        "the exponent is Delta^2 e^2 / 18, e = sqrt n - sqrt x",
+        L16,
+        _log_q,
+        "==",
+        lambda m, n, gap, theta, r: -(gap**2) * (m.sqrt(n) - 4 * c(theta) * r / gap) ** 2 / 18,
+    ),
+)
+_SMALL_STEP = Cell((("e", F(0), F(1, 8)), ("gap", F(0), F(1))), "0 <= e <= 1/8, Delta <= 1")
+_WIDE = Orthant(
+    ("b", "r", "gap", "v", "e"),
+    lambda m, b, r, gap, v, e: {
+        "n": ((2 * c(theta_of(b)) * r + v + e) * 2 / gap) ** 2,
+        "gap": gap,
+        "theta": theta_of(b),
+        "r": r,
+        "v": v,
+    },
+    "n > (4 / Delta^2) (2 c r + v)^2",
+    coordinates=lambda m, n, gap, theta, r, v, **_: {
+        "b": slope(theta),
+        "r": r,
+        "gap": gap,
+        "v": v,
+        "e": m.sqrt(n) * gap / 2 - 2 * c(theta) * r - v,
+    },
+)
+
+
+def _informative(level: Any) -> Any:
+    """A case of the ledger with v = sqrt(4.5 log(level)) and the smallest n that the corrected condition allows."""
+
+    def adapt(K: int, gap: float, theta: float, r: float) -> dict[str, Any]:
+        v = (ball(F(9, 2)) * ball(level(K)).log()).sqrt()
+        root = 2 * c(ball(theta)) * ball(r) + v
+        n = int((4 / ball(gap) ** 2 * root**2).floor().unique_fmpz()) + 1
+        return {"n": n, "gap": gap, "theta": theta, "r": r, "v": v, "K": K}
+
+    return adapt
+
+
+def _launched(K: int, gap: float, theta: float, r: float) -> dict[str, Any]:
+    rows = int((16 * (c(ball(theta)) * ball(r) / ball(gap)) ** 2).floor().unique_fmpz()) + 1
+    return {"n": rows, "gap": gap, "theta": theta, "r": r, "K": K}
+
+
+def _geometric(m: Any, n: Any, gap: Any, theta: Any, r: Any, **_: Any) -> Any:
+    """Eq. 11."""
+    q = m.exp(log_q(m, n, gap, theta, r))
+    return 8 * q / (1 - q)
+
+
+_CONDITIONS = (
+    Proof(
+        "lemma-1-condition",
+        "At the first whole n above x = 16 c^2 r^2 / Delta^2 the exponent is at most 1/1152, because Delta <= 1 - inf "
+        "loss <= min(r, 1) (Lemma C); so delta_fail >= 4 exp(-1/1152) > 1.",
+        (
+            *FIRST_ROW,
+            Part(
+                "log(4 (K - 1)) >= log 4",
+                Orthant(("k",), lambda m, k: {"K": 2 + k}, "K >= 2", frozenset(("k",))),
+                lambda m, K: m.log(4 * (K - 1)),
+                ">=",
+                lambda m, K: m.log(4),
+            ),
+            Part(
+                "log 4 exceeds the exponent",
+                _SMALL_STEP,
+                lambda m, e, gap: m.log(m.q(4)) - gap**2 * e**2 / 18,
+                ">",
+                lambda m, **_: m.q(0),
+            ),
+        ),
+        says="vacuous",
+    ),
+    Proof(
+        "lemma-1-condition",
+        "With v^2 = 4.5 log 4(K-1) the exponent exceeds (2/9) v^2 = log 4(K-1), so delta_fail < 1.",
+        (
+            Part(
+                "(2/9) n margin^2 > (2/9) v^2",
+                _WIDE,
+                lambda m, n, gap, theta, r, **_: -log_q(m, n, gap, theta, r),
+                ">",
+                lambda m, v, **_: m.q(2, 9) * v**2,
+            ),
+        ),
+        corrected=True,
+        adapt=_informative(lambda K: 4 * (K - 1)),
+    ),
+    Proof(
+        "lemma-2-condition",
+        "The rows of the first round are n again, since K log2 K >= 2. The exponent is at most 1/1152, so q > 1/9 and "
+        "8 q / (1 - q) > 1.",
+        (
+            *FIRST_ROW,
+            Part(
+                "floor((n L + f) / L) = n for 0 <= f < 1 and L = K log2 K >= 2: the quotient is below n + 1",
+                Orthant(
+                    ("n", "f", "rest", "k"),
+                    lambda m, n, f, rest, k: {"n": n, "f": f / (f + rest), "L": 2 + k},
+                    "n > 0, 0 <= f < 1, L >= 2",
+                    frozenset(("f", "k")),
+                ),
+                lambda m, n, f, L: (n * L + f) / L,
+                "<",
+                lambda m, n, **_: n + 1,
+            ),
+            Part(
+                "q > 1/9",
+                _SMALL_STEP,
+                lambda m, e, gap: m.exp(-(gap**2) * e**2 / 18),
+                ">",
+                lambda m, **_: m.q(1, 9),
+            ),
+            Part(
+                "8 q / (1 - q) > 1 for 1/9 < q < 1",
+                Orthant(("x", "y"), lambda m, x, y: {"q": (x / 9 + y) / (x + y)}, "1/9 < q < 1"),
+                lambda m, q: 8 * q / (1 - q),
+                ">",
+                lambda m, **_: m.q(1),
+            ),
+        ),
+        says="vacuous",
+    ),
+    Proof(
+        "lemma-2-condition",
+        "With v^2 = 4.5 log 9 the exponent exceeds log 9, so q < 1/9 and 8 q / (1 - q) < 1.",
+        (
+            Part(
+                "(2/9) n margin^2 > (2/9) v^2",
+                _WIDE,
+                lambda m, n, gap, theta, r, **_: -log_q(m, n, gap, theta, r),
+                ">",
+                lambda m, v, **_: m.q(2, 9) * v**2,
+            ),
+            Part(
+                "8 q / (1 - q) < 1 for q < 1/9",
+                Orthant(("k",), lambda m, k: {"q": 1 / (9 + k)}, "0 < q < 1/9"),
+                lambda m, q: 8 * q / (1 - q),
+                "<",
+                lambda m, **_: m.q(1),
+            ),
+        ),
+        corrected=True,
+        adapt=_informative(lambda K: 9),
+    ),
+)
+
+_ORDER = (
+    NUMERATOR,
+    ENOUGH,
+    Part(
+        "8 q / (1 - q) grows with q: from q <= Q < 1",
+        Orthant(
+            ("q", "d", "rest"),
+            lambda m, q, d, rest: {"q": q / (q + d + rest), "Q": (q + d) / (q + d + rest)},
+            "0 < q <= Q < 1",
+            frozenset(("d",)),
+        ),
+        lambda m, q, Q: 8 * q / (1 - q),
+        "<=",
+        lambda m, q, Q: 8 * Q / (1 - Q),
+    ),
+    Part(
+        "a smaller denominator: 1 - Q >= 1 - P for Q <= P",
+        Orthant(
+            ("Q", "d", "rest"),
+            lambda m, Q, d, rest: {"Q": Q / (Q + d + rest), "P": (Q + d) / (Q + d + rest)},
+            "0 < Q <= P < 1",
+            frozenset(("d",)),
+        ),
+        lambda m, Q, P: 8 * Q / (1 - Q),
+        "<=",
+        lambda m, Q, P: 8 * Q / (1 - P),
+    ),
+)
+
+PROOFS: tuple[Proof, ...] = (
+    Proof("a2-quarter", "A substitution: sqrt n = 8 c r / Delta + e.", (QUARTER,)),
+    Proof(
+        "a2-absolute-constant", "The corrected statement is a2-quarter.", (QUARTER,), corrected=True
+    ),
+    Proof(
+        "a3-quarter",
+        "The rows of uniform allocation are w^2 n with w^2 = log2 K >= 1.",
+        (
+            Part(
+                "the margin at w^2 n rows is at least Delta/4",
+                MORE,
+                lambda m, n, gap, theta, r, w, **_: margin(m, w**2 * n, gap, theta, r),
+                ">=",
+                _quarter,
+                "both",
+            ),
+        ),
+        adapt=_rounds,
+    ),
+    Proof("a3-numerator", "A substitution, and the square of a positive number.", (NUMERATOR,)),
+    Proof(
+        "a3-denominator-1",
+        "1 - exp(x) falls as x grows, and "
+        "log q <= -Delta^2 n / 72.",
+        (NUMERATOR,),
+    ),
+    Proof(
+        "a3-denominator-2",
+        "1 - exp(-x) grows in x, and Delta^2 n / 72 >= (8/9) c^2 r^2.",
+        (ENOUGH,),
+    ),
+    Proof(
+        "a3-absolute-constant",
+        "The corrected statement: 1 - exp(log q) >= 1 - exp(-(8/9) c^2 r^2), from the two lines of a3-denominator.",
+        (NUMERATOR, ENOUGH),
+        corrected=True,
+    ),
+    Proof(
+        "thm-1-delta-order",
+        "The quarter of the gap in the exponent of Eq. 9.",
+        (
+            Part(
+                "log delta_fail <= log 4(K-1) - Delta^2 n / 72",
+                L64_ARMS,
+                _log_fail,
+                "<=",
+                lambda m, n, K, gap, **_: m.log(4 * (K - 1)) - gap**2 * n / 72,
+                "both",
+            ),
+        ),
+        corrected=True,
+    ),
+    Proof(
+        "a2-delta-line-2",
+        "The same with the constant of Eq. 9.",
+        (
+            Part(
+                "log delta_fail <= log of the second line",
+                L64_ARMS,
+                _log_fail,
+                "<=",
+                lambda m, n, K, gap, **_: m.log(4 * (K - 1)) - gap**2 * n / 72,
+                "both",
+            ),
+        ),
+        corrected=True,
+    ),
+    Proof(
+        "a2-delta-line-4",
+        "4 (K - 1) <= 4 K.",
+        (
+            Part(
+                "log 4(K-1) - Delta^2 n/72 <= log 4K - Delta^2 n/72: the difference is log((K-1)/K)",
+                Orthant(("k",), lambda m, k: {"K": 2 + k}, "K >= 2", frozenset(("k",))),
+                lambda m, K: 4 * (K - 1),
+                "<=",
+                lambda m, K: 4 * K,
+            ),
+        ),
+        corrected=True,
+    ),
+    Proof(
+        "thm-1-decay",
+        "For every w >= 1, w^2 times the rows give at least w^2 times the exponent; twice the rows is w = sqrt 2.",
+        (Part("log q(w^2 n) <= w^2 log q(n)", MORE, _at_more_rows, "<=", _more_times, "both"),),
+        adapt=lambda **case: {**case, "w": ball(2).sqrt()},
+    ),
+    Proof(
+        "thm-2-delta-order",
+        "q <= Q = exp(-Delta^2 n/72) <= P = exp(-(8/9) c^2 r^2) < 1, as exp is increasing; then two fractions.",
+        _ORDER,
+        corrected=True,
+    ),
+    Proof("a3-order", "As thm-2-delta-order.", _ORDER, corrected=True),
+    Proof(
+        "remark-7-failure-bounds",
+        "Let K = 2^T. The bound of uniform allocation has T times the rows, so its q' <= q^T (w^2 = T >= 1). The bound "
+        "of median elimination is below 1, so q < 1/9. Induction on T: 4 (2^T - 1) q^T < 8 q / (1 - q).",
+        (
+            Part("log q(w^2 n) <= w^2 log q(n)", MORE_16, _at_more_rows, "<=", _more_times),
+            Part(
+                "1 - 8q/(1-q) = (1 - 9q)/(1-q): below 1 means q < 1/9",
+                Orthant(("q", "rest"), lambda m, q, rest: {"q": q / (q + rest)}, "0 < q < 1"),
+                lambda m, q: 1 - 8 * q / (1 - q),
+                "==",
+                lambda m, q: (1 - 9 * q) / (1 - q),
+            ),
+            Part(
+                "T = 1: 4 q < 8 q / (1 - q)",
+                Orthant(("k",), lambda m, k: {"q": 1 / (9 + k)}, "0 < q < 1/9"),
+                lambda m, q: 4 * q,
+                "<",
+                lambda m, q: 8 * q / (1 - q),
+            ),
+            Part(
+                "step: with P = 2^T - 1 >= 1, (2 P + 1) q <= P",
+                Orthant(
+                    ("k", "p"), lambda m, k, p: {"q": 1 / (9 + k), "P": 1 + p}, "0 < q < 1/9, P >= 1", frozenset(("p",))
+                ),
+                lambda m, q, P: (2 * P + 1) * q,
+                "<=",
+                lambda m, P, **_: P,
+            ),
+        ),
+    ),
+    Proof(
+        "a5-pairs-line-2",
+        "Both margins are positive; the one on the left is larger, in the gap and in the rows.",
+        (
+            Part(
+                "the exponent of the pair is at least that of the smallest gap and the first round",
+                Orthant(
+                    ("b", "r", "gap", "e", "d", "v"),
+                    lambda m, b, r, gap, e, d, v: {
+                        **L16.point(m, b=b, r=r, gap=gap, e=e),
+                        "gap_i": gap + d,
+                        "rows": L16.point(m, b=b, r=r, gap=gap, e=e)["n"] * (1 + v) ** 2,
+                    },
+                    "n_1 > 16 c^2 r^2 / Delta^2, Delta_i >= Delta, n_t >= n_1",
+                    frozenset(("d", "v")),
+                    coordinates=lambda m, n, gap, gap_i, theta, r, rows: {
+                        **L16.coordinates(m, n=n, gap=gap, theta=theta, r=r),  # type: ignore[misc]
+                        "d": gap_i - gap,
+                        "v": m.sqrt(rows / n) - 1,
+                    },
+                ),
+                lambda m, rows, gap_i, theta, r, **_: log_q(m, rows, gap_i, theta, r),
+                "<=",
+                lambda m, n, rows, gap, theta, r, **_: m.q(-2, 9) * rows * margin(m, n, gap, theta, r) ** 2,
+                "both",
+            ),
+        ),
+    ),
+    Proof(
+        "a6-condition",
+        "sqrt n = 4 c r / Delta + e.",
+        (
+            Part(
+                "min(Delta, Delta_i)/2 exceeds the Rademacher term",
+                Orthant(
+                    ("b", "r", "gap", "e", "d"),
+                    lambda m, d, **others: {**L16.point(m, **others), "gap_i": others["gap"] + d},
+                    "n > 16 c^2 r^2 / Delta^2, Delta_i >= Delta",
+                    frozenset(("d",)),
+                    coordinates=lambda m, gap_i, **others: {
+                        **L16.coordinates(m, **others),  # type: ignore[misc]
+                        "d": gap_i - others["gap"],
+                    },
+                ),
+                lambda m, gap, gap_i, **_: m.min(gap, gap_i) / 2,
+                ">",
+                lambda m, n, theta, r, **_: 2 * c(theta) * r / m.sqrt(n),
+                "both",
+            ),
+        ),
+    ),
+    *_CONDITIONS,
+)
