@@ -29,10 +29,12 @@ FLOOR = Part(
         lambda m, p, q, rest: {"p": p, "bought": q, "b": q * p + rest},
         "p > 0, 0 <= rest < p",
         frozenset(("q", "rest")),
+        coordinates=lambda m, p, bought, b: {"p": p, "q": bought, "rest": b - p * bought},
     ),
     lambda m, p, bought, **_: p * bought,
     "<=",
     lambda m, b, **_: b,
+    "both",
 )
 SHARE = Part(
     "a floor(B/(T a)) <= B/T: B = T a q + rest",
@@ -149,25 +151,49 @@ _REST = Part(
 _COUNT = "Induction on the rounds: n_1 (1 + 2 + ... + 2^(T-1)) = (2^T - 1) n_1."
 
 
-def _prices() -> Orthant:
-    """The shares of the ledger's six prices: five active features, any of them the original."""
-    least = min(COSTS.values())
-    return Orthant(
-        ("b", "d"),
-        lambda m, b, d: {"b": b, "cost": m.q(least.numerator, least.denominator) + d},
-        "costs > 0",
-        frozenset(("b", "d")),
-    )
+def _price(original: str) -> Fraction:
+    """What one sample of every active feature costs."""
+    return sum((cost for name, cost in COSTS.items() if name != original), F(0))
+
+
+def _schedule(B: int, K: int) -> list[tuple[int, int]]:
+    """(a_t, n_t) of Algorithm 1, in whole numbers."""
+    rounds, arms, plan = (K - 1).bit_length(), K, []
+    for _ in range(rounds):
+        plan.append((arms, B // (rounds * arms)))
+        arms = -(-arms // 2)
+    return plan
+
+
+def _total(B: int, K: int) -> dict[str, int]:
+    return {"total": sum(n for _, n in _schedule(B, K)), "first": B // (K * (K.bit_length() - 1)), "K": K}
+
+
+_TOTAL = (lambda m, total, **_: total, lambda m, first, K, **_: (K - 1) * first)
+
+
+def _powers(exponent: Any) -> Any:
+    """8 sum_t q^(exponent of t), for whole T."""
+    return lambda m, T, q: 8 * sum((q ** exponent(t) for t in range(1, int(T.unique_fmpz()) + 1)), m.q(0))
 
 
 PROOFS: tuple[Proof, ...] = (
-    Proof("ua-allocation", "Quotient and remainder with p = K.", (FLOOR,)),
-    Proof("sample-alignment-spend", "Quotient and remainder with p the sum of the prices.", (FLOOR,)),
+    Proof(
+        "ua-allocation",
+        "Quotient and remainder with p = K.",
+        (FLOOR,),
+        adapt=lambda B, K: {"p": K, "bought": B // K, "b": B},
+    ),
+    Proof(
+        "sample-alignment-spend",
+        "Quotient and remainder with p the sum of the prices.",
+        (FLOOR,),
+        adapt=lambda b, original, **_: {"p": _price(original), "bought": b // _price(original), "b": b},
+    ),
     Proof(
         "budget-alignment-spend",
         "Each feature spends at most b/|A| (quotient and remainder with p = |A| c_i), and there are |A| of them.",
         (
-            FLOOR,
             Part(
                 "c_i floor(b/(|A| c_i)) <= b/|A|",
                 _orthant(
@@ -182,17 +208,30 @@ PROOFS: tuple[Proof, ...] = (
             ),
             SUM,
         ),
+        adapt=lambda b, original, **_: {
+            "spent": sum(cost * (b // (5 * cost)) for name, cost in COSTS.items() if name != original),
+            "b": b,
+        },
+        sides=(lambda m, spent, **_: spent, lambda m, b, **_: b),
     ),
-    Proof("me-spend", "Each of the T rounds spends at most B/T.", (SHARE, SUM)),
+    Proof(
+        "me-spend",
+        "Each of the T rounds spends at most B/T.",
+        (SHARE, SUM),
+        adapt=lambda B, K: {"spent": sum(a * n for a, n in _schedule(B, K)), "B": B},
+        sides=(lambda m, spent, **_: spent, lambda m, B, **_: B),
+    ),
     Proof(
         "me-largest-sample",
         f"{_ROUNDS}; so the runner-up plays all T rounds, as the winner does, and both have the sum of all n_t.",
         HALVING,
+        adapt=lambda B, K: {"rows": sum(n for _, n in _schedule(B, K))},
+        sides=(lambda m, rows: rows, lambda m, rows: rows),
     ),
     Proof("me-one-left", f"{_ROUNDS}.", HALVING, corrected=True),
     Proof("a5-doubling", "K = 2^c; the active arms halve without rounding, and the floors are exact.", DOUBLE),
-    Proof("a5-count-1", f"{_COUNT} By a5-doubling n_t = 2^(t-1) n_1.", (*DOUBLE, *GEOMETRIC), corrected=True),
-    Proof("a5-count-2", f"{_COUNT} By a5-doubling n_t = 2^(t-1) n_1.", (*DOUBLE, *GEOMETRIC), corrected=True),
+    Proof("a5-count-1", f"{_COUNT} By a5-doubling n_t = 2^(t-1) n_1.", (*DOUBLE, *GEOMETRIC), corrected=True, adapt=_total, sides=_TOTAL),
+    Proof("a5-count-2", f"{_COUNT} By a5-doubling n_t = 2^(t-1) n_1.", (*DOUBLE, *GEOMETRIC), corrected=True, adapt=_total, sides=_TOTAL),
     Proof(
         "a5-count-3",
         f"{_COUNT} Without divisibility n_t = floor(2^(t-1) x) >= 2^(t-1) floor(x), x = B/(K T).",
@@ -207,6 +246,8 @@ PROOFS: tuple[Proof, ...] = (
             ),
         ),
         corrected=True,
+        adapt=_total,
+        sides=_TOTAL,
     ),
     Proof(
         "a5-series-1",
@@ -234,7 +275,21 @@ PROOFS: tuple[Proof, ...] = (
                 lambda m, p, **_: 8 * p,
             ),
         ),
+        sides=(_powers(lambda t: 2 ** (t - 1)), _powers(lambda t: t)),
     ),
-    Proof("a5-series-2", "The difference is the rest of the geometric series.", (*SERIES, _REST)),
-    Proof("a5-series-3", "Induction on T.", SERIES),
+    Proof(
+        "a5-series-2",
+        "The difference is the rest of the geometric series.",
+        (*SERIES, _REST),
+        sides=(_powers(lambda t: t), lambda m, q, **_: 8 * q / (1 - q)),
+    ),
+    Proof(
+        "a5-series-3",
+        "Induction on T.",
+        SERIES,
+        sides=(
+            lambda m, T, q: _powers(lambda t: t)(m, T, q) + 8 * q ** (T + 1) / (1 - q),
+            lambda m, q, **_: 8 * q / (1 - q),
+        ),
+    ),
 )

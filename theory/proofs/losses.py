@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -9,7 +10,19 @@ from theory.claims.exact_losses import best_surrogate
 from theory.proofs.formulas import c, pieces, slope, theta_of
 from theory.proofs.statement import Orthant, Part, Proof
 
-__all__ = ["BELOW_ANY", "FALL_BELOW", "LOSS_ABOVE", "MINIMUM", "PROOFS", "RADEMACHER_ONE"]
+__all__ = [
+    "AFFINE",
+    "ATTAINED",
+    "BELOW_ANY",
+    "CAUCHY",
+    "FALL_BELOW",
+    "LOSS_ABOVE",
+    "MINIMUM",
+    "PROOFS",
+    "ball_region",
+    "combined",
+    "product_weights",
+]
 
 F = Fraction
 THETA_WORDS = "0 < theta < 1/2"
@@ -29,9 +42,9 @@ def _small_ball(y: int) -> Orthant:
         w = 1 - 2 * theta_of(b)
         return _signed(y, h=w - x, g=z - w, theta=theta_of(b))
 
-    def coordinates(m: Any, h: Any, g: Any, theta: Any, **_: Any) -> dict[str, Any]:
+    def coordinates(m: Any, h: Any, g: Any, theta: Any, **p: Any) -> dict[str, Any]:
         w = 1 - 2 * theta
-        return {"b": slope(theta), "x": w - y * h, "z": g + w}
+        return {"b": slope(theta), "x": w - y * h, "z": g + w, "label": y * p["y"] - 1}
 
     return Orthant(("b", "x", "z"), point, f"|h|, |g| <= 1 - 2 theta, y = {y}", frozenset("xz"), coordinates=coordinates)
 
@@ -60,10 +73,10 @@ def _sign_case(y: int, kind: str) -> Orthant:
         t, g = {"reject": (x, -z), "wrong": (-x, z), "right": (x, z)}[kind]
         return _signed(y, h=t, g=g, theta=theta_of(b))
 
-    def coordinates(m: Any, h: Any, g: Any, theta: Any, **_: Any) -> dict[str, Any]:
+    def coordinates(m: Any, h: Any, g: Any, theta: Any, **p: Any) -> dict[str, Any]:
         t = y * h
         x, z = {"reject": (t, -g), "wrong": (-t, g), "right": (t, g)}[kind]
-        return {"b": slope(theta), "x": x, "z": z}
+        return {"b": slope(theta), "x": x, "z": z, "label": y * p["y"] - 1}
 
     words = {"reject": "g <= 0", "wrong": "g > 0, y h <= 0", "right": "g > 0, y h > 0"}[kind]
     closed = {"reject": frozenset("xz"), "wrong": frozenset("x"), "right": frozenset[str]()}[kind]
@@ -127,7 +140,7 @@ _QP = (
 # --- the smallest conditional surrogate risk (Lemma F, first half) -------------------------------------------
 
 
-def _combined(m: Any, h: Any, g: Any, eta: Any, theta: Any, **_: Any) -> tuple[Any, ...]:
+def combined(m: Any, h: Any, g: Any, eta: Any, theta: Any, **_: Any) -> tuple[Any, ...]:
     """All sums eta (a piece for y = 1) + (1 - eta) (a piece for y = -1); the risk is the largest."""
     plus, minus = pieces(h, g, 1, theta), pieces(h, g, -1, theta)
     return tuple(eta * one + (1 - eta) * other for one in plus for other in minus)
@@ -209,7 +222,12 @@ def _edge(eta: Fraction) -> Part:
         point,
         f"eta = {eta}",
         free=frozenset("hg"),
-        coordinates=lambda m, eta, theta, h, g, **_: {"b": slope(theta), "h": h, "g": g},
+        coordinates=lambda m, h, g, theta, **p: {
+            "b": slope(theta),
+            "h": h,
+            "g": g,
+            "same": -abs(p["eta"] - m.q(eta.numerator, eta.denominator)),
+        },
     )
     return _minimum_part(region, weights, lambda _, theta: theta if eta == F(1, 2) else 0 * theta)
 
@@ -219,7 +237,7 @@ def _minimum_part(region: Orthant, weights: Any, bayes: Any) -> Part:
         "risk - Bayes risk >= (2 - 2 theta) Bayes risk",
         region,
         lambda m, eta, theta, **k: tuple(
-            one - bayes(eta, theta) for one in _combined(m, eta=eta, theta=theta, **k)
+            one - bayes(eta, theta) for one in combined(m, eta=eta, theta=theta, **k)
         ),
         ">=",
         lambda m, eta, theta, **_: (2 - 2 * theta) * bayes(eta, theta),
@@ -389,7 +407,8 @@ def _half_range(m: Any, kind: str, theta: Any, r: Any) -> tuple[Any, Any]:
     return (r + fall) / 2, (theta - 1 + slope(theta) * r + fall) / 2
 
 
-def _radius(kind: str) -> Orthant:
+def ball_region(kind: str) -> Orthant:
+    """theta and r of a small, middle or large ball."""
     inner = _ball(kind)
     return Orthant(
         ("b", "k", "rest"),
@@ -406,7 +425,7 @@ def _radius(kind: str) -> Orthant:
 RADEMACHER_ONE = tuple(
     Part(
         f"one row: half the range is at most c r ({kind} ball)",
-        _radius(kind),
+        ball_region(kind),
         lambda m, theta, r, kind=kind: _half_range(m, kind, theta, r),
         "<=",
         lambda m, theta, r: c(theta) * r,
@@ -450,12 +469,20 @@ PROOFS: tuple[Proof, ...] = (
         "Reject, wrong label, right label: one piece of the surrogate is enough in each case.",
         (*_dominated("reject", (0, 1, 0)), *_dominated("wrong", (1, 0, 0)), *_dominated("right", (0, 0, 1))),
     ),
-    Proof("eq-3-quadratic-program", "The constraints are the pieces, and the least feasible number is the largest.", _QP),
+    Proof(
+        "eq-3-quadratic-program",
+        "The constraints are the pieces, and the least feasible number is the largest.",
+        _QP,
+        sides=(
+            _surrogate,
+            lambda m, h, g, y, theta: m.max(1 + (g - y * h) / 2, theta - theta * g / (1 - 2 * theta), m.q(0)),
+        ),
+    ),
     Proof(
         "eq-3",
         "The objective is at least its first piece with the penalties, which is a constant plus C times squared "
         "distances from the closed form; there the two agree, by the affine regime.",
-        (_SQUARE, _VALUE, CAUCHY, _MEAN, _INSIDE, *AFFINE),
+        (_SQUARE, _VALUE, CAUCHY, _MEAN, _INSIDE, *(replace(part, reads="") for part in AFFINE)),
     ),
     Proof("eq-3-representer", "Pythagoras.", (_ORTHOGONAL,)),
     Proof(

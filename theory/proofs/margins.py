@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -39,12 +41,33 @@ def _log_fail(m: Any, n: Any, K: Any, gap: Any, theta: Any, r: Any, **_: Any) ->
 
 QUARTER = Part("the margin is at least Delta/4", L64, _margin, ">=", _quarter, "both")
 NUMERATOR = Part("log q <= -Delta^2 n / 72", L64, _log_q, "<=", _seventy_second, "both")
+STEP = replace(NUMERATOR, reads="")
 ENOUGH = Part(
     "Delta^2 n / 72 >= (8/9) c^2 r^2",
     L64,
     lambda m, n, gap, **_: gap**2 * n / 72,
     ">=",
     lambda m, theta, r, **_: m.q(8, 9) * (c(theta) * r) ** 2,
+)
+
+
+def _one_minus_q(m: Any, n: Any, gap: Any, theta: Any, r: Any, **_: Any) -> Any:
+    return 1 - m.exp(log_q(m, n, gap, theta, r))
+
+
+def _constant_denominator(m: Any, theta: Any, r: Any, **_: Any) -> Any:
+    return 1 - m.exp(m.q(-8, 9) * (c(theta) * r) ** 2)
+
+
+def _log_fail_median(m: Any, n: Any, gap: Any, theta: Any, r: Any, **_: Any) -> Any:
+    """log of Eq. 11."""
+    of_q = log_q(m, n, gap, theta, r)
+    return m.log(8) + of_q - m.log(1 - m.exp(of_q))
+
+
+_ORDER_SIDES = (
+    _log_fail_median,
+    lambda m, n, gap, theta, r, **_: m.log(8) - gap**2 * n / 72 - m.log(_constant_denominator(m, theta, r)),
 )
 
 
@@ -79,14 +102,14 @@ def _more_times(m: Any, n: Any, gap: Any, theta: Any, r: Any, w: Any, **_: Any) 
     return w**2 * log_q(m, n, gap, theta, r)
 
 
-def _first(e_name: str) -> Orthant:
-    """The first whole number above x = 16 c^2 r^2 / Delta^2: its root is sqrt x + e with e (2 sqrt x + e) <= 1."""
-    return Orthant(
-        ("d", "k"),
-        lambda m, d, k: {e_name: m.q(1, 8) + d, "start": 4 + k},
-        "sqrt x >= 4 and e > 1/8",
-        frozenset(("k",)),
-    )
+# The first whole number above x = 16 c^2 r^2 / Delta^2, or the second if the floor was rounded: its root is sqrt x + e
+# with e (2 sqrt x + e) <= 2.
+_TOO_FAR = Orthant(
+    ("d", "k"),
+    lambda m, d, k: {"e": m.q(1, 4) + d, "start": 4 + k},
+    "sqrt x >= 4 and e > 1/4",
+    frozenset(("k",)),
+)
 
 
 FIRST_ROW = (
@@ -103,11 +126,11 @@ FIRST_ROW = (
         lambda m, **_: m.q(4),
     ),
     Part(
-        "n <= x + 1 is e (2 sqrt x + e) <= 1, which excludes e > 1/8",
-        _first("e"),
+        "n <= x + 2 is e (2 sqrt x + e) <= 2, which excludes e > 1/4",
+        _TOO_FAR,
         lambda m, e, start: e * (2 * start + e),
         ">",
-        lambda m, **_: m.q(1),
+        lambda m, **_: m.q(2),
     ),
     Part(
         "the exponent is Delta^2 e^2 / 18, e = sqrt n - sqrt x",
@@ -117,7 +140,7 @@ FIRST_ROW = (
         lambda m, n, gap, theta, r: -(gap**2) * (m.sqrt(n) - 4 * c(theta) * r / gap) ** 2 / 18,
     ),
 )
-_SMALL_STEP = Cell((("e", F(0), F(1, 8)), ("gap", F(0), F(1))), "0 <= e <= 1/8, Delta <= 1")
+_SMALL_STEP = Cell((("e", F(0), F(1, 4)), ("gap", F(0), F(1))), "0 <= e <= 1/4, Delta <= 1")
 _WIDE = Orthant(
     ("b", "r", "gap", "v", "e"),
     lambda m, b, r, gap, v, e: {
@@ -151,7 +174,8 @@ def _informative(level: Any) -> Any:
 
 
 def _launched(K: int, gap: float, theta: float, r: float) -> dict[str, Any]:
-    rows = int((16 * (c(ball(theta)) * ball(r) / ball(gap)) ** 2).floor().unique_fmpz()) + 1
+    # As in the ledger, with floats: near a whole number the next one is taken.
+    rows = math.floor(16 * (c(theta) * r / gap) ** 2) + 1
     return {"n": rows, "gap": gap, "theta": theta, "r": r, "K": K}
 
 
@@ -161,11 +185,20 @@ def _geometric(m: Any, n: Any, gap: Any, theta: Any, r: Any, **_: Any) -> Any:
     return 8 * q / (1 - q)
 
 
+def _fail_uniform(m: Any, **p: Any) -> Any:
+    """Eq. 9."""
+    return m.exp(_log_fail(m, **p))
+
+
+def _nothing(m: Any, **_: Any) -> Any:
+    return m.q(0)
+
+
 _CONDITIONS = (
     Proof(
         "lemma-1-condition",
-        "At the first whole n above x = 16 c^2 r^2 / Delta^2 the exponent is at most 1/1152, because Delta <= 1 - inf "
-        "loss <= min(r, 1) (Lemma C); so delta_fail >= 4 exp(-1/1152) > 1.",
+        "At the first whole n above x = 16 c^2 r^2 / Delta^2 (and at the next) the exponent is at most 1/288, because "
+        "Delta <= 1 - inf loss <= min(r, 1) (Lemma C); so delta_fail >= 4 exp(-1/288) > 1.",
         (
             *FIRST_ROW,
             Part(
@@ -184,6 +217,8 @@ _CONDITIONS = (
             ),
         ),
         says="vacuous",
+        adapt=_launched,
+        sides=(_nothing, _fail_uniform),
     ),
     Proof(
         "lemma-1-condition",
@@ -199,10 +234,11 @@ _CONDITIONS = (
         ),
         corrected=True,
         adapt=_informative(lambda K: 4 * (K - 1)),
+        sides=(_nothing, _fail_uniform),
     ),
     Proof(
         "lemma-2-condition",
-        "The rows of the first round are n again, since K log2 K >= 2. The exponent is at most 1/1152, so q > 1/9 and "
+        "The rows of the first round are n again, since K log2 K >= 2. The exponent is at most 1/288, so q > 1/9 and "
         "8 q / (1 - q) > 1.",
         (
             *FIRST_ROW,
@@ -234,6 +270,8 @@ _CONDITIONS = (
             ),
         ),
         says="vacuous",
+        adapt=_launched,
+        sides=(_nothing, _geometric),
     ),
     Proof(
         "lemma-2-condition",
@@ -256,11 +294,12 @@ _CONDITIONS = (
         ),
         corrected=True,
         adapt=_informative(lambda K: 9),
+        sides=(_nothing, _geometric),
     ),
 )
 
 _ORDER = (
-    NUMERATOR,
+    STEP,
     ENOUGH,
     Part(
         "8 q / (1 - q) grows with q: from q <= Q < 1",
@@ -313,18 +352,21 @@ PROOFS: tuple[Proof, ...] = (
         "a3-denominator-1",
         "1 - exp(x) falls as x grows, and "
         "log q <= -Delta^2 n / 72.",
-        (NUMERATOR,),
+        (STEP,),
+        sides=(_one_minus_q, lambda m, n, gap, **_: 1 - m.exp(-(gap**2) * n / 72)),
     ),
     Proof(
         "a3-denominator-2",
         "1 - exp(-x) grows in x, and Delta^2 n / 72 >= (8/9) c^2 r^2.",
         (ENOUGH,),
+        sides=(lambda m, n, gap, **_: 1 - m.exp(-(gap**2) * n / 72), _constant_denominator),
     ),
     Proof(
         "a3-absolute-constant",
         "The corrected statement: 1 - exp(log q) >= 1 - exp(-(8/9) c^2 r^2), from the two lines of a3-denominator.",
-        (NUMERATOR, ENOUGH),
+        (STEP, ENOUGH),
         corrected=True,
+        sides=(_one_minus_q, _constant_denominator),
     ),
     Proof(
         "thm-1-delta-order",
@@ -369,6 +411,10 @@ PROOFS: tuple[Proof, ...] = (
             ),
         ),
         corrected=True,
+        sides=(
+            lambda m, n, K, gap, **_: m.log(4 * (K - 1)) - gap**2 * n / 72,
+            lambda m, n, K, gap, **_: m.log(4 * K) - gap**2 * n / 72,
+        ),
     ),
     Proof(
         "thm-1-decay",
@@ -381,8 +427,9 @@ PROOFS: tuple[Proof, ...] = (
         "q <= Q = exp(-Delta^2 n/72) <= P = exp(-(8/9) c^2 r^2) < 1, as exp is increasing; then two fractions.",
         _ORDER,
         corrected=True,
+        sides=_ORDER_SIDES,
     ),
-    Proof("a3-order", "As thm-2-delta-order.", _ORDER, corrected=True),
+    Proof("a3-order", "As thm-2-delta-order.", _ORDER, corrected=True, sides=_ORDER_SIDES),
     Proof(
         "remark-7-failure-bounds",
         "Let K = 2^T. The bound of uniform allocation has T times the rows, so its q' <= q^T (w^2 = T >= 1). The bound "
@@ -412,6 +459,11 @@ PROOFS: tuple[Proof, ...] = (
                 "<=",
                 lambda m, P, **_: P,
             ),
+        ),
+        adapt=_rounds,
+        sides=(
+            _log_fail_median,
+            lambda m, n, K, gap, theta, r, w: m.log(4 * (K - 1)) + log_q(m, w**2 * n, gap, theta, r),
         ),
     ),
     Proof(

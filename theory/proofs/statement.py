@@ -106,7 +106,8 @@ class Proof:
         Whether it is the corrected statement that is proved.
     says : {"holds", "vacuous"}
         What is proved of the statement.
-    adapt : turns a case of the ledger into the parameters of the parts that ``reads``
+    adapt : turns a case of the ledger into the parameters of the parts that ``reads``, and of the sides
+    sides : the two sides of the statement, where no part is the statement itself
     """
 
     of: str
@@ -115,6 +116,7 @@ class Proof:
     corrected: bool = False
     says: Literal["holds", "vacuous"] = "holds"
     adapt: Callable[..., dict[str, Any]] = field(default=lambda **case: dict(case))
+    sides: tuple[Side, Side] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -400,6 +400,10 @@ _DISPLAYS = (
                 ),
             ),
         ),
+        sides=(
+            lambda m, n, K, gap, theta, r: m.log(_eq_11(m, log_q(m, n, gap, theta, r))),
+            lambda m, n, K, gap, theta, r: m.log(_eq_11(m, log_q(m, n, gap, theta, r))),
+        ),
     ),
     Proof(
         "a6-conclusion",
