@@ -11,7 +11,9 @@ A part that is not proved is searched for a counterexample, simple numbers first
 
 from __future__ import annotations
 
+import heapq
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -29,6 +31,7 @@ F = Fraction
 SIMPLE = (F(1), F(1, 2), F(2), F(1, 10), F(10), F(1, 100), F(100), F(1, 1000), F(1000), F(10**6), F(1, 10**6))
 TRIES = 4000
 GLANCE = 40
+STARTS = 8
 BITS = 160
 
 
@@ -224,25 +227,87 @@ def _largest(m: Balls, value: Any) -> Any:
 
 
 def _search(part: Part, region: Orthant, tries: int) -> tuple[float, str, bool]:
-    """The least relative margin at simple points, where it is, and whether the part is violated there."""
-    least, where = float("inf"), ""
+    """The least relative margin found, where it is, and whether the part is surely violated there.
+
+    Simple points first; if the part has no certificate, a descent from the best of them, and then fewer digits.
+    """
+    points = itertools.islice(_simple_points(region), tries)
+    seen = [(one.relative, index, one) for index, one in enumerate(_try(part, region, point) for point in points)]
+    if not seen:
+        return float("nan"), "", False
+    best = min(seen)[2]
+    if tries > GLANCE and not best.violated:
+        starts = [one for _, _, one in heapq.nsmallest(STARTS, seen)]
+        best = min((_descend(part, region, one) for one in starts), key=lambda one: one.relative)
+    if best.violated:
+        best = _simplify(part, region, min((one for _, _, one in seen if one.violated), key=_size, default=best))
+    return (best.margin if best.violated else best.relative), best.words, best.violated
+
+
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """A point, its margin, and the margin relative to the larger side."""
+
+    variables: dict[str, Fraction]
+    relative: float
+    margin: float
+    violated: bool
+    words: str
+
+
+def _try(part: Part, region: Orthant, variables: dict[str, Fraction]) -> _Tried:
     m = Balls()
-    for variables in itertools.islice(_simple_points(region), tries):
-        balls = {name: ball(value) for name, value in variables.items()}
-        point = region.point(m, **balls)
-        left, right = (ball(_largest(m, side(m, **point))) for side in (part.left, part.right))
-        margin = left - right if part.relation in (">=", ">") else right - left
-        if not margin.is_finite():
-            continue
-        size = abs(left).max(abs(right)).max(ball(F(1, 10**30)))
-        relative = float(-abs(margin / size).upper()) if part.relation == "==" else float((margin / size).mid())
-        if _violates(part.relation, margin):
-            return float(margin.mid()), _words(point, left, part.relation, right), True
-        if part.relation == "==":
-            relative = abs(relative)
-        if relative < least:
-            least, where = relative, _words(point, left, part.relation, right)
-    return least, where, False
+    point = region.point(m, **{name: ball(value) for name, value in variables.items()})
+    left, right = (ball(_largest(m, side(m, **point))) for side in (part.left, part.right))
+    margin = left - right if part.relation in (">=", ">") else right - left
+    if not margin.is_finite():
+        return _Tried(variables, math.inf, math.nan, False, "")
+    size = abs(left).max(abs(right)).max(ball(F(1, 10**30)))
+    relative = float((margin / size).mid())
+    violated = _violates(part.relation, margin)
+    if part.relation == "==":
+        relative = -abs(relative) if violated else 0.0
+    return _Tried(variables, relative, float(margin.mid()), violated, _words(point, left, part.relation, right))
+
+
+def _descend(part: Part, region: Orthant, start: _Tried) -> _Tried:
+    """Change one variable at a time, by smaller and smaller factors and steps, as long as the margin falls."""
+    best = start
+    for step in (F(1), F(1, 2), F(1, 4), F(1, 10), F(1, 30), F(1, 100), F(1, 1000)):
+        moved = True
+        while moved and not best.violated:
+            moved = False
+            for name in region.variables:
+                for other in _neighbours(best.variables[name], step, name, region):
+                    found = _try(part, region, {**best.variables, name: other})
+                    if found.relative < best.relative - 1e-9 * abs(best.relative):
+                        best, moved = found, True
+    return best
+
+
+def _neighbours(value: Fraction, step: Fraction, name: str, region: Orthant) -> Iterator[Fraction]:
+    candidates = {value * (1 + step), value / (1 + step)}
+    if name in region.free:
+        candidates |= {value + step, value - step}
+    yield from sorted(one.limit_denominator(10**6) for one in candidates if name in region.free or one > 0)
+
+
+def _simplify(part: Part, region: Orthant, one: _Tried) -> _Tried:
+    """The same violation with fewer digits, variable by variable."""
+    for name in region.variables:
+        for digits_ in (1, 2, 5, 10, 100, 1000):
+            rounded = one.variables[name].limit_denominator(digits_)
+            if rounded == 0 and name not in region.closed | region.free:
+                continue
+            found = _try(part, region, {**one.variables, name: rounded})
+            if found.violated:
+                one = found
+                break
+    return one
+
+
+def _size(one: _Tried) -> int:
+    return sum(abs(value.numerator) + value.denominator for value in one.variables.values())
 
 
 def _violates(relation: Relation, margin: Any) -> bool:
