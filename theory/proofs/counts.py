@@ -9,7 +9,7 @@ from typing import Any
 from theory.claims.algorithms import COSTS
 from theory.proofs.statement import Orthant, Part, Proof
 
-__all__ = ["HALVING", "PROOFS"]
+__all__ = ["FLOOR", "GEOMETRIC", "HALVING", "PROOFS", "schedule"]
 
 F = Fraction
 
@@ -156,7 +156,7 @@ def _price(original: str) -> Fraction:
     return sum((cost for name, cost in COSTS.items() if name != original), F(0))
 
 
-def _schedule(B: int, K: int) -> list[tuple[int, int]]:
+def schedule(B: int, K: int) -> list[tuple[int, int]]:
     """(a_t, n_t) of Algorithm 1, in whole numbers."""
     rounds, arms, plan = (K - 1).bit_length(), K, []
     for _ in range(rounds):
@@ -166,7 +166,7 @@ def _schedule(B: int, K: int) -> list[tuple[int, int]]:
 
 
 def _total(B: int, K: int) -> dict[str, int]:
-    return {"total": sum(n for _, n in _schedule(B, K)), "first": B // (K * (K.bit_length() - 1)), "K": K}
+    return {"total": sum(n for _, n in schedule(B, K)), "first": B // (K * (K.bit_length() - 1)), "K": K}
 
 
 _TOTAL = (lambda m, total, **_: total, lambda m, first, K, **_: (K - 1) * first)
@@ -218,14 +218,14 @@ PROOFS: tuple[Proof, ...] = (
         "me-spend",
         "Each of the T rounds spends at most B/T.",
         (SHARE, SUM),
-        adapt=lambda B, K: {"spent": sum(a * n for a, n in _schedule(B, K)), "B": B},
+        adapt=lambda B, K: {"spent": sum(a * n for a, n in schedule(B, K)), "B": B},
         sides=(lambda m, spent, **_: spent, lambda m, B, **_: B),
     ),
     Proof(
         "me-largest-sample",
         f"{_ROUNDS}; so the runner-up plays all T rounds, as the winner does, and both have the sum of all n_t.",
         HALVING,
-        adapt=lambda B, K: {"rows": sum(n for _, n in _schedule(B, K))},
+        adapt=lambda B, K: {"rows": sum(n for _, n in schedule(B, K))},
         sides=(lambda m, rows: rows, lambda m, rows: rows),
     ),
     Proof("me-one-left", f"{_ROUNDS}.", HALVING, corrected=True),

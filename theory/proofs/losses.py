@@ -15,6 +15,7 @@ __all__ = [
     "ATTAINED",
     "BELOW_ANY",
     "CAUCHY",
+    "DOMINATED",
     "FALL_BELOW",
     "LOSS_ABOVE",
     "MINIMUM",
@@ -98,6 +99,9 @@ def _dominated(kind: str, weights: tuple[int, int, int]) -> tuple[Part, ...]:
         )
         for y in (1, -1)
     )
+
+
+DOMINATED = (*_dominated("reject", (0, 1, 0)), *_dominated("wrong", (1, 0, 0)), *_dominated("right", (0, 0, 1)))
 
 
 def _ordered(first: int, y: int) -> Orthant:
@@ -467,7 +471,7 @@ PROOFS: tuple[Proof, ...] = (
     Proof(
         "eq-2-upper-bound",
         "Reject, wrong label, right label: one piece of the surrogate is enough in each case.",
-        (*_dominated("reject", (0, 1, 0)), *_dominated("wrong", (1, 0, 0)), *_dominated("right", (0, 0, 1))),
+        DOMINATED,
     ),
     Proof(
         "eq-3-quadratic-program",
