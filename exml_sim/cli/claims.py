@@ -107,7 +107,10 @@ def _in_full(entry: Checked) -> str:
         ("premises", "; ".join(premise.name for premise in claim.assumptions)),
         ("errata", ", ".join(claim.errata)),
         ("grade", f"{entry.graded.grade}. {entry.graded.why}"),
-        ("corrected grade", f"{entry.graded.corrected}. {entry.graded.corrected_why}" if entry.graded.corrected else ""),
+        (
+            "corrected grade",
+            f"{entry.graded.corrected}. {entry.graded.corrected_why}" if entry.graded.corrected else "",
+        ),
         (
             "check",
             f"{claim.kind}, {len(claim.cases)} cases: {entry.verdict.outcome}. {entry.verdict.sentence}",

@@ -33,7 +33,7 @@ simulation engine.
 
 **Grades of evidence.** *proved by machine*: for the whole stated region, by a program whose steps are rigorous.
 *refuted rigorously*: the counterexample was replayed in exact or ball arithmetic. *proved on paper and attacked*: the
-proof is in [theorems.md](theorems.md), and the check attacks it. *held against evidence*: instances, exact laws, trials.
+proof is in [theorems.md](theorems.md), and the check attacks it. *held against evidence*: instances and exact laws.
 A corrected statement has a grade of its own. A grade follows from what ran; [What is proved](proofs.md) says how.
 """
 
@@ -100,7 +100,10 @@ def markdown(entries: Iterable[Checked]) -> str:
     claims = [entry.claim for entry in entries]
     lines = [HEADER, f"**{len(claims)} claims**: {summary(claims)}.", ""]
     lines += [f"**Grades**: {grades(entry.graded for entry in entries)}.", "", "## Overview", ""]
-    lines += ["| claim | place | as printed | grade | corrected | how checked | errata |", "|---|---|---|---|---|---|---|"]
+    lines += [
+        "| claim | place | as printed | grade | corrected | how checked | errata |",
+        "|---|---|---|---|---|---|---|",
+    ]
     for entry in entries:
         claim, graded = entry.claim, entry.graded
         printed = f"{claim.printed}, inferred" if claim.inferred else claim.printed
@@ -127,7 +130,9 @@ def _section(entry: Checked) -> list[str]:
         lines += ["Premises: " + "; ".join(premise.name for premise in claim.assumptions) + ".", ""]
     lines.append(f"- Grade: *{entry.graded.grade}*. {_plain(entry.graded.why)}")
     if entry.graded.corrected is not None:
-        lines.append(f"- Grade of the corrected statement: *{entry.graded.corrected}*. {_plain(entry.graded.corrected_why)}")
+        lines.append(
+            f"- Grade of the corrected statement: *{entry.graded.corrected}*. {_plain(entry.graded.corrected_why)}"
+        )
     lines.append(f"- Check ({claim.kind}): *{entry.verdict.outcome}*. {entry.verdict.sentence}")
     if entry.corrected is not None:
         lines.append(f"- Corrected statement: *{entry.corrected.outcome}*. {entry.corrected.sentence}")

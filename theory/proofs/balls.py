@@ -66,9 +66,11 @@ class Balls:
         largest = values[0]
         for value in values[1:]:
             jet = largest if isinstance(largest, Jet) else value
-            largest = jet.larger(value if jet is largest else largest) if isinstance(jet, Jet) else ball(
-                largest
-            ).max(ball(value))
+            largest = (
+                jet.larger(value if jet is largest else largest)
+                if isinstance(jet, Jet)
+                else ball(largest).max(ball(value))
+            )
         return largest
 
     def min(self, *values: Any) -> Any:

@@ -1,8 +1,8 @@
 """Is it the claim that was proved? The sides and regions of a proof held against the ledger's own functions.
 
-A part that ``reads`` the claim must have the ledger's sides at the ledger's cases, and every case must lie in the region
-of such a part. Where a proof is a chain of parts, none of which is the statement itself, the proof writes the sides of
-the statement down once more. A few have neither (they are about pools, or about all laws); `bridged` says which.
+A part that ``reads`` the claim must have the ledger's sides at the ledger's cases, and every case must lie in the
+region of such a part. Where a proof is a chain of parts, none of which is the statement itself, the proof writes the
+sides of the statement down once more. A few have neither (they are about pools, or about all laws); `bridged` says which.
 """
 
 from __future__ import annotations
@@ -75,8 +75,7 @@ def within(part: Part, parameters: dict[str, Any]) -> bool:
     found = region.coordinates(Balls(), **parameters)
     free, closed = region.free, region.closed
     return all(
-        name in free
-        or not (ball(value) < 0 if name in closed or name not in region.variables else ball(value) <= 0)
+        name in free or not (ball(value) < 0 if name in closed or name not in region.variables else ball(value) <= 0)
         for name, value in found.items()
     )
 

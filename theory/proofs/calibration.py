@@ -25,9 +25,7 @@ def _region(kind: str, decision: str, edge: str) -> Orthant:
         return {"eta": _eta(kind, theta, k, rest), "theta": theta, "h": h, "g": g}
 
     free = frozenset("x") if decision == "reject" else frozenset[str]()
-    return Orthant(
-        ("b", "k", "rest", "x", "z"), point, f"{kind} eta, {decision}", frozenset((edge, "x", "z")), free
-    )
+    return Orthant(("b", "k", "rest", "x", "z"), point, f"{kind} eta, {decision}", frozenset((edge, "x", "z")), free)
 
 
 def _first_bound(m: Any, eta: Any, theta: Any, **_: Any) -> tuple[Any, ...]:
@@ -73,9 +71,16 @@ CALIBRATION = (
     ),
     Part(
         "the minimum is attained for eta <= theta at h = -(3 - 2 theta), g = 1 - 2 theta",
-        Orthant(("b", "k"), lambda m, b, k: {"theta": theta_of(b), "eta": theta_of(b) / (1 + k)}, "eta <= theta", frozenset("k")),
-        lambda m, eta, theta: eta * pieces(-(3 - 2 * theta), 1 - 2 * theta, 1, theta)[0]
-        + (1 - eta) * m.max(*pieces(-(3 - 2 * theta), 1 - 2 * theta, -1, theta)),
+        Orthant(
+            ("b", "k"),
+            lambda m, b, k: {"theta": theta_of(b), "eta": theta_of(b) / (1 + k)},
+            "eta <= theta",
+            frozenset("k"),
+        ),
+        lambda m, eta, theta: (
+            eta * pieces(-(3 - 2 * theta), 1 - 2 * theta, 1, theta)[0]
+            + (1 - eta) * m.max(*pieces(-(3 - 2 * theta), 1 - 2 * theta, -1, theta))
+        ),
         "==",
         lambda m, eta, theta: (3 - 2 * theta) * eta,
     ),
@@ -87,7 +92,8 @@ CALIBRATION = (
         lambda m, theta: (3 - 2 * theta) * theta,
     ),
     Part(
-        "1 - theta cannot be improved: at eta = theta, h = g = 0+ the excess is 1 - 2 theta and the surrogate excess (1 - 2 theta) (1 - theta)",
+        "1 - theta cannot be improved: at eta = theta, h = g = 0+ the excess is 1 - 2 theta, and for the surrogate "
+        "(1 - 2 theta) (1 - theta)",
         Orthant(("b",), lambda m, b: {"theta": theta_of(b)}, "eta = theta"),
         lambda m, theta: 1 - (3 - 2 * theta) * theta,
         "==",

@@ -76,8 +76,8 @@ def _gain_parts() -> tuple[Part, ...]:
             lambda m, a, X, **_: (X + 1) / a - 1,
         ),
         Part(
-            "the active arms are at most 2, 4, 8, ... from the last round backwards, so H >= 1/K + 1/2 + ... + 2^(1-T): "
-            "the sum of the powers is 1 - 2^(1-T), by induction with x = 2^(1-T)",
+            "the active arms are at most 2, 4, 8, ... from the last round backwards, so H >= 1/K + 1/2 + ... + "
+            "2^(1-T); the sum of the powers is 1 - 2^(1-T), by induction with x = 2^(1-T)",
             _any("x > 0", "x"),
             lambda m, x: (1 - x) + x / 2,
             "==",
@@ -118,9 +118,7 @@ def _gain_parts() -> tuple[Part, ...]:
         ),
         Part(
             "2^(T-1) + 2 > 2 T from T = 4 on: P > 2 T - 2 gives 2 P > 2 T",
-            Orthant(
-                ("t", "d"), lambda m, t, d: {"T": 4 + t, "P": 2 * (4 + t) - 2 + d}, "P > 2T - 2", frozenset("t")
-            ),
+            Orthant(("t", "d"), lambda m, t, d: {"T": 4 + t, "P": 2 * (4 + t) - 2 + d}, "P > 2T - 2", frozenset("t")),
             lambda m, T, P: 2 * P,
             ">",
             lambda m, T, P: 2 * T,
@@ -144,7 +142,7 @@ def _finite_rest() -> Part:
     )
 
 
-_K3 = tuple(
+_FROM_HERE = tuple(
     Part(
         f"K = {K}: (X + 1)(H - T/K) >= T from X = {start} on, H = {H}",
         Orthant(("x",), lambda m, x, start=start: {"X": start + x}, f"X >= {start}", frozenset("x")),
@@ -153,14 +151,13 @@ _K3 = tuple(
         lambda m, X, T=T: m.q(T),
     )
     for K, T, H, start in ((3, 2, F(5, 6), 11), (4, 2, F(3, 4), 7))
-) + (
-    Part(
-        "T = 3: H - T/K >= 1 - T 2^(1-T) = 1/4, which settles X >= 11",
-        Orthant(("x",), lambda m, x: {"X": 11 + x}, "X >= 11", frozenset("x")),
-        lambda m, X: (X + 1) / 4,
-        ">=",
-        lambda m, X: m.q(3),
-    ),
+)
+_THREE_ROUNDS = Part(
+    "T = 3: H - T/K >= 1 - T 2^(1-T) = 1/4, which settles X >= 11",
+    Orthant(("x",), lambda m, x: {"X": 11 + x}, "X >= 11", frozenset("x")),
+    lambda m, X: (X + 1) / 4,
+    ">=",
+    lambda m, X: m.q(3),
 )
 
 
@@ -168,7 +165,7 @@ def _rows(B: int, K: int) -> dict[str, Any]:
     return {"total": sum(n for _, n in schedule(B, K)), "B": B, "K": K, "share": B // K}
 
 
-# --- sums of terms ------------------------------------------------------------------------------------------------------
+# --- sums of terms --------------------------------------------------------------------------------------------------
 
 
 def _order_region(smaller: str) -> Orthant:
@@ -239,19 +236,27 @@ _GAPS = Part(
 
 PROOFS: tuple[Proof, ...] = (
     Proof("eq-1", "One pair of numbers.", (_COIN,), corrected=True),
-    Proof("eq-2", "The printed loss is at most the repaired one, and that is eq-2-upper-bound.",
-          tuple(replace(part, reads="") for part in DOMINATED), corrected=True),
+    Proof(
+        "eq-2",
+        "The printed loss is at most the repaired one, and that is eq-2-upper-bound.",
+        tuple(replace(part, reads="") for part in DOMINATED),
+        corrected=True,
+    ),
     Proof("eq-4-value", "The 0-1 loss sees two signs only.", _BAYES, corrected=True),
-    Proof("quality-order", "h = 0 costs nothing under the printed loss, whatever eta: every Bayes risk is 0.",
-          (
-              Part(
-                  "eta 0 + (1 - eta) 0 = 0",
-                  _any("0 <= eta <= 1", "eta", "eta"),
-                  lambda m, eta: eta * 0 + (1 - eta) * 0,
-                  "==",
-                  lambda m, eta: 0 * eta,
-              ),
-          ), says="vacuous"),
+    Proof(
+        "quality-order",
+        "h = 0 costs nothing under the printed loss, whatever eta: every Bayes risk is 0.",
+        (
+            Part(
+                "eta 0 + (1 - eta) 0 = 0",
+                _any("0 <= eta <= 1", "eta", "eta"),
+                lambda m, eta: eta * 0 + (1 - eta) * 0,
+                "==",
+                lambda m, eta: 0 * eta,
+            ),
+        ),
+        says="vacuous",
+    ),
     Proof(
         "surrogate-does-no-harm",
         "The minimum of Lemma F, and the points that attain it.",
@@ -296,7 +301,7 @@ PROOFS: tuple[Proof, ...] = (
         "me-budget-gain",
         "Median elimination buys more if (X + 1)(H - T/K) >= T, X = floor(B/T), H = sum_t 1/a_t. That settles all but "
         "finitely many (B, K), and the rest is enumerated. For K = 2 both buy floor(B/2).",
-        (*HALVING, *_gain_parts(), *_K3, _finite_rest()),
+        (*HALVING, *_gain_parts(), *_FROM_HERE, _THREE_ROUNDS, _finite_rest()),
         corrected=True,
         adapt=_rows,
         sides=(
@@ -310,7 +315,9 @@ PROOFS: tuple[Proof, ...] = (
         (
             Part(
                 "n K L >= n K for L >= 1",
-                Orthant(("n", "k", "d"), lambda m, n, k, d: {"n": n, "K": 2 + k, "L": 1 + d}, "L >= 1", frozenset("kd")),
+                Orthant(
+                    ("n", "k", "d"), lambda m, n, k, d: {"n": n, "K": 2 + k, "L": 1 + d}, "L >= 1", frozenset("kd")
+                ),
                 lambda m, n, K, L: n * K * L,
                 ">=",
                 lambda m, n, K, L: n * K,

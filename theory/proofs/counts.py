@@ -92,8 +92,8 @@ HALVING = (
     ),
 )
 _ROUNDS = (
-    "With T = ceil(log2 K), 2^(T-1) < K <= 2^T. Each round halves both ends, so a_t > 2^(T-t) >= 1 in rounds 1 to T and "
-    "one arm is left after them"
+    "With T = ceil(log2 K), 2^(T-1) < K <= 2^T. Each round halves both ends, so a_t > 2^(T-t) >= 1 in rounds 1 to T "
+    "and one arm is left after them"
 )
 DOUBLE = (
     Part(
@@ -230,8 +230,22 @@ PROOFS: tuple[Proof, ...] = (
     ),
     Proof("me-one-left", f"{_ROUNDS}.", HALVING, corrected=True),
     Proof("a5-doubling", "K = 2^c; the active arms halve without rounding, and the floors are exact.", DOUBLE),
-    Proof("a5-count-1", f"{_COUNT} By a5-doubling n_t = 2^(t-1) n_1.", (*DOUBLE, *GEOMETRIC), corrected=True, adapt=_total, sides=_TOTAL),
-    Proof("a5-count-2", f"{_COUNT} By a5-doubling n_t = 2^(t-1) n_1.", (*DOUBLE, *GEOMETRIC), corrected=True, adapt=_total, sides=_TOTAL),
+    Proof(
+        "a5-count-1",
+        f"{_COUNT} By a5-doubling n_t = 2^(t-1) n_1.",
+        (*DOUBLE, *GEOMETRIC),
+        corrected=True,
+        adapt=_total,
+        sides=_TOTAL,
+    ),
+    Proof(
+        "a5-count-2",
+        f"{_COUNT} By a5-doubling n_t = 2^(t-1) n_1.",
+        (*DOUBLE, *GEOMETRIC),
+        corrected=True,
+        adapt=_total,
+        sides=_TOTAL,
+    ),
     Proof(
         "a5-count-3",
         f"{_COUNT} Without divisibility n_t = floor(2^(t-1) x) >= 2^(t-1) floor(x), x = B/(K T).",

@@ -1,4 +1,4 @@
-"""The paper's experiments: in none of them is the printed failure probability below 1, whatever kappa Lambda and the gap.
+"""The paper's experiments: in none is the printed failure probability below 1, whatever kappa Lambda and the gap.
 
 A gap is at most the ceiling for balanced labels, which is at most r / sqrt 2, and beyond r = sqrt 2 (1 - 2 theta) at
 most the value where the circle of radius r meets the line on which the two pieces of the loss agree (Lemma C). The
@@ -63,11 +63,11 @@ def _part(strategy: str, K: int, theta: Fraction, n: int, cell: Cell, ceiling: s
 
 def _parts() -> Iterator[Part]:
     for case in EXPERIMENTS:
+        strategy, B, K = str(case["strategy"]), int(str(case["B"])), int(str(case["K"]))
         theta = F(str(case["theta"]))
-        rows = uniform_pulls if case["strategy"] == "uniform" else first_round_pulls
-        n = int(rows(case["B"], case["K"]))
+        n = int((uniform_pulls if strategy == "uniform" else first_round_pulls)(B, K))
         for cell, ceiling in _cells(theta, n):
-            yield _part(case["strategy"], case["K"], theta, n, cell, ceiling)
+            yield _part(strategy, K, theta, n, cell, ceiling)
 
 
 _SMALLER_GAP = Part(

@@ -58,7 +58,9 @@ def hoeffding(m: Any, rows: Any, argument: Any) -> Any:
     return m.sqrt(m.log(argument) / 2) / m.sqrt(rows)
 
 
-def launch(factor_root: int, *, arms: bool = False, more: tuple[str, ...] = (), closed: tuple[str, ...] = ()) -> Orthant:
+def launch(
+    factor_root: int, *, arms: bool = False, more: tuple[str, ...] = (), closed: tuple[str, ...] = ()
+) -> Orthant:
     """theta in (0, 1/2), r > 0, Delta > 0 and n > factor_root^2 c^2 r^2 / Delta^2, with K >= 2 on demand.
 
     ``more`` are further parameters > 0, or >= 0 if also in ``closed``.

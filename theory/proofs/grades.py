@@ -21,9 +21,7 @@ from theory.verdicts import Verdict
 
 __all__ = ["GRADES", "Grade", "Graded", "grade", "replayed"]
 
-Grade = Literal[
-    "proved by machine", "refuted rigorously", "proved on paper and attacked", "held against evidence"
-]
+Grade = Literal["proved by machine", "refuted rigorously", "proved on paper and attacked", "held against evidence"]
 GRADES: tuple[Grade, ...] = get_args(Grade)
 
 
@@ -47,14 +45,14 @@ def replayed(claim_id: str) -> Replay | None:
 
 
 def grade(claim: Claim, verdict: Verdict | None = None, corrected: Verdict | None = None) -> Graded:
-    """Grade a claim; the verdicts of its checks are taken if given, and found if they are needed."""
+    """Grade a claim; the verdicts of its checks are taken if given, and found (once per process) if they are needed."""
     known = claim is get(claim.id)
     first = _printed(claim, verdict, known)
     if claim.repaired is None:
         return Graded(*first)
     second = _proved(claim, corrected=True) if known else None
     if second is None:
-        found = corrected or claim.check_corrected()
+        found = corrected or _checked(claim, corrected=True)
         second = _on_paper(CORRECTED.get(claim.id) if known else None, found, "consistent")
     return Graded(*first, *second)
 
@@ -66,8 +64,13 @@ def _printed(claim: Claim, verdict: Verdict | None, known: bool) -> tuple[Grade,
             return "refuted rigorously", f"Fails {again.sentence}."
     elif known and (proof := _proved(claim, corrected=False)) is not None:
         return proof
-    found = verdict or claim.check()
+    found = verdict or _checked(claim, corrected=False)
     return _on_paper(PRINTED.get(claim.id) if known else None, found, "consistent")
+
+
+@cache
+def _checked(claim: Claim, *, corrected: bool) -> Verdict:
+    return claim.check_corrected() if corrected else claim.check()
 
 
 @cache

@@ -16,9 +16,7 @@ F = Fraction
 
 
 def _plain(words: str, names: str, closed: str = "", free: str = "") -> Orthant:
-    return Orthant(
-        tuple(names.split()), lambda m, **p: p, words, frozenset(closed.split()), frozenset(free.split())
-    )
+    return Orthant(tuple(names.split()), lambda m, **p: p, words, frozenset(closed.split()), frozenset(free.split()))
 
 
 # --- Lemma A: range ---------------------------------------------------------------------------------------------
@@ -74,12 +72,27 @@ def _lowest(kind: str) -> tuple[Part, ...]:
         return {"small": 1 - r, "middle": theta * (3 - 2 * theta - r), "large": 0 * r}[kind]
 
     inside = (
-        Part(f"the lowest point is in the box: s >= -r ({kind})", region, lambda m, theta, r: where(theta, r)[1] + r, ">=",
-             lambda m, **_: m.q(0)),
-        Part(f"the lowest point is in the box: s <= r ({kind})", region, lambda m, theta, r: r - where(theta, r)[1], ">=",
-             lambda m, **_: m.q(0)),
-        Part(f"the lowest point is in the box: t <= r ({kind})", region, lambda m, theta, r: r - where(theta, r)[0], ">=",
-             lambda m, **_: m.q(0)),
+        Part(
+            f"the lowest point is in the box: s >= -r ({kind})",
+            region,
+            lambda m, theta, r: where(theta, r)[1] + r,
+            ">=",
+            lambda m, **_: m.q(0),
+        ),
+        Part(
+            f"the lowest point is in the box: s <= r ({kind})",
+            region,
+            lambda m, theta, r: r - where(theta, r)[1],
+            ">=",
+            lambda m, **_: m.q(0),
+        ),
+        Part(
+            f"the lowest point is in the box: t <= r ({kind})",
+            region,
+            lambda m, theta, r: r - where(theta, r)[0],
+            ">=",
+            lambda m, **_: m.q(0),
+        ),
     )
     return (Part(f"the infimum is attained ({kind} ball)", region, value, "==", least), *inside)
 
@@ -129,7 +142,7 @@ _REPLACEMENT = (
     ),
     *(
         Part(
-            f"with ds^2 <= 2 r^2 and (|dt| + |ds|)^2 <= 8 r^2 the square of the change is at most 2 max(1, b)^2 r^2 ({kind})",
+            f"ds^2 <= 2 r^2 and (|dt| + |ds|)^2 <= 8 r^2 bound the square of the change by 2 max(1, b)^2 r^2 ({kind})",
             Orthant(
                 ("b", "r", "i", "j", "d"),
                 lambda m, b, r, i, j, d, kind=kind: {
@@ -153,7 +166,7 @@ _REPLACEMENT = (
 
 _DISC = (
     Part(
-        "(t - s)^2 <= 2 (t^2 + s^2), so the first piece is at least 1 - radius/sqrt 2 on a disc: the difference is (t + s)^2",
+        "(t - s)^2 <= 2 (t^2 + s^2): the first piece is at least 1 - radius/sqrt 2 on a disc",
         _plain("any t, s", "t s", "", "t s"),
         lambda m, t, s: 2 * (t**2 + s**2) - (t - s) ** 2,
         "==",
@@ -170,7 +183,14 @@ _DISC = (
 
 # --- Lemma E: Rademacher constant -------------------------------------------------------------------------------
 
-_SMALL_SLOPE = Orthant(("b", "d"), lambda m, b, d: {"theta": theta_of(b / (2 * b + 2 * d)), }, "b < 1/2", frozenset("d"))
+_SMALL_SLOPE = Orthant(
+    ("b", "d"),
+    lambda m, b, d: {
+        "theta": theta_of(b / (2 * b + 2 * d)),
+    },
+    "b < 1/2",
+    frozenset("d"),
+)
 _LARGE_SLOPE = Orthant(("d",), lambda m, d: {"theta": theta_of(m.q(1, 2) + d)}, "b >= 1/2", frozenset("d"))
 _RADEMACHER = tuple(
     part
@@ -355,8 +375,8 @@ _SMALLER_GAP = Part(
 PROOFS: tuple[Proof, ...] = (
     Proof(
         "lemma-a-range",
-        "Upper bounds piece by piece and the two corners that attain them; lower bounds by a mixture of the pieces, for "
-        "the three sizes of the ball, and the points that attain them.",
+        "Upper bounds piece by piece and the two corners that attain them; lower bounds by a mixture of the pieces, "
+        "for the three sizes of the ball, and the points that attain them.",
         (*_SUP, *_SUP_ATTAINED, *LOSS_ABOVE, *_INF_ATTAINED),
     ),
     Proof(
@@ -370,7 +390,11 @@ PROOFS: tuple[Proof, ...] = (
         "Every risk is at least inf l, f = 0 has the loss 1; in the affine regime the disc of Jensen's inequality.",
         (*LOSS_ABOVE, *FALL_BELOW, BELOW_ANY, *_DISC),
     ),
-    Proof("lemma-d-affine", "The first piece is the largest; Cauchy-Schwarz for the two norms.", (*AFFINE, CAUCHY, ATTAINED)),
+    Proof(
+        "lemma-d-affine",
+        "The first piece is the largest; Cauchy-Schwarz for the two norms.",
+        (*AFFINE, CAUCHY, ATTAINED),
+    ),
     Proof("lemma-e-rademacher", "The sum of the coefficients, for b below and above 1/2.", _RADEMACHER),
     Proof(
         "lemma-f-calibration",

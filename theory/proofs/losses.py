@@ -8,7 +8,7 @@ from typing import Any
 
 from theory.claims.exact_losses import best_surrogate
 from theory.proofs.formulas import c, pieces, slope, theta_of
-from theory.proofs.statement import Orthant, Part, Proof
+from theory.proofs.statement import Orthant, Part, Proof, Side
 
 __all__ = [
     "AFFINE",
@@ -47,7 +47,9 @@ def _small_ball(y: int) -> Orthant:
         w = 1 - 2 * theta
         return {"b": slope(theta), "x": w - y * h, "z": g + w, "label": y * p["y"] - 1}
 
-    return Orthant(("b", "x", "z"), point, f"|h|, |g| <= 1 - 2 theta, y = {y}", frozenset("xz"), coordinates=coordinates)
+    return Orthant(
+        ("b", "x", "z"), point, f"|h|, |g| <= 1 - 2 theta, y = {y}", frozenset("xz"), coordinates=coordinates
+    )
 
 
 def _surrogate(m: Any, h: Any, g: Any, y: int, theta: Any, **_: Any) -> Any:
@@ -86,12 +88,16 @@ def _sign_case(y: int, kind: str) -> Orthant:
 
 
 def _dominated(kind: str, weights: tuple[int, int, int]) -> tuple[Part, ...]:
-    loss = {"reject": lambda m, theta, **_: theta, "wrong": lambda m, **_: m.q(1), "right": lambda m, **_: m.q(0)}[kind]
+    losses: dict[str, Side] = {
+        "reject": lambda m, theta, **_: theta,
+        "wrong": lambda m, **_: m.q(1),
+        "right": lambda m, **_: m.q(0),
+    }
     return tuple(
         Part(
             f"the 0-1 loss is at most the surrogate: {kind}",
             _sign_case(y, kind),
-            loss,
+            losses[kind],
             "<=",
             lambda m, h, g, y, theta: pieces(h, g, y, theta),
             "both",
@@ -240,9 +246,7 @@ def _minimum_part(region: Orthant, weights: Any, bayes: Any) -> Part:
     return Part(
         "risk - Bayes risk >= (2 - 2 theta) Bayes risk",
         region,
-        lambda m, eta, theta, **k: tuple(
-            one - bayes(eta, theta) for one in combined(m, eta=eta, theta=theta, **k)
-        ),
+        lambda m, eta, theta, **k: tuple(one - bayes(eta, theta) for one in combined(m, eta=eta, theta=theta, **k)),
         ">=",
         lambda m, eta, theta, **_: (2 - 2 * theta) * bayes(eta, theta),
         "both",
@@ -359,8 +363,9 @@ _SQUARE = Part(
     ),
     lambda m, C, ww, wA, AA, vv, vB, BB: (1 + (vB - wA) / 2 + C * (ww + vv)) - (1 - (AA + BB) / (16 * C)),
     "==",
-    lambda m, C, ww, wA, AA, vv, vB, BB: C * (ww - wA / (2 * C) + AA / (16 * C**2))
-    + C * (vv + vB / (2 * C) + BB / (16 * C**2)),
+    lambda m, C, ww, wA, AA, vv, vB, BB: (
+        C * (ww - wA / (2 * C) + AA / (16 * C**2)) + C * (vv + vB / (2 * C) + BB / (16 * C**2))
+    ),
 )
 _VALUE = Part(
     "at w = A/4C, v = -B/4C the first piece plus the penalties is 1 - (|A|^2 + |B|^2)/16C",
@@ -385,7 +390,11 @@ _INSIDE = Part(
     "kappa^2/(4C) <= 1 - 2 theta puts |<A/4C, Phi>| <= kappa^2/(4C) into the affine regime",
     Orthant(
         ("b", "kappa2", "d"),
-        lambda m, b, kappa2, d: {"w": 1 - 2 * theta_of(b), "C": (kappa2 + d) / (4 * (1 - 2 * theta_of(b))), "k2": kappa2},
+        lambda m, b, kappa2, d: {
+            "w": 1 - 2 * theta_of(b),
+            "C": (kappa2 + d) / (4 * (1 - 2 * theta_of(b))),
+            "k2": kappa2,
+        },
         "C >= kappa^2 / (4 (1 - 2 theta))",
         frozenset("d"),
     ),
@@ -464,7 +473,9 @@ _WALK = (
         lambda m, theta, r, root, **_: c(theta) * r / root,
     ),
 )
-_RADEMACHER = "One row: half the range, by the three sizes of the ball. Affine regime: Jensen's inequality for the walk."
+_RADEMACHER = (
+    "One row: half the range, by the three sizes of the ball. Affine regime: Jensen's inequality for the walk."
+)
 
 PROOFS: tuple[Proof, ...] = (
     Proof("surrogate-affine", "Both labels; the region of the parts is larger than the ball.", AFFINE),

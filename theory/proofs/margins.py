@@ -329,9 +329,7 @@ _ORDER = (
 
 PROOFS: tuple[Proof, ...] = (
     Proof("a2-quarter", "A substitution: sqrt n = 8 c r / Delta + e.", (QUARTER,)),
-    Proof(
-        "a2-absolute-constant", "The corrected statement is a2-quarter.", (QUARTER,), corrected=True
-    ),
+    Proof("a2-absolute-constant", "The corrected statement is a2-quarter.", (QUARTER,), corrected=True),
     Proof(
         "a3-quarter",
         "The rows of uniform allocation are w^2 n with w^2 = log2 K >= 1.",
@@ -350,8 +348,7 @@ PROOFS: tuple[Proof, ...] = (
     Proof("a3-numerator", "A substitution, and the square of a positive number.", (NUMERATOR,)),
     Proof(
         "a3-denominator-1",
-        "1 - exp(x) falls as x grows, and "
-        "log q <= -Delta^2 n / 72.",
+        "1 - exp(x) falls as x grows, and log q <= -Delta^2 n / 72.",
         (STEP,),
         sides=(_one_minus_q, lambda m, n, gap, **_: 1 - m.exp(-(gap**2) * n / 72)),
     ),

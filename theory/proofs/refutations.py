@@ -308,7 +308,7 @@ def _selected(name: str, B: int, *, median: bool) -> Fraction:
 
 
 def _constant(gaps: tuple[Fraction, ...], theta: Fraction, r: Fraction) -> Fraction:
-    return 64 * (c(theta) * r / min(gap for gap in gaps if gap > 0)) ** 2
+    return F(64 * (c(theta) * r / min(gap for gap in gaps if gap > 0)) ** 2)
 
 
 def _sum_of_tails(gaps: tuple[Fraction, ...], n: int, theta: Fraction, r: Fraction) -> Any:
@@ -435,9 +435,9 @@ REFUTATIONS: tuple[Refutation, ...] = (
         "a2-order",
         {"n": 10**6, "m": 1, "theta": Q, "r": F(1, 2), "delta": F(1, 20)},
         lambda n, m, **p: _opened(n, m, **p),
-        lambda n, m, theta, r, delta: 8
-        * c(ball(theta))
-        * (ball(r) / ball(n).sqrt() + hoeffding(Balls(), ball(n), 6 / ball(delta))),
+        lambda n, m, theta, r, delta: (
+            8 * c(ball(theta)) * (ball(r) / ball(n).sqrt() + hoeffding(Balls(), ball(n), 6 / ball(delta)))
+        ),
     ),
     Refutation(
         "a2-absolute-constant",

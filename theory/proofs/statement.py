@@ -2,9 +2,9 @@
 
 A `Part` says ``left relation right`` for all points of a region. There are two kinds of regions:
 
-* `Orthant`: the parameters are rational functions of variables that are not negative, so the region may be unbounded.
+* `Orthant`: the parameters are rational functions of variables that are not negative; the region may be unbounded.
   The part is proved by the signs of the coefficients (`theory.proofs.symbols`), and an identity by exact algebra;
-* `Cell`: a closed box, for formulas with logarithms and exponentials. The part is proved by branch and bound over balls.
+* `Cell`: a closed box, for formulas with logarithms and exponentials. It is proved by branch and bound over balls.
 
 A part that is not proved is searched for a counterexample, simple numbers first. What is neither is "not decided".
 """
@@ -23,7 +23,7 @@ from theory.proofs.balls import Balls, ball, digits
 from theory.proofs.boxes import bound_below
 from theory.proofs.symbols import Ratio, Symbols, Unclear
 
-__all__ = ["Cell", "Finding", "Orthant", "Part", "Proof", "Result", "decide", "prove"]
+__all__ = ["Cell", "Finding", "Orthant", "Part", "Proof", "Result", "Side", "decide", "prove"]
 
 Relation = Literal["==", "<=", "<", ">=", ">"]
 Side = Callable[..., Any]

@@ -71,7 +71,9 @@ def _of_proof(proof: Proof) -> Answer:
     found = prove(proof)
     lemma = proof not in claim_proofs()
     other = "" if lemma else mismatch(get(proof.of), proof)
-    which = "lemma" if lemma else "corrected" if proof.corrected else "vacuous" if proof.says == "vacuous" else "printed"
+    which = (
+        "lemma" if lemma else "corrected" if proof.corrected else "vacuous" if proof.says == "vacuous" else "printed"
+    )
     held = "" if lemma or bridged(proof) else " The parts are a chain; no part repeats the ledger's own formula."
     return Answer(
         proof.of,

@@ -26,11 +26,9 @@ _FIVE = Part(
     _free("risk", "bayes", "learned", "empirical", "star_train", "star"),
     lambda m, risk, bayes, **_: risk - bayes,
     "==",
-    lambda m, risk, bayes, learned, empirical, star_train, star: (risk - learned)
-    + (learned - empirical)
-    + (empirical - star_train)
-    + (star_train - star)
-    + (star - bayes),
+    lambda m, risk, bayes, learned, empirical, star_train, star: (
+        (risk - learned) + (learned - empirical) + (empirical - star_train) + (star_train - star) + (star - bayes)
+    ),
     "both",
 )
 
@@ -120,9 +118,9 @@ _DECOMPOSITIONS = (
                 _free("value", "best", "learned", "star_sample"),
                 lambda m, learned, best, **_: learned - best,
                 "==",
-                lambda m, value, best, learned, star_sample: (learned - value)
-                + (value - star_sample)
-                + (star_sample - best),
+                lambda m, value, best, learned, star_sample: (
+                    (learned - value) + (value - star_sample) + (star_sample - best)
+                ),
                 "both",
             ),
         ),
@@ -155,7 +153,11 @@ _DECOMPOSITIONS = (
                     "R° is the smallest risk on the training set",
                     frozenset("d"),
                     frozenset(("best", "value")),
-                    coordinates=lambda m, best, learned, value, **_: {"best": best, "d": learned - best, "value": value},
+                    coordinates=lambda m, best, learned, value, **_: {
+                        "best": best,
+                        "d": learned - best,
+                        "value": value,
+                    },
                 ),
                 lambda m, best, value, **_: best - value,
                 "<=",
@@ -315,8 +317,9 @@ _DISPLAYS = (
             Part(
                 "terms (a), (d) and (b) at delta/3 are the four terms",
                 _display(_ANY, ("r", "s", "k"), _rows(n="s", m_="k")),
-                lambda m, n, m_, theta, r, delta: 2 * _lemma_3(m, m_, r, theta, delta / 3)
-                + _regret_bound(m, n, r, theta, delta / 3),
+                lambda m, n, m_, theta, r, delta: (
+                    2 * _lemma_3(m, m_, r, theta, delta / 3) + _regret_bound(m, n, r, theta, delta / 3)
+                ),
                 "==",
                 lambda m, n, m_, theta, r, delta: _opened(m, n, m_, r, theta, delta),
                 "both",
@@ -331,8 +334,9 @@ _DISPLAYS = (
             Part(
                 "terms (a), (d) and (b) at delta/3 are the four terms",
                 _display(_ANY, ("r", "s", "k", "l"), _rows(n="s", m_="k", K="l")),
-                lambda m, n, m_, K, theta, r, delta: 2 * _lemma_3(m, m_, r, theta, delta / 3)
-                + _regret_bound(m, n * K, r, theta, delta / 3),
+                lambda m, n, m_, K, theta, r, delta: (
+                    2 * _lemma_3(m, m_, r, theta, delta / 3) + _regret_bound(m, n * K, r, theta, delta / 3)
+                ),
                 "==",
                 lambda m, n, m_, K, theta, r, delta: _opened(m, n * K, m_, r, theta, delta),
                 "both",
@@ -347,8 +351,7 @@ _DISPLAYS = (
             Part(
                 "2 (2 c r/sqrt n + sqrt(log(2/delta)/2n)) is the display",
                 _display(_ANY, ("r", "s"), _rows(n="s")),
-                lambda m, n, theta, r, delta: 2
-                * (2 * c(theta) * r / m.sqrt(n) + hoeffding(m, n, 2 / delta)),
+                lambda m, n, theta, r, delta: 2 * (2 * c(theta) * r / m.sqrt(n) + hoeffding(m, n, 2 / delta)),
                 "==",
                 lambda m, n, theta, r, delta: _regret_bound(m, n, r, theta, delta),
                 "both",

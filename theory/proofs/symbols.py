@@ -19,7 +19,7 @@ __all__ = ["Ratio", "Symbols", "Unclear"]
 _ATOMS = 12
 
 
-class Unclear(Exception):  # noqa: N818 - it is an answer, not a fault
+class Unclear(Exception):
     """The sign of an expression cannot be read off, so that a maximum or a root cannot be resolved."""
 
 

@@ -126,7 +126,9 @@ def test_strict_and_weak_inequalities_differ_at_equality():
 
 
 def test_a_formula_that_cannot_be_enclosed_is_not_decided():
-    found = decide(part(Cell((("x", F(-1), F(1)),), "around a pole"), lambda m, x: 1 / (x * x), ">", lambda m, x: x - x))
+    found = decide(
+        part(Cell((("x", F(-1), F(1)),), "around a pole"), lambda m, x: 1 / (x * x), ">", lambda m, x: x - x)
+    )
     assert found.outcome == "not decided"
     assert found.where.startswith("smallest box: x")
 
@@ -160,7 +162,9 @@ def test_an_identity_needs_algebra():
 
 
 def test_weights_must_be_a_convex_combination():
-    larger = (lambda m, x: (x, -x))
+    def larger(m, x):
+        return x, -x
+
     good = part(orthant("x"), larger, ">=", lambda m, x: 0 * x, weights=lambda m, x: (1, 0))
     for weights in ((2, 0), (1, -1), (F(1, 2), F(1, 4)), (1,)):
         bad = part(orthant("x"), larger, ">=", lambda m, x: 0 * x, weights=lambda m, x, w=weights: w)

@@ -183,13 +183,25 @@ def test_the_rigorous_sides_are_those_of_the_ledger(one: Refutation):
 
 
 def _takes_fractions(name: str) -> bool:
-    exact = ("thm-1", "thm-2", "eq-6", "lemma-3-theta", "lemma-4-kappa", "a2-step-3", "term-d", "a4-term-a", "a4-term-c")
+    exact = (
+        "thm-1",
+        "thm-2",
+        "eq-6",
+        "lemma-3-theta",
+        "lemma-4-kappa",
+        "a2-step-3",
+        "term-d",
+        "a4-term-a",
+        "a4-term-c",
+    )
     return name in (*exact, "a6-generalisation", "a6-index")
 
 
 def test_a_counterexample_that_is_none_is_not_decided():
     """Planted: numbers at which the statement holds, premises that fail, and a side in floats."""
-    assert not replay(Refutation("eq-1", {"eta": Fraction(1, 2), "theta": Fraction(1, 4)}, lambda **_: Fraction(1, 2))).refuted
+    assert not replay(
+        Refutation("eq-1", {"eta": Fraction(1, 2), "theta": Fraction(1, 4)}, lambda **_: Fraction(1, 2))
+    ).refuted
     floats = Refutation("eq-1", {"eta": Fraction(1, 2), "theta": Fraction(1, 4)}, lambda **_: 0.0)
     assert not replay(floats).refuted
     with digits(BITS):

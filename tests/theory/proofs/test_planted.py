@@ -65,6 +65,7 @@ def sharpened(part: Part) -> Part:
 
     negative = part in (TIGHT["a3-numerator"], TIGHT["thm-1-decay"], TIGHT["a5-pairs-line-2"])
     if part.relation in ("<=", "<") and not negative:
+
         def larger(m, **p):
             value = part.left(m, **p)
             return tuple(m.q(101, 100) * one for one in value) if isinstance(value, tuple) else m.q(101, 100) * value
