@@ -1,7 +1,7 @@
 """Floating-point bounds against exact values: ``python -m benchmarks.rounding [--points N]``.
 
 The N points are shared by all functions; where a premise fails by rounding, a point is not counted.
-A share of at most 1 is what docs/proofs.md states.
+A share of at most 16 is what docs/proofs.md states.
 """
 
 from __future__ import annotations

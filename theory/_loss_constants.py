@@ -61,11 +61,8 @@ def fall(theta: Floats, r_h: Floats, r_g: Floats) -> Floats:
     """1 - inf l over |h| <= r_h, |g| <= r_g, without cancellation: the ceiling of gaps."""
     # t = r_h is best; in s the first piece rises and the second falls, so the minimum of their
     # maximum is at the crossing s = (1 - 2 theta)(r_h - 2 (1 - theta)) or at the nearer end.
-    crossing = (1 - 2 * theta) * (r_h - 2 * (1 - theta))
-    s = np.clip(crossing, -r_g, r_g)
-    # At the crossing 1 - theta + b s cancels for theta near 1/2; this is the same number.
-    second = np.where(s == crossing, (1 - theta) * (1 - 2 * theta) + theta * r_h, 1 - theta + slope(theta) * s)
-    depth: Floats = np.minimum(np.minimum((r_h - s) / 2, second), 1.0)
+    s = np.clip((1 - 2 * theta) * (r_h - 2 * (1 - theta)), -r_g, r_g)
+    depth: Floats = np.minimum(np.minimum((r_h - s) / 2, 1 - theta + slope(theta) * s), 1.0)
     return depth
 
 

@@ -12,7 +12,7 @@ from theory.proofs.formulas import c, hoeffding, launch, log_q, theta_of
 from theory.proofs.losses import DOMINATED, MINIMUM
 from theory.proofs.statement import Orthant, Part, Proof
 
-__all__ = ["PROOFS"]
+__all__ = ["BAYES", "PROOFS"]
 
 F = Fraction
 
@@ -55,7 +55,7 @@ def _bayes(kind: str) -> Part:
     )
 
 
-_BAYES = (_bayes("small"), _bayes("large"), _bayes("middle"))
+BAYES = (_bayes("small"), _bayes("large"), _bayes("middle"))
 
 # --- budgets ---------------------------------------------------------------------------------------------------------
 
@@ -242,7 +242,7 @@ PROOFS: tuple[Proof, ...] = (
         tuple(replace(part, reads="") for part in DOMINATED),
         corrected=True,
     ),
-    Proof("eq-4-value", "The 0-1 loss sees two signs only.", _BAYES, corrected=True),
+    Proof("eq-4-value", "The 0-1 loss sees two signs only.", BAYES, corrected=True),
     Proof(
         "quality-order",
         "h = 0 costs nothing under the printed loss, whatever eta: every Bayes risk is 0.",

@@ -9,7 +9,7 @@ from typing import Any
 from theory.claims.algorithms import COSTS
 from theory.proofs.statement import Orthant, Part, Proof
 
-__all__ = ["FLOOR", "GEOMETRIC", "HALVING", "PROOFS", "schedule"]
+__all__ = ["DOUBLE", "FLOOR", "GEOMETRIC", "HALVING", "PROOFS", "schedule"]
 
 F = Fraction
 

@@ -1,7 +1,7 @@
 """The floating-point bounds of `theory` against their exact values, enclosed by balls, at random points.
 
 A bound that rounding has pushed below its exact value would claim more than its theorem. Each formula is written here
-once more, for balls; the difference (exact value minus float) may not exceed 2^-48 times the sizes of the
+once more, for balls; the difference (exact value minus float) may not exceed 2^-44 times the sizes of the
 numbers that the formula adds up.
 """
 
@@ -18,11 +18,12 @@ from theory._inputs import Floats
 from theory.proofs.balls import Balls, ball, digits
 from theory.proofs.formulas import c, hoeffding, log_q, slope
 
-__all__ = ["CHECKS", "Check", "Deficit", "compare", "random_points"]
+__all__ = ["ALLOWED", "CHECKS", "Check", "Deficit", "compare", "random_points"]
 
 m = Balls()
 Point = dict[str, Any]
 UNIT = 2.0**-48
+ALLOWED = 16
 BITS = 128
 
 
@@ -192,7 +193,7 @@ class Deficit:
     points : int
         Where the float is a number (its premises hold, up to rounding).
     worst : float
-        The largest (exact - float) / (2^-48 sizes); at most 1 is what is stated.
+        The largest (exact - float) / (2^-48 sizes); at most `ALLOWED` is what is stated.
     where : dict
         The point of the worst.
     below : int

@@ -41,6 +41,17 @@ CHAINS = {
     "a5-markov",
     "a5-sum",
     "remark-7-low-order",
+    "eq-2",
+    "eq-4-value",
+    "quality-order",
+    "surrogate-does-no-harm",
+    "sample-alignment",
+    "budget-alignment",
+    "remark-7-launch-budget",
+    "a3-constant",
+    "a4-min-gap",
+    "me-draw",
+    "eq-7-optimality-gap",
 }
 
 
