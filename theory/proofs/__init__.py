@@ -9,7 +9,20 @@ from __future__ import annotations
 
 from functools import cache
 
-from theory.proofs import corrections, counts, events, experiments, lemmas, losses, margins, small_corrections, sums
+from theory.proofs import (
+    conditions,
+    corrections,
+    counts,
+    decompositions,
+    events,
+    experiments,
+    lemmas,
+    losses,
+    margins,
+    small_corrections,
+    sums,
+    vectors,
+)
 from theory.proofs.statement import Finding, Part, Proof, Result, prove
 
 __all__ = ["Finding", "Part", "Proof", "Result", "claim_proofs", "lemma_proofs", "proofs_of", "prove", "result"]
@@ -17,8 +30,9 @@ __all__ = ["Finding", "Part", "Proof", "Result", "claim_proofs", "lemma_proofs",
 
 def claim_proofs() -> tuple[Proof, ...]:
     """All proofs of claims of the ledger."""
-    rooms = (losses, counts, margins, sums, events, experiments, corrections, small_corrections)
-    return tuple(proof for room in rooms for proof in room.PROOFS)
+    rooms = (losses, vectors, counts, margins, conditions, decompositions, sums, events, experiments)
+    repaired = (corrections, small_corrections)
+    return tuple(proof for room in (*rooms, *repaired) for proof in room.PROOFS)
 
 
 def lemma_proofs() -> tuple[Proof, ...]:

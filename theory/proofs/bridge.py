@@ -2,7 +2,7 @@
 
 A part that ``reads`` the claim must have the ledger's sides at the ledger's cases, and every case must lie in the
 region of such a part. Where a proof is a chain of parts, none of which is the statement itself, the proof writes the
-sides of the statement down once more. A few have neither (they are about pools, or about all laws); `bridged` says which.
+sides of the statement down once more. A few have neither (they are about pools, or about all laws): see `bridged`.
 """
 
 from __future__ import annotations

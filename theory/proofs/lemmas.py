@@ -7,8 +7,9 @@ from typing import Any
 
 from theory.proofs.calibration import CALIBRATION
 from theory.proofs.formulas import c, launch, log_q, pieces, slope, theta_of
-from theory.proofs.losses import AFFINE, ATTAINED, BELOW_ANY, CAUCHY, FALL_BELOW, LOSS_ABOVE, MINIMUM, ball_region
+from theory.proofs.losses import AFFINE, BELOW_ANY, FALL_BELOW, LOSS_ABOVE, MINIMUM
 from theory.proofs.statement import Orthant, Part, Proof
+from theory.proofs.vectors import ATTAINED, CAUCHY, ball_region
 
 __all__ = ["PROOFS"]
 

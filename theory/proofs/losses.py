@@ -1,27 +1,25 @@
-"""Proofs of the claims about the two losses, the objective of Eq. 3, the ball and the Rademacher complexity."""
+"""Proofs of the claims about the two losses at one point: pieces, minimum, range."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from theory.claims.exact_losses import best_surrogate
-from theory.proofs.formulas import c, pieces, slope, theta_of
+from theory.proofs.formulas import pieces, slope, theta_of
 from theory.proofs.statement import Orthant, Part, Proof, Side
 
 __all__ = [
     "AFFINE",
-    "ATTAINED",
     "BELOW_ANY",
-    "CAUCHY",
     "DOMINATED",
     "FALL_BELOW",
     "LOSS_ABOVE",
     "MINIMUM",
     "PROOFS",
-    "ball_region",
+    "ball_points",
     "combined",
+    "fall_of",
     "product_weights",
 ]
 
@@ -272,7 +270,7 @@ def _with_minimiser(eta: Fraction, theta: Fraction, radius: Fraction) -> dict[st
 # With w = 1 - 2 theta and |t|, |s| <= r: 1 - inf l is r for r <= w and min(1, 1 - theta (3 - 2 theta - r)) beyond.
 
 
-def _ball(kind: str) -> Orthant:
+def ball_points(kind: str) -> Orthant:
     """t = r - x, s = -r + z, and r <= w (small), w <= r <= 3 - 2 theta (middle), r >= 3 - 2 theta (large)."""
 
     def radius(m: Any, b: Any, k: Any, rest: Any) -> Any:
@@ -290,7 +288,7 @@ def _ball(kind: str) -> Orthant:
     return Orthant(("b", "k", "rest", "x", "z"), point, f"{words}, |t|, |s| <= r", closed)
 
 
-def _fall(kind: str) -> Any:
+def fall_of(kind: str) -> Any:
     def fall(m: Any, theta: Any, r: Any, **_: Any) -> Any:
         return {"small": r, "middle": 1 - theta * (3 - 2 * theta - r), "large": m.q(1)}[kind]
 
@@ -305,10 +303,10 @@ def _cross_weights(m: Any, theta: Any, **_: Any) -> tuple[Any, ...]:
 LOSS_ABOVE = tuple(
     Part(
         f"the loss is at least 1 minus its fall ({kind} ball)",
-        _ball(kind),
+        ball_points(kind),
         lambda m, theta, t, s, **_: pieces(t, s, 1, theta),
         ">=",
-        lambda m, kind=kind, **p: 1 - _fall(kind)(m, **p),
+        lambda m, kind=kind, **p: 1 - fall_of(kind)(m, **p),
         weights=weights,
     )
     for kind, weights in (
@@ -320,8 +318,8 @@ LOSS_ABOVE = tuple(
 FALL_BELOW = tuple(
     Part(
         f"the fall is at most {name} ({kind} ball)",
-        _ball(kind),
-        _fall(kind),
+        ball_points(kind),
+        fall_of(kind),
         "<=",
         lambda m, r, name=name, **_: r if name == "r" else m.q(1),
     )
@@ -334,147 +332,6 @@ BELOW_ANY = Part(
     lambda m, theta: m.max(*pieces(0 * theta, 0 * theta, 1, theta)),
     "==",
     lambda m, theta: m.q(1),
-)
-
-# --- inner products: Gram entries as variables ----------------------------------------------------------------
-
-CAUCHY = Part(
-    "|ax - bw|^2 = a (ac - b^2) with a = <w,w>, b = <w,x>, c = <x,x>, so b^2 <= ac",
-    Orthant(("a", "b", "c"), lambda m, **p: p, "Gram entries", frozenset("ac"), frozenset("b")),
-    lambda m, a, b, c: a**2 * c - 2 * a * b * b + b**2 * a,
-    "==",
-    lambda m, a, b, c: a * (a * c - b**2),
-)
-ATTAINED = Part(
-    "w = L x / |x| has <w, x> = L |x| and norm L",
-    Orthant(("L", "norm"), lambda m, **p: p, "L, |x| > 0"),
-    lambda m, L, norm: (L / norm) * norm**2,
-    "==",
-    lambda m, L, norm: L * norm,
-)
-_SQUARE = Part(
-    "completing the square: the first piece plus the penalties is its minimum plus C |w - A/4C|^2 + C |v + B/4C|^2",
-    Orthant(
-        ("C", "ww", "wA", "AA", "vv", "vB", "BB"),
-        lambda m, **p: p,
-        "Gram entries of w, v, A = mean y Phi, B = mean Phi; C > 0",
-        frozenset(("ww", "AA", "vv", "BB")),
-        frozenset(("wA", "vB")),
-    ),
-    lambda m, C, ww, wA, AA, vv, vB, BB: (1 + (vB - wA) / 2 + C * (ww + vv)) - (1 - (AA + BB) / (16 * C)),
-    "==",
-    lambda m, C, ww, wA, AA, vv, vB, BB: (
-        C * (ww - wA / (2 * C) + AA / (16 * C**2)) + C * (vv + vB / (2 * C) + BB / (16 * C**2))
-    ),
-)
-_VALUE = Part(
-    "at w = A/4C, v = -B/4C the first piece plus the penalties is 1 - (|A|^2 + |B|^2)/16C",
-    Orthant(("C", "AA", "BB"), lambda m, **p: p, "C > 0", frozenset(("AA", "BB"))),
-    lambda m, C, AA, BB: 1 + (-BB / (4 * C) - AA / (4 * C)) / 2 + C * (AA + BB) / (16 * C**2),
-    "==",
-    lambda m, C, AA, BB: 1 - (AA + BB) / (16 * C),
-)
-_MEAN = Part(
-    "a mean of vectors of length at most kappa is not longer: by induction from m to m + 1 rows (<u,x> <= kappa^2)",
-    Orthant(
-        ("k2", "i", "j", "d", "rows"),
-        lambda m, k2, i, j, d, rows: {"k2": k2, "uu": k2 - j, "ux": k2 - d, "xx": k2 - i, "rows": rows},
-        "<u,u>, <u,x>, <x,x> <= kappa^2",
-        frozenset(("i", "j", "d")),
-    ),
-    lambda m, k2, uu, ux, xx, rows: (rows**2 * uu + 2 * rows * ux + xx) / (rows + 1) ** 2,
-    "<=",
-    lambda m, k2, **_: k2,
-)
-_INSIDE = Part(
-    "kappa^2/(4C) <= 1 - 2 theta puts |<A/4C, Phi>| <= kappa^2/(4C) into the affine regime",
-    Orthant(
-        ("b", "kappa2", "d"),
-        lambda m, b, kappa2, d: {
-            "w": 1 - 2 * theta_of(b),
-            "C": (kappa2 + d) / (4 * (1 - 2 * theta_of(b))),
-            "k2": kappa2,
-        },
-        "C >= kappa^2 / (4 (1 - 2 theta))",
-        frozenset("d"),
-    ),
-    lambda m, w, C, k2: k2 / (4 * C),
-    "<=",
-    lambda m, w, **_: w,
-)
-_ORTHOGONAL = Part(
-    "a component u orthogonal to all rows adds C |u|^2 > 0 and changes no loss",
-    Orthant(("J", "C", "lift"), lambda m, **p: p, "C > 0, |u| > 0", free=frozenset("J")),
-    lambda m, J, C, lift: J,
-    "<",
-    lambda m, J, C, lift: J + C * lift**2,
-)
-
-
-# --- the Rademacher complexity ----------------------------------------------------------------------------------
-
-
-def _half_range(m: Any, kind: str, theta: Any, r: Any) -> tuple[Any, Any]:
-    """(sup l - inf l)/2 as the larger of its two candidates."""
-    fall = _fall(kind)(m, theta=theta, r=r)
-    return (r + fall) / 2, (theta - 1 + slope(theta) * r + fall) / 2
-
-
-def ball_region(kind: str) -> Orthant:
-    """theta and r of a small, middle or large ball."""
-    inner = _ball(kind)
-    return Orthant(
-        ("b", "k", "rest"),
-        lambda m, b, k, rest: {
-            name: value
-            for name, value in inner.point(m, b=b, k=k, rest=rest, x=0 * b, z=0 * b).items()
-            if name in ("theta", "r")
-        },
-        inner.words,
-        inner.closed - frozenset("xz"),
-    )
-
-
-RADEMACHER_ONE = tuple(
-    Part(
-        f"one row: half the range is at most c r ({kind} ball)",
-        ball_region(kind),
-        lambda m, theta, r, kind=kind: _half_range(m, kind, theta, r),
-        "<=",
-        lambda m, theta, r: c(theta) * r,
-    )
-    for kind in ("small", "middle", "large")
-)
-_WALK = (
-    Part(
-        "E (S + sigma)^2 = E S^2 + 1 for a fair sign: so E S_n^2 = n",
-        Orthant(("ESS", "ES"), lambda m, **p: p, "moments", frozenset(("ESS",)), frozenset(("ES",))),
-        lambda m, ESS, ES: ((ESS + 2 * ES + 1) + (ESS - 2 * ES + 1)) / 2,
-        "==",
-        lambda m, ESS, ES: ESS + 1,
-    ),
-    Part(
-        "E (|S| - a)^2 = E S^2 - a^2 for a = E |S|: so (E |S|)^2 <= n",
-        Orthant(("ESS", "a"), lambda m, **p: p, "moments", frozenset(("ESS", "a"))),
-        lambda m, ESS, a: ESS - 2 * a * a + a**2,
-        "==",
-        lambda m, ESS, a: ESS - a**2,
-    ),
-    Part(
-        "affine regime: r E|S_n|/n <= r/sqrt n <= c r/sqrt n",
-        Orthant(
-            ("b", "r", "s", "d"),
-            lambda m, b, r, s, d: {"theta": theta_of(b), "r": r, "root": s + d, "mean": s},
-            "E|S_n| <= sqrt n",
-            frozenset(("d",)),
-        ),
-        lambda m, r, root, mean, **_: r * mean / root**2,
-        "<=",
-        lambda m, theta, r, root, **_: c(theta) * r / root,
-    ),
-)
-_RADEMACHER = (
-    "One row: half the range, by the three sizes of the ball. Affine regime: Jensen's inequality for the walk."
 )
 
 PROOFS: tuple[Proof, ...] = (
@@ -494,18 +351,6 @@ PROOFS: tuple[Proof, ...] = (
         ),
     ),
     Proof(
-        "eq-3",
-        "The objective is at least its first piece with the penalties, which is a constant plus C times squared "
-        "distances from the closed form; there the two agree, by the affine regime.",
-        (_SQUARE, _VALUE, CAUCHY, _MEAN, _INSIDE, *(replace(part, reads="") for part in AFFINE)),
-    ),
-    Proof("eq-3-representer", "Pythagoras.", (_ORTHOGONAL,)),
-    Proof(
-        "hypothesis-ball",
-        "Cauchy-Schwarz from the Gram entries (for w = 0 both sides are 0), and the vector that attains it.",
-        (CAUCHY, ATTAINED),
-    ),
-    Proof(
         "r-ap",
         "For every (h, g), and so for the best of any ball: a mixture of the pieces of the two labels in which h and g "
         "cancel (linear programming duality). The regions of eta cover [0, 1].",
@@ -517,6 +362,4 @@ PROOFS: tuple[Proof, ...] = (
         "Lemma C: no risk is below inf l, and that of the best arm is at most the risk 1 of f = 0.",
         (*LOSS_ABOVE, *FALL_BELOW, BELOW_ANY),
     ),
-    Proof("a2-step-4", _RADEMACHER, (*RADEMACHER_ONE, *_WALK)),
-    Proof("a6-rademacher", "Twice a2-step-4.", (*RADEMACHER_ONE, *_WALK)),
 )

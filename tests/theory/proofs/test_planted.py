@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from theory.proofs import calibration, counts, events, lemmas, losses, margins
+from theory.proofs import calibration, conditions, counts, events, lemmas, losses, margins, vectors
 from theory.proofs.balls import digits
 from theory.proofs.statement import BITS, Cell, Part, decide, prove
 
@@ -34,14 +34,14 @@ TIGHT = {
     "thm-1-decay": proof(margins, "thm-1-decay"),
     "a5-pairs-line-2": proof(margins, "a5-pairs-line-2"),
     "a6-condition": proof(margins, "a6-condition"),
-    "lemma-1-condition": proof(margins, "lemma-1-condition", 0),
+    "lemma-1-condition": proof(conditions, "lemma-1-condition", 0),
     "eq-2-upper-bound, reject": proof(losses, "eq-2-upper-bound", 0),
     "eq-2-upper-bound, wrong": proof(losses, "eq-2-upper-bound", 2),
     "r-ap, rare positives": losses.MINIMUM[0],
     "r-ap, rare negatives": losses.MINIMUM[1],
     "r-ap, middle": losses.MINIMUM[2],
     "lemma A, small ball": losses.FALL_BELOW[0],
-    "a2-step-4": proof(losses, "a2-step-4", 0),
+    "a2-step-4": proof(vectors, "a2-step-4", 0),
     "ua-allocation": counts.FLOOR,
     "me-spend": counts.SHARE,
     "budget-alignment-spend": counts.SUM,
