@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 
 import pytest
 from flint import arb
 
+from theory.proofs import statement
 from theory.proofs.balls import Balls, Jet, ball, interval
 from theory.proofs.boxes import bound_below
 from theory.proofs.statement import Cell, Orthant, Part, decide
@@ -125,10 +127,10 @@ def test_strict_and_weak_inequalities_differ_at_equality():
     assert bound_below(lambda m, x: x, ONE, strict=True).outcome == "refuted"
 
 
-def test_a_formula_that_cannot_be_enclosed_is_not_decided():
-    found = decide(
-        part(Cell((("x", F(-1), F(1)),), "around a pole"), lambda m, x: 1 / (x * x), ">", lambda m, x: x - x)
-    )
+def test_a_formula_that_cannot_be_enclosed_is_not_decided(monkeypatch):
+    monkeypatch.setattr(statement, "bound_below", partial(bound_below, most=200))
+    pole = Cell((("x", F(-1), F(1)),), "around a pole")
+    found = decide(part(pole, lambda m, x: 1 / (x * x), ">", lambda m, x: x - x))
     assert found.outcome == "not decided"
     assert found.where.startswith("smallest box: x")
 
