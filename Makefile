@@ -4,7 +4,7 @@ WORKERS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: study test test-long lint types check docs bench attack clean help
+.PHONY: study test test-long lint types check docs bench attack coq clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -14,6 +14,7 @@ help:
 	@echo "make check      lint and types"
 	@echo "make docs       build the documentation site into site/, with warnings as errors"
 	@echo "make bench      the benchmark tables"
+	@echo "make coq        check Lemma D and Lemma F with Coq (needs coqc and Coquelicot; Debian: coq, libcoq-coquelicot)"
 	@echo "make attack     ten minutes of random damage, kills, files, pools and matrices; findings/ has what it finds"
 
 # One stamp per set of dependencies: an install is redone only when pyproject.toml changes.
@@ -61,9 +62,16 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.practice
 	$(BIN)/python -m benchmarks.pool_bounds
 	$(BIN)/python -m benchmarks.confidence
+	$(BIN)/python -m benchmarks.rounding
 
 attack: $(VENV)/.dev
 	$(BIN)/python -m attack
+
+# Coq writes its files beside the source, so it gets a copy.
+coq:
+	mkdir -p build/coq
+	cp theory/proofs/coq/calibration.v build/coq/
+	cd build/coq && coqc -q calibration.v
 
 clean:
 	rm -rf $(VENV) out findings site build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -11,21 +11,30 @@ from typing import Any
 import click
 
 from theory.claims import Claim, all_claims, get
-from theory.claims.document import Checked, markdown, run, summary
+from theory.claims.document import Checked, grades, markdown, run, summary
+from theory.proofs.grades import Graded, grade
+from theory.proofs.summary import Answer, answer, answers, lemma_names
 
 
 @click.command(name="claims")
 @click.argument("claim_id", metavar="[ID]", required=False)
 @click.option("--check", is_flag=True, help="Run the checks; exit code 1 if one differs from the record.")
+@click.option("--prove", is_flag=True, help="Run the machine proofs and replay the refutations; ID may name a lemma.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print the document docs/CLAIMS.md.")
-def command(claim_id: str | None, check: bool, as_json: bool, as_markdown: bool) -> None:
-    """Every statement of the paper's theory, with a verdict and an executable check.
+def command(claim_id: str | None, check: bool, prove: bool, as_json: bool, as_markdown: bool) -> None:
+    """Every statement of the paper's theory, with a verdict, a grade of evidence and an executable check.
 
-    Without ID the ledger is listed; with ID one claim is printed in full and checked.
+    Without ID the ledger is listed; with ID one claim is printed in full and checked. With --prove the engine of
+    machine proofs runs: for one claim it prints every part of the proof, the boxes, the least margin and where it is.
 
     Example: exml claims lemma-1-i
     """
+    if prove:
+        if check or as_markdown:
+            raise _BadInput("--prove runs alone: leave out --check and --markdown.")
+        _prove(claim_id, as_json)
+        return
     if as_markdown and (claim_id or as_json):
         raise _BadInput("--markdown prints the whole ledger: leave out ID and --json.")
     claims = all_claims() if claim_id is None else [_find(claim_id)]
@@ -34,7 +43,8 @@ def command(claim_id: str | None, check: bool, as_json: bool, as_markdown: bool)
         return
     entries = [run(claim) for claim in claims] if check or claim_id else []
     if as_json:
-        click.echo(json.dumps(_json(claims, entries), indent=2))
+        graded = {claim.id: grade(claim) for claim in claims} if not entries else {}
+        click.echo(json.dumps(_json(claims, entries, graded), indent=2))
     elif claim_id:
         click.echo(_in_full(entries[0]))
     elif check:
@@ -61,10 +71,12 @@ class _BadInput(click.ClickException):
 def _print_ledger(claims: list[Claim]) -> None:
     width = max(len(claim.id) for claim in claims)
     place = max(len(str(claim.where)) for claim in claims)
-    click.echo(f"{'claim':{width}}  {'place':{place}}  {'as printed':15}  how checked")
-    for claim in claims:
-        click.echo(f"{claim.id:{width}}  {claim.where!s:{place}}  {claim.printed:15}  {claim.kind}")
-    click.echo(f"\n{len(claims)} claims: {summary(claims)}.")
+    click.echo(f"{'claim':{width}}  {'place':{place}}  {'as printed':15}  {'grade':28}  how checked")
+    found = [grade(claim) for claim in claims]
+    for claim, graded in zip(claims, found, strict=True):
+        click.echo(f"{claim.id:{width}}  {claim.where!s:{place}}  {claim.printed:15}  {graded.grade:28}  {claim.kind}")
+    click.echo(f"\nGrades: {grades(found)}.")
+    click.echo(f"{len(claims)} claims: {summary(claims)}.")
 
 
 def _print_checks(entries: list[Checked]) -> None:
@@ -94,6 +106,11 @@ def _in_full(entry: Checked) -> str:
         ("corrected", claim.corrected),
         ("premises", "; ".join(premise.name for premise in claim.assumptions)),
         ("errata", ", ".join(claim.errata)),
+        ("grade", f"{entry.graded.grade}. {entry.graded.why}"),
+        (
+            "corrected grade",
+            f"{entry.graded.corrected}. {entry.graded.corrected_why}" if entry.graded.corrected else "",
+        ),
         (
             "check",
             f"{claim.kind}, {len(claim.cases)} cases: {entry.verdict.outcome}. {entry.verdict.sentence}",
@@ -109,12 +126,45 @@ def _in_full(entry: Checked) -> str:
     return "\n".join(f"{name + ':':16} {text}" for name, text in parts if text)
 
 
-def _json(claims: list[Claim], entries: list[Checked]) -> list[dict[str, Any]]:
+def _prove(name: str | None, as_json: bool) -> None:
+    """Run the proofs and the replays of one statement, or of all; exit code 1 if one is not what it must be."""
+    if name is not None and name not in lemma_names():
+        _find(name)
+    found = answers() if name is None else answer(name)
+    if name is not None and not found:
+        raise _BadInput(f"no machine proof and no refutation of {name}: its grade is {grade(get(name)).grade}.")
+    if as_json:
+        click.echo(json.dumps([_safe(one.plain()) for one in found], indent=2))
+    elif name is None:
+        _print_answers(found)
+    else:
+        click.echo("\n\n".join(one.in_full() for one in found))
+    if not all(one.good for one in found):
+        raise SystemExit(1)
+
+
+def _print_answers(found: list[Answer]) -> None:
+    width = max(len(one.name) for one in found)
+    click.echo(f"{'statement':{width}}  {'which':9}  {'answer':11}  {'parts':>5}  {'boxes':>6}  seconds")
+    for one in found:
+        click.echo(
+            f"{one.name:{width}}  {one.which:9}  {one.outcome:11}  {one.parts:5}  {one.boxes:6}  {one.seconds:7.3f}"
+        )
+    bad = sum(not one.good for one in found)
+    seconds = sum(one.seconds for one in found)
+    click.echo(f"\n{len(found)} answers in {seconds:.1f} s of processor time, {bad} not as they must be.")
+    click.echo(f"Grades: {grades([grade(claim) for claim in all_claims()])}.")
+
+
+def _json(claims: list[Claim], entries: list[Checked], graded: dict[str, Graded]) -> list[dict[str, Any]]:
     checked = {entry.claim.id: entry for entry in entries}
-    return [_claim_json(claim, checked.get(claim.id)) for claim in claims]
+    return [
+        _claim_json(claim, checked.get(claim.id), checked[claim.id].graded if checked else graded[claim.id])
+        for claim in claims
+    ]
 
 
-def _claim_json(claim: Claim, entry: Checked | None) -> dict[str, Any]:
+def _claim_json(claim: Claim, entry: Checked | None, graded: Graded) -> dict[str, Any]:
     record: dict[str, Any] = {
         "id": claim.id,
         "where": dataclasses.asdict(claim.where),
@@ -126,6 +176,8 @@ def _claim_json(claim: Claim, entry: Checked | None) -> dict[str, Any]:
         "assumptions": [premise.name for premise in claim.assumptions],
         "errata": list(claim.errata),
         "cases": len(claim.cases),
+        "grade": graded.grade,
+        "corrected_grade": graded.corrected,
         "experiment": dataclasses.asdict(claim.experiment) if claim.experiment else None,
     }
     if entry is not None:

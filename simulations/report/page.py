@@ -17,6 +17,7 @@ from theory import Point
 from theory.claims import Claim, all_claims
 from theory.claims.document import Checked
 from theory.claims.document import run as run_claim
+from theory.proofs.grades import grade
 from theory.versions import VERSIONS
 
 #: Points of a curve that the page cannot compute by itself.
@@ -161,6 +162,7 @@ def _finite(value: float) -> float | None:
 
 
 def _claim(claim: Claim, entry: Checked | None) -> dict[str, Any]:
+    graded = grade(claim) if entry is None else entry.graded
     found: dict[str, Any] = {
         "id": claim.id,
         "where": str(claim.where),
@@ -172,6 +174,8 @@ def _claim(claim: Claim, entry: Checked | None) -> dict[str, Any]:
         "corrected": claim.corrected,
         "errata": list(claim.errata),
         "inferred": claim.inferred,
+        "grade": graded.grade,
+        "grade_corrected": graded.corrected or "",
     }
     if entry is not None:
         found["outcome"] = entry.verdict.outcome

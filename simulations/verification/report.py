@@ -13,7 +13,7 @@
                           repeats {claim: the claim that has all of its cells},
                           own {claims, decided, share}    without those,
                           closest {claim, seen, limit}}}
-    claims [{id, place, family, kind, printed, inferred, as_recorded, problems,
+    claims [{id, place, family, kind, printed, inferred, grade, corrected_grade, as_recorded, problems,
              checks {printed, corrected, mutant: {outcome, sentence, margin}},
              slack {log10, at_least}, decided, closeness {seen, limit},
              cells [{reading, pool, strategy, budget, delta, event, limit, bound, method, must_hold, outcome, sentence,
@@ -45,6 +45,8 @@ from simulations.verification.run import Result, Verification
 from simulations.verification.tally import Closeness, Tally, closeness, closest, distinct, repeats, summed
 from simulations.verification.workbench import source_digest
 from theory.claims import Claim, groups
+from theory.claims.document import grades
+from theory.proofs.grades import Graded, grade
 
 SCHEMA = 2
 #: Share of a bound below which a rate says little about errors of the bound.
@@ -187,9 +189,17 @@ def table(found: Verification) -> str:
     return "\n".join("  ".join(text.ljust(w) for text, w in zip(line, widths, strict=True)) for line in cells)
 
 
+def graded_of(one: Result) -> Graded:
+    """The grade of evidence of the claim, from its machine proof or its replayed refutation."""
+    return grade(one.claim)
+
+
 def conclusion(found: Verification) -> str:
     """The last text of the output: what was verified, how much was decided, what is wrong."""
-    text = [f"{_number(len(found.results), 'claim')} checked at depth {found.depth.name}."]
+    text = [
+        f"{_number(len(found.results), 'claim')} checked at depth {found.depth.name}.",
+        f"Grades of evidence: {grades(graded_of(one) for one in found.results)}.",
+    ]
     if found.monte_carlo:
         text += _about_trials(found)
     text += [f"{claim}: {text}." for claim, text in found.problems]
@@ -300,6 +310,8 @@ def _claim(one: Result) -> dict[str, Any]:
         "kind": one.claim.kind,
         "printed": one.claim.printed,
         "inferred": one.claim.inferred,
+        "grade": (graded := graded_of(one)).grade,
+        "corrected_grade": graded.corrected,
         "as_recorded": not one.problems,
         "problems": one.problems,
         "checks": one.checks.plain(),

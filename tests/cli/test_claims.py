@@ -28,7 +28,7 @@ def test_the_list_names_every_claim_with_place_verdict_and_kind():
     assert result.exit_code == 0
     lines = result.output.splitlines()
     claims = all_claims()
-    assert len(lines) == len(claims) + 3
+    assert len(lines) == len(claims) + 4
     for claim, line in zip(claims, lines[1:], strict=False):
         assert line.startswith(claim.id)
         assert str(claim.where) in line
@@ -109,3 +109,42 @@ def test_markdown_is_the_whole_ledger(few):
     assert result.output.startswith("# The ledger of claims\n")
     assert result.output.endswith(".\n")
     assert invoke("--markdown", "eq-1").exit_code == 2
+
+
+def test_prove_prints_the_parts_the_boxes_and_the_least_margin():
+    result = invoke("--prove", "a2-quarter")
+    assert result.exit_code == 0
+    assert "a2-quarter (printed): proved." in result.output
+    assert "least margin" in result.output
+    assert "1 parts, 1 boxes" in result.output
+    assert "n > 64 c^2 r^2 / Delta^2" in result.output
+
+
+def test_prove_replays_a_refutation_and_takes_lemmas():
+    assert "Fails at K = 3: 0 is not == 1 (exact numbers)" in invoke("--prove", "me-one-left").output
+    assert "lemma-d-affine (lemma): proved." in invoke("--prove", "lemma-d-affine").output
+
+
+def test_prove_says_when_there_is_nothing_to_run():
+    result = invoke("--prove", "eq-5")
+    assert result.exit_code == 2
+    assert result.output == "Error: no machine proof and no refutation of eq-5: its grade is held against evidence.\n"
+    assert invoke("--prove", "no-such-claim").exit_code == 2
+    assert invoke("--prove", "--check").exit_code == 2
+
+
+def test_prove_everything(few, monkeypatch):
+    result = invoke("--prove")
+    assert result.exit_code == 0, result.output
+    assert "0 not as they must be" in result.output
+    assert "Grades: as printed" in result.output
+    failed = [dataclasses.replace(one, good=False) for one in module.answer("a2-quarter")]
+    monkeypatch.setattr(module, "answers", lambda: failed)
+    assert invoke("--prove").exit_code == 1
+
+
+def test_json_has_grades(few):
+    listed = json.loads(invoke("--json").output)
+    assert {one["id"]: one["grade"] for one in listed}["a5-count-1"] == "refuted rigorously"
+    (proof,) = json.loads(invoke("--prove", "a2-quarter", "--json").output)
+    assert proof["outcome"] == "proved"

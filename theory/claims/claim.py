@@ -202,7 +202,7 @@ class Claim:
         silent: list[Any] = []
         closest: tuple[float, Case, Any, Any] | None = None
         for case in self.cases:
-            self._require_assumptions(case)
+            self.require_assumptions(case)
             left, right = reading.left(**case), reading.right(**case)
             if reading.says_nothing(right):
                 silent.append(right)
@@ -216,7 +216,8 @@ class Claim:
             return self._vacuous(reading, silent)
         return self._consistent(reading, closest, len(silent))
 
-    def _require_assumptions(self, case: Case) -> None:
+    def require_assumptions(self, case: Case) -> None:
+        """Refuse a case that breaks a premise of the claim."""
         for assumption in self.assumptions:
             if not assumption.holds(**case):
                 raise ValueError(f"claim {self.id}: the case {_words(case)} breaks '{assumption.name}'.")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from theory.claims.claim import PRINTED, Claim
 from theory.claims.coverage import ERRATA
+from theory.proofs.grades import GRADES, Graded, grade
 from theory.verdicts import Verdict
 
 HEADER = """# The ledger of claims
@@ -29,6 +30,11 @@ and a right side. The same instances judge the printed reading, the corrected on
 error that must be refuted. Probabilities are exact sums over all samples or rigorous lower bounds, not
 simulations. A *monte-carlo* claim is about whole trials of a strategy: it also states an experiment for the
 simulation engine.
+
+**Grades of evidence.** *proved by machine*: for the whole stated region, by a program whose steps are rigorous.
+*refuted rigorously*: the counterexample was replayed in exact or ball arithmetic. *proved on paper and attacked*: the
+proof is in [theorems.md](theorems.md), and the check attacks it. *held against evidence*: instances and exact laws.
+A corrected statement has a grade of its own. A grade follows from what ran; [What is proved](proofs.md) says how.
 """
 
 
@@ -41,6 +47,7 @@ class Checked:
     corrected: Verdict | None
     mutant: Verdict | None
     seconds: float
+    graded: Graded
 
     @property
     def as_recorded(self) -> bool:
@@ -58,7 +65,8 @@ def run(claim: Claim) -> Checked:
     verdict = claim.check()
     corrected = claim.check_corrected() if claim.repaired is not None else None
     mutant = claim.check_mutant() if claim.mutant is not None else None
-    return Checked(claim, verdict, corrected, mutant, time.perf_counter() - start)
+    seconds = time.perf_counter() - start
+    return Checked(claim, verdict, corrected, mutant, seconds, grade(claim, verdict, corrected))
 
 
 def summary(claims: Iterable[Claim]) -> str:
@@ -72,6 +80,15 @@ def summary(claims: Iterable[Claim]) -> str:
     return " and ".join(parts)
 
 
+def grades(found: Iterable[Graded]) -> str:
+    """How many statements carry each grade, in one line: as printed, and corrected."""
+    found = list(found)
+    printed = Counter(one.grade for one in found)
+    corrected = Counter(one.corrected for one in found if one.corrected is not None)
+    parts = [", ".join(f"{count[name]} {name}" for name in GRADES if count[name]) for count in (printed, corrected)]
+    return f"as printed {parts[0]}" + (f"; corrected {parts[1]}" if parts[1] else "")
+
+
 def _counts(claims: list[Claim]) -> str:
     counts = Counter(claim.printed for claim in claims)
     return ", ".join(f"{counts[printed]} {printed}" for printed in PRINTED if counts[printed])
@@ -81,12 +98,17 @@ def markdown(entries: Iterable[Checked]) -> str:
     """The whole ledger as a document."""
     entries = list(entries)
     claims = [entry.claim for entry in entries]
-    lines = [HEADER, f"**{len(claims)} claims**: {summary(claims)}.", "", "## Overview", ""]
-    lines += ["| claim | place | as printed | how checked | errata |", "|---|---|---|---|---|"]
-    for claim in claims:
-        errata = ", ".join(claim.errata)
+    lines = [HEADER, f"**{len(claims)} claims**: {summary(claims)}.", ""]
+    lines += [f"**Grades**: {grades(entry.graded for entry in entries)}.", "", "## Overview", ""]
+    lines += [
+        "| claim | place | as printed | grade | corrected | how checked | errata |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for entry in entries:
+        claim, graded = entry.claim, entry.graded
         printed = f"{claim.printed}, inferred" if claim.inferred else claim.printed
-        lines.append(f"| [{claim.id}](#{claim.id}) | {claim.where} | {printed} | {claim.kind} | {errata} |")
+        cells = (f"[{claim.id}](#{claim.id})", claim.where, printed, graded.grade, graded.corrected or "", claim.kind)
+        lines.append("| " + " | ".join(map(str, (*cells, ", ".join(claim.errata)))) + " |")
     lines += ["", "## Errata", "", "| name | what is wrong | shown by |", "|---|---|---|"]
     for name, words in ERRATA.items():
         shown = ", ".join(f"[{claim.id}](#{claim.id})" for claim in claims if name in claim.errata)
@@ -106,6 +128,11 @@ def _section(entry: Checked) -> list[str]:
         lines += ["Corrected:", "", "$$" + claim.corrected + "$$", ""]
     if claim.assumptions:
         lines += ["Premises: " + "; ".join(premise.name for premise in claim.assumptions) + ".", ""]
+    lines.append(f"- Grade: *{entry.graded.grade}*. {_plain(entry.graded.why)}")
+    if entry.graded.corrected is not None:
+        lines.append(
+            f"- Grade of the corrected statement: *{entry.graded.corrected}*. {_plain(entry.graded.corrected_why)}"
+        )
     lines.append(f"- Check ({claim.kind}): *{entry.verdict.outcome}*. {entry.verdict.sentence}")
     if entry.corrected is not None:
         lines.append(f"- Corrected statement: *{entry.corrected.outcome}*. {entry.corrected.sentence}")
@@ -118,3 +145,8 @@ def _section(entry: Checked) -> list[str]:
             f"{', '.join(map(str, plan.budgets))}; a trial fails when {plan.statistic}; bound `{plan.bound}`."
         )
     return [*lines, ""]
+
+
+def _plain(text: str) -> str:
+    """Text that markdown leaves alone."""
+    return text.replace("|", "\\|").replace("_", "\\_").replace("*", "\\*").replace("<", "\\<")

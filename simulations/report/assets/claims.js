@@ -2,12 +2,12 @@
 "use strict";
 exml.claims = (() => {
   const { make, byId, fill } = exml.text;
-  const FILTERS = ["printed", "kind", "section"];
+  const FILTERS = ["printed", "grade", "kind", "section"];
   let page;
 
   function matches(claim) {
     const words = byId("claims-text").value.trim().toLowerCase().split(/\s+/).filter(Boolean);
-    const text = [claim.id, claim.where, claim.plain, claim.printed, claim.kind, ...claim.errata].join(" ").toLowerCase();
+    const text = [claim.id, claim.where, claim.plain, claim.printed, claim.grade, claim.kind, ...claim.errata].join(" ").toLowerCase();
     const chosen = FILTERS.every((name) => ["", claim[name]].includes(byId(`claims-${name}`).value));
     return chosen && words.every((word) => text.includes(word));
   }
@@ -17,6 +17,7 @@ exml.claims = (() => {
     const more = make("details", {}, make("summary", { text: "formula" }));
     more.append(make("p", { class: "formula", text: claim.statement }));
     if (claim.corrected) more.append(make("p", { text: "Corrected:" }), make("p", { class: "formula", text: claim.corrected }));
+    if (claim.grade_corrected) more.append(make("p", { text: `The corrected statement is ${claim.grade_corrected}.` }));
     if (claim.evidence) more.append(make("p", { text: `Check: ${claim.outcome}. ${claim.evidence}` }));
     // One accessible name per claim.
     more.firstChild.setAttribute("aria-label", `formula of ${claim.id}`);
@@ -26,11 +27,12 @@ exml.claims = (() => {
 
   function draw() {
     const shown = page.claims.filter(matches);
-    const columns = [{ name: "claim" }, { name: "place", wide: true }, { name: "as printed" }, { name: "how checked", wide: true }, { name: "in words" }];
+    const columns = [{ name: "claim" }, { name: "place", wide: true }, { name: "as printed" }, { name: "grade of evidence" }, { name: "how checked", wide: true }, { name: "in words" }];
     fill(byId("claims-table"), columns, shown.map((claim) => [
       make("span", { class: "claim-id", text: claim.inferred ? `${claim.id} (inferred)` : claim.id }),
       [claim.where, ...claim.errata].join(", "),
       make("span", { class: `badge ${claim.printed}`, text: claim.printed }),
+      claim.grade,
       claim.kind,
       words(claim),
     ]));

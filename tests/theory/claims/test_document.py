@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from theory.claims import get
-from theory.claims.document import markdown, summary
+from theory.claims.document import grades, markdown, summary
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "CLAIMS.md"
 
@@ -11,6 +11,18 @@ DOCUMENT = Path(__file__).parents[3] / "docs" / "CLAIMS.md"
 def test_the_document_is_up_to_date(entries):
     written = DOCUMENT.read_text(encoding="utf-8")
     assert written == markdown(entries.values()), "run: python -m theory.claims > docs/CLAIMS.md"
+
+
+def test_the_page_of_proofs_states_the_grades_of_today(entries):
+    page = (DOCUMENT.parent / "proofs.md").read_text(encoding="utf-8")
+    assert grades(entry.graded for entry in entries.values()) in page
+    kinds = [entry for entry in entries.values() if entry.claim.kind in ("identity", "inequality")]
+    printed = sum(entry.graded.grade == "proved by machine" for entry in kinds)
+    corrected = sum(
+        entry.graded.grade == "refuted rigorously" and entry.graded.corrected == "proved by machine" for entry in kinds
+    )
+    assert f"{printed} are proved by machine as printed" in page
+    assert f"and {corrected} are refuted rigorously" in page
 
 
 def test_the_document_names_every_claim(entries):
