@@ -237,8 +237,8 @@ def contents(name: str) -> bytes:
     return found
 
 
-def again(facts: Mapping[str, str]) -> Plugin:
-    """The plug-in that a store was begun with.
+def again(facts: Mapping[str, str], *, strict: bool = True) -> Plugin:
+    """The plug-in that a store was begun with; without `strict` as it is now.
 
     Raises
     ------
@@ -249,7 +249,7 @@ def again(facts: Mapping[str, str]) -> Plugin:
     if key in _SEEN:
         return _SEEN[key]
     here = data(facts["name"]) if facts["group"] == DATA else find(facts["group"], facts["name"])
-    if here.digest != facts["digest"]:
+    if strict and here.digest != facts["digest"]:
         raise PluginError(changed(facts, here.facts()))
     return here
 

@@ -6,6 +6,7 @@ elimination. A cell that is something else gets a reason instead of a point.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from weakref import WeakKeyDictionary
 
 from exml_sim.engine.study import Cell, Study
@@ -16,6 +17,7 @@ from theory import Point
 from theory.corrected import Rows
 from theory.paper import Strategy
 from theory.pool import KnownPool
+from theory.versions import version_of
 
 
 def bounds_of(study: Study, cell: Cell) -> tuple[Strategy, Point] | str:
@@ -51,6 +53,16 @@ def bounds_of(study: Study, cell: Cell) -> tuple[Strategy, Point] | str:
         population=pool.n_rows if without else None,
         data=known_pool(pool),
     )
+
+
+def value_at(version: str, study: Study, cell: Cell) -> float:
+    """A version of our bound at a cell, NaN where it says nothing; studies that stop by a verdict ask for it."""
+    found = bounds_of(study, cell)
+    version_of(version)
+    if isinstance(found, str):
+        return float("nan")
+    kind, point = found
+    return float(point.bound(version, kind, int(Fraction(cell.budget))))
 
 
 #: What the bounds computed about a population is kept as long as its pool is.

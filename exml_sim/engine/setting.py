@@ -55,6 +55,8 @@ class Setting:
         Of feature arms scored over the ball.
     rows
         Number of rows of feature arms.
+    kappa, pairing
+        The root of the largest K(x, x), and whether arms read the same rows, for feature arms.
     """
 
     strategy: str
@@ -70,6 +72,8 @@ class Setting:
     theta: float = math.nan
     kappa_lambda: float = math.nan
     rows: int | None = None
+    kappa: float = math.nan
+    pairing: str = "same"
 
     @property
     def ordered(self) -> tuple[float, ...]:
@@ -145,6 +149,7 @@ def setting_of(study: Study, cell: Cell) -> Setting | str:
         known |= _known(pool)
     elif isinstance(pool, FeaturePool):
         known |= {"law": "features", "theta": float(pool.scoring.theta), "rows": pool.n_rows}
+        known |= {"kappa": float(pool.kappa), "pairing": "same" if pool.options.rows == "same" else "independent"}
         if pool.scoring.ball is not None:
             known["kappa_lambda"] = pool.kappa * float(pool.scoring.ball)
     else:

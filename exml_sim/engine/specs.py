@@ -370,8 +370,8 @@ class StrategySpec:
         return by_name(self.name, **dict(self.options))
 
     def table(self) -> dict[str, Any]:
-        """Name and options."""
-        return {"name": self.name, **dict(self.options)}
+        """Name and options, without those that are None."""
+        return {"name": self.name, **{name: value for name, value in self.options if value is not None}}
 
 
 _NOTHING = object()

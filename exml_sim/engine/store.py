@@ -272,8 +272,7 @@ class Store:
 
     def _read_study(self, text: str) -> Study:
         # A bound that has changed is taken as it is now.
-        decisive = [one for one in self.plugins if one["group"] != "theory.bounds"]
-        with given([again(one) for one in decisive]):
+        with given([again(one, strict=one["group"] != "theory.bounds") for one in self.plugins]):
             return Study.from_toml(text)
 
     @property
