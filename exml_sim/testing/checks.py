@@ -29,7 +29,7 @@ from exml_sim.seeds import Seeds
 #: Trials that are compared bit by bit, and trials that are counted.
 FEW, MANY = 24, 6_000
 #: Outcomes that are enumerated at most; beyond, trials are cheaper.
-OUTCOMES = 40_000
+OUTCOMES = 200_000
 #: Two enumerations of one law agree to this.
 CLOSE = 1e-9
 #: A plain loop: ``loop(means, budget, rng)`` returns the selected arm of one trial on Bernoulli arms at unit cost.
