@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from importlib import import_module
-from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, packages_distributions, version
+from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
 from importlib.util import find_spec
 from inspect import isabstract
 from pathlib import Path
@@ -92,7 +92,7 @@ class Plugin:
     group, name
         Its group, and its name as a study has it.
     version
-        That of its package, or `__version__` of its file; "none" without one.
+        That of the package that announces it, or `__version__` of its module; "none" without one.
     digest
         SHA-256 of its source: of the file, or of all Python files of its package.
     target
@@ -120,9 +120,12 @@ class Plugin:
         if self.source is not None:
             return _attribute(self.name, _from_text(self.name, module, self.source, self.digest), self.target)
         found = _imported(self.name, module)
-        here = _digest(found)
-        if here != self.digest:
-            raise PluginError(f"plug-in {self.name!r} is another version here ({here[:12]}, not {self.digest[:12]})")
+        if (module, self.digest) not in _CHECKED:
+            here = _digest(found)
+            if here != self.digest:
+                words = f"is another version here ({here[:12]}, not {self.digest[:12]})"
+                raise PluginError(f"plug-in {self.name!r} {words}")
+            _CHECKED.add((module, self.digest))
         return _attribute(self.name, found, self.target)
 
     def facts(self) -> dict[str, str]:
@@ -132,6 +135,8 @@ class Plugin:
 
 _FOLDERS: ContextVar[tuple[Path, ...]] = ContextVar("folders", default=())
 _GIVEN: ContextVar[tuple[Plugin, ...]] = ContextVar("given", default=())
+#: Modules whose source was compared in this process.
+_CHECKED: set[tuple[str, str]] = set()
 #: Every plug-in that this process has seen: a store that it wrote can be read without a search.
 _SEEN: dict[tuple[str, str, str], Plugin] = {}
 
@@ -303,7 +308,7 @@ def _found(group: str, name: str) -> Plugin:
         entry = installed(group).get(name)
         if entry is None:
             raise PluginError(f"there is no {WORDS[group]} {name!r}{_known(group)}")
-        return _of_module(group, name, entry.value)
+        return _of_module(group, name, entry.value, entry.dist.version if entry.dist is not None else None)
     module, _, attribute = name.partition(":")
     if not re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", module) or not attribute.isidentifier():
         raise PluginError(f"plug-in {name!r} is no name: write it module:attribute")
@@ -340,9 +345,9 @@ def _of_file(group: str, name: str, file: Path) -> Plugin:
     return Plugin(group, name, str(getattr(module, "__version__", "none")), digest, name, source)
 
 
-def _of_module(group: str, name: str, target: str) -> Plugin:
+def _of_module(group: str, name: str, target: str, known: str | None = None) -> Plugin:
     module = _imported(name, target.partition(":")[0])
-    return Plugin(group, name, _version(module), _digest(module), target)
+    return Plugin(group, name, known or _version(module), _digest(module), target)
 
 
 def _from_text(name: str, stem: str, source: str, digest: str) -> ModuleType:
@@ -393,12 +398,12 @@ def _attribute(name: str, module: ModuleType, target: str) -> Any:
 
 def _version(module: ModuleType) -> str:
     top = module.__name__.partition(".")[0]
-    for distribution in packages_distributions().get(top, ()):
-        try:
-            return version(distribution)
-        except PackageNotFoundError:  # pragma: no cover - metadata that names what is gone
-            continue
-    return str(getattr(module, "__version__", "none"))
+    if hasattr(sys.modules.get(top), "__version__"):
+        return str(sys.modules[top].__version__)
+    try:
+        return version(top)
+    except PackageNotFoundError:
+        return "none"
 
 
 def _digest(module: ModuleType) -> str:
