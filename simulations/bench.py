@@ -22,7 +22,6 @@ RULES: dict[str, str | dict[str, object]] = {
     "UGapEb": "ugape_budget",
     "OCBA": "ocba",
     "top two": "top_two",
-    "explore, then commit": "explore_then_commit",
 }
 #: Numbers of arms of the preset, and of the long one.
 ARMS = (8, 32)

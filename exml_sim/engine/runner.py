@@ -18,6 +18,7 @@ from typing import Any
 from joblib import Parallel, delayed, effective_n_jobs
 from threadpoolctl import threadpool_limits
 
+from exml_sim.engine.cluster import is_lost
 from exml_sim.engine.files import DriverLock, check_place, is_blank
 from exml_sim.engine.forecast import forecast
 from exml_sim.engine.modes import Mode, mode_of, run_block
@@ -111,8 +112,11 @@ def run(
                 "a worker process was killed, most likely for lack of memory; finished trials are kept: "
                 "run it again with fewer workers, or with the backend threads"
             ) from None
-        except BaseException:
+        except BaseException as error:
             opened.close()
+            if is_lost(error):
+                words = "the dask scheduler was lost; finished trials are kept: run it again with another one"
+                raise StoreError(words) from None
             raise
     if store is None:
         return StudyResult(opened)
