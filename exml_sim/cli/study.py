@@ -242,7 +242,7 @@ def _run(
 def _leave(result: StudyResult, out: Path, store: Path, *, default: bool, as_json: bool) -> None:
     """Leave table, figure and report, and say what they mean."""
     from simulations import budget_vs_failure
-    from simulations.figures import failure_rate, style
+    from simulations.figures import facets, failure_rate, style
     from simulations.panels import panels_of
     from simulations.report import page_of, render
 
@@ -253,6 +253,8 @@ def _leave(result: StudyResult, out: Path, store: Path, *, default: bool, as_jso
         result.to_csv(out / "summary.csv")
     name = "Where practice stands and where theory stands" if default else result.study.name
     pictures = style.save(failure_rate.figure(panels, failure_rate.heading(panels, name)), out / "failure_rate")
+    if len({panel.place for panel in panels}) > 1:
+        pictures += style.save(facets.figure(panels, name), out / "facets")
     page = page_of(result)
     (out / "report.html").write_text(render(page), encoding="utf-8")
     if as_json:

@@ -89,14 +89,15 @@ def hoeffding(budget: int, setting: Any) -> float:
     return sum(exp(-(budget // setting.K) * gap**2) for gap in setting.ordered)
 
 
+ALARM = 1e-7
 BERNOULLI = Assumes(law="bernoulli")
 
 
 def test_a_bound_for_bernoulli_arms() -> None:
-    report = check_bound(hoeffding, BERNOULLI)
+    report = check_bound(hoeffding, BERNOULLI, alarm=ALARM)
     assert report.spoke >= 40
     assert "would go unseen" in str(report)
-    assert report.alarm == 1e-6
+    assert report.alarm == ALARM
     found = planted(hoeffding, assumes=BERNOULLI)
     caught = {one.error for one in found if one.caught}
     assert caught >= {"four times the budget", "twice the gaps", "to the fourth power", "a hundredth of it"}
