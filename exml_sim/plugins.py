@@ -207,7 +207,9 @@ def reference(kind: type) -> str:
     if module == "__main__":
         file = getattr(sys.modules["__main__"], "__file__", None)
         if file is None:
-            raise PluginError(f"{kind.__qualname__} is defined in a session: put it into a file that workers can import")
+            raise PluginError(
+                f"{kind.__qualname__} is defined in a session: put it into a file that workers can import"
+            )
         module = Path(file).stem
     for plugin in _SEEN.values():
         if module == _place(plugin.target.partition(":")[0], plugin.digest):

@@ -90,9 +90,7 @@ def table(found: Sequence[Place]) -> list[str]:
     head = f"{'failures in %':{width}}" + "".join(f"  {name:>20}" for name in RULES)
     lines = [head]
     for place in found:
-        cells = (
-            f"{100 * place.rates[name].failure_rate:.2f}{'*' if name in place.best else ' '}" for name in RULES
-        )
+        cells = (f"{100 * place.rates[name].failure_rate:.2f}{'*' if name in place.best else ' '}" for name in RULES)
         lines.append(f"{place.pool:{width}}" + "".join(f"  {cell:>20}" for cell in cells))
     return lines
 
@@ -104,5 +102,7 @@ def sentences(found: Sequence[Place]) -> list[str]:
         alone = [place.pool for place in found if place.best == (name,)]
         shared = sum(name in place.best for place in found) - len(alone)
         where = f": {'; '.join(alone)}" if alone else ""
-        lines.append(f"{name} wins alone on {len(alone)} of {len(found)} pools and shares the place on {shared}{where}.")
+        lines.append(
+            f"{name} wins alone on {len(alone)} of {len(found)} pools and shares the place on {shared}{where}."
+        )
     return lines

@@ -171,13 +171,13 @@ def examine_bound(
         ratios.append((value / least if least > 0 else math.inf, one.name))
         if least > value * (1 + SLACK):
             said = f"{value:.3g}" if value > 0 else "below 1e-300"
-            findings.append(f"{one.name} at budget {one.budget:,}: at least {least:.4g}, {one.kind}, and it says {said}")
+            findings.append(
+                f"{one.name} at budget {one.budget:,}: at least {least:.4g}, {one.kind}, and it says {said}"
+            )
     factor, where = min(ratios, default=(math.inf, "none"))
     counted = any("counted" in one.kind for one in battery)
     name = getattr(bound, "__name__", type(bound).__name__)
-    return BoundReport(
-        name, tuple(findings), spoke, len(battery) - spoke, factor, where, alarm if counted else 0.0
-    )
+    return BoundReport(name, tuple(findings), spoke, len(battery) - spoke, factor, where, alarm if counted else 0.0)
 
 
 def _regret(bound: Bound, one: Instance) -> tuple[float, float]:
@@ -207,7 +207,8 @@ def _kind(about: Assumes) -> near_tight.Strategy:
         return "uniform"
     if about.strategy != "median_elimination":
         raise ValueError(
-            f"near-tight instances of feature arms are for uniform_allocation and median_elimination, got {about.strategy}"
+            "near-tight instances of feature arms are for uniform_allocation and median_elimination, "
+            f"got {about.strategy}"
         )
     return "median-accumulated" if about.options.get("reuse", True) else "median-fresh"
 
@@ -243,9 +244,7 @@ def point_of(setting: Setting) -> Point:
     """A setting of feature arms as our bounds take it."""
     rows: Any = "accumulated" if setting.options.get("reuse", True) else "fresh"
     pairing: Any = setting.pairing
-    return Point(
-        setting.K, None, setting.theta, setting.kappa_lambda, gaps=setting.ordered, rows=rows, pairing=pairing
-    )
+    return Point(setting.K, None, setting.theta, setting.kappa_lambda, gaps=setting.ordered, rows=rows, pairing=pairing)
 
 
 def _tied(about: Assumes) -> Iterator[Instance]:
@@ -259,8 +258,14 @@ def _tied(about: Assumes) -> Iterator[Instance]:
             p = failure_median(name, budget, target=0, accumulate=kind == "median-accumulated")
         K, gap, theta, radius = parameters(name)
         setting = Setting(
-            about.strategy, K, (0.0, 0.0, *(gap,) * (K - 2)), about.options, law="features", theta=theta,
-            kappa_lambda=radius, kappa=1.0,
+            about.strategy,
+            K,
+            (0.0, 0.0, *(gap,) * (K - 2)),
+            about.options,
+            law="features",
+            theta=theta,
+            kappa_lambda=radius,
+            kappa=1.0,
         )
         yield Instance(f"two tied arms of {K}", setting, budget, p, p, "exactly")
 
@@ -278,7 +283,7 @@ def _corners(about: Assumes) -> Iterator[Instance]:
 
 # --- known arms ----------------------------------------------------------------------------------------------------
 
-#: Means of small pools, lower is better: near 1/2, where variances are largest, at the ends, ties and one close rival.
+#: Means of small pools, lower is better: near 1/2, where variances are largest, at the ends, and one close rival.
 SMALL = (
     (0.45, 0.55), (0.4, 0.6), (0.3, 0.7), (0.0, 0.3), (0.7, 1.0), (0.05, 0.15), (0.2, 0.8),
     (0.4, 0.6, 0.6), (0.3, 0.6, 0.6), (0.2, 0.4, 0.9), (0.35, 0.65, 1.0), (0.25, 0.75, 0.75, 0.75), (0.2, 0.8, 0.8, 1.0),
@@ -289,9 +294,7 @@ def setting_for(about: Assumes, means: Sequence[float], *, law: str = "bernoulli
     """The setting of known arms at unit cost."""
     gaps = tuple(round(mean - min(means), 12) for mean in means)
     ends = {"low": 0.0, "high": 1.0} if law == "bernoulli" else {"sd": sd}
-    return Setting(
-        about.strategy, len(means), gaps, about.options, tuple(means), (1.0,) * len(means), law, **ends
-    )
+    return Setting(about.strategy, len(means), gaps, about.options, tuple(means), (1.0,) * len(means), law, **ends)
 
 
 def exact_instance(about: Assumes, means: Sequence[float], budget: int, outcomes: int = OUTCOMES) -> Instance | None:
@@ -355,17 +358,26 @@ class Tightest:
 
 
 def hunt_tightest(
-    bound: Bound, about: Assumes, *, K: int = 2, budgets: Sequence[int] = (20, 40, 80, 160), seed: int = 0, steps: int = 60
+    bound: Bound,
+    about: Assumes,
+    *,
+    K: int = 2,
+    budgets: Sequence[int] = (20, 40, 80, 160),
+    seed: int = 0,
+    steps: int = 60,
 ) -> Tightest:
     """Search means of K Bernoulli arms and budgets for the smallest bound / probability, both exact.
 
-    A random start at every budget, then moves of one mean at a time that shrink when nothing gets better.
+    The best of the small pools and of a random one is the start at every budget; then means move by steps that shrink
+    when nothing gets better.
     """
     rng = np.random.default_rng(seed)
     best, tried = Tightest((), 0, 0.0, 1.0, 0), 0
     for budget in budgets:
-        means = np.sort(rng.uniform(0.1, 0.9, K))
-        now, step = _slack(bound, about, means, budget), 0.2
+        starts = [np.array(one) for one in SMALL if len(one) == K] + [rng.uniform(0.1, 0.9, K).round(4)]
+        judged = [(found.slack, i) for i, one in enumerate(starts) if (found := _slack(bound, about, one, budget))]
+        means = starts[min(judged, default=(0.0, -1))[1]]
+        now, step = _slack(bound, about, means, budget), 0.1
         for _ in range(steps):
             tried += 1
             move = np.clip(means + step * rng.standard_normal(K), 0.0, 1.0).round(4)

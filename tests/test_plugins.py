@@ -91,8 +91,8 @@ def test_from_a_file_beside_the_study_to_figure_report_plan_and_verdicts(folder:
         panels = panels_of(result)
         judged = [(panel.strategy, name, verdict.outcome) for panel, _, name, verdict in verdicts(panels)]
         assert [one[:2] for one in judged] == [("Final(share=0.4)", "union")] * 2
-        assert [one[2] for one in judged][0] == "vacuous"
-        assert [one[2] for one in judged][1] in ("undecided", "consistent")
+        assert judged[0][2] == "vacuous"
+        assert judged[1][2] in ("undecided", "consistent")
         (kept,) = [one for one in result.store.plugins if one["group"] == "exml_sim.strategies"]
         assert kept["version"] == "none"
         assert len(kept["digest"]) == 64
@@ -111,7 +111,12 @@ def test_the_rule_of_the_file_is_the_rule_of_the_class(folder: Path) -> None:
         for cell in study.cells()[1::2]:
             rule = space["Final"](share=0.4)  # type: ignore[operator]
             done = study.pool(cell).explore_many(rule, int(cell.budget), 200, seed=0, stream=cell.stream)
-            stored = [arm for (arm,) in result.store.rows("SELECT selected FROM trials WHERE cell=? ORDER BY trial", (cell.index,))]
+            stored = [
+                arm
+                for (arm,) in result.store.rows(
+                    "SELECT selected FROM trials WHERE cell=? ORDER BY trial", (cell.index,)
+                )
+            ]
             assert stored == done.selected[:, 0].tolist()
 
 
@@ -182,17 +187,23 @@ def test_names_that_lead_nowhere(folder: Path, case: str) -> None:
         study_of(folder)
 
 
+LAST = "return trials.keep(1)"
+PULLS = "trials.session.draw(trials.pulls, False); trials.pulls *= 2; trials.keep(2)"
 BAD = {
     "raises": ("trials.keep(2)", "1 / 0", "plug-in 'my_rules:Final' raised ZeroDivisionError: division by zero"),
-    "arms": ("return trials.keep(1)", "return trials.keep(1) + 3", "must return arms from 0 to 2"),
-    "shape": ("return trials.keep(1)", "return trials.keep(1)[:1]", "must return whole numbers of shape"),
-    "overspends": ("trials.buy(trials.budget - self", "trials.buy(2 * trials.budget - self", "plug-in 'my_rules:Final'"),
-    "unpaid": ("trials.keep(2)", "trials.session.draw(trials.pulls, False); trials.pulls *= 2; trials.keep(2)", "paid for"),
-    "dice": ("return trials.keep(1)", "import random; return trials.keep(1) * 0 + random.randrange(3)", "something else"),
-    "package": ("from math import exp", "from math import exp\nimport no_such_package", "needs the package 'no_such_package'"),
+    "arms": (LAST, f"{LAST} + 3", "must return arms from 0 to 2"),
+    "shape": (LAST, f"{LAST}[:1]", "must return whole numbers of shape"),
+    "overspends": (
+        "trials.buy(trials.budget - self",
+        "trials.buy(2 * trials.budget - self",
+        "plug-in 'my_rules:Final'",
+    ),
+    "unpaid": ("trials.keep(2)", PULLS, "paid for"),
+    "dice": (LAST, f"import random; {LAST} * 0 + random.randrange(3)", "something else"),
+    "package": ("from math import exp", "from math import exp\nimport no_such_one", "needs the package 'no_such_one'"),
     "syntax": ("from math import exp", "from math import", "cannot be imported: SyntaxError"),
     "bound": ("return 2 * sum", "return -sum", "plug-in 'my_rules:union' returned -"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", BAD)
@@ -228,7 +239,7 @@ def installed(tmp_path: Path, version: str = "1.2") -> Path:
     info.mkdir()
     (package / "__init__.py").write_text(RULE, encoding="utf-8")
     (package / "more.py").write_text(
-        dedent('''
+        dedent("""
         import numpy as np
         from exml_sim.exploration.known import KnownPool
         from exml_sim.exploration.scores import objective
@@ -249,7 +260,7 @@ def installed(tmp_path: Path, version: str = "1.2") -> Path:
             def score(terms, gram, y, counts, tol):
                 charge = 1.0 / np.sqrt(counts.sum(axis=1))
                 return tuple(part + charge for part in objective.score(terms, gram, y, counts, tol))
-        '''),
+        """),
         encoding="utf-8",
     )
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: their-rules\nVersion: {version}\n", encoding="utf-8")
@@ -290,7 +301,18 @@ def test_an_installed_package_in_a_process_of_its_own(tmp_path: Path) -> None:
     text = STUDY.replace("my_rules:union", "union").replace("my_rules:Final", "final")
     (tmp_path / "study.toml").write_text(text, encoding="utf-8")
     paths = os.pathsep.join([str(site), str(Path(__file__).parents[1])])
-    command = [sys.executable, "-m", "exml_sim", "study", "study.toml", "--out", "out", "--quiet", "--backend", "processes"]
+    command = [
+        sys.executable,
+        "-m",
+        "exml_sim",
+        "study",
+        "study.toml",
+        "--out",
+        "out",
+        "--quiet",
+        "--backend",
+        "processes",
+    ]
     done = subprocess.run(
         command, cwd=tmp_path, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": paths}, check=False
     )

@@ -135,7 +135,9 @@ def _rule(given: str) -> dict[str, Any]:
     try:
         options = tomllib.loads(f"options = {{{rest}")["options"] if brace else {}
     except tomllib.TOMLDecodeError:
-        raise click.UsageError(f"--strategy is a name, or a name with options like {{share = 0.4}}; got {given}") from None
+        raise click.UsageError(
+            f"--strategy is a name, or a name with options like {{share = 0.4}}; got {given}"
+        ) from None
     return {"name": name.strip(), "options": options}
 
 

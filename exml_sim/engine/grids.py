@@ -59,7 +59,9 @@ def _crossed(spec: dict[str, Any], swept: Mapping[str, Sequence[Any]], labelled:
         point = dict(zip(swept, values, strict=True))
         twice = [name for name in point if name in spec]
         if twice:
-            raise ValueError(f"{twice[0]} is both in the grid and in a {'pool' if labelled else 'score'}: leave one out")
+            raise ValueError(
+                f"{twice[0]} is both in the grid and in a {'pool' if labelled else 'score'}: leave one out"
+            )
         words = ", ".join(f"{name.replace('_', ' ')} = {value}" for name, value in point.items())
         start = spec.get("label") or spec.get("family") or spec.get("kind", "")
         yield {**spec, **point, **({"label": f"{start}, {words}" if start else words} if labelled else {})}

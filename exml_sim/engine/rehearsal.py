@@ -63,7 +63,9 @@ def _check_rule(study: Study, cell: Cell, name: str) -> None:
     run = mode_of(study).block or MODES["count"].block
     assert run is not None
     number = min(TRIALS, study.trials)
-    first, again, last = (run(study, cell, trials) for trials in (range(number), range(number), range(number - 1, number)))
+    first, again, last = (
+        run(study, cell, trials) for trials in (range(number), range(number), range(number - 1, number))
+    )
     _check_money(study, cell, first, name)
     for other, place in ((again, slice(None)), (last, slice(number - 1, None))):
         if not _same(first, other, place):

@@ -220,7 +220,9 @@ class KnownArms(Fields):
             return KnownPool([BoundedArm(self.values, law, price) for law, price in laws])
         if self.correlation is not None:
             if self.sd is None:
-                raise ValueError(f"pool {self.label!r} has a correlation, so it needs sd: only Gaussian arms share noise")
+                raise ValueError(
+                    f"pool {self.label!r} has a correlation, so it needs sd: only Gaussian arms share noise"
+                )
             both = zip(self.means, prices, strict=True)
             return KnownPool([CorrelatedArm(mean, self.sd, self.correlation, price) for mean, price in both])
         if self.sd is None:
@@ -396,7 +398,9 @@ def named_rule(given: Any) -> tuple[str, tuple[tuple[str, Any], ...]]:
     if isinstance(given, type):
         return name, ()
     if not is_dataclass(given):
-        raise ValueError(f"the rule {shown(given)} is no dataclass, so its options are not known: give {name!r} by name")
+        raise ValueError(
+            f"the rule {shown(given)} is no dataclass, so its options are not known: give {name!r} by name"
+        )
     return name, tuple(_settled(given).items())
 
 

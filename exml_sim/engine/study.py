@@ -217,7 +217,7 @@ class Study:
 
     @property
     def hash(self) -> str:
-        """The study's identity: SHA-256 of its canonical form (its name and the bounds beside it are not part of it)."""
+        """The study's identity: SHA-256 of its canonical form, without its name and the bounds beside it."""
         table = {key: value for key, value in self.table().items() if key not in ("name", "bounds")}
         return hashlib.sha256(canonical({"format": FORMAT, **table}).encode()).hexdigest()
 

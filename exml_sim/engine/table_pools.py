@@ -169,8 +169,8 @@ def _word(value: Any) -> str:
 class RewardsPool(Fields):
     """Arms whose pulls are drawn from rewards that were seen: one column per arm, one row per occasion.
 
-    A pull draws one of the rows. `rows = "independent"`: every arm draws for itself. `rows = "same"`: pull j of all arms
-    is one row, so that arms are as correlated as in the file. `better = "higher"` for rewards, "lower" for losses.
+    A pull draws one of the rows. `rows = "independent"`: every arm draws for itself. `rows = "same"`: pull j of all
+    arms is one row, so that arms are as correlated as in the file. `better = "higher"` for rewards, "lower" for losses.
     """
 
     what: ClassVar[str] = "rewards pool"

@@ -1,7 +1,7 @@
 """Checks for your own strategies and bounds, as `numpy.testing` is for arrays.
 
-- `check_strategy(rule)` raises `CheckError` with a sentence for everything that is wrong, each with the seed that replays
-  it; `examine(rule)` returns the same as a `Report`.
+- `check_strategy(rule)` raises `CheckError` with a sentence for everything that is wrong, each with the seed that
+  replays it; `examine(rule)` returns the same as a `Report`.
 - `check_bound(bound, assumes=...)` holds a bound against near-tight instances, exact laws and counted trials.
 - `planted(rule_or_bound)` makes mutants of your own object and says which of them the checks would catch.
 - `exml_sim.testing.generators` has hypothesis strategies for pools, budgets, costs and gaps;

@@ -29,7 +29,7 @@ from exml_sim.seeds import Seeds
 #: Trials that are compared bit by bit, and trials that are counted.
 FEW, MANY = 24, 6_000
 #: Outcomes that are enumerated at most; beyond, trials are cheaper.
-OUTCOMES = 200_000
+OUTCOMES = 40_000
 #: Two enumerations of one law agree to this.
 CLOSE = 1e-9
 #: A plain loop: ``loop(means, budget, rng)`` returns the selected arm of one trial on Bernoulli arms at unit cost.
@@ -141,7 +141,9 @@ def examine(
             findings += [f"pool {pool!r}: {found}" for found in _on_pool(bench, pool)]
         except Exception as error:
             findings.append(f"pool {pool!r}: raised {type(error).__name__}: {' '.join(str(error).split())}")
-    return Report(type(rule).__name__, tuple(findings), tuple(ran), tuple(bench.skipped), alarm if bench.counted else 0.0)
+    return Report(
+        type(rule).__name__, tuple(findings), tuple(ran), tuple(bench.skipped), alarm if bench.counted else 0.0
+    )
 
 
 def aligned(rule: Strategy) -> Iterator[Strategy]:
@@ -200,7 +202,8 @@ def _spent(rule: Strategy, pool: Pool, budget: Fraction, seed: int) -> Iterator[
             return
         if value != int(units) * found.unit:
             paid = show(int(units) * found.unit)
-            yield f"takes pulls worth {show(value)} and pays {paid} at costs {_words(costs)} (seed {seed}, trial {trial})"
+            place = f"at costs {_words(costs)} (seed {seed}, trial {trial})"
+            yield f"takes pulls worth {show(value)} and pays {paid} {place}"
             return
 
 
@@ -246,7 +249,8 @@ def _clear(bench: _Bench) -> Iterator[str]:
             budget = 8 * smallest_budget(bench.rule, pool.prices)
             missed = np.flatnonzero(_selected(bench, pool, budget, range(3)) != place)
             if missed.size:
-                yield f"misses arm {place} of {K}, whose pulls are all 0.1 among 0.9 (seed {bench.seed}, trial {missed[0]})"
+                where = f"(seed {bench.seed}, trial {missed[0]})"
+                yield f"misses arm {place} of {K}, whose pulls are all 0.1 among 0.9 {where}"
                 return
 
 
@@ -290,7 +294,8 @@ def _relabelling(bench: _Bench) -> Iterator[str]:
     bench.counted += 1
     low, high = _ends(min(counts), MANY, bench.alarm / 10), _ends(max(counts), MANY, bench.alarm / 10)
     if low[1] < high[0]:
-        yield f"selects the best arm {min(counts)} to {max(counts)} times of {MANY}, by where it stands (seed {bench.seed})"
+        times = f"{min(counts)} to {max(counts)} times of {MANY}"
+        yield f"selects the best arm {times}, by where it stands (seed {bench.seed})"
 
 
 def _law(bench: _Bench, rule: Strategy, pool: Pool, budget: Fraction) -> tuple[float, ...] | None:
@@ -313,16 +318,17 @@ def _affine(copies: Sequence[int], arms: int = 3) -> FeaturePool:
     rows = np.repeat(np.arange(3), copies)
     values = [_OPPOSED[min(i, 2)] for i in range(arms)]
     candidates = [Candidate(f"arm {i}", np.array(one)[rows]) for i, one in enumerate(values)]
-    return FeaturePool(Population(np.zeros((rows.size, 1)), np.ones(rows.size), candidates), theta=0.01, ball=0.98,
-                       kernel="linear")
+    return FeaturePool(
+        Population(np.zeros((rows.size, 1)), np.ones(rows.size), candidates), theta=0.01, ball=0.98, kernel="linear"
+    )
 
 
 def _battery(rule: Strategy) -> Iterator[tuple[Pool, Fraction]]:
     """Small pools and budgets on which laws are enumerated."""
     for means in ((0.4, 0.6), (0.3, 0.5, 0.6), (0.5, 0.45, 0.6, 0.4)):
         pool = KnownPool.bernoulli(means)
-        yield pool, (8 if len(means) < 4 else 3) * smallest_budget(rule, pool.prices)
-    for arms, times in ((2, 10), (3, 5), (4, 4)):
+        yield pool, (5 if len(means) < 4 else 2) * smallest_budget(rule, pool.prices)
+    for arms, times in ((2, 8), (3, 3), (4, 2)):
         feature = _affine((11, 7, 2), arms)
         yield feature, times * smallest_budget(rule, feature.prices)
 
@@ -383,7 +389,8 @@ def _likeness(bench: _Bench) -> Iterator[str]:
         if found[0] is not None and found[1] is not None:
             gap = max(abs(a - b) for a, b in zip(found[0], found[1], strict=True))
             if gap > CLOSE:
-                yield f"has another law than {type(bench.like).__name__} {where}: a probability differs by {gap:.2g}, exactly"
+                other = type(bench.like).__name__
+                yield f"has another law than {other} {where}: a probability differs by {gap:.2g}, exactly"
                 return
         else:
             yield from _same_pulls(bench, pool, budget, where)
@@ -421,8 +428,8 @@ def _against_loop(bench: _Bench, loop: Loop) -> Iterator[str]:
             low, high = _ends(min(one, two), MANY, alarm), _ends(max(one, two), MANY, alarm)
             if low[1] < high[0]:
                 yield (
-                    f"selects arm {arm} of means {means} {one} times of {MANY} at budget {budget}, the loop {two} times "
-                    f"(seed {bench.seed})"
+                    f"selects arm {arm} of means {means} {one} times of {MANY} at budget {budget}, "
+                    f"the loop {two} times (seed {bench.seed})"
                 )
                 return
 

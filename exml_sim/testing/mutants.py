@@ -1,4 +1,4 @@
-"""Mutants of a rule: the same rule with one small error, as real ones are, made by standing between it and its trials."""
+"""Mutants of a rule: the same rule with one small error, made by standing between it and its trials."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/your_own.md and docs/other_theory.md do what they say: their files are written, their commands and scripts run."""
+"""docs/your_own.md and docs/other_theory.md do what they say: their files, commands and scripts run."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The recipe for a cluster, as its page says: a scheduler and workers that are processes of their own, and array jobs.
 
-A worker that is lost does not matter. A scheduler that is lost ends the run with one line; finished trials are kept, and
-the same command with another scheduler goes on.
+A worker that is lost does not matter. A scheduler that is lost ends the run with one line; finished trials are kept,
+and the same command with another scheduler goes on.
 """
 
 from __future__ import annotations
@@ -44,9 +44,7 @@ def cluster(folder: Path, workers: int) -> Iterator[tuple[str, subprocess.Popen[
     while not file.exists() and time.monotonic() < deadline:
         time.sleep(0.1)
     options = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--memory-limit", "0", "--death-timeout", "60"]
-    hands = [
-        process("distributed.cli.dask_worker", "--scheduler-file", str(file), *options) for _ in range(workers)
-    ]
+    hands = [process("distributed.cli.dask_worker", "--scheduler-file", str(file), *options) for _ in range(workers)]
     try:
         yield json.loads(file.read_text(encoding="utf-8"))["address"], head, hands
     finally:

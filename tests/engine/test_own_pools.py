@@ -71,7 +71,9 @@ def test_a_table_needs_no_python(suffix: str, tmp_path: Path) -> None:
     assert [float(cost) for cost in pool.costs] == [1.0, 2.5]
     np.testing.assert_array_equal(pool.population.y, 2 * columns["sick"] - 1)
     np.testing.assert_array_equal(pool.population.X[:, 0], columns["age"])
-    np.testing.assert_array_equal(pool.population.candidates[1].values, np.column_stack([columns["test b"], columns["age"]]))
+    np.testing.assert_array_equal(
+        pool.population.candidates[1].values, np.column_stack([columns["test b"], columns["age"]])
+    )
     path = tmp_path / "store.sqlite"
     run(study, store=path, progress=False, n_jobs=1).close()
     written(tmp_path, suffix, table() | {"age": np.zeros(24)})
@@ -161,7 +163,12 @@ def test_a_grid_is_written_out_with_readable_names() -> None:
             for (K, g), label in zip([(4, 0.05), (4, 0.08), (8, 0.05), (8, 0.08)], labels, strict=True)]  # fmt: skip
     assert Study.from_table(BASE | {"pools": long}).hash == study.hash
     swept = Study.from_table(
-        BASE | {"pools": [{"kind": "synthetic", "per_class": 8}], "scores": [{}], "grid": {"theta": [0.1, 0.3], "ball": [0.4]}}
+        BASE
+        | {
+            "pools": [{"kind": "synthetic", "per_class": 8}],
+            "scores": [{}],
+            "grid": {"theta": [0.1, 0.3], "ball": [0.4]},
+        }
     )
     assert [score.label for score in swept.scores] == ["ball 0.4, theta 0.1", "ball 0.4, theta 0.3"]
 

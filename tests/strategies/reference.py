@@ -88,16 +88,15 @@ def ocba(mean, n_arms, budget, share, rounds):
 def ugape_budget(mean, n_arms, budget, share, rounds, e):
     had = [int(budget * share) // n_arms] * n_arms
     left = budget - sum(had)
-    for remaining in range(rounds, -1, -1):
+    remaining = rounds
+    while True:
         score = [mean(arm, had[arm]) for arm in range(n_arms)]
         second = sorted(score)[1]
         gaps = [value - min(score) or second - value for value in score]
         hardness = sum(1.0 / max((gap + e) / 2.0, e) ** 2 for gap in gaps)
         width = [sqrt(max(budget - n_arms, 1.0) / (4.0 * hardness * n)) for n in had]
         lower = [value - w for value, w in zip(score, width, strict=True)]
-        index = [
-            score[k] + width[k] - min(low for arm, low in enumerate(lower) if arm != k) for k in range(n_arms)
-        ]
+        index = [score[k] + width[k] - min(low for arm, low in enumerate(lower) if arm != k) for k in range(n_arms)]
         leader = index.index(min(index))
         if remaining == 0:
             return [leader]
@@ -105,6 +104,7 @@ def ugape_budget(mean, n_arms, budget, share, rounds, e):
         arm = rival if had[rival] < had[leader] else leader
         had[arm] += left // remaining
         left -= left // remaining
+        remaining -= 1
 
 
 def top_two(mean, n_arms, budget, share, rounds):
