@@ -250,7 +250,8 @@ def installed(tmp_path: Path, version: str = "1.2") -> Path:
 
         def rows(rng):
             y = rng.choice([-1.0, 1.0], 30)
-            return Population(rng.normal(size=(30, 1)), y, [Candidate("good", y), Candidate("bad", rng.normal(size=30))])
+            bad = Candidate("bad", rng.normal(size=30))
+            return Population(rng.normal(size=(30, 1)), y, [Candidate("good", y), bad])
 
         class careful:
             PENALISED = True

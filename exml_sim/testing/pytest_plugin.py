@@ -1,8 +1,8 @@
 """The false-alarm book as a pytest plugin: ``pytest_plugins = ["exml_sim.testing.pytest_plugin"]`` in conftest.py.
 
 A statistical test says what it spends, ``@pytest.mark.alarm(1e-7, verdicts=3)``, and takes it from the fixture
-`alarms`: ``alarms.alarm()``. The book is summed before the first test runs; with more than ``false_alarms`` of the configuration
-(1e-4 unless it says otherwise) nothing runs.
+`alarms`: ``alarms.alarm()``. The book is summed before the first test runs; with more than ``false_alarms`` of the
+configuration (1e-4 unless it says otherwise) nothing runs.
 """
 
 from __future__ import annotations
