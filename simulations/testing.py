@@ -101,7 +101,7 @@ class BoundReport:
         Instances at which the bound is below 1, and at which it says nothing.
     unseen
         The factor by which the bound could be too small without being refuted here: the smallest bound / probability
-        over all instances; infinite if it spoke nowhere.
+        over all instances at which it is a number.
     tightest
         The instance with that factor.
     alarm
@@ -166,10 +166,12 @@ def examine_bound(
             value, least = _regret(bound, one)
         else:
             value, least = float(bound(one.budget, one.setting)), one.least
+        if math.isfinite(value):
+            # Divided by more than this it would be refuted, also where it says nothing as it is.
+            ratios.append((value / least if least > 0 else math.inf, one.name))
         if not value < 1.0:
             continue
         spoke += 1
-        ratios.append((value / least if least > 0 else math.inf, one.name))
         if least > value * (1 + SLACK):
             said = f"{value:.3g}" if value > 0 else "below 1e-300"
             findings.append(

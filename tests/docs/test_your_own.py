@@ -81,7 +81,7 @@ def test_another_theory(folder: Path, capsys: pytest.CaptureFixture[str]) -> Non
     output += capsys.readouterr().out
     assert output.count(": not refuted at") == 3
     assert output.count("refuted mutants: four times the budget") >= 1
-    assert output.count("tightest of 80: means") == 2
+    assert output.count("tightest of 120: means") == 2
     shown = [line for text in re.findall(r"```text\n(.*?)```", page, re.DOTALL) for line in text.splitlines() if line]
     assert shown
     assert [line for line in shown if line not in output] == []

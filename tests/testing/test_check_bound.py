@@ -105,7 +105,7 @@ def test_a_bound_for_bernoulli_arms() -> None:
 
 def test_the_hunt_comes_closer_than_the_battery() -> None:
     near = examine_bound(hoeffding, BERNOULLI).unseen
-    found = hunt_tightest(hoeffding, BERNOULLI, budgets=(20, 40), steps=40)
+    found = hunt_tightest(hoeffding, BERNOULLI, budgets=(4, 20), steps=40)
     assert 1.0 <= found.slack < 1.5 * near
     assert found.probability <= found.bound
 
