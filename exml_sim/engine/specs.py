@@ -338,7 +338,7 @@ class StrategySpec:
     label: str = field(default="", init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        built = by_name(self.name, **dict(self.options))
+        built: Any = by_name(self.name, **dict(self.options))
         options = _settled(built) if is_dataclass(built) else dict(self.options)
         default = _settled(by_name(self.name)) if is_dataclass(built) and not _demands(built) else {}
         changed = [f"{name}={value}" for name, value in options.items() if default.get(name, _NOTHING) != value]

@@ -98,7 +98,8 @@ def _normal(key: WordArray, trial: np.uint64, lane: np.uint64, j: int) -> float:
     pair = (j % 4) // 2 * 2
     radius = np.sqrt(-2.0 * np.log((np.float64(words[pair] >> np.uint64(11)) + 0.5) * 2.0**-53))
     angle = 2.0 * np.pi * np.float64(words[pair + 1] >> np.uint64(11)) * 2.0**-53
-    return radius * (np.cos(angle) if j % 2 == 0 else np.sin(angle))
+    found: float = radius * (np.cos(angle) if j % 2 == 0 else np.sin(angle))
+    return found
 
 
 @kernel

@@ -146,12 +146,12 @@ def examine(
     )
 
 
-def aligned(rule: Strategy) -> Iterator[Strategy]:
+def aligned(rule: Any) -> Iterator[Strategy]:
     """The rule with both alignments, if it has that option."""
     if hasattr(rule, "with_alignment"):
         yield from (rule.with_alignment(one) for one in ALIGNMENTS)
     elif is_dataclass(rule) and any(one.name == "alignment" for one in fields(rule)):
-        yield from (replace(rule, alignment=one) for one in ALIGNMENTS)  # type: ignore[type-var]
+        yield from (replace(rule, alignment=one) for one in ALIGNMENTS)
     else:
         yield rule
 
@@ -274,7 +274,7 @@ def _relabelling(bench: _Bench) -> Iterator[str]:
     orders = ((0, 1, 2), (2, 0, 1), (1, 2, 0), (2, 1, 0))
     budget = 4 * smallest_budget(bench.rule, _untied(orders[0]).prices)
     laws = [_law(bench, bench.rule, _untied(order), budget) for order in orders]
-    named = []
+    named: list[list[float]] = []
     for order, law in zip(orders, laws, strict=True):
         if law is None:
             named = []

@@ -29,7 +29,8 @@ def cost_lists(draw: Any, min_arms: int = 1, max_arms: int = 64) -> list[Fractio
 def budgets(draw: Any, rule: Strategy, costs: list[Fraction], most: int = 5) -> Fraction:
     """A budget that opens the rule: the smallest one, or up to `1 + most` times that."""
     need = smallest_budget(rule, Prices.of(costs))
-    return need * (1 + draw(st.fractions(0, most, max_denominator=30)))
+    extra: Fraction = draw(st.fractions(0, most, max_denominator=30))
+    return need * (1 + extra)
 
 
 @st.composite

@@ -100,7 +100,7 @@ def _scores(change: Callable[[Any, Any], Any]) -> Callable[[Lockstep], None]:
         return Scores(value, value, value)
 
     def before(trials: Lockstep) -> None:
-        trials.session = _Session(trials.session, changed)  # type: ignore[assignment]
+        trials.session = _Session(trials.session, changed)
 
     return before
 
@@ -115,7 +115,7 @@ def _once(trials: Lockstep) -> None:
         value = np.where(wanted, np.where(np.isfinite(seen[0].value), seen[0].value, scores.value), np.inf)
         return Scores(value, value, value)
 
-    trials.session = _Session(trials.session, changed)  # type: ignore[assignment]
+    trials.session = _Session(trials.session, changed)
 
 
 def _buying(change: Callable[[Lockstep, int, Any, dict[str, Any]], tuple[Any, dict[str, Any]] | None]) -> Any:
