@@ -292,7 +292,7 @@ def _corners(about: Assumes) -> Iterator[Instance]:
         options = {**about.options, "delta": case["delta"]}
         known: dict[str, Any] = {"law": "features", "theta": CORNER_THETA, "kappa_lambda": CORNER_R, "kappa": 1.0}
         setting = Setting(about.strategy, 2, (0.0, gap), options, **known)
-        yield Instance(f"the corner, n = {case['n']:,}", setting, 2 * case["n"], 0.0, 1.0, "exactly", case)
+        yield Instance(f"the corner, n = {case['n']:,}", setting, 2 * int(case["n"]), 0.0, 1.0, "exactly", case)
 
 
 # --- known arms ----------------------------------------------------------------------------------------------------
@@ -308,7 +308,7 @@ SMALL = (
 def setting_for(about: Assumes, means: Sequence[float], *, law: str = "bernoulli", sd: float = math.nan) -> Setting:
     """The setting of known arms at unit cost."""
     gaps = tuple(round(mean - min(means), 12) for mean in means)
-    ends = {"low": 0.0, "high": 1.0} if law == "bernoulli" else {"sd": sd}
+    ends: dict[str, Any] = {"low": 0.0, "high": 1.0} if law == "bernoulli" else {"sd": sd}
     return Setting(about.strategy, len(means), gaps, about.options, tuple(means), (1.0,) * len(means), law, **ends)
 
 

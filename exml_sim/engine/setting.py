@@ -165,7 +165,9 @@ def _known(pool: KnownPool) -> dict[str, Any]:
         return {"law": "bernoulli", "low": 0.0, "high": 1.0}
     if all(isinstance(arm, GaussianArm | CorrelatedArm) for arm in pool.arms):
         return {"law": "gaussian", "sd": max(float(getattr(arm, "sd", 0.0)) for arm in pool.arms)}
-    ranges: list[Any] = [(0.0, 1.0) if isinstance(arm, BernoulliArm) else getattr(arm, "values", None) for arm in pool.arms]
+    ranges: list[Any] = [
+        (0.0, 1.0) if isinstance(arm, BernoulliArm) else getattr(arm, "values", None) for arm in pool.arms
+    ]
     if all(one is not None for one in ranges):
         return {
             "law": "bounded",

@@ -178,8 +178,14 @@ def _selected(bench: _Bench, pool: Pool, budget: Fraction, trials: Sequence[int]
 
 def _money(bench: _Bench) -> Iterator[str]:
     """Small budgets, unequal costs, both alignments: never more than the budget, and all pulls are paid for."""
+    lists: tuple[tuple[int | Fraction, ...], ...] = (
+        (1, 1),
+        (1, 1, 1, 1, 1),
+        (1, 3, 2),
+        (Fraction(1, 3), Fraction(5, 2), 1, Fraction(7, 5)),
+    )
     for rule in aligned(bench.rule):
-        for costs in ((1, 1), (1, 1, 1, 1, 1), (1, 3, 2), (Fraction(1, 3), Fraction(5, 2), 1, Fraction(7, 5))):
+        for costs in lists:
             pool = KnownPool([BernoulliArm(0.3 + 0.1 * i, cost) for i, cost in enumerate(costs)])
             need = smallest_budget(rule, pool.prices)
             for budget in (need, need + pool.prices.unit, need * Fraction(13, 7), 40 * need):
