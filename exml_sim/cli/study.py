@@ -112,6 +112,7 @@ def command(
 def _chosen(file: Path | None, preset: str | None, rules: tuple[str, ...], quick: bool, seed: int | None) -> Study:
     """The study that the options ask for."""
     from exml_sim.engine.specs import StrategySpec
+    from exml_sim.plugins import near
     from simulations import bench, budget_vs_failure
 
     if file is not None:
@@ -125,7 +126,8 @@ def _chosen(file: Path | None, preset: str | None, rules: tuple[str, ...], quick
         return study
     if preset is not None:
         raise click.UsageError("--strategy and --preset do not go together: the bench compares its own rules")
-    return replace(study, strategies=tuple(StrategySpec.of(_rule(text)) for text in rules))
+    with near(*([] if file is None else [file.resolve().parent])):
+        return replace(study, strategies=tuple(StrategySpec.of(_rule(text)) for text in rules))
 
 
 def _rule(given: str) -> dict[str, Any]:
