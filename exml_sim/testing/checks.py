@@ -151,7 +151,8 @@ def aligned(rule: Any) -> Iterator[Strategy]:
     if hasattr(rule, "with_alignment"):
         yield from (rule.with_alignment(one) for one in ALIGNMENTS)
     elif is_dataclass(rule) and any(one.name == "alignment" for one in fields(rule)):
-        yield from (replace(rule, alignment=one) for one in ALIGNMENTS)
+        change: Any = replace
+        yield from (change(rule, alignment=one) for one in ALIGNMENTS)
     else:
         yield rule
 
