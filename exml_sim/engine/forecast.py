@@ -67,12 +67,9 @@ def _seconds_per_trial(study: Study, cells: Sequence[Cell]) -> float:
         begun = time.perf_counter()
         run_block(study, cell, 0, 1)
         one = time.perf_counter() - begun
-        if one > SECONDS / len(chosen):
-            # One trial alone pays for what a block of thousands shares, unless it is slow by itself.
-            more = run_block(study, cell, 0, 1 + TRIALS).seconds if one < SECONDS / 2 else one * (1 + TRIALS)
-        else:
-            more = run_block(study, cell, 0, 1 + TRIALS).seconds
-        found.append(max((more - one) / TRIALS, 1e-7) if more > one else one / (1 + TRIALS))
+        # One trial alone pays for what a block of thousands shares, unless it is slow by itself.
+        more = run_block(study, cell, 0, 1 + TRIALS).seconds if one < SECONDS / 2 else one * (1 + TRIALS)
+        found.append((more - one) / TRIALS if more > one else more / (1 + TRIALS))
         if time.perf_counter() - start > SECONDS:
             break
     return sum(found) / len(found)
