@@ -56,6 +56,8 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.bounds
 	$(BIN)/python -m benchmarks.engine
 	$(BIN)/python -m benchmarks.scale
+	$(BIN)/python -m benchmarks.scale --explore
+	$(BIN)/python -m benchmarks.sweep
 	$(BIN)/python -m benchmarks.practice
 	$(BIN)/python -m benchmarks.pool_bounds
 	$(BIN)/python -m benchmarks.confidence

@@ -1,6 +1,6 @@
 """What rules with a confidence cost, and whether statements keep their word.
 
-`python -m benchmarks.confidence [--quick]`
+`python -m benchmarks.confidence [--quick] [--only PART]`
 
 Every line has what is promised next to it. Peers are the textbook rules in `benchmarks/textbook.py`.
 """
@@ -19,9 +19,14 @@ from benchmarks.textbook import kl_lucb, top_two_thompson
 from exml_sim.datasets import make_synthetic
 from exml_sim.exploration.betting import Pairs, log_wealth, paired_log_wealth
 from exml_sim.exploration.known import KnownPool
+from exml_sim.exploration.paired import Pair, proven_limit, statement_of
 from exml_sim.exploration.rows import FeaturePool
 from exml_sim.exploration.statements import half_widths
+from exml_sim.method.latent import brier, one_hot
+from exml_sim.method.pairs import later_row_losses
+from exml_sim.method.soft import KernelFitter, normalised
 from exml_sim.strategies import by_name
+from simulations import pilot
 from theory.verdicts import judge
 
 DELTA = 0.05
@@ -212,6 +217,91 @@ def rows_for_a_proof(trials: int) -> Iterator[Line]:
             return
 
 
+def held_out(trials: int) -> Iterator[Line]:
+    """Coverage of the paired limits of held-out losses, the chosen candidate being the one that scores best.
+
+    The truth is the mean difference of the losses of models of as many rows on rows of their own.
+    """
+    for angles in ((10, 90), (70, 90), (30, 50)):
+        for rows in (20, 40):
+            held, wrong = _held_out_covered(angles, rows, trials)
+            label = f"held-out losses, {angles[0]}/{angles[1]} degrees, {rows} rows"
+            yield Line(f"coverage of the approximate limit, {label}", held, 0.94, at_least=True)
+            yield Line(f"  sure and wrong, {label}", wrong, DELTA)
+
+
+def _held_out_covered(angles: tuple[int, ...], rows: int, trials: int) -> tuple[float, float]:
+    source, fresh = (make_synthetic(size, angles=angles, rng=seed) for size, seed in ((4000, 5), (700, 99)))
+    y, y_fresh = (source.y > 0).astype(np.int64), (fresh.y > 0).astype(np.int64)
+    rng, fit = np.random.default_rng(rows), KernelFitter()
+    losses, risks = np.empty((trials, 2, rows)), np.empty((trials, 2))
+    for trial in range(trials):
+        drawn = rng.choice(len(y), rows, replace=False)
+        for k in range(2):
+            points, others = (np.hstack([one.X, one.candidates[k].values]) for one in (source, fresh))
+            model, held = fit(points[drawn], one_hot(y[drawn], 2))
+            losses[trial, k] = brier(normalised(held), y[drawn])
+            risks[trial, k] = brier(normalised(model.predict(others)), y_fresh).mean()
+    truth = risks.mean(axis=0)
+    held_up = wrong = 0
+    for one in losses:
+        chosen = int(one.mean(axis=1).argmin())
+        said = statement_of("a", [Pair("b", one[chosen], one[1 - chosen])], LEVEL).comparisons[0]
+        apart = truth[1 - chosen] - truth[chosen]
+        held_up += said.at_least <= apart
+        wrong += said.excluded and apart < 0.0
+    return held_up / trials, wrong / trials
+
+
+def later_rows(trials: int) -> Iterator[Line]:
+    """Rows until bets on later rows prove the best candidate against all others, and how often they exclude it."""
+    for label in ("default", "spread"):
+        angles = POOLS[label][0]
+        found = [_proof_by_later_rows(angles, trial) for trial in range(trials)]
+        rows = float(np.median([one for one, _ in found]))
+        promised = 225.0 if label == "default" else None
+        yield Line(f"rows per arm until a proof by later rows ({label}, median of {trials})", rows, promised)
+        yield Line(
+            f"  the best one is excluded by a proof, {label}", float(np.mean([wrong for _, wrong in found])), DELTA
+        )
+
+
+def _proof_by_later_rows(angles: tuple[int, ...], seed: int) -> tuple[float, bool]:
+    """Rows at the first look that proves the last candidate to be best, and whether it was excluded before."""
+    population = make_synthetic(300, angles=angles, rng=1000 + seed)
+    order = np.random.default_rng(seed).permutation(len(population.y))
+    y, bar = (population.y > 0).astype(np.int64), float(np.log((len(angles) - 1) / DELTA))
+    points = [np.hstack([population.X, one.values]) for one in population.candidates]
+    for rows in (80, 120, 160, 240, 320, 480):
+        some = order[:rows]
+        *others, best = (later_row_losses(KernelFitter(), one[some], y[some], 2) for one in points)
+        if any(proven_limit(best - other, bar) is not None for other in others):
+            return float(rows), True
+        if all(proven_limit(other - best, bar) is not None for other in others):
+            return float(rows), False
+    return np.inf, False
+
+
+def pilots(trials: int) -> Iterator[Line]:
+    """How often the interval of a plan from a pilot of 40 rows holds the budget that is needed."""
+    for label, (angles, seed) in {
+        "default": POOLS["default"],
+        "0/90": ((0, 90), 0),
+        "30/60/90": ((30, 60, 90), 1),
+    }.items():
+        population = make_synthetic(100, angles=angles, rng=seed)
+        truth = pilot.needed(feature_pool(angles, seed), "uniform_allocation", DELTA, 4_000)
+        held = 0
+        for number in range(trials):
+            rows = np.random.default_rng(number).permutation(population.n_rows)[:40]
+            found = pilot.plan(pilot.drawn(population, rows), worlds=40, trials=200, seed=number)
+            held += found.lower <= truth <= found.upper
+        note = f"needed {truth:,.0f}, {trials} pilots"
+        yield Line(
+            f"plans from a pilot whose interval holds the needed budget, {label}", held / trials, 0.9, True, note
+        )
+
+
 def race(trials: int) -> Iterator[Line]:
     """The race on the default pool against the smallest budget with which uniform allocation fails in 5 %."""
     pool = feature_pool(*POOLS["default"])
@@ -238,20 +328,28 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a tenth of the trials")
-    share = 10 if parser.parse_args().quick else 1
-    parts = (
-        speed(40_960 // share),
-        at_the_stop(20_000 // share),
-        against_textbook(4_096, 200 // share),
-        easy_pools(10_000 // share),
-        race(2_000 // share),
-        rows_for_a_proof(200 // share),
-        approximate(20_000 // share),
-        proven(20_000 // share, 256),
-    )
-    for part in parts:
-        for line in part:
-            print(line.text(), flush=True)
+    parser.add_argument("--only", metavar="PART", help="one part of the table")
+    given = parser.parse_args()
+    share = 10 if given.quick else 1
+    parts = {
+        "speed": lambda: speed(40_960 // share),
+        "at_the_stop": lambda: at_the_stop(20_000 // share),
+        "against_textbook": lambda: against_textbook(4_096, 200 // share),
+        "easy_pools": lambda: easy_pools(10_000 // share),
+        "race": lambda: race(2_000 // share),
+        "rows_for_a_proof": lambda: rows_for_a_proof(200 // share),
+        "approximate": lambda: approximate(20_000 // share),
+        "proven": lambda: proven(20_000 // share, 256),
+        "held_out": lambda: held_out(1_000 // share),
+        "later_rows": lambda: later_rows(30 // share),
+        "pilots": lambda: pilots(100 // share),
+    }
+    if given.only is not None and given.only not in parts:
+        parser.error(f"--only is one of {', '.join(parts)}; got {given.only}")
+    for name, part in parts.items():
+        if given.only in (None, name):
+            for line in part():
+                print(line.text(), flush=True)
 
 
 if __name__ == "__main__":

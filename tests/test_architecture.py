@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 #: The layers of docs/architecture.md, lowest first. A room imports from layers below its own, never from above and not
 #: from a neighbour.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("arrays", "compiled", "progress", "plugins", "__init__"),
+    ("arrays", "compiled", "memory", "progress", "plugins", "__init__"),
     ("validation", "seeds"),
     ("money", "losses", "kernels"),
     ("rejection", "population", "oracle"),
@@ -41,7 +41,7 @@ DEPTH = {room: depth for depth, rooms in enumerate(LAYERS) for room in rooms}
 SHARED = (
     ("cache", "atoms", "tables", "pool_bounds", "plugged_bounds", "testing", "bench"),
     ("panels",),
-    ("needed_budget", "budget_vs_failure", "figures"),
+    ("needed_budget", "budget_vs_failure", "figures", "pilot"),
     ("report",),
     ("hunt", "verification", "reproduction", "adaptive_vs_halving"),
 )

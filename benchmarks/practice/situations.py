@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from benchmarks.practice.tables import TABLES, FloatArray, IntArray
+from benchmarks.practice.unseen import UNSEEN
 from exml_sim.oracle import ArrayOracle
 
 #: Largest numbers of rows to train and to test on.
@@ -79,6 +80,23 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("motions", "back", 2, Fraction(1, 5), lopsided=True),
 )
 
+#: Settings of tables that no constant was chosen on.
+UNSEEN_SETTINGS: tuple[Setting, ...] = (
+    *_both("olives", "stearic", 2),
+    Setting("crabs", "CL", 2, Fraction(3, 10)),
+    Setting("crabs", "CL", 3, Fraction(3, 10)),
+    *_both("penguins", "body_mass_g", 2),
+    Setting("leaves", "size", 2, Fraction(3, 10)),
+    *_both("leaves", "size", 4),
+    Setting("tissues", "three genes", 3, Fraction(3, 10)),
+    *_both("jobs", "hour", 2),
+    *_both("jobs", "hour", 3),
+    Setting("olives", "stearic", 2, Fraction(1, 5), "unequal"),
+    Setting("jobs", "hour", 2, Fraction(1, 5), "unequal"),
+    Setting("leaves", "size", 3, Fraction(1, 5), lopsided=True),
+    Setting("olives", "stearic", 2, Fraction(1, 5), lopsided=True),
+)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Situation:
@@ -112,7 +130,7 @@ class Situation:
 
 def situation(setting: Setting, seed: int) -> Situation:
     """Draw known and hidden classes, the split, mislabels: the paper's protocol for Mfeat, on any table."""
-    table = TABLES[setting.table]()
+    table = (TABLES | UNSEEN)[setting.table]()
     rng = np.random.default_rng([seed, *setting.table.encode(), setting.known])
     roles = rng.permutation(int(table.classes.max()) + 1)[: setting.known + 1]
     classes = np.full(len(table.classes), -1)

@@ -75,10 +75,25 @@ class Table:
         """Some columns as numbers, shape (rows, columns); blanks, where allowed, become NaN."""
         places = [self._place(column) for column in columns]
         out = np.empty((len(self.cells), len(places)))
-        for i, (row, line) in enumerate(zip(self.cells, self.lines, strict=True)):
-            for j, place in enumerate(places):
-                out[i, j] = self.number(row[place].strip(), columns[j], line, blanks)
+        for j, (column, place) in enumerate(zip(columns, places, strict=True)):
+            cells = [row[place] for row in self.cells]
+            known = self._plain_numbers(cells)
+            out[:, j] = known if known is not None else self._one_by_one(cells, column, blanks)
         return out
+
+    def _plain_numbers(self, cells: Sequence[str]) -> FloatArray | None:
+        """A column of finite numbers at once; None if a cell may be anything else."""
+        if any(_is_number(word) for word in self.blank):
+            return None
+        try:
+            found = np.array([float(cell) for cell in cells])
+        except ValueError:
+            return None
+        return found if np.isfinite(found).all() else None
+
+    def _one_by_one(self, cells: Sequence[str], column: str, blanks: bool) -> list[float]:
+        numbered = zip(cells, self.lines, strict=True)
+        return [self.number(cell.strip(), column, line, blanks) for cell, line in numbered]
 
     def has(self, column: str) -> bool:
         """Whether there is such a column."""
@@ -115,6 +130,14 @@ class Table:
     def _blank(self, cell: str, column: str, line: int) -> str:
         hint = f"; if {cell!r} is a value, say with --blank what is blank" if cell else ""
         return f"{self.path}, {self.unit} {line}: column {column!r} is blank, but it must be known everywhere{hint}"
+
+
+def _is_number(word: str) -> bool:
+    """Whether a word is a finite number."""
+    try:
+        return bool(np.isfinite(float(word)))
+    except ValueError:
+        return False
 
 
 def blank_words(text: str | None) -> frozenset[str]:

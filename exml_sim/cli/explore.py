@@ -19,9 +19,10 @@ from exml_sim.cli.explore_plan import as_facts, as_lines, door_section, planned,
 from exml_sim.cli.to_measure import NAME as SHEET
 from exml_sim.cli.to_measure import Sheet, read_sheet, write_sheet
 from exml_sim.exploration.scoring import penalised_scores
+from exml_sim.memory import memory_limit
 from exml_sim.method import ExMLClassifier, doubts, judgement
 from exml_sim.method.ask_tell import AskTell, Wanted
-from exml_sim.method.door import Finding, inspect, memory_limit, refuse
+from exml_sim.method.door import Finding, inspect, refuse
 from exml_sim.method.settings import MODELS
 from exml_sim.money import Money, show
 from exml_sim.oracle import ArrayOracle
@@ -53,6 +54,9 @@ from exml_sim.strategies import STRATEGIES
     help="The best purchase that we know, or the method of the paper; single options still count.",
 )
 @click.option("--strategy", type=click.Choice(list(STRATEGIES)), help="[default: explore_then_commit]")
+@click.option("--confidence", type=float, metavar="SHARE", help="Buy until sure, like 0.95, then rows of the winner.")
+@click.option("--indifference", type=float, metavar="LOSS", help="Differences that do not matter, with a confidence.")
+@click.option("--stop-when-sure", is_flag=True, help="Keep what is left when the selection is sure, with 0.95.")
 @click.option("--model", type=click.Choice(list(MODELS)), help="What a layer is.  [default: auto]")
 @click.option("--alignment", type=click.Choice(["sample", "budget"]), default="sample", show_default=True)
 @click.option("--objective", type=click.Choice(["risk", "risk_per_cost"]), default="risk", show_default=True)
@@ -147,7 +151,7 @@ def command(
         _ask(run, wanted, sheet, out / SHEET, table, part, as_json)
         return
     report = "\n".join([model.report(), *door_section(findings)])
-    write_results(out, model, table, part, X, y, run.journal, report)
+    write_results(out, model, table, part, X, y, run.journal, report, data.name)
     if as_json:
         click.echo(json.dumps(_result(model, findings, out), indent=2))
         return

@@ -11,12 +11,25 @@ import numpy as np
 from exml_sim.cli.columns import Roles
 from exml_sim.cli.csv_file import Table, as_csv, write_whole
 from exml_sim.cli.to_measure import NAME as SHEET
-from exml_sim.method import ExMLClassifier
+from exml_sim.method import ExMLClassifier, doubts
+from exml_sim.method.cascade import Decisions
 from exml_sim.method.journal import Journal
 from exml_sim.method.saved import save, to_saved
+from exml_sim.money import show
 
 JOURNAL = "journal.jsonl"
-FILES = ("model.npz", "ledger.csv", "purchases.csv", "predictions.csv", "report.md", JOURNAL)
+PICTURE = "exploration"
+FILES = (
+    "model.npz",
+    "ledger.csv",
+    "purchases.csv",
+    "predictions.csv",
+    "report.md",
+    f"{PICTURE}.png",
+    f"{PICTURE}.svg",
+    "report.html",
+    JOURNAL,
+)
 
 
 def check_target(out: Path, force: bool) -> None:
@@ -58,9 +71,17 @@ def _free(path: Path) -> Path:
 
 
 def write_results(
-    out: Path, model: ExMLClassifier, table: Table, roles: Roles, X: Any, y: Any, journal: Journal, report: str
+    out: Path,
+    model: ExMLClassifier,
+    table: Table,
+    roles: Roles,
+    X: Any,
+    y: Any,
+    journal: Journal,
+    report: str,
+    title: str = "table",
 ) -> None:
-    """All files of a finished run."""
+    """All files of a finished run; `title` is the table's name."""
     out.mkdir(parents=True, exist_ok=True)
     journal.begin()
     columns = {one.name: one.columns for one in roles.offers}
@@ -82,11 +103,39 @@ def write_results(
     }
     for name, text in texts.items():
         write_whole(out / name, text)
+    _draw(out, model, decisions, report, title)
     aside = out / ".model.npz.part"
     aside.unlink(missing_ok=True)
     save(saved, aside)
     aside.replace(out / "model.npz")
     (out / SHEET).unlink(missing_ok=True)
+
+
+def drawn_facts(model: ExMLClassifier, decisions: Decisions) -> dict[str, Any]:
+    """What the picture shows, as plain values."""
+    ledger = model.ledger_
+    rounds = [ledger.round_pulls(number)[0] for number in range(1, ledger.rounds + 1)]
+    layers = {f"layer {k}": int((decisions.layer == k).sum()) for k in range(1, len(model.cascade_.layers) + 1)}
+    rest = {"hidden": int(decisions.hidden.sum()), "value not bought": int(decisions.undecided.sum())}
+    return {
+        "layers": doubts.facts(model.records_, ledger.names),
+        "purchases": [
+            {name: int(n) for name, n in zip(ledger.names, pulls, strict=True) if n or len(rounds) == 1}
+            for pulls in rounds
+        ],
+        "decisions": {**layers, **rest},
+        "spent": show(ledger.spent),
+        "budget": show(model.budget_),
+    }
+
+
+def _draw(out: Path, model: ExMLClassifier, decisions: Decisions, report: str, title: str) -> None:
+    """The picture, and the report as a page that has it."""
+    from simulations.figures import exploration, style
+    from simulations.report.exploration import page
+
+    style.save(exploration.figure(drawn_facts(model, decisions)), out / PICTURE)
+    write_whole(out / "report.html", page(report, (out / f"{PICTURE}.svg").read_text(encoding="utf-8"), title))
 
 
 def id_column(table: Table, column: str | None) -> tuple[list[str], list[list[object]]]:

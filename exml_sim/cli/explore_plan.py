@@ -10,11 +10,12 @@ from exml_sim.method import ExMLClassifier
 from exml_sim.method.buyer import Buyer
 from exml_sim.method.door import Finding, Visit
 from exml_sim.method.layers import check_affordable, rule_for
-from exml_sim.method.purchase_plan import Plan, RacePlan, plans, race_plan
+from exml_sim.method.purchase_plan import Plan, RacePlan, SurePlan, plans, race_plan, sure_plan
 from exml_sim.method.soft import LARGEST_KERNEL
 from exml_sim.money import show
 from exml_sim.oracle import ArrayOracle
 from exml_sim.strategies import ExploreThenCommit
+from exml_sim.strategies.fixed_confidence import FixedConfidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +44,13 @@ def planned(model: ExMLClassifier, oracle: ArrayOracle, available: Sequence[int]
     lines = [f"{rows} rows, budget {show(budget)}; if the initial model is good, nothing is spent."]
     for name, cost, count in zip(oracle.names, oracle.costs, available, strict=True):
         lines.append(f"candidate {name}: {show(cost)} per row, {count} of {rows} rows can be bought")
-    found: list[Plan | RacePlan]
+    found: list[Plan | RacePlan | SurePlan]
     if settings.races and len(oracle.names) > 1 and isinstance(settings.strategy, ExploreThenCommit):
         one = race_plan(oracle.names, oracle.costs, available, part, n_classes, settings.strategy)
         found, opening = [one], one.rows
+    elif isinstance(settings.strategy, FixedConfidence) and len(oracle.names) > 1:
+        sure = sure_plan(oracle.costs, available, part, settings.strategy, settings.keep_rest)
+        found, opening = [sure], sure.rows
     else:
         rule = rule_for(settings, len(oracle.names))
         several = plans(oracle.names, oracle.costs, available, rule, part, settings.validation_share)

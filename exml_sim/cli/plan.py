@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from exml_sim.cli import options, points
+from exml_sim.cli import options, plan_pilot, points
 from exml_sim.cli.points import instance_options
 
 if TYPE_CHECKING:
@@ -19,8 +19,23 @@ if TYPE_CHECKING:
     from theory.paper import Strategy
 
 
+#: Options of a plan from a table.
+TABLE_OPTIONS = (
+    "pilot",
+    "exploration",
+    "label",
+    "observed",
+    "candidate",
+    "prices",
+    "worlds",
+    "encoding",
+    "delimiter",
+    "blank",
+)
+
+
 @click.command(name="plan")
-@click.argument("file", metavar="[STUDY.toml]", required=False, type=click.Path(exists=True, path_type=Path))
+@click.argument("file", metavar="[STUDY.toml|TABLE]", required=False, type=click.Path(exists=True, path_type=Path))
 @click.option("--delta", type=float, default=0.05, show_default=True, help="Wanted probability of a miss.")
 @lambda command: instance_options(command, required=False)
 @options.store(help="Read what practice needs from a store instead of running trials.")
@@ -28,6 +43,7 @@ if TYPE_CHECKING:
     "--trials", type=click.IntRange(1, options.MOST_TRIALS), help="Trials per tried budget; as many as delta needs."
 )
 @click.option("--seed", type=options.seeds, help="Root seed of all trials; 0, or what the file says.")
+@plan_pilot.pilot_options
 @options.n_jobs
 @options.quiet
 @options.as_json
@@ -45,13 +61,27 @@ def command(
     """Print the budgets that bring the probability of missing the best candidate to delta.
 
     With theta, kappa Lambda and a gap: what the bounds ask for. Without them: also what practice needs, found by trials
-    on the synthetic pool, or on the pools of a study's file, or read from a store.
+    on the synthetic pool, or on the pools of a study's file, or read from a store. With a table and --pilot, or an
+    exploration's folder: what your own candidates need, by simulation on the pilot, with an interval.
 
-    Examples: exml plan --delta 0.05 --K 8 --theta 0.1 --kappa-lambda 0.5 --gap 0.2; exml plan --delta 0.05
+    Examples: exml plan --delta 0.05 --K 8 --theta 0.1 --kappa-lambda 0.5 --gap 0.2; exml plan --delta 0.05;
+    exml plan table.csv --pilot 40 --label y --observed x1,x2 --candidate ct=a10:1 --candidate mri=a90:1
     """
     if not 0.0 < delta < 1.0:
         raise ValueError(f"delta must be strictly between 0 and 1, got {delta:g}")
+    table = {name: given.pop(name) for name in TABLE_OPTIONS}
     at_point = any(_typed(name) for name in given)
+    if table["pilot"] is not None or table["exploration"] is not None:
+        if file is None or at_point or store:
+            raise click.UsageError("--pilot and --exploration go with a table, not with a point or a store")
+        lines = plan_pilot.planned(file, table, delta, trials, seed or 0)
+        click.echo(json.dumps({"delta": delta, "budgets": lines}, indent=2)) if as_json else plan_pilot.show(
+            delta, lines
+        )
+        return
+    stray = [name for name in TABLE_OPTIONS if _typed(name)]
+    if stray:
+        raise click.UsageError(f"--{stray[0]} goes with a plan from a table: give --pilot ROWS or --exploration FOLDER")
     if at_point and (file or store):
         raise click.UsageError("give a point (--theta, --kappa-lambda, --gap) or a pool (a file, --store), not both")
     runs = ", ".join(f"--{name.replace('_', '-')}" for name in ("trials", "seed", "n_jobs") if _typed(name))

@@ -54,20 +54,25 @@ def command(
     anything that should hold is refuted, if something recorded as wrong is not refuted, or if a check lets a planted
     error pass.
 
+    Statements about selections are held against their level, too; the name "coverage" asks for them alone.
+
     A run that was interrupted continues where it stopped. Example: exml verify lemma-1-i lemma-2-i --depth standard
     """
     started, clock = datetime.now(UTC).isoformat(timespec="seconds"), time.monotonic()
-    from simulations.verification import report
+    from simulations.verification import coverage, report
     from simulations.verification.depths import DEPTHS as known
     from simulations.verification.run import chosen, verify
 
     wanted = chosen(claims)
+    statements = not claims or coverage.NAME in claims
     kept = out / "store" if store is None else store
     line = Line(not quiet and not as_json)
     try:
         with options.resumable("the same command continues where it stopped"):
             begun = time.monotonic()
-            found = verify(wanted, known[depth], seed=seed, n_jobs=n_jobs, store=kept, tick=line.show)
+            found = verify(
+                wanted, known[depth], seed=seed, n_jobs=n_jobs, store=kept, statements=statements, tick=line.show
+            )
             done = time.monotonic()
             document = report.write(found, out, started, report.Clock(done - begun, None, done - clock))
             if figures:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -169,6 +169,25 @@ class Ledger:
         self._rounds += 1
         if self._history:
             self._purchases.append(purchase)
+
+    def take_back(self, pulls: IntArray | Sequence[int]) -> None:
+        """Return the money of pulls of the latest round that were not delivered, for ledgers of one trial.
+
+        Raises
+        ------
+        ValueError
+            If the latest round has fewer pulls than that.
+        """
+        self._only()
+        self._remembered()
+        back = np.asarray(pulls, dtype=np.int64).reshape(1, -1)
+        if not self._purchases or back.shape != (1, self.prices.size) or np.any(back < 0):
+            raise ValueError(f"pulls of the latest round must have shape ({self.prices.size},), got {pulls!r}")
+        last = self._purchases[-1]
+        if np.any(back > last.pulls):
+            raise ValueError(f"the latest round has the pulls {last.pulls[0].tolist()}, not {back[0].tolist()}")
+        self._purchases[-1] = replace(last, pulls=last.pulls - back)
+        self._spent = self._spent - back @ self.prices.costs
 
     def forget(self) -> None:
         """Keep sums only from here on: a rule that looks after every pull would leave thousands of arrays."""

@@ -18,7 +18,7 @@ from exml_sim.arrays import BoolArray, CountArray, IntArray
 from exml_sim.exploration.evidence import Evidence
 from exml_sim.exploration.ledger import Ledger
 from exml_sim.exploration.ranking import Scores, any_arm, cut_unclear, lowest, marked
-from exml_sim.exploration.statements import Witness
+from exml_sim.exploration.statements import Questioned
 from exml_sim.money import Money, Prices, allot, exact
 from exml_sim.validation import check_count
 
@@ -78,7 +78,7 @@ class Session(Protocol):
         """
         raise ValueError(f"a rule with a confidence has no guarantee on {type(self).__name__}: choose a fixed budget")
 
-    def witness(self, trial: int, rounds: int, anytime: bool) -> Witness | None:
+    def witness(self, trial: int, rounds: int, anytime: bool) -> Questioned | None:
         """What the rows of one trial can be asked after so many rounds; None for arms that have no rows."""
         return None
 

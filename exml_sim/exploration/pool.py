@@ -13,7 +13,7 @@ import numpy as np
 from exml_sim.arrays import FloatArray, IntArray
 from exml_sim.exploration.ledger import Ledger
 from exml_sim.exploration.lockstep import Lockstep, Session
-from exml_sim.exploration.strategy import Strategy, check_budget, check_strategy
+from exml_sim.exploration.strategy import Strategy, check_budget, check_strategy, with_confidence
 from exml_sim.exploration.trial import Exploration, Explorations, read_trial
 from exml_sim.money import Money, Prices, exact
 from exml_sim.plugins import by_name
@@ -87,7 +87,15 @@ class Pool(ABC):
         """Trials that run together by default: as many as fit in a moderate amount of memory."""
         return 4096
 
-    def explore(self, strategy: Strategy | str, budget: Money, rng: Rng = 0) -> Exploration:
+    def explore(
+        self,
+        strategy: Strategy | str,
+        budget: Money,
+        rng: Rng = 0,
+        *,
+        confidence: float | None = None,
+        indifference: float | None = None,
+    ) -> Exploration:
         """Run one trial and keep everything about it.
 
         Parameters
@@ -98,6 +106,8 @@ class Pool(ABC):
             Money for the trial; decimals are exact.
         rng
             A seed number, a numpy generator, or the `Seeds` address of one trial.
+        confidence, indifference
+            Buy until the selection is sure, up to differences that do not matter; for rules with a confidence.
 
         Raises
         ------
@@ -108,7 +118,8 @@ class Pool(ABC):
         seeds = as_seeds(rng)
         if len(seeds) != 1:
             raise ValueError(f"explore runs one trial, got the addresses of {len(seeds)}; use explore_many")
-        trials, selected = self.run(strategy, budget, seeds, record=True)
+        rule = with_confidence(self.rule(strategy), confidence, indifference)
+        trials, selected = self.run(rule, budget, seeds, record=True)
         return read_trial(trials, selected)
 
     def explore_many(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.special import stdtrit
@@ -21,7 +21,13 @@ from exml_sim.exploration.jackknife import AffineJackknife, Differences, log_mix
 
 #: Orders in which a fixed number of rows is paired, and their seed: chosen before any value is seen.
 PAIRINGS = 64
+#: Groups of rows that are left out, at most.
+GROUPS = 16
 _SEED = 20_20
+
+
+#: Times the rows that there are, above which an outlook is no help.
+FAR_AWAY = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +79,8 @@ class Statement:
         How the approximate limits were found.
     proof
         What the proven limits rest on, or why there are none.
+    noun
+        What is compared.
     """
 
     selected: str
@@ -80,6 +88,7 @@ class Statement:
     comparisons: tuple[Comparison, ...]
     method: str
     proof: str
+    noun: str = "candidates"
 
     @property
     def cannot_be_excluded(self) -> tuple[str, ...]:
@@ -106,18 +115,23 @@ class Statement:
                 f"{self.selected} is better than {closest.name} by {closest.difference:.3g} "
                 f"(at least {closest.at_least:.2g} with {sure})"
             )
+        elif closest.difference > 0.0:
+            text = (
+                f"{self.selected} seems better than {closest.name} by {closest.difference:.2g}, "
+                f"but that is not sure with {sure}"
+            )
         else:
             text = (
-                f"{self.selected} seems better than {closest.name} by {max(closest.difference, 0.0):.2g}, "
-                f"but that is not sure with {sure}"
+                f"{closest.name} seems better than {self.selected} by {-closest.difference:.2g}, but that is not sure "
+                f"with {sure}"
             )
         left = len(self.cannot_be_excluded)
         if left == 1:
-            return f"{text}; all other candidates are excluded."
-        return f"{text}; {left} of {len(self.comparisons) + 1} candidates cannot be excluded; {self._outlook()}."
+            return f"{text}; all other {self.noun} are excluded."
+        return f"{text}; {left} of {len(self.comparisons) + 1} {self.noun} cannot be excluded; {self._outlook()}."
 
     def _outlook(self) -> str:
-        if not math.isfinite(self.more_rows):
+        if self.more_rows > FAR_AWAY * max(one.rows for one in self.comparisons):
             return "no number of rows is in sight that would settle it"
         return f"about {_rounded(self.more_rows)} more rows would settle it"
 
@@ -138,7 +152,9 @@ class Statement:
             "more_rows": _finite(self.more_rows),
         }
         table["comparisons"] = [
-            asdict(one) | {"excluded": one.excluded, "more_rows": _finite(one.more_rows)} for one in self.comparisons
+            asdict(one)
+            | {"excluded": one.excluded, "at_least": _finite(one.at_least), "more_rows": _finite(one.more_rows)}
+            for one in self.comparisons
         ]
         return table
 
@@ -208,6 +224,18 @@ def _crossing(rows: int, bar: float) -> float:
     return high
 
 
+class Questioned(Protocol):
+    """What an exploration leaves for a statement."""
+
+    def state(self, names: Sequence[str], selected: int, level: float) -> Statement:
+        """The statement about the selected arm."""
+        ...
+
+    def intervals(self, level: float) -> list[tuple[float, float]]:
+        """Approximate interval of every arm's score, for other rows of the same source."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Witness:
     """What one exploration of rows leaves for a statement.
@@ -245,34 +273,53 @@ class Witness:
         half = half_widths(found, level, freedom, self.anytime)[0]
         proven, proof = self._proofs(selected, level)
         comparisons = [
-            _comparison(names[v], float(found.value[0, v]), float(half[v]), int(found.rows[0, v]), proven.get(v))
+            compared(names[v], float(found.value[0, v]), float(half[v]), int(found.rows[0, v]), proven.get(v))
             for v in range(len(names))
             if v != selected
         ]
         comparisons.sort(key=lambda one: one.difference)
         return Statement(names[selected], level, tuple(comparisons), method, proof)
 
+    def intervals(self, level: float) -> list[tuple[float, float]]:
+        """Student's interval of every arm's score, its optimism of order 1 / n taken away, from groups left out."""
+        values, _ = self._left_out()
+        full, left = values[0], values[1:]
+        groups = len(left)
+        centre = groups * full - (groups - 1) * left.mean(axis=0)
+        error = np.sqrt((groups - 1) / groups * ((left - left.mean(axis=0)) ** 2).sum(axis=0))
+        half = float(stdtrit(groups - 1, 0.5 + check_level(level) / 2.0)) * error
+        return [(float(a), float(b)) for a, b in zip(centre - half, centre + half, strict=True)]
+
     def _found(self, selected: int) -> tuple[Differences, int | None, str]:
         if self.judge is not None:
             found = self.judge.differences(self.counts[None], np.array([selected]))
             boundary = "an asymptotic confidence sequence" if self.anytime else "Student's limits"
             return found, None, f"{boundary} for jackknifed differences of risks on {found.rows.max()} rows"
-        values, rows = self._left_out()
-        found, freedom = group_jackknife(values, selected, rows)
-        return found, freedom, f"Student's limits for score differences, {freedom + 1} groups of {rows} rows left out"
+        arms = self.counts.shape[0]
+        value, error, rows = np.zeros((1, arms)), np.zeros((1, arms)), np.zeros((1, arms), dtype=np.int64)
+        freedom = GROUPS - 1
+        for v in range(arms):
+            if v != selected:
+                # On the rows that these two have: survivors of more rounds are compared on more of them.
+                values, rows[0, v] = self._left_out([selected, v])
+                found, degrees = group_jackknife(values, 0, int(rows[0, v]))
+                value[0, v], error[0, v], freedom = found.value[0, 1], found.error[0, 1], min(freedom, degrees)
+        how = f"Student's limits for score differences, {freedom + 1} groups of {rows.max()} rows left out"
+        return Differences(value, error, rows), freedom, how
 
-    def _left_out(self, groups: int = 16) -> tuple[FloatArray, int]:
-        """Scores on the rows that all arms have, and without each group of them."""
-        common = self.counts.min(axis=0)
+    def _left_out(self, arms: Sequence[int] | None = None) -> tuple[FloatArray, int]:
+        """Scores of some arms (all of them by default) on the rows that they all have, and without groups of them."""
+        chosen = range(self.counts.shape[0]) if arms is None else arms
+        common = self.counts[list(chosen)].min(axis=0)
         draws = np.repeat(np.arange(common.size), common)
         if draws.size < 4:
             raise ValueError(f"a statement needs at least 4 rows that all candidates have, got {draws.size}")
         draws = np.random.default_rng(_SEED).permutation(draws)
         lines = [common]
-        for part in np.array_split(draws, min(groups, draws.size // 2)):
+        for part in np.array_split(draws, min(GROUPS, draws.size // 2)):
             lines.append(common - np.bincount(part, minlength=common.size).astype(common.dtype))
         table = np.array(lines)
-        return np.column_stack([self.score(k, table) for k in range(self.counts.shape[0])]), int(draws.size)
+        return np.column_stack([self.score(k, table) for k in chosen]), int(draws.size)
 
     def _proofs(self, selected: int, level: float) -> tuple[dict[int, float], str]:
         """Proven lower limits of differences, and what they rest on."""
@@ -306,10 +353,11 @@ class Witness:
         return paired_log_wealth(*grams, self.judge.y, rows, pairings, shift)
 
 
-def _comparison(name: str, difference: float, half: float, rows: int, proven: float | None) -> Comparison:
+def compared(name: str, difference: float, half: float, rows: int, proven: float | None) -> Comparison:
+    """A comparison by an estimate and the half width of its limit."""
     at_least = difference - half
-    more = 0.0 if at_least > 0.0 else rows * ((half / difference) ** 2 - 1.0) if difference > 0.0 else math.inf
-    return Comparison(name, difference, at_least, rows, max(more, 0.0) if at_least > 0.0 else max(more, 1.0), proven)
+    more = rows * ((half / difference) ** 2 - 1.0) if difference > 0.0 else math.inf
+    return Comparison(name, difference, at_least, rows, 0.0 if at_least > 0.0 else max(more, 1.0), proven)
 
 
 def _largest(holds: Callable[[float], bool]) -> float | None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -52,6 +53,26 @@ def check_strategy(strategy: object) -> Strategy:
     check_choice(strategy.alignment, "alignment", ALIGNMENTS)
     check_choice(strategy.objective, "objective", OBJECTIVES)
     return strategy
+
+
+def with_confidence(rule: Strategy, confidence: float | None, indifference: float | None) -> Strategy:
+    """The rule with another confidence and indifference, where they are given.
+
+    Raises
+    ------
+    ValueError
+        If the rule has none because it spends a fixed budget.
+    """
+    given = {"confidence": confidence, "indifference": indifference}
+    wanted: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if not wanted:
+        return rule
+    if not hasattr(rule, "confidence"):
+        raise ValueError(
+            f"{type(rule).__name__} spends a fixed budget and has no {' and no '.join(wanted)}: choose a rule that "
+            "stops when it is sure, like 'racing'"
+        )
+    return replace(rule, **wanted)  # type: ignore[type-var]
 
 
 def smallest_budget(rule: Strategy, prices: Prices) -> Fraction:

@@ -12,7 +12,7 @@ import numpy as np
 from exml_sim.arrays import BoolArray, CountArray, FloatArray, IntArray
 from exml_sim.exploration.ledger import Ledger
 from exml_sim.exploration.lockstep import Lockstep
-from exml_sim.exploration.statements import Statement, Witness
+from exml_sim.exploration.statements import Questioned, Statement
 from exml_sim.money import show
 from exml_sim.seeds import Seeds
 
@@ -76,7 +76,7 @@ class Exploration:
     rounds: tuple[Round, ...]
     counts: CountArray | None
     sure: bool | None = None
-    witness: Witness | None = None
+    witness: Questioned | None = None
 
     @property
     def selected(self) -> int:

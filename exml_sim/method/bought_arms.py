@@ -15,16 +15,19 @@ from fractions import Fraction
 import numpy as np
 
 from exml_sim.arrays import BoolArray, CountArray, FloatArray, IntArray
+from exml_sim.exploration.evidence import Evidence
 from exml_sim.exploration.ledger import Ledger
 from exml_sim.exploration.lockstep import Session
+from exml_sim.exploration.paired import Pair, evidence_of, interval_of, statement_of
 from exml_sim.exploration.pool import Pool
 from exml_sim.exploration.ranking import Scores
 from exml_sim.exploration.scores import Certified
 from exml_sim.exploration.scoring import RESOLUTION, Scoring
+from exml_sim.exploration.statements import Questioned, Statement, Witness
 from exml_sim.method.buyer import Buyer
 from exml_sim.method.gated import Frame, ModelOptions, signs
-from exml_sim.method.latent import brier, one_hot
-from exml_sim.method.soft import Fitter, normalised
+from exml_sim.method.pairs import held_out_losses, pair_of
+from exml_sim.method.soft import Fitter
 from exml_sim.seeds import Seeds
 
 
@@ -126,6 +129,7 @@ class OracleSession(Session):
         self._counts = np.zeros((1, len(self._arms), buyer.n_rows), dtype=np.int32)
         # Refinement scores the same rows again: one matrix per arm is kept.
         self._grams: dict[int, tuple[IntArray, FloatArray]] = {}
+        self._lines: dict[tuple[int, bytes], FloatArray] = {}
         self.levels = len(scoring.tolerances)
 
     def _to_be_had(self, arm: int) -> IntArray:
@@ -167,6 +171,29 @@ class OracleSession(Session):
     def counts(self) -> CountArray:
         """Rows pulled in this exploration, shape (1, K, m)."""
         return self._counts
+
+    def evidence(
+        self, leader: IntArray, asked: BoolArray, threshold: float, indifference: float, limits: bool
+    ) -> Evidence:
+        """Refused: a training loss falls with every further column, so its differences have no sound error."""
+        raise ValueError(
+            "a rule with a confidence needs scores of rows that no model has seen: candidate_score must be 'held_out'"
+        )
+
+    def witness(self, trial: int, rounds: int, anytime: bool) -> Questioned | None:
+        """Training losses of all arms on common rows, and without groups of them."""
+        return Witness(self._counts[0].copy(), None, self._on_lines, None, False, anytime, False)
+
+    def _on_lines(self, i: int, lines: CountArray) -> FloatArray:
+        """Scores of an arm for lines of counts, on the rows of the first line."""
+        rows = np.asarray(self._base.rows[lines[0, self._base.rows] > 0], dtype=np.int64)
+        key = i, lines.tobytes()
+        if key not in self._lines:
+            gram, bought = self._gram(i, rows), np.ascontiguousarray(lines[:, rows])
+            problems = signs(self._base.y[rows], self._base.n_classes)
+            found = [self._scoring.of(gram, one, bought, 0)[0] for one in problems]
+            self._lines[key] = np.asarray(np.mean(found, axis=0), dtype=np.float64)
+        return self._lines[key]
 
     def score(self, wanted: BoolArray, fresh: bool, level: int) -> Scores:
         """Score the wanted arms on their own rows."""
@@ -231,10 +258,70 @@ class HeldOutSession(OracleSession):
     ) -> None:
         super().__init__(buyer, arms, base, scoring, options)
         self._fit = fit
+        self._held: dict[tuple[int, bytes], FloatArray] = {}
         self.levels = 1
 
     def _of(self, i: int, rows: IntArray, level: int) -> tuple[float, float, float]:
-        points = np.hstack([self._base.X[rows], self._buyer.values(self._arms[i], rows)])
-        held = self._fit(points, one_hot(self._base.y[rows], self._base.n_classes))[1]
-        value = float(brier(normalised(held), self._base.y[rows]).mean())
+        value = float(self._losses(i, rows).mean())
         return value, value, value
+
+    def _points(self, i: int, rows: IntArray) -> FloatArray:
+        return np.hstack([self._base.X[rows], self._buyer.values(self._arms[i], rows)])
+
+    def _losses(self, i: int, rows: IntArray) -> FloatArray:
+        key = i, rows.tobytes()
+        if key not in self._held:
+            y, classes = self._base.y[rows], self._base.n_classes
+            self._held[key] = held_out_losses(self._fit, self._points(i, rows), y, classes)
+        return self._held[key]
+
+    def _pair(self, leader: int, i: int, bets: bool) -> Pair:
+        """Two arms on the rows that both have."""
+        both = np.intersect1d(self._known[leader], self._known[i])
+        rows = np.asarray(self._base.rows[np.isin(self._base.rows, both)], dtype=np.int64)
+        losses = self._losses(leader, rows), self._losses(i, rows)
+        name = self._buyer.names[self._arms[i]]
+        if not bets:
+            return Pair(name, *losses)
+        points = self._points(leader, rows), self._points(i, rows)
+        return pair_of(name, losses, points, self._base.y[rows], self._base.n_classes, self._fit)
+
+    def evidence(
+        self, leader: IntArray, asked: BoolArray, threshold: float, indifference: float, limits: bool
+    ) -> Evidence:
+        """The asymptotic confidence sequence of paired held-out losses."""
+        if not asked.any():
+            return Evidence(np.zeros((1, len(self._arms))), np.zeros((1, len(self._arms))))
+        ahead = int(leader[0])
+        pairs = [None if i == ahead else self._pair(ahead, i, False) for i in range(len(self._arms))]
+        return evidence_of(pairs, threshold, indifference)
+
+    def witness(self, trial: int, rounds: int, anytime: bool) -> Questioned | None:
+        """Paired held-out losses."""
+        return HeldOutWitness(self, rounds, anytime)
+
+    def intervals(self, level: float) -> list[tuple[float, float]]:
+        """Student's interval of every arm's held-out loss."""
+        return [interval_of(self._losses(i, rows), level) for i, rows in enumerate(self._known)]
+
+    def state(self, names: Sequence[str], selected: int, level: float, rounds: int, anytime: bool) -> Statement:
+        """The statement about the selected arm."""
+        pairs = [self._pair(selected, i, True) for i in range(len(names)) if i != selected]
+        return statement_of(names[selected], pairs, level, looks=1 if anytime else rounds, anytime=anytime)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeldOutWitness:
+    """A session that can still be asked."""
+
+    session: HeldOutSession
+    rounds: int
+    anytime: bool
+
+    def state(self, names: Sequence[str], selected: int, level: float) -> Statement:
+        """The statement about the selected arm."""
+        return self.session.state(names, selected, level, self.rounds, self.anytime)
+
+    def intervals(self, level: float) -> list[tuple[float, float]]:
+        """Student's interval of every arm's held-out loss."""
+        return self.session.intervals(level)

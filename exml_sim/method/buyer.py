@@ -87,7 +87,10 @@ class Buyer:
         self.receive(wanted, layer=layer, purpose=purpose)
 
     def receive(self, wanted: Mapping[int, IntArray], *, layer: int, purpose: str) -> None:
-        """Ask for values that the ledger has paid for already; others are refused before anything is asked."""
+        """Ask for values that the ledger has paid for already; others are refused before anything is asked.
+
+        If the oracle fails, the money of what it has not delivered is taken back: nothing is paid for without a value.
+        """
         self._check_new(wanted)
         paid = self.ledger.pulls[0] - self.bought.sum(axis=1)
         for arm, rows in wanted.items():
@@ -95,14 +98,18 @@ class Buyer:
                 raise ValueError(
                     f"{len(rows)} values of candidate {self.names[arm]!r} were asked for, {paid[arm]} are paid for"
                 )
-        # A laboratory gets its orders for all candidates of a round at once.
-        prepare = getattr(self._oracle, "prepare", None)
-        if prepare is not None:
-            prepare({self.names[arm]: rows for arm, rows in wanted.items() if len(rows)})
-        for arm, rows in wanted.items():
-            if len(rows):
-                self._store(arm, rows)
-                self.purchases.append(Purchase(self.ledger.rounds, layer, purpose, self.names[arm], rows.copy()))
+        try:
+            # A laboratory gets its orders for all candidates of a round at once.
+            prepare = getattr(self._oracle, "prepare", None)
+            if prepare is not None:
+                prepare({self.names[arm]: rows for arm, rows in wanted.items() if len(rows)})
+            for arm, rows in wanted.items():
+                if len(rows):
+                    self._store(arm, rows)
+                    self.purchases.append(Purchase(self.ledger.rounds, layer, purpose, self.names[arm], rows.copy()))
+        except BaseException:
+            self.ledger.take_back(self.ledger.pulls[0] - self.bought.sum(axis=1))
+            raise
 
     def _check_new(self, wanted: Mapping[int, IntArray]) -> None:
         for arm, rows in wanted.items():

@@ -6,7 +6,6 @@ Only what is known for nothing is looked at: labels, observed columns, prices, a
 from __future__ import annotations
 
 import difflib
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exml_sim.arrays import FloatArray
+from exml_sim.memory import free_memory, in_bytes
 from exml_sim.money import show
 
 REFUSE, WARN, NOTE = "refuse", "warn", "note"
@@ -37,7 +37,7 @@ FAR = 20.0
 COPIES, SECONDS_AT_3000, GROWTH = 4.3, 28.0, 2.1
 
 #: The same of kernels in the default models, then bytes and seconds of a forest per row. All are measured, and rough.
-KERNEL_COPIES, FOREST_BYTES, FOREST_SECONDS = 11.0, 14_000, 0.003
+KERNEL_COPIES, FOREST_BYTES, FOREST_SECONDS = 11.0, 5_000, 0.0003
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +241,16 @@ def bytes_needed(rows: int, largest: int | None = None) -> int:
     return int(KERNEL_COPIES * 8 * min(rows, largest) ** 2) + FOREST_BYTES * rows
 
 
+def check_memory(rows: int) -> None:
+    """Refuse, before anything is bought, pairs of rows of which not even two matrices can be had."""
+    need, have = 16 * rows * rows, free_memory()
+    if have is not None and need > have:
+        raise MemoryError(
+            f"rejection models of {rows} rows need at least {in_bytes(need)} of memory, {in_bytes(have)} are there: "
+            'take model="auto", or fewer rows'
+        )
+
+
 def most_rows(memory: int, largest: int | None = None) -> int:
     """The largest number of rows that fits into so much memory."""
     low, high = 0, 2**40
@@ -255,32 +265,3 @@ def seconds_needed(rows: int, largest: int | None = None) -> float:
     if largest is None:
         return float(SECONDS_AT_3000 * (rows / 3000.0) ** GROWTH)
     return FOREST_SECONDS * rows
-
-
-def free_memory() -> int | None:
-    """Bytes of memory that are free; None where the system does not tell."""
-    try:
-        return int(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    except (ValueError, OSError, AttributeError):
-        return None
-
-
-def memory_limit(text: str) -> int:
-    """Read an amount of memory: 500M, 4G, 1.5 GiB, or bytes."""
-    plain = text.strip().lower().removesuffix("b").removesuffix("i").strip()
-    unit = {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}.get(plain[-1:], 1)
-    try:
-        value = float(plain[:-1] if unit > 1 else plain) * unit
-    except ValueError:
-        value = 0.0
-    if not 1.0 <= value < float("inf"):
-        raise ValueError(f"an amount of memory is a number with K, M, G or T, like 4G; got {text!r}")
-    return int(value)
-
-
-def in_bytes(amount: int) -> str:
-    """An amount of memory for people."""
-    for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if amount >= size:
-            return f"{amount / size:.1f} {unit}"
-    return f"{amount} bytes"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from exml_sim.method.layers import LayerRecord
-from exml_sim.method.race import Raced
+from exml_sim.method.raced import Raced
 
 if TYPE_CHECKING:
     from exml_sim.exploration.trial import Exploration
@@ -52,7 +55,8 @@ def _luck(found: Exploration, selected: int) -> list[str]:
     if not found.rounds:
         return []
     last = found.rounds[-1]
-    rows = min(int(last.pulls[arm]) for arm in last.active)
+    bought = np.sum([one.pulls for one in found.rounds], axis=0)
+    rows = min(int(bought[arm]) for arm in last.active)
     ahead = [arm for arm in last.active if arm in found.accepted[:selected]]
     behind = [arm for arm in last.active if arm not in ahead]
     if not ahead or not behind:
@@ -96,8 +100,9 @@ def facts(records: Sequence[LayerRecord], names: Sequence[str]) -> list[dict[str
             "theta": record.theta,
             "rows": len(record.rows),
             "thetas": [] if record.choice is None else [_tried(one) for one in record.choice.tried],
-            "rounds": [] if record.exploration is None else _rounds(record.exploration),
+            "rounds": [] if record.exploration is None else _rounds(record.exploration, record.intervals),
             "looks": [] if record.race is None else _looks(record.race, names),
+            "statement": None if record.statement is None else record.statement.to_dict(),
         }
         for record in records
     ]
@@ -111,20 +116,26 @@ def _tried(one: Any) -> dict[str, Any]:
     return {**shown, **(known if one.accepted else {"accuracy": None, "interval": None})}
 
 
-def _rounds(found: Exploration) -> list[list[dict[str, Any]]]:
+def _rounds(found: Exploration, intervals: Sequence[tuple[float, float]]) -> list[list[dict[str, Any]]]:
+    last = {arm: number for number, one in enumerate(found.rounds) for arm in one.active}
     return [
         [
             {
                 "candidate": found.names[arm],
                 "rows": int(one.pulls[arm]),
                 "score": float(one.scores[arm]),
+                "interval": _ends(intervals[arm]) if intervals and last[arm] == number else None,
                 "solver_accuracy": [float(one.lower[arm]), float(one.upper[arm])],
                 "stays": bool(arm in one.survivors),
             }
             for arm in one.active
         ]
-        for one in found.rounds
+        for number, one in enumerate(found.rounds)
     ]
+
+
+def _ends(interval: tuple[float, float]) -> list[float] | None:
+    return [float(end) for end in interval] if math.isfinite(interval[0]) else None
 
 
 def _looks(found: Raced, names: Sequence[str]) -> list[list[dict[str, Any]]]:
@@ -134,7 +145,8 @@ def _looks(found: Raced, names: Sequence[str]) -> list[list[dict[str, Any]]]:
                 "candidates": [names[arm] for arm in one.arms],
                 "rows": one.rows,
                 "loss": one.loss,
-                "predicted": one.predicted,
+                "interval": _ends(one.interval),
+                "predicted": one.expected,
                 "deviation": one.deviation,
                 "chosen": one.arms == look.chosen,
             }

@@ -17,7 +17,7 @@ from exml_sim.exploration.ledger import Ledger
 from exml_sim.method import summary
 from exml_sim.method.buyer import Buyer
 from exml_sim.method.cascade import Cascade
-from exml_sim.method.door import blank_labels, label_findings, refuse
+from exml_sim.method.door import blank_labels, check_memory, label_findings, refuse
 from exml_sim.method.judgement import Judgement, judge
 from exml_sim.method.latent_layers import check_rows
 from exml_sim.method.layers import Assessment, Grown, check_affordable, grow, initial_layer
@@ -66,6 +66,14 @@ class ExMLClassifier(Predicting, ClassifierMixin, BaseEstimator):  # type: ignor
         One of `exml_sim.strategies.STRATEGIES`. The default is a race for the final model: it explores as long as that
         is worth more than further rows of the leader (`exml_sim.method.race`). With one candidate there is nothing to
         choose: all money buys its rows.
+    confidence : number in (0, 1), optional
+        Buy until the best candidate is known with this probability (approximate), up to the indifference, or the money
+        ends; then all money buys rows of it. A race of single candidates, unless `strategy` names another rule with a
+        confidence.
+    indifference : float, default 0
+        Held-out squared errors this close need not be told apart.
+    stop_when_sure : bool, default False
+        Keep the money that is left when the selection is sure; the confidence is 0.95 unless given.
     alignment : {"sample", "budget"}, optional
         How a round's money becomes pulls under unequal costs; "sample" by default.
     objective : {"risk", "risk_per_cost"}, optional
@@ -135,7 +143,7 @@ class ExMLClassifier(Predicting, ClassifierMixin, BaseEstimator):  # type: ignor
     selected_ : tuple of str
         Candidates that were selected, layer by layer.
     records_ : tuple of LayerRecord
-        How every layer came about: rounds with certified scores, choice of theta.
+        How every layer came about: rounds with scores, how sure the selection is, choice of theta.
     ledger_ : Ledger
         Every purchase. With theta="hindsight" that of the run that was kept.
     purchases_ : tuple of Purchase
@@ -169,6 +177,9 @@ class ExMLClassifier(Predicting, ClassifierMixin, BaseEstimator):  # type: ignor
         budget: Money | None = None,
         budget_ratio: Money | None = None,
         strategy: Any = "explore_then_commit",
+        confidence: float | None = None,
+        indifference: float = 0.0,
+        stop_when_sure: bool = False,
         alignment: str | None = None,
         objective: str | None = None,
         top: int | None = None,
@@ -200,6 +211,9 @@ class ExMLClassifier(Predicting, ClassifierMixin, BaseEstimator):  # type: ignor
         self.budget = budget
         self.budget_ratio = budget_ratio
         self.strategy = strategy
+        self.confidence = confidence
+        self.indifference = indifference
+        self.stop_when_sure = stop_when_sure
         self.alignment = alignment
         self.objective = objective
         self.top = top
@@ -262,6 +276,8 @@ class ExMLClassifier(Predicting, ClassifierMixin, BaseEstimator):  # type: ignor
         check_rows(codes, len(self.classes_), settings)
         if (self.theta == "hindsight") != (hindsight is not None):
             raise ValueError('theta="hindsight" and the argument hindsight= go together: give both or neither')
+        if settings.rejection:
+            check_memory(len(rows))
         self.budget_ = self.budget_for(oracle, len(rows))
         buyer = Buyer(oracle, len(rows), self.budget_)
         rng = np.random.default_rng(self.random_state)

@@ -71,6 +71,24 @@ class Journal:
             journal._read(path)
         return journal
 
+    @classmethod
+    def of_file(cls, path: Path) -> Journal:
+        """The journal in a file, whatever run it is of; for reading.
+
+        Raises
+        ------
+        ValueError
+            If there is none, or the file is damaged.
+        """
+        try:
+            with path.open("rb") as file:
+                run = json.loads(file.readline())["run"]
+        except FileNotFoundError:
+            raise ValueError(f"there is no {path}: was anything explored there?") from None
+        except (OSError, ValueError, KeyError, TypeError):
+            raise ValueError(f"{path} is not a journal that exml wrote") from None
+        return cls.open(run, path)
+
     def begin(self) -> None:
         """Write the first line, so that the place belongs to this run before any value is there."""
         if self.path is not None and not self.path.exists():

@@ -28,6 +28,11 @@ LEVEL = 0.95
 POOR_RECALL, ENOUGH_ROWS = 0.5, 5
 
 
+#: Share of hidden rows with the same label at which a run that explores nothing is looked at, and a share of rows that
+#: may be hidden without a word. A law that leans as far as the last number is said.
+LOPSIDED, NEGLIGIBLE, LEANING = 0.95, 0.05, 0.85
+
+
 @dataclass(frozen=True, slots=True)
 class Figure:
     """A share of rows: `right` of `rows`, and the mean of the shares class by class."""
@@ -144,6 +149,8 @@ def judge(records: Sequence[LayerRecord], y: IntArray, classes: NDArray[Any], ca
     if last.candidates:
         gained, lost = int(((full == truth) & (plain != truth)).sum()), int(((full != truth) & (plain == truth)).sum())
     remarks = _remarks(figures, by_class, gained, lost, bool(last.candidates))
+    if last.held_out is not None and last.candidates:
+        remarks += tuple(leaning(last.held_out.law.tolist(), list(classes)))
     return Judgement(len(rows), int((~accepted).sum()), tuple(figures), by_class, gained, lost, remarks)
 
 
@@ -203,9 +210,36 @@ def _remarks(
                 f"the candidates make {gained} rows right and {lost} wrong: the data do not show that they help, and "
                 "exploring may not pay"
             )
-    elif not explored:
-        out.append("a hidden class whose rows nearly all carry the same label cannot be seen in perceived labels")
+    elif not explored and own.rows:
+        out += _lopsided(own)
     return tuple(out)
+
+
+def _lopsided(own: Figure) -> list[str]:
+    """How large a hidden class could be whose rows nearly all carry one label: they hardly add to the wrong labels.
+
+    If a share q of hidden rows carries the label of the class that they look like, n of them leave n (1 - q) rows whose
+    label the model misses; so the upper limit of missed labels over 1 - q is what the data leave open.
+    """
+    missed = own.rows - own.right
+    most = min(1.0, share_interval(missed, own.rows)[1] / (1.0 - LOPSIDED))
+    if most <= NEGLIGIBLE:
+        return []
+    return [
+        f"if {LOPSIDED:.0%} of the hidden rows carried the same label, up to {most:.0%} of the rows could be hidden "
+        f"with no more missed labels than the {missed} of {own.rows} that there are: the data cannot tell"
+    ]
+
+
+def leaning(law: Sequence[float], classes: Sequence[Any]) -> list[str]:
+    """A law of mislabelling so lopsided that labels hardly tell hidden rows from a class."""
+    at = int(np.argmax(law))
+    if law[at] < LEANING:
+        return []
+    return [
+        f"hidden rows seem to be labelled {classes[at]!s} in {law[at]:.0%} of all cases: labels hardly tell them from "
+        "that class, and the data cannot say how many there are"
+    ]
 
 
 def text(judgement: Judgement | None) -> str:

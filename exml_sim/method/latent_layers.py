@@ -117,7 +117,12 @@ def fitted(
 
 
 def best_family(X: FloatArray, y: IntArray, n_classes: int, seed: int) -> str:
-    """The mean of forest and kernel, unless one of them predicts unseen labels better beyond doubt."""
+    """The mean of forest and kernel, unless one of them predicts unseen labels better beyond doubt.
+
+    Above `LARGEST_KERNEL` rows there is the forest alone.
+    """
+    if len(y) > LARGEST_KERNEL:
+        return "forest"
     targets = one_hot(y, n_classes)
     parts = [normalised(fitter_by_name(name, len(y), seed)(X, targets)[1]) for name in FAMILIES[1:]]
     together = brier(np.asarray(np.mean(parts, axis=0), dtype=np.float64), y)

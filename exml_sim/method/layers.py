@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
 
 from exml_sim.arrays import BoolArray, FloatArray, IntArray
+from exml_sim.exploration.paired import statement_of
+from exml_sim.exploration.statements import Statement
 from exml_sim.exploration.strategy import smallest_budget
 from exml_sim.exploration.trial import Exploration
 from exml_sim.method.bought_arms import Base, HeldOutPool, OraclePool
 from exml_sim.method.buyer import Buyer
 from exml_sim.method.cascade import Layer
+from exml_sim.method.confident import remark
 from exml_sim.method.gated import GatedModel, fit
 from exml_sim.method.latent import Discovered, LatentModel
 from exml_sim.method.latent_layers import HeldOut, fitted, regated, scoring_fitter, settled, stacked
-from exml_sim.method.race import Race, Raced
+from exml_sim.method.race import Race
+from exml_sim.method.raced import Raced
 from exml_sim.method.settings import Settings
 from exml_sim.method.thresholds import INITIAL_THETAS, Choice, CrossValidation, Tried, choose_augmented, choose_initial
 from exml_sim.money import Prices, show
 from exml_sim.strategies import ExploreThenCommit, Strategy, UniformAllocation
+
+#: Level of statements about selections.
+LEVEL = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +56,8 @@ class LayerRecord:
     rows
         Rows it was trained on.
     exploration
-        Rounds with certified scores, and its part of the run's ledger; None for the initial layer. Pulls of values that
-        an earlier layer had bought were free.
+        Rounds with scores and the solver's accuracy, and its part of the run's ledger; None for the initial layer.
+        Pulls of values that an earlier layer had bought were free.
     validation_rows
         Rows bought to choose theta.
     given_up
@@ -66,6 +74,10 @@ class LayerRecord:
         The fitted model with its probabilities; None for rejection models.
     columns
         Number of observed columns; for the initial layer only.
+    statement
+        How sure the selection is; None if nothing was compared.
+    intervals
+        Approximate intervals of the scores of the exploration's arms; a race has its own.
     """
 
     number: int
@@ -82,6 +94,8 @@ class LayerRecord:
     held_out: HeldOut | None = None
     discovered: Discovered | None = None
     columns: int = 0
+    statement: Statement | None = None
+    intervals: tuple[tuple[float, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -195,6 +209,9 @@ def grow(
             break
         if record.race is not None and record.race.left_over:
             notes.append(record.race.left_over)
+        if settings.confidence is not None and record.exploration is not None and len(arms) > 1:
+            rest = part - record.exploration.ledger.spent
+            notes.append(remark(record.exploration, rest, settings.keep_rest, settings.strategy))
         base, taken = after, taken + record.candidates
         arms = [arm for arm in arms if buyer.names[arm] not in record.candidates]
         record, model = _modelled(record, base, settings, rng, reaching, records[0])
@@ -252,13 +269,35 @@ def _explore(
         pool = _pool(arms, base, buyer, settings, rng)
         found = pool.explore(rule_for(settings, len(arms)), part * (1 - settings.validation_share))
         selected = [arms[i] for i in found.accepted]
-        if settings.theta is None or not settings.rejection:
+        if not settings.keep_rest and (settings.theta is None or not settings.rejection):
             extra = buy_more(selected, base, part - (buyer.ledger.spent - start), buyer)
     rows = base.rows[buyer.bought[selected][:, base.rows].all(axis=0)]
     names = tuple(buyer.names[arm] for arm in selected)
     theta = settings.thetas[0] if settings.theta is None else settings.theta
-    record = LayerRecord(base.layer, names, theta, None, rows, found, extra, race=raced)
+    said, intervals = stated(found, raced, buyer.names, settings.confidence or LEVEL)
+    # What the statement was made from holds the oracle; the record is plain values.
+    found = None if found is None else replace(found, witness=None)
+    record = LayerRecord(base.layer, names, theta, None, rows, found, extra, race=raced, statement=said)
+    record = replace(record, intervals=intervals)
     return record, _augmented(base, selected, rows, buyer)
+
+
+def stated(
+    found: Exploration | None, raced: Raced | None, names: Sequence[str], level: float
+) -> tuple[Statement | None, tuple[tuple[float, float], ...]]:
+    """How sure a selection is, and intervals of the scores; nothing if nothing was compared on 4 common rows."""
+    if raced is not None and raced.pairs:
+        chosen = raced.rounds[-1].chosen
+        noun = "candidates" if len(chosen) == 1 else "choices"
+        name = " + ".join(names[arm] for arm in chosen)
+        return statement_of(name, raced.pairs, level, looks=len(raced.rounds), noun=noun), ()
+    if found is None or found.witness is None or len(found.names) < 2:
+        return None, ()
+    try:
+        intervals = tuple(found.witness.intervals(LEVEL))
+        return found.statement(level) if len(found.accepted) == 1 else None, intervals
+    except ValueError:
+        return None, ()
 
 
 def _pool(arms: list[int], base: Base, buyer: Buyer, settings: Settings, rng: np.random.Generator) -> OraclePool:

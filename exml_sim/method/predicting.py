@@ -25,8 +25,14 @@ Values = Oracle | Mapping[str, ArrayLike] | None
 def _has_probabilities(model: Any) -> bool:
     """Rejection models say yes or no, not how likely."""
     if hasattr(model, "cascade_"):
-        return all(isinstance(layer.model, LatentModel) for layer in model.cascade_.layers)
-    return not (isinstance(model.model, str) and model.model == "rejection")
+        has = all(isinstance(layer.model, LatentModel) for layer in model.cascade_.layers)
+    else:
+        has = not (isinstance(model.model, str) and model.model == "rejection")
+    if not has:
+        raise AttributeError(
+            "rejection models have no probabilities: decision_function has their values, model='auto' has both"
+        )
+    return True
 
 
 class Predicting:

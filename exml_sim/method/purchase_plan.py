@@ -21,6 +21,7 @@ from exml_sim.method.race import opening_rows
 from exml_sim.money import show
 from exml_sim.seeds import Seeds
 from exml_sim.strategies import ExploreThenCommit, Strategy
+from exml_sim.strategies.fixed_confidence import FixedConfidence
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,6 +145,47 @@ def race_plan(
     opening = sum((cost * min(rows, there) for cost, there in zip(costs, available, strict=True)), Fraction(0))
     everything = sum((cost * there for cost, there in zip(costs, available, strict=True)), Fraction(0))
     return RacePlan(rows, opening, min(budget, everything))
+
+
+@dataclass(frozen=True, slots=True)
+class SurePlan:
+    """What a rule with a confidence will buy: its opening is known, the rest until it is sure.
+
+    Attributes are those of `RacePlan`, and the rule's confidence.
+    """
+
+    rows: int
+    opening: Fraction
+    most: Fraction
+    confidence: float
+    keeps_rest: bool
+
+    assumption = "until it is sure"
+
+    @property
+    def cost(self) -> Fraction:
+        """All that may be spent."""
+        return self.most
+
+    def table(self) -> str:
+        """The plan as text."""
+        rest = "is kept" if self.keeps_rest else "buys rows of what was selected"
+        return (
+            f"opening: {self.rows} rows of every candidate, for {show(self.opening)}\n"
+            f"then rows of the candidates that are not excluded, until the selection is sure with "
+            f"{100.0 * self.confidence:g} %;\nwhat is left then {rest}: in all at most {show(self.most)}"
+        )
+
+
+def sure_plan(
+    costs: Sequence[Fraction], available: Sequence[int], budget: Fraction, rule: FixedConfidence, keeps_rest: bool
+) -> SurePlan:
+    """The plan of a rule with a confidence."""
+    whole = sum(costs, Fraction(0))
+    rows = min(rule.first_pulls, int(budget / whole))
+    opening = sum((cost * min(rows, there) for cost, there in zip(costs, available, strict=True)), Fraction(0))
+    everything = sum((cost * there for cost, there in zip(costs, available, strict=True)), Fraction(0))
+    return SurePlan(rows, opening, min(budget, everything), rule.confidence, keeps_rest)
 
 
 class _MakeBelieve(Pool):

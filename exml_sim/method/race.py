@@ -1,30 +1,33 @@
 """Buying for the final model: a race of sets of candidates, as long as it is worth more than rows of the best set.
 
 A few rows are bought for all candidates, the same rows wherever possible. On them every set that is worth looking at is
-scored by how well models that have not seen a row predict its perceived label: every candidate alone, the best one with
-another, all together. A set that costs less can have more rows; so each score is carried on to the number of rows
-that the money would buy of this set (`exml_sim.strategies.commit` has the rule and its formulas). The race goes on with
-the candidates that could still change the choice by more than their rows would cost; the rest of the money buys rows of
-the set that won. Sets that cannot be told apart are told apart by their price, which every prediction will pay again.
+scored by how well models that have not seen a row predict it: every candidate alone, the best one with another, all
+together. What is predicted is not the perceived label alone, which is the throw of a die: three quarters of the target
+are what the sets say together, the better ones louder. A set that costs less can have more rows; so each score is
+carried on to the number of rows that the money would buy of this set (`exml_sim.strategies.commit` has the rule and its
+formulas). The race goes on with the candidates that could still change the choice by more than their rows would cost;
+the rest of the money buys rows of the set that won. Sets that cannot be told apart are told apart by their price, which
+every prediction will pay again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
 from exml_sim.arrays import FloatArray, IntArray
+from exml_sim.exploration.paired import Pair, interval_of
 from exml_sim.method.bought_arms import Base
 from exml_sim.method.buyer import Buyer
-from exml_sim.method.latent import brier, one_hot
-from exml_sim.method.soft import Fitter, normalised
+from exml_sim.method.hearing import Arms, Hearing
+from exml_sim.method.pairs import pair_of
+from exml_sim.method.raced import Contestant, Raced, RaceRound
+from exml_sim.method.soft import Fitter
 from exml_sim.money import exact, show
 from exml_sim.strategies.commit import HALF_PER_CLASS, ExploreThenCommit, expected_gain
-
-Arms = tuple[int, ...]
 
 #: How few rows open the race, if that leaves the leader most of the money; fewer than the last number tell nothing.
 SMALLEST_OPENING, OPENING_PER_CLASS, USELESS_OPENING = 20, 8, 12
@@ -32,67 +35,20 @@ SMALLEST_OPENING, OPENING_PER_CLASS, USELESS_OPENING = 20, 8, 12
 #: Part of the money that the opening may cost.
 LARGEST_SHARE = Fraction(1, 2)
 
-#: Weights of a set's model next to the model of the observed columns.
-WEIGHTS = (1.0, 0.5)
-
 #: Sets within this many deviations of the best one count as equally good: the cheapest wins.
-INDIFFERENCE = 0.75
+INDIFFERENCE = 0.25
 
 #: Part of the loss that a set is taken to explain at least, when its rows are priced.
 HOPE = 0.15
 
 #: Deviation of what is yet to be learned, in units of the loss.
-LEARNING = 0.05
+LEARNING = 0.1
 
 #: Challengers that are looked at together with the leader.
 PARTNERS = 3
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Contestant:
-    """A set of candidates in one round.
-
-    Attributes
-    ----------
-    arms
-        Positions of the candidates.
-    rows
-        Rows it was scored on.
-    loss, useless
-        Held-out squared error of probabilities, and that without any candidate on the same rows.
-    final
-        Rows that the money left would give the set.
-    predicted
-        Loss less what the set will not explain for lack of rows: the explained part times N/(N + h).
-    deviation
-        Standard deviation of the difference to the best set; 0 for the best itself.
-    """
-
-    arms: Arms
-    rows: int
-    loss: float
-    useless: float
-    final: int
-    predicted: float
-    deviation: float = 0.0
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RaceRound:
-    """One look: all sets, best prediction first, and who is bought on."""
-
-    contestants: tuple[Contestant, ...]
-    chosen: Arms
-    in_play: Arms
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Raced:
-    """How a race ended: the winner, its rounds, and why money is left, if any is."""
-
-    winner: Arms
-    rounds: tuple[RaceRound, ...]
-    left_over: str = ""
+#: Candidates, the best alone, that are looked at beside the winner when money is left.
+BESIDE = 20
 
 
 class Race:
@@ -130,14 +86,13 @@ class Race:
         top: int | None = None,
         ahead: FloatArray | None = None,
     ) -> None:
-        self._ahead = ahead
         self._buyer, self._arms, self._base, self._fit = buyer, tuple(arms), base, fit
         self._rule = rule or ExploreThenCommit()
         self._half = self._rule.half or HALF_PER_CLASS * base.n_classes
         self._top = len(self._arms) if top is None else top
         self._stop = buyer.ledger.spent + money
         self._orders = {arm: self._to_be_had(arm) for arm in self._arms}
-        self._known: dict[tuple[Arms, bytes], FloatArray] = {}
+        self._scores = Hearing(buyer, base, fit, ahead)
 
     def run(self) -> Raced:
         """Open, race, commit, and use what money is left."""
@@ -159,9 +114,11 @@ class Race:
                 break
             active = one.in_play
         winner = rounds[-1].chosen
+        pairs = self._pairs(winner, rounds)
         self._buy(winner, self._base.X.shape[0])
+        self._scores.forget()
         winner, why = self._extended(winner)
-        return Raced(winner, tuple(rounds), why)
+        return Raced(winner, tuple(rounds), why, pairs)
 
     def _unseen(self) -> Raced:
         """All for one of the cheapest candidates: to look at all of them would cost more than it could tell."""
@@ -233,16 +190,18 @@ class Race:
         rows = self._base.rows
         return np.asarray(rows[self._buyer.bought[list(arms)][:, rows].all(axis=0)], dtype=np.int64)
 
-    def _losses(self, arms: Arms, rows: IntArray) -> FloatArray:
-        """Held-out loss of every one of the rows."""
-        key = arms, rows.tobytes()
-        if key not in self._known:
-            y = self._base.y[rows]
-            points = np.hstack([self._base.X[rows], *(self._buyer.values(arm, rows) for arm in arms)])
-            held = normalised(self._fit(points, one_hot(y, self._base.n_classes))[1])
-            mixed = [held] if self._ahead is None else [w * held + (1.0 - w) * self._ahead[rows] for w in WEIGHTS]
-            self._known[key] = min((brier(one, y) for one in mixed), key=lambda one: float(one.mean()))
-        return self._known[key]
+    def _pairs(self, chosen: Arms, rounds: Sequence[RaceRound]) -> tuple[Pair, ...]:
+        """The choice against every candidate alone, on the rows that both have when the race ends."""
+        out = []
+        for arm in sorted({one.arms for look in rounds for one in look.contestants if len(one.arms) == 1} - {chosen}):
+            rows = self._shared((*chosen, *arm))
+            if len(rows) < 4:
+                continue
+            losses = self._scores.losses(chosen, rows), self._scores.losses(arm, rows)
+            points = self._scores.points(chosen, rows), self._scores.points(arm, rows)
+            y, classes = self._base.y[rows], self._base.n_classes
+            out.append(pair_of(self._buyer.names[arm[0]], losses, points, y, classes, self._fit))
+        return tuple(out)
 
     def _final(self, arms: Arms) -> int:
         """Rows with all of the candidates that the money left would give."""
@@ -250,22 +209,15 @@ class Race:
         most = min(len(self._orders[arm]) for arm in arms)
         return min(most, have + int(self._left / self._price(arms)))
 
-    def _useless(self, rows: IntArray) -> float:
-        """Loss without any candidate: by the observed columns, or by the shares of the classes."""
-        y = self._base.y[rows]
-        share = np.bincount(y, minlength=self._base.n_classes) / len(y)
-        plain = float(brier(np.broadcast_to(share, (len(y), len(share))), y).mean())
-        return plain if self._ahead is None else min(plain, float(brier(self._ahead[rows], y).mean()))
-
     def _contestant(self, arms: Arms) -> Contestant | None:
         rows = self._shared(arms)
         if len(rows) < 4:
             return None
-        useless = self._useless(rows)
-        loss = float(self._losses(arms, rows).mean())
-        final = self._final(arms)
-        predicted = useless - (useless - loss) * self._part(final)
-        return Contestant(arms, len(rows), loss, useless, final, predicted)
+        useless, judged = self._scores.useless(rows), float(self._scores.judged(arms, rows).mean())
+        losses, final = self._scores.losses(arms, rows), self._final(arms)
+        predicted = useless - (useless - judged) * self._part(final)
+        loss, interval = float(losses.mean()), interval_of(losses)
+        return Contestant(arms, len(rows), loss, judged, useless, final, predicted, interval=interval)
 
     def _part(self, rows: int) -> float:
         """Part of what can be explained that so many rows explain."""
@@ -273,17 +225,9 @@ class Race:
 
     def _look(self, active: Arms, last: bool) -> RaceRound:
         """Score the sets, choose one, and say which candidates are worth further rows."""
-        singles = [one for arm in active if (one := self._contestant((arm,))) is not None]
-        if not singles:
+        found = self._scored(active)
+        if not found:
             return RaceRound((), (min(active, key=lambda arm: self._buyer.costs[arm]),), ())
-        singles.sort(key=lambda one: (one.predicted, self._price(one.arms)))
-        together = []
-        if self._top > 1:
-            sets = {tuple(sorted({singles[0].arms[0], one.arms[0]})) for one in singles[1 : PARTNERS + 1]}
-            if 2 < len(active) <= self._top:
-                sets.add(tuple(sorted(active)))
-            together = [one for arms in sorted(sets) if (one := self._contestant(arms)) is not None]
-        found = sorted([*singles, *together], key=lambda one: (one.predicted, self._price(one.arms)))
         best = found[0]
         judged = [best, *(self._against(best, one) for one in found[1:])]
         alike = [one for one in judged if one.predicted - best.predicted <= INDIFFERENCE * one.deviation]
@@ -293,24 +237,44 @@ class Race:
         in_play = chosen if last else self._in_play(best, judged, chosen)
         return RaceRound(tuple(judged), chosen, in_play)
 
+    def _scored(self, active: Arms) -> list[Contestant]:
+        """Every candidate alone, and the sets around the best one, the best prediction first."""
+        self._scores.forget()
+        singles = self._ranked([(arm,) for arm in active])
+        if not singles:
+            return []
+        # All together are heard even if so many are not wanted.
+        everyone = {tuple(sorted(active))} if len(active) > 2 else set()
+        voices = [*(one.arms for one in singles), *sorted(_pairs(singles) | everyone)]
+        self._scores.listen(voices, self._shared(active))
+        singles = self._ranked([(arm,) for arm in active])
+        self._scores.leader = singles[0].arms[0]
+        sets = _pairs(singles) if self._top > 1 else set()
+        sets |= everyone if len(active) <= self._top else set()
+        return self._ranked([*(one.arms for one in singles), *sorted(sets)])
+
+    def _ranked(self, sets: Sequence[Arms]) -> list[Contestant]:
+        found = [one for arms in sets if (one := self._contestant(arms)) is not None]
+        return sorted(found, key=lambda one: (one.predicted, self._price(one.arms)))
+
     def _against(self, best: Contestant, one: Contestant) -> Contestant:
         """The same with the deviation of its difference to the best set, on common rows where there are enough."""
         rows, others = self._shared(best.arms), self._shared(one.arms)
-        mine, theirs = self._losses(best.arms, rows), self._losses(one.arms, others)
+        mine, theirs = self._scores.judged(best.arms, rows), self._scores.judged(one.arms, others)
         both = np.intersect1d(rows, others)
         if len(both) >= 8:
             apart = theirs[_places(others, both)] - mine[_places(rows, both)]
             deviation = float(apart.std(ddof=1) / np.sqrt(len(both)))
         else:
             deviation = float(np.sqrt(mine.var() / len(mine) + theirs.var() / len(theirs)))
-        return Contestant(one.arms, one.rows, one.loss, one.useless, one.final, one.predicted, deviation)
+        return replace(one, deviation=deviation)
 
     def _in_play(self, best: Contestant, judged: Sequence[Contestant], chosen: Arms) -> Arms:
         """Candidates of the sets whose expected gain is above the price of their rows."""
         stay = set(chosen)
         taken = next(one for one in judged if one.arms == chosen)
         # Where nothing is explained yet rows have their price, too: something is hoped for.
-        explained = max((best.useless - best.loss) / self._part(best.rows), HOPE * best.useless)
+        explained = max((best.useless - best.judged) / self._part(best.rows), HOPE * best.useless)
         for one in judged:
             new = [arm for arm in one.arms if arm not in stay]
             if not new:
@@ -320,8 +284,9 @@ class Race:
             rich = self._could_have(best, self._price([arm for arm in stay if arm not in chosen]) * one.rows)
             # What a model has not learned from so few rows is doubtful beside the noise of its score.
             unlearned = 1.0 - self._part(one.rows)
+            # Of a difference that chose its own leader the same part will last.
             gain = expected_gain(
-                np.array(max(one.predicted - taken.predicted, 0.0)),
+                np.array(self._part(one.rows) * max(one.predicted - taken.predicted, 0.0)),
                 np.array(np.hypot(max(one.deviation, taken.deviation), LEARNING * one.useless * unlearned)),
                 np.array(float(one.rows)),
                 np.array(float(one.rows)),
@@ -345,7 +310,7 @@ class Race:
                 return winner, ""
             if len(winner) >= self._top:
                 return winner, f"all rows of the {len(winner)} wanted candidates are bought"
-            alone = self._contestants_beside(winner, others)
+            alone = self._contestants_beside(winner, self._best_alone(others))
             better = [(gain, arm) for gain, arm in alone if gain > 0.0]
             if not better:
                 return winner, f"{show(self._left)} are left: no further candidate is expected to improve the model"
@@ -353,6 +318,14 @@ class Race:
             if not self._buy((arm,), self._base.X.shape[0]):
                 return winner, ""
             winner = (*winner, arm)
+
+    def _best_alone(self, arms: Sequence[int]) -> list[int]:
+        """At most `BESIDE` of the candidates: those that predict best by themselves."""
+        if len(arms) <= BESIDE:
+            return list(arms)
+        found = {arm: self._contestant((arm,)) for arm in arms}
+        known = [(one.predicted, arm) for arm, one in found.items() if one is not None]
+        return sorted(arm for _, arm in sorted(known)[:BESIDE])
 
     def _contestants_beside(self, winner: Arms, others: Sequence[int]) -> list[tuple[float, int]]:
         """What every other candidate is expected to gain next to the winner, on the rows that have both."""
@@ -363,7 +336,7 @@ class Race:
                 continue
             with_it = self._contestant((*winner, arm))
             assert with_it is not None
-            loss = float(self._losses(winner, rows).mean())
+            loss = float(self._scores.judged(winner, rows).mean())
             alone = with_it.useless - (with_it.useless - loss) * self._part(len(self._shared(winner)))
             out.append((alone - with_it.predicted, arm))
         return out
@@ -391,3 +364,9 @@ def _places(rows: IntArray, some: IntArray) -> IntArray:
     """Positions of some of the rows."""
     order = np.argsort(rows)
     return np.asarray(order[np.searchsorted(rows[order], some)], dtype=np.int64)
+
+
+def _pairs(singles: Sequence[Contestant]) -> set[Arms]:
+    """The best candidate with each of the next ones."""
+    first = singles[0].arms[0]
+    return {tuple(sorted({first, one.arms[0]})) for one in singles[1 : PARTNERS + 1]}

@@ -12,11 +12,13 @@ import numpy as np
 
 from exml_sim.arrays import FloatArray
 from exml_sim.exploration.scoring import penalised_scores
+from exml_sim.method.confident import confident, wanted
 from exml_sim.method.gated import ModelOptions
 from exml_sim.method.latent import fair
 from exml_sim.method.soft import check_estimator
 from exml_sim.money import exact
 from exml_sim.strategies import STRATEGIES, ExploreThenCommit, Strategy, by_name
+from exml_sim.strategies.fixed_confidence import FixedConfidence
 from exml_sim.validation import as_numbers, check_choice, check_count, check_theta
 
 if TYPE_CHECKING:
@@ -35,7 +37,8 @@ PAPER: Mapping[str, Any] = MappingProxyType(
 class Settings:
     """How an exploration is run, validated (see `ExMLClassifier` for the meaning of each).
 
-    `top` is None where the race decides how many candidates are worth it; `law` is None where it is estimated.
+    `top` is None where the race decides how many candidates are worth it; `law` is None where it is estimated;
+    `confidence` is None where the budget is fixed.
     """
 
     strategy: Strategy
@@ -53,6 +56,8 @@ class Settings:
     options: ModelOptions
     model: Any = "rejection"
     law: FloatArray | None = None
+    confidence: float | None = None
+    keep_rest: bool = False
 
     @property
     def races(self) -> bool:
@@ -84,6 +89,13 @@ def settings_of(model: ExMLClassifier, n_classes: int = 2) -> Settings:
     _check_model(model.model)
     top = None if model.top is None else check_count(model.top, "top")
     strategy = resolve_strategy(model.strategy, model.alignment, model.objective, top)
+    confidence = wanted(model.confidence, bool(model.stop_when_sure))
+    if confidence is None and isinstance(strategy, FixedConfidence):
+        confidence = strategy.confidence
+    elif confidence is not None:
+        strategy = confident(strategy, confidence, model.indifference, model.candidate_score)
+    elif model.indifference:
+        raise ValueError(f"indifference={model.indifference!r} goes with a confidence: give both or neither")
     races = isinstance(strategy, ExploreThenCommit) and model.candidate_score == "held_out"
     return Settings(
         strategy=strategy,
@@ -93,8 +105,9 @@ def settings_of(model: ExMLClassifier, n_classes: int = 2) -> Settings:
         theta=fixed,
         exploration_theta=float(check_theta(model.exploration_theta if fixed is None else fixed)),
         thetas=thetas,
-        # Money is kept for validation only where there is something to validate; a race spends all by itself.
-        validation_share=share if model.theta == "auto" and not races else Fraction(0),
+        # Money is kept for validation only where there is something to validate; a race spends all by itself, and
+        # so does what stops when it is sure.
+        validation_share=share if model.theta == "auto" and not races and confidence is None else Fraction(0),
         target=float(model.target),
         tolerated_rejection=float(model.tolerated_rejection),
         score=model.candidate_score,
@@ -102,6 +115,8 @@ def settings_of(model: ExMLClassifier, n_classes: int = 2) -> Settings:
         options=ModelOptions(model.kernel, model.gamma, model.C_h, model.C_g, model.loss, model.scaling),
         model=model.model,
         law=_law(model.mislabelling, n_classes),
+        confidence=confidence,
+        keep_rest=bool(model.stop_when_sure),
     )
 
 

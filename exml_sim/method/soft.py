@@ -19,6 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from exml_sim.arrays import FloatArray, IntArray
+from exml_sim.method.forest import MOST_DRAWN, grown
 
 #: Penalties and bandwidths (in units of the median squared distance) that kernel regression tries.
 PENALTIES = tuple(10.0 ** (k / 2) for k in range(-4, 5))
@@ -29,6 +30,10 @@ TREES = 40
 
 #: Rows above which the kernel is left to the forest: its matrix grows with the square of them.
 LARGEST_KERNEL = 1500
+
+#: Rows above which penalty and bandwidth are chosen on so many of them, evenly spread: three decompositions of all rows
+#: would take most of the time.
+CHOOSING_ROWS = 600
 
 #: Smallest probability, so that no row is impossible.
 FLOOR = 1e-3
@@ -92,11 +97,13 @@ class _Spectrum:
 class KernelFitter:
     """Kernel regression; penalty and bandwidth have the smallest error on rows left out, one at a time.
 
-    The decompositions of the latest rows are kept: the same rows are fitted to many targets.
+    Above `CHOOSING_ROWS` rows the two are chosen on so many rows, and the fit to all rows is solved for them alone. The
+    decompositions of the latest rows are kept: the same rows are fitted to many targets.
     """
 
     def __init__(self) -> None:
         self._rows: FloatArray | None = None
+        self._inverses: dict[tuple[float, float], FloatArray] = {}
 
     def __call__(self, X: FloatArray, T: FloatArray) -> tuple[KernelSoft, FloatArray]:
         """Fit targets."""
@@ -104,25 +111,43 @@ class KernelFitter:
             self._decompose(X)
         base = T.mean(axis=0)
         rest = T - base
-        best: tuple[float, float, FloatArray, FloatArray] | None = None
+        best: tuple[float, float, float, FloatArray, FloatArray] | None = None
         for one in self._spectra:
-            turned = one.vectors.T @ rest
+            turned = one.vectors.T @ rest[self._some]
             for penalty in PENALTIES:
                 share = one.values / (one.values + penalty)
                 own = (one.squares @ share)[:, None]
-                held = (one.vectors @ (share[:, None] * turned) - own * rest) / np.maximum(1.0 - own, 1e-9)
-                error = float(((held - rest) ** 2).mean())
+                fitted = one.vectors @ (share[:, None] * turned)
+                held = (fitted - own * rest[self._some]) / np.maximum(1.0 - own, 1e-9)
+                error = float(((held - rest[self._some]) ** 2).mean())
                 if best is None or error < best[0]:
-                    best = error, one.gamma, one.vectors @ (turned / (one.values + penalty)[:, None]), held + base
+                    coefficients = one.vectors @ (turned / (one.values + penalty)[:, None])
+                    best = error, one.gamma, penalty, coefficients, held
         assert best is not None
-        return KernelSoft(self._shift, self._scale, self._points, best[2], base, best[1]), best[3]
+        _, gamma, penalty, coefficients, held = best
+        if len(held) < len(X):
+            coefficients, held = self._of_all(gamma, penalty, rest)
+        return KernelSoft(self._shift, self._scale, self._points, coefficients, base, gamma), held + base
+
+    def _of_all(self, gamma: float, penalty: float, rest: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Coefficients c = A t with A = (K + lambda I)^-1, and held-out values t - c / A_ii."""
+        if (gamma, penalty) not in self._inverses:
+            matrix = np.exp(-gamma * _squared(self._points, self._points))
+            matrix[np.diag_indices_from(matrix)] += penalty
+            self._inverses = {(gamma, penalty): np.linalg.inv(matrix)}
+        inverse = self._inverses[gamma, penalty]
+        coefficients = inverse @ rest
+        return coefficients, rest - coefficients / np.diagonal(inverse)[:, None]
 
     def _decompose(self, X: FloatArray) -> None:
         self._shift, spread = X.mean(axis=0), X.std(axis=0)
         self._scale = np.where(spread > 0.0, spread, 1.0)
         self._points = (X - self._shift) / self._scale
-        distances = _squared(self._points, self._points)
-        off = distances[np.triu_indices(len(X), 1)]
+        self._some = np.unique(np.linspace(0, len(X) - 1, min(len(X), CHOOSING_ROWS)).round().astype(np.int64))
+        self._inverses.clear()
+        chosen = self._points[self._some]
+        distances = _squared(chosen, chosen)
+        off = distances[np.triu_indices(len(chosen), 1)]
         middle = float(np.median(off)) if len(off) else 1.0
         self._spectra = []
         for factor in BANDWIDTHS:
@@ -174,21 +199,14 @@ class ForestSoft:
 
 
 def forest_fitter(seed: int, trees: int = TREES) -> Fitter:
-    """Random forests on soft targets, judged by the trees that did not draw a row."""
+    """Random forests on soft targets, judged by the trees that did not draw a row; one draws `MOST_DRAWN` at most."""
 
     def fit(X: FloatArray, T: FloatArray) -> tuple[Soft, FloatArray]:
-        import warnings
-
-        from sklearn.ensemble import RandomForestRegressor
-
-        with warnings.catch_warnings():
-            # A row that every tree drew has no prediction; it is filled in below.
-            warnings.simplefilter("ignore", UserWarning)
-            grown = RandomForestRegressor(trees, max_features="sqrt", oob_score=True, random_state=seed).fit(X, T)
-        held = np.asarray(grown.oob_prediction_, dtype=np.float64).reshape(T.shape)
-        blank = ~np.isfinite(held).all(axis=1) | (held.sum(axis=1) <= 0.0)
+        found, held = grown(X, T, trees, seed, min(len(X), MOST_DRAWN))
+        # A row that every tree drew has no prediction.
+        blank = held.sum(axis=1) <= 0.0
         held[blank] = T.mean(axis=0)
-        return _packed([one.tree_ for one in grown.estimators_]), held
+        return _packed(found), held
 
     return fit
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from exml_sim.exploration.statements import Statement
 from exml_sim.method import judgement
 from exml_sim.method.doubts import doubts
 from exml_sim.method.layers import LayerRecord
-from exml_sim.method.race import Raced
+from exml_sim.method.raced import Raced
 from exml_sim.method.thresholds import Choice
 from exml_sim.money import show
 
@@ -41,6 +44,7 @@ def _summary(model: ExMLClassifier) -> str:
     lines = [
         f"Selected: {', '.join(model.selected_) or 'nothing'}.",
         f"Spent {show(model.ledger_.spent)} of the budget of {show(model.budget_)}.",
+        *(record.statement.sentence() for record in model.records_ if record.statement is not None),
         *_test_time(model),
         *(f"Note: {note}." for note in model.notes_),
         *(f"Warning: {doubt}." for doubt in doubts(model.records_, model.ledger_.names)),
@@ -85,9 +89,11 @@ def _initial(model: ExMLClassifier) -> str:
 def _layer(record: LayerRecord, n_classes: int, names: tuple[str, ...]) -> str:
     lines = []
     if record.exploration is not None:
-        lines.append(why(record.exploration, len(record.candidates)))
+        lines.append(why(record.exploration, len(record.candidates), record.intervals))
     elif record.race is not None:
         lines.append(why_raced(record.race, names))
+    if record.statement is not None:
+        lines.append(how_sure(record.statement))
     if record.held_out is not None:
         lines.append(_latent(record))
         return "\n\n".join(lines)
@@ -102,24 +108,47 @@ def _layer(record: LayerRecord, n_classes: int, names: tuple[str, ...]) -> str:
     return "\n\n".join(lines)
 
 
-def why(exploration: Exploration, selected: int = 1) -> str:
-    """Why the winners won: every round with scores and certificates, best first."""
+def how_sure(found: Statement) -> str:
+    """The statement, how it was found and what of it is proven, and every comparison."""
+    level = f"{100.0 * found.level:g} %"
+    lines = [
+        f"How sure: {' '.join(found.lines())}",
+        "",
+        f"| against {found.selected} | difference | at least, with {level} (approximate) | proven at least | rows | |",
+        "|---|---|---|---|---|---|",
+    ]
+    for one in found.comparisons:
+        limit = f"{one.at_least:.4f}" if math.isfinite(one.at_least) else "-"
+        proven = "-" if one.proven_at_least is None else f"{one.proven_at_least:.4f}"
+        fate = "excluded" if one.excluded else "cannot be excluded"
+        lines.append(f"| {one.name} | {one.difference:.4f} | {limit} | {proven} | {one.rows} | {fate} |")
+    return "\n".join(lines)
+
+
+def why(exploration: Exploration, selected: int = 1, intervals: Sequence[tuple[float, float]] = ()) -> str:
+    """Why the winners won: every round with scores and certificates, best first.
+
+    `intervals` are those of the last scores, for other rows.
+    """
     if not exploration.rounds:
         return "There was one candidate: nothing had to be chosen."
     winners = ", ".join(exploration.names[i] for i in exploration.accepted[:selected])
     lines = [
-        f"Why {winners}: lower scores are better. The solver's accuracy is that of the arithmetic on these rows; what "
-        "other rows would have given is another matter.",
+        f"Why {winners}: lower scores are better. The solver's accuracy is that of the arithmetic on these rows; the "
+        "interval says what other rows would have given (approximate, without the optimism of a training loss).",
         "",
-        "| round | candidate | rows bought | score | solver accuracy | |",
-        "|---|---|---|---|---|---|",
+        "| round | candidate | rows bought | score | 95 % interval | solver accuracy | |",
+        "|---|---|---|---|---|---|---|",
     ]
+    last = {arm: number for number, one in enumerate(exploration.rounds) for arm in one.active}
     for number, one in enumerate(exploration.rounds, 1):
         for arm in sorted(one.active, key=lambda i: (one.scores[i], i)):
             fate = "stays" if arm in one.survivors else "leaves"
             fate += "" if one.certified else " (not decided by certificates)"
+            told = bool(intervals) and last[arm] == number - 1
             lines.append(
                 f"| {number} | {exploration.names[arm]} | {one.pulls[arm]} | {one.scores[arm]:.6f} "
+                f"| {_interval(intervals[arm]) if told else ''} "
                 f"| [{one.lower[arm]:.6f}, {one.upper[arm]:.6f}] | {fate} |"
             )
     return "\n".join(lines)
@@ -135,19 +164,25 @@ def why_raced(race: Raced, names: tuple[str, ...]) -> str:
 
     lines = [
         f"Why {named(race.winner)}: lower is better. The loss is the squared error of probabilities on rows that the "
-        "model has not seen; predicted is the loss with as many rows as the money would buy of the set.",
+        "model has not seen, with an approximate interval; predicted is the loss with as many rows as the money would "
+        "buy of the set.",
         "",
-        "| look | candidates | rows | loss | rows to come | predicted | deviation from the best | |",
-        "|---|---|---|---|---|---|---|---|",
+        "| look | candidates | rows | loss | 95 % interval | rows to come | predicted | deviation from the best | |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for number, one in enumerate(race.rounds, 1):
         for c in one.contestants:
             fate = "chosen" if c.arms == one.chosen else "bought on" if set(c.arms) <= set(one.in_play) else ""
             lines.append(
-                f"| {number} | {named(c.arms)} | {c.rows} | {c.loss:.4f} | {c.final} | {c.predicted:.4f} "
+                f"| {number} | {named(c.arms)} | {c.rows} | {c.loss:.4f} | {_interval(c.interval)} | {c.final} "
+                f"| {c.expected:.4f} "
                 f"| {c.deviation:.4f} | {fate} |"
             )
     return "\n".join(lines)
+
+
+def _interval(ends: tuple[float, float]) -> str:
+    return f"{ends[0]:.3f} to {ends[1]:.3f}" if math.isfinite(ends[0]) else ""
 
 
 def _latent(record: LayerRecord) -> str:

@@ -12,10 +12,20 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from exml_sim import kernels
 from exml_sim.arrays import FloatArray
-from exml_sim.rejection.factor import DEFAULT_RANK, EXACT_ROWS, check_low_rank, check_rank, chunks, factorise
+from exml_sim.memory import free_memory, in_bytes
+from exml_sim.rejection.factor import (
+    DEFAULT_RANK,
+    EXACT_ROWS,
+    check_low_rank,
+    check_rank,
+    chunks,
+    factorise,
+    largest_rank,
+    memory_needed,
+)
 from exml_sim.rejection.large import CERTIFICATES, solve_low_rank
 from exml_sim.rejection.solve import solve
-from exml_sim.validation import check_choice, check_positive
+from exml_sim.validation import check_choice, check_count, check_positive
 
 
 class RejectionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -51,6 +61,8 @@ class RejectionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ``solution_.gap`` what it may have cost.
     certificate : {"auto", "streamed", "trace"}, default "auto"
         How the low-rank path bounds the full problem from below, see :func:`exml_sim.rejection.solve_low_rank`.
+    memory : int, default None
+        Bytes that the fit may use; what is free by default. What needs more is refused before anything is allocated.
 
     Attributes
     ----------
@@ -92,6 +104,7 @@ class RejectionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         max_iter: int = 5000,
         rank: Any = "auto",
         certificate: str = "auto",
+        memory: int | None = None,
     ) -> None:
         self.theta = theta
         self.kernel = kernel
@@ -104,6 +117,7 @@ class RejectionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.max_iter = max_iter
         self.rank = rank
         self.certificate = certificate
+        self.memory = memory
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -131,6 +145,7 @@ class RejectionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         scale = self._scale(len(signs) if weights is None else float(np.sum(weights)))
         penalty = (scale * check_positive(self.C_h, "C_h"), scale * check_positive(self.C_g, "C_g"))
         rank = self._choose_rank(len(rows))
+        self._check_memory(rows, rank)
         if rank is None:
             gram = self._fit_gram(rows, weights)
             self.solution_ = solve(
@@ -202,6 +217,19 @@ class RejectionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"rank must be 'auto', None or a whole number of at least 1; got {self.rank!r}")
         check_low_rank(self.kernel)
         return check_rank(self.rank, m)
+
+    def _check_memory(self, X: FloatArray, rank: int | None) -> None:
+        """Refuse what will not fit before it is allocated."""
+        if self.kernel == "precomputed":
+            # The matrix is there already.
+            return
+        have = free_memory() if self.memory is None else check_count(self.memory, "memory")
+        need = memory_needed(len(X), rank, d=X.shape[1])
+        if have is None or need <= have:
+            return
+        most = 0 if callable(self.kernel) else largest_rank(len(X), have, d=X.shape[1])
+        way = f"use rank <= {most}" if most else "no rank fits"
+        raise MemoryError(f"{len(X)} rows need {in_bytes(need)} of memory, have {in_bytes(have)}; {way}")
 
     def _fit_gram(self, X: FloatArray, weights: FloatArray | None) -> FloatArray:
         self.gamma_ = None

@@ -183,6 +183,15 @@ def memory_needed(m: int, rank: int | None = None, *, d: int = 0, folds: bool = 
     return word * (copies * m * r + 2 * m * d + 60 * m + 24 * r * r + 6 * chunk * max(chunk, 2 * r))
 
 
+def largest_rank(m: int, memory: int, *, d: int = 0) -> int:
+    """The largest rank with which so many rows fit into memory; 0 if none does."""
+    low, high = 0, m + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if memory_needed(m, middle, d=d) <= memory else (low, middle)
+    return low
+
+
 class _Drawing:
     """The factor in the making: landmarks are drawn block by block until rank or trace runs out."""
 

@@ -22,14 +22,14 @@ SCRIPTS = ("d3.min.js", "bounds.js", "text.js", "chart.js", "explorer.js", "allo
 
 def render(page: Mapping[str, Any]) -> str:
     """The page as the text of one HTML file."""
-    scripts = [_asset(name) for name in SCRIPTS]
-    style = _asset("page.css")
+    scripts = [asset(name) for name in SCRIPTS]
+    style = asset("page.css")
     data = embed(page)
     policy = (
-        f"default-src 'none'; script-src {_hashes(scripts)}; style-src {_hashes([style])}; img-src data:; "
+        f"default-src 'none'; script-src {hashes(scripts)}; style-src {hashes([style])}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-    return Template(_asset("page.html")).substitute(
+    return Template(asset("page.html")).substitute(
         title=escape(str(page["title"])),
         policy=escape(policy),
         style=style,
@@ -48,13 +48,15 @@ def embed(data: Any) -> str:
     return text
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """The text of a file of the page; one that would end its element early is refused."""
     text = (files("simulations.report") / "assets" / name).read_text(encoding="utf-8")
     if not name.endswith(".html") and any(end in text.lower() for end in ("</script", "</style")):
         raise ValueError(f"{name} would end its element early")
     return text
 
 
-def _hashes(texts: list[str]) -> str:
+def hashes(texts: list[str]) -> str:
+    """What a Content-Security-Policy allows: the hashes of some texts."""
     digests = (hashlib.sha256(text.encode()).digest() for text in texts)
     return " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)

@@ -177,8 +177,12 @@ def lines(found: Verification) -> list[tuple[str, ...]]:
 
 
 def table(found: Verification) -> str:
-    """Claim, verdict, evidence, slack; one line each."""
-    cells = [("claim", "verdict", "evidence", "slack"), *((id, *rest) for id, _, *rest in lines(found))]
+    """Claim, verdict, evidence, slack; one line each. Statements about selections have no slack."""
+    said = [
+        (claim, verdict, f"{place}: wrong in {wrong}, promised {most}", "")
+        for claim, place, verdict, wrong, most in coverage_lines(found)
+    ]
+    cells = [("claim", "verdict", "evidence", "slack"), *((id, *rest) for id, _, *rest in lines(found)), *said]
     widths = [*(max(len(line[i]) for line in cells) for i in range(3)), 0]
     return "\n".join("  ".join(text.ljust(w) for text, w in zip(line, widths, strict=True)) for line in cells)
 
@@ -259,6 +263,7 @@ def to_json(found: Verification, started: str, clock: Clock) -> dict[str, Any]:
             "monte_carlo": _monte_carlo(found),
         },
         "claims": [_claim(one) for one in found.results],
+        "coverage": [{"claim": one.claim, **_cell(one)} for one in found.coverage],
     }
     plain: dict[str, Any] = _plain(document)
     return plain
@@ -329,6 +334,20 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def coverage_lines(found: Verification) -> list[tuple[str, ...]]:
+    """One line per statement about selections: what, where, how often it was wrong, and what it promises."""
+    return [
+        (
+            one.claim,
+            f"{one.pool}, {one.strategy}, {one.budget}",
+            one.verdict.outcome,
+            f"{one.verdict.failures} of {one.verdict.trials:,}",
+            f"{one.bound:g}",
+        )
+        for one in found.coverage
+    ]
+
+
 def markdown(found: Verification) -> str:
     """The table and the conclusion as a document."""
     text = ["# Verification", "", conclusion(found).replace("\n", "\n\n"), ""]
@@ -341,6 +360,9 @@ def markdown(found: Verification) -> str:
                 "",
                 markdown_table(("claim", "place", "verdict", "evidence", "slack"), here),
             ]
+    if found.coverage:
+        head = ("statement", "place", "verdict", "wrong", "promised at most")
+        text += ["## Statements about selections", "", markdown_table(head, coverage_lines(found))]
     text += [
         "Slack is bound / probability, of the tightest decided cell that must hold where trials were run, of the "
         "closest instance elsewhere. A slack of at least (>=) so much comes from cells without any failure. Rate/bound "

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from simulations.verification import comparison, excess_risk, near_tight
+from simulations.verification import comparison, coverage, excess_risk, near_tight
 from simulations.verification.checks import Checks, run_checks
 from simulations.verification.depths import Depth
 from simulations.verification.excess_risk import RedrawnTrials
@@ -85,17 +85,22 @@ class Verification:
         In the order of the paper.
     excess : dict
         Trials with redrawn populations by claim, for the picture.
+    coverage : tuple of Evidence
+        How often statements about selections were wrong.
     """
 
     depth: Depth
     seed: int
     results: tuple[Result, ...]
     excess: dict[str, tuple[RedrawnTrials, ...]] = field(default_factory=dict)
+    coverage: tuple[Evidence, ...] = ()
 
     @property
     def problems(self) -> list[tuple[str, str]]:
         """(claim, what is wrong) of every problem."""
-        return [(one.claim.id, text) for one in self.results for text in one.problems]
+        wrong = [one for one in self.coverage if one.must_hold and one.verdict.outcome == "refuted"]
+        said = [(one.claim, f"its statement is wrong too often on {one.pool}") for one in wrong]
+        return [(one.claim.id, text) for one in self.results for text in one.problems] + said
 
     @property
     def monte_carlo(self) -> tuple[Result, ...]:
@@ -109,8 +114,8 @@ class Verification:
 
 
 def chosen(ids: Sequence[str]) -> list[Claim]:
-    """The claims of some ids in the order of the paper; all claims without any."""
-    wanted = {get(one).id for one in ids}
+    """The claims of some ids in the order of the paper; all claims without any; "coverage" is none of them."""
+    wanted = {get(one).id for one in ids if one != coverage.NAME}
     return [claim for claim in all_claims() if not ids or claim.id in wanted]
 
 
@@ -121,6 +126,7 @@ def verify(
     seed: int = 0,
     n_jobs: int = -1,
     store: Path | None = None,
+    statements: bool = False,
     tick: Callable[[str], None] = lambda _: None,
 ) -> Verification:
     """Check and try claims; what a run with the same store has finished is not done again.
@@ -135,6 +141,8 @@ def verify(
         Root seed of all trials, and workers; the results do not depend on the workers.
     store
         Folder for finished work; in memory without one.
+    statements
+        Whether statements about selections are tried, too.
     tick
         Told in words what is being done.
     """
@@ -148,7 +156,8 @@ def verify(
             results.append(Result(claim, checks, tuple(findings)))
             if trials:
                 excess[claim.id] = trials
-    return Verification(depth, seed, tuple(results), excess)
+        said = tuple(coverage.hold(depth, bench)) if statements else ()
+    return Verification(depth, seed, tuple(results), excess, said)
 
 
 def _try(claim: str, depth: Depth, bench: Workbench) -> tuple[list[Evidence], tuple[RedrawnTrials, ...]]:

@@ -26,6 +26,18 @@ def test_columns(tmp_path, separator):
     assert found.text("y").tolist() == ["yes", "no"]
 
 
+def test_numbers_at_once_are_numbers_one_by_one(tmp_path):
+    """A column of plain numbers is read at once, unless a number is a word for a blank."""
+    text = "a,b\n" + "".join(f" {i / 7} ,{-i}e-3\n" for i in range(50))
+    found = table(tmp_path, text)
+    cells = [[found.number(cell.strip(), "a", 1) for cell in row] for row in found.cells]
+    np.testing.assert_array_equal(found.numbers(["a", "b"]), cells)
+    marked = table(tmp_path, "a\n1\n-9\n", blank=blank_words("-9"))
+    np.testing.assert_array_equal(marked.numbers(["a"], blanks=True), [[1], [np.nan]])
+    with pytest.raises(ValueError, match="line 3: column 'a' is blank"):
+        marked.numbers(["a"])
+
+
 def test_byte_order_mark_and_quotes(tmp_path):
     found = table(tmp_path, '\ufeff"a, the first",y\n"1",x\n')
     assert found.header == ("a, the first", "y")

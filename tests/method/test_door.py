@@ -6,13 +6,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from exml_sim.memory import in_bytes, memory_limit
 from exml_sim.method.door import (
     Visit,
     blank_labels,
     bytes_needed,
-    in_bytes,
     inspect,
-    memory_limit,
     most_rows,
     refuse,
 )

@@ -1,12 +1,14 @@
 """The report is true: held-out figures are what a slow recount finds, intervals cover, and doubts are spoken."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy.stats import binom
 
 from exml_sim.method import ExMLClassifier, judgement
 from exml_sim.method.doubts import doubts
-from exml_sim.method.judgement import share_interval
+from exml_sim.method.judgement import Figure, _lopsided, leaning, share_interval
 from exml_sim.oracle import ArrayOracle
 from tests.method.tasks import clean, synthetic
 
@@ -95,7 +97,29 @@ def test_a_rare_class_is_not_forgotten():
         assert "marker" in model.selected_
     easy = ExMLClassifier(budget=50).fit(*clean())
     assert not easy.explored_
-    assert "carry the same label cannot be seen in perceived labels" in easy.report()
+    assert "could be hidden with no more missed labels than the" in easy.report()
+
+
+def test_lopsided_mislabelling_that_the_data_cannot_see_is_said():
+    """95 to 5: the hidden rows look like one class, nothing needs exploring; the report says what it cannot know."""
+    rng = np.random.default_rng(0)
+    truth = np.repeat([0, 1, 2], [100, 100, 40])
+    y = np.where(truth == 2, (rng.random(240) < 0.05).astype(int), truth)
+    X = rng.normal(size=(240, 2)) + 8.0 * (truth == 1)[:, None] - 1.0 * (truth == 2)[:, None]
+    model = ExMLClassifier(budget=50, model="kernel").fit(X, y, ArrayOracle({"a": rng.normal(size=240)}))
+    assert not model.explored_
+    found = re.search(r"up to (\d+)% of the rows could be hidden .*: the data cannot tell", model.report())
+    assert found
+    assert int(found[1]) > 100 * 40 / 240
+
+
+def test_what_lopsided_rows_could_hide_is_the_upper_limit_of_missed_labels():
+    missed = Figure("model", 1960, 2000, 0.98)
+    (line,) = _lopsided(missed)
+    assert f"up to {share_interval(40, 2000)[1] / 0.05:.0%} of the rows" in line
+    assert _lopsided(Figure("model", 20_000, 20_000, 1.0)) == []
+    assert leaning([0.9, 0.1], ["one", "two"])[0].startswith("hidden rows seem to be labelled one in 90%")
+    assert leaning([0.6, 0.4], ["one", "two"]) == []
 
 
 def test_candidates_that_do_not_help_are_said_not_to():

@@ -54,8 +54,25 @@ def test_tables_of_other_makers():
     nullable.loc[0, "a20"] = pd.NA
     np.testing.assert_array_equal(plain.layout_.split(nullable)[1]["low"][1:], plain.layout_.split(new)[1]["low"][1:])
     assert np.isnan(plain.layout_.split(nullable)[1]["low"][0]).all()
+
+
+def test_polars_frames_are_tables_like_others():
     polars = pytest.importorskip("polars")
-    np.testing.assert_array_equal(plain.predict(polars.from_pandas(new)), plain.predict(new))
+    X, y = frame()
+    new, _ = frame(seed=1)
+    plain, theirs = one_table().fit(X, y), one_table().fit(polars.from_pandas(X), polars.Series(y))
+    assert theirs.feature_names_in_.tolist() == plain.feature_names_in_.tolist() == list(X.columns)
+    np.testing.assert_array_equal(theirs.predict(polars.from_pandas(new)), plain.predict(new))
+    turned = polars.from_pandas(new).select(list(reversed(new.columns)))
+    with pytest.raises(ValueError, match="column"):
+        theirs.predict(turned)
+    table = polars.from_pandas(X)
+    table = table.with_columns(
+        polars.when(polars.arange(0, len(X)) == 0).then(None).otherwise(polars.col("a20")).alias("a20")
+    )
+    source = FrameOracle(table, {"low": "a20"})
+    assert source.available("low").tolist() == [False] + [True] * (len(X) - 1)
+    np.testing.assert_array_equal(source.query("low", [3, 1])[:, 0], X["a20"].to_numpy()[[3, 1]])
 
 
 def test_cross_validation_slices_candidates_with_the_rows():
@@ -107,6 +124,8 @@ def test_decision_function_and_probabilities(kind, classes):
     np.testing.assert_array_equal(winner, decided.winner)
     if kind == "rejection":
         assert not hasattr(model, "predict_proba")
+        with pytest.raises(AttributeError):
+            _ = model.predict_proba
         return
     p = model.predict_proba(X)
     assert p.shape == (120, classes + 1)

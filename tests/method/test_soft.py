@@ -37,6 +37,40 @@ def test_kernel_leaves_every_row_out_exactly(monkeypatch):
         np.testing.assert_allclose(held[i], K[i, others] @ fitted + model.base, atol=1e-8)
 
 
+def test_kernel_of_many_rows_is_chosen_on_some_and_leaves_every_row_out_exactly(monkeypatch):
+    """Above so many rows one pair of bandwidth and penalty is solved for all of them; refitting is the slow way."""
+    X, T = rows(50)
+    monkeypatch.setattr("exml_sim.method.soft.CHOOSING_ROWS", 20)
+    model, held = KernelFitter()(X, T)
+    assert len(model.anchors) == 50
+    K = np.exp(-model.gamma * ((model.anchors[:, None] - model.anchors[None]) ** 2).sum(axis=2))
+    rest = T - model.base
+    errors = {p: np.abs((K + p * np.eye(50)) @ model.coefficients - rest).max() for p in PENALTIES}
+    penalty = min(errors, key=errors.get)
+    assert errors[penalty] < 1e-8 < min(error for p, error in errors.items() if p != penalty)
+    for i in range(50):
+        others = np.arange(50) != i
+        fitted = np.linalg.solve(K[np.ix_(others, others)] + penalty * np.eye(49), rest[others])
+        np.testing.assert_allclose(held[i], K[i, others] @ fitted + model.base, atol=1e-8)
+    # The pair is the one that the spread rows choose by themselves.
+    some = np.linspace(0, 49, 20).round().astype(int)
+    points = model.anchors[some]
+    best = min(
+        (
+            (np.linalg.inv(np.exp(-g * d) + p * np.eye(20)), g, p)
+            for d in [((points[:, None] - points[None]) ** 2).sum(axis=2)]
+            for g in [factor / np.median(d[np.triu_indices(20, 1)]) for factor in BANDWIDTHS]
+            for p in PENALTIES
+        ),
+        key=lambda one: (((one[0] @ rest[some]) / np.diagonal(one[0])[:, None]) ** 2).mean(),
+    )
+    assert best[1:] == (pytest.approx(model.gamma), penalty)
+    # Other targets of the same rows choose anew.
+    again = KernelFitter()
+    again(X, T[::-1].copy())
+    np.testing.assert_array_equal(again(X, T)[1], held)
+
+
 def test_kernel_keeps_its_decomposition_only_for_the_same_rows():
     fit = KernelFitter()
     X, T = rows()
@@ -55,6 +89,15 @@ def test_forest_as_arrays_predicts_what_scikit_learn_predicts():
     assert np.isfinite(held).all()
     # Trees that drew a row do not judge it: held-out errors are larger than training errors.
     assert ((held - T) ** 2).mean() > 2 * ((packed.predict(X) - T) ** 2).mean()
+
+
+def test_trees_of_large_tables_draw_some_rows_only(monkeypatch):
+    X, T = rows(80)
+    monkeypatch.setattr("exml_sim.method.soft.MOST_DRAWN", 15)
+    packed, _ = forest_fitter(3, trees=7)(X, T)
+    slow = RandomForestRegressor(7, max_features="sqrt", random_state=3, max_samples=15).fit(X, T)
+    np.testing.assert_allclose(packed.predict(X), slow.predict(X), atol=1e-12)
+    assert len(packed.feature) <= 7 * (2 * 15 - 1)
 
 
 def test_mean_and_estimators():

@@ -21,8 +21,9 @@ argument holds as it stands. For a rival j it needs :math:`E \ell_j(f_j) \le V_j
 the minimiser is the same for all samples (`is_linear`); elsewhere f_j is the minimiser under the tilt itself, whose
 loss is the derivative of V_j there (the envelope theorem), and what is neglected is the amount by which V_j fits its
 sample better: a factor that does not grow with the number of rows, but is not bounded either. The losses therefore
-belong to the tilt, and are found together with it by iteration. All this decides about the variance only, never about
-bias.
+belong to the tilt, and are found together with it by iteration: with the new losses alone tilt and minimiser may chase
+each other around the solution, so every turn goes half of the way. All this decides about the variance only, never
+about bias.
 """
 
 from __future__ import annotations
@@ -35,7 +36,6 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import logsumexp
 
 from exml_sim.arrays import BoolArray, FloatArray, IntArray
 from exml_sim.engine.modes.ways import Passing, Schedule, Way, all_ways
@@ -45,8 +45,10 @@ from exml_sim.losses import surrogate_loss
 from exml_sim.rejection import solve
 
 #: Turns of losses and multipliers at most, and the change of log q / p that ends them: only the variance depends on it.
-ITERATIONS = 12
-SETTLED = 1e-3
+ITERATIONS = 8
+SETTLED = 0.05
+#: Accuracy of the minimisers, for the same reason.
+TOL = 1e-4
 #: Share of trials that are drawn as they are: it bounds every weight by its inverse.
 PLAIN = 0.05
 #: A component gets at least this share of the most likely one's.
@@ -177,16 +179,16 @@ def find_tilt(pool: FeaturePool, schedule: Schedule, way: Way) -> Tilt:
     log_ratio = np.zeros((segments, 1 if same else pool.n_arms, rows))
     multipliers = np.zeros(len(way))
     pairs = sorted({(s.round, s.rival) for s in way} | {(s.round, s.best) for s in way})
-    value = 0.0
+    value, losses = 0.0, dict[tuple[int, int], FloatArray]()
     for _ in range(ITERATIONS):
-        losses = {
-            (turn, arm): _losses(pool, arm, _law(schedule, turn, log_ratio[:, 0 if same else arm]), schedule.rows(turn))
-            for turn, arm in pairs
-        }
+        for turn, arm in pairs:
+            law = _law(schedule, turn, log_ratio[:, 0 if same else arm])
+            found = _losses(pool, arm, law, schedule.rows(turn))
+            losses[turn, arm] = (losses.get((turn, arm), found) + found) / 2.0
         slopes = _slopes(schedule, way, losses, log_ratio.shape, same)
         multipliers, value = _multipliers(schedule, slopes, multipliers)
         following = np.tensordot(multipliers, slopes, 1)
-        following -= logsumexp(following, axis=2, keepdims=True) - np.log(rows)
+        following -= _log_mean(following)[:, :, None]
         following[np.ptp(following, axis=2) == 0.0] = 0.0
         change = float(np.abs(following - log_ratio).max())
         log_ratio = following
@@ -222,17 +224,24 @@ def _multipliers(schedule: Schedule, slopes: FloatArray, start: FloatArray) -> t
     touched = np.any(slopes != 0.0, axis=(0, 3))
     slopes, weights = slopes[:, touched], np.broadcast_to(lengths[:, None], touched.shape)[touched] / total
     rows = slopes.shape[2]
+    flat = np.ascontiguousarray(slopes.reshape(len(slopes), -1))
 
     def value(multipliers: FloatArray) -> tuple[float, FloatArray]:
-        exponent = np.tensordot(multipliers, slopes, 1)
-        top = logsumexp(exponent, axis=1)
-        gradient = np.einsum("ksr,sr,s->k", slopes, np.exp(exponent - top[:, None]), weights)
-        return float(weights @ (top - np.log(rows))), gradient
+        exponent = (multipliers @ flat).reshape(slopes.shape[1:])
+        mean = _log_mean(exponent)
+        law = np.exp(exponent - mean[:, None]) * (weights / rows)[:, None]
+        return float(weights @ mean), flat @ law.ravel()
 
     scale = max(float(np.abs(slopes).max()), 1e-12)
     bounds = [(0.0, 300.0 / scale)] * len(start)
     found: Any = minimize(value, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": 1e-14})
     return np.asarray(found.x, dtype=np.float64), float(found.fun) * total
+
+
+def _log_mean(exponent: FloatArray) -> FloatArray:
+    """Logarithm of the mean of exponentials over the last axis."""
+    top = exponent.max(axis=-1)
+    return np.asarray(top + np.log(np.exp(exponent - top[..., None]).mean(axis=-1)), dtype=np.float64)
 
 
 def is_linear(pool: FeaturePool, arm: int) -> bool:
@@ -255,10 +264,24 @@ def _losses(pool: FeaturePool, arm: int, weights: FloatArray, rows: int) -> Floa
     if is_linear(pool, arm):
         assert scoring.ball is not None
         return np.asarray(1.0 - scoring.ball * np.sqrt(np.diagonal(gram)), dtype=np.float64)
+    if scoring.ball is not None and pool.feature_arms[arm].levels == 1:
+        return _affine_losses(gram, y, weights, scoring.ball)
     if scoring.ball is not None:
-        found = solve(gram, y, scoring.theta, weights=weights, ball=scoring.ball, tol=1e-6)
+        found = solve(gram, y, scoring.theta, weights=weights, ball=scoring.ball, tol=TOL)
     else:
         # The sum of `rows` losses, or their mean.
         scaled = weights * (rows if scoring.loss == "sum" else 1)
-        found = solve(gram, y, scoring.theta, weights=scaled, penalty=scoring.penalty, tol=1e-6)
+        found = solve(gram, y, scoring.theta, weights=scaled, penalty=scoring.penalty, tol=TOL)
     return np.asarray(surrogate_loss(found.h, found.g, y, scoring.theta), dtype=np.float64)
+
+
+def _affine_losses(gram: FloatArray, y: FloatArray | IntArray, weights: FloatArray, ball: float) -> FloatArray:
+    """The same in the affine regime: h lies along the mean of y Phi, g against the mean of Phi, both on the sphere."""
+    share = weights / weights.sum()
+    means = np.stack([share * y, share])
+    at_rows = means @ gram
+    lengths = np.sqrt(np.maximum(np.einsum("ki,ki->k", means, at_rows), 0.0))
+    # A mean that vanishes has no direction.
+    vanishes = lengths <= 1e-12 * np.sqrt(np.diagonal(gram).max())
+    along = np.where(vanishes, 0.0, ball / np.where(vanishes, 1.0, lengths))
+    return np.asarray(1.0 - (along[1] * at_rows[1] + y * along[0] * at_rows[0]) / 2.0, dtype=np.float64)

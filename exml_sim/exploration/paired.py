@@ -1,0 +1,181 @@
+"""How sure is a choice by held-out losses? Paired differences row by row, and bets on rows that no model had seen.
+
+The approximate limit is Student's for the mean of the differences d_i = theirs_i - mine_i. Held-out losses share the
+rows that their models were fitted to, and few rows may leave two models alike by chance, so the error is
+
+    e^2 = (1.56 var d + 0.04 (var mine + var theirs)) / n;
+
+`benchmarks/confidence.py` measures how often the limit holds.
+
+The proven limit is for rows whose losses come from models that were fitted to earlier rows alone: there the mean of d
+given the past is a difference of risks, and a product of bets on it a supermartingale (docs/theorems.md, C5).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from scipy.special import stdtrit
+
+from exml_sim.arrays import FloatArray, IntArray
+from exml_sim.exploration.evidence import Evidence
+from exml_sim.exploration.jackknife import Differences, log_mixture
+from exml_sim.exploration.statements import Comparison, Statement, check_level, compared, half_widths
+
+#: Factor on the variance of the differences, and the part of the losses' own variances that is added to it.
+INFLATED, SHARED = 1.56, 0.04
+
+#: Rows below which nothing is said, and rows from which bets on later rows are worth their fits.
+FEWEST_ROWS, ROWS_FOR_BETS = 20, 80
+
+#: Squared errors of probabilities are in [0, 2], so their differences in [-2, 2].
+LARGEST_LOSS = 2.0
+
+#: Parts of the largest bet that are mixed.
+STAKES = (0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.95)
+
+#: Parts of the rows: each is predicted by models that were fitted to the parts before it.
+PARTS = 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pair:
+    """The chosen one and another one on the same rows.
+
+    Attributes
+    ----------
+    name
+        The other one.
+    mine, theirs
+        Held-out losses of the chosen and of the other one, row by row.
+    later
+        Differences theirs - mine on rows that models had not seen that were fitted to earlier rows; None if there are
+        too few rows for it.
+    """
+
+    name: str
+    mine: FloatArray
+    theirs: FloatArray
+    later: FloatArray | None = None
+
+    @property
+    def rows(self) -> int:
+        """Rows that both have."""
+        return len(self.mine)
+
+
+def error_of(mine: FloatArray, theirs: FloatArray) -> tuple[float, float]:
+    """The mean difference theirs - mine, and its standard error e of the module; infinite for fewer than two rows."""
+    n = len(mine)
+    if n < 2:
+        return 0.0, math.inf
+    apart = theirs - mine
+    spread = INFLATED * apart.var(ddof=1) + SHARED * (mine.var(ddof=1) + theirs.var(ddof=1))
+    return float(apart.mean()), float(np.sqrt(spread / n))
+
+
+def interval_of(losses: FloatArray, level: float = 0.95) -> tuple[float, float]:
+    """Student's interval of a mean held-out loss, approximate; infinite ends for fewer than two rows."""
+    n = len(losses)
+    if n < 2:
+        return -math.inf, math.inf
+    error = float(np.sqrt(INFLATED * losses.var(ddof=1) / n))
+    half = float(stdtrit(n - 1, 0.5 + level / 2.0)) * error
+    return float(losses.mean()) - half, float(losses.mean()) + half
+
+
+def statement_of(
+    chosen: str, pairs: Sequence[Pair], level: float = 0.95, looks: int = 1, anytime: bool = False, noun: str = ""
+) -> Statement:
+    """What can be said of a choice.
+
+    Parameters
+    ----------
+    chosen, pairs
+        Its name, and all others against it.
+    level
+        Probability with which all limits hold together.
+    looks
+        How often the choice could have been made: the level is shared among them.
+    anytime
+        Whether a rule looked until it was sure: then the limits are those of an asymptotic confidence sequence.
+    noun
+        What the chosen ones are, if not candidates.
+    """
+    level = check_level(level)
+    shared = 1.0 - (1.0 - level) / max(looks, 1)
+    bar = math.log(max(len(pairs), 1) / (1.0 - level))
+    comparisons = []
+    for one in pairs:
+        value, error = error_of(one.mine, one.theirs)
+        # K columns, because the level is shared among all K candidates.
+        shape = (1, len(pairs) + 1)
+        found = Differences(np.full(shape, value), np.full(shape, error), np.full(shape, one.rows, dtype=np.int64))
+        half = float(half_widths(found, shared, anytime=anytime)[0, 0]) if one.rows >= FEWEST_ROWS else math.inf
+        proven = None if one.later is None else proven_limit(one.later, bar)
+        comparisons.append(compared(one.name, value, half, one.rows, proven))
+    comparisons.sort(key=lambda one: one.difference)
+    kind = "an asymptotic confidence sequence" if anytime else "Student's limits"
+    method = f"{kind} for paired squared errors of probabilities on held-out rows"
+    return Statement(chosen, level, tuple(comparisons), method, _proof(pairs, comparisons), noun or "candidates")
+
+
+def _proof(pairs: Sequence[Pair], comparisons: Sequence[Comparison]) -> str:
+    tried = [one for one in pairs if one.later is not None]
+    if not tried:
+        most = max((one.rows for one in pairs), default=0)
+        return f"a proof needs at least {ROWS_FOR_BETS} rows that both have, and there are {most}"
+    rows = max(len(one.later) for one in tried if one.later is not None)
+    hint = "" if any(one.proven_at_least is not None for one in comparisons) else "; the rows are too few for more"
+    return f"bets on {rows} rows, drawn at random, that models fitted to earlier rows predict{hint}"
+
+
+def log_wealth(apart: FloatArray, shift: float) -> float:
+    """Log of the mixed product of bets that the mean difference is above the shift; both in [-LARGEST_LOSS, ...].
+
+    With x = d / L and m = shift / L the bet is 1 + k (x - m) / (1 + m) >= 1 - k.
+    """
+    x, m = apart / LARGEST_LOSS, shift / LARGEST_LOSS
+    gains = (x - m) / (1.0 + m)
+    totals = [np.log1p(stake * gains).sum() for stake in STAKES]
+    return float(np.logaddexp.reduce(totals) - math.log(len(STAKES)))
+
+
+def proven_limit(apart: FloatArray, bar: float) -> float | None:
+    """The largest shift that the bets exclude; None if not even 0."""
+    if log_wealth(apart, 0.0) < bar:
+        return None
+    low, high = 0.0, LARGEST_LOSS
+    for _ in range(30):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if log_wealth(apart, middle) >= bar else (low, middle)
+    return low
+
+
+def later_rows(n: int, parts: int = PARTS) -> list[tuple[IntArray, IntArray]]:
+    """Positions to fit to, and positions to predict: every part by all parts before it."""
+    cuts = [n * part // parts for part in range(1, parts + 1)]
+    return [(np.arange(start, dtype=np.int64), np.arange(start, end, dtype=np.int64)) for start, end in pairwise(cuts)]
+
+
+def later_losses(n: int, loss: Callable[[IntArray, IntArray], FloatArray]) -> FloatArray:
+    """Losses of all rows but those of the first part; `loss` fits to some positions and judges others."""
+    return np.concatenate([loss(known, new) for known, new in later_rows(n)])
+
+
+def evidence_of(pairs: Sequence[Pair | None], threshold: float, indifference: float) -> Evidence:
+    """The asymptotic confidence sequence of every difference, for one trial; None stands for the leader."""
+    against, lower = np.full((1, len(pairs)), np.inf), np.zeros((1, len(pairs)))
+    for place, one in enumerate(pairs):
+        if one is None:
+            continue
+        value, error = error_of(one.mine, one.theirs)
+        lower[0, place] = value - error * math.sqrt(2.0 * threshold + 2.0) if math.isfinite(error) else -math.inf
+        z = np.array((value + indifference) / max(error, 1e-150))
+        enough = one.rows >= FEWEST_ROWS
+        against[0, place] = float(log_mixture(z, np.array(one.rows))) if enough else -math.inf
+    return Evidence(against, lower)

@@ -1,0 +1,152 @@
+"""One exploration in three parts: scores with intervals look by look, what was bought, who decides the rows.
+
+Drawn from plain values, those of ``exml explore --json``, so that a picture can be drawn again from a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from simulations.figures import style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: Labels longer than this are cut.
+LONGEST = 24
+#: Patterns, so that neighbouring parts of a bar differ without colour.
+HATCHES = ("", "//", "..", "xx", "\\\\", "--")
+
+
+def figure(facts: Mapping[str, Any]) -> Figure:
+    """The whole picture.
+
+    Parameters
+    ----------
+    facts
+        `layers` as in `exml_sim.method.doubts.facts`, `purchases` (one table candidate to rows per round), `decisions`
+        (who decides, and how many rows), `spent` and `budget`.
+    """
+    looks = [look for layer in facts["layers"] for look in looks_of(layer)]
+    names = list(dict.fromkeys(name for one in facts["purchases"] for name in one))
+    tall = max(2.6, 1.0 + 0.28 * max(sum(map(len, looks)), len(names)))
+    with style.look():
+        picture = style.blank(10.5, tall)
+        scores, bought, decided = picture.subplots(1, 3, width_ratios=(4, 3, 2))
+        draw_scores(scores, looks)
+        draw_purchases(bought, facts["purchases"], names)
+        draw_decisions(decided, facts["decisions"])
+        picture.suptitle(f"Exploration: spent {facts['spent']} of {facts['budget']}")
+    return picture
+
+
+def looks_of(layer: Mapping[str, Any]) -> list[list[dict[str, Any]]]:
+    """Looks of a race or rounds of another strategy in one form: name, score, interval, rows, fate."""
+    excluded = _excluded(layer.get("statement"))
+    raced = [
+        [_line(" + ".join(one["candidates"]), one["loss"], one, "chosen" if one["chosen"] else "") for one in look]
+        for look in layer["looks"]
+    ]
+    rounds = [
+        [_line(one["candidate"], one["score"], one, "" if one["stays"] else "leaves") for one in look]
+        for look in layer["rounds"]
+    ]
+    found = [*raced, *rounds]
+    for number, look in enumerate(found):
+        later = {one["name"] for after in found[number + 1 :] for one in after}
+        for one in look:
+            if one["name"] in excluded and one["name"] not in later:
+                one["fate"] = "excluded"
+    return found
+
+
+def _line(name: str, score: float, one: Mapping[str, Any], fate: str) -> dict[str, Any]:
+    return {"name": name, "score": score, "interval": one["interval"], "rows": one["rows"], "fate": fate}
+
+
+def _excluded(statement: Mapping[str, Any] | None) -> set[str]:
+    return set() if statement is None else {one["name"] for one in statement["comparisons"] if one["excluded"]}
+
+
+def draw_scores(ax: Axes, looks: Sequence[Sequence[Mapping[str, Any]]]) -> Axes:
+    """Scores with intervals, one line each, the looks below each other; hollow marks are out of the race."""
+    ax.set_title("scores with 95 % intervals (approximate)")
+    ax.set_xlabel("score on bought rows, lower is better")
+    if not looks:
+        return _empty(ax, "nothing was compared")
+    names = list(dict.fromkeys(one["name"] for look in looks for one in look))
+    places, labels, at = [], [], 0.0
+    for number, look in enumerate(looks, 1):
+        for one in sorted(look, key=lambda one: float(one["score"])):
+            which = names.index(one["name"])
+            colour, marker = style.CYCLE[which % len(style.CYCLE)], style.MARKERS[which % len(style.MARKERS)]
+            out = one["fate"] in ("excluded", "leaves")
+            if one["interval"] is not None:
+                ax.plot(one["interval"], [at, at], color=colour, linewidth=1.2)
+            ax.plot(one["score"], at, marker, color=colour, markersize=6, markerfacecolor="white" if out else colour)
+            places.append(at)
+            fate = f" ({one['fate']})" if one["fate"] else ""
+            labels.append(f"{number}: {_cut(one['name'])}, {one['rows']} rows{fate}")
+            at += 1.0
+        if number < len(looks):
+            ax.axhline(at - 0.25, color=style.GUIDE, linewidth=0.6)
+            at += 0.5
+    ax.set_yticks(places, labels, fontsize=7.5)
+    ax.set_ylim(at - 0.4, -0.6)
+    return ax
+
+
+def draw_purchases(ax: Axes, purchases: Sequence[Mapping[str, int]], names: Sequence[str]) -> Axes:
+    """Rows bought per candidate, one part per round of the ledger."""
+    ax.set_title("what was bought")
+    ax.set_xlabel("rows")
+    if not names:
+        return _empty(ax, "nothing was bought")
+    left = dict.fromkeys(names, 0)
+    for number, one in enumerate(purchases):
+        rows = [one.get(name, 0) for name in names]
+        ax.barh(
+            range(len(names)),
+            rows,
+            left=[left[name] for name in names],
+            color=style.CYCLE[number % len(style.CYCLE)],
+            hatch=HATCHES[number % len(HATCHES)],
+            edgecolor="white",
+            label=f"round {number + 1}",
+        )
+        left = {name: left[name] + count for name, count in zip(names, rows, strict=True)}
+    ax.set_yticks(range(len(names)), [_cut(name) for name in names], fontsize=7.5)
+    ax.invert_yaxis()
+    if len(purchases) <= 6:
+        ax.legend(loc="best")
+    return ax
+
+
+def draw_decisions(ax: Axes, decisions: Mapping[str, int]) -> Axes:
+    """Who decides the rows of the table: one bar, a part for every layer, hidden, and what lacks a value."""
+    ax.set_title("who decides the rows")
+    bottom, total = 0, max(sum(decisions.values()), 1)
+    for number, (name, count) in enumerate(decisions.items()):
+        colour = style.CYCLE[number % len(style.CYCLE)]
+        ax.bar(
+            0, count, bottom=bottom, color=colour, hatch=HATCHES[number % len(HATCHES)], edgecolor="white", width=0.5
+        )
+        if count:
+            ax.text(0.3, bottom + count / 2, f"{name}: {count} ({count / total:.0%})", va="center", fontsize=8)
+        bottom += count
+    ax.set(xlim=(-0.4, 1.6), ylabel="rows")
+    ax.set_xticks([])
+    return ax
+
+
+def _empty(ax: Axes, words: str) -> Axes:
+    ax.text(0.5, 0.5, words, transform=ax.transAxes, ha="center", va="center", color=style.GUIDE)
+    ax.set_xticks([])
+    ax.set_yticks([])
+    return ax
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"

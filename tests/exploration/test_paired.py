@@ -1,0 +1,125 @@
+"""Paired held-out losses: slow paths, an exact attack on the bets, planted errors, and the words."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import t as student
+
+from exml_sim.exploration.paired import (
+    FEWEST_ROWS,
+    LARGEST_LOSS,
+    STAKES,
+    Pair,
+    error_of,
+    evidence_of,
+    interval_of,
+    later_losses,
+    later_rows,
+    log_wealth,
+    proven_limit,
+    statement_of,
+)
+
+RNG = np.random.default_rng(0)
+
+
+def losses(n: int, mean: float) -> np.ndarray:
+    """Losses in [0, 2]."""
+    return np.clip(RNG.normal(mean, 0.3, n), 0.0, LARGEST_LOSS)
+
+
+def test_the_error_is_that_of_the_module() -> None:
+    mine, theirs = losses(30, 0.3), losses(30, 0.5)
+    d = [b - a for a, b in zip(mine, theirs, strict=True)]
+    mean = sum(d) / 30
+
+    def variance(x: list[float]) -> float:
+        return sum((one - sum(x) / 30) ** 2 for one in x) / 29
+
+    slow = math.sqrt((1.56 * variance(d) + 0.04 * (variance(list(mine)) + variance(list(theirs)))) / 30)
+    assert error_of(mine, theirs) == pytest.approx((mean, slow))
+    assert error_of(mine[:1], theirs[:1])[1] == math.inf
+
+
+def test_the_limit_is_students_with_the_level_shared_among_candidates_and_looks() -> None:
+    mine, theirs = losses(30, 0.3), losses(30, 0.5)
+    said = statement_of("a", [Pair("b", mine, theirs), Pair("c", mine, theirs)], 0.95, looks=2)
+    value, error = error_of(mine, theirs)
+    assert said.comparisons[0].at_least == pytest.approx(value - student.ppf(1 - 0.05 / 2 / 3, 29) * error)
+    low, high = interval_of(mine)
+    half = student.ppf(0.975, 29) * math.sqrt(1.56 * mine.var(ddof=1) / 30)
+    assert (low, high) == pytest.approx((mine.mean() - half, mine.mean() + half))
+
+
+def test_few_rows_say_nothing() -> None:
+    n = FEWEST_ROWS - 1
+    said = statement_of("a", [Pair("b", np.zeros(n), np.ones(n))])
+    assert not said.comparisons[0].excluded
+    assert said.to_dict()["comparisons"][0]["at_least"] is None
+    assert "a proof needs at least 80 rows that both have, and there are 19" in said.proof
+    assert evidence_of([None, Pair("b", np.zeros(n), np.ones(n))], 3.0, 0.0).against[0, 1] == -math.inf
+
+
+@pytest.mark.parametrize(("up", "shift"), [(0.05, 0.0), (0.3, 0.0), (0.5, 0.0), (0.05, 0.2), (0.3, 0.2), (0.5, 0.2)])
+def test_bets_are_an_e_value_at_every_edge_of_the_null(up: float, shift: float) -> None:
+    """Exact: all outcomes of 8 rows of a two-point law whose mean is the shift; the expectation is 1."""
+    high = LARGEST_LOSS
+    low = (shift - up * high) / (1.0 - up)
+    assert low >= -LARGEST_LOSS
+    total = 0.0
+    for ups in range(9):
+        apart = np.array([high] * ups + [low] * (8 - ups))
+        total += math.comb(8, ups) * up**ups * (1 - up) ** (8 - ups) * math.exp(log_wealth(apart, shift))
+    assert total == pytest.approx(1.0)
+
+
+def test_planted_a_bet_on_the_rows_that_were_fitted_is_no_e_value() -> None:
+    """The same law with a mean above the shift: the attack sees it."""
+    up, shift = 0.55, 0.0
+    total = sum(
+        up**ups
+        * (1 - up) ** (8 - ups)
+        * math.comb(8, ups)
+        * math.exp(log_wealth(np.array([2.0] * ups + [-2.0] * (8 - ups)), shift))
+        for ups in range(9)
+    )
+    assert total > 1.01
+
+
+def test_the_mixture_is_the_mean_of_products_and_falls_with_the_shift() -> None:
+    apart = losses(12, 0.8) - losses(12, 0.3)
+    slow = np.mean([np.prod([1 + k * (d / 2 - 0.05) / 1.05 for d in apart]) for k in STAKES])
+    assert math.exp(log_wealth(apart, 0.1)) == pytest.approx(slow)
+    found = [log_wealth(apart, shift) for shift in np.linspace(0, 1.9, 12)]
+    assert all(a > b for a, b in itertools.pairwise(found))
+
+
+def test_the_proven_limit_is_where_the_wealth_meets_the_bar() -> None:
+    apart = np.full(100, 0.5)
+    limit = proven_limit(apart, 3.0)
+    assert limit is not None
+    assert 0.0 < limit < 0.5
+    assert log_wealth(apart, limit) >= 3.0 > log_wealth(apart, limit + 1e-6)
+    assert proven_limit(np.zeros(100), 3.0) is None
+    said = statement_of("a", [Pair("b", losses(100, 0.2), losses(100, 0.7), apart)])
+    assert said.proven_worse == ("b",)
+    assert "bets on 100 rows" in said.proof
+
+
+def test_later_rows_are_predicted_by_earlier_ones_only() -> None:
+    seen = []
+    found = later_losses(81, lambda known, new: (seen.append((known, new)), new.astype(float))[1])
+    assert found.tolist() == list(range(20, 81))
+    assert all(known.max() < new.min() for known, new in seen)
+    assert [len(new) for _, new in later_rows(80)] == [20, 20, 20]
+
+
+def test_a_negative_difference_and_sets_have_their_words() -> None:
+    mine, theirs = np.full(30, 0.5) + losses(30, 0.1), losses(30, 0.1)
+    said = statement_of("a + b", [Pair("c", mine, theirs)], noun="choices").sentence()
+    assert said.startswith("c seems better than a + b by 0.")
+    assert "2 of 2 choices cannot be excluded; no number of rows is in sight" in said

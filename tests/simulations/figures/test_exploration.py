@@ -1,0 +1,106 @@
+"""Pictures of one's own exploration, and of money against confidence."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from exml_sim.engine.runner import run
+from exml_sim.engine.study import Study
+from exml_sim.exploration.known import KnownPool
+from simulations.figures import exploration, money_vs_confidence, style
+from simulations.report.exploration import html_of, page
+from theory.characteristic import least_pulls
+
+LOOK = {"rows": 27, "interval": [0.1, 0.3], "chosen": False}
+FACTS = {
+    "layers": [
+        {
+            "looks": [
+                [
+                    {**LOOK, "candidates": ["low"], "loss": 0.3},
+                    {**LOOK, "candidates": ["high"], "loss": 0.2, "chosen": True},
+                ]
+            ],
+            "rounds": [],
+            "statement": {"comparisons": [{"name": "low", "excluded": True}]},
+        }
+    ],
+    "purchases": [{"low": 27, "high": 27}, {"high": 100}],
+    "decisions": {"layer 1": 10, "layer 2": 80, "hidden": 30, "value not bought": 5},
+    "spent": "59.4",
+    "budget": "60",
+}
+
+
+def test_the_picture_shows_scores_purchases_and_decisions(tmp_path: Path) -> None:
+    picture = exploration.figure(FACTS)
+    scores, bought, decided = picture.axes
+    assert [text.get_text() for text in scores.get_yticklabels()] == [
+        "1: high, 27 rows (chosen)",
+        "1: low, 27 rows (excluded)",
+    ]
+    assert [bar.get_width() for bar in bought.patches] == [27, 27, 0, 100]
+    assert [bar.get_height() for bar in decided.patches] == [10, 80, 30, 5]
+    hollow = [line for line in scores.lines if line.get_markerfacecolor() == "white"]
+    assert [line.get_xdata()[0] for line in hollow] == [0.3]
+    files = style.save(picture, tmp_path / "exploration")
+    assert [file.suffix for file in files] == [".png", ".svg"]
+    assert "low, 27 rows (excluded)" in files[1].read_text(encoding="utf-8")
+
+
+def test_nothing_compared_and_nothing_bought_are_words() -> None:
+    empty = {**FACTS, "layers": [], "purchases": []}
+    words = [text.get_text() for ax in exploration.figure(empty).axes for text in ax.texts]
+    assert {"nothing was compared", "nothing was bought"} <= set(words)
+
+
+def test_the_page_escapes_names_and_fetches_nothing() -> None:
+    text = page(
+        "# Report\n\nSelected: <b>x</b>.\n\n| a | b |\n|---|---|\n| 1 | <i> |\n\n- one\n- two\n", "<svg/>", "<t>"
+    )
+    assert "<b>x</b>" not in text
+    assert "&lt;b&gt;x&lt;/b&gt;" in text
+    assert "<td>&lt;i&gt;</td>" in text
+    assert "<li>one</li><li>two</li>" in text
+    assert not re.search(r"(src|href)=\"(?!data:)", text)
+    assert "default-src &#x27;none&#x27;" in text
+    assert html_of("```\na < b\n```") == "<pre>a &lt; b</pre>"
+
+
+def test_money_against_confidence_has_its_limit_below_and_the_fixed_budget_beside() -> None:
+    rules = [{"name": "racing", "confidence": level} for level in (0.8, 0.95)]
+    study = Study(
+        pools=[{"kind": "known", "means": [0.2, 0.6]}],
+        strategies=rules,
+        budgets={"absolute": ["4000"]},
+        trials=200,
+        mode="sure",
+    )
+    with run(study, n_jobs=1) as result:
+        ((stem, picture),) = money_vs_confidence.figures(result)
+    assert stem == "money_vs_confidence_0"
+    lines = {line.get_label(): dict(zip(*line.get_data(), strict=True)) for line in picture.axes[0].lines}
+    sure = lines["until sure: Racing"]
+    limit = lines["limit of all rules: characteristic time"]
+    assert sorted(sure) == pytest.approx([0.05, 0.2])
+    assert limit[0.05] == pytest.approx(least_pulls([0.2, 0.6], 0.05))
+    assert all(sure[delta] > limit[delta] for delta in sure)
+    assert lines["fixed budget, uniform allocation"][0.05] > lines["fixed budget, uniform allocation"][0.2]
+
+
+def test_other_modes_are_refused() -> None:
+    study = Study(
+        pools=[{"kind": "known", "means": [0.2, 0.6]}], strategies=["uniform_allocation"], budgets={"absolute": ["8"]}
+    )
+    with (
+        run(study, n_jobs=1) as result,
+        pytest.raises(ValueError, match="needs a study in mode 'sure', got mode 'count'"),
+    ):
+        next(money_vs_confidence.figures(result))
+
+
+def test_arms_without_a_family_have_no_limit() -> None:
+    assert money_vs_confidence.limit(KnownPool.bernoulli([0.2, 0.6], [1, 2]), 0.05) is None

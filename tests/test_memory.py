@@ -1,0 +1,73 @@
+"""Memory: what is free is read, what will not fit is refused in one line before anything is allocated or bought."""
+
+import numpy as np
+import pytest
+
+from exml_sim import ExMLClassifier, memory
+from exml_sim.oracle import CallableOracle
+from exml_sim.rejection import RejectionClassifier, memory_needed
+from exml_sim.rejection.factor import largest_rank
+
+
+def test_what_is_free(tmp_path, monkeypatch):
+    """The smaller one of the machine's and the group's; files that the system keeps count as free."""
+    (tmp_path / "meminfo").write_text("MemTotal: 900 kB\nMemFree: 100 kB\nMemAvailable:    500 kB\n")
+    monkeypatch.setattr(memory, "_MEMINFO", tmp_path / "meminfo")
+    monkeypatch.setattr(memory, "_GROUP", tmp_path)
+    assert memory.free_memory() == 500 * 1024
+    (tmp_path / "memory.max").write_text("max\n")
+    (tmp_path / "memory.current").write_text("1000\n")
+    assert memory.free_memory() == 500 * 1024
+    (tmp_path / "memory.max").write_text("3000\n")
+    assert memory.free_memory() == 2000
+    (tmp_path / "memory.current").write_text("4000\n")
+    assert memory.free_memory() == 0
+
+
+def test_a_machine_without_such_files(tmp_path, monkeypatch):
+    monkeypatch.setattr(memory, "_MEMINFO", tmp_path / "none")
+    monkeypatch.setattr(memory, "_GROUP", tmp_path)
+    monkeypatch.setattr(memory.os, "sysconf", lambda name: {"SC_AVPHYS_PAGES": 7, "SC_PAGE_SIZE": 10}[name])
+    assert memory.free_memory() == 70
+
+    def fails(name):
+        raise ValueError(name)
+
+    monkeypatch.setattr(memory.os, "sysconf", fails)
+    assert memory.free_memory() is None
+
+
+@pytest.mark.parametrize("limit", [10**5, 2 * 10**6, 10**7, 10**9])
+def test_the_largest_rank_fits_and_one_more_does_not(limit):
+    rank = largest_rank(3000, limit, d=4)
+    assert rank == 0 or memory_needed(3000, rank, d=4) <= limit
+    assert rank == 3000 or memory_needed(3000, rank + 1, d=4) > limit
+
+
+def test_a_fit_that_does_not_fit_is_refused():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(10_000, 2)), rng.choice([0, 1], 10_000)
+    most = largest_rank(10_000, 10**9, d=2)
+    assert 100 < most < 10_000
+    with pytest.raises(MemoryError, match=rf"^10000 rows need 4.5 GiB of memory, have 953.7 MiB; use rank <= {most}$"):
+        RejectionClassifier(rank=None, memory=10**9).fit(X, y)
+    with pytest.raises(MemoryError, match=r"no rank fits$"):
+        RejectionClassifier(memory=1).fit(X, y)
+    with pytest.raises(ValueError, match="memory"):
+        RejectionClassifier(memory=0).fit(X, y)
+    X, y = X[:200], y[:200]
+    assert RejectionClassifier(memory=memory_needed(200, None, d=2)).fit(X, y).solution_.method == "dual"
+    assert RejectionClassifier(rank=20, memory=memory_needed(200, 20, d=2)).fit(X, y).solution_.rank == 20
+
+
+def test_rejection_layers_are_refused_before_anything_is_bought(monkeypatch):
+    asked = []
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(100, 2)), rng.choice([0, 1], 100)
+    oracle = CallableOracle({"a": lambda rows: asked.append(rows) or np.zeros(len(rows))})
+    monkeypatch.setattr("exml_sim.method.door.free_memory", lambda: 16 * 100 * 100 - 1)
+    with pytest.raises(
+        MemoryError, match=r"^rejection models of 100 rows need at least 156.2 KiB of memory, 156.2 KiB are"
+    ):
+        ExMLClassifier.paper(budget_ratio=0.5, explore="always").fit(X, y, oracle)
+    assert not asked
