@@ -74,6 +74,7 @@ def kill_when(path: Path, done: int, victim: subprocess.Popen[bytes], found: lis
     return thread
 
 
+@pytest.mark.long
 def test_a_worker_and_a_scheduler_are_lost(tmp_path: Path) -> None:
     study, path = features(trials=600), tmp_path / "study.sqlite"
     lost_worker: list[int] = []
