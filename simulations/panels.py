@@ -8,9 +8,11 @@ from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from exml_sim.engine.result import CellSummary, StudyResult
+from simulations.plugged_bounds import PluggedBound, plugged_of
 from simulations.pool_bounds import bounds_of
 from theory import Point
 from theory.paper import Strategy
@@ -46,6 +48,8 @@ class Panel:
         Where they are evaluated, or None if none applies.
     reason
         Why none applies, or the empty string.
+    plugged
+        Bounds of the study's plug-ins.
     """
 
     pool: str
@@ -56,6 +60,7 @@ class Panel:
     kind: Strategy = "uniform"
     point: Point | None = None
     reason: str = ""
+    plugged: tuple[PluggedBound, ...] = ()
 
     @property
     def title(self) -> str:
@@ -73,19 +78,53 @@ class Panel:
 
     @property
     def versions(self) -> tuple[str, ...]:
-        """The versions of the bound that may speak here, from the paper's to the sharpest."""
+        """The versions of the bound that may speak here, from the paper's to the sharpest; then those of plug-ins."""
         point = self.point
-        return () if point is None else tuple(name for name in VERSIONS if not point.declined(name, self.kind))
+        ours = () if point is None else tuple(name for name in VERSIONS if not point.declined(name, self.kind))
+        return (*ours, *(one.name for one in self.plugged))
 
     def bound_at(self, version: str, cell: CellSummary) -> float:
         """A bound at the budget of a cell, NaN where it says nothing; a fraction of a pull buys nothing."""
-        if self.point is None:
+        other = self._plugged(version)
+        if other is not None:
+            return other.at(float(Fraction(cell.budget)))
+        if self.point is None or version not in VERSIONS:
             return float("nan")
         budget = Fraction(cell.budget)
         if self.point.costs is not None and budget.denominator != 1:
             # With prices a part of a unit may buy a row, and the bounds know whole budgets only.
             return float("nan")
         return float(self.point.bound(version, self.kind, int(budget)))
+
+    def _plugged(self, version: str) -> PluggedBound | None:
+        return next((one for one in self.plugged if one.name == version), None)
+
+    def values(self, version: str, budgets: NDArray[np.int64], *, log: bool = False) -> NDArray[np.float64]:
+        """A bound, or its logarithm, at whole budgets."""
+        other = self._plugged(version)
+        if other is None:
+            assert self.point is not None
+            return np.atleast_1d(np.asarray(self.point.bound(version, self.kind, budgets, log=log)))
+        found = np.array([other.at(int(budget)) for budget in np.atleast_1d(budgets)])
+        with np.errstate(divide="ignore"):
+            return np.log(found) if log else found
+
+    def required(self, version: str, delta: float) -> int | None:
+        """Smallest budget whose bound is at most delta; None if there is none."""
+        other = self._plugged(version)
+        if other is not None:
+            return other.required(delta)
+        return None if self.point is None else self.point.required(version, self.kind, delta)
+
+    def informative(self, version: str) -> int | None:
+        """Smallest budget at which the bound is below 1; None if there is none."""
+        return self.required(version, float(np.nextafter(1.0, 0.0)))
+
+    def launch(self, version: str) -> int | None:
+        """Smallest budget at which the statement's launch condition holds; bounds of plug-ins have none."""
+        if self._plugged(version) is not None or self.point is None:
+            return None
+        return self.point.launch(version, self.kind)
 
 
 def practice(cells: Sequence[CellSummary], target: float) -> Fraction | None:
@@ -110,7 +149,8 @@ def panels_of(result: StudyResult, level: float = CONFIDENCE) -> list[Panel]:
     for (pool, score, strategy), cells in grouped.items():
         bounds = bounds_of(study, specs[cells[0].cell])
         ordered = tuple(sorted(cells, key=lambda cell: Fraction(cell.budget)))
-        panel = Panel(pool, score, strategy, names[cells[0].cell], ordered)
+        plugged = plugged_of(study, specs[cells[0].cell])
+        panel = Panel(pool, score, strategy, names[cells[0].cell], ordered, plugged=plugged)
         if isinstance(bounds, str):
             found.append(replace(panel, reason=bounds))
         else:
@@ -136,9 +176,18 @@ class Needs:
 
 def needs(panel: Panel, target: float = TARGET) -> Needs:
     """Required budgets of a panel."""
-    point, kind = panel.point, panel.kind
-    by_bound = {name: point.required(name, kind, target) for name in panel.versions} if point else {}
+    by_bound = {name: panel.required(name, target) for name in panel.versions}
     return Needs(panel.title, panel.practice(target), by_bound)
+
+
+def words_of(version: str) -> str:
+    """What stands before the budget of a bound in a sentence."""
+    return VERSIONS[version].words if version in VERSIONS else f"the bound {version} asks for"
+
+
+def title_of(version: str) -> str:
+    """A bound in a table or on a button."""
+    return VERSIONS[version].title if version in VERSIONS else f"{version} (plug-in)"
 
 
 def times(factor: float) -> str:
@@ -155,7 +204,7 @@ def sentence(found: Needs, target: float = TARGET) -> str:
         f"{float(found.practice):,.0f}"
     )
     parts = [
-        f"{VERSIONS[name].words} {asked:,} ({times(found.factor(name))} times as much)"
+        f"{words_of(name)} {asked:,} ({times(found.factor(name))} times as much)"
         for name, asked in found.bounds.items()
         if asked is not None
     ]

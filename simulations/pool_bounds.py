@@ -8,6 +8,7 @@ something else gets a reason instead of a point.
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from weakref import WeakKeyDictionary
 
 from exml_sim.engine.study import Cell, Study
@@ -18,6 +19,7 @@ from theory import Point
 from theory.corrected import Rows
 from theory.paper import Strategy
 from theory.pool import KnownPool
+from theory.versions import version_of
 
 
 def bounds_of(study: Study, cell: Cell) -> tuple[Strategy, Point] | str:
@@ -53,6 +55,16 @@ def bounds_of(study: Study, cell: Cell) -> tuple[Strategy, Point] | str:
         costs=None if all(cost == 1 for cost in pool.costs) else tuple(pool.costs),
         alignment="budget" if getattr(strategy, "alignment", "sample") == "budget" else "sample",
     )
+
+
+def value_at(version: str, study: Study, cell: Cell) -> float:
+    """A version of our bound at a cell, NaN where it says nothing; studies that stop by a verdict ask for it."""
+    found = bounds_of(study, cell)
+    version_of(version)
+    if isinstance(found, str):
+        return float("nan")
+    kind, point = found
+    return float(point.bound(version, kind, int(Fraction(cell.budget))))
 
 
 #: What the bounds computed about a population is kept as long as its pool is.

@@ -28,6 +28,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("exploration",),
     ("strategies",),
     ("method", "engine"),
+    ("testing",),
     ("theory",),
     ("simulations",),
     ("cli",),
@@ -38,7 +39,7 @@ FRONT_DOOR = {f"exml_sim.{name}": home for name, home in exml_sim._HOME.items()}
 DEPTH = {room: depth for depth, rooms in enumerate(LAYERS) for room in rooms}
 #: The rooms of simulations that others build on, lowest first; the rest import these and nothing of each other.
 SHARED = (
-    ("cache", "atoms", "tables", "pool_bounds"),
+    ("cache", "atoms", "tables", "pool_bounds", "plugged_bounds", "testing", "bench"),
     ("panels",),
     ("needed_budget", "budget_vs_failure", "figures", "pilot"),
     ("report",),

@@ -148,6 +148,7 @@ def _in_practice(
     for panel in panels:
         found = needs(panel, delta)
         asked = _asked(panel.point, panel.kind, delta) if panel.point else {"launch": {}, "bounds": {}}
+        asked["bounds"] = {**asked["bounds"], **{one.name: one.required(delta) for one in panel.plugged}}
         lines.append(
             {
                 "strategy": panel.title,
@@ -177,6 +178,7 @@ def _print(delta: float, lines: list[dict[str, Any]]) -> None:
         order = [
             name for name in reversed(VERSIONS) if name not in silent or any(name in one["bounds"] for one in mine)
         ]
+        order += [name for name in dict.fromkeys(n for one in mine for n in one["bounds"]) if name not in VERSIONS]
         click.echo(f"Budget for a probability of at most {delta:g} to miss the best candidate: {where}.\n")
         click.echo(
             f"{'':22}{'practice':>12}" * practised

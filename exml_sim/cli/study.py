@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 TRIALS = 10_000
 QUICK = 1_000
+PRESETS = ("bench", "bench-all")
+#: Bytes of a file of data that is copied beside study.toml.
+LARGEST_COPY = 10**7
 BACKENDS = ("threads", "processes", "dask")
 
 
@@ -37,6 +40,9 @@ class _Shard(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 
 @click.command(name="study")
 @click.argument("file", metavar="[STUDY.toml]", required=False, type=click.Path(exists=True, path_type=Path))
+@click.option("--preset", type=click.Choice(PRESETS), help="A study that is ready made, in place of a file.")
+@click.option("--strategy", "rules", multiple=True, help="Run this strategy in place of the study's; may be repeated.")
+@click.option("--list", "listed", is_flag=True, help="Print strategies, pools, scores and bounds that are here.")
 @click.option("--quick", is_flag=True, help=f"{QUICK:,} trials per cell instead of {TRIALS:,}.")
 @click.option("--seed", type=options.seeds, help="Root seed of all trials; 0, or what the file says.")
 @options.n_jobs
@@ -50,6 +56,9 @@ class _Shard(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 @options.as_json
 def command(
     file: Path | None,
+    preset: str | None,
+    rules: tuple[str, ...],
+    listed: bool,
     quick: bool,
     seed: int | None,
     n_jobs: int,
@@ -67,16 +76,17 @@ def command(
     Writes summary.csv, failure_rate.png/.svg and report.html to the folder, next to study.toml (what was run) and
     study.sqlite (every trial). A run that was interrupted continues where it stopped.
 
-    With a file, that study is run instead; study.toml of an earlier run shows how one is written.
+    With a file, that study is run instead; study.toml of an earlier run shows how one is written. A strategy of your
+    own is "module:Rule", its options in braces: --strategy "my_rules:Final{share = 0.4}".
 
-    Example: exml study --quick --out quick
+    Examples: exml study --quick --out quick; exml study --preset bench --out bench
     """
-    from simulations import budget_vs_failure
-
-    if file is None:
-        study = budget_vs_failure.make_study(QUICK if quick else TRIALS, seed=seed or 0)
-    else:
-        study = _read(file, quick, seed)
+    if listed:
+        _list(as_json)
+        return
+    if file is not None and preset is not None:
+        raise click.UsageError("give a study's file or --preset, not both")
+    study = _chosen(file, preset, rules, quick, seed)
     if replay is not None:
         if as_json:
             raise click.UsageError("--replay prints tables: leave out --json")
@@ -88,11 +98,107 @@ def command(
         result = _run(study, kept, n_jobs, backend, scheduler, shard, not (quiet or as_json))
     with result:
         (out / "study.toml").write_text(study.to_toml(), encoding="utf-8")
+        _copy_plugins(study, out)
         if shard is not None and not result.complete:
             text = f"{result!r} in {kept}; put all shards together by exml merge."
             click.echo(json.dumps(contents(result, kept), indent=2) if as_json else text)
             return
-        _leave(result, out, kept, default=file is None, as_json=as_json)
+        if preset is not None:
+            _leave_bench(result, out, kept, as_json)
+            return
+        _leave(result, out, kept, default=file is None and not rules, as_json=as_json)
+
+
+def _chosen(file: Path | None, preset: str | None, rules: tuple[str, ...], quick: bool, seed: int | None) -> Study:
+    """The study that the options ask for."""
+    from exml_sim.engine.specs import StrategySpec
+    from exml_sim.plugins import near
+    from simulations import bench, budget_vs_failure
+
+    if file is not None:
+        study = _read(file, quick, seed)
+    elif preset is not None:
+        arms = bench.ALL_ARMS if preset == "bench-all" else bench.ARMS
+        study = bench.make_study(QUICK if quick else bench.TRIALS, seed=seed or 0, arms=arms)
+    else:
+        study = budget_vs_failure.make_study(QUICK if quick else TRIALS, seed=seed or 0)
+    if not rules:
+        return study
+    if preset is not None:
+        raise click.UsageError("--strategy and --preset do not go together: the bench compares its own rules")
+    with near(*([] if file is None else [file.resolve().parent])):
+        return replace(study, strategies=tuple(StrategySpec.of(_rule(text)) for text in rules))
+
+
+def _rule(given: str) -> dict[str, Any]:
+    """A strategy of the command line: a name, perhaps with options as a TOML table in braces."""
+    import tomllib
+
+    name, brace, rest = given.partition("{")
+    try:
+        options = tomllib.loads(f"options = {{{rest}")["options"] if brace else {}
+    except tomllib.TOMLDecodeError:
+        raise click.UsageError(
+            f"--strategy is a name, or a name with options like {{share = 0.4}}; got {given}"
+        ) from None
+    return {"name": name.strip(), "options": options}
+
+
+def _list(as_json: bool) -> None:
+    """Print what a study can name: ours, and what packages announce."""
+    from exml_sim.datasets import DATASETS
+    from exml_sim.engine.specs import POOLS
+    from exml_sim.exploration.scoring import SCORES
+    from exml_sim.plugins import listing
+    from exml_sim.strategies import STRATEGIES
+    from theory.versions import VERSIONS
+
+    ours = {"strategies": STRATEGIES, "pools": POOLS, "data sets": DATASETS, "scores": SCORES, "bounds": VERSIONS}
+    named = {what: sorted(names) for what, names in ours.items()}
+    found = listing()
+    if as_json:
+        click.echo(json.dumps({**named, "plugins": found}, indent=2))
+        return
+    for what, names in named.items():
+        click.echo(f"{what}: {', '.join(names)}")
+    for one in found:
+        state = one.get("error") or f"version {one['version']}, {one['digest'][:12]}, from {one['target']}"
+        click.echo(f"plug-in {one['name']} ({one['group']}): {state}")
+    if not found:
+        click.echo("plug-ins: no package announces one; a file beside the study is named module:Rule")
+
+
+def _copy_plugins(study: Study, out: Path) -> None:
+    """Put files of plug-ins and small files of data beside study.toml, so that the folder can be read by itself."""
+    from exml_sim.plugins import DATA
+
+    for one in study.plugins:
+        if one.source is not None:
+            (out / f"{one.target.partition(':')[0]}.py").write_text(one.source, encoding="utf-8")
+        elif one.group == DATA and Path(one.target).stat().st_size <= LARGEST_COPY:
+            copy = out / one.name
+            if copy.resolve() != Path(one.target):
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                copy.write_bytes(Path(one.target).read_bytes())
+
+
+def _leave_bench(result: StudyResult, out: Path, store: Path, as_json: bool) -> None:
+    """Leave the table of the bench, and say who wins where."""
+    from simulations import bench
+
+    found = bench.places(result)
+    result.to_csv(out / "summary.csv")
+    lines = [*bench.table(found), "", *bench.sentences(found)]
+    (out / "bench.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    if as_json:
+        places = [
+            {"pool": one.pool, "rates": {name: cell.failure_rate for name, cell in one.rates.items()}, "best": one.best}
+            for one in found
+        ]
+        click.echo(json.dumps({"places": places}, indent=2))
+        return
+    click.echo("\n".join(lines))
+    click.echo(f"\nResults are in {out}: summary.csv, bench.txt, study.toml, {store.name}.")
 
 
 def _read(file: Path, quick: bool, seed: int | None) -> Study:
@@ -141,7 +247,7 @@ def _run(
 def _leave(result: StudyResult, out: Path, store: Path, *, default: bool, as_json: bool) -> None:
     """Leave table, figure and report, and say what they mean."""
     from simulations import budget_vs_failure
-    from simulations.figures import failure_rate, style
+    from simulations.figures import facets, failure_rate, style
     from simulations.panels import panels_of
     from simulations.report import page_of, render
 
@@ -152,6 +258,8 @@ def _leave(result: StudyResult, out: Path, store: Path, *, default: bool, as_jso
         result.to_csv(out / "summary.csv")
     name = "Where practice stands and where theory stands" if default else result.study.name
     pictures = style.save(failure_rate.figure(panels, failure_rate.heading(panels, name)), out / "failure_rate")
+    if len({panel.place for panel in panels}) > 1:
+        pictures += style.save(facets.figure(panels, name), out / "facets")
     page = page_of(result)
     (out / "report.html").write_text(render(page), encoding="utf-8")
     if as_json:

@@ -3,6 +3,7 @@
 from exml_sim.engine.modes import replay
 from exml_sim.engine.result import StudyResult
 from exml_sim.engine.runner import merge, run
+from exml_sim.engine.setting import Setting, about
 from exml_sim.engine.specs import (
     AtomPool,
     Budgets,
@@ -24,6 +25,7 @@ __all__ = [
     "MfeatPool",
     "Sampling",
     "Score",
+    "Setting",
     "Stop",
     "Store",
     "StoreError",
@@ -31,6 +33,7 @@ __all__ = [
     "Study",
     "StudyResult",
     "SyntheticPool",
+    "about",
     "merge",
     "replay",
     "run",

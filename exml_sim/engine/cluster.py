@@ -7,10 +7,26 @@ from contextlib import contextmanager
 from typing import Any
 
 from joblib import parallel_config
+from joblib.parallel import get_active_backend
 
 
 def _threads(client: Any) -> int:
     return int(sum(client.nthreads().values()))
+
+
+def is_lost(error: BaseException) -> bool:
+    """Whether an error says that the scheduler has gone: its futures are cancelled, or nobody listens any more."""
+    home = type(error).__module__.partition(".")[0]
+    names = {kind.__name__ for kind in type(error).__mro__}
+    if home in ("distributed", "dask") and names & {"CommClosedError", "FutureCancelledError", "KilledWorker"}:
+        return True
+    return "CancelledError" in names and current_backend() == "dask"
+
+
+def current_backend() -> str:
+    """Name of the surrounding joblib backend."""
+    found: Any = get_active_backend()[0]
+    return "dask" if type(found).__name__ == "DaskDistributedBackend" else type(found).__name__
 
 
 @contextmanager
@@ -18,7 +34,8 @@ def dask_workers(address: str, *, timeout: float = 30.0) -> Iterator[int]:
     """Send the blocks of every `run` inside to the workers of a scheduler; yields the number of their threads.
 
     A worker that is lost does not matter: the scheduler gives its blocks to another one, and a block's results do not
-    depend on who computes it. The driver alone writes the store.
+    depend on who computes it. The driver alone writes the store. If the scheduler is lost the run ends with a
+    `StoreError`; finished trials are kept.
 
     Parameters
     ----------

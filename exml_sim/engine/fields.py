@@ -149,6 +149,16 @@ def several(read: Reader, *, empty: bool = False, most: int = limits.LIST) -> Re
     return read_all
 
 
+def bandwidth(value: Any, what: str) -> float | str:
+    """The gamma of a kernel: a number, or "median"."""
+    return "median" if value == "median" else number(value, what)
+
+
+def kernel_name(value: Any, what: str) -> str:
+    """The kernel of a pool."""
+    return str(one_of(("gaussian", "linear"))(value, what))
+
+
 class Pairs(tuple[tuple[str, Any], ...]):
     """A table of options that can be hashed: its entries, sorted."""
 

@@ -67,8 +67,9 @@ def _seconds_per_trial(study: Study, cells: Sequence[Cell]) -> float:
         begun = time.perf_counter()
         run_block(study, cell, 0, 1)
         one = time.perf_counter() - begun
-        number = max(1, min(TRIALS, int(SECONDS / len(chosen) / max(one, 1e-9))))
-        found.append(run_block(study, cell, 0, number).seconds / number if number > 1 else one)
+        # One trial alone pays for what a block of thousands shares, unless it is slow by itself.
+        more = run_block(study, cell, 0, 1 + TRIALS).seconds if one < SECONDS / 2 else one * (1 + TRIALS)
+        found.append((more - one) / TRIALS if more > one else more / (1 + TRIALS))
         if time.perf_counter() - start > SECONDS:
             break
     return sum(found) / len(found)

@@ -6,6 +6,7 @@ Parts of a study that ran elsewhere are put together by `merge`.
 from __future__ import annotations
 
 import logging
+import math
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import BrokenExecutor
@@ -17,13 +18,18 @@ from typing import Any
 from joblib import Parallel, delayed, effective_n_jobs
 from threadpoolctl import threadpool_limits
 
+from exml_sim.engine.cluster import is_lost
 from exml_sim.engine.files import DriverLock, check_place, is_blank
 from exml_sim.engine.forecast import forecast
 from exml_sim.engine.modes import Mode, mode_of, run_block
+from exml_sim.engine.rehearsal import rehearse
 from exml_sim.engine.result import StudyResult
+from exml_sim.engine.setting import declined, setting_of, value_of
 from exml_sim.engine.store import Store, StoreError
 from exml_sim.engine.study import Cell, Stop, Study
 from exml_sim.engine.trials import Block
+from exml_sim.money import exact
+from exml_sim.plugins import above, blamed, find, given
 from exml_sim.progress import Progress
 from exml_sim.validation import check_jobs
 
@@ -88,12 +94,12 @@ def run(
     with threadpool_limits(limits=1):
         new = store is None or is_blank(Path(store))
         if new:
-            _rehearse(study, cells)
+            rehearse(study, cells)
         facts = [mode_of(study).facts(study, cell) for cell in cells] if new else []
         opened = Store.create_or_open(store, study, cells, facts)
         try:
             if not new:
-                _rehearse(
+                rehearse(
                     study, [cell for cell in cells if not (opened.stretches(cell.index) or opened.has_law(cell.index))]
                 )
             if mode_of(study).law is not None:
@@ -106,8 +112,11 @@ def run(
                 "a worker process was killed, most likely for lack of memory; finished trials are kept: "
                 "run it again with fewer workers, or with the backend threads"
             ) from None
-        except BaseException:
+        except BaseException as error:
             opened.close()
+            if is_lost(error):
+                words = "the dask scheduler was lost; finished trials are kept: run it again with another one"
+                raise StoreError(words) from None
             raise
     if store is None:
         return StudyResult(opened)
@@ -166,6 +175,7 @@ def _sample(
     low, high = (part - 1) * study.trials // parts, part * study.trials // parts
     stored = {cell.index: store.stretches(cell.index) for cell in cells}
     seen = {cell.index: (0, 0) for cell in cells}
+    asked = {cell.index: _verdict_bound(study, cell) for cell in cells}
     undecided = list(cells)
     left = [(cell, _size(_missing(stored[cell.index], low, high))) for cell in cells]
     foreseen = forecast(study, left, effective_n_jobs(parallel.n_jobs), store.path)
@@ -183,33 +193,42 @@ def _sample(
                 sizes.learn(done)
                 line.add(len(done), int((~done.success).sum()))
             if study.stop is not None:
-                undecided = [c for c in undecided if not _decided(study.stop, store, c, seen, before, after)]
+                undecided = [c for c in undecided if not _decided(study.stop, store, c, seen, asked, before, after)]
             before = after
     finally:
         line.close()
 
 
-def _decided(stop: Stop, store: Store, cell: Cell, seen: dict[int, tuple[int, int]], before: int, after: int) -> bool:
+def _verdict_bound(study: Study, cell: Cell) -> float | None:
+    """The bound that the verdict of a cell is about; NaN where it says nothing, None if none was asked for."""
+    name = None if study.stop is None else study.stop.verdict
+    if name is None:
+        return None
+    spec = next((one for one in study.bounds if name in (one.name, one.label)), None)
+    if spec is None:
+        return float(above("simulations.pool_bounds:value_at")(name, study, cell))
+    setting = setting_of(study, cell)
+    with given(study.plugins):
+        function = find("theory.bounds", spec.name).load()
+    if isinstance(setting, str) or declined(function, spec, setting):
+        return math.nan
+    return value_of(spec.name, function, float(exact(cell.budget)), setting)
+
+
+def _decided(
+    stop: Stop,
+    store: Store,
+    cell: Cell,
+    seen: dict[int, tuple[int, int]],
+    asked: dict[int, float | None],
+    before: int,
+    after: int,
+) -> bool:
     """Whether a cell is decided at a look; `seen` holds its trials and failures, to which those since are added."""
     new = store.counts(cell.index, after, before)
     trials, failures = (old + more for old, more in zip(seen[cell.index], new, strict=True))
     seen[cell.index] = trials, failures
-    return stop.decided(failures, trials)
-
-
-def _rehearse(study: Study, cells: Sequence[Cell]) -> None:
-    """Run one trial of every new cell (or size it up): what cannot run at all fails before anything is stored.
-
-    Counted trials on rows drawn with replacement have nothing to run out of but money, which was checked: there one
-    cell stands for all budgets of its pool, score and strategy.
-    """
-    if study.mode == "count" and study.sampling.replacement == "always":
-        cells = list({(cell.pool, cell.score, cell.strategy): cell for cell in reversed(cells)}.values())
-    for cell in cells:
-        try:
-            mode_of(study).rehearse(study, cell)
-        except ValueError as error:
-            raise ValueError(f"cell {cell.index} ({cell}) cannot run: {error}; nothing was run") from None
+    return stop.decided(failures, trials, asked[cell.index])
 
 
 def _missing(stored: Sequence[Stretch], low: int, high: int) -> list[Stretch]:
@@ -237,7 +256,8 @@ def _work(study: Study, cell: Cell, first: int, stop: int, driver: int) -> Block
     """One task. A worker that is another process pins its BLAS to one thread; in threads the driver has done so."""
     if driver != os.getpid() and not _PINNED:
         _PINNED.append(threadpool_limits(limits=1))
-    return run_block(study, cell, first, stop)
+    with given(study.plugins), blamed(study.strategies[cell.strategy].name):
+        return run_block(study, cell, first, stop)
 
 
 _PINNED: list[threadpool_limits] = []
@@ -310,6 +330,7 @@ def merge(stores: Sequence[str | Path], out: str | Path) -> StudyResult:
                     f"{one.path} ({one.hash[:12]}) and {parts[0].path} ({parts[0].hash[:12]}) belong to different "
                     "studies; nothing was merged"
                 )
+            one.check_plugins(parts[0].plugins, "nothing was merged")
         check_place(target)
         lock = DriverLock(target)
         opened.callback(lock.release)

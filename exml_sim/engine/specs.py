@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, is_dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, cast
 
@@ -13,28 +13,36 @@ from exml_sim import datasets
 from exml_sim.datasets import DATASETS, make_synthetic
 from exml_sim.datasets.mfeat import VIEWS, make_mfeat
 from exml_sim.engine import limits
+from exml_sim.engine.families import FamilyPool, RedrawnArms
 from exml_sim.engine.fields import (
     Fields,
     amount,
+    bandwidth,
     entry,
     frozen,
+    kernel_name,
     number,
     one_of,
     optional,
     pairs,
+    required,
     several,
     share,
     text,
     whole,
 )
+from exml_sim.engine.plugged import PluginPool
+from exml_sim.engine.table_pools import RewardsPool, TablePool
+from exml_sim.exploration.correlated import CorrelatedArm
 from exml_sim.exploration.known import BoundedArm, GaussianArm, KnownPool
 from exml_sim.exploration.pool import Pool
 from exml_sim.exploration.rows import FeaturePool
 from exml_sim.exploration.sampling import REPLACEMENT, ROWS, SHORTFALL
-from exml_sim.exploration.scoring import LOSSES, SCORES, Scoring, penalised_scores
+from exml_sim.exploration.scoring import LOSSES, Scoring, check_score, score_of
 from exml_sim.money import exact, short, show
+from exml_sim.plugins import is_plugin, reference
 from exml_sim.population import Candidate, Population
-from exml_sim.strategies import Strategy, by_name
+from exml_sim.strategies import STRATEGIES, Strategy, by_name
 from exml_sim.validation import check_choice, shown
 
 
@@ -50,7 +58,7 @@ class Score(Fields):
     """What the score of a feature arm is; see `exml_sim.exploration.scoring.Scoring`."""
 
     what: ClassVar[str] = "score"
-    score: str = entry(one_of(tuple(SCORES)), default="ball")
+    score: str = entry(check_score, default="ball")
     theta: float = entry(number, default=0.3)
     ball: float | None = entry(optional(number), default=None)
     penalty: tuple[float, float] | None = entry(optional(_pair), default=None)
@@ -58,7 +66,7 @@ class Score(Fields):
 
     def __post_init__(self) -> None:
         Fields.__post_init__(self)
-        if self.penalty is None and self.score in penalised_scores():
+        if self.penalty is None and score_of(self.score).PENALISED:
             object.__setattr__(self, "penalty", (1.0, 1.0))
         Scoring(self.theta, self.score, self.ball, self.penalty, self.loss)
 
@@ -82,14 +90,6 @@ class Sampling(Fields):
     shortfall: str = entry(one_of(SHORTFALL), default="error")
 
 
-def _gamma(value: Any, what: str) -> float | str:
-    return "median" if value == "median" else number(value, what)
-
-
-def _kernel(value: Any, what: str) -> str:
-    return cast(str, one_of(("gaussian", "linear"))(value, what))
-
-
 @dataclass(frozen=True, slots=True)
 class SyntheticPool(Fields):
     """The generator of Section 5.1; see `exml_sim.datasets.make_synthetic`."""
@@ -104,8 +104,8 @@ class SyntheticPool(Fields):
     sigma: float | None = entry(optional(number), default=None)
     z: float | None = entry(optional(number), default=None)
     seed: int = entry(whole(0, limits.SEED), default=0)
-    kernel: str = entry(_kernel, default="gaussian")
-    gamma: float | str = entry(_gamma, default="median")
+    kernel: str = entry(kernel_name, default="gaussian")
+    gamma: float | str = entry(bandwidth, default="median")
 
     def population(self) -> Population:
         """Draw the rows."""
@@ -134,8 +134,8 @@ class MfeatPool(Fields):
     costs: tuple[str, ...] | None = entry(optional(several(amount)), default=None)
     per_class: int = entry(whole(1, limits.ROWS), default=100)
     seed: int = entry(whole(0, limits.SEED), default=0)
-    kernel: str = entry(_kernel, default="gaussian")
-    gamma: float | str = entry(_gamma, default="median")
+    kernel: str = entry(kernel_name, default="gaussian")
+    gamma: float | str = entry(bandwidth, default="median")
 
     def population(self) -> Population:
         """Choose the rows and mislabel the hidden digit."""
@@ -164,8 +164,8 @@ class AtomPool(Fields):
     copies: tuple[int, ...] | None = entry(optional(several(whole(1), most=limits.ROWS)), default=None)
     costs: tuple[str, ...] | None = entry(optional(several(amount)), default=None)
     label: str = entry(text, default="atoms")
-    kernel: str = entry(_kernel, default="linear")
-    gamma: float | str = entry(_gamma, default="median")
+    kernel: str = entry(kernel_name, default="linear")
+    gamma: float | str = entry(bandwidth, default="median")
 
     def population(self) -> Population:
         """Repeat every row as often as there are copies."""
@@ -187,12 +187,17 @@ class AtomPool(Fields):
 
 @dataclass(frozen=True, slots=True)
 class KnownArms(Fields):
-    """Arms with known distributions: Bernoulli by means, Gaussian with `sd`, or finitely many values."""
+    """Arms with known distributions: Bernoulli by means, Gaussian with `sd`, or finitely many values.
+
+    With `correlation` pull j of every Gaussian arm shares a part of its noise with pull j of the others.
+    """
 
     what: ClassVar[str] = "known pool"
     kind: ClassVar[str] = "known"
+    scored: ClassVar[bool] = False
     means: tuple[float, ...] | None = entry(optional(several(number)), default=None)
     sd: float | None = entry(optional(number), default=None)
+    correlation: float | None = entry(optional(number), default=None)
     values: tuple[float, ...] | None = entry(optional(several(number)), default=None)
     probabilities: tuple[tuple[float, ...], ...] | None = entry(optional(several(several(number))), default=None)
     costs: tuple[str, ...] | None = entry(optional(several(amount)), default=None)
@@ -213,6 +218,13 @@ class KnownArms(Fields):
             assert self.probabilities is not None
             laws = zip(self.probabilities, prices, strict=True)
             return KnownPool([BoundedArm(self.values, law, price) for law, price in laws])
+        if self.correlation is not None:
+            if self.sd is None:
+                raise ValueError(
+                    f"pool {self.label!r} has a correlation, so it needs sd: only Gaussian arms share noise"
+                )
+            both = zip(self.means, prices, strict=True)
+            return KnownPool([CorrelatedArm(mean, self.sd, self.correlation, price) for mean, price in both])
         if self.sd is None:
             return KnownPool.bernoulli(self.means, prices)
         return KnownPool([GaussianArm(mean, self.sd, price) for mean, price in zip(self.means, prices, strict=True)])
@@ -228,8 +240,8 @@ class DatasetPool(Fields):
     options: Mapping[str, Any] = entry(pairs, default=())
     seed: int = entry(whole(0, limits.SEED), default=0)
     label: str = entry(text, default="")
-    kernel: str = entry(_kernel, default="gaussian")
-    gamma: float | str = entry(_gamma, default="median")
+    kernel: str = entry(kernel_name, default="gaussian")
+    gamma: float | str = entry(bandwidth, default="median")
 
     def __post_init__(self) -> None:
         Fields.__post_init__(self)
@@ -243,11 +255,28 @@ class DatasetPool(Fields):
         return datasets.by_name(self.name, **dict(self.options), rng=np.random.default_rng(self.seed))
 
 
-RowSpec = SyntheticPool | MfeatPool | AtomPool | DatasetPool
-PoolSpec = RowSpec | KnownArms
+RowSpec = SyntheticPool | MfeatPool | AtomPool | DatasetPool | TablePool | PluginPool
+PoolSpec = RowSpec | KnownArms | RewardsPool | FamilyPool | RedrawnArms
 POOLS: Mapping[str, type[PoolSpec]] = {
-    cls.kind: cls for cls in (SyntheticPool, MfeatPool, AtomPool, DatasetPool, KnownArms)
+    cls.kind: cls
+    for cls in (
+        SyntheticPool,
+        MfeatPool,
+        AtomPool,
+        DatasetPool,
+        TablePool,
+        PluginPool,
+        KnownArms,
+        RewardsPool,
+        FamilyPool,
+        RedrawnArms,
+    )
 }
+
+
+def scored(spec: PoolSpec) -> bool:
+    """Whether the arms are features, which need a score; other arms bring their own."""
+    return spec.scored if isinstance(spec, PluginPool) else getattr(spec, "scored", True)
 
 
 def read_pool(table: Mapping[str, Any] | PoolSpec) -> PoolSpec:
@@ -260,13 +289,17 @@ def read_pool(table: Mapping[str, Any] | PoolSpec) -> PoolSpec:
         )
     rest = dict(table)
     kind = rest.pop("kind", None)
+    if kind not in POOLS and is_plugin(PluginPool.group, kind):
+        return PluginPool.of({"name": kind, **rest})
     return POOLS[check_choice(kind, "kind of pool", POOLS)].of(rest)
 
 
 def build_pool(spec: PoolSpec, score: Score | None, sampling: Sampling) -> Pool:
     """The pool of a spec; feature pools need a score."""
-    if isinstance(spec, KnownArms):
+    if isinstance(spec, KnownArms | RewardsPool | FamilyPool | RedrawnArms):
         return spec.pool()
+    if isinstance(spec, PluginPool) and not spec.scored:
+        return spec.arms()
     if score is None:
         raise ValueError(f"pool {spec.label!r} has features, so the study needs at least one score")
     population = spec.population()
@@ -292,30 +325,46 @@ def _option(value: Any, what: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class StrategySpec:
-    """A strategy by name, with all its options in canonical form."""
+    """A strategy by name, with all its options in canonical form.
+
+    Attributes
+    ----------
+    label
+        The name, with the options that are not at their default.
+    """
 
     name: str
     options: tuple[tuple[str, Any], ...] = ()
+    label: str = field(default="", init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        built = by_name(self.name, **dict(self.options))
-        found = ((one.name, getattr(built, one.name)) for one in fields(cast(Any, built)))
-        settled = ((name, show(value) if isinstance(value, Fraction) else value) for name, value in found)
-        object.__setattr__(self, "options", tuple(sorted(settled)))
+        built: Any = by_name(self.name, **dict(self.options))
+        options = _settled(built) if is_dataclass(built) else dict(self.options)
+        default = _settled(by_name(self.name)) if is_dataclass(built) and not _demands(built) else {}
+        changed = [f"{name}={value}" for name, value in options.items() if default.get(name, _NOTHING) != value]
+        object.__setattr__(self, "options", tuple(sorted(options.items())))
+        short = self.name.partition(":")[2] or self.name
+        object.__setattr__(self, "label", f"{short}({', '.join(sorted(changed))})" if changed else short)
 
     @classmethod
-    def of(cls, given: str | Mapping[str, Any] | StrategySpec) -> StrategySpec:
-        """Read a name, or a table with `name` and options."""
+    def of(cls, given: Any) -> StrategySpec:
+        """Read a name, a table with `name` and options, or a rule that can be imported by its name."""
         if isinstance(given, StrategySpec):
             return given
         if isinstance(given, str):
             return cls(given)
+        if hasattr(given, "explore"):
+            return cls(*named_rule(given))
         if not isinstance(given, Mapping) or not isinstance(given.get("name"), str):
             raise ValueError(f"a strategy must be a name, or a table with a name and options; got {shown(given)}")
         rest = dict(given)
         name = text(rest.pop("name"), "name of a strategy")
+        options = rest.pop("options", {})
+        if not isinstance(options, Mapping):
+            raise ValueError(f"options of strategy {name!r} must be a table, got {shown(options)}")
+        both = {**rest, **options}
         return cls(
-            name, tuple((text(key, "option"), _option(value, f"{key} of {name}")) for key, value in rest.items())
+            name, tuple((text(key, "option"), _option(value, f"{key} of {name}")) for key, value in both.items())
         )
 
     def build(self) -> Strategy:
@@ -323,15 +372,36 @@ class StrategySpec:
         return by_name(self.name, **dict(self.options))
 
     def table(self) -> dict[str, Any]:
-        """Name and options."""
-        return {"name": self.name, **dict(self.options)}
+        """Name and options, without those that are None."""
+        return {"name": self.name, **{name: value for name, value in self.options if value is not None}}
 
-    @property
-    def label(self) -> str:
-        """The name, with the options that are not at their default."""
-        default = dict(StrategySpec(self.name).options)
-        changed = [f"{name}={value}" for name, value in self.options if default[name] != value]
-        return f"{self.name}({', '.join(changed)})" if changed else self.name
+
+_NOTHING = object()
+
+
+def _settled(rule: Any) -> dict[str, Any]:
+    """The options of a rule that is a dataclass; money as exact text."""
+    found = ((one.name, getattr(rule, one.name)) for one in fields(rule) if one.init)
+    return {name: show(value) if isinstance(value, Fraction) else value for name, value in found}
+
+
+def _demands(rule: Any) -> bool:
+    """Whether a rule has options without a default."""
+    return any(required(one) for one in fields(rule) if one.init)
+
+
+def named_rule(given: Any) -> tuple[str, tuple[tuple[str, Any], ...]]:
+    """Name and options of a rule that is given as an object or a class; it must be importable by name."""
+    kind = given if isinstance(given, type) else type(given)
+    ours = next((name for name, rule in STRATEGIES.items() if rule is kind), None)
+    name = ours or reference(kind)
+    if isinstance(given, type):
+        return name, ()
+    if not is_dataclass(given):
+        raise ValueError(
+            f"the rule {shown(given)} is no dataclass, so its options are not known: give {name!r} by name"
+        )
+    return name, tuple(_settled(given).items())
 
 
 @dataclass(frozen=True, slots=True)

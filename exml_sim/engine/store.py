@@ -42,6 +42,7 @@ from exml_sim.engine.manifest import DECISIVE, manifest
 from exml_sim.engine.seals import block_seal, head_seal, law_seal, text_seal, verify
 from exml_sim.engine.study import Cell, Study
 from exml_sim.engine.trials import Block, Facts, Law
+from exml_sim.plugins import again, changed, given, near
 
 __all__ = ["APPLICATION", "VERSION", "Store", "StoreError"]
 
@@ -171,11 +172,15 @@ class Store:
 
     def _create(self, study: Study, cells: Sequence[Cell], facts: Sequence[Facts]) -> None:
         text = study.to_toml()
-        if Study.from_toml(text) != study:
+        with given(study.plugins):
+            back = Study.from_toml(text)
+        if back != study:
             raise StoreError("the study cannot be written as TOML and read again: a text in it is the reason")
         head = [("hash", study.hash), ("study", text), ("seed", str(study.seed)), ("mode", study.mode)]
         if facts:
             head.append(("facts", json.dumps([asdict(one) for one in facts])))
+        if study.plugins:
+            head.append(("plugins", json.dumps([one.facts() for one in study.plugins])))
         lines = [
             (c.index, *c.labels, c.budget, c.stream, str(pool.prices.unit), json.dumps(list(pool.names)))
             for c, pool in ((c, study.pool(c)) for c in cells)
@@ -215,6 +220,18 @@ class Store:
                 f"{self.path} belongs to another study ({self.hash[:12]}, and this one is {study.hash[:12]}); "
                 "nothing was changed: give another file"
             )
+        self.check_plugins([one.facts() for one in study.plugins], "nothing was changed: give another file")
+
+    def check_plugins(self, now: Sequence[Mapping[str, str]], end: str) -> None:
+        """Refuse to put results of a changed plug-in, or of changed data, beside those that are stored.
+
+        Bounds may change: they are laid over results and are no part of them.
+        """
+        there = {(one["group"], one["name"]): one for one in now}
+        for before in self.plugins:
+            other = there.get((before["group"], before["name"]))
+            if other is not None and other["digest"] != before["digest"] and before["group"] != "theory.bounds":
+                raise OtherStudyError(f"{self.path}: {changed(before, other)}; {end}")
 
     def _note_session(self) -> None:
         facts = manifest()
@@ -248,9 +265,21 @@ class Store:
     def study(self) -> Study:
         """The study, read back."""
         try:
-            return Study.from_toml(str(self._value("SELECT value FROM manifest WHERE key = 'study'")))
+            with near(*([] if self.path is None else [self.path.resolve().parent])):
+                return self._read_study(str(self._value("SELECT value FROM manifest WHERE key = 'study'")))
         except ValueError as error:
             raise StoreError(f"{self.path} holds no study that can be read: {error}") from None
+
+    def _read_study(self, text: str) -> Study:
+        # A bound that has changed is taken as it is now.
+        with given([again(one, strict=one["group"] != "theory.bounds") for one in self.plugins]):
+            return Study.from_toml(text)
+
+    @property
+    def plugins(self) -> list[Mapping[str, str]]:
+        """Group, name, version and digest of everything in the study that is somebody else's."""
+        found = self.rows("SELECT value FROM manifest WHERE key = 'plugins'").fetchone()
+        return [] if found is None else json.loads(found[0])
 
     @property
     def facts(self) -> list[Facts]:

@@ -7,7 +7,7 @@ import threading
 import tomllib
 from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar, cast
@@ -16,12 +16,18 @@ from threadpoolctl import threadpool_limits
 
 from exml_sim.engine import limits
 from exml_sim.engine.fields import Fields, between, canonical, entry, one_of, optional, text, to_toml, whole
+from exml_sim.engine.grids import expanded
 from exml_sim.engine.intervals import confidence_sequence
-from exml_sim.engine.specs import Budgets, PoolSpec, Sampling, Score, StrategySpec, build_pool, read_pool
+from exml_sim.engine.plugged import PluginPool
+from exml_sim.engine.setting import BoundSpec
+from exml_sim.engine.specs import Budgets, PoolSpec, Sampling, Score, StrategySpec, build_pool, read_pool, scored
+from exml_sim.engine.table_pools import RewardsPool, TablePool
 from exml_sim.exploration.pool import Pool
+from exml_sim.exploration.scoring import SCORES
 from exml_sim.exploration.strategy import check_budget
 from exml_sim.money import exact, show
-from exml_sim.strategies import Strategy
+from exml_sim.plugins import Plugin, blamed, data, find, given, near
+from exml_sim.strategies import STRATEGIES, Strategy
 from exml_sim.validation import shown
 
 #: Raised when the meaning of a stored number changes: old stores then belong to another study.
@@ -44,6 +50,9 @@ class Stop(Fields):
         Stop when the failure rate is decided to be above or below this number.
     width
         Stop when the confidence sequence is at most this wide.
+    verdict
+        Stop a cell when it is decided whether its failure rate is above or below this bound there: a version of ours
+        ("tighter") or a bound of the study's. Where the bound says nothing a cell stops at the first look.
     alarm
         Error probability of the confidence sequence, over all looks together.
     every
@@ -53,18 +62,20 @@ class Stop(Fields):
     what: ClassVar[str] = "stop"
     bound: float | None = entry(optional(between(0.0, 1.0)), default=None)
     width: float | None = entry(optional(between(0.0, 1.0)), default=None)
+    verdict: str | None = entry(optional(text), default=None)
     alarm: float = entry(between(0.0, 1.0), default=0.05)
     every: int = entry(whole(1, limits.TRIALS), default=1000)
 
     def __post_init__(self) -> None:
         Fields.__post_init__(self)
-        if self.bound is None and self.width is None:
-            raise ValueError("stop needs a bound to decide or an interval width to reach, got neither")
+        if self.bound is None and self.width is None and self.verdict is None:
+            raise ValueError("stop needs a bound or a verdict to decide, or an interval width to reach, got neither")
 
-    def decided(self, failures: int, trials: int) -> bool:
-        """Whether the question of a cell is decided after so many trials."""
+    def decided(self, failures: int, trials: int, bound: float | None = None) -> bool:
+        """Whether the question of a cell is decided after so many trials; `bound` is that of its verdict."""
         low, high = confidence_sequence(failures, trials, self.alarm)
-        clear = self.bound is not None and not low <= self.bound <= high
+        asked = [one for one in (self.bound, bound) if one is not None]
+        clear = any(not one < 1.0 or not low <= one <= high for one in asked)
         narrow = self.width is not None and high - low <= self.width
         return clear or narrow
 
@@ -127,6 +138,10 @@ class Study:
         their stop; a failure is to be sure and wrong, and `StudyResult.costs` has the money.
     stop
         Early stopping of cells; off by default.
+    bounds
+        Bounds of plug-ins that are laid over the results; they are no part of the study's identity.
+    plugins
+        What of the study is somebody else's: found by name, and carried to workers with its source or its place.
 
     Examples
     --------
@@ -149,8 +164,14 @@ class Study:
     mode: str = "count"
     stop: Stop | None = None
     name: str = "study"
+    bounds: tuple[BoundSpec, ...] = ()
+    plugins: tuple[Plugin, ...] = field(default=(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        with given(self.plugins):
+            self._settle()
+
+    def _settle(self) -> None:
         settle = object.__setattr__
         settle(self, "pools", _parts(self.pools, "pools", read_pool))
         settle(self, "strategies", _parts(self.strategies, "strategies", StrategySpec.of))
@@ -162,6 +183,8 @@ class Study:
         settle(self, "seed", whole(0, limits.SEED)(self.seed, "seed"))
         settle(self, "mode", one_of(MODES)(self.mode, "mode"))
         settle(self, "name", text(self.name, "name"))
+        settle(self, "bounds", _parts(self.bounds, "bounds", BoundSpec.of, empty=True))
+        settle(self, "plugins", self._plugins())
         for what, labels in (
             ("pool", [pool.label for pool in self.pools]),
             ("score", [score.label for score in self.scores]),
@@ -174,17 +197,28 @@ class Study:
         if self.stop is not None and self.mode not in ("count", "sure"):
             raise ValueError(f"early stopping counts failures, so it does not go with mode {self.mode!r}")
 
+    def _plugins(self) -> tuple[Plugin, ...]:
+        """Everything in the study that is somebody else's, with the digest of its source or contents."""
+        named = [
+            *(("exml_sim.strategies", one.name) for one in self.strategies if one.name not in STRATEGIES),
+            *((PluginPool.group, pool.name) for pool in self.pools if isinstance(pool, PluginPool)),
+            *(("exml_sim.scores", one.score) for one in self.scores if one.score not in SCORES),
+            *(("theory.bounds", one.name) for one in self.bounds),
+        ]
+        files = [pool.file for pool in self.pools if isinstance(pool, TablePool | RewardsPool)]
+        return tuple(dict.fromkeys([*(find(group, name) for group, name in named), *(data(name) for name in files)]))
+
     def _check_size(self) -> None:
         budgets = len(self.budgets.absolute) + len(self.budgets.per_arm) + len(self.budgets.ratio)
-        crossed = sum(len(self.scores) if pool.kind != "known" and self.scores else 1 for pool in self.pools)
+        crossed = sum(len(self.scores) if self.scores and scored(pool) else 1 for pool in self.pools)
         cells = crossed * budgets * len(self.strategies)
         if cells > limits.CELLS:
             raise ValueError(f"the study has {cells:,} cells, at most {limits.CELLS:,} are allowed")
 
     @property
     def hash(self) -> str:
-        """The study's identity: SHA-256 of its canonical form (its name is not part of it)."""
-        table = {key: value for key, value in self.table().items() if key != "name"}
+        """The study's identity: SHA-256 of its canonical form, without its name and the bounds beside it."""
+        table = {key: value for key, value in self.table().items() if key not in ("name", "bounds")}
         return hashlib.sha256(canonical({"format": FORMAT, **table}).encode()).hexdigest()
 
     def table(self) -> dict[str, Any]:
@@ -203,6 +237,8 @@ class Study:
             table["scores"] = [score.table() for score in self.scores]
         if self.stop is not None:
             table["stop"] = self.stop.table()
+        if self.bounds:
+            table["bounds"] = [one.table() for one in self.bounds]
         return table
 
     def to_toml(self) -> str:
@@ -211,8 +247,9 @@ class Study:
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any]) -> Study:
-        """Read plain values."""
-        allowed = tuple(cls.__dataclass_fields__)
+        """Read plain values; `strategy`, `half_width` and `grid` are shorter ways to write what they stand for."""
+        table = expanded(table)
+        allowed = tuple(name for name in cls.__dataclass_fields__ if name != "plugins")
         for key in table:
             if key not in allowed:
                 raise ValueError(f"unknown part of a study {shown(key)}: allowed are {', '.join(allowed)}")
@@ -234,7 +271,10 @@ class Study:
             raise ValueError(f"{name} is no study: the TOML is wrong: {shown(str(error), 300)[1:-1]}") from None
         except ValueError as error:
             raise ValueError(f"{name} is no study: a number in it has too many digits ({error})") from None
-        return cls.from_table(table)
+        if not isinstance(source, Path):
+            return cls.from_table(table)
+        with near(source.resolve().parent):
+            return cls.from_table(table)
 
     def looks(self) -> Iterator[int]:
         """Numbers of trials after which cells may stop; the last one is all trials."""
@@ -244,22 +284,31 @@ class Study:
 
     def pool(self, cell: Cell) -> Pool:
         """The pool of a cell, built once and kept for a while."""
-        return _built(self.pools[cell.pool], self._score(cell.score), self.sampling)
+        return self._built(self.pools[cell.pool], self._score(cell.score), self.sampling)
 
     def strategy(self, cell: Cell) -> Strategy:
         """The strategy of a cell."""
-        return self.strategies[cell.strategy].build()
+        with given(self.plugins):
+            return self.strategies[cell.strategy].build()
+
+    def _built(self, spec: PoolSpec, score: Score | None, sampling: Sampling) -> Pool:
+        with given(self.plugins):
+            return _built(spec, score, sampling, tuple(one.digest for one in self.plugins))
 
     def _score(self, index: int) -> Score | None:
         return self.scores[index] if index >= 0 else None
+
+    def _scored(self, spec: PoolSpec) -> bool:
+        with given(self.plugins):
+            return scored(spec)
 
     def cells(self) -> tuple[Cell, ...]:
         """All cells: for each pool, score and budget the strategies in their order."""
         found: list[Cell] = []
         for p, spec in enumerate(self.pools):
-            for s in range(len(self.scores)) if spec.kind != "known" and self.scores else [-1]:
+            for s in range(len(self.scores)) if self.scores and self._scored(spec) else [-1]:
                 score = self._score(s)
-                pool = _built(spec, score, self.sampling)
+                pool = self._built(spec, score, self.sampling)
                 for budget in self.budgets.amounts(pool):
                     stream = _stream(spec, self.sampling, budget)
                     for r, strategy in enumerate(self.strategies):
@@ -274,7 +323,8 @@ class Study:
         for cell in cells:
             rule, pool = self.strategy(cell), self.pool(cell)
             try:
-                check_budget(exact(cell.budget), rule, pool.prices)
+                with blamed(self.strategies[cell.strategy].name):
+                    check_budget(exact(cell.budget), rule, pool.prices)
                 pulls = exact(cell.budget) / min(pool.prices.exact_costs)
                 if pulls > limits.PULLS:
                     most = f"at most {limits.PULLS:.0e} are allowed"
@@ -328,14 +378,14 @@ def _stream(spec: PoolSpec, sampling: Sampling, budget: Fraction) -> int:
     return int.from_bytes(hashlib.sha256(seen.encode()).digest()[:7], "big")
 
 
-_POOLS: OrderedDict[tuple[PoolSpec, Score | None, Sampling], Pool] = OrderedDict()
+_POOLS: OrderedDict[tuple[PoolSpec, Score | None, Sampling, tuple[str, ...]], Pool] = OrderedDict()
 _KEPT = 8
 _LOCK = threading.Lock()
 
 
-def _built(spec: PoolSpec, score: Score | None, sampling: Sampling) -> Pool:
+def _built(spec: PoolSpec, score: Score | None, sampling: Sampling, digests: tuple[str, ...]) -> Pool:
     """Build a pool once; under one BLAS thread, so that its matrices are the same bits in every worker."""
-    key = (spec, score, sampling)
+    key = (spec, score, sampling, digests)
     with _LOCK:
         if key in _POOLS:
             _POOLS.move_to_end(key)

@@ -11,6 +11,7 @@ from exml_sim.arrays import BoolArray, FloatArray, IntArray
 from exml_sim.engine.study import Cell, Study
 from exml_sim.exploration.lockstep import WORTHLESS
 from exml_sim.exploration.pool import Pool
+from exml_sim.exploration.redrawn import RedrawnPool
 from exml_sim.exploration.trial import Explorations
 
 #: The excess risk and the terms of Eq. 8, and those of them that are measured on a sample which all trials share.
@@ -114,7 +115,11 @@ class Facts:
 
 def block_of(study: Study, cell: Cell, trials: range, found: Explorations, weight: FloatArray, start: float) -> Block:
     """The block of finished trials, judged on the cell's pool; `start` is when they were begun."""
-    success, regret = outcomes(study.pool(cell), found.selected, study.strategy(cell).objective)
+    pool, objective = study.pool(cell), study.strategy(cell).objective
+    if isinstance(pool, RedrawnPool):
+        success, regret = pool.outcomes(found.seeds, found.selected, objective)
+    else:
+        success, regret = outcomes(pool, found.selected, objective)
     return Block(
         cell.index,
         trials.start,

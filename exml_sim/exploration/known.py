@@ -10,11 +10,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from exml_sim.arrays import BoolArray, FloatArray, IntArray, WordArray
 from exml_sim.compiled import kernel
+from exml_sim.exploration.correlated import CorrelatedArm, JointArm
 from exml_sim.exploration.evidence import Evidence, KnownEvidence, known_evidence
 from exml_sim.exploration.lockstep import OBJECTIVES, WORTHLESS, Session
 from exml_sim.exploration.pool import Pool
@@ -159,7 +161,7 @@ def _numbers(given: object, what: str) -> tuple[float, ...]:
     return tuple(array.tolist())
 
 
-KnownArm = BernoulliArm | GaussianArm | BoundedArm
+KnownArm = BernoulliArm | GaussianArm | BoundedArm | CorrelatedArm | JointArm
 
 
 class KnownPool(Pool):
@@ -244,7 +246,7 @@ class KnownSession(Session):
     levels = 1
     has_exact_scores = True
 
-    def __init__(self, arms: Sequence[KnownArm], seeds: Seeds) -> None:
+    def __init__(self, arms: Sequence[Any], seeds: Seeds) -> None:
         self._arms = arms
         self._seeds = seeds
         self._grids = np.array([arm.grid for arm in arms], dtype=np.int64)[:, None]
@@ -362,6 +364,27 @@ def _add_bernoulli(
             low, high = max(first - 64 * block, 0), min(stop - 64 * block, 64)
             mask = (_ALL >> np.uint64(64 - high)) & (_ALL << np.uint64(low)) if high > low else np.uint64(0)
             total += _ones(_bernoulli_block(key, trials[t], lane, block, level, mask))
+        out[t] += total
+
+
+@kernel
+def add_bernoulli(
+    key: WordArray,
+    trials: WordArray,
+    lane: np.uint64,
+    start: IntArray,
+    pulls: IntArray,
+    out: FloatArray,
+    levels: WordArray,
+) -> None:
+    """The same with a level for every trial."""
+    for t in range(trials.size):
+        first, stop = start[t], start[t] + pulls[t]
+        total = np.uint64(0)
+        for block in range(first // 64, (stop + 63) // 64):
+            low, high = max(first - 64 * block, 0), min(stop - 64 * block, 64)
+            mask = (_ALL >> np.uint64(64 - high)) & (_ALL << np.uint64(low)) if high > low else np.uint64(0)
+            total += _ones(_bernoulli_block(key, trials[t], lane, block, levels[t], mask))
         out[t] += total
 
 

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from types import ModuleType
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exml_sim.arrays import CountArray, FloatArray
 from exml_sim.exploration.scores import Certified, Terms
-from exml_sim.plugins import modules
+from exml_sim.plugins import PluginError, explained, is_plugin, load, modules
 from exml_sim.validation import check_choice
 
 #: Every score in the folder, by name.
-SCORES: Mapping[str, ModuleType] = {
+SCORES: Mapping[str, Any] = {
     module.__name__.rpartition(".")[2]: module for module in modules("exml_sim.exploration.scores")
 }
 LOSSES: Sequence[str] = ("sum", "mean")
+#: The group of plug-ins.
+GROUP = "exml_sim.scores"
 
 # Values this close are equal when no certificate tells them apart; it is wider than the last accuracy.
 RESOLUTION = 1e-8
@@ -27,6 +29,25 @@ RESOLUTION = 1e-8
 def penalised_scores() -> tuple[str, ...]:
     """The scores that need a penalty."""
     return tuple(name for name, module in SCORES.items() if module.PENALISED)
+
+
+def check_score(name: Any, what: str = "score") -> str:
+    """The name of a score of this folder, or of a plug-in: an object with PENALISED, TOLERANCES and score."""
+    if name in SCORES or not is_plugin(GROUP, name):
+        return check_choice(name, what, SCORES)
+    score_of(name)
+    return str(name)
+
+
+def score_of(name: str) -> Any:
+    """The score of a name, see `exml_sim.exploration.scores`."""
+    if name in SCORES:
+        return SCORES[name]
+    found = load(GROUP, name)
+    missing = [part for part in ("PENALISED", "TOLERANCES", "score") if not hasattr(found, part)]
+    if missing:
+        raise PluginError(f"plug-in {name!r} is no score: it has no {', '.join(missing)}")
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +74,15 @@ class Scoring:
     ball: float | None = None
     penalty: tuple[float, float] | None = None
     loss: str = "sum"
+    # A plug-in is found once, here: a worker's thread has no study to ask.
+    _plugin: Any = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not _is_positive(self.theta) or not self.theta < 0.5:
             raise ValueError(f"theta must be in (0, 1/2), got {self.theta!r}")
-        check_choice(self.score, "score", SCORES)
+        check_score(self.score)
+        if self.score not in SCORES:
+            object.__setattr__(self, "_plugin", score_of(self.score))
         check_choice(self.loss, "loss", LOSSES)
         if not self._module.PENALISED:
             if not _is_positive(self.ball) or self.penalty is not None:
@@ -72,8 +97,8 @@ class Scoring:
             )
 
     @property
-    def _module(self) -> ModuleType:
-        return SCORES[self.score]
+    def _module(self) -> Any:
+        return SCORES[self.score] if self._plugin is None else self._plugin
 
     @property
     def tolerances(self) -> tuple[float, ...]:
@@ -108,8 +133,23 @@ class Scoring:
         Values, lower and upper ends of their certificates, each of shape (trials,).
         """
         terms = Terms(self.theta, self.ball, self.penalty, self.loss)
-        found: Certified = self._module.score(terms, gram, y, counts, self.tolerances[level])
-        return found
+        if self.score in SCORES:
+            found: Certified = SCORES[self.score].score(terms, gram, y, counts, self.tolerances[level])
+            return found
+        try:
+            return _certified(self._module.score(terms, gram, y, counts, self.tolerances[level]), len(counts))
+        except Exception as error:
+            raise explained(self.score, error) from None
+
+
+def _certified(found: Any, lines: int) -> Certified:
+    """What a plug-in returned, if it is three numbers per line with the value between the others."""
+    value, lower, upper = (np.asarray(part, dtype=np.float64) for part in found)
+    if not value.shape == lower.shape == upper.shape == (lines,):
+        raise ValueError(f"a score must return value, lower and upper of shape ({lines},), got {value.shape}")
+    if not ((lower <= value) & (value <= upper)).all():
+        raise ValueError("a score must return lower <= value <= upper, all numbers")
+    return value, lower, upper
 
 
 def _is_positive(number: object) -> bool:

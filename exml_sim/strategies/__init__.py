@@ -1,11 +1,11 @@
 """Strategies: rules that decide which arm is pulled how often, one file per rule."""
 
 from collections.abc import Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
-from exml_sim.exploration.strategy import Strategy
-from exml_sim.plugins import classes
+from exml_sim.exploration.strategy import Strategy, check_strategy
+from exml_sim.plugins import PluginError, classes, explained, is_plugin, load
 from exml_sim.strategies.accept_reject import SuccessiveAcceptsRejects
 from exml_sim.strategies.base import Rule
 from exml_sim.strategies.commit import ExploreThenCommit
@@ -35,18 +35,39 @@ STRATEGIES: Mapping[str, type[Rule]] = classes(__name__, Rule)
 def by_name(name: str, **options: Any) -> Strategy:
     """Build a strategy from its name, e.g. `by_name("median_elimination", reuse=False)`.
 
+    The name of a plug-in is "module:Rule", or what its package announces.
+
     Raises
     ------
     ValueError
-        If the name is not one of `STRATEGIES`, or the options are not those of the strategy.
+        If the name is not one of `STRATEGIES` and no plug-in, or the options are not those of the strategy.
     """
+    if name not in STRATEGIES and is_plugin(__name__, name):
+        return _plugged(name, options)
     check_choice(name, "strategy", STRATEGIES)
     try:
         strategy = STRATEGIES[name](**options)
     except TypeError:
-        known = ", ".join(f"{f.name} (required)" if f.default is MISSING else f.name for f in fields(STRATEGIES[name]))
-        raise ValueError(
-            f"strategy {name!r} does not take the options [{', '.join(options)}]: it has {known}"
-        ) from None
+        raise _refused(name, STRATEGIES[name], options) from None
     assert isinstance(strategy, Strategy)
     return strategy
+
+
+def _plugged(name: str, options: Mapping[str, Any]) -> Strategy:
+    """Build a strategy of somebody else's: a class or a function that makes one."""
+    make = load(__name__, name)
+    if not callable(make):
+        raise PluginError(f"plug-in {name!r} must be a class or a function that makes a strategy, got {make!r}")
+    try:
+        return check_strategy(make(**options))
+    except TypeError as error:
+        if is_dataclass(make):
+            raise _refused(name, make, options) from None
+        raise explained(name, error) from None
+    except Exception as error:
+        raise explained(name, error) from None
+
+
+def _refused(name: str, rule: Any, options: Mapping[str, Any]) -> ValueError:
+    known = ", ".join(f"{f.name} (required)" if f.default is MISSING else f.name for f in fields(rule))
+    return ValueError(f"strategy {name!r} does not take the options [{', '.join(options)}]: it has {known}")

@@ -13,7 +13,6 @@ from exml_sim.engine.result import CellSummary, StudyResult
 from exml_sim.money import short
 from simulations.figures import style
 from simulations.panels import CONFIDENCE, TARGET, Panel, budget_axis, known_data, needs, panels_of, times
-from theory import Point
 from theory.pool import chernoff
 from theory.versions import VERSIONS
 
@@ -43,8 +42,8 @@ def draw(ax: Axes, panel: Panel, axis: tuple[float, float] | None = None, *, flo
     """
     low, high = axis or budget_axis([panel])
     bottom = floor or _floor([panel])
-    if panel.point is not None:
-        _draw_bounds(ax, panel, panel.point, low, high, bottom)
+    if panel.versions:
+        _draw_bounds(ax, panel, low, high, bottom)
     _draw_cells(ax, panel.cells)
     ax.axhline(TARGET, color=style.GUIDE, linewidth=0.8, zorder=1)
     ax.set(xscale="log", yscale="log", xlim=(low / 1.3, high * 1.3), ylim=(bottom, 1.6))
@@ -85,11 +84,11 @@ def _trials(cells: Sequence[CellSummary]) -> str:
     return f"{counts[0]:,} trials each" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,} trials each"
 
 
-def _draw_bounds(ax: Axes, panel: Panel, point: Point, low: float, high: float, bottom: float) -> None:
+def _draw_bounds(ax: Axes, panel: Panel, low: float, high: float, bottom: float) -> None:
     edge = low / 1.3
     # From the sharpest bound, which speaks first, to the paper's.
     for name in reversed(panel.versions):
-        start, launch = point.informative(name, panel.kind), point.launch(name, panel.kind)
+        start, launch = panel.informative(name), panel.launch(name)
         look = style.of_version(name)
         colour = look["color"]
         if start is None:
@@ -97,7 +96,7 @@ def _draw_bounds(ax: Axes, panel: Panel, point: Point, low: float, high: float, 
             continue
         # Three overlapping shades: the lightest zone is where only the paper's bound is vacuous.
         ax.axvspan(edge, min(start, high * 1.3), color=style.GUIDE, alpha=0.13, linewidth=0, zorder=0)
-        budgets, values = _curve(panel, point, name, start, max(1.3 * high, 2.0 * start), bottom)
+        budgets, values = _curve(panel, name, start, max(1.3 * high, 2.0 * start), bottom)
         ax.plot(budgets, values, label=f"{name} bound", zorder=2, **look)
         ax.axvline(start, color=colour, linewidth=0.8, linestyle=":", zorder=1)
         if launch is not None and launch > low:
@@ -130,16 +129,16 @@ def _place(cell: CellSummary) -> float:
 
 
 def _curve(
-    panel: Panel, point: Point, name: str, start: int, stop: float, bottom: float
+    panel: Panel, name: str, start: int, stop: float, bottom: float
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """A bound on a logarithmic grid that begins exactly at the start; one that takes long ends below the picture."""
-    if VERSIONS[name].formula:
+    if name in VERSIONS and VERSIONS[name].formula:
         budgets = _budgets(start, stop, STEP)
-        return budgets, np.asarray(point.bound(name, panel.kind, budgets))
+        return budgets, panel.values(name, budgets)
     seen: list[float] = []
     budgets = _budgets(start, stop, WIDE_STEP)
     for budget in budgets:
-        seen.append(float(point.bound(name, panel.kind, budget)))
+        seen.append(float(panel.values(name, np.array([budget]))[0]))
         if seen[-1] < bottom:
             break
     return budgets[: len(seen)], np.array(seen)

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from exml_sim.engine.result import CellSummary, StudyResult
-from simulations.panels import ALARM, CONFIDENCE, TARGET, Panel, panels_of
+from simulations.panels import ALARM, CONFIDENCE, TARGET, Panel, panels_of, title_of
 from simulations.report.findings import findings_of
-from theory import Point
 from theory.claims import Claim, all_claims
 from theory.claims.document import Checked
 from theory.claims.document import run as run_claim
@@ -49,12 +48,17 @@ def page_of(result: StudyResult, *, check_claims: bool = False) -> dict[str, Any
         "alarm": ALARM,
         "findings": findings_of(result, panels),
         "settings": _settings(result),
-        "versions": [{"name": name, "title": VERSIONS[name].title} for name in reversed(VERSIONS)],
+        "versions": [{"name": name, "title": title_of(name)} for name in _names(panels)],
         "groups": _groups(panels),
         "claims": [_claim(claim, run_claim(claim) if check_claims else None) for claim in all_claims()],
         "claims_checked": check_claims,
         "provenance": _provenance(result),
     }
+
+
+def _names(panels: Sequence[Panel]) -> list[str]:
+    """Ours from the sharpest to the paper's, then those of plug-ins."""
+    return list(dict.fromkeys([*reversed(VERSIONS), *(one.name for panel in panels for one in panel.plugged)]))
 
 
 def _settings(result: StudyResult) -> list[list[str]]:
@@ -105,7 +109,7 @@ def _panel(panel: Panel) -> dict[str, Any]:
         "title": panel.title,
         "strategy": panel.strategy,
         "reason": panel.reason or _hidden(panel),
-        "bounds": _bounds(panel, panel.point) if panel.point is not None and panel.point.plain else None,
+        "bounds": _bounds(panel) if (panel.versions or panel.point) and not _hidden(panel) else None,
         "cells": [_cell(panel, cell) for cell in panel.cells],
     }
 
@@ -117,24 +121,27 @@ def _hidden(panel: Panel) -> str:
     return "the page draws bounds of unit costs over the ball; the one of this pool is in the table and in the picture"
 
 
-def _bounds(panel: Panel, point: Point) -> dict[str, Any]:
-    """The point of the bounds as numbers, and curves of the versions for which the page has no formula."""
-    hidden = ("data", "costs", "alignment")
-    numbers = {name: value for name, value in asdict(replace(point, data=None)).items() if name not in hidden}
+def _bounds(panel: Panel) -> dict[str, Any]:
+    """The point of the bounds as numbers, and curves of the versions for which the page has no formula.
+
+    Where only plug-ins speak there are no numbers, and nothing to move.
+    """
+    hidden, point = ("data", "costs", "alignment"), panel.point
+    numbers = {} if point is None else {k: v for k, v in asdict(replace(point, data=None)).items() if k not in hidden}
     spoken = panel.versions[::-1]
-    curves = {name: _curve(panel, point, name) for name in spoken if not VERSIONS[name].formula}
-    return {"strategy": panel.kind, **numbers, "versions": spoken, "curves": curves}
+    curves = {name: _curve(panel, name) for name in spoken if not (name in VERSIONS and VERSIONS[name].formula)}
+    return {"strategy": panel.kind, "movable": bool(numbers), **numbers, "versions": spoken, "curves": curves}
 
 
-def _curve(panel: Panel, point: Point, name: str) -> dict[str, Any]:
+def _curve(panel: Panel, name: str) -> dict[str, Any]:
     """Budgets of a version, and its logarithm from where it is below 1 to beyond the right end of the chart."""
-    informative, target = point.informative(name, panel.kind), point.required(name, panel.kind, TARGET)
-    found = {"launch": point.launch(name, panel.kind), "informative": informative, "target": target}
+    informative, target = panel.informative(name), panel.required(name, TARGET)
+    found = {"launch": panel.launch(name), "informative": informative, "target": target}
     if informative is None:
         return {**found, "budgets": [], "logs": []}
     last = 2.0 * max(informative, target or 0, *(float(Fraction(cell.budget)) for cell in panel.cells))
     budgets = np.unique(np.geomspace(informative, last, CURVE_POINTS).astype(np.int64))
-    logs = np.atleast_1d(point.bound(name, panel.kind, budgets, log=True))
+    logs = panel.values(name, budgets, log=True)
     # Where a bound is too small for a number, or says nothing, the curve ends.
     drawn = np.isfinite(logs)
     return {**found, "budgets": budgets[drawn].tolist(), "logs": logs[drawn].tolist()}
@@ -152,7 +159,7 @@ def _cell(panel: Panel, cell: CellSummary) -> dict[str, Any]:
         "regret": cell.mean_regret,
         "spend": cell.mean_spend,
         "pulls": [cell.allocation[name] for name in panel.arms],
-        "bounds": {name: _finite(panel.bound_at(name, cell)) for name in VERSIONS},
+        "bounds": {name: _finite(panel.bound_at(name, cell)) for name in dict.fromkeys((*VERSIONS, *panel.versions))},
     }
 
 

@@ -22,6 +22,7 @@ from exml_sim.strategies import (
     TopTwo,
     UniformAllocation,
 )
+from exml_sim.testing.generators import alignments, cost_lists
 
 
 class PaperSession(Session):
@@ -65,15 +66,6 @@ class PaperPool(Pool):
         return PaperSession(seeds, len(self._costs))
 
 
-@st.composite
-def cost_lists(draw):
-    """Rational prices from 1/20 to 5 in up to three denominators (finer lists are refused, by a clear error)."""
-    denominators = draw(st.lists(st.integers(1, 1000), min_size=1, max_size=3))
-    one = st.sampled_from(denominators).flatmap(lambda d: st.integers(-(-d // 20), 5 * d).map(lambda k: Fraction(k, d)))
-    return draw(st.lists(one, min_size=1, max_size=64))
-
-
-alignments = st.sampled_from(["sample", "budget"])
 surplus = st.fractions(0, 5, max_denominator=30)
 
 

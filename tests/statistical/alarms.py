@@ -5,24 +5,9 @@ An alarm is the probability with which an assertion fails although what it tests
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cache
+from exml_sim.testing import Book, Item, Purse
 
 TOTAL = 1e-4
-
-
-@dataclass(frozen=True)
-class Item:
-    """What one test, or one file of tests, may spend: so many verdicts with so much each."""
-
-    each: float
-    verdicts: int
-
-    @property
-    def sum(self) -> float:
-        """The union bound."""
-        return self.each * self.verdicts
-
 
 # Tests that draw their alarms from here. The numbers of verdicts are those of the longest sweep.
 DRAWN: dict[str, Item] = {
@@ -41,6 +26,9 @@ STATED: dict[str, Item] = {
     "tests/method/test_thresholds.py": Item(1e-8, 1),
     "tests/test_seeds.py": Item(1e-6, 6),
     "tests/engine/test_stopping.py": Item(1e-6, 1),
+    "tests/engine/test_own_pools.py": Item(1e-7, 3),
+    "tests/testing/test_check_strategy.py": Item(1e-7, 5),
+    "tests/testing/test_check_bound.py": Item(1e-7, 1),
     "tests/engine/test_result.py": Item(1e-6, 1),
     "tests/engine/modes/test_rare.py": Item(1e-6, 3),
     "tests/engine/modes/test_exact.py": Item(1e-7, 1),
@@ -51,36 +39,14 @@ STATED: dict[str, Item] = {
 }
 
 
-class Purse:
-    """Hands out the alarms of one plan and refuses more verdicts than were planned."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._item = DRAWN[name]
-        self._left = self._item.verdicts
-
-    def alarm(self) -> float:
-        """The alarm of the next verdict (or family of verdicts that share one alarm)."""
-        if self._left == 0:
-            raise ValueError(f"{self._name} asks for more than its {self._item.verdicts} verdicts: plan them in DRAWN.")
-        self._left -= 1
-        return self._item.each
+BOOK = Book(TOTAL, DRAWN, STATED)
 
 
-@cache
 def purse(name: str) -> Purse:
     """The purse that all tests of a plan share."""
-    return Purse(name)
+    return BOOK.purse(name)
 
 
 def planned(name: str, verdicts: int) -> float:
     """The alarm of each of so many verdicts (or families of them), if they are planned."""
-    item = DRAWN[name]
-    if verdicts > item.verdicts:
-        raise ValueError(f"{name} has a plan for {item.verdicts} verdicts, not for {verdicts}.")
-    return item.each
-
-
-def total() -> float:
-    """What the whole suite may spend, by the union bound."""
-    return sum(item.sum for item in (*DRAWN.values(), *STATED.values()))
+    return BOOK.planned(name, verdicts)

@@ -56,6 +56,57 @@ def accepts_rejects(mean, n_arms, budget, k):
     return accepted + (active if len(accepted) < k else [])
 
 
+def fresh_halving(mean, n_arms, budget):
+    """Sequential halving: every round is scored on its own pulls; `mean` is of whole numbers."""
+    active, had = list(range(n_arms)), 0
+    rounds = ceil(log2(n_arms))
+    for _ in range(rounds):
+        new = had + budget // (rounds * len(active))
+        own = {arm: round(mean(arm, new) * new) - (round(mean(arm, had) * had) if had else 0) for arm in active}
+        active, had = ranked(active, own)[: ceil(len(active) / 2)], new
+    return active
+
+
+def ocba(mean, n_arms, budget, share, rounds):
+    had = [int(budget * share) // n_arms] * n_arms
+    left = budget - sum(had)
+    for remaining in range(rounds, 0, -1):
+        score = [mean(arm, had[arm]) for arm in range(n_arms)]
+        leader = ranked(range(n_arms), score)[0]
+        gaps = [value - score[leader] for value in score]
+        floor = max(*gaps, 1e-12) * 1e-4
+        weight = [1.0 / (max(gap, floor) * max(gap, floor)) for gap in gaps]
+        weight[leader] = 0.0
+        weight[leader] = sqrt(sum(one * one for one in weight))
+        behind = [one / n for one, n in zip(weight, had, strict=True)]
+        arm = behind.index(max(behind))
+        had[arm] += left // remaining
+        left -= left // remaining
+    return ranked(range(n_arms), [mean(arm, had[arm]) for arm in range(n_arms)])[:1]
+
+
+def ugape_budget(mean, n_arms, budget, share, rounds, e):
+    had = [int(budget * share) // n_arms] * n_arms
+    left = budget - sum(had)
+    remaining = rounds
+    while True:
+        score = [mean(arm, had[arm]) for arm in range(n_arms)]
+        second = sorted(score)[1]
+        gaps = [value - min(score) or second - value for value in score]
+        hardness = sum(1.0 / max((gap + e) / 2.0, e) ** 2 for gap in gaps)
+        width = [sqrt(max(budget - n_arms, 1.0) / (4.0 * hardness * n)) for n in had]
+        lower = [value - w for value, w in zip(score, width, strict=True)]
+        index = [score[k] + width[k] - min(low for arm, low in enumerate(lower) if arm != k) for k in range(n_arms)]
+        leader = index.index(min(index))
+        if remaining == 0:
+            return [leader]
+        rival = min((arm for arm in range(n_arms) if arm != leader), key=lambda arm: (lower[arm], arm))
+        arm = rival if had[rival] < had[leader] else leader
+        had[arm] += left // remaining
+        left -= left // remaining
+        remaining -= 1
+
+
 def top_two(mean, n_arms, budget, share, rounds):
     had = [int(budget * share) // n_arms] * n_arms
     left = budget - sum(had)

@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from exml_sim.engine import StrategySpec
 from exml_sim.exploration.known import KnownPool
 from exml_sim.seeds import Seeds
 from exml_sim.strategies import (
@@ -14,6 +15,9 @@ from exml_sim.strategies import (
     TopTwo,
     UniformAllocation,
 )
+from exml_sim.strategies.ocba import Ocba
+from exml_sim.strategies.ugape import UgapeBudget
+from simulations.bench import RULES
 from tests.strategies import reference
 
 BUDGET = 210
@@ -44,7 +48,16 @@ CASES = [
         TopTwo(opening_share=Fraction(1, 3), rounds=7),
         lambda mean, k: reference.top_two(mean, k, BUDGET, Fraction(1, 3), 7),
     ),
+    (TopTwo(), lambda mean, k: reference.top_two(mean, k, BUDGET, Fraction(1, 4), 24)),
+    (MedianElimination(reuse=False), lambda mean, k: reference.fresh_halving(mean, k, BUDGET)),
+    (Ocba(), lambda mean, k: reference.ocba(mean, k, BUDGET, Fraction(1, 4), 48)),
+    (UgapeBudget(), lambda mean, k: reference.ugape_budget(mean, k, BUDGET, Fraction(1, 4), 48, 0.01)),
 ]
+
+
+def test_every_rule_of_the_bench_has_a_plain_loop():
+    held = {StrategySpec.of(strategy).label for strategy, _ in CASES}
+    assert {StrategySpec.of(rule).label for rule in RULES.values()} <= held
 
 
 @pytest.mark.parametrize(("strategy", "slow"), CASES, ids=lambda case: type(case).__name__)

@@ -8,6 +8,7 @@ import numpy as np
 
 from exml_sim.engine.study import Cell, Study
 from exml_sim.engine.trials import Block, Facts, aims, block_of
+from exml_sim.exploration.redrawn import RedrawnPool
 from exml_sim.exploration.trial import Exploration
 from exml_sim.money import exact
 from exml_sim.seeds import Seeds
@@ -30,5 +31,7 @@ def replay(study: Study, cell: Cell, trial: int) -> Exploration:
 def facts(study: Study, cell: Cell) -> Facts:
     """The largest regret is that of the worst arm."""
     pool = study.pool(cell)
-    aim = aims(pool, study.strategy(cell).objective)
-    return Facts(float(aim.max() - aim.min()), tuple(float(cost) for cost in pool.prices.exact_costs))
+    objective = study.strategy(cell).objective
+    aim = aims(pool, objective)
+    largest = pool.largest_regret(objective) if isinstance(pool, RedrawnPool) else float(aim.max() - aim.min())
+    return Facts(largest, tuple(float(cost) for cost in pool.prices.exact_costs))

@@ -12,6 +12,7 @@ of symmetric atoms are one outcome (`exml_sim.engine.modes.symmetry`).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 from itertools import combinations
 from math import comb
@@ -31,6 +32,7 @@ from exml_sim.exploration.ranking import Scores
 from exml_sim.exploration.rows import FeaturePool
 from exml_sim.exploration.scores import Certified
 from exml_sim.exploration.scoring import RESOLUTION
+from exml_sim.exploration.strategy import Strategy
 from exml_sim.money import exact
 from exml_sim.seeds import Seeds
 
@@ -248,10 +250,10 @@ def _log_comb(n: IntArray, k: IntArray) -> FloatArray:
     return np.asarray(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1), dtype=np.float64)
 
 
-def _check_size(size: int) -> None:
-    if size > MAX_OUTCOMES:
+def _check_size(size: int, most: int = MAX_OUTCOMES) -> None:
+    if size > most:
         raise ValueError(
-            f"{size} outcomes to enumerate, at most {MAX_OUTCOMES} are allowed: lower the budget, use a pool "
+            f"{size} outcomes to enumerate, at most {most} are allowed: lower the budget, use a pool "
             "with fewer different rows, or mode 'count' or 'rare'"
         )
 
@@ -352,16 +354,39 @@ def exact_law(study: Study, cell: Cell) -> Law:
     ValueError
         If there are too many outcomes, or the pool is not of a kind that can be enumerated.
     """
-    pool, bench = study.pool(cell), bench_of(study.pool(cell))
+    try:
+        return law_of(study.pool(cell), study.strategy(cell), exact(cell.budget))
+    except ValueError as error:
+        raise ValueError(f"cell {cell.index} ({cell}): {error}") from None
+
+
+def law_of(pool: Pool, rule: Strategy, budget: Fraction, most: int = MAX_OUTCOMES) -> Law:
+    """The exact law of a strategy on a pool, by enumeration of all outcomes, at most `most` of them.
+
+    Raises
+    ------
+    ValueError
+        If there are too many outcomes, or the pool is not of a kind that can be enumerated.
+    """
+    bench = bench_of(pool)
     cuts: dict[Order, list[int]] = {}
     while True:
+        _check_size(_foreseen(bench, cuts), most)
         try:
-            return _law(study, cell, pool, bench, enumerate_outcomes(bench, cuts))
+            return _law(pool, rule, budget, bench, enumerate_outcomes(bench, cuts))
         except MissingCut as missing:
             known = cuts.get(missing.order, [0])
             cuts[missing.order] = sorted({*known, *missing.positions})
-        except ValueError as error:
-            raise ValueError(f"cell {cell.index} ({cell}): {error}") from None
+
+
+def _foreseen(bench: Bench, cuts: dict[Order, list[int]]) -> int:
+    """How many outcomes there are at some cuts, rows with replacement; without it there are fewer."""
+    total = 1
+    for (lane, _), positions in cuts.items():
+        atoms = len(bench.law(lane))
+        for length in np.diff(positions).tolist() if bench.replacement == "always" else ():
+            total *= comb(length + atoms - 1, atoms - 1)
+    return total
 
 
 def least_outcomes(study: Study, cell: Cell) -> int:
@@ -385,12 +410,11 @@ def least_outcomes(study: Study, cell: Cell) -> int:
     return total
 
 
-def _law(study: Study, cell: Cell, pool: Pool, bench: Bench, all_of: Outcomes) -> Law:
-    rule = study.strategy(cell)
+def _law(pool: Pool, rule: Strategy, budget: Fraction, bench: Bench, all_of: Outcomes) -> Law:
     sums = np.zeros((5, pool.n_arms))
     for start in range(0, all_of.probability.size, pool.block):
         part = all_of.part(slice(start, start + pool.block))
-        trials, selected = pool.drive(rule, exact(cell.budget), EnumeratedSession(bench, part), part.probability.size)
+        trials, selected = pool.drive(rule, budget, EnumeratedSession(bench, part), part.probability.size)
         success, regret = outcomes(pool, selected, rule.objective)
         first = selected[:, 0]
         for row, weight in enumerate(_shares(part.probability, success, regret)):

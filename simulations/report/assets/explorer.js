@@ -99,7 +99,10 @@ exml.explorer = (() => {
     fillCells();
     if (!now.point) return;
     fillNeeds(now);
-    showSliders(now);
+    const movable = panel().bounds.movable;
+    for (const slider of SLIDERS) byId(`slider-${slider.id}`).disabled = !movable;
+    if (movable) showSliders(now);
+    else byId("status").textContent = "Bounds of plug-ins stand where the study is: there is nothing to move.";
   }
 
   function fillNeeds(now) {
@@ -151,7 +154,7 @@ exml.explorer = (() => {
       ...page.versions.map(({ title }) => ({ name: title, number: true, wide: true }))];
     const value = (x) => (x === null ? "nothing" : x >= 1 ? `vacuous (${probability(x)})` : probability(x));
     fill(byId("cells"), columns, panel().cells.map((cell) => [amount(cell.budget), observed(cell, page.confidence),
-      probability(cell.regret), ...page.versions.map(({ name }) => value(cell.bounds[name]))]));
+      probability(cell.regret), ...page.versions.map(({ name }) => value(cell.bounds[name] ?? null))]));
   }
 
   function buildStrategies() {

@@ -1,0 +1,255 @@
+"""Mutants of a rule: the same rule with one small error, made by standing between it and its trials."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from exml_sim.arrays import IntArray
+from exml_sim.exploration.known import BernoulliArm, KnownPool
+from exml_sim.exploration.lockstep import Lockstep
+from exml_sim.exploration.ranking import Scores
+from exml_sim.exploration.strategy import Strategy, smallest_budget
+from exml_sim.money import ALIGNMENTS, Prices
+from exml_sim.testing.checks import examine
+
+
+@dataclass(frozen=True)
+class Plant:
+    """A planted error and what became of it.
+
+    Attributes
+    ----------
+    error
+        What is wrong.
+    mutant
+        The rule or bound with the error.
+    found
+        The first sentence of the check that caught it; empty if none did.
+    equivalent
+        Whether the error changes nothing that the rule does.
+    """
+
+    error: str
+    mutant: Any
+    found: str
+    equivalent: bool = False
+
+    @property
+    def caught(self) -> bool:
+        """Whether a check caught it."""
+        return bool(self.found)
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A rule with an error: `before` changes its trials, `after` its selection."""
+
+    rule: Strategy
+    error: str
+    before: Callable[[Lockstep], None] | None = None
+    after: Callable[[Lockstep, IntArray], IntArray] | None = None
+    swapped: bool = False
+
+    @property
+    def alignment(self) -> str:
+        """That of the rule, or the other one."""
+        if not self.swapped:
+            return self.rule.alignment
+        return next(one for one in ALIGNMENTS if one != self.rule.alignment)
+
+    @property
+    def objective(self) -> str:
+        """That of the rule."""
+        return self.rule.objective
+
+    def opening(self, budget: Fraction, prices: Prices) -> Fraction:
+        """That of the rule."""
+        return self.rule.opening(budget, prices)
+
+    def explore(self, trials: Lockstep) -> IntArray:
+        """Run the rule with the error in its way."""
+        if self.before is not None:
+            self.before(trials)
+        selected = self.rule.explore(trials)
+        return selected if self.after is None else self.after(trials, np.array(selected))
+
+
+class _Session:
+    """A session whose scores are changed on their way."""
+
+    def __init__(self, session: Any, change: Callable[[Scores, Any], Scores]) -> None:
+        self._session, self._change = session, change
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
+
+    def score(self, wanted: Any, fresh: bool, level: int) -> Scores:
+        return self._change(self._session.score(wanted, fresh, level), wanted)
+
+
+def _scores(change: Callable[[Any, Any], Any]) -> Callable[[Lockstep], None]:
+    """Put `change(values, wanted)` in place of the scores."""
+
+    def changed(scores: Scores, wanted: Any) -> Scores:
+        value = np.where(wanted, change(np.where(wanted, scores.value, 0.0), wanted), np.inf)
+        return Scores(value, value, value)
+
+    def before(trials: Lockstep) -> None:
+        trials.session = _Session(trials.session, changed)
+
+    return before
+
+
+def _once(trials: Lockstep) -> None:
+    """The first scores are used for ever."""
+    seen: list[Scores] = []
+
+    def changed(scores: Scores, wanted: Any) -> Scores:
+        if not seen:
+            seen.append(scores)
+        value = np.where(wanted, np.where(np.isfinite(seen[0].value), seen[0].value, scores.value), np.inf)
+        return Scores(value, value, value)
+
+    trials.session = _Session(trials.session, changed)
+
+
+def _buying(change: Callable[[Lockstep, int, Any, dict[str, Any]], tuple[Any, dict[str, Any]] | None]) -> Any:
+    """Put something between the rule and the till; None leaves a round out."""
+
+    def before(trials: Lockstep) -> None:
+        buy, calls = trials.buy, [0]
+
+        def bought(money: Any, **options: Any) -> None:
+            calls[0] += 1
+            wanted = change(trials, calls[0], money, options)
+            if wanted is not None:
+                buy(wanted[0], **wanted[1])
+
+        trials.buy = bought  # type: ignore[method-assign]
+
+    return before
+
+
+def _half(trials: Lockstep, call: int, money: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    if call == 1:
+        return money, options
+    return (money // 2 if isinstance(money, np.ndarray) else Fraction(money) / 2), options
+
+
+def _not_second(trials: Lockstep, call: int, money: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]] | None:
+    return None if call == 2 else (money, options)
+
+
+def _other_rows(trials: Lockstep, call: int, money: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    return money, {**options, "fresh": not options.get("fresh", False)}
+
+
+def _unpaid(trials: Lockstep, call: int, money: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    extra = np.where(trials.active, 1, 0)
+    trials.session.draw(extra, False)
+    trials.pulls += extra
+    return money, options
+
+
+def _keeping(change: Callable[[int, int], int], fresh: bool = False) -> Callable[[Lockstep], None]:
+    """Keep another number of arms, or look at other rows."""
+
+    def before(trials: Lockstep) -> None:
+        keep = trials.keep
+
+        def kept(number: int, **options: Any) -> IntArray:
+            active = int(trials.active.sum(axis=1).min())
+            return keep(min(max(change(number, active), 1), active), **options)
+
+        trials.keep = kept  # type: ignore[method-assign]
+
+    return before
+
+
+def _fresh_confused(trials: Lockstep) -> None:
+    _buying(_other_rows)(trials)
+    keep = trials.keep
+
+    def kept(number: int, **options: Any) -> IntArray:
+        return keep(number, **{**options, "fresh": not options.get("fresh", False)})
+
+    trials.keep = kept  # type: ignore[method-assign]
+
+
+def _neighbour(trials: Lockstep, selected: IntArray) -> IntArray:
+    return np.roll(selected, 1, axis=0)
+
+
+def _own_dice(trials: Lockstep, selected: IntArray) -> IntArray:
+    lost = np.random.default_rng().random(len(selected)) < 0.2
+    selected[lost] = 0
+    return selected
+
+
+def _last_lost(trials: Lockstep, selected: IntArray) -> IntArray:
+    return np.where(selected == trials.n_arms - 1, 0, selected)
+
+
+def _beyond(trials: Lockstep, selected: IntArray) -> IntArray:
+    return selected + 1
+
+
+def mutants(rule: Strategy) -> tuple[Mutant, ...]:
+    """The rule with one error each."""
+    first = np.s_[:, 0]
+
+    def favour(values: Any, wanted: Any) -> Any:
+        values = values.copy()
+        values[first] -= 0.05
+        return values
+
+    befores: dict[str, Any] = {
+        "takes the worst for the best": _scores(lambda values, wanted: -values),
+        "favours the first arm": _scores(favour),
+        "rounds the scores": _scores(lambda values, wanted: np.round(values, 1)),
+        "looks at the scores once": _once,
+        "spends half of every later round": _buying(_half),
+        "leaves out the second round": _buying(_not_second),
+        "takes a pull that nobody paid for": _buying(_unpaid),
+        "confuses fresh rows with all rows": _fresh_confused,
+        "keeps one arm too few": _keeping(lambda number, active: number - 1),
+        "keeps one arm too many": _keeping(lambda number, active: number + 1 if number > 1 else 1),
+    }
+    afters: dict[str, Any] = {
+        "reports the neighbouring trial": _neighbour,
+        "throws dice of its own": _own_dice,
+        "never selects the last arm": _last_lost,
+        "counts arms from 1": _beyond,
+    }
+    return (
+        *(Mutant(rule, error, before=before) for error, before in befores.items()),
+        *(Mutant(rule, error, after=after) for error, after in afters.items()),
+        Mutant(rule, "swaps the alignment", swapped=True),
+    )
+
+
+def planted_rule(rule: Strategy, **options: Any) -> tuple[Plant, ...]:
+    """Every mutant, and the sentence that catches it; `like` is the rule itself unless something else is given."""
+    options = {"like": rule, **options}
+    found = []
+    for mutant in mutants(rule):
+        report = examine(mutant, **options)
+        same = report.passed and _same(rule, mutant)
+        found.append(Plant(mutant.error, mutant, report.findings[0] if report.findings else "", same))
+    return tuple(found)
+
+
+def _same(rule: Strategy, mutant: Mutant) -> bool:
+    """Whether the mutant does what the rule does, in some hundred trials on several pools."""
+    for means, costs in (((0.4, 0.5, 0.6), (1, 1, 1)), ((0.5, 0.4, 0.6, 0.55, 0.45), (1, 2, 3, 1, 1))):
+        pool = KnownPool([BernoulliArm(mean, cost) for mean, cost in zip(means, costs, strict=True)])
+        budget = 7 * smallest_budget(rule, pool.prices)
+        one, other = (pool.explore_many(each, budget, 300) for each in (rule, mutant))
+        if not (np.array_equal(one.selected, other.selected) and np.array_equal(one.pulls, other.pulls)):
+            return False
+    return True

@@ -1,0 +1,218 @@
+"""Pools from a person's own files, arms that go together, arms drawn anew, grids, and precision in place of trials."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from exml_sim.engine import Study, run
+from exml_sim.engine.families import FAMILIES, FamilyPool
+from exml_sim.exploration.known import KnownPool
+from exml_sim.exploration.redrawn import RedrawnArm, RedrawnPool
+from exml_sim.seeds import Seeds
+from exml_sim.testing.checks import agrees
+
+ALARM = 1e-7
+BASE: dict[str, Any] = {"strategies": ["uniform_allocation"], "budgets": {"per_arm": [8]}, "trials": 40}
+
+
+def table(rows: int = 24) -> dict[str, Any]:
+    rng = np.random.default_rng(0)
+    y = np.tile([1, 0], rows // 2)
+    return {
+        "age": rng.normal(size=rows).round(3), "test a": (y + rng.normal(size=rows)).round(3),
+        "test b": rng.normal(size=rows).round(3), "sick": y,
+    }  # fmt: skip
+
+
+def written(folder: Path, suffix: str, columns: dict[str, Any]) -> None:
+    file = folder / f"people.{suffix}"
+    if suffix == "csv":
+        lines = [",".join(columns), *(",".join(map(str, row)) for row in zip(*columns.values(), strict=True))]
+        file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    elif suffix == "npz":
+        np.savez(file, **columns)
+    else:
+        pa = pytest.importorskip("pyarrow")
+        import pyarrow.parquet as pq
+
+        pq.write_table(pa.table(columns), file)
+
+
+POOL = """
+strategies = ["median_elimination"]
+trials = 20
+[[pools]]
+kind = "table"
+file = "people.SUFFIX"
+target = "sick"
+observed = ["age"]
+candidates = ["test a", ["test b", "age"]]
+costs = ["1", "2.5"]
+[[scores]]
+theta = 0.3
+ball = 0.4
+[budgets]
+per_arm = [6]
+"""
+
+
+@pytest.mark.parametrize("suffix", ["csv", "npz", "parquet"])
+def test_a_table_needs_no_python(suffix: str, tmp_path: Path) -> None:
+    columns = table()
+    written(tmp_path, suffix, columns)
+    (tmp_path / "study.toml").write_text(POOL.replace("SUFFIX", suffix), encoding="utf-8")
+    study = Study.from_toml(tmp_path / "study.toml")
+    pool: Any = study.pool(study.cells()[0])
+    assert pool.names == ("test a", "test b + age")
+    assert [float(cost) for cost in pool.costs] == [1.0, 2.5]
+    np.testing.assert_array_equal(pool.population.y, 2 * columns["sick"] - 1)
+    np.testing.assert_array_equal(pool.population.X[:, 0], columns["age"])
+    np.testing.assert_array_equal(
+        pool.population.candidates[1].values, np.column_stack([columns["test b"], columns["age"]])
+    )
+    path = tmp_path / "store.sqlite"
+    run(study, store=path, progress=False, n_jobs=1).close()
+    written(tmp_path, suffix, table() | {"age": np.zeros(24)})
+    with pytest.raises(ValueError, match="has changed"):
+        run(Study.from_toml(tmp_path / "study.toml"), store=path, progress=False)
+
+
+BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "no file": ({"file": "none.csv"}, "there is no file 'none.csv'"),
+    "suffix": ({"file": "people.txt"}, "must be a .csv, .parquet or .npz file"),
+    "column": ({"candidates": ["nothing"]}, "has no column 'nothing'"),
+    "label": ({"target": "age"}, "must have two values"),
+    "text": ({"candidates": ["word"]}, "has 'x' in row 1: no number"),
+    "costs": ({"costs": ["1"]}, "must be one for each of 2 candidates"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_tables_are_told_in_one_line(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path, "csv", table() | {"word": ["x"] * 24})
+    change, message = BAD[case]
+    pool = {"kind": "table", "file": "people.csv", "target": "sick", "candidates": ["test a", "test b"]} | change
+    with pytest.raises(ValueError, match=message) as caught:
+        Study.from_table(BASE | {"pools": [pool], "scores": [{"theta": 0.3, "ball": 0.4}]}).cells()
+    assert "\n" not in str(caught.value)
+
+
+def test_rewards_that_were_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three rows: independent arms tie or cross, arms that read the same row never do."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "seen.csv").write_text("a,b\n1,0.5\n0,-0.5\n0.5,0\n", encoding="utf-8")
+    pools = [{"kind": "rewards", "file": "seen.csv", "rows": rows, "label": rows} for rows in ("independent", "same")]
+    study = Study.from_table(BASE | {"pools": pools, "trials": 400, "budgets": {"per_arm": [2]}})
+    with run(study, progress=False, n_jobs=1) as result:
+        apart, together = result.summary()
+    assert together.failures == 0
+    # Exactly: sums of two draws each from {1, 0, 0.5} and {0.5, -0.5, 0}; the first arm wins ties and is the best.
+    seen = [(a, b) for a in (1, 0, 0.5) for b in (1, 0, 0.5)]
+    lost = sum(sum(x) < sum(y) - 1 for x in seen for y in seen) / 81
+    assert agrees(apart.failures, 400, lost, ALARM)
+
+
+def test_correlated_arms_are_told_apart_sooner() -> None:
+    from scipy.stats import norm
+
+    pools = [{"kind": "known", "means": [0.5, 0.0], "sd": 1.0, "correlation": c, "label": str(c)} for c in (0.0, 0.75)]
+    study = Study.from_table(BASE | {"pools": pools, "trials": 4000})
+    with run(study, progress=False, n_jobs=1) as result:
+        for one, correlation in zip(result.summary(), (0.0, 0.75), strict=True):
+            p = float(norm.sf(0.5 * np.sqrt(8) / np.sqrt(2 * (1 - correlation))))
+            assert agrees(one.failures, 4000, p, ALARM)
+
+
+def test_arms_drawn_anew_are_judged_on_their_own_means() -> None:
+    """The slow path: every trial alone, as a pool of known arms with the means that it drew."""
+    pool = RedrawnPool([RedrawnArm(0.0, 1.0) for _ in range(3)])
+    found = pool.explore_many("uniform_allocation", 30, 50, seed=4)
+    success, regret = pool.outcomes(found.seeds, found.selected, "risk")
+    for trial in range(50):
+        seeds = Seeds.of(4, trial)
+        means = [float(arm.means(seeds.key, seeds.trials, i + 1)[0]) for i, arm in enumerate(pool.arms)]
+        alone = KnownPool.bernoulli(means)
+        selected = alone.explore("uniform_allocation", 30, seeds).selected
+        assert selected == found.selected[trial, 0]
+        assert success[trial] == (means[selected] == min(means))
+        assert regret[trial] == pytest.approx(means[selected] - min(means), abs=1e-15)
+    study = Study.from_table(BASE | {"pools": [{"kind": "redrawn", "K": 3}], "seed": 4})
+    assert 0.0 <= run(study, progress=False, n_jobs=1).summary()[0].failure_rate < 0.7
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_families_have_the_gap_they_are_told(family: str) -> None:
+    for K in (1, 2, 3, 8, 128):
+        pool = FamilyPool(family, K, 0.05, cost_ratio="3").pool()
+        assert pool.best_set() == (K - 1,)
+        assert K == 1 or pool.gap == pytest.approx(0.05)
+        assert pool.costs[-1] == (3 if K > 1 else 1)
+
+
+def test_a_grid_is_written_out_with_readable_names() -> None:
+    short = BASE | {"pools": [{"kind": "family", "family": "sparse"}], "grid": {"K": [4, 8], "gap": [0.05, 0.08]}}
+    labels = [f"sparse, K = {K}, gap = {gap}" for K in (4, 8) for gap in (0.05, 0.08)]
+    study = Study.from_table(short)
+    assert [pool.label for pool in study.pools] == labels
+    long = [{"kind": "family", "family": "sparse", "K": K, "gap": g, "label": label}
+            for (K, g), label in zip([(4, 0.05), (4, 0.08), (8, 0.05), (8, 0.08)], labels, strict=True)]  # fmt: skip
+    assert Study.from_table(BASE | {"pools": long}).hash == study.hash
+    swept = Study.from_table(
+        BASE
+        | {
+            "pools": [{"kind": "synthetic", "per_class": 8}],
+            "scores": [{}],
+            "grid": {"theta": [0.1, 0.3], "ball": [0.4]},
+        }
+    )
+    assert [score.label for score in swept.scores] == ["ball 0.4, theta 0.1", "ball 0.4, theta 0.3"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"grid": {"arms": [4]}}, "grid cannot sweep 'arms': allowed are K, gap"),
+        ({"grid": {"K": 4}}, "K of grid must be a list"),
+        ({"grid": {"theta": [0.1]}}, "so the study needs scores as tables"),
+        ({"grid": {"family": ["sparse"]}}, "family is both in the grid and in a pool"),
+        ({"strategy": "top_two"}, "give strategy or strategies"),
+        ({"half_width": 0.01}, "give it or trials, not both"),
+    ],
+)
+def test_short_forms_that_make_no_sense(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Study.from_table(BASE | {"pools": [{"kind": "family", "family": "sparse"}]} | change)
+
+
+def test_a_precision_in_place_of_trials() -> None:
+    table = {key: value for key, value in BASE.items() if key != "trials"}
+    study = Study.from_table(table | {"pools": [{"kind": "known", "means": [0.3, 0.5]}], "half_width": 0.03})
+    with run(study, progress=False, n_jobs=1) as result:
+        (one,) = result.summary()
+    assert (one.upper - one.lower) / 2 <= 0.03
+    assert one.trials < study.trials
+
+
+def test_a_cell_stops_by_its_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bound that holds with room is decided early; one that says nothing ends at the first look."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "wide.py").write_text(
+        "def half(budget, setting):\n    return 0.5 if budget > 30 else float('nan')\n", encoding="utf-8"
+    )
+    study = Study.from_table(
+        BASE | {"pools": [{"kind": "known", "means": [0.3, 0.5]}], "bounds": ["wide:half"], "trials": 4000,
+                "budgets": {"per_arm": [8, 40]}, "stop": {"verdict": "half", "every": 100}}
+    )  # fmt: skip
+    with run(study, progress=False, n_jobs=1) as result:
+        trials = [one.trials for one in result.summary()]
+    assert trials == [100, 100]
+    ours = Study.from_table(
+        BASE | {"pools": [{"kind": "synthetic", "per_class": 8, "angles": [10, 90]}], "trials": 300,
+                "scores": [{"theta": 0.3, "ball": 0.4}], "stop": {"verdict": "tighter", "every": 50}}
+    )  # fmt: skip
+    assert [one.trials for one in run(ours, progress=False, n_jobs=1).summary()] == [50]

@@ -1,0 +1,346 @@
+"""Strategies, pools, scores and bounds of others: found by name, carried to workers, kept apart by their source."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+from click.testing import CliRunner
+
+from exml_sim import plugins
+from exml_sim.cli import cli
+from exml_sim.engine import Store, Study, StudyResult, run
+from exml_sim.plugins import PluginError
+from simulations.panels import panels_of, verdicts
+
+RULE = '''
+"""A share of the money for everyone, the rest for the two leaders."""
+from dataclasses import dataclass
+from fractions import Fraction
+from math import exp
+from exml_sim.engine import about
+from exml_sim.strategies import Rule
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Final(Rule):
+    share: float = 0.5
+
+    def opening(self, budget, prices):
+        return budget * Fraction(str(self.share))
+
+    def explore(self, trials):
+        trials.buy(self.opening(trials.budget, trials.prices))
+        if trials.n_arms > 2:
+            trials.keep(2)
+        trials.buy(trials.budget - self.opening(trials.budget, trials.prices))
+        return trials.keep(1)
+
+
+@about("Final", laws=("bernoulli",))
+def union(budget, setting):
+    n = int(budget * setting.options["share"]) // setting.K
+    return 2 * sum(exp(-n * gap**2) for gap in setting.ordered)
+'''
+STUDY = """
+trials = 200
+bounds = ["my_rules:union"]
+strategies = ["uniform_allocation", {name = "my_rules:Final", options = {share = 0.4}}]
+budgets = {per_arm = [40, 400]}
+[[pools]]
+kind = "known"
+means = [0.3, 0.5, 0.6]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "my_rules.py").write_text(RULE, encoding="utf-8")
+    (home / "study.toml").write_text(STUDY, encoding="utf-8")
+    return home
+
+
+def study_of(folder: Path) -> Study:
+    return Study.from_toml(folder / "study.toml")
+
+
+def test_a_users_file_is_short() -> None:
+    """At most 25 lines of a user's file to a figure with verdicts; this one has a bound, too."""
+    assert sum(bool(line.strip()) for line in RULE.splitlines()) <= 25
+
+
+def test_from_a_file_beside_the_study_to_figure_report_plan_and_verdicts(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    done = CliRunner().invoke(cli, ["study", str(folder / "study.toml"), "--out", str(out), "--quiet"])
+    assert done.exit_code == 0, done.output
+    assert "the bound union asks for" in done.output
+    assert "none is refuted" in done.output
+    assert {"failure_rate.png", "report.html", "my_rules.py"} <= {file.name for file in out.iterdir()}
+    assert "union bound" in (out / "failure_rate.svg").read_text(encoding="utf-8")
+    assert "union (plug-in)" in (out / "report.html").read_text(encoding="utf-8")
+    with StudyResult.open(out / "study.sqlite") as result:
+        panels = panels_of(result)
+        judged = [(panel.strategy, name, verdict.outcome) for panel, _, name, verdict in verdicts(panels)]
+        assert [one[:2] for one in judged] == [("Final(share=0.4)", "union")] * 2
+        assert judged[0][2] == "vacuous"
+        assert judged[1][2] in ("undecided", "consistent")
+        (kept,) = [one for one in result.store.plugins if one["group"] == "exml_sim.strategies"]
+        assert kept["version"] == "none"
+        assert len(kept["digest"]) == 64
+    plan = CliRunner().invoke(cli, ["plan", "--store", str(out / "study.sqlite"), "--json"])
+    budgets = json.loads(plan.output)["budgets"]
+    assert [list(one["bounds"]) for one in budgets] == [[], ["union"]]
+
+
+def test_the_rule_of_the_file_is_the_rule_of_the_class(folder: Path) -> None:
+    """The slow path: the class itself, on the study's pool, from the study's seeds."""
+    study = study_of(folder)
+    space: dict[str, object] = {"__name__": "written_out"}
+    sys.modules["written_out"] = type(sys)("written_out")
+    exec(RULE, space)
+    with run(study, n_jobs=1, progress=False) as result:
+        for cell in study.cells()[1::2]:
+            rule = space["Final"](share=0.4)  # type: ignore[operator]
+            done = study.pool(cell).explore_many(rule, int(cell.budget), 200, seed=0, stream=cell.stream)
+            stored = [
+                arm
+                for (arm,) in result.store.rows(
+                    "SELECT selected FROM trials WHERE cell=? ORDER BY trial", (cell.index,)
+                )
+            ]
+            assert stored == done.selected[:, 0].tolist()
+
+
+def test_workers_in_other_processes_import_it(folder: Path) -> None:
+    study = study_of(folder)
+    alone = run(study, n_jobs=1, progress=False).store.digest()
+    assert run(study, n_jobs=2, backend="processes", progress=False, block=20).store.digest() == alone
+
+
+def test_on_the_command_line_and_as_an_object(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    given = ["--strategy", "my_rules:Final{share = 0.25}", "--strategy", "median_elimination"]
+    done = CliRunner().invoke(cli, ["study", "study.toml", *given, "--out", str(tmp_path / "o"), "--quiet"])
+    assert done.exit_code == 0, done.output
+    assert "Final(share=0.25) on known" in done.output
+    rule = plugins.load("exml_sim.strategies", "my_rules:Final")
+    study = replace(study_of(folder), strategies=(rule(share=0.25),), bounds=())
+    assert study.strategies[0].label == "Final(share=0.25)"
+    assert Study.from_toml(study.to_toml()) == study
+
+
+def changed(folder: Path, old: str, new: str) -> None:
+    file = folder / "my_rules.py"
+    text = file.read_text(encoding="utf-8")
+    assert old in text
+    file.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def test_a_store_refuses_another_source_and_says_so(folder: Path, tmp_path: Path) -> None:
+    path = tmp_path / "study.sqlite"
+    run(study_of(folder), store=path, progress=False).close()
+    before = path.read_bytes()
+    changed(folder, "trials.keep(2)", "trials.keep(1 + 1)")
+    with pytest.raises(ValueError, match="plug-in 'my_rules:Final' has changed: begun with version none"):
+        run(study_of(folder), store=path, progress=False)
+    assert path.read_bytes() == before
+    parts = [tmp_path / "a.sqlite", tmp_path / "b.sqlite"]
+    for i, part in enumerate(parts, 1):
+        run(study_of(folder), store=part, shard=(i, 2), progress=False).close()
+        changed(folder, "1 + 1", "1 + 1 + 0")
+    done = CliRunner().invoke(cli, ["merge", *map(str, parts), "--out", str(tmp_path / "all.sqlite")])
+    assert "has changed" in str(done.exception)
+    assert not (tmp_path / "all.sqlite").exists()
+
+
+def test_a_bound_may_change(folder: Path, tmp_path: Path) -> None:
+    path = tmp_path / "study.sqlite"
+    run(study_of(folder), store=path, progress=False).close()
+    (folder / "other.py").write_text(RULE.replace("2 * sum", "3 * sum"), encoding="utf-8")
+    other = replace(study_of(folder), bounds=())
+    with run(other, store=path, progress=False) as result:
+        assert result.complete
+
+
+BROKEN = {
+    "does not exist": ("my_rules:Final", "my_rules:Nothing", "plug-in 'my_rules:Nothing' does not exist"),
+    "no such file": ("my_rules:Final", "no_such:Final", "there is no plug-in 'no_such:Final'"),
+    "no name": ("my_rules:Final", "my rules:Final", "is no name: write it module:attribute"),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_names_that_lead_nowhere(folder: Path, case: str) -> None:
+    old, new, message = BROKEN[case]
+    file = folder / "study.toml"
+    file.write_text(STUDY.replace(old, new), encoding="utf-8")
+    with pytest.raises(PluginError, match=message):
+        study_of(folder)
+
+
+LAST = "return trials.keep(1)"
+PULLS = "trials.session.draw(trials.pulls, False); trials.pulls *= 2; trials.keep(2)"
+BAD = {
+    "raises": ("trials.keep(2)", "1 / 0", "plug-in 'my_rules:Final' raised ZeroDivisionError: division by zero"),
+    "arms": (LAST, f"{LAST} + 3", "must return arms from 0 to 2"),
+    "shape": (LAST, f"{LAST}[:1]", "must return whole numbers of shape"),
+    "overspends": (
+        "trials.buy(trials.budget - self",
+        "trials.buy(2 * trials.budget - self",
+        "plug-in 'my_rules:Final'",
+    ),
+    "unpaid": ("trials.keep(2)", PULLS, "paid for"),
+    "dice": (LAST, f"import random; {LAST} * 0 + random.randrange(3)", "something else"),
+    "package": ("from math import exp", "from math import exp\nimport no_such_one", "needs the package 'no_such_one'"),
+    "syntax": ("from math import exp", "from math import", "cannot be imported: SyntaxError"),
+    "bound": ("return 2 * sum", "return -sum", "plug-in 'my_rules:union' returned -"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_plug_ins_leave_one_line_and_nothing_stored(folder: Path, tmp_path: Path, case: str) -> None:
+    old, new, message = BAD[case]
+    changed(folder, old, new)
+    out = tmp_path / "out"
+    out.mkdir()
+    with pytest.raises(ValueError, match=message) as caught:
+        run(study_of(folder), store=out / "study.sqlite", progress=False, n_jobs=1)
+    assert "\n" not in str(caught.value)
+    assert "my_rules:" in str(caught.value)
+    assert not list(out.iterdir())
+
+
+def test_a_worker_without_the_package(folder: Path, tmp_path: Path) -> None:
+    """The driver has it, the worker does not: one line with the plug-in's name."""
+    changed(
+        folder, "from math import exp",
+        "from math import exp\nimport multiprocessing\n"
+        "if multiprocessing.current_process().name != 'MainProcess':\n    import no_such_package",
+    )  # fmt: skip
+    with pytest.raises(PluginError, match=r"plug-in 'my_rules:Final' needs the package 'no_such_package'") as caught:
+        run(study_of(folder), n_jobs=2, backend="processes", progress=False, block=10)
+    assert "\n" not in str(caught.value)
+
+
+def installed(tmp_path: Path, version: str = "1.2") -> Path:
+    """A folder like site-packages with a package that announces one thing of each group."""
+    site = tmp_path / "site"
+    package, info = site / "their_rules", site / f"their_rules-{version}.dist-info"
+    package.mkdir(parents=True)
+    info.mkdir()
+    (package / "__init__.py").write_text(RULE, encoding="utf-8")
+    (package / "more.py").write_text(
+        dedent("""
+        import numpy as np
+        from exml_sim.exploration.known import KnownPool
+        from exml_sim.exploration.scores import objective
+        from exml_sim.population import Candidate, Population
+
+        def arms(low=0.2):
+            return KnownPool.bernoulli([low, 0.5])
+
+        def rows(rng):
+            y = rng.choice([-1.0, 1.0], 30)
+            bad = Candidate("bad", rng.normal(size=30))
+            return Population(rng.normal(size=(30, 1)), y, [Candidate("good", y), bad])
+
+        class careful:
+            PENALISED = True
+            TOLERANCES = objective.TOLERANCES
+
+            @staticmethod
+            def score(terms, gram, y, counts, tol):
+                charge = 1.0 / np.sqrt(counts.sum(axis=1))
+                return tuple(part + charge for part in objective.score(terms, gram, y, counts, tol))
+        """),
+        encoding="utf-8",
+    )
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: their-rules\nVersion: {version}\n", encoding="utf-8")
+    (info / "top_level.txt").write_text("their_rules\n", encoding="utf-8")
+    (info / "entry_points.txt").write_text(
+        "[exml_sim.strategies]\nfinal = their_rules:Final\n[exml_sim.pools]\npair = their_rules.more:arms\n"
+        "grown = their_rules.more:rows\n[exml_sim.scores]\ncareful = their_rules.more:careful\n"
+        "[theory.bounds]\nunion = their_rules:union\n",
+        encoding="utf-8",
+    )
+    return site
+
+
+def test_packages_announce_themselves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(installed(tmp_path)))
+    listed = CliRunner().invoke(cli, ["study", "--list"])
+    assert "plug-in final (exml_sim.strategies): version 1.2, " in listed.output
+    assert "plug-in union (theory.bounds): version 1.2" in listed.output
+    study = Study.from_table(
+        {
+            "strategies": ["final"], "budgets": {"per_arm": [40]}, "trials": 40, "bounds": ["union"],
+            "pools": [{"kind": "pair", "options": {"low": 0.1}}, {"kind": "grown", "seed": 3}],
+            "scores": [{"score": "careful", "theta": 0.3}],
+        }
+    )  # fmt: skip
+    with run(study, progress=False, n_jobs=1) as result:
+        assert [one.pool for one in result.summary()] == ["pair", "grown"]
+        assert [one.score for one in result.summary()] == ["", "careful C 1:1 (sum), theta 0.3"]
+        assert {one["version"] for one in result.store.plugins} == {"1.2"}
+        assert len({one["digest"] for one in result.store.plugins}) == 1
+    for name in [name for name in sys.modules if name.startswith("their_rules")]:
+        del sys.modules[name]
+
+
+def test_an_installed_package_in_a_process_of_its_own(tmp_path: Path) -> None:
+    """Workers of joblib import it from their own path; the command line finds it there, too."""
+    site = installed(tmp_path)
+    text = STUDY.replace("my_rules:union", "union").replace("my_rules:Final", "final")
+    (tmp_path / "study.toml").write_text(text, encoding="utf-8")
+    paths = os.pathsep.join([str(site), str(Path(__file__).parents[1])])
+    command = [
+        sys.executable,
+        "-m",
+        "exml_sim",
+        "study",
+        "study.toml",
+        "--out",
+        "out",
+        "--quiet",
+        "--backend",
+        "processes",
+    ]
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": paths}, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "the bound union asks for" in done.stdout
+
+
+def test_a_pool_that_is_drawn_without_its_rng_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "loose.py").write_text(
+        "import numpy as np\nfrom exml_sim.exploration.known import KnownPool\n"
+        "def arms():\n    return KnownPool.bernoulli(np.random.default_rng().random(3).tolist())\n",
+        encoding="utf-8",
+    )
+    study = Study.from_table(
+        {"strategies": ["uniform_allocation"], "budgets": {"per_arm": [4]}, "pools": [{"kind": "loose:arms"}]}
+    )
+    with pytest.raises(PluginError, match="'loose:arms' made another pool the second time"):
+        run(study, progress=False)
+
+
+def test_two_files_of_one_name_are_two_plug_ins(folder: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(folder, other)
+    changed(other, "share: float = 0.5", "share: float = 0.6")
+    first, second = study_of(folder), study_of(other)
+    assert first.hash == second.hash
+    assert first.plugins[0].digest != second.plugins[0].digest
+    with Store.create_or_open(None, first, first.cells()) as store:
+        assert store.study.plugins == first.plugins

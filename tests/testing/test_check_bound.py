@@ -1,0 +1,146 @@
+"""check_bound passes the right bounds and refutes the 24 wrong ones; and the book as a pytest plugin."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import exp
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from exml_sim.exploration.known import KnownPool
+from exml_sim.testing import Assumes, CheckError, check_bound, examine_bound, planted
+from exml_sim.testing.generators import bernoulli_pools, family_pools, gap_lists
+from simulations.testing import hunt_tightest, point_of
+from tests.statistical.wrong_bounds import PLANTED, uniform
+from theory import corrected, paper, tighter
+from theory.claims.median import regret_with_twice_the_rows
+from theory.claims.uniform import regret_corrected
+
+pytest_plugins = ["pytester"]
+
+ABOUT = {
+    "uniform": Assumes(),
+    "reuse": Assumes("median_elimination"),
+    "fresh": Assumes("median_elimination", {"reuse": False}),
+}
+BY_ERROR = {one.error: one for one in PLANTED}
+
+
+@pytest.mark.parametrize("error", BY_ERROR)
+def test_a_wrong_bound_is_refuted_and_the_right_one_is_not(error: str) -> None:
+    one = BY_ERROR[error]
+
+    def wrong(budget: int, setting: Any) -> float:
+        if error == "kappa without the square root":
+            return uniform(replace(point_of(setting), kappa_lambda=setting.kappa_lambda * setting.kappa), budget)
+        return one.wrong(point_of(setting), budget)
+
+    about = ABOUT[one.instance.strategy]
+    report = check_bound(lambda budget, setting: one.right(point_of(setting), budget), about)
+    assert 1.0 <= report.unseen < 10.0
+    with pytest.raises(CheckError, match="and it says"):
+        check_bound(wrong, about)
+
+
+def tied_uniform(budget: int, setting: Any) -> float:
+    return float(
+        tighter.delta_fail_uniform(budget, setting.K, setting.gap, setting.theta, setting.kappa_lambda, best_count=2)
+    )
+
+
+def tied_median(budget: int, setting: Any) -> float:
+    return float(
+        tighter.delta_fail_median(
+            budget, setting.K, setting.gap, setting.theta, setting.kappa_lambda, best_count=2, rows="fresh"
+        )
+    )
+
+
+@pytest.mark.parametrize(("bound", "strategy"), [(tied_uniform, "uniform"), (tied_median, "fresh")])
+def test_ignoring_ties_is_refuted(bound: Any, strategy: str) -> None:
+    with pytest.raises(CheckError, match="two tied arms"):
+        check_bound(bound, replace(ABOUT[strategy], event="first"))
+
+
+def regret(level: Any, fail: Any) -> Any:
+    def bound(budget: int, setting: Any) -> tuple[float, float]:
+        n, delta = budget // 2, setting.options["delta"]
+        allowed = delta + float(fail(budget, 2, setting.gap, setting.theta, setting.kappa_lambda))
+        return level(n=n, r=setting.kappa_lambda, theta=setting.theta, delta=delta), allowed
+
+    return bound
+
+
+def test_twice_the_rows_in_the_regret_are_refuted() -> None:
+    about = replace(ABOUT["reuse"], event="regret")
+    check_bound(regret(regret_corrected, corrected.delta_fail_median), about)
+    with pytest.raises(CheckError, match="the corner"):
+        check_bound(regret(regret_with_twice_the_rows, paper.delta_fail_median), about)
+
+
+def test_there_are_24_wrong_bounds() -> None:
+    assert len(PLANTED) + 2 + 1 == 24
+
+
+def hoeffding(budget: int, setting: Any) -> float:
+    """Uniform allocation of Bernoulli arms: every rival beats the best with probability exp(-n gap^2) at most."""
+    return sum(exp(-(budget // setting.K) * gap**2) for gap in setting.ordered)
+
+
+ALARM = 1e-7
+BERNOULLI = Assumes(law="bernoulli")
+
+
+def test_a_bound_for_bernoulli_arms() -> None:
+    report = check_bound(hoeffding, BERNOULLI, alarm=ALARM)
+    assert report.spoke >= 40
+    assert "would go unseen" in str(report)
+    assert report.alarm == ALARM
+    found = planted(hoeffding, assumes=BERNOULLI)
+    caught = {one.error for one in found if one.caught}
+    assert caught >= {"four times the budget", "twice the gaps", "to the fourth power", "a hundredth of it"}
+
+
+def test_the_hunt_comes_closer_than_the_battery() -> None:
+    near = examine_bound(hoeffding, BERNOULLI).unseen
+    found = hunt_tightest(hoeffding, BERNOULLI, budgets=(4, 20), steps=40)
+    assert 1.0 <= found.slack < 1.5 * near
+    assert found.probability <= found.bound
+
+
+@given(bernoulli_pools(max_arms=5, costs=True))
+@settings(max_examples=20)
+def test_generated_pools_have_a_best_arm(pool: KnownPool) -> None:
+    assert pool.risks[list(pool.best_set())].max() == pool.risks.min()
+    assert all(cost > 0 for cost in pool.costs)
+
+
+@given(family_pools(), gap_lists(3))
+@settings(max_examples=20)
+def test_the_best_of_a_family_is_the_last(pool: KnownPool, gaps: list[float]) -> None:
+    assert pool.best_set() == (pool.n_arms - 1,)
+    assert len(gaps) == 3
+
+
+BOOK = """
+import pytest
+
+@pytest.mark.alarm(1e-6, verdicts=2)
+def test_draws(alarms):
+    assert alarms.alarm() + alarms.alarm() == 2e-6
+    with pytest.raises(ValueError, match="more than its 2"):
+        alarms.alarm()
+"""
+
+
+def test_the_book_as_a_plugin(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(BOOK)
+    done = pytester.runpytest_inprocess("-p", "exml_sim.testing.pytest_plugin", "-p", "no:xdist")
+    done.assert_outcomes(passed=1)
+    done.stdout.fnmatch_lines(["false alarms: 1 statistical tests plan 2e-06 of 0.0001"])
+    refused = pytester.runpytest_inprocess(
+        "-p", "exml_sim.testing.pytest_plugin", "-p", "no:xdist", "-o", "false_alarms=1e-6"
+    )
+    assert refused.ret == pytest.ExitCode.USAGE_ERROR

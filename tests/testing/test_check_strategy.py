@@ -1,0 +1,94 @@
+"""check_strategy passes what is right and catches what is planted: our eight bugs, and mutants of two foreign rules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from exml_sim.exploration.rows import FeaturePool
+from exml_sim.money import Prices
+from exml_sim.strategies import MedianElimination, SuccessiveRejects, UniformAllocation
+from exml_sim.testing import CheckError, check_strategy, examine, planted
+from tests.statistical.wrong_strategies import (
+    MEDIAN,
+    WORLD,
+    BiasedPool,
+    HalfTheMoney,
+    RepeatedSeedsPool,
+    turned_into,
+)
+from tests.testing.foreign import Ladder, TwoStage, ladder, two_stage
+
+
+class CostBlindPool(FeaturePool):
+    """Declares its costs and charges 1 for everything."""
+
+    @property
+    def prices(self) -> Prices:  # type: ignore[override]
+        return Prices.of([1] * self.n_arms)
+
+
+ALARM = 1e-7
+COSTLY = WORLD[2].with_(costs=("1", "3")).pool
+BUGS: dict[str, dict[str, Any]] = {
+    **{error: {"rule": wrong, "like": right} for error, (right, wrong, _, _) in MEDIAN.items()},
+    "leaves half of the money": {"rule": HalfTheMoney(), "like": UniformAllocation()},
+    "ignores a cost": {"rule": UniformAllocation(), "pools": [turned_into(COSTLY, CostBlindPool)]},
+    "biased sampling": {"rule": UniformAllocation(), "pools": [turned_into(WORLD[2].pool, BiasedPool)]},
+    "seeds repeated between trials": {
+        "rule": UniformAllocation(),
+        "pools": [turned_into(WORLD[2].pool, RepeatedSeedsPool)],
+    },
+}
+
+
+def test_there_are_eight_bugs() -> None:
+    assert len(BUGS) == 8
+
+
+@pytest.mark.parametrize("error", BUGS)
+def test_a_planted_bug_is_found(error: str) -> None:
+    options = dict(BUGS[error])
+    with pytest.raises(CheckError) as caught:
+        check_strategy(options.pop("rule"), **options)
+    assert "seed" in str(caught.value) or "exactly" in str(caught.value)
+
+
+@pytest.mark.parametrize("rule", [MedianElimination(), MedianElimination(reuse=False), SuccessiveRejects()])
+def test_ours_pass(rule: Any) -> None:
+    check_strategy(rule, like=rule, pools=[WORLD[2].pool], alarm=ALARM)
+
+
+@pytest.mark.parametrize(("rule", "loop"), [(TwoStage(), two_stage), (Ladder(), ladder)])
+def test_foreign_rules_pass_against_their_loops(rule: Any, loop: Any) -> None:
+    report = check_strategy(rule, like=loop, alarm=ALARM)
+    assert report.alarm == ALARM
+
+
+def test_a_loop_of_something_else_is_told_apart() -> None:
+    assert any("the loop" in one for one in examine(TwoStage(), like=ladder).findings)
+
+
+@pytest.mark.parametrize("rule", [TwoStage(), Ladder()])
+def test_mutants_of_foreign_rules_are_caught(rule: Any) -> None:
+    """At least 10 mutants of each; what passes changes nothing that the rule does."""
+    found = planted(rule)
+    missed = [one.error for one in found if not one.caught and not one.equivalent]
+    assert not missed
+    assert sum(one.caught for one in found) >= 10
+
+
+def test_without_a_reference_many_mutants_are_still_caught() -> None:
+    """Only what every rule must do is checked then: money, bits, clear instances, names, the law of its own trials."""
+    found = planted(TwoStage(), like=None)
+    caught = {one.error for one in found if one.caught}
+    assert caught >= {
+        "takes the worst for the best",
+        "favours the first arm",
+        "takes a pull that nobody paid for",
+        "reports the neighbouring trial",
+        "throws dice of its own",
+        "never selects the last arm",
+        "counts arms from 1",
+    }
