@@ -52,6 +52,7 @@ docs: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 bench: $(VENV)/.dev
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e ".[bench]"
 	$(BIN)/python -m benchmarks.solver
 	$(BIN)/python -m benchmarks.strategies
 	$(BIN)/python -m benchmarks.bounds
