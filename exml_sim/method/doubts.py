@@ -146,7 +146,7 @@ def _looks(found: Raced, names: Sequence[str]) -> list[list[dict[str, Any]]]:
                 "rows": one.rows,
                 "loss": one.loss,
                 "interval": _ends(one.interval),
-                "predicted": one.expected,
+                "predicted": one.predicted,
                 "deviation": one.deviation,
                 "chosen": one.arms == look.chosen,
             }

@@ -44,11 +44,6 @@ class Contestant:
     deviation: float = 0.0
     interval: tuple[float, float] = (-np.inf, np.inf)
 
-    @property
-    def expected(self) -> float:
-        """The loss with the rows that the money left would give."""
-        return self.loss + self.predicted - self.judged
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RaceRound:

@@ -175,7 +175,7 @@ def why_raced(race: Raced, names: tuple[str, ...]) -> str:
             fate = "chosen" if c.arms == one.chosen else "bought on" if set(c.arms) <= set(one.in_play) else ""
             lines.append(
                 f"| {number} | {named(c.arms)} | {c.rows} | {c.loss:.4f} | {_interval(c.interval)} | {c.final} "
-                f"| {c.expected:.4f} "
+                f"| {c.predicted:.4f} "
                 f"| {c.deviation:.4f} | {fate} |"
             )
     return "\n".join(lines)
