@@ -31,6 +31,8 @@ from exml_sim.rejection.factor import DEFAULT_RANK
 MATRIX_ROWS = 6000
 #: Landmarks of a factor of the whole population.
 RANK = DEFAULT_RANK
+#: Accuracy of the minimum on a factor at best: beyond it the bounds of many rows are rounding.
+LOW_RANK_TOL = 1e-7
 #: Rows of a block of kernel values.
 CHUNK = 128
 #: Matrices of m x m numbers that are there while one is computed.
@@ -141,7 +143,7 @@ def _penalised(
     factor = factorise(points.X, kernel=points.kernel, gamma=gamma, rank=min(RANK, len(points.X)))
     rows = int(counts.sum())
     total = 1.0 if scoring.loss == "mean" else float(rows)
-    tol = scoring.tolerances[level]
+    tol = max(scoring.tolerances[level], LOW_RANK_TOL)
     found = solve_low_rank(factor, y, scoring.theta, penalty=scoring.penalty, weights=counts * (total / rows), tol=tol)
     if scoring.score == "objective":
         return found.objective / total, found.lower_bound / total, found.objective / total
