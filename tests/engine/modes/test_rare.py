@@ -276,9 +276,9 @@ def test_results_do_not_depend_on_blocks_or_workers():
 def test_features_beyond_the_affine_regime(score):
     """Counting and weighting agree within 5.5 standard errors of their difference."""
     options = {"scores": [score], "budgets": {"per_arm": [10]}, "strategies": RULES[:1]}
-    (counted,) = run(features(trials=100, **options)).summary()
-    (weighted,) = run(features(trials=100, mode="rare", **options)).summary(0.6826894921)
-    variance = counted.failure_rate * (1 - counted.failure_rate) / 100 + ((weighted.upper - weighted.lower) / 2) ** 2
+    (counted,) = run(features(trials=200, **options)).summary()
+    (weighted,) = run(features(trials=200, mode="rare", **options)).summary(0.6826894921)
+    variance = counted.failure_rate * (1 - counted.failure_rate) / 200 + ((weighted.upper - weighted.lower) / 2) ** 2
     assert abs(counted.failure_rate - weighted.failure_rate) < 5.5 * np.sqrt(variance)
 
 

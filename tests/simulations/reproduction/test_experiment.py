@@ -21,8 +21,7 @@ from simulations.reproduction.experiment import Experiment, Exploring, run
 from simulations.reproduction.results import Configuration
 from simulations.reproduction.synthetic import SyntheticSource
 
-#: Configurations: as many as a resumed run needs to have one before and one behind what is stored.
-COUNT = 3
+COUNT = 6
 
 
 def kept(path: Path) -> Cache:
@@ -41,9 +40,9 @@ def truth() -> list[Configuration]:
     return [small().run(number) for number in range(COUNT)]
 
 
-def test_workers_change_nothing(truth, tmp_path):
-    """Two of them; one is what a resumed run has."""
-    assert run(small(), COUNT, tmp_path / "store.sqlite", n_jobs=2) == truth
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_workers_change_nothing(truth, tmp_path, n_jobs):
+    assert run(small(), COUNT, tmp_path / "store.sqlite", n_jobs=n_jobs) == truth
 
 
 def test_results_go_through_json_unchanged(truth):
@@ -53,7 +52,8 @@ def test_results_go_through_json_unchanged(truth):
 def test_resume_runs_only_what_is_missing(truth, tmp_path, monkeypatch):
     path = tmp_path / "store.sqlite"
     with kept(path) as cache:
-        cache.put("1", asdict(truth[1]))
+        for number in (1, 4):
+            cache.put(str(number), asdict(truth[number]))
     ran = []
     original = Experiment.run
 
@@ -63,9 +63,9 @@ def test_resume_runs_only_what_is_missing(truth, tmp_path, monkeypatch):
 
     monkeypatch.setattr(Experiment, "run", noted)
     assert run(small(), COUNT, path, n_jobs=1) == truth
-    assert ran == [0, 2]
-    assert run(small(), 2, path, n_jobs=1) == truth[:2]
-    assert ran == [0, 2]
+    assert ran == [0, 2, 3, 5]
+    assert run(small(), 3, path, n_jobs=1) == truth[:3]
+    assert ran == [0, 2, 3, 5]
 
 
 def test_another_seed_is_another_result(truth):
@@ -113,14 +113,14 @@ def test_a_killed_run_is_continued(truth, tmp_path):
     child = subprocess.Popen([sys.executable, "-c", CHILD, str(path)], env={**os.environ, "PYTHONPATH": os.getcwd()})
     try:
         deadline = time.monotonic() + 900.0
-        while _stored(path) < 1:
+        while _stored(path) < 2:
             assert child.poll() is None, "the run ended before it could be killed"
             assert time.monotonic() < deadline, "no configuration was stored"
             time.sleep(0.02)
     finally:
         child.send_signal(signal.SIGKILL)
         child.wait()
-    assert 1 <= _stored(path) < 40
+    assert 2 <= _stored(path) < 40
     assert run(small(), COUNT, path, n_jobs=1) == truth
 
 
