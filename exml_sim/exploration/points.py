@@ -29,6 +29,8 @@ from exml_sim.rejection.factor import DEFAULT_RANK
 
 #: Rows up to which every arm keeps its kernel matrix.
 MATRIX_ROWS = 6000
+#: Scores that a factor bounds.
+LOW_RANK_SCORES = ("objective", "risk")
 #: Landmarks of a factor of the whole population.
 RANK = DEFAULT_RANK
 #: Accuracy of the minimum on a factor at best: beyond it the bounds of many rows are rounding.
@@ -66,7 +68,7 @@ class Points:
         if self.kernel == "gaussian":
             return np.ones(len(self.X))
         if self.kernel == "linear":
-            return np.einsum("ij,ij->i", self.X, self.X)
+            return np.asarray(np.einsum("ij,ij->i", self.X, self.X), dtype=np.float64)
         parts = [self.X[i : i + CHUNK] for i in range(0, len(self.X), CHUNK)]
         return np.concatenate([np.diagonal(self.between(part, part)) for part in parts])
 
@@ -115,9 +117,9 @@ def _line(
         return float(value[0]), float(lower[0]), float(upper[0])
     if scoring.levels(points.diagonal) == 1:
         return _affine(points, scoring, y, counts)
-    if scoring.penalty is not None and not callable(points.kernel):
+    if scoring.score in LOW_RANK_SCORES and not callable(points.kernel):
         return _penalised(points, scoring, y, counts, level)
-    check_memory(len(rows), "a score that is neither affine nor penalised")
+    check_memory(len(rows), f"score {scoring.score!r} of the population")
     value, lower, upper = scoring.of(points.gram(rows), y[rows], counts[None, rows], level)
     return float(value[0]), float(lower[0]), float(upper[0])
 
