@@ -10,6 +10,8 @@ import os
 import sys
 from fractions import Fraction
 
+from exml_sim.exploration.points import MATRIX_ROWS
+
 #: Bytes of a study's file.
 FILE = 10**7
 #: Characters of a name or a label.
@@ -45,11 +47,14 @@ def memory() -> int:
 
 
 def check_rows(rows: int, arms: int, label: str) -> None:
-    """Refuse a pool whose kernel matrices, one of m x m numbers for each arm, are beyond the limits or the memory."""
+    """Refuse a pool whose kernel matrices, one of m x m numbers for each arm, are beyond the limits or the memory.
+
+    Pools of more than `MATRIX_ROWS` rows keep none.
+    """
     if rows > ROWS:
         raise ValueError(f"pool {label!r} has {rows:,} rows, at most {ROWS:,} are allowed")
     needed, there = 8 * arms * rows**2, memory()
-    if needed > there:
+    if rows <= MATRIX_ROWS and needed > there:
         raise ValueError(
             f"pool {label!r} needs {needed / 2**30:,.1f} GiB for the kernel matrices of {arms} arms on {rows:,} rows, "
             f"and there are {there / 2**30:,.1f} GiB"

@@ -39,6 +39,7 @@ from exml_sim.engine.files import (
 )
 from exml_sim.engine.layout import VERSION, schema_damage, statements
 from exml_sim.engine.manifest import DECISIVE, manifest
+from exml_sim.engine.modes import MODES, mode_of
 from exml_sim.engine.seals import block_seal, head_seal, law_seal, text_seal, verify
 from exml_sim.engine.study import Cell, Study
 from exml_sim.engine.trials import Block, Facts, Law
@@ -177,6 +178,7 @@ class Store:
         if back != study:
             raise StoreError("the study cannot be written as TOML and read again: a text in it is the reason")
         head = [("hash", study.hash), ("study", text), ("seed", str(study.seed)), ("mode", study.mode)]
+        head.append(("draws", str(mode_of(study).draws)))
         if facts:
             head.append(("facts", json.dumps([asdict(one) for one in facts])))
         if study.plugins:
@@ -213,6 +215,21 @@ class Store:
         found = verify(self._connection)
         if found is not None:
             raise StoreError(f"{self.path} is damaged ({found}); nothing was changed")
+        self._check_draws()
+
+    def _check_draws(self) -> None:
+        """Refuse trials that this version would draw otherwise: to go on, to merge or to replay would mix the two."""
+        mode = str(self._value("SELECT value FROM manifest WHERE key = 'mode'"))
+        noted = self.rows("SELECT value FROM manifest WHERE key = 'draws'").fetchone()
+        # The first draws were not noted; a mode that is unknown here is refused where the study is read.
+        theirs = 1 if noted is None else int(noted[0])
+        ours = MODES[mode].draws if mode in MODES else theirs
+        if theirs != ours:
+            other = "a later" if theirs > ours else "an earlier"
+            raise StoreError(
+                f"{self.path} holds trials of mode {mode!r} that {other} version drew otherwise (draws {theirs}, this "
+                f"version has draws {ours}); nothing was changed: run the study into another file"
+            )
 
     def _check_study(self, study: Study) -> None:
         if self.hash != study.hash:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from exml_sim.arrays import BoolArray, CountArray, FloatArray, IntArray
+from exml_sim.exploration import points
 from exml_sim.exploration.evidence import Evidence
 from exml_sim.exploration.jackknife import AffineJackknife, Looks
 from exml_sim.exploration.lockstep import OBJECTIVES, WORTHLESS, Session
@@ -91,10 +92,27 @@ class FeatureArm:
         return self._population.candidates[self._index].cost
 
     @cached_property
+    def points(self) -> points.Points:
+        """The rows with the candidate's values appended, and the kernel."""
+        return points.Points(self._population.augmented(self._index), self._kernel, self._gamma)
+
+    @property
+    def large(self) -> bool:
+        """Whether there are too many rows to keep a kernel matrix: values are then computed where they are needed."""
+        return self._population.n_rows > points.MATRIX_ROWS
+
+    @cached_property
     def gram(self) -> FloatArray:
         """Kernel matrix of the rows with the candidate's values appended, shape (m, m)."""
-        matrix = kernel_matrix(self._population.augmented(self._index), kernel=self._kernel, gamma=self._gamma)
+        if self.large:
+            points.check_memory(self._population.n_rows, f"arm {self.name!r}")
+        matrix = kernel_matrix(self.points.X, kernel=self._kernel, gamma=self._gamma)
         return np.ascontiguousarray(matrix, dtype=np.float64)
+
+    @cached_property
+    def diagonal(self) -> FloatArray:
+        """Diagonal of the kernel matrix."""
+        return self.points.diagonal if self.large else np.diagonal(self.gram)
 
     @property
     def bounded(self) -> bool:
@@ -104,7 +122,7 @@ class FeatureArm:
     @cached_property
     def levels(self) -> int:
         """Number of accuracies; the closed form has one."""
-        return self._scoring.levels(self.gram)
+        return self._scoring.levels(self.diagonal)
 
     def score(self, counts: CountArray) -> Certified:
         """Score every line of counts as accurately as possible."""
@@ -112,7 +130,10 @@ class FeatureArm:
 
     def refined(self, counts: CountArray, level: int) -> Certified:
         """Score every line of counts with one of the accuracies."""
-        return self._scoring.of(self.gram, self._population.y, counts, min(level, self.levels - 1))
+        tightest = min(level, self.levels - 1)
+        if self.large:
+            return points.score(self.points, self._scoring, self._population.y, counts, tightest)
+        return self._scoring.of(self.gram, self._population.y, counts, tightest)
 
 
 class RowPool(Pool):
@@ -250,9 +271,29 @@ class FeaturePool(RowPool):
         )
 
     @cached_property
+    def population_scores(self) -> Scores:
+        """Scores on the whole population, every row once, with certificates, shape (1, K).
+
+        Raises
+        ------
+        ValueError
+            If the bounds that a low rank leaves do not say which arm is best.
+        """
+        scores = super().population_scores
+        best = scores.best()[0]
+        if self.scoring.penalty is not None and any(arm.large for arm in self.feature_arms) and not best.all():
+            ends = float(scores.upper[0, best].max()), float(scores.lower[0, ~best].min())
+            if ends[0] >= ends[1]:
+                raise ValueError(
+                    f"the low-rank bounds of {self.n_rows:,} rows do not tell the best arm from the others: its score "
+                    f"is at most {ends[0]:.9g}, another's at least {ends[1]:.9g}"
+                )
+        return scores
+
+    @cached_property
     def judge(self) -> AffineJackknife | None:
-        """The jackknife, for scores over a ball in the affine regime."""
-        if self.scoring.ball is None or any(arm.levels > 1 for arm in self.feature_arms):
+        """The jackknife, for scores over a ball in the affine regime, where arms keep their kernel matrices."""
+        if self.scoring.ball is None or any(arm.levels > 1 or arm.large for arm in self.feature_arms):
             return None
         grams = [arm.gram for arm in self.feature_arms]
         return AffineJackknife(grams, self.population.y, self.scoring.ball, self.options.rows == "same")
@@ -260,7 +301,7 @@ class FeaturePool(RowPool):
     @property
     def kappa(self) -> float:
         """Square root of the largest diagonal entry of all Gram matrices."""
-        return float(np.sqrt(max(np.diagonal(arm.gram).max() for arm in self.feature_arms)))
+        return float(np.sqrt(max(arm.diagonal.max() for arm in self.feature_arms)))
 
     @property
     def feature_arms(self) -> tuple[FeatureArm, ...]:
@@ -303,7 +344,8 @@ class RowSession(Session):
         """The asymptotic confidence sequence of jackknifed differences."""
         if self._judge is None:
             raise ValueError(
-                "a rule with a confidence needs scores over a ball in the affine regime, kappa Lambda <= 1 - 2 theta"
+                "a rule with a confidence needs scores over a ball in the affine regime, kappa Lambda <= 1 - 2 theta, "
+                f"and at most {points.MATRIX_ROWS:,} rows"
             )
         if self._sampler.options.replacement == "across":
             raise ValueError("a rule with a confidence needs replacement 'always' or 'never', got 'across'")

@@ -105,12 +105,12 @@ class Scoring:
         """Accuracies of the solver, loosest first."""
         return tuple(self._module.TOLERANCES)
 
-    def levels(self, gram: FloatArray) -> int:
+    def levels(self, diagonal: FloatArray) -> int:
         """Number of accuracies: one where the surrogate is affine on the ball, kappa Lambda <= 1 - 2 theta.
 
         There V = 1 - (Lambda / 2) (|mean y Phi| + |mean Phi|), and the certificate covers rounding only.
         """
-        kappa = float(np.sqrt(np.diagonal(gram).max()))
+        kappa = float(np.sqrt(diagonal.max()))
         affine = self.ball is not None and kappa * self.ball <= 1.0 - 2.0 * self.theta
         return 1 if affine else len(self.tolerances)
 
@@ -126,7 +126,7 @@ class Scoring:
         counts
             How often each row was bought, shape (trials, m), each line with at least one row.
         level
-            Accuracy, below `levels(gram)`.
+            Accuracy, below `levels` of the matrix's diagonal.
 
         Returns
         -------

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from exml_sim.engine import Store, StoreError, StudyResult, run
+from exml_sim.engine import Store, StoreError, StudyResult, merge, run
 from exml_sim.engine import store as store_module
 from exml_sim.engine.files import explained, transaction
 from exml_sim.engine.modes import run_block
+from exml_sim.engine.seals import head_seal
 from exml_sim.engine.store import APPLICATION, VERSION
-from tests.engine.studies import contents, features, known
+from tests.engine.studies import FEATURES, contents, features, known
 
 
 @pytest.fixture
@@ -51,6 +52,56 @@ def test_earlier_version(stored):
         connection.execute("PRAGMA user_version = 1")
     connection.close()
     refused(stored, known(trials=20), r"written by an earlier version \(layout 1, this version has layout 2")
+
+
+def noted_draws(path, draws):
+    """Write another number of draws (None: none, as earlier versions did) into a store, with the seal that fits."""
+    with sqlite3.connect(path) as connection:
+        connection.execute("DELETE FROM manifest WHERE key IN ('draws', 'seal')")
+        if draws is not None:
+            connection.execute("INSERT INTO manifest VALUES ('draws', ?)", (str(draws),))
+        head = connection.execute("SELECT key, value FROM manifest").fetchall()
+        cells = connection.execute("SELECT * FROM cells").fetchall()
+        connection.execute("INSERT INTO manifest VALUES ('seal', ?)", (head_seal(head, cells),))
+    connection.close()
+
+
+@pytest.fixture(scope="module")
+def rare_study():
+    """Ten tilted trials over two atoms."""
+    pool = {"kind": "atoms", "values": [[1, 0.5], [0.25, 0.75]], "y": [1, 1], "copies": [3, 1]}
+    options = {"budgets": {"per_arm": [6]}, "strategies": ["uniform_allocation"], "mode": "rare"}
+    return features(trials=10, pools=[pool], scores=[{"ball": 0.3}], **options)
+
+
+@pytest.mark.parametrize(("draws", "words"), [(None, "an earlier version drew otherwise"), (3, "a later version drew")])
+def test_trials_that_another_version_drew_otherwise(tmp_path, rare_study, draws, words):
+    """Tilted trials have changed once: a store from before is not gone on with, merged, read or replayed."""
+    whole, half = tmp_path / "study.sqlite", tmp_path / "half.sqlite"
+    run(rare_study, store=whole, n_jobs=1, shard=(1, 2)).close()
+    run(rare_study, store=half, n_jobs=1, shard=(2, 2)).close()
+    noted_draws(whole, 2)
+    StudyResult.open(whole).close()
+    noted_draws(whole, draws)
+    refused(whole, rare_study, rf"mode 'rare' that {words}.*; nothing was changed: run the study into another file$")
+    for attempt in (lambda: StudyResult.open(whole), lambda: merge([half, whole], tmp_path / "all.sqlite")):
+        with pytest.raises(StoreError, match=words) as refusal:
+            attempt()
+        assert "\n" not in str(refusal.value)
+    assert not (tmp_path / "all.sqlite").exists()
+
+
+@pytest.mark.parametrize("mode", ["count", "exact", "excess"])
+def test_other_modes_draw_as_ever(tmp_path, mode):
+    """Stores from before the draws were noted go on: the bits are the same with one half from before."""
+    pools = {"pools": [FEATURES["pools"][0] | {"gamma": 20.0}]} if mode == "excess" else {}
+    options = {"budgets": {"per_arm": [4]}, "strategies": ["uniform_allocation"], "mode": mode, **pools}
+    study = features(trials=10, **options) if pools else known(trials=10, **options)
+    path = tmp_path / "study.sqlite"
+    run(study, store=path, n_jobs=1, shard=(1, 2)).close()
+    noted_draws(path, None)
+    with run(study, store=path, n_jobs=1) as gone_on, run(study, n_jobs=1) as afresh:
+        assert gone_on.store.digest() == afresh.store.digest()
 
 
 def test_somebody_elses_database(tmp_path):
@@ -257,6 +308,7 @@ KILLED_DRIVER = """
 import os, sys
 from exml_sim.engine import Store
 from exml_sim.engine.modes import run_block
+from exml_sim.engine.seals import head_seal
 from tests.engine.studies import known
 study = known(trials=400)
 store = Store.create_or_open(sys.argv[1], study, study.cells())

@@ -37,6 +37,9 @@ class Mode:
         Whether trials of two cells can be compared one by one.
     terms
         Names of what is measured beside failure and regret.
+    draws
+        Number of the way in which trials are drawn: raised when the same study would draw others, so that no store
+        holds trials of both.
     """
 
     rehearse: Callable[[Study, Cell], object]
@@ -47,6 +50,7 @@ class Mode:
     size: Callable[[Study, Cell], int] | None = None
     paired: bool = False
     terms: tuple[str, ...] = ()
+    draws: int = 1
 
 
 def _sampling(
@@ -56,15 +60,21 @@ def _sampling(
     *,
     paired: bool = False,
     terms: tuple[str, ...] = (),
+    draws: int = 1,
 ) -> Mode:
     """A mode that runs trials; one of them is its rehearsal."""
-    return Mode(lambda study, cell: block(study, cell, range(1)), facts, block, replay, paired=paired, terms=terms)
+
+    def rehearse(study: Study, cell: Cell) -> Block:
+        return block(study, cell, range(1))
+
+    return Mode(rehearse, facts, block, replay, paired=paired, terms=terms, draws=draws)
 
 
 MODES: Mapping[str, Mode] = {
     "count": _sampling(count.block, count.replay, count.facts, paired=True),
     "exact": Mode(exact.least_outcomes, count.facts, law=exact.exact_law, size=exact.least_outcomes),
-    "rare": _sampling(rare.block, rare.replay, rare.facts),
+    # The second draws: tilts are found by half steps.
+    "rare": _sampling(rare.block, rare.replay, rare.facts, draws=2),
     "excess": _sampling(excess.block, excess.replay, excess.facts, paired=True, terms=TERMS),
     "sure": _sampling(sure.block, sure.replay, sure.facts, paired=True),
 }
