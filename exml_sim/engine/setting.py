@@ -57,6 +57,8 @@ class Setting:
         Number of rows of feature arms.
     kappa, pairing
         The root of the largest K(x, x), and whether arms read the same rows, for feature arms.
+    rule
+        Name of the strategy's class: a package may announce it by another name.
     """
 
     strategy: str
@@ -74,6 +76,7 @@ class Setting:
     rows: int | None = None
     kappa: float = math.nan
     pairing: str = "same"
+    rule: str = ""
 
     @property
     def ordered(self) -> tuple[float, ...]:
@@ -156,6 +159,7 @@ def setting_of(study: Study, cell: Cell) -> Setting | str:
         return "the arms have no fixed gaps"
     costs = tuple(float(cost) for cost in pool.prices.exact_costs)
     means = tuple(float(risk) for risk in pool.risks)
+    known["rule"] = type(study.strategy(cell)).__name__
     return Setting(spec.name, pool.n_arms, gaps, dict(spec.options), means, costs, **known)
 
 
@@ -181,7 +185,7 @@ def declined(function: Any, spec: BoundSpec, setting: Setting) -> str:
     """Why a bound says nothing of a cell at any budget; empty if it may speak."""
     short = setting.strategy.partition(":")[2] or setting.strategy
     named = spec.strategies or getattr(function, "strategies", ())
-    if named and not {setting.strategy, short} & {*named, *(one.partition(":")[2] for one in named)}:
+    if named and not {setting.strategy, short, setting.rule} & {*named, *(one.partition(":")[2] for one in named)}:
         return f"{spec.label} is about {', '.join(named)}"
     laws = getattr(function, "laws", ())
     if laws and setting.law not in laws:

@@ -82,7 +82,7 @@ def test_memory_is_checked_at_the_door(frame, capsys, tmp_path):
     frame.to_csv("t.csv", index=False)
     code, _, err = run(capsys, "explore", "t.csv", *COMMON, *GIVEN, "--memory", "100K")
     assert code == 2
-    assert err.startswith("exml: 120 rows need about 2.8 MiB of memory, 100.0 KiB are there: at most about")
+    assert err.startswith("exml: 120 rows need about 1.8 MiB of memory, 100.0 KiB are there: at most about")
     assert run(capsys, "explore", "t.csv", *COMMON, *GIVEN, "--memory", "much")[0] == 2
     assert run(capsys, "explore", "t.csv", *COMMON, *GIVEN, "--memory", "100K", "--anyway")[0] == 0
 
