@@ -40,19 +40,28 @@ def test_the_error_is_that_of_the_module() -> None:
     def variance(x: list[float]) -> float:
         return sum((one - sum(x) / 30) ** 2 for one in x) / 29
 
-    slow = math.sqrt((1.56 * variance(d) + 0.04 * (variance(list(mine)) + variance(list(theirs)))) / 30)
+    slow = math.sqrt((2.5 * variance(d) + 0.04 * (variance(list(mine)) + variance(list(theirs))) + 4.0 / 30) / 30)
     assert error_of(mine, theirs) == pytest.approx((mean, slow))
     assert error_of(mine[:1], theirs[:1])[1] == math.inf
 
 
 def test_the_limit_is_students_with_the_level_shared_among_candidates_and_looks() -> None:
-    mine, theirs = losses(30, 0.3), losses(30, 0.5)
+    mine, theirs = losses(50, 0.3), losses(50, 0.5)
     said = statement_of("a", [Pair("b", mine, theirs), Pair("c", mine, theirs)], 0.95, looks=2)
     value, error = error_of(mine, theirs)
-    assert said.comparisons[0].at_least == pytest.approx(value - student.ppf(1 - 0.05 / 2 / 3, 29) * error)
+    assert said.comparisons[0].at_least == pytest.approx(value - student.ppf(1 - 0.05 / 2 / 3, 49) * error)
     low, high = interval_of(mine)
-    half = student.ppf(0.975, 29) * math.sqrt(1.56 * mine.var(ddof=1) / 30)
+    half = student.ppf(0.975, 49) * math.sqrt(2.5 * mine.var(ddof=1) / 50)
     assert (low, high) == pytest.approx((mine.mean() - half, mine.mean() + half))
+
+
+def test_rows_that_were_never_met_leave_room() -> None:
+    """The chosen one is sharp and wrong in 3 % of all rows; 40 rows have none of them with probability 0.3."""
+    mine, theirs = np.zeros(40), np.full(40, 0.05)
+    said = statement_of("sharp", [Pair("modest", mine, theirs)])
+    assert said.comparisons[0].at_least <= 0.05 - 0.03 * LARGEST_LOSS
+    plain = student.ppf(0.975, 39) * math.sqrt(1.56 * (theirs - mine).var(ddof=1) / 40)
+    assert 0.05 - plain > 0.05 - 0.03 * LARGEST_LOSS
 
 
 def test_few_rows_say_nothing() -> None:
@@ -60,7 +69,7 @@ def test_few_rows_say_nothing() -> None:
     said = statement_of("a", [Pair("b", np.zeros(n), np.ones(n))])
     assert not said.comparisons[0].excluded
     assert said.to_dict()["comparisons"][0]["at_least"] is None
-    assert "a proof needs at least 80 rows that both have, and there are 19" in said.proof
+    assert "a proof needs at least 80 rows that both have, and there are 39" in said.proof
     assert evidence_of([None, Pair("b", np.zeros(n), np.ones(n))], 3.0, 0.0).against[0, 1] == -math.inf
 
 
