@@ -207,8 +207,8 @@ def _ask(run: AskTell, wanted: Wanted, sheet: Sheet, path: Path, table: Table, p
         )
         return
     click.echo(
-        f"Measure {_values(len(wanted))} ({listed}) for {show(wanted.cost)}, after {show(before)} so far: fill in {path} "
-        f"and run the same command again. Write {'lost'!r} for a row that cannot be measured."
+        f"Measure {_values(len(wanted))} ({listed}) for {show(wanted.cost)}, after {show(before)} so far: fill in "
+        f"{path} and run the same command again. Write {'lost'!r} for a row that cannot be measured."
     )
 
 

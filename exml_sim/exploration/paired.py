@@ -119,11 +119,21 @@ def statement_of(
         found = Differences(np.full(shape, value), np.full(shape, error), np.full(shape, one.rows, dtype=np.int64))
         half = float(half_widths(found, shared, anytime=anytime)[0, 0]) if one.rows > 1 else math.inf
         proven = None if one.later is None else proven_limit(one.later, bar)
-        comparisons.append(_held_back(compared(one.name, value, half, one.rows, proven)))
+        told = compared(one.name, value, half, one.rows, proven)
+        if told.more_rows and math.isfinite(told.more_rows):
+            told = replace(told, more_rows=max(rows_to_settle(value, error, half, one.rows) - one.rows, 1.0))
+        comparisons.append(_held_back(told))
     comparisons.sort(key=lambda one: one.difference)
     kind = "an asymptotic confidence sequence" if anytime else "Student's limits"
     method = f"{kind} for paired squared errors of probabilities on held-out rows, from {FEWEST_ROWS} common rows on"
     return Statement(chosen, level, tuple(comparisons), method, _proof(pairs, comparisons), noun or "candidates")
+
+
+def rows_to_settle(value: float, error: float, half: float, n: int) -> float:
+    """Rows N with which the limit would reach 0: d^2 = q^2 (V / N + L^2 / N^2), with V and q as they are on n rows."""
+    q2 = (half / error) ** 2
+    part = q2 * (error**2 * n - LARGEST_LOSS**2 / n)
+    return (part + math.sqrt(part**2 + 4.0 * value**2 * q2 * LARGEST_LOSS**2)) / (2.0 * value**2)
 
 
 def _held_back(found: Comparison) -> Comparison:

@@ -22,6 +22,7 @@ from exml_sim.exploration.paired import (
     later_rows,
     log_wealth,
     proven_limit,
+    rows_to_settle,
     statement_of,
 )
 
@@ -63,6 +64,16 @@ def test_rows_that_were_never_met_leave_room() -> None:
     assert said.comparisons[0].at_least <= 0.05 - 0.03 * LARGEST_LOSS
     plain = student.ppf(0.975, 39) * math.sqrt(1.56 * (theirs - mine).var(ddof=1) / 40)
     assert 0.05 - plain > 0.05 - 0.03 * LARGEST_LOSS
+
+
+def test_so_many_rows_would_settle_it() -> None:
+    mine, theirs = losses(50, 0.3), losses(50, 0.35)
+    value, error = error_of(mine, theirs)
+    rows = rows_to_settle(0.05, error, 2.0 * error, 50)
+    left = (error**2 * 50 - LARGEST_LOSS**2 / 50) / rows + (LARGEST_LOSS / rows) ** 2
+    assert 2.0 * math.sqrt(left) == pytest.approx(0.05)
+    assert rows_to_settle(2.0 * error, error, 2.0 * error, 50) == pytest.approx(50.0)
+    assert value < 2.0 * error
 
 
 def test_few_rows_say_nothing() -> None:
@@ -144,7 +155,7 @@ def test_equal_candidates_do_not_differ_and_rows_end() -> None:
     same = statement_of("a", [Pair("twin", mine, mine - 1e-17)]).sentence()
     assert same.startswith("a and twin do not differ on these rows; 2 of 2 candidates cannot be excluded")
     said = statement_of("a", [Pair("b", mine, mine + 0.05)])
-    assert said.more_rows > 30
-    assert "rows would settle it, more than the 30 that the table has left." in replace(said, rows_left=30).sentence()
+    assert said.more_rows > 10
+    assert "rows would settle it, more than the 10 that the table has left." in replace(said, rows_left=10).sentence()
     assert said.sentence().endswith("rows would settle it.")
     assert replace(said, rows_left=100_000).sentence() == said.sentence()
