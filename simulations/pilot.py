@@ -3,6 +3,9 @@
 The pilot stands for the population: the engine runs trials on it, and on worlds of as many rows drawn from it with
 replacement, and finds for each the budget with which the best candidate is missed in a share delta of the trials. The
 budget of the pilot itself is the plan; the worlds say how far it can be trusted.
+
+Where scores tie, the first arm wins. So the best candidate is put last: a tie counts as a miss, and the plan does not
+depend on the order in which candidates were named.
 """
 
 from __future__ import annotations
@@ -91,6 +94,21 @@ def drawn(pilot: Population, rows: IntArray) -> Population:
     return Population(pilot.X[rows], pilot.y[rows], candidates)
 
 
+def in_order(pilot: Population, order: Sequence[int]) -> Population:
+    """The same rows with candidates in another order."""
+    return Population(pilot.X, pilot.y, [pilot.candidates[i] for i in order])
+
+
+def best_last(population: Population) -> FeaturePool:
+    """The pool in which ties count as misses: candidates by name, the best ones last."""
+    by_name = sorted(range(len(population.candidates)), key=lambda i: population.candidates[i].name)
+    population = in_order(population, by_name)
+    pool = FeaturePool(population, **SCORE)
+    best = pool.best_set()
+    order = [*(i for i in range(pool.n_arms) if i not in best), *best]
+    return pool if order == list(range(pool.n_arms)) else FeaturePool(in_order(population, order), **SCORE)
+
+
 def needed(pool: FeaturePool, strategy: Any, delta: float, trials: int, seed: int = 0) -> float:
     """The smallest tried budget with which at most a share delta of the trials miss the best candidate."""
     best, price = pool.best_set(), sum(pool.costs, Fraction(0))
@@ -141,12 +159,12 @@ def plan(
     """
     rng = np.random.default_rng(seed)
     rows = len(pilot.y)
-    own = FeaturePool(pilot, **SCORE)
-    best = own.best_set()[0]
+    own = best_last(pilot)
+    best = own.names[own.best_set()[0]]
     budgets, same = [], 0
     for number in range(worlds):
         pool = world(pilot, rng)
-        same += best in pool.best_set()
+        same += best in {pool.names[arm] for arm in pool.best_set()}
         budgets.append(needed(pool, strategy, delta, trials, seed + 1 + number))
     budget = needed(own, strategy, delta, trials, seed)
     lower, upper = interval([*budgets, budget], level)
@@ -156,16 +174,16 @@ def plan(
         # Who is best is open, so two may be alike, and then no budget is enough.
         upper = math.inf
     name = strategy if isinstance(strategy, str) else type(strategy).__name__
-    return Plan(name, delta, rows, budget, lower, upper, level, worlds, trials, own.names[best], same / max(worlds, 1))
+    return Plan(name, delta, rows, budget, lower, upper, level, worlds, trials, best, same / max(worlds, 1))
 
 
 def world(pilot: Population, rng: np.random.Generator) -> FeaturePool:
-    """As many rows drawn from the pilot, with both labels among them."""
+    """As many rows drawn from the pilot, with both labels among them, the best candidate last."""
     rows = len(pilot.y)
     while True:
         some = rng.integers(0, rows, rows)
         if len(np.unique(pilot.y[some])) > 1:
-            return FeaturePool(drawn(pilot, some), **SCORE)
+            return best_last(drawn(pilot, some))
 
 
 def interval(budgets: Sequence[float], level: float) -> tuple[float, float]:

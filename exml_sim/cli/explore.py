@@ -202,14 +202,18 @@ def _ask(run: AskTell, wanted: Wanted, sheet: Sheet, path: Path, table: Table, p
     if half_way:
         line, name, column = sheet.missing[0]
         click.echo(
-            f"{path} still lacks {len(wanted)} values ({listed}); the first is {table.unit} {line}, {name}, column "
+            f"{path} still lacks {_values(len(wanted))} ({listed}); the first is {table.unit} {line}, {name}, column "
             f"{column}. What is filled in is kept: fill in the rest and run the same command again."
         )
         return
     click.echo(
-        f"Measure {len(wanted)} values ({listed}) for {show(wanted.cost)}, after {show(before)} so far: fill in {path} "
-        f"and run the same command again. Write {'lost'!r} for a row that cannot be measured."
+        f"Measure {_values(len(wanted))} ({listed}) for {show(wanted.cost)}, after {show(before)} so far: fill in "
+        f"{path} and run the same command again. Write {'lost'!r} for a row that cannot be measured."
     )
+
+
+def _values(number: int) -> str:
+    return "1 value" if number == 1 else f"{number} values"
 
 
 def _model(given: dict[str, Any]) -> ExMLClassifier:

@@ -141,13 +141,17 @@ def _versions() -> list[str]:
     return list(reversed(VERSIONS))
 
 
+def _no_bounds(reason: str) -> str:
+    return f"none, {reason}" if reason else "none speaks of such a pilot"
+
+
 def show(delta: float, lines: list[dict[str, Any]]) -> None:
     """Print the plan."""
     click.echo(f"Budget for a probability of at most {delta:g} to miss the best candidate:\n")
     for line in lines:
         click.echo(f"{line['strategy']}: {line['sentence']}.")
         asked = ", ".join(f"{name} {value:,.0f}" if value else f"{name} -" for name, value in line["bounds"].items())
-        click.echo(f"  the bounds at the pilot's numbers: {asked or 'none, ' + line['reason']}")
+        click.echo(f"  the bounds at the pilot's numbers: {asked or _no_bounds(line['reason'])}")
     first = lines[0]
     click.echo(
         f"\n{first['worlds']} worlds drawn from the pilot, {first['trials']} trials each per tried budget. The score "

@@ -29,6 +29,9 @@ _SEED = 20_20
 #: Times the rows that there are, above which an outlook is no help.
 FAR_AWAY = 100
 
+#: Differences below which two candidates are the same, but for rounding.
+ALIKE = 1e-9
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
@@ -60,6 +63,14 @@ class Comparison:
     proven_at_least: float | None = None
 
     @property
+    def surely_worse(self) -> bool:
+        """Whether it is the selected one that is worse, by a limit as far above the difference as the lower is below.
+
+        That limit is approximate, too.
+        """
+        return math.isfinite(self.at_least) and 2.0 * self.difference - self.at_least < 0.0
+
+    @property
     def excluded(self) -> bool:
         """Whether the candidate is excluded from being the best one (approximate)."""
         return self.at_least > 0.0
@@ -81,6 +92,8 @@ class Statement:
         What the proven limits rest on, or why there are none.
     noun
         What is compared.
+    rows_left
+        Rows that there are on top of those that were compared; None if that is not known.
     """
 
     selected: str
@@ -89,6 +102,7 @@ class Statement:
     method: str
     proof: str
     noun: str = "candidates"
+    rows_left: int | None = None
 
     @property
     def cannot_be_excluded(self) -> tuple[str, ...]:
@@ -115,15 +129,19 @@ class Statement:
                 f"{self.selected} is better than {closest.name} by {closest.difference:.3g} "
                 f"(at least {closest.at_least:.2g} with {sure})"
             )
+        elif abs(closest.difference) < ALIKE:
+            text = f"{self.selected} and {closest.name} do not differ on these rows"
         elif closest.difference > 0.0:
             text = (
                 f"{self.selected} seems better than {closest.name} by {closest.difference:.2g}, "
                 f"but that is not sure with {sure}"
             )
         else:
-            text = (
-                f"{closest.name} seems better than {self.selected} by {-closest.difference:.2g}, but that is not sure "
-                f"with {sure}"
+            text = f"{self.selected} was chosen; on labels alone {closest.name} looks better by "
+            text += f"{-closest.difference:.2g}, " + (
+                f"and with {sure} that is no chance: think of taking {closest.name}"
+                if closest.surely_worse
+                else "and the data cannot tell them apart"
             )
         left = len(self.cannot_be_excluded)
         if left == 1:
@@ -133,7 +151,10 @@ class Statement:
     def _outlook(self) -> str:
         if self.more_rows > FAR_AWAY * max(one.rows for one in self.comparisons):
             return "no number of rows is in sight that would settle it"
-        return f"about {_rounded(self.more_rows)} more rows would settle it"
+        said = f"about {_rounded(self.more_rows)} more rows would settle it"
+        if self.rows_left is None or self.more_rows <= self.rows_left:
+            return said
+        return f"{said}, more than the {self.rows_left} that the table has left"
 
     def lines(self) -> list[str]:
         """The statement, how it was found, and what of it is proven."""

@@ -6,7 +6,6 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from exml_sim.exploration.paired import FEWEST_ROWS
 from exml_sim.exploration.trial import Exploration
 from exml_sim.money import show
 from exml_sim.strategies import STRATEGIES, ExploreThenCommit, Strategy
@@ -18,6 +17,9 @@ CONFIDENCE = 0.95
 
 #: Looks get rarer by this part of the rows: each costs a fit of every candidate.
 GROWTH = 0.25
+
+#: Rows of the first look.
+FIRST_PULLS = 20
 
 
 def wanted(confidence: Any, stop_when_sure: bool) -> float | None:
@@ -45,7 +47,7 @@ def confident(strategy: Strategy, confidence: float, indifference: Any, score: s
     if not isinstance(strategy, FixedConfidence):
         known = ", ".join(name for name, rule in STRATEGIES.items() if issubclass(rule, FixedConfidence))
         raise ValueError(f"a confidence goes with the strategies {known}; {type(strategy).__name__} spends all it has")
-    return replace(strategy, confidence=confidence, indifference=aim, first_pulls=FEWEST_ROWS, growth=GROWTH)
+    return replace(strategy, confidence=confidence, indifference=aim, first_pulls=FIRST_PULLS, growth=GROWTH)
 
 
 def remark(found: Exploration, left: Fraction, kept: bool, rule: Strategy) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from exml_sim.exploration.statements import Statement
 from exml_sim.method.layers import LayerRecord
 from exml_sim.method.raced import Raced
 
@@ -32,7 +33,7 @@ def doubts(records: Sequence[LayerRecord], names: Sequence[str]) -> list[str]:
         if record.exploration is not None and len(record.exploration.names) > 1:
             out += _luck(record.exploration, len(record.candidates))
         if record.race is not None and len(names) > 1:
-            out += _race(record.race, names)
+            out += _race(record.race, names) or _not_excluded(record.statement)
     return out
 
 
@@ -88,6 +89,14 @@ def _race(found: Raced, names: Sequence[str]) -> list[str]:
     listed = ", ".join(" + ".join(names[arm] for arm in arms) for arms in alike)
     chosen = " + ".join(names[arm] for arm in last.chosen)
     return [f"{chosen} is not told apart from {listed} on {best.rows} rows: other rows could turn the selection"]
+
+
+def _not_excluded(said: Statement | None) -> list[str]:
+    """The race was clear by its own scale, but by labels alone others are left."""
+    if said is None or len(said.cannot_be_excluded) == 1:
+        return []
+    others = ", ".join(said.cannot_be_excluded[1:])
+    return [f"{said.selected} is not told apart from {others} by labels alone: other rows could turn the selection"]
 
 
 def facts(records: Sequence[LayerRecord], names: Sequence[str]) -> list[dict[str, Any]]:

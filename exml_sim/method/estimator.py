@@ -122,7 +122,8 @@ class ExMLClassifier(Predicting, ClassifierMixin, BaseEstimator):  # type: ignor
     folds : int, default 5
         Folds of the cross-validations.
     hidden_label : default "hidden"
-        What `predict` returns for the hidden class.
+        What `predict` returns for the hidden class. With numbers as labels give a number that is no class, such as -1:
+        scorers of scikit-learn do not take numbers and texts together.
     random_state : int, Generator or None, default 0
         Order in which rows are bought, and folds.
     candidates : mapping, optional

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 #: Level of the intervals, and of the test whether candidates help.
 LEVEL = 0.95
 
-#: A class that is recognised in less than this share of its accepted rows, if they are not too few to say so.
+#: A class that is recognised in less than this share of its accepted rows, if its rows are not too few to say so.
 POOR_RECALL, ENOUGH_ROWS = 0.5, 5
 
 
@@ -64,8 +64,8 @@ class ClassFigure:
 
     @property
     def unknown(self) -> bool:
-        """Whether the model decides rows of the class, and mostly wrongly."""
-        return self.accepted >= ENOUGH_ROWS and self.right < POOR_RECALL * self.accepted
+        """Whether the class has rows enough, and the model decides some of them, and mostly wrongly."""
+        return self.rows >= ENOUGH_ROWS and self.right < POOR_RECALL * self.accepted
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,8 +199,8 @@ def _remarks(
     for one in classes:
         if one.unknown:
             out.append(
-                f"class {one.name!r} is recognised in {one.right} of {one.accepted} accepted rows: the other figures "
-                "hide it"
+                f"class {one.name!r} is recognised in {one.right} of {one.accepted} accepted rows, of {one.rows} "
+                "in all: the other figures hide it"
             )
     if own.rows and own.interval[0] <= most.accuracy:
         out.append(f"with {own.rows} accepted rows the model cannot be told from always saying the most frequent class")

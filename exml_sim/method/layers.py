@@ -294,11 +294,18 @@ def _explore(
     names = tuple(buyer.names[arm] for arm in selected)
     theta = settings.thetas[0] if settings.theta is None else settings.theta
     said, intervals = stated(found, raced, buyer.names, settings.confidence or LEVEL)
+    said = None if said is None else with_rows_left(said, len(base.rows))
     # What the statement was made from holds the oracle; the record is plain values.
     found = None if found is None else replace(found, witness=None)
     record = LayerRecord(base.layer, names, theta, None, rows, found, extra, race=raced, statement=said)
     record = replace(record, intervals=intervals)
     return record, _augmented(base, selected, rows, buyer)
+
+
+def with_rows_left(said: Statement, rows: int) -> Statement:
+    """The statement of somebody whose table has so many rows."""
+    compared_on = max((one.rows for one in said.comparisons), default=0)
+    return replace(said, rows_left=max(rows - compared_on, 0))
 
 
 def stated(

@@ -65,15 +65,32 @@ class Layout:
         return None if self.names is None else tuple(self.names[place] for place in self.observed)
 
     def split(self, X: Any) -> tuple[FloatArray, dict[str, FloatArray] | None]:
-        """Observed features, and values of the candidates (NaN where there is none), if they are in X."""
-        check_columns(self.names, column_names(X))
+        """Observed features, and values of the candidates (NaN where there is none), if they are in X.
+
+        A table with names may lack all columns of a candidate: then it has no value in any row.
+        """
+        kept = self._kept(column_names(X))
+        check_columns(None if self.names is None else tuple(self.names[at] for at in kept), column_names(X))
         table = _table(X)
+        if len(kept) < self.width:
+            whole = np.full((len(table), self.width), np.nan)
+            whole[:, kept] = table
+            table = whole
         if table.shape[1] != self.width:
             raise ValueError(f"X must have {self.width} columns as in fit, got {table.shape[1]}")
         seen = check_matrix(table[:, list(self.observed)], "X")
         if not self.candidates:
             return seen, None
         return seen, {name: table[:, list(places)] for name, places in self.candidates.items()}
+
+    def _kept(self, names: tuple[str, ...] | None) -> list[int]:
+        """Places of all columns but those of candidates of which a table with these names has none."""
+        absent: set[int] = set()
+        if self.names is not None and names is not None:
+            for some in self.candidates.values():
+                if not any(self.names[at] in names for at in some):
+                    absent |= set(some)
+        return [at for at in range(self.width) if at not in absent]
 
     def facts(self) -> dict[str, Any]:
         """Plain values that `from_facts` reads."""

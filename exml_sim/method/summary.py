@@ -164,8 +164,9 @@ def why_raced(race: Raced, names: tuple[str, ...]) -> str:
 
     lines = [
         f"Why {named(race.winner)}: lower is better. The loss is the squared error of probabilities on rows that the "
-        "model has not seen, with an approximate interval; predicted is the loss with as many rows as the money would "
-        "buy of the set.",
+        "model has not seen, with an approximate interval; losses of sets may be of different rows. Predicted is what "
+        "the race chooses by, on a scale of its own: labels are mixed with what all sets "
+        "say together, and it is for as many rows as the money would buy of the set.",
         "",
         "| look | candidates | rows | loss | 95 % interval | rows to come | predicted | deviation from the best | |",
         "|---|---|---|---|---|---|---|---|---|",

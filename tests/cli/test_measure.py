@@ -179,7 +179,7 @@ def test_a_lost_row_is_replaced(place, capsys):
     with open("exml-out/to_measure.csv", "w", newline="") as file:
         csv.writer(file).writerows([list(sheet[0]), *sheet_lines])
     out = measure(capsys, "--strategy", "uniform_allocation")[1]
-    assert "Measure 1 values (1 of mid)" in out
+    assert "Measure 1 value (1 of mid)" in out
     assert read("exml-out/to_measure.csv")[0]["line"] != sheet[at]["line"]
 
 

@@ -10,7 +10,7 @@ import pytest
 from exml_sim.cli import main
 from exml_sim.datasets import make_synthetic
 from exml_sim.exploration.rows import FeaturePool
-from simulations.pilot import SCORE, Plan, check_pilot, drawn, interval, needed, plan
+from simulations.pilot import SCORE, Plan, best_last, check_pilot, drawn, in_order, interval, needed, plan
 
 ROLES = ["--label", "y", "--observed", "x1,x2"]
 OFFERS = ["--candidate", "low=a10:1", "--candidate", "high=a90:1"]
@@ -113,6 +113,27 @@ def test_the_needed_budget_is_where_trials_fail_as_often_as_wanted():
     assert (
         pool.explore_many("uniform_allocation", int(budget / 2), 4000, seed=7).failures(pool.best_set()).mean() > 0.05
     )
+
+
+def test_the_order_of_candidates_does_not_matter(table, capsys):
+    size = ["--worlds", 10, "--trials", 60]
+    swapped = [*OFFERS[2:], *OFFERS[:2]]
+    plans = [
+        run(capsys, "plan", table, "--pilot", 40, *ROLES, *offers, *size, "--json")[1] for offers in (OFFERS, swapped)
+    ]
+    assert json.loads(plans[0])["budgets"] == json.loads(plans[1])["budgets"]
+
+
+def test_a_tie_is_no_success():
+    """One row each: all scores are alike, and the first arm wins. That must not look like a good plan."""
+    population = make_synthetic(100, angles=(0, 90), rng=0)
+    for order in ((0, 1), (1, 0)):
+        pool = best_last(in_order(population, order))
+        assert pool.best_set() == (1,)
+        assert pool.explore_many("uniform_allocation", 2, 200, seed=1).failures(pool.best_set()).all()
+        assert needed(pool, "uniform_allocation", 0.05, 200) > 2.0
+    best_first = FeaturePool(in_order(population, (1, 0)), **SCORE)
+    assert not best_first.explore_many("uniform_allocation", 2, 200, seed=1).failures(best_first.best_set()).any()
 
 
 def test_ends_of_intervals_and_words():

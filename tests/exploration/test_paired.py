@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from exml_sim.exploration.paired import (
     later_rows,
     log_wealth,
     proven_limit,
+    rows_to_settle,
     statement_of,
 )
 
@@ -40,19 +42,38 @@ def test_the_error_is_that_of_the_module() -> None:
     def variance(x: list[float]) -> float:
         return sum((one - sum(x) / 30) ** 2 for one in x) / 29
 
-    slow = math.sqrt((1.56 * variance(d) + 0.04 * (variance(list(mine)) + variance(list(theirs)))) / 30)
+    slow = math.sqrt((2.5 * variance(d) + 0.04 * (variance(list(mine)) + variance(list(theirs))) + 4.0 / 30) / 30)
     assert error_of(mine, theirs) == pytest.approx((mean, slow))
     assert error_of(mine[:1], theirs[:1])[1] == math.inf
 
 
 def test_the_limit_is_students_with_the_level_shared_among_candidates_and_looks() -> None:
-    mine, theirs = losses(30, 0.3), losses(30, 0.5)
+    mine, theirs = losses(50, 0.3), losses(50, 0.5)
     said = statement_of("a", [Pair("b", mine, theirs), Pair("c", mine, theirs)], 0.95, looks=2)
     value, error = error_of(mine, theirs)
-    assert said.comparisons[0].at_least == pytest.approx(value - student.ppf(1 - 0.05 / 2 / 3, 29) * error)
+    assert said.comparisons[0].at_least == pytest.approx(value - student.ppf(1 - 0.05 / 2 / 3, 49) * error)
     low, high = interval_of(mine)
-    half = student.ppf(0.975, 29) * math.sqrt(1.56 * mine.var(ddof=1) / 30)
+    half = student.ppf(0.975, 49) * math.sqrt(2.5 * mine.var(ddof=1) / 50)
     assert (low, high) == pytest.approx((mine.mean() - half, mine.mean() + half))
+
+
+def test_rows_that_were_never_met_leave_room() -> None:
+    """The chosen one is sharp and wrong in 3 % of all rows; 40 rows have none of them with probability 0.3."""
+    mine, theirs = np.zeros(40), np.full(40, 0.05)
+    said = statement_of("sharp", [Pair("modest", mine, theirs)])
+    assert said.comparisons[0].at_least <= 0.05 - 0.03 * LARGEST_LOSS
+    plain = student.ppf(0.975, 39) * math.sqrt(1.56 * (theirs - mine).var(ddof=1) / 40)
+    assert 0.05 - plain > 0.05 - 0.03 * LARGEST_LOSS
+
+
+def test_so_many_rows_would_settle_it() -> None:
+    mine, theirs = losses(50, 0.3), losses(50, 0.35)
+    value, error = error_of(mine, theirs)
+    rows = rows_to_settle(0.05, error, 2.0 * error, 50)
+    left = (error**2 * 50 - LARGEST_LOSS**2 / 50) / rows + (LARGEST_LOSS / rows) ** 2
+    assert 2.0 * math.sqrt(left) == pytest.approx(0.05)
+    assert rows_to_settle(2.0 * error, error, 2.0 * error, 50) == pytest.approx(50.0)
+    assert value < 2.0 * error
 
 
 def test_few_rows_say_nothing() -> None:
@@ -60,7 +81,7 @@ def test_few_rows_say_nothing() -> None:
     said = statement_of("a", [Pair("b", np.zeros(n), np.ones(n))])
     assert not said.comparisons[0].excluded
     assert said.to_dict()["comparisons"][0]["at_least"] is None
-    assert "a proof needs at least 80 rows that both have, and there are 19" in said.proof
+    assert "a proof needs at least 80 rows that both have, and there are 39" in said.proof
     assert evidence_of([None, Pair("b", np.zeros(n), np.ones(n))], 3.0, 0.0).against[0, 1] == -math.inf
 
 
@@ -121,5 +142,20 @@ def test_later_rows_are_predicted_by_earlier_ones_only() -> None:
 def test_a_negative_difference_and_sets_have_their_words() -> None:
     mine, theirs = np.full(30, 0.5) + losses(30, 0.1), losses(30, 0.1)
     said = statement_of("a + b", [Pair("c", mine, theirs)], noun="choices").sentence()
-    assert said.startswith("c seems better than a + b by 0.")
+    assert said.startswith("a + b was chosen; on labels alone c looks better by 0.")
+    assert "the data cannot tell them apart" in said
     assert "2 of 2 choices cannot be excluded; no number of rows is in sight" in said
+    many = statement_of("a", [Pair("c", np.full(200, 1.5) + losses(200, 0.1), losses(200, 0.1))])
+    assert many.comparisons[0].surely_worse
+    assert "that is no chance: think of taking c" in many.sentence()
+
+
+def test_equal_candidates_do_not_differ_and_rows_end() -> None:
+    mine = losses(60, 0.3)
+    same = statement_of("a", [Pair("twin", mine, mine - 1e-17)]).sentence()
+    assert same.startswith("a and twin do not differ on these rows; 2 of 2 candidates cannot be excluded")
+    said = statement_of("a", [Pair("b", mine, mine + 0.05)])
+    assert said.more_rows > 10
+    assert "rows would settle it, more than the 10 that the table has left." in replace(said, rows_left=10).sentence()
+    assert said.sentence().endswith("rows would settle it.")
+    assert replace(said, rows_left=100_000).sentence() == said.sentence()

@@ -171,8 +171,9 @@ def test_the_sentences() -> None:
         "about 140 more rows would settle it."
     )
     assert statement(low).sentence().endswith("; all other candidates are excluded.")
-    hopeless = replace(unclear, difference=-0.01, more_rows=math.inf)
-    assert "not sure with 95 %" in statement(hopeless).sentence()
+    hopeless = replace(unclear, difference=-0.01, at_least=-0.1, more_rows=math.inf)
+    assert statement(hopeless).sentence().startswith("high was chosen; on labels alone mid looks better by 0.01, and ")
+    assert "the data cannot tell them apart" in statement(hopeless).sentence()
     assert "no number of rows is in sight" in statement(hopeless).sentence()
     assert statement().sentence() == "high is the only candidate."
     assert json.loads(json.dumps(statement(low, hopeless).to_dict()))["more_rows"] is None

@@ -8,7 +8,7 @@ from scipy.stats import binom
 
 from exml_sim.method import ExMLClassifier, judgement
 from exml_sim.method.doubts import doubts
-from exml_sim.method.judgement import Figure, _lopsided, leaning, share_interval
+from exml_sim.method.judgement import ClassFigure, Figure, _lopsided, leaning, share_interval
 from exml_sim.oracle import ArrayOracle
 from tests.method.tasks import clean, synthetic
 
@@ -163,3 +163,10 @@ def test_a_given_theta_has_no_figures():
     assert model.judgement_ is None
     assert "there are no held-out figures" in model.report()
     assert judgement.facts(None) is None
+
+
+def test_a_class_that_is_mostly_given_up_does_not_escape():
+    assert ClassFigure("rare", rows=5, accepted=2, right=0).unknown
+    assert not ClassFigure("rare", rows=5, accepted=0, right=0).unknown
+    assert not ClassFigure("tiny", rows=4, accepted=2, right=0).unknown
+    assert not ClassFigure("known", rows=5, accepted=2, right=1).unknown

@@ -193,3 +193,33 @@ def test_blank_labels_and_columns():
         one_table().fit(pd.concat([X, X[["x1"]]], axis=1), y)
     with pytest.raises(ValueError, match="give one"):
         one_table().fit(X, y, FrameOracle(X, CANDIDATES))
+
+
+def test_a_table_without_candidate_columns_is_explained_as_far_as_it_goes():
+    X, y = frame()
+    model = one_table().fit(X, y)
+    plain = X[["x1", "x2"]]
+    found = model.decide(plain)
+    nothing = X.assign(a20=np.nan, a80=np.nan, a90=np.nan)
+    assert found.undecided.any()
+    assert model.explain(plain) == model.explain(nothing)
+    with pytest.raises(ValueError, match=f"{found.undecided.sum()} rows need a value of candidate"):
+        model.predict(plain)
+    with pytest.raises(ValueError, match="a90"):
+        model.explain(X.drop(columns="a90"))
+    with pytest.raises(ValueError, match="x2"):
+        model.explain(X[["x1"]])
+
+
+def test_scorers_take_a_hidden_label_of_the_labels_kind():
+    X, y = frame()
+    numbers = np.where(y == "ill", 1, 0)
+    model = one_table(hidden_label=-1)
+    folds = StratifiedKFold(2)
+    with pytest.warns(UserWarning, match="y_pred contains classes not in y_true"):
+        found = cross_val_score(model, X, numbers, cv=folds, scoring="balanced_accuracy", error_score="raise")
+    for (train, test), score in zip(folds.split(X, numbers), found, strict=True):
+        prediction = clone(model).fit(X.iloc[train], numbers[train]).predict(X.iloc[test])
+        assert prediction.dtype.kind == "i"
+        right = [np.mean(prediction[numbers[test] == label] == label) for label in (0, 1)]
+        assert score == pytest.approx(np.mean(right))
