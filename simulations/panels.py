@@ -225,7 +225,7 @@ def account(panel: Panel, target: float = TARGET) -> tuple[Step, ...]:
 
 
 def known_data(panel: Panel) -> KnownPool | None:
-    """The population where exp(-n I), n = B/K, is about uniform allocation: affine, shared rows, replacement, no prices."""
+    """The population where exp(-n I), n = B/K, is about uniform allocation: affine, shared rows, no prices."""
     point = panel.point
     if (
         point is None
@@ -246,8 +246,8 @@ def account_sentence(panel: Panel, target: float = TARGET) -> str:
     parts = [f"{times(factor)} by {name}" for factor, name in zip(factors, names, strict=False)]
     return (
         f"The bound that knows the gaps only asks {panel.title} for {times(steps[0].budget / steps[-1].budget)} times "
-        f"the budget of practice: {', '.join(parts)}, and {times(factors[-1])} from exp(-n I), with the large-deviation "
-        f"rate I of the pool as a search found it, to practice{_below(factors[-1])} (factors, which multiply)."
+        f"the budget of practice: {', '.join(parts)}, and {times(factors[-1])} from exp(-n I), with the rate I "
+        f"(large deviations) of the pool as a search found it, to practice{_below(factors[-1])} (factors, which multiply)."
     )
 
 

@@ -38,7 +38,7 @@ class Nearest(NamedTuple):
 
 
 def large_deviation_rate(pool: KnownPool) -> float:
-    """A rate per row, found by a search in the affine regime: the true rate I is at most this; inf if none was found."""
+    """A rate per row, found by a search in the affine regime: the true I is at most this; inf if none was found."""
     return nearest_failure(pool).rate
 
 

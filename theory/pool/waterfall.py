@@ -16,7 +16,7 @@ import numpy as np
 
 from theory import tighter
 from theory.budgets import required_budget
-from theory.pool.known import KnownPool
+from theory.pool.known import KnownPool, require_level
 from theory.pool.rate import large_deviation_rate
 
 __all__ = ["Step", "chernoff", "waterfall"]
@@ -38,8 +38,7 @@ def waterfall(pool: KnownPool, delta: float) -> tuple[Step, ...]:
     The last is K ln(1/delta) / I with the rate I of `large_deviation_rate`: where exp(-n I) reaches delta. The failure
     probability has a factor before the exponential, so practice may need less than this, or more.
     """
-    if not 0.0 < delta < 1.0:
-        raise ValueError(f"delta must be strictly between 0 and 1, got {delta:g}")
+    require_level(delta)
     pool.require_affine("the waterfall")
     gaps = np.sort(pool.risks[list(pool.rivals)] - float(pool.risks.min()))
     ties = [0.0] * (len(pool.best_set) - 1)
