@@ -201,7 +201,7 @@ def sentence(found: Needs, target: float = TARGET) -> str:
         return f"{found.title.capitalize()} did not reach {target:.0%} failures in this study."
     start = (
         f"To miss the best candidate in at most {target:.0%} of all trials, {found.title} needs a budget of about "
-        f"{float(found.practice):,.0f} in practice (the smallest tried from which on the upper {CONFIDENCE:.0%} limit of "
+        f"{float(found.practice):,.0f} in practice (the smallest tried from where the upper {CONFIDENCE:.0%} limit of "
         f"the rate is at most {target:.0%})"
     )
     parts = [
@@ -246,8 +246,8 @@ def account_sentence(panel: Panel, target: float = TARGET) -> str:
     parts = [f"{times(factor)} by {name}" for factor, name in zip(factors, names, strict=False)]
     return (
         f"The bound that knows the gaps only asks {panel.title} for {times(steps[0].budget / steps[-1].budget)} times "
-        f"the budget of practice: {', '.join(parts)}, and {times(factors[-1])} from exp(-n I), with the rate I "
-        f"(large deviations) of the pool as a search found it, to practice{_below(factors[-1])} (factors, which multiply)."
+        f"the budget of practice: {', '.join(parts)}, and {times(factors[-1])} from exp(-n I), with the rate I of "
+        f"the pool as a search found it, to practice{_below(factors[-1])} (factors, which multiply)."
     )
 
 
