@@ -201,7 +201,8 @@ def sentence(found: Needs, target: float = TARGET) -> str:
         return f"{found.title.capitalize()} did not reach {target:.0%} failures in this study."
     start = (
         f"To miss the best candidate in at most {target:.0%} of all trials, {found.title} needs a budget of about "
-        f"{float(found.practice):,.0f}"
+        f"{float(found.practice):,.0f} in practice (the smallest tried from where the upper {CONFIDENCE:.0%} limit of "
+        f"the rate is at most {target:.0%})"
     )
     parts = [
         f"{words_of(name)} {asked:,} ({times(found.factor(name))} times as much)"
@@ -224,9 +225,13 @@ def account(panel: Panel, target: float = TARGET) -> tuple[Step, ...]:
 
 
 def known_data(panel: Panel) -> KnownPool | None:
-    """The population, where uniform allocation follows its large-deviation rate: affine, shared rows, replacement."""
+    """The population where exp(-n I), n = B/K, is about uniform allocation: affine, shared rows, no prices."""
     point = panel.point
-    if point is None or panel.kind != "uniform" or (point.pairing, point.population) != ("same", None):
+    if (
+        point is None
+        or panel.kind != "uniform"
+        or (point.pairing, point.population, point.costs) != ("same", None, None)
+    ):
         return None
     return point.data if isinstance(point.data, KnownPool) and point.data.affine else None
 
@@ -241,9 +246,14 @@ def account_sentence(panel: Panel, target: float = TARGET) -> str:
     parts = [f"{times(factor)} by {name}" for factor, name in zip(factors, names, strict=False)]
     return (
         f"The bound that knows the gaps only asks {panel.title} for {times(steps[0].budget / steps[-1].budget)} times "
-        f"the budget of practice: {', '.join(parts)}, and {times(factors[-1])} between the exact large-deviation "
-        "rate of the pool and practice (factors, which multiply)."
+        f"the budget of practice: {', '.join(parts)}, and {times(factors[-1])} from exp(-n I), with the rate I of "
+        f"the pool as a search found it, to practice{_below(factors[-1])} (factors, which multiply)."
     )
+
+
+def _below(factor: float) -> str:
+    """Why the last factor may be below 1."""
+    return ", which needs more because exp(-n I) is no bound and the grid of budgets is coarse" if factor < 1.0 else ""
 
 
 def gained(panel: Panel, target: float = TARGET) -> list[CellSummary]:

@@ -113,14 +113,14 @@ def _draw_bounds(ax: Axes, panel: Panel, low: float, high: float, bottom: float)
 
 
 def _draw_limit(ax: Axes, panel: Panel, low: float, high: float, bottom: float) -> None:
-    """The exponential with the exact large-deviation rate of the pool: what any bound could reach at best, about."""
+    """exp(-n I) with the large-deviation rate that a search found: no bound, and practice may be on either side."""
     data = known_data(panel)
     if data is None:
         return
     budgets = _budgets(low, high, STEP)
     values = np.array([chernoff(data, float(budget)) for budget in budgets])
     shown = values > bottom / 10.0
-    label = "exp(-n I): the exact large-deviation rate of the pool"
+    label = "exp(-n I): large-deviation rate of the pool, found by a search (no bound)"
     ax.plot(budgets[shown], values[shown], color=style.COLOURS["practice"], linestyle=":", linewidth=1, label=label)
 
 

@@ -19,7 +19,7 @@ NAMES = {
     "optimism": "optimism of the arms",
     "union over arms": "union over arms",
     "worst-case law": "worst law with these gaps",
-    "beyond the rate": "exact rate to practice",
+    "beyond the rate": "exp(-n I) to practice",
 }
 
 
@@ -58,7 +58,7 @@ def figures(result: StudyResult) -> Iterator[tuple[str, Figure]]:
     if not found:
         raise ValueError(
             "there is nothing to draw: the waterfall needs uniform allocation in the affine regime on shared rows with "
-            f"replacement, and budgets that reach {TARGET:.0%} failures"
+            f"replacement at unit prices, and budgets that reach {TARGET:.0%} failures"
         )
     for number, (panel, steps) in enumerate(found, start=1):
         with style.look():

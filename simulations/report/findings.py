@@ -75,12 +75,12 @@ def _power(panels: Sequence[Panel]) -> str:
     if not seen:
         return "No bound speaks where failures were seen, so these trials could not have refuted one by its size."
     parts = [
-        f"{VERSIONS[one.version].title} by the factor {times(one.factor)} ({one.title} at {float(one.budget):,.0f})"
+        f"{VERSIONS[one.version].title} divided by {times(one.factor)} ({one.title} at {float(one.budget):,.0f})"
         for one in seen
     ]
     silent = [name for name in VERSIONS if name not in {one.version for one in seen}]
-    rest = f"; where others speak ({_listed(silent)}) no failure was seen" if silent else ""
-    return f"The trials would have refuted bounds that are too small, {_listed(parts)}{rest}."
+    rest = f". Where other bounds speak ({_listed(silent)}) no failure was seen" if silent else ""
+    return f"Had a bound been smaller by this much, the trials would have refuted it: {_listed(parts)}{rest}."
 
 
 def _silent(panels: Sequence[Panel]) -> str:

@@ -8,7 +8,9 @@ import math
 import pytest
 
 import theory
+from simulations.pool_bounds import bounds_of
 from tests.cli.test_main import call
+from tests.engine.studies import features
 
 POINT = ("--K", "8", "--theta", "0.1", "--kappa-lambda", "0.5", "--gap", "0.2", "--budget")
 
@@ -76,3 +78,35 @@ def test_bad_input_is_one_line(capsys, options, word) -> None:
     assert out == ""
     assert word in err
     assert err.count("\n") == 1
+
+
+def test_the_pools_of_a_study_have_the_bounds_that_know_them(capsys, tmp_path) -> None:
+    file = tmp_path / "mine.toml"
+    study = features()
+    file.write_text(study.to_toml(), encoding="utf-8")
+    code, out, _ = call(capsys, "bound", str(file), "--budget", "60", "--json")
+    assert code == 0
+    found = json.loads(out)["pools"]
+    assert len(found) == len({cell.labels for cell in study.cells()})
+    first = next(cell for cell in study.cells() if not isinstance(bounds_of(study, cell), str))
+    kind, point = bounds_of(study, first)
+    line = next(one for one in found if one["strategy"] == first.labels[2] and one["bounds"])
+    values = {one["name"]: one["value"] for one in line["bounds"]}
+    assert values["pool"] == point.bound("pool", kind, 60)
+    assert "pool, sharp" in values
+    code, out, _ = call(capsys, "bound", str(file), "--budget", "60")
+    assert code == 0
+    assert "pool, sharp" in out
+
+
+def test_a_study_and_a_point_are_one_line(capsys, tmp_path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(features().to_toml(), encoding="utf-8")
+    for arguments, word in (
+        ((str(file), "--theta", "0.1"), "--theta goes with a point"),
+        ((str(tmp_path / "none.toml"),), "none.toml"),
+        ((), "give a point"),
+    ):
+        code, out, err = call(capsys, "bound", *arguments, "--budget", "60")
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert word in err

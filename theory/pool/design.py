@@ -65,6 +65,12 @@ class Design:
         """Whether the rows of a round depend on the number of active arms only, not on which they are."""
         return self.costs is None or self.alignment == "budget" or len(set(self.costs)) == 1
 
+    def least(self, arms: int) -> Fraction:
+        """The smallest money that buys one row of every arm."""
+        if self.costs is None:
+            return Fraction(arms)
+        return sum(self.costs, Fraction(0)) if self.alignment == "sample" else arms * max(self.costs)
+
     def rows(self, money: Fraction, arms: int, active: int) -> tuple[int, ...]:
         """Rows of every arm when ``active`` of them share the money."""
         if self.costs is None:

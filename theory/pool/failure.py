@@ -16,7 +16,7 @@ from theory.pool.affine import AffineEvents
 from theory.pool.design import Alignment, Design, Pairing
 from theory.pool.draws import draws_of
 from theory.pool.dual_events import DualEvents
-from theory.pool.known import KnownPool
+from theory.pool.known import KnownPool, require_level
 from theory.pool.numbers import by_numbers
 from theory.pool.pairs import PairEvents
 from theory.pool.penalised import PenalisedEvents
@@ -71,7 +71,7 @@ def delta_fail_uniform(
     """
     design = Design.of(pairing, costs, alignment, replacement, pool.n_arms)
     counts = design.rows(Fraction(_whole(budget)), pool.n_arms, pool.n_arms)
-    _require_rows(min(counts), budget, pool.n_arms, 1)
+    _require_rows(min(counts), budget, design.least(pool.n_arms))
     _require_population(pool, counts, design)
     found = _beats_one(pool, pool.rivals, counts, _order(effort), design)
     return min(found, by_numbers(pool, budget, "uniform", "accumulated", design))
@@ -125,7 +125,7 @@ def delta_fail_median(
     for t, count in enumerate(active):
         bought = design.rows(Fraction(_whole(budget), len(active)), K, count)
         if t == 0:
-            _require_rows(min(bought), budget, K, len(active))
+            _require_rows(min(bought), budget, len(active) * design.least(K))
         held = tuple(a + b for a, b in zip(held, bought, strict=True)) if rows == "accumulated" else bought
         _require_population(pool, held, design)
         crowd = _crowd(pool, -(-count // 2))
@@ -155,8 +155,7 @@ def required_budget(
     Rows per arm (of the first round) are doubled and then bisected, so a dip of a bound that is not monotone can be
     missed; the answer is then too large, never too small.
     """
-    if not 0.0 < delta < 1.0:
-        raise ValueError(f"delta must be strictly between 0 and 1, got {delta:g}")
+    require_level(delta)
     if strategy not in ("uniform", "median"):
         raise ValueError(f"strategy must be 'uniform' or 'median', got {strategy!r}")
     K = pool.n_arms
@@ -247,9 +246,9 @@ def _whole(budget: int) -> int:
     return int(budget)
 
 
-def _require_rows(n: int, budget: int, arms: int, rounds: int) -> None:
+def _require_rows(n: int, budget: int, least: Fraction) -> None:
     if n < 1:
-        raise AssumptionError("a budget that buys one row per arm and round", arms * rounds - budget, f"B={budget}")
+        raise AssumptionError("a budget that buys one row per arm and round", float(least - budget), f"B={budget}")
 
 
 def _require_population(pool: KnownPool, counts: tuple[int, ...], design: Design) -> None:

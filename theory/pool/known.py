@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import ArrayLike
 from theory.errors import AssumptionError, shown
 from theory.pool.graphs import Floats
 
-__all__ = ["KnownPool"]
+__all__ = ["KnownPool", "require_level"]
 
 #: Eigenvalues above minus this share of the largest entry are rounding.
 _PSD = 1e-8
@@ -59,6 +60,12 @@ class KnownPool:
     loss: Literal["mean", "sum"] = "mean"
 
     def __post_init__(self) -> None:
+        if not hasattr(self.grams, "__len__"):
+            raise ValueError(f"grams must be a sequence of Gram matrices, got {self.grams!r}")
+        for name in ("theta", "ball", "resolution"):
+            value = getattr(self, name)
+            if not isinstance(value, Real) and not (name == "ball" and value is None):
+                raise ValueError(f"{name} must be a number, got {value!r}")
         if len(self.grams) < 2:
             raise ValueError(f"a pool needs at least 2 Gram matrices, got {len(self.grams)}")
         if not 0.0 < float(self.theta) < 0.5:
@@ -95,6 +102,8 @@ class KnownPool:
 
     def _check_best(self) -> None:
         if self.best is not None:
+            if not hasattr(self.best, "__iter__"):
+                raise ValueError(f"best must be a list of arms, got {self.best!r}")
             best = list(self.best)
             if not best or any(not isinstance(i, int | np.integer) or not 0 <= i < self.n_arms for i in best):
                 raise ValueError(f"best must name arms between 0 and {self.n_arms - 1}, got {best}")
@@ -231,6 +240,12 @@ class KnownPool:
             excess = self.kappa * self.radius - (1.0 - 2.0 * self.theta)
             given = f"kappa*Lambda={self.kappa * self.radius:g}, theta={shown(self.theta)}"
             raise AssumptionError(f"{what}: kappa Lambda <= 1 - 2 theta", excess, given)
+
+
+def require_level(delta: object) -> None:
+    """Refuse what is no probability strictly between 0 and 1."""
+    if not isinstance(delta, Real) or not 0.0 < float(delta) < 1.0:
+        raise ValueError(f"delta must be strictly between 0 and 1, got {delta!r}")
 
 
 def _separated(low: Floats, high: Floats) -> tuple[int, ...]:

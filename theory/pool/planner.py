@@ -13,7 +13,7 @@ from scipy import special
 
 from theory.constants import halving_schedule
 from theory.pool.graphs import Floats
-from theory.pool.known import KnownPool
+from theory.pool.known import KnownPool, require_level
 
 __all__ = ["approximate_failure", "planned_budget"]
 
@@ -66,16 +66,17 @@ class _Normal:
 
 def approximate_failure(pool: KnownPool, budget: int, strategy: Strategy = "uniform") -> float:
     """Approximate failure probability with same rows, drawn with replacement, accumulated (no bound)."""
-    return _failure(_normal(pool), pool.n_arms, budget, strategy)
+    if isinstance(budget, bool) or not isinstance(budget, int | np.integer) or budget < pool.n_arms:
+        raise ValueError(f"budget must be a whole number, at least {pool.n_arms} (one row per arm), got {budget!r}")
+    return _failure(_normal(pool), pool.n_arms, int(budget), strategy)
 
 
 def planned_budget(pool: KnownPool, delta: float, strategy: Strategy = "uniform") -> int:
     """The budget at which the approximate failure probability reaches delta (no bound)."""
-    if not 0.0 < delta < 1.0:
-        raise ValueError(f"delta must be strictly between 0 and 1, got {delta:g}")
+    require_level(delta)
     law, K = _normal(pool), pool.n_arms
     unit = K if strategy == "uniform" else K * math.ceil(math.log2(K))
-    low, high = 1, 2
+    low, high = 0, 1
     while _failure(law, K, high * unit, strategy) > delta:
         low, high = high, 2 * high
         if high > 2**40:

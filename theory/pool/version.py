@@ -32,6 +32,7 @@ def uniform(
     log: bool = False,
 ) -> Bound:
     """`delta_fail_uniform` at whole budgets; equal numbers of rows are computed once per population."""
+    _require_population(data, population)
     how = {"effort": effort, "pairing": pairing, "costs": costs, "alignment": alignment}
 
     def bound(budget: int) -> float:
@@ -56,6 +57,7 @@ def median(
     log: bool = False,
 ) -> Bound:
     """`delta_fail_median` at whole budgets; each is computed once per population."""
+    _require_population(data, population)
     how = {"rows": rows, "effort": effort, "pairing": pairing, "costs": costs, "alignment": alignment}
 
     def bound(budget: int) -> float:
@@ -65,7 +67,12 @@ def median(
 
 
 def _key(how: Mapping[str, object]) -> Key:
-    return tuple(tuple(value) if isinstance(value, Sequence) else value for value in how.values())
+    return tuple(tuple(value) if isinstance(value, Sequence | np.ndarray) else value for value in how.values())
+
+
+def _require_population(data: KnownPool, population: int | None) -> None:
+    if population is not None and population != data.n_rows:
+        raise ValueError(f"population must be None or the {data.n_rows} rows of the data, got {population}")
 
 
 def _at(

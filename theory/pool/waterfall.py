@@ -2,8 +2,9 @@
 
 Uniform allocation in the affine regime. From the bound that knows the gaps only (Theorem 3) to the exponential rate of
 the population: first without the optimism of the arms, then for the nearest rival alone instead of a union over all,
-then with the population's own large-deviation rate instead of that of the worst law with the same gap and range. The
-steps are computed in this order, and another order would share the whole out differently. Only the first is a bound.
+then with the population's own large-deviation rate, as far as a search finds it, instead of that of the worst law with
+the same gap and range. The steps are computed in this order, and another order would share the whole out differently.
+Only the first is a bound.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 
 from theory import tighter
 from theory.budgets import required_budget
-from theory.pool.known import KnownPool
+from theory.pool.known import KnownPool, require_level
 from theory.pool.rate import large_deviation_rate
 
 __all__ = ["Step", "chernoff", "waterfall"]
@@ -32,12 +33,12 @@ class Step(NamedTuple):
 
 
 def waterfall(pool: KnownPool, delta: float) -> tuple[Step, ...]:
-    """Budgets of uniform allocation for failure probability delta, from the bound of the gaps to the exact rate.
+    """Budgets of uniform allocation for failure probability delta, from the bound of the gaps to the rate found.
 
-    The last is K ln(1/delta) / I: what a bound with the right exponent and no other loss would ask for.
+    The last is K ln(1/delta) / I with the rate I of `large_deviation_rate`: where exp(-n I) reaches delta. The failure
+    probability has a factor before the exponential, so practice may need less than this, or more.
     """
-    if not 0.0 < delta < 1.0:
-        raise ValueError(f"delta must be strictly between 0 and 1, got {delta:g}")
+    require_level(delta)
     pool.require_affine("the waterfall")
     gaps = np.sort(pool.risks[list(pool.rivals)] - float(pool.risks.min()))
     ties = [0.0] * (len(pool.best_set) - 1)
@@ -55,7 +56,7 @@ def waterfall(pool: KnownPool, delta: float) -> tuple[Step, ...]:
 
 
 def chernoff(pool: KnownPool, budget: float) -> float:
-    """exp(-n I), n = B/K: the exponential that the failure probability of uniform allocation follows; no bound."""
+    """exp(-n I), n = B/K rows per arm at unit prices, I the rate found by `large_deviation_rate`; no bound."""
     return math.exp(-budget / pool.n_arms * rate_of(pool))
 
 

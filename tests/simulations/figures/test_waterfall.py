@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -11,7 +12,7 @@ from scipy.stats import binom
 from exml_sim.engine import run
 from simulations import budget_vs_failure
 from simulations.figures import failure_rate, style, waterfall
-from simulations.panels import ALARM, account, account_sentence, panels_of, power
+from simulations.panels import ALARM, account, account_sentence, known_data, panels_of, power
 from tests.engine.studies import known
 from theory.pool import chernoff
 
@@ -30,7 +31,7 @@ def test_the_steps_lead_from_the_gaps_to_practice(result) -> None:
     assert steps[0].budget == uniform.point.required("tighter", "uniform", 0.05)
     assert steps[-1].budget == uniform.practice(0.05)
     assert all(one.budget > other.budget for one, other in pairwise(steps[:-1]))
-    # At the budget of the exact rate the exponential is at the target.
+    # At the budget of the rate found the exponential is at the target.
     assert chernoff(uniform.point.data, steps[-2].budget) == pytest.approx(0.05)
     assert account(median) == ()
     assert account_sentence(median) == ""
@@ -49,7 +50,7 @@ def test_the_bars_span_the_whole_distance(result) -> None:
     assert len(ax.patches) == len(steps) - 1
 
 
-def test_the_main_picture_shows_the_exact_rate(result) -> None:
+def test_the_main_picture_shows_the_rate_found(result) -> None:
     uniform, median = panels_of(result)
     for panel, count in ((uniform, 1), (median, 0)):
         ax = style.blank().subplots()
@@ -73,3 +74,11 @@ def test_the_power_is_where_the_test_would_refute(result) -> None:
         divided = panel.bound_at(one.version, cell) / one.factor
         level = ALARM / sum(len(panel.versions) for panel, _ in seen)
         assert binom.sf(cell.failures - 1, cell.trials, divided) == pytest.approx(level, rel=1e-6)
+
+
+def test_with_prices_nothing_is_drawn_from_rows_per_arm(result) -> None:
+    uniform = panels_of(result)[0]
+    assert known_data(uniform) is not None
+    priced = replace(uniform, point=replace(uniform.point, costs=(5,) * uniform.point.K))
+    assert known_data(priced) is None
+    assert account(priced) == ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import product
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from theory.pool import (
     required_budget,
 )
 from theory.pool.duality import DualPoint, best_dual, best_model, dual_value, risk_intervals, surrogate
+from theory.pool.rate import nearest_failure
 
 
 def wide(pool: Small, factor: float) -> Small:
@@ -163,6 +165,54 @@ def test_the_rate_is_that_of_two_atoms() -> None:
     # No bound falls faster than the rate allows, and failures do fall at it.
     exact = {n: sum(float(c) for c in binomial_tail(n)) for n in (100, 200)}
     assert np.log(exact[100] / exact[200]) / 100 == pytest.approx(expected, rel=0.05)
+
+
+def two_rows() -> KnownPool:
+    """The tilts from the population lead to the farther of two sets of failures: arm 1 has |1.25 q - 0.25|."""
+    f, d = np.array([1.0, -0.25]), 0.2375
+    return KnownPool([np.full((2, 2), d * d), np.outer(f, f)], [1, 1], 0.8, 0.1, weights=[0.199, 0.801])
+
+
+def test_the_rate_finds_the_nearer_of_two_sets_of_failures() -> None:
+    # |1.25 q - 0.25| >= 0.2375 iff q <= 0.01 or q >= 0.39.
+    expected = 0.39 * np.log(0.39 / 0.199) + 0.61 * np.log(0.61 / 0.801)
+    assert large_deviation_rate(two_rows()) == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_tie_at_a_single_row_has_a_finite_rate() -> None:
+    # Arm 1 is 1/2 on one row and 0 on the other, arm 0 is 1/2 on both: they tie iff all rows are the first.
+    grams = [np.full((2, 2), 0.25), np.array([[0.25, 0.0], [0.0, 0.0]])]
+    pool = KnownPool(grams, [1, 1], 0.5, 0.1, weights=[0.25, 0.75])
+    assert large_deviation_rate(pool) == pytest.approx(np.log(4.0), rel=1e-5)
+
+
+def test_every_best_arm_must_be_beaten() -> None:
+    # Two best arms, +-1/2 and 1/2 on both rows; the rival is 1 on the first row and 0 on the other. At q it beats both
+    # iff q >= 1/2; against the first alone it would be nearer, q >= |q - 1/2|, which p satisfies already.
+    grams = [np.array([[0.25, -0.25], [-0.25, 0.25]]), np.full((2, 2), 0.25), np.array([[1.0, 0.0], [0.0, 0.0]])]
+    pool = KnownPool(grams, [1, 1], 0.5, 0.1, weights=[0.3, 0.7], best=[0, 1])
+    expected = 0.5 * np.log(0.5 / 0.3) + 0.5 * np.log(0.5 / 0.7)
+    assert large_deviation_rate(pool) == pytest.approx(expected, rel=1e-5)
+
+
+def on_grid(m: int, parts: int) -> np.ndarray:
+    counts = [c for c in product(range(parts + 1), repeat=m - 1) if sum(c) <= parts]
+    return np.array([(*c, parts - sum(c)) for c in counts]) / parts
+
+
+@pytest.mark.parametrize(("m", "arms", "parts"), [(2, 2, 2000), (3, 3, 90), (4, 3, 30)])
+def test_no_law_of_a_grid_is_nearer_than_the_one_found(m: int, arms: int, parts: int) -> None:
+    laws, finite = on_grid(m, parts), 0
+    for small in generated(8, seed=40 + m, arms=arms, rows=m):
+        found = nearest_failure(KnownPool(small.grams, small.y, small.ball, small.theta, weights=small.p))
+        strengths = small.strengths(np.vstack([found.law, laws]))
+        ahead = strengths[:, ~small.best].max(axis=1) - strengths[:, small.best].max(axis=1)
+        distances = np.sum(laws * np.log(np.maximum(laws, 1e-300) / small.p), axis=1)
+        assert found.rate <= distances[ahead[1:] >= -1e-9].min(initial=np.inf) + 1e-7
+        if np.isfinite(found.rate):
+            assert ahead[0] >= -2.1e-8 / small.ball
+            finite += 1
+    assert finite >= 2
 
 
 def binomial_tail(n: int) -> list[float]:

@@ -15,7 +15,18 @@ from tests.theory.pool.test_beyond import scores, wide
 from tests.theory.pool.test_failure import random_form
 from theory import tighter
 from theory.errors import AssumptionError
-from theory.pool import KnownPool, delta_fail_median, delta_fail_rows, delta_fail_uniform, distinct, overlap
+from theory.pool import (
+    KnownPool,
+    approximate_failure,
+    delta_fail_median,
+    delta_fail_rows,
+    delta_fail_uniform,
+    distinct,
+    overlap,
+    planned_budget,
+    required_budget,
+    version,
+)
 from theory.pool.design import Design
 from theory.pool.distinct import distinct_moments, distinct_rows
 from theory.pool.moments import Conditional
@@ -328,3 +339,22 @@ def _uneven(pool: KnownPool) -> float:
 def _skewed() -> float:
     pool = next(one for one in generated(8, seed=3) if one.kind == "skewed")
     return delta_fail_uniform(known(pool, weights=pool.p), 6, replacement=False)
+
+
+def test_bad_input_of_a_known_pool_is_named() -> None:
+    small = generated(1, seed=11, arms=2, rows=4)[0]
+    pool = known(small)
+    given = {"grams": small.grams, "y": small.y, "ball": small.ball, "theta": small.theta}
+    for message, call in (
+        ("best must be a list", lambda: KnownPool(**given, best=0)),
+        ("grams must be a sequence", lambda: KnownPool(**given | {"grams": None})),
+        ("theta must be a number", lambda: KnownPool(**given | {"theta": "a"})),
+        ("delta must be strictly", lambda: required_budget(pool, "a")),
+        ("budget must be a whole number, at least 2", lambda: approximate_failure(pool, 0)),
+        ("missed by 190 ", lambda: delta_fail_uniform(pool, 10, costs=[100, 1], alignment="budget")),
+        ("population must be None or the 4 rows", lambda: version.uniform(8, data=pool, population=999)),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+    assert version.uniform(90, data=pool, costs=np.array([1, 2])) == delta_fail_uniform(pool, 90, costs=[1, 2])
+    assert planned_budget(pool, 0.999) == 2
