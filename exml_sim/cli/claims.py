@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import json
 import math
 from fractions import Fraction
@@ -26,7 +27,7 @@ def command(claim_id: str | None, check: bool, prove: bool, as_json: bool, as_ma
     """Every statement of the paper's theory, with a verdict, a grade of evidence and an executable check.
 
     Without ID the ledger is listed; with ID one claim is printed in full and checked. With --prove the engine of
-    machine proofs runs: for one claim it prints every part of the proof, the boxes, the least margin and where it is.
+    machine proofs runs: for one claim it prints every part of the proof, its margin and where it is.
 
     Example: exml claims lemma-1-i
     """
@@ -56,10 +57,17 @@ def command(claim_id: str | None, check: bool, prove: bool, as_json: bool, as_ma
 
 
 def _find(claim_id: str) -> Claim:
-    try:
-        return get(claim_id)
-    except ValueError as error:
-        raise _BadInput(str(error)) from None
+    return get(_known(claim_id, [claim.id for claim in all_claims()]))
+
+
+def _known(name: str, names: list[str]) -> str:
+    """The name as it is written in the ledger, whatever the case of its letters."""
+    found = name.strip().lower()
+    if found in names:
+        return found
+    close = difflib.get_close_matches(found, names, n=3)
+    hint = f" Did you mean {' or '.join(close)}?" if close else " `exml claims` lists all."
+    raise _BadInput(f"unknown claim {name!r}.{hint}")
 
 
 class _BadInput(click.ClickException):
@@ -71,10 +79,10 @@ class _BadInput(click.ClickException):
 def _print_ledger(claims: list[Claim]) -> None:
     width = max(len(claim.id) for claim in claims)
     place = max(len(str(claim.where)) for claim in claims)
-    click.echo(f"{'claim':{width}}  {'place':{place}}  {'as printed':15}  {'grade':28}  how checked")
+    click.echo(f"{'claim':{width}}  {'place':{place}}  {'as printed':15}  {'grade':40}  how checked")
     found = [grade(claim) for claim in claims]
     for claim, graded in zip(claims, found, strict=True):
-        click.echo(f"{claim.id:{width}}  {claim.where!s:{place}}  {claim.printed:15}  {graded.grade:28}  {claim.kind}")
+        click.echo(f"{claim.id:{width}}  {claim.where!s:{place}}  {claim.printed:15}  {graded.grade:40}  {claim.kind}")
     click.echo(f"\nGrades: {grades(found)}.")
     click.echo(f"{len(claims)} claims: {summary(claims)}.")
 
@@ -128,8 +136,8 @@ def _in_full(entry: Checked) -> str:
 
 def _prove(name: str | None, as_json: bool) -> None:
     """Run the proofs and the replays of one statement, or of all; exit code 1 if one is not what it must be."""
-    if name is not None and name not in lemma_names():
-        _find(name)
+    if name is not None:
+        name = _known(name, [*(claim.id for claim in all_claims()), *lemma_names()])
     found = answers() if name is None else answer(name)
     if name is not None and not found:
         raise _BadInput(f"no machine proof and no refutation of {name}: its grade is {grade(get(name)).grade}.")
@@ -145,10 +153,10 @@ def _prove(name: str | None, as_json: bool) -> None:
 
 def _print_answers(found: list[Answer]) -> None:
     width = max(len(one.name) for one in found)
-    click.echo(f"{'statement':{width}}  {'which':9}  {'answer':11}  {'parts':>5}  {'boxes':>6}  seconds")
+    click.echo(f"{'statement':{width}}  {'which':9}  {'answer':11}  {'parts':>5}  {'boxes':>6}  seconds  joined")
     for one in found:
         click.echo(
-            f"{one.name:{width}}  {one.which:9}  {one.outcome:11}  {one.parts:5}  {one.boxes:6}  {one.seconds:7.3f}"
+            f"{one.name:{width}}  {one.which:9}  {one.outcome:11}  {one.parts:5}  {one.boxes:6}  {one.seconds:7.3f}  {one.joined.partition(':')[0]}"
         )
     bad = sum(not one.good for one in found)
     seconds = sum(one.seconds for one in found)
