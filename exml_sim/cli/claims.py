@@ -79,10 +79,10 @@ class _BadInput(click.ClickException):
 def _print_ledger(claims: list[Claim]) -> None:
     width = max(len(claim.id) for claim in claims)
     place = max(len(str(claim.where)) for claim in claims)
-    click.echo(f"{'claim':{width}}  {'place':{place}}  {'as printed':15}  {'grade':40}  how checked")
+    click.echo(f"{'claim':{width}}  {'place':{place}}  {'as printed':15}  {'grade':41}  how checked")
     found = [grade(claim) for claim in claims]
     for claim, graded in zip(claims, found, strict=True):
-        click.echo(f"{claim.id:{width}}  {claim.where!s:{place}}  {claim.printed:15}  {graded.grade:40}  {claim.kind}")
+        click.echo(f"{claim.id:{width}}  {claim.where!s:{place}}  {claim.printed:15}  {graded.grade:41}  {claim.kind}")
     click.echo(f"\nGrades: {grades(found)}.")
     click.echo(f"{len(claims)} claims: {summary(claims)}.")
 

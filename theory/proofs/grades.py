@@ -1,7 +1,7 @@
 """The grade of evidence of a claim: it follows from what ran, never from a label, and is never better than its check.
 
 *proved by machine*: a part of the proof IS the statement (`theory.proofs.bridge`: relation, sides and region are the
-ledger's), and the engine decided every part "proved". *parts proved by machine, joined on paper*: every part is proved,
+ledger's), and the engine decided every part "proved". *joined on paper from machine-proved parts*: every part is proved,
 but a sentence joins them to the statement. *refuted rigorously*: the counterexample was replayed in exact or ball
 arithmetic, and its premises hold. *proved on paper and attacked*: the proof is in docs/theorems.md, and the check of
 the ledger, which attacks it by exact enumeration, found no violation. *held against evidence*: the check alone.
@@ -25,7 +25,7 @@ __all__ = ["GRADES", "Grade", "Graded", "grade", "replayed"]
 
 Grade = Literal[
     "proved by machine",
-    "parts proved by machine, joined on paper",
+    "joined on paper from machine-proved parts",
     "refuted rigorously",
     "proved on paper and attacked",
     "held against evidence",
@@ -103,7 +103,7 @@ def _proved(claim: Claim, *, corrected: bool) -> tuple[Grade, str] | None:
         missing = loose_end(claim, proof)
         if not missing:
             return "proved by machine", _sentence(proof)
-        best = best or ("parts proved by machine, joined on paper", f"{_sentence(proof)} On paper: {missing}.")
+        best = best or ("joined on paper from machine-proved parts", f"{_sentence(proof)} On paper: {missing}.")
     return best
 
 

@@ -32,6 +32,7 @@ CORRECTED: dict[str, str] = {
     "me-draw-replacement": _THEOREMS,
     "eq-3-ball": "Theorem 8",
     "a2-step-3": _REGRET,
+    "a2-step-4": "Lemma E",
     "a4-step-1": "Lemma 1 (i) repaired",
     "a5-half": _MEDIAN,
     "term-d": _THEOREMS,
