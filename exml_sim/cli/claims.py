@@ -156,7 +156,8 @@ def _print_answers(found: list[Answer]) -> None:
     click.echo(f"{'statement':{width}}  {'which':9}  {'answer':11}  {'parts':>5}  {'boxes':>6}  seconds  joined")
     for one in found:
         click.echo(
-            f"{one.name:{width}}  {one.which:9}  {one.outcome:11}  {one.parts:5}  {one.boxes:6}  {one.seconds:7.3f}  {one.joined.partition(':')[0]}"
+            f"{one.name:{width}}  {one.which:9}  {one.outcome:11}  {one.parts:5}  {one.boxes:6}  {one.seconds:7.3f}  "
+            f"{one.joined.partition(':')[0]}"
         )
     bad = sum(not one.good for one in found)
     seconds = sum(one.seconds for one in found)

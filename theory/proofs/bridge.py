@@ -1,7 +1,7 @@
 """Is it the claim that was proved? The relation, sides and region of a part held against the ledger's own functions.
 
-A part that ``reads`` both sides IS the statement if its relation implies the ledger's, its sides are the ledger's at the
-ledger's cases, and every case lies in the region of such a part: its coordinates have the right signs, and the point at
+A part that ``reads`` both sides IS the statement if its relation implies the ledger's, its sides are those of the
+ledger at its cases, and every case lies in the region of such a part: its coordinates have the right signs, and the point at
 these coordinates is the case again. Every other proof has a loose end (`loose_end`), which is tied on paper. A proof
 that says something else than the ledger does not match at all (`mismatch`).
 """
@@ -123,7 +123,7 @@ def _number(value: Any) -> bool:
 
 
 def within(part: Part, parameters: dict[str, Any]) -> bool:
-    """Whether the signs of the coordinates put the point into the region; without coordinates nothing speaks against it."""
+    """Whether the signs of the coordinates put the point into the region; without any, nothing speaks against it."""
     region = part.region
     if isinstance(region, Cell):
         return all(ball(low) <= parameters[name] <= ball(high) for name, low, high in region.sides)

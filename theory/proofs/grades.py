@@ -1,7 +1,8 @@
 """The grade of evidence of a claim: it follows from what ran, never from a label, and is never better than its check.
 
 *proved by machine*: a part of the proof IS the statement (`theory.proofs.bridge`: relation, sides and region are the
-ledger's), and the engine decided every part "proved". *joined on paper from machine-proved parts*: every part is proved,
+ledger's), and the engine decided every part "proved".
+*joined on paper from machine-proved parts*: every part is proved,
 but a sentence joins them to the statement. *refuted rigorously*: the counterexample was replayed in exact or ball
 arithmetic, and its premises hold. *proved on paper and attacked*: the proof is in docs/theorems.md, and the check of
 the ledger, which attacks it by exact enumeration, found no violation. *held against evidence*: the check alone.
@@ -72,9 +73,7 @@ def _printed(claim: Claim, verdict: Verdict | None, known: bool) -> tuple[Grade,
     return _by_proof(claim, found, PRINTED.get(claim.id), known, corrected=False)
 
 
-def _by_proof(
-    claim: Claim, verdict: Verdict, place: str | None, known: bool, *, corrected: bool
-) -> tuple[Grade, str]:
+def _by_proof(claim: Claim, verdict: Verdict, place: str | None, known: bool, *, corrected: bool) -> tuple[Grade, str]:
     """The best grade that the check allows: a statement that its check refutes has none."""
     if verdict.outcome == "refuted":
         return "refuted by its check", verdict.sentence

@@ -67,7 +67,9 @@ class Orthant:
         _distinct(self.variables)
         unknown = sorted((self.closed | self.free) - set(self.variables))
         if unknown:
-            raise ValueError(f"{unknown[0]} is no variable of the region; its variables are {', '.join(self.variables)}.")
+            raise ValueError(
+                f"{unknown[0]} is no variable of the region; its variables are {', '.join(self.variables)}."
+            )
 
 
 def _distinct(names: tuple[str, ...]) -> None:

@@ -186,8 +186,8 @@ class Symbols:
                 if not self.signless(factor):
                     raise Unclear(f"the sign of the factor {factor} is not clear")
                 above = one - 1
-                total += sign * power * self._atom(
-                    "log", one, signed=not above.not_negative(), positive=above.positive()
+                total += (
+                    sign * power * self._atom("log", one, signed=not above.not_negative(), positive=above.positive())
                 )
         return total
 

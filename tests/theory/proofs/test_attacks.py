@@ -23,6 +23,11 @@ def one(m, **_):
     return m.q(1)
 
 
+def two(x, y):
+    """Two numbers of which the second is larger for 5 < y < 6 only."""
+    return x, x + (y - 5) * (6 - y)
+
+
 def orthant(names, closed="", free=""):
     words = tuple(names.split())
     return Orthant(words, lambda m, **p: p, "planted", frozenset(closed.split()), frozenset(free.split()))
@@ -34,8 +39,18 @@ def unit(low, high):
 
 X, CLOSED, FREE = orthant("x"), orthant("x", "x"), orthant("x", "", "x")
 UNDEFINED = {
-    "a maximum on the right of ==": (orthant("x y"), lambda m, x, y: x, "==", lambda m, x, y: (x, x + (y - 5) * (6 - y))),
-    "a maximum on the left of ==": (orthant("x y"), lambda m, x, y: (x, x + (y - 5) * (6 - y)), "==", lambda m, x, y: x),
+    "a maximum on the right of ==": (
+        orthant("x y"),
+        lambda m, x, y: x,
+        "==",
+        lambda m, x, y: two(x, y),
+    ),
+    "a maximum on the left of ==": (
+        orthant("x y"),
+        lambda m, x, y: two(x, y),
+        "==",
+        lambda m, x, y: x,
+    ),
     "log 0 == 0": (X, lambda m, x: m.log(x - x), "==", zero),
     "log 0 >= 0": (X, lambda m, x: m.log(x - x), ">=", zero),
     "a pole that cancels": (X, lambda m, x: (x - 1) / (x - 1), ">=", one),

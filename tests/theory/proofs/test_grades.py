@@ -32,9 +32,7 @@ PRINTED_BY_MACHINE = {
     *("a3-sum", "a4-sum", "remark-6-sqrt-k", "remark-7-sqrt-log", "a2-delta-line-3", "a3-delta", "a6-conclusion"),
 }
 CORRECTED_BY_MACHINE = {"a2-absolute-constant", "thm-1-delta-order", "a2-delta-line-2", "a2-delta-line-1", "eq-8"}
-TAUTOLOGY = Part(
-    "x = x", Orthant(("x",), lambda m, x: {"x": x}, "x > 0"), lambda m, x: x, "==", lambda m, x: x
-)
+TAUTOLOGY = Part("x = x", Orthant(("x",), lambda m, x: {"x": x}, "x > 0"), lambda m, x: x, "==", lambda m, x: x)
 
 
 @pytest.fixture(scope="module")
