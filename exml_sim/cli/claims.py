@@ -57,17 +57,11 @@ def command(claim_id: str | None, check: bool, prove: bool, as_json: bool, as_ma
 
 
 def _find(claim_id: str) -> Claim:
-    return get(_known(claim_id, [claim.id for claim in all_claims()]))
-
-
-def _known(name: str, names: list[str]) -> str:
-    """The name as it is written in the ledger, whatever the case of its letters."""
-    found = name.strip().lower()
-    if found in names:
-        return found
-    close = difflib.get_close_matches(found, names, n=3)
-    hint = f" Did you mean {' or '.join(close)}?" if close else " `exml claims` lists all."
-    raise _BadInput(f"unknown claim {name!r}.{hint}")
+    """The claim, whatever the case of the letters."""
+    try:
+        return get(claim_id.lower())
+    except ValueError as error:
+        raise _BadInput(str(error)) from None
 
 
 class _BadInput(click.ClickException):
@@ -137,7 +131,7 @@ def _in_full(entry: Checked) -> str:
 def _prove(name: str | None, as_json: bool) -> None:
     """Run the proofs and the replays of one statement, or of all; exit code 1 if one is not what it must be."""
     if name is not None:
-        name = _known(name, [*(claim.id for claim in all_claims()), *lemma_names()])
+        name = _proved_name(name.lower())
     found = answers() if name is None else answer(name)
     if name is not None and not found:
         raise _BadInput(f"no machine proof and no refutation of {name}: its grade is {grade(get(name)).grade}.")
@@ -149,6 +143,16 @@ def _prove(name: str | None, as_json: bool) -> None:
         click.echo("\n\n".join(one.in_full() for one in found))
     if not all(one.good for one in found):
         raise SystemExit(1)
+
+
+def _proved_name(name: str) -> str:
+    """The id of a claim or a lemma; an unknown one is answered with the nearest lemmas or claims."""
+    if name in lemma_names():
+        return name
+    near = difflib.get_close_matches(name, lemma_names(), n=3, cutoff=0.75)
+    if near and name not in {claim.id for claim in all_claims()}:
+        raise _BadInput(f"there is no claim or lemma {name!r}; did you mean {' or '.join(near)}?")
+    return _find(name).id
 
 
 def _print_answers(found: list[Answer]) -> None:

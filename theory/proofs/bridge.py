@@ -1,9 +1,9 @@
 """Is it the claim that was proved? The relation, sides and region of a part held against the ledger's own functions.
 
 A part that ``reads`` both sides IS the statement if its relation implies the ledger's, its sides are those of the
-ledger at its cases, and every case lies in the region of such a part: its coordinates have the right signs, and the point at
-these coordinates is the case again. Every other proof has a loose end (`loose_end`), which is tied on paper. A proof
-that says something else than the ledger does not match at all (`mismatch`).
+ledger at its cases, and every case lies in the region of such a part: its coordinates have the right signs, and the
+point at these coordinates is the case again. Every other proof has a loose end (`loose_end`), which is tied on paper.
+A proof that says something else than the ledger does not match at all (`mismatch`).
 """
 
 from __future__ import annotations

@@ -85,8 +85,8 @@ _NO_LAUNCH = Part(
 PROOFS: tuple[Proof, ...] = (
     Proof(
         "remark-7-low-order",
-        "For each of the 40 experiments, all kappa Lambda > 0 and all gaps up to min(1, kappa Lambda / sqrt 2): a bound "
-        "of at least 1.",
+        "For each of the 40 experiments, all kappa Lambda > 0 and all gaps up to min(1, kappa Lambda / sqrt 2): a "
+        "bound of at least 1.",
         (_CEILING, _SMALLER_GAP, _NO_LAUNCH, *_parts()),
         says="vacuous",
     ),
