@@ -148,6 +148,8 @@ class Symbols:
         for name, known, value in self._atoms:
             if name == kind and (known - argument).is_zero():
                 return value
+        if len(self._atoms) == _ATOMS:
+            raise Unclear(f"there are more than {_ATOMS} roots, logarithms and exponentials")
         index, generator = self._spare[len(self._atoms)]
         value = Ratio(self, generator, self._ctx.constant(1))
         self._atoms.append((kind, argument, value))

@@ -66,6 +66,7 @@ UNDEFINED = {
     "a power that is not whole": (X, lambda m, x: x ** F(1, 2), ">=", zero),
     "no values on the left": (X, lambda m, x: (), "<=", lambda m, x: x),
     "no values on the right": (X, lambda m, x: x, "<=", lambda m, x: ()),
+    "too many roots": (X, lambda m, x: sum((m.sqrt(x + i) for i in range(1, 20)), m.q(0)), ">=", zero),
     "division by 0": (X, lambda m, x: m.q(1) / 0, ">=", zero),
     "root of what is negative >= 0": (unit(0, 1), lambda m, x: m.sqrt(x - 2), ">=", zero),
     "root of what is negative <= 0": (unit(0, 1), lambda m, x: m.sqrt(x - 2), "<=", zero),
