@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import json
 import math
 from fractions import Fraction
@@ -26,7 +27,7 @@ def command(claim_id: str | None, check: bool, prove: bool, as_json: bool, as_ma
     """Every statement of the paper's theory, with a verdict, a grade of evidence and an executable check.
 
     Without ID the ledger is listed; with ID one claim is printed in full and checked. With --prove the engine of
-    machine proofs runs: for one claim it prints every part of the proof, the boxes, the least margin and where it is.
+    machine proofs runs: for one claim it prints every part of the proof, its margin and where it is.
 
     Example: exml claims lemma-1-i
     """
@@ -56,8 +57,9 @@ def command(claim_id: str | None, check: bool, prove: bool, as_json: bool, as_ma
 
 
 def _find(claim_id: str) -> Claim:
+    """The claim, whatever the case of the letters."""
     try:
-        return get(claim_id)
+        return get(claim_id.lower())
     except ValueError as error:
         raise _BadInput(str(error)) from None
 
@@ -71,10 +73,10 @@ class _BadInput(click.ClickException):
 def _print_ledger(claims: list[Claim]) -> None:
     width = max(len(claim.id) for claim in claims)
     place = max(len(str(claim.where)) for claim in claims)
-    click.echo(f"{'claim':{width}}  {'place':{place}}  {'as printed':15}  {'grade':28}  how checked")
+    click.echo(f"{'claim':{width}}  {'place':{place}}  {'as printed':15}  {'grade':41}  how checked")
     found = [grade(claim) for claim in claims]
     for claim, graded in zip(claims, found, strict=True):
-        click.echo(f"{claim.id:{width}}  {claim.where!s:{place}}  {claim.printed:15}  {graded.grade:28}  {claim.kind}")
+        click.echo(f"{claim.id:{width}}  {claim.where!s:{place}}  {claim.printed:15}  {graded.grade:41}  {claim.kind}")
     click.echo(f"\nGrades: {grades(found)}.")
     click.echo(f"{len(claims)} claims: {summary(claims)}.")
 
@@ -128,8 +130,8 @@ def _in_full(entry: Checked) -> str:
 
 def _prove(name: str | None, as_json: bool) -> None:
     """Run the proofs and the replays of one statement, or of all; exit code 1 if one is not what it must be."""
-    if name is not None and name not in lemma_names():
-        _find(name)
+    if name is not None:
+        name = _proved_name(name.lower())
     found = answers() if name is None else answer(name)
     if name is not None and not found:
         raise _BadInput(f"no machine proof and no refutation of {name}: its grade is {grade(get(name)).grade}.")
@@ -143,12 +145,23 @@ def _prove(name: str | None, as_json: bool) -> None:
         raise SystemExit(1)
 
 
+def _proved_name(name: str) -> str:
+    """The id of a claim or a lemma; an unknown one is answered with the nearest lemmas or claims."""
+    if name in lemma_names():
+        return name
+    near = difflib.get_close_matches(name, lemma_names(), n=3, cutoff=0.75)
+    if near and name not in {claim.id for claim in all_claims()}:
+        raise _BadInput(f"there is no claim or lemma {name!r}; did you mean {' or '.join(near)}?")
+    return _find(name).id
+
+
 def _print_answers(found: list[Answer]) -> None:
     width = max(len(one.name) for one in found)
-    click.echo(f"{'statement':{width}}  {'which':9}  {'answer':11}  {'parts':>5}  {'boxes':>6}  seconds")
+    click.echo(f"{'statement':{width}}  {'which':9}  {'answer':11}  {'parts':>5}  {'boxes':>6}  seconds  joined")
     for one in found:
         click.echo(
-            f"{one.name:{width}}  {one.which:9}  {one.outcome:11}  {one.parts:5}  {one.boxes:6}  {one.seconds:7.3f}"
+            f"{one.name:{width}}  {one.which:9}  {one.outcome:11}  {one.parts:5}  {one.boxes:6}  {one.seconds:7.3f}  "
+            f"{one.joined.partition(':')[0]}"
         )
     bad = sum(not one.good for one in found)
     seconds = sum(one.seconds for one in found)

@@ -111,12 +111,14 @@ def test_markdown_is_the_whole_ledger(few):
     assert invoke("--markdown", "eq-1").exit_code == 2
 
 
-def test_prove_prints_the_parts_the_boxes_and_the_least_margin():
+def test_prove_prints_the_parts_and_the_margin_of_the_sampled_points():
     result = invoke("--prove", "a2-quarter")
     assert result.exit_code == 0
     assert "a2-quarter (printed): proved." in result.output
-    assert "least margin" in result.output
-    assert "1 parts, 1 boxes" in result.output
+    assert "smallest relative margin of 40 sampled points" in result.output
+    assert "Joined by machine: a part is the statement itself." in result.output
+    assert "\n1 part, " in result.output
+    assert "box" not in result.output
     assert "n > 64 c^2 r^2 / Delta^2" in result.output
 
 
@@ -148,3 +150,21 @@ def test_json_has_grades(few):
     assert {one["id"]: one["grade"] for one in listed}["a5-count-1"] == "refuted rigorously"
     (proof,) = json.loads(invoke("--prove", "a2-quarter", "--json").output)
     assert proof["outcome"] == "proved"
+    (step,) = proof["steps"]
+    assert 0 < step["margin"] < 1
+    assert step["points"] == 40
+    assert "n = " in step["where"]
+
+
+def test_boxes_are_counted_where_there_are_boxes():
+    output = invoke("--prove", "remark-7-low-order").output
+    assert "(branch and bound, 1 box); least margin" in output
+    assert "Joined on paper: " in output
+
+
+def test_ids_do_not_mind_capitals_and_lemmas_are_suggested():
+    assert invoke("--prove", "A2-Quarter").output.startswith("a2-quarter (printed): proved.")
+    assert invoke("A2-Quarter").exit_code == 0
+    wrong = invoke("--prove", "lemma-d-afine")
+    assert wrong.exit_code == 2
+    assert wrong.output == "Error: there is no claim or lemma 'lemma-d-afine'; did you mean lemma-d-affine?\n"

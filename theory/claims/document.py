@@ -31,9 +31,12 @@ error that must be refuted. Probabilities are exact sums over all samples or rig
 simulations. A *monte-carlo* claim is about whole trials of a strategy: it also states an experiment for the
 simulation engine.
 
-**Grades of evidence.** *proved by machine*: for the whole stated region, by a program whose steps are rigorous.
-*refuted rigorously*: the counterexample was replayed in exact or ball arithmetic. *proved on paper and attacked*: the
-proof is in [theorems.md](theorems.md), and the check attacks it. *held against evidence*: instances and exact laws.
+**Grades of evidence.** *proved by machine*: by a program whose steps are rigorous, and one of its steps is the
+statement itself, with the ledger's relation, sides and premises. *joined on paper from machine-proved parts*: the
+program proved lemmas, and a sentence for a reader joins them to the statement. *refuted rigorously*: the
+counterexample was replayed in exact or ball arithmetic. *proved on paper and attacked*: the proof is in
+[theorems.md](theorems.md), and the check attacks it. *held against evidence*: instances and exact laws. *refuted by
+its check*: the check found a violation; no proof can outweigh it.
 A corrected statement has a grade of its own. A grade follows from what ran; [What is proved](proofs.md) says how.
 """
 

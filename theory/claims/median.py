@@ -325,7 +325,8 @@ CLAIMS = (
         id="remark-7-sqrt-log",
         where=Place("4.2.3", "Remark, factor of median elimination", 400),
         statement=r"\sqrt K\to\sqrt{\log_2K}",
-        plain=("In the printed bounds median elimination pays sqrt(log2 K) where uniform allocation pays sqrt(K)."),
+        plain="In the printed bounds median elimination pays sqrt(log2 K) where uniform allocation pays sqrt(K) "
+        "(K a power of two, budgets divisible by log2 K).",
         printed="holds",
         kind="identity",
         cases=tuple(

@@ -112,7 +112,7 @@ CLAIMS = (
         id="eq-3",
         where=Place("3.1", "Eq. 3, the objective", 199),
         statement=r"\min_{f}\tfrac1m\sum_i\ell_{surr}(f,x_i,y_i;\theta)+C_h\|h\|^2+C_g\|g\|^2",
-        plain="The objective has one minimiser. For kappa^2/(4C) <= 1 - 2 theta it is "
+        plain="With C_h = C_g = C and kappa^2/(4C) <= 1 - 2 theta the one minimiser of the objective is "
         "h = (1/4Cm) sum y_j K(., x_j), g = -(1/4Cm) sum K(., x_j): no step away from it is better.",
         printed="definition",
         kind="inequality",

@@ -13,7 +13,7 @@ from typing import Any
 
 from flint import arb, ctx, fmpq
 
-__all__ = ["Balls", "Jet", "ball", "digits", "interval"]
+__all__ = ["Balls", "Jet", "Jets", "ball", "digits", "interval"]
 
 
 @contextmanager
@@ -42,6 +42,11 @@ def interval(low: Any, high: Any) -> Any:
     return ball(low).union(ball(high))
 
 
+def _root(x: Any) -> Any:
+    """The root, where it is defined for every number of the ball."""
+    return x.nonnegative_part().sqrt() if x >= 0 else arb("nan")
+
+
 class Balls:
     """The backend that computes with Arb balls."""
 
@@ -50,8 +55,8 @@ class Balls:
         return arb(fmpq(num, den))
 
     def sqrt(self, x: Any) -> Any:
-        """Square root; a ball that touches zero is cut there."""
-        return x.sqrt() if isinstance(x, Jet) else ball(x).nonnegative_part().sqrt()
+        """Square root; not a number if the ball holds negative ones."""
+        return x.sqrt() if isinstance(x, Jet) else _root(ball(x))
 
     def log(self, x: Any) -> Any:
         """Natural logarithm."""
@@ -76,6 +81,33 @@ class Balls:
     def min(self, *values: Any) -> Any:
         """The smallest."""
         return -self.max(*(-value for value in values))
+
+
+class Jets(Balls):
+    """The backend whose constants are jets too, so that no operation forgets that a number is undefined."""
+
+    def __init__(self, width: int) -> None:
+        self._flat = tuple(arb(0) for _ in range(width))
+
+    def lift(self, value: Any) -> Jet:
+        """The number as a jet."""
+        return value if isinstance(value, Jet) else Jet(ball(value), self._flat)
+
+    def q(self, num: int, den: int = 1) -> Jet:
+        """num / den."""
+        return self.lift(super().q(num, den))
+
+    def sqrt(self, x: Any) -> Jet:
+        """Square root."""
+        return self.lift(x).sqrt()
+
+    def log(self, x: Any) -> Jet:
+        """Natural logarithm."""
+        return self.lift(x).log()
+
+    def exp(self, x: Any) -> Jet:
+        """Exponential."""
+        return self.lift(x).exp()
 
 
 class Jet:
@@ -122,11 +154,13 @@ class Jet:
     __rmul__ = __mul__
 
     def __pow__(self, exponent: int) -> Jet:
+        if exponent == 0:
+            return self * 0 + 1  # not 1: what is not a number stays so
         return self._chain(self.value**exponent, exponent * self.value ** (exponent - 1))
 
     def sqrt(self) -> Jet:
-        """Square root; a ball that touches zero is cut there, where the slope has no bound."""
-        root = self.value.nonnegative_part().sqrt()
+        """Square root; not a number if the ball holds negative ones, and at zero the slope has no bound."""
+        root = _root(self.value)
         return self._chain(root, 1 / (2 * root))
 
     def log(self) -> Jet:

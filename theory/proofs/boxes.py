@@ -10,7 +10,7 @@ from typing import Any
 
 from flint import arb
 
-from theory.proofs.balls import Balls, Jet, ball, interval
+from theory.proofs.balls import Jet, Jets, ball, interval
 
 __all__ = ["Answer", "Box", "bound_below"]
 
@@ -80,7 +80,8 @@ def bound_below(
 
 
 def _at(value: Callable[..., Any], point: Mapping[str, Fraction]) -> Any:
-    return ball(value(Balls(), **{name: ball(x) for name, x in point.items()}))
+    m = Jets(0)
+    return m.lift(value(m, **{name: m.lift(ball(x)) for name, x in point.items()})).value
 
 
 def _on(value: Callable[..., Any], box: Box, names: tuple[str, ...]) -> Jet:
@@ -88,20 +89,24 @@ def _on(value: Callable[..., Any], box: Box, names: tuple[str, ...]) -> Jet:
         name: Jet(interval(*box[name]), tuple(arb(int(i == j)) for j in range(len(names))))
         for i, name in enumerate(names)
     }
-    result = value(Balls(), **jets)
-    return result if isinstance(result, Jet) else Jet(ball(result), tuple(arb(0) for _ in names))
+    m = Jets(len(names))
+    return m.lift(value(m, **jets))
 
 
 def _lower(jet: Jet, centre: Any, box: Box, names: tuple[str, ...]) -> Fraction | None:
-    """The better of the natural enclosure and the mean value form, from below; None without a finite one."""
+    """The better of the natural enclosure and the mean value form, from below.
+
+    None if the natural enclosure is not finite: then the formula may be undefined somewhere on the box.
+    """
+    if not jet.value.is_finite():
+        return None
     ends = [jet.value]
     form = centre
     for name, slope in zip(names, jet.slopes, strict=True):
         low, high = box[name]
         form = form + slope * interval((low - high) / 2, (high - low) / 2)
     ends.append(form)
-    finite = [_down(end) for end in ends if end.is_finite()]
-    return max(finite) if finite else None
+    return max(_down(end) for end in ends if end.is_finite())
 
 
 def _down(end: Any) -> Fraction:
@@ -118,7 +123,7 @@ def _split(box: Box, jet: Jet, names: tuple[str, ...]) -> list[dict[str, tuple[F
     fixed = dict(box)
     for name, slope in zip(names, jet.slopes, strict=True):
         low, high = box[name]
-        if low < high and slope.is_finite() and (slope >= 0 or slope <= 0):
+        if low < high and jet.value.is_finite() and slope.is_finite() and (slope >= 0 or slope <= 0):
             end = low if slope >= 0 else high
             fixed[name] = (end, end)
     if fixed != dict(box):
@@ -130,6 +135,8 @@ def _split(box: Box, jet: Jet, names: tuple[str, ...]) -> list[dict[str, tuple[F
         steep = float(abs(slope).upper()) if slope.is_finite() else 1e9
         return float(high - low) * (steep if steep > 0 else 1e-30) if high > low else -1.0
 
+    if not names:
+        return None
     index = max(range(len(names)), key=change)
     low, high = box[names[index]]
     if low == high:
@@ -140,6 +147,6 @@ def _split(box: Box, jet: Jet, names: tuple[str, ...]) -> list[dict[str, tuple[F
 
 def _smaller(one: Box, other: Box) -> dict[str, tuple[Fraction, Fraction]]:
     def size(box: Box) -> float:
-        return max(float(high - low) for low, high in box.values())
+        return max((float(high - low) for low, high in box.values()), default=0.0)
 
     return dict(one) if size(one) <= size(other) else dict(other)

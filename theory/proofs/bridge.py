@@ -1,8 +1,9 @@
-"""Is it the claim that was proved? The sides and regions of a proof held against the ledger's own functions.
+"""Is it the claim that was proved? The relation, sides and region of a part held against the ledger's own functions.
 
-A part that ``reads`` the claim must have the ledger's sides at the ledger's cases, and every case must lie in the
-region of such a part. Where a proof is a chain of parts, none of which is the statement itself, the proof writes the
-sides of the statement down once more. A few have neither (they are about pools, or about all laws): see `bridged`.
+A part that ``reads`` both sides IS the statement if its relation implies the ledger's, its sides are those of the
+ledger at its cases, and every case lies in the region of such a part: its coordinates have the right signs, and the
+point at these coordinates is the case again. Every other proof has a loose end (`loose_end`), which is tied on paper.
+A proof that says something else than the ledger does not match at all (`mismatch`).
 """
 
 from __future__ import annotations
@@ -14,15 +15,71 @@ from theory.claims import Claim, Reading
 from theory.proofs.balls import Balls, ball, digits
 from theory.proofs.statement import Cell, Orthant, Part, Proof, Side
 
-__all__ = ["bridged", "mismatch", "within"]
+__all__ = ["bridged", "loose_end", "mismatch", "within"]
 
 RELATIVE, ABSOLUTE = 1e-9, 1e-12
 _BITS = 160
+#: Which relations of a part give the ledger's.
+IMPLIED_BY = {"==": ("==",), "<=": ("<=", "<", "=="), "<": ("<",), ">=": (">=", ">", "=="), ">": (">",)}
 
 
 def bridged(proof: Proof) -> bool:
     """Whether some part is the statement itself, or the proof writes its sides down."""
     return proof.sides is not None or any(part.reads for part in proof.parts)
+
+
+def loose_end(claim: Claim, proof: Proof) -> str:
+    """What joins the parts to the statement on paper, in words; empty if a part is the statement itself."""
+    reading = claim.repaired if proof.corrected else claim.reading
+    whole = [part for part in proof.parts if part.reads == "both"]
+    if proof.takes:
+        return proof.takes
+    if proof.says == "vacuous":
+        return "that the parts leave the bound empty"
+    if reading is None or not whole:
+        return "the argument from the parts to the statement"
+    other = [part.relation for part in whole if part.relation not in IMPLIED_BY[reading.relation]]
+    if other:
+        return f"a part proves {other[0]} where the statement says {reading.relation}"
+    with digits(_BITS):
+        for case in claim.cases:
+            parameters = _exact(proof.adapt(**case))
+            reasons = [_outside(part, parameters) for part in whole]
+            if all(reasons):
+                return f"at {case} {reasons[0]}"
+    return ""
+
+
+def _outside(part: Part, parameters: dict[str, Any]) -> str:
+    """Why the region is not seen to hold the point; empty if it is."""
+    region = part.region
+    if not within(part, parameters):
+        return "the case is outside the region"
+    if isinstance(region, Cell):
+        return ""
+    found = _coordinates(region, parameters)
+    if found is None:
+        return "the region has no coordinates"
+    m = Balls()
+    again = region.point(m, **{name: ball(found[name]) for name in region.variables})
+    for name, value in again.items():
+        if name not in parameters or not _same(value, parameters[name]):
+            return f"point and coordinates are not inverse in {name}"
+    return ""
+
+
+def _coordinates(region: Orthant, parameters: dict[str, Any]) -> dict[str, Any] | None:
+    """The variables at the point, or None if the region does not say."""
+    if region.coordinates is not None:
+        return dict(region.coordinates(Balls(), **parameters))
+    if region.plain and all(name in parameters for name in region.variables):
+        return {name: parameters[name] for name in region.variables}
+    return None
+
+
+def _same(value: Any, other: Any) -> bool:
+    mine, theirs = float(ball(value).mid()), float(ball(other).mid())
+    return math.isclose(mine, theirs, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
 
 
 def mismatch(claim: Claim, proof: Proof) -> str:
@@ -66,13 +123,13 @@ def _number(value: Any) -> bool:
 
 
 def within(part: Part, parameters: dict[str, Any]) -> bool:
-    """Whether the region of the part holds the point; a region without coordinates is the whole space."""
+    """Whether the signs of the coordinates put the point into the region; without any, nothing speaks against it."""
     region = part.region
     if isinstance(region, Cell):
         return all(ball(low) <= parameters[name] <= ball(high) for name, low, high in region.sides)
-    if not isinstance(region, Orthant) or region.coordinates is None:
+    found = _coordinates(region, parameters)
+    if found is None:
         return True
-    found = region.coordinates(Balls(), **parameters)
     free, closed = region.free, region.closed
     return all(
         name in free or not (ball(value) < 0 if name in closed or name not in region.variables else ball(value) <= 0)

@@ -244,20 +244,6 @@ PROOFS: tuple[Proof, ...] = (
     ),
     Proof("eq-4-value", "The 0-1 loss sees two signs only.", BAYES, corrected=True),
     Proof(
-        "quality-order",
-        "h = 0 costs nothing under the printed loss, whatever eta: every Bayes risk is 0.",
-        (
-            Part(
-                "eta 0 + (1 - eta) 0 = 0",
-                _any("0 <= eta <= 1", "eta", "eta"),
-                lambda m, eta: eta * 0 + (1 - eta) * 0,
-                "==",
-                lambda m, eta: 0 * eta,
-            ),
-        ),
-        says="vacuous",
-    ),
-    Proof(
         "surrogate-does-no-harm",
         "The minimum of Lemma F, and the points that attain it.",
         (*(replace(part, reads="") for part in MINIMUM), *CALIBRATION[-3:-1]),

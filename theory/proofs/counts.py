@@ -148,6 +148,7 @@ SERIES = (
 _REST = Part(
     "the rest 8 q^(T+1)/(1-q) is positive", _POWER, lambda m, q, p: 8 * p / (1 - q), ">", lambda m, **_: m.q(0)
 )
+_FLOOR = "that a floor leaves no negative remainder, which is the statement itself"
 _COUNT = "Induction on the rounds: n_1 (1 + 2 + ... + 2^(T-1)) = (2^T - 1) n_1."
 
 
@@ -183,12 +184,14 @@ PROOFS: tuple[Proof, ...] = (
         "Quotient and remainder with p = K.",
         (FLOOR,),
         adapt=lambda B, K: {"p": K, "bought": B // K, "b": B},
+        takes=_FLOOR,
     ),
     Proof(
         "sample-alignment-spend",
         "Quotient and remainder with p the sum of the prices.",
         (FLOOR,),
         adapt=lambda b, original, **_: {"p": _price(original), "bought": b // _price(original), "b": b},
+        takes=_FLOOR,
     ),
     Proof(
         "budget-alignment-spend",

@@ -14,7 +14,7 @@ __all__ = ["PROOFS"]
 
 def _free(*names: str) -> Orthant:
     """Any real numbers."""
-    return Orthant(names, lambda m, **p: p, "all real numbers", free=frozenset(names))
+    return Orthant(names, lambda m, **p: p, "all real numbers", free=frozenset(names), plain=True)
 
 
 _FIVE = Part(
@@ -88,6 +88,7 @@ PROOFS: tuple[Proof, ...] = (
             ),
         ),
         adapt=_term_c,
+        takes="that the first model minimises the risk, which is the statement itself",
     ),
     Proof(
         "eq-8-term-c",
@@ -104,6 +105,7 @@ PROOFS: tuple[Proof, ...] = (
         ),
         corrected=True,
         adapt=_term_c,
+        takes="that the first model minimises the risk, which is the statement itself",
     ),
     Proof(
         "a4-identity",
@@ -162,6 +164,7 @@ PROOFS: tuple[Proof, ...] = (
             ),
         ),
         adapt=_regret,
+        takes="that R° is the smallest risk, which is the statement itself",
     ),
     Proof(
         "a6-inclusion",

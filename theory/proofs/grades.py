@@ -1,9 +1,12 @@
-"""The grade of evidence of a claim: it follows from what ran, never from a label.
+"""The grade of evidence of a claim: it follows from what ran, never from a label, and is never better than its check.
 
-*proved by machine*: every part of a proof of the statement was decided "proved" by the engine, and the proof speaks
-about the ledger's formula (`theory.proofs.bridge`). *refuted rigorously*: the counterexample was replayed in exact or
-ball arithmetic, and its premises hold. *proved on paper and attacked*: the proof is in docs/theorems.md, and the check
-of the ledger, which attacks it by exact enumeration, found no violation. *held against evidence*: everything else.
+*proved by machine*: a part of the proof IS the statement (`theory.proofs.bridge`: relation, sides and region are the
+ledger's), and the engine decided every part "proved".
+*joined on paper from machine-proved parts*: every part is proved,
+but a sentence joins them to the statement. *refuted rigorously*: the counterexample was replayed in exact or ball
+arithmetic, and its premises hold. *proved on paper and attacked*: the proof is in docs/theorems.md, and the check of
+the ledger, which attacks it by exact enumeration, found no violation. *held against evidence*: the check alone.
+*refuted by its check*: the check found a violation, which no replay confirmed; whatever proof there is, it is wrong.
 """
 
 from __future__ import annotations
@@ -14,14 +17,21 @@ from typing import Literal, get_args
 
 from theory.claims import Claim, get
 from theory.proofs import Proof, proofs_of, result
-from theory.proofs.bridge import mismatch
+from theory.proofs.bridge import loose_end, mismatch
 from theory.proofs.paper_proofs import CORRECTED, PRINTED
 from theory.proofs.refutations import REFUTATIONS, Replay, replay
 from theory.verdicts import Verdict
 
 __all__ = ["GRADES", "Grade", "Graded", "grade", "replayed"]
 
-Grade = Literal["proved by machine", "refuted rigorously", "proved on paper and attacked", "held against evidence"]
+Grade = Literal[
+    "proved by machine",
+    "joined on paper from machine-proved parts",
+    "refuted rigorously",
+    "proved on paper and attacked",
+    "held against evidence",
+    "refuted by its check",
+]
 GRADES: tuple[Grade, ...] = get_args(Grade)
 
 
@@ -50,11 +60,8 @@ def grade(claim: Claim, verdict: Verdict | None = None, corrected: Verdict | Non
     first = _printed(claim, verdict, known)
     if claim.repaired is None:
         return Graded(*first)
-    second = _proved(claim, corrected=True) if known else None
-    if second is None:
-        found = corrected or _checked(claim, corrected=True)
-        second = _on_paper(CORRECTED.get(claim.id) if known else None, found, "consistent")
-    return Graded(*first, *second)
+    found = corrected or _checked(claim, corrected=True)
+    return Graded(*first, *_by_proof(claim, found, CORRECTED.get(claim.id), known, corrected=True))
 
 
 def _printed(claim: Claim, verdict: Verdict | None, known: bool) -> tuple[Grade, str]:
@@ -62,10 +69,19 @@ def _printed(claim: Claim, verdict: Verdict | None, known: bool) -> tuple[Grade,
         again = replayed(claim.id)
         if again is not None and again.refuted:
             return "refuted rigorously", f"Fails {again.sentence}."
-    elif known and (proof := _proved(claim, corrected=False)) is not None:
-        return proof
     found = verdict or _checked(claim, corrected=False)
-    return _on_paper(PRINTED.get(claim.id) if known else None, found, "consistent")
+    return _by_proof(claim, found, PRINTED.get(claim.id), known, corrected=False)
+
+
+def _by_proof(claim: Claim, verdict: Verdict, place: str | None, known: bool, *, corrected: bool) -> tuple[Grade, str]:
+    """The best grade that the check allows: a statement that its check refutes has none."""
+    if verdict.outcome == "refuted":
+        return "refuted by its check", verdict.sentence
+    if known and (proof := _proved(claim, corrected=corrected)) is not None:
+        return proof
+    if known and place is not None and verdict.outcome == "consistent":
+        return "proved on paper and attacked", f"{place} of docs/theorems.md."
+    return "held against evidence", verdict.sentence
 
 
 @cache
@@ -75,23 +91,20 @@ def _checked(claim: Claim, *, corrected: bool) -> Verdict:
 
 @cache
 def _proved(claim: Claim, *, corrected: bool) -> tuple[Grade, str] | None:
-    """The machine's answer, if there is a proof, it is about this claim, and every part is proved."""
+    """The machine's answer, if there is a proof, it is not about something else, and every part is proved."""
     says = "vacuous" if claim.expected == "vacuous" and not corrected else "holds"
+    best: tuple[Grade, str] | None = None
     for proof in proofs_of(claim.id):
         if proof.corrected != corrected or proof.says != says:
             continue
-        if result(proof).outcome == "proved" and not mismatch(claim, proof):
+        if result(proof).outcome != "proved" or mismatch(claim, proof):
+            continue
+        missing = loose_end(claim, proof)
+        if not missing:
             return "proved by machine", _sentence(proof)
-    return None
+        best = best or ("joined on paper from machine-proved parts", f"{_sentence(proof)} On paper: {missing}.")
+    return best
 
 
 def _sentence(proof: Proof) -> str:
-    found = result(proof)
-    parts = f"{len(found.findings)} part" + ("" if len(found.findings) == 1 else "s")
-    return f"{parts}, {found.pieces} {'box' if found.pieces == 1 else 'boxes'}. {proof.argument}"
-
-
-def _on_paper(place: str | None, verdict: Verdict, wanted: str) -> tuple[Grade, str]:
-    if place is not None and verdict.outcome == wanted:
-        return "proved on paper and attacked", f"{place} of docs/theorems.md."
-    return "held against evidence", verdict.sentence
+    return f"{result(proof).size}. {proof.argument}"

@@ -17,7 +17,9 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, get_args
+
+from flint.utils.flint_exceptions import DomainError
 
 from theory.proofs.balls import Balls, ball, digits
 from theory.proofs.boxes import bound_below
@@ -26,12 +28,14 @@ from theory.proofs.symbols import Ratio, Symbols, Unclear
 __all__ = ["Cell", "Finding", "Orthant", "Part", "Proof", "Result", "Side", "decide", "prove"]
 
 Relation = Literal["==", "<=", "<", ">=", ">"]
+RELATIONS = get_args(Relation)
 Side = Callable[..., Any]
 F = Fraction
 SIMPLE = (F(1), F(1, 2), F(2), F(1, 10), F(10), F(1, 100), F(100), F(1, 1000), F(1000), F(10**6), F(1, 10**6))
 TRIES = 4000
 GLANCE = 40
 STARTS = 8
+SWEEPS = 50
 BITS = 160
 
 
@@ -46,6 +50,7 @@ class Orthant:
     closed : variables that may be 0
     free : variables that may have any sign
     coordinates : the variables as a function of the parameters, so that a test can see that the region is covered
+    plain : the variables are the parameters themselves, so that they are their own coordinates
     words : the region in a sentence
     """
 
@@ -55,6 +60,21 @@ class Orthant:
     closed: frozenset[str] = frozenset()
     free: frozenset[str] = frozenset()
     coordinates: Side | None = None
+    plain: bool = False
+
+    def __post_init__(self) -> None:
+        """Names must be distinct, and the variables that may vanish or have any sign must be variables."""
+        _distinct(self.variables)
+        unknown = sorted((self.closed | self.free) - set(self.variables))
+        if unknown:
+            raise ValueError(
+                f"{unknown[0]} is no variable of the region; its variables are {', '.join(self.variables)}."
+            )
+
+
+def _distinct(names: tuple[str, ...]) -> None:
+    if len(set(names)) < len(names):
+        raise ValueError(f"the names of a region must be distinct; got {', '.join(names)}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +83,10 @@ class Cell:
 
     sides: tuple[tuple[str, Fraction, Fraction], ...]
     words: str
+
+    def __post_init__(self) -> None:
+        """No name may stand for two sides."""
+        _distinct(tuple(name for name, _, _ in self.sides))
 
     def box(self) -> dict[str, tuple[Fraction, Fraction]]:
         """The sides by name; an empty one is refused."""
@@ -94,6 +118,11 @@ class Part:
     reads: Literal["", "both", "left", "right"] = ""
     weights: Side | None = None
 
+    def __post_init__(self) -> None:
+        """Only the five relations have a meaning."""
+        if self.relation not in RELATIONS:
+            raise ValueError(f"relation must be one of {' '.join(RELATIONS)}; got {self.relation!r}.")
+
 
 @dataclass(frozen=True, slots=True)
 class Proof:
@@ -111,6 +140,7 @@ class Proof:
         What is proved of the statement.
     adapt : turns a case of the ledger into the parameters of the parts that ``reads``, and of the sides
     sides : the two sides of the statement, where no part is the statement itself
+    takes : what the proof takes for granted beyond the premises; such a proof is joined on paper
     """
 
     of: str
@@ -120,11 +150,19 @@ class Proof:
     says: Literal["holds", "vacuous"] = "holds"
     adapt: Callable[..., dict[str, Any]] = field(default=lambda **case: dict(case))
     sides: tuple[Side, Side] | None = None
+    takes: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The answer for one part."""
+    """The answer for one part.
+
+    Attributes
+    ----------
+    pieces : boxes of branch and bound, 0 for algebra
+    margin : a lower bound on all boxes; for algebra the smallest relative margin among ``points`` sampled points
+    where : the box or the point of the margin, or the counterexample
+    """
 
     part: Part
     outcome: Literal["proved", "refuted", "not decided"]
@@ -132,6 +170,7 @@ class Finding:
     pieces: int
     margin: float
     where: str
+    points: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +190,19 @@ class Result:
 
     @property
     def pieces(self) -> int:
-        """Boxes and cases together."""
+        """The boxes of branch and bound; algebra has none."""
         return sum(finding.pieces for finding in self.findings)
+
+    @property
+    def size(self) -> str:
+        """Parts and boxes in words."""
+        parts = counted(len(self.findings), "part", "parts")
+        return f"{parts}, {counted(self.pieces, 'box', 'boxes')}" if self.pieces else parts
+
+
+def counted(number: int, one: str, many: str) -> str:
+    """The number with the right form of the noun."""
+    return f"{number} {one if number == 1 else many}"
 
 
 def prove(proof: Proof) -> Result:
@@ -172,15 +222,18 @@ def decide(part: Part) -> Finding:
 def _decide_orthant(part: Part, region: Orthant) -> Finding:
     try:
         certificate = _certificate(part, region)
-    except Unclear:
+    except (Unclear, ArithmeticError, DomainError):
         certificate = None
     tries = TRIES if certificate is None else GLANCE
-    smallest, where, broken = _search(part, region, tries)
-    if broken:
-        return Finding(part, "refuted", "a point", 1, smallest, where)
+    try:
+        found = _search(part, region, tries)
+    except (Unclear, ArithmeticError):
+        return Finding(part, "not decided", "no value", 0, math.nan, region.words)
+    if found.violated:
+        return Finding(part, "refuted", "a point", 0, found.margin, found.words, found.count)
     if certificate is not None:
-        return Finding(part, "proved", certificate, 1, smallest, where)
-    return Finding(part, "not decided", "no certificate", 1, smallest, f"smallest box: {region.words}")
+        return Finding(part, "proved", certificate, 0, found.margin, found.words, found.count)
+    return Finding(part, "not decided", "no certificate", 0, found.margin, region.words, found.count)
 
 
 def _certificate(part: Part, region: Orthant) -> str | None:
@@ -190,8 +243,8 @@ def _certificate(part: Part, region: Orthant) -> str | None:
     rises = part.relation in (">=", ">")
     small, large = (part.right, part.left) if rises else (part.left, part.right)
     low, high = _ratios(m, small(m, **point)), _ratios(m, large(m, **point))
-    if not all(one.defined() for one in (*low, *high)):
-        return None
+    if part.relation == "==":
+        low, high = [m.max(*low)], [m.max(*high)]
     above = _mixture(m, high, part.weights(m, **point) if part.weights else None)
     margins = [above - one for one in low] if above is not None else []
     if not margins:
@@ -206,6 +259,8 @@ def _certificate(part: Part, region: Orthant) -> str | None:
 
 def _ratios(m: Symbols, value: Any) -> list[Ratio]:
     values = value if isinstance(value, tuple) else (value,)
+    if not values:
+        raise Unclear("there is no largest of no values")
     return [one if isinstance(one, Ratio) else m.constant(one) for one in values]
 
 
@@ -214,7 +269,7 @@ def _mixture(m: Symbols, values: list[Ratio], weights: Any) -> Ratio | None:
     if weights is None:
         return values[0]
     mix = _ratios(m, tuple(weights))
-    if len(mix) != len(values) or not all(one.defined() and one.not_negative() for one in mix):
+    if len(mix) != len(values) or not all(one.not_negative() for one in mix):
         return None
     total, above = m.constant(0), m.constant(0)
     for weight, value in zip(mix, values, strict=True):
@@ -223,25 +278,40 @@ def _mixture(m: Symbols, values: list[Ratio], weights: Any) -> Ratio | None:
 
 
 def _largest(m: Balls, value: Any) -> Any:
-    return m.max(*value) if isinstance(value, tuple) else value
+    if isinstance(value, tuple):
+        if not value:
+            raise Unclear("there is no largest of no values")
+        return m.max(*value)
+    return value
 
 
-def _search(part: Part, region: Orthant, tries: int) -> tuple[float, str, bool]:
+@dataclass(frozen=True, slots=True)
+class _Sampled:
+    """The least margin among the points that were tried, where it is, and whether the part is surely violated there."""
+
+    margin: float
+    words: str
+    violated: bool
+    count: int
+
+
+def _search(part: Part, region: Orthant, tries: int) -> _Sampled:
     """The least relative margin found, where it is, and whether the part is surely violated there.
 
     Simple points first; if the part has no certificate, a descent from the best of them, and then fewer digits.
     """
     points = itertools.islice(_simple_points(region), tries)
     seen = [(one.relative, index, one) for index, one in enumerate(_try(part, region, point) for point in points)]
-    if not seen:
-        return float("nan"), "", False
-    best = min(seen)[2]
+    count = sum(math.isfinite(relative) for relative, _, _ in seen)
+    if not count:
+        return _Sampled(math.nan, "", False, 0)
+    best = min(seen, key=lambda one: one[:2])[2]
     if tries > GLANCE and not best.violated:
         starts = [one for _, _, one in heapq.nsmallest(STARTS, seen)]
         best = min((_descend(part, region, one) for one in starts), key=lambda one: one.relative)
     if best.violated:
         best = _simplify(part, region, min((one for _, _, one in seen if one.violated), key=_size, default=best))
-    return (best.margin if best.violated else best.relative), best.words, best.violated
+    return _Sampled(best.margin if best.violated else best.relative, best.words, best.violated, count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +345,9 @@ def _descend(part: Part, region: Orthant, start: _Tried) -> _Tried:
     best = start
     for step in (F(1), F(1, 2), F(1, 4), F(1, 10), F(1, 30), F(1, 100), F(1, 1000)):
         moved = True
-        while moved and not best.violated:
+        for _ in range(SWEEPS):  # a margin may fall for ever
+            if not moved or best.violated:
+                break
             moved = False
             for name in region.variables:
                 for other in _neighbours(best.variables[name], step, name, region):
@@ -367,7 +439,10 @@ def _decide_cell(part: Part, cell: Cell) -> Finding:
         left, right = (_largest(m, side(m, **point)) for side in (part.left, part.right))
         return left - right if part.relation in (">=", ">") else right - left
 
-    answer = bound_below(margin, cell.box(), strict=part.relation in ("<", ">"))
+    try:
+        answer = bound_below(margin, cell.box(), strict=part.relation in ("<", ">"))
+    except (Unclear, ArithmeticError):
+        return Finding(part, "not decided", "no value", 0, math.nan, cell.words)
     where = ", ".join(
         f"{name} = {float(low):.6g}" if low == high else f"{name} in [{float(low):.6g}, {float(high):.6g}]"
         for name, (low, high) in answer.where.items()

@@ -8,11 +8,50 @@ from typing import Any
 
 from theory.claims import all_claims, get
 from theory.proofs import Proof, claim_proofs, lemma_proofs, proofs_of, prove
-from theory.proofs.bridge import bridged, mismatch
+from theory.proofs.bridge import loose_end, mismatch
 from theory.proofs.refutations import REFUTATIONS, Refutation, replay
-from theory.proofs.statement import Finding
+from theory.proofs.statement import Finding, counted
 
-__all__ = ["Answer", "answer", "answers", "lemma_names"]
+__all__ = ["Answer", "Step", "answer", "answers", "lemma_names"]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One part of a proof.
+
+    Attributes
+    ----------
+    boxes : boxes of branch and bound, 0 for algebra
+    margin : a lower bound over all boxes; for algebra the smallest relative margin of the sampled points
+    points : how many points were sampled (algebra)
+    where : the box or point of the margin, or the counterexample
+    """
+
+    words: str
+    region: str
+    outcome: str
+    method: str
+    boxes: int
+    margin: float
+    points: int
+    where: str
+
+    def line(self) -> str:
+        """The part in two lines."""
+        how = f"{self.method}, {counted(self.boxes, 'box', 'boxes')}" if self.boxes else self.method
+        return f"  {self.words}\n    [{self.region}] {self.outcome} ({how}){self._margin()}"
+
+    def _margin(self) -> str:
+        if self.outcome == "not decided":
+            return f"; {self.where}"
+        if self.margin != self.margin:
+            return ""
+        if self.outcome == "refuted":
+            return f"; margin {self.margin:.3g} at {self.where}"
+        if self.boxes:
+            return f"; least margin {self.margin:.3g} at {self.where}"
+        sampled = counted(self.points, "sampled point", "sampled points")
+        return f"; smallest relative margin of {sampled}: {self.margin:.3g} at {self.where}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +64,8 @@ class Answer:
     which : "printed", "corrected", "vacuous" or "lemma"
     outcome : "proved", "refuted", "not decided", or "no match" for a proof of something else
     good : whether the outcome is what it must be
-    lines : the parts, in words
+    joined : "by machine" if a part is the statement itself, else what joins the parts on paper
+    steps : the parts
     """
 
     name: str
@@ -36,13 +76,16 @@ class Answer:
     boxes: int
     seconds: float
     argument: str
-    lines: tuple[str, ...]
+    joined: str
+    steps: tuple[Step, ...]
 
     def in_full(self) -> str:
-        """All parts with their least margins."""
+        """All parts with their margins."""
         head = f"{self.name} ({self.which}): {self.outcome}. {self.argument}"
-        foot = f"{self.parts} parts, {self.boxes} boxes, {self.seconds:.3f} s."
-        return "\n".join((head, *self.lines, foot))
+        boxes = f", {counted(self.boxes, 'box', 'boxes')}" if self.boxes else ""
+        joined = f"Joined {self.joined}.\n" if self.joined else ""
+        foot = f"{joined}{counted(self.parts, 'part', 'parts')}{boxes}, {self.seconds:.3f} s."
+        return "\n".join((head, *(step.line() for step in self.steps), foot))
 
     def plain(self) -> dict[str, Any]:
         """As values that JSON has."""
@@ -74,7 +117,7 @@ def _of_proof(proof: Proof) -> Answer:
     which = (
         "lemma" if lemma else "corrected" if proof.corrected else "vacuous" if proof.says == "vacuous" else "printed"
     )
-    held = "" if lemma or bridged(proof) else " The parts are a chain; no part repeats the ledger's own formula."
+    missing = "the argument from the parts to the lemma" if lemma else loose_end(get(proof.of), proof)
     return Answer(
         proof.of,
         which,
@@ -83,21 +126,19 @@ def _of_proof(proof: Proof) -> Answer:
         len(found.findings),
         found.pieces,
         time.process_time() - start,
-        (f"It is not the claim: {other}. " if other else "") + proof.argument + held,
-        tuple(_line(one) for one in found.findings),
+        (f"It is not the claim: {other}. " if other else "") + proof.argument,
+        f"on paper: {missing}" if missing else "by machine: a part is the statement itself",
+        tuple(_step(one) for one in found.findings),
     )
 
 
-def _line(found: Finding) -> str:
+def _step(found: Finding) -> Step:
     region = found.part.region.words or "no condition"
-    margin = "" if found.margin != found.margin else f" least margin {found.margin:.3g} at {found.where}"
-    if found.outcome == "not decided":
-        margin = f" {found.where}"
-    boxes = f"{found.pieces} box" + ("" if found.pieces == 1 else "es")
-    return f"  {found.part.words}\n    [{region}] {found.outcome} ({found.method}, {boxes});{margin}"
+    words = found.part.words
+    return Step(words, region, found.outcome, found.method, found.pieces, found.margin, found.points, found.where)
 
 
 def _of_refutation(one: Refutation) -> Answer:
     found = replay(one)
     outcome = "refuted" if found.refuted else "not decided"
-    return Answer(one.claim, "printed", outcome, found.refuted, 1, 1, found.seconds, f"Fails {found.sentence}.", ())
+    return Answer(one.claim, "printed", outcome, found.refuted, 1, 0, found.seconds, f"Fails {found.sentence}.", "", ())

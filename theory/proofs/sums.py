@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from theory.proofs.balls import ball
-from theory.proofs.formulas import c, hoeffding, launch, log_q, theta_of
+from theory.proofs.formulas import c, hoeffding, launch, log_q, slope, theta_of
 from theory.proofs.statement import Orthant, Part, Proof
 
 __all__ = ["PROOFS"]
@@ -14,24 +14,18 @@ __all__ = ["PROOFS"]
 # --- displays -------------------------------------------------------------------------------------------------
 
 
-def _display(words: str, names: tuple[str, ...], point: Any) -> Orthant:
-    return Orthant(("b", "x", *names), point, words)
-
-
-def _delta(m: Any, x: Any) -> Any:
-    return 1 / (1 + x)
-
-
-def _rows(**roots: str) -> Any:
-    """theta, r, delta and numbers of rows that are squares of the variables."""
+def _display(words: str, names: tuple[str, ...], **roots: str) -> Orthant:
+    """theta = b/(1 + 2b), delta = 1/(1 + x), r on demand, and numbers of rows that are squares of the variables."""
 
     def point(m: Any, b: Any, x: Any, r: Any = None, **others: Any) -> dict[str, Any]:
-        found = {"theta": theta_of(b), "delta": _delta(m, x)}
-        if r is not None:
-            found["r"] = r
+        found = {"theta": theta_of(b), "delta": 1 / (1 + x)} | ({} if r is None else {"r": r})
         return found | {name: others[root] ** 2 for name, root in roots.items()}
 
-    return point
+    def coordinates(m: Any, theta: Any, delta: Any, **others: Any) -> dict[str, Any]:
+        found = {"b": slope(theta), "x": 1 / delta - 1, "r": others["r"]}
+        return found | {root: m.sqrt(others[name]) for name, root in roots.items()}
+
+    return Orthant(("b", "x", *names), point, words, coordinates=coordinates)
 
 
 def _regret_bound(m: Any, n: Any, r: Any, theta: Any, delta: Any) -> Any:
@@ -71,7 +65,7 @@ PROOFS: tuple[Proof, ...] = (
         (
             Part(
                 "four times the rows halve the bound",
-                _display(_ANY, ("r", "s"), _rows(B="s")),
+                _display(_ANY, ("r", "s"), B="s"),
                 lambda m, B, theta, r, delta: _regret_bound(m, 4 * B, r, theta, delta),
                 "==",
                 lambda m, B, theta, r, delta: _regret_bound(m, B, r, theta, delta) / 2,
@@ -85,7 +79,7 @@ PROOFS: tuple[Proof, ...] = (
         (
             Part(
                 "the regret at B/K rows is sqrt K times that at B rows",
-                _display(_ANY, ("r", "s", "k"), _rows(B="s", K="k")),
+                _display(_ANY, ("r", "s", "k"), B="s", K="k"),
                 lambda m, B, K, theta, r, delta, **_: _regret_bound(m, B / K, r, theta, delta),
                 "==",
                 lambda m, B, K, theta, r, delta, **_: m.sqrt(K) * _regret_bound(m, B, r, theta, delta),
@@ -99,7 +93,7 @@ PROOFS: tuple[Proof, ...] = (
         (
             Part(
                 "the regret at B/T rows is sqrt T times that at B rows, T = log2 K",
-                _display(_ANY, ("r", "s", "k"), _rows(B="s", T="k")),
+                _display(_ANY, ("r", "s", "k"), B="s", T="k"),
                 lambda m, B, T, theta, r, delta, **_: _regret_bound(m, B / T, r, theta, delta),
                 "==",
                 lambda m, B, T, theta, r, delta, **_: m.sqrt(T) * _regret_bound(m, B, r, theta, delta),
@@ -114,7 +108,7 @@ PROOFS: tuple[Proof, ...] = (
         (
             Part(
                 "terms (a), (d) and (b) at delta/3 are the four terms",
-                _display(_ANY, ("r", "s", "k"), _rows(n="s", m_="k")),
+                _display(_ANY, ("r", "s", "k"), n="s", m_="k"),
                 lambda m, n, m_, theta, r, delta: (
                     2 * _lemma_3(m, m_, r, theta, delta / 3) + _regret_bound(m, n, r, theta, delta / 3)
                 ),
@@ -131,7 +125,7 @@ PROOFS: tuple[Proof, ...] = (
         (
             Part(
                 "terms (a), (d) and (b) at delta/3 are the four terms",
-                _display(_ANY, ("r", "s", "k", "l"), _rows(n="s", m_="k", K="l")),
+                _display(_ANY, ("r", "s", "k", "l"), n="s", m_="k", K="l"),
                 lambda m, n, m_, K, theta, r, delta: (
                     2 * _lemma_3(m, m_, r, theta, delta / 3) + _regret_bound(m, n * K, r, theta, delta / 3)
                 ),
@@ -148,7 +142,7 @@ PROOFS: tuple[Proof, ...] = (
         (
             Part(
                 "2 (2 c r/sqrt n + sqrt(log(2/delta)/2n)) is the display",
-                _display(_ANY, ("r", "s"), _rows(n="s")),
+                _display(_ANY, ("r", "s"), n="s"),
                 lambda m, n, theta, r, delta: 2 * (2 * c(theta) * r / m.sqrt(n) + hoeffding(m, n, 2 / delta)),
                 "==",
                 lambda m, n, theta, r, delta: _regret_bound(m, n, r, theta, delta),
@@ -178,7 +172,7 @@ PROOFS: tuple[Proof, ...] = (
         (
             Part(
                 "the constants of the exponent",
-                Orthant(("gap", "n"), lambda m, **p: p, "Delta, n >= 0", frozenset(("gap", "n"))),
+                Orthant(("gap", "n"), lambda m, **p: p, "Delta, n >= 0", frozenset(("gap", "n")), plain=True),
                 lambda m, gap, n: m.q(2, 9) * n * (gap / 4) ** 2,
                 "==",
                 lambda m, gap, n: gap**2 * n / 72,
@@ -191,19 +185,15 @@ PROOFS: tuple[Proof, ...] = (
         "Eq. 11 and the display of A.3 have the same q.",
         (
             Part(
-                "8 q/(1-q) with q from 2 c r/sqrt n and from (2 - 2 theta)/(1 - 2 theta) sqrt(r^2/n)",
+                "log 8 q/(1-q) with q from 2 c r/sqrt n and from (2 - 2 theta)/(1 - 2 theta) sqrt(r^2/n)",
                 _L64,
-                lambda m, n, K, gap, theta, r: _eq_11(m, log_q(m, n, gap, theta, r)),
+                lambda m, n, K, gap, theta, r: m.log(_eq_11(m, log_q(m, n, gap, theta, r))),
                 "==",
-                lambda m, n, K, gap, theta, r: _eq_11(
-                    m,
-                    m.q(-2, 9) * n * (gap / 2 - (2 - 2 * theta) / (1 - 2 * theta) * m.sqrt(r**2 / n)) ** 2,
+                lambda m, n, K, gap, theta, r: m.log(
+                    _eq_11(m, m.q(-2, 9) * n * (gap / 2 - (2 - 2 * theta) / (1 - 2 * theta) * m.sqrt(r**2 / n)) ** 2)
                 ),
+                "both",
             ),
-        ),
-        sides=(
-            lambda m, n, K, gap, theta, r: m.log(_eq_11(m, log_q(m, n, gap, theta, r))),
-            lambda m, n, K, gap, theta, r: m.log(_eq_11(m, log_q(m, n, gap, theta, r))),
         ),
     ),
     Proof(

@@ -5,6 +5,9 @@ evaluated to a quotient of two polynomials with rational coefficients, exactly. 
 cross products are; a quotient is not negative if all coefficients above and below are not negative, for the variables
 are not. Roots, logarithms and exponentials of what is no square are new variables ("atoms"), the same one for the
 same argument.
+
+Nothing is computed that is not defined on the whole region: a divisor must be seen to be positive or negative there,
+the argument of a root not negative, that of a logarithm positive, before a common factor is cancelled.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ _ATOMS = 12
 
 
 class Unclear(Exception):
-    """The sign of an expression cannot be read off, so that a maximum or a root cannot be resolved."""
+    """The sign of an expression cannot be read off, so that it may be undefined, or a maximum cannot be resolved."""
 
 
 def _fmpq(value: int | Fraction) -> fmpq:
@@ -52,8 +55,8 @@ class Ratio:
 
     def __truediv__(self, value: Any) -> Ratio:
         other = self._other(value)
-        if other.num.is_zero():
-            raise ZeroDivisionError("a formula divides by an expression that is zero everywhere")
+        if not (other.positive() or (-other).positive()):
+            raise Unclear(f"the divisor {other} may be zero")
         return Ratio(self.field, self.num * other.den, self.den * other.num)
 
     def __neg__(self) -> Ratio:
@@ -72,6 +75,10 @@ class Ratio:
     __rmul__ = __mul__
 
     def __pow__(self, exponent: int) -> Ratio:
+        if not isinstance(exponent, int):
+            raise Unclear(f"the power {exponent!r} is not a whole number")
+        if exponent < 0:
+            return 1 / self**-exponent
         return Ratio(self.field, self.num**exponent, self.den**exponent)
 
     def is_zero(self) -> bool:
@@ -85,10 +92,6 @@ class Ratio:
     def positive(self) -> bool:
         """The same, with a term above that is positive even where the variables that may be zero are zero."""
         return self.not_negative() and self.field.survives(self.num)
-
-    def defined(self) -> bool:
-        """Whether the denominator is positive on the whole region."""
-        return self.field.signless(self.den) and self.field.survives(self.den)
 
     def __repr__(self) -> str:
         return f"({self.num})/({self.den})"
@@ -145,6 +148,8 @@ class Symbols:
         for name, known, value in self._atoms:
             if name == kind and (known - argument).is_zero():
                 return value
+        if len(self._atoms) == _ATOMS:
+            raise Unclear(f"there are more than {_ATOMS} roots, logarithms and exponentials")
         index, generator = self._spare[len(self._atoms)]
         value = Ratio(self, generator, self._ctx.constant(1))
         self._atoms.append((kind, argument, value))
@@ -162,7 +167,7 @@ class Symbols:
         except Exception:  # flint raises DomainError: no square
             if not x.not_negative():
                 raise Unclear(f"the sign under the root of {x} is not clear") from None
-            return self._atom("sqrt", x, signed=False)
+            return self._atom("sqrt", x, signed=False, positive=x.positive())
         if root.not_negative():
             return root
         if (-root).not_negative():
@@ -172,7 +177,7 @@ class Symbols:
     def log(self, x: Any) -> Ratio:
         """Sum of the logarithms of the positive factors; that of a number of at least 1 is not negative."""
         x = self.constant(x) if not isinstance(x, Ratio) else x
-        if not x.defined() or not x.not_negative():
+        if not x.positive():
             raise Unclear(f"the sign under the logarithm of {x} is not clear")
         total = self.constant(0)
         for polynomial, sign in ((x.num, 1), (x.den, -1)):
@@ -182,7 +187,10 @@ class Symbols:
                 one = Ratio(self, factor, self._ctx.constant(1))
                 if not self.signless(factor):
                     raise Unclear(f"the sign of the factor {factor} is not clear")
-                total += sign * power * self._atom("log", one, signed=not (one - 1).not_negative())
+                above = one - 1
+                total += (
+                    sign * power * self._atom("log", one, signed=not above.not_negative(), positive=above.positive())
+                )
         return total
 
     def _log_number(self, number: Any) -> Ratio:
@@ -190,7 +198,7 @@ class Symbols:
         exact = fmpq(number)
         for integer, sign in ((exact.p, 1), (exact.q, -1)):
             for prime, power in fmpz(integer).factor():
-                total += sign * int(power) * self._atom("log", self.constant(int(prime)), signed=False)
+                total += sign * int(power) * self._atom("log", self.constant(int(prime)), signed=False, positive=True)
         return total
 
     def exp(self, x: Any) -> Ratio:

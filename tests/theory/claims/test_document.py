@@ -23,6 +23,14 @@ def test_the_page_of_proofs_states_the_grades_of_today(entries):
     )
     assert f"{printed} are proved by machine as printed" in page
     assert f"and {corrected} are refuted rigorously" in page
+    parts = "joined on paper from machine-proved parts"
+    first = sum(entry.graded.grade == parts for entry in kinds)
+    second = sum(entry.graded.grade == "refuted rigorously" and entry.graded.corrected == parts for entry in kinds)
+    words = " ".join(page.split())
+    assert f"Another {first} as printed" in words
+    assert f"and {second} corrected ones are joined on paper" in words
+    assert f"{printed + corrected} of 56" in words
+    assert f"{first + second} of 56" in words
 
 
 def test_the_document_names_every_claim(entries):

@@ -29,7 +29,7 @@ def orthant(names, closed="", free="", point=None):
 def test_equal_rational_functions_are_recognised():
     m = Symbols(("x", "y"))
     x, y = m.variables["x"], m.variables["y"]
-    assert ((x**2 - y**2) / (x - y) - (x + y)).is_zero()
+    assert ((x**2 + 2 * x * y + y**2) / (x + y) - (x + y)).is_zero()
     assert not (x / y - y / x).is_zero()
 
 
@@ -54,9 +54,11 @@ def test_a_variable_of_any_sign_counts_in_even_powers_only():
 def test_a_quotient_with_a_pole_in_the_region_is_not_defined():
     m = Symbols(("x", "y"), frozenset("y"))
     x, y = m.variables["x"], m.variables["y"]
-    assert not (1 / y).defined()
-    assert not (1 / (x - 1)).defined()
-    assert (1 / (x + y)).defined()
+    for divisor in (y, x - 1, x - x):
+        with pytest.raises(Unclear, match="may be zero"):
+            1 / divisor
+    assert (1 / (x + y)).positive()
+    assert (1 / (-x - y) + 1 / (x + y)).is_zero()
 
 
 def test_floats_are_refused():
@@ -139,7 +141,8 @@ def test_an_orthant_without_a_certificate_is_not_decided():
     square = part(orthant("xy"), lambda m, x, y: x * x + y * y, ">=", lambda m, x, y: 2 * x * y)
     found = decide(square)
     assert found.outcome == "not decided"
-    assert found.where.startswith("smallest box: planted")
+    assert found.where == "planted"
+    assert found.pieces == 0
 
 
 def test_an_empty_region_is_refused():

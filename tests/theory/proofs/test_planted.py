@@ -41,7 +41,7 @@ TIGHT = {
     "r-ap, rare negatives": losses.MINIMUM[1],
     "r-ap, middle": losses.MINIMUM[2],
     "lemma A, small ball": losses.FALL_BELOW[0],
-    "a2-step-4": proof(vectors, "a2-step-4", 0),
+    "a2-step-4": vectors.RADEMACHER_ONE[0],
     "ua-allocation": counts.FLOOR,
     "me-spend": counts.SHARE,
     "budget-alignment-spend": counts.SUM,
