@@ -120,7 +120,7 @@ def _draw_limit(ax: Axes, panel: Panel, low: float, high: float, bottom: float) 
     budgets = _budgets(low, high, STEP)
     values = np.array([chernoff(data, float(budget)) for budget in budgets])
     shown = values > bottom / 10.0
-    label = "exp(-n I): large-deviation rate of the pool, found by a search (no bound)"
+    label = "exp(-n I): large-deviation rate of the pool, found by a search; a guide only"
     ax.plot(budgets[shown], values[shown], color=style.COLOURS["practice"], linestyle=":", linewidth=1, label=label)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+
 import numpy as np
 import pytest
 
-from exml_sim.engine import run
+from exml_sim.engine import run, study
 from exml_sim.exploration import points
 from exml_sim.exploration.rows import FeatureArm, FeaturePool
 from exml_sim.population import Population
@@ -104,6 +106,8 @@ def test_studies(monkeypatch):
     """Counted trials run; tilts and confidences, which need the matrix, are refused in one line."""
     monkeypatch.setattr(points, "MATRIX_ROWS", 40)
     monkeypatch.setattr(points, "free_memory", lambda: 2**10)
+    # Pools that other tests have built have their matrices.
+    monkeypatch.setattr(study, "_POOLS", OrderedDict())
     with run(features(trials=5), n_jobs=1, progress=False) as result:
         assert sum(one.trials for one in result.summary()) == 20
     with pytest.raises(ValueError, match=r"needs the kernel matrix of all 60 rows.*nothing was run"):
