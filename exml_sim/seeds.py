@@ -115,3 +115,15 @@ def philox(k0: np.uint64, k1: np.uint64, c0: np.uint64, c1: np.uint64, c2: np.ui
         k0 += _W0
         k1 += _W1
     return c0, c1, c2, c3
+
+
+@kernel
+def normal_pull(key: WordArray, trial: np.uint64, lane: np.uint64, j: int) -> float:
+    """Number j of a lane's standard normals. Box-Muller: words 2i and 2i + 1 give pulls 2i and 2i + 1."""
+    words = philox(key[0], key[1], np.uint64(j // 4), lane, trial, np.uint64(0))
+    pair = (j % 4) // 2 * 2
+    # Half a step above zero keeps the logarithm finite.
+    radius = np.sqrt(-2.0 * np.log((np.float64(words[pair] >> np.uint64(11)) + 0.5) * 2.0**-53))
+    angle = 2.0 * np.pi * np.float64(words[pair + 1] >> np.uint64(11)) * 2.0**-53
+    found: float = radius * (np.cos(angle) if j % 2 == 0 else np.sin(angle))
+    return found

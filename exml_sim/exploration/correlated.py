@@ -14,7 +14,7 @@ import numpy as np
 from exml_sim.arrays import FloatArray, IntArray, WordArray
 from exml_sim.compiled import kernel
 from exml_sim.money import Money, exact, exact_cost
-from exml_sim.seeds import philox
+from exml_sim.seeds import normal_pull, philox
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,17 +92,6 @@ class JointArm:
 
 
 @kernel
-def _normal(key: WordArray, trial: np.uint64, lane: np.uint64, j: int) -> float:
-    """Number j of a lane's standard normals (Box-Muller)."""
-    words = philox(key[0], key[1], np.uint64(j // 4), lane, trial, np.uint64(0))
-    pair = (j % 4) // 2 * 2
-    radius = np.sqrt(-2.0 * np.log((np.float64(words[pair] >> np.uint64(11)) + 0.5) * 2.0**-53))
-    angle = 2.0 * np.pi * np.float64(words[pair + 1] >> np.uint64(11)) * 2.0**-53
-    found: float = radius * (np.cos(angle) if j % 2 == 0 else np.sin(angle))
-    return found
-
-
-@kernel
 def _add_correlated(
     key: WordArray,
     trials: WordArray,
@@ -116,8 +105,8 @@ def _add_correlated(
 ) -> None:
     for t in range(trials.size):
         for j in range(start[t], start[t] + pulls[t]):
-            shared = _normal(key, trials[t], np.uint64(0), j)
-            out[t] += mean + common * shared + own * _normal(key, trials[t], lane, j)
+            shared = normal_pull(key, trials[t], np.uint64(0), j)
+            out[t] += mean + common * shared + own * normal_pull(key, trials[t], lane, j)
 
 
 @kernel

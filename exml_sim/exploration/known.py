@@ -22,7 +22,7 @@ from exml_sim.exploration.lockstep import OBJECTIVES, WORTHLESS, Session
 from exml_sim.exploration.pool import Pool
 from exml_sim.exploration.ranking import Scores
 from exml_sim.money import Money, exact, exact_cost
-from exml_sim.seeds import Seeds, philox
+from exml_sim.seeds import Seeds, normal_pull, philox
 from exml_sim.validation import check_choice
 
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -399,16 +399,9 @@ def _add_gaussian(
     mean: float,
     sd: float,
 ) -> None:
-    """Box-Muller: words 2i and 2i + 1 give pulls 2i and 2i + 1."""
     for t in range(trials.size):
         for j in range(start[t], start[t] + pulls[t]):
-            words = philox(key[0], key[1], np.uint64(j // 4), lane, trials[t], np.uint64(0))
-            pair = (j % 4) // 2 * 2
-            # Half a step above zero keeps the logarithm finite.
-            radius = np.sqrt(-2.0 * np.log((np.float64(words[pair] >> np.uint64(11)) + 0.5) * 2.0**-53))
-            angle = 2.0 * np.pi * np.float64(words[pair + 1] >> np.uint64(11)) * 2.0**-53
-            normal = radius * (np.cos(angle) if j % 2 == 0 else np.sin(angle))
-            out[t] += mean + sd * normal
+            out[t] += mean + sd * normal_pull(key, trials[t], lane, j)
 
 
 @kernel

@@ -18,7 +18,7 @@ from exml_sim.exploration.known import KnownSession, add_bernoulli
 from exml_sim.exploration.lockstep import WORTHLESS
 from exml_sim.exploration.pool import Pool
 from exml_sim.money import Money, exact, exact_cost
-from exml_sim.seeds import Seeds, philox
+from exml_sim.seeds import Seeds, normal_pull, philox
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +133,4 @@ def _add_gaussian(
 ) -> None:
     for t in range(trials.size):
         for j in range(start[t], start[t] + pulls[t]):
-            words = philox(key[0], key[1], np.uint64(j // 4), lane, trials[t], np.uint64(0))
-            pair = (j % 4) // 2 * 2
-            radius = np.sqrt(-2.0 * np.log((np.float64(words[pair] >> np.uint64(11)) + 0.5) * 2.0**-53))
-            angle = 2.0 * np.pi * np.float64(words[pair + 1] >> np.uint64(11)) * 2.0**-53
-            out[t] += means[t] + sd * radius * (np.cos(angle) if j % 2 == 0 else np.sin(angle))
+            out[t] += means[t] + sd * normal_pull(key, trials[t], lane, j)
