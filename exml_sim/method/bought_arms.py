@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from exml_sim.exploration.scoring import RESOLUTION, Scoring
 from exml_sim.exploration.statements import Questioned, Statement, Witness
 from exml_sim.method.buyer import Buyer
 from exml_sim.method.gated import Frame, ModelOptions, signs
-from exml_sim.method.pairs import held_out_losses, pair_of
+from exml_sim.method.pairs import held_out_losses, later_row_losses, pair_of
 from exml_sim.method.soft import Fitter
 from exml_sim.seeds import Seeds
 
@@ -275,6 +276,10 @@ class HeldOutSession(OracleSession):
             self._held[key] = held_out_losses(self._fit, self._points(i, rows), y, classes)
         return self._held[key]
 
+    def _later(self, i: int, rows: IntArray) -> FloatArray:
+        y, classes = self._base.y[rows], self._base.n_classes
+        return later_row_losses(self._fit, self._points(i, rows), y, classes)
+
     def _pair(self, leader: int, i: int, bets: bool) -> Pair:
         """Two arms on the rows that both have."""
         both = np.intersect1d(self._known[leader], self._known[i])
@@ -283,8 +288,7 @@ class HeldOutSession(OracleSession):
         name = self._buyer.names[self._arms[i]]
         if not bets:
             return Pair(name, *losses)
-        points = self._points(leader, rows), self._points(i, rows)
-        return pair_of(name, losses, points, self._base.y[rows], self._base.n_classes, self._fit)
+        return pair_of(name, losses, (partial(self._later, leader, rows), partial(self._later, i, rows)))
 
     def evidence(
         self, leader: IntArray, asked: BoolArray, threshold: float, indifference: float, limits: bool

@@ -45,7 +45,8 @@ def grown(
     state = np.random.RandomState(seed)
     seeds = [int(state.randint(np.iinfo(np.int32).max)) for _ in range(trees)]
     out, total, voters = [], np.zeros(T.shape), np.zeros(rows)
-    with config_context(skip_parameter_validation=True):
+    # Rows are checked above, weights are counts.
+    with config_context(skip_parameter_validation=True, assume_finite=True):
         for own in seeds:
             state.seed(own)
             weight = np.bincount(state.randint(0, rows, drawn or rows, dtype=np.int32), minlength=rows)

@@ -20,6 +20,7 @@ from exml_sim.arrays import FloatArray, IntArray
 from exml_sim.method.bought_arms import Base
 from exml_sim.method.buyer import Buyer
 from exml_sim.method.latent import brier, one_hot
+from exml_sim.method.pairs import later_row_losses
 from exml_sim.method.soft import Fitter, normalised
 
 #: Positions of the candidates of a set.
@@ -56,6 +57,7 @@ class Hearing:
     def __init__(self, buyer: Buyer, base: Base, fit: Fitter, ahead: FloatArray | None = None) -> None:
         self._buyer, self._base, self._fit, self._ahead = buyer, base, fit, ahead
         self._known: dict[tuple[Arms, bytes], FloatArray] = {}
+        self._later: dict[tuple[Arms, bytes], FloatArray] = {}
         self._said: FloatArray | None = None
         self.leader: int | None = None
 
@@ -80,6 +82,14 @@ class Hearing:
     def losses(self, arms: Arms, rows: IntArray) -> FloatArray:
         """Held-out squared error by perceived labels, row by row."""
         return brier(self._held(arms, rows), self._base.y[rows])
+
+    def later(self, arms: Arms, rows: IntArray) -> FloatArray:
+        """The same of later rows by models of earlier ones (`exml_sim.method.pairs`)."""
+        key = arms, rows.tobytes()
+        if key not in self._later:
+            y, classes = self._base.y[rows], self._base.n_classes
+            self._later[key] = later_row_losses(self._fit, self.points(arms, rows), y, classes)
+        return self._later[key]
 
     def judged(self, arms: Arms, rows: IntArray) -> FloatArray:
         """What the race compares, row by row (see the module)."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from exml_sim.arrays import FloatArray, IntArray
@@ -28,20 +30,17 @@ def later_row_losses(fit: Fitter, points: FloatArray, y: IntArray, n_classes: in
 def pair_of(
     name: str,
     losses: tuple[FloatArray, FloatArray],
-    points: tuple[FloatArray, FloatArray],
-    y: IntArray,
-    n_classes: int,
-    fit: Fitter,
+    later: tuple[Callable[[], FloatArray], Callable[[], FloatArray]],
 ) -> Pair:
     """The chosen and another one on common rows, in the order of the purchase; with bets where rows are enough.
 
     Parameters
     ----------
-    losses, points
-        Held-out losses and features of the chosen one, then of the other one.
+    losses, later
+        Held-out losses of the chosen one, then of the other one; and those of later rows, which cost fits and are asked
+        for only where there are rows enough.
     """
-    later = None
-    if len(y) >= ROWS_FOR_BETS:
-        mine, theirs = (later_row_losses(fit, one, y, n_classes) for one in points)
-        later = theirs - mine
-    return Pair(name, *losses, later)
+    if len(losses[0]) < ROWS_FOR_BETS:
+        return Pair(name, *losses, None)
+    mine, theirs = (one() for one in later)
+    return Pair(name, *losses, theirs - mine)

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
@@ -87,7 +88,7 @@ class Race:
         top: int | None = None,
         ahead: FloatArray | None = None,
     ) -> None:
-        self._buyer, self._arms, self._base, self._fit = buyer, tuple(arms), base, fit
+        self._buyer, self._arms, self._base = buyer, tuple(arms), base
         self._rule = rule or ExploreThenCommit()
         self._half = self._rule.half or HALF_PER_CLASS * base.n_classes
         self._top = len(self._arms) if top is None else top
@@ -199,9 +200,8 @@ class Race:
             if len(rows) < 4:
                 continue
             losses = self._scores.losses(chosen, rows), self._scores.losses(arm, rows)
-            points = self._scores.points(chosen, rows), self._scores.points(arm, rows)
-            y, classes = self._base.y[rows], self._base.n_classes
-            out.append(pair_of(self._buyer.names[arm[0]], losses, points, y, classes, self._fit))
+            later = partial(self._scores.later, chosen, rows), partial(self._scores.later, arm, rows)
+            out.append(pair_of(self._buyer.names[arm[0]], losses, later))
         return tuple(out)
 
     def _final(self, arms: Arms) -> int:
