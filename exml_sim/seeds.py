@@ -50,7 +50,10 @@ class Seeds:
         ValueError
             If the root, the stream or a trial number is negative or not whole, or no trial is given.
         """
-        numbers = np.atleast_1d(np.array(list(trials) if isinstance(trials, Iterable) else trials))
+        if isinstance(trials, range):
+            numbers = np.arange(trials.start, trials.stop, trials.step)
+        else:
+            numbers = np.atleast_1d(np.array(list(trials) if isinstance(trials, Iterable) else trials))
         whole = all(isinstance(n, int | np.integer) and not isinstance(n, bool) and n >= 0 for n in (root, stream))
         if not whole or numbers.ndim != 1 or numbers.size == 0 or numbers.dtype.kind not in "iu" or numbers.min() < 0:
             raise ValueError(
