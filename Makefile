@@ -55,6 +55,8 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e ".[bench]"
 	$(BIN)/python -m benchmarks.solver
 	$(BIN)/python -m benchmarks.strategies
+	$(BIN)/python -m benchmarks.rules
+	$(BIN)/python -m benchmarks.shards
 	$(BIN)/python -m benchmarks.bounds
 	$(BIN)/python -m benchmarks.engine
 	$(BIN)/python -m benchmarks.scale

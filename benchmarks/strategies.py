@@ -2,7 +2,7 @@
 
 Every line is the best of several timed runs after a warm-up (other work on the machine only slows), with
 the rate that the project promises next to it. The peer is what one writes first: a Python loop over trials
-that draws each arm's successes with numpy.
+that draws each arm's successes with numpy; loops with one call per pull are in `benchmarks.rules`.
 """
 
 from __future__ import annotations
@@ -67,36 +67,6 @@ def looped_halving(trials: int) -> list[int]:
     return selected
 
 
-def pulled_halving(trials: int) -> list[int]:
-    """The peer that one finds: an object per arm, one call per pull, as libraries of bandits have it."""
-    rng = np.random.default_rng(0)
-    arms = [_Arm(mean, rng) for mean in MEANS]
-    selected = []
-    for _ in range(trials):
-        active = list(range(len(MEANS)))
-        wins, pulls = [0] * len(MEANS), 0
-        for _round in range(3):
-            n = BUDGET // (3 * len(active))
-            for arm in active:
-                for _pull in range(n):
-                    wins[arm] += arms[arm].pull()
-            pulls += n
-            active = sorted(active, key=lambda arm: (wins[arm] / pulls, arm))[: (len(active) + 1) // 2]
-        selected.append(active[0])
-    return selected
-
-
-class _Arm:
-    """A Bernoulli arm that is asked for one pull at a time."""
-
-    def __init__(self, mean: float, rng: np.random.Generator) -> None:
-        self.mean, self.rng = mean, rng
-
-    def pull(self) -> int:
-        """0 or 1."""
-        return int(self.rng.random() < self.mean)
-
-
 def features(per_class: int = 100, n_arms: int = 8, seed: int = 0) -> Population:
     """Rows and candidates after the recipe of Section 5.1, with a = 1, sigma = 3 and z = 5.
 
@@ -141,13 +111,6 @@ def measure(quick: bool, n_jobs: int) -> list[Rate]:
             rate(looped_halving, trials(10_000), repeats),
         )
     )
-    slow = rate(pulled_halving, trials(2_000), repeats)
-    table.append(Rate("peer: MedianElimination, one call per pull, 1 thread", slow))
-    # Vectorised rules at least 100 times the peer, in one run.
-    table += [
-        Rate(f"{type(rule).__name__} against 100 times the peer, 1 thread", one.per_second, 100.0 * slow)
-        for rule, one in zip((UniformAllocation(), MedianElimination(), SuccessiveRejects()), table, strict=False)
-    ]
     population = features()
     pools = [
         ("affine regime, theta=0.3, Lambda=0.4", FeaturePool(population, ball=0.4), trials(10_000), 5_000.0),

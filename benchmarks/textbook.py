@@ -1,14 +1,18 @@
-"""Textbook rules with a confidence on Bernoulli arms, one pull after the other: the peers of exml_sim.strategies.
+"""Textbook rules on Bernoulli arms, one pull after the other: the peers of exml_sim.strategies.
 
-Written from the papers and sharing no code with the package. Lower means are better. Each takes one
-generator and returns (selected arm, pulls).
+Written from the papers and sharing no code with the package. Lower means are better. Rules with a confidence take one
+generator and return (selected arm, pulls); rules with a fixed budget return the selected arm.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
+
+#: A rule with a fixed budget.
+Loop = Callable[[list[float], int, np.random.Generator], int]
 
 
 def divergence(p: float, q: float) -> float:
@@ -87,3 +91,128 @@ def _ratio(average: np.ndarray, pulls: np.ndarray, u: int, v: int) -> float:
     pooled = float((pulls[u] * average[u] + pulls[v] * average[v]) / (pulls[u] + pulls[v]))
     ends = ((float(pulls[k]), float(average[k])) for k in (u, v))
     return sum(n * divergence(mean, pooled) for n, mean in ends)
+
+
+class Arms:
+    """Bernoulli arms that are asked for one pull at a time, and what they answered."""
+
+    def __init__(self, means: list[float], rng: np.random.Generator) -> None:
+        self.means, self.rng = means, rng
+        self.ones, self.pulls = [0] * len(means), [0] * len(means)
+
+    def pull(self, arm: int, times: int) -> None:
+        """Pull an arm, one call of the generator per pull."""
+        for _ in range(times):
+            self.ones[arm] += self.rng.random() < self.means[arm]
+            self.pulls[arm] += 1
+
+    def mean(self, arm: int) -> float:
+        """The mean of the pulls of an arm."""
+        return self.ones[arm] / self.pulls[arm]
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self.ones, self.pulls = [0] * len(self.means), [0] * len(self.means)
+
+
+def uniform(means: list[float], budget: int, rng: np.random.Generator) -> int:
+    """Every arm as often as any other."""
+    arms = Arms(means, rng)
+    for arm in range(len(means)):
+        arms.pull(arm, budget // len(means))
+    return min(range(len(means)), key=arms.mean)
+
+
+def median_elimination(means: list[float], budget: int, rng: np.random.Generator, *, fresh: bool = False) -> int:
+    """Keep the better half after each of ceil(log2 K) rounds of equal money, on all pulls so far."""
+    arms, left = Arms(means, rng), list(range(len(means)))
+    rounds = math.ceil(math.log2(len(means)))
+    for _ in range(rounds):
+        if fresh:
+            arms.forget()
+        for arm in left:
+            arms.pull(arm, budget // (rounds * len(left)))
+        left = sorted(sorted(left, key=arms.mean)[: math.ceil(len(left) / 2)])
+    return left[0]
+
+
+def sequential_halving(means: list[float], budget: int, rng: np.random.Generator) -> int:
+    """Karnin, Koren and Somekh (2013): the same, every round on its own pulls."""
+    return median_elimination(means, budget, rng, fresh=True)
+
+
+def successive_rejects(means: list[float], budget: int, rng: np.random.Generator) -> int:
+    """Audibert, Bubeck and Munos (2010): drop the worst arm after each of K - 1 phases."""
+    arms, left, number = Arms(means, rng), list(range(len(means))), len(means)
+    scale, had = 0.5 + sum(1.0 / i for i in range(2, number + 1)), 0
+    for phase in range(1, number):
+        total = math.ceil((budget - number) / (scale * (number + 1 - phase)))
+        for arm in left:
+            arms.pull(arm, total - had)
+        had = total
+        left.remove(max(left, key=lambda arm: (arms.mean(arm), arm)))
+    return left[0]
+
+
+def top_two(means: list[float], budget: int, rng: np.random.Generator) -> int:
+    """EB-TC (Jourdan et al., 2022): a quarter for everyone, then 24 rounds for the leader and its challenger."""
+    arms, number = Arms(means, rng), len(means)
+    for arm in range(number):
+        arms.pull(arm, budget // 4 // number)
+    left = budget - sum(arms.pulls)
+    for rounds in range(24, 0, -1):
+        leader = min(range(number), key=arms.mean)
+
+        def cost(arm: int, leader: int = leader) -> float:
+            spread = 1.0 / arms.pulls[leader] + 1.0 / arms.pulls[arm]
+            return (arms.mean(arm) - arms.mean(leader)) / math.sqrt(spread)
+
+        rival = min((arm for arm in range(number) if arm != leader), key=cost)
+        each = left // rounds // 2
+        for arm in (leader, rival):
+            arms.pull(arm, each)
+        left -= 2 * each
+    return min(range(number), key=arms.mean)
+
+
+def ocba(means: list[float], budget: int, rng: np.random.Generator) -> int:
+    """OCBA (Chen et al., 2000) with equal variances: 48 batches for the arm that is furthest behind its share."""
+    arms, number = Arms(means, rng), len(means)
+    for arm in range(number):
+        arms.pull(arm, budget // 4 // number)
+    left = budget - sum(arms.pulls)
+    for rounds in range(48, 0, -1):
+        score = [arms.mean(arm) for arm in range(number)]
+        leader = score.index(min(score))
+        gaps = [value - score[leader] for value in score]
+        least = max(max(gaps), 1e-12) * 1e-4
+        share = [0.0 if arm == leader else 1.0 / max(gap, least) ** 2 for arm, gap in enumerate(gaps)]
+        share[leader] = math.sqrt(sum(one**2 for one in share))
+        behind = [one / n for one, n in zip(share, arms.pulls, strict=True)]
+        arms.pull(behind.index(max(behind)), left // rounds)
+        left -= left // rounds
+    return min(range(number), key=arms.mean)
+
+
+def ugape_budget(means: list[float], budget: int, rng: np.random.Generator) -> int:
+    """UGapEb (Gabillon et al., 2012) in 48 batches, its exploration by the gaps as they are seen, e = 0.01."""
+    arms, number, e = Arms(means, rng), len(means), 0.01
+    for arm in range(number):
+        arms.pull(arm, budget // 4 // number)
+    left = budget - sum(arms.pulls)
+    for rounds in range(48, -1, -1):
+        score = [arms.mean(arm) for arm in range(number)]
+        first, second = sorted(score)[:2]
+        gaps = [second - value if value == first else value - first for value in score]
+        hardness = sum(1.0 / max((gap + e) / 2.0, e) ** 2 for gap in gaps)
+        width = [math.sqrt((budget - number) / (4.0 * hardness * n)) for n in arms.pulls]
+        lower = [value - w for value, w in zip(score, width, strict=True)]
+        index = [score[k] + width[k] - min(lower[:k] + lower[k + 1 :]) for k in range(number)]
+        leader = index.index(min(index))
+        if rounds == 0:
+            break
+        rival = min((arm for arm in range(number) if arm != leader), key=lower.__getitem__)
+        arm = rival if arms.pulls[rival] < arms.pulls[leader] else leader
+        arms.pull(arm, left // rounds)
+        left -= left // rounds
+    return leader

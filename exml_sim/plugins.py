@@ -83,6 +83,10 @@ class PluginError(ValueError):
     """What is wrong with a plug-in, in one line with its name."""
 
 
+class MissingPackage(PluginError):
+    """A plug-in imports something that is not installed where it is needed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Plugin:
     """A plug-in that was found.
@@ -384,7 +388,7 @@ def _imported(name: str, module: str) -> ModuleType:
 
 def _import_error(name: str, error: Exception) -> PluginError:
     if isinstance(error, ModuleNotFoundError):
-        return PluginError(f"plug-in {name!r} needs the package {error.name!r}, which is not installed here")
+        return MissingPackage(f"plug-in {name!r} needs the package {error.name!r}, which is not installed here")
     return explained(name, error, "cannot be imported:")
 
 
@@ -392,10 +396,15 @@ def _attribute(name: str, module: ModuleType, target: str) -> Any:
     found: Any = module
     for part in target.partition(":")[2].split("."):
         if not hasattr(found, part):
-            public = [one for one in vars(module) if not one.startswith("_")]
+            public = [one for one, thing in vars(module).items() if _own(module, one, thing)]
             raise PluginError(f"plug-in {name!r} does not exist: its module has no {part}, only {', '.join(public)}")
         found = getattr(found, part)
     return found
+
+
+def _own(module: ModuleType, name: str, thing: object) -> bool:
+    """Whether a module offers a thing itself, and has not just imported it."""
+    return not name.startswith("_") and getattr(thing, "__module__", None) == module.__name__
 
 
 def _version(module: ModuleType) -> str:

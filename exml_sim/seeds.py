@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
@@ -49,7 +50,10 @@ class Seeds:
         ValueError
             If the root, the stream or a trial number is negative or not whole, or no trial is given.
         """
-        numbers = np.atleast_1d(np.array(list(trials) if isinstance(trials, Iterable) else trials))
+        if isinstance(trials, range):
+            numbers = np.arange(trials.start, trials.stop, trials.step)
+        else:
+            numbers = np.atleast_1d(np.array(list(trials) if isinstance(trials, Iterable) else trials))
         whole = all(isinstance(n, int | np.integer) and not isinstance(n, bool) and n >= 0 for n in (root, stream))
         if not whole or numbers.ndim != 1 or numbers.size == 0 or numbers.dtype.kind not in "iu" or numbers.min() < 0:
             raise ValueError(
@@ -87,30 +91,34 @@ def as_seeds(rng: Rng) -> Seeds:
     raise ValueError(f"rng must be an int, a numpy Generator or Seeds, got {rng!r}")
 
 
-@intrinsic
-def _mulhi(typingctx, a, b):  # type: ignore[no-untyped-def]
-    """Upper 64 bits of the 128-bit product: what Philox and fair dice are made of."""
+def _multiplied(typingctx, a, b):  # type: ignore[no-untyped-def]
+    """Upper and lower 64 bits of the 128-bit product, by one multiplication: what Philox and fair dice are made of."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        wide = ir.IntType(128)
+        wide, word = ir.IntType(128), ir.IntType(64)
         product = builder.mul(builder.zext(args[0], wide), builder.zext(args[1], wide))
-        return builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), ir.IntType(64))
+        high = builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), word)
+        return context.make_tuple(builder, signature.return_type, [high, builder.trunc(product, word)])
 
-    return types.uint64(types.uint64, types.uint64), codegen
+    pair: Any = types.UniTuple
+    return pair(types.uint64, 2)(types.uint64, types.uint64), codegen
+
+
+_product: Any = intrinsic(_multiplied)
 
 
 @kernel
 def mulhi(a: np.uint64, b: np.uint64) -> np.uint64:
     """Upper 64 bits of a product of two words: floor(a b / 2**64)."""
-    return np.uint64(_mulhi(a, b))  # type: ignore[call-arg]
+    return np.uint64(_product(a, b)[0])
 
 
 @kernel
 def philox(k0: np.uint64, k1: np.uint64, c0: np.uint64, c1: np.uint64, c2: np.uint64, c3: np.uint64) -> Block:
     """Four random words at counter (c0, c1, c2, c3) under key (k0, k1)."""
     for _ in range(10):
-        high0, low0 = mulhi(_M0, c0), _M0 * c0
-        high1, low1 = mulhi(_M1, c2), _M1 * c2
+        high0, low0 = _product(_M0, c0)
+        high1, low1 = _product(_M1, c2)
         c0, c1, c2, c3 = high1 ^ c1 ^ k0, low1, high0 ^ c3 ^ k1, low0
         k0 += _W0
         k1 += _W1
@@ -118,12 +126,18 @@ def philox(k0: np.uint64, k1: np.uint64, c0: np.uint64, c1: np.uint64, c2: np.ui
 
 
 @kernel
-def normal_pull(key: WordArray, trial: np.uint64, lane: np.uint64, j: int) -> float:
-    """Number j of a lane's standard normals. Box-Muller: words 2i and 2i + 1 give pulls 2i and 2i + 1."""
-    words = philox(key[0], key[1], np.uint64(j // 4), lane, trial, np.uint64(0))
-    pair = (j % 4) // 2 * 2
+def normal_pair(key: WordArray, trial: np.uint64, lane: np.uint64, pair: int) -> tuple[float, float]:
+    """Numbers 2 pair and 2 pair + 1 of a lane's standard normals: Box-Muller on the words of the same numbers."""
+    words = philox(key[0], key[1], np.uint64(pair // 2), lane, trial, np.uint64(0))
+    one, other = (words[0], words[1]) if pair % 2 == 0 else (words[2], words[3])
     # Half a step above zero keeps the logarithm finite.
-    radius = np.sqrt(-2.0 * np.log((np.float64(words[pair] >> np.uint64(11)) + 0.5) * 2.0**-53))
-    angle = 2.0 * np.pi * np.float64(words[pair + 1] >> np.uint64(11)) * 2.0**-53
-    found: float = radius * (np.cos(angle) if j % 2 == 0 else np.sin(angle))
-    return found
+    radius = np.sqrt(-2.0 * np.log((np.float64(one >> np.uint64(11)) + 0.5) * 2.0**-53))
+    angle = 2.0 * np.pi * np.float64(other >> np.uint64(11)) * 2.0**-53
+    return radius * np.cos(angle), radius * np.sin(angle)
+
+
+@kernel
+def normal_pull(key: WordArray, trial: np.uint64, lane: np.uint64, j: int) -> float:
+    """Number j of a lane's standard normals."""
+    even, odd = normal_pair(key, trial, lane, j // 2)
+    return even if j % 2 == 0 else odd

@@ -219,16 +219,46 @@ def test_bad_plug_ins_leave_one_line_and_nothing_stored(folder: Path, tmp_path: 
     assert not list(out.iterdir())
 
 
+#: What only the driver can import.
+ELSEWHERE = (
+    "from math import exp\nimport multiprocessing\n"
+    "if multiprocessing.current_process().name != 'MainProcess':\n    import no_such_package"
+)
+
+
 def test_a_worker_without_the_package(folder: Path, tmp_path: Path) -> None:
-    """The driver has it, the worker does not: one line with the plug-in's name."""
-    changed(
-        folder, "from math import exp",
-        "from math import exp\nimport multiprocessing\n"
-        "if multiprocessing.current_process().name != 'MainProcess':\n    import no_such_package",
-    )  # fmt: skip
-    with pytest.raises(PluginError, match=r"plug-in 'my_rules:Final' needs the package 'no_such_package'") as caught:
-        run(study_of(folder), n_jobs=2, backend="processes", progress=False, block=10)
+    """The driver has it, the worker does not: one line with the name, and the store that was begun is gone."""
+    changed(folder, "from math import exp", ELSEWHERE)
+    out = tmp_path / "out"
+    out.mkdir()
+    message = r"plug-in 'my_rules:Final' needs the package 'no_such_package'.*; nothing was stored"
+    with pytest.raises(PluginError, match=message) as caught:
+        run(study_of(folder), n_jobs=2, backend="processes", progress=False, block=10, store=out / "study.sqlite")
     assert "\n" not in str(caught.value)
+    assert not list(out.iterdir())
+
+
+#: Fails in blocks of more trials than the rehearsal runs.
+LATE = ("trials.keep(2)", "trials.keep(2); assert trials.ledger.trials <= 12, 'too many'")
+
+
+def test_a_plug_in_that_fails_later_leaves_nothing_either(folder: Path, tmp_path: Path) -> None:
+    changed(folder, *LATE)
+    out = tmp_path / "out"
+    out.mkdir()
+    with pytest.raises(PluginError, match=r"'my_rules:Final' raised AssertionError: too many; nothing was stored"):
+        run(study_of(folder), store=out / "study.sqlite", progress=False, n_jobs=1, block=50)
+    assert not list(out.iterdir())
+
+
+def test_what_an_earlier_run_stored_is_kept(folder: Path, tmp_path: Path) -> None:
+    changed(folder, *LATE)
+    path = tmp_path / "study.sqlite"
+    run(study_of(folder), store=path, progress=False, n_jobs=1, block=10, shard=(1, 4)).close()
+    with pytest.raises(PluginError, match=r"too many; finished trials are kept"):
+        run(study_of(folder), store=path, progress=False, n_jobs=1, block=50)
+    with StudyResult.open(path) as result:
+        assert all(one.trials >= 50 for one in result.summary())
 
 
 def installed(tmp_path: Path, version: str = "1.2") -> Path:

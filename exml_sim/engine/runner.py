@@ -29,13 +29,14 @@ from exml_sim.engine.store import Store, StoreError
 from exml_sim.engine.study import Cell, Stop, Study
 from exml_sim.engine.trials import Block
 from exml_sim.money import exact
-from exml_sim.plugins import above, blamed, find, given
+from exml_sim.plugins import MissingPackage, PluginError, above, blamed, find, given, is_plugin
 from exml_sim.progress import Progress
 from exml_sim.validation import check_jobs
 
 #: Seconds that one task should take: long against the cost of handing it out, short against a lost worker.
 TASK_SECONDS = 0.7
 FIRST_TRIALS = 32
+STRATEGIES = "exml_sim.strategies"
 
 logger = logging.getLogger(__name__)
 
@@ -112,6 +113,8 @@ def run(
                 "a worker process was killed, most likely for lack of memory; finished trials are kept: "
                 "run it again with fewer workers, or with the backend threads"
             ) from None
+        except PluginError as error:
+            raise _refused(error, study, opened, new) from None
         except BaseException as error:
             opened.close()
             if is_lost(error):
@@ -122,6 +125,21 @@ def run(
         return StudyResult(opened)
     opened.close()
     return StudyResult(Store.read_own(store))
+
+
+def _refused(error: PluginError, study: Study, store: Store, new: bool) -> PluginError:
+    """The error of a plug-in in mid-run. A store that was begun by this run does not stay.
+
+    Nothing is lost by that: a plug-in that was mended has another digest and could not go on with the store. Only where
+    a worker lacks a package that others have the plug-in stays as it is, and so do its trials.
+    """
+    others = {cell.index for cell in study.cells() if is_plugin(STRATEGIES, study.strategies[cell.strategy].name)}
+    worked = isinstance(error, MissingPackage) and any(store.stretches(cell) for cell in others)
+    if not new or worked:
+        store.close()
+        return type(error)(f"{error}; finished trials are kept")
+    store.discard()
+    return type(error)(f"{error}; nothing was stored")
 
 
 def _check_options(study: Study, n_jobs: int, shard: tuple[int, int] | None, block: int | None) -> None:

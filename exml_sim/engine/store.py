@@ -171,6 +171,14 @@ class Store:
             self._lock.release()
             self._lock = None
 
+    def discard(self) -> None:
+        """Let go of the file and remove it: for a store that this run has made and that must not stay."""
+        self._connection.close()
+        if self.path is not None:
+            for end in ("", "-wal", "-shm"):
+                beside(self.path.resolve(), end).unlink(missing_ok=True)
+        self.close()
+
     def _create(self, study: Study, cells: Sequence[Cell], facts: Sequence[Facts]) -> None:
         text = study.to_toml()
         with given(study.plugins):

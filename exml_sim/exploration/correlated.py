@@ -13,12 +13,13 @@ import numpy as np
 
 from exml_sim.arrays import FloatArray, IntArray, WordArray
 from exml_sim.compiled import kernel
+from exml_sim.exploration.arms import ExactMean, WrittenMean
 from exml_sim.money import Money, exact, exact_cost
 from exml_sim.seeds import normal_pull, philox
 
 
 @dataclass(frozen=True, slots=True)
-class CorrelatedArm:
+class CorrelatedArm(WrittenMean):
     """A Gaussian arm: pull j is mean + sd (sqrt(rho) z_j + sqrt(1 - rho) w_j), z_j common to all such arms."""
 
     mean: float
@@ -34,16 +35,6 @@ class CorrelatedArm:
             )
         exact_cost(self.cost)
 
-    @property
-    def exact_mean(self) -> Fraction:
-        """The mean as the decimal it is written as."""
-        return exact(self.mean, "mean")
-
-    @property
-    def grid(self) -> int:
-        """Pulls lie on no grid."""
-        return 1
-
     def add(
         self, key: WordArray, trials: WordArray, lane: int, start: IntArray, pulls: IntArray, out: FloatArray
     ) -> None:
@@ -53,7 +44,7 @@ class CorrelatedArm:
 
 
 @dataclass(frozen=True, slots=True)
-class JointArm:
+class JointArm(ExactMean):
     """One column of a table of rewards: pull j reads the row that pull j of every arm of the table reads."""
 
     rewards: tuple[float, ...]
@@ -70,19 +61,9 @@ class JointArm:
         return min(self.rewards), max(self.rewards)
 
     @property
-    def mean(self) -> float:
-        """The mean of one pull."""
-        return float(self.exact_mean)
-
-    @property
     def exact_mean(self) -> Fraction:
         """The mean of the column, its values being the decimals they are written as."""
         return sum((exact(value) for value in self.rewards), Fraction(0)) / len(self.rewards)
-
-    @property
-    def grid(self) -> int:
-        """Pulls are added as they are."""
-        return 1
 
     def add(
         self, key: WordArray, trials: WordArray, lane: int, start: IntArray, pulls: IntArray, out: FloatArray

@@ -153,7 +153,7 @@ class Ledger:
         if given.shape not in (shape, shape[1:]):
             raise ValueError(f"pulls must have shape {shape[1:]} or {shape}, got {given.shape}")
         whole = np.broadcast_to(given, shape).astype(np.int64)
-        if np.any(whole != given) or np.any(whole < 0):
+        if (given.dtype != np.int64 and np.any(whole != given)) or whole.min(initial=0) < 0:
             raise ValueError(f"pulls must be whole numbers, none negative, got {pulls!r}")
         # The product with the costs could overflow 64 bits; in floats such a round is seen to be far too dear.
         if np.any(whole.astype(np.float64) @ self.prices.costs > _BEYOND_ALL_BUDGETS):

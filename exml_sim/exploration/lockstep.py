@@ -241,6 +241,18 @@ class Lockstep:
         self.close_round(scores, marked(kept, self.n_arms), ~tied)
         return kept
 
+    def drop(self) -> None:
+        """Score the active arms and drop the worst one of every trial: `keep` of all others, without their order."""
+        if self._record or not self.session.has_exact_scores:
+            self.keep(int(self.active.sum(axis=1).min()) - 1)
+            return
+        scores, _ = self.score(lambda _: np.zeros((1, self.n_arms), dtype=np.bool_))
+        # Of equal arms the last one goes, as by sorting.
+        backwards = np.where(self.active, scores.value, -np.inf)[:, ::-1]
+        survivors = self.active.copy()
+        survivors[np.arange(self.ledger.trials), self.n_arms - 1 - backwards.argmax(axis=1)] = False
+        self.close_round(scores, survivors, np.ones(self.ledger.trials, dtype=np.bool_))
+
     def evidence(
         self, leader: IntArray, asked: BoolArray, threshold: float, indifference: float, limits: bool
     ) -> Evidence:

@@ -14,15 +14,16 @@ import numpy as np
 
 from exml_sim.arrays import BoolArray, FloatArray, IntArray, WordArray
 from exml_sim.compiled import kernel
-from exml_sim.exploration.known import KnownSession, add_bernoulli
+from exml_sim.exploration.arms import Added, add_bernoulli, gaussian_sum
+from exml_sim.exploration.known import KnownSession
 from exml_sim.exploration.lockstep import WORTHLESS
 from exml_sim.exploration.pool import Pool
 from exml_sim.money import Money, exact, exact_cost
-from exml_sim.seeds import Seeds, normal_pull, philox
+from exml_sim.seeds import Seeds, philox
 
 
 @dataclass(frozen=True, slots=True)
-class RedrawnArm:
+class RedrawnArm(Added):
     """An arm whose mean is uniform on [low, high], Bernoulli (no `sd`) or Gaussian."""
 
     low: float
@@ -37,11 +38,6 @@ class RedrawnArm:
         if self.sd is not None and not 0.0 <= self.sd < np.inf:
             raise ValueError(f"sd of a redrawn arm must be a finite number of at least 0, got {self.sd!r}")
         exact_cost(self.cost)
-
-    @property
-    def grid(self) -> int:
-        """Pulls are whole numbers, or lie on no grid."""
-        return 1
 
     def means(self, key: WordArray, trials: WordArray, lane: int) -> FloatArray:
         """The means of the trials."""
@@ -132,5 +128,4 @@ def _add_gaussian(
     sd: float,
 ) -> None:
     for t in range(trials.size):
-        for j in range(start[t], start[t] + pulls[t]):
-            out[t] += means[t] + sd * normal_pull(key, trials[t], lane, j)
+        out[t] = gaussian_sum(out[t], key, trials[t], lane, start[t], start[t] + pulls[t], means[t], sd)

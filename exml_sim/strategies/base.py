@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
-from exml_sim.exploration.lockstep import OBJECTIVES
-from exml_sim.money import ALIGNMENTS, Money, exact
-from exml_sim.validation import check_choice
+from exml_sim.arrays import IntArray
+from exml_sim.exploration.lockstep import OBJECTIVES, Lockstep
+from exml_sim.money import ALIGNMENTS, Money, Prices, exact
+from exml_sim.validation import check_choice, check_count
 
 
 def check_share(share: Money) -> None:
@@ -44,3 +47,32 @@ class Rule:
     def selects(self) -> int:
         """Number of arms that the rule selects."""
         return 1 if self.number_option is None else int(getattr(self, self.number_option))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batched(Rule, ABC):
+    """A common opening, then so many batches for arms that the rule chooses.
+
+    Parameters
+    ----------
+    opening_share
+        Part of the budget that all arms share in the opening round.
+    rounds
+        Number of batches after the opening. The money that floors leave over is carried to the next one.
+    """
+
+    opening_share: Money = Fraction(1, 4)
+    rounds: int = 48
+
+    def __post_init__(self) -> None:
+        Rule.__post_init__(self)
+        check_share(self.opening_share)
+        object.__setattr__(self, "rounds", check_count(self.rounds, "rounds"))
+
+    def opening(self, budget: Fraction, prices: Prices) -> Fraction:
+        """The share of the budget that all arms get."""
+        return budget * exact(self.opening_share, "opening_share")
+
+    @abstractmethod
+    def explore(self, trials: Lockstep) -> IntArray:
+        """Open, choose, select."""

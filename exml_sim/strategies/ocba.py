@@ -3,44 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 
 from exml_sim.arrays import BoolArray, FloatArray, IntArray
 from exml_sim.exploration.lockstep import Lockstep
 from exml_sim.exploration.ranking import lowest
-from exml_sim.money import Money, Prices, exact
-from exml_sim.strategies.base import Rule, check_share
-from exml_sim.validation import check_count
+from exml_sim.strategies.base import Batched
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ocba(Rule):
+class Ocba(Batched):
     """Optimal computing budget allocation with equal variances, in batches.
 
     With gaps D_i to the leader b the wanted shares are w_i ~ 1 / D_i^2 for i != b and w_b = (sum_{i != b} w_i^2)^{1/2}.
-    Every batch goes to the arm that is furthest behind its share.
-
-    Parameters
-    ----------
-    opening_share
-        Part of the budget that all arms share in the opening round.
-    rounds
-        Number of batches after the opening.
+    Every batch goes to the arm that is furthest behind its share. Options are those of `Batched`.
     """
-
-    opening_share: Money = Fraction(1, 4)
-    rounds: int = 48
-
-    def __post_init__(self) -> None:
-        Rule.__post_init__(self)
-        check_share(self.opening_share)
-        object.__setattr__(self, "rounds", check_count(self.rounds, "rounds"))
-
-    def opening(self, budget: Fraction, prices: Prices) -> Fraction:
-        """The share of the budget that all arms get."""
-        return budget * exact(self.opening_share, "opening_share")
 
     def explore(self, trials: Lockstep) -> IntArray:
         """Open, follow the shares, select."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -18,13 +19,14 @@ def log_bar(n_arms: int) -> Fraction:
     return Fraction(1, 2) + sum((Fraction(1, i) for i in range(2, n_arms + 1)), Fraction(0))
 
 
-def phase_totals(total_pulls: int, n_arms: int) -> list[int]:
+@lru_cache(maxsize=256)
+def phase_totals(total_pulls: int, n_arms: int) -> tuple[int, ...]:
     """Pulls n_1 <= … <= n_{K-1} that an arm active in phase k has had at its end.
 
     n_k = ceil((n - K) / (log-bar(K) (K + 1 - k))).
     """
     scale = log_bar(n_arms)
-    return [-((n_arms - total_pulls) // (scale * (n_arms + 1 - k))) for k in range(1, n_arms)]
+    return tuple(-((n_arms - total_pulls) // (scale * (n_arms + 1 - k))) for k in range(1, n_arms))
 
 
 def phase_money(budget: Fraction, prices: Prices) -> list[Fraction]:
@@ -53,7 +55,7 @@ class SuccessiveRejects(Rule):
 
     def explore(self, trials: Lockstep) -> IntArray:
         """Reject until one arm is left."""
-        for phase, money in enumerate(phase_money(trials.budget, trials.prices), 1):
+        for money in phase_money(trials.budget, trials.prices):
             trials.buy(money)
-            trials.keep(trials.n_arms - phase)
+            trials.drop()
         return np.asarray(trials.active.argmax(axis=1)[:, None], dtype=np.int64)

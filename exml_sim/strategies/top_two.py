@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 
 from exml_sim.arrays import BoolArray, FloatArray, IntArray
 from exml_sim.exploration.lockstep import Lockstep
 from exml_sim.exploration.ranking import Scores, any_arm, lowest
-from exml_sim.money import Money, Prices, exact
-from exml_sim.strategies.base import Rule, check_share
-from exml_sim.validation import check_count
+from exml_sim.strategies.base import Batched
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TopTwo(Rule):
+class TopTwo(Batched):
     """Leader against challenger by transportation cost in batches (after EB-TC, Jourdan et al., 2022).
 
     The leader b has the lowest score. The challenger is the arm j whose evidence of being worse is weakest,
@@ -27,25 +24,10 @@ class TopTwo(Rule):
     Both share the round's money. No exploration constant has to be tuned. Where one rival is close and the
     other arms are clearly worse, this saves what halving spends on the latter.
 
-    Parameters
-    ----------
-    opening_share
-        Part of the budget that all arms share in the opening round.
-    rounds
-        Number of rounds after the opening. The money that floors leave over is carried to the next round.
+    Options are those of `Batched`.
     """
 
-    opening_share: Money = Fraction(1, 4)
     rounds: int = 24
-
-    def __post_init__(self) -> None:
-        Rule.__post_init__(self)
-        check_share(self.opening_share)
-        object.__setattr__(self, "rounds", check_count(self.rounds, "rounds"))
-
-    def opening(self, budget: Fraction, prices: Prices) -> Fraction:
-        """The share of the budget that all arms get."""
-        return budget * exact(self.opening_share, "opening_share")
 
     def explore(self, trials: Lockstep) -> IntArray:
         """Open, duel, select."""

@@ -12,10 +12,8 @@ from exml_sim.arrays import BoolArray, FloatArray, IntArray
 from exml_sim.exploration.evidence import Evidence
 from exml_sim.exploration.lockstep import Lockstep
 from exml_sim.exploration.ranking import Scores
-from exml_sim.money import Money, Prices, exact
-from exml_sim.strategies.base import Rule, check_share
+from exml_sim.strategies.base import Batched
 from exml_sim.strategies.fixed_confidence import FixedConfidence, check_indifference, unsettled
-from exml_sim.validation import check_count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +33,7 @@ class Ugape(FixedConfidence):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UgapeBudget(Rule):
+class UgapeBudget(Batched):
     """UGapEb: the same rule with a budget to spend, its exploration set by the budget and the gaps as they are seen.
 
     Limits are score -+ sqrt(a / n_i). With n = B / mean cost pulls in all, a = (n - K) / (4 H), H = sum_i 1 / max((D_i
@@ -46,27 +44,15 @@ class UgapeBudget(Rule):
     Parameters
     ----------
     indifference
-        Risks this close need not be told apart; more than 0, so that H is finite.
-    opening_share
-        Part of the budget that all arms share in the opening round.
-    rounds
-        Number of batches after the opening.
+        Risks this close need not be told apart; more than 0, so that H is finite. The others are those of `Batched`.
     """
 
     indifference: float = 0.01
-    opening_share: Money = Fraction(1, 4)
-    rounds: int = 48
 
     def __post_init__(self) -> None:
-        Rule.__post_init__(self)
+        Batched.__post_init__(self)
         if check_indifference(self.indifference) == 0.0:
             raise ValueError("indifference must be greater than 0 with a fixed budget, got 0")
-        check_share(self.opening_share)
-        object.__setattr__(self, "rounds", check_count(self.rounds, "rounds"))
-
-    def opening(self, budget: Fraction, prices: Prices) -> Fraction:
-        """The share of the budget that all arms get."""
-        return budget * exact(self.opening_share, "opening_share")
 
     def explore(self, trials: Lockstep) -> IntArray:
         """Open, pull one arm after the other, select by the lowest index."""

@@ -12,7 +12,8 @@ from typing import Any
 
 from exml_sim.plugins import above
 from exml_sim.testing.alarms import Book, Item, Purse
-from exml_sim.testing.checks import CheckError, Report, check_strategy, examine
+from exml_sim.testing.checks import check_strategy, examine
+from exml_sim.testing.examined import CheckError, Report
 from exml_sim.testing.mutants import Plant, mutants
 
 __all__ = [

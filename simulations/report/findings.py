@@ -84,12 +84,35 @@ def _power(panels: Sequence[Panel]) -> str:
 
 
 def _silent(panels: Sequence[Panel]) -> str:
+    if stopped := _stopped(panels):
+        return stopped
     reasons = list(dict.fromkeys(panel.reason for panel in panels if panel.reason))
-    if reasons:
+    if reasons and not any(panel.plugged for panel in panels):
         return f"No bound is laid over: {_listed(reasons)}."
     if any(panel.bound_at(name, cell) < 1 for panel in panels for cell in panel.cells for name in panel.versions):
         return "Rates by tilted sampling are estimates, which are not judged against the bounds."
     return "All bounds are vacuous at these budgets: at least 1, or below their launch budgets."
+
+
+def _stopped(panels: Sequence[Panel]) -> str:
+    """Cells that may stop early, by the confidence sequence that stopped them."""
+    pairs = [
+        (cell, panel.bound_at(name, cell))
+        for panel in panels
+        for cell in panel.cells
+        if cell.interval == "confidence sequence"
+        for name in panel.versions
+        if panel.bound_at(name, cell) < 1
+    ]
+    if not pairs:
+        return ""
+    below = sum(cell.upper <= bound for cell, bound in pairs)
+    above = sum(cell.lower > bound for cell, bound in pairs)
+    words = f"{below} are decided for the bound, {above} against it{' (REFUTED)' if above else ''}"
+    return (
+        f"Of {len(pairs)} pairs of a cell that may stop early and a bound that is not vacuous, {words}, "
+        f"{len(pairs) - below - above} are open (confidence sequences at {pairs[0][0].level:.0%}, each by itself)."
+    )
 
 
 def _against(result: StudyResult, panels: Sequence[Panel]) -> list[str]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from exml_sim.engine.result import CellSummary, StudyResult
+from simulations.figures import facets, style
 from simulations.panels import ALARM, CONFIDENCE, TARGET, Panel, panels_of, title_of
 from simulations.report.findings import findings_of
 from theory.claims import Claim, all_claims
@@ -50,10 +51,18 @@ def page_of(result: StudyResult, *, check_claims: bool = False) -> dict[str, Any
         "settings": _settings(result),
         "versions": [{"name": name, "title": title_of(name)} for name in _names(panels)],
         "groups": _groups(panels),
+        "facets": _facets(result, panels),
         "claims": [_claim(claim, run_claim(claim) if check_claims else None) for claim in all_claims()],
         "claims_checked": check_claims,
         "provenance": _provenance(result),
     }
+
+
+def _facets(result: StudyResult, panels: Sequence[Panel]) -> str:
+    """All pools side by side, where there are several; a page of one pool needs no second picture of it."""
+    if len({panel.place for panel in panels}) < 2:
+        return ""
+    return style.inline(facets.figure(panels, result.study.name))
 
 
 def _names(panels: Sequence[Panel]) -> list[str]:

@@ -13,7 +13,8 @@ from click.testing import CliRunner
 from exml_sim.cli import cli
 from exml_sim.engine import Store, StudyResult, run
 from exml_sim.engine.cluster import dask_workers
-from tests.engine.studies import features
+from exml_sim.plugins import PluginError, near
+from tests.engine.studies import features, known
 
 distributed = pytest.importorskip("distributed")
 
@@ -32,6 +33,47 @@ def test_the_same_bits(cluster, tmp_path):
         assert threads == 3
         with run(features(), n_jobs=threads, block=7, store=tmp_path / "study.sqlite") as result:
             assert result.store.digest() == run(features(), n_jobs=1, backend="threads").store.digest()
+
+
+PLUG_IN = """
+from dataclasses import dataclass
+import os
+{extra}
+from exml_sim.strategies import Rule
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Once(Rule):
+    def opening(self, budget, prices):
+        return budget
+
+    def explore(self, trials):
+        trials.buy(trials.budget)
+        return trials.keep(1)
+"""
+
+
+def plugged(folder, extra=""):
+    (folder / "once.py").write_text(PLUG_IN.format(extra=extra), encoding="utf-8")
+    with near(folder):
+        return known(trials=200, strategies=["uniform_allocation", "once:Once"])
+
+
+def test_a_plug_in_travels_to_the_workers(cluster, tmp_path):
+    study = plugged(tmp_path)
+    with dask_workers(cluster.scheduler_address) as threads:
+        result = run(study, n_jobs=threads, block=20, store=tmp_path / "study.sqlite", progress=False)
+    assert result.store.digest() == run(study, n_jobs=1, backend="threads", progress=False).store.digest()
+    result.close()
+
+
+def test_a_worker_that_lacks_a_package(cluster, tmp_path):
+    extra = f"if os.getpid() != {os.getpid()}: import no_such_package"
+    study, path = plugged(tmp_path, extra), tmp_path / "study.sqlite"
+    words = "plug-in 'once:Once' needs the package 'no_such_package', which is not installed here; nothing was stored"
+    with dask_workers(cluster.scheduler_address) as threads, pytest.raises(PluginError, match=words):
+        run(study, n_jobs=threads, block=20, store=path, progress=False)
+    assert not path.exists()
 
 
 def test_loss_of_a_worker_in_mid_run(cluster, tmp_path):

@@ -13,7 +13,7 @@ from exml_sim.engine.families import FAMILIES, FamilyPool
 from exml_sim.exploration.known import KnownPool
 from exml_sim.exploration.redrawn import RedrawnArm, RedrawnPool
 from exml_sim.seeds import Seeds
-from exml_sim.testing.checks import agrees
+from exml_sim.testing.examined import agrees
 
 ALARM = 1e-7
 BASE: dict[str, Any] = {"strategies": ["uniform_allocation"], "budgets": {"per_arm": [8]}, "trials": 40}

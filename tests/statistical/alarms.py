@@ -35,6 +35,7 @@ STATED: dict[str, Item] = {
     "tests/engine/modes/test_exact.py": Item(1e-7, 1),
     "tests/engine/modes/test_excess.py": Item(1e-7, 1),
     "tests/strategies/test_literature_bounds.py": Item(1e-6, 18),
+    "tests/strategies/test_against_reference.py": Item(1e-7, 7),
     "tests/datasets/test_synthetic.py": Item(1e-9, 19),
     "tests/simulations/test_budget_vs_failure.py": Item(1e-15, 4),
 }

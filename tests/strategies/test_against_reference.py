@@ -5,7 +5,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from benchmarks.rules import PAIRS
 from exml_sim.engine import StrategySpec
+from exml_sim.engine.intervals import clopper_pearson
 from exml_sim.exploration.known import KnownPool
 from exml_sim.seeds import Seeds
 from exml_sim.strategies import (
@@ -22,6 +24,8 @@ from tests.strategies import reference
 
 BUDGET = 210
 TRIALS = 150
+#: False-alarm probability of one comparison of counts.
+ALARM = 1e-7
 
 
 def running_means(pool, trials, longest):
@@ -56,8 +60,9 @@ CASES = [
 
 
 def test_every_rule_of_the_bench_has_a_plain_loop():
-    held = {StrategySpec.of(strategy).label for strategy, _ in CASES}
-    assert {StrategySpec.of(rule).label for rule in RULES.values()} <= held
+    bench = {StrategySpec.of(rule).label for rule in RULES.values()}
+    assert bench <= {StrategySpec.of(strategy).label for strategy, _ in CASES}
+    assert bench == {StrategySpec.of(pair.rule).label for pair in PAIRS}
 
 
 @pytest.mark.parametrize(("strategy", "slow"), CASES, ids=lambda case: type(case).__name__)
@@ -76,3 +81,16 @@ def test_top_two_pulls_match_the_reference_budget():
     found = pool.explore_many(TopTwo(rounds=5), 100, 20)
     assert np.all(found.pulls.sum(axis=1) >= 98)
     assert np.all(found.pulls.sum(axis=1) <= 100)
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
+def test_the_loops_of_the_benchmark_fail_as_often(pair):
+    """Counts of two independent ways."""
+    means, budget, looped = [0.4, 0.5, 0.55, 0.6, 0.65], 120, 1_500
+    ours = KnownPool.bernoulli(means).explore_many(pair.rule, budget, 20_000, seed=5).selected[:, 0]
+    rng = np.random.default_rng(6)
+    theirs = sum(pair.loop(means, budget, rng) != 0 for _ in range(looped))
+    one = clopper_pearson(int((ours != 0).sum()), ours.size, 1 - ALARM / 2)
+    other = clopper_pearson(theirs, looped, 1 - ALARM / 2)
+    assert one[0] <= other[1]
+    assert other[0] <= one[1]

@@ -84,7 +84,7 @@ def test_halving_with_floors_would_end_with_no_arm():
 def test_schedule_of_successive_rejects_by_hand():
     """K = 4, n = 100: log-bar = 19/12, n_k = ceil(96 * 12 / (19 (5 - k))) = 16, 21, 31."""
     assert log_bar(4) == Fraction(19, 12)
-    assert phase_totals(100, 4) == [16, 21, 31]
+    assert phase_totals(100, 4) == (16, 21, 31)
     found = RowPool([Curve(name, a, 0.0) for name, a in zip("ABCD", [0.4, 0.3, 0.2, 0.1], strict=True)], 3).explore(
         SuccessiveRejects(), 100
     )

@@ -10,6 +10,11 @@
   byId("subtitle").textContent = trials ? `${cells.length} cells, ${whole(trials)} trials.` : `${cells.length} cells, computed exactly.`;
   byId("findings-list").append(...page.findings.map((text) => make("li", { text })));
   define(byId("settings-list"), page.settings);
+  if (page.facets) {
+    byId("facets-picture").src = page.facets;
+    byId("facets-picture").alt = `Failure rate against budget: ${page.groups.map((group) => group.place).join("; ")}`;
+    byId("facets").hidden = byId("facets-link").hidden = false;
+  }
   byId("toml").textContent = page.provenance.toml;
 
   define(byId("provenance-list"), [

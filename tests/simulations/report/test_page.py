@@ -9,6 +9,8 @@ import math
 import pytest
 
 from exml_sim.engine import Store, StudyResult, run
+from simulations.figures import facets, style
+from simulations.panels import panels_of
 from simulations.report import page_of, render
 from simulations.report.render import embed
 from tests.engine.studies import known
@@ -92,6 +94,43 @@ def test_other_kinds_of_studies(tmp_path) -> None:
             page = page_of(result)
             assert word in " ".join(page["findings"])
             assert render(page)
+
+
+def test_facets_where_there_are_several_pools() -> None:
+    """The picture is the one that exml plot draws; it is inside of the page."""
+    arms = [{"kind": "known", "means": [0.3, 0.6], "label": label} for label in ("one", "two")]
+    for pools, number in ((arms, 1), (arms[:1], 0)):
+        with run(known(trials=20, pools=pools), n_jobs=1, progress=False) as result:
+            page = page_of(result)
+            panels = panels_of(result)
+        assert page["facets"].startswith("data:image/png;base64,") == bool(number)
+        assert render(page).count("data:image/png;base64,") == number
+        if number:
+            assert page["facets"] == style.inline(facets.figure(panels, page["title"]))
+
+
+def half(budget, setting) -> float:
+    """A bound that is true."""
+    return 0.9
+
+
+def hardly(budget, setting) -> float:
+    """A bound that is not."""
+    return 0.01
+
+
+@pytest.mark.parametrize(
+    ("bound", "words"), [("half", "1 are decided for the bound"), ("hardly", "1 against it (REFUT")]
+)
+def test_a_study_that_stops_by_the_verdict_says_it(bound, words) -> None:
+    options = {"strategies": ["uniform_allocation"], "budgets": {"per_arm": [4]}, "trials": 5000}
+    with run(
+        known(bounds=[f"{__name__}:{bound}"], stop={"verdict": bound}, **options), n_jobs=1, progress=False
+    ) as result:
+        found = " ".join(page_of(result)["findings"])
+        assert result.summary()[0].trials < 5000
+    assert words in found
+    assert "No bound is laid over" not in found
 
 
 def test_a_store_without_results(tmp_path) -> None:

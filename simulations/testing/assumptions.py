@@ -1,0 +1,63 @@
+"""What a bound is about, and a place where it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from exml_sim.engine.setting import Setting
+from exml_sim.strategies import Strategy, by_name
+
+#: A bound; with the event "regret" it returns (level, probability).
+Bound = Callable[[int, Setting], Any]
+
+#: What can go wrong: a best arm is missed, the first arm is missed (as statements that ignore ties have it), or the
+#: regret of the selected arm is beyond a level.
+EVENTS = ("miss", "first", "regret")
+
+
+@dataclass(frozen=True)
+class Assumes:
+    """What a bound is about.
+
+    Attributes
+    ----------
+    strategy, options
+        Name of the rule (a plug-in's "module:Rule" too) and its options.
+    law
+        "features" (scored over the ball: the instances of this project), "bernoulli" or "gaussian".
+    event
+        "miss", "first" or "regret".
+    rule
+        The rule itself, in place of its name.
+    """
+
+    strategy: str = "uniform_allocation"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    law: str = "features"
+    event: str = "miss"
+    rule: Strategy | None = None
+
+    def __post_init__(self) -> None:
+        if self.event not in EVENTS:
+            raise ValueError(f"event must be one of {', '.join(EVENTS)}, got {self.event!r}")
+        if self.law not in ("features", "bernoulli", "gaussian"):
+            raise ValueError(f"law must be features, bernoulli or gaussian, got {self.law!r}")
+
+    def build(self) -> Strategy:
+        """The rule."""
+        return self.rule if self.rule is not None else by_name(self.strategy, **dict(self.options))
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A place where a bound is asked, and what is known of the probability there: it lies between two numbers."""
+
+    name: str
+    setting: Setting
+    budget: int
+    least: float
+    most: float
+    kind: str
+    case: Mapping[str, Any] = field(default_factory=dict)
