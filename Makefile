@@ -33,11 +33,14 @@ study: $(VENV)/.run
 	$(BIN)/exml study --out out
 
 # Two workers, whole files each: a worker needs up to 900 MB, and more would compile the same inner loops side by side.
+# tests/conftest.py says which files come first. Bytecode is kept: processes that tests start need not compile again.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+	$(PYTEST)
 
 test-long: $(VENV)/.dev
-	HYPOTHESIS_PROFILE=sweep $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "long or not long"
+	HYPOTHESIS_PROFILE=sweep $(PYTEST) -m "long or not long"
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

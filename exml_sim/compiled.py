@@ -31,7 +31,7 @@ def forget_stale(package: Path) -> bool:
     cached code of another would go on with the old one.
     """
     sources = [path for path in sorted(package.rglob("*.py")) if b"exml_sim.compiled" in path.read_bytes()]
-    state = "".join(f"{path}{path.stat().st_mtime_ns}{path.stat().st_size}" for path in sources)
+    state = "".join(f"{path.relative_to(package)}{path.stat().st_mtime_ns}{path.stat().st_size}" for path in sources)
     digest = hashlib.sha256(state.encode()).hexdigest()
     stamp = package / "__pycache__" / "compiled.stamp"
     try:

@@ -2,7 +2,9 @@
 
 import os
 import pkgutil
+from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
 
 import matplotlib
 import pytest
@@ -10,12 +12,69 @@ from hypothesis import HealthCheck, settings
 
 matplotlib.use("Agg")
 
-# Hypothesis also draws the constants of the modules that are loaded. Load all of them now: what a test draws must not
-# depend on which tests the same worker ran before.
-for package in ("exml_sim", "theory", "simulations"):
-    for module in pkgutil.walk_packages(import_module(package).__path__, f"{package}."):
-        if not module.name.endswith("__main__"):
-            import_module(module.name)
+HERE = Path(__file__).parent
+
+#: Files that are begun first, in this order; the others follow in the order of their names. The first compiles most
+#: inner loops while the other worker is busy with files that need none, so that nothing is compiled twice. Then come
+#: those that take long: one at the end would leave a worker idle.
+FIRST = (
+    "rejection/test_classifier.py",
+    "theory/proofs/test_grades.py",
+    "theory/test_budgets.py",
+    "theory/claims/test_sweep.py",
+    "theory/claims/test_properties.py",
+    "theory/test_corrected.py",
+    "theory/test_tighter.py",
+    "theory/proofs/test_planted.py",
+    "exploration/test_rows.py",
+    "cli/test_study.py",
+    "test_wheel.py",
+    "simulations/report/test_page_in_browser.py",
+    "theory/pool/test_beyond.py",
+    "simulations/reproduction/test_experiment.py",
+    "docs/test_contributing.py",
+    "engine/test_runner.py",
+    "test_plugins.py",
+    "engine/modes/test_rare.py",
+    "testing/test_check_strategy.py",
+    "theory/pool/test_scope.py",
+    "cli/test_reproduce.py",
+    "docs/test_notebook.py",
+    "engine/test_stopping.py",
+)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Load what workers need; the process that only hands out tests needs nothing."""
+    share = getattr(config, "workerinput", None)
+    if share is None and config.getoption("numprocesses", None):
+        return
+    # Hypothesis also draws the constants of the modules that are loaded. Load all of them now: what a test draws must
+    # not depend on which tests the same worker ran before.
+    for package in ("exml_sim", "theory", "simulations"):
+        for module in pkgutil.walk_packages(import_module(package).__path__, f"{package}."):
+            if not module.name.endswith("__main__"):
+                import_module(module.name)
+    if share is not None and share["workerid"] != "gw0" and [Path(one).resolve() for one in config.args] == [HERE]:
+        _from_the_end()
+
+
+def _from_the_end() -> None:
+    """Load test files from the last to the first: workers then meet, and each compiles half of what all would compile.
+
+    A file that cannot be loaded is left to collection, which says why.
+    """
+    for file in sorted(HERE.rglob("test_*.py"), reverse=True):
+        name = ".".join(file.relative_to(HERE.parent).with_suffix("").parts)
+        with suppress(Exception, pytest.skip.Exception):
+            import_module(name)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files of `FIRST`."""
+    place = {HERE / name: number for number, name in enumerate(FIRST)}
+    items.sort(key=lambda item: place.get(item.path, len(place)))
+
 
 # In CI every example is the same on every machine; `make test-long` sweeps seeds.
 settings.register_profile(

@@ -23,3 +23,18 @@ def test_a_change_in_any_compiled_module_drops_the_compiled_code(tmp_path: Path)
     assert forget_stale(tmp_path)
     assert not compiled.exists()
     assert not forget_stale(tmp_path)
+
+
+def test_a_tree_of_links_shares_the_compiled_code(tmp_path: Path) -> None:
+    """The same files in another place are the same sources; otherwise each place would drop the other's code."""
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    (here / "one.py").write_text("from exml_sim.compiled import kernel")
+    assert forget_stale(here)
+    there.mkdir()
+    (there / "one.py").symlink_to(here / "one.py")
+    (there / "__pycache__").symlink_to(here / "__pycache__")
+    assert not forget_stale(there)
+    assert not forget_stale(here)
+    (there / "two.py").write_text("from exml_sim.compiled import compiled")
+    assert forget_stale(there)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 import pytest
+
+from exml_sim.compiled import forget_stale
 
 ROOT = Path(__file__).parents[1]
 
@@ -30,7 +33,22 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (wheel,) = folder.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(folder / "site")
+    _take_compiled_code(folder / "site" / "exml_sim")
     return folder / "site"
+
+
+def _take_compiled_code(package: Path) -> None:
+    """The sources are those of the repository: so is what numba made of them, once their times are the same."""
+    for source in (ROOT / "exml_sim").rglob("*.py"):
+        unpacked = package / source.relative_to(ROOT / "exml_sim")
+        if unpacked.exists() and unpacked.read_bytes() == source.read_bytes():
+            os.utime(unpacked, ns=(source.stat().st_atime_ns, source.stat().st_mtime_ns))
+    forget_stale(package)
+    for kind in ("*.nbc", "*.nbi"):
+        for file in (ROOT / "exml_sim").rglob(kind):
+            target = package / file.relative_to(ROOT / "exml_sim")
+            target.parent.mkdir(exist_ok=True)
+            shutil.copyfile(file, target)
 
 
 def run(site: Path, where: Path, *command: str) -> str:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import io
-import os
 import random
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -18,6 +16,7 @@ from exml_sim.engine import Store, StudyResult, run
 from exml_sim.engine.modes import replay
 from exml_sim.engine.runner import BlockSizes
 from exml_sim.progress import Progress
+from tests.engine.starting import begin, run_the_file_beside
 from tests.engine.studies import features, known
 
 
@@ -99,18 +98,6 @@ def test_an_error_in_a_worker_keeps_what_is_stored(tmp_path, monkeypatch):
         assert result.store.digest() == run(known(), n_jobs=1).store.digest()
 
 
-SCRIPT = """
-import sys
-from exml_sim.engine import Study, run
-from pathlib import Path
-run(Study.from_toml(Path(sys.argv[1])), store=sys.argv[2], n_jobs=2, block=3)
-"""
-
-
-def _start(toml: Path, store: Path) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, "-c", SCRIPT, str(toml), str(store)])
-
-
 def _rows(store: Path) -> int:
     try:
         with Store.read(store) as opened:
@@ -129,13 +116,13 @@ def test_sigkill_at_five_random_moments(tmp_path):
     kills = 0
     for number in range(1, 6):
         goal = _rows(path) + moments.randint(1, total // 10)
-        process = _start(toml, path)
+        process = begin(run_the_file_beside, path)
         deadline = time.monotonic() + 60
-        while process.poll() is None and _rows(path) < goal and time.monotonic() < deadline:
+        while process.is_alive() and _rows(path) < goal and time.monotonic() < deadline:
             time.sleep(moments.uniform(0.0, 0.02))
-        if process.poll() is None:
-            os.kill(process.pid, signal.SIGKILL)
-        kills += process.wait() == -signal.SIGKILL
+        process.kill()
+        process.join()
+        kills += process.exitcode == -signal.SIGKILL
         assert _rows(path) >= number, "every run made some progress"
     assert kills == 5
     assert _rows(path) < total

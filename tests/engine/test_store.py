@@ -7,7 +7,6 @@ import random
 import sqlite3
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -17,6 +16,7 @@ from exml_sim.engine.files import explained, transaction
 from exml_sim.engine.modes import run_block
 from exml_sim.engine.seals import head_seal
 from exml_sim.engine.store import APPLICATION, VERSION
+from tests.engine.starting import begin, store_five_blocks_and_die
 from tests.engine.studies import FEATURES, contents, features, known
 
 
@@ -304,24 +304,13 @@ def test_no_store_to_read(tmp_path):
         Store.read(tmp_path / "study.sqlite")
 
 
-KILLED_DRIVER = """
-import os, sys
-from exml_sim.engine import Store
-from exml_sim.engine.modes import run_block
-from exml_sim.engine.seals import head_seal
-from tests.engine.studies import known
-study = known(trials=400)
-store = Store.create_or_open(sys.argv[1], study, study.cells())
-for first in range(0, 100, 20):
-    store.add(run_block(study, study.cells()[0], first, first + 20))
-os._exit(9)
-"""
-
-
 def test_a_killed_run_is_read_in_a_folder_that_may_not_be_written(tmp_path, monkeypatch):
     """Blocks that are in the log only must be seen; `access` says what it says to somebody without rights."""
     path = tmp_path / "study.sqlite"
-    subprocess.run([sys.executable, "-c", KILLED_DRIVER, str(path)], check=False, cwd=Path(__file__).parents[2])
+    path.with_suffix(".toml").write_text(known(trials=400).to_toml(), encoding="utf-8")
+    process = begin(store_five_blocks_and_die, path)
+    process.join()
+    assert process.exitcode == 9
     assert (tmp_path / "study.sqlite-wal").stat().st_size > 0
     before = {name: data for name, data in contents(tmp_path).items() if not name.endswith("-shm")}
     monkeypatch.setattr(os, "access", lambda *_: False)

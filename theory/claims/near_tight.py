@@ -23,7 +23,6 @@ from functools import lru_cache
 from typing import Literal
 
 import numpy as np
-from scipy import stats
 
 from theory._repairs import Rows
 from theory.point import Point
@@ -82,6 +81,8 @@ class NearTight:
 @lru_cache(maxsize=256)
 def passed(n: int, tilt: float, third: float) -> float:
     """P[the opposed rival scores at most the best arm] on n rows: P[(N_B - N_A) N_C >= 0]."""
+    from scipy import stats
+
     thirds = np.arange(n + 1)
     rest = n - thirds
     lost = stats.binom.sf((rest + 1) // 2 - 1, rest, (1 - third - tilt) / 2 / (1 - third))
@@ -142,6 +143,8 @@ def overfit(n: int, rows: int, strategy: Strategy = "uniform") -> NearTight:
 
 def crowd(arms: int, n: int, level: float) -> NearTight:
     """P[some of K - 1 walks of n fair steps ends at level n or beyond, in either direction]."""
+    from scipy import stats
+
     ends = np.abs(2 * np.arange(n + 1) - n) >= level * n - 1e-9
     alone = float(stats.binom.pmf(np.arange(n + 1), n, 0.5) @ ends)
     p = float(-np.expm1((arms - 1) * np.log1p(-alone)))

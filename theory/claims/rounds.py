@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import combinations
 from typing import Any
 
@@ -54,10 +54,12 @@ def two_rounds(name: str, B: int, accumulate: bool) -> tuple[Fraction, Fraction,
     """
     built = pool(name)
     n_1, n_2 = pulls(B, built.arms)
+    # Few counts are different ones among the pairs of two rounds.
+    score = cache(partial(exact.score, built))
     second_round = exact.sample_law(built, n_2)
     out_1 = out_2 = with_second = beaten = F(0)
     for counts, p in exact.sample_law(built, n_1):
-        order = sorted(range(built.arms), key=lambda arm: (exact.score(built, arm, counts), arm))
+        order = sorted(range(built.arms), key=lambda arm: (score(arm, counts), arm))
         kept = sorted(order[: -(-built.arms // 2)])
         if 0 not in kept:
             out_1 += p
@@ -66,7 +68,7 @@ def two_rounds(name: str, B: int, accumulate: bool) -> tuple[Fraction, Fraction,
         lost = F(0)
         for fresh, q in second_round:
             total = tuple(a + b for a, b in zip(counts, fresh, strict=True)) if accumulate else fresh
-            lost += q * (exact.score(built, rival, total) < exact.score(built, 0, total))
+            lost += q * (score(rival, total) < score(0, total))
         out_2 += p * lost
         if rival == 1:
             with_second += p
