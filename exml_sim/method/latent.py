@@ -13,12 +13,17 @@ of a row is what a model fitted without the row says (`exml_sim.method.soft`), s
 The start: with p the probabilities of perceived labels, the hidden share at x is s(x) = min_c (1 - p_c)/(1 - q_c) where
 one known class at most is possible. Labels are mixed also where known classes overlap, and perceived labels alone
 cannot tell the two apart. What can be said beforehand is that a hidden class is hardly larger than a known one. So
-where the mean of s is above `LARGEST_HIDDEN` times 1/(C + 1), only that part of it is laid to the hidden class,
+where the mean of s is above a largest share, `LARGEST_HIDDEN` times 1/(C + 1), only that part of it is laid to the
+hidden class,
 
 .. math:: f_H = \kappa\,s, \qquad f_c = p_c - \kappa\,s\,q_c,
 
 the rest to overlap. The rounds keep the mean of f_H: its odds are multiplied by one factor, also for new rows. Nor are
 more rows than that called hidden at the end: where labels say nothing, a guess among known classes is the safe choice.
+
+A hidden class that is larger shows where the features tell much. Overlap makes s pass through all values, small ones
+most; a hidden class of its own puts s near 1. So if many rows are clear, s <= 1/4, and few lie between 1/4 and 1/2, then
+what lies above 1/2, less as many as lie between, is laid to the hidden class even beyond the largest share.
 """
 
 from __future__ import annotations
@@ -33,8 +38,11 @@ from exml_sim.method.soft import Fitter, Soft, normalised, raised
 #: Rounds of expectation and maximisation; with more the hidden class slowly shrinks, as rows lean on their own labels.
 ROUNDS = 2
 
-#: Size of the hidden class in units of an average known one, at most.
-LARGEST_HIDDEN = 1.25
+#: Size of the hidden class in units of an average known one, at most, unless it is seen to be larger.
+LARGEST_HIDDEN = 1.1
+
+#: A hidden class is seen to be larger if so many rows are clear, and at most so many in between for each of them.
+CLEAR_ROWS, BETWEEN_PER_CLEAR = 0.2, 0.5
 
 #: Rows by which an estimated law is pulled to the fair die, and the share of most mixed rows it is taken from.
 PSEUDO_ROWS, MIXED_SHARE = 20.0, 0.2
@@ -73,6 +81,16 @@ def estimated_law(p: FloatArray, y: IntArray) -> FloatArray:
     seen = np.bincount(y[mixed], minlength=n_classes)
     law = (seen + PSEUDO_ROWS / n_classes) / (count + PSEUDO_ROWS)
     return np.asarray(law, dtype=np.float64)
+
+
+def largest_share(mixed: FloatArray, n_classes: int) -> float:
+    """The share of rows that the hidden class may have, from s of the rows (see the module)."""
+    usual = LARGEST_HIDDEN / (n_classes + 1)
+    clear, above = float((mixed <= 0.25).mean()), float((mixed > 0.5).mean())
+    between = 1.0 - clear - above
+    if clear < CLEAR_ROWS or between > BETWEEN_PER_CLEAR * clear:
+        return usual
+    return max(usual, min(float(mixed.mean()), above - between))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -181,7 +199,8 @@ def discover(
     q = estimated_law(perceived, y) if law is None else law
     _, mixed = hidden_share(perceived, q)
     mixed = np.clip(mixed, 0.0, 1.0)
-    share = min(float(mixed.mean()), LARGEST_HIDDEN / (n_classes + 1))
+    most = largest_share(mixed, n_classes)
+    share = min(float(mixed.mean()), most)
     hidden = mixed * share / max(float(mixed.mean()), 1e-12)
     held = normalised(np.column_stack([np.maximum(perceived - hidden[:, None] * q, 0.0), hidden]))
     soft, odds = None, 1.0
@@ -195,7 +214,7 @@ def discover(
         odds = balancing_odds(held, share)
         held = raised(held, odds)
     assert soft is not None
-    cut = _cut(held, LARGEST_HIDDEN / (n_classes + 1))
+    cut = _cut(held, most)
     return Discovered(LatentModel(soft, q, theta, odds * cut), raised(held, cut), perceived)
 
 

@@ -8,7 +8,7 @@ e, and b further rows next to n bring it to e sqrt(n/(n+b)), the estimate moves 
 
 is the expected gain (the knowledge gradient of Frazier, Powell and Dayanik, 2008). What it costs: the leader will have
 fewer rows at the end. What a model explains of the loss grows with its rows about as n/(n + h): half of what can be
-explained is explained by h rows. The default h, 12 rows per known class, is a choice and no measurement. What the
+explained is explained by h rows. The default h, 24 rows, is a choice and no measurement. What the
 rows for the challenger keep the leader from explaining is the price. A challenger whose gain is below
 its price leaves; when none is left, the rest of the money buys rows of the leader. Where the leader can be bought
 completely and money is left over, exploring costs nothing.
@@ -28,8 +28,8 @@ from exml_sim.money import Money, Prices, exact
 from exml_sim.strategies.base import Rule
 from exml_sim.validation import check_count, check_positive
 
-#: Rows per known class by which half of what can be explained is explained.
-HALF_PER_CLASS = 12.0
+#: Rows by which half of what can be explained is explained.
+HALF = 24.0
 
 
 def expected_gain(difference: FloatArray, deviation: FloatArray, rows: FloatArray, more: FloatArray) -> FloatArray:
@@ -69,8 +69,8 @@ class ExploreThenCommit(Rule):
     deviation
         Standard deviation of one row's loss.
     half
-        Rows by which half of what can be explained is explained, see the module; by default 12 per known class where
-        the number of classes is known, and 24 where it is not.
+        Rows by which half of what can be explained is explained, see the module; by default 24, and in purchases 20 per
+        known class.
     """
 
     opening_share: Money = Fraction(1, 5)
@@ -131,7 +131,7 @@ class ExploreThenCommit(Rule):
         most = self._most(trials, leader)[:, None]
         rich, poor = (own[:, None] + np.minimum(most, m / mine) for m in (money, np.maximum(money - pulls * price, 0)))
         explained = np.maximum(WORTHLESS - values[lines, leader], 0.0)[:, None]
-        half = 2.0 * HALF_PER_CLASS if self.half is None else self.half
+        half = HALF if self.half is None else self.half
         cost = explained * (growth(own[:, None], rich, half) - growth(own[:, None], poor, half))
         stay = trials.active & (gain > cost)
         stay[lines, leader] = True

@@ -8,7 +8,17 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from exml_sim import ExMLClassifier
-from exml_sim.method.latent import decide, discover, estimated_law, fair, hidden_share, labels_of, row_losses
+from exml_sim.method import latent
+from exml_sim.method.latent import (
+    decide,
+    discover,
+    estimated_law,
+    fair,
+    hidden_share,
+    labels_of,
+    largest_share,
+    row_losses,
+)
 from exml_sim.method.saved import load, save, to_saved
 from exml_sim.method.soft import KernelFitter, fitter_by_name
 from exml_sim.oracle import ArrayOracle
@@ -32,6 +42,35 @@ def test_the_hidden_share_is_exact_where_one_known_class_is_possible(law):
         best, found = hidden_share(p, q)
         assert (best[shares < 0.5] == c).all()
         np.testing.assert_allclose(found[best == c], shares[best == c], atol=1e-12)
+
+
+def test_a_hidden_class_may_be_large_only_where_features_tell_much():
+    usual = latent.LARGEST_HIDDEN / 3
+    sharp = np.repeat([0.05, 0.95], [30, 70])
+    assert largest_share(sharp, 2) == pytest.approx(sharp.mean())
+    between = np.repeat([0.05, 0.4, 0.95], [30, 10, 60])
+    assert largest_share(between, 2) == pytest.approx(0.5)
+    # Nothing is told, overlap of known classes, few mixed rows: no reason to go beyond the usual.
+    for mixed in (np.full(100, 0.95), np.linspace(0.0, 1.0, 100), np.repeat([0.05, 0.95], [90, 10])):
+        assert largest_share(mixed, 2) == usual
+
+
+def test_a_large_hidden_class_is_found(monkeypatch):
+    """Two thirds of the rows are hidden; with the usual size as the limit, a quarter of all rows would be missed."""
+    rng = np.random.default_rng(1)
+    truth = rng.choice(3, 400, p=[1 / 6, 1 / 6, 2 / 3])
+    X = rng.normal(size=(400, 2)) + np.array([[0.0, 0.0], [9.0, 0.0], [4.5, 9.0]])[truth]
+    y = np.where(truth == 2, rng.integers(0, 2, 400), truth)
+
+    def accuracy():
+        found = discover(KernelFitter(), X, y, 2)
+        winner, accepted = decide(found.held, found.model.law, None)
+        return np.mean(np.where(accepted, winner, 2) == truth)
+
+    seen = accuracy()
+    assert seen > 0.85
+    monkeypatch.setattr(latent, "largest_share", lambda mixed, n_classes: latent.LARGEST_HIDDEN / (n_classes + 1))
+    assert accuracy() < seen - 0.15
 
 
 def test_the_loss_counts_true_errors():
