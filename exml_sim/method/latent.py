@@ -22,8 +22,8 @@ the rest to overlap. The rounds keep the mean of f_H: its odds are multiplied by
 more rows than that called hidden at the end: where labels say nothing, a guess among known classes is the safe choice.
 
 A hidden class that is larger shows where the features tell much. Overlap makes s pass through all values, small ones
-most; a hidden class of its own puts s near 1. So if many rows are clear, s <= 1/4, and few lie between 1/4 and 1/2, then
-what lies above 1/2, less as many as lie between, is laid to the hidden class even beyond the largest share.
+most; a hidden class of its own puts s near 1. So if many rows are clear, s <= 1/4, and few lie between 1/4 and 1/2,
+then what lies above 1/2, less as many as lie between, is laid to the hidden class even beyond the largest share.
 """
 
 from __future__ import annotations
