@@ -106,13 +106,19 @@ def _arithmetic(term: Term, point: Mapping[str, Any]) -> Any:
     raise Refused(f"{term.op} has no value.")
 
 
+def _found(name: str, point: Mapping[str, Any]) -> Any:
+    if name not in point:
+        raise Refused(f"{name} has no value here.")
+    return point[name]
+
+
 def _variable(term: Term, point: Mapping[str, Any]) -> Any:
-    return _number(point[term.args[0]])
+    return _number(_found(term.args[0], point))
 
 
 def _entry(term: Term, point: Mapping[str, Any]) -> Any:
     family, *indices = term.args
-    found: Any = point[family]
+    found: Any = _found(family, point)
     for index in indices:
         i = _whole(index, point, 1)
         if i > len(found):
