@@ -33,6 +33,8 @@ _BITS = 160
 _AROUND = 200
 #: A premise must have been seen to hold and to fail this often, together with the ledger's.
 _SEEN = 5
+#: Ends of ranges: any other number would cut off a part of the statement that no case may show.
+_ENDS = tuple(const(number) for number in (-1, 0, Fraction(1, 2), 1, 2))
 _IMPLIED_BY = {"==": ("==",), "<=": ("<=", "<", "=="), "<": ("<",)}
 _POOLS = tuple(POOLS)
 Point = dict[str, Any]
@@ -123,7 +125,7 @@ def _strange_premise(claim: Claim, derivation: Derivation, statement: Theorem) -
 
 
 def _is_range(formula: Formula, entry: str) -> bool:
-    """One variable against a number, or a whole number; the count of an entry against anything."""
+    """One variable against -1, 0, 1/2, 1 or 2, or a whole number; the count of an entry against another variable."""
     if formula.op == "all":
         name, low, high, body = formula.args
         return all(end.op in ("const", "var") for end in (low, high)) and _is_range(body, name)
@@ -133,7 +135,8 @@ def _is_range(formula: Formula, entry: str) -> bool:
     if formula.op == "==":
         return False
     counts = entry and Term("var", (entry,)) in formula.args and "at" not in sides
-    return sides in (["const", "var"], ["at", "const"]) or bool(counts and sides == ["var", "var"])
+    natural = all(argument in _ENDS for argument in formula.args if argument.op == "const")
+    return (natural and sides in (["const", "var"], ["at", "const"])) or bool(counts and sides == ["var", "var"])
 
 
 def _differs_from_ledger(claim: Claim, derivation: Derivation, formula: Formula, name: str) -> str:
@@ -200,9 +203,29 @@ def _elsewhere(claim: Claim, reading: Reading, derivation: Derivation, statement
     return ""
 
 
+def _made_up(case: Any, point: Point) -> str:
+    """A number that is not the case's: a side in disguise would make any statement true.
+
+    Allowed are lists, and counts: at most the rounds of K arms, or the length of a list.
+    """
+    lists = [entry for entry in point.values() if isinstance(entry, tuple)]
+    inner = [entry for one in lists for entry in one if isinstance(entry, tuple)]
+    rounds = (case["K"] - 1).bit_length() if isinstance(case.get("K"), int) else 0
+    most = max((rounds, *map(len, lists), *map(len, inner)))
+    for name, number in point.items():
+        if isinstance(number, tuple) or (name not in case and isinstance(number, int) and 1 <= number <= most):
+            continue
+        if name not in case or not math.isclose(float(number), float(case[name]), rel_tol=RELATIVE):
+            return name
+    return ""
+
+
 def _at(case: Any, reading: Reading, derivation: Derivation, statement: Theorem) -> str:
     points = derivation.reads(**case)
     for point in points:
+        made_up = _made_up(case, point)
+        if made_up:
+            return f"{made_up} is no number of the case"
         for formula in sorted(statement.hypotheses, key=str):
             if not holds(formula, point):
                 return f"the hypothesis {formula} fails"
