@@ -5,6 +5,7 @@ All functions take and return `Fraction` when given fractions, so that compariso
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import lru_cache
@@ -33,6 +34,12 @@ def surrogate(h: Any, g: Any, y: int, theta: Any) -> Any:
 def c(theta: float) -> float:
     """The paper's Rademacher constant (1 − θ)/(1 − 2θ)."""
     return (1 - theta) / (1 - 2 * theta)
+
+
+def launch_row(factor: int, gap: float, theta: float, r: float) -> int:
+    """The first whole number above factor·c²r²/Δ², exactly: 0.1 is meant as 1/10, and no float decides the floor."""
+    gap_, theta_, r_ = (Fraction(f"{number:.12g}") for number in (gap, theta, r))
+    return math.floor(factor * ((1 - theta_) / (1 - 2 * theta_) * r_ / gap_) ** 2) + 1
 
 
 def slope(theta: Any) -> Any:

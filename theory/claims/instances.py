@@ -73,6 +73,7 @@ POOLS: dict[str, Callable[[], AffinePool]] = {
     "star-4": lambda: star_pool(4, F(1, 20), F(1, 5)),
     "star-4-close": lambda: star_pool(4, F(1, 10), F(1, 5)),
     "star-4-rare": lambda: star_pool(4, F(1, 20), F(1, 10)),
+    "best-last": lambda: make_pool([F(1, 2), F(1, 2)], [[0, 0], [1, 0]], radius=F(4, 5), theta=F(1, 10)),
 }
 
 

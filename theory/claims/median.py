@@ -11,7 +11,7 @@ import numpy as np
 from theory import corrected, paper
 from theory.claims.assumptions import ARMS, FEASIBLE_GAP, FIRST_ARM_BEST, FIRST_EPISODE, LAUNCH_64, POWER_OF_TWO, THETA
 from theory.claims.claim import Assumption, Claim, Experiment, Place, Reading
-from theory.claims.exact_losses import c
+from theory.claims.exact_losses import c, launch_row
 from theory.claims.instances import (
     CORNER_R,
     CORNER_THETA,
@@ -61,7 +61,7 @@ def _first_round(B: int, K: int) -> int:
 
 
 def _boundary(K: int, gap: float, theta: float, r: float) -> float:
-    n = math.floor(16 * (c(theta) * r / gap) ** 2) + 1
+    n = launch_row(16, gap, theta, r)
     return float(paper.delta_fail_median(math.ceil(n * K * math.log2(K)), K, gap, theta, r))
 
 

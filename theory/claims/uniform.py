@@ -10,7 +10,7 @@ from typing import Any
 from theory import corrected, paper
 from theory.claims.assumptions import ARMS, FEASIBLE_GAP, FIRST_ARM_BEST, LAUNCH_64, THETA
 from theory.claims.claim import Assumption, Claim, Experiment, Place, Reading
-from theory.claims.exact_losses import c
+from theory.claims.exact_losses import c, launch_row
 from theory.claims.instances import (
     CORNER_R,
     CORNER_THETA,
@@ -95,11 +95,11 @@ CORNER_CASES = (
 )
 
 
-def _boundary(factor: float) -> Any:
+def _boundary(factor: int) -> Any:
     """δ_fail at the smallest n allowed by n > factor·c²r²/Δ²."""
 
     def bound(K: int, gap: float, theta: float, r: float) -> float:
-        n = math.floor(factor * (c(theta) * r / gap) ** 2) + 1
+        n = launch_row(factor, gap, theta, r)
         return float(paper.delta_fail_uniform(K * n, K, gap, theta, r))
 
     return bound

@@ -21,18 +21,36 @@ from theory.proofs import (
     margins,
     small_corrections,
     sums,
-    vectors,
 )
+from theory.proofs.derivation import Derivation
+from theory.proofs.derived import DERIVATIONS
 from theory.proofs.statement import Finding, Part, Proof, Result, prove
 
-__all__ = ["Finding", "Part", "Proof", "Result", "claim_proofs", "lemma_proofs", "proofs_of", "prove", "result"]
+__all__ = [
+    "Derivation",
+    "Finding",
+    "Part",
+    "Proof",
+    "Result",
+    "claim_proofs",
+    "derivations_of",
+    "lemma_proofs",
+    "proofs_of",
+    "prove",
+    "result",
+]
 
 
 def claim_proofs() -> tuple[Proof, ...]:
     """All proofs of claims of the ledger."""
-    rooms = (losses, vectors, counts, margins, conditions, decompositions, sums, events, experiments)
+    rooms = (losses, counts, margins, conditions, decompositions, sums, events, experiments)
     repaired = (corrections, small_corrections)
     return tuple(proof for room in (*rooms, *repaired) for proof in room.PROOFS)
+
+
+def derivations_of(name: str) -> tuple[Derivation, ...]:
+    """The derivations of one claim by the kernel: as printed, corrected, or none."""
+    return tuple(one for one in DERIVATIONS if one.of == name)
 
 
 def lemma_proofs() -> tuple[Proof, ...]:

@@ -6,7 +6,6 @@ from typing import Any
 
 from theory.claims import section_4_1
 from theory.claims.exact_losses import best_surrogate, repaired_loss, surrogate_risk
-from theory.claims.instances import pool
 from theory.proofs.statement import Orthant, Part, Proof
 
 __all__ = ["PROOFS"]
@@ -75,22 +74,6 @@ PROOFS: tuple[Proof, ...] = (
     Proof("a3-step-1", "Free numbers in place of the risks.", (_FIVE,), adapt=_five),
     Proof("eq-8", "Free numbers in place of the risks.", (_FIVE,), corrected=True, adapt=_five),
     Proof(
-        "a2-term-c",
-        "By the definition of the minimiser.",
-        (
-            Part(
-                "the smallest risk minus another is not positive",
-                _MINIMISER,
-                lambda m, best, other: best - other,
-                "<=",
-                lambda m, **_: m.q(0),
-                "both",
-            ),
-        ),
-        adapt=_term_c,
-        takes="that the first model minimises the risk, which is the statement itself",
-    ),
-    Proof(
         "eq-8-term-c",
         "By the definition of the minimiser.",
         (
@@ -138,76 +121,5 @@ PROOFS: tuple[Proof, ...] = (
             ),
         ),
         adapt=_regret,
-    ),
-    Proof(
-        "a6-drop",
-        "By the definition of the minimiser of the training set.",
-        (
-            Part(
-                "R° - V <= R_tr(f) - V",
-                Orthant(
-                    ("best", "d", "value"),
-                    lambda m, best, d, value: {"best": best, "learned": best + d, "value": value},
-                    "R° is the smallest risk on the training set",
-                    frozenset("d"),
-                    frozenset(("best", "value")),
-                    coordinates=lambda m, best, learned, value, **_: {
-                        "best": best,
-                        "d": learned - best,
-                        "value": value,
-                    },
-                ),
-                lambda m, best, value, **_: best - value,
-                "<=",
-                lambda m, learned, value, **_: learned - value,
-                "both",
-            ),
-        ),
-        adapt=_regret,
-        takes="that R° is the smallest risk, which is the statement itself",
-    ),
-    Proof(
-        "a6-inclusion",
-        "If neither event happens, V_i >= R_i - Delta/2 = R_1 + Delta/2 >= V_1, which excludes V_i < V_1.",
-        (
-            Part(
-                "V_i = R_i - Delta/2 + d and V_1 = R_1 + Delta/2 - e give V_i >= V_1",
-                Orthant(
-                    ("best", "gap", "d", "e"),
-                    lambda m, best, gap, d, e: {"score": best + gap - gap / 2 + d, "first": best + gap / 2 - e},
-                    "neither event",
-                    frozenset("de"),
-                    frozenset(("best",)),
-                ),
-                lambda m, score, **_: score,
-                ">=",
-                lambda m, first, **_: first,
-            ),
-        ),
-    ),
-    Proof(
-        "a6-gap",
-        "The minimum of a list whose first entry is not above any other is the first entry (induction on its length).",
-        (
-            Part(
-                "min(first, next) = first for next >= first, so the gaps to the minimum are those to the first",
-                Orthant(
-                    ("first", "d", "risk"),
-                    lambda m, first, d, risk: {"first": first, "next": first + d, "risk": risk},
-                    "the first arm is best",
-                    frozenset("d"),
-                    frozenset(("first", "risk")),
-                    coordinates=lambda m, first, risk, **p: {"first": first, "d": p["next"] - first, "risk": risk},
-                ),
-                lambda m, first, risk, **_: risk - first,
-                "==",
-                lambda m, first, risk, **p: risk - m.min(first, p["next"]),
-            ),
-        ),
-        adapt=lambda name: {
-            "first": pool(name).risks()[0],
-            "next": min(pool(name).risks()[1:]),
-            "risk": pool(name).risks()[1],
-        },
     ),
 )

@@ -1,7 +1,8 @@
 """The grade of evidence of a claim: it follows from what ran, never from a label, and is never better than its check.
 
 *proved by machine*: a part of the proof IS the statement (`theory.proofs.bridge`: relation, sides and region are the
-ledger's), and the engine decided every part "proved".
+ledger's), and the engine decided every part "proved"; or the kernel derived a theorem that is the statement
+(`theory.proofs.derivation`), every join being one of its rules.
 *joined on paper from machine-proved parts*: every part is proved,
 but a sentence joins them to the statement. *refuted rigorously*: the counterexample was replayed in exact or ball
 arithmetic, and its premises hold. *proved on paper and attacked*: the proof is in docs/theorems.md, and the check of
@@ -16,8 +17,9 @@ from functools import cache
 from typing import Literal, get_args
 
 from theory.claims import Claim, get
-from theory.proofs import Proof, proofs_of, result
+from theory.proofs import Derivation, Proof, derivations_of, proofs_of, result
 from theory.proofs.bridge import loose_end, mismatch
+from theory.proofs.derivation import built, shortfall
 from theory.proofs.paper_proofs import CORRECTED, PRINTED
 from theory.proofs.refutations import REFUTATIONS, Replay, replay
 from theory.verdicts import Verdict
@@ -93,6 +95,9 @@ def _checked(claim: Claim, *, corrected: bool) -> Verdict:
 def _proved(claim: Claim, *, corrected: bool) -> tuple[Grade, str] | None:
     """The machine's answer, if there is a proof, it is not about something else, and every part is proved."""
     says = "vacuous" if claim.expected == "vacuous" and not corrected else "holds"
+    for derivation in derivations_of(claim.id):
+        if (derivation.corrected, derivation.says) == (corrected, says) and not shortfall(claim, derivation):
+            return "proved by machine", _derived(derivation)
     best: tuple[Grade, str] | None = None
     for proof in proofs_of(claim.id):
         if proof.corrected != corrected or proof.says != says:
@@ -108,3 +113,7 @@ def _proved(claim: Claim, *, corrected: bool) -> tuple[Grade, str] | None:
 
 def _sentence(proof: Proof) -> str:
     return f"{result(proof).size}. {proof.argument}"
+
+
+def _derived(derivation: Derivation) -> str:
+    return f"{len(built(derivation)[0].steps())} steps of the kernel. {derivation.argument}"

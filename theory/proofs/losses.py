@@ -108,43 +108,6 @@ def _dominated(kind: str, weights: tuple[int, int, int]) -> tuple[Part, ...]:
 DOMINATED = (*_dominated("reject", (0, 1, 0)), *_dominated("wrong", (1, 0, 0)), *_dominated("right", (0, 0, 1)))
 
 
-def _ordered(first: int, y: int) -> Orthant:
-    """Three numbers of which the one with index ``first`` is the largest, as the pieces of Eq. 2."""
-
-    def point(m: Any, a: Any, d: Any, e: Any) -> dict[str, Any]:
-        rest = iter((a - d, a - e))
-        return {f"piece{i}": a if i == first else next(rest) for i in range(3)}
-
-    return Orthant(("a", "d", "e"), point, f"piece {first + 1} is the largest", frozenset("de"), frozenset("a"))
-
-
-_QP = (
-    *(
-        Part(
-            "the second constraint is the second piece",
-            Orthant(
-                ("b", "h", "g"),
-                lambda m, b, h, g: {"theta": theta_of(b), "h": h, "g": g, "y": 1},
-                THETA_WORDS,
-                free=frozenset("hg"),
-            ),
-            lambda m, h, g, y, theta: pieces(h, g, y, theta)[1],
-            "==",
-            lambda m, g, theta, **_: theta - theta * g / (1 - 2 * theta),
-        ),
-    ),
-    *(
-        Part(
-            "the smallest number that is not below any of three is the largest of them",
-            _ordered(first, 1),
-            lambda m, **p: m.max(*p.values()),
-            "==",
-            lambda m, first=first, **p: p[f"piece{first}"],
-        )
-        for first in range(3)
-    ),
-)
-
 # --- the smallest conditional surrogate risk (Lemma F, first half) -------------------------------------------
 
 
@@ -340,15 +303,6 @@ PROOFS: tuple[Proof, ...] = (
         "eq-2-upper-bound",
         "Reject, wrong label, right label: one piece of the surrogate is enough in each case.",
         DOMINATED,
-    ),
-    Proof(
-        "eq-3-quadratic-program",
-        "The constraints are the pieces, and the least feasible number is the largest.",
-        _QP,
-        sides=(
-            _surrogate,
-            lambda m, h, g, y, theta: m.max(1 + (g - y * h) / 2, theta - theta * g / (1 - 2 * theta), m.q(0)),
-        ),
     ),
     Proof(
         "r-ap",

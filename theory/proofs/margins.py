@@ -83,12 +83,6 @@ MORE = Orthant(
         "v": w - 1,
     },
 )
-MORE_16 = Orthant(
-    ("b", "r", "gap", "e", "k", "v"),
-    lambda m, v, **others: {**launch(4, arms=True).point(m, **others), "w": 1 + v},
-    "the region of the lemmas, and w >= 1",
-    frozenset(("k", "v")),
-)
 
 
 def _at_more_rows(m: Any, n: Any, gap: Any, theta: Any, r: Any, w: Any, **_: Any) -> Any:
@@ -147,18 +141,6 @@ PROOFS: tuple[Proof, ...] = (
         adapt=_rounds,
     ),
     Proof("a3-numerator", "A substitution, and the square of a positive number.", (NUMERATOR,)),
-    Proof(
-        "a3-denominator-1",
-        "1 - exp(x) falls as x grows, and log q <= -Delta^2 n / 72.",
-        (STEP,),
-        sides=(_one_minus_q, lambda m, n, gap, **_: 1 - m.exp(-(gap**2) * n / 72)),
-    ),
-    Proof(
-        "a3-denominator-2",
-        "1 - exp(-x) grows in x, and Delta^2 n / 72 >= (8/9) c^2 r^2.",
-        (ENOUGH,),
-        sides=(lambda m, n, gap, **_: 1 - m.exp(-(gap**2) * n / 72), _constant_denominator),
-    ),
     Proof(
         "a3-absolute-constant",
         "The corrected statement: 1 - exp(log q) >= 1 - exp(-(8/9) c^2 r^2), from the two lines of a3-denominator.",
@@ -220,50 +202,7 @@ PROOFS: tuple[Proof, ...] = (
         (Part("log q(w^2 n) <= w^2 log q(n)", MORE, _at_more_rows, "<=", _more_times, "both"),),
         adapt=lambda **case: {**case, "w": ball(2).sqrt()},
     ),
-    Proof(
-        "thm-2-delta-order",
-        "q <= Q = exp(-Delta^2 n/72) <= P = exp(-(8/9) c^2 r^2) < 1, as exp is increasing; then two fractions.",
-        _ORDER,
-        corrected=True,
-        sides=_ORDER_SIDES,
-    ),
     Proof("a3-order", "As thm-2-delta-order.", _ORDER, corrected=True, sides=_ORDER_SIDES),
-    Proof(
-        "remark-7-failure-bounds",
-        "Let K = 2^T. The bound of uniform allocation has T times the rows, so its q' <= q^T (w^2 = T >= 1). The bound "
-        "of median elimination is below 1, so q < 1/9. Induction on T: 4 (2^T - 1) q^T < 8 q / (1 - q).",
-        (
-            Part("log q(w^2 n) <= w^2 log q(n)", MORE_16, _at_more_rows, "<=", _more_times),
-            Part(
-                "1 - 8q/(1-q) = (1 - 9q)/(1-q): below 1 means q < 1/9",
-                Orthant(("q", "rest"), lambda m, q, rest: {"q": q / (q + rest)}, "0 < q < 1"),
-                lambda m, q: 1 - 8 * q / (1 - q),
-                "==",
-                lambda m, q: (1 - 9 * q) / (1 - q),
-            ),
-            Part(
-                "T = 1: 4 q < 8 q / (1 - q)",
-                Orthant(("k",), lambda m, k: {"q": 1 / (9 + k)}, "0 < q < 1/9"),
-                lambda m, q: 4 * q,
-                "<",
-                lambda m, q: 8 * q / (1 - q),
-            ),
-            Part(
-                "step: with P = 2^T - 1 >= 1, (2 P + 1) q <= P",
-                Orthant(
-                    ("k", "p"), lambda m, k, p: {"q": 1 / (9 + k), "P": 1 + p}, "0 < q < 1/9, P >= 1", frozenset(("p",))
-                ),
-                lambda m, q, P: (2 * P + 1) * q,
-                "<=",
-                lambda m, P, **_: P,
-            ),
-        ),
-        adapt=_rounds,
-        sides=(
-            _log_fail_median,
-            lambda m, n, K, gap, theta, r, w: m.log(4 * (K - 1)) + log_q(m, w**2 * n, gap, theta, r),
-        ),
-    ),
     Proof(
         "a5-pairs-line-2",
         "Both margins are positive; the one on the left is larger, in the gap and in the rows.",

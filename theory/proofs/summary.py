@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from theory.claims import all_claims, get
-from theory.proofs import Proof, claim_proofs, lemma_proofs, proofs_of, prove
+from theory.proofs import Derivation, Proof, claim_proofs, derivations_of, lemma_proofs, proofs_of, prove
 from theory.proofs.bridge import loose_end, mismatch
+from theory.proofs.derivation import built, closest, shortfall
+from theory.proofs.kernel.language import Refused
+from theory.proofs.kernel.theorem import Theorem
 from theory.proofs.refutations import REFUTATIONS, Refutation, replay
 from theory.proofs.statement import Finding, counted
 
@@ -64,8 +68,9 @@ class Answer:
     which : "printed", "corrected", "vacuous" or "lemma"
     outcome : "proved", "refuted", "not decided", or "no match" for a proof of something else
     good : whether the outcome is what it must be
-    joined : "by machine" if a part is the statement itself, else what joins the parts on paper
+    joined : "by machine" if a part is the statement itself or the kernel joins, else what joins the parts on paper
     steps : the parts
+    derived : hypotheses, conclusion and rules of a derivation, in lines
     """
 
     name: str
@@ -78,6 +83,7 @@ class Answer:
     argument: str
     joined: str
     steps: tuple[Step, ...]
+    derived: tuple[str, ...] = ()
 
     def in_full(self) -> str:
         """All parts with their margins."""
@@ -85,7 +91,7 @@ class Answer:
         boxes = f", {counted(self.boxes, 'box', 'boxes')}" if self.boxes else ""
         joined = f"Joined {self.joined}.\n" if self.joined else ""
         foot = f"{joined}{counted(self.parts, 'part', 'parts')}{boxes}, {self.seconds:.3f} s."
-        return "\n".join((head, *(step.line() for step in self.steps), foot))
+        return "\n".join((head, *(step.line() for step in self.steps), *(f"  {line}" for line in self.derived), foot))
 
     def plain(self) -> dict[str, Any]:
         """As values that JSON has."""
@@ -106,7 +112,8 @@ def answers() -> list[Answer]:
 def answer(name: str) -> list[Answer]:
     """The refutation and the proofs of one statement."""
     refuted = [_of_refutation(one) for one in REFUTATIONS if one.claim == name]
-    return refuted + [_of_proof(proof) for proof in proofs_of(name)]
+    derived = [_of_derivation(one) for one in derivations_of(name)]
+    return refuted + derived + [_of_proof(proof) for proof in proofs_of(name)]
 
 
 def _of_proof(proof: Proof) -> Answer:
@@ -130,6 +137,38 @@ def _of_proof(proof: Proof) -> Answer:
         f"on paper: {missing}" if missing else "by machine: a part is the statement itself",
         tuple(_step(one) for one in found.findings),
     )
+
+
+def _of_derivation(one: Derivation) -> Answer:
+    start = time.process_time()
+    missing = shortfall(get(one.of), one)
+    which = "vacuous" if one.says == "vacuous" else "corrected" if one.corrected else "printed"
+    try:
+        theorem = built.__wrapped__(one)[0]
+        count, lines = len(theorem.steps()), _lines(theorem, closest(get(one.of), one))
+    except Refused as refusal:
+        count, lines = 0, (str(refusal),)
+    return Answer(
+        one.of,
+        which,
+        "not decided" if missing else "proved",
+        not missing,
+        count,
+        0,
+        time.process_time() - start,
+        one.argument,
+        f"not: {missing}" if missing else "by machine: every join is a rule of the kernel",
+        (),
+        lines,
+    )
+
+
+def _lines(theorem: Theorem, margin: str) -> tuple[str, ...]:
+    """What was derived, from what, by which rules, and how tight it is at the ledger's cases."""
+    rules = Counter(step.rule.split(" on ")[0].split(" (")[0] for step in theorem.steps())
+    kinds = ", ".join(f"{name} {number}" for name, number in sorted(rules.items()))
+    given = (f"if {formula}" for formula in sorted(map(str, theorem.hypotheses)))
+    return (*given, f"then {theorem.conclusion}", f"rules: {kinds}", margin)
 
 
 def _step(found: Finding) -> Step:

@@ -85,6 +85,15 @@ class Ratio:
         """Whether the expression is zero for all values of the variables."""
         return bool(self.num.is_zero())
 
+    def whole(self) -> int | None:
+        """The value, if the expression is a whole number that is written out."""
+        if self.is_zero():
+            return 0
+        if not (self.num.is_constant() and self.den.is_constant()):
+            return None
+        value = self.num.leading_coefficient() / self.den.leading_coefficient()
+        return int(value.p) if value.q == 1 else None
+
     def not_negative(self) -> bool:
         """Whether no coefficient is negative, above and below."""
         return self.field.signless(self.num) and self.field.signless(self.den)
@@ -121,6 +130,20 @@ class Symbols:
         self._atoms: list[tuple[str, Ratio, Ratio]] = []
         self._may_vanish = {i for i, name in enumerate(variables) if name in closed}
         self._any_sign = {i for i, name in enumerate(variables) if name in free}
+        self._settled = {i for i, name in enumerate(variables) if name not in closed | free}
+
+    def settle(self, value: Ratio, *, positive: bool) -> bool:
+        """Learn that a variable that may have any sign is not negative, or positive; False if it is no variable."""
+        for index, name in enumerate(self.variables):
+            if (value - self.variables[name]).is_zero():
+                self._any_sign.discard(index)
+                if positive:
+                    self._may_vanish.discard(index)
+                elif index not in self._settled:
+                    self._may_vanish.add(index)
+                self._settled |= {index} if positive else set()
+                return True
+        return False
 
     def constant(self, value: int | Fraction) -> Ratio:
         """A rational number."""

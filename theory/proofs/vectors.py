@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
-from theory.proofs.formulas import c, slope, theta_of
-from theory.proofs.losses import AFFINE, ball_points, fall_of
-from theory.proofs.statement import Orthant, Part, Proof
+from theory.proofs.formulas import c, slope
+from theory.proofs.losses import ball_points, fall_of
+from theory.proofs.statement import Orthant, Part
 
-__all__ = ["ATTAINED", "CAUCHY", "PROOFS", "RADEMACHER_ONE", "ball_region"]
+__all__ = ["ATTAINED", "CAUCHY", "RADEMACHER_ONE", "ball_region"]
 
 # --- inner products: Gram entries as variables ----------------------------------------------------------------
 
@@ -26,63 +25,6 @@ ATTAINED = Part(
     lambda m, L, norm: (L / norm) * norm**2,
     "==",
     lambda m, L, norm: L * norm,
-)
-_SQUARE = Part(
-    "completing the square: the first piece plus the penalties is its minimum plus C |w - A/4C|^2 + C |v + B/4C|^2",
-    Orthant(
-        ("C", "ww", "wA", "AA", "vv", "vB", "BB"),
-        lambda m, **p: p,
-        "Gram entries of w, v, A = mean y Phi, B = mean Phi; C > 0",
-        frozenset(("ww", "AA", "vv", "BB")),
-        frozenset(("wA", "vB")),
-    ),
-    lambda m, C, ww, wA, AA, vv, vB, BB: (1 + (vB - wA) / 2 + C * (ww + vv)) - (1 - (AA + BB) / (16 * C)),
-    "==",
-    lambda m, C, ww, wA, AA, vv, vB, BB: (
-        C * (ww - wA / (2 * C) + AA / (16 * C**2)) + C * (vv + vB / (2 * C) + BB / (16 * C**2))
-    ),
-)
-_VALUE = Part(
-    "at w = A/4C, v = -B/4C the first piece plus the penalties is 1 - (|A|^2 + |B|^2)/16C",
-    Orthant(("C", "AA", "BB"), lambda m, **p: p, "C > 0", frozenset(("AA", "BB"))),
-    lambda m, C, AA, BB: 1 + (-BB / (4 * C) - AA / (4 * C)) / 2 + C * (AA + BB) / (16 * C**2),
-    "==",
-    lambda m, C, AA, BB: 1 - (AA + BB) / (16 * C),
-)
-_MEAN = Part(
-    "a mean of vectors of length at most kappa is not longer: by induction from m to m + 1 rows (<u,x> <= kappa^2)",
-    Orthant(
-        ("k2", "i", "j", "d", "rows"),
-        lambda m, k2, i, j, d, rows: {"k2": k2, "uu": k2 - j, "ux": k2 - d, "xx": k2 - i, "rows": rows},
-        "<u,u>, <u,x>, <x,x> <= kappa^2",
-        frozenset(("i", "j", "d")),
-    ),
-    lambda m, k2, uu, ux, xx, rows: (rows**2 * uu + 2 * rows * ux + xx) / (rows + 1) ** 2,
-    "<=",
-    lambda m, k2, **_: k2,
-)
-_INSIDE = Part(
-    "kappa^2/(4C) <= 1 - 2 theta puts |<A/4C, Phi>| <= kappa^2/(4C) into the affine regime",
-    Orthant(
-        ("b", "kappa2", "d"),
-        lambda m, b, kappa2, d: {
-            "w": 1 - 2 * theta_of(b),
-            "C": (kappa2 + d) / (4 * (1 - 2 * theta_of(b))),
-            "k2": kappa2,
-        },
-        "C >= kappa^2 / (4 (1 - 2 theta))",
-        frozenset("d"),
-    ),
-    lambda m, w, C, k2: k2 / (4 * C),
-    "<=",
-    lambda m, w, **_: w,
-)
-_ORTHOGONAL = Part(
-    "a component u orthogonal to all rows adds C |u|^2 > 0 and changes no loss",
-    Orthant(("J", "C", "lift"), lambda m, **p: p, "C > 0, |u| > 0", free=frozenset("J")),
-    lambda m, J, C, lift: J,
-    "<",
-    lambda m, J, C, lift: J + C * lift**2,
 )
 
 
@@ -119,19 +61,4 @@ RADEMACHER_ONE = tuple(
         lambda m, theta, r: c(theta) * r,
     )
     for kind in ("small", "middle", "large")
-)
-
-PROOFS: tuple[Proof, ...] = (
-    Proof(
-        "eq-3",
-        "The objective is at least its first piece with the penalties, which is a constant plus C times squared "
-        "distances from the closed form; there the two agree, by the affine regime. For C_h = C_g only.",
-        (_SQUARE, _VALUE, CAUCHY, _MEAN, _INSIDE, *(replace(part, reads="") for part in AFFINE)),
-    ),
-    Proof("eq-3-representer", "Pythagoras.", (_ORTHOGONAL,)),
-    Proof(
-        "hypothesis-ball",
-        "Cauchy-Schwarz from the Gram entries (for w = 0 both sides are 0), and the vector that attains it.",
-        (CAUCHY, ATTAINED),
-    ),
 )

@@ -7,9 +7,10 @@ from fractions import Fraction
 
 import pytest
 
-from theory.proofs import calibration, conditions, counts, events, lemmas, losses, margins, vectors
+from theory.proofs import calibration, counts, events, lemmas, losses, margins, vectors
 from theory.proofs.balls import digits
-from theory.proofs.statement import BITS, Cell, Part, decide, prove
+from theory.proofs.formulas import c, theta_of
+from theory.proofs.statement import BITS, Cell, Orthant, Part, decide, prove
 
 F = Fraction
 EXP = Part(
@@ -18,6 +19,18 @@ EXP = Part(
     lambda m, x: m.exp(x),
     ">=",
     lambda m, x: 1 + x,
+)
+FIRST_ROW = Part(
+    "Delta <= r and c >= 1 give 4 c r / Delta >= 4",
+    Orthant(
+        ("b", "gap", "p"),
+        lambda m, b, gap, p: {"theta": theta_of(b), "gap": gap, "r": gap + p},
+        "0 < Delta <= r",
+        frozenset(("p",)),
+    ),
+    lambda m, theta, gap, r: 4 * c(theta) * r / gap,
+    ">=",
+    lambda m, **_: m.q(4),
 )
 
 
@@ -29,12 +42,12 @@ def proof(module, name, index=0):
 TIGHT = {
     "a2-quarter": proof(margins, "a2-quarter"),
     "a3-numerator": proof(margins, "a3-numerator"),
-    "a3-denominator-2": proof(margins, "a3-denominator-2"),
+    "a3-denominator-2": margins.ENOUGH,
     "a3-quarter": proof(margins, "a3-quarter"),
     "thm-1-decay": proof(margins, "thm-1-decay"),
     "a5-pairs-line-2": proof(margins, "a5-pairs-line-2"),
     "a6-condition": proof(margins, "a6-condition"),
-    "lemma-1-condition": proof(conditions, "lemma-1-condition", 0),
+    "lemma-1-condition": FIRST_ROW,
     "eq-2-upper-bound, reject": proof(losses, "eq-2-upper-bound", 0),
     "eq-2-upper-bound, wrong": proof(losses, "eq-2-upper-bound", 2),
     "r-ap, rare positives": losses.MINIMUM[0],
@@ -97,7 +110,7 @@ def test_one_per_cent_more_is_refuted_at_a_point_that_is_printed(name):
 
 
 def test_a_proof_with_one_false_part_is_refuted():
-    true = next(one for one in margins.PROOFS if one.of == "thm-2-delta-order")
+    true = next(one for one in margins.PROOFS if one.of == "a3-order")
     false = replace(true, parts=(*true.parts, sharpened(TIGHT["a2-quarter"])))
     assert prove(true).outcome == "proved"
     assert prove(false).outcome == "refuted"

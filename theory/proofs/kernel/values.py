@@ -1,0 +1,203 @@
+"""The value of a term at a point, in fractions or balls, and whether a formula holds there for sure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from flint import arb
+
+from theory.proofs.balls import Balls, ball
+from theory.proofs.kernel.language import Formula, Refused, Term
+
+__all__ = ["holds", "value"]
+
+_BALLS = Balls()
+_HUGE = 4096
+
+
+def value(term: Term, point: Mapping[str, Any]) -> Any:
+    """The value: a fraction if it can be one, else a ball. Sequences are tuples, counted from 1.
+
+    Here nothing is total: what is undefined is refused, and so is a comparison that the balls do not decide.
+    """
+    return _VALUES.get(term.op, _arithmetic)(term, point)
+
+
+def holds(formula: Formula, point: Mapping[str, Any]) -> bool:
+    """Whether the formula holds at the point."""
+    if formula.op == "all":
+        name, low, high, body = formula.args
+        return all(holds(body, {**point, name: i}) for i in _range(low, high, point))
+    if formula.op == "integer":
+        found = value(formula.args[0], point)
+        return isinstance(found, Fraction) and found.denominator == 1
+    left, right = (value(side, point) for side in formula.args)
+    return _compare(formula.op, left, right)
+
+
+def _compare(op: str, left: Any, right: Any) -> bool:
+    if isinstance(left, Fraction) and isinstance(right, Fraction):
+        return {"==": left == right, "<=": left <= right, "<": left < right}[op]
+    left, right = ball(left), ball(right)
+    yes, no = {
+        "==": (False, left < right or left > right),
+        "<=": (left <= right, left > right),
+        "<": (left < right, left >= right),
+    }[op]
+    if not (yes or no):
+        raise Refused(f"{left} {op} {right} is not decided at this precision.")
+    return bool(yes)
+
+
+def _number(found: Any) -> Any:
+    """Whole numbers, fractions and floats exactly; balls as they are."""
+    return found if isinstance(found, arb) else Fraction(found)
+
+
+def _range(low: Term, high: Term, point: Mapping[str, Any]) -> range:
+    ends = value(low, point), value(high, point)
+    if any(not isinstance(end, Fraction) or end.denominator != 1 for end in ends):
+        raise Refused(f"a range from {ends[0]} to {ends[1]} does not end at whole numbers.")
+    return range(int(ends[0]), int(ends[1]) + 1)
+
+
+def _whole(term: Term, point: Mapping[str, Any], least: int) -> int:
+    found = value(term, point)
+    if not isinstance(found, Fraction) or found.denominator != 1 or found < least:
+        raise Refused(f"{term} must be a whole number from {least} on; it is {found}.")
+    return int(found)
+
+
+def _quotient_of_logs(term: Term, point: Mapping[str, Any]) -> Fraction | None:
+    """log(b^k)/log(b) = k exactly: a ball would not say that it is whole."""
+    number, base = (value(one.args[0], point) for one in term.args)
+    if not (isinstance(number, Fraction) and isinstance(base, Fraction) and base > 1 and number >= 1):
+        return None
+    k = 0
+    while number > 1:
+        number, k = number / base, k + 1
+    return Fraction(k) if number == 1 else None
+
+
+def _arithmetic(term: Term, point: Mapping[str, Any]) -> Any:
+    if term.op == "/" and all(one.op == "log" for one in term.args):
+        exact_quotient = _quotient_of_logs(term, point)
+        if exact_quotient is not None:
+            return exact_quotient
+    values = [value(argument, point) for argument in term.args]
+    exact = all(isinstance(one, Fraction) for one in values)
+    if term.op in ("+", "*", "/"):
+        left, right = values if exact else map(ball, values)
+        if term.op == "+":
+            return left + right
+        if term.op == "*":
+            return left * right
+        if right == 0 or (not exact and right.contains(0)):
+            raise Refused(f"the divisor of {term} is not seen to differ from 0.")
+        return left / right
+    if term.op in ("sqrt", "log", "exp"):
+        found = getattr(_BALLS, term.op)(ball(values[0]))
+        if not found.is_finite():
+            raise Refused(f"{term} is not defined at {values[0]}.")
+        return found
+    raise Refused(f"{term.op} has no value.")
+
+
+def _found(name: str, point: Mapping[str, Any]) -> Any:
+    if name not in point:
+        raise Refused(f"{name} has no value here.")
+    return point[name]
+
+
+def _variable(term: Term, point: Mapping[str, Any]) -> Any:
+    return _number(_found(term.args[0], point))
+
+
+def _entry(term: Term, point: Mapping[str, Any]) -> Any:
+    family, *indices = term.args
+    found: Any = _found(family, point)
+    for index in indices:
+        i = _whole(index, point, 1)
+        if i > len(found):
+            raise Refused(f"{family} has {len(found)} entries, not {i}.")
+        found = found[i - 1]
+    return _number(found)
+
+
+def _power(term: Term, point: Mapping[str, Any]) -> Any:
+    base, exponent = value(term.args[0], point), _whole(term.args[1], point, 0)
+    # A fraction to a huge power has too many digits to be written out.
+    return (ball(base) if exponent > _HUGE and base not in (0, 1, 2) else base) ** exponent
+
+
+def _floor(term: Term, point: Mapping[str, Any]) -> Fraction:
+    found = value(term.args[0], point)
+    if isinstance(found, Fraction):
+        return Fraction(math.floor(found))
+    whole = found.floor().unique_fmpz()
+    if whole is None:
+        raise Refused(f"the floor of {found} is not decided at this precision.")
+    return Fraction(int(whole))
+
+
+def _larger(left: Any, right: Any) -> Any:
+    if isinstance(left, Fraction) and isinstance(right, Fraction):
+        return max(left, right)
+    return ball(left).max(ball(right))
+
+
+def _largest(values: list[Any]) -> Any:
+    if not values:
+        raise Refused("there is no largest of nothing.")
+    found = values[0]
+    for one in values[1:]:
+        found = _larger(found, one)
+    return found
+
+
+def _where(term: Term, point: Mapping[str, Any]) -> Any:
+    condition, yes, no = term.args
+    return value(yes if holds(condition, point) else no, point)
+
+
+def _each(term: Term, point: Mapping[str, Any]) -> list[Any]:
+    name, low, high, body = term.args
+    return [value(body, {**point, name: i}) for i in _range(low, high, point)]
+
+
+def _total(term: Term, point: Mapping[str, Any]) -> Any:
+    found: Any = Fraction(0)
+    for one in _each(term, point):
+        found = found + one if isinstance(found, Fraction) and isinstance(one, Fraction) else ball(found) + ball(one)
+    return found
+
+
+def _recursive(term: Term, point: Mapping[str, Any]) -> Any:
+    name, first, step, index = term.args
+    found = value(first, point)
+    for _ in range(_whole(index, point, 1) - 1):
+        found = value(step, {**point, name: found})
+    return found
+
+
+def _binomial(term: Term, point: Mapping[str, Any]) -> Fraction:
+    n, k = (_whole(argument, point, 0) for argument in term.args)
+    return Fraction(math.comb(n, k))
+
+
+_VALUES: dict[str, Any] = {
+    "const": lambda term, point: term.args[0],
+    "var": _variable,
+    "at": _entry,
+    "^": _power,
+    "floor": _floor,
+    "max": lambda term, point: _largest([value(argument, point) for argument in term.args]),
+    "where": _where,
+    "sum": _total,
+    "most": lambda term, point: _largest(_each(term, point)),
+    "rec": _recursive,
+    "binomial": _binomial,
+}
