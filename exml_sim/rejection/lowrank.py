@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from exml_sim.arrays import FloatArray, IntArray
-from exml_sim.rejection.dual import (
+from exml_sim.rejection.factor import chunks
+from exml_sim.rejection.newton import directions, line_search
+from exml_sim.rejection.proximal import (
     INNER_ACCURACY,
     INNER_LIMIT,
     SIGMA_CAP,
@@ -26,9 +28,7 @@ from exml_sim.rejection.dual import (
     pace,
     settle,
 )
-from exml_sim.rejection.factor import chunks
-from exml_sim.rejection.newton import line_search
-from exml_sim.rejection.rows import directions, sweep_factor
+from exml_sim.rejection.rows import sweep_factor
 from exml_sim.rejection.triangle import CORNER_B, INSIDE
 
 SWEEPS = 15  # row-by-row sweeps before the first Newton step

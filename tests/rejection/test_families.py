@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.solver import FAMILIES, draw_family
-from exml_sim.rejection.dual import pace
+from exml_sim.rejection.proximal import pace
 
 # Draws with a problem that a solver stopped short of which counted rising steps as stalled, kept steps that sank, or
 # certified in plain precision only.
