@@ -33,7 +33,7 @@ from exml_sim.rejection.triangle import CORNER_B, INSIDE
 
 SWEEPS = 15  # row-by-row sweeps before the first Newton step
 WARM_SWEEPS = 3
-FIRST_SIGMA = 50.0  # first proximal parameter, in units of mean weight / C
+FIRST_SIGMA = 20.0  # first proximal parameter, in units of mean weight / C
 _Move = tuple[FloatArray, FloatArray, FloatArray, FloatArray | None]  # u, v, L'd and, where it is known already, L L'd
 GROUPS = 6  # faces off the corners, those that depend on the label counted twice
 
