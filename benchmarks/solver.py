@@ -1,4 +1,4 @@
-"""Speed of the rejection solver against its peers, in one run: ``python -m benchmarks.solver [--quick]``.
+"""Speed of the rejection solver against its peers: ``python -m benchmarks.solver [--quick] [--table NAME]``.
 
 Every figure is a ratio of medians taken in this process on this machine, all on one core and in processor time, which
 other work on the machine stretches less than the clock on the wall. The peers: cvxpy with Clarabel on the same
@@ -262,28 +262,71 @@ def summary(rows: list[Row]) -> str:
     return line + (f"; ours / SVC: median {statistics.median(svc):.2f}, most {max(svc):.2f}" if svc else "")
 
 
-def main() -> None:
-    """Run all tables."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="one run of each slow peer, fewer problems")
-    quick = parser.parse_args().quick
-    warnings.simplefilter("ignore")
-    repeats = 1 if quick else REPEATS
-    table = synthetic_cases(repeats)
+def synthetic_table(quick: bool) -> None:
+    """Section 5.1."""
+    table = synthetic_cases(1 if quick else REPEATS)
     show("Synthetic rows of Section 5.1, m = 300, sum loss, relative gap 1e-8", table)
     print(f"\n{summary(table)}")
+
+
+def mfeat_table(quick: bool) -> None:
+    """Multiple Features."""
     table = mfeat_cases(1)
     show("Mfeat, m = 600 (one run of cvxpy each)", table)
     print(f"\n{summary(table)}")
-    show("Batch: time per problem, n = 150 of m = 300", batch_cases(repeats, 200 if quick else 1000))
+
+
+def batch_table(quick: bool) -> None:
+    """Many weight vectors."""
+    cases = batch_cases(1 if quick else REPEATS, 200 if quick else 1000)
+    show("Batch: time per problem, n = 150 of m = 300", cases)
+
+
+def ball_table(quick: bool) -> None:
+    """Over the ball."""
     ball, _ = ball_cases(40 if quick else 200, 3 if quick else 20)
     show("Ball form, random family, median", ball)
+
+
+def family_table(quick: bool) -> None:
+    """Who reaches 1e-8."""
     print("\n### Random families\n\n| family | at 1e-8 | largest relative gap | |\n|---|---|---|---|")
     print("\n".join(family_cases(5 if quick else 50)))
+
+
+def affine_table(quick: bool) -> None:
+    """The closed form."""
     show("Affine regime, time per trial", [affine_case(100_000)])
+
+
+def growth_table(quick: bool) -> None:
+    """Time against rows."""
     growth, exponent = growth_cases((99, 300, 600, 999, 2001))
     show("Growth with m (geometric mean over the 16 kinds of case)", growth)
     print(f"\nfitted exponent {exponent:.2f}")
+
+
+TABLES: dict[str, Callable[[bool], None]] = {
+    "synthetic": synthetic_table,
+    "mfeat": mfeat_table,
+    "batch": batch_table,
+    "ball": ball_table,
+    "families": family_table,
+    "affine": affine_table,
+    "growth": growth_table,
+}
+
+
+def main() -> None:
+    """Run all tables, or one."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="one run of each slow peer, fewer problems")
+    parser.add_argument("--table", choices=TABLES, help="one table only")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    for name, table in TABLES.items():
+        if options.table in (None, name):
+            table(options.quick)
 
 
 if __name__ == "__main__":
