@@ -11,6 +11,7 @@ kernel.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,9 +21,9 @@ from numpy.typing import NDArray
 
 from exml_sim import kernels
 from exml_sim.arrays import CountArray, FloatArray
-from exml_sim.exploration.scores import Certified
 from exml_sim.exploration.scores.risk import risk_interval
 from exml_sim.exploration.scoring import Scoring
+from exml_sim.exploration.stretches import Held
 from exml_sim.memory import free_memory, in_bytes
 from exml_sim.rejection import factorise, solve_low_rank
 from exml_sim.rejection.factor import DEFAULT_RANK
@@ -101,26 +102,25 @@ class Points:
         return total
 
 
-def score(points: Points, scoring: Scoring, y: NDArray[np.int64], counts: CountArray, level: int) -> Certified:
-    """Score every line of counts, each from the rows that it holds."""
-    found = [_line(points, scoring, y, line, level) for line in counts]
+def score(
+    points: Points, scoring: Scoring, y: NDArray[np.int64], lines: Iterable[Held], level: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Score every line of bought rows, each from the rows that it holds."""
+    found = [_line(points, scoring, y, line, level) for line in lines]
     value, lower, upper = np.array(found).reshape(-1, 3).T
     return value, lower, upper
 
 
-def _line(
-    points: Points, scoring: Scoring, y: NDArray[np.int64], counts: CountArray, level: int
-) -> tuple[float, float, float]:
-    rows = np.flatnonzero(counts)
-    if len(rows) <= MATRIX_ROWS:
-        value, lower, upper = scoring.of(points.gram(rows), y[rows], counts[None, rows], level)
-        return float(value[0]), float(lower[0]), float(upper[0])
-    if scoring.levels(points.diagonal) == 1:
-        return _affine(points, scoring, y, counts)
-    if scoring.score in LOW_RANK_SCORES and not callable(points.kernel):
-        return _penalised(points, scoring, y, counts, level)
-    check_memory(len(rows), f"score {scoring.score!r} of the population")
-    value, lower, upper = scoring.of(points.gram(rows), y[rows], counts[None, rows], level)
+def _line(points: Points, scoring: Scoring, y: NDArray[np.int64], held: Held, level: int) -> tuple[float, float, float]:
+    rows = held.rows
+    if len(rows) > MATRIX_ROWS:
+        counts = held.dense(len(y))
+        if scoring.levels(points.diagonal) == 1:
+            return _affine(points, scoring, y, counts)
+        if scoring.score in LOW_RANK_SCORES and not callable(points.kernel):
+            return _penalised(points, scoring, y, counts, level)
+        check_memory(len(rows), f"score {scoring.score!r} of the population")
+    value, lower, upper = scoring.of(points.gram(rows), y[rows], held.times[None], level)
     return float(value[0]), float(lower[0]), float(upper[0])
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
@@ -21,6 +21,7 @@ from exml_sim.exploration.sampling import RowOptions, RowSampler
 from exml_sim.exploration.scores import Certified
 from exml_sim.exploration.scoring import RESOLUTION, Scoring, penalised_scores
 from exml_sim.exploration.statements import Witness
+from exml_sim.exploration.stretches import Held, SparseSampler
 from exml_sim.kernels import gram as kernel_matrix
 from exml_sim.money import Money, exact_cost, show
 from exml_sim.population import Population
@@ -132,8 +133,12 @@ class FeatureArm:
         """Score every line of counts with one of the accuracies."""
         tightest = min(level, self.levels - 1)
         if self.large:
-            return points.score(self.points, self._scoring, self._population.y, counts, tightest)
+            return self.scored([Held(np.flatnonzero(line), line[line != 0]) for line in counts], tightest)
         return self._scoring.of(self.gram, self._population.y, counts, tightest)
+
+    def scored(self, lines: Iterable[Held], level: int) -> Certified:
+        """Score rows of a large population with one of the accuracies, line by line."""
+        return points.score(self.points, self._scoring, self._population.y, lines, min(level, self.levels - 1))
 
 
 class RowPool(Pool):
@@ -182,7 +187,9 @@ class RowPool(Pool):
 
     @property
     def block(self) -> int:
-        """Trials that run together: their counts take some 16 megabytes."""
+        """Trials that run together: their counts take some 16 megabytes; without counts, hundreds at a time."""
+        if self.sparse:
+            return 512
         return int(np.clip(2**22 // (self.n_arms * self.n_rows), 1, 4096))
 
     @cached_property
@@ -208,9 +215,15 @@ class RowPool(Pool):
             scores = scores.scaled(WORTHLESS, 1.0 / np.array([float(cost) for cost in self.costs]))
         return tuple(int(i) for i in np.flatnonzero(scores.best()[0]))
 
+    @property
+    def sparse(self) -> bool:
+        """Whether bought rows are kept as stretches of an order: large arms on rows drawn with replacement."""
+        return self.options.replacement == "always" and all(getattr(arm, "large", False) for arm in self.arms)
+
     def open(self, seeds: Seeds) -> RowSession:
         """Start N trials."""
-        return RowSession(self.arms, RowSampler(seeds, self.n_arms, self.n_rows, self.options), self.judge)
+        kind = SparseSampler if self.sparse else RowSampler
+        return RowSession(self.arms, kind(seeds, self.n_arms, self.n_rows, self.options), self.judge)
 
     @property
     def judge(self) -> AffineJackknife | None:
@@ -314,7 +327,9 @@ class RowSession(Session):
 
     has_exact_scores = False
 
-    def __init__(self, arms: Sequence[Arm], sampler: RowSampler, judge: AffineJackknife | None = None) -> None:
+    def __init__(
+        self, arms: Sequence[Arm], sampler: RowSampler | SparseSampler, judge: AffineJackknife | None = None
+    ) -> None:
         self._arms = arms
         self._sampler = sampler
         self._judge = judge
@@ -324,7 +339,7 @@ class RowSession(Session):
 
     def buy_everything(self) -> None:
         """Give every arm every row once, without an order and without money: the population itself."""
-        self._sampler.counts[:] = 1
+        self._sampler.take_everything()
 
     def grant(self, pulls: IntArray, fresh: bool) -> IntArray:
         """How many of the wanted pulls can be had."""
@@ -361,7 +376,7 @@ class RowSession(Session):
             return _scored(self._arms[arm], counts, tightest)[0]
 
         return Witness(
-            self._sampler.counts[trial].copy(),
+            self._sampler.of_trial(trial),
             self._judge,
             score,
             self._sampler.order(trial),
@@ -372,30 +387,40 @@ class RowSession(Session):
 
     def score(self, wanted: BoolArray, fresh: bool, level: int) -> Scores:
         """Score the wanted arms on their rows."""
-        counts = self._sampler.bought(fresh)
         value, lower, upper = (np.full(wanted.shape, np.inf) for _ in range(3))
         for i, arm in enumerate(self._arms):
             lines = np.flatnonzero(wanted[:, i])
-            if lines.size == 0:
-                continue
-            bought = counts[lines, i]
-            if not bought.any(axis=1).all():
-                raise ValueError(f"arm {arm.name!r} has no {'fresh ' if fresh else ''}rows to score")
-            value[lines, i], lower[lines, i], upper[lines, i] = _scored(arm, bought, level)
+            if lines.size:
+                value[lines, i], lower[lines, i], upper[lines, i] = self._scored(arm, i, lines, fresh, level)
         return Scores(value, lower, upper, self._resolution)
+
+    def _scored(self, arm: Arm, index: int, lines: IntArray, fresh: bool, level: int) -> Certified:
+        nothing = ValueError(f"arm {arm.name!r} has no {'fresh ' if fresh else ''}rows to score")
+        if isinstance(self._sampler, SparseSampler):
+            held = [self._sampler.held(int(line), index, fresh) for line in lines]
+            if not all(one.rows.size for one in held):
+                raise nothing
+            assert isinstance(arm, FeatureArm)
+            return _certified(arm, arm.scored(held, level), lines.size)
+        bought = self._sampler.bought(fresh)[lines, index]
+        if not bought.any(axis=1).all():
+            raise nothing
+        return _scored(arm, bought, level)
 
 
 def _scored(arm: Arm, counts: CountArray, level: int) -> Certified:
     refined = getattr(arm, "refined", None)
-    result = arm.score(counts) if refined is None else refined(counts, level)
+    return _certified(arm, arm.score(counts) if refined is None else refined(counts, level), counts.shape[0])
+
+
+def _certified(arm: Arm, result: ArrayLike | Certified, lines: int) -> Certified:
     if isinstance(result, tuple):
         value, lower, upper = (np.asarray(part, dtype=np.float64) for part in result)
     else:
         value = lower = upper = np.asarray(result, dtype=np.float64)
-    if value.shape != (counts.shape[0],) or not np.isfinite(value).all():
+    if value.shape != (lines,) or not np.isfinite(value).all():
         raise ValueError(
-            f"score of arm {arm.name!r} must be {counts.shape[0]} finite numbers, one per line of counts, "
-            f"got shape {value.shape}"
+            f"score of arm {arm.name!r} must be {lines} finite numbers, one per line of counts, got shape {value.shape}"
         )
     # Ends that cross by rounding do no harm: differences within the resolution decide nothing.
     if lower.shape != value.shape or upper.shape != value.shape or not np.all(lower <= upper + RESOLUTION):

@@ -57,8 +57,8 @@ class RowOptions:
             check_choice(given, what, allowed)
 
 
-class RowSampler:
-    """The bought rows of N trials as counts over the population, drawn from addressed random numbers.
+class OrderReader:
+    """Where the arms of N trials stand in their orders.
 
     Parameters
     ----------
@@ -68,24 +68,16 @@ class RowSampler:
         K and m.
     options
         The row options.
-
-    Attributes
-    ----------
-    counts
-        How often each row was bought for each arm, shape (trials, K, m).
     """
 
     def __init__(self, seeds: Seeds, n_arms: int, n_rows: int, options: RowOptions) -> None:
         self.seeds = seeds
         self.n_rows = n_rows
         self.options = options
-        self.counts: CountArray = np.zeros((len(seeds), n_arms, n_rows), dtype=np.int32)
-        self._fresh: CountArray | None = None
         self._next = np.zeros((len(seeds), n_arms), dtype=np.int64)
         self._round = 0
         lanes = range(1, n_arms + 1) if options.rows == "independent" else [0] * n_arms
         self._lanes = np.array(lanes, dtype=np.uint64)
-        self._orders: CountArray | None = None
 
     def _start(self, fresh: bool) -> IntArray:
         """Position in its order from which each arm reads next.
@@ -115,6 +107,36 @@ class RowSampler:
             )
         return np.asarray(granted, dtype=np.int64)
 
+    def _advance(self, start: IntArray, pulls: IntArray, fresh: bool) -> None:
+        """Note that the arms have read on."""
+        self._next = start + pulls if not fresh else np.where(pulls > 0, start + pulls, self._next)
+        self._round += 1
+
+
+class RowSampler(OrderReader):
+    """The bought rows of N trials as counts over the population, drawn from addressed random numbers.
+
+    Attributes
+    ----------
+    counts
+        How often each row was bought for each arm, shape (trials, K, m).
+    """
+
+    def __init__(self, seeds: Seeds, n_arms: int, n_rows: int, options: RowOptions) -> None:
+        super().__init__(seeds, n_arms, n_rows, options)
+        self.counts: CountArray = np.zeros((len(seeds), n_arms, n_rows), dtype=np.int32)
+        self._fresh: CountArray | None = None
+        self._orders: CountArray | None = None
+
+    def take_everything(self) -> None:
+        """Every arm holds every row once: the population."""
+        self.counts[:] = 1
+
+    def of_trial(self, trial: int) -> CountArray:
+        """The counts of one trial, shape (K, m)."""
+        counts: CountArray = self.counts[trial].copy()
+        return counts
+
     def draw(self, pulls: IntArray, fresh: bool) -> None:
         """Add granted pulls to the counts."""
         start = np.ascontiguousarray(self._start(fresh))
@@ -127,8 +149,7 @@ class RowSampler:
             _add_ordered(target, self._current_orders(), start, pulls)
         if fresh:
             self.counts += target
-        self._next = start + pulls if not fresh else np.where(pulls > 0, start + pulls, self._next)
-        self._round += 1
+        self._advance(start, pulls, fresh)
 
     def _current_orders(self) -> CountArray:
         """Shuffled populations, shape (trials, K or 1, m): one per trial, or one per trial and round."""
@@ -153,7 +174,7 @@ class RowSampler:
             found = self._current_orders()[trial, 0, : pulls.max()].astype(np.int64)
         else:
             found = np.empty(pulls.max(), dtype=np.int64)
-            _list_rows(found, self.seeds.key, self.seeds.trials[trial], self._lanes[0], self.n_rows)
+            list_rows(found, self.seeds.key, self.seeds.trials[trial], self._lanes[0], 0, self.n_rows)
         held = [np.bincount(found[:n], minlength=self.n_rows) for n in pulls]
         return found if np.array_equal(held, self.counts[trial]) else None
 
@@ -210,11 +231,12 @@ def _draw_rows(counts: CountArray, key: WordArray, trial: np.uint64, lane: np.ui
 
 
 @kernel
-def _list_rows(out: IntArray, key: WordArray, trial: np.uint64, lane: np.uint64, n_rows: int) -> None:
-    """The first rows of one order of independent draws."""
-    for j in range(out.size):
+def list_rows(out: IntArray, key: WordArray, trial: np.uint64, lane: np.uint64, start: int, n_rows: int) -> None:
+    """The rows from position `start` on of one order of independent draws."""
+    for k in range(out.size):
+        j = start + k
         words = philox(key[0], key[1], np.uint64(j // 4), lane, trial, np.uint64(0))
-        out[j] = int(mulhi(words[j % 4], np.uint64(n_rows)))
+        out[k] = int(mulhi(words[j % 4], np.uint64(n_rows)))
 
 
 @kernel

@@ -1,18 +1,19 @@
 r"""Empirical risk minimisation over the norm ball, the theory's model class: min mean loss with |h|, |g| <= Lambda.
 
-By Lagrange duality the value is the maximum over :math:`C_h, C_g \ge 0` of the concave function
+With :math:`a_h = |\tfrac12\sum_i \alpha_i y_i \Phi_i|` and :math:`a_g = |\sum_i (\theta b\beta_i - \alpha_i/2)\Phi_i|`
+the dual is concave in the dual point and the multipliers C of the two constraints together:
 
-.. math:: \Phi(C) = J(C) - \Lambda^2 (C_h + C_g), \qquad \partial\Phi/\partial C_h = |h_C|^2 - \Lambda^2,
+.. math:: \max_{\alpha, \beta, C}\; \sum_i (\alpha_i + \theta\beta_i) - \frac{a_h^2}{4 C_h} - \frac{a_g^2}{4 C_g}
+    - \Lambda^2 (C_h + C_g).
 
-where J(C) is the value of the penalised problem and :math:`(h_C, g_C)` its solution. So the solver of
-:mod:`exml_sim.rejection.dual` is called for a few C, each from the last solution, and Newton's method finds the C at
-which both norms are Lambda. A ball that does not bind would drive its C to zero and the dual out of the range of
-floating point; from a floor on, its penalty is centred at the last solution instead (a proximal step of the primal),
-which makes the multiplier vanish at a C of ordinary size.
+For fixed C this is the penalised problem. So its proximal steps (:mod:`exml_sim.rejection.proximal`) take turns with
+steps of C: towards :math:`C = a/(2\Lambda)`, the maximum for a fixed dual point, lengthened for the answer of the dual
+point; near the goal Newton's method on log C, with the derivative on the present faces. Nothing is solved to the end
+for a C that is not the last. What this leaves short, above all a ball that does not bind, whose C would have to
+vanish, is left to the search of :mod:`exml_sim.rejection.multipliers`.
 
 The certificate needs neither step: any h, g scaled into the balls gives an upper bound, any feasible (alpha, beta) the
-lower bound :math:`\sum_i (\alpha_i + \theta\beta_i) - \Lambda |\tfrac12\sum_i \alpha_i y_i \Phi_i| - \Lambda |\sum_i
-(\theta b \beta_i - \alpha_i/2)\Phi_i|`.
+lower bound :math:`\sum_i (\alpha_i + \theta\beta_i) - \Lambda (a_h + a_g)`.
 
 In the affine regime :math:`\kappa\Lambda \le 1 - 2\theta` the loss is :math:`1 + (g - yh)/2` on the whole ball and the
 value is :math:`1 - (\Lambda/2)(|\mathrm{mean}\, y\Phi| + |\mathrm{mean}\,\Phi|)`: no solver at all.
@@ -23,81 +24,35 @@ from __future__ import annotations
 import numpy as np
 
 from exml_sim.compiled import compiled
-from exml_sim.rejection.dual import maximise, proximal, refresh
-from exml_sim.rejection.linalg import cholesky, cholesky_solve
-from exml_sim.rejection.newton import edge
-from exml_sim.rejection.triangle import A1, A2, B2, CORNER_B, INSIDE, geometry
+from exml_sim.rejection.dual import SWEEPS, bout
+from exml_sim.rejection.linalg import axpy2
+from exml_sim.rejection.multipliers import (
+    FLOOR,
+    WARM,
+    ball_bounds,
+    first_multiplier,
+    mean_diagonal,
+    search_multipliers,
+    sensitivity,
+)
+from exml_sim.rejection.proximal import (
+    INNER_LIMIT,
+    SIGMA_CAP,
+    SIGMA_GROWTH,
+    WORK,
+    measure,
+    proximal_step,
+    refresh,
+    settle,
+)
+from exml_sim.rejection.triangle import A1, A2, B2, geometry
 
-FLOOR = 1e-5  # a ball whose C Lambda^2 falls below this is treated as not binding
-SLACK = 1e-6  # C over the mean of K(x, x) in its proximal steps: below it the rounding of h shows in the loss
-ROUNDS = 100
-COLD = 10.0  # changes of log C beyond which the last solution is no help
-WARM = 50.0  # proximal parameter of a warm start over the size of the change
-
-
-@compiled
-def sensitivity(gram, y, geo, face, ku, kv, uku, vkv):
-    r"""Derivative of (log |h|^2, log |g|^2) by (-log C_h, -log C_g) while no row changes its face.
-
-    With D the free directions, S = D' K D and k_h = D'(Ku, 0), k_g = D'(0, Kv):
-    J = 2 (I - [k_h, k_g]' S^{-1} [k_h, k_g] / diag(u'Ku, v'Kv)).
-    """
-    n = len(y)
-    free = 0
-    for i in range(n):
-        free += (face[i] > CORNER_B) + (face[i] == INSIDE)
-    jacobian = 2.0 * np.eye(2)
-    if free == 0:
-        return jacobian
-    at = np.empty(free, np.int64)
-    e1, e2 = np.empty(free), np.empty(free)
-    k = 0
-    for i in range(n):
-        if face[i] == INSIDE:
-            at[k], e1[k], e2[k] = i, 1.0, 0.0
-            at[k + 1], e1[k + 1], e2[k + 1] = i, 0.0, 1.0
-            k += 2
-        elif face[i] > CORNER_B:
-            at[k] = i
-            e1[k], e2[k] = edge(face[i], y[i], geo)
-            k += 1
-    system = np.empty((free, free))
-    for k in range(free):
-        for j in range(k + 1):
-            system[k, j] = gram[at[k], at[j]] * (e1[k] * e1[j] + e2[k] * e2[j])
-        system[k, k] += 1e-9
-    if not cholesky(system, free):
-        return jacobian
-    kh, kg = np.empty(free), np.empty(free)
-    for k in range(free):
-        kh[k], kg[k] = e1[k] * ku[at[k]], e2[k] * kv[at[k]]
-    xh, xg = kh.copy(), kg.copy()
-    cholesky_solve(system, xh, free)
-    cholesky_solve(system, xg, free)
-    for k in range(free):
-        jacobian[0, 0] -= 2.0 * kh[k] * xh[k] / uku
-        jacobian[0, 1] -= 2.0 * kh[k] * xg[k] / uku
-        jacobian[1, 0] -= 2.0 * kg[k] * xh[k] / vkv
-        jacobian[1, 1] -= 2.0 * kg[k] * xg[k] / vkv
-    return jacobian
-
-
-@compiled
-def ball_bounds(y, p, theta, radius, alpha, beta, h, g, norm_h, norm_g, pull_h, pull_g):
-    """Upper bound from (h, g) scaled into the balls, lower bound from (alpha, beta); also the two scales.
-
-    `pull_h`, `pull_g` are the norms of the dual's two vectors.
-    """
-    shrink_h = 1.0 if norm_h <= radius else radius / norm_h
-    shrink_g = 1.0 if norm_g <= radius else radius / norm_g
-    b = 1.0 / (1.0 - 2.0 * theta)
-    upper = 0.0
-    lower = -radius * (pull_h + pull_g)
-    for i in range(len(y)):
-        gate = shrink_g * g[i]
-        upper += p[i] * max(1.0 + 0.5 * (gate - y[i] * shrink_h * h[i]), theta * (1.0 - b * gate), 0.0)
-        lower += alpha[i] + theta * beta[i]
-    return upper, lower, shrink_h, shrink_g
+TURNS = 80
+PATIENCE = 20  # turns without a better gap
+NEAR = 0.1  # log of a squared norm over Lambda^2 from which on the derivative on the present faces is trusted
+SETTLED = 0.03  # gap of the penalised problem over what the excess leaves: above it the derivative says nothing
+SIGMA_FIRST = 0.3  # first proximal parameter, in units of mean weight / C
+RESPONSE = 1.3  # d log|h|^2 / d log(1/C) over long distances; 2 would be a dual point that stays where it is
 
 
 @compiled
@@ -110,161 +65,121 @@ def minimise_over_ball(gram, y, p, theta, radius, tol, limit):
         Coefficients of h and g, the dual point, the two bounds up to rounding, Newton steps in all. What is published
         is computed afresh in :mod:`exml_sim.rejection.certificates`.
     """
+    cu, cw, alpha, beta, upper, lower, steps = ascend(gram, y, p, theta, radius, tol, limit)
+    if upper - lower <= tol * max(1.0, abs(upper)) or steps >= limit:
+        return cu, cw, alpha, beta, upper, lower, steps
+    cu2, cw2, alpha2, beta2, upper2, lower2, more = search_multipliers(gram, y, p, theta, radius, tol, limit - steps)
+    if upper2 < upper:
+        cu, cw, upper = cu2, cw2, upper2
+    if lower2 > lower:
+        alpha, beta, lower = alpha2, beta2, lower2
+    return cu, cw, alpha, beta, upper, lower, steps + more
+
+
+@compiled
+def ascend(gram, y, p, theta, radius, tol, limit):
+    """Dual point and multipliers together, as far as that goes; returns what :func:`minimise_over_ball` does."""
     n = len(y)
     squared = radius * radius
-    kappa = 0.0
-    for i in range(n):
-        kappa += p[i] * gram[i, i]
-    # The multiplier is at most kappa / (4 Lambda); far from the affine regime the value limits C Lambda^2 instead.
-    first = min(0.25 * np.sqrt(max(kappa, 1e-12)) / radius, 0.05 / squared)
-    here = np.array([first, first])  # the accepted C
-    c = here.copy()  # the one being tried
-    slack = np.zeros(2, np.bool_)
-    centre, values = (
-        np.zeros((2, n)),
-        np.zeros((2, n)),
-    )  # proximal centre of a slack ball: coefficients, values at rows
-    u, v, ku, kv = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
-    alpha, beta = np.zeros(n), np.zeros(n)
-    face = np.zeros(n, np.int64)
-    none = np.empty((n, 0))
-    best_upper, best_lower = np.inf, -np.inf
-    best_cu, best_cw, best_alpha, best_beta = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
-    floor = np.array([FLOOR, FLOOR])
-    steps, halvings = 0, 0
-    merit, size = -np.inf, np.inf
-    move, excess_here = np.zeros(2), np.zeros(2)
-    low, high = np.full(2, -np.inf), np.full(2, np.inf)  # brackets of log C: the norm is too large, too small
-    inner = 1e-3
-    for turn in range(ROUNDS):
-        geo = geometry(theta, c[0], c[1])
+    first = first_multiplier(mean_diagonal(gram, p), radius)
+    c = np.array([first, first])
+    zero, u, v, ku, kv = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
+    alpha, beta, best_alpha, best_beta = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
+    best_cu, best_cw = np.zeros(n), np.zeros(n)
+    # The loss is never negative: alpha = beta = 0 gives the lower bound 0.
+    best_upper, best_lower, best_gap = np.inf, 0.0, np.inf
+    face, seen = np.zeros(n, np.int64), np.zeros(n, np.int64)
+    none, flat, system = np.empty((n, 0)), np.zeros((3, 0, 0)), np.empty((0, 0))
+    work = np.empty((WORK, n))
+    geo = geometry(theta, c[0], c[1])
+    bout(gram, y, p, geo, u, v, ku, kv, zero, zero, face, SWEEPS, 0.0)
+    sigma, cap = SIGMA_FIRST / (n * first), SIGMA_CAP
+    steps, waited, inner, size_before = 0, 0, 0, np.inf
+    for _ in range(TURNS):
         root_h, root_g = np.sqrt(2.0 * c[0]), np.sqrt(2.0 * c[1])
-        ku0, kv0 = root_h * values[0], root_g * values[1]
-        scale = 1.0 / (n * np.sqrt(c[0] * c[1]))
-        far = max(abs(move[0]), abs(move[1]), 1e-3)
-        if turn == 0 or far > COLD:
-            u, v, ku, kv, _, value, more = maximise(gram, y, p, geo, scale, ku0, kv0, inner, limit, face)
-        else:
-            for i in range(n):
-                u[i] = y[i] * geo[A1] * alpha[i]
-                v[i] = geo[B2] * beta[i] - geo[A2] * alpha[i]
-            warm = max(WARM / far, WARM)
-            refresh(gram, u, v, ku, kv, ku0, kv0)
-            _, value, more, _ = proximal(
-                gram, none, False, y, p, geo, u, v, ku, kv, ku0, kv0, face, warm * scale, inner, limit - steps
-            )
-            refresh(gram, u, v, ku, kv, ku0, kv0)
-        steps += more
         uku, vkv = 0.0, 0.0
         for i in range(n):
             alpha[i] = min(max(y[i] * u[i] / geo[A1], 0.0), p[i])
             beta[i] = min(max((v[i] + geo[A2] * alpha[i]) / geo[B2], 0.0), p[i] - alpha[i])
-            uku += u[i] * (ku[i] - ku0[i])
-            vkv += v[i] * (kv[i] - kv0[i])
-        uku, vkv = max(uku, 0.0), max(vkv, 0.0)
-        cu, cw = centre[0] + u / root_h, centre[1] + v / root_g
-        h, g = ku / root_h, kv / root_g
-        norm_h, norm_g = np.sqrt(max(np.sum(cu * h), 0.0)), np.sqrt(max(np.sum(cw * g), 0.0))
+            uku += u[i] * ku[i]
+            vkv += v[i] * kv[i]
+        size_u, size_v = np.sqrt(max(uku, 1e-300)), np.sqrt(max(vkv, 1e-300))
+        h, g, norm_h, norm_g = ku / root_h, kv / root_g, size_u / root_h, size_v / root_g
         upper, lower, shrink_h, shrink_g = ball_bounds(
-            y,
-            p,
-            theta,
-            radius,
-            alpha,
-            beta,
-            h,
-            g,
-            norm_h,
-            norm_g,
-            root_h * np.sqrt(uku),
-            root_g * np.sqrt(vkv),
+            y, p, theta, radius, alpha, beta, h, g, norm_h, norm_g, root_h * size_u, root_g * size_v
         )
         if upper < best_upper:
             best_upper = upper
-            best_cu, best_cw = shrink_h * cu, shrink_g * cw
+            best_cu, best_cw = shrink_h * u / root_h, shrink_g * v / root_g
         if lower > best_lower:
             best_lower = lower
             best_alpha, best_beta = alpha.copy(), beta.copy()
-        if best_upper - best_lower <= tol * max(1.0, abs(best_upper)) or steps >= limit:
+        waited = 0 if best_upper - best_lower < 0.9 * best_gap else waited + 1
+        best_gap = min(best_gap, best_upper - best_lower)
+        if best_gap <= tol * max(1.0, abs(best_upper)) or steps >= limit or waited > PATIENCE:
             break
-        excess = 2.0 * np.log(np.array([max(norm_h, 1e-150), max(norm_g, 1e-150)]) / radius)
-        for k in range(2):
-            if slack[k] and excess[k] > 1e-9:
-                # It binds after all, with a multiplier below the floor: back to the search for it, from the floor on.
-                slack[k] = False
-                floor[k] *= 1e-3
-                centre[k], values[k] = 0.0, 0.0
-                c[k] = min(c[k], FLOOR / squared)
-                low[k], high[k] = -np.inf, np.inf
-                excess[k] = -0.5
-            elif slack[k] or (c[k] * squared <= floor[k] and excess[k] < 0.0):
-                # Shrinking C lengthens the proximal steps as the rounding that a small C brings becomes harmless.
-                c[k] = max(0.5 * c[k], 1e-3 * SLACK * kappa) if slack[k] else max(c[k], SLACK * kappa)
-                slack[k] = True
-                excess[k] = 0.0
-                centre[k] = cu if k == 0 else cw
-                values[k] = h if k == 0 else g
-        for k in range(2):
-            # |h_C| falls in C_h, so with the other ball slack this is a root of one monotone function: bracket it.
-            # (The other's centre moves the root a little: a bracket that has become narrow has outlived its use.)
-            if not slack[1 - k] or high[k] - low[k] < 0.02:
-                low[k], high[k] = -np.inf, np.inf
-            elif excess[k] > 0.0:
-                low[k] = max(low[k], np.log(c[k]))
-            elif excess[k] < 0.0:
-                high[k] = min(high[k], np.log(c[k]))
-        now = value - squared * (c[0] + c[1])
-        now_size = max(abs(excess[0]), abs(excess[1]))
-        if slack[0] or slack[1] or now > merit or now_size < 0.7 * size or halvings > 6:
-            here, merit, size, halvings = c.copy(), now, now_size, 0
-            excess_here = excess
-            jacobian = sensitivity(gram, y, geo, face, ku - ku0, kv - kv0, max(uku, 1e-300), max(vkv, 1e-300))
-            for k in range(2):
-                if slack[k]:
-                    jacobian[k, 1 - k] = jacobian[1 - k, k] = 0.0
-                    jacobian[k, k] = 1.0
-            move = newton_move(jacobian, excess)
-            for k in range(2):
-                move[k] = keep_inside(np.log(c[k]), move[k], low[k], high[k])
+        excess = 2.0 * np.log(np.array([norm_h, norm_g]) / radius)
+        size = max(abs(excess[0]), abs(excess[1]))
+        gap, _ = measure(y, p, geo, u, v, ku, kv, zero, zero)
+        reach = squared * (c[0] + c[1])
+        if gap > reach:
+            move = np.zeros(2)  # this dual point says too little about its C
+        elif size < NEAR and gap < SETTLED * reach * size and (size < 0.5 * size_before or inner <= 1):
+            jacobian = sensitivity(gram, y, geo, face, ku, kv, size_u * size_u, size_v * size_v)
+            move = joint_move(jacobian, excess)
         else:
-            # Rows changed face on the way, and the concave Phi fell: shorten, at last to the step that never fails,
-            # C |h| / Lambda, which maximises a minorant of the dual.
-            halvings += 1
-            move = 0.4 * move if halvings < 6 else 0.5 * excess_here
-        c = here * np.exp(move)
-        inner = min(max(1e-2 * size * size * min(c[0], c[1]) * squared, 1e-13), 1e-3)
+            # Far off, or faces changed and Newton's step did not halve the excess.
+            move = excess / RESPONSE
+        size_before = size if size < NEAR else np.inf
+        for k in range(2):
+            c[k] *= np.exp(min(max(move[k], -3.0), 3.0))
+        if min(c[0], c[1]) * squared < FLOOR:
+            break
+        # The dual point itself stays: its coordinates change with C, and K times them alike.
+        geo = geometry(theta, c[0], c[1])
+        scale_h, scale_g = root_h / np.sqrt(2.0 * c[0]), root_g / np.sqrt(2.0 * c[1])
+        for i in range(n):
+            u[i] *= scale_h
+            ku[i] *= scale_h
+            v[i] *= scale_g
+            kv[i] *= scale_g
+        far = max(abs(move[0]), abs(move[1]), 1e-3)
+        sigma = min(sigma, max(WARM / far, WARM) / (n * np.sqrt(c[0] * c[1])), cap)
+        inner, sound, system = proximal_step(
+            gram, none, False, y, p, geo, u, v, ku, kv, face, seen, flat, sigma, INNER_LIMIT, work, system
+        )
+        steps += inner
+        if not sound:
+            sigma *= 0.1
+            cap = sigma
+            continue
+        settle(y, p, geo, face, work[0], work[1], u, v, work[4], work[5])
+        if best_gap < 1e-4:
+            refresh(gram, u, v, ku, kv, zero, zero)
+        else:
+            ku[:], kv[:] = work[2], work[3]
+            for i in range(n):
+                if work[4, i] != 0.0 or work[5, i] != 0.0:
+                    axpy2(gram[i], work[4, i], work[5, i], ku, kv, n)
+        if inner <= 3:
+            sigma = min(sigma * SIGMA_GROWTH, cap)
+        elif inner <= 12:
+            sigma = min(sigma * 3.0, cap)
+        elif inner >= INNER_LIMIT:
+            sigma *= 0.05
     return best_cu, best_cw, best_alpha, best_beta, best_upper, best_lower, steps
 
 
 @compiled
-def newton_move(jacobian, excess):
-    """Change of log C that should bring both norms to the radius.
-
-    The local derivative knows nothing of rows that will change their face: far from the goal the diagonal is kept
-    near 1, its value over long distances, and away from zero always, because where the faces alone fix a norm, C has
-    to move until a row leaves its face.
-    """
+def joint_move(jacobian, excess):
+    """Newton's change of log C for both norms, at most 1/2; one by one where the derivative is singular."""
     move = np.empty(2)
-    for k in range(2):
-        move[k] = excess[k] / max(jacobian[k, k], min(1.0, abs(excess[k])), 0.02)
-    near = max(abs(excess[0]), abs(excess[1])) < 0.5
     det = jacobian[0, 0] * jacobian[1, 1] - jacobian[0, 1] * jacobian[1, 0]
-    if near and det > 1e-6 * jacobian[0, 0] * jacobian[1, 1] and min(jacobian[0, 0], jacobian[1, 1]) > 0.0:
+    if det > 1e-6 * jacobian[0, 0] * jacobian[1, 1] and jacobian[0, 0] > 0.0:
         move[0] = (jacobian[1, 1] * excess[0] - jacobian[0, 1] * excess[1]) / det
         move[1] = (jacobian[0, 0] * excess[1] - jacobian[1, 0] * excess[0]) / det
+    else:
         for k in range(2):
-            # A step cut short takes the other one's share of the coupling with it.
-            if abs(move[k]) > 3.0 and abs(move[k]) >= abs(move[1 - k]):
-                move[k] = np.sign(move[k]) * 3.0
-                move[1 - k] = (excess[1 - k] - jacobian[1 - k, k] * move[k]) / jacobian[1 - k, 1 - k]
-    for k in range(2):
-        move[k] = min(max(move[k], -3.0), 3.0)
-    return move
-
-
-@compiled
-def keep_inside(start, move, low, high):
-    """A step that would leave the bracket goes to its middle: the norm may be flat here and steep further on."""
-    if low >= high or low < start + move < high or np.isinf(low) or np.isinf(high):
-        return move
-    return 0.5 * (low + high) - start
+            move[k] = excess[k] / max(jacobian[k, k], 0.2)
+    longest = max(abs(move[0]), abs(move[1]))
+    return move * (0.5 / longest) if longest > 0.5 else move

@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from exml_sim.arrays import FloatArray, IntArray
-from exml_sim.rejection.dual import (
+from exml_sim.rejection.factor import chunks
+from exml_sim.rejection.newton import directions, line_search
+from exml_sim.rejection.proximal import (
     INNER_ACCURACY,
     INNER_LIMIT,
     SIGMA_CAP,
@@ -26,14 +28,12 @@ from exml_sim.rejection.dual import (
     pace,
     settle,
 )
-from exml_sim.rejection.factor import chunks
-from exml_sim.rejection.newton import line_search
-from exml_sim.rejection.rows import directions, sweep_factor
+from exml_sim.rejection.rows import sweep_factor
 from exml_sim.rejection.triangle import CORNER_B, INSIDE
 
 SWEEPS = 15  # row-by-row sweeps before the first Newton step
 WARM_SWEEPS = 3
-FIRST_SIGMA = 50.0  # first proximal parameter, in units of mean weight / C
+FIRST_SIGMA = 20.0  # first proximal parameter, in units of mean weight / C
 _Move = tuple[FloatArray, FloatArray, FloatArray, FloatArray | None]  # u, v, L'd and, where it is known already, L L'd
 GROUPS = 6  # faces off the corners, those that depend on the label counted twice
 

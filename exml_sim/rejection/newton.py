@@ -39,48 +39,66 @@ def weights_of(face, sign, geo):
 
 
 @compiled
+def directions(face, y, geo):
+    """Free directions: the row of each and its two components; two for rows inside, one for rows on an edge."""
+    free = 0
+    for where in face:
+        free += (where > CORNER_B) + (where == INSIDE)
+    at, e1, e2 = np.empty(free, np.int64), np.zeros(free), np.zeros(free)
+    k = 0
+    for i in range(len(face)):
+        if face[i] == INSIDE:
+            at[k], e1[k] = i, 1.0
+            at[k + 1], e2[k + 1] = i, 1.0
+            k += 2
+        elif face[i] > CORNER_B:
+            at[k] = i
+            e1[k], e2[k] = edge(face[i], y[i], geo)
+            k += 1
+    return at, e1, e2
+
+
+@compiled
+def factor_free(gram, at, e1, e2, shift, system):
+    """Cholesky factor of D' K D + shift I over free directions; whether there is one, and the array that holds it."""
+    free = len(at)
+    if len(system) < free:
+        system = np.empty((free + free // 4, free + free // 4))
+    for k in range(free):
+        row, target = gram[at[k]], system[k]
+        for j in range(k + 1):
+            target[j] = row[at[j]] * (e1[k] * e1[j] + e2[k] * e2[j])
+        target[k] += shift
+    return cholesky(system, free), system
+
+
+@compiled
 def exact_direction(gram, y, geo, face, ru, rv, sigma, du, dv, kdu, kdv, system):
     """Solve (I + sigma P K) d = r over the rows that are off the corners; returns K d too, and the system to reuse."""
     n = len(y)
-    free = 0
-    for i in range(n):
-        if face[i] == INSIDE:
-            free += 2
-        elif face[i] > CORNER_B:
-            free += 1
-    if len(system) < free:
-        system = np.empty((free + free // 4, free + free // 4))
-    at = np.empty(free, np.int64)
-    e1 = np.empty(free)
-    e2 = np.empty(free)
+    at, e1, e2 = directions(face, y, geo)
+    free = len(at)
     kdu[:] = 0.0
     kdv[:] = 0.0
-    k = 0
     for i in range(n):
         du[i], dv[i] = ru[i], rv[i]
-        if face[i] == INSIDE:
-            at[k], e1[k], e2[k] = i, 1.0, 0.0
-            at[k + 1], e1[k + 1], e2[k + 1] = i, 0.0, 1.0
-            k += 2
-            du[i], dv[i] = 0.0, 0.0
-        elif face[i] > CORNER_B:
-            a, b = edge(face[i], y[i], geo)
-            at[k], e1[k], e2[k] = i, a, b
-            k += 1
-            along = ru[i] * a + rv[i] * b
-            du[i] -= along * a
-            dv[i] -= along * b
-        if du[i] != 0.0 or dv[i] != 0.0:
+    for k in range(free):
+        i = at[k]
+        along = ru[i] * e1[k] + rv[i] * e2[k]
+        du[i] -= along * e1[k]
+        dv[i] -= along * e2[k]
+    for i in range(n):
+        # A residual along its edge leaves nothing but rounding across.
+        if abs(du[i]) + abs(dv[i]) > 1e-14 * (abs(ru[i]) + abs(rv[i])):
             axpy2(gram[i], du[i], dv[i], kdu, kdv, n)
+        else:
+            du[i], dv[i] = 0.0, 0.0
     x = np.empty(free)
     for k in range(free):
         i = at[k]
         x[k] = e1[k] * (ru[i] / sigma - kdu[i]) + e2[k] * (rv[i] / sigma - kdv[i])
-        row, target = gram[i], system[k]
-        for j in range(k + 1):
-            target[j] = row[at[j]] * (e1[k] * e1[j] + e2[k] * e2[j])
-        target[k] += 1.0 / sigma
-    if not cholesky(system, free):
+    sound, system = factor_free(gram, at, e1, e2, 1.0 / sigma, system)
+    if not sound:
         return False, system
     cholesky_solve(system, x, free)
     k = 0

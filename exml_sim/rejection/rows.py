@@ -8,8 +8,7 @@ import numpy as np
 
 from exml_sim.compiled import compiled, compiled_sums
 from exml_sim.rejection.linalg import dot
-from exml_sim.rejection.newton import edge
-from exml_sim.rejection.triangle import C1, C2, CORNER_B, INSIDE, project
+from exml_sim.rejection.triangle import C1, C2, project
 
 
 @compiled
@@ -36,26 +35,6 @@ def sweep_factor(factor, order, y, p, geo, u, v, image, face):
             moved += 1
     image[:, 0], image[:, 1] = iu, iv
     return moved
-
-
-@compiled
-def directions(face, y, geo):
-    """Free directions: the row of each and its two components; two for rows inside, one for rows on an edge."""
-    free = 0
-    for where in face:
-        free += (where > CORNER_B) + (where == INSIDE)
-    at, e1, e2 = np.empty(free, np.int64), np.zeros(free), np.zeros(free)
-    k = 0
-    for i in range(len(face)):
-        if face[i] == INSIDE:
-            at[k], e1[k] = i, 1.0
-            at[k + 1], e2[k + 1] = i, 1.0
-            k += 2
-        elif face[i] > CORNER_B:
-            at[k] = i
-            e1[k], e2[k] = edge(face[i], y[i], geo)
-            k += 1
-    return at, e1, e2
 
 
 # 1.5 * 2^52: added to a number of ordinary size it leaves the nearest whole number in the last bits of the sum.

@@ -10,7 +10,10 @@ import pytest
 from exml_sim.engine import run, study
 from exml_sim.exploration import points
 from exml_sim.exploration.rows import FeatureArm, FeaturePool
+from exml_sim.exploration.sampling import RowOptions, RowSampler
+from exml_sim.exploration.stretches import SparseSampler
 from exml_sim.population import Population
+from exml_sim.seeds import Seeds
 from tests.engine.studies import features
 
 SCORES = {
@@ -115,3 +118,40 @@ def test_studies(monkeypatch):
     sure = FeaturePool(population(), theta=0.3, ball=0.3)
     with pytest.raises(ValueError, match="and at most 40 rows"):
         sure.open(sure.explore_many("uniform_allocation", 30, 1).seeds).evidence(*([None] * 5))
+
+
+@pytest.mark.parametrize("rows", ["same", "independent"])
+def test_stretches_hold_the_rows_that_counts_hold(rows):
+    """Three rounds with unequal pulls, one of them fresh: the same rows as from counts, and never an array over all."""
+    seeds, options = Seeds.of(7, range(4)), RowOptions(rows=rows)
+    dense, sparse = (kind(seeds, 3, 50, options) for kind in (RowSampler, SparseSampler))
+    pulls = np.random.default_rng(0).integers(0, 30, size=(3, 4, 3))
+    for number, fresh in enumerate((False, True, False)):
+        for sampler in (dense, sparse):
+            sampler.draw(pulls[number], fresh)
+        assert np.array_equal(sparse.counts, dense.counts)
+        for trial in range(4):
+            assert np.array_equal(sparse.of_trial(trial), dense.of_trial(trial))
+            first, second = sparse.order(trial), dense.order(trial)
+            assert (first is None) == (second is None)
+            assert first is None or np.array_equal(first, second)
+            for arm in range(3):
+                held = sparse.held(trial, arm, fresh=number > 0)
+                assert np.array_equal(held.dense(50), dense.bought(number > 0)[trial, arm])
+    stored = [part for stretch in sparse._stretches for part in stretch]
+    assert max(part.size for part in stored) == 4 * 3
+    with pytest.raises(ValueError, match="stretches are for replacement 'always', got 'never'"):
+        SparseSampler(seeds, 3, 50, RowOptions(replacement="never"))
+
+
+def test_a_large_pool_keeps_no_counts(monkeypatch):
+    """Large arms on rows drawn with replacement choose stretches by themselves, and a trial's counts are the same."""
+    large(monkeypatch)
+    pool = FeaturePool(population(), theta=0.3, **SCORES["ball"])
+    assert pool.sparse
+    assert isinstance(pool.open(Seeds.of(0))._sampler, SparseSampler)
+    assert not FeaturePool(population(), theta=0.3, replacement="never", **SCORES["ball"]).sparse
+    alone = pool.explore("median_elimination", 60, rng=3)
+    monkeypatch.undo()
+    exact = FeaturePool(population(), theta=0.3, **SCORES["ball"]).explore("median_elimination", 60, rng=3)
+    assert np.array_equal(alone.counts, exact.counts)

@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 from benchmarks.solver import FAMILIES, draw_family
-from exml_sim.rejection.dual import pace
+from exml_sim.rejection.ball import ascend, minimise_over_ball
+from exml_sim.rejection.batch import gather
+from exml_sim.rejection.multipliers import search_multipliers
+from exml_sim.rejection.proximal import pace
 
 # Draws with a problem that a solver stopped short of which counted rising steps as stalled, kept steps that sank, or
 # certified in plain precision only.
@@ -45,6 +48,28 @@ def test_a_rising_value_is_no_stall_and_a_sunk_step_is_taken_back() -> None:
     # At the floor of rounding the value stands still: that is what a stall is.
     _, stalled, _, _ = pace(1e-7, 10.0, 1e-7, 10.0, 1, 2, 1.0, 1e9)
     assert stalled == 3
+
+
+def test_both_ways_over_the_ball_agree() -> None:
+    """Multipliers together with the dual point, against the search that solves a penalised problem for each of them.
+
+    Their bounds must not contradict each other, and the first way must finish where both balls bind: else the second,
+    which is slow, would hide that it is broken.
+    """
+    binding = 0
+    for seed in range(40):
+        draw = draw_family("ball", seed, 1)
+        gram, y, p = gather(draw.gram, draw.y, draw.counts[0].astype(float))
+        radius = draw.form["ball"]
+        problem = (gram, y, p / p.sum(), draw.theta, radius, 1e-8, 5000)
+        together, search, either = (way(*problem) for way in (ascend, search_multipliers, minimise_over_ball))
+        uppers, lowers = ([found[at] for found in (together, search, either)] for at in (4, 5))
+        assert max(lowers) <= min(uppers) + 1e-12, seed
+        assert either[4] - either[5] <= 1e-8, seed
+        if all(c @ gram @ c >= (0.999 * radius) ** 2 for c in either[:2]):
+            binding += 1
+            assert together[4] - together[5] <= 1e-8, seed
+    assert binding >= 25
 
 
 @pytest.mark.long
