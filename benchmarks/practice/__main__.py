@@ -26,7 +26,7 @@ OUT = Path("out/practice")
 QUICK = ("iris", "wine")
 
 #: Constants were chosen with smaller seeds.
-FIRST_SEED = 1000
+FIRST_SEED = 2000
 
 
 def jobs(

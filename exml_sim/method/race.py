@@ -30,14 +30,14 @@ from exml_sim.method.soft import Fitter
 from exml_sim.money import exact, show
 from exml_sim.strategies.commit import ExploreThenCommit, expected_gain
 
-#: How few rows open the race, if the money allows it; fewer than the last number tell nothing.
-SMALLEST_OPENING, OPENING_PER_CLASS, USELESS_OPENING = 30, 12, 12
+#: How few rows open the race, if that leaves the leader most of the money; fewer than the last number tell nothing.
+SMALLEST_OPENING, OPENING_PER_CLASS, USELESS_OPENING = 20, 8, 12
 
 #: Rows per known class by which half of what can be explained is explained.
 HALF_PER_CLASS = 20.0
 
 #: Part of the money that the opening may cost.
-LARGEST_SHARE = Fraction(3, 5)
+LARGEST_SHARE = Fraction(1, 2)
 
 #: Cheaper sets within this many deviations of the best one count as equally good; as many again for every halving of
 #: the mean price of a candidate.
