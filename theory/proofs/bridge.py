@@ -56,7 +56,7 @@ def _outside(part: Part, parameters: dict[str, Any]) -> str:
     if not within(part, parameters):
         return "the case is outside the region"
     if isinstance(region, Cell):
-        return ""
+        return "a box holds its case, and nothing says that boxes hold what lies between the cases"
     found = _coordinates(region, parameters)
     if found is None:
         return "the region has no coordinates"

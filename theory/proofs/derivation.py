@@ -51,6 +51,7 @@ class Derivation:
     reads : a case of the ledger as values of the theorem's variables; one point per entry where the sides are tuples
     premises : hypotheses that are no ranges, each with the name of the ledger's assumption
     entry : the variable that counts the entries of a tuple; it may be compared with other variables
+    takes : what the theorem takes for granted of the statement; such a derivation is joined on paper
     """
 
     of: str
@@ -61,6 +62,7 @@ class Derivation:
     entry: str = ""
     corrected: bool = False
     says: Literal["holds", "vacuous"] = "holds"
+    takes: str = ""
 
 
 @cache

@@ -95,10 +95,15 @@ def _checked(claim: Claim, *, corrected: bool) -> Verdict:
 def _proved(claim: Claim, *, corrected: bool) -> tuple[Grade, str] | None:
     """The machine's answer, if there is a proof, it is not about something else, and every part is proved."""
     says = "vacuous" if claim.expected == "vacuous" and not corrected else "holds"
+    best: tuple[Grade, str] | None = None
     for derivation in derivations_of(claim.id):
         if (derivation.corrected, derivation.says) == (corrected, says) and not shortfall(claim, derivation):
-            return "proved by machine", _derived(derivation)
-    best: tuple[Grade, str] | None = None
+            if not derivation.takes:
+                return "proved by machine", _derived(derivation)
+            best = best or (
+                "joined on paper from machine-proved parts",
+                f"{_derived(derivation)} On paper: {derivation.takes}.",
+            )
     for proof in proofs_of(claim.id):
         if proof.corrected != corrected or proof.says != says:
             continue

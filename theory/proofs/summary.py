@@ -157,10 +157,16 @@ def _of_derivation(one: Derivation) -> Answer:
         0,
         time.process_time() - start,
         one.argument,
-        f"not: {missing}" if missing else "by machine: every join is a rule of the kernel",
+        _joined(one, missing),
         (),
         lines,
     )
+
+
+def _joined(one: Derivation, missing: str) -> str:
+    if missing:
+        return f"not: {missing}"
+    return f"on paper: {one.takes}" if one.takes else "by machine: every join is a rule of the kernel"
 
 
 def _lines(theorem: Theorem, margin: str) -> tuple[str, ...]:

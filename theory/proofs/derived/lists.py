@@ -285,6 +285,7 @@ DERIVATIONS: tuple[Derivation, ...] = (
         "Entry by entry: |+-R x| = R |x|, and the largest of a list of any length, in both directions.",
         _ball,
         reads=lambda features, radius: [{"x": features, "A": len(features), "radius": radius}],
+        takes="that the supremum over the ball is attained at its two ends, and rows of more than one dimension",
     ),
     Derivation(
         "eq-3-quadratic-program",

@@ -83,6 +83,7 @@ DERIVATIONS: tuple[Derivation, ...] = (
         _term_c,
         reads=_star,
         entry="s",
+        takes="that the minimum over the ball is attained at a point of the list",
     ),
     Derivation(
         "a6-drop",
@@ -91,5 +92,6 @@ DERIVATIONS: tuple[Derivation, ...] = (
         _drop,
         reads=_learned,
         entry="s",
+        takes="that the minimum over the ball is attained at a point of the list",
     ),
 )

@@ -460,5 +460,6 @@ DERIVATIONS: tuple[Derivation, ...] = (
         "In a coordinate that is 0 at every row a part of w changes no loss, and costs C lift^2 > 0.",
         _off_span,
         reads=lambda lift, **case: [{**_rows(**case), "lift": lift}],
+        takes="that every part outside the span of the rows is such a coordinate, for w and for v",
     ),
 )
