@@ -19,6 +19,7 @@ from exml_sim.cli import cli
 from exml_sim.engine import Store, Study, StudyResult, run
 from exml_sim.plugins import PluginError
 from simulations.panels import panels_of, verdicts
+from simulations.report.findings import findings_of
 
 RULE = '''
 """A share of the money for everyone, the rest for the two leaders."""
@@ -99,6 +100,25 @@ def test_from_a_file_beside_the_study_to_figure_report_plan_and_verdicts(folder:
     plan = CliRunner().invoke(cli, ["plan", "--store", str(out / "study.sqlite"), "--json"])
     budgets = json.loads(plan.output)["budgets"]
     assert [list(one["bounds"]) for one in budgets] == [[], ["union"]]
+
+
+def test_a_bound_that_speaks_where_failures_are_counted_is_in_the_findings(folder: Path, tmp_path: Path) -> None:
+    """The summary says what the trials could have seen of it, and the report can be made again from the store."""
+    text = STUDY.replace("200", "1000").replace("[40, 400]", "[25, 400]").replace("[0.3, 0.5, 0.6]", "[0.3, 0.6]")
+    (folder / "study.toml").write_text(text, encoding="utf-8")
+    out = tmp_path / "out"
+    done = CliRunner().invoke(cli, ["study", str(folder / "study.toml"), "--out", str(out), "--quiet"])
+    assert done.exit_code == 0, done.output
+    again = CliRunner().invoke(cli, ["report", str(out / "study.sqlite"), "--out", str(tmp_path / "again.html")])
+    assert again.exit_code == 0, again.output
+    assert "union (plug-in) divided by" in (tmp_path / "again.html").read_text(encoding="utf-8")
+    with StudyResult.open(out / "study.sqlite") as result:
+        panels = panels_of(result)
+        found = " ".join(findings_of(result, panels))
+        silent = " ".join(findings_of(result, [replace(one, cells=one.cells[1:]) for one in panels]))
+    assert "union (plug-in) divided by" in found
+    assert "other bounds speak" not in found
+    assert "No bound speaks where failures were seen" in silent
 
 
 def test_the_rule_of_the_file_is_the_rule_of_the_class(folder: Path) -> None:

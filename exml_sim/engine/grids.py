@@ -49,7 +49,10 @@ def _expand_grid(table: dict[str, Any]) -> None:
             continue
         given = table.get(part)
         if not isinstance(given, list | tuple) or not given or not all(isinstance(one, Mapping) for one in given):
-            raise ValueError(f"grid sweeps {', '.join(swept)}, so the study needs {part} as tables")
+            raise ValueError(
+                f"grid sweeps {', '.join(swept)}, so the study needs {part} as tables: write [[{part}]], "
+                "and below it what the grid does not sweep"
+            )
         table[part] = [one for spec in given for one in _crossed(dict(spec), swept, part == "pools")]
 
 

@@ -85,6 +85,10 @@ def agreement(bench: Bench, pool: Pool, budget: Fraction, share: int) -> Iterato
         yield f"trials 2 i and 2 i + 1 go together {where}: {both} pairs of {MANY // 2} (seed {bench.seed})"
 
 
+#: Pools whose law is too large to enumerate.
+_WIDE = ((0.5, 0.45, 0.6, 0.4, 0.55), (0.5, 0.45, 0.6, 0.4, 0.55, 0.5, 0.65, 0.42))
+
+
 def likeness(bench: Bench) -> Iterator[str]:
     """The rule does what it was written after."""
     if bench.like is None:
@@ -104,6 +108,12 @@ def likeness(bench: Bench) -> Iterator[str]:
                 return
         else:
             yield from _same_pulls(bench, pool, budget, where)
+    # More rounds than the small pools have: an error in a third one shows at K = 5 and 8 only.
+    for means in _WIDE:
+        wide = KnownPool.bernoulli(means)
+        budget = 6 * smallest_budget(bench.like, wide.prices)
+        _check_opening(bench, wide, budget)
+        yield from _same_pulls(bench, wide, budget, f"with K = {len(means)} at budget {show(budget)}")
     costly = KnownPool([BernoulliArm(0.4, 1), BernoulliArm(0.5, 3), BernoulliArm(0.6, 2)])
     budget = 6 * smallest_budget(bench.like, costly.prices)
     yield from _same_pulls(bench, costly, budget, f"at costs 1, 3, 2 and budget {show(budget)}")

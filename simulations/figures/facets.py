@@ -44,6 +44,10 @@ def figure(panels: Sequence[Panel], name: str) -> Figure:
             ax.set_visible(False)
         for ax, place in zip(axes.flat, places, strict=False):
             draw(ax, [panel for panel in panels if panel.place == place])
+        budgets = [float(Fraction(cell.budget)) for panel in panels for cell in panel.cells]
+        low, high = min(budgets) / 1.3, max(budgets) * 1.3
+        axes.flat[0].set_xlim(low, high)
+        style.plain_ticks(axes.flat[0].xaxis, low, high)
         for line in axes:
             line[0].set_ylabel("failure rate")
         for ax in axes[-1]:

@@ -19,9 +19,9 @@ from simulations.panels import (
     power,
     sentence,
     times,
+    title_of,
     verdicts,
 )
-from theory.versions import VERSIONS
 
 
 def findings_of(result: StudyResult, panels: Sequence[Panel]) -> list[str]:
@@ -75,12 +75,17 @@ def _power(panels: Sequence[Panel]) -> str:
     if not seen:
         return "No bound speaks where failures were seen, so these trials could not have refuted one by its size."
     parts = [
-        f"{VERSIONS[one.version].title} divided by {times(one.factor)} ({one.title} at {float(one.budget):,.0f})"
+        f"{title_of(one.version)} divided by {times(one.factor)} ({one.title} at {float(one.budget):,.0f})"
         for one in seen
     ]
-    silent = [name for name in VERSIONS if name not in {one.version for one in seen}]
+    speaking = [name for panel in panels for name in panel.versions if _speaks(panel, name)]
+    silent = [title_of(name) for name in dict.fromkeys(speaking) if name not in {one.version for one in seen}]
     rest = f". Where other bounds speak ({_listed(silent)}) no failure was seen" if silent else ""
     return f"Had a bound been smaller by this much, the trials would have refuted it: {_listed(parts)}{rest}."
+
+
+def _speaks(panel: Panel, version: str) -> bool:
+    return any(panel.bound_at(version, cell) < 1 for cell in panel.cells)
 
 
 def _silent(panels: Sequence[Panel]) -> str:
@@ -89,7 +94,7 @@ def _silent(panels: Sequence[Panel]) -> str:
     reasons = list(dict.fromkeys(panel.reason for panel in panels if panel.reason))
     if reasons and not any(panel.plugged for panel in panels):
         return f"No bound is laid over: {_listed(reasons)}."
-    if any(panel.bound_at(name, cell) < 1 for panel in panels for cell in panel.cells for name in panel.versions):
+    if any(_speaks(panel, name) for panel in panels for name in panel.versions):
         return "Rates by tilted sampling are estimates, which are not judged against the bounds."
     return "All bounds are vacuous at these budgets: at least 1, or below their launch budgets."
 

@@ -31,6 +31,9 @@ class Assumes:
         "miss", "first" or "regret".
     rule
         The rule itself, in place of its name.
+    costs
+        "unit" (one pull of every arm costs 1), or "any" if the bound reads ``setting.costs``: Bernoulli arms with
+        unequal costs are asked, too.
     """
 
     strategy: str = "uniform_allocation"
@@ -38,12 +41,20 @@ class Assumes:
     law: str = "features"
     event: str = "miss"
     rule: Strategy | None = None
+    costs: str = "unit"
 
     def __post_init__(self) -> None:
         if self.event not in EVENTS:
             raise ValueError(f"event must be one of {', '.join(EVENTS)}, got {self.event!r}")
         if self.law not in ("features", "bernoulli", "gaussian"):
             raise ValueError(f"law must be features, bernoulli or gaussian, got {self.law!r}")
+        if self.costs not in ("unit", "any"):
+            raise ValueError(f"costs must be unit or any, got {self.costs!r}")
+        if self.costs == "any" and (self.law, self.event) != ("bernoulli", "miss"):
+            raise ValueError(
+                "instances with unequal costs are there for law bernoulli and event miss, "
+                f"got {self.law} and {self.event}"
+            )
 
     def build(self) -> Strategy:
         """The rule."""

@@ -33,6 +33,8 @@ class BoundReport:
         The instance with that factor.
     alarm
         Probability that a right bound is refuted, at most.
+    asked
+        Which K, budgets and costs were looked at.
     """
 
     name: str
@@ -42,6 +44,7 @@ class BoundReport:
     unseen: float
     tightest: str
     alarm: float
+    asked: str = ""
 
     @property
     def passed(self) -> bool:
@@ -56,7 +59,9 @@ class BoundReport:
         else:
             seen = f"an error by a factor below {self.unseen:.3g} would go unseen (tightest: {self.tightest})"
         where = f"at {self.spoke} instances where it speaks ({self.silent} where it does not)"
-        return f"{self.name}: not refuted {where}; {seen}; false-alarm probability {self.alarm:.0e}"
+        return (
+            f"{self.name}: not refuted {where}; {seen}; asked at {self.asked}; false-alarm probability {self.alarm:.0e}"
+        )
 
 
 def check_bound(bound: Bound, assumes: Assumes | None = None, **options: Any) -> BoundReport:
@@ -107,7 +112,20 @@ def examine_bound(
     factor, where = min(ratios, default=(math.inf, "none"))
     counted = any("counted" in one.kind for one in battery)
     name = getattr(bound, "__name__", type(bound).__name__)
-    return BoundReport(name, tuple(findings), spoke, len(battery) - spoke, factor, where, alarm if counted else 0.0)
+    spent = alarm if counted else 0.0
+    return BoundReport(name, tuple(findings), spoke, len(battery) - spoke, factor, where, spent, _asked(battery))
+
+
+def _asked(battery: Sequence[Instance]) -> str:
+    """Which K, budgets and costs the instances have, in words."""
+    budgets = [one.budget for one in battery]
+    uneven = sum(one.budget % one.setting.K > 0 for one in battery)
+    # Without a list every pull costs 1.
+    costs = {tuple(f"{cost:g}" for cost in one.setting.costs) for one in battery if set(one.setting.costs) - {1.0}}
+    numbers = ", ".join(map(str, sorted({one.setting.K for one in battery})))
+    rest = f"{uneven} of {len(battery)} are no multiples of K" if uneven else "all multiples of K"
+    prices = " and ".join(["unit costs", *(f"costs {', '.join(one)}" for one in sorted(costs))])
+    return f"K = {numbers}, budgets {min(budgets):,} to {max(budgets):,} ({rest}), {prices}"
 
 
 def _regret(bound: Bound, one: Instance) -> tuple[float, float]:

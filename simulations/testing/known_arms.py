@@ -11,7 +11,7 @@ from exml_sim.engine.families import FAMILIES, FamilyPool
 from exml_sim.engine.intervals import clopper_pearson
 from exml_sim.engine.modes.exact import law_of
 from exml_sim.engine.setting import Setting
-from exml_sim.exploration.known import KnownPool
+from exml_sim.exploration.known import BernoulliArm, KnownPool
 from exml_sim.exploration.strategy import smallest_budget
 from simulations.testing.assumptions import Assumes, Instance
 
@@ -22,20 +22,40 @@ SMALL = (
     (0.45, 0.55), (0.4, 0.6), (0.3, 0.7), (0.0, 0.3), (0.7, 1.0), (0.05, 0.15), (0.2, 0.8),
     (0.4, 0.6, 0.6), (0.3, 0.6, 0.6), (0.2, 0.4, 0.9), (0.35, 0.65, 1.0),
     (0.25, 0.75, 0.75, 0.75), (0.2, 0.8, 0.8, 1.0),
+    (0.3, 0.7, 1.0, 1.0, 1.0), (0.35, 0.65, 1.0, 1.0, 1.0, 1.0),
 )  # fmt: skip
+#: Pulls per arm of exact laws; for those in `UNEVEN` also budgets that leave 1 and K - 1 over.
+PER_ARM, UNEVEN = (2, 5, 10, 20, 40, 80, 160), (5, 10, 20)
+#: Pools with unequal costs (means, costs), for bounds that are about costs: the best arm is dear, or cheap.
+COSTLY = (((0.7, 0.3), (1, 3)), ((0.7, 0.3), (3, 1)), ((1.0, 0.65, 0.35), (2, 1, 3)))
 
 
-def setting_for(about: Assumes, means: Sequence[float], *, law: str = "bernoulli", sd: float = math.nan) -> Setting:
-    """The setting of known arms at unit cost."""
+def setting_for(
+    about: Assumes,
+    means: Sequence[float],
+    *,
+    law: str = "bernoulli",
+    sd: float = math.nan,
+    costs: Sequence[int] | None = None,
+) -> Setting:
+    """The setting of known arms, at unit cost unless costs are given."""
+    prices = tuple(map(float, costs or (1,) * len(means)))
     gaps = tuple(round(mean - min(means), 12) for mean in means)
     ends: dict[str, Any] = {"low": 0.0, "high": 1.0} if law == "bernoulli" else {"sd": sd}
-    return Setting(about.strategy, len(means), gaps, about.options, tuple(means), (1.0,) * len(means), law, **ends)
+    return Setting(about.strategy, len(means), gaps, about.options, tuple(means), prices, law, **ends)
 
 
 def exact_instance(about: Assumes, means: Sequence[float], budget: int, outcomes: int = OUTCOMES) -> Instance | None:
     """The exact failure probability of Bernoulli arms; None if there is too much to enumerate or too little money."""
     # The best arm comes last and loses ties.
-    pool = KnownPool.bernoulli(sorted(means, reverse=True))
+    return _exact(about, sorted(means, reverse=True), (1,) * len(means), budget, outcomes)
+
+
+def _exact(
+    about: Assumes, means: Sequence[float], costs: Sequence[int], budget: int, outcomes: int = OUTCOMES
+) -> Instance | None:
+    """The same with costs, the arms in the order that is given."""
+    pool = KnownPool([BernoulliArm(mean, cost) for mean, cost in zip(means, costs, strict=True)])
     rule = about.build()
     if budget < smallest_budget(rule, pool.prices):
         return None
@@ -46,26 +66,42 @@ def exact_instance(about: Assumes, means: Sequence[float], budget: int, outcomes
             raise
         return None
     p = min(max(sum(law.failure), 0.0), 1.0)
-    shown = ", ".join(f"{mean:g}" for mean in means)
-    return Instance(f"means {shown}", setting_for(about, sorted(means, reverse=True)), budget, p, p, "exactly")
+    even = set(costs) == {1}
+    shown = ", ".join(f"{mean:g}" for mean in (sorted(means) if even else means))
+    name = f"means {shown}" if even else f"means {shown} at costs {', '.join(map(str, costs))}"
+    return Instance(name, setting_for(about, means, costs=costs), budget, p, p, "exactly")
 
 
 def enumerated(about: Assumes) -> Iterator[Instance]:
+    """Small pools at budgets that are multiples of K and some that are not; unequal costs if the bound knows them."""
     for means in SMALL:
-        for per_arm in (2, 5, 10, 20, 40, 80, 160):
-            found = exact_instance(about, means, per_arm * len(means))
-            if found is None:
-                break
-            yield found
+        K = len(means)
+        budgets = (n * K + over for n in PER_ARM for over in (sorted({0, 1, K - 1}) if n in UNEVEN else (0,)))
+        yield from _until_too_large(exact_instance(about, means, budget) for budget in budgets)
+    if about.costs == "any":
+        for means, costs in COSTLY:
+            budgets = (n * sum(costs) + over for n in PER_ARM for over in (0, 1))
+            yield from _until_too_large(_exact(about, means, costs, budget) for budget in budgets)
+
+
+def _until_too_large(found: Iterator[Instance | None]) -> Iterator[Instance]:
+    """Instances of ascending budgets, until one cannot be enumerated."""
+    for one in found:
+        if one is None:
+            return
+        yield one
 
 
 def counted(about: Assumes, alarm: float, seed: int) -> Iterator[Instance]:
     """Families of the literature, by trials; the lower limits share one alarm."""
     rule, law = about.build(), about.law
-    points = [(f, K, gap, n) for f in FAMILIES for K, gap in ((2, 0.3), (8, 0.08)) for n in (20, 100)]
-    for family, K, gap, per_arm in points:
+    places = [(K, gap, n * K) for K, gap in ((2, 0.3), (8, 0.08)) for n in (20, 100)]
+    # Budgets that are no multiples of K.
+    places += [(5, 0.08, 20 * 5 + 4), (6, 0.08, 20 * 6 + 1)]
+    points = [(family, *place) for family in FAMILIES for place in places]
+    for family, K, gap, budget in points:
         spec = FamilyPool(family, K, gap, law, best=0.3 if K > 2 else 0.35)
-        pool, budget = spec.pool(), per_arm * K
+        pool = spec.pool()
         if budget < smallest_budget(rule, pool.prices):
             continue
         found = pool.explore_many(rule, budget, TRIALS, seed=seed)

@@ -6,8 +6,10 @@ from dataclasses import replace
 from math import exp
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
+from scipy.stats import binom
 
 from exml_sim.exploration.known import KnownPool
 from exml_sim.testing import Assumes, CheckError, check_bound, examine_bound, planted
@@ -101,6 +103,49 @@ def test_a_bound_for_bernoulli_arms() -> None:
     found = planted(hoeffding, assumes=BERNOULLI)
     caught = {one.error for one in found if one.caught}
     assert caught >= {"four times the budget", "twice the gaps", "to the fourth power", "a hundredth of it"}
+
+
+def union_of_pairs(n: int, setting: Any) -> float:
+    """With n pulls of every Bernoulli arm: the exact probabilities that one rival is at least as good, summed."""
+    best, *others = sorted(setting.means)
+    at = np.arange(n + 1)
+    mine = binom.pmf(at, n, best)
+    return float(sum(mine @ binom.cdf(at, n, other) for other in others))
+
+
+def exact_pairs(budget: int, setting: Any) -> float:
+    return union_of_pairs(budget // setting.K, setting)
+
+
+def rounded_up(budget: int, setting: Any) -> float:
+    """Wrong by at most one pull per arm, and only where K does not divide the budget."""
+    return union_of_pairs(-(-budget // setting.K), setting)
+
+
+def wrong_from_five_to_seven(budget: int, setting: Any) -> float:
+    return exact_pairs(budget, setting) ** (1.25 if setting.K in (5, 6, 7) else 1.0)
+
+
+def without_costs(budget: int, setting: Any) -> float:
+    """Right at unit costs; with others the money buys fewer rows."""
+    return exact_pairs(budget, setting)
+
+
+def with_costs(budget: int, setting: Any) -> float:
+    return union_of_pairs(budget // int(sum(setting.costs)), setting)
+
+
+def test_errors_that_show_at_some_budgets_numbers_of_arms_or_costs_only() -> None:
+    report = check_bound(exact_pairs, BERNOULLI, alarm=ALARM)
+    assert "asked at K = 2, 3, 4, 5, 6, 8, budgets 4 to 800" in str(report)
+    assert "unit costs;" in str(report)
+    for wrong in (rounded_up, wrong_from_five_to_seven):
+        with pytest.raises(CheckError, match="exactly, and it says"):
+            check_bound(wrong, BERNOULLI, alarm=ALARM)
+    costly = replace(BERNOULLI, costs="any")
+    assert "costs 1, 3" in str(check_bound(with_costs, costly, alarm=ALARM))
+    with pytest.raises(CheckError, match="at costs"):
+        check_bound(without_costs, costly, alarm=ALARM)
 
 
 def test_the_hunt_comes_closer_than_the_battery() -> None:

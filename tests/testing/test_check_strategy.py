@@ -1,7 +1,8 @@
-"""check_strategy passes what is right and catches what is planted: our eight bugs, and mutants of two foreign rules."""
+"""check_strategy passes what is right and catches what is planted: our nine bugs, and mutants of two foreign rules."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from exml_sim.exploration.rows import FeaturePool
 from exml_sim.money import Prices
 from exml_sim.strategies import MedianElimination, SuccessiveRejects, UniformAllocation
+from exml_sim.strategies.median_elimination import halving_rounds
 from exml_sim.testing import CheckError, check_strategy, examine, planted
 from tests.statistical.wrong_strategies import (
     MEDIAN,
@@ -29,12 +31,27 @@ class CostBlindPool(FeaturePool):
         return Prices.of([1] * self.n_arms)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdleThirdRound(MedianElimination):
+    """Buys nothing from its third round on, which pools of four arms and fewer do not have."""
+
+    def explore(self, trials: Any) -> Any:
+        rounds, width = halving_rounds(trials.n_arms), trials.n_arms
+        for number in range(rounds):
+            if number < 2:
+                trials.buy(trials.budget / rounds, fresh=not self.reuse)
+            width = (width + 1) // 2
+            trials.keep(width, fresh=not self.reuse)
+        return trials.active.argmax(axis=1)[:, None]
+
+
 ALARM = 1e-7
 COSTLY = WORLD[2].with_(costs=("1", "3")).pool
 BUGS: dict[str, dict[str, Any]] = {
     **{error: {"rule": wrong, "like": right} for error, (right, wrong, _, _) in MEDIAN.items()},
     "leaves half of the money": {"rule": HalfTheMoney(), "like": UniformAllocation()},
     "ignores a cost": {"rule": UniformAllocation(), "pools": [turned_into(COSTLY, CostBlindPool)]},
+    "an idle third round": {"rule": IdleThirdRound(), "like": MedianElimination()},
     "biased sampling": {"rule": UniformAllocation(), "pools": [turned_into(WORLD[2].pool, BiasedPool)]},
     "seeds repeated between trials": {
         "rule": UniformAllocation(),
@@ -43,8 +60,8 @@ BUGS: dict[str, dict[str, Any]] = {
 }
 
 
-def test_there_are_eight_bugs() -> None:
-    assert len(BUGS) == 8
+def test_there_are_nine_bugs() -> None:
+    assert len(BUGS) == 9
 
 
 @pytest.mark.parametrize("error", BUGS)
