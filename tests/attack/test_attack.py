@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections import Counter
 from dataclasses import replace
 from itertools import permutations, product
@@ -17,6 +18,13 @@ from attack import bounds, case, damage, files, grams, halving, known, processes
 from attack.case import Finding, expect, run, try_case
 from exml_sim.engine import StoreError
 from theory import tighter
+
+
+@pytest.fixture(scope="module", autouse=True)
+def loud_again():
+    """Attacks silence warnings in their own process, which here is that of other tests."""
+    yield
+    logging.disable(logging.NOTSET)
 
 
 @pytest.fixture(scope="module")

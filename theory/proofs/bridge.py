@@ -13,7 +13,9 @@ from typing import Any
 
 from theory.claims import Claim, Reading
 from theory.proofs.balls import Balls, ball, digits
+from theory.proofs.kernel.language import Refused
 from theory.proofs.statement import Cell, Orthant, Part, Proof, Side
+from theory.proofs.translation import translated
 
 __all__ = ["bridged", "loose_end", "mismatch", "within"]
 
@@ -43,7 +45,10 @@ def loose_end(claim: Claim, proof: Proof) -> str:
         return f"a part proves {other[0]} where the statement says {reading.relation}"
     with digits(_BITS):
         for case in claim.cases:
-            parameters = _exact(proof.adapt(**case))
+            try:
+                parameters = _exact(translated(reading, proof.adapt, case))
+            except Refused as refusal:
+                return str(refusal)
             reasons = [_outside(part, parameters) for part in whole]
             if all(reasons):
                 return f"at {case} {reasons[0]}"
@@ -92,7 +97,10 @@ def mismatch(claim: Claim, proof: Proof) -> str:
         return ""
     with digits(_BITS):
         for case in claim.cases:
-            parameters = _exact(proof.adapt(**case))
+            try:
+                parameters = _exact(translated(reading, proof.adapt, case))
+            except Refused as refusal:
+                return str(refusal)
             parts = [part for part in reads if within(part, parameters)]
             if reads and not parts:
                 return f"the case {case} lies in no region of the proof"

@@ -23,6 +23,7 @@ from theory.proofs.kernel.defined import undefined
 from theory.proofs.kernel.language import Formula, Refused, Term, const
 from theory.proofs.kernel.theorem import Theorem
 from theory.proofs.kernel.values import holds, value
+from theory.proofs.translation import translated
 
 __all__ = ["Derivation", "around", "built", "closest", "shortfall"]
 
@@ -223,7 +224,7 @@ def _made_up(case: Any, point: Point) -> str:
 
 
 def _at(case: Any, reading: Reading, derivation: Derivation, statement: Theorem) -> str:
-    points = derivation.reads(**case)
+    points = translated(reading, derivation.reads, case)
     for point in points:
         made_up = _made_up(case, point)
         if made_up:

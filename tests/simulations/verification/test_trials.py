@@ -38,7 +38,12 @@ def test_every_experiment_of_the_ledger_is_tried():
     assert all(get(claim) for claim in tried())
 
 
-@pytest.mark.parametrize("name", sorted(POOLS))
+def test_a_world_begins_with_a_best_arm():
+    with pytest.raises(ValueError, match="first arm of 'best-last' is not a best arm"):
+        world("best-last")
+
+
+@pytest.mark.parametrize("name", sorted(POOLS.keys() - {"best-last"}))
 def test_worlds_have_the_gaps_of_their_pools(name):
     place = world(name)
     pool = make_pool(place)

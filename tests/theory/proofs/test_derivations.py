@@ -189,13 +189,14 @@ def test_a_derivation_that_falls_short_gives_no_grade(monkeypatch):
 
 
 def test_a_number_in_disguise_and_a_cut_off_are_seen():
-    """Planted: left <= left + d for d >= 0, with d read off the ledger's own sides; and a statement up to 10^6 only."""
+    """Planted: left <= left + d for d >= 0, with d from the sides, written down again; and a statement up to 10^6 only."""
     claim, one = get("ua-allocation"), BY_NAME["ua-allocation"]
     a, d, K = variables("a d K")
     trivial = combine(a <= a + d, assume(const(0) <= d))
 
     def disguised(B, K):
-        return [{"a": claim.reading.left(B=B, K=K), "d": B - claim.reading.left(B=B, K=K)}]
+        spent = K * (B // K)
+        return [{"a": spent, "d": B - spent}]
 
     planted = Derivation(claim.id, "", lambda: (trivial, ()), reads=disguised)
     assert "is no number of the case" in shortfall(claim, planted)

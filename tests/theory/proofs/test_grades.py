@@ -20,9 +20,12 @@ from theory.proofs.derivation import Derivation, shortfall
 from theory.proofs.derived import DERIVATIONS
 from theory.proofs.formulas import c, theta_of
 from theory.proofs.grades import GRADES, grade
+from theory.proofs.kernel.certificate import combine
+from theory.proofs.kernel.language import at, const
+from theory.proofs.kernel.theorem import assume
 from theory.proofs.paper_proofs import CORRECTED, PRINTED
 from theory.proofs.refutations import BITS, REFUTATIONS, Refutation, replay
-from theory.proofs.statement import Cell, Orthant, Part
+from theory.proofs.statement import Cell, Orthant, Part, Proof
 
 THEOREMS = Path(__file__).parents[3] / "docs" / "theorems.md"
 IDS = [claim.id for claim in all_claims()]
@@ -114,6 +117,30 @@ def test_a_grid_of_points_is_not_a_region(name):
         sides = tuple((key, value, value) for key, value in at.items())
         boxes += [dataclasses.replace(one, region=Cell(sides, "a point")) for one in proof.parts if one.reads == "both"]
     assert "between the cases" in loose_end(claim, dataclasses.replace(proof, parts=tuple(boxes)))
+
+
+@pytest.mark.parametrize("name", ["eq-7", "a2-quarter", "a3-numerator"])
+def test_a_translation_that_hands_the_sides_over_proves_nothing(name):
+    """l <= l + d with d >= 0 is true of every inequality, if its sides may be passed as numbers, or as lists of one."""
+    claim = get(name)
+    reading = claim.reading
+
+    def sides(**case):
+        left, right = (Fraction(side(**case)) for side in (reading.left, reading.right))
+        return (left, right - left) if reading.relation == "<=" else (right, left - right)
+
+    lower, apart = at("l", 1), at("d", 1)
+    forged = Derivation(
+        name,
+        "",
+        lambda: (combine(lower <= lower + apart, assume(const(0) <= apart)), ()),
+        reads=lambda **case: [dict(zip(("l", "d"), ((one,) for one in sides(**case)), strict=True))],
+    )
+    assert "evaluates a side" in shortfall(claim, forged)
+    region = Orthant(("low", "gap"), lambda m, low, gap: {"low": low, "gap": gap}, "low, gap >= 0", plain=True)
+    part = Part("forged", region, lambda m, low, gap: low, "<=", lambda m, low, gap: low + gap, reads="both")
+    proof = Proof(name, "", (part,), adapt=lambda **case: dict(zip(("low", "gap"), sides(**case), strict=True)))
+    assert "evaluates a side" in mismatch(claim, proof)
 
 
 def _stands(claim: Claim, proof, wanted) -> bool:
