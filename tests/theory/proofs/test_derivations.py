@@ -189,7 +189,7 @@ def test_a_derivation_that_falls_short_gives_no_grade(monkeypatch):
 
 
 def test_a_number_in_disguise_and_a_cut_off_are_seen():
-    """Planted: left <= left + d for d >= 0, with d from the sides, written down again; and a statement up to 10^6 only."""
+    """Planted: left <= left + d for d >= 0, with d written down again from the sides; and a statement up to 10^6."""
     claim, one = get("ua-allocation"), BY_NAME["ua-allocation"]
     a, d, K = variables("a d K")
     trivial = combine(a <= a + d, assume(const(0) <= d))
