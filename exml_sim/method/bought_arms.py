@@ -260,6 +260,7 @@ class HeldOutSession(OracleSession):
         super().__init__(buyer, arms, base, scoring, options)
         self._fit = fit
         self._held: dict[tuple[int, bytes], FloatArray] = {}
+        self._ahead: dict[tuple[int, bytes], FloatArray] = {}
         self.levels = 1
 
     def _of(self, i: int, rows: IntArray, level: int) -> tuple[float, float, float]:
@@ -277,8 +278,11 @@ class HeldOutSession(OracleSession):
         return self._held[key]
 
     def _later(self, i: int, rows: IntArray) -> FloatArray:
-        y, classes = self._base.y[rows], self._base.n_classes
-        return later_row_losses(self._fit, self._points(i, rows), y, classes)
+        key = i, rows.tobytes()
+        if key not in self._ahead:
+            y, classes = self._base.y[rows], self._base.n_classes
+            self._ahead[key] = later_row_losses(self._fit, self._points(i, rows), y, classes)
+        return self._ahead[key]
 
     def _pair(self, leader: int, i: int, bets: bool) -> Pair:
         """Two arms on the rows that both have."""
