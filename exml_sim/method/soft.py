@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from exml_sim.arrays import FloatArray, IntArray
-from exml_sim.method.forest import MOST_DRAWN, grown
+from exml_sim.method.forest import MOST_DRAWN, grown, summed
 
 #: Penalties and bandwidths (in units of the median squared distance) that kernel regression tries.
 PENALTIES = tuple(10.0 ** (k / 2) for k in range(-4, 5))
@@ -180,53 +180,20 @@ class ForestSoft:
 
     def predict(self, X: FloatArray) -> FloatArray:
         """Mean over the trees."""
-        # Trees compare single precision, as they were grown on it.
-        points = X.astype(np.float32)
-        total = np.zeros((len(X), self.value.shape[1]))
-        for root in self.roots:
-            total += self.value[self._leaves(points, int(root))]
-        return total / len(self.roots)
-
-    def _leaves(self, points: Any, root: int) -> IntArray:
-        node = np.full(len(points), root, dtype=np.int64)
-        moving = np.flatnonzero(self.feature[node] >= 0)
-        while len(moving):
-            at = node[moving]
-            below = points[moving, self.feature[at]] <= self.threshold[at]
-            node[moving] = np.where(below, self.left[at], self.right[at])
-            moving = moving[self.feature[node[moving]] >= 0]
-        return node
+        nodes = self.feature, self.threshold, self.left, self.right, self.value
+        return summed(X, nodes, self.roots) / len(self.roots)
 
 
 def forest_fitter(seed: int, trees: int = TREES) -> Fitter:
     """Random forests on soft targets, judged by the trees that did not draw a row; one draws `MOST_DRAWN` at most."""
 
     def fit(X: FloatArray, T: FloatArray) -> tuple[Soft, FloatArray]:
-        found, held = grown(X, T, trees, seed, min(len(X), MOST_DRAWN))
+        nodes, roots, held = grown(X, T, trees, seed, min(len(X), MOST_DRAWN))
         # A row that every tree drew has no prediction.
-        blank = held.sum(axis=1) <= 0.0
-        held[blank] = T.mean(axis=0)
-        return _packed(found), held
+        held[held.sum(axis=1) <= 0.0] = T.mean(axis=0)
+        return ForestSoft(*nodes, roots), held
 
     return fit
-
-
-def _packed(trees: Sequence[Any]) -> ForestSoft:
-    starts = np.cumsum([0, *(tree.node_count for tree in trees)])[:-1]
-    leaf = np.concatenate([tree.children_left < 0 for tree in trees])
-    left, right = (
-        np.concatenate([getattr(tree, side) + start for tree, start in zip(trees, starts, strict=True)])
-        for side in ("children_left", "children_right")
-    )
-    feature = np.where(leaf, -1, np.concatenate([tree.feature for tree in trees]))
-    return ForestSoft(
-        feature.astype(np.int64),
-        np.concatenate([tree.threshold for tree in trees]).astype(np.float64),
-        np.where(leaf, 0, left).astype(np.int64),
-        np.where(leaf, 0, right).astype(np.int64),
-        np.concatenate([tree.value[:, :, 0] for tree in trees]).astype(np.float64),
-        starts.astype(np.int64),
-    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

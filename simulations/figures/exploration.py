@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 #: Labels longer than this are cut.
 LONGEST = 24
+#: Lines of a look, and candidates among the purchases, that are drawn one by one; the others share a line.
+MOST = 24
 #: Patterns, so that neighbouring parts of a bar differ without colour.
 HATCHES = ("", "//", "..", "xx", "\\\\", "--")
 
@@ -31,7 +33,8 @@ def figure(facts: Mapping[str, Any]) -> Figure:
     """
     looks = [look for layer in facts["layers"] for look in looks_of(layer)]
     names = list(dict.fromkeys(name for one in facts["purchases"] for name in one))
-    tall = max(2.6, 1.0 + 0.28 * max(sum(map(len, looks)), len(names)))
+    lines = max(sum(min(len(look), MOST + 1) for look in looks), min(len(names), MOST + 1))
+    tall = max(2.6, 1.0 + 0.28 * lines)
     with style.look():
         picture = style.blank(10.5, tall)
         scores, bought, decided = picture.subplots(1, 3, width_ratios=(4, 3, 2))
@@ -79,7 +82,8 @@ def draw_scores(ax: Axes, looks: Sequence[Sequence[Mapping[str, Any]]]) -> Axes:
     names = list(dict.fromkeys(one["name"] for look in looks for one in look))
     places, labels, at = [], [], 0.0
     for number, look in enumerate(looks, 1):
-        for one in sorted(look, key=lambda one: float(one["score"])):
+        shown, others = _foremost(look)
+        for one in shown:
             which = names.index(one["name"])
             colour, marker = style.CYCLE[which % len(style.CYCLE)], style.MARKERS[which % len(style.MARKERS)]
             out = one["fate"] in ("excluded", "leaves")
@@ -90,6 +94,12 @@ def draw_scores(ax: Axes, looks: Sequence[Sequence[Mapping[str, Any]]]) -> Axes:
             fate = f" ({one['fate']})" if one["fate"] else ""
             labels.append(f"{number}: {_cut(one['name'])}, {one['rows']} rows{fate}")
             at += 1.0
+        if others:
+            ends = [min(one["score"] for one in others), max(one["score"] for one in others)]
+            ax.plot(ends, [at, at], color=style.GUIDE, linewidth=3.0)
+            places.append(at)
+            labels.append(f"{number}: scores of {len(others)} others")
+            at += 1.0
         if number < len(looks):
             ax.axhline(at - 0.25, color=style.GUIDE, linewidth=0.6)
             at += 0.5
@@ -98,30 +108,53 @@ def draw_scores(ax: Axes, looks: Sequence[Sequence[Mapping[str, Any]]]) -> Axes:
     return ax
 
 
+def _foremost(look: Sequence[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
+    """The lines of a look that are drawn, best first and what was chosen among them, and the others."""
+    ranked = sorted(look, key=lambda one: float(one["score"]))
+    if len(ranked) <= MOST + 1:
+        return ranked, []
+    chosen = [one for one in ranked[MOST:] if one["fate"] == "chosen"]
+    shown = [*ranked[: MOST - len(chosen)], *chosen]
+    return shown, [one for one in ranked if one not in shown]
+
+
 def draw_purchases(ax: Axes, purchases: Sequence[Mapping[str, int]], names: Sequence[str]) -> Axes:
     """Rows bought per candidate, one part per round of the ledger."""
     ax.set_title("what was bought")
     ax.set_xlabel("rows")
     if not names:
         return _empty(ax, "nothing was bought")
-    left = dict.fromkeys(names, 0)
-    for number, one in enumerate(purchases):
-        rows = [one.get(name, 0) for name in names]
+    lines = _lines(purchases, names)
+    left = [0.0] * len(lines)
+    for number in range(len(purchases)):
+        rows = [counts[number] for _, counts in lines]
         ax.barh(
-            range(len(names)),
+            range(len(lines)),
             rows,
-            left=[left[name] for name in names],
+            left=left,
             color=style.CYCLE[number % len(style.CYCLE)],
             hatch=HATCHES[number % len(HATCHES)],
             edgecolor="white",
             label=f"round {number + 1}",
         )
-        left = {name: left[name] + count for name, count in zip(names, rows, strict=True)}
-    ax.set_yticks(range(len(names)), [_cut(name) for name in names], fontsize=7.5)
+        left = [before + count for before, count in zip(left, rows, strict=True)]
+    ax.set_yticks(range(len(lines)), [label for label, _ in lines], fontsize=7.5)
     ax.invert_yaxis()
     if len(purchases) <= 6:
         ax.legend(loc="best")
     return ax
+
+
+def _lines(purchases: Sequence[Mapping[str, int]], names: Sequence[str]) -> list[tuple[str, list[float]]]:
+    """Labels and rows per round: of the candidates with most rows, and the mean of the others if they are many."""
+    counts = {name: [float(one.get(name, 0)) for one in purchases] for name in names}
+    ranked = sorted(names, key=lambda name: -sum(counts[name]))
+    most = set(ranked if len(names) <= MOST + 1 else ranked[:MOST])
+    shown = [(_cut(name), counts[name]) for name in names if name in most]
+    others = [counts[name] for name in names if name not in most]
+    if not others:
+        return shown
+    return [*shown, (f"mean of {len(others)} others", [sum(some) / len(others) for some in zip(*others, strict=True)])]
 
 
 def draw_decisions(ax: Axes, decisions: Mapping[str, int]) -> Axes:

@@ -111,5 +111,7 @@ def save(picture: Figure, stem: Path) -> list[Path]:
         for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
             file = stem.with_name(f"{stem.name}.{kind}")
             picture.savefig(file, metadata=metadata)
+            # Room for labels is found once, which takes longer than drawing.
+            picture.set_layout_engine("none")
             files.append(file)
     return files

@@ -51,6 +51,27 @@ def test_the_picture_shows_scores_purchases_and_decisions(tmp_path: Path) -> Non
     assert "low, 27 rows (excluded)" in files[1].read_text(encoding="utf-8")
 
 
+def test_of_many_candidates_the_foremost_have_a_line_each_and_the_others_share_one() -> None:
+    names = [f"c{k}" for k in range(100)]
+    looks = [[{**LOOK, "candidates": [name], "loss": 0.2 + k / 1000} for k, name in enumerate(names)]]
+    looks[0][60]["chosen"] = True
+    layer = {"looks": looks, "rounds": [], "statement": None}
+    bought = [dict.fromkeys(names, 10), {"c60": 90, "c7": 5}]
+    picture = exploration.figure({**FACTS, "layers": [layer], "purchases": bought})
+    scores, rows, _ = picture.axes
+    labels = [text.get_text() for text in scores.get_yticklabels()]
+    assert len(labels) == exploration.MOST + 1
+    assert labels[-2:] == ["1: c60, 27 rows (chosen)", f"1: scores of {100 - exploration.MOST} others"]
+    # The shared line reaches from the best to the worst of the others.
+    assert list(scores.lines[-1].get_xdata()) == pytest.approx([0.2 + (exploration.MOST - 1) / 1000, 0.299])
+    lines = [text.get_text() for text in rows.get_yticklabels()]
+    assert {"c7", "c60"} <= set(lines)
+    assert lines[-1] == f"mean of {100 - exploration.MOST} others"
+    assert [bar.get_width() for bar in rows.patches][exploration.MOST] == 10
+    assert sum(bar.get_width() for bar in rows.patches[exploration.MOST + 1 :]) == 95
+    assert picture.get_size_inches()[1] < 9
+
+
 def test_nothing_compared_and_nothing_bought_are_words() -> None:
     empty = {**FACTS, "layers": [], "purchases": []}
     words = [text.get_text() for ax in exploration.figure(empty).axes for text in ax.texts]
