@@ -20,6 +20,7 @@ from theory.proofs.derivation import Derivation, shortfall
 from theory.proofs.derived import DERIVATIONS
 from theory.proofs.formulas import c, theta_of
 from theory.proofs.grades import GRADES, grade
+from theory.proofs.kept_grades import all_grades, keep
 from theory.proofs.kernel.certificate import combine
 from theory.proofs.kernel.language import at, const
 from theory.proofs.kernel.theorem import assume
@@ -46,7 +47,14 @@ TAUTOLOGY = Part("x = x", Orthant(("x",), lambda m, x: {"x": x}, "x > 0"), lambd
 
 @pytest.fixture(scope="module")
 def graded():
-    return {claim.id: grade(claim) for claim in all_claims()}
+    """Fresh grades, whatever is kept of these sources; reports of other tests read them afterwards."""
+    found = {claim.id: grade(claim) for claim in all_claims()}
+    keep(found)
+    return found
+
+
+def test_kept_grades_are_the_fresh_ones(graded):
+    assert all_grades() == graded
 
 
 def test_every_claim_has_a_grade(graded):
