@@ -18,7 +18,7 @@ from theory.claims import Claim, all_claims
 from theory.claims.document import Checked
 from theory.claims.document import run as run_claim
 from theory.proofs.grades import Graded
-from theory.proofs.kept_grades import all_grades
+from theory.proofs.kept_grades import grades_of
 from theory.versions import VERSIONS
 
 #: Points of a curve that the page cannot compute by itself.
@@ -182,7 +182,7 @@ def _claims(check: bool) -> list[dict[str, Any]]:
     """Every claim with its grade; with a fresh check each, or with the grades that are known of these sources."""
     if check:
         return [_claim(entry.claim, entry.graded, entry) for entry in map(run_claim, all_claims())]
-    known = all_grades()
+    known = grades_of(all_claims())
     return [_claim(claim, known[claim.id]) for claim in all_claims()]
 
 

@@ -13,6 +13,7 @@ import os
 import platform
 import sys
 import tempfile
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -22,22 +23,25 @@ import numpy
 import scipy
 
 import theory
-from theory.claims import all_claims
+from theory.claims import Claim, all_claims
 from theory.proofs.grades import GRADES, Graded, grade
 
-__all__ = ["all_grades", "keep"]
+__all__ = ["grades_of", "keep"]
 
 HOME = Path(theory.__file__).parent
 #: Files of older sources that stay: another branch, or a copy that shares the folder, need not begin again.
 _OLDER = 3
 
 
-def all_grades() -> dict[str, Graded]:
-    """The grade of every claim by its id: read if these sources have been graded before, else found and kept."""
-    file = _file()
-    found = _read(file)
-    if found is None:
-        found = {claim.id: grade(claim) for claim in all_claims()}
+def grades_of(claims: Sequence[Claim]) -> dict[str, Graded]:
+    """The grades by id: read if these sources have been graded before, else found; those of the whole ledger are kept.
+
+    A claim that is not the ledger's own object is graded afresh, whatever its id.
+    """
+    known = _read(_file()) or {}
+    ledger = all_claims()
+    found = {one.id: known[one.id] if known and one in ledger else grade(one) for one in claims}
+    if not known and list(claims) == ledger:
         keep(found)
     return found
 

@@ -20,7 +20,7 @@ from theory.proofs.derivation import Derivation, shortfall
 from theory.proofs.derived import DERIVATIONS
 from theory.proofs.formulas import c, theta_of
 from theory.proofs.grades import GRADES, grade
-from theory.proofs.kept_grades import all_grades, keep
+from theory.proofs.kept_grades import grades_of, keep
 from theory.proofs.kernel.certificate import combine
 from theory.proofs.kernel.language import at, const
 from theory.proofs.kernel.theorem import assume
@@ -54,7 +54,7 @@ def graded():
 
 
 def test_kept_grades_are_the_fresh_ones(graded):
-    assert all_grades() == graded
+    assert grades_of(all_claims()) == graded
 
 
 def test_every_claim_has_a_grade(graded):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shutil
 from pathlib import Path
@@ -11,9 +12,13 @@ import pytest
 from theory.claims import all_claims
 from theory.proofs import kept_grades
 from theory.proofs.grades import Graded
-from theory.proofs.kept_grades import all_grades, keep
+from theory.proofs.kept_grades import grades_of, keep
 
 FIRST = all_claims()[0].id
+
+
+def all_grades() -> dict[str, Graded]:
+    return grades_of(all_claims())
 
 
 @pytest.fixture
@@ -124,3 +129,21 @@ def test_what_was_found_elsewhere_can_be_kept(home: Path, asked: list[str]) -> N
     keep(given)
     assert all_grades() == given
     assert asked == []
+
+
+def test_a_part_of_the_ledger_is_read_but_never_kept(home: Path, asked: list[str]) -> None:
+    grades_of(all_claims()[:2])
+    assert len(asked) == 2
+    assert not (home / "__pycache__").exists()
+    found = all_grades()
+    del asked[:]
+    assert list(grades_of(all_claims()[5:7]).values()) == list(found.values())[5:7]
+    assert asked == []
+
+
+def test_a_claim_of_the_same_name_is_another_claim(asked: list[str]) -> None:
+    all_grades()
+    del asked[:]
+    other = dataclasses.replace(all_claims()[0])
+    grades_of([other, *all_claims()[1:]])
+    assert asked == [FIRST]
