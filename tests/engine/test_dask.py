@@ -21,16 +21,16 @@ distributed = pytest.importorskip("distributed")
 
 @pytest.fixture(scope="module")
 def cluster():
-    """A scheduler and three worker processes."""
+    """A scheduler and two worker processes: one can be lost."""
     with distributed.LocalCluster(
-        n_workers=3, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0, host="127.0.0.1"
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0, host="127.0.0.1"
     ) as found:
         yield found
 
 
 def test_the_same_bits(cluster, tmp_path):
     with dask_workers(cluster.scheduler_address) as threads:
-        assert threads == 3
+        assert threads == 2
         with run(features(), n_jobs=threads, block=7, store=tmp_path / "study.sqlite") as result:
             assert result.store.digest() == run(features(), n_jobs=1, backend="threads").store.digest()
 
