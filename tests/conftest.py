@@ -55,6 +55,8 @@ def pytest_configure(config: pytest.Config) -> None:
         for module in pkgutil.walk_packages(import_module(package).__path__, f"{package}."):
             if not module.name.endswith("__main__"):
                 import_module(module.name)
+    # Many files use the same few small pools: what bounds have computed about one is kept as long as the pool is.
+    import_module("exml_sim.engine.study")._KEPT = 64
     if share is not None and share["workerid"] != "gw0" and [Path(one).resolve() for one in config.args] == [HERE]:
         _from_the_end()
 

@@ -14,6 +14,7 @@ import click
 from theory.claims import Claim, all_claims, get
 from theory.claims.document import Checked, grades, markdown, run, summary
 from theory.proofs.grades import Graded, grade
+from theory.proofs.kept_grades import grades_of
 from theory.proofs.summary import Answer, answer, answers, lemma_names
 
 
@@ -44,7 +45,7 @@ def command(claim_id: str | None, check: bool, prove: bool, as_json: bool, as_ma
         return
     entries = [run(claim) for claim in claims] if check or claim_id else []
     if as_json:
-        graded = {claim.id: grade(claim) for claim in claims} if not entries else {}
+        graded = grades_of(claims) if not entries else {}
         click.echo(json.dumps(_json(claims, entries, graded), indent=2))
     elif claim_id:
         click.echo(_in_full(entries[0]))
@@ -74,10 +75,12 @@ def _print_ledger(claims: list[Claim]) -> None:
     width = max(len(claim.id) for claim in claims)
     place = max(len(str(claim.where)) for claim in claims)
     click.echo(f"{'claim':{width}}  {'place':{place}}  {'as printed':15}  {'grade':41}  how checked")
-    found = [grade(claim) for claim in claims]
-    for claim, graded in zip(claims, found, strict=True):
-        click.echo(f"{claim.id:{width}}  {claim.where!s:{place}}  {claim.printed:15}  {graded.grade:41}  {claim.kind}")
-    click.echo(f"\nGrades: {grades(found)}.")
+    found = grades_of(claims)
+    for claim in claims:
+        click.echo(
+            f"{claim.id:{width}}  {claim.where!s:{place}}  {claim.printed:15}  {found[claim.id].grade:41}  {claim.kind}"
+        )
+    click.echo(f"\nGrades: {grades(list(found.values()))}.")
     click.echo(f"{len(claims)} claims: {summary(claims)}.")
 
 

@@ -27,6 +27,7 @@ from exml_sim.engine.result import StudyResult
 from exml_sim.engine.setting import declined, setting_of, value_of
 from exml_sim.engine.store import Store, StoreError
 from exml_sim.engine.study import Cell, Stop, Study
+from exml_sim.engine.threads import one_thread
 from exml_sim.engine.trials import Block
 from exml_sim.money import exact
 from exml_sim.plugins import MissingPackage, PluginError, above, blamed, find, given, is_plugin
@@ -92,7 +93,7 @@ def run(
     if store is not None:
         check_place(Path(store))
     # One BLAS thread per worker: the workers themselves use the cores.
-    with threadpool_limits(limits=1):
+    with one_thread():
         new = store is None or is_blank(Path(store))
         if new:
             rehearse(study, cells)

@@ -12,8 +12,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
-from threadpoolctl import threadpool_limits
-
 from exml_sim.engine import limits
 from exml_sim.engine.fields import Fields, between, canonical, entry, one_of, optional, text, to_toml, whole
 from exml_sim.engine.grids import expanded
@@ -22,6 +20,7 @@ from exml_sim.engine.plugged import PluginPool
 from exml_sim.engine.setting import BoundSpec
 from exml_sim.engine.specs import Budgets, PoolSpec, Sampling, Score, StrategySpec, build_pool, read_pool, scored
 from exml_sim.engine.table_pools import RewardsPool, TablePool
+from exml_sim.engine.threads import one_thread
 from exml_sim.exploration.pool import Pool
 from exml_sim.exploration.scoring import SCORES
 from exml_sim.exploration.strategy import check_budget
@@ -390,7 +389,7 @@ def _built(spec: PoolSpec, score: Score | None, sampling: Sampling, digests: tup
         if key in _POOLS:
             _POOLS.move_to_end(key)
             return _POOLS[key]
-        with threadpool_limits(limits=1):
+        with one_thread():
             pool = build_pool(spec, score, sampling)
             # What a pool computes on first use: threads would each do it again.
             pool.best_set()

@@ -56,23 +56,39 @@ def examine(
         The probability that a right rule is called wrong, at most.
     """
     bench = Bench(rule, like, seed, alarm)
-    findings: list[str] = []
     ran: list[str] = []
+    findings = tuple(_findings(bench, pools, ran))
+    return Report(type(rule).__name__, findings, tuple(ran), tuple(bench.skipped), alarm if bench.counted else 0.0)
+
+
+def first_finding(
+    rule: Strategy,
+    *,
+    like: Strategy | Loop | None = None,
+    pools: Sequence[Pool] = (),
+    seed: int = 0,
+    alarm: float = 1e-6,
+) -> str:
+    """The first sentence of `examine`, empty if the rule passes; what comes after it is not run."""
+    return next(_findings(Bench(rule, like, seed, alarm), pools, []), "")
+
+
+def _findings(bench: Bench, pools: Sequence[Pool], ran: list[str]) -> Iterator[str]:
+    """One check after another, each to its end: a check that raises says only that."""
     for name, check in _CHECKS.items():
         ran.append(name)
         try:
-            findings += [f"{name}: {found}" for found in check(bench)]
+            found = [f"{name}: {one}" for one in check(bench)]
         except Exception as error:
-            findings.append(f"{name}: raised {type(error).__name__}: {' '.join(str(error).split())} (seed {seed})")
+            found = [f"{name}: raised {type(error).__name__}: {' '.join(str(error).split())} (seed {bench.seed})"]
+        yield from found
     for pool in pools:
         ran.append(f"pool {pool!r}")
         try:
-            findings += [f"pool {pool!r}: {found}" for found in on_pool(bench, pool)]
+            found = [f"pool {pool!r}: {one}" for one in on_pool(bench, pool)]
         except Exception as error:
-            findings.append(f"pool {pool!r}: raised {type(error).__name__}: {' '.join(str(error).split())}")
-    return Report(
-        type(rule).__name__, tuple(findings), tuple(ran), tuple(bench.skipped), alarm if bench.counted else 0.0
-    )
+            found = [f"pool {pool!r}: raised {type(error).__name__}: {' '.join(str(error).split())}"]
+        yield from found
 
 
 def on_pool(bench: Bench, pool: Pool) -> Iterator[str]:

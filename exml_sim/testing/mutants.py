@@ -15,7 +15,7 @@ from exml_sim.exploration.lockstep import Lockstep
 from exml_sim.exploration.ranking import Scores
 from exml_sim.exploration.strategy import Strategy, smallest_budget
 from exml_sim.money import ALIGNMENTS, Prices
-from exml_sim.testing.checks import examine
+from exml_sim.testing.checks import first_finding
 
 
 @dataclass(frozen=True)
@@ -238,9 +238,8 @@ def planted_rule(rule: Strategy, **options: Any) -> tuple[Plant, ...]:
     options = {"like": rule, **options}
     found = []
     for mutant in mutants(rule):
-        report = examine(mutant, **options)
-        same = report.passed and _same(rule, mutant)
-        found.append(Plant(mutant.error, mutant, report.findings[0] if report.findings else "", same))
+        sentence = first_finding(mutant, **options)
+        found.append(Plant(mutant.error, mutant, sentence, not sentence and _same(rule, mutant)))
     return tuple(found)
 
 

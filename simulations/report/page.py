@@ -17,7 +17,8 @@ from simulations.report.findings import findings_of
 from theory.claims import Claim, all_claims
 from theory.claims.document import Checked
 from theory.claims.document import run as run_claim
-from theory.proofs.grades import grade
+from theory.proofs.grades import Graded
+from theory.proofs.kept_grades import grades_of
 from theory.versions import VERSIONS
 
 #: Points of a curve that the page cannot compute by itself.
@@ -52,7 +53,7 @@ def page_of(result: StudyResult, *, check_claims: bool = False) -> dict[str, Any
         "versions": [{"name": name, "title": title_of(name)} for name in _names(panels)],
         "groups": _groups(panels),
         "facets": _facets(result, panels),
-        "claims": [_claim(claim, run_claim(claim) if check_claims else None) for claim in all_claims()],
+        "claims": _claims(check_claims),
         "claims_checked": check_claims,
         "provenance": _provenance(result),
     }
@@ -177,8 +178,15 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _claim(claim: Claim, entry: Checked | None) -> dict[str, Any]:
-    graded = grade(claim) if entry is None else entry.graded
+def _claims(check: bool) -> list[dict[str, Any]]:
+    """Every claim with its grade; with a fresh check each, or with the grades that are known of these sources."""
+    if check:
+        return [_claim(entry.claim, entry.graded, entry) for entry in map(run_claim, all_claims())]
+    known = grades_of(all_claims())
+    return [_claim(claim, known[claim.id]) for claim in all_claims()]
+
+
+def _claim(claim: Claim, graded: Graded, entry: Checked | None = None) -> dict[str, Any]:
     found: dict[str, Any] = {
         "id": claim.id,
         "where": str(claim.where),

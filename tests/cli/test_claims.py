@@ -135,13 +135,28 @@ def test_prove_says_when_there_is_nothing_to_run():
     assert invoke("--prove", "--check").exit_code == 2
 
 
-def test_prove_everything(few, monkeypatch):
+@pytest.mark.long
+def test_prove_everything(few):
+    """All of it runs in the tests of theory/proofs as well, statement by statement."""
     result = invoke("--prove")
     assert result.exit_code == 0, result.output
     assert "0 not as they must be" in result.output
     assert "Grades: as printed" in result.output
+
+
+def test_prove_without_a_name(few, monkeypatch):
+    """A refutation, a derivation, a proof by parts and a lemma, as in the table of everything."""
+    names = ("a5-count-1", "a5-series-3", "a2-quarter", "lemma-d-affine")
+    several = [one for name in names for one in module.answer(name)]
+    monkeypatch.setattr(module, "answers", lambda: several)
+    result = invoke("--prove")
+    assert result.exit_code == 0, result.output
+    assert all(name in result.output for name in names)
+    assert f"{len(several)} answers in" in result.output
+    assert "0 not as they must be" in result.output
+    assert "Grades: as printed" in result.output
     failed = [dataclasses.replace(one, good=False) for one in module.answer("a2-quarter")]
-    monkeypatch.setattr(module, "answers", lambda: failed)
+    monkeypatch.setattr(module, "answers", lambda: several + failed)
     assert invoke("--prove").exit_code == 1
 
 

@@ -13,8 +13,10 @@ from tests.engine.studies import features, known
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
+    """Two features far apart: the bounds that are drawn begin at small budgets, which are quick to find."""
     path = tmp_path_factory.mktemp("plot") / "study.sqlite"
-    run(features(trials=30), store=path, n_jobs=2, progress=False).close()
+    pools = [{"kind": "synthetic", "per_class": 20, "angles": [10, 90]}]
+    run(features(trials=30, pools=pools), store=path, n_jobs=2, progress=False).close()
     return path
 
 

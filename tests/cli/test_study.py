@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import click
@@ -20,11 +21,16 @@ from exml_sim.engine.modes import excess
 from simulations import budget_vs_failure
 from tests.engine.studies import contents, known
 
+WHOLE = budget_vs_failure.make_study
+#: Where failures are seen, where they are rare, and where our bound speaks.
+FEW_BUDGETS = (24, 256, 2048, 57_344)
+
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    """A dozen trials per cell."""
+    """A dozen trials per cell at four budgets of the main study."""
     monkeypatch.setattr(study, "QUICK", 12)
+    monkeypatch.setattr(budget_vs_failure, "make_study", partial(WHOLE, budgets=FEW_BUDGETS))
 
 
 def call(out: Path, *options: str):
@@ -155,7 +161,9 @@ def _stored(path: Path) -> int:
         return 0
 
 
-def test_json_has_the_cells(tmp_path):
+def test_json_has_the_cells(tmp_path, monkeypatch):
+    """Here with every budget of the main study."""
+    monkeypatch.setattr(budget_vs_failure, "make_study", WHOLE)
     done = call(tmp_path, "--json")
     assert done.exit_code == 0, done.output
     found = json.loads(done.output)

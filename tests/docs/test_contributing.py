@@ -13,6 +13,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 RECIPES = ("A strategy", "A bound", "A claim", "A data set", "A score", "A figure", "A command")
+#: Recipes that change theory: there all claims would be graded again for every report.
+THEORY = ("A bound", "A claim")
 
 
 def blocks(part: str, kind: str) -> list[str]:
@@ -49,14 +51,23 @@ def write(target: Path, text: str) -> None:
     place.write_text(text, encoding="utf-8")
 
 
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    target = tmp_path_factory.mktemp("project")
+def copy_with(target: Path, *titles: str) -> Path:
+    """A copy of the project with the files of these recipes."""
     overlay(target)
-    for title in RECIPES:
+    for title in titles:
         for text in [*blocks(section(title), "python"), *blocks(section(title), "toml")]:
             write(target, text)
     return target
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return copy_with(tmp_path_factory.mktemp("project"), *(title for title in RECIPES if title not in THEORY))
+
+
+@pytest.fixture(scope="module")
+def theory_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return copy_with(tmp_path_factory.mktemp("theory"), *THEORY)
 
 
 def run(project: Path, *arguments: str) -> str:
@@ -78,7 +89,9 @@ SAYS = {
 
 
 @pytest.mark.parametrize("title", RECIPES)
-def test_a_recipe_does_what_it_says(project: Path, title: str) -> None:
+def test_a_recipe_does_what_it_says(project: Path, theory_project: Path, title: str) -> None:
+    if title in THEORY:
+        project = theory_project
     # Pictures are drawn of the study that the first recipe ran.
     if title == "A figure" and not (project / "two_halves").exists():
         run(project, "study", "study.toml", "--out", "two_halves", "--quiet")
@@ -86,11 +99,25 @@ def test_a_recipe_does_what_it_says(project: Path, title: str) -> None:
     assert SAYS[title] in run(project, *command.split()[1:])
 
 
-def test_the_new_things_are_where_the_table_of_versions_and_the_help_are_read(project: Path) -> None:
+def test_the_new_things_are_where_the_table_of_versions_and_the_help_are_read(
+    project: Path, theory_project: Path
+) -> None:
     assert "Print the gaps of the pools of a study." in run(project, "--help")
-    assert "cautious" in run(project, "plan", "--delta", "0.05", "--K", "8", "--theta", "0.1", "--kappa-lambda", "0.5",
-                             "--gap", "0.2")  # fmt: skip
-    assert '"printed": "holds"' in run(project, "claims", "ua-left-over", "--json")
+    point = ["--K", "8", "--theta", "0.1", "--kappa-lambda", "0.5", "--gap", "0.2"]
+    assert "cautious" in run(theory_project, "plan", "--delta", "0.05", *point)
+    assert '"printed": "holds"' in run(theory_project, "claims", "ua-left-over", "--json")
+
+
+@pytest.mark.long
+def test_all_recipes_go_together(tmp_path: Path) -> None:
+    """In one copy, with a report that grades the new claim and shows the new bound."""
+    everything = copy_with(tmp_path, *RECIPES)
+    for title in RECIPES:
+        (command,) = blocks(section(title), "sh")
+        assert SAYS[title] in run(everything, *command.split()[1:])
+    report = (everything / "two_halves" / "report.html").read_text(encoding="utf-8")
+    assert "ua-left-over" in report
+    assert "cautious" in report
 
 
 def test_every_recipe_is_one_file_but_the_table_of_versions() -> None:

@@ -12,6 +12,7 @@ from exml_sim.money import Prices
 from exml_sim.strategies import MedianElimination, SuccessiveRejects, UniformAllocation
 from exml_sim.strategies.median_elimination import halving_rounds
 from exml_sim.testing import CheckError, check_strategy, examine, planted
+from exml_sim.testing.checks import first_finding
 from tests.statistical.wrong_strategies import (
     MEDIAN,
     WORLD,
@@ -46,16 +47,15 @@ class IdleThirdRound(MedianElimination):
 
 
 ALARM = 1e-7
-COSTLY = WORLD[2].with_(costs=("1", "3")).pool
 BUGS: dict[str, dict[str, Any]] = {
     **{error: {"rule": wrong, "like": right} for error, (right, wrong, _, _) in MEDIAN.items()},
     "leaves half of the money": {"rule": HalfTheMoney(), "like": UniformAllocation()},
-    "ignores a cost": {"rule": UniformAllocation(), "pools": [turned_into(COSTLY, CostBlindPool)]},
+    "ignores a cost": {"rule": UniformAllocation(), "pools": [(WORLD[2].with_(costs=("1", "3")), CostBlindPool)]},
     "an idle third round": {"rule": IdleThirdRound(), "like": MedianElimination()},
-    "biased sampling": {"rule": UniformAllocation(), "pools": [turned_into(WORLD[2].pool, BiasedPool)]},
+    "biased sampling": {"rule": UniformAllocation(), "pools": [(WORLD[2], BiasedPool)]},
     "seeds repeated between trials": {
         "rule": UniformAllocation(),
-        "pools": [turned_into(WORLD[2].pool, RepeatedSeedsPool)],
+        "pools": [(WORLD[2], RepeatedSeedsPool)],
     },
 }
 
@@ -67,6 +67,8 @@ def test_there_are_nine_bugs() -> None:
 @pytest.mark.parametrize("error", BUGS)
 def test_a_planted_bug_is_found(error: str) -> None:
     options = dict(BUGS[error])
+    # Pools are scored when they are made, so they are made here: every worker loads this file.
+    options["pools"] = [turned_into(world.pool, kind) for world, kind in options.get("pools", ())]
     with pytest.raises(CheckError) as caught:
         check_strategy(options.pop("rule"), **options)
     assert "seed" in str(caught.value) or "exactly" in str(caught.value)
@@ -85,6 +87,14 @@ def test_foreign_rules_pass_against_their_loops(rule: Any, loop: Any) -> None:
 
 def test_a_loop_of_something_else_is_told_apart() -> None:
     assert any("the loop" in one for one in examine(TwoStage(), like=ladder).findings)
+
+
+def test_a_mutant_is_named_by_the_first_sentence_about_it() -> None:
+    """What is planted stops at the first finding; it is that of the whole examination."""
+    whole = examine(MEDIAN["keeps the worse half"][1], like=MedianElimination())
+    assert len(whole.findings) > 1
+    assert first_finding(MEDIAN["keeps the worse half"][1], like=MedianElimination()) == whole.findings[0]
+    assert first_finding(TwoStage(), like=TwoStage()) == ""
 
 
 @pytest.mark.parametrize("rule", [TwoStage(), Ladder()])

@@ -33,6 +33,8 @@ def ball(value: Any) -> Any:
         return value
     if isinstance(value, bool | int):
         return arb(int(value))
+    if isinstance(value, fmpq):
+        return arb(value)
     exact = Fraction(value)
     return arb(fmpq(exact.numerator, exact.denominator))
 

@@ -192,13 +192,14 @@ def test_replay_is_the_stored_trial():
 
 
 def test_blocks_keep_no_populations():
-    """Trials are measured one by one: a block of ten holds one pool at a time."""
+    """Trials are measured one by one: a block of four holds one pool at a time."""
     alive = []
-    for one in module.measured_trials(study(trials=10), study().cells()[0], range(10)):
+    for one in module.measured_trials(study(trials=4), study().cells()[0], range(4)):
         alive.append(weakref.ref(one.pool))
         del one
         gc.collect()
         assert sum(pool() is not None for pool in alive) <= 1
+    assert len(alive) == 4
 
 
 def test_other_modes_have_no_excess():

@@ -20,6 +20,7 @@ from theory.proofs.derivation import Derivation, shortfall
 from theory.proofs.derived import DERIVATIONS
 from theory.proofs.formulas import c, theta_of
 from theory.proofs.grades import GRADES, grade
+from theory.proofs.kept_grades import grades_of, keep
 from theory.proofs.kernel.certificate import combine
 from theory.proofs.kernel.language import at, const
 from theory.proofs.kernel.theorem import assume
@@ -46,7 +47,14 @@ TAUTOLOGY = Part("x = x", Orthant(("x",), lambda m, x: {"x": x}, "x > 0"), lambd
 
 @pytest.fixture(scope="module")
 def graded():
-    return {claim.id: grade(claim) for claim in all_claims()}
+    """Fresh grades, whatever is kept of these sources; reports of other tests read them afterwards."""
+    found = {claim.id: grade(claim) for claim in all_claims()}
+    keep(found)
+    return found
+
+
+def test_kept_grades_are_the_fresh_ones(graded):
+    assert grades_of(all_claims()) == graded
 
 
 def test_every_claim_has_a_grade(graded):
@@ -155,12 +163,17 @@ def planted(monkeypatch, name, change):
     """The grade of a claim after its proofs have been changed."""
     changed = tuple(change(proof) for proof in claim_proofs() if proof.of == name)
     monkeypatch.setattr(grades, "proofs_of", lambda _: changed)
-    grades._proved.cache_clear()
+    without_memory(monkeypatch, "_proved")
     try:
         return grade(get(name))
     finally:
         monkeypatch.undo()
-        grades._proved.cache_clear()
+
+
+def without_memory(monkeypatch, *names):
+    """Find these afresh, and leave what is remembered to later tests: it is about the ledger as it is."""
+    for name in names:
+        monkeypatch.setattr(grades, name, getattr(grades, name).__wrapped__)
 
 
 def with_parts(change):
@@ -214,31 +227,25 @@ def test_what_a_proof_takes_for_granted_lowers_it(monkeypatch):
     assert "On paper: the conclusion." in taken.why
 
 
-def test_no_proof_outweighs_a_check_that_refutes():
+def test_no_proof_outweighs_a_check_that_refutes(monkeypatch):
     """Planted: every reading that has a proof is swapped for its mutant."""
     proved = {one.of for one in (*claim_proofs(), *DERIVATIONS)}
     swapped = [claim for claim in all_claims() if claim.mutant and claim.id in proved]
     assert len(swapped) > 40
+    without_memory(monkeypatch, "_proved", "_checked")
     for claim in swapped:
         kept = claim.reading, claim.repaired
         for name, value in zip(("reading", "repaired"), kept, strict=True):
             object.__setattr__(claim, name, claim.mutant if value else None)
-        _forget()
         try:
             found = grade(claim)
         finally:
             for name, value in zip(("reading", "repaired"), kept, strict=True):
                 object.__setattr__(claim, name, value)
-            _forget()
         if claim.expected != "refuted":
             assert found.grade == "refuted by its check", claim.id
         if claim.repaired:
             assert found.corrected == "refuted by its check", claim.id
-
-
-def _forget():
-    grades._proved.cache_clear()
-    grades._checked.cache_clear()
 
 
 def test_papers_are_cited_by_headings_that_exist():
@@ -258,11 +265,10 @@ def test_a_label_gives_no_grade(monkeypatch):
     proof = next(one for one in claim_proofs() if one.of == "a2-quarter")
     false = dataclasses.replace(proof.parts[0], right=lambda m, gap, **_: gap / 3)
     empty = dataclasses.replace(proof, parts=())
+    without_memory(monkeypatch, "_proved")
     for planted in (dataclasses.replace(proof, parts=(false,)), empty):
         monkeypatch.setattr(grades, "proofs_of", lambda name, planted=planted: (planted,))
-        grades._proved.cache_clear()
         assert grade(claim).grade == "held against evidence"
-    grades._proved.cache_clear()
 
 
 def test_a_proof_of_a_weaker_claim_does_not_match():

@@ -1,4 +1,7 @@
-"""The value of a term at a point, in fractions or balls, and whether a formula holds there for sure."""
+"""The value of a term at a point, in fractions or balls, and whether a formula holds there for sure.
+
+Inside, fractions are FLINT's: sums of powers have hundreds of digits, and Python's own take ten times as long.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from flint import arb
+from flint import arb, fmpq
 
 from theory.proofs.balls import Balls, ball
 from theory.proofs.kernel.language import Formula, Refused, Term
@@ -23,6 +26,11 @@ def value(term: Term, point: Mapping[str, Any]) -> Any:
 
     Here nothing is total: what is undefined is refused, and so is a comparison that the balls do not decide.
     """
+    found = _value(term, point)
+    return Fraction(int(found.p), int(found.q)) if isinstance(found, fmpq) else found
+
+
+def _value(term: Term, point: Mapping[str, Any]) -> Any:
     return _VALUES.get(term.op, _arithmetic)(term, point)
 
 
@@ -32,15 +40,15 @@ def holds(formula: Formula, point: Mapping[str, Any]) -> bool:
         name, low, high, body = formula.args
         return all(holds(body, {**point, name: i}) for i in _range(low, high, point))
     if formula.op == "integer":
-        found = value(formula.args[0], point)
-        return isinstance(found, Fraction) and found.denominator == 1
-    left, right = (value(side, point) for side in formula.args)
+        found = _value(formula.args[0], point)
+        return isinstance(found, fmpq) and found.q == 1
+    left, right = (_value(side, point) for side in formula.args)
     return _compare(formula.op, left, right)
 
 
 def _compare(op: str, left: Any, right: Any) -> bool:
-    if isinstance(left, Fraction) and isinstance(right, Fraction):
-        return {"==": left == right, "<=": left <= right, "<": left < right}[op]
+    if isinstance(left, fmpq) and isinstance(right, fmpq):
+        return bool({"==": left == right, "<=": left <= right, "<": left < right}[op])
     left, right = ball(left), ball(right)
     yes, no = {
         "==": (False, left < right or left > right),
@@ -54,32 +62,37 @@ def _compare(op: str, left: Any, right: Any) -> bool:
 
 def _number(found: Any) -> Any:
     """Whole numbers, fractions and floats exactly; balls as they are."""
-    return found if isinstance(found, arb) else Fraction(found)
+    if isinstance(found, int):
+        return fmpq(int(found))
+    if isinstance(found, arb | fmpq):
+        return found
+    exact = found if isinstance(found, Fraction) else Fraction(found)
+    return fmpq(exact.numerator, exact.denominator)
 
 
 def _range(low: Term, high: Term, point: Mapping[str, Any]) -> range:
-    ends = value(low, point), value(high, point)
-    if any(not isinstance(end, Fraction) or end.denominator != 1 for end in ends):
+    ends = _value(low, point), _value(high, point)
+    if any(not isinstance(end, fmpq) or end.q != 1 for end in ends):
         raise Refused(f"a range from {ends[0]} to {ends[1]} does not end at whole numbers.")
-    return range(int(ends[0]), int(ends[1]) + 1)
+    return range(int(ends[0].p), int(ends[1].p) + 1)
 
 
 def _whole(term: Term, point: Mapping[str, Any], least: int) -> int:
-    found = value(term, point)
-    if not isinstance(found, Fraction) or found.denominator != 1 or found < least:
+    found = _value(term, point)
+    if not isinstance(found, fmpq) or found.q != 1 or found < least:
         raise Refused(f"{term} must be a whole number from {least} on; it is {found}.")
-    return int(found)
+    return int(found.p)
 
 
-def _quotient_of_logs(term: Term, point: Mapping[str, Any]) -> Fraction | None:
+def _quotient_of_logs(term: Term, point: Mapping[str, Any]) -> Any:
     """log(b^k)/log(b) = k exactly: a ball would not say that it is whole."""
-    number, base = (value(one.args[0], point) for one in term.args)
-    if not (isinstance(number, Fraction) and isinstance(base, Fraction) and base > 1 and number >= 1):
+    number, base = (_value(one.args[0], point) for one in term.args)
+    if not (isinstance(number, fmpq) and isinstance(base, fmpq) and base > 1 and number >= 1):
         return None
     k = 0
     while number > 1:
         number, k = number / base, k + 1
-    return Fraction(k) if number == 1 else None
+    return fmpq(k) if number == 1 else None
 
 
 def _arithmetic(term: Term, point: Mapping[str, Any]) -> Any:
@@ -87,8 +100,8 @@ def _arithmetic(term: Term, point: Mapping[str, Any]) -> Any:
         exact_quotient = _quotient_of_logs(term, point)
         if exact_quotient is not None:
             return exact_quotient
-    values = [value(argument, point) for argument in term.args]
-    exact = all(isinstance(one, Fraction) for one in values)
+    values = [_value(argument, point) for argument in term.args]
+    exact = all(isinstance(one, fmpq) for one in values)
     if term.op in ("+", "*", "/"):
         left, right = values if exact else map(ball, values)
         if term.op == "+":
@@ -128,23 +141,23 @@ def _entry(term: Term, point: Mapping[str, Any]) -> Any:
 
 
 def _power(term: Term, point: Mapping[str, Any]) -> Any:
-    base, exponent = value(term.args[0], point), _whole(term.args[1], point, 0)
+    base, exponent = _value(term.args[0], point), _whole(term.args[1], point, 0)
     # A fraction to a huge power has too many digits to be written out.
     return (ball(base) if exponent > _HUGE and base not in (0, 1, 2) else base) ** exponent
 
 
-def _floor(term: Term, point: Mapping[str, Any]) -> Fraction:
-    found = value(term.args[0], point)
-    if isinstance(found, Fraction):
-        return Fraction(math.floor(found))
+def _floor(term: Term, point: Mapping[str, Any]) -> Any:
+    found = _value(term.args[0], point)
+    if isinstance(found, fmpq):
+        return fmpq(found.floor())
     whole = found.floor().unique_fmpz()
     if whole is None:
         raise Refused(f"the floor of {found} is not decided at this precision.")
-    return Fraction(int(whole))
+    return fmpq(whole)
 
 
 def _larger(left: Any, right: Any) -> Any:
-    if isinstance(left, Fraction) and isinstance(right, Fraction):
+    if isinstance(left, fmpq) and isinstance(right, fmpq):
         return max(left, right)
     return ball(left).max(ball(right))
 
@@ -160,41 +173,41 @@ def _largest(values: list[Any]) -> Any:
 
 def _where(term: Term, point: Mapping[str, Any]) -> Any:
     condition, yes, no = term.args
-    return value(yes if holds(condition, point) else no, point)
+    return _value(yes if holds(condition, point) else no, point)
 
 
 def _each(term: Term, point: Mapping[str, Any]) -> list[Any]:
     name, low, high, body = term.args
-    return [value(body, {**point, name: i}) for i in _range(low, high, point)]
+    return [_value(body, {**point, name: i}) for i in _range(low, high, point)]
 
 
 def _total(term: Term, point: Mapping[str, Any]) -> Any:
-    found: Any = Fraction(0)
+    found: Any = fmpq(0)
     for one in _each(term, point):
-        found = found + one if isinstance(found, Fraction) and isinstance(one, Fraction) else ball(found) + ball(one)
+        found = found + one if isinstance(found, fmpq) and isinstance(one, fmpq) else ball(found) + ball(one)
     return found
 
 
 def _recursive(term: Term, point: Mapping[str, Any]) -> Any:
     name, first, step, index = term.args
-    found = value(first, point)
+    found = _value(first, point)
     for _ in range(_whole(index, point, 1) - 1):
-        found = value(step, {**point, name: found})
+        found = _value(step, {**point, name: found})
     return found
 
 
-def _binomial(term: Term, point: Mapping[str, Any]) -> Fraction:
+def _binomial(term: Term, point: Mapping[str, Any]) -> Any:
     n, k = (_whole(argument, point, 0) for argument in term.args)
-    return Fraction(math.comb(n, k))
+    return fmpq(math.comb(n, k))
 
 
 _VALUES: dict[str, Any] = {
-    "const": lambda term, point: term.args[0],
+    "const": lambda term, point: _number(term.args[0]),
     "var": _variable,
     "at": _entry,
     "^": _power,
     "floor": _floor,
-    "max": lambda term, point: _largest([value(argument, point) for argument in term.args]),
+    "max": lambda term, point: _largest([_value(argument, point) for argument in term.args]),
     "where": _where,
     "sum": _total,
     "most": lambda term, point: _largest(_each(term, point)),

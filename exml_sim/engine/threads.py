@@ -1,0 +1,22 @@
+"""One BLAS thread while trials run; the libraries are looked up once, not once per run."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import AbstractContextManager
+from functools import lru_cache
+from typing import Any
+
+from threadpoolctl import ThreadpoolController
+
+
+def one_thread() -> AbstractContextManager[Any]:
+    """A context in which BLAS and OpenMP use one thread each."""
+    limited: AbstractContextManager[Any] = _controller(len(sys.modules)).limit(limits=1)
+    return limited
+
+
+@lru_cache(maxsize=1)
+def _controller(modules: int) -> ThreadpoolController:
+    """The libraries of this process: milliseconds to find, and only an import can bring another one."""
+    return ThreadpoolController()
