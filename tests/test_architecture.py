@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 #: The layers of docs/architecture.md, lowest first. A room imports from layers below its own, never from above and not
 #: from a neighbour.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("archives", "arrays", "compiled", "memory", "progress", "plugins", "__init__"),
+    ("archives", "arrays", "compiled", "memory", "progress", "plugins", "threads", "__init__"),
     ("validation", "seeds"),
     ("money", "losses", "kernels"),
     ("rejection", "population", "oracle"),

@@ -27,11 +27,11 @@ from exml_sim.engine.result import StudyResult
 from exml_sim.engine.setting import declined, setting_of, value_of
 from exml_sim.engine.store import Store, StoreError
 from exml_sim.engine.study import Cell, Stop, Study
-from exml_sim.engine.threads import one_thread
 from exml_sim.engine.trials import Block
 from exml_sim.money import exact
 from exml_sim.plugins import MissingPackage, PluginError, above, blamed, find, given, is_plugin
 from exml_sim.progress import Progress
+from exml_sim.threads import one_thread
 from exml_sim.validation import check_jobs
 
 #: Seconds that one task should take: long against the cost of handing it out, short against a lost worker.

@@ -20,13 +20,13 @@ from exml_sim.engine.plugged import PluginPool
 from exml_sim.engine.setting import BoundSpec
 from exml_sim.engine.specs import Budgets, PoolSpec, Sampling, Score, StrategySpec, build_pool, read_pool, scored
 from exml_sim.engine.table_pools import RewardsPool, TablePool
-from exml_sim.engine.threads import one_thread
 from exml_sim.exploration.pool import Pool
 from exml_sim.exploration.scoring import SCORES
 from exml_sim.exploration.strategy import check_budget
 from exml_sim.money import exact, show
 from exml_sim.plugins import Plugin, blamed, data, find, given, near
 from exml_sim.strategies import STRATEGIES, Strategy
+from exml_sim.threads import one_thread
 from exml_sim.validation import shown
 
 #: Raised when the meaning of a stored number changes: old stores then belong to another study.

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
 from exml_sim.exploration.ledger import Ledger
 from exml_sim.method import summary
@@ -27,6 +26,7 @@ from exml_sim.method.settings import PAPER, Settings, settings_of
 from exml_sim.method.thresholds import PAPER_THETAS
 from exml_sim.money import Money, exact
 from exml_sim.oracle import ArrayOracle, Oracle, zip_names
+from exml_sim.threads import one_thread
 from exml_sim.validation import check_theta
 
 
@@ -266,7 +266,7 @@ class ExMLClassifier(Predicting, ClassifierMixin, BaseEstimator):  # type: ignor
             Test data with the truth, with theta="hindsight" only.
         """
         # One BLAS thread: sums in another order could tip a choice, and a fit must not depend on the machine's cores.
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_thread("blas"):
             return self._fit(X, y, oracle, hindsight)
 
     def _fit(self, X: Any, y: ArrayLike, oracle: Oracle | None, hindsight: Hindsight | None) -> ExMLClassifier:

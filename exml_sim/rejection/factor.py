@@ -11,17 +11,16 @@ Rows are streamed in chunks; memory is m r numbers for L and a few chunks, see :
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import solve_triangular
-from threadpoolctl import threadpool_limits
 
 from exml_sim import kernels
 from exml_sim.arrays import FloatArray
+from exml_sim.threads import one_thread
 from exml_sim.validation import check_choice, check_count, check_matrix
 
 Index = NDArray[np.intp]
@@ -134,13 +133,8 @@ def factorise(
     check_low_rank(kernel)
     limit = check_rank(rank, len(points))
     bandwidth = kernels.resolve_gamma(points, gamma) if kernel == "gaussian" else None
-    with one_thread():
+    with one_thread("blas"):
         return _Drawing(points, kernel, bandwidth, limit, seed).run()
-
-
-def one_thread() -> AbstractContextManager[Any]:
-    """One BLAS thread: on shared cores more of them wait for each other, and sums would depend on their number."""
-    return cast(AbstractContextManager[Any], threadpool_limits(1, user_api="blas"))
 
 
 def check_low_rank(kernel: Any) -> None:

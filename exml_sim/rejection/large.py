@@ -6,11 +6,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exml_sim.arrays import FloatArray
-from exml_sim.rejection.factor import Factor, one_thread
+from exml_sim.rejection.factor import Factor
 from exml_sim.rejection.lowrank import Maximiser, Point
 from exml_sim.rejection.problem import NEGLIGIBLE, Solution, check_form, check_weights, warn_if_short
 from exml_sim.rejection.residual import STREAM_ROWS, Setting, lower_bound, upper_bound
 from exml_sim.rejection.triangle import A1, A2, B2, geometry
+from exml_sim.threads import one_thread
 from exml_sim.validation import check_choice, check_count, check_labels, check_positive, check_theta
 
 CERTIFICATES = ("auto", "streamed", "trace")
@@ -69,7 +70,7 @@ def solve_low_rank(
     geo = geometry(theta, *pair)
     rows = np.flatnonzero(p > NEGLIGIBLE * np.max(p))
     held = factor if len(rows) == len(p) else factor.take(rows)
-    with one_thread():
+    with one_thread("blas"):
         work = Maximiser(held.values, labels[rows], p[rows], geo, slack * held.rest)
         u, v = _warm(start, labels, p, geo, rows)
         scale = float(np.mean(p[rows])) / np.sqrt(pair[0] * pair[1])

@@ -7,8 +7,8 @@ from types import ModuleType
 
 from threadpoolctl import threadpool_info
 
-from exml_sim.engine import threads
-from exml_sim.engine.threads import one_thread
+from exml_sim import threads
+from exml_sim.threads import one_thread
 
 
 def used() -> list[int]:
