@@ -108,15 +108,38 @@ def _eliminate(a: np.ndarray, i: int, start: int, stop: int) -> None:
         x[j] = (x[j] - dot(x, a[j], j)) / a[j, j]
 
 
-@compiled_sums
+@compiled
+def eliminate_rows(a: np.ndarray, first: int, stop: int) -> None:
+    """Solve rows first..stop-1 against all rows before them, which hold a factor; not against each other."""
+    blocked = first - first % 4
+    for j in range(0, blocked, 4):
+        for i in range(first, stop - 1, 2):
+            _eliminate_pair(a, i, j)
+    for i in range(first, stop):
+        _eliminate(a, i, 0 if i == stop - 1 and (stop - first) % 2 == 1 else blocked, first)
+
+
+@compiled
 def cholesky_solve(a: np.ndarray, x: np.ndarray, n: int) -> None:
     """Solve ``L L' x = rhs`` in place, L from :func:`cholesky`."""
+    forward_substitute(a, x, n)
+    back_substitute(a, x, n)
+
+
+@compiled_sums
+def forward_substitute(a: np.ndarray, x: np.ndarray, n: int) -> None:
+    """Solve ``L x = rhs`` in place."""
     for i in range(n):
         s = 0.0
         ri = a[i]
         for k in range(i):
             s += ri[k] * x[k]
         x[i] = (x[i] - s) / ri[i]
+
+
+@compiled_sums
+def back_substitute(a: np.ndarray, x: np.ndarray, n: int) -> None:
+    """Solve ``L' x = rhs`` in place."""
     for i in range(n - 1, -1, -1):
         ri = a[i]
         xi = x[i] / ri[i]
