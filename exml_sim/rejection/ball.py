@@ -9,8 +9,9 @@ the dual is concave in the dual point and the multipliers C of the two constrain
 For fixed C this is the penalised problem. So its proximal steps (:mod:`exml_sim.rejection.proximal`) take turns with
 steps of C: towards :math:`C = a/(2\Lambda)`, the maximum for a fixed dual point, lengthened for the answer of the dual
 point; near the goal Newton's method on log C, with the derivative on the present faces. Nothing is solved to the end
-for a C that is not the last. What this leaves short, above all a ball that does not bind, whose C would have to
-vanish, is left to the search of :mod:`exml_sim.rejection.multipliers`.
+for a C that is not the last, and the first turns take the curvature of K from a low-rank factor. What this leaves
+short, above all a ball that does not bind, whose C would have to vanish, is left to the search of
+:mod:`exml_sim.rejection.multipliers`.
 
 The certificate needs neither step: any h, g scaled into the balls gives an upper bound, any feasible (alpha, beta) the
 lower bound :math:`\sum_i (\alpha_i + \theta\beta_i) - \Lambda (a_h + a_g)`.
