@@ -9,8 +9,9 @@ the dual is concave in the dual point and the multipliers C of the two constrain
 For fixed C this is the penalised problem. So its proximal steps (:mod:`exml_sim.rejection.proximal`) take turns with
 steps of C: towards :math:`C = a/(2\Lambda)`, the maximum for a fixed dual point, lengthened for the answer of the dual
 point; near the goal Newton's method on log C, with the derivative on the present faces. Nothing is solved to the end
-for a C that is not the last. What this leaves short, above all a ball that does not bind, whose C would have to
-vanish, is left to the search of :mod:`exml_sim.rejection.multipliers`.
+for a C that is not the last, and the first turns take the curvature of K from a low-rank factor. What this leaves
+short, above all a ball that does not bind, whose C would have to vanish, is left to the search of
+:mod:`exml_sim.rejection.multipliers`.
 
 The certificate needs neither step: any h, g scaled into the balls gives an upper bound, any feasible (alpha, beta) the
 lower bound :math:`\sum_i (\alpha_i + \theta\beta_i) - \Lambda (a_h + a_g)`.
@@ -24,8 +25,8 @@ from __future__ import annotations
 import numpy as np
 
 from exml_sim.compiled import compiled
-from exml_sim.rejection.dual import SWEEPS, bout
-from exml_sim.rejection.linalg import axpy2
+from exml_sim.rejection.dual import COARSE_FROM, SWEEPS, bout
+from exml_sim.rejection.linalg import axpy2, pivoted_cholesky
 from exml_sim.rejection.multipliers import (
     FLOOR,
     WARM,
@@ -40,6 +41,7 @@ from exml_sim.rejection.proximal import (
     SIGMA_CAP,
     SIGMA_GROWTH,
     WORK,
+    add_products,
     measure,
     proximal_step,
     refresh,
@@ -51,6 +53,9 @@ TURNS = 80
 PATIENCE = 20  # turns without a better gap
 NEAR = 0.1  # log of a squared norm over Lambda^2 from which on the derivative on the present faces is trusted
 SETTLED = 0.03  # gap of the penalised problem over what the excess leaves: above it the derivative says nothing
+COARSE_TRACE = 3e-5  # share of the trace that the factor of the first turns may leave out
+COARSE_LEFT = 1e-3  # gap at which turns with a low-rank factor hand over
+COARSE_MISS = 2.0  # they do at once where K itself leaves this many times the gap that the factor foretold
 SIGMA_FIRST = 0.3  # first proximal parameter, in units of mean weight / C
 RESPONSE = 1.3  # d log|h|^2 / d log(1/C) over long distances; 2 would be a dual point that stays where it is
 
@@ -78,24 +83,59 @@ def minimise_over_ball(gram, y, p, theta, radius, tol, limit):
 
 @compiled
 def ascend(gram, y, p, theta, radius, tol, limit):
-    """Dual point and multipliers together, as far as that goes; returns what :func:`minimise_over_ball` does."""
+    """Dual point and multipliers together, as far as that goes; returns what :func:`minimise_over_ball` does.
+
+    While C is far off many rows are free, and Newton steps on a low-rank factor of K, if it has one, cost a fraction.
+    """
     n = len(y)
-    squared = radius * radius
     first = first_multiplier(mean_diagonal(gram, p), radius)
     c = np.array([first, first])
     zero, u, v, ku, kv = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
+    face = np.zeros(n, np.int64)
+    geo = geometry(theta, c[0], c[1])
+    _, _, free, _ = bout(gram, y, p, geo, u, v, ku, kv, zero, zero, face, SWEEPS, 0.0)
+    sigma, spent = SIGMA_FIRST / (n * first), 0
+    if free >= COARSE_FROM:
+        factor, rank = pivoted_cholesky(gram, n // 4, COARSE_TRACE)
+        if rank > 0:
+            _, _, _, _, _, _, spent, sigma = turns(
+                gram, factor, True, y, p, theta, radius, c, u, v, ku, kv, face, sigma, COARSE_LEFT, limit
+            )
+    none = np.empty((n, 0))
+    cu, cw, alpha, beta, upper, lower, steps, _ = turns(
+        gram, none, False, y, p, theta, radius, c, u, v, ku, kv, face, sigma, tol, limit - spent
+    )
+    return cu, cw, alpha, beta, upper, lower, spent + steps
+
+
+@compiled
+def turns(gram, factor, coarse, y, p, theta, radius, c, u, v, ku, kv, face, sigma, tol, limit):
+    """Proximal steps and steps of C in turns until the gap is at most `tol`, from the dual point (u, v) at C = c.
+
+    Updates the dual point, K times it, its faces and c in place. If `coarse`, a proximal step starts from the gradient
+    on K and takes its curvature from the factor; a step on which the two disagree is taken back and is the last.
+
+    Returns
+    -------
+    cu, cw, alpha, beta, upper, lower, steps, sigma
+        The best model and dual point with their bounds, Newton steps, last proximal parameter.
+    """
+    n, rank = factor.shape
+    squared = radius * radius
     alpha, beta, best_alpha, best_beta = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
-    best_cu, best_cw = np.zeros(n), np.zeros(n)
+    zero, best_cu, best_cw = np.zeros(n), np.zeros(n), np.zeros(n)
     # The loss is never negative: alpha = beta = 0 gives the lower bound 0.
     best_upper, best_lower, best_gap = np.inf, 0.0, np.inf
-    face, seen = np.zeros(n, np.int64), np.zeros(n, np.int64)
-    none, flat, system = np.empty((n, 0)), np.zeros((3, 0, 0)), np.empty((0, 0))
-    work = np.empty((WORK, n))
+    seen, curvature = np.zeros(n, np.int64), np.zeros((3, rank, rank))
+    system, work = np.empty((0, 0)), np.empty((WORK, n))
+    old_u, old_v, old_ku, old_kv = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    old_face, old_c, old_sigma = face.copy(), c.copy(), sigma
     geo = geometry(theta, c[0], c[1])
-    bout(gram, y, p, geo, u, v, ku, kv, zero, zero, face, SWEEPS, 0.0)
-    sigma, cap = SIGMA_FIRST / (n * first), SIGMA_CAP
+    cap = SIGMA_CAP
     steps, waited, inner, size_before = 0, 0, 0, np.inf
     for _ in range(TURNS):
+        if coarse:
+            old_u[:], old_v[:], old_ku[:], old_kv[:], old_face[:], old_c[:], old_sigma = u, v, ku, kv, face, c, sigma
         root_h, root_g = np.sqrt(2.0 * c[0]), np.sqrt(2.0 * c[1])
         uku, vkv = 0.0, 0.0
         for i in range(n):
@@ -145,8 +185,11 @@ def ascend(gram, y, p, theta, radius, tol, limit):
             kv[i] *= scale_g
         far = max(abs(move[0]), abs(move[1]), 1e-3)
         sigma = min(sigma, max(WARM / far, WARM) / (n * np.sqrt(c[0] * c[1])), cap)
+        # The directions of edges change with C, and with them every row's share of the curvature.
+        seen[:] = 0
+        curvature[:] = 0.0
         inner, sound, system = proximal_step(
-            gram, none, False, y, p, geo, u, v, ku, kv, face, seen, flat, sigma, INNER_LIMIT, work, system
+            gram, factor, coarse, y, p, geo, u, v, ku, kv, face, seen, curvature, sigma, INNER_LIMIT, work, system
         )
         steps += inner
         if not sound:
@@ -154,10 +197,26 @@ def ascend(gram, y, p, theta, radius, tol, limit):
             cap = sigma
             continue
         settle(y, p, geo, face, work[0], work[1], u, v, work[4], work[5])
-        if best_gap < 1e-4:
+        ku[:], kv[:] = work[2], work[3]
+        if coarse:
+            add_products(factor, work[4], work[5], ku, kv)
+            foretold, _ = measure(y, p, geo, u, v, ku, kv, zero, zero)
+            refresh(gram, u, v, ku, kv, zero, zero)
+            found, _ = measure(y, p, geo, u, v, ku, kv, zero, zero)
+            if found > max(COARSE_MISS * foretold, 0.1 * best_gap):
+                u[:], v[:], ku[:], kv[:], face[:], c[:], sigma = (
+                    old_u,
+                    old_v,
+                    old_ku,
+                    old_kv,
+                    old_face,
+                    old_c,
+                    old_sigma,
+                )
+                break
+        elif best_gap < 1e-4:
             refresh(gram, u, v, ku, kv, zero, zero)
         else:
-            ku[:], kv[:] = work[2], work[3]
             for i in range(n):
                 if work[4, i] != 0.0 or work[5, i] != 0.0:
                     axpy2(gram[i], work[4, i], work[5, i], ku, kv, n)
@@ -167,7 +226,7 @@ def ascend(gram, y, p, theta, radius, tol, limit):
             sigma = min(sigma * 3.0, cap)
         elif inner >= INNER_LIMIT:
             sigma *= 0.05
-    return best_cu, best_cw, best_alpha, best_beta, best_upper, best_lower, steps
+    return best_cu, best_cw, best_alpha, best_beta, best_upper, best_lower, steps, sigma
 
 
 @compiled

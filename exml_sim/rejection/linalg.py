@@ -108,15 +108,38 @@ def _eliminate(a: np.ndarray, i: int, start: int, stop: int) -> None:
         x[j] = (x[j] - dot(x, a[j], j)) / a[j, j]
 
 
-@compiled_sums
+@compiled
+def eliminate_rows(a: np.ndarray, first: int, stop: int) -> None:
+    """Solve rows first..stop-1 against all rows before them, which hold a factor; not against each other."""
+    blocked = first - first % 4
+    for j in range(0, blocked, 4):
+        for i in range(first, stop - 1, 2):
+            _eliminate_pair(a, i, j)
+    for i in range(first, stop):
+        _eliminate(a, i, 0 if i == stop - 1 and (stop - first) % 2 == 1 else blocked, first)
+
+
+@compiled
 def cholesky_solve(a: np.ndarray, x: np.ndarray, n: int) -> None:
     """Solve ``L L' x = rhs`` in place, L from :func:`cholesky`."""
+    forward_substitute(a, x, n)
+    back_substitute(a, x, n)
+
+
+@compiled_sums
+def forward_substitute(a: np.ndarray, x: np.ndarray, n: int) -> None:
+    """Solve ``L x = rhs`` in place."""
     for i in range(n):
         s = 0.0
         ri = a[i]
         for k in range(i):
             s += ri[k] * x[k]
         x[i] = (x[i] - s) / ri[i]
+
+
+@compiled_sums
+def back_substitute(a: np.ndarray, x: np.ndarray, n: int) -> None:
+    """Solve ``L' x = rhs`` in place."""
     for i in range(n - 1, -1, -1):
         ri = a[i]
         xi = x[i] / ri[i]
@@ -241,23 +264,31 @@ def exact_product(gram: np.ndarray, a: np.ndarray) -> tuple[np.ndarray, float]:
 
     Functions on a nearly singular Gram matrix have large coefficients that cancel: in plain arithmetic their values and
     squared norms keep half of the digits only. Error-free products and sums (Ogita, Rump and Oishi's Dot2) carry the
-    lost ones along.
+    lost ones along. The matrix is symmetric, so all sums grow by one row at a time: the chains of additions, each
+    waiting for the last, then run side by side.
     """
     n = len(a)
-    values = np.zeros(n)
+    sums, rest = np.zeros(n), np.zeros(n)
+    for j in range(n):
+        if a[j] != 0.0:
+            _add_exactly(gram[j], a[j], sums, rest)
+    values = np.empty(n)
     total, lost = 0.0, 0.0
     for i in range(n):
-        row = gram[i]
-        s, e = 0.0, 0.0
-        for j in range(n):
-            product, error = _two_product(row[j], a[j])
-            s, carry = _two_sum(s, product)
-            e += error + carry
-        values[i] = s + e
-        product, error = _two_product(s, a[i])
+        values[i] = sums[i] + rest[i]
+        product, error = _two_product(sums[i], a[i])
         total, carry = _two_sum(total, product)
-        lost += error + carry + e * a[i]
+        lost += error + carry + rest[i] * a[i]
     return values, total + lost
+
+
+@compiled
+def _add_exactly(row: np.ndarray, factor: float, sums: np.ndarray, rest: np.ndarray) -> None:
+    """``sums + rest += factor * row``, `rest` what rounding takes from `sums`."""
+    for i in range(len(row)):
+        product, error = _two_product(row[i], factor)
+        sums[i], carry = _two_sum(sums[i], product)
+        rest[i] += error + carry
 
 
 @compiled_sums

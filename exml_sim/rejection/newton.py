@@ -10,21 +10,17 @@ from __future__ import annotations
 import numpy as np
 
 from exml_sim.compiled import compiled
+from exml_sim.rejection.border import (
+    LEAST,
+    SHARE,
+    added_directions,
+    append_border,
+    count_changes,
+    held_directions,
+    solve_border,
+)
 from exml_sim.rejection.linalg import axpy2, cholesky, cholesky_solve, dot
-from exml_sim.rejection.triangle import A1, A2, B2, C1, C2, CORNER_B, EDGE_OA, EDGE_OB, INSIDE, project
-
-
-@compiled
-def edge(face, sign, geo):
-    """Unit direction of an edge of the triangle of a row with that label."""
-    if face == EDGE_OA:
-        length = np.sqrt(geo[A1] * geo[A1] + geo[A2] * geo[A2])
-        return sign * geo[A1] / length, -geo[A2] / length
-    if face == EDGE_OB:
-        return 0.0, 1.0
-    rise = geo[A2] + geo[B2]
-    length = np.sqrt(geo[A1] * geo[A1] + rise * rise)
-    return sign * geo[A1] / length, -rise / length
+from exml_sim.rejection.triangle import C1, C2, CORNER_B, INSIDE, edge, project
 
 
 @compiled
@@ -73,16 +69,19 @@ def factor_free(gram, at, e1, e2, shift, system):
 
 
 @compiled
-def exact_direction(gram, y, geo, face, ru, rv, sigma, du, dv, kdu, kdv, system):
-    """Solve (I + sigma P K) d = r over the rows that are off the corners; returns K d too, and the system to reuse."""
+def exact_direction(gram, y, geo, face, based, ru, rv, sigma, du, dv, kdu, kdv, system):
+    """Solve (I + sigma P K) d = r over the rows that are off the corners; returns K d too, and the system to reuse.
+
+    `based` holds the faces that the factor in `system` belongs to, the first of them -1 if there is none for this sigma
+    and geometry. Where few faces changed since then the factor is bordered, else made anew.
+    """
     n = len(y)
     at, e1, e2 = directions(face, y, geo)
-    free = len(at)
     kdu[:] = 0.0
     kdv[:] = 0.0
     for i in range(n):
         du[i], dv[i] = ru[i], rv[i]
-    for k in range(free):
+    for k in range(len(at)):
         i = at[k]
         along = ru[i] * e1[k] + rv[i] * e2[k]
         du[i] -= along * e1[k]
@@ -93,27 +92,70 @@ def exact_direction(gram, y, geo, face, ru, rv, sigma, du, dv, kdu, kdv, system)
             axpy2(gram[i], du[i], dv[i], kdu, kdv, n)
         else:
             du[i], dv[i] = 0.0, 0.0
-    x = np.empty(free)
-    for k in range(free):
+    su, sv = np.zeros(n), np.zeros(n)
+    bordered = len(at) >= LEAST and based[0] >= 0
+    if bordered:
+        bordered = bordered_solution(gram, y, geo, face, based, ru, rv, sigma, kdu, kdv, su, sv, system)
+    if not bordered:
+        sound, system = factor_free(gram, at, e1, e2, 1.0 / sigma, system)
+        based[0] = -1
+        if not sound:
+            return False, system
+        based[:] = face
+        x = right_side(at, e1, e2, ru, rv, sigma, kdu, kdv, len(at))
+        cholesky_solve(system, x, len(at))
+        spread(at, e1, e2, x, su, sv)
+    for i in range(n):
+        if face[i] > CORNER_B:
+            du[i] += su[i]
+            dv[i] += sv[i]
+            axpy2(gram[i], su[i], sv[i], kdu, kdv, n)
+    return True, system
+
+
+@compiled
+def right_side(at, e1, e2, ru, rv, sigma, kdu, kdv, length):
+    """Right-hand side r / sigma - K d along directions, with zeros up to a length."""
+    x = np.zeros(length)
+    for k in range(len(at)):
         i = at[k]
         x[k] = e1[k] * (ru[i] / sigma - kdu[i]) + e2[k] * (rv[i] / sigma - kdv[i])
-    sound, system = factor_free(gram, at, e1, e2, 1.0 / sigma, system)
-    if not sound:
-        return False, system
-    cholesky_solve(system, x, free)
-    k = 0
-    while k < free:
-        i = at[k]
-        s, t = x[k] * e1[k], x[k] * e2[k]
-        if face[i] == INSIDE:
-            k += 1
-            s += x[k] * e1[k]
-            t += x[k] * e2[k]
-        k += 1
-        du[i] += s
-        dv[i] += t
-        axpy2(gram[i], s, t, kdu, kdv, n)
-    return True, system
+    return x
+
+
+@compiled
+def spread(at, e1, e2, x, su, sv):
+    """Add the directions, so many times each, to the rows that they belong to."""
+    for k in range(len(at)):
+        su[at[k]] += x[k] * e1[k]
+        sv[at[k]] += x[k] * e2[k]
+
+
+@compiled
+def bordered_solution(gram, y, geo, face, based, ru, rv, sigma, kdu, kdv, su, sv, system):
+    """Solve with the factor at the faces `based`, if few have changed and the border is sound; whether that was so."""
+    added, removed = count_changes(face, based)
+    at, e1, e2 = directions(based, y, geo)
+    free, changed = len(at), added + removed
+    if SHARE * changed > free or free + changed > len(system):
+        return False
+    rows, a1, a2 = added_directions(face, based, y, geo, added)
+    held, w1, w2 = held_directions(face, based, y, geo, removed)
+    if changed > 0 and not append_border(gram, at, e1, e2, rows, a1, a2, held, w1, w2, 1.0 / sigma, system):
+        return False
+    x = right_side(at, e1, e2, ru, rv, sigma, kdu, kdv, free + changed)
+    x[free : free + added] = right_side(rows, a1, a2, ru, rv, sigma, kdu, kdv, added)
+    solve_border(system, x, free, added, removed)
+    spread(at, e1, e2, x, su, sv)
+    spread(rows, a1, a2, x[free:], su, sv)
+    for k in range(removed):
+        # Across the edge that is left there is nothing but rounding.
+        i = held[k]
+        if CORNER_B < face[i] < INSIDE:
+            b1, b2 = edge(face[i], y[i], geo)
+            along = su[i] * b1 + sv[i] * b2
+            su[i], sv[i] = along * b1, along * b2
+    return True
 
 
 @compiled

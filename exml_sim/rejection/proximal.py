@@ -146,11 +146,12 @@ def proximal_step(
     """
     xu, xv, kxu, kxv, ru, rv = work[0], work[1], work[2], work[3], work[4], work[5]
     du, dv, kdu, kdv = work[6], work[7], work[8], work[9]
+    based = np.full(len(y), -1)  # no factor yet for this sigma
     first_residual(y, geo, face, kzu, kzv, sigma, ru, rv)
     if coarse:
         sound, system = coarse_direction(factor, y, geo, face, seen, curvature, ru, rv, sigma, du, dv, kdu, kdv, system)
     else:
-        sound, system = exact_direction(gram, y, geo, face, ru, rv, sigma, du, dv, kdu, kdv, system)
+        sound, system = exact_direction(gram, y, geo, face, based, ru, rv, sigma, du, dv, kdu, kdv, system)
     if not sound:
         return 1, False, system
     for i in range(len(y)):
@@ -168,7 +169,7 @@ def proximal_step(
                 factor, y, geo, face, seen, curvature, ru, rv, sigma, du, dv, kdu, kdv, system
             )
         else:
-            sound, system = exact_direction(gram, y, geo, face, ru, rv, sigma, du, dv, kdu, kdv, system)
+            sound, system = exact_direction(gram, y, geo, face, based, ru, rv, sigma, du, dv, kdu, kdv, system)
         inner += 1
         t = line_search(y, p, geo, zu, zv, xu, xv, kxu, kxv, du, dv, kdu, kdv, sigma) if sound else 0.0
         if t == 0.0:

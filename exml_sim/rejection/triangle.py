@@ -71,3 +71,16 @@ def project(qu: float, qv: float, p: float, geo: np.ndarray) -> tuple[float, flo
         w = to_b / (to_b + to_a)
         return p * (1.0 - w) * a1, p * (w * b2 - (1.0 - w) * a2), EDGE_AB
     return p * qu, p * qv, INSIDE
+
+
+@compiled
+def edge(face, sign, geo):
+    """Unit direction of an edge of the triangle of a row with that label."""
+    if face == EDGE_OA:
+        length = np.sqrt(geo[A1] * geo[A1] + geo[A2] * geo[A2])
+        return sign * geo[A1] / length, -geo[A2] / length
+    if face == EDGE_OB:
+        return 0.0, 1.0
+    rise = geo[A2] + geo[B2]
+    length = np.sqrt(geo[A1] * geo[A1] + rise * rise)
+    return sign * geo[A1] / length, -rise / length

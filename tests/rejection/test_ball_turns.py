@@ -1,0 +1,52 @@
+"""Turns over the ball with a low-rank factor, against turns on the Gram matrix alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from exml_sim import kernels
+from exml_sim.datasets.synthetic import draw_rows
+from exml_sim.rejection import ball, dual
+from exml_sim.rejection.linalg import pivoted_cholesky
+from exml_sim.rejection.multipliers import first_multiplier, mean_diagonal
+from exml_sim.rejection.triangle import geometry
+
+TOL = 1e-8
+
+
+def start(radius: float, theta: float) -> tuple[tuple[np.ndarray, ...], list[np.ndarray], float, int]:
+    """Rows, and the dual point after some sweeps: (gram, y, p), [c, u, v, ku, kv, face], sigma, free directions."""
+    rows = draw_rows(90, rng=3)
+    gram, n = kernels.gram(rows.points[:, :2]), 270
+    y, p = rows.y.astype(float), np.full(n, 1.0 / n)
+    first = first_multiplier(mean_diagonal(gram, p), radius)
+    u, v, ku, kv, zero = (np.zeros(n) for _ in range(5))
+    face = np.zeros(n, np.int64)
+    geo = geometry(theta, first, first)
+    _, _, free, _ = dual.bout(gram, y, p, geo, u, v, ku, kv, zero, zero, face, dual.SWEEPS, 0.0)
+    return (gram, y, p), [np.array([first, first]), u, v, ku, kv, face], ball.SIGMA_FIRST / (n * first), free
+
+
+@pytest.mark.parametrize(("radius", "theta"), [(8.0, 0.3), (20.0, 0.2), (300.0, 0.25)])
+def test_both_ways_end_at_the_same_value(radius: float, theta: float) -> None:
+    (gram, y, p), state, sigma, free = start(radius, theta)
+    assert free >= dual.COARSE_FROM  # else the factor would not be used
+    assert pivoted_cholesky(gram, len(y) // 4, ball.COARSE_TRACE)[1] > 0
+    *_, upper, lower, _ = ball.ascend(gram, y, p, theta, radius, TOL, 5000)
+    none = np.empty((len(y), 0))
+    plain = ball.turns(gram, none, False, y, p, theta, radius, *state, sigma, TOL, 5000)
+    assert upper - lower <= TOL
+    assert plain[4] - plain[5] <= TOL
+    assert max(lower, plain[5]) <= min(upper, plain[4]) + 1e-14
+
+
+def test_a_factor_that_is_wrong_is_noticed_and_left() -> None:
+    (gram, y, p), state, sigma, _ = start(8.0, 0.3)
+    factor, _ = pivoted_cholesky(gram, len(y) // 4, ball.COARSE_TRACE)
+    before = [part.copy() for part in state]
+    steps = ball.turns(gram, 0.1 * factor, True, y, p, 0.3, 8.0, *state, sigma, ball.COARSE_LEFT, 5000)[6]
+    assert steps > 0
+    # The step is taken back: where the turns on K itself go on from is the place where they began.
+    for part, old in zip(state, before, strict=True):
+        np.testing.assert_array_equal(part, old)
