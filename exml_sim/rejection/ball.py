@@ -99,21 +99,22 @@ def ascend(gram, y, p, theta, radius, tol, limit):
         factor, rank = pivoted_cholesky(gram, n // 4, COARSE_TRACE)
         if rank > 0:
             _, _, _, _, _, _, spent, sigma = turns(
-                gram, factor, True, y, p, theta, radius, c, u, v, ku, kv, face, sigma, COARSE_LEFT, limit
+                gram, factor, y, p, theta, radius, c, u, v, ku, kv, face, sigma, COARSE_LEFT, limit
             )
     none = np.empty((n, 0))
     cu, cw, alpha, beta, upper, lower, steps, _ = turns(
-        gram, none, False, y, p, theta, radius, c, u, v, ku, kv, face, sigma, tol, limit - spent
+        gram, none, y, p, theta, radius, c, u, v, ku, kv, face, sigma, tol, limit - spent
     )
     return cu, cw, alpha, beta, upper, lower, spent + steps
 
 
 @compiled
-def turns(gram, factor, coarse, y, p, theta, radius, c, u, v, ku, kv, face, sigma, tol, limit):
+def turns(gram, factor, y, p, theta, radius, c, u, v, ku, kv, face, sigma, tol, limit):
     """Proximal steps and steps of C in turns until the gap is at most `tol`, from the dual point (u, v) at C = c.
 
-    Updates the dual point, K times it, its faces and c in place. If `coarse`, a proximal step starts from the gradient
-    on K and takes its curvature from the factor; a step on which the two disagree is taken back and is the last.
+    Updates the dual point, K times it, its faces and c in place. With a factor that has columns, a proximal step starts
+    from the gradient on K and takes its curvature from the factor; a step on which the two disagree is taken back and
+    is the last.
 
     Returns
     -------
@@ -121,6 +122,7 @@ def turns(gram, factor, coarse, y, p, theta, radius, c, u, v, ku, kv, face, sigm
         The best model and dual point with their bounds, Newton steps, last proximal parameter.
     """
     n, rank = factor.shape
+    coarse = rank > 0
     squared = radius * radius
     alpha, beta, best_alpha, best_beta = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
     zero, best_cu, best_cw = np.zeros(n), np.zeros(n), np.zeros(n)
@@ -189,7 +191,7 @@ def turns(gram, factor, coarse, y, p, theta, radius, c, u, v, ku, kv, face, sigm
         seen[:] = 0
         curvature[:] = 0.0
         inner, sound, system = proximal_step(
-            gram, factor, coarse, y, p, geo, u, v, ku, kv, face, seen, curvature, sigma, INNER_LIMIT, work, system
+            gram, factor, y, p, geo, u, v, ku, kv, face, seen, curvature, sigma, min(INNER_LIMIT, limit), work, system
         )
         steps += inner
         if not sound:

@@ -114,7 +114,7 @@ def maximise(gram, y, p, geo, scale, ku0, kv0, tol, limit, face):
             stop = max(COARSE_GAP, tol)
             project_gradient(factor, u, v, ku, kv, ku0, kv0)
             reached, _, steps, sigma = proximal(
-                gram, factor, True, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigma, stop, limit
+                gram, factor, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigma, stop, limit
             )
             refresh(gram, u, v, ku, kv, ku0, kv0)
             # What the factor left out may have opened the gap again: a step as long as the last would be too bold.
@@ -131,7 +131,7 @@ def maximise(gram, y, p, geo, scale, ku0, kv0, tol, limit, face):
         gap, value, free, moved = bout(gram, y, p, geo, u, v, ku, kv, ku0, kv0, face, length, tol)
         swept += length
     none = np.empty((n, 0))
-    _, _, more, _ = proximal(gram, none, False, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigma, tol, limit - steps)
+    _, _, more, _ = proximal(gram, none, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigma, tol, limit - steps)
     # What is published is computed afresh: the updates above carry the rounding of every step.
     refresh(gram, u, v, ku, kv, ku0, kv0)
     gap, value = measure(y, p, geo, u, v, ku, kv, ku0, kv0)
@@ -140,7 +140,7 @@ def maximise(gram, y, p, geo, scale, ku0, kv0, tol, limit, face):
         # A few problems in 10^5 end with sigma run down by rounding: from their last point short steps begin anew.
         bout(gram, y, p, geo, u, v, ku, kv, ku0, kv0, face, SWEEPS, tol)
         sigma = SIGMA_START * scale
-        _, _, more, _ = proximal(gram, none, False, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigma, tol, limit - steps)
+        _, _, more, _ = proximal(gram, none, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigma, tol, limit - steps)
         refresh(gram, u, v, ku, kv, ku0, kv0)
         gap, value = measure(y, p, geo, u, v, ku, kv, ku0, kv0)
         steps += more

@@ -138,7 +138,7 @@ def search_multipliers(gram, y, p, theta, radius, tol, limit):
             warm = max(WARM / far, WARM)
             refresh(gram, u, v, ku, kv, ku0, kv0)
             _, value, more, _ = proximal(
-                gram, none, False, y, p, geo, u, v, ku, kv, ku0, kv0, face, warm * scale, inner, limit - steps
+                gram, none, y, p, geo, u, v, ku, kv, ku0, kv0, face, warm * scale, inner, limit - steps
             )
             refresh(gram, u, v, ku, kv, ku0, kv0)
         steps += more

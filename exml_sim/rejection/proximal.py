@@ -127,10 +127,11 @@ def exhausted(stalled, best, value):
 
 
 @compiled
-def proximal_step(
-    gram, factor, coarse, y, p, geo, zu, zv, kzu, kzv, face, seen, curvature, sigma, allowed, work, system
-):
+def proximal_step(gram, factor, y, p, geo, zu, zv, kzu, kzv, face, seen, curvature, sigma, allowed, work, system):
     """Solve one proximal step from z by at most `allowed` Newton steps; z itself stays as it is.
+
+    With a factor that has columns the curvature is the factor's, else that of the Gram matrix. (A flag written out in
+    the calls would compile everything twice.)
 
     Parameters
     ----------
@@ -147,6 +148,7 @@ def proximal_step(
     xu, xv, kxu, kxv, ru, rv = work[0], work[1], work[2], work[3], work[4], work[5]
     du, dv, kdu, kdv = work[6], work[7], work[8], work[9]
     based = np.full(len(y), -1)  # no factor yet for this sigma
+    coarse = factor.shape[1] > 0
     first_residual(y, geo, face, kzu, kzv, sigma, ru, rv)
     if coarse:
         sound, system = coarse_direction(factor, y, geo, face, seen, curvature, ru, rv, sigma, du, dv, kdu, kdv, system)
@@ -183,7 +185,7 @@ def proximal_step(
 
 
 @compiled
-def proximal(gram, factor, coarse, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigma, stop, limit):
+def proximal(gram, factor, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigma, stop, limit):
     """Proximal point steps from a feasible z = (u, v) until the relative gap is at most `stop`.
 
     Updates u, v and ku = ku0 + K u, kv = kv0 + K v in place (K the factor's product in the coarse phase).
@@ -198,7 +200,8 @@ def proximal(gram, factor, coarse, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigm
     xu, xv, kxu, kxv, su, sv = work[0], work[1], work[2], work[3], work[4], work[5]
     zu, zv, kzu, kzv = u.copy(), v.copy(), ku.copy(), kv.copy()
     rank = factor.shape[1]
-    curvature = np.zeros((3, rank, rank)) if coarse else np.zeros((3, 0, 0))
+    coarse = rank > 0
+    curvature = np.zeros((3, rank, rank))
     seen = np.zeros(n, np.int64)
     system = np.empty((0, 0))
     cap = SIGMA_CAP
@@ -211,7 +214,6 @@ def proximal(gram, factor, coarse, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigm
         inner, sound, system = proximal_step(
             gram,
             factor,
-            coarse,
             y,
             p,
             geo,

@@ -35,7 +35,7 @@ def test_both_ways_end_at_the_same_value(radius: float, theta: float) -> None:
     assert pivoted_cholesky(gram, len(y) // 4, ball.COARSE_TRACE)[1] > 0
     *_, upper, lower, _ = ball.ascend(gram, y, p, theta, radius, TOL, 5000)
     none = np.empty((len(y), 0))
-    plain = ball.turns(gram, none, False, y, p, theta, radius, *state, sigma, TOL, 5000)
+    plain = ball.turns(gram, none, y, p, theta, radius, *state, sigma, TOL, 5000)
     assert upper - lower <= TOL
     assert plain[4] - plain[5] <= TOL
     assert max(lower, plain[5]) <= min(upper, plain[4]) + 1e-14
@@ -45,7 +45,7 @@ def test_a_factor_that_is_wrong_is_noticed_and_left() -> None:
     (gram, y, p), state, sigma, _ = start(8.0, 0.3)
     factor, _ = pivoted_cholesky(gram, len(y) // 4, ball.COARSE_TRACE)
     before = [part.copy() for part in state]
-    steps = ball.turns(gram, 0.1 * factor, True, y, p, 0.3, 8.0, *state, sigma, ball.COARSE_LEFT, 5000)[6]
+    steps = ball.turns(gram, 0.1 * factor, y, p, 0.3, 8.0, *state, sigma, ball.COARSE_LEFT, 5000)[6]
     assert steps > 0
     # The step is taken back: where the turns on K itself go on from is the place where they began.
     for part, old in zip(state, before, strict=True):
