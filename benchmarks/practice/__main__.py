@@ -58,14 +58,14 @@ def read(path: Path) -> Runs:
 def main() -> None:
     """Run what is missing, and judge."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.practice", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="two small tables and two seeds")
-    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--quick", action="store_true", help="two small tables")
+    parser.add_argument("--seeds", type=int, help="20, or 2 of the quick form, unless given")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--ablate", action="store_true", help="also the defaults without each of their parts")
     parser.add_argument("--report", action="store_true", help="run nothing: judge what is there")
     parser.add_argument("--out", type=Path, default=OUT)
     given = parser.parse_args()
-    seeds = 2 if given.quick else given.seeds
+    seeds = given.seeds or (2 if given.quick else 20)
     if not given.quick and not there():
         print(HINT)
     groups = {

@@ -105,10 +105,11 @@ class Race:
         if len(self._arms) == 1:
             self._buy(self._arms, self._base.X.shape[0])
             return Raced(self._arms, ())
-        active, opening = self._arms, self._opening()
+        active, opening = self._opened()
         if not opening:
             return self._unseen()
         self._buy(active, opening)
+        opened = active
         for number in range(self._rule.rounds + 1):
             one = self._look(active, last=number == self._rule.rounds)
             rounds.append(one)
@@ -123,7 +124,7 @@ class Race:
         self._buy(winner, self._base.X.shape[0])
         self._scores.forget()
         winner, why = self._extended(winner)
-        return Raced(winner, tuple(rounds), why, pairs)
+        return Raced(winner, tuple(rounds), " ".join(filter(None, (self._too_dear(opened), why))), pairs)
 
     def _unseen(self) -> Raced:
         """All for one of the cheapest candidates: to look at all of them would cost more than it could tell."""
@@ -133,7 +134,8 @@ class Race:
         chosen = (cheap[int(self._base.rows[0]) % len(cheap)],)
         self._buy(chosen, self._base.X.shape[0])
         why = "the budget is too small to compare candidates: one of the cheapest was taken unseen"
-        return Raced(chosen, (), why)
+        rest = f"; {show(self._left)} are left" if self._left >= low else ""
+        return Raced(chosen, (), why + rest)
 
     # Money and rows
 
@@ -152,14 +154,27 @@ class Race:
         """Rows that every one of the candidates has, at least."""
         return min(int(self._buyer.bought[arm, self._orders[arm]].sum()) for arm in arms)
 
-    def _opening(self) -> int:
-        return opening_rows(
-            [self._buyer.costs[arm] for arm in self._arms],
-            [len(self._orders[arm]) for arm in self._arms],
-            self._left,
-            self._base.n_classes,
-            self._rule,
-        )
+    def _opened(self) -> tuple[Arms, int]:
+        """Candidates that can be compared, and the rows that open the race; 0 if none can.
+
+        Where the money buys too few rows with all candidates, the dearest ones are left out, one by one: a price that
+        nobody can pay must not keep the others from being compared.
+        """
+        arms = self._arms
+        while True:
+            costs = [self._buyer.costs[arm] for arm in arms]
+            available = [len(self._orders[arm]) for arm in arms]
+            rows = opening_rows(costs, available, self._left, self._base.n_classes, self._rule)
+            if rows or max(costs) == min(costs):
+                return arms, rows if len(arms) > 1 else 0
+            arms = tuple(arm for arm in arms if arm != arms[costs.index(max(costs))])
+
+    def _too_dear(self, opened: Arms) -> str:
+        """Which candidates were left out for their price, in words."""
+        names = [self._buyer.names[arm] for arm in self._arms if arm not in opened]
+        if not names:
+            return ""
+        return f"{', '.join(names)} {'was' if len(names) == 1 else 'were'} not compared: too dear for this budget."
 
     def _next_rows(self, arms: Arms) -> int:
         """Twice the rows, for at most half of the money."""
@@ -244,6 +259,7 @@ class Race:
     def _scored(self, active: Arms) -> list[Contestant]:
         """Every candidate alone, and the sets around the best one, the best prediction first."""
         self._scores.forget()
+        active = self._varying(active)
         singles = self._ranked([(arm,) for arm in active])
         if not singles:
             return []
@@ -256,6 +272,11 @@ class Race:
         sets = _pairs(singles) if self._top > 1 else set()
         sets |= everyone if len(active) <= self._top else set()
         return self._ranked([*(one.arms for one in singles), *sorted(sets)])
+
+    def _varying(self, active: Arms) -> Arms:
+        """Candidates whose bought values differ at all; all of them if none does."""
+        found = tuple(arm for arm in active if np.ptp(self._buyer.values(arm, self._shared((arm,))), axis=0).any())
+        return found or active
 
     def _ranked(self, sets: Sequence[Arms]) -> list[Contestant]:
         found = [one for arms in sets if (one := self._contestant(arms)) is not None]
@@ -316,9 +337,14 @@ class Race:
     def _extended(self, winner: Arms) -> tuple[Arms, str]:
         """Spend what is left on further candidates beside the winner, if they help; or say why not."""
         while True:
-            others = [arm for arm in self._arms if arm not in winner and self._left >= self._buyer.costs[arm]]
-            room = any(not self._buyer.bought[arm, self._orders[arm]].all() for arm in others)
-            if not others or not room:
+            # What is bought completely costs nothing more; of the rest one row must be affordable.
+            complete = {arm: bool(self._buyer.bought[arm, self._orders[arm]].all()) for arm in self._arms}
+            others = [
+                arm
+                for arm in self._arms
+                if arm not in winner and (complete[arm] or self._left >= self._buyer.costs[arm])
+            ]
+            if all(complete[arm] for arm in others):
                 return winner, ""
             if len(winner) >= self._top:
                 return winner, f"all rows of the {len(winner)} wanted candidates are bought"
@@ -327,8 +353,7 @@ class Race:
             if not better:
                 return winner, f"{show(self._left)} are left: no further candidate is expected to improve the model"
             arm = max(better)[1]
-            if not self._buy((arm,), self._base.X.shape[0]):
-                return winner, ""
+            self._buy((arm,), self._base.X.shape[0])
             winner = (*winner, arm)
 
     def _best_alone(self, arms: Sequence[int]) -> list[int]:

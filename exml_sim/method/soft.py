@@ -257,7 +257,13 @@ class EstimatorSoft:
     def predict(self, X: FloatArray) -> FloatArray:
         """Its probabilities, in the columns of its classes."""
         out = np.zeros((len(X), self.width))
-        out[:, np.asarray(self.estimator.classes_, dtype=np.int64)] = self.estimator.predict_proba(X)
+        said = np.asarray(self.estimator.predict_proba(X), dtype=np.float64)
+        wanted = len(X), len(self.estimator.classes_)
+        if said.shape != wanted or not np.isfinite(said).all():
+            what = "NaN or infinite numbers" if said.shape == wanted else f"an array of shape {said.shape}"
+            name = type(self.estimator).__name__
+            raise ValueError(f"predict_proba of {name} must give finite numbers of shape {wanted}; it gave {what}")
+        out[:, np.asarray(self.estimator.classes_, dtype=np.int64)] = said
         return out
 
 

@@ -125,6 +125,9 @@ def _certify(
     beta[rows] = np.clip((point.v + geo[A2] * alpha[rows]) / geo[B2], 0.0, setting.p[rows] - alpha[rows])
     t_h, t_g = point.image[:, 0] / np.sqrt(2.0 * setting.c_h), point.image[:, 1] / np.sqrt(2.0 * setting.c_g)
     above = upper_bound(setting, t_h, t_g)
+    if not above.objective <= float(np.sum(setting.p)):
+        # Rounding has left nothing of the model: the zero model costs 1 per unit of weight.
+        above = upper_bound(setting, np.zeros_like(t_h), np.zeros_like(t_g))
     below, scale = lower_bound(setting, alpha, beta, streamed)
     below = min(below, above.objective)
     return Solution(

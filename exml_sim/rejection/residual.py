@@ -112,7 +112,10 @@ def forms(
     else:
         found = [_by_the_diagonal(factor, x) for x in (a, c)]
         unit = 2.0 * factor_error(factor) + 4.0 * (len(a) + factor.rank + 8) * EPS
-    return found[0] + unit * reach[0] ** 2, found[1] + unit * reach[1] ** 2
+    # |K_ij| <= sqrt(K_ii K_jj): no form is larger, also where rounding leaves nothing of the kernel (fmin passes NaN).
+    most = [one * one * (1.0 + 4.0 * (len(a) + 8) * EPS) for one in reach]
+    first, second = (np.fmin(form + unit * one * one, top) for form, one, top in zip(found, reach, most, strict=True))
+    return float(first), float(second)
 
 
 def _stream(factor: Factor, a: FloatArray, c: FloatArray) -> tuple[float, float]:

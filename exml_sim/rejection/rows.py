@@ -46,12 +46,13 @@ T1, T2, T3, T4, T5, T6, T7, T8, T9, T10, T11, T12, T13 = (math.log(2.0) ** k / m
 
 @compiled
 def powers_of_two(t, n, whole, bits, out, out_bits):
-    """out = 2^t for the first n entries, t <= 0; loops that vectorise, where a library call per entry would not.
+    """out = 2^t for the first n entries, 1 where t > 0; loops that vectorise, where a library call would not.
 
     `bits` and `out_bits` are the same memory as `whole` and `out`, read as integers.
     """
     for j in range(n):
-        x = max(t[j], -1000.0)
+        # No kernel value is above 1, whatever rounding makes of the exponent.
+        x = min(max(t[j], -1000.0), 0.0)
         shifted = x + SHIFTER
         whole[j] = shifted
         out[j] = x - (shifted - SHIFTER)

@@ -1,6 +1,7 @@
 """The race: noise loses, all is spent, price decides between equals, rows are shared, nothing unpaid is read."""
 
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -134,6 +135,50 @@ def test_too_little_money_to_compare_is_said():
     model = ExMLClassifier(budget=30).fit(X, y, oracle)
     assert model.selected_ == ("signal",)
     assert "too small to compare" in model.report()
+
+
+def test_a_price_that_nobody_can_pay_does_not_keep_the_others_from_being_compared():
+    X, y, signal, rng = task(2)
+    noise = {name: rng.normal(size=len(y)) for name in ("a", "b", "dear")}
+    costs = {"a": 1, "b": 1, "signal": 2, "dear": 200}
+    oracle = ArrayOracle({**noise, "signal": signal}, costs)
+    model = ExMLClassifier(budget=3 * len(y)).fit(X, y, oracle)
+    assert "signal" in model.selected_
+    assert "dear was not compared: too dear for this budget" in model.report()
+    without = ArrayOracle({"a": noise["a"], "b": noise["b"], "signal": signal}, {"a": 1, "b": 1, "signal": 2})
+    assert ExMLClassifier(budget=3 * len(y)).fit(X, y, without).selected_ == model.selected_
+
+
+def test_values_that_are_all_equal_are_not_chosen():
+    X, y, signal, _ = task(2)
+    for seed in range(4):
+        oracle = ArrayOracle({"same": np.ones(len(y)), "signal": signal})
+        model = ExMLClassifier(budget_ratio=0.2, random_state=seed).fit(X, y, oracle)
+        assert model.selected_ == ("signal",)
+
+
+def test_what_is_bought_completely_can_join_for_nothing():
+    """The best partner of the winner has all its rows: it joins, and the money goes on to the next one."""
+    race = object.__new__(Race)
+    race._arms, race._top = (0, 1, 2), 3
+    race._orders = {arm: np.arange(6) for arm in range(3)}
+    bought = np.zeros((3, 6), dtype=bool)
+    bought[:2] = True
+    asked = []
+
+    def buy(arms, rows):
+        asked.extend(arms)
+        bought[list(arms)] = True
+        return 6
+
+    race._buyer = SimpleNamespace(costs=[1, 1, 1], bought=bought, ledger=SimpleNamespace(spent=Fraction(0)))
+    race._stop, race._base = Fraction(10), SimpleNamespace(X=np.zeros((6, 1)))
+    race._buy = buy
+    race._contestants_beside = lambda winner, others: [(2.0 - 0.5 * arm, arm) for arm in others]
+    winner, why = race._extended((0,))
+    assert winner == (0, 1, 2)
+    assert 2 in asked
+    assert why == ""
 
 
 @given(

@@ -129,6 +129,16 @@ def test_an_estimator_that_saw_one_class_says_so_for_the_others():
     assert (held[:, 2] == 0.0).all()
 
 
+@pytest.mark.parametrize(("said", "words"), [("nan", "NaN or infinite"), ("narrow", "shape")])
+def test_probabilities_that_are_none_are_refused(said, words):
+    class Broken(LogisticRegression):
+        def predict_proba(self, X):
+            return np.full((len(X), 1 if said == "narrow" else len(self.classes_)), np.nan if said == "nan" else 1.0)
+
+    with pytest.raises(ValueError, match=words):
+        estimator_fitter(Broken(), 3, np.random.default_rng(0))(*rows(40))
+
+
 def test_an_estimator_without_probabilities_is_refused():
     with pytest.raises(ValueError, match="must be a classifier with predict_proba; Perceptron has no predict_proba"):
         check_estimator(Perceptron())

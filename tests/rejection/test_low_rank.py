@@ -419,3 +419,28 @@ def test_three_thousand_rows(d: int, theta: float) -> None:
             low = solve_low_rank(factor, y, theta, penalty=(c, c))
             assert encloses(low, solve(K, y, theta, penalty=(c, c)))
             assert d > 3 or low.gap <= 1e-3 * low.objective
+
+
+@pytest.mark.parametrize("gamma", [1e-15, 1e-18, 1e-30])
+@pytest.mark.parametrize("certificate", ["streamed", "trace"])
+def test_where_rounding_leaves_nothing_of_the_kernel_the_bounds_are_still_true(gamma: float, certificate: str) -> None:
+    """Ten rows four times each and a bandwidth so small that the kernel is the equality of rows."""
+    Z = np.repeat(np.random.default_rng(0).normal(size=(10, 1)), 4, axis=0)
+    y = np.tile([1, 1, 1, -1], 10)
+    true = solve(np.kron(np.eye(10), np.ones((4, 4))), y, 0.3, penalty=(0.1, 0.1)).objective
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = solve_low_rank(factorise(Z, gamma=gamma, rank=10), y, 0.3, penalty=(0.1, 0.1), certificate=certificate)
+    assert found.lower_bound <= true * (1.0 + 1e-7)
+    assert true * (1.0 - 1e-7) <= found.objective <= len(y) * (1.0 + 1e-9)
+
+
+def test_a_cell_far_outside_leaves_bounds_that_are_numbers() -> None:
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    y = np.where(X[:, 0] + X[:, 1] * X[:, 2] > 0, 1, -1)
+    for far in (1e6, 1e11, 1e14):
+        X[0, 0] = far
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = RejectionClassifier(rank=60).fit(X, y).solution_
+        assert 0.0 <= found.lower_bound <= found.objective <= len(y) * (1.0 + 1e-9)

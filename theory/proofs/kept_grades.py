@@ -38,10 +38,12 @@ def grades_of(claims: Sequence[Claim]) -> dict[str, Graded]:
 
     A claim that is not the ledger's own object is graded afresh, whatever its id.
     """
-    known = _read(_file()) or {}
+    file = _file()
+    known = _read(file) or {}
     ledger = all_claims()
     found = {one.id: known[one.id] if known and one in ledger else grade(one) for one in claims}
-    if not known and list(claims) == ledger:
+    # Sources that were changed meanwhile, or since they were imported, are not those that were graded.
+    if not known and list(claims) == ledger and file == _IMPORTED == _file():
         keep(found)
     return found
 
@@ -75,7 +77,11 @@ def _read(file: Path) -> dict[str, Graded] | None:
     """What the file says, if it is a grade for each claim of the ledger."""
     try:
         found = {name: Graded(**one) for name, one in json.loads(file.read_text(encoding="utf-8")).items()}
-    except (OSError, ValueError, TypeError, AttributeError):
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
         return None
     good = all(one.grade in GRADES and one.corrected in (*GRADES, None) for one in found.values())
     return found if good and list(found) == [claim.id for claim in all_claims()] else None
+
+
+#: Where the grades of the sources that this process imported belong.
+_IMPORTED = _file()
