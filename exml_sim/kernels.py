@@ -19,6 +19,9 @@ from exml_sim.validation import check_choice, check_finite, check_matrix, check_
 MEDIAN_ROWS = 2000
 MEDIAN_SAMPLE = 1000
 
+#: A row so many times as far from the mean as the median row, in squares, may have drawn the mean away from them.
+OUTSIDE = 1000.0
+
 
 class DegenerateMedianError(ValueError):
     """The median of the squared distances is no bandwidth: one row, or more than half of all pairs are duplicates."""
@@ -32,10 +35,11 @@ def squared_distances(X: ArrayLike, Z: ArrayLike | None = None) -> FloatArray:
     r"""Matrix of :math:`\|x_i - z_j\|^2`, never negative, exactly 0 on the diagonal when Z is X.
 
     The points are first moved to a common centre: distances do not change, but the cancellation in
-    :math:`|x|^2 + |z|^2 - 2 x z` becomes harmless for data far from the origin.
+    :math:`|x|^2 + |z|^2 - 2 x z` becomes harmless for data far from the origin. The centre is the mean; where few rows
+    lie so far outside that it is far from all the others, the median.
     """
     left, right = _pair(X, Z)
-    centre = right.mean(axis=0)
+    centre = _centre(right)
     left, right = left - centre, right - centre
     squares: FloatArray = np.sum(left**2, axis=1)[:, None] + np.sum(right**2, axis=1)[None, :] - 2.0 * (left @ right.T)
     np.maximum(squares, 0.0, out=squares)
@@ -43,6 +47,16 @@ def squared_distances(X: ArrayLike, Z: ArrayLike | None = None) -> FloatArray:
         squares = 0.5 * (squares + squares.T)
         np.fill_diagonal(squares, 0.0)
     return squares
+
+
+def _centre(points: FloatArray) -> FloatArray:
+    """A point that most rows are near to."""
+    mean: FloatArray = points.mean(axis=0)
+    sizes = np.sum((points - mean) ** 2, axis=1)
+    # A distance errs by the rounding of the sizes of its ends: 1e-16 times their mean must be little next to it.
+    middle: FloatArray = np.median(points, axis=0) if sizes.max() > OUTSIDE * np.median(sizes) else mean
+    outside = np.median(np.sum((points - middle) ** 2, axis=1)) < np.median(sizes) / 4.0
+    return middle if outside else mean
 
 
 def median_gamma(X: ArrayLike, weights: ArrayLike | None = None) -> float:

@@ -84,3 +84,21 @@ def test_linear_and_own_kernels() -> None:
 def test_bad_input(call, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("far", [1e3, 1e6, 1e8])
+def test_one_cell_far_outside_does_not_spoil_the_distances_of_the_others(far):
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    X[0, 0] = far
+    slow = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+    np.testing.assert_allclose(kernels.squared_distances(X)[1:, 1:], slow[1:, 1:], atol=1e-12)
+    # Moved to the mean, which the cell draws away, they are wrong.
+    moved = X - X.mean(axis=0)
+    squares = (moved**2).sum(axis=1)
+    spoiled = squares[:, None] + squares[None, :] - 2.0 * moved @ moved.T
+    assert far < 1e6 or np.abs(spoiled - slow)[1:, 1:].max() > 1e-10
+
+
+def test_ordinary_rows_are_moved_to_their_mean():
+    X = np.random.default_rng(1).standard_t(3, size=(200, 4))
+    np.testing.assert_array_equal(kernels._centre(X), X.mean(axis=0))
