@@ -43,7 +43,7 @@ def grades_of(claims: Sequence[Claim]) -> dict[str, Graded]:
     ledger = all_claims()
     found = {one.id: known[one.id] if known and one in ledger else grade(one) for one in claims}
     # Sources that were changed meanwhile, or since they were imported, are not those that were graded.
-    if not known and list(claims) == ledger and file == _IMPORTED == _file():
+    if not known and list(claims) == ledger and file == _file() and _as_imported(file):
         keep(found)
     return found
 
@@ -85,3 +85,8 @@ def _read(file: Path) -> dict[str, Graded] | None:
 
 #: Where the grades of the sources that this process imported belong.
 _IMPORTED = _file()
+
+
+def _as_imported(file: Path) -> bool:
+    """Whether this is the place of the sources that this process runs."""
+    return file == _IMPORTED

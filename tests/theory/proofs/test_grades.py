@@ -13,7 +13,7 @@ import pytest
 from flint import arb
 
 from theory.claims import Claim, all_claims, get
-from theory.proofs import claim_proofs, grades, kept_grades, lemma_proofs, prove
+from theory.proofs import claim_proofs, grades, lemma_proofs, prove
 from theory.proofs.balls import digits
 from theory.proofs.bridge import loose_end, mismatch
 from theory.proofs.derivation import Derivation, shortfall
@@ -51,26 +51,6 @@ def graded():
     found = {claim.id: grade(claim) for claim in all_claims()}
     keep(found)
     return found
-
-
-def test_grades_are_not_kept_for_sources_that_changed_meanwhile(monkeypatch, tmp_path):
-    """A file that was saved, or pulled, after the import: what was graded is the old code."""
-    kept = []
-    monkeypatch.setattr(kept_grades, "keep", kept.append)
-    monkeypatch.setattr(kept_grades, "grade", lambda claim: claim.id)
-    monkeypatch.setattr(kept_grades, "_file", lambda: tmp_path / "grades-of-new-sources.json")
-    grades_of(all_claims())
-    assert not kept
-    monkeypatch.setattr(kept_grades, "_IMPORTED", tmp_path / "grades-of-new-sources.json")
-    grades_of(all_claims())
-    assert len(kept) == 1
-
-
-def test_a_damaged_file_of_grades_is_not_read(tmp_path):
-    for number, text in enumerate(("", "[" * 100_000, "{}", "[1]", '{"a": 3}')):
-        file = tmp_path / f"{number}.json"
-        file.write_text(text)
-        assert kept_grades._read(file) is None
 
 
 def test_kept_grades_are_the_fresh_ones(graded):

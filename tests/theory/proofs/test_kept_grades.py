@@ -27,6 +27,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     copy = tmp_path / "theory"
     shutil.copytree(kept_grades.HOME, copy, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(kept_grades, "HOME", copy)
+    # A copy that a test changes stands for a process that has imported it.
+    monkeypatch.setattr(kept_grades, "_as_imported", lambda file: True)
     return copy
 
 
@@ -45,6 +47,27 @@ def asked(home: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def kept(home: Path) -> list[Path]:
     return sorted((home / "__pycache__").glob("*"))
+
+
+def test_sources_that_changed_since_they_were_imported_keep_nothing(asked: list[str], monkeypatch) -> None:
+    """A file that was saved, or pulled, after the import: what was graded is the old code."""
+    monkeypatch.setattr(kept_grades, "_as_imported", lambda file: file == kept_grades._IMPORTED)
+    all_grades()
+    all_grades()
+    assert len(asked) == 2 * len(all_claims())
+
+
+def test_sources_that_change_while_they_are_graded_keep_nothing(home: Path, asked: list[str], monkeypatch) -> None:
+    quick = kept_grades.grade
+
+    def changing(claim) -> Graded:
+        (home / "late.py").write_text("")
+        return quick(claim)
+
+    monkeypatch.setattr(kept_grades, "grade", changing)
+    all_grades()
+    all_grades()
+    assert len(asked) == 2 * len(all_claims())
 
 
 def test_grades_are_found_once_and_then_read(asked: list[str]) -> None:
@@ -86,6 +109,7 @@ def damaged(change):
 
 BAD = {
     "half a file": lambda text: text[: len(text) // 2],
+    "far too deep": lambda text: "[" * 100_000,
     "nothing": lambda text: "",
     "a list": lambda text: "[]",
     "a claim less": damaged(lambda table: table.pop(FIRST)),
