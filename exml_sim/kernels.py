@@ -53,10 +53,11 @@ def _centre(points: FloatArray) -> FloatArray:
     """A point that most rows are near to."""
     mean: FloatArray = points.mean(axis=0)
     sizes = np.sum((points - mean) ** 2, axis=1)
-    # A distance errs by the rounding of the sizes of its ends: 1e-16 times their mean must be little next to it.
-    middle: FloatArray = np.median(points, axis=0) if sizes.max() > OUTSIDE * np.median(sizes) else mean
-    outside = np.median(np.sum((points - middle) ** 2, axis=1)) < np.median(sizes) / 4.0
-    return middle if outside else mean
+    # A distance errs by the rounding of the sizes of its ends: they must not be far larger than the distance itself.
+    if sizes.max() <= OUTSIDE * np.median(sizes):
+        return mean
+    middle: FloatArray = np.median(points, axis=0)
+    return middle if np.median(np.sum((points - middle) ** 2, axis=1)) < np.median(sizes) / 4.0 else mean
 
 
 def median_gamma(X: ArrayLike, weights: ArrayLike | None = None) -> float:

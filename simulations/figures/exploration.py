@@ -124,7 +124,7 @@ def draw_purchases(ax: Axes, purchases: Sequence[Mapping[str, int]], names: Sequ
     ax.set_xlabel("rows")
     if not names:
         return _empty(ax, "nothing was bought")
-    lines = _lines(purchases, names)
+    lines = _bars(purchases, names)
     left = [0.0] * len(lines)
     for number in range(len(purchases)):
         rows = [counts[number] for _, counts in lines]
@@ -141,11 +141,12 @@ def draw_purchases(ax: Axes, purchases: Sequence[Mapping[str, int]], names: Sequ
     ax.set_yticks(range(len(lines)), [label for label, _ in lines], fontsize=7.5)
     ax.invert_yaxis()
     if len(purchases) <= 6:
-        ax.legend(loc="best")
+        # Bars may fill the whole part: the legend then lies on them, and must be read.
+        ax.legend(loc="best", frameon=True, framealpha=0.9)
     return ax
 
 
-def _lines(purchases: Sequence[Mapping[str, int]], names: Sequence[str]) -> list[tuple[str, list[float]]]:
+def _bars(purchases: Sequence[Mapping[str, int]], names: Sequence[str]) -> list[tuple[str, list[float]]]:
     """Labels and rows per round: of the candidates with most rows, and the mean of the others if they are many."""
     counts = {name: [float(one.get(name, 0)) for one in purchases] for name in names}
     ranked = sorted(names, key=lambda name: -sum(counts[name]))

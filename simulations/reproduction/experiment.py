@@ -12,11 +12,11 @@ from typing import Any, TextIO
 from typing import Protocol as Interface
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from exml_sim.method.gated import ModelOptions
 from exml_sim.progress import Progress
 from exml_sim.strategies import MedianElimination, Strategy, UniformAllocation
+from exml_sim.threads import one_thread
 from exml_sim.validation import check_count, check_jobs
 from simulations.cache import Cache
 from simulations.reproduction.learner import Learner, Protocol
@@ -124,7 +124,7 @@ class Experiment:
     def run(self, number: int) -> Configuration:
         """All runs of one configuration."""
         # One BLAS thread, so that results do not depend on how many workers share the cores.
-        with threadpool_limits(limits=1):
+        with one_thread():
             task = self.source.task(self.seed, number)
             known: dict[frozenset[str], float] = {}
             cases = [self._case(task, number, k, known) for k in range(len(self.source.observed))]

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
+from exml_sim.threads import one_thread
 from simulations.figures.style import save
 from simulations.reproduction import figures as figures
 from simulations.reproduction import printed, statements, tables
@@ -134,7 +134,7 @@ def _figure_4(experiment: Experiment, out: Path) -> list[Path]:
     train, _ = experiment.source.rows(experiment.seed, 0)
     values = groups(train)
     # 300 points: the threads of t-SNE would wait for each other, for minutes on a busy machine.
-    with threadpool_limits(1):
+    with one_thread():
         embedded = {
             name: TSNE(random_state=0, init="pca").fit_transform(np.hstack([values[OBSERVED], values[name]]))
             for name in experiment.source.candidates(OBSERVED)
