@@ -106,6 +106,8 @@ class Situation:
     ----------
     X, y, candidates
         Training rows: observed columns, perceived labels, columns of every candidate.
+    unseen
+        True classes of training rows, which no learner gets.
     X_test, truth, test
         Test rows: observed columns, true classes, columns of every candidate.
     costs, budget
@@ -121,6 +123,7 @@ class Situation:
     costs: dict[str, int]
     budget: Fraction
     known: int
+    unseen: IntArray
 
     @property
     def oracle(self) -> ArrayOracle:
@@ -128,8 +131,18 @@ class Situation:
         return ArrayOracle(self.candidates, self.costs)
 
 
-def situation(setting: Setting, seed: int) -> Situation:
-    """Draw known and hidden classes, the split, mislabels: the paper's protocol for Mfeat, on any table."""
+def law_of(known: int, first: float) -> FloatArray:
+    """The law of mislabelling that gives the first known label a share, the others equal ones."""
+    law = np.full(known, (1.0 - first) / (known - 1))
+    law[0] = first
+    return law
+
+
+def situation(setting: Setting, seed: int, first: float | None = None) -> Situation:
+    """Draw known and hidden classes, the split, mislabels: the paper's protocol for Mfeat, on any table.
+
+    `first` is the share of hidden rows with the first known label; by default what the setting says.
+    """
     table = (TABLES | UNSEEN)[setting.table]()
     rng = np.random.default_rng([seed, *setting.table.encode(), setting.known])
     roles = rng.permutation(int(table.classes.max()) + 1)[: setting.known + 1]
@@ -139,11 +152,9 @@ def situation(setting: Setting, seed: int) -> Situation:
     rows = rng.permutation(np.flatnonzero(classes >= 0))
     cut = min(TRAIN, int(0.6 * len(rows)))
     learn, check = rows[:cut], rows[cut : cut + TEST]
-    law = np.full(setting.known, 1.0 / setting.known)
-    if setting.lopsided:
-        law = np.full(setting.known, (1.0 - LOPSIDED) / (setting.known - 1))
-        law[0] = LOPSIDED
-    die = rng.choice(setting.known, size=len(classes), p=law)
+    if first is None:
+        first = LOPSIDED if setting.lopsided else 1.0 / setting.known
+    die = rng.choice(setting.known, size=len(classes), p=law_of(setting.known, first))
     perceived = np.where(classes == setting.known, die, classes)
     names = [name for name in table.groups if name != setting.observed]
     prices = {name: (1, 2, 5)[i % 3] if setting.costs == "unequal" else 1 for i, name in enumerate(names)}
@@ -157,4 +168,5 @@ def situation(setting: Setting, seed: int) -> Situation:
         costs=prices,
         budget=setting.ratio * cut * sum(prices.values()),
         known=setting.known,
+        unseen=classes[learn],
     )

@@ -74,6 +74,13 @@ from exml_sim.strategies import STRATEGIES
 @click.option("--kernel", type=click.Choice(["gaussian", "linear"]), default="gaussian", show_default=True)
 @click.option("--gamma", default="median", show_default=True, help="Bandwidth of rejection models: median or a number.")
 @click.option("--C", "penalty", type=float, default=0.1, show_default=True, help="Penalty of rejection models.")
+@click.option(
+    "--mislabelling",
+    default="estimate",
+    show_default=True,
+    metavar="estimate|fair|SHARES",
+    help="How hidden rows are labelled: shares of the known labels in sorted order, like 0.8,0.2, if you know them.",
+)
 @click.option("--explore", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True)
 @click.option("--hidden-label", default="hidden", show_default=True, help="Name of the hidden class in predictions.")
 @options.seed
@@ -223,6 +230,7 @@ def _model(given: dict[str, Any]) -> ExMLClassifier:
         "theta": _theta(given["theta"]),
         "thetas": [_number(text, "--thetas must be numbers in (0, 1/2)") for text in given["thetas"].split(",")],
         "gamma": _gamma(given["gamma"]),
+        "mislabelling": _mislabelling(given["mislabelling"]),
         "C_h": given["penalty"],
         "C_g": given["penalty"],
         "random_state": given["seed"],
@@ -245,6 +253,12 @@ def _theta(text: str) -> float | str:
 
 def _gamma(text: str) -> float | str:
     return text if text == "median" else _number(text, "--gamma must be median or a number")
+
+
+def _mislabelling(text: str) -> list[float] | str:
+    if text in ("estimate", "fair"):
+        return text
+    return [_number(one, "--mislabelling must be estimate, fair or shares like 0.8,0.2") for one in text.split(",")]
 
 
 def money(budget: str) -> dict[str, Money]:

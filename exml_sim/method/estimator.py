@@ -115,8 +115,9 @@ class ExMLClassifier(Predicting, ClassifierMixin, BaseEstimator):  # type: ignor
         with `predict_proba`, with the hidden class as a class of its own (`exml_sim.method.latent`); "auto" takes
         the mean of forest and kernel, or one of them where it predicts unseen labels better.
     mislabelling : "estimate", "fair" or sequence of float, default "estimate"
-        How hidden rows are taken to be labelled, not for rejection models: estimated from the rows whose labels are
-        mixed most, any known label alike, or given probabilities of the known classes in sorted order.
+        How hidden rows are taken to be labelled, not for rejection models: estimated
+        (`exml_sim.method.mislabelling`), any known label alike, or given probabilities of the known classes in
+        sorted order.
     kernel, gamma, C_h, C_g, loss, scaling
         The rejection models, see `exml_sim.method.gated.ModelOptions`.
     folds : int, default 5

@@ -20,6 +20,7 @@ from exml_sim.arrays import BoolArray, IntArray
 
 if TYPE_CHECKING:
     from exml_sim.method.layers import LayerRecord
+    from exml_sim.method.mislabelling import Mislabelling
 
 #: Level of the intervals, and of the test whether candidates help.
 LEVEL = 0.95
@@ -30,7 +31,7 @@ POOR_RECALL, ENOUGH_ROWS = 0.5, 5
 
 #: Share of hidden rows with the same label at which a run that explores nothing is looked at, and a share of rows that
 #: may be hidden without a word. A law that leans as far as the last number is said.
-LOPSIDED, NEGLIGIBLE, LEANING = 0.95, 0.05, 0.85
+LOPSIDED, NEGLIGIBLE, LEANING = 0.95, 0.05, 0.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +151,7 @@ def judge(records: Sequence[LayerRecord], y: IntArray, classes: NDArray[Any], ca
         gained, lost = int(((full == truth) & (plain != truth)).sum()), int(((full != truth) & (plain == truth)).sum())
     remarks = _remarks(figures, by_class, gained, lost, bool(last.candidates))
     if last.held_out is not None and last.candidates:
-        remarks += tuple(leaning(last.held_out.law.tolist(), list(classes)))
+        remarks += tuple(leaning(last.held_out.mislabelling, list(classes)))
     return Judgement(len(rows), int((~accepted).sum()), tuple(figures), by_class, gained, lost, remarks)
 
 
@@ -231,14 +232,16 @@ def _lopsided(own: Figure) -> list[str]:
     ]
 
 
-def leaning(law: Sequence[float], classes: Sequence[Any]) -> list[str]:
-    """A law of mislabelling so lopsided that labels hardly tell hidden rows from a class."""
-    at = int(np.argmax(law))
-    if law[at] < LEANING:
+def leaning(estimate: Mislabelling | None, classes: Sequence[Any]) -> list[str]:
+    """An estimated law of mislabelling so lopsided that labels hardly tell hidden rows from a class."""
+    if estimate is None or estimate.law.max() < LEANING:
         return []
+    at = int(estimate.law.argmax())
+    low, high = (ends[at] for ends in estimate.range)
     return [
-        f"hidden rows seem to be labelled {classes[at]!s} in {law[at]:.0%} of all cases: labels hardly tell them from "
-        "that class, and the data cannot say how many there are"
+        f"hidden rows seem to be labelled {classes[at]!s} in {estimate.law[at]:.0%} of all cases ({low:.0%} to "
+        f"{high:.0%} are left open): labels hardly tell them from that class; if you know how hidden rows are "
+        "labelled, say so (mislabelling)"
     ]
 
 

@@ -33,6 +33,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from exml_sim.arrays import BoolArray, FloatArray, IntArray
+from exml_sim.method.mislabelling import Mislabelling, mislabelling
 from exml_sim.method.soft import Fitter, Soft, normalised, raised
 
 #: Rounds of expectation and maximisation; with more the hidden class slowly shrinks, as rows lean on their own labels.
@@ -43,9 +44,6 @@ LARGEST_HIDDEN = 1.1
 
 #: A hidden class is seen to be larger if so many rows are clear, and at most so many in between for each of them.
 CLEAR_ROWS, BETWEEN_PER_CLEAR = 0.2, 0.5
-
-#: Rows by which an estimated law is pulled to the fair die, and the share of most mixed rows it is taken from.
-PSEUDO_ROWS, MIXED_SHARE = 20.0, 0.2
 
 
 def one_hot(y: IntArray, n_classes: int) -> FloatArray:
@@ -63,24 +61,6 @@ def hidden_share(p: FloatArray, law: FloatArray) -> tuple[IntArray, FloatArray]:
     ratio = (1.0 - p) / (1.0 - law)[None, :]
     best = ratio.argmin(axis=1)
     return np.asarray(best, dtype=np.int64), np.asarray(ratio[np.arange(len(p)), best], dtype=np.float64)
-
-
-def estimated_law(p: FloatArray, y: IntArray) -> FloatArray:
-    """How hidden rows were mislabelled: the labels of the rows whose labels are mixed most, pulled to the fair die.
-
-    Where known classes do not overlap these rows are hidden. Few rows leave the fair die, which is the safe choice.
-
-    Parameters
-    ----------
-    p
-        Held-out probabilities of perceived labels, shape (n, C).
-    """
-    n_classes = p.shape[1]
-    count = max(1, round(MIXED_SHARE * len(y)))
-    mixed = np.argsort(p.max(axis=1), kind="stable")[:count]
-    seen = np.bincount(y[mixed], minlength=n_classes)
-    law = (seen + PSEUDO_ROWS / n_classes) / (count + PSEUDO_ROWS)
-    return np.asarray(law, dtype=np.float64)
 
 
 def largest_share(mixed: FloatArray, n_classes: int) -> float:
@@ -167,11 +147,14 @@ class Discovered:
         Held-out probabilities of the training rows, shape (n, C + 1).
     perceived
         Held-out probabilities of perceived labels by a model that knows no hidden class, shape (n, C).
+    mislabelling
+        What the labels say about the law; None if it was given.
     """
 
     model: LatentModel
     held: FloatArray
     perceived: FloatArray
+    mislabelling: Mislabelling | None = None
 
 
 def discover(
@@ -196,7 +179,8 @@ def discover(
     """
     lines = np.arange(len(y))
     perceived = normalised(fit(X, one_hot(y, n_classes))[1])
-    q = estimated_law(perceived, y) if law is None else law
+    estimate = mislabelling(perceived, y) if law is None else None
+    q = law if estimate is None else estimate.law
     _, mixed = hidden_share(perceived, q)
     mixed = np.clip(mixed, 0.0, 1.0)
     most = largest_share(mixed, n_classes)
@@ -215,7 +199,7 @@ def discover(
         held = raised(held, odds)
     assert soft is not None
     cut = _cut(held, most)
-    return Discovered(LatentModel(soft, q, theta, odds * cut), raised(held, cut), perceived)
+    return Discovered(LatentModel(soft, q, theta, odds * cut), raised(held, cut), perceived, estimate)
 
 
 def _cut(f: FloatArray, most: float) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 
 from exml_sim.arrays import BoolArray, FloatArray, IntArray
 from exml_sim.method.latent import Discovered, LatentModel, brier, decide, discover, labels_of, one_hot, row_losses
+from exml_sim.method.mislabelling import Mislabelling
 from exml_sim.method.settings import Settings
 from exml_sim.method.soft import (
     LARGEST_KERNEL,
@@ -50,11 +51,19 @@ class HeldOut:
         Law of mislabelling.
     y
         Perceived labels.
+    mislabelling
+        What the labels say about the law; None if it was given.
     """
 
     held: FloatArray
     law: FloatArray
     y: IntArray
+    mislabelling: Mislabelling | None = None
+
+    @classmethod
+    def of(cls, found: Discovered, y: IntArray) -> HeldOut:
+        """Of a fitted layer."""
+        return cls(found.held, found.model.law, y, found.mislabelling)
 
     def vote(self, theta: float | None) -> tuple[IntArray, BoolArray]:
         """Winner and gate of every row."""
@@ -156,7 +165,7 @@ def stacked(found: Discovered, ahead: Discovered, rows: IntArray, y: IntArray, w
     soft = StackedSoft(ahead.model.soft, found.model.soft, width, weight, (first_odds, odds))
     held = (1.0 - weight) * first + weight * found.held
     perceived = (1.0 - weight) * ahead.perceived[rows] + weight * found.perceived
-    return Discovered(LatentModel(soft, law, found.model.theta), held, perceived), weight
+    return Discovered(LatentModel(soft, law, found.model.theta), held, perceived, found.mislabelling), weight
 
 
 def settled(first: HeldOut, thetas: Sequence[float], second: HeldOut) -> float | None:

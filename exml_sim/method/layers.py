@@ -119,7 +119,7 @@ def initial_layer(
     thetas: tuple[float, ...] = INITIAL_THETAS if theta is None else (theta,)
     if not settings.rejection:
         found, name = fitted(X, y, n_classes, replace(settings, theta=None), rng)
-        votes = HeldOut(found.held, found.model.law, y)
+        votes = HeldOut.of(found, y)
         if theta is None:
             # A row that the initial layer decides is never looked at again: hidden must be four times less likely.
             thetas = tuple(one for one in thetas if one <= (1.0 - 1.0 / n_classes) / 4.0)
@@ -353,7 +353,7 @@ def _modelled(
         if first.discovered is not None:
             found, weight = stacked(found, first.discovered, rows, y, first.columns)
             name += "" if weight == 1.0 else f" (weight {weight:g}, initial layer {1 - weight:g})"
-        votes = HeldOut(found.held, found.model.law, y)
+        votes = HeldOut.of(found, y)
         tried = votes.judge(settings.theta, before[rows] if before[rows].any() else None)
         reason = f"the likeliest class, known or hidden, cross-validated on {tried.rows} bought rows"
         choice = Choice(tried.theta, (tried,), reason, True)

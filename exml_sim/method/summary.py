@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from exml_sim.exploration.statements import Statement
 from exml_sim.method import judgement
 from exml_sim.method.doubts import doubts
+from exml_sim.method.latent_layers import HeldOut
 from exml_sim.method.layers import LayerRecord
 from exml_sim.method.raced import Raced
 from exml_sim.method.thresholds import Choice
@@ -190,12 +191,21 @@ def _latent(record: LayerRecord) -> str:
     """Model, law and what it says about its own rows without having seen them."""
     assert record.held_out is not None
     assert record.choice is not None
-    law = ", ".join(f"{one:.0%}" for one in record.held_out.law)
     one = record.choice.chosen
     return (
-        f"Model: {record.model}, trained on {len(record.rows)} rows; hidden rows taken to be labelled {law}.\n"
+        f"Model: {record.model}, trained on {len(record.rows)} rows; hidden rows taken to be labelled "
+        f"{_law(record.held_out)}.\n"
         f"{record.choice.reason}: {one.accepted} accepted, of which {one.accuracy:.1%} have the predicted label."
     )
+
+
+def _law(votes: HeldOut) -> str:
+    """The shares of the labels that hidden rows carry, and what the data leave open."""
+    shares = ", ".join(f"{one:.0%}" for one in votes.law)
+    if votes.mislabelling is None:
+        return f"{shares}, as given"
+    ends = zip(*votes.mislabelling.range, strict=True)
+    return f"{shares} (left open: {', '.join(f'{low:.0%} to {high:.0%}' for low, high in ends)})"
 
 
 def _tried(choice: Choice, n_classes: int | None) -> str:

@@ -9,6 +9,7 @@ from scipy.stats import binom
 from exml_sim.method import ExMLClassifier, judgement
 from exml_sim.method.doubts import doubts
 from exml_sim.method.judgement import ClassFigure, Figure, _lopsided, leaning, share_interval
+from exml_sim.method.mislabelling import Mislabelling
 from exml_sim.oracle import ArrayOracle
 from tests.method.tasks import clean, synthetic
 
@@ -82,17 +83,18 @@ def test_held_out_accuracy_is_that_of_new_rows():
 
 
 def test_a_rare_class_is_not_forgotten():
-    """Accuracy is 95 % and nothing is rejected, but one class is never said: exploration is needed all the same."""
+    """Accuracy is 95 % and little is rejected, but one class is never said: exploration is needed all the same."""
     rng = np.random.default_rng(0)
     y = np.where(np.arange(300) % 20 == 0, "rare", "common")
     X, marker = rng.normal(size=(300, 2)), (y == "rare") + 0.1 * rng.normal(size=300)
     oracle = ArrayOracle({"marker": marker, "noise": rng.normal(size=300)})
     for kind in ("rejection", "kernel"):
-        calm = ExMLClassifier(budget=300, model=kind, target=0.9, explore="never").fit(X, y, oracle)
+        options = {"budget": 300, "model": kind, "target": 0.9, "tolerated_rejection": 0.2}
+        calm = ExMLClassifier(explore="never", **options).fit(X, y, oracle)
         assert calm.assessment_.needed
         assert "but class 'rare' is recognised in 0 of" in calm.assessment_.reason
         assert "class 'rare' is recognised in 0 of" in calm.report()
-        model = ExMLClassifier(budget=300, model=kind, target=0.9).fit(X, y, oracle)
+        model = ExMLClassifier(**options).fit(X, y, oracle)
         assert model.explored_
         assert "marker" in model.selected_
     easy = ExMLClassifier(budget=50).fit(*clean())
@@ -118,8 +120,11 @@ def test_what_lopsided_rows_could_hide_is_the_upper_limit_of_missed_labels():
     (line,) = _lopsided(missed)
     assert f"up to {share_interval(40, 2000)[1] / 0.05:.0%} of the rows" in line
     assert _lopsided(Figure("model", 20_000, 20_000, 1.0)) == []
-    assert leaning([0.9, 0.1], ["one", "two"])[0].startswith("hidden rows seem to be labelled one in 90%")
-    assert leaning([0.6, 0.4], ["one", "two"]) == []
+    laws = np.array([[0.9, 0.1], [0.5, 0.5]])
+    found = leaning(Mislabelling(laws, np.array([400.0, 0.0]), 50), ["one", "two"])
+    assert found[0].startswith("hidden rows seem to be labelled one in 90% of all cases (90% to 100% are left open)")
+    assert leaning(Mislabelling(laws, np.array([0.0, 400.0]), 50), ["one", "two"]) == []
+    assert leaning(None, ["one", "two"]) == []
 
 
 def test_candidates_that_do_not_help_are_said_not_to():

@@ -12,7 +12,6 @@ from exml_sim.method import latent
 from exml_sim.method.latent import (
     decide,
     discover,
-    estimated_law,
     fair,
     hidden_share,
     labels_of,
@@ -121,13 +120,6 @@ def test_lopsided_mislabelling_is_noticed():
         share[law is None] = np.mean(np.where(accepted, winner, 2)[truth == 2] == 2)
     assert share[True] > 0.9
     assert share[True] >= share[False]
-
-
-def test_little_data_leaves_the_fair_die():
-    p = np.full((4, 2), 0.5)
-    np.testing.assert_allclose(estimated_law(p, np.zeros(4, dtype=int)), 0.5, atol=0.03)
-    many = estimated_law(np.full((500, 2), 0.5), np.repeat([0, 1], [400, 100]))
-    assert many[0] > 0.7
 
 
 def test_any_classifier_can_be_a_layer_but_it_cannot_be_saved(tmp_path):
