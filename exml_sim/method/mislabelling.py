@@ -34,8 +34,8 @@ LEANS = (0.2, 0.4, 0.6, 0.8)
 NEIGHBOURS, NOISES = (4.0, 16.0), (0.04, 0.12)
 
 #: Rows that the prior lays to every known class, to the hidden one, and to overlap. There may be no hidden class: with
-#: as many rows for it as for a known one the largest known class was taken for it in part.
-CLASS_ROWS, HIDDEN_ROWS, OVERLAP_ROWS = 10.0, 5.0, 2.0
+#: as many rows for it as for a known one the largest known class is taken for it in part.
+CLASS_ROWS, HIDDEN_ROWS, OVERLAP_ROWS = 10.0, 3.0, 2.0
 
 #: Rounds for the weights, and the number of rows that count as one, because they share their neighbours.
 ROUNDS, ROWS_AS_ONE = 12, 4.0
