@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from exml_sim.arrays import FloatArray
 from exml_sim.memory import free_memory, in_bytes
 from exml_sim.money import show
+from exml_sim.validation import check_alike, counted
 
 REFUSE, WARN, NOTE = "refuse", "warn", "note"
 
@@ -90,6 +91,8 @@ def inspect(visit: Visit) -> tuple[Finding, ...]:
     """All findings, what must be refused first."""
     checks: tuple[Callable[[Visit], list[Finding]], ...] = (_labels, _classes, _columns, _money, _size)
     blank = blank_labels(visit.y)
+    if not blank:
+        check_alike(visit.y)
     found = [one for check in checks[: 1 if blank else None] for one in check(visit)]
     return tuple(sorted(found, key=lambda one: (REFUSE, WARN, NOTE).index(one.severity)))
 
@@ -151,7 +154,7 @@ def _classes(visit: Visit) -> list[Finding]:
         twin = _twin(str(name), [str(other) for other, rows in counts if rows > count])
         if count < FEW_ROWS:
             hint = f": is it a slip for {twin!r}?" if twin else ""
-            out.append(Finding(WARN, "labels", f"class {str(name)!r} has {count} rows{hint}"))
+            out.append(Finding(WARN, "labels", f"class {str(name)!r} has {counted(count, 'row')}{hint}"))
         elif twin and _plain(str(name)) == _plain(twin):
             out.append(Finding(WARN, "labels", f"classes {str(name)!r} and {twin!r} differ in spelling only"))
         elif count * len(counts) < 2 * RARE_SHARE * len(visit.y):
@@ -192,7 +195,8 @@ def _columns(visit: Visit) -> list[Finding]:
         if high > low and far.any():
             worst = X[np.abs(X[:, j] - middle).argmax(), j]
             line = (
-                f"observed {called[j]} has {int(far.sum())} values far from the others, like {worst:g}: is it a code?"
+                f"observed {called[j]} has {counted(int(far.sum()), 'value')} far from the others, like {worst:g}: "
+                "is it a code?"
             )
             out.append(Finding(WARN, "columns", line))
     return out
@@ -211,8 +215,8 @@ def _money(visit: Visit) -> list[Finding]:
         out.append(Finding(NOTE, "money", line))
     elif visit.opening is not None and visit.opening < OPENING_ROWS and len(visit.names) > 1:
         line = (
-            f"the first round buys {visit.opening} rows of a candidate; below {OPENING_ROWS} the choice is mostly "
-            "luck: more money or fewer candidates help"
+            f"the first round buys {counted(visit.opening, 'row')} of a candidate; below {OPENING_ROWS} the choice is "
+            "mostly luck: more money or fewer candidates help"
         )
         out.append(Finding(WARN, "money", line))
     return out

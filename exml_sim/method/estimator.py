@@ -27,7 +27,7 @@ from exml_sim.method.thresholds import PAPER_THETAS
 from exml_sim.money import Money, exact
 from exml_sim.oracle import ArrayOracle, Oracle, zip_names
 from exml_sim.threads import one_thread
-from exml_sim.validation import check_theta
+from exml_sim.validation import check_alike, check_random_state, check_theta
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -274,6 +274,7 @@ class ExMLClassifier(Predicting, ClassifierMixin, BaseEstimator):  # type: ignor
         rows, oracle = self._sources(X, oracle)
         codes = self._encode(y, len(rows))
         settings = self.settings()
+        rng = check_random_state(self.random_state)
         check_rows(codes, len(self.classes_), settings)
         if (self.theta == "hindsight") != (hindsight is not None):
             raise ValueError('theta="hindsight" and the argument hindsight= go together: give both or neither')
@@ -281,7 +282,6 @@ class ExMLClassifier(Predicting, ClassifierMixin, BaseEstimator):  # type: ignor
             check_memory(len(rows))
         self.budget_ = self.budget_for(oracle, len(rows))
         buyer = Buyer(oracle, len(rows), self.budget_)
-        rng = np.random.default_rng(self.random_state)
         layer, record, self.assessment_ = initial_layer(
             rows, codes, len(self.classes_), self._initial_theta(), settings, rng
         )
@@ -361,6 +361,7 @@ class ExMLClassifier(Predicting, ClassifierMixin, BaseEstimator):  # type: ignor
             raise ValueError(f"y must have shape ({rows},), one label per row of X, got {labels.shape}")
         if blank_labels(labels) or labels.dtype.kind == "f":
             refuse(label_findings(labels))
+        check_alike(y)
         self.classes_, codes = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(f"y must have at least 2 classes, got only {self.classes_[0]!r}")

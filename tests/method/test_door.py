@@ -67,6 +67,7 @@ RNG = np.random.default_rng(1)
         ({"y": RNG.integers(0, 90, 200)}, "refuse", "this looks like a measurement"),
         ({"y": labels(ill=100, well=98, wlel=2)}, "warn", "class 'wlel' has 2 rows: is it a slip for 'well'?"),
         ({"y": labels(ill=100, well=97, sick=3)}, "warn", "class 'sick' has 3 rows"),
+        ({"y": labels(ill=100, well=99, sick=1)}, "warn", "class 'sick' has 1 row"),
         ({"y": labels(ill=80, well=100, Ill=20)}, "warn", "classes 'Ill' and 'ill' differ in spelling only"),
         ({"y": labels(ill=11, well=189)}, "warn", "class 'ill' is 5.5% of the rows"),
         ({"X": column(7.0)}, "warn", "observed weight is the same in every row"),
@@ -123,6 +124,20 @@ def test_memory():
     rows = visit(X=np.zeros((3000, 1)) + np.arange(3000)[:, None], y=np.array(["a", "b"] * 1500), columns=("x",))
     assert any(one.severity == "refuse" for one in inspect(replace(rows, memory=2**28)))
     assert not faults(inspect(replace(rows, memory=2**28, largest=1500)))
+
+
+def test_grammar_of_one():
+    found = faults(inspect(visit(y=labels(ill=100, well=99, sick=1), X=column([9e9, *visit().X[1:, 1]]), opening=1)))
+    assert [one.line.split(":")[0].split(";")[0] for one in found] == [
+        "class 'sick' has 1 row",
+        "observed weight has 1 value far from the others, like 9e+09",
+        "the first round buys 1 row of a candidate",
+    ]
+
+
+def test_texts_and_numbers_are_not_sorted_together():
+    with pytest.raises(ValueError, match="labels must be all texts or all numbers, got both: 'ill' and 0"):
+        inspect(visit(y=np.array(["ill", 0] * 100, dtype=object)))
 
 
 def test_blank_labels():

@@ -116,3 +116,10 @@ def test_one_or_three_classes(rows) -> None:
         RejectionClassifier().fit(rows.points, np.ones(120))
     with pytest.raises(ValueError, match="y must have 2 classes; got 3 classes"):
         RejectionClassifier().fit(rows.points, rows.classes)
+
+
+def test_texts_and_numbers_as_labels(rows) -> None:
+    mixed = np.array(["left", 1], dtype=object)[(rows.y > 0).astype(int)]
+    for labels in (mixed, mixed.tolist()):
+        with pytest.raises(ValueError, match="labels must be all texts or all numbers, got both: 'left' and 1"):
+            RejectionClassifier().fit(rows.points, labels)
