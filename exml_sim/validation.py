@@ -62,11 +62,11 @@ def check_finite(values: ArrayLike, name: str) -> FloatArray:
     return value
 
 
-def check_size(values: FloatArray, name: str) -> FloatArray:
+def check_size(values: FloatArray, name: str, largest: float = LARGEST_NUMBER) -> FloatArray:
     """Values that models can square and add up; NaN may mark what is missing."""
-    bad = np.abs(values) > LARGEST_NUMBER
+    bad = np.abs(values) > largest
     if np.any(bad):
-        raise ValueError(f"{name} must be numbers of at most {LARGEST_NUMBER:g} in size; got {_first(values, bad)}")
+        raise ValueError(f"{name} must be numbers of at most {largest:g} in size; got {_first(values, bad)}")
     return values
 
 
