@@ -173,7 +173,8 @@ class CallableOracle(_Priced):
 
 def zip_names(oracle: Oracle) -> list[tuple[str, Money]]:
     """Names with costs, checked to be equally many and different."""
-    names, given = tuple(oracle.names), oracle.costs
+    names = tuple(oracle.names)
+    given: Any = oracle.costs
     if isinstance(given, Mapping):
         # Not the protocol, but what people write; its order need not be that of the names.
         missing, stray = [one for one in names if one not in given], [one for one in given if one not in names]
