@@ -127,4 +127,5 @@ def _settle(picture: Figure) -> None:
     pixel does not show it, but clip paths of an SVG file are named by digests of positions.
     """
     for axes in picture.axes:
-        axes.set_position([round(float(one), PLACES) for one in axes.get_position().bounds])
+        left, bottom, width, height = (round(float(one), PLACES) for one in axes.get_position().bounds)
+        axes.set_position((left, bottom, width, height))
