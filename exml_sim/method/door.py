@@ -31,6 +31,9 @@ MANY_CLASSES, ROWS_PER_CLASS = 10, 5
 #: Rows of every candidate in the first round below which a choice is mostly luck.
 OPENING_ROWS = 20
 
+#: Share of rows that are copies of others from which held-out figures are in doubt; chance must explain less of them.
+COPIED_SHARE = 0.05
+
 #: How many times the middle half's width a value may lie outside of it.
 FAR = 20.0
 
@@ -89,7 +92,7 @@ class Visit:
 
 def inspect(visit: Visit) -> tuple[Finding, ...]:
     """All findings, what must be refused first."""
-    checks: tuple[Callable[[Visit], list[Finding]], ...] = (_labels, _classes, _columns, _money, _size)
+    checks: tuple[Callable[[Visit], list[Finding]], ...] = (_labels, _classes, _columns, _copies, _money, _size)
     blank = blank_labels(visit.y)
     if not blank:
         check_alike(visit.y)
@@ -200,6 +203,33 @@ def _columns(visit: Visit) -> list[Finding]:
             )
             out.append(Finding(WARN, "columns", line))
     return out
+
+
+def _copies(visit: Visit) -> list[Finding]:
+    line = copied_rows(visit.X, visit.y)
+    return [Finding(WARN, "rows", line)] if line else []
+
+
+def copied_rows(X: FloatArray, y: NDArray[Any]) -> str:
+    """What to say of rows that are in the table more than once, label included; nothing if they are few or chance.
+
+    Whole numbers and categories meet by chance. How often is read off the distinct rows, as if columns knew nothing of
+    each other: the product over columns of the share of pairs that agree.
+    """
+    table = np.column_stack([X, np.unique(y, return_inverse=True)[1]])
+    distinct, times = np.unique(table, axis=0, return_counts=True)
+    copied = int(times[times > 1].sum())
+    if len(distinct) < 2 or copied < COPIED_SHARE * len(X):
+        return ""
+    counts = [np.unique(column, return_counts=True)[1] for column in distinct.T]
+    pairs = len(distinct) * (len(distinct) - 1)
+    by_chance = (len(X) - 1) * float(np.prod([(some * (some - 1)).sum() / pairs for some in counts]))
+    if by_chance >= COPIED_SHARE:
+        return ""
+    return (
+        f"{copied} of {len(X)} rows are in the table more than once: figures on held-out rows are too good if a copy "
+        "was learned from; leave copies out"
+    )
 
 
 def _money(visit: Visit) -> list[Finding]:

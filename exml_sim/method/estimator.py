@@ -16,7 +16,7 @@ from exml_sim.exploration.ledger import Ledger
 from exml_sim.method import summary
 from exml_sim.method.buyer import Buyer
 from exml_sim.method.cascade import Cascade
-from exml_sim.method.door import blank_labels, check_memory, label_findings, refuse
+from exml_sim.method.door import blank_labels, check_memory, copied_rows, label_findings, refuse
 from exml_sim.method.judgement import Judgement, judge
 from exml_sim.method.latent_layers import check_rows
 from exml_sim.method.layers import Assessment, Grown, check_affordable, grow, initial_layer
@@ -289,6 +289,7 @@ class ExMLClassifier(Predicting, ClassifierMixin, BaseEstimator):  # type: ignor
         wanted = self.explore == "always" or (self.explore == "auto" and self.assessment_.needed)
         self.explored_ = wanted and settings.layers > 1
         self.hindsight_: tuple[tuple[float, float], ...] = ()
+        self._remarks = tuple(filter(None, (copied_rows(rows, codes),)))
         if not self.explored_:
             self._keep(Grown((layer,), (record,)), buyer)
             self.judgement_ = judge(self.records_, codes, self.classes_, settings.cascade)
@@ -321,7 +322,7 @@ class ExMLClassifier(Predicting, ClassifierMixin, BaseEstimator):  # type: ignor
     def _keep(self, grown: Grown, buyer: Buyer) -> None:
         self.cascade_ = Cascade(grown.layers)
         self.records_ = grown.records
-        self.notes_ = grown.notes
+        self.notes_ = (*self._remarks, *grown.notes)
         self.ledger_: Ledger = buyer.ledger
         self.purchases_ = tuple(buyer.purchases)
         self.bought_ = buyer.bought

@@ -41,7 +41,8 @@ def text(model: ExMLClassifier) -> str:
 def _summary(model: ExMLClassifier) -> str:
     if not model.explored_:
         why = "No exploration is needed" if not model.assessment_.needed else "No exploration was wanted"
-        return f"{why}: {model.assessment_.reason}. Nothing was spent of the budget of {show(model.budget_)}."
+        spent = f"Nothing was spent of the budget of {show(model.budget_)}."
+        return "\n".join([f"{why}: {model.assessment_.reason}. {spent}", *(f"Note: {note}." for note in model.notes_)])
     lines = [
         f"Selected: {', '.join(model.selected_) or 'nothing'}.",
         f"Spent {show(model.ledger_.spent)} of the budget of {show(model.budget_)}.",

@@ -11,6 +11,7 @@ from exml_sim.method.door import (
     Visit,
     blank_labels,
     bytes_needed,
+    copied_rows,
     inspect,
     most_rows,
     refuse,
@@ -73,6 +74,11 @@ RNG = np.random.default_rng(1)
         ({"X": column(7.0)}, "warn", "observed weight is the same in every row"),
         ({"X": column(visit().X[:, 2])}, "warn", "observed weight and size are the same"),
         ({"X": column(np.r_[np.full(3, 9999.0), visit().X[3:, 1]])}, "warn", "weight has 3 values far from the others"),
+        (
+            {"X": np.repeat(visit().X[:100], 2, axis=0), "y": np.repeat(visit().y[:100], 2)},
+            "warn",
+            "200 of 200 rows are in the table more than once: figures on held-out rows are too good",
+        ),
         ({"available": (0, 200)}, "warn", "no row of candidate ct can be bought"),
         ({"opening": 12}, "warn", "the first round buys 12 rows of a candidate; below 20"),
         ({"memory": 2**20}, "refuse", "200 rows need about 1.3 MiB of memory, 1.0 MiB are there"),
@@ -100,6 +106,23 @@ def test_what_is_no_fault():
     assert not faults(inspect(visit(names=("ct",), costs=(Fraction(5),), available=(200,), opening=3)))
     (_, everything) = inspect(visit(budget=Fraction(1200), opening=3))
     assert "buys everything there is (1200)" in everything.line
+
+
+def test_copies_are_told_from_chance():
+    """Few copies, equal rows with other labels and categories that meet by chance are no fault; their copies are."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 1)), np.arange(200) % 2
+    assert copied_rows(X, y) == ""
+    few, many = X.copy(), X.copy()
+    few[:4], many[:6] = few[4:8], many[6:12]
+    assert copied_rows(few, y) == ""
+    assert copied_rows(many, y).startswith("12 of 200 rows")
+    assert copied_rows(np.repeat(X[:100], 2, axis=0), y) == ""
+    coded = rng.integers(0, 4, size=(200, 3))
+    assert copied_rows(coded, y) == ""
+    wide = rng.integers(0, 4, size=(100, 12))
+    assert copied_rows(wide, y[:100]) == ""
+    assert copied_rows(np.vstack([wide, wide]), y).startswith("200 of 200 rows")
 
 
 def test_refusals_come_first_and_are_told_together():

@@ -57,6 +57,16 @@ def test_nothing_is_spent_on_a_model_that_is_good_already():
     assert forced.ledger_.spent > 0
 
 
+def test_a_table_of_copies_is_not_called_good_without_a_word():
+    """Labels that nobody can predict look predictable if every row has a copy that was learned from."""
+    rng = np.random.default_rng(0)
+    X, y = np.tile(rng.normal(size=(40, 2)), (4, 1)), np.tile(rng.integers(0, 2, 40), 4)
+    model = ExMLClassifier(budget=20).fit(X, y, ArrayOracle({"a": rng.normal(size=160)}))
+    (note,) = model.notes_[:1]
+    assert note.startswith("160 of 160 rows are in the table more than once")
+    assert f"Note: {note}." in model.report()
+
+
 def test_exploration_can_be_forbidden():
     rows, oracle, *_ = synthetic(per_class=40)
     model = ExMLClassifier.paper(budget=100, explore="never").fit(rows.X, rows.y, oracle)
