@@ -13,11 +13,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from exml_sim.arrays import FloatArray
-from exml_sim.validation import check_choice, check_finite, check_matrix, check_positive
+from exml_sim.validation import check_choice, check_finite, check_matrix, check_positive, check_size
 
 #: Rows up to which the median bandwidth is taken over all pairs, and rows sampled beyond.
 MEDIAN_ROWS = 2000
 MEDIAN_SAMPLE = 1000
+
+#: Points beyond this have squares and products of which sums overflow.
+LARGEST_POINT = 1e100
+
+#: Share of the largest squared distance below which the median may be nothing but the rounding of it.
+DOUBTFUL_MEDIAN = 1e-12
+
+#: A bandwidth below this share of the size of a row is lost in the rounding of its distances.
+SMALLEST_SHARE = 1e-14
 
 #: A row so many times as far from the mean as the median row, in squares, may have drawn the mean away from them.
 OUTSIDE = 1000.0
@@ -29,6 +38,12 @@ class DegenerateMedianError(ValueError):
 
 Kernel = Literal["gaussian", "linear"] | Callable[[FloatArray, FloatArray], ArrayLike]
 Gamma = float | Literal["median"] | Callable[[FloatArray], float]
+
+
+def check_points(values: ArrayLike, name: str) -> FloatArray:
+    """A finite matrix whose squares are finite, too."""
+    points = check_matrix(values, name)
+    return check_size(points, name, LARGEST_POINT)
 
 
 def squared_distances(X: ArrayLike, Z: ArrayLike | None = None) -> FloatArray:
@@ -78,28 +93,41 @@ def median_gamma(X: ArrayLike, weights: ArrayLike | None = None) -> float:
         A ValueError, if there are fewer than two rows, or if more than half of all pairs are duplicates: the median is
         then 0 and the kernel undefined. Give ``gamma`` as a number, or drop duplicates.
     """
-    X, weights = _sample(check_matrix(X, "X"), weights)
+    X, weights = _sample(check_points(X, "X"), weights)
     squares = squared_distances(X)
-    first, second = np.triu_indices(len(squares), 1)
-    if weights is None:
-        distances, total = squares[first, second], float(len(first))
-        gamma = float(np.median(distances)) if total else 0.0
-    else:
-        w = check_finite(weights, "weights")
-        if w.shape != (len(squares),) or np.any(w < 0.0):
-            raise ValueError(f"weights must be one number of at least 0 for each of the {len(squares)} rows")
-        # Copies of the same row form pairs too, at distance 0.
-        own = float(np.sum(np.maximum(w * (w - 1.0) / 2.0, 0.0)))
-        distances = np.append(squares[first, second], 0.0)
-        gamma, total = _weighted_median(distances, np.append(w[first] * w[second], own))
+    gamma, total = _median_of_pairs(squares, weights)
     if not total > 0.0:
         raise DegenerateMedianError('gamma="median" needs at least 2 rows; give gamma as a number above 0')
-    if gamma <= 1e-14 * float(np.max(squares)):
+    if gamma <= DOUBTFUL_MEDIAN * float(np.max(squares)):
+        # One cell far outside makes any median small next to the largest distance: only differences tell 0 from it.
+        gamma = _median_of_pairs(_by_differences(X), weights)[0]
+    # A distance is known up to the rounding of the sizes of its ends; of most rows, not of those far outside.
+    sizes = np.sum((X - _centre(X)) ** 2, axis=1)
+    if gamma <= max(SMALLEST_SHARE * float(np.median(sizes)), float(np.finfo(np.float64).tiny)):
         raise DegenerateMedianError(
-            'gamma="median" is 0 because more than half of all pairs of rows are duplicates; '
+            'gamma="median" is 0 because more than half of all pairs of rows are duplicates, up to rounding; '
             "give gamma as a number above 0"
         )
     return gamma
+
+
+def _median_of_pairs(squares: FloatArray, weights: ArrayLike | None) -> tuple[float, float]:
+    """Median over all pairs of rows, and the number (or weight) of the pairs."""
+    first, second = np.triu_indices(len(squares), 1)
+    if weights is None:
+        distances = squares[first, second]
+        return float(np.median(distances)) if len(first) else 0.0, float(len(first))
+    w = check_finite(weights, "weights")
+    if w.shape != (len(squares),) or np.any(w < 0.0):
+        raise ValueError(f"weights must be one number of at least 0 for each of the {len(squares)} rows")
+    # Copies of the same row form pairs too, at distance 0.
+    own = float(np.sum(np.maximum(w * (w - 1.0) / 2.0, 0.0)))
+    return _weighted_median(np.append(squares[first, second], 0.0), np.append(w[first] * w[second], own))
+
+
+def _by_differences(X: FloatArray) -> FloatArray:
+    """Squared distances row by row: slower than products, and exactly 0 for equal rows."""
+    return np.array([np.sum((X - row) ** 2, axis=1) for row in X])
 
 
 def _sample(X: FloatArray, weights: ArrayLike | None) -> tuple[FloatArray, ArrayLike | None]:
@@ -143,7 +171,8 @@ def resolve_gamma(X: ArrayLike, gamma: Gamma, weights: ArrayLike | None = None) 
 def gaussian(X: ArrayLike, Z: ArrayLike | None = None, *, gamma: float) -> FloatArray:
     r"""Gaussian kernel :math:`\exp(-\|x - z\|^2/\gamma)`."""
     gamma = check_positive(gamma, "gamma")
-    values: FloatArray = np.exp(squared_distances(X, Z) / -gamma)
+    with np.errstate(over="ignore"):  # a quotient beyond all floats is infinite, and its kernel value 0
+        values: FloatArray = np.exp(squared_distances(X, Z) / -gamma)
     return values
 
 
@@ -155,8 +184,8 @@ def linear(X: ArrayLike, Z: ArrayLike | None = None) -> FloatArray:
 
 
 def _pair(X: ArrayLike, Z: ArrayLike | None) -> tuple[FloatArray, FloatArray]:
-    left = check_matrix(X, "X")
-    right = left if Z is None else check_matrix(Z, "Z")
+    left = check_points(X, "X")
+    right = left if Z is None else check_points(Z, "Z")
     if left.shape[1] != right.shape[1]:
         raise ValueError(f"X and Z must have the same number of columns; got {left.shape[1]} and {right.shape[1]}")
     return left, right

@@ -42,7 +42,8 @@ def exact(amount: Money, what: str = "amount") -> Fraction:
         If the amount is not a finite number, or has more digits than any float.
     """
     try:
-        if isinstance(amount, bool) or (isinstance(amount, str) and len(amount) > MOST_DIGITS):
+        # Python reads 1_000 as a thousand; in a table it is a text, and so it is here.
+        if isinstance(amount, bool) or (isinstance(amount, str) and (len(amount) > MOST_DIGITS or "_" in amount)):
             raise ValueError
         if isinstance(amount, Integral | Rational):
             return Fraction(int(amount.numerator), int(amount.denominator))

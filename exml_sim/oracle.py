@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from exml_sim.arrays import BoolArray, FloatArray, IntArray
 from exml_sim.money import Money, exact_cost
-from exml_sim.validation import numeric_column
+from exml_sim.validation import check_size, numeric_column
 
 
 @runtime_checkable
@@ -89,7 +89,10 @@ class ArrayOracle(_Priced):
 
     def __init__(self, values: Mapping[str, ArrayLike], costs: Mapping[str, Money] | None = None) -> None:
         super().__init__(tuple(values), costs)
-        self._values = {name: _table(array, name) for name, array in values.items()}
+        # All of it now: a value that no model takes must not come up in the middle of a purchase.
+        self._values = {
+            name: check_size(_table(array, name), f"values of candidate {name!r}") for name, array in values.items()
+        }
         lengths = {name: len(table) for name, table in self._values.items()}
         if len(set(lengths.values())) > 1:
             raise ValueError(f"all candidates need equally many rows, got {lengths}")
@@ -142,7 +145,8 @@ class FrameOracle(_Priced):
 
     def _table(self, candidate: str) -> FloatArray:
         columns = self._columns[self._known(candidate)]
-        return np.column_stack([numeric_column(self._frame[column], column) for column in columns])
+        table = np.column_stack([numeric_column(self._frame[column], column) for column in columns])
+        return check_size(table, f"values of candidate {candidate!r}")
 
 
 class CallableOracle(_Priced):
@@ -169,7 +173,18 @@ class CallableOracle(_Priced):
 
 def zip_names(oracle: Oracle) -> list[tuple[str, Money]]:
     """Names with costs, checked to be equally many and different."""
-    names, costs = tuple(oracle.names), tuple(oracle.costs)
+    names = tuple(oracle.names)
+    given: Any = oracle.costs
+    if isinstance(given, Mapping):
+        # Not the protocol, but what people write; its order need not be that of the names.
+        missing, stray = [one for one in names if one not in given], [one for one in given if one not in names]
+        if missing or stray:
+            what = f"none for {missing[0]!r}" if missing else f"one for {stray[0]!r}, which is no candidate"
+            raise ValueError(
+                f"an oracle needs one cost per candidate ({', '.join(map(str, names))}), its costs have {what}"
+            )
+        given = tuple(given[one] for one in names)
+    costs = tuple(given)
     if len(names) != len(costs) or not names:
         raise ValueError(f"an oracle needs one cost per candidate, got {len(names)} names and {len(costs)} costs")
     if len(set(names)) < len(names):
@@ -194,7 +209,7 @@ def checked_answer(answer: ArrayLike, candidate: str, rows: IntArray) -> FloatAr
     bad = np.flatnonzero(~np.isfinite(table).all(axis=1))
     if bad.size:
         raise ValueError(f"the oracle gave no finite value of candidate {candidate!r} for row {rows[bad[0]]}")
-    return table
+    return check_size(table, f"values of candidate {candidate!r}")
 
 
 def _table(values: ArrayLike, name: str) -> FloatArray:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from exml_sim.arrays import FloatArray
 from exml_sim.money import Money, exact_cost, show
+from exml_sim.validation import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -189,7 +190,7 @@ class Population:
         shown = ", ".join(f"{c.name} ({_columns(c.values)}, cost {show(c.cost)})" for c in self.candidates[:6])
         more = "" if len(self.candidates) <= 6 else f", and {len(self.candidates) - 6} more"
         hidden = self.is_hidden
-        truth = "" if hidden is None else f", {int(hidden.sum())} rows hidden"
+        truth = "" if hidden is None else f", {counted(int(hidden.sum()), 'row')} hidden"
         return (
             f"<Population: {_plural(self.n_rows, 'row')}, {_plural(self.X.shape[1], 'observed feature')}, "
             f"labels -1: {int((self.y < 0).sum())} and +1: {int((self.y > 0).sum())}{truth}, "

@@ -1,4 +1,7 @@
-"""One line on a terminal: what is being done, or how much is done and how long the rest will take."""
+"""One line on a terminal: what is being done, or how much is done and how long the rest will take.
+
+In a file, such as the log of a batch job, nothing can be written over: there the words of now and then are lines.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,12 @@ import threading
 import time
 from typing import TextIO
 
+#: Seconds of work before the first line in a log, between lines at first, and between lines at most.
+LOG_FROM, LOG_AGAIN, LOG_RARELY = 15.0, 15.0, 600.0
+
 
 class Line:
-    """A line that is written over; silent when not wanted or not on a terminal.
+    """A line that is written over; in a log a line now and then, the longer the work the rarer; silent if not wanted.
 
     Parameters
     ----------
@@ -21,15 +27,26 @@ class Line:
 
     def __init__(self, wanted: bool = True, stream: TextIO | None = None) -> None:
         self._stream = sys.stderr if stream is None else stream
+        self._wanted = wanted
         self._shown = wanted and self._stream.isatty()
         self._width = 0
+        self._start, self._due = time.monotonic(), LOG_FROM
 
     def show(self, words: str) -> None:
-        """Replace the line."""
+        """Replace the line, or write one to the log if it is time."""
         if self._shown:
             self._stream.write(f"\r{words.ljust(self._width)}")
             self._stream.flush()
             self._width = max(self._width, len(words))
+        elif self._wanted:
+            self._log(words)
+
+    def _log(self, words: str) -> None:
+        now = time.monotonic() - self._start
+        if now >= self._due:
+            self._stream.write(f"{words}\n")
+            self._stream.flush()
+            self._due = now + min(max(LOG_AGAIN, now / 2.0), LOG_RARELY)
 
     def close(self) -> None:
         """Wipe the line."""
@@ -73,7 +90,7 @@ class Progress(Line):
         self._total, self._there, self._done = total, there, 0
         self._what, self._name = what, f"{name}: " if name else ""
         self._failures: int | None = 0 if what == "trials" else None
-        self._start, self._last = time.monotonic(), -1.0
+        self._last = -1.0
         if there:
             self.show(self.line(0.0))
 
@@ -126,17 +143,17 @@ class Elapsed(Line):
     def __init__(self, words: str, wanted: bool = True, stream: TextIO | None = None, *, patience: float = 2.0) -> None:
         super().__init__(wanted, stream)
         self._words, self._patience = words, patience
-        self._start, self._stop = time.monotonic(), threading.Event()
+        self._stop = threading.Event()
         self._thread = threading.Thread(target=self._tick, daemon=True)
 
     def __enter__(self) -> Elapsed:
-        if self._shown:
+        if self._wanted:
             self._thread.start()
         return self
 
     def __exit__(self, *error: object) -> None:
         self._stop.set()
-        if self._shown:
+        if self._wanted:
             self._thread.join()
         self.close()
 

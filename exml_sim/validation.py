@@ -15,6 +15,9 @@ from exml_sim.arrays import FloatArray
 #: More workers than this are a slip of the pen.
 MOST_JOBS = 1024
 
+#: Numbers of a table above this are slips, too: trees compare single precision, and further up squares overflow.
+LARGEST_NUMBER = 1e38
+
 
 def check_theta(theta: ArrayLike) -> FloatArray:
     """The rejection price theta, in (0, 1/2); at and above 1/2 Eq. 2 is no upper bound of Eq. 1."""
@@ -34,6 +37,22 @@ def check_labels(y: ArrayLike) -> FloatArray:
     return value
 
 
+def check_alike(y: ArrayLike) -> None:
+    """Refuse labels of which some are texts and some are not; numpy would make texts of a list of both."""
+    raw = np.asarray(y, dtype=object) if isinstance(y, list | tuple) else np.asarray(y)
+    if raw.dtype != object:
+        return
+    texts = np.array([isinstance(one, str) for one in raw.ravel()], dtype=np.bool_)
+    if texts.any() and not texts.all():
+        text, other = raw.ravel()[texts.argmax()], raw.ravel()[texts.argmin()]
+        raise ValueError(f"labels must be all texts or all numbers, got both: {shown(text)} and {shown(other)}")
+    try:
+        np.unique(raw)
+    except TypeError:
+        kinds = " and ".join(sorted({type(one).__name__ for one in raw.ravel()})[:3])
+        raise ValueError(f"labels must be all texts or all numbers, got {kinds}") from None
+
+
 def check_finite(values: ArrayLike, name: str) -> FloatArray:
     """Real numbers without NaN or infinity."""
     value = as_numbers(values, name)
@@ -41,6 +60,14 @@ def check_finite(values: ArrayLike, name: str) -> FloatArray:
     if np.any(bad):
         raise ValueError(f"{name} must be finite; {int(bad.sum())} of {value.size} values are NaN or infinite")
     return value
+
+
+def check_size(values: FloatArray, name: str, largest: float = LARGEST_NUMBER) -> FloatArray:
+    """Values that models can square and add up; NaN may mark what is missing."""
+    bad = np.abs(values) > largest
+    if np.any(bad):
+        raise ValueError(f"{name} must be numbers of at most {largest:g} in size; got {_first(values, bad)}")
+    return values
 
 
 def check_matrix(values: ArrayLike, name: str) -> FloatArray:
@@ -76,6 +103,11 @@ def shown(value: Any, most: int = 80) -> str:
     return text if len(text) <= 2 * most else f"{text[:most]}…"
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things in a sentence: 1 row, 2 rows."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def check_count(value: Any, name: str) -> int:
     """A whole number of at least 1."""
     if not _is_whole(value) or value < 1:
@@ -92,6 +124,18 @@ def check_jobs(n_jobs: Any) -> int:
     return int(n_jobs) if n_jobs > 0 else (cpu_count() or 1)
 
 
+def check_random_state(state: Any) -> np.random.Generator:
+    """The generator that a random state stands for."""
+    try:
+        if isinstance(state, bool):
+            raise TypeError
+        return np.random.default_rng(state)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"random_state must be a whole number of at least 0, a numpy Generator or None; got {shown(state)}"
+        ) from None
+
+
 def _is_whole(value: Any) -> bool:
     if isinstance(value, int):
         return not isinstance(value, bool)
@@ -105,7 +149,7 @@ def as_numbers(values: ArrayLike, name: str) -> FloatArray:
         if raw.dtype.kind == "c":
             raise TypeError
         return np.asarray(raw, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name} must be real numbers; got {type(values).__name__} that is not numeric") from None
 
 

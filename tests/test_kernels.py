@@ -55,6 +55,24 @@ def test_degenerate_median() -> None:
         kernels.median_gamma([[1.0]])
 
 
+@pytest.mark.parametrize("far", [1e7, 1e9, 1e12, 1e60])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_one_cell_far_outside_is_no_reason_to_give_the_median_up(far: float, weighted: bool) -> None:
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    weights = np.ones(60) if weighted else None
+    before = kernels.median_gamma(X, weights)
+    X[0, 0] = far
+    assert kernels.median_gamma(X, weights) == pytest.approx(before, rel=0.1)
+
+
+def test_rows_that_are_equal_up_to_rounding_have_no_median() -> None:
+    """Two heaps whose rows differ in the last digit: a bandwidth of 1e-32 would make noise of the kernel."""
+    heaps = np.repeat([[0.3, 1.0], [0.9, -1.0]], [30, 10], axis=0)
+    heaps[::2, 0] += 1e-16
+    with pytest.raises(kernels.DegenerateMedianError, match="duplicates, up to rounding"):
+        kernels.median_gamma(heaps)
+
+
 def test_gamma_as_number_or_callable() -> None:
     X = np.array([[0.0], [1.0]])
     assert kernels.gram(X, gamma=2.0)[0, 1] == pytest.approx(np.exp(-0.5))
@@ -77,6 +95,8 @@ def test_linear_and_own_kernels() -> None:
         (lambda: kernels.gram([[1.0], [2.0]], gamma=lambda X: -1.0), r"gamma\(X\) must be a finite number above 0"),
         (lambda: kernels.gram([1.0, 2.0]), r"X must be a matrix .* got shape \(2,\)"),
         (lambda: kernels.gram([[np.nan]]), "X must be finite; 1 of 1 values"),
+        (lambda: kernels.gram([[1e200], [2.0]]), r"X must be numbers of at most 1e\+100 in size; got 1e\+200"),
+        (lambda: kernels.linear([[1.0]], [[-1e200]]), r"Z must be numbers of at most 1e\+100 in size; got -1e\+200"),
         (lambda: kernels.linear([[1.0]], [[1.0, 2.0]]), "same number of columns; got 1 and 2"),
         (lambda: kernels.gram([[1.0], [2.0]], lambda A, B: np.ones((1, 1))), "the kernel must return shape"),
     ],

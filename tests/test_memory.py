@@ -1,5 +1,7 @@
 """Memory: what is free is read, what will not fit is refused in one line before anything is allocated or bought."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -42,6 +44,24 @@ def test_the_largest_rank_fits_and_one_more_does_not(limit):
     rank = largest_rank(3000, limit, d=4)
     assert rank == 0 or memory_needed(3000, rank, d=4) <= limit
     assert rank == 3000 or memory_needed(3000, rank + 1, d=4) > limit
+
+
+@pytest.mark.parametrize(
+    ("m", "rank", "d"), [(1500, 50, 3), (2500, 50, 5), (5000, 300, 10), (12_000, 50, 5), (8000, 20, 100)]
+)
+def test_the_promise_is_kept_and_not_too_large(m, rank, d):
+    """Peaks of what numpy allocates; those of the process, measured with up to 100,000 rows, are much the same."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(m, d))
+    y = np.where(X[:, 0] + rng.normal(size=m) > 0.0, 1, -1)
+    RejectionClassifier(rank=20).fit(X[:200], y[:200])
+    tracemalloc.start()
+    try:
+        RejectionClassifier(rank=rank).fit(X, y)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak <= memory_needed(m, rank, d=d) <= 3 * peak
 
 
 def test_a_fit_that_does_not_fit_is_refused():

@@ -32,7 +32,7 @@ def test_parses_exactly(given_amount, expected):
     assert exact(given_amount) == expected
 
 
-@pytest.mark.parametrize("bad", [float("nan"), float("inf"), "abc", None, True, "1/0", [1], "NaN"])
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), "abc", None, True, "1/0", [1], "NaN", "1_000", "1_0/3"])
 def test_refuses_what_is_no_number(bad):
     with pytest.raises(ValueError, match="must be a finite number"):
         exact(bad)

@@ -89,6 +89,7 @@ def test_unpaid_values_cannot_be_read_and_paid_ones_not_bought_again():
         ([1.0], "2 values of candidate 'a' were asked for, the oracle gave 1"),
         ([1.0, float("nan")], "no finite value of candidate 'a' for row 1"),
         (["x", "y"], "must be numbers"),
+        ([1.0, 1e308], r"values of candidate 'a' must be numbers of at most 1e\+38 in size; got 1e\+308"),
         (np.zeros((2, 0)), "shape"),
     ],
 )
@@ -120,6 +121,23 @@ def test_an_oracle_must_not_change_its_shape():
 def test_bad_oracles(build, message):
     with pytest.raises(ValueError, match=message):
         build()
+
+
+def test_costs_by_name():
+    """Not the protocol, but what people write: prices go by their names, whatever their order."""
+    shy = Shy()
+    shy.costs = {"b": 3, "a": "0.5"}
+    assert Buyer(shy, 3, 1).costs == (Fraction(1, 2), Fraction(3))
+    for costs, what in [({"a": 1}, "none for 'b'"), ({"a": 1, "b": 2, "c": 3}, "one for 'c', which is no candidate")]:
+        shy.costs = costs
+        with pytest.raises(ValueError, match=rf"one cost per candidate \(a, b\), its costs have {what}"):
+            Buyer(shy, 3, 1)
+
+
+def test_a_frame_is_looked_at_before_it_is_asked():
+    oracle = FrameOracle(pd.DataFrame({"a": [1.0, np.inf]}), ["a"])
+    with pytest.raises(ValueError, match=r"values of candidate 'a' must be numbers of at most 1e\+38 in size; got inf"):
+        Buyer(oracle, 2, 9).available(0)
 
 
 def test_names_must_differ():

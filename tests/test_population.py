@@ -31,7 +31,7 @@ def test_from_arrays():
     assert "3 rows" in text
     assert "a (1 column, cost 0.95)" in text
     assert "labels -1: 1 and +1: 2" in text
-    assert "1 rows hidden" in text
+    assert "1 row hidden" in text
 
 
 def test_from_frame():

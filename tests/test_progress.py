@@ -1,10 +1,11 @@
-"""The one line on a terminal: written over, wiped or ended, and silent for everybody else."""
+"""The one line on a terminal: written over, wiped or ended; in a log a line now and then; silent if not wanted."""
 
 from __future__ import annotations
 
 import io
 import time
 
+from exml_sim import progress
 from exml_sim.progress import Elapsed, Line, Progress
 
 
@@ -25,12 +26,55 @@ def test_a_line_is_written_over_and_wiped():
     assert stream.getvalue() == "\ra long line" + "\rshort      " + "\r           \r"
 
 
-def test_a_line_is_silent_where_nobody_looks():
+def test_a_line_is_silent_where_nobody_looks_for_long():
     for stream, wanted in ((io.StringIO(), True), (Terminal(), False)):
         line = Line(wanted, stream)
         line.show("words")
         line.close()
         assert stream.getvalue() == ""
+
+
+class Clock:
+    """Time that passes when told."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+def test_a_log_gets_a_line_now_and_then(monkeypatch):
+    """From LOG_FROM seconds on, and the longer it takes the rarer: 15, 30, 45, 67, 100 seconds, … ten minutes apart."""
+    clock, stream = Clock(), io.StringIO()
+    monkeypatch.setattr(progress, "time", clock)
+    monkeypatch.setattr(progress, "LOG_FROM", 15.0)
+    line = Progress(100_000, stream=stream, what="pieces")
+    for _ in range(20_000):
+        clock.now += 1.0
+        line.add()
+    line.close()
+    written = stream.getvalue().splitlines()
+    assert written[:3] == [f"{n} of 100,000 pieces, {left} left" for n, left in TIMES]
+    assert "\r" not in stream.getvalue()
+    assert 35 < len(written) < 45
+    quick = io.StringIO()
+    with Elapsed("exploring", stream=quick, patience=0.0):
+        pass
+    assert quick.getvalue() == ""
+
+
+#: Pieces that are done when the first lines are due, and what is left of 100,000 seconds.
+TIMES = [(15, "27:46:25"), (30, "27:46:10"), (45, "27:45:55")]
+
+
+def test_elapsed_time_is_in_the_log(monkeypatch):
+    monkeypatch.setattr(progress, "LOG_FROM", 0.0)
+    stream = io.StringIO()
+    with Elapsed("exploring", stream=stream, patience=0.0):
+        while "\n" not in stream.getvalue():
+            time.sleep(0.01)
+    assert stream.getvalue() == "exploring, 0:00\n"
 
 
 def test_work_that_was_there_is_counted_and_not_timed():

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exml_sim.arrays import FloatArray
+from exml_sim.validation import LARGEST_NUMBER, counted
 
 #: Cells that mean "not measured" (compared in lower case).
 BLANK = frozenset({"", "na", "nan", "n/a", "null", "none"})
@@ -86,10 +87,10 @@ class Table:
         if any(_is_number(word) for word in self.blank):
             return None
         try:
-            found = np.array([float(cell) for cell in cells])
+            found = np.array([_as_number(cell) for cell in cells])
         except ValueError:
             return None
-        return found if np.isfinite(found).all() else None
+        return found if (np.abs(found) <= LARGEST_NUMBER).all() else None
 
     def _one_by_one(self, cells: Sequence[str], column: str, blanks: bool) -> list[float]:
         numbered = zip(cells, self.lines, strict=True)
@@ -110,11 +111,12 @@ class Table:
                 return float("nan")
             raise ValueError(self._blank(cell, column, line))
         try:
-            value = float(cell)
+            value = _as_number(cell)
         except ValueError:
             value = float("inf")
-        if not np.isfinite(value):
+        if not abs(value) <= LARGEST_NUMBER:
             hint = "; write a decimal point, not a comma" if _DECIMAL_COMMA.fullmatch(cell.strip()) else ""
+            hint = f" (at most {LARGEST_NUMBER:g} in size)" if np.isfinite(value) else hint
             raise ValueError(f"{self.path}, {self.unit} {line}: column {column!r} must be a number, got {cell!r}{hint}")
         return value
 
@@ -132,10 +134,17 @@ class Table:
         return f"{self.path}, {self.unit} {line}: column {column!r} is blank, but it must be known everywhere{hint}"
 
 
+def _as_number(cell: str) -> float:
+    """A cell as a number; 1_000 is one in Python only, and may be a name in a table."""
+    if "_" in cell:
+        raise ValueError
+    return float(cell)
+
+
 def _is_number(word: str) -> bool:
     """Whether a word is a finite number."""
     try:
-        return bool(np.isfinite(float(word)))
+        return bool(np.isfinite(_as_number(word)))
     except ValueError:
         return False
 
@@ -181,7 +190,7 @@ def read_table(
     header = _checked_header(path, tuple(name.strip() for name in rows[0][0]))
     for row, line in rows[1:]:
         if len(row) != len(header):
-            raise ValueError(f"{path}, line {line}: {len(row)} cells, but the header has {len(header)}")
+            raise ValueError(f"{path}, line {line}: {counted(len(row), 'cell')}, but the header has {len(header)}")
     return Table(path, header, tuple(row for row, _ in rows[1:]), tuple(line for _, line in rows[1:]), blank)
 
 

@@ -28,6 +28,7 @@ from exml_sim.money import Money, show
 from exml_sim.oracle import ArrayOracle
 from exml_sim.progress import Elapsed
 from exml_sim.strategies import STRATEGIES
+from exml_sim.validation import counted
 
 
 @click.command(name="explore")
@@ -73,7 +74,14 @@ from exml_sim.strategies import STRATEGIES
 @click.option("--candidate-score", type=click.Choice(["held_out", *penalised_scores()]), help="[default: held_out]")
 @click.option("--kernel", type=click.Choice(["gaussian", "linear"]), default="gaussian", show_default=True)
 @click.option("--gamma", default="median", show_default=True, help="Bandwidth of rejection models: median or a number.")
-@click.option("--C", "penalty", type=float, default=0.1, show_default=True, help="Penalty of rejection models.")
+@click.option(
+    "--C",
+    "penalty",
+    type=float,
+    default=0.1,
+    show_default=True,
+    help="Penalty of rejection models: C_h and C_g in Python.",
+)
 @click.option(
     "--mislabelling",
     default="estimate",
@@ -150,7 +158,7 @@ def command(
     if force and out.exists():
         make_room(out, AskTell(*start, **how).journal.run)
     line = Elapsed(f"exploring {len(X)} rows", not quiet and not as_json)
-    how["watch"] = lambda bought: line.say(f"exploring {len(X)} rows, {bought} values bought")
+    how["watch"] = lambda bought: line.say(f"exploring {len(X)} rows, {_values(bought)} bought")
     run = AskTell(*start, journal=out / JOURNAL, **how)
     with options.resumable(f"what was bought is in {out / JOURNAL}, and the same command goes on"), line:
         wanted, sheet = _advance(run, out / SHEET, table, part)
@@ -165,7 +173,8 @@ def command(
     if not quiet:
         click.echo(report)
         if run.unused:
-            click.echo(f"{run.unused} recorded values were not needed in the end.")
+            were = "1 recorded value was" if run.unused == 1 else f"{run.unused} recorded values were"
+            click.echo(f"{were} not needed in the end.")
     click.echo(f"Saved {', '.join(FILES)} in {out}.")
 
 
@@ -220,7 +229,7 @@ def _ask(run: AskTell, wanted: Wanted, sheet: Sheet, path: Path, table: Table, p
 
 
 def _values(number: int) -> str:
-    return "1 value" if number == 1 else f"{number} values"
+    return counted(number, "value")
 
 
 def _model(given: dict[str, Any]) -> ExMLClassifier:

@@ -57,7 +57,9 @@ def planned(model: ExMLClassifier, oracle: ArrayOracle, available: Sequence[int]
         found, opening = [*several], min(int(plan.ledger.round_pulls(1)[0].min()) for plan in several)
     lines += [plan.table() for plan in found]
     if settings.layers > 2:
-        lines.append(f"Each of the {settings.layers - 2} further layers may spend as much on the remaining candidates.")
+        further = settings.layers - 2
+        who = "One further layer" if further == 1 else f"Each of the {further} further layers"
+        lines.append(f"{who} may spend as much on the remaining candidates.")
     offered = [
         {"name": name, "cost": show(cost), "available": count}
         for name, cost, count in zip(oracle.names, oracle.costs, available, strict=True)

@@ -85,6 +85,9 @@ def _numbers(columns: Mapping[str, Any], name: str, file: str) -> FloatArray:
         raise ValueError(f"{file} has no column {name!r}: it has {', '.join(map(str, list(columns)[:20]))}")
     values = columns[name]
     try:
+        # Python reads 1_000 as a number; in a table it is a text.
+        if any(isinstance(one, str) and "_" in one for one in values):
+            raise ValueError
         found = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         bad = next((n for n, one in enumerate(values) if not _is_number(one)), 0)
@@ -99,7 +102,7 @@ def _is_number(value: Any) -> bool:
         float(value)
     except (TypeError, ValueError):
         return False
-    return True
+    return not (isinstance(value, str) and "_" in value)
 
 
 @dataclass(frozen=True, slots=True)

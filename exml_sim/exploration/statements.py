@@ -143,15 +143,18 @@ class Statement:
                 if closest.surely_worse
                 else "and the data cannot tell them apart"
             )
-        left = len(self.cannot_be_excluded)
-        if left == 1:
+        # Counted among the others, as in the table of comparisons: the selected one is no rival of itself.
+        left, others = len(self.cannot_be_excluded) - 1, len(self.comparisons)
+        if left == 0:
             return f"{text}; all other {self.noun} are excluded."
-        return f"{text}; {left} of {len(self.comparisons) + 1} {self.noun} cannot be excluded; {self._outlook()}."
+        who = closest.name if others == 1 else f"{left} of the {others} other {self.noun}"
+        return f"{text}; {who} cannot be excluded; {self._outlook()}."
 
     def _outlook(self) -> str:
         if self.more_rows > FAR_AWAY * max(one.rows for one in self.comparisons):
             return "no number of rows is in sight that would settle it"
-        said = f"about {_rounded(self.more_rows)} more rows would settle it"
+        more = _rounded(self.more_rows)
+        said = f"about {more} more {'row' if more == 1 else 'rows'} would settle it"
         if self.rows_left is None or self.more_rows <= self.rows_left:
             return said
         return f"{said}, more than the {self.rows_left} that the table has left"

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from exml_sim.arrays import IntArray
+from exml_sim.arrays import FloatArray, IntArray
 from exml_sim.method.journal import Journal, digest
 from exml_sim.method.recorded import NotMeasured, RecordedOracle
-from exml_sim.money import Money, show
+from exml_sim.money import Money, exact_cost, show
 from exml_sim.oracle import Oracle, checked_answer
+from exml_sim.validation import check_random_state, shown
 
 if TYPE_CHECKING:
     from exml_sim.method.estimator import ExMLClassifier
@@ -102,11 +103,12 @@ class AskTell:
         state = model.random_state
         if isinstance(state, bool) or not isinstance(state, Integral):
             raise ValueError(f"random_state must be a whole number, so that the run can be repeated; got {state!r}")
+        check_random_state(state)
         if model.theta == "hindsight":
             raise ValueError('theta="hindsight" buys once per theta and needs the truth: it cannot be asked for')
         self.model, self._X, self._y = model, X, y
         self._source, self._measurable = source, measurable
-        self._costs, self._watch = dict(costs), watch
+        self._costs, self._watch = _prices(costs), watch
         run = {**_identity(model, X, y, self._costs), **(about or {})}
         self.journal = Journal.open(run, None if journal is None else Path(journal))
         self._wanted: Wanted | None = None
@@ -143,7 +145,7 @@ class AskTell:
         """
         if self._wanted is None:
             raise ValueError("nothing was asked for: call ask first")
-        gone = {name: {int(row) for row in np.ravel(rows)} for name, rows in (lost or {}).items()}
+        gone = {name: _lost(name, rows) for name, rows in (lost or {}).items()}
         for name in [*values, *gone]:
             if name not in self._wanted.rows:
                 raise ValueError(f"no value of {name!r} was asked for: {', '.join(self._wanted.rows)}")
@@ -162,7 +164,7 @@ class AskTell:
         """Complete answers by row."""
         assert self._wanted is not None
         rows = self._wanted.rows[name]
-        table = np.asarray(values, dtype=np.float64)
+        table = _numbers(name, values)
         if len(table) != len(rows):
             raise ValueError(f"{len(rows)} values of candidate {name!r} were asked for, got {len(table)}")
         blank = np.isnan(table.reshape(len(rows), -1)).any(axis=1)
@@ -171,6 +173,36 @@ class AskTell:
             return {}
         checked = checked_answer(table[keep], name, rows[keep])
         return {int(row): tuple(line) for row, line in zip(rows[keep], checked.tolist(), strict=True)}
+
+
+def _prices(costs: Mapping[str, Money]) -> dict[str, Money]:
+    """Costs as they were given, after a look at each of them."""
+    if not isinstance(costs, Mapping) or not costs:
+        raise ValueError(f"costs must name at least one candidate, like {{'ct': 5}}; got {shown(costs)}")
+    for name, cost in costs.items():
+        exact_cost(cost, f"cost of candidate {name!r}")
+    return dict(costs)
+
+
+def _numbers(name: str, values: ArrayLike) -> FloatArray:
+    """Told values; None and NaN are those that are still lacking."""
+    try:
+        raw = np.asarray(values)
+        text = raw.dtype.kind in "US" or any(isinstance(one, str) for one in raw.ravel() if raw.dtype == object)
+        if text or raw.ndim not in (1, 2):
+            raise TypeError
+        return np.asarray(raw, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"values of candidate {name!r} must be numbers of shape (rows,) or (rows, columns), got {shown(values)}"
+        ) from None
+
+
+def _lost(name: str, rows: ArrayLike) -> set[int]:
+    raw = np.ravel(rows)
+    if raw.size and raw.dtype.kind not in "iu":
+        raise ValueError(f"lost rows of candidate {name!r} must be row numbers, got {shown(rows)}")
+    return {int(row) for row in raw}
 
 
 def _identity(model: ExMLClassifier, X: ArrayLike, y: ArrayLike, costs: Mapping[str, Money]) -> dict[str, Any]:

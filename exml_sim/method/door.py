@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from exml_sim.arrays import FloatArray
 from exml_sim.memory import free_memory, in_bytes
 from exml_sim.money import show
+from exml_sim.validation import check_alike, counted
 
 REFUSE, WARN, NOTE = "refuse", "warn", "note"
 
@@ -29,6 +30,9 @@ MANY_CLASSES, ROWS_PER_CLASS = 10, 5
 
 #: Rows of every candidate in the first round below which a choice is mostly luck.
 OPENING_ROWS = 20
+
+#: Share of rows that are copies of others from which held-out figures are in doubt; chance must explain less of them.
+COPIED_SHARE = 0.05
 
 #: How many times the middle half's width a value may lie outside of it.
 FAR = 20.0
@@ -88,8 +92,10 @@ class Visit:
 
 def inspect(visit: Visit) -> tuple[Finding, ...]:
     """All findings, what must be refused first."""
-    checks: tuple[Callable[[Visit], list[Finding]], ...] = (_labels, _classes, _columns, _money, _size)
+    checks: tuple[Callable[[Visit], list[Finding]], ...] = (_labels, _classes, _columns, _copies, _money, _size)
     blank = blank_labels(visit.y)
+    if not blank:
+        check_alike(visit.y)
     found = [one for check in checks[: 1 if blank else None] for one in check(visit)]
     return tuple(sorted(found, key=lambda one: (REFUSE, WARN, NOTE).index(one.severity)))
 
@@ -151,7 +157,7 @@ def _classes(visit: Visit) -> list[Finding]:
         twin = _twin(str(name), [str(other) for other, rows in counts if rows > count])
         if count < FEW_ROWS:
             hint = f": is it a slip for {twin!r}?" if twin else ""
-            out.append(Finding(WARN, "labels", f"class {str(name)!r} has {count} rows{hint}"))
+            out.append(Finding(WARN, "labels", f"class {str(name)!r} has {counted(count, 'row')}{hint}"))
         elif twin and _plain(str(name)) == _plain(twin):
             out.append(Finding(WARN, "labels", f"classes {str(name)!r} and {twin!r} differ in spelling only"))
         elif count * len(counts) < 2 * RARE_SHARE * len(visit.y):
@@ -192,10 +198,38 @@ def _columns(visit: Visit) -> list[Finding]:
         if high > low and far.any():
             worst = X[np.abs(X[:, j] - middle).argmax(), j]
             line = (
-                f"observed {called[j]} has {int(far.sum())} values far from the others, like {worst:g}: is it a code?"
+                f"observed {called[j]} has {counted(int(far.sum()), 'value')} far from the others, like {worst:g}: "
+                "is it a code?"
             )
             out.append(Finding(WARN, "columns", line))
     return out
+
+
+def _copies(visit: Visit) -> list[Finding]:
+    line = copied_rows(visit.X, visit.y)
+    return [Finding(WARN, "rows", line)] if line else []
+
+
+def copied_rows(X: FloatArray, y: NDArray[Any]) -> str:
+    """What to say of rows that are in the table more than once, label included; nothing if they are few or chance.
+
+    Whole numbers and categories meet by chance. How often is read off the distinct rows, as if columns knew nothing of
+    each other: the product over columns of the share of pairs that agree.
+    """
+    table = np.column_stack([X, np.unique(y, return_inverse=True)[1]])
+    distinct, times = np.unique(table, axis=0, return_counts=True)
+    copied = int(times[times > 1].sum())
+    if len(distinct) < 2 or copied < COPIED_SHARE * len(X):
+        return ""
+    counts = [np.unique(column, return_counts=True)[1] for column in distinct.T]
+    pairs = len(distinct) * (len(distinct) - 1)
+    by_chance = (len(X) - 1) * float(np.prod([(some * (some - 1)).sum() / pairs for some in counts]))
+    if by_chance >= COPIED_SHARE:
+        return ""
+    return (
+        f"{copied} of {len(X)} rows are in the table more than once: figures on held-out rows are too good if a copy "
+        "was learned from; leave copies out"
+    )
 
 
 def _money(visit: Visit) -> list[Finding]:
@@ -211,8 +245,8 @@ def _money(visit: Visit) -> list[Finding]:
         out.append(Finding(NOTE, "money", line))
     elif visit.opening is not None and visit.opening < OPENING_ROWS and len(visit.names) > 1:
         line = (
-            f"the first round buys {visit.opening} rows of a candidate; below {OPENING_ROWS} the choice is mostly "
-            "luck: more money or fewer candidates help"
+            f"the first round buys {counted(visit.opening, 'row')} of a candidate; below {OPENING_ROWS} the choice is "
+            "mostly luck: more money or fewer candidates help"
         )
         out.append(Finding(WARN, "money", line))
     return out

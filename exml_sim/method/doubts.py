@@ -33,7 +33,9 @@ def doubts(records: Sequence[LayerRecord], names: Sequence[str]) -> list[str]:
         if record.exploration is not None and len(record.exploration.names) > 1:
             out += _luck(record.exploration, len(record.candidates))
         if record.race is not None and len(names) > 1:
-            out += _race(record.race, names) or _not_excluded(record.statement)
+            # The statement's own words where there is one: two scales would name different sets in one report.
+            said = record.statement
+            out += _race(record.race, names) if said is None else _not_excluded(said)
     return out
 
 
@@ -91,9 +93,9 @@ def _race(found: Raced, names: Sequence[str]) -> list[str]:
     return [f"{chosen} is not told apart from {listed} on {best.rows} rows: other rows could turn the selection"]
 
 
-def _not_excluded(said: Statement | None) -> list[str]:
-    """The race was clear by its own scale, but by labels alone others are left."""
-    if said is None or len(said.cannot_be_excluded) == 1:
+def _not_excluded(said: Statement) -> list[str]:
+    """Sets that the statement does not exclude, by labels alone."""
+    if len(said.cannot_be_excluded) == 1:
         return []
     others = ", ".join(said.cannot_be_excluded[1:])
     return [f"{said.selected} is not told apart from {others} by labels alone: other rows could turn the selection"]

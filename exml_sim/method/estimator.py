@@ -16,7 +16,7 @@ from exml_sim.exploration.ledger import Ledger
 from exml_sim.method import summary
 from exml_sim.method.buyer import Buyer
 from exml_sim.method.cascade import Cascade
-from exml_sim.method.door import blank_labels, check_memory, label_findings, refuse
+from exml_sim.method.door import blank_labels, check_memory, copied_rows, label_findings, refuse
 from exml_sim.method.judgement import Judgement, judge
 from exml_sim.method.latent_layers import check_rows
 from exml_sim.method.layers import Assessment, Grown, check_affordable, grow, initial_layer
@@ -27,7 +27,7 @@ from exml_sim.method.thresholds import PAPER_THETAS
 from exml_sim.money import Money, exact
 from exml_sim.oracle import ArrayOracle, Oracle, zip_names
 from exml_sim.threads import one_thread
-from exml_sim.validation import check_theta
+from exml_sim.validation import check_alike, check_random_state, check_theta
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -275,6 +275,7 @@ class ExMLClassifier(Predicting, ClassifierMixin, BaseEstimator):  # type: ignor
         rows, oracle = self._sources(X, oracle)
         codes = self._encode(y, len(rows))
         settings = self.settings()
+        rng = check_random_state(self.random_state)
         check_rows(codes, len(self.classes_), settings)
         if (self.theta == "hindsight") != (hindsight is not None):
             raise ValueError('theta="hindsight" and the argument hindsight= go together: give both or neither')
@@ -282,7 +283,6 @@ class ExMLClassifier(Predicting, ClassifierMixin, BaseEstimator):  # type: ignor
             check_memory(len(rows))
         self.budget_ = self.budget_for(oracle, len(rows))
         buyer = Buyer(oracle, len(rows), self.budget_)
-        rng = np.random.default_rng(self.random_state)
         layer, record, self.assessment_ = initial_layer(
             rows, codes, len(self.classes_), self._initial_theta(), settings, rng
         )
@@ -290,6 +290,7 @@ class ExMLClassifier(Predicting, ClassifierMixin, BaseEstimator):  # type: ignor
         wanted = self.explore == "always" or (self.explore == "auto" and self.assessment_.needed)
         self.explored_ = wanted and settings.layers > 1
         self.hindsight_: tuple[tuple[float, float], ...] = ()
+        self._remarks = tuple(filter(None, (copied_rows(rows, codes),)))
         if not self.explored_:
             self._keep(Grown((layer,), (record,)), buyer)
             self.judgement_ = judge(self.records_, codes, self.classes_, settings.cascade)
@@ -322,7 +323,7 @@ class ExMLClassifier(Predicting, ClassifierMixin, BaseEstimator):  # type: ignor
     def _keep(self, grown: Grown, buyer: Buyer) -> None:
         self.cascade_ = Cascade(grown.layers)
         self.records_ = grown.records
-        self.notes_ = grown.notes
+        self.notes_ = (*self._remarks, *grown.notes)
         self.ledger_: Ledger = buyer.ledger
         self.purchases_ = tuple(buyer.purchases)
         self.bought_ = buyer.bought
@@ -362,6 +363,7 @@ class ExMLClassifier(Predicting, ClassifierMixin, BaseEstimator):  # type: ignor
             raise ValueError(f"y must have shape ({rows},), one label per row of X, got {labels.shape}")
         if blank_labels(labels) or labels.dtype.kind == "f":
             refuse(label_findings(labels))
+        check_alike(y)
         self.classes_, codes = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(f"y must have at least 2 classes, got only {self.classes_[0]!r}")

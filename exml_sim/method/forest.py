@@ -26,7 +26,9 @@ from exml_sim.seeds import Seeds, mulhi, philox
 #: Rows that a tree draws at most. Trees of more rows follow the noise of labels further, and take longer.
 MOST_DRAWN = 4000
 
-#: Values that lie closer than this are one value, and targets of less variance are equal, as in scikit-learn.
+#: Values that lie no further apart than this are one value, and targets of less variance are equal, as in scikit-learn.
+#: Columns hold single precision, their differences are taken in double: scikit-learn adds the 1e-7 in single precision,
+#: where it rounds to 1.2e-7 for values between 1/2 and 2, and keeps neighbours together that are split here.
 SAME_VALUE, SAME_TARGET = 1e-7, float(np.finfo(np.float64).eps)
 
 #: Feature, threshold, left child, right child and targets of every node.
@@ -57,6 +59,8 @@ def grown(
     The nodes of all trees, one tree behind the other (a leaf has feature -1 and children 0); the first node of every
     tree; the mean of the trees that did not draw a row, 0 where all drew it, shape of T.
     """
+    if 0 in X.shape:
+        raise ValueError(f"a forest needs at least one row and one column; got shape {X.shape}")
     largest, most = np.abs(X).max(), np.finfo(np.float32).max
     if not largest <= most:
         raise ValueError(f"trees compare numbers of single precision, up to {most:.2g}; got {largest:.2g}")

@@ -26,6 +26,7 @@ from exml_sim.method.settings import Settings
 from exml_sim.method.thresholds import INITIAL_THETAS, Choice, CrossValidation, Tried, choose_augmented, choose_initial
 from exml_sim.money import Prices, show
 from exml_sim.strategies import ExploreThenCommit, MedianElimination, Strategy, UniformAllocation
+from exml_sim.validation import counted
 
 #: Level of statements about selections.
 LEVEL = 0.95
@@ -208,7 +209,8 @@ def grow(
         reaching = records[-1].given_up if settings.cascade else None
         record, after = _explore(arms, base, part, buyer, settings, rng, records[0])
         if len(record.rows) < 2:
-            notes.append(f"layer {number} was left out: {len(record.rows)} rows have {' and '.join(record.candidates)}")
+            have = "1 row has" if len(record.rows) == 1 else f"{len(record.rows)} rows have"
+            notes.append(f"layer {number} was left out: {have} {' and '.join(record.candidates)}")
             break
         if record.race is not None and record.race.left_over:
             notes.append(record.race.left_over)
@@ -239,7 +241,8 @@ def _reason_to_stop(number: int, arms: list[int], buyer: Buyer, settings: Settin
     if number == 2:
         return None
     if len(arms) < (settings.top or 1):
-        return f"{len(arms)} candidates are left to choose from"
+        left = "1 candidate is" if len(arms) == 1 else f"{len(arms)} candidates are"
+        return f"{left} left to choose from"
     if last.choice is not None and not assess(last.choice.chosen, settings).needed:
         return f"layer {number - 1} is good enough"
     rule = rule_for(settings, len(arms))
@@ -260,8 +263,9 @@ def _scarce(arms: list[int], base: Base, buyer: Buyer, settings: Settings, money
         rows = int((buyer.available(arm) | buyer.bought[arm])[base.rows].sum())
         if rows <= reach:
             return (
-                f"candidate {buyer.names[arm]!r} has {rows} rows, and median elimination with fresh rows reads up to "
-                f"{reach} before its last round: leave it out, or reuse rows (reuse=True), or give less money"
+                f"candidate {buyer.names[arm]!r} has {counted(rows, 'row')}, and median elimination with fresh rows "
+                f"reads up to {reach} before its last round: leave it out, or reuse rows (reuse=True), or give less "
+                "money"
             )
     return None
 

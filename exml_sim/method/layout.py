@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from exml_sim.arrays import FloatArray
-from exml_sim.validation import as_numbers, check_columns, check_matrix, column_names, numeric_column
+from exml_sim.validation import as_numbers, check_columns, check_matrix, check_size, column_names, numeric_column
 
 #: Columns of a candidate: a name or number, or several of them.
 Columns = str | int | Sequence[str | int]
@@ -78,7 +78,7 @@ class Layout:
             table = whole
         if table.shape[1] != self.width:
             raise ValueError(f"X must have {self.width} columns as in fit, got {table.shape[1]}")
-        seen = check_matrix(table[:, list(self.observed)], "X")
+        seen = check_size(check_matrix(table[:, list(self.observed)], "X"), "X")
         if not self.candidates:
             return seen, None
         return seen, {name: table[:, list(places)] for name, places in self.candidates.items()}

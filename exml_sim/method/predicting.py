@@ -142,5 +142,6 @@ class Predicting:
         stuck = np.flatnonzero(decisions.undecided)
         if len(stuck):
             name = str(decisions.missing[stuck[0]])
-            raise ValueError(f"{len(stuck)} rows need a value of candidate {name!r}, the first is row {stuck[0]}")
+            need = "1 row needs" if len(stuck) == 1 else f"{len(stuck)} rows need"
+            raise ValueError(f"{need} a value of candidate {name!r}, the first is row {stuck[0]}")
         return decisions

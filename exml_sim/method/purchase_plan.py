@@ -22,6 +22,7 @@ from exml_sim.money import show
 from exml_sim.seeds import Seeds
 from exml_sim.strategies import ExploreThenCommit, Strategy
 from exml_sim.strategies.fixed_confidence import FixedConfidence
+from exml_sim.validation import counted
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,7 +57,7 @@ class Plan:
             money = sum(
                 (n * c for n, c in zip(map(int, pulls), self.ledger.prices.exact_costs, strict=True)), Fraction(0)
             )
-            rows = ", ".join(f"{n} rows of {name}" for name, n in bought)
+            rows = ", ".join(f"{counted(n, 'row')} of {name}" for name, n in bought)
             lines.append(f"  round {number}: {rows}, for {show(money)}")
         if self.validation:
             lines.append(f"  then rows of the selected candidate to choose theta, for at most {show(self.validation)}")
@@ -126,7 +127,7 @@ class RacePlan:
         if not self.rows:
             return f"too little money to compare candidates: one of the cheapest, for at most {show(self.most)}"
         return (
-            f"opening: {self.rows} rows of every candidate, for {show(self.opening)}\n"
+            f"opening: {counted(self.rows, 'row')} of every candidate, for {show(self.opening)}\n"
             "then rows of the candidates that can still change the choice, for as long as that is worth more than rows "
             f"of the leader;\nall that is left buys rows of what was chosen: in all at most {show(self.most)}"
         )
@@ -171,7 +172,7 @@ class SurePlan:
         """The plan as text."""
         rest = "is kept" if self.keeps_rest else "buys rows of what was selected"
         return (
-            f"opening: {self.rows} rows of every candidate, for {show(self.opening)}\n"
+            f"opening: {counted(self.rows, 'row')} of every candidate, for {show(self.opening)}\n"
             f"then rows of the candidates that are not excluded, until the selection is sure with "
             f"{100.0 * self.confidence:g} %;\nwhat is left then {rest}: in all at most {show(self.most)}"
         )

@@ -19,7 +19,7 @@ from exml_sim.method.soft import check_estimator
 from exml_sim.money import exact
 from exml_sim.strategies import STRATEGIES, ExploreThenCommit, Strategy, by_name
 from exml_sim.strategies.fixed_confidence import FixedConfidence
-from exml_sim.validation import as_numbers, check_choice, check_count, check_theta
+from exml_sim.validation import as_numbers, check_choice, check_count, check_theta, counted
 
 if TYPE_CHECKING:
     from exml_sim.method.estimator import ExMLClassifier
@@ -111,7 +111,7 @@ def settings_of(model: ExMLClassifier, n_classes: int = 2) -> Settings:
         target=float(model.target),
         tolerated_rejection=float(model.tolerated_rejection),
         score=model.candidate_score,
-        folds=check_count(model.folds, "folds"),
+        folds=_folds(model.folds),
         options=ModelOptions(model.kernel, model.gamma, model.C_h, model.C_g, model.loss, model.scaling),
         model=model.model,
         law=_law(model.mislabelling, n_classes),
@@ -125,6 +125,14 @@ def _check_model(model: Any) -> None:
         check_choice(model, "model", MODELS)
     else:
         check_estimator(model)
+
+
+def _folds(given: Any) -> int:
+    """Folds of cross-validations: with a single one nothing is left to learn from."""
+    folds = check_count(given, "folds")
+    if folds < 2:
+        raise ValueError(f"folds must be a whole number of at least 2; got {given!r}")
+    return folds
 
 
 def _law(given: Any, n_classes: int) -> FloatArray | None:
@@ -164,5 +172,5 @@ def resolve_strategy(strategy: Any, alignment: str | None, objective: str | None
         raise ValueError("a Strategy object carries its own alignment and objective: leave them out")
     selects = int(getattr(strategy, "selects", 1))
     if selects != (top or 1) and not isinstance(strategy, ExploreThenCommit):
-        raise ValueError(f"the strategy selects {selects} candidates, but top={top or 1}")
+        raise ValueError(f"the strategy selects {counted(selects, 'candidate')}, but top={top or 1}")
     return strategy

@@ -16,6 +16,7 @@ from exml_sim.method.layers import LayerRecord
 from exml_sim.method.raced import Raced
 from exml_sim.method.thresholds import Choice
 from exml_sim.money import short, show
+from exml_sim.validation import counted
 
 if TYPE_CHECKING:
     from exml_sim.exploration.trial import Exploration
@@ -41,7 +42,8 @@ def text(model: ExMLClassifier) -> str:
 def _summary(model: ExMLClassifier) -> str:
     if not model.explored_:
         why = "No exploration is needed" if not model.assessment_.needed else "No exploration was wanted"
-        return f"{why}: {model.assessment_.reason}. Nothing was spent of the budget of {show(model.budget_)}."
+        spent = f"Nothing was spent of the budget of {show(model.budget_)}."
+        return "\n".join([f"{why}: {model.assessment_.reason}. {spent}", *(f"Note: {note}." for note in model.notes_)])
     lines = [
         f"Selected: {', '.join(model.selected_) or 'nothing'}.",
         f"Spent {show(model.ledger_.spent)} of the budget of {show(model.budget_)}.",
@@ -99,14 +101,18 @@ def _layer(record: LayerRecord, n_classes: int, names: tuple[str, ...]) -> str:
         lines.append(_latent(record))
         return "\n\n".join(lines)
     if record.choice is None:
-        lines.append(f"Theta {short(record.theta)} was given. Trained on {len(record.rows)} rows.")
+        lines.append(f"Theta {short(record.theta)} was given. Trained on {counted(len(record.rows), 'row')}.")
     else:
         lines.append(
-            f"Theta {record.theta:g}: {record.choice.reason}. {record.validation_rows} rows were bought for this "
+            f"Theta {record.theta:g}: {record.choice.reason}. {_bought(record.validation_rows)} bought for this "
             f"choice; the layer is trained on all {len(record.rows)} rows."
         )
         lines.append(_tried(record.choice, n_classes))
     return "\n\n".join(lines)
+
+
+def _bought(rows: int) -> str:
+    return "1 row was" if rows == 1 else f"{rows} rows were"
 
 
 def how_sure(found: Statement) -> str:

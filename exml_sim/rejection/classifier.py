@@ -25,7 +25,7 @@ from exml_sim.rejection.factor import (
 )
 from exml_sim.rejection.large import CERTIFICATES, solve_low_rank
 from exml_sim.rejection.solve import solve
-from exml_sim.validation import check_choice, check_count, check_positive
+from exml_sim.validation import check_alike, check_choice, check_count, check_positive
 
 
 class RejectionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -138,6 +138,8 @@ class RejectionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         if np.ndim(self.hidden_label):
             raise ValueError(f"hidden_label must be one label; got {self.hidden_label!r}")
+        if y is not None:  # scikit-learn says itself that they are missing
+            check_alike(y)
         rows, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         check_classification_targets(labels)
         signs = self._encode(labels)

@@ -21,7 +21,7 @@ from scipy.linalg import solve_triangular
 from exml_sim import kernels
 from exml_sim.arrays import FloatArray
 from exml_sim.threads import one_thread
-from exml_sim.validation import check_choice, check_count, check_matrix
+from exml_sim.validation import check_choice, check_count
 
 Index = NDArray[np.intp]
 
@@ -129,7 +129,7 @@ def factorise(
     seed : int
         Of the draw of the landmarks; the same rows and seed give the same factor.
     """
-    points = np.ascontiguousarray(check_matrix(X, "X"))
+    points = np.ascontiguousarray(kernels.check_points(X, "X"))
     check_low_rank(kernel)
     limit = check_rank(rank, len(points))
     bandwidth = kernels.resolve_gamma(points, gamma) if kernel == "gaussian" else None
@@ -156,6 +156,9 @@ def check_rank(rank: Any, m: int) -> int:
 def memory_needed(m: int, rank: int | None = None, *, d: int = 0, folds: bool = False) -> int:
     """Bytes that a fit needs at most on top of the interpreter and its libraries, before anything is allocated.
 
+    On the low-rank path measured peaks are a third of it or more while the rank is small next to the rows. A rank that
+    is not, a linear kernel in many columns, or landmarks that run out early, need less.
+
     Parameters
     ----------
     m : int
@@ -173,8 +176,11 @@ def memory_needed(m: int, rank: int | None = None, *, d: int = 0, folds: bool = 
         return word * (6 * m * m + m * d + 40 * m)
     r = min(rank, m)
     copies = 2 if folds else 1
-    chunk = min(CHUNK, m)
-    return word * (copies * m * r + 2 * m * d + 60 * m + 24 * r * r + 6 * chunk * max(chunk, 2 * r))
+    chunk, pairs = min(CHUNK, m), m if m <= kernels.MEDIAN_ROWS else kernels.MEDIAN_SAMPLE
+    # What stays: the factor, points (as numbers, centred and scaled), vectors. What comes and goes: distances for the
+    # bandwidth, Newton systems of twice the rank with the sums that they are made from, kernel values of a chunk.
+    kept = copies * m * r + 4 * m * d + 60 * m
+    return word * (kept + max(4 * pairs * pairs, 24 * r * r + chunk * r, 5 * chunk * r))
 
 
 def largest_rank(m: int, memory: int, *, d: int = 0) -> int:
@@ -217,7 +223,7 @@ class _Drawing:
         block = _kernel(self.points[drawn], self.points[drawn], self.kernel, self.gamma) - own @ own.T
         kept = _accept(block, self.rest[drawn], self.rng.random(len(drawn)), floor)
         rows = [drawn[j] for j in kept]
-        corner = np.asarray(np.linalg.cholesky(block[np.ix_(kept, kept)]), dtype=np.float64)
+        corner = self._corner(block[np.ix_(kept, kept)])
         new = slice(k, k + len(rows))
         before = self.values[rows, :k]
         marks = self.points[rows]
@@ -232,6 +238,15 @@ class _Drawing:
         self.triangle[new, :k] = before
         self.triangle[new, new] = corner
         self.chosen += rows
+
+    def _corner(self, block: FloatArray) -> FloatArray:
+        """Cholesky factor of what the landmarks before leave of the new ones."""
+        try:
+            return np.asarray(np.linalg.cholesky(block), dtype=np.float64)
+        except np.linalg.LinAlgError:
+            # A distance of a row to itself is 0 up to rounding; over a tiny bandwidth K(x, x) is then anything.
+            why = "" if self.gamma is None else f": gamma {self.gamma:g} is below the rounding of squared distances"
+            raise ValueError(f"rounding leaves no positive definite kernel on these rows{why}") from None
 
     def _finish(self) -> Factor:
         r = len(self.chosen)

@@ -25,6 +25,8 @@ DASHES = {"practice": "-", "tighter": "-", "corrected": "--", "paper": "-."}
 #: For series without a role.
 CYCLE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+#: Decimals of positions in a picture, in units of its width and height.
+PLACES = 9
 #: Guides: targets, chance levels, shaded zones.
 GUIDE = "#999999"
 SHADE = "#EEEEEE"
@@ -113,5 +115,17 @@ def save(picture: Figure, stem: Path) -> list[Path]:
             picture.savefig(file, metadata=metadata)
             # Room for labels is found once, which takes longer than drawing.
             picture.set_layout_engine("none")
+            _settle(picture)
             files.append(file)
     return files
+
+
+def _settle(picture: Figure) -> None:
+    """Put the axes where every process puts them.
+
+    The solver of the layout goes through sets, so that the last bits of a position differ from process to process. A
+    pixel does not show it, but clip paths of an SVG file are named by digests of positions.
+    """
+    for axes in picture.axes:
+        left, bottom, width, height = (round(float(one), PLACES) for one in axes.get_position().bounds)
+        axes.set_position((left, bottom, width, height))

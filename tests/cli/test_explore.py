@@ -146,7 +146,7 @@ def test_the_dry_run_plans_and_writes_nothing(data, capsys):
     assert "in all at most 250" in out
     _, out, _ = run(capsys, "explore", "data.csv", *COMMON, *THREE, "--budget", "20%", "--dry-run", "--layers", "3")
     assert "budget 169.2" in out
-    assert "1 further layers may spend as much" in out
+    assert "One further layer may spend as much" in out
 
 
 @pytest.mark.parametrize("extra", [PAPER, ["--model", "rejection"], ["--model", "forest"]], ids=" ".join)
@@ -209,6 +209,8 @@ def test_no_exploration_needed(data, capsys):
         (["data.csv", *COMMON, *THREE, "--budget", "99", "--theta", "x"], "--theta must be auto or a number"),
         (["data.csv", *COMMON, *THREE, "--budget", "99", "--theta", "0.7"], "theta must lie in"),
         (["data.csv", *COMMON, *THREE, "--budget", "99", "--top", "2", *PAPER], "selects one candidate, not the top 2"),
+        (["data.csv", *COMMON, *THREE, "--budget", "99", "--folds", "1"], "folds must be a whole number of at least 2"),
+        (["data.csv", *COMMON, *THREE, "--budget", "1_000"], "budget must be a finite number"),
         (["data.csv", *COMMON, *THREE, "--budget", "99", "--out", "data.csv"], "is not a directory"),
         (["data.csv", *COMMON, *THREE], "Missing option '--budget'"),
         (["data.csv", *COMMON, "--budget", "99"], "Missing option '--candidate'"),
@@ -221,6 +223,18 @@ def test_bad_input_is_one_line_and_exit_code_2(data, capsys, arguments, message)
     assert err.startswith("exml: ")
     assert err.count("\n") == 1
     assert message in err
+    assert sorted(p.name for p in data.iterdir()) == ["data.csv"]
+
+
+def test_a_value_beyond_all_models_is_refused_when_it_is_read(data, capsys):
+    """Before anything is bought: nothing is written but one line."""
+    lines = (data / "data.csv").read_text().splitlines()
+    cells = lines[20].split(",")
+    cells[3] = "1e308"
+    (data / "data.csv").write_text("\n".join([*lines[:20], ",".join(cells), *lines[21:]]))
+    code, out, err = run(capsys, "explore", "data.csv", *COMMON, *THREE, "--budget", "99")
+    assert (code, out) == (2, "")
+    assert err == "exml: data.csv, line 21: column 'm1' must be a number, got '1e308' (at most 1e+38 in size)\n"
     assert sorted(p.name for p in data.iterdir()) == ["data.csv"]
 
 

@@ -87,6 +87,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "column": ({"candidates": ["nothing"]}, "has no column 'nothing'"),
     "label": ({"target": "age"}, "must have two values"),
     "text": ({"candidates": ["word"]}, "has 'x' in row 1: no number"),
+    "underscore": ({"candidates": ["code"]}, "has '1_000' in row 1: no number"),
     "costs": ({"costs": ["1"]}, "must be one for each of 2 candidates"),
 }
 
@@ -94,7 +95,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("case", BAD)
 def test_bad_tables_are_told_in_one_line(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    written(tmp_path, "csv", table() | {"word": ["x"] * 24})
+    written(tmp_path, "csv", table() | {"word": ["x"] * 24, "code": ["1_000"] * 24})
     change, message = BAD[case]
     pool = {"kind": "table", "file": "people.csv", "target": "sick", "candidates": ["test a", "test b"]} | change
     with pytest.raises(ValueError, match=message) as caught:

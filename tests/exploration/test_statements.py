@@ -167,9 +167,14 @@ def test_the_sentences() -> None:
     low = Comparison("low", 0.08, 0.03, 40, 0.0)
     unclear = Comparison("mid", 0.1, -0.01, 12, 143.2)
     assert statement(low, unclear).sentence() == (
-        "high is better than low by 0.08 (at least 0.03 with 95 %); 2 of 3 candidates cannot be excluded; "
+        "high is better than low by 0.08 (at least 0.03 with 95 %); 1 of the 2 other candidates cannot be excluded; "
         "about 140 more rows would settle it."
     )
+    # One rival is named, several are counted as the table of comparisons has them.
+    assert "; mid cannot be excluded; " in statement(unclear).sentence()
+    assert "; 2 of the 2 other candidates cannot be excluded; " in statement(unclear, unclear).sentence()
+    one_row = replace(unclear, more_rows=1.0)
+    assert statement(one_row).sentence().endswith("; about 1 more row would settle it.")
     assert statement(low).sentence().endswith("; all other candidates are excluded.")
     hopeless = replace(unclear, difference=-0.01, at_least=-0.1, more_rows=math.inf)
     assert statement(hopeless).sentence().startswith("high was chosen; on labels alone mid looks better by 0.01, and ")

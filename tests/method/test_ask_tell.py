@@ -150,6 +150,16 @@ def test_bad_use_is_one_line(tmp_path):
         AskTell(ExMLClassifier(budget=9, random_state=None), rows.X, rows.y, costs)
     with pytest.raises(ValueError, match="hindsight"):
         AskTell(ExMLClassifier(budget=9, theta="hindsight"), rows.X, rows.y, costs)
+    with pytest.raises(ValueError, match=r"random_state must be a whole number of at least 0, .* got -1"):
+        AskTell(ExMLClassifier(budget=9, random_state=-1), rows.X, rows.y, costs)
+    for bad, message in [
+        ({"a": "-5"}, "cost of candidate 'a' must be greater than 0, got '-5'"),
+        ({"a": "dear"}, "cost of candidate 'a' must be a finite number"),
+        ({}, "costs must name at least one candidate"),
+        ([1, 2], r"costs must name at least one candidate, .* got \[1, 2\]"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            AskTell(model(), rows.X, rows.y, bad)
     run = AskTell(model(), rows.X, rows.y, costs, journal=tmp_path / "j")
     with pytest.raises(ValueError, match="call ask first"):
         run.tell({})
@@ -159,6 +169,11 @@ def test_bad_use_is_one_line(tmp_path):
         ({"x": [1]}, {}, "no value of 'x' was asked for"),
         ({name: [1.0]}, {}, f"{len(places)} values of candidate '{name}' were asked for, got 1"),
         ({name: [np.inf] * len(places)}, {}, "no finite value"),
+        ({name: ["high"] * len(places)}, {}, f"values of candidate '{name}' must be numbers of shape"),
+        ({name: ["1.5"] * len(places)}, {}, f"values of candidate '{name}' must be numbers of shape"),
+        ({name: 1.0}, {}, "must be numbers of shape"),
+        ({name: [[1.0], [2.0, 3.0]]}, {}, "must be numbers of shape"),
+        ({}, {name: ["first"]}, "must be row numbers, got"),
         ({}, {name: [9999]}, "row 9999 of '10°' was not asked for"),
     ]:
         with pytest.raises(ValueError, match=message):

@@ -61,7 +61,9 @@ def test_fresh_rounds_that_would_run_out_of_rows_are_refused_before_anything_is_
     for few in (1, reach):
         laboratory = Laboratory(rows, few)
         model = ExMLClassifier(budget=160, strategy=rule, random_state=0)
-        with pytest.raises(ValueError, match=f"has {few} rows, and median elimination with fresh rows reads up to 18 "):
+        with pytest.raises(
+            ValueError, match=f"has {few} rows?, and median elimination with fresh rows reads up to 18 "
+        ):
             model.fit(rows.X, rows.y, laboratory)
         assert laboratory.asked == 0
     _, _, pool = pool_on(rows, Laboratory(rows, reach + 1))

@@ -44,7 +44,11 @@ def test_the_default_purchase_says_how_sure_it_is():
     # The race was clear after so few rows that there is no limit yet, and the report warns.
     assert max(one.rows for one in said.comparisons) < FEWEST_ROWS
     assert sorted(said.cannot_be_excluded) == ["more", "noise", "signal"]
-    assert "Warning: signal is not told apart from" in model.report()
+    # Sentence, warning and table name the same ones.
+    others = ", ".join(said.cannot_be_excluded[1:])
+    assert f"Warning: signal is not told apart from {others} by labels alone" in model.report()
+    assert "2 of the 2 other candidates cannot be excluded" in said.sentence()
+    assert sum(line.endswith("| cannot be excluded |") for line in model.report().splitlines()) == 2
     assert said.rows_left == 240 - max(one.rows for one in said.comparisons)
     assert said.sentence() in model.report()
     assert (

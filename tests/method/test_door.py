@@ -11,6 +11,7 @@ from exml_sim.method.door import (
     Visit,
     blank_labels,
     bytes_needed,
+    copied_rows,
     inspect,
     most_rows,
     refuse,
@@ -67,11 +68,17 @@ RNG = np.random.default_rng(1)
         ({"y": RNG.integers(0, 90, 200)}, "refuse", "this looks like a measurement"),
         ({"y": labels(ill=100, well=98, wlel=2)}, "warn", "class 'wlel' has 2 rows: is it a slip for 'well'?"),
         ({"y": labels(ill=100, well=97, sick=3)}, "warn", "class 'sick' has 3 rows"),
+        ({"y": labels(ill=100, well=99, sick=1)}, "warn", "class 'sick' has 1 row"),
         ({"y": labels(ill=80, well=100, Ill=20)}, "warn", "classes 'Ill' and 'ill' differ in spelling only"),
         ({"y": labels(ill=11, well=189)}, "warn", "class 'ill' is 5.5% of the rows"),
         ({"X": column(7.0)}, "warn", "observed weight is the same in every row"),
         ({"X": column(visit().X[:, 2])}, "warn", "observed weight and size are the same"),
         ({"X": column(np.r_[np.full(3, 9999.0), visit().X[3:, 1]])}, "warn", "weight has 3 values far from the others"),
+        (
+            {"X": np.repeat(visit().X[:100], 2, axis=0), "y": np.repeat(visit().y[:100], 2)},
+            "warn",
+            "200 of 200 rows are in the table more than once: figures on held-out rows are too good",
+        ),
         ({"available": (0, 200)}, "warn", "no row of candidate ct can be bought"),
         ({"opening": 12}, "warn", "the first round buys 12 rows of a candidate; below 20"),
         ({"memory": 2**20}, "refuse", "200 rows need about 1.3 MiB of memory, 1.0 MiB are there"),
@@ -101,6 +108,23 @@ def test_what_is_no_fault():
     assert "buys everything there is (1200)" in everything.line
 
 
+def test_copies_are_told_from_chance():
+    """Few copies, equal rows with other labels and categories that meet by chance are no fault; their copies are."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 1)), np.arange(200) % 2
+    assert copied_rows(X, y) == ""
+    few, many = X.copy(), X.copy()
+    few[:4], many[:6] = few[4:8], many[6:12]
+    assert copied_rows(few, y) == ""
+    assert copied_rows(many, y).startswith("12 of 200 rows")
+    assert copied_rows(np.repeat(X[:100], 2, axis=0), y) == ""
+    coded = rng.integers(0, 4, size=(200, 3))
+    assert copied_rows(coded, y) == ""
+    wide = rng.integers(0, 4, size=(100, 12))
+    assert copied_rows(wide, y[:100]) == ""
+    assert copied_rows(np.vstack([wide, wide]), y).startswith("200 of 200 rows")
+
+
 def test_refusals_come_first_and_are_told_together():
     found = inspect(visit(opening=3, memory=1, y=RNG.normal(size=200)))
     assert [one.severity for one in found] == ["refuse", "refuse", "warn"]
@@ -123,6 +147,20 @@ def test_memory():
     rows = visit(X=np.zeros((3000, 1)) + np.arange(3000)[:, None], y=np.array(["a", "b"] * 1500), columns=("x",))
     assert any(one.severity == "refuse" for one in inspect(replace(rows, memory=2**28)))
     assert not faults(inspect(replace(rows, memory=2**28, largest=1500)))
+
+
+def test_grammar_of_one():
+    found = faults(inspect(visit(y=labels(ill=100, well=99, sick=1), X=column([9e9, *visit().X[1:, 1]]), opening=1)))
+    assert [one.line.split(":")[0].split(";")[0] for one in found] == [
+        "class 'sick' has 1 row",
+        "observed weight has 1 value far from the others, like 9e+09",
+        "the first round buys 1 row of a candidate",
+    ]
+
+
+def test_texts_and_numbers_are_not_sorted_together():
+    with pytest.raises(ValueError, match="labels must be all texts or all numbers, got both: 'ill' and 0"):
+        inspect(visit(y=np.array(["ill", 0] * 100, dtype=object)))
 
 
 def test_blank_labels():

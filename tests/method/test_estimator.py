@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from exml_sim.method import ExMLClassifier, Hindsight
 from exml_sim.method.gated import ModelOptions, fit
-from exml_sim.oracle import ArrayOracle
+from exml_sim.oracle import ArrayOracle, CallableOracle
 from exml_sim.strategies import STRATEGIES, MedianElimination
 from tests.method.tasks import Recording, clean, mfeat, refused, synthetic
 
@@ -55,6 +55,16 @@ def test_nothing_is_spent_on_a_model_that_is_good_already():
     forced = ExMLClassifier.paper(budget=100, explore="always").fit(X, y, record)
     assert forced.explored_
     assert forced.ledger_.spent > 0
+
+
+def test_a_table_of_copies_is_not_called_good_without_a_word():
+    """Labels that nobody can predict look predictable if every row has a copy that was learned from."""
+    rng = np.random.default_rng(0)
+    X, y = np.tile(rng.normal(size=(40, 2)), (4, 1)), np.tile(rng.integers(0, 2, 40), 4)
+    model = ExMLClassifier(budget=20).fit(X, y, ArrayOracle({"a": rng.normal(size=160)}))
+    (note,) = model.notes_[:1]
+    assert note.startswith("160 of 160 rows are in the table more than once")
+    assert f"Note: {note}." in model.report()
 
 
 def test_exploration_can_be_forbidden():
@@ -201,7 +211,7 @@ def test_explanations_and_missing_values():
     row = int(np.flatnonzero(decisions.seen == 2)[0])
     values["90°"] = np.where(np.arange(len(test.X))[:, None] == row, np.nan, values["90°"])
     assert "the next layer needs 90°" in model.explain(test.X, values)[row]
-    with pytest.raises(ValueError, match=f"1 rows need a value of candidate '90°', the first is row {row}"):
+    with pytest.raises(ValueError, match=f"1 row needs a value of candidate '90°', the first is row {row}"):
         model.predict(test.X, values)
     with pytest.raises(ValueError, match="rows need a value of candidate '90°', the first is row"):
         model.predict(test.X)
@@ -304,7 +314,7 @@ def test_same_seed_same_result_and_strategy_objects():
         ({"strategy": "guess"}, "unknown strategy 'guess'"),
         ({"strategy": 7}, "a strategy is a name"),
         ({"strategy": MedianElimination(), "alignment": "budget"}, "carries its own alignment"),
-        ({"strategy": MedianElimination(), "top": 2}, "selects 1 candidates, but top=2"),
+        ({"strategy": MedianElimination(), "top": 2}, "selects 1 candidate, but top=2"),
         ({"top": 2}, "selects one candidate, not the top 2"),
         ({"top": 0}, "top must be a whole number"),
         ({"layers": 0}, "layers must be a whole number"),
@@ -320,7 +330,13 @@ def test_same_seed_same_result_and_strategy_objects():
         ({"explore": "maybe"}, "unknown explore option"),
         ({"candidate_score": "ball"}, "unknown candidate_score"),
         ({"hidden_label": 1}, "is one of the known classes"),
-        ({"folds": 1}, "folds must be"),
+        ({"folds": 1}, "folds must be a whole number of at least 2; got 1"),
+        ({"folds": 1, "model": "auto"}, "folds must be a whole number of at least 2; got 1"),
+        (
+            {"random_state": "a"},
+            "random_state must be a whole number of at least 0, a numpy Generator or None; got 'a'",
+        ),
+        ({"random_state": -1}, "random_state must be a whole number of at least 0, .* got -1"),
         ({"kernel": "cubic"}, "unknown kernel"),
     ],
 )
@@ -339,6 +355,14 @@ def test_bad_data():
         model.fit(X, y[:-1], oracle)
     with pytest.raises(ValueError, match="X must be finite"):
         model.fit(np.where(X > 9, np.nan, X), y, oracle)
+    with pytest.raises(ValueError, match=r"X must be numbers of at most 1e\+38 in size; got 1e\+60"):
+        model.fit(np.where(X > 9, 1e60, X), y, oracle)
+    mixed = np.array(["no", 1], dtype=object)[y]
+    for labels in (mixed, mixed.tolist()):
+        with pytest.raises(ValueError, match="labels must be all texts or all numbers, got both: 'no' and 1"):
+            model.fit(X, labels, oracle)
+    with pytest.raises(ValueError, match="labels must be all texts or all numbers, got int and tuple"):
+        model.fit(X, np.array([*[(1, 2)] * 10, *[3] * 10, None], dtype=object)[:20], oracle)
     with pytest.raises(ValueError, match="go together"):
         model.fit(X, y, oracle, hindsight=Hindsight(X, y, oracle))
     with pytest.raises(ValueError, match="must have 20 rows like X"):
@@ -348,6 +372,22 @@ def test_bad_data():
         model.predict(X[:, :1])
     with pytest.raises(ValueError, match="an oracle or a mapping"):
         model.predict(X, 5)
+
+
+@pytest.mark.parametrize("bad", [np.inf, 1e308])
+def test_a_value_that_no_model_takes_is_refused_before_anything_is_bought(bad):
+    """In a table at once; from an oracle that only tells when it is asked, in one line when it does."""
+    rows, oracle, *_ = synthetic(per_class=20, angles=[50, 90])
+    values = {name: oracle.query(name, np.arange(60)) for name in oracle.names}
+    values["90°"][7] = bad
+    with pytest.raises(ValueError, match=r"values of candidate '90°' must be numbers of at most 1e\+38 in size"):
+        ArrayOracle(values)
+    table = np.column_stack([rows.X, values["90°"]])
+    with pytest.raises(ValueError, match=r"values of candidate 'c' must be numbers of at most 1e\+38 in size"):
+        ExMLClassifier(budget=50, candidates={"c": 2}).fit(table, rows.y)
+    late = CallableOracle({name: lambda rows, name=name: values[name][rows] for name in values})
+    said = refused(ExMLClassifier(budget=120, explore="always"), rows, late)
+    assert "the oracle gave no finite value" in said or "must be numbers of at most 1e+38 in size; got 1e+308" in said
 
 
 def test_a_candidate_that_was_never_measured_is_left_out():
@@ -375,7 +415,7 @@ def test_test_time_cost_in_the_report():
 def test_too_few_rows_for_a_layer_are_a_note_not_a_crash():
     rows, oracle, *_ = synthetic(per_class=20, angles=[50, 90])
     model = ExMLClassifier.paper(budget="2.3", explore="always").fit(rows.X, rows.y, oracle)
-    assert "layer 2 was left out: 1 rows have" in model.notes_[0]
+    assert "layer 2 was left out: 1 row has" in model.notes_[0]
     assert model.selected_ == ()
     assert model.ledger_.spent == 2
     assert len(model.cascade_.layers) == 1

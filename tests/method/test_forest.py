@@ -160,3 +160,20 @@ def test_numbers_beyond_single_precision_are_refused():
     X[3, 1] = 1e300
     with pytest.raises(ValueError, match="single precision"):
         grown(X, T, 2, 0)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0)])
+def test_no_rows_or_columns_are_refused(shape):
+    with pytest.raises(ValueError, match=rf"at least one row and one column; got shape \({shape[0]}, {shape[1]}\)"):
+        grown(np.zeros(shape), np.zeros((shape[0], 2)), 2, 0)
+
+
+@pytest.mark.parametrize(("low", "steps", "apart"), [(0.5, 1, False), (0.5, 2, True), (1.0, 1, True), (2.0, 1, True)])
+def test_neighbours_are_told_apart_by_their_distance_alone(low, steps, apart):
+    """In double precision, from 1e-7 on; scikit-learn rounds the 1e-7 and keeps the second and third pair together."""
+    high = np.float32(low)
+    for _ in range(steps):
+        high = np.nextafter(high, np.float32(9))
+    assert (float(high) - low > SAME_VALUE) == apart
+    nodes, _, _ = grown(np.array([[low], [high]] * 10), np.eye(2)[[0, 1] * 10], 1, 0)
+    assert (len(nodes[0]) == 3) == apart

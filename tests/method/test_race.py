@@ -1,7 +1,6 @@
 """The race: noise loses, all is spent, price decides between equals, rows are shared, nothing unpaid is read."""
 
 from fractions import Fraction
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -157,27 +156,23 @@ def test_values_that_are_all_equal_are_not_chosen():
         assert model.selected_ == ("signal",)
 
 
+class Told(Race):
+    """A race that is told what candidates gain beside the winner: the earlier in the list, the more."""
+
+    def _contestants_beside(self, winner, others):
+        return [(2.0 - 0.5 * arm, arm) for arm in others]
+
+
 def test_what_is_bought_completely_can_join_for_nothing():
     """The best partner of the winner has all its rows: it joins, and the money goes on to the next one."""
-    race = object.__new__(Race)
-    race._arms, race._top = (0, 1, 2), 3
-    race._orders = {arm: np.arange(6) for arm in range(3)}
-    bought = np.zeros((3, 6), dtype=bool)
-    bought[:2] = True
-    asked = []
-
-    def buy(arms, rows):
-        asked.extend(arms)
-        bought[list(arms)] = True
-        return 6
-
-    race._buyer = SimpleNamespace(costs=[1, 1, 1], bought=bought, ledger=SimpleNamespace(spent=Fraction(0)))
-    race._stop, race._base = Fraction(10), SimpleNamespace(X=np.zeros((6, 1)))
-    race._buy = buy
-    race._contestants_beside = lambda winner, others: [(2.0 - 0.5 * arm, arm) for arm in others]
+    buyer = Buyer(ArrayOracle({name: np.arange(6.0) for name in "abc"}), 6, 22)
+    buyer.buy({0: np.arange(6), 1: np.arange(6)}, layer=2, purpose="exploration")
+    base = Base(np.zeros((6, 1)), np.arange(6) % 2, 2, np.arange(6), 2)
+    race = Told(buyer, (0, 1, 2), base, Fraction(10), KernelFitter())
     winner, why = race._extended((0,))
     assert winner == (0, 1, 2)
-    assert 2 in asked
+    assert buyer.bought.all()
+    assert buyer.ledger.spent == 18
     assert why == ""
 
 

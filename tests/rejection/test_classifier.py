@@ -116,3 +116,18 @@ def test_one_or_three_classes(rows) -> None:
         RejectionClassifier().fit(rows.points, np.ones(120))
     with pytest.raises(ValueError, match="y must have 2 classes; got 3 classes"):
         RejectionClassifier().fit(rows.points, rows.classes)
+
+
+@pytest.mark.parametrize("rank", [None, 50])
+@pytest.mark.parametrize("kernel", ["linear", "gaussian"])
+@pytest.mark.filterwarnings("error")
+def test_points_whose_squares_overflow_are_refused(rows, kernel: str, rank: int | None) -> None:
+    with pytest.raises(ValueError, match=r"^X must be numbers of at most 1e\+100 in size; got -?\d\.\d+e\+20\d$"):
+        RejectionClassifier(kernel=kernel, rank=rank).fit(1e200 * rows.points / np.abs(rows.points).min(), rows.y)
+
+
+def test_texts_and_numbers_as_labels(rows) -> None:
+    mixed = np.array(["left", 1], dtype=object)[(rows.y > 0).astype(int)]
+    for labels in (mixed, mixed.tolist()):
+        with pytest.raises(ValueError, match="labels must be all texts or all numbers, got both: 'left' and 1"):
+            RejectionClassifier().fit(rows.points, labels)

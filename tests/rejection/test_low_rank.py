@@ -92,6 +92,15 @@ class TestFactor:
         np.testing.assert_array_equal(part.values, factor.values[rows])
         np.testing.assert_array_equal(part.landmarks, factor.landmarks)
 
+    def test_a_bandwidth_below_rounding_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Where the distance of a row to itself is not 0, a tiny bandwidth leaves nothing of the kernel."""
+        monkeypatch.setattr(kernels, "squared_distances", lambda X, Z=None: np.full((len(X), len(Z)), 1e-16))
+        with pytest.raises(ValueError, match="gamma 1e-59 is below the rounding of squared distances"):
+            factorise([[1.0, 2.0], [1.0, 2.0], [3.0, 4.0]], gamma=1e-59, rank=2)
+
+    def test_a_quotient_beyond_all_floats_is_a_kernel_value_of_0(self) -> None:
+        assert kernels.gaussian([[0.0], [1e9]], gamma=1e-300)[0, 1] == 0.0
+
     def test_memory_is_known_beforehand(self) -> None:
         assert memory_needed(100_000, 400, d=10) < 3 * 2**30 < 30 * 2**30 < memory_needed(100_000)
         assert memory_needed(10_000, 200) >= 8 * 10_000 * 200

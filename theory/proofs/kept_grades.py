@@ -2,7 +2,8 @@
 
 `theory.proofs.grades` grades a claim afresh. A report that lists all claims needs no fresh run of what has not changed:
 the grades are kept beside the compiled bytecode, under a digest of every source file of `theory` and of the versions of
-what it computes with. Whatever cannot be read, or is not about the claims of today, is found again.
+what it computes with. Whatever cannot be read, does not fit the digest of itself in its first line, or is not about
+the claims of today, is found again.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def grades_of(claims: Sequence[Claim]) -> dict[str, Graded]:
 def keep(found: dict[str, Graded]) -> None:
     """Write the grades that were found with the sources of now; a place that cannot be written to keeps nothing."""
     file = _file()
-    text = json.dumps({name: asdict(one) for name, one in found.items()})
+    text = sealed(json.dumps({name: asdict(one) for name, one in found.items()}))
     with suppress(OSError):
         file.parent.mkdir(exist_ok=True)
         # Another process may read or write the same file: it must never see a part of it.
@@ -61,6 +62,11 @@ def keep(found: dict[str, Graded]) -> None:
         os.replace(part, file)
         for old in sorted(file.parent.glob("grades-*.json"), key=lambda one: -one.stat().st_mtime_ns)[1 + _OLDER :]:
             old.unlink(missing_ok=True)
+
+
+def sealed(table: str) -> str:
+    """A table behind a line with its digest."""
+    return f"{hashlib.sha256(table.encode()).hexdigest()}\n{table}"
 
 
 def _file() -> Path:
@@ -76,7 +82,11 @@ def _file() -> Path:
 def _read(file: Path) -> dict[str, Graded] | None:
     """What the file says, if it is a grade for each claim of the ledger."""
     try:
-        found = {name: Graded(**one) for name, one in json.loads(file.read_text(encoding="utf-8")).items()}
+        text = file.read_text(encoding="utf-8")
+        table = text.partition("\n")[2]
+        if text != sealed(table):
+            return None
+        found = {name: Graded(**one) for name, one in json.loads(table).items()}
     except (OSError, ValueError, TypeError, AttributeError, RecursionError):
         return None
     good = all(one.grade in GRADES and one.corrected in (*GRADES, None) for one in found.values())

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from exml_sim.engine.runner import run
 from exml_sim.engine.study import Study
@@ -49,6 +54,44 @@ def test_the_picture_shows_scores_purchases_and_decisions(tmp_path: Path) -> Non
     files = style.save(picture, tmp_path / "exploration")
     assert [file.suffix for file in files] == [".png", ".svg"]
     assert "low, 27 rows (excluded)" in files[1].read_text(encoding="utf-8")
+
+
+def nudged(picture: Figure) -> Figure:
+    """The same picture in a process whose layout comes out differently in the last bit."""
+    engine = picture.get_layout_engine()
+    assert engine is not None
+    place = engine.execute
+
+    def execute(fig: Figure) -> None:
+        place(fig)
+        for axes in fig.axes:
+            axes.set_position([np.nextafter(one, 1.0) for one in axes.get_position().bounds])
+
+    engine.execute = execute  # type: ignore[method-assign]
+    return picture
+
+
+def test_the_same_picture_gives_the_same_bytes_whatever_the_last_bit_of_its_layout(tmp_path: Path) -> None:
+    first = style.save(exploration.figure(FACTS), tmp_path / "first")
+    second = style.save(nudged(exploration.figure(FACTS)), tmp_path / "second")
+    assert [file.read_bytes() for file in first] == [file.read_bytes() for file in second]
+
+
+DRAW = """
+import sys, json
+from pathlib import Path
+from simulations.figures import exploration, style
+style.save(exploration.figure(json.loads(sys.stdin.read())), Path(sys.argv[1]))
+"""
+
+
+def test_two_processes_draw_the_same_bytes(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        subprocess.run(
+            [sys.executable, "-c", DRAW, str(tmp_path / name)], input=json.dumps(FACTS), text=True, check=True
+        )
+    for kind in ("png", "svg"):
+        assert (tmp_path / f"one.{kind}").read_bytes() == (tmp_path / f"two.{kind}").read_bytes()
 
 
 def test_of_many_candidates_the_foremost_have_a_line_each_and_the_others_share_one() -> None:

@@ -12,7 +12,7 @@ import pytest
 from theory.claims import all_claims
 from theory.proofs import kept_grades
 from theory.proofs.grades import Graded
-from theory.proofs.kept_grades import grades_of, keep
+from theory.proofs.kept_grades import grades_of, keep, sealed
 
 FIRST = all_claims()[0].id
 
@@ -96,22 +96,29 @@ def test_other_sources_are_graded_again(home: Path, asked: list[str], monkeypatc
     assert len(kept(home)) == 2
 
 
-def damaged(change):
-    """The text of a file of grades after a change of its table."""
+def damaged(change, seal=sealed):
+    """The text of a file of grades after a change of its table, with the right digest unless another seal is given."""
 
     def write(text: str) -> str:
-        table = json.loads(text)
+        table = json.loads(text.partition("\n")[2])
         change(table)
-        return json.dumps(table)
+        return seal(json.dumps(table))
 
     return write
 
 
+def another_grade(table) -> None:
+    assert table[FIRST]["grade"] == "held against evidence"
+    table[FIRST]["grade"] = "proved by machine"
+
+
 BAD = {
     "half a file": lambda text: text[: len(text) // 2],
-    "far too deep": lambda text: "[" * 100_000,
+    "far too deep": lambda text: sealed("[" * 100_000),
     "nothing": lambda text: "",
-    "a list": lambda text: "[]",
+    "a list": lambda text: sealed("[]"),
+    "no digest": lambda text: text.partition("\n")[2],
+    "another grade": lambda text: text[:65] + damaged(another_grade, str)(text),
     "a claim less": damaged(lambda table: table.pop(FIRST)),
     "a claim more": damaged(lambda table: table.update(other=table[FIRST])),
     "no such grade": damaged(lambda table: table[FIRST].update(grade="certain")),
