@@ -92,6 +92,7 @@ from exml_sim.validation import counted
 @click.option("--explore", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True)
 @click.option("--hidden-label", default="hidden", show_default=True, help="Name of the hidden class in predictions.")
 @options.seed
+@options.n_jobs
 @click.option("--memory", metavar="SIZE", help="Refuse what needs more memory, like 4G.  [default: what is free]")
 @click.option("--anyway", is_flag=True, help="Go on although the door check says no.")
 @click.option("--dry-run", is_flag=True, help="Print the purchase plan and its cost; buy and write nothing.")

@@ -206,8 +206,8 @@ def _lost(name: str, rows: ArrayLike) -> set[int]:
 
 
 def _identity(model: ExMLClassifier, X: ArrayLike, y: ArrayLike, costs: Mapping[str, Money]) -> dict[str, Any]:
-    """What makes a run this run, as plain values."""
-    given = {name: _plain(value) for name, value in sorted(model.get_params(deep=False).items())}
+    """What makes a run this run, as plain values; how many threads it has is none of it."""
+    given = {name: _plain(value) for name, value in sorted(model.get_params(deep=False).items()) if name != "n_jobs"}
     prices = {name: _plain(cost) for name, cost in costs.items()}
     return {**given, "costs": prices, "table": digest(np.asarray(X), np.asarray(y))}
 

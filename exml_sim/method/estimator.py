@@ -132,6 +132,9 @@ class ExMLClassifier(Predicting, ClassifierMixin, BaseEstimator):  # type: ignor
         Then `fit` and `predict` need no oracle, and `cross_val_score` and `GridSearchCV` slice all of it together.
     costs : mapping, optional
         Cost of one value of each of `candidates`; 1 where a name is missing.
+    n_jobs : int, default 1
+        Threads that fit the models by which candidates are compared, -1 for all cores; nothing but the time depends on
+        them. A classifier of your own is fitted by one.
 
     Attributes
     ----------
@@ -209,6 +212,7 @@ class ExMLClassifier(Predicting, ClassifierMixin, BaseEstimator):  # type: ignor
         random_state: Any = 0,
         candidates: Mapping[str, Columns] | None = None,
         costs: Mapping[str, Money] | None = None,
+        n_jobs: int = 1,
     ) -> None:
         self.budget = budget
         self.budget_ratio = budget_ratio
@@ -243,6 +247,7 @@ class ExMLClassifier(Predicting, ClassifierMixin, BaseEstimator):  # type: ignor
         self.random_state = random_state
         self.candidates = candidates
         self.costs = costs
+        self.n_jobs = n_jobs
 
     @classmethod
     def paper(cls, **parameters: Any) -> ExMLClassifier:

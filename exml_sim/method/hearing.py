@@ -12,7 +12,8 @@ by labels alone, against the best single one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -47,6 +48,8 @@ class Hearing:
         Model of the scores.
     ahead
         Held-out probabilities of perceived labels by the model of the observed columns, shape (m, C), or None.
+    workers
+        Threads that fit models of sets that are wanted together; nothing but the time depends on them.
 
     Attributes
     ----------
@@ -54,8 +57,11 @@ class Hearing:
         The best single candidate, which sets are compared with; None to judge sets as if they were single.
     """
 
-    def __init__(self, buyer: Buyer, base: Base, fit: Fitter, ahead: FloatArray | None = None) -> None:
+    def __init__(
+        self, buyer: Buyer, base: Base, fit: Fitter, ahead: FloatArray | None = None, workers: int = 1
+    ) -> None:
         self._buyer, self._base, self._fit, self._ahead = buyer, base, fit, ahead
+        self._workers = workers
         self._known: dict[tuple[Arms, bytes], FloatArray] = {}
         self._later: dict[tuple[Arms, bytes], FloatArray] = {}
         self._said: FloatArray | None = None
@@ -69,6 +75,7 @@ class Hearing:
         """Hear what the sets say together on rows that all of them have; with fewer than 4 rows labels decide."""
         if len(rows) < 4:
             return
+        self.prepare([(arms, rows) for arms in sets])
         held = np.array([self._held(arms, rows) for arms in sets])
         losses = np.array([brier(one, self._base.y[rows]).mean() for one in held])
         say = np.exp(-SAY * len(rows) * (losses - losses.min()))
@@ -87,9 +94,29 @@ class Hearing:
         """The same of later rows by models of earlier ones (`exml_sim.method.pairs`)."""
         key = arms, rows.tobytes()
         if key not in self._later:
-            y, classes = self._base.y[rows], self._base.n_classes
-            self._later[key] = later_row_losses(self._fit, self.points(arms, rows), y, classes)
+            self._later[key] = self._find_later(arms, rows)
         return self._later[key]
+
+    def prepare(self, wanted: Sequence[tuple[Arms, IntArray]]) -> None:
+        """Fit what will be asked for next, several sets at a time."""
+        self._together(wanted, self._known, self._find_held)
+
+    def prepare_later(self, wanted: Sequence[tuple[Arms, IntArray]]) -> None:
+        """The same for `later`."""
+        self._together(wanted, self._later, self._find_later)
+
+    def _together(
+        self,
+        wanted: Sequence[tuple[Arms, IntArray]],
+        known: dict[tuple[Arms, bytes], FloatArray],
+        find: Callable[[Arms, IntArray], FloatArray],
+    ) -> None:
+        new = {(arms, rows.tobytes()): (arms, rows) for arms, rows in wanted}
+        new = {key: one for key, one in new.items() if key not in known}
+        if self._workers == 1 or len(new) < 2:
+            return
+        with ThreadPoolExecutor(self._workers) as threads:
+            known.update(zip(new, threads.map(lambda one: find(*one), new.values()), strict=True))
 
     def judged(self, arms: Arms, rows: IntArray) -> FloatArray:
         """What the race compares, row by row (see the module)."""
@@ -109,11 +136,17 @@ class Hearing:
         """Held-out probabilities of the perceived labels of the rows."""
         key = arms, rows.tobytes()
         if key not in self._known:
-            y = self._base.y[rows]
-            held = normalised(self._fit(self.points(arms, rows), one_hot(y, self._base.n_classes))[1])
-            mixed = [held] if self._ahead is None else [w * held + (1.0 - w) * self._ahead[rows] for w in WEIGHTS]
-            self._known[key] = min(mixed, key=lambda one: float(brier(one, y).mean()))
+            self._known[key] = self._find_held(arms, rows)
         return self._known[key]
+
+    def _find_held(self, arms: Arms, rows: IntArray) -> FloatArray:
+        y = self._base.y[rows]
+        held = normalised(self._fit(self.points(arms, rows), one_hot(y, self._base.n_classes))[1])
+        mixed = [held] if self._ahead is None else [w * held + (1.0 - w) * self._ahead[rows] for w in WEIGHTS]
+        return min(mixed, key=lambda one: float(brier(one, y).mean()))
+
+    def _find_later(self, arms: Arms, rows: IntArray) -> FloatArray:
+        return later_row_losses(self._fit, self.points(arms, rows), self._base.y[rows], self._base.n_classes)
 
     def _targets(self, rows: IntArray) -> FloatArray:
         """t of the module; labels where nothing was said."""

@@ -180,7 +180,7 @@ def discover(
     lines = np.arange(len(y))
     perceived = normalised(fit(X, one_hot(y, n_classes))[1])
     estimate = mislabelling(perceived, y) if law is None else None
-    q = law if estimate is None else estimate.law
+    q = estimate.law if estimate is not None else np.asarray(law)
     _, mixed = hidden_share(perceived, q)
     mixed = np.clip(mixed, 0.0, 1.0)
     most = largest_share(mixed, n_classes)

@@ -95,11 +95,18 @@ class HeldOut:
 
 
 def scoring_fitter(settings: Settings, rng: np.random.Generator) -> Fitter:
-    """The model by which candidates are compared: with few rows the kernel, which is steadier, then also the forest."""
+    """The model by which candidates are compared: with few rows the kernel, which is steadier, then also the forest.
+
+    A model by name may be fitted in several threads at a time.
+    """
     if not isinstance(settings.model, str):
         return estimator_fitter(settings.model, settings.folds, rng)
     forest = forest_fitter(_seed(rng), SCORING_TREES)
-    kernel = KernelFitter()
+
+    def kernel(X: FloatArray, T: FloatArray) -> tuple[Soft, FloatArray]:
+        # Its own decompositions every time: rows of a comparison are fitted once.
+        return KernelFitter()(X, T)
+
     both = best_fitter([kernel, forest])
 
     def fit(X: FloatArray, T: FloatArray) -> tuple[Soft, FloatArray]:

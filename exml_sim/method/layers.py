@@ -286,7 +286,7 @@ def _explore(
         assert isinstance(settings.strategy, ExploreThenCommit)
         fitter = scoring_fitter(settings, rng)
         ahead = None if first.discovered is None else first.discovered.perceived
-        raced = Race(buyer, arms, base, part, fitter, settings.strategy, settings.top, ahead).run()
+        raced = Race(buyer, arms, base, part, fitter, settings.strategy, settings.top, ahead, settings.workers).run()
         selected = list(raced.winner)
     else:
         pool = _pool(arms, base, buyer, settings, rng)

@@ -20,7 +20,7 @@ from functools import partial
 import numpy as np
 
 from exml_sim.arrays import FloatArray, IntArray
-from exml_sim.exploration.paired import Pair, interval_of
+from exml_sim.exploration.paired import ROWS_FOR_BETS, Pair, interval_of
 from exml_sim.method.bought_arms import Base
 from exml_sim.method.buyer import Buyer
 from exml_sim.method.hearing import Arms, Hearing
@@ -78,6 +78,8 @@ class Race:
     ahead
         Held-out probabilities of perceived labels by the model of the observed columns, shape (m, C). A set is scored
         by what it adds to them.
+    workers
+        Threads that fit models of the scores; the race does not depend on them.
     """
 
     def __init__(
@@ -90,6 +92,7 @@ class Race:
         rule: ExploreThenCommit | None = None,
         top: int | None = None,
         ahead: FloatArray | None = None,
+        workers: int = 1,
     ) -> None:
         self._buyer, self._arms, self._base = buyer, tuple(arms), base
         self._rule = rule or ExploreThenCommit()
@@ -97,7 +100,7 @@ class Race:
         self._top = len(self._arms) if top is None else top
         self._stop = buyer.ledger.spent + money
         self._orders = {arm: self._to_be_had(arm) for arm in self._arms}
-        self._scores = Hearing(buyer, base, fit, ahead)
+        self._scores = Hearing(buyer, base, fit, ahead, workers)
 
     def run(self) -> Raced:
         """Open, race, commit, and use what money is left."""
@@ -213,10 +216,12 @@ class Race:
     def _pairs(self, chosen: Arms, rounds: Sequence[RaceRound]) -> tuple[Pair, ...]:
         """The choice against every candidate alone, on the rows that both have when the race ends."""
         out = []
-        for arm in sorted({one.arms for look in rounds for one in look.contestants if len(one.arms) == 1} - {chosen}):
-            rows = self._shared((*chosen, *arm))
-            if len(rows) < 4:
-                continue
+        others = sorted({one.arms for look in rounds for one in look.contestants if len(one.arms) == 1} - {chosen})
+        common = [(arm, rows) for arm in others if len(rows := self._shared((*chosen, *arm))) >= 4]
+        self._scores.prepare([(arms, rows) for arm, rows in common for arms in (chosen, arm)])
+        bets = [(arm, rows) for arm, rows in common if len(rows) >= ROWS_FOR_BETS]
+        self._scores.prepare_later([(arms, rows) for arm, rows in bets for arms in (chosen, arm)])
+        for arm, rows in common:
             losses = self._scores.losses(chosen, rows), self._scores.losses(arm, rows)
             later = partial(self._scores.later, chosen, rows), partial(self._scores.later, arm, rows)
             out.append(pair_of(self._buyer.names[arm[0]], losses, later))
@@ -279,6 +284,7 @@ class Race:
         return found or active
 
     def _ranked(self, sets: Sequence[Arms]) -> list[Contestant]:
+        self._scores.prepare([(arms, rows) for arms in sets if len(rows := self._shared(arms)) >= 4])
         found = [one for arms in sets if (one := self._contestant(arms)) is not None]
         return sorted(found, key=lambda one: (one.predicted, self._price(one.arms)))
 

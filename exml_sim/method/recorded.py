@@ -90,9 +90,7 @@ class RecordedOracle:
     def available(self, candidate: str) -> BoolArray:
         """Rows that are recorded, that the source has, or that can be measured; rows that were lost are not there."""
         there = np.ones(self._rows, dtype=np.bool_) if self._measurable else self._offered(candidate)
-        for name, row in self._journal.values:
-            if name == candidate:
-                there[row] = True
+        there[[row for row in range(self._rows) if (candidate, row) in self._journal.values]] = True
         for name, row in self._journal.lost:
             if name == candidate:
                 there[row] = False

@@ -19,7 +19,7 @@ from exml_sim.method.soft import check_estimator
 from exml_sim.money import exact
 from exml_sim.strategies import STRATEGIES, ExploreThenCommit, Strategy, by_name
 from exml_sim.strategies.fixed_confidence import FixedConfidence
-from exml_sim.validation import as_numbers, check_choice, check_count, check_theta, counted
+from exml_sim.validation import as_numbers, check_choice, check_count, check_jobs, check_theta, counted
 
 if TYPE_CHECKING:
     from exml_sim.method.estimator import ExMLClassifier
@@ -58,6 +58,7 @@ class Settings:
     law: FloatArray | None = None
     confidence: float | None = None
     keep_rest: bool = False
+    workers: int = 1
 
     @property
     def races(self) -> bool:
@@ -117,6 +118,8 @@ def settings_of(model: ExMLClassifier, n_classes: int = 2) -> Settings:
         law=_law(model.mislabelling, n_classes),
         confidence=confidence,
         keep_rest=bool(model.stop_when_sure),
+        # A user's classifier draws from one generator, fit after fit, and may not know threads.
+        workers=check_jobs(model.n_jobs) if isinstance(model.model, str) else 1,
     )
 
 

@@ -93,6 +93,20 @@ def test_of_many_candidates_only_the_best_alone_are_looked_at_beside_the_winner(
     assert all(len(others) <= 3 for others in seen)
 
 
+def test_threads_change_nothing():
+    """More candidates than threads, rows enough for forests and for bets."""
+    X, y, signal, rng = task(3, rows=300)
+    values = {"signal": signal} | {f"noise {k}": rng.normal(size=(300, 2)) for k in range(5)}
+    one, many = (
+        ExMLClassifier(budget_ratio="0.5", explore="always", n_jobs=n).fit(X, y, ArrayOracle(values)) for n in (1, 3)
+    )
+    assert one.report() == many.report()
+    np.testing.assert_array_equal(one.bought_, many.bought_)
+    assert len(one.records_[-1].race.pairs) >= 4
+    with pytest.raises(ValueError, match="n_jobs must be a positive whole number or -1"):
+        ExMLClassifier(budget=10, n_jobs=0).fit(X, y, ArrayOracle(values))
+
+
 def test_all_money_is_spent_or_the_reason_is_given():
     X, y, signal, rng = task(0)
     values = {f"c{i}": rng.normal(size=(len(y), 1)) for i in range(30)} | {"signal": signal}
