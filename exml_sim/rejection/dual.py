@@ -23,9 +23,9 @@ from __future__ import annotations
 import numpy as np
 
 from exml_sim.compiled import compiled
-from exml_sim.rejection.linalg import axpy2, pivoted_cholesky
+from exml_sim.rejection.linalg import add_four, axpy2, pivoted_cholesky
 from exml_sim.rejection.proximal import measure, project_gradient, proximal, refresh
-from exml_sim.rejection.triangle import C1, C2, CORNER_B, INSIDE, project
+from exml_sim.rejection.triangle import C1, C2, CORNER_B, INSIDE, project, shape
 
 SWEEPS = 20  # row-by-row sweeps in a bout, at least
 LOOK_AFTER = 3  # sweeps of a bout after which every one is followed by a look at the gap
@@ -45,20 +45,33 @@ def sweep(gram, y, p, geo, u, v, ku, kv, face):
     """Maximise the dual over each row in turn; returns the number of rows that moved.
 
     The quadratic part of one row is a multiple of the identity, so its exact maximiser is a projected gradient step.
+    Moves wait until there are four of them: rows ahead are told of them entry by entry, all others in one pass.
     """
     n = len(y)
-    c1, c2 = geo[C1], geo[C2]
-    moved = 0
+    c1, c2, corners = geo[C1], geo[C2], shape(geo)
+    moved, waiting = 0, 0
+    held, hu, hv = np.empty(4, np.int64), np.empty(4), np.empty(4)
     for i in range(n):
+        row = gram[i]
+        gu, gv = ku[i], kv[i]
+        for k in range(waiting):
+            gu += hu[k] * row[held[k]]
+            gv += hv[k] * row[held[k]]
         # A row with K(x, x) = 0 has h = g = 0 whatever happens: any long step takes it to its corner.
-        step = 1.0 / max(gram[i, i], 1e-12)
-        nu, nv, face[i] = project(y[i] * u[i] + step * (c1 - y[i] * ku[i]), v[i] + step * (c2 - kv[i]), p[i], geo)
+        step = 1.0 / max(row[i], 1e-12)
+        nu, nv, face[i] = project(y[i] * u[i] + step * (c1 - y[i] * gu), v[i] + step * (c2 - gv), p[i], corners)
         du, dv = y[i] * nu - u[i], nv - v[i]
         if du != 0.0 or dv != 0.0:
             u[i] += du
             v[i] += dv
-            axpy2(gram[i], du, dv, ku, kv, n)
+            held[waiting], hu[waiting], hv[waiting] = i, du, dv
+            waiting += 1
             moved += 1
+        if waiting == 4:
+            add_four(gram, held, hu, hv, ku, kv)
+            waiting = 0
+    for k in range(waiting):
+        axpy2(gram[held[k]], hu[k], hv[k], ku, kv, n)
     return moved
 
 

@@ -144,7 +144,7 @@ class Maximiser:
             inner += 1
             if move is None:
                 break
-            t = line_search(y, p, geo, z.u, z.v, x.u, x.v, x.ku, x.kv, move.u, move.v, move.ku, move.kv, sigma)
+            t = line_search(y, p, geo, z.u, z.v, x.u, x.v, x.ku, x.kv, move.u, move.v, move.ku, move.kv, sigma, ru, rv)
             if t == 0.0:
                 break
             for name in ("u", "v", "image", "ku", "kv"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from exml_sim.compiled import compiled
+from exml_sim.compiled import compiled, compiled_sums
 from exml_sim.rejection.border import (
     LEAST,
     SHARE,
@@ -19,8 +19,8 @@ from exml_sim.rejection.border import (
     held_directions,
     solve_border,
 )
-from exml_sim.rejection.linalg import axpy2, cholesky, cholesky_solve, dot
-from exml_sim.rejection.triangle import C1, C2, CORNER_B, INSIDE, edge, project
+from exml_sim.rejection.linalg import add_rows, cholesky, cholesky_solve, dot
+from exml_sim.rejection.triangle import C1, C2, CORNER_B, INSIDE, edge, nearest, shape
 
 
 @compiled
@@ -88,10 +88,9 @@ def exact_direction(gram, y, geo, face, based, ru, rv, sigma, du, dv, kdu, kdv, 
         dv[i] -= along * e2[k]
     for i in range(n):
         # A residual along its edge leaves nothing but rounding across.
-        if abs(du[i]) + abs(dv[i]) > 1e-14 * (abs(ru[i]) + abs(rv[i])):
-            axpy2(gram[i], du[i], dv[i], kdu, kdv, n)
-        else:
+        if abs(du[i]) + abs(dv[i]) <= 1e-14 * (abs(ru[i]) + abs(rv[i])):
             du[i], dv[i] = 0.0, 0.0
+    add_rows(gram, du, dv, kdu, kdv)
     su, sv = np.zeros(n), np.zeros(n)
     bordered = len(at) >= LEAST and based[0] >= 0
     if bordered:
@@ -105,11 +104,10 @@ def exact_direction(gram, y, geo, face, based, ru, rv, sigma, du, dv, kdu, kdv, 
         x = right_side(at, e1, e2, ru, rv, sigma, kdu, kdv, len(at))
         cholesky_solve(system, x, len(at))
         spread(at, e1, e2, x, su, sv)
+    add_rows(gram, su, sv, kdu, kdv)
     for i in range(n):
-        if face[i] > CORNER_B:
-            du[i] += su[i]
-            dv[i] += sv[i]
-            axpy2(gram[i], su[i], sv[i], kdu, kdv, n)
+        du[i] += su[i]
+        dv[i] += sv[i]
     return True, system
 
 
@@ -186,8 +184,7 @@ def coarse_direction(factor, y, geo, face, seen, curvature, ru, rv, sigma, du, d
             o11, o12, o22 = weights_of(seen[i], y[i], geo)
             weigh(curvature, factor[i], rank, n11 - o11, n12 - o12, n22 - o22)
             seen[i] = face[i]
-        if ru[i] != 0.0 or rv[i] != 0.0:
-            axpy2(factor[i], ru[i], rv[i], e[:rank], e[rank:], rank)
+    add_rows(factor, ru, rv, e[:rank], e[rank:])
     if len(system) < 2 * rank:
         system = np.empty((2 * rank, 2 * rank))
     for a in range(rank):
@@ -210,27 +207,27 @@ def coarse_direction(factor, y, geo, face, seen, curvature, ru, rv, sigma, du, d
     return True, system
 
 
-@compiled
+@compiled_sums
 def slope(t, y, p, geo, zu, zv, xu, xv, kxu, kxv, du, dv, kdu, kdv, sigma):
     """Derivative of psi along d at x + t d: (K d)' (x + t d - Pi(q))."""
-    c1, c2 = geo[C1], geo[C2]
+    c1, c2, corners = geo[C1], geo[C2], shape(geo)
     total = 0.0
     for i in range(len(y)):
         sign = y[i]
         qu = sign * zu[i] + sigma * (c1 - sign * (kxu[i] + t * kdu[i]))
         qv = zv[i] + sigma * (c2 - kxv[i] - t * kdv[i])
-        pu, pv, _ = project(qu, qv, p[i], geo)
+        pu, pv, _ = nearest(qu, qv, p[i], corners)
         total += kdu[i] * (xu[i] + t * du[i] - sign * pu) + kdv[i] * (xv[i] + t * dv[i] - pv)
     return total
 
 
 @compiled
-def line_search(y, p, geo, zu, zv, xu, xv, kxu, kxv, du, dv, kdu, kdv, sigma):
+def line_search(y, p, geo, zu, zv, xu, xv, kxu, kxv, du, dv, kdu, kdv, sigma, ru, rv):
     """Step that all but minimises psi along d: psi' is increasing and piecewise linear, so bracket and interpolate.
 
-    Searching exactly lets many rows change face in one Newton step.
+    (ru, rv) is the residual Pi(q) - x at x itself, which gives psi' there. Searching exactly lets many rows change face in one Newton step.
     """
-    start = slope(0.0, y, p, geo, zu, zv, xu, xv, kxu, kxv, du, dv, kdu, kdv, sigma)
+    start = -dot(kdu, ru, len(y)) - dot(kdv, rv, len(y))
     if not start < 0.0:
         return 0.0
     low, at_low = 0.0, start

@@ -8,7 +8,7 @@ import numpy as np
 
 from exml_sim.compiled import compiled, compiled_sums
 from exml_sim.rejection.linalg import dot
-from exml_sim.rejection.triangle import C1, C2, project
+from exml_sim.rejection.triangle import C1, C2, project, shape
 
 
 @compiled
@@ -19,12 +19,13 @@ def sweep_factor(factor, order, y, p, geo, u, v, image, face):
     """
     rank = factor.shape[1]
     iu, iv = image[:, 0].copy(), image[:, 1].copy()
-    moved = 0
+    moved, corners = 0, shape(geo)
     for i in order:
         row = factor[i]
         step = 1.0 / max(dot(row, row, rank), 1e-12)
         ku, kv = dot(row, iu, rank), dot(row, iv, rank)
-        nu, nv, face[i] = project(y[i] * u[i] + step * (geo[C1] - y[i] * ku), v[i] + step * (geo[C2] - kv), p[i], geo)
+        qu, qv = y[i] * u[i] + step * (geo[C1] - y[i] * ku), v[i] + step * (geo[C2] - kv)
+        nu, nv, face[i] = project(qu, qv, p[i], corners)
         du, dv = y[i] * nu - u[i], nv - v[i]
         if du != 0.0 or dv != 0.0:
             u[i] += du
