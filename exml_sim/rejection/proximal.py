@@ -22,7 +22,7 @@ from exml_sim.rejection.triangle import A1, A2, B2, C1, C2, CORNER_A, CORNER_B, 
 SIGMA_GROWTH = 6.0
 SIGMA_CAP = 1e9
 INNER_LIMIT = 30  # Newton steps per proximal step
-INNER_ACCURACY = 1e-3  # of the proximal step's length; looser inner solves make the outer iteration wander
+INNER_ACCURACY = 3e-2  # of the proximal step's length; looser inner solves make the outer iteration wander
 WORK = 10  # vectors that one proximal step works with
 
 
@@ -60,10 +60,10 @@ def inner_residual(y, p, geo, zu, zv, xu, xv, kxu, kxv, sigma, face, ru, rv):
     c1, c2, corners = geo[C1], geo[C2], shape(geo)
     changed, residual, length = 0, 0.0, 0.0
     for i in range(len(y)):
-        sign = y[i]
-        qu = sign * zu[i] + sigma * (c1 - sign * kxu[i])
-        pu, pv, where = nearest(qu, zv[i] + sigma * (c2 - kxv[i]), p[i], corners)
-        pu *= sign
+        sign, share = y[i], 1.0 / p[i]
+        qu, qv = sign * zu[i] + sigma * (c1 - sign * kxu[i]), zv[i] + sigma * (c2 - kxv[i])
+        pu, pv, where = nearest(share * qu, share * qv, corners)
+        pu, pv = sign * p[i] * pu, p[i] * pv
         changed += where != face[i]
         face[i] = where
         ru[i], rv[i] = pu - xu[i], pv - xv[i]
@@ -88,7 +88,8 @@ def settle(y, p, geo, face, xu, xv, zu, zv, su, sv):
             nu, nv = 0.0, p[i] * geo[B2]
         else:
             # The face stays the one of q: x lies on its edge only up to rounding, which would read as inside.
-            nu, nv, _ = project(y[i] * xu[i], xv[i], p[i], corners)
+            nu, nv, _ = project(y[i] * xu[i] / p[i], xv[i] / p[i], corners)
+            nu, nv = p[i] * nu, p[i] * nv
         zu[i], zv[i] = y[i] * nu, nv
         su[i], sv[i] = zu[i] - xu[i], zv[i] - xv[i]
 

@@ -25,8 +25,8 @@ def sweep_factor(factor, order, y, p, geo, u, v, image, face):
         step = 1.0 / max(dot(row, row, rank), 1e-12)
         ku, kv = dot(row, iu, rank), dot(row, iv, rank)
         qu, qv = y[i] * u[i] + step * (geo[C1] - y[i] * ku), v[i] + step * (geo[C2] - kv)
-        nu, nv, face[i] = project(qu, qv, p[i], corners)
-        du, dv = y[i] * nu - u[i], nv - v[i]
+        nu, nv, face[i] = project(qu / p[i], qv / p[i], corners)
+        du, dv = y[i] * p[i] * nu - u[i], p[i] * nv - v[i]
         if du != 0.0 or dv != 0.0:
             u[i] += du
             v[i] += dv

@@ -46,46 +46,42 @@ def shape(geo):
 
 
 @compiled_inline
-def project(qu, qv, p, corners):
-    """Nearest point of the triangle of a row with label +1 and weight p, and where it lies.
+def project(qu, qv, corners):
+    """Nearest point of the triangle of a row with label +1 and weight 1, and where it lies.
 
-    t, s and w are where q falls on the lines OA, OB and AB. Works in units of p, so that the comparisons do not depend
-    on the scale of the weights, and with `corners` from :func:`shape`.
+    t, s and w are where q falls on the lines OA, OB and AB; `corners` is from :func:`shape`. For a weight p one takes
+    p project(q/p), so that the comparisons do not depend on the scale of the weights.
     """
     a1, a2, b2, per_oa, per_ob, per_ab = corners
-    share = 1.0 / p
-    qu, qv = qu * share, qv * share
-    t = (a1 * qu - a2 * qv) * per_oa
+    t = (a1 * per_oa) * qu - (a2 * per_oa) * qv
     s = qv * per_ob
     if t <= 0.0 and s <= 0.0:
         return 0.0, 0.0, CORNER_O
     rise = a2 + b2
     w = (rise * (qv + a2) - a1 * (qu - a1)) * per_ab
     if t >= 1.0 and w <= 0.0:
-        return p * a1, -p * a2, CORNER_A
+        return a1, -a2, CORNER_A
     if s >= 1.0 and w >= 1.0:
-        return 0.0, p * b2, CORNER_B
+        return 0.0, b2, CORNER_B
     if 0.0 < t < 1.0 and a1 * qv + a2 * qu <= 0.0:
-        return p * t * a1, -p * t * a2, EDGE_OA
+        return t * a1, -t * a2, EDGE_OA
     if 0.0 < s < 1.0 and qu <= 0.0:
-        return 0.0, p * qv, EDGE_OB
+        return 0.0, qv, EDGE_OB
     if 0.0 < w < 1.0 and a1 * (qv + a2) + rise * (qu - a1) >= 0.0:
-        return p * (1.0 - w) * a1, p * (w * rise - a2), EDGE_AB
-    return p * qu, p * qv, INSIDE
+        return (1.0 - w) * a1, w * rise - a2, EDGE_AB
+    return qu, qv, INSIDE
 
 
 @compiled_inline
-def nearest(qu, qv, p, corners):
+def nearest(qu, qv, corners):
     """The same as :func:`project` without a branch, so that loops over rows run in vector registers.
 
     What applies last is what `project` asks first. All tests are linear in q: squared distances would lose an edge near
     a corner when q is far away.
     """
     a1, a2, b2, per_oa, per_ob, per_ab = corners
-    share = 1.0 / p
-    qu, qv = qu * share, qv * share
     rise = a2 + b2
-    t = (a1 * qu - a2 * qv) * per_oa
+    t = (a1 * per_oa) * qu - (a2 * per_oa) * qv
     s = qv * per_ob
     w = (rise * (qv + a2) - a1 * (qu - a1)) * per_ab
     x, z, face = qu, qv, INSIDE
@@ -101,7 +97,7 @@ def nearest(qu, qv, p, corners):
     x, z, face = (a1, -a2, CORNER_A) if on else (x, z, face)
     on = (t <= 0.0) & (s <= 0.0)
     x, z, face = (0.0, 0.0, CORNER_O) if on else (x, z, face)
-    return p * x, p * z, face
+    return x, z, face
 
 
 @compiled
