@@ -18,7 +18,6 @@ from exml_sim.arrays import FloatArray, IntArray
 from exml_sim.rejection.factor import chunks
 from exml_sim.rejection.newton import directions, line_search
 from exml_sim.rejection.proximal import (
-    INNER_ACCURACY,
     INNER_LIMIT,
     SIGMA_CAP,
     exhausted,
@@ -35,6 +34,7 @@ SWEEPS = 15  # row-by-row sweeps before the first Newton step
 WARM_SWEEPS = 3
 FIRST_SIGMA = 20.0  # first proximal parameter, in units of mean weight / C
 _Move = tuple[FloatArray, FloatArray, FloatArray, FloatArray | None]  # u, v, L'd and, where it is known already, L L'd
+ACCURACY = 1e-3  # of a proximal step's length: its Newton steps are dear, and a loose one is followed by many more
 GROUPS = 6  # faces off the corners, those that depend on the label counted twice
 
 
@@ -75,7 +75,8 @@ class Maximiser:
         point = self._place(u, v)
         # In a fixed random order: rows sorted by label would move the whole model to and fro.
         order = np.random.default_rng(0).permutation(len(self.y))
-        shared = (self.factor, order, self.y, self.p, self.geo)
+        steps = 1.0 / np.maximum(np.einsum("ij,ij->i", self.factor, self.factor), 1e-12)
+        shared = (self.factor, steps, order, self.y, self.p, self.geo)
         for _ in range(WARM_SWEEPS if warm else SWEEPS):
             if sweep_factor(*shared, point.u, point.v, point.image, point.face) == 0:
                 break
@@ -136,7 +137,7 @@ class Maximiser:
         inner, t = 1, 1.0
         while True:
             changed, residual, length = inner_residual(y, p, geo, z.u, z.v, x.u, x.v, x.ku, x.kv, sigma, face, ru, rv)
-            if (changed == 0 and t == 1.0) or residual <= INNER_ACCURACY * length:
+            if (changed == 0 and t == 1.0) or residual <= ACCURACY * length:
                 break
             if inner >= INNER_LIMIT or self.steps >= limit:
                 break
