@@ -18,6 +18,7 @@ from exml_sim.arrays import FloatArray, IntArray
 from exml_sim.rejection.factor import chunks
 from exml_sim.rejection.newton import directions, line_search
 from exml_sim.rejection.proximal import (
+    INNER_ACCURACY,
     INNER_LIMIT,
     SIGMA_CAP,
     exhausted,
@@ -34,7 +35,6 @@ SWEEPS = 15  # row-by-row sweeps before the first Newton step
 WARM_SWEEPS = 3
 FIRST_SIGMA = 20.0  # first proximal parameter, in units of mean weight / C
 _Move = tuple[FloatArray, FloatArray, FloatArray, FloatArray | None]  # u, v, L'd and, where it is known already, L L'd
-ACCURACY = 1e-3  # of a proximal step's length: its Newton steps are dear, and a loose one is followed by many more
 GROUPS = 6  # faces off the corners, those that depend on the label counted twice
 
 
@@ -137,7 +137,7 @@ class Maximiser:
         inner, t = 1, 1.0
         while True:
             changed, residual, length = inner_residual(y, p, geo, z.u, z.v, x.u, x.v, x.ku, x.kv, sigma, face, ru, rv)
-            if (changed == 0 and t == 1.0) or residual <= ACCURACY * length:
+            if (changed == 0 and t == 1.0) or residual <= INNER_ACCURACY * length:
                 break
             if inner >= INNER_LIMIT or self.steps >= limit:
                 break

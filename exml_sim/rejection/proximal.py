@@ -22,7 +22,7 @@ from exml_sim.rejection.triangle import A1, A2, B2, C1, C2, CORNER_A, CORNER_B, 
 SIGMA_GROWTH = 6.0
 SIGMA_CAP = 1e9
 INNER_LIMIT = 30  # Newton steps per proximal step
-INNER_ACCURACY = 3e-2  # of the proximal step's length; looser inner solves make the outer iteration wander
+INNER_ACCURACY = 1e-3  # of the proximal step's length; looser inner solves make the outer iteration wander
 WORK = 10  # vectors that one proximal step works with
 
 
