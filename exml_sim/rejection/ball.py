@@ -26,7 +26,7 @@ import numpy as np
 
 from exml_sim.compiled import compiled
 from exml_sim.rejection.dual import COARSE_FROM, SWEEPS, bout
-from exml_sim.rejection.linalg import axpy2, pivoted_cholesky
+from exml_sim.rejection.linalg import add_rows, pivoted_cholesky
 from exml_sim.rejection.multipliers import (
     FLOOR,
     WARM,
@@ -219,9 +219,7 @@ def turns(gram, factor, y, p, theta, radius, c, u, v, ku, kv, face, sigma, tol, 
         elif best_gap < 1e-4:
             refresh(gram, u, v, ku, kv, zero, zero)
         else:
-            for i in range(n):
-                if work[4, i] != 0.0 or work[5, i] != 0.0:
-                    axpy2(gram[i], work[4, i], work[5, i], ku, kv, n)
+            add_rows(gram, work[4], work[5], ku, kv)
         if inner <= 3:
             sigma = min(sigma * SIGMA_GROWTH, cap)
         elif inner <= 12:

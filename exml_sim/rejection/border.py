@@ -1,9 +1,9 @@
 r"""A Newton system whose faces changed a little, solved with the factor of an earlier one.
 
-Let S = L L' be the system over the free directions at the faces of that factor. Directions that became free since are
+Let S = U'U be the system over the free directions at the faces of that factor. Directions that became free since are
 appended as rows and columns, those that are free no longer are held at zero by a multiplier each:
 
-.. math:: \begin{pmatrix} S & B \\ B^\top & C \end{pmatrix} = \tilde L D \tilde L^\top, \qquad
+.. math:: \begin{pmatrix} S & B \\ B^\top & C \end{pmatrix} = \tilde U^\top D \tilde U, \qquad
     B = (S_{\cdot a}, \; E_r), \quad C = \begin{pmatrix} S_{aa} & 0 \\ 0 & 0 \end{pmatrix}.
 
 With the added directions first the matrix is quasi-definite: D is +1 for S and for them, -1 for the multipliers, and no
@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from exml_sim.compiled import compiled, compiled_sums
-from exml_sim.rejection.linalg import back_substitute, eliminate_rows, forward_substitute
+from exml_sim.rejection.linalg import SCRATCH, back_substitute, forward_substitute, padded, solve_columns
 from exml_sim.rejection.triangle import CORNER_B, INSIDE, edge
 
 LEAST = 64  # free directions below which a factor of its own is as cheap
@@ -93,59 +93,63 @@ def held_directions(face, based, y, geo, removed):
 
 @compiled
 def append_border(gram, at, e1, e2, rows, a1, a2, held, w1, w2, shift, system):
-    """Append the rows of the border to the factor of S in `system`, the factor of D' K D + shift I over (at, e1, e2).
+    """Append the columns of the border to the factor of S in `system`, that of D' K D + shift I over (at, e1, e2).
 
     False where a pivot is too small, and the system has to be factorised anew.
     """
-    free, added = len(at), len(rows)
+    size, added = padded(len(at)), len(rows)
+    count = added + len(held)
     first = np.full(len(gram), -1)
-    for j in range(free - 1, -1, -1):
+    for j in range(len(at) - 1, -1, -1):
         first[at[j]] = j
+    for i in range(size + count):
+        system[i, max(size, i) : size + count + SCRATCH] = 0.0
     for t in range(added):
-        row, target = gram[rows[t]], system[free + t]
-        for j in range(free):
-            target[j] = row[at[j]] * (a1[t] * e1[j] + a2[t] * e2[j])
+        row = gram[rows[t]]
+        for j in range(len(at)):
+            system[j, size + t] = row[at[j]] * (a1[t] * e1[j] + a2[t] * e2[j])
         for s in range(t + 1):
-            target[free + s] = row[rows[s]] * (a1[t] * a1[s] + a2[t] * a2[s])
-        target[free + t] += shift
+            system[size + s, size + t] = row[rows[s]] * (a1[t] * a1[s] + a2[t] * a2[s])
+        system[size + t, size + t] += shift
     for t in range(len(held)):
-        target = system[free + added + t]
-        target[: free + added + t + 1] = 0.0
-        target[first[held[t]]] = w1[t]
+        system[first[held[t]], size + added + t] = w1[t]
         if w2[t] != 0.0:
-            target[first[held[t]] + 1] = w2[t]
-    eliminate_rows(system, free, free + added + len(held))
-    return factor_border(system, free, added, len(held))
+            system[first[held[t]] + 1, size + added + t] = w2[t]
+    solve_columns(system, size, count)
+    return factor_border(system, size, added, len(held))
 
 
 @compiled_sums
-def factor_border(system, free, added, removed):
-    """Factorise the rows of the border among themselves, L D L' with D = 1 for added directions and -1 for others."""
-    for t in range(free, free + added + removed):
-        row = system[t]
-        for s in range(free, t + 1):
-            other = system[s]
-            rest = row[s]
-            for k in range(min(s, free + added)):
-                rest -= row[k] * other[k]
-            for k in range(free + added, s):
-                rest += row[k] * other[k]
-            sign = 1.0 if s < free + added else -1.0
-            if s < t:
-                row[s] = sign * rest / other[s]
-            else:
-                least = SOUND * row[t] if t < free + added else 0.0
-                if not sign * rest > least:
-                    return False
-                row[t] = np.sqrt(sign * rest)
+def factor_border(system, size, added, removed):
+    """Factorise the corner of the border, U'DU with D = 1 for added directions and -1 for multipliers."""
+    stop = size + added + removed
+    scale = np.empty(added)
+    for t in range(added):
+        scale[t] = system[size + t, size + t]
+    for k in range(stop):
+        above = system[k]
+        sign = -1.0 if k < size + added else 1.0
+        if k >= size:
+            least = SOUND * scale[k - size] if k < size + added else 0.0
+            pivot = -sign * above[k]
+            if not pivot > least:
+                return False
+            root = np.sqrt(pivot)
+            above[k] = root
+            for t in range(k + 1, stop):
+                above[t] *= -sign / root
+        for s in range(max(size, k + 1), stop):
+            target, c = system[s], sign * above[s]
+            for t in range(s, stop):
+                target[t] += c * above[t]
     return True
 
 
 @compiled
-def solve_border(system, x, free, added, removed):
-    """Solve L D L' x = rhs in place."""
-    n = free + added + removed
+def solve_border(system, x, size, added, removed):
+    """Solve U'DU x = rhs in place."""
+    n = size + added + removed
     forward_substitute(system, x, n)
-    for k in range(free + added, n):
+    for k in range(size + added, n):
         x[k] = -x[k]
     back_substitute(system, x, n)

@@ -23,21 +23,21 @@ from __future__ import annotations
 import numpy as np
 
 from exml_sim.compiled import compiled
-from exml_sim.rejection.linalg import axpy2, pivoted_cholesky
+from exml_sim.rejection.linalg import add_four, pivoted_cholesky
 from exml_sim.rejection.proximal import measure, project_gradient, proximal, refresh
-from exml_sim.rejection.triangle import C1, C2, CORNER_B, INSIDE, project
+from exml_sim.rejection.triangle import C1, C2, CORNER_B, INSIDE, project, shape
 
-SWEEPS = 20  # row-by-row sweeps in a bout, at least
+SWEEPS = 10  # row-by-row sweeps in a bout, at least
 LOOK_AFTER = 3  # sweeps of a bout after which every one is followed by a look at the gap
-SWEEP_GAIN = 0.3  # a bout of sweeps that leaves more than this share of the gap is the last
+SWEEP_GAIN = 0.5  # a bout of sweeps that leaves more than this share of the gap is the last
 SWEEP_COST = 20  # free^3 / (this * n^2) sweeps cost about one Newton step
 MAX_SWEEPS = 1000
-COARSE_FROM = 100  # free rows from which a low-rank phase is considered
+COARSE_FROM = 400  # free rows from which a low-rank phase is considered
 COARSE_SHARE = 0.35  # of the free rows: the largest rank at which it is worth while
 COARSE_RANK = 128
 COARSE_TRACE = 3e-5  # share of the trace that the factor may leave out
 COARSE_GAP = 1e-5  # relative gap at which the low-rank phase hands over
-SIGMA_START = 5.0  # first proximal parameter, in units of mean weight / C
+SIGMA_START = 10.0  # first proximal parameter, in units of mean weight / C
 
 
 @compiled
@@ -45,20 +45,38 @@ def sweep(gram, y, p, geo, u, v, ku, kv, face):
     """Maximise the dual over each row in turn; returns the number of rows that moved.
 
     The quadratic part of one row is a multiple of the identity, so its exact maximiser is a projected gradient step.
+    Moves wait until there are four of them: rows ahead are told of them entry by entry, all others in one pass.
     """
     n = len(y)
-    c1, c2 = geo[C1], geo[C2]
-    moved = 0
+    c1, c2, corners = geo[C1], geo[C2], shape(geo)
+    moved, waiting = 0, 0
+    # Places without a move hold any row, no times.
+    i0, i1, i2, i3 = 0, 0, 0, 0
+    u0, u1, u2, u3, v0, v1, v2, v3 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(n):
+        row, share = gram[i], 1.0 / p[i]
         # A row with K(x, x) = 0 has h = g = 0 whatever happens: any long step takes it to its corner.
-        step = 1.0 / max(gram[i, i], 1e-12)
-        nu, nv, face[i] = project(y[i] * u[i] + step * (c1 - y[i] * ku[i]), v[i] + step * (c2 - kv[i]), p[i], geo)
-        du, dv = y[i] * nu - u[i], nv - v[i]
+        step = 1.0 / max(row[i], 1e-12)
+        # The processor waits for the last move only: it comes last in every sum, and what can be is computed before.
+        gu = (ku[i] + (u3 * row[i3] + u2 * row[i2]) + u1 * row[i1]) + u0 * row[i0]
+        gv = (kv[i] + (v3 * row[i3] + v2 * row[i2]) + v1 * row[i1]) + v0 * row[i0]
+        qu = share * (y[i] * u[i] + step * c1) - (share * step * y[i]) * gu
+        qv = share * (v[i] + step * c2) - (share * step) * gv
+        nu, nv, face[i] = project(qu, qv, corners)
+        du, dv = (y[i] * p[i]) * nu - u[i], p[i] * nv - v[i]
         if du != 0.0 or dv != 0.0:
             u[i] += du
             v[i] += dv
-            axpy2(gram[i], du, dv, ku, kv, n)
+            i0, i1, i2, i3 = i, i0, i1, i2
+            u0, u1, u2, u3 = du, u0, u1, u2
+            v0, v1, v2, v3 = dv, v0, v1, v2
+            waiting += 1
             moved += 1
+            if waiting == 4:
+                add_four(gram, i0, i1, i2, i3, u0, u1, u2, u3, v0, v1, v2, v3, ku, kv)
+                u0, u1, u2, u3, v0, v1, v2, v3 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+                waiting = 0
+    add_four(gram, i0, i1, i2, i3, u0, u1, u2, u3, v0, v1, v2, v3, ku, kv)
     return moved
 
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from exml_sim.compiled import compiled, compiled_inline, compiled_sums
+from exml_sim.rejection.simd import WIDTH, load, minus, plus, store, times, total, zeros
 
-BLOCK = 32  # rows of a Cholesky block, a multiple of 4: with 500 columns they fill a quarter of a usual L2 cache
+BLOCK = 4  # rows that a factorisation finishes at a time
+SCRATCH = 2 * WIDTH  # columns to the right of a system that its factorisation writes to
 
 
 @compiled_sums
@@ -22,130 +24,229 @@ def dot(a: np.ndarray, b: np.ndarray, n: int) -> float:
     return s
 
 
-@compiled_sums
-def axpy2(row: np.ndarray, s: float, t: float, x: np.ndarray, y: np.ndarray, n: int) -> None:
-    """``x += s * row; y += t * row`` in one pass over the row."""
-    for i in range(n):
-        x[i] += s * row[i]
-        y[i] += t * row[i]
+@compiled
+def add_rows(matrix: np.ndarray, s: np.ndarray, t: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
+    """``x += matrix' s; y += matrix' t``, skipping rows where both are zero.
 
-
-@compiled_sums
-def cholesky(a: np.ndarray, n: int) -> bool:
-    """Lower Cholesky factor of the leading n x n block, in place; False if a pivot is not positive.
-
-    Left-looking by rows, two at a time against four earlier ones: eight products for six loads. Rows go in blocks, so
-    that the earlier ones are read from memory once per block, not once per pair.
+    Four rows in one pass: x and y are read and written a quarter as often.
     """
-    first = 0
-    while first < n:
-        stop = min(first + BLOCK, n)
-        for j in range(0, first, 4):
-            for i in range(first, stop - 1, 2):
-                _eliminate_pair(a, i, j)
-        if (stop - first) % 2 == 1:
-            _eliminate(a, stop - 1, 0, first)
-        if not _factor_block(a, first, stop):
-            return False
-        first = stop
-    return True
-
-
-@compiled_sums
-def _factor_block(a: np.ndarray, first: int, stop: int) -> bool:
-    """Finish rows first..stop-1, which are solved against all rows before the block."""
-    for i in range(first, stop, 2):
-        j = first
-        if i + 1 < stop:
-            while j + 4 <= i:
-                _eliminate_pair(a, i, j)
-                j += 4
-            _eliminate(a, i + 1, j, i)
-        _eliminate(a, i, j, i)
-        for k in range(i, min(i + 2, stop)):
-            row = a[k]
-            # The second row of a pair still lacks the column of the first.
-            if k > i:
-                row[i] = (row[i] - dot(row, a[i], i)) / a[i, i]
-            pivot = row[k] - dot(row, row, k)
-            if not pivot > 0.0:
-                return False
-            row[k] = np.sqrt(pivot)
-    return True
-
-
-@compiled_sums
-def _eliminate_pair(a: np.ndarray, i: int, j: int) -> None:
-    """Solve rows i and i + 1 against rows j..j+3."""
-    x, y = a[i], a[i + 1]
-    r0, r1, r2, r3 = a[j], a[j + 1], a[j + 2], a[j + 3]
-    s0 = s1 = s2 = s3 = t0 = t1 = t2 = t3 = 0.0
-    for k in range(j):
-        p, q = x[k], y[k]
-        s0 += p * r0[k]
-        s1 += p * r1[k]
-        s2 += p * r2[k]
-        s3 += p * r3[k]
-        t0 += q * r0[k]
-        t1 += q * r1[k]
-        t2 += q * r2[k]
-        t3 += q * r3[k]
-    x[j] = (x[j] - s0) / r0[j]
-    x[j + 1] = (x[j + 1] - s1 - x[j] * r1[j]) / r1[j + 1]
-    x[j + 2] = (x[j + 2] - s2 - x[j] * r2[j] - x[j + 1] * r2[j + 1]) / r2[j + 2]
-    x[j + 3] = (x[j + 3] - s3 - x[j] * r3[j] - x[j + 1] * r3[j + 1] - x[j + 2] * r3[j + 2]) / r3[j + 3]
-    y[j] = (y[j] - t0) / r0[j]
-    y[j + 1] = (y[j + 1] - t1 - y[j] * r1[j]) / r1[j + 1]
-    y[j + 2] = (y[j + 2] - t2 - y[j] * r2[j] - y[j + 1] * r2[j + 1]) / r2[j + 2]
-    y[j + 3] = (y[j + 3] - t3 - y[j] * r3[j] - y[j + 1] * r3[j + 1] - y[j + 2] * r3[j + 2]) / r3[j + 3]
-
-
-@compiled_sums
-def _eliminate(a: np.ndarray, i: int, start: int, stop: int) -> None:
-    """Solve row i against rows start..stop-1, one by one."""
-    x = a[i]
-    for j in range(start, stop):
-        x[j] = (x[j] - dot(x, a[j], j)) / a[j, j]
+    rows, rs, rt = np.empty(len(s) + BLOCK, np.int64), np.empty(len(s) + BLOCK), np.empty(len(s) + BLOCK)
+    count = 0
+    for i in range(len(s)):
+        rows[count], rs[count], rt[count] = i, s[i], t[i]
+        count += s[i] != 0.0 or t[i] != 0.0
+    for k in range(count, padded(count)):
+        rows[k], rs[k], rt[k] = 0, 0.0, 0.0  # any row, no times
+    for k in range(0, count, BLOCK):
+        a, b, c, d = rows[k], rows[k + 1], rows[k + 2], rows[k + 3]
+        s0, s1, s2, s3 = rs[k], rs[k + 1], rs[k + 2], rs[k + 3]
+        t0, t1, t2, t3 = rt[k], rt[k + 1], rt[k + 2], rt[k + 3]
+        add_four(matrix, a, b, c, d, s0, s1, s2, s3, t0, t1, t2, t3, x, y)
 
 
 @compiled
-def eliminate_rows(a: np.ndarray, first: int, stop: int) -> None:
-    """Solve rows first..stop-1 against all rows before them, which hold a factor; not against each other."""
-    blocked = first - first % 4
-    for j in range(0, blocked, 4):
-        for i in range(first, stop - 1, 2):
-            _eliminate_pair(a, i, j)
-    for i in range(first, stop):
-        _eliminate(a, i, 0 if i == stop - 1 and (stop - first) % 2 == 1 else blocked, first)
+def add_four(matrix, a, b, c, d, s0, s1, s2, s3, t0, t1, t2, t3, x, y):
+    """Rows a to d of a matrix, so many times each, added to x and to y."""
+    n = matrix.shape[1]
+    r0, r1, r2, r3 = matrix[a], matrix[b], matrix[c], matrix[d]
+    whole = n - n % WIDTH
+    for i in range(0, whole, WIDTH):
+        v0, v1, v2, v3 = load(r0, i), load(r1, i), load(r2, i), load(r3, i)
+        store(x, i, minus(minus(minus(minus(load(x, i), -s0, v0), -s1, v1), -s2, v2), -s3, v3))
+        store(y, i, minus(minus(minus(minus(load(y, i), -t0, v0), -t1, v1), -t2, v2), -t3, v3))
+    for i in range(whole, n):
+        x[i] += (s0 * r0[i] + s1 * r1[i]) + (s2 * r2[i] + s3 * r3[i])
+        y[i] += (t0 * r0[i] + t1 * r1[i]) + (t2 * r2[i] + t3 * r3[i])
+
+
+@compiled
+def padded(n: int) -> int:
+    """The next multiple of four: the size at which a system of n unknowns is factorised."""
+    size: int = n + (-n) % BLOCK
+    return size
+
+
+@compiled
+def pad(a: np.ndarray, n: int) -> int:
+    """Bring the leading n x n block to its padded size with ones on the diagonal, and clear the scratch beyond.
+
+    Only the upper triangle is written, and only it is ever read.
+    """
+    size: int = padded(n)
+    for i in range(size):
+        a[i, max(n, i) : size + SCRATCH] = 0.0
+        if i >= n:
+            a[i, i] = 1.0
+    return size
+
+
+@compiled
+def cholesky(a: np.ndarray, n: int) -> bool:
+    """Upper factor U with U'U = A of the leading n x n block, in place; False if a pivot is not positive.
+
+    n is a multiple of four, see :func:`pad`; columns n to n + SCRATCH are written to. Four rows at a time, sixteen
+    columns of them in registers while all rows above are taken off: 64 products for twelve loads.
+    """
+    for i in range(0, n, BLOCK):
+        left, right = _take_off(a, i, i, i)
+        _put(a, i, i, left)
+        sound, corner = _factor_corner(a, i)
+        if not sound:
+            return False
+        _finish(a, i, i, left, corner)
+        _finish(a, i, i + WIDTH, right, corner)
+        _solve_columns(a, i, i + 2 * WIDTH, n, corner)
+    return True
+
+
+@compiled
+def _solve_columns(a: np.ndarray, i: int, first: int, stop: int, corner: tuple[float, ...]) -> None:
+    """Finish rows i to i + 3 in columns first..stop-1 and up to fifteen more, given their corner."""
+    for j in range(first, stop, 2 * WIDTH):
+        left, right = _take_off(a, i, j, i)
+        _finish(a, i, j, left, corner)
+        _finish(a, i, j + WIDTH, right, corner)
+
+
+@compiled_inline
+def _take_off(a, i, j, above):
+    """Rows i to i + 3 of A - U'U in sixteen columns from j on, U its first `above` rows; eight columns and eight."""
+    j2 = j + WIDTH
+    r0, r1, r2, r3 = a[i], a[i + 1], a[i + 2], a[i + 3]
+    p0, p1, p2, p3 = load(r0, j), load(r1, j), load(r2, j), load(r3, j)
+    q0, q1, q2, q3 = load(r0, j2), load(r1, j2), load(r2, j2), load(r3, j2)
+    for k in range(above):
+        row = a[k]
+        v, w = load(row, j), load(row, j2)
+        c0, c1, c2, c3 = row[i], row[i + 1], row[i + 2], row[i + 3]
+        p0, q0 = minus(p0, c0, v), minus(q0, c0, w)
+        p1, q1 = minus(p1, c1, v), minus(q1, c1, w)
+        p2, q2 = minus(p2, c2, v), minus(q2, c2, w)
+        p3, q3 = minus(p3, c3, v), minus(q3, c3, w)
+    return (p0, p1, p2, p3), (q0, q1, q2, q3)
+
+
+@compiled_inline
+def _put(a, i, j, four):
+    """Store eight columns of four rows."""
+    store(a[i], j, four[0])
+    store(a[i + 1], j, four[1])
+    store(a[i + 2], j, four[2])
+    store(a[i + 3], j, four[3])
+
+
+@compiled
+def _factor_corner(a, i):
+    """Factor of the 4 x 4 corner at i: whether there is one, one over its diagonal, and the entries above that."""
+    none = (False, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+    pivot = a[i, i]
+    if not pivot > 0.0:
+        return none
+    d0 = 1.0 / np.sqrt(pivot)
+    u01, u02, u03 = a[i, i + 1] * d0, a[i, i + 2] * d0, a[i, i + 3] * d0
+    pivot = a[i + 1, i + 1] - u01 * u01
+    if not pivot > 0.0:
+        return none
+    d1 = 1.0 / np.sqrt(pivot)
+    u12, u13 = (a[i + 1, i + 2] - u01 * u02) * d1, (a[i + 1, i + 3] - u01 * u03) * d1
+    pivot = a[i + 2, i + 2] - u02 * u02 - u12 * u12
+    if not pivot > 0.0:
+        return none
+    d2 = 1.0 / np.sqrt(pivot)
+    u23 = (a[i + 2, i + 3] - u02 * u03 - u12 * u13) * d2
+    pivot = a[i + 3, i + 3] - u03 * u03 - u13 * u13 - u23 * u23
+    if not pivot > 0.0:
+        return none
+    return True, (d0, d1, d2, 1.0 / np.sqrt(pivot), u01, u02, u12, u03, u13, u23)
+
+
+@compiled_inline
+def _finish(a, i, j, four, corner):
+    """Solve eight columns of four rows against the factor of their corner, and store them."""
+    d0, d1, d2, d3, u01, u02, u12, u03, u13, u23 = corner
+    r0 = times(d0, four[0])
+    r1 = times(d1, minus(four[1], u01, r0))
+    r2 = times(d2, minus(minus(four[2], u02, r0), u12, r1))
+    r3 = times(d3, minus(minus(minus(four[3], u03, r0), u13, r1), u23, r2))
+    _put(a, i, j, (r0, r1, r2, r3))
+
+
+@compiled
+def solve_columns(a: np.ndarray, n: int, count: int) -> None:
+    """Solve U'W = B in place for the `count` columns from n on, U the factor in the leading n x n block."""
+    for i in range(0, n, BLOCK):
+        d0, d1, d2, d3 = 1.0 / a[i, i], 1.0 / a[i + 1, i + 1], 1.0 / a[i + 2, i + 2], 1.0 / a[i + 3, i + 3]
+        u03, u13, u23 = a[i, i + 3], a[i + 1, i + 3], a[i + 2, i + 3]
+        corner = (d0, d1, d2, d3, a[i, i + 1], a[i, i + 2], a[i + 1, i + 2], u03, u13, u23)
+        _solve_columns(a, i, n, n + count, corner)
 
 
 @compiled
 def cholesky_solve(a: np.ndarray, x: np.ndarray, n: int) -> None:
-    """Solve ``L L' x = rhs`` in place, L from :func:`cholesky`."""
+    """Solve ``U'U x = rhs`` in place, U from :func:`cholesky`."""
     forward_substitute(a, x, n)
     back_substitute(a, x, n)
 
 
-@compiled_sums
+@compiled
 def forward_substitute(a: np.ndarray, x: np.ndarray, n: int) -> None:
-    """Solve ``L x = rhs`` in place."""
-    for i in range(n):
-        s = 0.0
-        ri = a[i]
-        for k in range(i):
-            s += ri[k] * x[k]
-        x[i] = (x[i] - s) / ri[i]
+    """Solve ``U'x = rhs`` in place; four rows at a time, the odd ones at the end one by one."""
+    blocked = n - n % BLOCK
+    for i in range(0, blocked, BLOCK):
+        r0, r1, r2, r3 = a[i], a[i + 1], a[i + 2], a[i + 3]
+        x0 = x[i] * (1.0 / r0[i])
+        x1 = (x[i + 1] - x0 * r0[i + 1]) * (1.0 / r1[i + 1])
+        x2 = (x[i + 2] - x0 * r0[i + 2] - x1 * r1[i + 2]) * (1.0 / r2[i + 2])
+        x3 = (x[i + 3] - x0 * r0[i + 3] - x1 * r1[i + 3] - x2 * r2[i + 3]) * (1.0 / r3[i + 3])
+        x[i], x[i + 1], x[i + 2], x[i + 3] = x0, x1, x2, x3
+        k = i + BLOCK
+        while k + WIDTH <= n:
+            rest = minus(minus(load(x, k), x0, load(r0, k)), x1, load(r1, k))
+            store(x, k, minus(minus(rest, x2, load(r2, k)), x3, load(r3, k)))
+            k += WIDTH
+        while k < n:
+            x[k] -= (x0 * r0[k] + x1 * r1[k]) + (x2 * r2[k] + x3 * r3[k])
+            k += 1
+    for i in range(blocked, n):
+        x[i] /= a[i, i]
+        for k in range(i + 1, n):
+            x[k] -= x[i] * a[i, k]
 
 
-@compiled_sums
+@compiled
 def back_substitute(a: np.ndarray, x: np.ndarray, n: int) -> None:
-    """Solve ``L' x = rhs`` in place."""
-    for i in range(n - 1, -1, -1):
-        ri = a[i]
-        xi = x[i] / ri[i]
-        x[i] = xi
-        for k in range(i):
-            x[k] -= xi * ri[k]
+    """Solve ``U x = rhs`` in place; the odd rows at the end first, then four at a time."""
+    blocked = n - n % BLOCK
+    for i in range(n - 1, blocked - 1, -1):
+        for k in range(i + 1, n):
+            x[i] -= a[i, k] * x[k]
+        x[i] /= a[i, i]
+    for i in range(blocked - BLOCK, -1, -BLOCK):
+        r0, r1, r2, r3 = a[i], a[i + 1], a[i + 2], a[i + 3]
+        s0, s1, s2, s3 = _four_products(r0, r1, r2, r3, x, i + BLOCK, n)
+        x3 = (x[i + 3] - s3) * (1.0 / r3[i + 3])
+        x2 = (x[i + 2] - s2 - x3 * r2[i + 3]) * (1.0 / r2[i + 2])
+        x1 = (x[i + 1] - s1 - x3 * r1[i + 3] - x2 * r1[i + 2]) * (1.0 / r1[i + 1])
+        x0 = (x[i] - s0 - x3 * r0[i + 3] - x2 * r0[i + 2] - x1 * r0[i + 1]) * (1.0 / r0[i])
+        x[i], x[i + 1], x[i + 2], x[i + 3] = x0, x1, x2, x3
+
+
+@compiled
+def _four_products(r0, r1, r2, r3, x, first, stop):
+    """Inner products of four rows with x over first..stop-1."""
+    whole = stop - (stop - first) % WIDTH
+    v0 = v1 = v2 = v3 = zeros()
+    for k in range(first, whole, WIDTH):
+        v = load(x, k)
+        v0, v1 = plus(v0, v, load(r0, k)), plus(v1, v, load(r1, k))
+        v2, v3 = plus(v2, v, load(r2, k)), plus(v3, v, load(r3, k))
+    s0, s1, s2, s3 = total(v0), total(v1), total(v2), total(v3)
+    for k in range(whole, stop):
+        s0 += r0[k] * x[k]
+        s1 += r1[k] * x[k]
+        s2 += r2[k] * x[k]
+        s3 += r3[k] * x[k]
+    return s0, s1, s2, s3
 
 
 @compiled_sums
@@ -203,11 +304,8 @@ def pivoted_cholesky(gram: np.ndarray, max_rank: int, tolerance: float) -> tuple
 @compiled
 def two_products(gram: np.ndarray, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """``gram @ a`` and ``gram @ b`` for a symmetric matrix in one pass, skipping rows where both are zero."""
-    n = len(a)
-    x, y = np.zeros(n), np.zeros(n)
-    for i in range(n):
-        if a[i] != 0.0 or b[i] != 0.0:
-            axpy2(gram[i], a[i], b[i], x, y, n)
+    x, y = np.zeros(len(a)), np.zeros(len(a))
+    add_rows(gram, a, b, x, y)
     return x, y
 
 
@@ -250,12 +348,14 @@ def asymmetry(gram: np.ndarray) -> float:
 
 
 @compiled
-def lower_factor_exists(gram: np.ndarray, shift: float) -> bool:
+def factor_exists(gram: np.ndarray, shift: float) -> bool:
     """Whether gram + shift * I has a Cholesky factor, that is, no eigenvalue is below -shift."""
-    copy = gram.copy()
-    for i in range(len(gram)):
+    n = len(gram)
+    copy = np.empty((padded(n), padded(n) + SCRATCH))
+    copy[:n, :n] = gram
+    for i in range(n):
         copy[i, i] += shift
-    return bool(cholesky(copy, len(gram)))
+    return bool(cholesky(copy, pad(copy, n)))
 
 
 @compiled

@@ -75,7 +75,8 @@ class Maximiser:
         point = self._place(u, v)
         # In a fixed random order: rows sorted by label would move the whole model to and fro.
         order = np.random.default_rng(0).permutation(len(self.y))
-        shared = (self.factor, order, self.y, self.p, self.geo)
+        steps = 1.0 / np.maximum(np.einsum("ij,ij->i", self.factor, self.factor), 1e-12)
+        shared = (self.factor, steps, order, self.y, self.p, self.geo)
         for _ in range(WARM_SWEEPS if warm else SWEEPS):
             if sweep_factor(*shared, point.u, point.v, point.image, point.face) == 0:
                 break
@@ -144,7 +145,7 @@ class Maximiser:
             inner += 1
             if move is None:
                 break
-            t = line_search(y, p, geo, z.u, z.v, x.u, x.v, x.ku, x.kv, move.u, move.v, move.ku, move.kv, sigma)
+            t = line_search(y, p, geo, z.u, z.v, x.u, x.v, x.ku, x.kv, move.u, move.v, move.ku, move.kv, sigma, ru, rv)
             if t == 0.0:
                 break
             for name in ("u", "v", "image", "ku", "kv"):

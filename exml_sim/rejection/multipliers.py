@@ -17,7 +17,7 @@ import numpy as np
 
 from exml_sim.compiled import compiled
 from exml_sim.rejection.dual import maximise
-from exml_sim.rejection.linalg import cholesky_solve
+from exml_sim.rejection.linalg import cholesky_solve, padded
 from exml_sim.rejection.newton import directions, factor_free
 from exml_sim.rejection.proximal import proximal, refresh
 from exml_sim.rejection.triangle import A1, A2, B2, geometry
@@ -60,12 +60,13 @@ def sensitivity(gram, y, geo, face, ku, kv, uku, vkv):
     sound, system = factor_free(gram, at, e1, e2, JITTER, np.empty((0, 0)))
     if not sound:
         return jacobian
-    kh, kg = np.empty(free), np.empty(free)
+    size = padded(free)
+    kh, kg = np.zeros(size), np.zeros(size)
     for k in range(free):
         kh[k], kg[k] = e1[k] * ku[at[k]], e2[k] * kv[at[k]]
     xh, xg = kh.copy(), kg.copy()
-    cholesky_solve(system, xh, free)
-    cholesky_solve(system, xg, free)
+    cholesky_solve(system, xh, size)
+    cholesky_solve(system, xg, size)
     for k in range(free):
         jacobian[0, 0] -= 2.0 * kh[k] * xh[k] / uku
         jacobian[0, 1] -= 2.0 * kh[k] * xg[k] / uku

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from exml_sim.compiled import compiled
+from exml_sim.compiled import compiled, compiled_sums
 from exml_sim.rejection.border import (
     LEAST,
     SHARE,
@@ -19,8 +19,9 @@ from exml_sim.rejection.border import (
     held_directions,
     solve_border,
 )
-from exml_sim.rejection.linalg import axpy2, cholesky, cholesky_solve, dot
-from exml_sim.rejection.triangle import C1, C2, CORNER_B, INSIDE, edge, project
+from exml_sim.rejection.linalg import SCRATCH, add_rows, cholesky, cholesky_solve, dot, pad, padded
+from exml_sim.rejection.simd import WIDTH, load, minus, plus, store, times, zeros
+from exml_sim.rejection.triangle import C1, C2, CORNER_B, INSIDE, edge, nearest, shape
 
 
 @compiled
@@ -40,7 +41,8 @@ def directions(face, y, geo):
     free = 0
     for where in face:
         free += (where > CORNER_B) + (where == INSIDE)
-    at, e1, e2 = np.empty(free, np.int64), np.zeros(free), np.zeros(free)
+    # Unsigned: what is gathered with them needs no check for indices from the end.
+    at, e1, e2 = np.empty(free, np.uint64), np.zeros(free), np.zeros(free)
     k = 0
     for i in range(len(face)):
         if face[i] == INSIDE:
@@ -58,14 +60,39 @@ def directions(face, y, geo):
 def factor_free(gram, at, e1, e2, shift, system):
     """Cholesky factor of D' K D + shift I over free directions; whether there is one, and the array that holds it."""
     free = len(at)
-    if len(system) < free:
-        system = np.empty((free + free // 4, free + free // 4))
+    system = room_for(free, system)
+    size = pad(system, free)
+    for k in range(0, free - 1, 2):
+        row, next_row, target, next_target = gram[at[k]], gram[at[k + 1]], system[k], system[k + 1]
+        for j in range(k, free):
+            target[j], next_target[j] = row[at[j]], next_row[at[j]]
+    if free % 2 == 1:
+        system[free - 1, free - 1] = gram[at[free - 1], at[free - 1]]
+    weigh_entries(e1, e2, shift, system)
+    return cholesky(system, size), system
+
+
+@compiled
+def weigh_entries(e1, e2, shift, system):
+    """Multiply entries (k, j) of the upper triangle by e1_k e1_j + e2_k e2_j, and add to the diagonal."""
+    free = len(e1)
+    f1, f2 = np.zeros(free + WIDTH), np.zeros(free + WIDTH)
+    f1[:free], f2[:free] = e1, e2
     for k in range(free):
-        row, target = gram[at[k]], system[k]
-        for j in range(k + 1):
-            target[j] = row[at[j]] * (e1[k] * e1[j] + e2[k] * e2[j])
-        target[k] += shift
-    return cholesky(system, free), system
+        row = system[k]
+        for j in range(k - k % WIDTH, free, WIDTH):
+            both = minus(times(f1[k], load(f1, j)), -f2[k], load(f2, j))
+            store(row, j, plus(zeros(), load(row, j), both))
+        row[k] += shift
+
+
+@compiled
+def room_for(size, system):
+    """The array if it holds a system of that size with the columns that factors and borders ask for, else a new one."""
+    if len(system) >= padded(size):
+        return system
+    rows = padded(size + size // 4)
+    return np.empty((rows, rows + SCRATCH))
 
 
 @compiled
@@ -88,10 +115,9 @@ def exact_direction(gram, y, geo, face, based, ru, rv, sigma, du, dv, kdu, kdv, 
         dv[i] -= along * e2[k]
     for i in range(n):
         # A residual along its edge leaves nothing but rounding across.
-        if abs(du[i]) + abs(dv[i]) > 1e-14 * (abs(ru[i]) + abs(rv[i])):
-            axpy2(gram[i], du[i], dv[i], kdu, kdv, n)
-        else:
+        if abs(du[i]) + abs(dv[i]) <= 1e-14 * (abs(ru[i]) + abs(rv[i])):
             du[i], dv[i] = 0.0, 0.0
+    add_rows(gram, du, dv, kdu, kdv)
     su, sv = np.zeros(n), np.zeros(n)
     bordered = len(at) >= LEAST and based[0] >= 0
     if bordered:
@@ -102,14 +128,13 @@ def exact_direction(gram, y, geo, face, based, ru, rv, sigma, du, dv, kdu, kdv, 
         if not sound:
             return False, system
         based[:] = face
-        x = right_side(at, e1, e2, ru, rv, sigma, kdu, kdv, len(at))
-        cholesky_solve(system, x, len(at))
+        x = right_side(at, e1, e2, ru, rv, sigma, kdu, kdv, padded(len(at)))
+        cholesky_solve(system, x, len(x))
         spread(at, e1, e2, x, su, sv)
+    add_rows(gram, su, sv, kdu, kdv)
     for i in range(n):
-        if face[i] > CORNER_B:
-            du[i] += su[i]
-            dv[i] += sv[i]
-            axpy2(gram[i], su[i], sv[i], kdu, kdv, n)
+        du[i] += su[i]
+        dv[i] += sv[i]
     return True, system
 
 
@@ -136,8 +161,8 @@ def bordered_solution(gram, y, geo, face, based, ru, rv, sigma, kdu, kdv, su, sv
     """Solve with the factor at the faces `based`, if few have changed and the border is sound; whether that was so."""
     added, removed = count_changes(face, based)
     at, e1, e2 = directions(based, y, geo)
-    free, changed = len(at), added + removed
-    if SHARE * changed > free or free + changed > len(system):
+    free, changed = padded(len(at)), added + removed
+    if SHARE * changed > len(at) or free + changed > len(system):
         return False
     rows, a1, a2 = added_directions(face, based, y, geo, added)
     held, w1, w2 = held_directions(face, based, y, geo, removed)
@@ -160,13 +185,13 @@ def bordered_solution(gram, y, geo, face, based, ru, rv, sigma, kdu, kdv, su, sv
 
 @compiled
 def weigh(curvature, row, rank, w11, w12, w22):
-    """Add a row's share of L' P L: the three weighted copies of its outer product, lower triangles."""
+    """Add a row's share of L' P L: the three weighted copies of its outer product, upper triangles."""
     for a in range(rank):
         s = w11 * row[a]
         t = w12 * row[a]
         q = w22 * row[a]
         c0, c1, c2 = curvature[0, a], curvature[1, a], curvature[2, a]
-        for b in range(a + 1):
+        for b in range(a, rank):
             c0[b] += s * row[b]
             c1[b] += t * row[b]
             c2[b] += q * row[b]
@@ -186,19 +211,17 @@ def coarse_direction(factor, y, geo, face, seen, curvature, ru, rv, sigma, du, d
             o11, o12, o22 = weights_of(seen[i], y[i], geo)
             weigh(curvature, factor[i], rank, n11 - o11, n12 - o12, n22 - o22)
             seen[i] = face[i]
-        if ru[i] != 0.0 or rv[i] != 0.0:
-            axpy2(factor[i], ru[i], rv[i], e[:rank], e[rank:], rank)
-    if len(system) < 2 * rank:
-        system = np.empty((2 * rank, 2 * rank))
+    add_rows(factor, ru, rv, e[:rank], e[rank:])
+    system = room_for(2 * rank, system)
     for a in range(rank):
-        for b in range(a + 1):
+        for b in range(a, rank):
             system[a, b] = sigma * curvature[0, a, b]
             system[rank + a, rank + b] = sigma * curvature[2, a, b]
-            system[rank + a, b] = sigma * curvature[1, a, b]
-            system[rank + b, a] = sigma * curvature[1, a, b]
+            system[a, rank + b] = sigma * curvature[1, a, b]
+            system[b, rank + a] = sigma * curvature[1, a, b]
         system[a, a] += 1.0
         system[rank + a, rank + a] += 1.0
-    if not cholesky(system, 2 * rank):
+    if not cholesky(system, pad(system, 2 * rank)):
         return False, system
     cholesky_solve(system, e, 2 * rank)
     for i in range(n):
@@ -210,27 +233,28 @@ def coarse_direction(factor, y, geo, face, seen, curvature, ru, rv, sigma, du, d
     return True, system
 
 
-@compiled
+@compiled_sums
 def slope(t, y, p, geo, zu, zv, xu, xv, kxu, kxv, du, dv, kdu, kdv, sigma):
     """Derivative of psi along d at x + t d: (K d)' (x + t d - Pi(q))."""
-    c1, c2 = geo[C1], geo[C2]
+    c1, c2, corners = geo[C1], geo[C2], shape(geo)
     total = 0.0
     for i in range(len(y)):
-        sign = y[i]
+        sign, share = y[i], 1.0 / p[i]
         qu = sign * zu[i] + sigma * (c1 - sign * (kxu[i] + t * kdu[i]))
         qv = zv[i] + sigma * (c2 - kxv[i] - t * kdv[i])
-        pu, pv, _ = project(qu, qv, p[i], geo)
-        total += kdu[i] * (xu[i] + t * du[i] - sign * pu) + kdv[i] * (xv[i] + t * dv[i] - pv)
+        pu, pv, _ = nearest(share * qu, share * qv, corners)
+        total += kdu[i] * (xu[i] + t * du[i] - sign * p[i] * pu) + kdv[i] * (xv[i] + t * dv[i] - p[i] * pv)
     return total
 
 
 @compiled
-def line_search(y, p, geo, zu, zv, xu, xv, kxu, kxv, du, dv, kdu, kdv, sigma):
+def line_search(y, p, geo, zu, zv, xu, xv, kxu, kxv, du, dv, kdu, kdv, sigma, ru, rv):
     """Step that all but minimises psi along d: psi' is increasing and piecewise linear, so bracket and interpolate.
 
-    Searching exactly lets many rows change face in one Newton step.
+    (ru, rv) is the residual Pi(q) - x at x itself, which gives psi' there. Searching exactly lets many rows change face
+    in one Newton step.
     """
-    start = slope(0.0, y, p, geo, zu, zv, xu, xv, kxu, kxv, du, dv, kdu, kdv, sigma)
+    start = -dot(kdu, ru, len(y)) - dot(kdv, rv, len(y))
     if not start < 0.0:
         return 0.0
     low, at_low = 0.0, start

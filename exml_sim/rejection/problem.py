@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 
 from exml_sim.arrays import FloatArray
 from exml_sim.rejection.certificates import ball_lower, ball_model, model_of, penalised_bounds
-from exml_sim.rejection.linalg import asymmetry, digest, exact_product, lower_factor_exists
+from exml_sim.rejection.linalg import asymmetry, digest, exact_product, factor_exists
 from exml_sim.validation import as_numbers, check_finite, check_labels, check_positive, check_theta
 
 #: A Gram matrix counts as positive semidefinite down to this share of its trace below zero.
@@ -149,7 +149,7 @@ def check_gram(gram: ArrayLike) -> FloatArray:
     skew = asymmetry(matrix)
     if skew > 1e-8 * max(float(np.max(np.abs(matrix))), 1e-300):
         raise ValueError(f"the Gram matrix must be symmetric; entries differ by up to {skew:.3g}")
-    if not lower_factor_exists(matrix, PSD_TOLERANCE * max(float(np.trace(matrix)), 0.0) + 1e-300):
+    if not factor_exists(matrix, PSD_TOLERANCE * max(float(np.trace(matrix)), 0.0) + 1e-300):
         lowest = float(np.linalg.eigvalsh(matrix)[0])
         raise ValueError(f"the Gram matrix must be positive semidefinite; its smallest eigenvalue is {lowest:.3g}")
     with _memory:

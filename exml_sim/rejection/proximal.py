@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from exml_sim.compiled import compiled
-from exml_sim.rejection.linalg import axpy2, dot
+from exml_sim.compiled import compiled, compiled_sums
+from exml_sim.rejection.linalg import add_rows, dot
 from exml_sim.rejection.newton import coarse_direction, exact_direction, line_search, weights_of
-from exml_sim.rejection.triangle import A1, A2, B2, C1, C2, CORNER_A, CORNER_B, CORNER_O, project
+from exml_sim.rejection.triangle import A1, A2, B2, C1, C2, CORNER_A, CORNER_B, CORNER_O, nearest, project, shape
 
 SIGMA_GROWTH = 6.0
 SIGMA_CAP = 1e9
@@ -54,22 +54,22 @@ def first_residual(y, geo, face, kzu, kzv, sigma, ru, rv):
         rv[i] = w12 * gu + w22 * gv
 
 
-@compiled
+@compiled_sums
 def inner_residual(y, p, geo, zu, zv, xu, xv, kxu, kxv, sigma, face, ru, rv):
-    """Residual r = Pi(q) - x and the faces of Pi(q); returns faces changed, largest residual, length of the step."""
-    c1, c2 = geo[C1], geo[C2]
+    """Residual r = Pi(q) - x and the faces of Pi(q); returns faces changed, |r|, length of the step |Pi(q) - z|."""
+    c1, c2, corners = geo[C1], geo[C2], shape(geo)
     changed, residual, length = 0, 0.0, 0.0
     for i in range(len(y)):
-        sign = y[i]
-        qu = sign * zu[i] + sigma * (c1 - sign * kxu[i])
-        pu, pv, where = project(qu, zv[i] + sigma * (c2 - kxv[i]), p[i], geo)
-        pu *= sign
+        sign, share = y[i], 1.0 / p[i]
+        qu, qv = sign * zu[i] + sigma * (c1 - sign * kxu[i]), zv[i] + sigma * (c2 - kxv[i])
+        pu, pv, where = nearest(share * qu, share * qv, corners)
+        pu, pv = sign * p[i] * pu, p[i] * pv
         changed += where != face[i]
         face[i] = where
         ru[i], rv[i] = pu - xu[i], pv - xv[i]
-        residual = max(residual, abs(ru[i]), abs(rv[i]))
-        length = max(length, abs(pu - zu[i]), abs(pv - zv[i]))
-    return changed, residual, length
+        residual += (pu - xu[i]) * (pu - xu[i]) + (pv - xv[i]) * (pv - xv[i])
+        length += (pu - zu[i]) * (pu - zu[i]) + (pv - zv[i]) * (pv - zv[i])
+    return changed, np.sqrt(residual), np.sqrt(length)
 
 
 @compiled
@@ -78,6 +78,7 @@ def settle(y, p, geo, face, xu, xv, zu, zv, su, sv):
 
     Corners exactly; elsewhere the Newton iterate, not Pi(q): q carries the rounding of the gradient times sigma.
     """
+    corners = shape(geo)
     for i in range(len(y)):
         if face[i] == CORNER_O:
             nu, nv = 0.0, 0.0
@@ -87,7 +88,8 @@ def settle(y, p, geo, face, xu, xv, zu, zv, su, sv):
             nu, nv = 0.0, p[i] * geo[B2]
         else:
             # The face stays the one of q: x lies on its edge only up to rounding, which would read as inside.
-            nu, nv, _ = project(y[i] * xu[i], xv[i], p[i], geo)
+            nu, nv, _ = project(y[i] * xu[i] / p[i], xv[i] / p[i], corners)
+            nu, nv = p[i] * nu, p[i] * nv
         zu[i], zv[i] = y[i] * nu, nv
         su[i], sv[i] = zu[i] - xu[i], zv[i] - xv[i]
 
@@ -173,7 +175,7 @@ def proximal_step(gram, factor, y, p, geo, zu, zv, kzu, kzv, face, seen, curvatu
         else:
             sound, system = exact_direction(gram, y, geo, face, based, ru, rv, sigma, du, dv, kdu, kdv, system)
         inner += 1
-        t = line_search(y, p, geo, zu, zv, xu, xv, kxu, kxv, du, dv, kdu, kdv, sigma) if sound else 0.0
+        t = line_search(y, p, geo, zu, zv, xu, xv, kxu, kxv, du, dv, kdu, kdv, sigma, ru, rv) if sound else 0.0
         if t == 0.0:
             break
         for i in range(len(y)):
@@ -245,9 +247,7 @@ def proximal(gram, factor, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigma, stop,
             # For the last digits the rounding that the updates pile up matters.
             refresh(gram, zu, zv, kzu, kzv, ku0, kv0)
         else:
-            for i in range(n):
-                if su[i] != 0.0 or sv[i] != 0.0:
-                    axpy2(gram[i], su[i], sv[i], kzu, kzv, n)
+            add_rows(gram, su, sv, kzu, kzv)
         gap, now = measure(y, p, geo, zu, zv, kzu, kzv, ku0, kv0)
         back, stalled, sigma, cap = pace(gap, now, best, last, inner, stalled, sigma, cap)
         if gap < best:
@@ -275,9 +275,7 @@ def add_products(factor, u, v, ku, kv):
     """ku += L L' u and kv += L L' v."""
     n, rank = factor.shape
     acc_u, acc_v = np.zeros(rank), np.zeros(rank)
-    for i in range(n):
-        if u[i] != 0.0 or v[i] != 0.0:
-            axpy2(factor[i], u[i], v[i], acc_u, acc_v, rank)
+    add_rows(factor, u, v, acc_u, acc_v)
     for i in range(n):
         ku[i] += dot(factor[i], acc_u, rank)
         kv[i] += dot(factor[i], acc_v, rank)
@@ -286,8 +284,5 @@ def add_products(factor, u, v, ku, kv):
 @compiled
 def refresh(gram, u, v, ku, kv, ku0, kv0):
     """Recompute ku = ku0 + K u and kv = kv0 + K v from the exact Gram matrix."""
-    n = len(u)
     ku[:], kv[:] = ku0, kv0
-    for i in range(n):
-        if u[i] != 0.0 or v[i] != 0.0:
-            axpy2(gram[i], u[i], v[i], ku, kv, n)
+    add_rows(gram, u, v, ku, kv)

@@ -8,33 +8,51 @@ import numpy as np
 
 from exml_sim.compiled import compiled, compiled_sums
 from exml_sim.rejection.linalg import dot
-from exml_sim.rejection.triangle import C1, C2, project
+from exml_sim.rejection.triangle import C1, C2, project, shape
 
 
 @compiled
-def sweep_factor(factor, order, y, p, geo, u, v, image, face):
+def sweep_factor(factor, steps, order, y, p, geo, u, v, image, face):
     """Maximise the dual on L L' over each row in turn, in the given order; returns the number of rows that moved.
 
-    `image` is L'z, one column per channel, and is kept up to date.
+    `steps` is one over the squared length of every row of L; `image` is L'z, one column per channel, and is kept up to
+    date.
     """
     rank = factor.shape[1]
     iu, iv = image[:, 0].copy(), image[:, 1].copy()
-    moved = 0
+    moved, corners = 0, shape(geo)
     for i in order:
         row = factor[i]
-        step = 1.0 / max(dot(row, row, rank), 1e-12)
-        ku, kv = dot(row, iu, rank), dot(row, iv, rank)
-        nu, nv, face[i] = project(y[i] * u[i] + step * (geo[C1] - y[i] * ku), v[i] + step * (geo[C2] - kv), p[i], geo)
-        du, dv = y[i] * nu - u[i], nv - v[i]
+        step = steps[i]
+        ku, kv = two_dots(row, iu, iv, rank)
+        qu, qv = y[i] * u[i] + step * (geo[C1] - y[i] * ku), v[i] + step * (geo[C2] - kv)
+        nu, nv, face[i] = project(qu / p[i], qv / p[i], corners)
+        du, dv = y[i] * p[i] * nu - u[i], p[i] * nv - v[i]
         if du != 0.0 or dv != 0.0:
             u[i] += du
             v[i] += dv
-            for k in range(rank):
-                iu[k] += du * row[k]
-                iv[k] += dv * row[k]
+            add_twice(row, du, dv, iu, iv, rank)
             moved += 1
     image[:, 0], image[:, 1] = iu, iv
     return moved
+
+
+@compiled_sums
+def two_dots(row, x, y, n):
+    """Inner products of a row with two vectors, in one pass."""
+    s, t = 0.0, 0.0
+    for k in range(n):
+        s += row[k] * x[k]
+        t += row[k] * y[k]
+    return s, t
+
+
+@compiled_sums
+def add_twice(row, s, t, x, y, n):
+    """``x += s * row; y += t * row`` in one pass over the row."""
+    for k in range(n):
+        x[k] += s * row[k]
+        y[k] += t * row[k]
 
 
 # 1.5 * 2^52: added to a number of ordinary size it leaves the nearest whole number in the last bits of the sum.

@@ -37,40 +37,67 @@ def geometry(theta: float, c_h: float, c_g: float) -> np.ndarray:
     )
 
 
-@compiled_inline
-def project(qu: float, qv: float, p: float, geo: np.ndarray) -> tuple[float, float, int]:
-    """Nearest point of the triangle of a row with label +1 and weight p, and where it lies.
-
-    Works in units of p, so that the comparisons do not depend on the scale of the weights.
-    """
+@compiled
+def shape(geo):
+    """What projections need of a geometry: the corners, and one over the squared lengths of the edges."""
     a1, a2, b2 = geo[A1], geo[A2], geo[B2]
-    qu, qv = qu / p, qv / p
-    d1 = a1 * qu - a2 * qv
-    d2 = b2 * qv
-    if d1 <= 0.0 and d2 <= 0.0:
+    rise = a2 + b2
+    return a1, a2, b2, 1.0 / (a1 * a1 + a2 * a2), 1.0 / b2, 1.0 / (a1 * a1 + rise * rise)
+
+
+@compiled_inline
+def project(qu, qv, corners):
+    """Nearest point of the triangle of a row with label +1 and weight 1, and where it lies.
+
+    t, s and w are where q falls on the lines OA, OB and AB; `corners` is from :func:`shape`. For a weight p one takes
+    p project(q/p), so that the comparisons do not depend on the scale of the weights.
+    """
+    a1, a2, b2, per_oa, per_ob, per_ab = corners
+    t = (a1 * per_oa) * qu - (a2 * per_oa) * qv
+    s = qv * per_ob
+    if t <= 0.0 and s <= 0.0:
         return 0.0, 0.0, CORNER_O
-    aa = a1 * a1 + a2 * a2
-    ab = -a2 * b2
-    bb = b2 * b2
-    d3 = d1 - aa
-    d4 = d2 - ab
-    if d3 >= 0.0 and d4 <= d3:
-        return p * a1, -p * a2, CORNER_A
-    d5 = d1 - ab
-    d6 = d2 - bb
-    if d6 >= 0.0 and d5 <= d6:
-        return 0.0, p * b2, CORNER_B
-    if d1 >= 0.0 and d3 <= 0.0 and d1 * d4 - d3 * d2 <= 0.0:
-        t = p * (d1 / aa)
+    rise = a2 + b2
+    w = (rise * (qv + a2) - a1 * (qu - a1)) * per_ab
+    if t >= 1.0 and w <= 0.0:
+        return a1, -a2, CORNER_A
+    if s >= 1.0 and w >= 1.0:
+        return 0.0, b2, CORNER_B
+    if 0.0 < t < 1.0 and a1 * qv + a2 * qu <= 0.0:
         return t * a1, -t * a2, EDGE_OA
-    if d2 >= 0.0 and d6 <= 0.0 and d5 * d2 - d1 * d6 <= 0.0:
-        return 0.0, p * qv, EDGE_OB
-    to_b = d4 - d3
-    to_a = d5 - d6
-    if to_b >= 0.0 and to_a >= 0.0 and d3 * d6 - d5 * d4 <= 0.0:
-        w = to_b / (to_b + to_a)
-        return p * (1.0 - w) * a1, p * (w * b2 - (1.0 - w) * a2), EDGE_AB
-    return p * qu, p * qv, INSIDE
+    if 0.0 < s < 1.0 and qu <= 0.0:
+        return 0.0, qv, EDGE_OB
+    if 0.0 < w < 1.0 and a1 * (qv + a2) + rise * (qu - a1) >= 0.0:
+        return (1.0 - w) * a1, w * rise - a2, EDGE_AB
+    return qu, qv, INSIDE
+
+
+@compiled_inline
+def nearest(qu, qv, corners):
+    """The same as :func:`project` without a branch, so that loops over rows run in vector registers.
+
+    What applies last is what `project` asks first. All tests are linear in q: squared distances would lose an edge near
+    a corner when q is far away.
+    """
+    a1, a2, b2, per_oa, per_ob, per_ab = corners
+    rise = a2 + b2
+    t = (a1 * per_oa) * qu - (a2 * per_oa) * qv
+    s = qv * per_ob
+    w = (rise * (qv + a2) - a1 * (qu - a1)) * per_ab
+    x, z, face = qu, qv, INSIDE
+    on = (w > 0.0) & (w < 1.0) & (a1 * (qv + a2) + rise * (qu - a1) >= 0.0)
+    x, z, face = ((1.0 - w) * a1, w * rise - a2, EDGE_AB) if on else (x, z, face)
+    on = (s > 0.0) & (s < 1.0) & (qu <= 0.0)
+    x, z, face = (0.0, qv, EDGE_OB) if on else (x, z, face)
+    on = (t > 0.0) & (t < 1.0) & (a1 * qv + a2 * qu <= 0.0)
+    x, z, face = (t * a1, -t * a2, EDGE_OA) if on else (x, z, face)
+    on = (s >= 1.0) & (w >= 1.0)
+    x, z, face = (0.0, b2, CORNER_B) if on else (x, z, face)
+    on = (t >= 1.0) & (w <= 0.0)
+    x, z, face = (a1, -a2, CORNER_A) if on else (x, z, face)
+    on = (t <= 0.0) & (s <= 0.0)
+    x, z, face = (0.0, 0.0, CORNER_O) if on else (x, z, face)
+    return x, z, face
 
 
 @compiled

@@ -1,4 +1,4 @@
-"""Turns over the ball with a low-rank factor, against turns on the Gram matrix alone."""
+"""Steps with a low-rank factor of the Gram matrix, against steps on the matrix alone; over the ball and penalised."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ TOL = 1e-8
 
 def start(radius: float, theta: float) -> tuple[tuple[np.ndarray, ...], list[np.ndarray], float, int]:
     """Rows, and the dual point after some sweeps: (gram, y, p), [c, u, v, ku, kv, face], sigma, free directions."""
-    rows = draw_rows(90, rng=3)
-    gram, n = kernels.gram(rows.points[:, :2]), 270
+    rows = draw_rows(250, rng=3)
+    gram, n = kernels.gram(rows.points[:, :2]), 750
     y, p = rows.y.astype(float), np.full(n, 1.0 / n)
     first = first_multiplier(mean_diagonal(gram, p), radius)
     u, v, ku, kv, zero = (np.zeros(n) for _ in range(5))
@@ -50,3 +50,18 @@ def test_a_factor_that_is_wrong_is_noticed_and_left() -> None:
     # The step is taken back: where the turns on K itself go on from is the place where they began.
     for part, old in zip(state, before, strict=True):
         np.testing.assert_array_equal(part, old)
+
+
+def test_the_penalised_form_ends_at_the_same_value_with_a_factor_and_without() -> None:
+    (gram, y, p), _, _, _ = start(8.0, 0.3)
+    n, c, p = len(y), 0.1, np.ones(len(y))
+    geo, zero, face = geometry(0.3, c, c), np.zeros(n), np.zeros(n, np.int64)
+    u, v, ku, kv = (np.zeros(n) for _ in range(4))
+    _, _, free, _ = dual.bout(gram, y, p, geo, u, v, ku, kv, zero, zero, face, dual.SWEEPS, 0.0)
+    assert free >= dual.COARSE_FROM  # else the factor would not be used
+    assert pivoted_cholesky(gram, min(dual.COARSE_RANK, int(dual.COARSE_SHARE * free)), dual.COARSE_TRACE)[1] > 0
+    *_, gap, value, _ = dual.maximise(gram, y, p, geo, 1.0 / c, zero, zero, TOL, 5000, np.zeros(n, np.int64))
+    none, sigma = np.empty((n, 0)), dual.SIGMA_START / c
+    rest, plain, _, _ = dual.proximal(gram, none, y, p, geo, u, v, ku, kv, zero, zero, face, sigma, TOL, 5000)
+    assert max(gap, rest) <= TOL * value
+    assert max(value, plain) <= min(value + gap, plain + rest) + 1e-12 * value

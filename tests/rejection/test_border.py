@@ -80,7 +80,7 @@ def test_a_planted_error_in_the_old_factor_shows() -> None:
     based, face = changed_faces(9, [(EDGE_AB, CORNER_B), (CORNER_B, EDGE_AB)])
     remembered = np.full(N, -1)
     _, system = direction(gram, y, geo, based, remembered, rng.normal(size=2 * N), np.empty((0, 0)))
-    system[3, 1] += 1e-3
+    system[1, 3] += 1e-3
     r = rng.normal(size=2 * N)
     found, _ = direction(gram, y, geo, face, remembered, r, system)
     assert np.max(np.abs(found - plain_direction(gram, y, geo, face, r))) > 1e-6

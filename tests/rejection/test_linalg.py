@@ -1,4 +1,4 @@
-"""The solver's own Cholesky factorisation, against LAPACK's, at sizes around its blocks."""
+"""The solver's own linear algebra against LAPACK's and numpy's, at sizes around its blocks; its projections."""
 
 from __future__ import annotations
 
@@ -7,9 +7,20 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from exml_sim.rejection.linalg import BLOCK, cholesky, cholesky_solve, exact_product
+from exml_sim.compiled import compiled
+from exml_sim.rejection.linalg import (
+    SCRATCH,
+    add_rows,
+    cholesky,
+    cholesky_solve,
+    exact_product,
+    pad,
+    padded,
+    solve_columns,
+)
+from exml_sim.rejection.triangle import CORNER_B, INSIDE, geometry, nearest, project, shape
 
-SIZES = [1, 2, 3, 4, 5, 7, BLOCK - 1, BLOCK, BLOCK + 1, BLOCK + 2, 2 * BLOCK + 3, 131]
+SIZES = [1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 19, 31, 33, 67, 131]
 
 
 def matrix(n: int) -> np.ndarray:
@@ -17,18 +28,28 @@ def matrix(n: int) -> np.ndarray:
     return root @ root.T / n + 0.1 * np.eye(n)
 
 
+def room(wanted: np.ndarray) -> np.ndarray:
+    """A matrix with the room that a factorisation asks for; what it must not read is not a number."""
+    n = len(wanted)
+    filled = np.full((padded(n), padded(n) + SCRATCH), np.nan)
+    filled[:n, :n] = np.where(np.tri(n, k=-1) > 0, np.nan, wanted)
+    return filled
+
+
 @pytest.mark.parametrize("n", SIZES)
 def test_factor_and_solution_are_those_of_lapack(n: int) -> None:
     wanted = matrix(n)
-    room = np.full((n + 3, n + 3), np.nan)  # what lies outside the leading block is never read
-    room[:n, :n] = wanted
-    assert cholesky(room, n)
-    factor = np.tril(room[:n, :n])
-    np.testing.assert_allclose(factor, np.linalg.cholesky(wanted), rtol=1e-10, atol=1e-12)
-    rhs = np.arange(1.0, n + 1.0)
+    system = room(wanted)
+    size = pad(system, n)
+    assert cholesky(system, size)
+    factor = np.triu(system[:n, :n])
+    np.testing.assert_allclose(factor.T, np.linalg.cholesky(wanted), rtol=1e-10, atol=1e-12)
+    rhs = np.zeros(size)
+    rhs[:n] = np.arange(1.0, n + 1.0)
     x = rhs.copy()
-    cholesky_solve(room, x, n)
-    np.testing.assert_allclose(wanted @ x, rhs, rtol=1e-8)
+    cholesky_solve(system, x, size)
+    np.testing.assert_allclose(wanted @ x[:n], rhs[:n], rtol=1e-8)
+    np.testing.assert_array_equal(x[n:], 0.0)
 
 
 @pytest.mark.parametrize("n", SIZES)
@@ -36,7 +57,59 @@ def test_an_indefinite_matrix_is_turned_down(n: int) -> None:
     for row in {0, n // 2, n - 1}:
         bad = matrix(n)
         bad[row, row] = -1.0
-        assert not cholesky(bad, n)
+        system = room(bad)
+        assert not cholesky(system, pad(system, n))
+
+
+@pytest.mark.parametrize("count", [1, 5, 16, 17])
+def test_columns_are_solved_as_by_lapack(count: int) -> None:
+    wanted, more = matrix(24), np.random.default_rng(0).normal(size=(24, count))
+    system = np.zeros((24, 24 + count + SCRATCH))
+    system[:, :24] = wanted
+    assert cholesky(system, 24)
+    system[:, 24 : 24 + count] = more
+    solve_columns(system, 24, count)
+    np.testing.assert_allclose(np.triu(system[:, :24]).T @ system[:, 24 : 24 + count], more, atol=1e-12)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_products_of_four_rows_at_a_time_are_those_of_numpy(n: int) -> None:
+    rng = np.random.default_rng(n)
+    block = rng.normal(size=(n, n + 2))
+    s, t = rng.normal(size=n) * (rng.random(n) < 0.6), rng.normal(size=n) * (rng.random(n) < 0.3)
+    x, y = rng.normal(size=(2, n + 2))
+    wanted = x + s @ block, y + t @ block
+    add_rows(block, s, t, x, y)
+    np.testing.assert_allclose((x, y), wanted, atol=1e-12)
+
+
+@compiled
+def projections(q, corners, found, faces):  # type: ignore[no-untyped-def]
+    for i in range(len(q)):
+        found[0, i, 0], found[0, i, 1], faces[0, i] = project(q[i, 0], q[i, 1], corners)
+        found[1, i, 0], found[1, i, 1], faces[1, i] = nearest(q[i, 0], q[i, 1], corners)
+
+
+@pytest.mark.parametrize("theta", [0.01, 0.3, 0.49])
+def test_projections_are_the_nearest_points_of_the_triangle(theta: float) -> None:
+    geo = geometry(theta, 0.7, 0.4)
+    a1, a2, b2 = geo[:3]
+    corners = np.array([[0.0, 0.0], [a1, -a2], [0.0, b2]])
+    rng = np.random.default_rng(0)
+    q = rng.normal(size=(4000, 2)) * 10.0 ** rng.uniform(-2.0, 6.0, (4000, 1)) * max(a1, b2)
+    q[:500] = rng.dirichlet(np.ones(3), 500) @ corners
+    found, faces = np.empty((2, len(q), 2)), np.empty((2, len(q)), np.int64)
+    projections(q, shape(geo), found, faces)
+    np.testing.assert_array_equal(faces[0], faces[1])
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-12, atol=1e-14)
+    assert set(faces[0]) == set(range(INSIDE + 1))
+    # x is nearest if and only if no corner lies ahead of it in the direction of q; every x is feasible.
+    ahead = np.einsum("nd,nkd->nk", q - found[0], corners[None] - found[0][:, None])
+    assert np.all(ahead <= 1e-9 * np.linalg.norm(q - found[0], axis=1)[:, None] * np.linalg.norm(corners, axis=1).max())
+    shares = np.linalg.solve(np.vstack([corners.T, np.ones(3)]), np.vstack([found[0].T, np.ones(len(q))]))
+    assert shares.min() > -1e-12
+    at = np.flatnonzero(faces[0] <= CORNER_B)
+    np.testing.assert_array_equal(found[0][at], corners[faces[0][at]])
 
 
 def test_exact_products_are_those_of_rational_arithmetic() -> None:
