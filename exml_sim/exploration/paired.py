@@ -43,6 +43,9 @@ STAKES = (0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.95)
 #: Parts of the rows: each is predicted by models that were fitted to the parts before it.
 PARTS = 4
 
+#: Rows of a cycle of a balanced order (`exml_sim.method.row_order`): parts begin with a cycle.
+CYCLE = 16
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pair:
@@ -176,8 +179,12 @@ def proven_limit(apart: FloatArray, bar: float) -> float | None:
 
 
 def later_rows(n: int, parts: int = PARTS) -> list[tuple[IntArray, IntArray]]:
-    """Positions to fit to, and positions to predict: every part by all parts before it."""
-    cuts = [n * part // parts for part in range(1, parts + 1)]
+    """Positions to fit to, and positions to predict: every part by all parts before it.
+
+    Where there are rows enough parts end with a cycle, the last one where the rows end.
+    """
+    step = CYCLE if n >= parts * CYCLE else 1
+    cuts = [*(n * part // parts // step * step for part in range(1, parts)), n]
     return [(np.arange(start, dtype=np.int64), np.arange(start, end, dtype=np.int64)) for start, end in pairwise(cuts)]
 
 

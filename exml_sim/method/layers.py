@@ -22,6 +22,7 @@ from exml_sim.method.latent import Discovered, LatentModel
 from exml_sim.method.latent_layers import HeldOut, fitted, regated, scoring_fitter, settled, stacked
 from exml_sim.method.race import Race
 from exml_sim.method.raced import Raced
+from exml_sim.method.row_order import balanced_order
 from exml_sim.method.settings import Settings
 from exml_sim.method.thresholds import INITIAL_THETAS, Choice, CrossValidation, Tried, choose_augmented, choose_initial
 from exml_sim.money import Prices, show
@@ -192,7 +193,7 @@ def grow(
     layers, records, notes = [first[0]], [first[1]], list[str]()
     arms = list(range(len(buyer.names)))
     taken: tuple[str, ...] = ()
-    base = Base(X, y, n_classes, rng.permutation(len(y)), 2)
+    base = Base(X, y, n_classes, _order(y, first[1], settings, rng), 2)
     for number in range(2, settings.layers + 1):
         arms, absent = _on_offer(arms, base, buyer)
         notes += [f"candidate {name} was left out of layer {number}: no row of it can be bought" for name in absent]
@@ -228,6 +229,13 @@ def grow(
     if not settings.cascade:
         layers = layers[-1:]
     return Grown(tuple(layers), tuple(records), tuple(notes))
+
+
+def _order(y: IntArray, first: LayerRecord, settings: Settings, rng: np.random.Generator) -> IntArray:
+    """The order in which rows are bought; rules of the paper and rules with a confidence want them at random."""
+    if first.discovered is None or not settings.races:
+        return np.asarray(rng.permutation(len(y)), dtype=np.int64)
+    return balanced_order(y, first.discovered.perceived[np.arange(len(y)), y], rng)
 
 
 def _on_offer(arms: list[int], base: Base, buyer: Buyer) -> tuple[list[int], list[str]]:

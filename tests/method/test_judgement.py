@@ -128,13 +128,17 @@ def test_what_lopsided_rows_could_hide_is_the_upper_limit_of_missed_labels():
 
 
 def test_candidates_that_do_not_help_are_said_not_to():
-    rng = np.random.default_rng(0)
-    rows, good, *_ = synthetic(per_class=50, angles=[90, 80])
-    noise = ArrayOracle({"a": rng.normal(size=150), "b": rng.normal(size=150)})
+    """A test at 5 %: of six tables it may be wrong about one."""
     words = "the data do not show that they help, and exploring may not pay"
     options = {"budget": 150, "explore": "always", "model": "kernel"}
-    assert words in ExMLClassifier(**options).fit(rows.X, rows.y, noise).report()
-    assert words not in ExMLClassifier(**options).fit(rows.X, rows.y, good).report()
+    said = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        rows, good, *_ = synthetic(seed, per_class=50, angles=[90, 80])
+        noise = ArrayOracle({"a": rng.normal(size=150), "b": rng.normal(size=150)})
+        said.append(words in ExMLClassifier(**options).fit(rows.X, rows.y, noise).report())
+        assert words not in ExMLClassifier(**options).fit(rows.X, rows.y, good).report()
+    assert sum(said) >= 5
 
 
 def test_ties_are_called_ties():
