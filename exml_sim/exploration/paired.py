@@ -43,7 +43,7 @@ STAKES = (0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.95)
 #: Parts of the rows: each is predicted by models that were fitted to the parts before it.
 PARTS = 4
 
-#: Rows of a cycle of a balanced order (`exml_sim.method.row_order`): parts begin with a cycle.
+#: Rows of a cycle of a balanced order (`exml_sim.method.row_order`): bets are settled at the end of one.
 CYCLE = 16
 
 
@@ -181,15 +181,15 @@ def proven_limit(apart: FloatArray, bar: float) -> float | None:
 def later_rows(n: int, parts: int = PARTS) -> list[tuple[IntArray, IntArray]]:
     """Positions to fit to, and positions to predict: every part by all parts before it.
 
-    Where there are rows enough parts end with a cycle, the last one where the rows end.
+    Where there are rows enough parts are whole cycles, and rows of a cycle that was begun are left out.
     """
     step = CYCLE if n >= parts * CYCLE else 1
-    cuts = [*(n * part // parts // step * step for part in range(1, parts)), n]
+    cuts = [n * part // parts // step * step for part in range(1, parts + 1)]
     return [(np.arange(start, dtype=np.int64), np.arange(start, end, dtype=np.int64)) for start, end in pairwise(cuts)]
 
 
 def later_losses(n: int, loss: Callable[[IntArray, IntArray], FloatArray]) -> FloatArray:
-    """Losses of all rows but those of the first part; `loss` fits to some positions and judges others."""
+    """Losses of the rows of `later_rows`; `loss` fits to some positions and judges others."""
     return np.concatenate([loss(known, new) for known, new in later_rows(n)])
 
 

@@ -193,7 +193,7 @@ def grow(
     layers, records, notes = [first[0]], [first[1]], list[str]()
     arms = list(range(len(buyer.names)))
     taken: tuple[str, ...] = ()
-    base = Base(X, y, n_classes, _order(y, first[1], settings, rng), 2)
+    base = Base(X, y, n_classes, _order(y, first[1], buyer, settings, rng), 2)
     for number in range(2, settings.layers + 1):
         arms, absent = _on_offer(arms, base, buyer)
         notes += [f"candidate {name} was left out of layer {number}: no row of it can be bought" for name in absent]
@@ -231,9 +231,14 @@ def grow(
     return Grown(tuple(layers), tuple(records), tuple(notes))
 
 
-def _order(y: IntArray, first: LayerRecord, settings: Settings, rng: np.random.Generator) -> IntArray:
-    """The order in which rows are bought; rules of the paper and rules with a confidence want them at random."""
-    if first.discovered is None or not settings.races:
+def _order(y: IntArray, first: LayerRecord, buyer: Buyer, settings: Settings, rng: np.random.Generator) -> IntArray:
+    """The order in which rows are bought: balanced for races.
+
+    Rules of the paper and rules with a confidence want rows at random; and where values cannot be had, cycles would
+    have holes.
+    """
+    complete = all(bool(buyer.available(arm).all()) for arm in range(len(buyer.names)))
+    if first.discovered is None or not settings.races or not complete:
         return np.asarray(rng.permutation(len(y)), dtype=np.int64)
     return balanced_order(y, first.discovered.perceived[np.arange(len(y)), y], rng)
 

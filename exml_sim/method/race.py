@@ -20,7 +20,7 @@ from functools import partial
 import numpy as np
 
 from exml_sim.arrays import FloatArray, IntArray
-from exml_sim.exploration.paired import ROWS_FOR_BETS, Pair, interval_of
+from exml_sim.exploration.paired import CYCLE, ROWS_FOR_BETS, Pair, interval_of
 from exml_sim.method.bought_arms import Base
 from exml_sim.method.buyer import Buyer
 from exml_sim.method.hearing import Arms, Hearing
@@ -30,8 +30,9 @@ from exml_sim.method.soft import Fitter
 from exml_sim.money import exact, show
 from exml_sim.strategies.commit import ExploreThenCommit, expected_gain
 
-#: How few rows open the race, if that leaves the leader most of the money; fewer than the last number tell nothing.
-SMALLEST_OPENING, OPENING_PER_CLASS, USELESS_OPENING = 20, 8, 12
+#: How few rows open the race, if that leaves the leader most of the money: a cycle of the balanced order, more for many
+#: classes; fewer than the last number tell nothing.
+SMALLEST_OPENING, OPENING_PER_CLASS, USELESS_OPENING = CYCLE, 6, 8
 
 #: Rows per known class by which half of what can be explained is explained.
 HALF_PER_CLASS = 20.0

@@ -3,19 +3,17 @@ r"""In which order rows are bought: at random, but so that every beginning looks
 With twenty rows per candidate chance decides how many rows of a class are among them, and how many that the observed
 columns leave in doubt. So the rows are sorted by their label and by how well the initial model predicts it without
 having seen the row, cut into strata of equal size, and bought cycle by cycle: one random row of every stratum, the
-strata in random order. A candidate's values have no part in it.
+strata in random order. What does not fill the strata is taken out at random beforehand and comes last. A candidate's
+values have no part in it.
 
-Bets on differences of losses (`exml_sim.exploration.paired`) stay what they are. A stake turns the loss of row i into a
-factor c_i; at random order the first n factors have a product of expectation at most (mean c)^n. Here each stratum j
-gives k_j rows, k_j equal up to one, drawn without replacement, and which strata are one ahead is random, so by
-Maclaurin's inequality, inside the strata and then over them,
+Bets on differences of losses (`exml_sim.exploration.paired`) are settled at the ends of cycles. Given what was seen
+before a cycle, its rows are drawn independently, one of every stratum. A stake turns the loss of a row into a factor c;
+with :math:`\bar c_j` the mean of c over the rows that are left in stratum j of J,
 
-.. math:: E \prod_{t \le n} c_t = E \prod_j \frac{e_{k_j}(c^{(j)})}{\binom{s}{k_j}}
-          \le E \prod_j \bar c_j^{\,k_j} \le \bar c^{\,n},
+.. math:: E \prod_{t \in \text{cycle}} c_t = \prod_j \bar c_j \le \Big(\frac1J \sum_j \bar c_j\Big)^J
 
-e_k the elementary symmetric polynomial, s the size of a stratum. For this parts of the rows must begin with a cycle:
-`exml_sim.exploration.paired.later_rows` cuts there. Strata that differ by a row, or values that cannot be had, make it
-approximate.
+by the inequality of the means, so wealth is a supermartingale from cycle to cycle whenever the mean of c over the rows
+left is at most 1. Inside a cycle it is not: whoever stops there at will can gain.
 """
 
 from __future__ import annotations
@@ -38,8 +36,9 @@ def balanced_order(y: IntArray, own: FloatArray, rng: np.random.Generator, strat
     strata
         Their number; that of the rows if there are fewer.
     """
-    shuffled = rng.permutation(len(y))  # so that ties of the sort are broken at random
-    ranked = shuffled[np.lexsort((own[shuffled], y[shuffled]))]
-    parts = [rng.permutation(part) for part in np.array_split(ranked, min(strata, len(y)))]
-    cycles = [[part[i] for part in parts if i < len(part)] for i in range(max(map(len, parts)))]
-    return np.concatenate([rng.permutation(cycle) for cycle in cycles]).astype(np.int64)
+    strata = min(strata, len(y))
+    shuffled = rng.permutation(len(y))  # ties of the sort are broken at random, and so is what comes last
+    last, shuffled = np.split(shuffled, [len(y) % strata])
+    ranked = shuffled[np.lexsort((own[shuffled], y[shuffled]))].reshape(strata, -1)
+    cycles = rng.permuted(rng.permuted(ranked, axis=1).T, axis=1)
+    return np.concatenate([cycles.ravel(), last]).astype(np.int64)

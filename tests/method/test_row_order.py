@@ -1,6 +1,7 @@
 """The order in which rows are bought: every beginning is balanced, every row may come first, bets stay fair."""
 
-from itertools import combinations, permutations, product
+from collections import Counter
+from itertools import permutations, product
 from math import prod
 
 import numpy as np
@@ -26,12 +27,22 @@ def test_every_cycle_has_one_row_of_every_stratum():
         np.testing.assert_allclose(shares, np.bincount(y) / 160, atol=2.0 / CYCLE)
 
 
-def test_every_row_may_come_first():
+@pytest.mark.parametrize("strata", [6, 7])
+def test_every_row_may_come_first_and_last(strata):
     """Chi-square of 30 rows and 6,000 orders; the limit has a false-alarm rate below 1e-6."""
     y, own = np.arange(30) % 2, np.linspace(0, 1, 30)
     rng = np.random.default_rng(2)
-    seen = np.bincount([balanced_order(y, own, rng, strata=6)[0] for _ in range(6000)], minlength=30)
-    assert ((seen - 200.0) ** 2 / 200.0).sum() < 85.0
+    drawn = np.array([balanced_order(y, own, rng, strata=strata) for _ in range(6000)])
+    for place in (0, -1):
+        seen = np.bincount(drawn[:, place], minlength=30)
+        assert ((seen - 200.0) ** 2 / 200.0).sum() < 85.0
+
+
+def test_what_does_not_fill_the_strata_comes_last():
+    y, own = np.repeat([0, 1], 20), np.linspace(0, 1, 40)
+    order = balanced_order(y, own, np.random.default_rng(0))
+    assert np.bincount(y[order[:CYCLE]]).tolist() == np.bincount(y[order[CYCLE : 2 * CYCLE]]).tolist()
+    assert sorted(order) == list(range(40))
 
 
 @pytest.mark.parametrize("rows", [1, 5, 15, 16, 17, 40])
@@ -40,52 +51,50 @@ def test_any_number_of_rows(rows):
     assert sorted(order) == list(range(rows))
 
 
-def expected(factors, n, strata, at_random=True):
-    """E of the product of the first n factors, by enumeration of which rows each stratum gives, and which are ahead."""
-    size = len(factors) // strata
-    parts = [factors[j * size : (j + 1) * size] for j in range(strata)]
-    full, more = divmod(n, strata)
-    ahead = list(combinations(range(strata), more)) if at_random else [tuple(range(more))]
-    total = 0.0
-    for some in ahead:
-        means = []
-        for j, part in enumerate(parts):
-            drawn = list(combinations(part, full + (j in some)))
-            means.append(sum(prod(one) for one in drawn) / len(drawn))
-        total += prod(means) / len(ahead)
-    return total
+def cycle_mean(strata):
+    """E of the product of one cycle, by enumeration of which rows it takes."""
+    return float(np.mean([prod(rows) for rows in product(*strata)]))
 
 
-@pytest.mark.parametrize("n", range(1, 9))
-def test_bets_are_fair_in_balanced_order(n):
-    """Maclaurin, inside strata and over them: against the mean of all factors to the power n, for hostile values."""
-    for factors in product([0.05, 1.0, 1.9], repeat=8):
-        if list(factors) == sorted(factors):
-            for strata in (2, 4):
-                assert expected(factors, n, strata) <= np.mean(factors) ** n * (1 + 1e-12)
+@pytest.mark.parametrize("count", [2, 3])
+def test_a_cycle_is_a_fair_bet(count):
+    """Hostile factors: at most the power of the mean of all rows left, however they are spread over strata."""
+    for factors in product([0.05, 1.0, 1.9], repeat=2 * count):
+        strata = np.reshape(factors, (count, 2))
+        assert cycle_mean(strata) <= np.mean(factors) ** count * (1 + 1e-12)
+
+
+def test_wealth_at_the_end_of_any_cycle_is_fair():
+    """All orders of four rows in two strata; the one who stops after a cycle with a gain gets no more than 1."""
+    factors = np.array([1.6, 1.2, 0.9, 0.3])  # mean 1
+    stopped = []
+    for one, two, *coins in product(range(2), range(2), range(2), range(2)):
+        first = [one, 2 + two]
+        second = [1 - one, 2 + (1 - two)]
+        order = [*first[:: 1 - 2 * coins[0]], *second[:: 1 - 2 * coins[1]]]
+        wealth = np.cumprod(factors[order])
+        stopped.append(wealth[1] if wealth[1] > 1 else wealth[3])
+    assert np.mean(stopped) <= 1.0
+
+
+def test_inside_a_cycle_bets_would_be_unfair():
+    """The planted error: stop after the first gain, with strata of factors 1.5 and 0.5."""
+    stopped = [wealth if (wealth := first) > 1 else first * second for first, second in ((1.5, 0.5), (0.5, 1.5))]
+    assert np.mean(stopped) == pytest.approx(1.125)
 
 
 def test_the_enumeration_is_that_of_the_code():
-    """All orders of four rows in two strata, and their shares."""
+    """All orders of four rows in two strata, equally often: 16 cells, chi-square below 1e-6."""
     y, own, rng = np.zeros(4, dtype=int), np.arange(4.0), np.random.default_rng(3)
-    drawn = [tuple(balanced_order(y, own, rng, strata=2)) for _ in range(4000)]
-    possible = [p for p in permutations(range(4)) if {p[0] // 2, p[1] // 2} == {0, 1}]
-    assert set(drawn) == set(possible)
-    factors = [0.1, 0.4, 1.2, 1.9]
-    for n in (1, 2, 3):
-        mean = np.mean([prod(factors[i] for i in one[:n]) for one in drawn])
-        # Products are in [0, 2.28]: Hoeffding at 1e-6.
-        assert abs(mean - expected(factors, n, 2)) < 2.28 * np.sqrt(np.log(2e6) / 2 / 4000)
-
-
-def test_strata_in_a_fixed_order_would_be_unfair():
-    assert expected([1.9, 1.9, 0.1, 0.1], 1, 2, at_random=False) > 1.0
+    drawn = Counter(tuple(balanced_order(y, own, rng, strata=2).tolist()) for _ in range(4000))
+    assert set(drawn) == {p for p in permutations(range(4)) if {p[0] // 2, p[1] // 2} == {0, 1}}
+    assert sum((seen - 250.0) ** 2 / 250.0 for seen in drawn.values()) < 58.0
 
 
 def test_parts_of_bets_begin_with_a_cycle():
     for n in (80, 100, 357):
         assert all(new[0] % CYCLE == 0 and len(known) == new[0] for known, new in later_rows(n))
-        assert later_rows(n)[-1][1][-1] == n - 1
+        assert later_rows(n)[-1][1][-1] + 1 == n // CYCLE * CYCLE
     assert [len(new) for _, new in later_rows(20)] == [5, 5, 5]
 
 
