@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from exml_sim.arrays import BoolArray, FloatArray, IntArray
 from exml_sim.money import Money, exact_cost
-from exml_sim.validation import check_size, numeric_column
+from exml_sim.validation import check_size, numeric_column, shown
 
 
 @runtime_checkable
@@ -45,6 +45,8 @@ class _Priced:
     """Names and costs, validated."""
 
     def __init__(self, names: Sequence[str], costs: Mapping[str, Money] | None) -> None:
+        if costs is not None and not isinstance(costs, Mapping):
+            raise ValueError(f"costs must be given by name, like {{'ct': 5}}; got {shown(costs)}")
         prices = dict(costs or {})
         stray = [name for name in prices if name not in names]
         if stray:
@@ -208,7 +210,7 @@ def checked_answer(answer: ArrayLike, candidate: str, rows: IntArray) -> FloatAr
         raise ValueError(f"{len(rows)} values of candidate {candidate!r} were asked for, the oracle gave {len(table)}")
     bad = np.flatnonzero(~np.isfinite(table).all(axis=1))
     if bad.size:
-        raise ValueError(f"the oracle gave no finite value of candidate {candidate!r} for row {rows[bad[0]]}")
+        raise ValueError(f"the value of candidate {candidate!r} for row {rows[bad[0]]} is not finite")
     return check_size(table, f"values of candidate {candidate!r}")
 
 

@@ -108,10 +108,10 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def check_count(value: Any, name: str) -> int:
-    """A whole number of at least 1."""
-    if not _is_whole(value) or value < 1:
-        raise ValueError(f"{name} must be a whole number of at least 1; got {value!r}")
+def check_count(value: Any, name: str, least: int = 1) -> int:
+    """A whole number of at least 1, or more."""
+    if not _is_whole(value) or value < least:
+        raise ValueError(f"{name} must be a whole number of at least {least}; got {value!r}")
     return int(value)
 
 

@@ -252,6 +252,8 @@ def _model(given: dict[str, Any]) -> ExMLClassifier:
 
 def _number(text: str, what: str) -> float:
     try:
+        if "_" in text:
+            raise ValueError(text)  # 1_0 is a number in Python only
         return float(text)
     except ValueError:
         raise ValueError(f"{what}, got {text!r}") from None
@@ -266,8 +268,8 @@ def _gamma(text: str) -> float | str:
 
 
 def _mislabelling(text: str) -> list[float] | str:
-    if text in ("estimate", "fair"):
-        return text
+    if text.strip() in ("estimate", "fair"):
+        return text.strip()
     return [_number(one, "--mislabelling must be estimate, fair or shares like 0.8,0.2") for one in text.split(",")]
 
 

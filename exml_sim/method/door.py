@@ -29,7 +29,7 @@ FEW_ROWS, RARE_SHARE = 10, 0.1
 MANY_CLASSES, ROWS_PER_CLASS = 10, 5
 
 #: Rows of every candidate in the first round below which a choice is mostly luck.
-OPENING_ROWS = 20
+OPENING_ROWS = 16
 
 #: Share of rows that are copies of others from which held-out figures are in doubt; chance must explain less of them.
 COPIED_SHARE = 0.05

@@ -132,18 +132,17 @@ def _check_model(model: Any) -> None:
 
 def _folds(given: Any) -> int:
     """Folds of cross-validations: with a single one nothing is left to learn from."""
-    folds = check_count(given, "folds")
-    if folds < 2:
-        raise ValueError(f"folds must be a whole number of at least 2; got {given!r}")
-    return folds
+    return check_count(given, "folds", least=2)
 
 
 def _law(given: Any, n_classes: int) -> FloatArray | None:
     """The law of mislabelling; None if it is to be estimated."""
     if isinstance(given, str):
-        check_choice(given, "mislabelling", ("estimate", "fair"))
-        return None if given == "estimate" else fair(n_classes)
-    law = as_numbers(given, "mislabelling")
+        if given in ("estimate", "fair"):
+            return None if given == "estimate" else fair(n_classes)
+        law = np.empty(0)
+    else:
+        law = as_numbers(given, "mislabelling")
     if law.shape != (n_classes,) or not (law >= 0.0).all() or not np.isclose(law.sum(), 1.0) or law.max() >= 1.0:
         raise ValueError(
             f'mislabelling must be "estimate", "fair" or {n_classes} probabilities below 1 of sum 1, got {given!r}'

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from exml_sim.exploration.statements import Statement
 from exml_sim.method import judgement
@@ -30,7 +30,7 @@ def text(model: ExMLClassifier) -> str:
     for record in model.records_[1:]:
         parts += [
             f"## Layer {record.number}: {', '.join(record.candidates)}",
-            _layer(record, len(model.classes_), model.ledger_.names),
+            _layer(record, tuple(model.classes_), model.ledger_.names),
         ]
     if model.hindsight_:
         parts += ["## Theta in hindsight", _hindsight(model)]
@@ -89,7 +89,7 @@ def _initial(model: ExMLClassifier) -> str:
     )
 
 
-def _layer(record: LayerRecord, n_classes: int, names: tuple[str, ...]) -> str:
+def _layer(record: LayerRecord, classes: tuple[Any, ...], names: tuple[str, ...]) -> str:
     lines = []
     if record.exploration is not None:
         lines.append(why(record.exploration, len(record.candidates), record.intervals))
@@ -98,7 +98,7 @@ def _layer(record: LayerRecord, n_classes: int, names: tuple[str, ...]) -> str:
     if record.statement is not None:
         lines.append(how_sure(record.statement))
     if record.held_out is not None:
-        lines.append(_latent(record))
+        lines.append(_latent(record, classes))
         return "\n\n".join(lines)
     if record.choice is None:
         lines.append(f"Theta {short(record.theta)} was given. Trained on {counted(len(record.rows), 'row')}.")
@@ -107,7 +107,7 @@ def _layer(record: LayerRecord, n_classes: int, names: tuple[str, ...]) -> str:
             f"Theta {record.theta:g}: {record.choice.reason}. {_bought(record.validation_rows)} bought for this "
             f"choice; the layer is trained on all {len(record.rows)} rows."
         )
-        lines.append(_tried(record.choice, n_classes))
+        lines.append(_tried(record.choice, len(classes)))
     return "\n\n".join(lines)
 
 
@@ -190,28 +190,29 @@ def why_raced(race: Raced, names: tuple[str, ...]) -> str:
 
 
 def _interval(ends: tuple[float, float]) -> str:
-    return f"{ends[0]:.3f} to {ends[1]:.3f}" if math.isfinite(ends[0]) else ""
+    # Losses are not negative, whatever an interval that is symmetric about the mean says.
+    return f"{max(ends[0], 0.0):.3f} to {ends[1]:.3f}" if math.isfinite(ends[0]) else ""
 
 
-def _latent(record: LayerRecord) -> str:
+def _latent(record: LayerRecord, classes: tuple[Any, ...]) -> str:
     """Model, law and what it says about its own rows without having seen them."""
     assert record.held_out is not None
     assert record.choice is not None
     one = record.choice.chosen
     return (
-        f"Model: {record.model}, trained on {len(record.rows)} rows; hidden rows taken to be labelled "
-        f"{_law(record.held_out)}.\n"
+        f"Model: {record.model}, trained on {len(record.rows)} rows. Hidden rows, if there are any, are taken to be "
+        f"labelled {_law(record.held_out, classes)}.\n"
         f"{record.choice.reason}: {one.accepted} accepted, of which {one.accuracy:.1%} have the predicted label."
     )
 
 
-def _law(votes: HeldOut) -> str:
+def _law(votes: HeldOut, classes: tuple[Any, ...]) -> str:
     """The shares of the labels that hidden rows carry, and what the data leave open."""
-    shares = ", ".join(f"{one:.0%}" for one in votes.law)
+    shares = [f"{name!s} {one:.0%}" for name, one in zip(classes, votes.law, strict=True)]
     if votes.mislabelling is None:
-        return f"{shares}, as given"
-    ends = zip(*votes.mislabelling.range, strict=True)
-    return f"{shares} (left open: {', '.join(f'{low:.0%} to {high:.0%}' for low, high in ends)})"
+        return f"{', '.join(shares)}, as given"
+    ends = zip(shares, *votes.mislabelling.range, strict=True)
+    return ", ".join(f"{share} ({low:.0%} to {high:.0%} left open)" for share, low, high in ends)
 
 
 def _tried(choice: Choice, n_classes: int | None) -> str:

@@ -137,8 +137,8 @@ def test_the_dry_run_plans_and_writes_nothing(data, capsys):
     assert code == 0
     assert sorted(data.iterdir()) == before
     assert "candidate high: 1.2 per row, 162 of 180 rows can be bought" in out
-    # 53 complete rows at 4.7 could be had: the opening takes 20 of them.
-    assert "opening: 20 rows of every candidate, for 94" in out
+    # 53 complete rows at 4.7 could be had: the opening takes 16 of them.
+    assert "opening: 16 rows of every candidate, for 75.2" in out
     assert "in all at most 250" in out
     _, out, _ = run(capsys, "explore", "data.csv", *COMMON, *THREE, "--budget", "250", "--dry-run", *PAPER)
     # 225 after the validation share, half of it per round, 4.7 per row of all three.
@@ -252,3 +252,18 @@ def test_blank_columns(data, capsys):
 def test_offers():
     found = offer("ct = ct1, ct2 : 5.0")
     assert (found.name, found.columns, found.cost) == ("ct", ("ct1", "ct2"), 5)
+
+
+@pytest.mark.parametrize("text", ["0.8,0.3", "1_0,0.5", "x", "0.5", "-1,2", "nan,0.5"])
+def test_a_law_of_mislabelling_that_is_none(tmp_path, text, capsys):
+    path = tmp_path / "table.csv"
+    lines = ["y,x,c", *(f"{'ab'[i % 2]},{i},{(i * 7) % 11}" for i in range(40))]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    command = ["explore", str(path), "--label", "y", "--observed", "x", "--candidate", "c=c:1", "--budget", "20"]
+    with pytest.raises(SystemExit) as stop:
+        main([*command, "--mislabelling", text, "--out", str(tmp_path / "out")])
+    assert stop.value.code == 2
+    said = capsys.readouterr().err
+    assert "mislabelling must be" in said
+    assert said.count("\n") == 1
+    assert not (tmp_path / "out").exists()

@@ -168,7 +168,7 @@ def test_bad_use_is_one_line(tmp_path):
     for values, lost, message in [
         ({"x": [1]}, {}, "no value of 'x' was asked for"),
         ({name: [1.0]}, {}, f"{len(places)} values of candidate '{name}' were asked for, got 1"),
-        ({name: [np.inf] * len(places)}, {}, "no finite value"),
+        ({name: [np.inf] * len(places)}, {}, "is not finite"),
         ({name: ["high"] * len(places)}, {}, f"values of candidate '{name}' must be numbers of shape"),
         ({name: ["1.5"] * len(places)}, {}, f"values of candidate '{name}' must be numbers of shape"),
         ({name: 1.0}, {}, "must be numbers of shape"),

@@ -80,7 +80,7 @@ RNG = np.random.default_rng(1)
             "200 of 200 rows are in the table more than once: figures on held-out rows are too good",
         ),
         ({"available": (0, 200)}, "warn", "no row of candidate ct can be bought"),
-        ({"opening": 12}, "warn", "the first round buys 12 rows of a candidate; below 20"),
+        ({"opening": 12}, "warn", "the first round buys 12 rows of a candidate; below 16"),
         ({"memory": 2**20}, "refuse", "200 rows need about 1.3 MiB of memory, 1.0 MiB are there"),
     ],
 )

@@ -387,7 +387,7 @@ def test_a_value_that_no_model_takes_is_refused_before_anything_is_bought(bad):
         ExMLClassifier(budget=50, candidates={"c": 2}).fit(table, rows.y)
     late = CallableOracle({name: lambda rows, name=name: values[name][rows] for name in values})
     said = refused(ExMLClassifier(budget=120, explore="always"), rows, late)
-    assert "the oracle gave no finite value" in said or "must be numbers of at most 1e+38 in size; got 1e+308" in said
+    assert "is not finite" in said or "must be numbers of at most 1e+38 in size; got 1e+308" in said
 
 
 def test_a_candidate_that_was_never_measured_is_left_out():

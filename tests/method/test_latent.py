@@ -139,7 +139,7 @@ def test_bad_models_and_laws_are_refused_before_anything_is_spent():
     for change, message in (
         ({"model": Perceptron()}, "Perceptron has no predict_proba"),
         ({"model": "magic"}, "unknown model 'magic'"),
-        ({"mislabelling": "guess"}, "unknown mislabelling 'guess'"),
+        ({"mislabelling": "guess"}, "mislabelling must be .* got 'guess'"),
         ({"mislabelling": [0.5, 0.6]}, "2 probabilities below 1 of sum 1"),
         ({"mislabelling": [1.0, 0.0]}, "2 probabilities below 1 of sum 1"),
     ):

@@ -1,11 +1,15 @@
 """The estimated law of mislabelling: against a plain loop, on drawn mixtures, and on rows with a hidden class."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy.stats import dirichlet
 
+from exml_sim import ExMLClassifier
 from exml_sim.method import mislabelling as rooms
 from exml_sim.method.mislabelling import leaning_laws, mislabelling
+from tests.method.tasks import synthetic
 
 
 def drawn(rng, law, n, neighbours=10, noise=0.05, sizes=None):
@@ -93,3 +97,15 @@ def test_probabilities_at_the_border_are_taken():
     estimate = mislabelling(p, np.repeat([0, 1], 20))
     assert np.isfinite(estimate.fits).all()
     np.testing.assert_allclose(estimate.law, 0.5, atol=0.02)
+
+
+def test_a_law_may_be_given_and_the_report_says_so():
+    rows, oracle, *_ = synthetic(per_class=40)
+    options = {"budget_ratio": "0.2", "explore": "always", "model": "kernel"}
+    found = ExMLClassifier(**options).fit(rows.X, rows.y, oracle).report()
+    assert re.search(r"labelled -1 \d+% \(\d+% to \d+% left open\), 1 \d+% \(\d+% to \d+% left open\)\.", found)
+    given = ExMLClassifier(mislabelling=[0.8, 0.2], **options).fit(rows.X, rows.y, oracle).report()
+    assert "are taken to be labelled -1 80%, 1 20%, as given." in given
+    for law in ([0.8, 0.3], [1.0, 0.0], [0.5, 0.3, 0.2], "x", [0.5, float("nan")]):
+        with pytest.raises(ValueError, match="mislabelling must be"):
+            ExMLClassifier(mislabelling=law, **options).fit(rows.X, rows.y, oracle)

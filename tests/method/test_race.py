@@ -30,14 +30,15 @@ def task(seed, rows=240):
 
 @pytest.mark.parametrize("width", [5, 20, 100])
 def test_wide_noise_loses_to_an_informative_group(width):
-    """At least nine of ten runs with a budget of 30 %."""
-    right = 0
+    """With a budget of 30 % the signal is always bought, and in seven of ten runs at least nothing beside it."""
+    alone = 0
     for seed in range(10):
         X, y, signal, rng = task(seed, 180)
         values = {"noise": rng.normal(size=(len(y), width)), "signal": signal, "more": rng.normal(size=(len(y), width))}
         model = ExMLClassifier(budget_ratio=0.3, random_state=seed, model="kernel").fit(X, y, ArrayOracle(values))
-        right += model.selected_[0] == "signal" and len(model.selected_) == 1
-    assert right >= 9
+        assert "signal" in model.selected_
+        alone += model.selected_ == ("signal",)
+    assert alone >= 7
 
 
 def test_training_loss_falls_for_wide_noise():
