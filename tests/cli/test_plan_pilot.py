@@ -65,7 +65,7 @@ def test_an_exploration_is_a_pilot(table, capsys, tmp_path):
     more = ["--worlds", 10, "--trials", 60]
     code, text, _ = run(capsys, "plan", table, "--exploration", out, "--label", "y", *more)
     assert code == 0
-    assert "by a pilot of 2" in text
+    assert "by a pilot of 16" in text
     other = tmp_path / "other.csv"
     write(other, 1)
     code, _, error = run(capsys, "plan", other, "--exploration", out, "--label", "y")
