@@ -115,7 +115,7 @@ def measure(quick: bool) -> list[Rate]:
     population = features()
     pools = [
         ("affine regime, theta=0.3, Lambda=0.4", FeaturePool(population, ball=0.4), trials(10_000), 2_500.0),
-        ("score 'objective', C=1, sum", FeaturePool(population, score="objective"), trials(1_000), 450.0),
+        ("score 'objective', C=1, sum", FeaturePool(population, score="objective"), trials(1_000), 750.0),
         ("score 'risk', C=1, sum", FeaturePool(population, score="risk"), trials(1_000), 200.0),
     ]
     for what, pool, number, promised in pools:

@@ -87,7 +87,7 @@ class Table:
         if any(_is_number(word) for word in self.blank):
             return None
         try:
-            found = np.array([_as_number(cell) for cell in cells])
+            found = np.array([as_number(cell) for cell in cells])
         except ValueError:
             return None
         return found if (np.abs(found) <= LARGEST_NUMBER).all() else None
@@ -111,7 +111,7 @@ class Table:
                 return float("nan")
             raise ValueError(self._blank(cell, column, line))
         try:
-            value = _as_number(cell)
+            value = as_number(cell)
         except ValueError:
             value = float("inf")
         if not abs(value) <= LARGEST_NUMBER:
@@ -134,7 +134,7 @@ class Table:
         return f"{self.path}, {self.unit} {line}: column {column!r} is blank, but it must be known everywhere{hint}"
 
 
-def _as_number(cell: str) -> float:
+def as_number(cell: str) -> float:
     """A cell as a number; 1_000 is one in Python only, and may be a name in a table."""
     if "_" in cell:
         raise ValueError
@@ -144,7 +144,7 @@ def _as_number(cell: str) -> float:
 def _is_number(word: str) -> bool:
     """Whether a word is a finite number."""
     try:
-        return bool(np.isfinite(_as_number(word)))
+        return bool(np.isfinite(as_number(word)))
     except ValueError:
         return False
 

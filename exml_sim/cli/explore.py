@@ -13,7 +13,7 @@ import numpy as np
 
 from exml_sim.cli import options
 from exml_sim.cli.columns import Roles, names, offer, price_list, roles
-from exml_sim.cli.csv_file import Table, blank_words, read_table
+from exml_sim.cli.csv_file import Table, as_number, blank_words, read_table
 from exml_sim.cli.explore_files import FILES, JOURNAL, check_target, make_room, write_results
 from exml_sim.cli.explore_plan import as_facts, as_lines, door_section, planned, visit
 from exml_sim.cli.to_measure import NAME as SHEET
@@ -252,9 +252,7 @@ def _model(given: dict[str, Any]) -> ExMLClassifier:
 
 def _number(text: str, what: str) -> float:
     try:
-        if "_" in text:
-            raise ValueError(text)  # 1_0 is a number in Python only
-        return float(text)
+        return as_number(text)
     except ValueError:
         raise ValueError(f"{what}, got {text!r}") from None
 

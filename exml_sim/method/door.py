@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exml_sim.arrays import FloatArray
+from exml_sim.exploration.paired import CYCLE
 from exml_sim.memory import free_memory, in_bytes
 from exml_sim.money import show
 from exml_sim.validation import check_alike, counted
@@ -29,7 +30,7 @@ FEW_ROWS, RARE_SHARE = 10, 0.1
 MANY_CLASSES, ROWS_PER_CLASS = 10, 5
 
 #: Rows of every candidate in the first round below which a choice is mostly luck.
-OPENING_ROWS = 16
+OPENING_ROWS = CYCLE
 
 #: Share of rows that are copies of others from which held-out figures are in doubt; chance must explain less of them.
 COPIED_SHARE = 0.05
