@@ -13,6 +13,7 @@ from exml_sim.method.latent import Discovered, LatentModel, brier, decide, disco
 from exml_sim.method.mislabelling import Mislabelling
 from exml_sim.method.settings import Settings
 from exml_sim.method.soft import (
+    CHOOSING_ROWS,
     LARGEST_KERNEL,
     Fitter,
     KernelFitter,
@@ -37,6 +38,10 @@ WEIGHTS = (1.0, 0.75, 0.5, 0.25)
 
 #: Rows from which a forest, and of how many trees, takes part in comparing candidates.
 FOREST_FROM, SCORING_TREES = 60, 30
+
+#: From so many candidates on, the kernel that compares them chooses penalty and bandwidth on so many rows: hundreds of
+#: fits to all rows take twice as long and choose no better there. With few candidates all rows are a little better.
+MANY_CANDIDATES, SCORING_ROWS = 25, 96
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,18 +99,19 @@ class HeldOut:
         return row_losses(self.y, *self.vote(theta), self.law)
 
 
-def scoring_fitter(settings: Settings, rng: np.random.Generator) -> Fitter:
-    """The model by which candidates are compared: with few rows the kernel, which is steadier, then also the forest.
+def scoring_fitter(settings: Settings, rng: np.random.Generator, candidates: int) -> Fitter:
+    """The model by which so many candidates are compared: with few rows the kernel, the steadier one, then both.
 
     A model by name may be fitted in several threads at a time.
     """
     if not isinstance(settings.model, str):
         return estimator_fitter(settings.model, settings.folds, rng)
     forest = forest_fitter(_seed(rng), SCORING_TREES)
+    choosing = SCORING_ROWS if candidates >= MANY_CANDIDATES else CHOOSING_ROWS
 
     def kernel(X: FloatArray, T: FloatArray) -> tuple[Soft, FloatArray]:
         # Its own decompositions every time: rows of a comparison are fitted once.
-        return KernelFitter()(X, T)
+        return KernelFitter(choosing)(X, T)
 
     both = best_fitter([kernel, forest])
 

@@ -297,7 +297,7 @@ def _explore(
     found, raced, extra = None, None, 0
     if settings.races:
         assert isinstance(settings.strategy, ExploreThenCommit)
-        fitter = scoring_fitter(settings, rng)
+        fitter = scoring_fitter(settings, rng, len(arms))
         ahead = None if first.discovered is None else first.discovered.perceived
         raced = Race(buyer, arms, base, part, fitter, settings.strategy, settings.top, ahead, settings.workers).run()
         selected = list(raced.winner)
@@ -345,7 +345,7 @@ def stated(
 
 def _pool(arms: list[int], base: Base, buyer: Buyer, settings: Settings, rng: np.random.Generator) -> OraclePool:
     if settings.score == "held_out":
-        fitter = scoring_fitter(settings, rng)
+        fitter = scoring_fitter(settings, rng, len(arms))
         return HeldOutPool(buyer, arms, base, settings.exploration_theta, settings.options, fitter)
     return OraclePool(buyer, arms, base, settings.exploration_theta, settings.options, settings.score)
 

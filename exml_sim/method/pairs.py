@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from exml_sim.arrays import FloatArray, IntArray
-from exml_sim.exploration.paired import ROWS_FOR_BETS, Pair, later_losses
+from exml_sim.exploration.paired import Pair, later_losses, worth_betting
 from exml_sim.method.latent import brier, one_hot
 from exml_sim.method.soft import Fitter, normalised
 
@@ -32,15 +32,15 @@ def pair_of(
     losses: tuple[FloatArray, FloatArray],
     later: tuple[Callable[[], FloatArray], Callable[[], FloatArray]],
 ) -> Pair:
-    """The chosen and another one on common rows, in the order of the purchase; with bets where rows are enough.
+    """The chosen and another one on common rows, in the order of the purchase; with bets where they are worth it.
 
     Parameters
     ----------
     losses, later
         Held-out losses of the chosen one, then of the other one; and those of later rows, which cost fits and are asked
-        for only where there are rows enough.
+        for only where a bet is worth them.
     """
-    if len(losses[0]) < ROWS_FOR_BETS:
+    if not worth_betting(*losses):
         return Pair(name, *losses, None)
     mine, theirs = (one() for one in later)
     return Pair(name, *losses, theirs - mine)

@@ -20,7 +20,7 @@ from functools import partial
 import numpy as np
 
 from exml_sim.arrays import FloatArray, IntArray
-from exml_sim.exploration.paired import CYCLE, ROWS_FOR_BETS, Pair, interval_of
+from exml_sim.exploration.paired import CYCLE, Pair, interval_of, worth_betting
 from exml_sim.method.bought_arms import Base
 from exml_sim.method.buyer import Buyer
 from exml_sim.method.hearing import Arms, Hearing
@@ -220,12 +220,12 @@ class Race:
         others = sorted({one.arms for look in rounds for one in look.contestants if len(one.arms) == 1} - {chosen})
         common = [(arm, rows) for arm in others if len(rows := self._shared((*chosen, *arm))) >= 4]
         self._scores.prepare([(arms, rows) for arm, rows in common for arms in (chosen, arm)])
-        bets = [(arm, rows) for arm, rows in common if len(rows) >= ROWS_FOR_BETS]
+        losses_of = {arm: (self._scores.losses(chosen, rows), self._scores.losses(arm, rows)) for arm, rows in common}
+        bets = [(arm, rows) for arm, rows in common if worth_betting(*losses_of[arm])]
         self._scores.prepare_later([(arms, rows) for arm, rows in bets for arms in (chosen, arm)])
         for arm, rows in common:
-            losses = self._scores.losses(chosen, rows), self._scores.losses(arm, rows)
             later = partial(self._scores.later, chosen, rows), partial(self._scores.later, arm, rows)
-            out.append(pair_of(self._buyer.names[arm[0]], losses, later))
+            out.append(pair_of(self._buyer.names[arm[0]], losses_of[arm], later))
         return tuple(out)
 
     def _final(self, arms: Arms) -> int:

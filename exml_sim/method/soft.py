@@ -94,14 +94,36 @@ class _Spectrum:
     squares: FloatArray
 
 
+def _best_penalty(one: _Spectrum, rest: FloatArray) -> tuple[float, float, float, FloatArray, FloatArray]:
+    """The penalty with the smallest held-out error: that error, bandwidth, penalty, coefficients, held-out values.
+
+    All penalties at a time: shares l/(l + penalty) of the eigenvalues l turn the targets into fitted ones.
+    """
+    n, penalties = len(rest), np.asarray(PENALTIES)
+    turned = one.vectors.T @ rest
+    shares = one.values[:, None] / (one.values[:, None] + penalties)
+    own = (one.squares @ shares)[:, :, None]
+    fitted = (one.vectors @ (shares[:, :, None] * turned[:, None, :]).reshape(n, -1)).reshape(n, len(penalties), -1)
+    held = (fitted - own * rest[:, None, :]) / np.maximum(1.0 - own, 1e-9)
+    errors = ((held - rest[:, None, :]) ** 2).mean(axis=(0, 2))
+    k = int(errors.argmin())
+    coefficients = one.vectors @ (turned / (one.values + penalties[k])[:, None])
+    return float(errors[k]), one.gamma, float(penalties[k]), coefficients, np.ascontiguousarray(held[:, k])
+
+
 class KernelFitter:
     """Kernel regression; penalty and bandwidth have the smallest error on rows left out, one at a time.
 
-    Above `CHOOSING_ROWS` rows the two are chosen on so many rows, and the fit to all rows is solved for them alone. The
-    decompositions of the latest rows are kept: the same rows are fitted to many targets.
+    The decompositions of the latest rows are kept: the same rows are fitted to many targets.
+
+    Parameters
+    ----------
+    choosing
+        Rows above which the two are chosen on so many of them; the fit to all rows is solved for them alone.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, choosing: int = CHOOSING_ROWS) -> None:
+        self._choosing = choosing
         self._rows: FloatArray | None = None
         self._inverses: dict[tuple[float, float], FloatArray] = {}
 
@@ -111,20 +133,9 @@ class KernelFitter:
             self._decompose(X)
         base = T.mean(axis=0)
         rest = T - base
-        best: tuple[float, float, float, FloatArray, FloatArray] | None = None
-        for one in self._spectra:
-            turned = one.vectors.T @ rest[self._some]
-            for penalty in PENALTIES:
-                share = one.values / (one.values + penalty)
-                own = (one.squares @ share)[:, None]
-                fitted = one.vectors @ (share[:, None] * turned)
-                held = (fitted - own * rest[self._some]) / np.maximum(1.0 - own, 1e-9)
-                error = float(((held - rest[self._some]) ** 2).mean())
-                if best is None or error < best[0]:
-                    coefficients = one.vectors @ (turned / (one.values + penalty)[:, None])
-                    best = error, one.gamma, penalty, coefficients, held
-        assert best is not None
-        _, gamma, penalty, coefficients, held = best
+        gamma, penalty, coefficients, held = min(
+            (_best_penalty(one, rest[self._some]) for one in self._spectra), key=lambda found: found[0]
+        )[1:]
         if len(held) < len(X):
             coefficients, held = self._of_all(gamma, penalty, rest)
         return KernelSoft(self._shift, self._scale, self._points, coefficients, base, gamma), held + base
@@ -143,7 +154,7 @@ class KernelFitter:
         self._shift, spread = X.mean(axis=0), X.std(axis=0)
         self._scale = np.where(spread > 0.0, spread, 1.0)
         self._points = (X - self._shift) / self._scale
-        self._some = np.unique(np.linspace(0, len(X) - 1, min(len(X), CHOOSING_ROWS)).round().astype(np.int64))
+        self._some = np.unique(np.linspace(0, len(X) - 1, min(len(X), self._choosing)).round().astype(np.int64))
         self._inverses.clear()
         chosen = self._points[self._some]
         distances = _squared(chosen, chosen)

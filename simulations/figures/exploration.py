@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
 #: Labels longer than this are cut.
 LONGEST = 24
-#: Lines of a look, and candidates among the purchases, that are drawn one by one; the others share a line.
-MOST = 24
+#: Candidates among the purchases, and lines of all looks together, that are drawn one by one; the others of a look
+#: share a line. A look has a few lines of its own in any case.
+MOST, MOST_OF_LOOKS, FEWEST_OF_A_LOOK = 24, 48, 5
 #: Patterns, so that neighbouring parts of a bar differ without colour.
 HATCHES = ("", "//", "..", "xx", "\\\\", "--")
 
@@ -33,7 +34,7 @@ def figure(facts: Mapping[str, Any]) -> Figure:
     """
     looks = [look for layer in facts["layers"] for look in looks_of(layer)]
     names = list(dict.fromkeys(name for one in facts["purchases"] for name in one))
-    lines = max(sum(min(len(look), MOST + 1) for look in looks), min(len(names), MOST + 1))
+    lines = max(sum(min(len(look), most_of(looks) + 1) for look in looks), min(len(names), MOST + 1))
     tall = max(2.6, 1.0 + 0.28 * lines)
     with style.look():
         picture = style.blank(10.5, tall)
@@ -43,6 +44,11 @@ def figure(facts: Mapping[str, Any]) -> Figure:
         draw_decisions(decided, facts["decisions"])
         picture.suptitle(f"Exploration: spent {facts['spent']} of {facts['budget']}")
     return picture
+
+
+def most_of(looks: Sequence[Sequence[Mapping[str, Any]]]) -> int:
+    """Lines of one look that are drawn one by one."""
+    return min(MOST, max(FEWEST_OF_A_LOOK, MOST_OF_LOOKS // max(len(looks), 1)))
 
 
 def looks_of(layer: Mapping[str, Any]) -> list[list[dict[str, Any]]]:
@@ -82,7 +88,7 @@ def draw_scores(ax: Axes, looks: Sequence[Sequence[Mapping[str, Any]]]) -> Axes:
     names = list(dict.fromkeys(one["name"] for look in looks for one in look))
     places, labels, at = [], [], 0.0
     for number, look in enumerate(looks, 1):
-        shown, others = _foremost(look)
+        shown, others = _foremost(look, most_of(looks))
         for one in shown:
             which = names.index(one["name"])
             colour, marker = style.CYCLE[which % len(style.CYCLE)], style.MARKERS[which % len(style.MARKERS)]
@@ -108,13 +114,13 @@ def draw_scores(ax: Axes, looks: Sequence[Sequence[Mapping[str, Any]]]) -> Axes:
     return ax
 
 
-def _foremost(look: Sequence[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
+def _foremost(look: Sequence[Mapping[str, Any]], most: int) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
     """The lines of a look that are drawn, best first and what was chosen among them, and the others."""
     ranked = sorted(look, key=lambda one: float(one["score"]))
-    if len(ranked) <= MOST + 1:
+    if len(ranked) <= most + 1:
         return ranked, []
-    chosen = [one for one in ranked[MOST:] if one["fate"] == "chosen"]
-    shown = [*ranked[: MOST - len(chosen)], *chosen]
+    chosen = [one for one in ranked[most:] if one["fate"] == "chosen"]
+    shown = [*ranked[: most - len(chosen)], *chosen]
     return shown, [one for one in ranked if one not in shown]
 
 

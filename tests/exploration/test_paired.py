@@ -13,6 +13,7 @@ from scipy.stats import t as student
 from exml_sim.exploration.paired import (
     FEWEST_ROWS,
     LARGEST_LOSS,
+    ROWS_FOR_BETS,
     STAKES,
     Pair,
     error_of,
@@ -24,6 +25,7 @@ from exml_sim.exploration.paired import (
     proven_limit,
     rows_to_settle,
     statement_of,
+    worth_betting,
 )
 
 RNG = np.random.default_rng(0)
@@ -74,6 +76,29 @@ def test_so_many_rows_would_settle_it() -> None:
     assert 2.0 * math.sqrt(left) == pytest.approx(0.05)
     assert rows_to_settle(2.0 * error, error, 2.0 * error, 50) == pytest.approx(50.0)
     assert value < 2.0 * error
+
+
+def test_bets_are_left_out_only_where_they_could_prove_nothing() -> None:
+    """Losses on later rows like the held-out ones: whatever is proven among two candidates was worth a bet."""
+    rng, proofs, spared = np.random.default_rng(5), 0, 0
+    for _ in range(400):
+        mine = np.clip(rng.normal(0.4, 0.3, 96), 0.0, LARGEST_LOSS)
+        theirs = np.clip(mine + rng.normal(rng.uniform(-0.05, 0.3), 0.3, 96), 0.0, LARGEST_LOSS)
+        proven = proven_limit(theirs - mine, math.log(1 / 0.05)) is not None
+        proofs, spared = proofs + proven, spared + (not worth_betting(mine, theirs))
+        assert worth_betting(mine, theirs) or not proven
+    assert proofs > 100
+    assert spared > 50
+    few = ROWS_FOR_BETS - 1
+    assert not worth_betting(np.zeros(few), np.ones(few))
+    assert worth_betting(np.zeros(few + 1), np.ones(few + 1))
+
+
+def test_where_no_bet_is_worth_it_the_statement_says_so() -> None:
+    mine = losses(ROWS_FOR_BETS, 0.4)
+    said = statement_of("a", [Pair("b", mine, mine + 0.0)])
+    assert "far enough behind" in said.proof
+    assert "needs at least" in statement_of("a", [Pair("b", mine[:50], mine[:50])]).proof
 
 
 def test_few_rows_say_nothing() -> None:

@@ -36,11 +36,28 @@ def test_kernel_leaves_every_row_out_exactly(monkeypatch):
         np.testing.assert_allclose(held[i], K[i, others] @ fitted + model.base, atol=1e-8)
 
 
-def test_kernel_of_many_rows_is_chosen_on_some_and_leaves_every_row_out_exactly(monkeypatch):
+def test_the_chosen_pair_has_the_smallest_held_out_error_of_all():
+    """All penalties are tried at a time; one after the other, by inverses, is the slow way."""
+    X, T = rows(30)
+    model, held = KernelFitter()(X, T)
+    rest = T - T.mean(axis=0)
+    points = model.anchors
+    d = ((points[:, None] - points[None]) ** 2).sum(axis=2)
+    errors = {}
+    for g in [factor / np.median(d[np.triu_indices(30, 1)]) for factor in BANDWIDTHS]:
+        for p in PENALTIES:
+            inverse = np.linalg.inv(np.exp(-g * d) + p * np.eye(30))
+            errors[g, p] = (((inverse @ rest) / np.diagonal(inverse)[:, None]) ** 2).mean()
+    (gamma, _), least = min(errors.items(), key=lambda one: one[1])
+    assert model.gamma == pytest.approx(gamma)
+    assert ((held - T) ** 2).mean() == pytest.approx(least, rel=1e-9)
+    assert sorted(errors.values())[1] > least * (1.0 + 1e-6)
+
+
+def test_kernel_of_many_rows_is_chosen_on_some_and_leaves_every_row_out_exactly():
     """Above so many rows one pair of bandwidth and penalty is solved for all of them; refitting is the slow way."""
     X, T = rows(50)
-    monkeypatch.setattr("exml_sim.method.soft.CHOOSING_ROWS", 20)
-    model, held = KernelFitter()(X, T)
+    model, held = KernelFitter(choosing=20)(X, T)
     assert len(model.anchors) == 50
     K = np.exp(-model.gamma * ((model.anchors[:, None] - model.anchors[None]) ** 2).sum(axis=2))
     rest = T - model.base
@@ -65,7 +82,7 @@ def test_kernel_of_many_rows_is_chosen_on_some_and_leaves_every_row_out_exactly(
     )
     assert best[1:] == (pytest.approx(model.gamma), penalty)
     # Other targets of the same rows choose anew.
-    again = KernelFitter()
+    again = KernelFitter(choosing=20)
     again(X, T[::-1].copy())
     np.testing.assert_array_equal(again(X, T)[1], held)
 
