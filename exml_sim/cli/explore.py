@@ -89,6 +89,11 @@ from exml_sim.validation import counted
     metavar="estimate|fair|SHARES",
     help="How hidden rows are labelled: shares of the known labels in sorted order, like 0.8,0.2, if you know them.",
 )
+@click.option(
+    "--hidden-share",
+    metavar="SHARE",
+    help="About how many of all rows are hidden, at most, if you know it: 0.1 or 10%.",
+)
 @click.option("--explore", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True)
 @click.option("--hidden-label", default="hidden", show_default=True, help="Name of the hidden class in predictions.")
 @options.seed
@@ -241,6 +246,7 @@ def _model(given: dict[str, Any]) -> ExMLClassifier:
         "thetas": [_number(text, "--thetas must be numbers in (0, 1/2)") for text in given["thetas"].split(",")],
         "gamma": _gamma(given["gamma"]),
         "mislabelling": _mislabelling(given["mislabelling"]),
+        "hidden_share": _share(given["hidden_share"]),
         "C_h": given["penalty"],
         "C_g": given["penalty"],
         "random_state": given["seed"],
@@ -269,6 +275,15 @@ def _mislabelling(text: str) -> list[float] | str:
     if text.strip() in ("estimate", "fair"):
         return text.strip()
     return [_number(one, "--mislabelling must be estimate, fair or shares like 0.8,0.2") for one in text.split(",")]
+
+
+def _share(text: str | None) -> float | None:
+    """Read 0.1 and 10% alike."""
+    if text is None:
+        return None
+    what = "--hidden-share must be a share like 0.1 or 10%"
+    text = text.strip()
+    return _number(text[:-1], what) / 100.0 if text.endswith("%") else _number(text, what)
 
 
 def money(budget: str) -> dict[str, Money]:

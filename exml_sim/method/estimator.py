@@ -118,6 +118,10 @@ class ExMLClassifier(Predicting, ClassifierMixin, BaseEstimator):  # type: ignor
         How hidden rows are taken to be labelled, not for rejection models: estimated
         (`exml_sim.method.mislabelling`), any known label alike, or given probabilities of the known classes in
         sorted order.
+    hidden_share : float in (0, 1), optional
+        About how large a share of all rows is hidden, at most, if you know it; not for rejection models. Labels hardly
+        tell it: by default a hidden class is taken to be about as large as a known one, unless it is seen to be
+        larger.
     kernel, gamma, C_h, C_g, loss, scaling
         The rejection models, see `exml_sim.method.gated.ModelOptions`.
     folds : int, default 5
@@ -201,6 +205,7 @@ class ExMLClassifier(Predicting, ClassifierMixin, BaseEstimator):  # type: ignor
         candidate_score: str = "held_out",
         model: Any = "auto",
         mislabelling: Any = "estimate",
+        hidden_share: float | None = None,
         kernel: str = "gaussian",
         gamma: float | str = "median",
         C_h: float = 0.1,
@@ -236,6 +241,7 @@ class ExMLClassifier(Predicting, ClassifierMixin, BaseEstimator):  # type: ignor
         self.candidate_score = candidate_score
         self.model = model
         self.mislabelling = mislabelling
+        self.hidden_share = hidden_share
         self.kernel = kernel
         self.gamma = gamma
         self.C_h = C_h

@@ -24,6 +24,8 @@ more rows than that called hidden at the end: where labels say nothing, a guess 
 A hidden class that is larger shows where the features tell much. Overlap makes s pass through all values, small ones
 most; a hidden class of its own puts s near 1. So if many rows are clear, s <= 1/4, and few lie between 1/4 and 1/2,
 then what lies above 1/2, less as many as lie between, is laid to the hidden class even beyond the largest share.
+
+Whoever knows how many rows are hidden, about, can give the largest share: labels hardly tell it.
 """
 
 from __future__ import annotations
@@ -56,8 +58,8 @@ def fair(n_classes: int) -> FloatArray:
     return np.full(n_classes, 1.0 / n_classes)
 
 
-def hidden_share(p: FloatArray, law: FloatArray) -> tuple[IntArray, FloatArray]:
-    """The class that explains the labels best at every row, and the hidden share s(x) beside it."""
+def hidden_parts(p: FloatArray, law: FloatArray) -> tuple[IntArray, FloatArray]:
+    """The class that explains the labels best at every row, and the hidden part s(x) beside it."""
     ratio = (1.0 - p) / (1.0 - law)[None, :]
     best = ratio.argmin(axis=1)
     return np.asarray(best, dtype=np.int64), np.asarray(ratio[np.arange(len(p)), best], dtype=np.float64)
@@ -149,12 +151,15 @@ class Discovered:
         Held-out probabilities of perceived labels by a model that knows no hidden class, shape (n, C).
     mislabelling
         What the labels say about the law; None if it was given.
+    most
+        The largest share of hidden rows, if it was given.
     """
 
     model: LatentModel
     held: FloatArray
     perceived: FloatArray
     mislabelling: Mislabelling | None = None
+    most: float | None = None
 
 
 def discover(
@@ -165,6 +170,7 @@ def discover(
     law: FloatArray | None = None,
     theta: float | None = None,
     rounds: int = ROUNDS,
+    most: float | None = None,
 ) -> Discovered:
     """Fit a layer that knows the hidden class.
 
@@ -176,15 +182,17 @@ def discover(
         Rows and class numbers 0 … C-1.
     law
         Law of mislabelling; estimated if None.
+    most
+        Largest share of the rows that the hidden class may have; guessed if None (see the module).
     """
     lines = np.arange(len(y))
     perceived = normalised(fit(X, one_hot(y, n_classes))[1])
     estimate = mislabelling(perceived, y) if law is None else None
     q = estimate.law if estimate is not None else np.asarray(law)
-    _, mixed = hidden_share(perceived, q)
+    _, mixed = hidden_parts(perceived, q)
     mixed = np.clip(mixed, 0.0, 1.0)
-    most = largest_share(mixed, n_classes)
-    share = min(float(mixed.mean()), most)
+    largest = largest_share(mixed, n_classes) if most is None else most
+    share = min(float(mixed.mean()), largest)
     hidden = mixed * share / max(float(mixed.mean()), 1e-12)
     held = normalised(np.column_stack([np.maximum(perceived - hidden[:, None] * q, 0.0), hidden]))
     soft, odds = None, 1.0
@@ -198,8 +206,8 @@ def discover(
         odds = balancing_odds(held, share)
         held = raised(held, odds)
     assert soft is not None
-    cut = _cut(held, most)
-    return Discovered(LatentModel(soft, q, theta, odds * cut), raised(held, cut), perceived, estimate)
+    cut = _cut(held, largest)
+    return Discovered(LatentModel(soft, q, theta, odds * cut), raised(held, cut), perceived, estimate, most)
 
 
 def _cut(f: FloatArray, most: float) -> float:

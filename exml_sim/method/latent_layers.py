@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -58,17 +58,20 @@ class HeldOut:
         Perceived labels.
     mislabelling
         What the labels say about the law; None if it was given.
+    most
+        The largest share of hidden rows, if it was given.
     """
 
     held: FloatArray
     law: FloatArray
     y: IntArray
     mislabelling: Mislabelling | None = None
+    most: float | None = None
 
     @classmethod
     def of(cls, found: Discovered, y: IntArray) -> HeldOut:
         """Of a fitted layer."""
-        return cls(found.held, found.model.law, y, found.mislabelling)
+        return cls(found.held, found.model.law, y, found.mislabelling, found.most)
 
     def vote(self, theta: float | None) -> tuple[IntArray, BoolArray]:
         """Winner and gate of every row."""
@@ -128,14 +131,13 @@ def fitted(
 ) -> tuple[Discovered, str]:
     """Fit the wanted model, and say which it is; "auto" decides by held-out rows."""
     if not isinstance(settings.model, str):
-        found = discover(
-            estimator_fitter(settings.model, settings.folds, rng), X, y, n_classes, settings.law, settings.theta
-        )
-        return found, type(settings.model).__name__
-    name, seed = settings.model, _seed(rng)
-    if name == "auto":
-        name = best_family(X, y, n_classes, seed)
-    return discover(fitter_by_name(name, len(y), seed), X, y, n_classes, settings.law, settings.theta), name
+        fitter, name = estimator_fitter(settings.model, settings.folds, rng), type(settings.model).__name__
+    else:
+        name, seed = settings.model, _seed(rng)
+        if name == "auto":
+            name = best_family(X, y, n_classes, seed)
+        fitter = fitter_by_name(name, len(y), seed)
+    return discover(fitter, X, y, n_classes, settings.law, settings.theta, most=settings.hidden_share), name
 
 
 def best_family(X: FloatArray, y: IntArray, n_classes: int, seed: int) -> str:
@@ -178,7 +180,7 @@ def stacked(found: Discovered, ahead: Discovered, rows: IntArray, y: IntArray, w
     soft = StackedSoft(ahead.model.soft, found.model.soft, width, weight, (first_odds, odds))
     held = (1.0 - weight) * first + weight * found.held
     perceived = (1.0 - weight) * ahead.perceived[rows] + weight * found.perceived
-    return Discovered(LatentModel(soft, law, found.model.theta), held, perceived, found.mislabelling), weight
+    return replace(found, model=LatentModel(soft, law, found.model.theta), held=held, perceived=perceived), weight
 
 
 def settled(first: HeldOut, thetas: Sequence[float], second: HeldOut) -> float | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from numbers import Real
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +39,7 @@ class Settings:
     """How an exploration is run, validated (see `ExMLClassifier` for the meaning of each).
 
     `top` is None where the race decides how many candidates are worth it; `law` is None where it is estimated;
-    `confidence` is None where the budget is fixed.
+    `hidden_share` is None where nobody knows it; `confidence` is None where the budget is fixed.
     """
 
     strategy: Strategy
@@ -56,6 +57,7 @@ class Settings:
     options: ModelOptions
     model: Any = "rejection"
     law: FloatArray | None = None
+    hidden_share: float | None = None
     confidence: float | None = None
     keep_rest: bool = False
     workers: int = 1
@@ -116,6 +118,7 @@ def settings_of(model: ExMLClassifier, n_classes: int = 2) -> Settings:
         options=ModelOptions(model.kernel, model.gamma, model.C_h, model.C_g, model.loss, model.scaling),
         model=model.model,
         law=_law(model.mislabelling, n_classes),
+        hidden_share=_hidden_share(model.hidden_share, model.model),
         confidence=confidence,
         keep_rest=bool(model.stop_when_sure),
         # A user's classifier draws from one generator, fit after fit, and may not know threads.
@@ -148,6 +151,18 @@ def _law(given: Any, n_classes: int) -> FloatArray | None:
             f'mislabelling must be "estimate", "fair" or {n_classes} probabilities below 1 of sum 1, got {given!r}'
         )
     return law
+
+
+def _hidden_share(given: Any, model: Any) -> float | None:
+    """The largest share of hidden rows; None if it is not known."""
+    if given is None:
+        return None
+    if isinstance(model, str) and model == "rejection":
+        raise ValueError("hidden_share is for models that know the hidden class: model='rejection' has no use for it")
+    number = isinstance(given, Real) and not isinstance(given, bool)
+    if not number or not 0.0 < float(given) < 1.0:
+        raise ValueError(f"hidden_share must be None or a number in (0, 1), got {given!r}")
+    return float(given)
 
 
 def resolve_strategy(strategy: Any, alignment: str | None, objective: str | None, top: int | None) -> Strategy:

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from fractions import Fraction
 from pathlib import Path
 
@@ -254,16 +255,20 @@ def test_offers():
     assert (found.name, found.columns, found.cost) == ("ct", ("ct1", "ct2"), 5)
 
 
-@pytest.mark.parametrize("text", ["0.8,0.3", "1_0,0.5", "x", "0.5", "-1,2", "nan,0.5"])
-def test_a_law_of_mislabelling_that_is_none(tmp_path, text, capsys):
+@pytest.mark.parametrize(
+    ("option", "text"),
+    [("mislabelling", text) for text in ("0.8,0.3", "1_0,0.5", "x", "0.5", "-1,2", "nan,0.5")]
+    + [("hidden-share", text) for text in ("0", "100%", "-5%", "10", "x", "%", "nan")],
+)
+def test_a_law_or_size_of_the_hidden_class_that_is_none(tmp_path, option, text, capsys):
     path = tmp_path / "table.csv"
     lines = ["y,x,c", *(f"{'ab'[i % 2]},{i},{(i * 7) % 11}" for i in range(40))]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     command = ["explore", str(path), "--label", "y", "--observed", "x", "--candidate", "c=c:1", "--budget", "20"]
     with pytest.raises(SystemExit) as stop:
-        main([*command, "--mislabelling", text, "--out", str(tmp_path / "out")])
+        main([*command, f"--{option}", text, "--out", str(tmp_path / "out")])
     assert stop.value.code == 2
     said = capsys.readouterr().err
-    assert "mislabelling must be" in said
+    assert re.search("(mislabelling|hidden.share) must be", said)
     assert said.count("\n") == 1
     assert not (tmp_path / "out").exists()

@@ -13,7 +13,7 @@ from exml_sim.method.latent import (
     decide,
     discover,
     fair,
-    hidden_share,
+    hidden_parts,
     labels_of,
     largest_share,
     row_losses,
@@ -38,7 +38,7 @@ def test_the_hidden_share_is_exact_where_one_known_class_is_possible(law):
     shares = np.linspace(0.0, 0.99, 12)
     for c in range(2):
         p = (1 - shares)[:, None] * np.eye(2)[c] + shares[:, None] * q
-        best, found = hidden_share(p, q)
+        best, found = hidden_parts(p, q)
         assert (best[shares < 0.5] == c).all()
         np.testing.assert_allclose(found[best == c], shares[best == c], atol=1e-12)
 
@@ -122,6 +122,32 @@ def test_lopsided_mislabelling_is_noticed():
     assert share[True] >= share[False]
 
 
+def test_a_small_hidden_class_is_found_when_its_size_is_known():
+    """One row in twelve is hidden and classes overlap: guessed to be as large as a known one, it takes known rows."""
+    rng = np.random.default_rng(3)
+
+    def drawn(n):
+        truth = rng.choice(3, size=n, p=[0.46, 0.46, 0.08])
+        X = rng.normal(size=(n, 2)) + np.array([[-1.0, 0.0], [1.0, 0.0], [0.0, 3.0]])[truth]
+        return X, np.where(truth < 2, truth, rng.integers(2, size=n)), truth
+
+    (X, y, _), (new, _, truth) = drawn(300), drawn(2000)
+    accuracy, called = {}, {}
+    for most in (None, 0.08):
+        winner, accepted = discover(KernelFitter(), X, y, 2, most=most).model.evaluate(new)
+        accuracy[most], called[most] = np.mean(np.where(accepted, winner, 2) == truth), np.mean(~accepted)
+    assert called[0.08] < 0.12 < called[None]
+    assert accuracy[0.08] > accuracy[None] + 0.1
+
+
+def test_the_report_says_a_given_size():
+    rows, oracle, *_ = synthetic(per_class=40)
+    options = {"budget_ratio": "0.2", "explore": "always", "model": "kernel"}
+    model = ExMLClassifier(hidden_share=0.25, **options).fit(rows.X, rows.y, oracle)
+    assert model.report().count("and to be 25% of all rows at most, as given.") == 1
+    assert "of all rows at most" not in ExMLClassifier(**options).fit(rows.X, rows.y, oracle).report()
+
+
 def test_any_classifier_can_be_a_layer_but_it_cannot_be_saved(tmp_path):
     (X, y, oracle), (Xt, truth, values) = mfeat("mor", 2, train=120)
     logistic = make_pipeline(StandardScaler(), LogisticRegression(C=0.1))
@@ -142,6 +168,12 @@ def test_bad_models_and_laws_are_refused_before_anything_is_spent():
         ({"mislabelling": "guess"}, "mislabelling must be .* got 'guess'"),
         ({"mislabelling": [0.5, 0.6]}, "2 probabilities below 1 of sum 1"),
         ({"mislabelling": [1.0, 0.0]}, "2 probabilities below 1 of sum 1"),
+        ({"hidden_share": 0.0}, r"hidden_share must be None or a number in \(0, 1\), got 0.0"),
+        ({"hidden_share": 10}, r"a number in \(0, 1\), got 10"),
+        ({"hidden_share": float("nan")}, r"a number in \(0, 1\), got nan"),
+        ({"hidden_share": "10%"}, r"a number in \(0, 1\), got '10%'"),
+        ({"hidden_share": True}, r"a number in \(0, 1\), got True"),
+        ({"hidden_share": 0.2, "model": "rejection"}, "model='rejection' has no use for it"),
     ):
         with pytest.raises(ValueError, match=message):
             ExMLClassifier(budget=60, **change).fit(rows.X, rows.y, oracle)
