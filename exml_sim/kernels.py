@@ -113,10 +113,10 @@ def median_gamma(X: ArrayLike, weights: ArrayLike | None = None) -> float:
 
 def _median_of_pairs(squares: FloatArray, weights: ArrayLike | None) -> tuple[float, float]:
     """Median over all pairs of rows, and the number (or weight) of the pairs."""
-    first, second = np.triu_indices(len(squares), 1)
     if weights is None:
-        distances = squares[first, second]
-        return float(np.median(distances)) if len(first) else 0.0, float(len(first))
+        distances = squares[np.tri(len(squares), k=-1, dtype=bool)]
+        return float(np.median(distances)) if len(distances) else 0.0, float(len(distances))
+    first, second = np.triu_indices(len(squares), 1)
     w = check_finite(weights, "weights")
     if w.shape != (len(squares),) or np.any(w < 0.0):
         raise ValueError(f"weights must be one number of at least 0 for each of the {len(squares)} rows")

@@ -39,7 +39,8 @@ TRACE_LEFT = 1e-11
 SMALLEST_PIVOT = 1e-11
 BLOCK = 64
 CHUNK = 4096
-ROUND = 1024  # rows at a time while landmarks are drawn: what is done to them stays in the cache
+#: Rows at a time while landmarks are drawn: they stay in the cache. A power of two would crowd a few of its lines.
+ROUND = 1000
 
 
 @dataclass(frozen=True, slots=True, eq=False)

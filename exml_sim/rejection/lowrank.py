@@ -31,7 +31,8 @@ from exml_sim.rejection.proximal import (
 from exml_sim.rejection.rows import bout_factor
 from exml_sim.rejection.triangle import B2, CORNER_B, INSIDE
 
-SWEEPS = 12  # row-by-row sweeps in a bout, the first over all rows
+SWEEPS = 16  # row-by-row sweeps in a bout, the last over all rows
+WINDOW = 3  # bouts over which their pace is taken: the gap falls on the whole, not every time
 MOST_BOUTS = 60  # that sweeps may seem to need at their present pace: beyond, Newton steps are quicker
 FIRST_SIGMA = 20.0  # first proximal parameter, in units of mean weight / C
 _Move = tuple[FloatArray, FloatArray, FloatArray, FloatArray | None]  # u, v, L'd and, where it is known already, L L'd
@@ -90,24 +91,24 @@ class Maximiser:
     def _swept(self, point: Point, tol: float) -> Point:
         """The point after bouts of sweeps: up to the goal, or until as many more seem to be needed as do not pay."""
         gap, value = self.gap(point)
-        goal = self._goal(value + gap, tol, point)
-        if gap <= goal:
+        if gap <= self._goal(value + gap, tol, point):
             return point
         bouts = _Bouts(self.factor, self.y, self.p, self.geo)
-        before, last = np.inf, gap
+        gaps = [np.inf] * WINDOW
         while True:
             gap, moved = bouts.run(point)
+            goal = self._goal(value + gap, tol, point)
             if gap <= goal:
                 # So it seems in single precision, and from rows visited one after the other.
                 point = self._place(point.u, point.v, point.face)
                 gap, value = self.gap(point)
-            goal = self._goal(value + gap, tol, point)
-            if gap <= goal:
-                return point
-            pace = 0.5 * np.log(max(before / gap, 1.0))
+                goal = self._goal(value + gap, tol, point)
+                if gap <= goal:
+                    return point
+            gaps.append(gap)
+            pace = np.log(min(gaps[:-WINDOW]) / min(gaps)) / WINDOW
             if moved == 0 or np.log(gap / goal) > MOST_BOUTS * pace:
                 return self._place(point.u, point.v, point.face)
-            before, last = last, gap
 
     def _place(self, u: FloatArray, v: FloatArray, face: IntArray | None = None) -> Point:
         image = self._image(u, v)
@@ -284,7 +285,7 @@ class _Bouts:
         self.size = float(np.max(p) * np.max(np.abs(geo[: B2 + 1])))
         self.factor = np.divide(factor, np.sqrt(self.square), dtype=np.float32, casting="same_kind")
         self.steps = 1.0 / np.maximum(squares, 1e-12 * self.square)
-        self.order = np.arange(len(y))
+        self.order, self.active = np.arange(len(y)), len(y)
         self.problem = y, p, geo
         self.state = np.array([88172645463325252], np.uint64)
 
@@ -292,8 +293,8 @@ class _Bouts:
         """A bout from the point, whose z, image and faces it changes; a guess of the gap, and the rows that moved."""
         image = (point.image / (np.sqrt(self.square) * self.size)).astype(np.float32)
         iu, iv = np.ascontiguousarray(image[:, 0]), np.ascontiguousarray(image[:, 1])
-        shared = (self.factor, self.square, self.size, self.steps, self.order, *self.problem)
-        gap, moved = bout_factor(*shared, point.u, point.v, iu, iv, point.face, SWEEPS, self.state)
+        shared = (self.factor, self.square, self.size, self.steps, self.order, self.active, *self.problem)
+        gap, moved, self.active = bout_factor(*shared, point.u, point.v, iu, iv, point.face, SWEEPS, self.state)
         point.image = np.column_stack([iu, iv]) * (np.sqrt(self.square) * self.size)
         return float(gap), int(moved)
 

@@ -19,8 +19,8 @@ LINE = 16  # numbers of single precision in a line of the cache
 
 
 @compiled
-def bout_factor(factor, square, size, steps, order, y, p, geo, u, v, iu, iv, face, sweeps, state):
-    """One sweep over all rows in random order, then sweeps over those that the sweep before left off the corners.
+def bout_factor(factor, square, size, steps, order, active, y, p, geo, u, v, iu, iv, face, sweeps, state):
+    """Sweeps over the rows that the sweep before left off the corners, in random order; the last over all rows.
 
     Parameters
     ----------
@@ -30,8 +30,8 @@ def bout_factor(factor, square, size, steps, order, y, p, geo, u, v, iu, iv, fac
         The square of that unit, and the unit of the image: numbers in single precision must be neither huge nor tiny.
     steps : ndarray
         One over the squared length of every row of L.
-    order : ndarray
-        All rows, in any order; shuffled in place.
+    order, active : ndarray, int
+        All rows, the first `active` of which are to be visited first; shuffled in place.
     iu, iv : ndarray of float32
         The image of z in its units; kept up to date.
     state : ndarray of uint64, shape (1,)
@@ -40,15 +40,16 @@ def bout_factor(factor, square, size, steps, order, y, p, geo, u, v, iu, iv, fac
     Returns
     -------
     gap : float
-        The duality gap as the full sweep met it, each row's share at the time of its visit: close to the gap before it.
-    moved : int
-        Rows that moved in the full sweep.
+        The duality gap as the last sweep met it, each row's share at the time of its visit.
+    moved, active : int
+        Rows that moved in the last sweep; rows for the next bout to begin with.
     """
     m, rank = factor.shape
     corners, c1, c2, scale, per = shape(geo), geo[C1], geo[C2], square * size, 1.0 / size
     gap, moved = 0.0, 0
-    count = m
-    for s in range(sweeps):
+    count = active
+    for left in range(sweeps - 1, -1, -1):
+        count = m if left == 0 else count
         shuffle(order, count, state)
         kept = 0
         for k in range(count):
@@ -60,7 +61,7 @@ def bout_factor(factor, square, size, steps, order, y, p, geo, u, v, iu, iv, fac
             row, share = factor[i], 1.0 / p[i]
             ku, kv = two_dots(row, iu, iv, rank)
             own, su, sv = y[i] * u[i], c1 - y[i] * scale * ku, c2 - scale * kv
-            if s == 0:
+            if left == 0:
                 gap += max(0.0, p[i] * (geo[A1] * su - geo[A2] * sv), p[i] * geo[B2] * sv) - (su * own + sv * v[i])
             nu, nv, where = project(share * (own + steps[i] * su), share * (v[i] + steps[i] * sv), corners)
             face[i] = where
@@ -69,12 +70,12 @@ def bout_factor(factor, square, size, steps, order, y, p, geo, u, v, iu, iv, fac
                 u[i] += du
                 v[i] += dv
                 add_twice(row, per * du, per * dv, iu, iv, rank)
-                moved += s == 0
+                moved += left == 0
             if where > CORNER_B:
                 order[k], order[kept] = order[kept], i
                 kept += 1
         count = kept
-    return gap, moved
+    return gap, moved, count
 
 
 @compiled

@@ -386,12 +386,14 @@ def test_sweeps_are_maximisations_row_by_row(sweeps: int, scale: float) -> None:
     z, faces, count, gap = np.zeros((90, 2)), np.zeros(90, np.int64), 90, 0.0
     K, c = values @ values.T, np.array([geo[3], geo[4]])
     for sweep in range(sweeps):
+        last = sweep == sweeps - 1
+        count = 90 if last else count
         shuffle(order, count, state)
         visited = order[:count].tolist()
         for i in visited:
             flip = np.array([y[i], 1.0])  # the triangle of a row with label -1 is mirrored
             slope = c - flip * (K[i] @ z)
-            if sweep == 0:
+            if last:
                 best = max(0.0, slope @ [geo[0], -geo[1]], slope @ [0.0, geo[2]])
                 gap += p[i] * best - slope @ (flip * z[i])
             u, v, faces[i] = project(*(flip * z[i] + slope / K[i, i]) / p[i], shape(geo))
@@ -411,6 +413,7 @@ def test_sweeps_are_maximisations_row_by_row(sweeps: int, scale: float) -> None:
     np.testing.assert_allclose(point.image, values.T @ np.column_stack([point.u, point.v]), rtol=1e-4, atol=1e-4 * size)
     assert guess == pytest.approx(gap, rel=1e-4)
     assert 0 < moved <= 90
+    assert bouts.active == count
 
 
 class TestClassifier:
