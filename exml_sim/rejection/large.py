@@ -26,7 +26,7 @@ def solve_low_rank(
     weights: ArrayLike | None = None,
     tol: float = 1e-8,
     max_iter: int = 5000,
-    slack: float = 0.1,
+    slack: float = 0.05,
     certificate: str = "auto",
     start: Solution | None = None,
 ) -> Solution:
