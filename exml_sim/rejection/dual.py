@@ -35,8 +35,8 @@ MAX_SWEEPS = 1000
 COARSE_FROM = 400  # free rows from which a low-rank phase is considered
 COARSE_SHARE = 0.35  # of the free rows: the largest rank at which it is worth while
 COARSE_RANK = 128
-COARSE_TRACE = 3e-5  # share of the trace that the factor may leave out
-COARSE_GAP = 1e-5  # relative gap at which the low-rank phase hands over
+COARSE_TRACE = 1e-4  # share of the trace that the factor may leave out
+COARSE_GAP = 1e-4  # relative gap at which the low-rank phase hands over
 SIGMA_START = 10.0  # first proximal parameter, in units of mean weight / C
 SIGMA_FLAT = 20.0  # and at most this over the mean of K(x, x) where many rows are free and K has no low-rank factor
 
