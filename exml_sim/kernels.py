@@ -54,8 +54,8 @@ def squared_distances(X: ArrayLike, Z: ArrayLike | None = None) -> FloatArray:
     lie so far outside that it is far from all the others, the median.
     """
     left, right = _pair(X, Z)
-    centre = _centre(right)
-    left, right = left - centre, right - centre
+    middle = centre(right)
+    left, right = left - middle, right - middle
     squares: FloatArray = np.sum(left**2, axis=1)[:, None] + np.sum(right**2, axis=1)[None, :] - 2.0 * (left @ right.T)
     np.maximum(squares, 0.0, out=squares)
     if Z is None:
@@ -64,7 +64,7 @@ def squared_distances(X: ArrayLike, Z: ArrayLike | None = None) -> FloatArray:
     return squares
 
 
-def _centre(points: FloatArray) -> FloatArray:
+def centre(points: FloatArray) -> FloatArray:
     """A point that most rows are near to."""
     mean: FloatArray = points.mean(axis=0)
     sizes = np.sum((points - mean) ** 2, axis=1)
@@ -102,7 +102,7 @@ def median_gamma(X: ArrayLike, weights: ArrayLike | None = None) -> float:
         # One cell far outside makes any median small next to the largest distance: only differences tell 0 from it.
         gamma = _median_of_pairs(_by_differences(X), weights)[0]
     # A distance is known up to the rounding of the sizes of its ends; of most rows, not of those far outside.
-    sizes = np.sum((X - _centre(X)) ** 2, axis=1)
+    sizes = np.sum((X - centre(X)) ** 2, axis=1)
     if gamma <= max(SMALLEST_SHARE * float(np.median(sizes)), float(np.finfo(np.float64).tiny)):
         raise DegenerateMedianError(
             'gamma="median" is 0 because more than half of all pairs of rows are duplicates, up to rounding; '
@@ -113,10 +113,10 @@ def median_gamma(X: ArrayLike, weights: ArrayLike | None = None) -> float:
 
 def _median_of_pairs(squares: FloatArray, weights: ArrayLike | None) -> tuple[float, float]:
     """Median over all pairs of rows, and the number (or weight) of the pairs."""
-    first, second = np.triu_indices(len(squares), 1)
     if weights is None:
-        distances = squares[first, second]
-        return float(np.median(distances)) if len(first) else 0.0, float(len(first))
+        distances = squares[np.tri(len(squares), k=-1, dtype=bool)]
+        return float(np.median(distances)) if len(distances) else 0.0, float(len(distances))
+    first, second = np.triu_indices(len(squares), 1)
     w = check_finite(weights, "weights")
     if w.shape != (len(squares),) or np.any(w < 0.0):
         raise ValueError(f"weights must be one number of at least 0 for each of the {len(squares)} rows")

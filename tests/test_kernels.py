@@ -121,4 +121,4 @@ def test_one_cell_far_outside_does_not_spoil_the_distances_of_the_others(far):
 
 def test_ordinary_rows_are_moved_to_their_mean():
     X = np.random.default_rng(1).standard_t(3, size=(200, 4))
-    np.testing.assert_array_equal(kernels._centre(X), X.mean(axis=0))
+    np.testing.assert_array_equal(kernels.centre(X), X.mean(axis=0))

@@ -29,7 +29,6 @@ from exml_sim.rejection.dual import COARSE_FROM, SWEEPS, bout
 from exml_sim.rejection.linalg import add_rows, pivoted_cholesky
 from exml_sim.rejection.multipliers import (
     FLOOR,
-    WARM,
     ball_bounds,
     first_multiplier,
     mean_diagonal,
@@ -56,8 +55,9 @@ SETTLED = 0.03  # gap of the penalised problem over what the excess leaves: abov
 COARSE_TRACE = 3e-5  # share of the trace that the factor of the first turns may leave out
 COARSE_LEFT = 1e-3  # gap at which turns with a low-rank factor hand over
 COARSE_MISS = 2.0  # they do at once where K itself leaves this many times the gap that the factor foretold
-SIGMA_FIRST = 0.3  # first proximal parameter, in units of mean weight / C
-RESPONSE = 1.3  # d log|h|^2 / d log(1/C) over long distances; 2 would be a dual point that stays where it is
+SIGMA_FIRST = 3.0  # first proximal parameter, in units of mean weight / C
+SIGMA_MOVED = 1000.0  # and the largest one after a change of log C by one or more; it grows as the changes shrink
+RESPONSE = 1.45  # d log|h|^2 / d log(1/C) over long distances; 2 would be a dual point that stays where it is
 
 
 @compiled
@@ -186,7 +186,7 @@ def turns(gram, factor, y, p, theta, radius, c, u, v, ku, kv, face, sigma, tol, 
             v[i] *= scale_g
             kv[i] *= scale_g
         far = max(abs(move[0]), abs(move[1]), 1e-3)
-        sigma = min(sigma, max(WARM / far, WARM) / (n * np.sqrt(c[0] * c[1])), cap)
+        sigma = min(sigma, max(SIGMA_MOVED / far, SIGMA_MOVED) / (n * np.sqrt(c[0] * c[1])), cap)
         # The directions of edges change with C, and with them every row's share of the curvature.
         seen[:] = 0
         curvature[:] = 0.0

@@ -58,7 +58,8 @@ class RejectionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Landmarks of the low-rank path, which needs rows times rank numbers instead of rows squared; None for the Gram
         matrix. "auto" takes the Gram matrix up to 2,000 rows and 400 landmarks beyond, where the kernel has a low-rank
         path (Gaussian and linear). ``solution_.method`` and ``solution_.rank`` say what was done, and
-        ``solution_.gap`` what it may have cost.
+        ``solution_.gap`` what it may have cost. 100 landmarks often predict as well in a third of the time; what more
+        of them buy, above all in many dimensions, is a narrower gap.
     certificate : {"auto", "streamed", "trace"}, default "auto"
         How the low-rank path bounds the full problem from below, see :func:`exml_sim.rejection.solve_low_rank`.
     memory : int, default None

@@ -35,9 +35,10 @@ MAX_SWEEPS = 1000
 COARSE_FROM = 400  # free rows from which a low-rank phase is considered
 COARSE_SHARE = 0.35  # of the free rows: the largest rank at which it is worth while
 COARSE_RANK = 128
-COARSE_TRACE = 3e-5  # share of the trace that the factor may leave out
-COARSE_GAP = 1e-5  # relative gap at which the low-rank phase hands over
+COARSE_TRACE = 1e-4  # share of the trace that the factor may leave out
+COARSE_GAP = 1e-4  # relative gap at which the low-rank phase hands over
 SIGMA_START = 10.0  # first proximal parameter, in units of mean weight / C
+SIGMA_FLAT = 20.0  # and at most this over the mean of K(x, x) where many rows are free and K has no low-rank factor
 
 
 @compiled
@@ -138,6 +139,9 @@ def maximise(gram, y, p, geo, scale, ku0, kv0, tol, limit, face):
             # What the factor left out may have opened the gap again: a step as long as the last would be too bold.
             gap, value = measure(y, p, geo, u, v, ku, kv, ku0, kv0)
             sigma *= min(1.0, max(10.0 * reached / max(gap, 1e-300), 1e-6))
+        else:
+            # No direction of K is nearly flat: a longer step would only throw rows from corner to corner.
+            sigma = min(sigma, SIGMA_FLAT * n / max(np.trace(gram), 1e-300))
     swept = SWEEPS
     before = np.inf
     while rank == 0 and moved > 0 and swept < MAX_SWEEPS:

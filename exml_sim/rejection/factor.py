@@ -11,15 +11,19 @@ Rows are streamed in chunks; memory is m r numbers for L and a few chunks, see :
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import solve_triangular
+from scipy.linalg.blas import dtrsm
 
 from exml_sim import kernels
 from exml_sim.arrays import FloatArray
+from exml_sim.rejection.gaussian import ROWS, gaussian_cross, gaussian_values, in_columns, room, scale
+from exml_sim.rejection.simd import WIDTH
 from exml_sim.threads import one_thread
 from exml_sim.validation import check_choice, check_count
 
@@ -35,6 +39,8 @@ TRACE_LEFT = 1e-11
 SMALLEST_PIVOT = 1e-11
 BLOCK = 64
 CHUNK = 4096
+#: Rows at a time while landmarks are drawn: they stay in the cache. A power of two would crowd a few of its lines.
+ROUND = 1000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,9 +97,9 @@ class Factor:
         chosen = np.asarray(rows)
         return replace(self, points=self.points[chosen], values=self.values[chosen], rest=self.rest[chosen])
 
-    def cross(self, Z: ArrayLike) -> FloatArray:
-        """Kernel values between points and the landmarks, shape (n, r)."""
-        return _kernel(np.asarray(Z, dtype=np.float64), self.landmarks, self.kernel, self.gamma)
+    def cross(self, Z: ArrayLike, space: FloatArray | None = None) -> FloatArray:
+        """Kernel values between points and the landmarks, shape (n, r), written to `space` where that is possible."""
+        return kernel_values(np.asarray(Z, dtype=np.float64), self.landmarks, self.kernel, self.gamma, space)
 
     def embed(self, Z: ArrayLike) -> FloatArray:
         """Rows of L for new points, shape (n, r): inner products of embedded points approximate the kernel."""
@@ -177,9 +183,10 @@ def memory_needed(m: int, rank: int | None = None, *, d: int = 0, folds: bool = 
     r = min(rank, m)
     copies = 2 if folds else 1
     chunk, pairs = min(CHUNK, m), m if m <= kernels.MEDIAN_ROWS else kernels.MEDIAN_SAMPLE
-    # What stays: the factor, points (as numbers, centred and scaled), vectors. What comes and goes: distances for the
-    # bandwidth, Newton systems of twice the rank with the sums that they are made from, kernel values of a chunk.
-    kept = copies * m * r + 4 * m * d + 60 * m
+    # What stays: the factor (in single precision too), points (as numbers, centred and scaled), vectors. What comes and
+    # goes: distances for the bandwidth, Newton systems of twice the rank with the sums that they are made from, kernel
+    # values of a chunk.
+    kept = copies * m * r + m * r // 2 + 5 * m * d + 60 * m
     return word * (kept + max(4 * pairs * pairs, 24 * r * r + chunk * r, 5 * chunk * r))
 
 
@@ -192,26 +199,60 @@ def largest_rank(m: int, memory: int, *, d: int = 0) -> int:
     return low
 
 
+class _Values:
+    """Kernel values of a few rows with chunks of all of them, which are made ready for that once."""
+
+    def __init__(self, points: FloatArray, kernel: str, gamma: float | None, parts: list[slice]) -> None:
+        self.points, self.kernel, self.gamma, self.parts = points, kernel, gamma, parts
+        self.quick = False
+        if kernel == "gaussian":
+            assert gamma is not None
+            self.scaled, self.lengths = scale(points, kernels.centre(points), gamma)
+            self.quick = bool(np.all(np.isfinite(self.lengths)))
+        if self.quick:
+            self.columns = [in_columns(self.scaled[part], self.lengths[part], WIDTH) for part in parts]
+            self.space = np.empty(room(BLOCK, min(ROUND, len(points))))
+
+    def lines(self, rows: list[int]) -> Iterator[FloatArray]:
+        """Kernel values of at most BLOCK rows with each chunk, one line per row; each result gives way to the next."""
+        if not self.quick:
+            for part in self.parts:
+                yield kernel_values(self.points[rows], self.points[part], self.kernel, self.gamma)
+            return
+        marks, sizes = in_columns(-2.0 * self.scaled[rows], self.lengths[rows], ROWS)
+        marks = np.ascontiguousarray(marks.T)
+        for part, (columns, lengths) in zip(self.parts, self.columns, strict=True):
+            out = self.space[: len(sizes) * len(lengths)].reshape(len(sizes), -1)
+            gaussian_values(marks, sizes, columns, lengths, out)
+            yield out[: len(rows), : part.stop - part.start]
+
+
 class _Drawing:
-    """The factor in the making: landmarks are drawn block by block until rank or trace runs out."""
+    """The factor in the making: landmarks are drawn block by block until rank or trace runs out.
+
+    Rows are held in chunks, each transposed: a block of landmarks is then a few contiguous lines of each, filled in
+    place by one matrix product and one triangular solve.
+    """
 
     def __init__(self, points: FloatArray, kernel: str, gamma: float | None, rank: int, seed: int) -> None:
-        self.points, self.kernel, self.gamma = points, kernel, gamma
-        self.values = np.empty((len(points), rank))
+        self.points, self.kernel, self.gamma, self.rank = points, kernel, gamma, rank
+        self.flat = np.empty(len(points) * rank)
+        self.parts = chunks(len(points), ROUND)
+        self.held = [self.flat[part.start * rank : part.stop * rank].reshape(rank, -1) for part in self.parts]
         self.triangle = np.zeros((rank, rank))
         self.chosen: list[int] = []
         self.rest = _diagonal(points, kernel)
         self.rng = np.random.default_rng(seed)
+        self.values = _Values(points, kernel, gamma, self.parts)
 
     def run(self) -> Factor:
         top, trace = float(np.max(self.rest)), float(np.sum(self.rest))
         floor = SMALLEST_PIVOT * top
-        limit = self.values.shape[1]
-        while len(self.chosen) < limit and float(np.sum(self.rest)) > TRACE_LEFT * trace:
+        while len(self.chosen) < self.rank and float(np.sum(self.rest)) > TRACE_LEFT * trace:
             self.rest[self.rest <= floor] = 0.0
             if not np.any(self.rest > 0.0):
                 break
-            self._block(min(BLOCK, limit - len(self.chosen)), floor)
+            self._block(min(BLOCK, self.rank - len(self.chosen)), floor)
         return self._finish()
 
     def _block(self, size: int, floor: float) -> None:
@@ -219,25 +260,31 @@ class _Drawing:
         k = len(self.chosen)
         odds = self.rest / np.sum(self.rest)
         drawn = list(dict.fromkeys(self.rng.choice(len(odds), size=size, p=odds).tolist()))
-        own = self.values[drawn, :k]
-        block = _kernel(self.points[drawn], self.points[drawn], self.kernel, self.gamma) - own @ own.T
+        own = self._lines(drawn)
+        block = kernel_values(self.points[drawn], self.points[drawn], self.kernel, self.gamma) - own @ own.T
         kept = _accept(block, self.rest[drawn], self.rng.random(len(drawn)), floor)
         rows = [drawn[j] for j in kept]
         corner = self._corner(block[np.ix_(kept, kept)])
         new = slice(k, k + len(rows))
-        before = self.values[rows, :k]
-        marks = self.points[rows]
-        for part in chunks(len(self.points)):
-            rest = _kernel(self.points[part], marks, self.kernel, self.gamma)
-            rest -= self.values[part, :k] @ before.T
-            fresh = _right_solve(rest, corner)
-            self.values[part, new] = fresh
-            self.rest[part] = np.maximum(self.rest[part] - np.einsum("ij,ij->i", fresh, fresh), 0.0)
-        self.values[rows, new] = corner
+        before = np.ascontiguousarray(own[kept])
+        lines = np.asfortranarray(corner)
+        for part, held, values in zip(self.parts, self.held, self.values.lines(rows), strict=True):
+            fresh = held[new]
+            np.matmul(before, held[:k], out=fresh)
+            np.subtract(values, fresh, out=fresh)
+            dtrsm(1.0, lines, fresh.T, side=1, lower=1, trans_a=1, overwrite_b=1)
+            self.rest[part] = np.maximum(self.rest[part] - np.einsum("ij,ij->j", fresh, fresh), 0.0)
+        for row, line in zip(rows, corner, strict=True):
+            self.held[row // ROUND][new, row % ROUND] = line
         self.rest[rows] = 0.0
         self.triangle[new, :k] = before
         self.triangle[new, new] = corner
         self.chosen += rows
+
+    def _lines(self, rows: list[int]) -> FloatArray:
+        """Rows of L as far as it goes."""
+        k = len(self.chosen)
+        return np.array([self.held[row // ROUND][:k, row % ROUND] for row in rows]).reshape(len(rows), k)
 
     def _corner(self, block: FloatArray) -> FloatArray:
         """Cholesky factor of what the landmarks before leave of the new ones."""
@@ -250,15 +297,22 @@ class _Drawing:
 
     def _finish(self) -> Factor:
         r = len(self.chosen)
-        values, triangle = self.values, self.triangle
+        triangle = self.triangle[:r, :r].copy()
         if r == 0:  # every K(x, x) is 0: one landmark that changes nothing keeps all shapes
-            self.chosen, r = [0], 1
-            values, triangle = np.zeros((len(self.points), 1)), np.eye(1)
-        elif r < values.shape[1]:
-            values, triangle = np.ascontiguousarray(values[:, :r]), triangle[:r, :r].copy()
-        for part in chunks(len(self.points)):  # the updates above carry rounding; this does not
-            square = np.einsum("ij,ij->i", values[part], values[part])
+            self.chosen, triangle = [0], np.eye(1)
+            for held in self.held:
+                held[:1] = 0.0
+        r = len(self.chosen)
+        for part, held in zip(self.parts, self.held, strict=True):
+            # In place: what is written to has been read before.
+            lines = np.ascontiguousarray(held[:r].T)
+            self.flat[part.start * r : part.stop * r] = lines.ravel()
+            # The updates above carry rounding; this does not.
+            square = np.einsum("ij,ij->i", lines, lines)
             self.rest[part] = np.maximum(_diagonal(self.points[part], self.kernel) - square, 0.0)
+        values = self.flat[: len(self.points) * r].reshape(-1, r)
+        if r < self.rank:  # lets go of what is not needed
+            values = values.copy()
         marks = self.points[self.chosen].copy()
         return Factor(self.points, self.kernel, self.gamma, marks, triangle, values, self.rest)
 
@@ -278,14 +332,14 @@ def _accept(block: FloatArray, start: FloatArray, coins: FloatArray, floor: floa
     return kept
 
 
-def chunks(m: int) -> list[slice]:
+def chunks(m: int, size: int = CHUNK) -> list[slice]:
     """Slices that cover m rows."""
-    return [slice(start, min(start + CHUNK, m)) for start in range(0, m, CHUNK)]
+    return [slice(start, min(start + size, m)) for start in range(0, m, size)]
 
 
 def _right_solve(block: FloatArray, triangle: FloatArray) -> FloatArray:
-    """block T^{-T} for a lower triangle T."""
-    solved: FloatArray = solve_triangular(triangle, block.T, lower=True, check_finite=False).T
+    """block T^{-T} for a lower triangle T; the block may be overwritten."""
+    solved: FloatArray = solve_triangular(triangle, block.T, lower=True, overwrite_b=True, check_finite=False).T
     return solved
 
 
@@ -293,10 +347,12 @@ def _diagonal(points: FloatArray, kernel: str) -> FloatArray:
     return np.ones(len(points)) if kernel == "gaussian" else np.einsum("ij,ij->i", points, points)
 
 
-def _kernel(X: FloatArray, Z: FloatArray, kernel: str, gamma: float | None) -> FloatArray:
-    """Kernel values between two sets of points, as :mod:`exml_sim.kernels` computes them."""
+def kernel_values(
+    X: FloatArray, Z: FloatArray, kernel: str, gamma: float | None, space: FloatArray | None = None
+) -> FloatArray:
+    """Kernel values between two sets of points, Gaussian ones in `space` if it is given."""
     if kernel == "linear":
         product: FloatArray = X @ Z.T
         return product
     assert gamma is not None
-    return kernels.gaussian(X, Z, gamma=gamma)
+    return gaussian_cross(X, Z, gamma, space)

@@ -26,7 +26,7 @@ def solve_low_rank(
     weights: ArrayLike | None = None,
     tol: float = 1e-8,
     max_iter: int = 5000,
-    slack: float = 0.1,
+    slack: float = 0.05,
     certificate: str = "auto",
     start: Solution | None = None,
 ) -> Solution:
@@ -75,7 +75,7 @@ def solve_low_rank(
         u, v = _warm(start, labels, p, geo, rows)
         scale = float(np.mean(p[rows])) / np.sqrt(pair[0] * pair[1])
         # More than asked for: the certificate's allowance for rounding comes on top.
-        point = work.run(u, v, scale, 0.5 * tol, max_iter, warm=start is not None)
+        point = work.run(u, v, scale, 0.25 * tol, max_iter)
         streamed = certificate == "streamed" or (certificate == "auto" and len(p) <= STREAM_ROWS)
         setting = Setting(factor, labels, p, theta, *pair)
         solution = _certify(setting, point, rows, geo, work.gap(point)[1], work.steps, streamed)

@@ -28,11 +28,12 @@ from exml_sim.rejection.proximal import (
     pace,
     settle,
 )
-from exml_sim.rejection.rows import sweep_factor
-from exml_sim.rejection.triangle import CORNER_B, INSIDE
+from exml_sim.rejection.rows import bout_factor
+from exml_sim.rejection.triangle import B2, CORNER_B, INSIDE
 
-SWEEPS = 15  # row-by-row sweeps before the first Newton step
-WARM_SWEEPS = 3
+SWEEPS = 16  # row-by-row sweeps in a bout, the last over all rows
+WINDOW = 3  # bouts over which their pace is taken: the gap falls on the whole, not every time
+MOST_BOUTS = 60  # that sweeps may seem to need at their present pace: beyond, Newton steps are quicker
 FIRST_SIGMA = 20.0  # first proximal parameter, in units of mean weight / C
 _Move = tuple[FloatArray, FloatArray, FloatArray, FloatArray | None]  # u, v, L'd and, where it is known already, L L'd
 GROUPS = 6  # faces off the corners, those that depend on the label counted twice
@@ -67,21 +68,9 @@ class Maximiser:
         self._grams: FloatArray | None = None
         self._seen = np.full(len(y), -1, np.int64)
 
-    def run(self, u: FloatArray, v: FloatArray, scale: float, tol: float, limit: int, warm: bool = False) -> Point:
-        """From a feasible z = (u, v) to a relative gap of at most `tol`, if rounding and the limit on steps permit.
-
-        A warm start is worth a few sweeps less.
-        """
-        point = self._place(u, v)
-        # In a fixed random order: rows sorted by label would move the whole model to and fro.
-        order = np.random.default_rng(0).permutation(len(self.y))
-        steps = 1.0 / np.maximum(np.einsum("ij,ij->i", self.factor, self.factor), 1e-12)
-        shared = (self.factor, steps, order, self.y, self.p, self.geo)
-        for _ in range(WARM_SWEEPS if warm else SWEEPS):
-            if sweep_factor(*shared, point.u, point.v, point.image, point.face) == 0:
-                break
-        point = self._place(point.u, point.v, point.face)
-        return self._proximal(point, FIRST_SIGMA * scale, tol, limit)
+    def run(self, u: FloatArray, v: FloatArray, scale: float, tol: float, limit: int) -> Point:
+        """From a feasible z = (u, v) to a relative gap of at most `tol`, if rounding and the limit on steps permit."""
+        return self._proximal(self._swept(self._place(u, v), tol), FIRST_SIGMA * scale, tol, limit)
 
     def gap(self, point: Point) -> tuple[float, float]:
         """Duality gap and dual value on L L'."""
@@ -95,9 +84,35 @@ class Maximiser:
         """
         return 0.0 if self.rest is None else float(0.5 * self.rest @ (point.u**2 + point.v**2))
 
+    def _goal(self, value: float, tol: float, point: Point) -> float:
+        """The gap that is small enough."""
+        return max(tol * max(1.0, abs(value)), self.rank_cost(point))
+
+    def _swept(self, point: Point, tol: float) -> Point:
+        """The point after bouts of sweeps: up to the goal, or until as many more seem to be needed as do not pay."""
+        gap, value = self.gap(point)
+        if gap <= self._goal(value + gap, tol, point):
+            return point
+        bouts = _Bouts(self.factor, self.y, self.p, self.geo)
+        gaps = [np.inf] * WINDOW
+        while True:
+            gap, moved = bouts.run(point)
+            goal = self._goal(value + gap, tol, point)
+            if gap <= goal:
+                # So it seems in single precision, and from rows visited one after the other.
+                point = self._place(point.u, point.v, point.face)
+                gap, value = self.gap(point)
+                goal = self._goal(value + gap, tol, point)
+                if gap <= goal:
+                    return point
+            gaps.append(gap)
+            pace = np.log(min(gaps[:-WINDOW]) / min(gaps)) / WINDOW
+            if moved == 0 or np.log(gap / goal) > MOST_BOUTS * pace:
+                return self._place(point.u, point.v, point.face)
+
     def _place(self, u: FloatArray, v: FloatArray, face: IntArray | None = None) -> Point:
-        image = self.factor.T @ np.column_stack([u, v])
-        values = self.factor @ image
+        image = self._image(u, v)
+        values = self.factor @ image if np.any(image) else np.zeros((len(u), 2))
         ku, kv = np.ascontiguousarray(values[:, 0]), np.ascontiguousarray(values[:, 1])
         faces = np.zeros(len(u), np.int64) if face is None else face
         return Point(u, v, np.ascontiguousarray(image), ku, kv, faces)
@@ -106,7 +121,7 @@ class Maximiser:
         best_point, here = point.copy(), point.copy()
         best, value = self.gap(point)
         last, cap, stalled = value, SIGMA_CAP, 0
-        while best > max(tol * max(1.0, abs(value + best)), self.rank_cost(best_point)) and self.steps < limit:
+        while best > self._goal(value + best, tol, best_point) and self.steps < limit:
             trial, inner = self._step(here, sigma, limit)
             if trial is None:
                 sigma, stalled = 0.1 * sigma, stalled + 1
@@ -259,6 +274,29 @@ class Maximiser:
         for part in chunks(len(rows)):
             block = self.factor[rows[part]]
             self._grams[group] += sign * (block.T @ block)
+
+
+class _Bouts:
+    """What sweeps over a factor need, made once: L in single precision, step lengths, an order of the rows."""
+
+    def __init__(self, factor: FloatArray, y: FloatArray, p: FloatArray, geo: FloatArray) -> None:
+        squares = np.einsum("ij,ij->i", factor, factor)
+        self.square = float(np.max(squares)) or 1.0
+        self.size = float(np.max(p) * np.max(np.abs(geo[: B2 + 1])))
+        self.factor = np.divide(factor, np.sqrt(self.square), dtype=np.float32, casting="same_kind")
+        self.steps = 1.0 / np.maximum(squares, 1e-12 * self.square)
+        self.order, self.active = np.arange(len(y)), len(y)
+        self.problem = y, p, geo
+        self.state = np.array([88172645463325252], np.uint64)
+
+    def run(self, point: Point) -> tuple[float, int]:
+        """A bout from the point, whose z, image and faces it changes; a guess of the gap, and the rows that moved."""
+        image = (point.image / (np.sqrt(self.square) * self.size)).astype(np.float32)
+        iu, iv = np.ascontiguousarray(image[:, 0]), np.ascontiguousarray(image[:, 1])
+        shared = (self.factor, self.square, self.size, self.steps, self.order, self.active, *self.problem)
+        gap, moved, self.active = bout_factor(*shared, point.u, point.v, iu, iv, point.face, SWEEPS, self.state)
+        point.image = np.column_stack([iu, iv]) * (np.sqrt(self.square) * self.size)
+        return float(gap), int(moved)
 
 
 def _solve_positive(system: FloatArray, right: FloatArray) -> FloatArray | None:

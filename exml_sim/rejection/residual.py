@@ -33,9 +33,9 @@ import numpy as np
 
 from exml_sim.arrays import FloatArray
 from exml_sim.rejection.certificates import EPS, total_loss
-from exml_sim.rejection.factor import Factor, chunks
+from exml_sim.rejection.factor import CHUNK, Factor, chunks
+from exml_sim.rejection.gaussian import STRIP, gaussian_forms, in_columns, room, scale
 from exml_sim.rejection.linalg import exact_product
-from exml_sim.rejection.rows import STRIP, gaussian_forms
 
 #: Rows up to which the kernel is streamed for the lower bound where nobody says otherwise.
 STREAM_ROWS = 150_000
@@ -122,12 +122,11 @@ def _stream(factor: Factor, a: FloatArray, c: FloatArray) -> tuple[float, float]
     assert factor.gamma is not None
     used = (a != 0.0) | (c != 0.0)
     points = factor.points[used]
-    scaled = (points - points.mean(axis=0)) * np.sqrt(np.log2(np.e) / factor.gamma) if len(points) else points
-    d = points.shape[1]
-    columns = np.zeros((4 * ((d + 3) // 4), len(points)))
-    columns[:d] = scaled.T
-    norms = np.einsum("ij,ij->i", scaled, scaled)
-    first, second = gaussian_forms(columns, norms, a[used], c[used])
+    if len(points) == 0:
+        return 0.0, 0.0
+    columns, lengths = in_columns(*scale(points, points.mean(axis=0), factor.gamma), STRIP)
+    a, c = (np.concatenate([x[used], np.zeros(len(lengths) - len(points))]) for x in (a, c))
+    first, second = gaussian_forms(np.ascontiguousarray(-2.0 * columns.T), lengths, columns, lengths, a, c)
     return float(first), float(second)
 
 
@@ -159,11 +158,13 @@ def evaluate(factor: Factor, u: FloatArray, w: FloatArray) -> tuple[FloatArray, 
     both = np.column_stack([u, w])
     values, sizes = np.empty((len(factor), 2)), np.empty((len(factor), 2))
     roots = np.linalg.norm(factor.triangle, axis=1)  # of K(x, x) at the landmarks
+    space = np.empty(room(min(CHUNK, len(factor)), factor.rank))
     for part in chunks(len(factor)):
-        block = factor.cross(factor.points[part])
-        values[part] = block @ both
+        block = factor.cross(factor.points[part], space)
         if factor.kernel == "gaussian":  # its entries err by a share of themselves
-            sizes[part] = block @ np.abs(both)
+            found = block @ np.column_stack([both, np.abs(both)])
+            values[part], sizes[part] = found[:, :2], found[:, 2:]
         else:
+            values[part] = block @ both
             sizes[part] = np.outer(np.sqrt(factor.diagonal[part]), roots @ np.abs(both))
     return values[:, 0].copy(), values[:, 1].copy(), sizes[:, 0], sizes[:, 1]

@@ -8,6 +8,7 @@ compiler splits the vectors.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from llvmlite import ir  # type: ignore[import-untyped]
@@ -19,6 +20,12 @@ from numba.extending import intrinsic, register_model
 WIDTH = 8
 _operation: Any = intrinsic  # its own type knows nothing of the calls inside compiled code
 _LANES = ir.VectorType(ir.DoubleType(), WIDTH)
+_BITS = ir.VectorType(ir.IntType(64), WIDTH)
+# 1.5 * 2^52: added to a number of ordinary size it leaves the nearest whole number in the last bits of the sum.
+_SHIFTER = 6755399441055744.0
+# 2^f = sum_k (f ln 2)^k / k!; for |f| <= 1/2 the terms left out are below 1e-17.
+_TAYLOR = [math.log(2.0) ** k / math.factorial(k) for k in range(14)]
+_LEAST = -1000.0
 
 
 class _Vector(types.Type):
@@ -128,3 +135,42 @@ def total(typing: Any, vector: Any) -> Any:
         return builder.call(add, [ir.Constant(ir.DoubleType(), 0.0), given[0]], fastmath=("reassoc",))
 
     return types.float64(_vector), code
+
+
+@_operation
+def power_of_two(typing: Any, vector: Any, number: Any) -> Any:
+    """``2 ** (vector + number)`` up to two units of rounding; at most 1, at least 2^-1000, which it is for NaN too."""
+
+    def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        def constant(value: float) -> Any:
+            return ir.Constant(_LANES, [value] * WIDTH)
+
+        x = builder.fadd(given[0], _everywhere(builder, given[1]))
+        x = builder.select(builder.fcmp_ordered(">", x, constant(_LEAST)), x, constant(_LEAST))
+        # No kernel value is above 1, whatever rounding makes of the exponent.
+        x = builder.select(builder.fcmp_ordered("<", x, constant(0.0)), x, constant(0.0))
+        shifted = builder.fadd(x, constant(_SHIFTER))
+        part = builder.fsub(x, builder.fsub(shifted, constant(_SHIFTER)))
+        found = constant(_TAYLOR[-1])
+        for one in _TAYLOR[-2::-1]:
+            found = builder.fadd(builder.fmul(found, part, flags=("contract",)), constant(one), flags=("contract",))
+        # The whole part goes to the exponent.
+        whole = builder.shl(builder.bitcast(shifted, _BITS), ir.Constant(_BITS, [52] * WIDTH))
+        return builder.bitcast(builder.add(builder.bitcast(found, _BITS), whole), _LANES)
+
+    return _vector(_vector, types.float64), code
+
+
+@_operation
+def fetch(typing: Any, array: Any, at: Any) -> Any:
+    """Have the cache line of an entry brought in, for a row that will be read soon."""
+
+    def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        number, byte = ir.IntType(32), ir.IntType(8).as_pointer()
+        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        ask = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        place = builder.bitcast(_place(context, builder, signature.args[0], *given), byte)
+        builder.call(ask, [place, number(0), number(3), number(1)])
+        return context.get_dummy_value()
+
+    return types.none(array, types.int64), code

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exml_sim import kernels
+from exml_sim.compiled import compiled
 from exml_sim.rejection import (
     ConvergenceWarning,
     Factor,
@@ -24,8 +25,12 @@ from exml_sim.rejection import (
     solve,
     solve_low_rank,
 )
+from exml_sim.rejection.gaussian import STRIP, gaussian_cross, gaussian_forms, in_columns, room, scale
+from exml_sim.rejection.lowrank import Point, _Bouts
 from exml_sim.rejection.residual import Setting, lower_bound
-from exml_sim.rejection.rows import STRIP, gaussian_forms, powers_of_two
+from exml_sim.rejection.rows import shuffle
+from exml_sim.rejection.simd import WIDTH, load, power_of_two, store
+from exml_sim.rejection.triangle import geometry, project, shape
 
 
 def table(m: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -94,7 +99,7 @@ class TestFactor:
 
     def test_a_bandwidth_below_rounding_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Where the distance of a row to itself is not 0, a tiny bandwidth leaves nothing of the kernel."""
-        monkeypatch.setattr(kernels, "squared_distances", lambda X, Z=None: np.full((len(X), len(Z)), 1e-16))
+        monkeypatch.setattr("exml_sim.rejection.factor.gaussian_cross", lambda X, Z, *rest: np.zeros((len(X), len(Z))))
         with pytest.raises(ValueError, match="gamma 1e-59 is below the rounding of squared distances"):
             factorise([[1.0, 2.0], [1.0, 2.0], [3.0, 4.0]], gamma=1e-59, rank=2)
 
@@ -320,31 +325,95 @@ def test_too_few_steps_give_a_warning_and_honest_bounds() -> None:
     assert short.gap - short.rank_gap > 1e-8 * short.objective
 
 
+@compiled
+def powers(t, out):
+    for j in range(0, len(t), WIDTH):
+        store(out, j, power_of_two(load(t, j), 0.0))
+
+
 class TestStreaming:
-    @given(st.lists(st.floats(-980.0, 0.0), min_size=1, max_size=40))
+    @given(st.lists(st.floats(-980.0, 0.0), min_size=8, max_size=8))
     def test_powers_of_two(self, exponents: list[float]) -> None:
-        n = len(exponents)
-        t, whole, out = np.array(exponents), np.empty(n), np.empty(n)
-        powers_of_two(t, n, whole, whole.view(np.int64), out, out.view(np.int64))
+        out = np.empty(8)
+        powers(np.array(exponents), out)
         for x, value in zip(exponents, out, strict=True):
             with mpmath.workdps(40):
                 true = mpmath.power(2, mpmath.mpf(x))
                 assert abs(mpmath.mpf(float(value)) / true - 1) <= 4.5e-16
-        far = np.full(n, -5000.0)
-        powers_of_two(far, n, whole, whole.view(np.int64), out, out.view(np.int64))
-        assert np.all((out >= 0.0) & (out <= 1e-300))
+        powers(np.array([-5000.0, -np.inf, np.nan, -1e300, 0.0, 1e-9, 5.0, np.inf]), out)
+        assert np.all((out[:4] >= 0.0) & (out[:4] <= 1e-300))
+        np.testing.assert_array_equal(out[4:], 1.0)
 
     @pytest.mark.parametrize("m", [1, 2, STRIP, STRIP + 1, 3 * STRIP + 17])
     def test_forms(self, m: int) -> None:
         rng = np.random.default_rng(m)
         X = rng.normal(size=(m, 6))
         a, c = rng.normal(size=(2, m))
-        scaled = X * np.sqrt(np.log2(np.e) / 5.0)
-        columns = np.zeros((8, m))
-        columns[:6] = scaled.T
+        columns, lengths = in_columns(*scale(X, np.zeros(6), 5.0), STRIP)
         K = kernels.gaussian(X, gamma=5.0)
-        found = gaussian_forms(columns, np.sum(scaled**2, axis=1), a, c)
+        a_filled, c_filled = (np.append(x, np.zeros(len(lengths) - m)) for x in (a, c))
+        rows = np.ascontiguousarray(-2.0 * columns.T)
+        found = gaussian_forms(rows, lengths, columns, lengths, a_filled, c_filled)
         np.testing.assert_allclose(found, [a @ K @ a, c @ K @ c], rtol=1e-10, atol=1e-11 * m)
+
+    @pytest.mark.parametrize(("m", "n", "d"), [(1, 1, 1), (7, 5, 3), (16, 8, 1), (33, 70, 12)])
+    def test_values(self, m: int, n: int, d: int) -> None:
+        rng = np.random.default_rng(m)
+        X, Z = 100.0 + rng.normal(size=(m, d)), 100.0 + rng.normal(size=(n, d))
+        true = kernels.gaussian(X, Z, gamma=2.0)
+        np.testing.assert_allclose(gaussian_cross(X, Z, 2.0), true, rtol=1e-13)
+        space = np.full(room(m, n) + 3, np.nan)
+        found = gaussian_cross(X, Z, 2.0, space)
+        np.testing.assert_array_equal(found, gaussian_cross(X, Z, 2.0))
+        assert np.shares_memory(found, space)
+        assert np.all(np.isnan(space[room(m, n) :]))
+
+    def test_lengths_beyond_all_floats(self) -> None:
+        X = np.array([[0.0], [1e99]])
+        np.testing.assert_array_equal(gaussian_cross(X, X, 1e-200), np.eye(2))
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e30])
+@pytest.mark.parametrize("sweeps", [1, 4])
+def test_sweeps_are_maximisations_row_by_row(sweeps: int, scale: float) -> None:
+    """Against a plain loop in double precision; weights and kernels of any size."""
+    X, y = table(90, 4)
+    values, p = factorise(X, rank=25).values / np.sqrt(scale), scale * (1.0 + np.arange(90) % 3)
+    geo = geometry(0.3, 0.1, 0.2)
+    bouts = _Bouts(values, y, p, geo)
+    point = Point(np.zeros(90), np.zeros(90), np.zeros((25, 2)), np.zeros(90), np.zeros(90), np.zeros(90, np.int64))
+    order, state = np.arange(90), bouts.state.copy()
+    z, faces, count, gap = np.zeros((90, 2)), np.zeros(90, np.int64), 90, 0.0
+    K, c = values @ values.T, np.array([geo[3], geo[4]])
+    for sweep in range(sweeps):
+        last = sweep == sweeps - 1
+        count = 90 if last else count
+        shuffle(order, count, state)
+        visited = order[:count].tolist()
+        for i in visited:
+            flip = np.array([y[i], 1.0])  # the triangle of a row with label -1 is mirrored
+            slope = c - flip * (K[i] @ z)
+            if last:
+                best = max(0.0, slope @ [geo[0], -geo[1]], slope @ [0.0, geo[2]])
+                gap += p[i] * best - slope @ (flip * z[i])
+            u, v, faces[i] = project(*(flip * z[i] + slope / K[i, i]) / p[i], shape(geo))
+            z[i] = flip * p[i] * np.array([u, v])
+        # Rows off the corners come to the front, in the way that the compiled sweep exchanges them.
+        kept = 0
+        for k, i in enumerate(visited):
+            if faces[i] > 2:
+                order[k], order[kept] = order[kept], i
+                kept += 1
+        count = kept
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("exml_sim.rejection.lowrank.SWEEPS", sweeps)
+        guess, moved = bouts.run(point)
+    size = np.max(np.abs(z))
+    np.testing.assert_allclose(np.column_stack([point.u, point.v]) / size, z / size, atol=1e-4)
+    np.testing.assert_allclose(point.image, values.T @ np.column_stack([point.u, point.v]), rtol=1e-4, atol=1e-4 * size)
+    assert guess == pytest.approx(gap, rel=1e-4)
+    assert 0 < moved <= 90
+    assert bouts.active == count
 
 
 class TestClassifier:
