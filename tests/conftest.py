@@ -18,33 +18,33 @@ HERE = Path(__file__).parent
 
 #: Files that are begun first, in this order; the others follow in the order of their names. The first compiles most
 #: inner loops while the other worker is busy with files that need none, so that nothing is compiled twice. Then come
-#: those that take long: one at the end would leave a worker idle.
+#: those that take long: one at the end would leave a worker idle. Of files that go `TOGETHER` one is enough.
 FIRST = (
     "rejection/test_classifier.py",
     "theory/proofs/test_grades.py",
     "theory/test_budgets.py",
-    "theory/claims/test_sweep.py",
-    "theory/claims/test_properties.py",
     "theory/test_corrected.py",
     "theory/test_tighter.py",
-    "theory/proofs/test_planted.py",
     "exploration/test_rows.py",
     "cli/test_study.py",
     "test_wheel.py",
-    "simulations/report/test_page_in_browser.py",
+    "docs/test_contributing.py",
+    "docs/test_your_own.py",
+    "cli/test_reproduce.py",
+    "test_plugins.py",
+    "testing/test_check_strategy.py",
+    "engine/modes/test_rare.py",
+    "cli/test_explore.py",
+    "method/test_estimator.py",
+    "properties/test_bounds_hold.py",
+    "theory/pool/test_failure.py",
     "theory/pool/test_beyond.py",
     "simulations/reproduction/test_experiment.py",
-    "docs/test_contributing.py",
     "engine/test_runner.py",
-    "test_plugins.py",
-    "engine/modes/test_rare.py",
-    "testing/test_check_strategy.py",
     "theory/pool/test_scope.py",
-    "cli/test_reproduce.py",
     "docs/test_notebook.py",
     "engine/test_stopping.py",
 )
-
 #: Files, or folders, that ask for the same things, which a process finds once: one worker runs all of a line. The
 #: first share proofs and checks of claims, the second the pools of the main study and the bounds on them.
 TOGETHER = (
@@ -53,6 +53,7 @@ TOGETHER = (
         "cli/test_study.py",
         "cli/test_plot.py",
         "docs/test_tutorial.py",
+        "engine/test_dask.py",
         "simulations/figures/test_failure_rate.py",
         "simulations/figures/test_waterfall.py",
         "simulations/report",
