@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import pairwise
 
@@ -61,6 +61,7 @@ class Panel:
     point: Point | None = None
     reason: str = ""
     plugged: tuple[PluggedBound, ...] = ()
+    _required: dict[tuple[str, float], int | None] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def title(self) -> str:
@@ -111,6 +112,12 @@ class Panel:
 
     def required(self, version: str, delta: float) -> int | None:
         """Smallest budget whose bound is at most delta; None if there is none."""
+        if (version, delta) not in self._required:
+            # Table, picture, report and findings all ask, and the answer is a search.
+            self._required[version, delta] = self._search(version, delta)
+        return self._required[version, delta]
+
+    def _search(self, version: str, delta: float) -> int | None:
         other = self._plugged(version)
         if other is not None:
             return other.required(delta)

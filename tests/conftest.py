@@ -1,10 +1,12 @@
 """Settings that all tests share."""
 
+import gc
 import os
 import pkgutil
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 import pytest
@@ -16,31 +18,48 @@ HERE = Path(__file__).parent
 
 #: Files that are begun first, in this order; the others follow in the order of their names. The first compiles most
 #: inner loops while the other worker is busy with files that need none, so that nothing is compiled twice. Then come
-#: those that take long: one at the end would leave a worker idle.
+#: those that take long: one at the end would leave a worker idle. Of files that go `TOGETHER` one is enough.
 FIRST = (
     "rejection/test_classifier.py",
     "theory/proofs/test_grades.py",
     "theory/test_budgets.py",
-    "theory/claims/test_sweep.py",
-    "theory/claims/test_properties.py",
     "theory/test_corrected.py",
     "theory/test_tighter.py",
-    "theory/proofs/test_planted.py",
     "exploration/test_rows.py",
     "cli/test_study.py",
     "test_wheel.py",
-    "simulations/report/test_page_in_browser.py",
+    "docs/test_contributing.py",
+    "docs/test_your_own.py",
+    "cli/test_reproduce.py",
+    "test_plugins.py",
+    "testing/test_check_strategy.py",
+    "engine/modes/test_rare.py",
+    "cli/test_explore.py",
+    "method/test_estimator.py",
+    "properties/test_bounds_hold.py",
+    "theory/pool/test_failure.py",
     "theory/pool/test_beyond.py",
     "simulations/reproduction/test_experiment.py",
-    "docs/test_contributing.py",
     "engine/test_runner.py",
-    "test_plugins.py",
-    "engine/modes/test_rare.py",
-    "testing/test_check_strategy.py",
     "theory/pool/test_scope.py",
-    "cli/test_reproduce.py",
     "docs/test_notebook.py",
     "engine/test_stopping.py",
+)
+#: Files, or folders, that ask for the same things, which a process finds once: one worker runs all of a line. The
+#: first share proofs and checks of claims, the second the pools of the main study and the bounds on them.
+TOGETHER = (
+    ("theory/claims", "theory/proofs"),
+    (
+        "cli/test_study.py",
+        "cli/test_plot.py",
+        "docs/test_tutorial.py",
+        "engine/test_dask.py",
+        "simulations/figures/test_failure_rate.py",
+        "simulations/figures/test_waterfall.py",
+        "simulations/report",
+        "simulations/test_budget_vs_failure.py",
+        "simulations/test_versions.py",
+    ),
 )
 
 
@@ -78,6 +97,37 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files of `FIRST`."""
     place = {HERE / name: number for number, name in enumerate(FIRST)}
     items.sort(key=lambda item: place.get(item.path, len(place)))
+
+
+def pytest_collection_finish() -> None:
+    """Leave what is loaded by now out of every search for garbage: it stays to the end, and half a million it is."""
+    gc.collect()
+    gc.freeze()
+    # Fractions and formulas by the million are no garbage in cycles: look for that less often.
+    gc.set_threshold(5_000, 10, 10)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Whole files to workers, as `--dist loadfile` does it, and those of `TOGETHER` to the same one."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Together(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return together(super()._split_scope(nodeid))
+
+    return Together(config, log)
+
+
+def together(file: str) -> str:
+    """What a worker takes as a whole: the name of the file, or the first of those that it goes together with."""
+    inside = file.removeprefix(f"{HERE.name}/")
+    for names in TOGETHER:
+        if any(inside == name or inside.startswith(f"{name}/") for name in names):
+            return names[0]
+    return file
 
 
 # In CI every example is the same on every machine; `make test-long` sweeps seeds.

@@ -19,6 +19,9 @@ Pairing = Literal["same", "independent", "arbitrary"]
 Kernel = Literal["any", "nonnegative"]
 Optimism = Literal["dual", "rademacher"]
 
+#: Numbers, of points times rivals times splits, that are computed side by side.
+_TOGETHER = 1 << 15
+
 
 @dataclass(frozen=True, slots=True)
 class Design:
@@ -122,14 +125,18 @@ class Tails:
         exist = np.isfinite(smallest)
         smallest = np.where(exist, smallest, 0.0)
         log_best = np.log(best_count)
+        # One split per entry of a new first axis; a few at a time where the grid of points is large.
+        dimensions = np.broadcast(smallest, log_weight, log_best, self.stiffness).ndim
+        step = max(1, _TOGETHER // max(margins.size, 1))
         options = []
-        for rivals in range(1, margins.shape[-1] + 1):
-            log_count = np.maximum(log_weight + np.log(rivals) - log_best, 0.0)
-            shift = self._shift(smallest, log_count)
+        for first in range(1, margins.shape[-1] + 1, step):
+            rivals = np.arange(first, min(first + step, margins.shape[-1] + 1), dtype=np.float64)
+            log_rivals = np.log(rivals).reshape(-1, *[1] * dimensions)
+            shift = self._shift(smallest, np.maximum(log_weight + log_rivals - log_best, 0.0))
             left = np.maximum(margins - shift[..., None], 0.0)
             low = log_weight + _log_sum_last(-2 * _scaled(np.asarray(self.stiffness)[..., None], left))
             high = log_best + self.log_best_high(shift, largest_gap)
-            options.append(_terms.log_sum([np.asarray(high), low]))
+            options.append(np.min(_terms.log_sum([np.asarray(high), low]), axis=0))
         return np.asarray(np.where(exist, np.min(np.stack(options), axis=0), -np.inf))
 
     def _shift(self, smallest: Floats, log_count: Floats) -> Floats:

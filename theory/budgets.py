@@ -21,7 +21,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -140,10 +140,15 @@ class _Question:
     bound: Callable[..., Bound]
     target: float
     parameters: dict[str, Any]
+    has_log: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        # Asked once: a search asks the question itself hundreds of times.
+        object.__setattr__(self, "has_log", "log" in inspect.signature(self.bound).parameters)
 
     def holds(self, *first: Any, **extra: Any) -> Flags:
         # A nan (assumption not met) compares false: the bound does not work there.
-        if "log" in inspect.signature(self.bound).parameters:
+        if self.has_log:
             value = self.bound(*first, **self.parameters, **extra, strict=False, log=True)
             return np.asarray(np.asarray(value) <= math.log(self.target))
         return np.asarray(np.asarray(self.bound(*first, **self.parameters, **extra, strict=False)) <= self.target)

@@ -20,7 +20,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Any, Literal
 
 import numpy as np
@@ -214,8 +214,8 @@ def compositions(total: int, parts: int) -> Ints:
     size = math.comb(total + parts - 1, parts - 1)
     if size > MAX_STATES:
         raise ValueError(f"{size} samples to enumerate, at most {MAX_STATES} allowed; use fewer rows or atoms.")
-    bars = np.array(list(combinations(range(total + parts - 1), parts - 1)), dtype=np.int64)
-    bars = bars.reshape(size, parts - 1)
+    places = chain.from_iterable(combinations(range(total + parts - 1), parts - 1))
+    bars = np.fromiter(places, dtype=np.int64, count=size * (parts - 1)).reshape(size, parts - 1)
     edges = np.hstack([np.full((size, 1), -1), bars, np.full((size, 1), total + parts - 1)])
     return np.diff(edges, axis=1) - 1
 

@@ -101,6 +101,7 @@ def inline(picture: Figure) -> str:
     """A picture as an address that holds it, for a page that fetches nothing."""
     file = io.BytesIO()
     with look():
+        _lay_out(picture, dpi=100)
         picture.savefig(file, format="png", dpi=100, metadata={"Software": None})
     return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"
 
@@ -110,14 +111,28 @@ def save(picture: Figure, stem: Path) -> list[Path]:
     stem.parent.mkdir(parents=True, exist_ok=True)
     files = []
     with look():
+        _lay_out(picture, dpi=SETTINGS["savefig.dpi"])
         for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
             file = stem.with_name(f"{stem.name}.{kind}")
             picture.savefig(file, metadata=metadata)
-            # Room for labels is found once, which takes longer than drawing.
-            picture.set_layout_engine("none")
-            _settle(picture)
             files.append(file)
     return files
+
+
+def _lay_out(picture: Figure, dpi: float) -> None:
+    """Find room for labels at this resolution, once, and take the engine away that would look again.
+
+    A file of a picture with an engine is drawn twice, the first time for nothing but the engine.
+    """
+    engine = picture.get_layout_engine()
+    if engine is None:
+        return
+    before = picture.dpi
+    picture.set_dpi(dpi)
+    engine.execute(picture)
+    picture.set_dpi(before)
+    picture.set_layout_engine(None)
+    _settle(picture)
 
 
 def _settle(picture: Figure) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -37,6 +38,18 @@ def call(out: Path, *options: str):
     return CliRunner().invoke(cli, ["study", "--quick", "--out", str(out), *options])
 
 
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The folder of a small study that is done, and what the command printed."""
+    folder = tmp_path_factory.mktemp("finished")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(study, "QUICK", 12)
+        patch.setattr(budget_vs_failure, "make_study", partial(WHOLE, budgets=FEW_BUDGETS))
+        done = call(folder)
+    assert done.exit_code == 0, done.output
+    return folder, done.output
+
+
 def test_outputs_and_resume(tmp_path):
     first = call(tmp_path, "--quiet", "--n-jobs", "1")
     assert first.exit_code == 0, first.output
@@ -52,8 +65,8 @@ def test_outputs_and_resume(tmp_path):
         assert store.rows("SELECT count(*) FROM blocks").fetchone() == blocks
 
 
-def test_another_seed_needs_another_folder(tmp_path):
-    call(tmp_path)
+def test_another_seed_needs_another_folder(finished, tmp_path):
+    shutil.copytree(finished[0], tmp_path, dirs_exist_ok=True)
     before = contents(tmp_path)
     failed = call(tmp_path, "--seed", "1")
     assert isinstance(failed.exception, StoreError)
@@ -111,7 +124,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path, content, word):
     assert word in str(failed.exception)
 
 
-def test_shards_merge_to_the_whole(tmp_path):
+def test_shards_merge_to_the_whole(finished, tmp_path):
     for part in ("1", "2"):
         done = call(tmp_path / part, "--shard", f"{part}/2")
         assert done.exit_code == 0, done.output
@@ -125,8 +138,7 @@ def test_shards_merge_to_the_whole(tmp_path):
     found = json.loads(merged.output)
     assert (found["store"], found["complete"]) == (str(out), True)
     assert found["trials"] == 12 * found["cells"]
-    whole = call(tmp_path / "whole")
-    assert call(tmp_path / "all").output.splitlines()[:-1] == whole.output.splitlines()[:-1]
+    assert call(tmp_path / "all").output.splitlines()[:-1] == finished[1].splitlines()[:-1]
     with StudyResult.open(out) as result:
         assert result.store.digest() == run(result.study, n_jobs=1).store.digest()
 

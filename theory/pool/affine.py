@@ -52,6 +52,7 @@ class AffineEvents:
         self._draws = draws
         self._forms = BestForms(pool, best)
         self._plans: dict[tuple[int, ...], _Plan] = {}
+        self._windows: dict[tuple[tuple[int, ...], int, int], tuple[Window, ...]] = {}
         self._ways: dict[tuple[tuple[int, ...], int, int], tuple[tuple[int, ...], ...]] = {}
 
     def beaten(self, rivals: tuple[int, ...], n: int, order: int) -> float:
@@ -73,9 +74,12 @@ class AffineEvents:
         return sum(window.estimate for window in self.windows(group, n, order))
 
     def windows(self, group: tuple[int, ...], n: int, order: int) -> tuple[Window, ...]:
-        """The windows of one group of rivals that share a form."""
-        plan = self._plan(group)
-        return choose_windows(plan.law, plan.nodes, n, self._forms.top, order)
+        """The windows of one group of rivals that share a form; an estimate and the bound ask for the same ones."""
+        key = (group, n, order)
+        if key not in self._windows:
+            plan = self._plan(group)
+            self._windows[key] = choose_windows(plan.law, plan.nodes, n, self._forms.top, order)
+        return self._windows[key]
 
     def _bound(self, groups: tuple[tuple[int, ...], ...], n: int, order: int) -> float:
         total = 0.0

@@ -15,6 +15,8 @@ Floats = NDArray[np.float64]
 UNIT = 2.0**-53
 #: Mass that is cut off at each end of a law.
 CUT = 1e-30
+#: Entries at an end in which the place of the cut is sought first.
+_NEAR = 64
 #: Up to this many rows the law is built row by row, whose rounding is smallest.
 STEPWISE = 400
 
@@ -49,9 +51,7 @@ class SumLaw:
         return law._cut()
 
     def _cut(self) -> SumLaw:
-        # Methods, not functions of numpy: these few lines run hundreds of times per law.
-        below = int(self.mass.cumsum().searchsorted(CUT, side="right"))
-        above = int(self.mass[::-1].cumsum().searchsorted(CUT, side="right"))
+        below, above = _light(self.mass), _light(self.mass[::-1])
         if below + above == 0 or below + above >= self.mass.size:
             return self
         kept = self.mass[below : self.mass.size - above]
@@ -64,6 +64,16 @@ class SumLaw:
         if low < high:
             out[low - first : high - first] = self.mass[low - self.first : high - self.first]
         return out
+
+
+def _light(mass: Floats) -> int:
+    """How many of the first entries weigh no more than what is cut off, together."""
+    # Methods, not functions of numpy: these few lines run hundreds of times per law. A sum has few more entries to cut
+    # than what it was made from, so that the first ones mostly tell.
+    sums = mass[:_NEAR].cumsum()
+    if sums[-1] <= CUT:
+        sums = mass.cumsum()
+    return int(sums.searchsorted(CUT, side="right"))
 
 
 def sum_laws(step: Floats, n: int, least: int) -> dict[int, SumLaw]:

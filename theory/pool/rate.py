@@ -7,6 +7,7 @@ that it looks at is in the set, so I is at most this number, and it may be small
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
@@ -73,17 +74,34 @@ class _Duel:
         low, down = max((self._strength(K, q) for K in self._best), key=lambda pair: pair[0])
         return high - low + self._tie, up - down
 
+    def ahead(self, q: Floats) -> float:
+        """The lead alone: a search for its sign needs no gradient, and asks thousands of times."""
+        q_twice = self._twice(q)
+        low = max(sum(self._norms(K, q_twice)[0]) for K in self._best)
+        return sum(self._norms(self._other, q_twice)[0]) - low + self._tie
+
     def _strength(self, K: Floats, q: Floats) -> tuple[float, Floats]:
-        signed, plain = (K @ np.stack([q * self.y, q], axis=1)).T
-        signed = signed * self.y
-        a, b = np.sqrt(max(float(q @ signed), 0.0)), np.sqrt(max(float(q @ plain), 0.0))
-        return float(a + b), signed / max(a, 1e-8) + plain / max(b, 1e-8)
+        (a, b), products = self._norms(K, self._twice(q))
+        return a + b, products[:, 0] * self.y / max(a, 1e-8) + products[:, 1] / max(b, 1e-8)
+
+    def _twice(self, q: Floats) -> Floats:
+        """The law with and without the labels, side by side."""
+        both = np.empty((len(q), 2))
+        both[:, 0] = q * self.y
+        both[:, 1] = q
+        return both
+
+    def _norms(self, K: Floats, q_twice: Floats) -> tuple[tuple[float, float], Floats]:
+        """|mean y Phi| and |mean Phi| under the law, and the products with K that they come from."""
+        products = K @ q_twice
+        signed, plain = q_twice[:, 0] @ products[:, 0], q_twice[:, 1] @ products[:, 1]
+        return (math.sqrt(max(float(signed), 0.0)), math.sqrt(max(float(plain), 0.0))), products
 
     def _on_tilt(self, v: Floats, size: float) -> float:
-        return self.lead(self._tilted(v, size))[0]
+        return self.ahead(self._tilted(v, size))
 
     def _on_segment(self, end: Floats, share: float) -> float:
-        return self.lead((1.0 - share) * self.p + share * end)[0]
+        return self.ahead((1.0 - share) * self.p + share * end)
 
     def starts(self) -> Iterator[Floats]:
         """The gradient at the population, and leading eigenvectors of the rival's and of the difference's forms."""
@@ -102,7 +120,7 @@ class _Duel:
         for x in near:
             vertex = np.zeros_like(self.p)
             vertex[x] = 1.0
-            if self.lead(vertex)[0] >= 0.0:
+            if self.ahead(vertex) >= 0.0:
                 share = _crossing(partial(self._on_segment, vertex), 1.0)
                 yield self._found((1.0 - share) * self.p + share * vertex)
 
@@ -128,7 +146,7 @@ class _Duel:
             while turn > 1e-4:
                 w = self._normed((1.0 - turn) * v + turn * goal)
                 size = self._size_at(w, at.rate)
-                if self.lead(self._tilted(w, size))[0] >= 0.0:
+                if self._on_tilt(w, size) >= 0.0:
                     break
                 turn /= 2.0
             else:

@@ -92,21 +92,26 @@ def choose_windows(law: Law, nodes: Sequence[float], n: int, top: float, order: 
     order
         Of the moments that will be used.
     """
-    ts, weights = _between(nodes)
     cuts = _cuts(law, n, top)
-    steps = [(i, j) for i in range(len(cuts)) for j in range(i + 1, len(cuts))]
-    offers = [_offers(ts, weights, float(cuts[i]), float(cuts[j])) for i, j in steps]
-    chances = approximate_tail(np.concatenate(offers), law, n, order)
+    lows, highs = np.triu_indices(len(cuts), 1)
     cost = np.full((len(cuts), len(cuts)), np.inf)
-    found: dict[tuple[int, int], Window] = {}
-    start = 0
-    for (i, j), forms in zip(steps, offers, strict=True):
-        at = int(np.argmin(chances[start : start + len(forms)]))
-        cost[i, j] = chances[start + at]
-        *mix, on_a, on_b = (float(x) for x in forms[at])
-        found[i, j] = Window(float(cuts[i]), float(cuts[j]), tuple(mix), on_a, on_b, float(cost[i, j]))
-        start += len(forms)
-    return tuple(found[step] for step in _shortest(cost))
+    best = np.empty((len(cuts), len(cuts), len(nodes) + 2))
+    # Which conditions a window has, and with them how many forms are offered, depends on its ends.
+    kinds = 2 * (cuts[lows] > 0.0) + np.isfinite(cuts[highs])
+    for kind in np.unique(kinds):
+        i, j = lows[kinds == kind], highs[kinds == kind]
+        forms = _offers(*_between(nodes), cuts[i], cuts[j])
+        chances = approximate_tail(forms.reshape(-1, forms.shape[2]), law, n, order).reshape(forms.shape[:2])
+        at = np.argmin(chances, axis=1)
+        cost[i, j] = np.take_along_axis(chances, at[:, None], axis=1)[:, 0]
+        best[i, j] = np.take_along_axis(forms, at[:, None, None], axis=1)[:, 0]
+    return tuple(_window(cuts, step, best, cost) for step in _shortest(cost))
+
+
+def _window(cuts: Floats, step: tuple[int, int], best: Floats, cost: Floats) -> Window:
+    """The window between two cuts with the best of the forms that are offered for it."""
+    *mix, on_a, on_b = (float(x) for x in best[step])
+    return Window(float(cuts[step[0]]), float(cuts[step[1]]), tuple(mix), on_a, on_b, float(cost[step]))
 
 
 def _cuts(law: Law, n: int, top: float) -> Floats:
@@ -144,20 +149,25 @@ def _between(nodes: Sequence[float]) -> tuple[Floats, Floats]:
     return ts, np.stack([np.interp(ts, nodes, row) for row in np.eye(len(nodes))], axis=1)
 
 
-def _offers(ts: Floats, weights: Floats, low: float, high: float) -> Floats:
-    """Coefficients of the M, of A and of B for one window: every t with every multiple of a condition."""
-    more = [np.zeros((1, 2))]
-    if low > 0:
-        more.append(_MULTIPLES[:, None] * np.array([1.0, -(low**2)]))
-    if np.isfinite(high):
-        base = np.array([1.0 + 2.0 / (low + high), 1.0 + 2.0 * low * high / (low + high)])
-        more.append(_MULTIPLES[:, None] * np.array([-1.0, high**2]))
+def _offers(ts: Floats, weights: Floats, low: Floats, high: Floats) -> Floats:
+    """Coefficients of the M, of A and of B for some windows: every t with every multiple of a condition.
+
+    All lower ends are 0 or none is, all upper ends are infinite or none is; shape (windows, offers, coefficients).
+    """
+    count = len(low)
+    more = [np.zeros((count, 1, 2))]
+    if low[0] > 0:
+        more.append(_MULTIPLES[:, None] * np.stack([np.ones(count), -(low**2)], axis=1)[:, None, :])
+    if np.isfinite(high[0]):
+        base = np.stack([1.0 + 2.0 / (low + high), 1.0 + 2.0 * low * high / (low + high)], axis=1)
+        more.append(_MULTIPLES[:, None] * np.stack([-np.ones(count), high**2], axis=1)[:, None, :])
     else:
-        base = np.array([1.0, 1.0 + 2.0 * low])
-    extra = np.concatenate(more)
-    on_ab = extra[None, :, :] - (ts / (1.0 + ts))[:, None, None] * base
-    on_forms = np.broadcast_to(weights[:, None, :], (len(ts), len(extra), weights.shape[1]))
-    return np.concatenate([on_forms, on_ab], axis=2).reshape(-1, weights.shape[1] + 2)
+        base = np.stack([np.ones(count), 1.0 + 2.0 * low], axis=1)
+    extra = np.concatenate(more, axis=1)
+    offers = np.empty((count, len(ts), extra.shape[1], weights.shape[1] + 2))
+    offers[..., :-2] = weights[:, None, :]
+    offers[..., -2:] = extra[:, None] - (ts / (1.0 + ts))[:, None, None] * base[:, None, None, :]
+    return offers.reshape(count, -1, offers.shape[3])
 
 
 def approximate_tail(forms: Floats, law: Law, n: int, order: int) -> Floats:
@@ -166,10 +176,15 @@ def approximate_tail(forms: Floats, law: Law, n: int, order: int) -> Floats:
     mean = forms @ ((1.0 - 1.0 / n) * h + d / n)
     linear = np.sqrt(np.maximum(4.0 / n * ((forms @ z1) * forms).sum(axis=1), 0.0))
     rest = np.sqrt(np.maximum(2.0 / n**2 * ((forms @ z2) * forms).sum(axis=1), 1e-300))
-    z = np.clip(-(mean[:, None] + linear[:, None] * _NODES) / rest[:, None], 0.0, 1e30)
-    tail = 1.0 / (1.0 + z**2)
-    if order == 4:
-        # Skewness 0 and kurtosis 4 stand for the degenerate part.
-        tail = 1.0 / (1.0 + z**2 + np.maximum(z**2 - 1.0, 0.0) ** 2 / 3.0)
-    chance = tail @ (_WEIGHTS / _WEIGHTS.sum())
+    # In place: this array is large, and most of the time went into making others like it.
+    z = linear[:, None] * _NODES
+    z += mean[:, None]
+    z /= -rest[:, None]
+    np.clip(z, 0.0, 1e30, out=z)
+    z *= z
+    # Skewness 0 and kurtosis 4 stand for the degenerate part.
+    fourth = np.maximum(z - 1.0, 0.0) ** 2 / 3.0 if order == 4 else 0.0
+    z += 1.0
+    z += fourth
+    chance = np.divide(1.0, z, out=z) @ (_WEIGHTS / _WEIGHTS.sum())
     return np.where(mean < 0.0, chance, 1.0)

@@ -37,8 +37,9 @@ class Ratio:
     __slots__ = ("den", "field", "num")
 
     def __init__(self, field: Symbols, num: Any, den: Any) -> None:
-        common = num.gcd(den) if not num.is_zero() else den
-        num, den = num / common, den / common
+        if not den.is_constant():  # a constant has no factor in common with anything: most quotients are polynomials
+            common = num.gcd(den) if not num.is_zero() else den
+            num, den = num / common, den / common
         lead = den.leading_coefficient()
         self.field, self.num, self.den = field, num / lead, den / lead
 
