@@ -1,8 +1,9 @@
-"""The benchmark of purchases: ``python -m benchmarks.practice [--quick] [--seeds N] [--jobs N] [--ablate]``.
+"""The benchmark of purchases: ``python -m benchmarks.practice [--quick | --many] [--seeds N] [--jobs N] [--ablate]``.
 
 Every finished run is kept in ``out/practice/runs.csv``, so that a run that was interrupted goes on where it stopped;
 delete the file, or the lines of a way, to run it again. Prints the tables, the numbers the defaults are judged by, and
 writes pictures: for the tables that constants were chosen on, at seeds that were not used for it, and for unseen ones.
+With --many: sixty-six tables that nobody prepared (`benchmarks.practice.many`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.practice.judgement import Runs, bars, table
+from benchmarks.practice.many import judge
 from benchmarks.practice.picture import draw
 from benchmarks.practice.situations import SETTINGS, UNSEEN_SETTINGS, Setting, situation
 from benchmarks.practice.unseen import HINT, there
@@ -59,12 +61,19 @@ def main() -> None:
     """Run what is missing, and judge."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.practice", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="two small tables")
-    parser.add_argument("--seeds", type=int, help="20, or 2 of the quick form, unless given")
+    parser.add_argument("--seeds", type=int, help="20, or 2 of the quick form, 6 of many, unless given")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--ablate", action="store_true", help="also the defaults without each of their parts")
+    parser.add_argument("--many", action="store_true", help="many tables as they come, instead")
     parser.add_argument("--report", action="store_true", help="run nothing: judge what is there")
     parser.add_argument("--out", type=Path, default=OUT)
     given = parser.parse_args()
+    given.out.mkdir(parents=True, exist_ok=True)
+    if given.many:
+        if not there():
+            parser.error(HINT)
+        print(judge(given.out / "many.csv", 0 if given.report else given.seeds or 6, given.jobs))
+        return
     seeds = given.seeds or (2 if given.quick else 20)
     if not given.quick and not there():
         print(HINT)
@@ -73,7 +82,6 @@ def main() -> None:
         "unseen": UNSEEN_SETTINGS if there() and not given.quick else (),
     }
     settings = groups["unseen"] + groups["practice"]
-    given.out.mkdir(parents=True, exist_ok=True)
     path = given.out / "runs.csv"
     if not given.report:
         from joblib import Parallel, delayed
