@@ -94,23 +94,6 @@ class _Spectrum:
     squares: FloatArray
 
 
-def _best_penalty(one: _Spectrum, rest: FloatArray) -> tuple[float, float, float, FloatArray, FloatArray]:
-    """The penalty with the smallest held-out error: that error, bandwidth, penalty, coefficients, held-out values.
-
-    All penalties at a time: shares l/(l + penalty) of the eigenvalues l turn the targets into fitted ones.
-    """
-    n, penalties = len(rest), np.asarray(PENALTIES)
-    turned = one.vectors.T @ rest
-    shares = one.values[:, None] / (one.values[:, None] + penalties)
-    own = (one.squares @ shares)[:, :, None]
-    fitted = (one.vectors @ (shares[:, :, None] * turned[:, None, :]).reshape(n, -1)).reshape(n, len(penalties), -1)
-    held = (fitted - own * rest[:, None, :]) / np.maximum(1.0 - own, 1e-9)
-    errors = ((held - rest[:, None, :]) ** 2).mean(axis=(0, 2))
-    k = int(errors.argmin())
-    coefficients = one.vectors @ (turned / (one.values + penalties[k])[:, None])
-    return float(errors[k]), one.gamma, float(penalties[k]), coefficients, np.ascontiguousarray(held[:, k])
-
-
 class KernelFitter:
     """Kernel regression; penalty and bandwidth have the smallest error on rows left out, one at a time.
 
@@ -133,9 +116,20 @@ class KernelFitter:
             self._decompose(X)
         base = T.mean(axis=0)
         rest = T - base
-        gamma, penalty, coefficients, held = min(
-            (_best_penalty(one, rest[self._some]) for one in self._spectra), key=lambda found: found[0]
-        )[1:]
+        best: tuple[float, float, float, FloatArray, FloatArray] | None = None
+        for one in self._spectra:
+            turned = one.vectors.T @ rest[self._some]
+            for penalty in PENALTIES:
+                share = one.values / (one.values + penalty)
+                own = (one.squares @ share)[:, None]
+                fitted = one.vectors @ (share[:, None] * turned)
+                held = (fitted - own * rest[self._some]) / np.maximum(1.0 - own, 1e-9)
+                error = float(((held - rest[self._some]) ** 2).mean())
+                if best is None or error < best[0]:
+                    coefficients = one.vectors @ (turned / (one.values + penalty)[:, None])
+                    best = error, one.gamma, penalty, coefficients, held
+        assert best is not None
+        _, gamma, penalty, coefficients, held = best
         if len(held) < len(X):
             coefficients, held = self._of_all(gamma, penalty, rest)
         return KernelSoft(self._shift, self._scale, self._points, coefficients, base, gamma), held + base

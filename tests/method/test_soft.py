@@ -37,7 +37,7 @@ def test_kernel_leaves_every_row_out_exactly(monkeypatch):
 
 
 def test_the_chosen_pair_has_the_smallest_held_out_error_of_all():
-    """All penalties are tried at a time; one after the other, by inverses, is the slow way."""
+    """By inverses is the slow way."""
     X, T = rows(30)
     model, held = KernelFitter()(X, T)
     rest = T - T.mean(axis=0)
