@@ -26,7 +26,7 @@ import numpy as np
 
 from exml_sim.compiled import compiled
 from exml_sim.rejection.dual import COARSE_FROM, SWEEPS, bout
-from exml_sim.rejection.linalg import add_rows, pivoted_cholesky
+from exml_sim.rejection.linalg import add_rows, copy_two, pivoted_cholesky
 from exml_sim.rejection.multipliers import (
     FLOOR,
     ball_bounds,
@@ -41,6 +41,7 @@ from exml_sim.rejection.proximal import (
     SIGMA_GROWTH,
     WORK,
     add_products,
+    copy_point,
     measure,
     proximal_step,
     refresh,
@@ -137,7 +138,8 @@ def turns(gram, factor, y, p, theta, radius, c, u, v, ku, kv, face, sigma, tol, 
     steps, waited, inner, size_before = 0, 0, 0, np.inf
     for _ in range(TURNS):
         if coarse:
-            old_u[:], old_v[:], old_ku[:], old_kv[:], old_face[:], old_c[:], old_sigma = u, v, ku, kv, face, c, sigma
+            copy_point(u, v, ku, kv, face, old_u, old_v, old_ku, old_kv, old_face)
+            old_c[0], old_c[1], old_sigma = c[0], c[1], sigma
         root_h, root_g = np.sqrt(2.0 * c[0]), np.sqrt(2.0 * c[1])
         uku, vkv = 0.0, 0.0
         for i in range(n):
@@ -199,22 +201,15 @@ def turns(gram, factor, y, p, theta, radius, c, u, v, ku, kv, face, sigma, tol, 
             cap = sigma
             continue
         settle(y, p, geo, face, work[0], work[1], u, v, work[4], work[5])
-        ku[:], kv[:] = work[2], work[3]
+        copy_two(work[2], work[3], ku, kv)
         if coarse:
             add_products(factor, work[4], work[5], ku, kv)
             foretold, _ = measure(y, p, geo, u, v, ku, kv, zero, zero)
             refresh(gram, u, v, ku, kv, zero, zero)
             found, _ = measure(y, p, geo, u, v, ku, kv, zero, zero)
             if found > max(COARSE_MISS * foretold, 0.1 * best_gap):
-                u[:], v[:], ku[:], kv[:], face[:], c[:], sigma = (
-                    old_u,
-                    old_v,
-                    old_ku,
-                    old_kv,
-                    old_face,
-                    old_c,
-                    old_sigma,
-                )
+                copy_point(old_u, old_v, old_ku, old_kv, old_face, u, v, ku, kv, face)
+                c[0], c[1], sigma = old_c[0], old_c[1], old_sigma
                 break
         elif best_gap < 1e-4:
             refresh(gram, u, v, ku, kv, zero, zero)
