@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from exml_sim.compiled import compiled, compiled_sums
+from exml_sim.compiled import compiled, compiled_inline, compiled_sums
 from exml_sim.rejection.border import (
     LEAST,
     SHARE,
@@ -157,7 +157,7 @@ def spread(at, e1, e2, x, su, sv):
         sv[at[k]] += x[k] * e2[k]
 
 
-@compiled
+@compiled_inline
 def bordered_solution(gram, y, geo, face, based, ru, rv, sigma, kdu, kdv, su, sv, system):
     """Solve with the factor at the faces `based`, if few have changed and the border is sound; whether that was so."""
     added, removed = count_changes(face, based)

@@ -211,7 +211,7 @@ def proximal(gram, factor, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigma, stop,
     best, value = measure(y, p, geo, u, v, ku, kv, ku0, kv0)
     last = value
     old_u, old_v, old_ku, old_kv, old_face = u.copy(), v.copy(), ku.copy(), kv.copy(), face.copy()
-    stalled = 0
+    stalled = np.int64(0)
     while best > stop * max(1.0, abs(value + best)) and steps < limit:
         inner, sound, system = proximal_step(
             gram,
