@@ -90,9 +90,7 @@ def ball_block(gram, y, theta, counts, radius, tol, limit, ways, models, start, 
     for trial in range(start, stop):
         small, labels, p = gather(gram, y, counts[trial])
         p = p / np.sum(p)
-        cu, cw, alpha, beta, _, _, used = minimise_over_ball(
-            small, labels, p, theta, radius, 0.9 * tol, limit, ways
-        )
+        cu, cw, alpha, beta, _, _, used = minimise_over_ball(small, labels, p, theta, radius, 0.9 * tol, limit, ways)
         if len(models) > 0:
             copy_two(cu, cw, models[trial, 0], models[trial, 1])
             copy_two(alpha, beta, models[trial, 2], models[trial, 3])
