@@ -20,6 +20,8 @@ Every gap that leaves this module is computed on the exact K from a feasible z.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from exml_sim.compiled import compiled
@@ -52,7 +54,8 @@ def sweep(gram, y, p, geo, u, v, ku, kv, face):
     c1, c2, corners = geo[C1], geo[C2], shape(geo)
     moved, waiting = 0, 0
     # Places without a move hold any row, no times.
-    i0 = i1 = i2 = i3 = np.int64(0)  # a plain 0 would have `add_four` compiled for every number of them that stays 0
+    none: Any = np.int64(0)  # a plain 0 would have `add_four` compiled for every number of rows that may still be 0
+    i0 = i1 = i2 = i3 = none
     u0, u1, u2, u3, v0, v1, v2, v3 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(n):
         row, share = gram[i], 1.0 / p[i]
