@@ -213,7 +213,8 @@ def _add_drawn(
             for other in range(k, n_arms):
                 same = lanes[other] == lanes[k] and start[t, other] == start[t, k]
                 if same and pulls[t, other] == pulls[t, k]:
-                    counts[t, other] += drawn
+                    for row in range(drawn.size):
+                        counts[t, other, row] += drawn[row]
                     done[other] = True
 
 

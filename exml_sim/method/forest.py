@@ -133,7 +133,9 @@ def _forest(
         _draw_rows(weight, drawn, key, own)
         count = _orders_of(order, weight, orders)
         roots[tree] = end
-        end = _tree(columns, orders, count, T, weight, looks, key, own, end, feature, threshold, left, right, value)
+        # Not `end`: its first value, a plain 0, would have trees compiled twice.
+        first = roots[tree]
+        end = _tree(columns, orders, count, T, weight, looks, key, own, first, feature, threshold, left, right, value)
         for i in range(rows):
             if weight[i] == 0:
                 node = roots[tree]

@@ -24,9 +24,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from exml_sim.compiled import compiled
+from exml_sim.compiled import compiled, compiled_inline
 from exml_sim.rejection.dual import COARSE_FROM, SWEEPS, bout
-from exml_sim.rejection.linalg import add_rows, pivoted_cholesky
+from exml_sim.rejection.linalg import add_rows, copy_two, pivoted_cholesky
 from exml_sim.rejection.multipliers import (
     FLOOR,
     ball_bounds,
@@ -41,6 +41,7 @@ from exml_sim.rejection.proximal import (
     SIGMA_GROWTH,
     WORK,
     add_products,
+    copy_point,
     measure,
     proximal_step,
     refresh,
@@ -48,6 +49,7 @@ from exml_sim.rejection.proximal import (
 )
 from exml_sim.rejection.triangle import A1, A2, B2, geometry
 
+EITHER, TOGETHER, SEARCH = range(3)  # ways: multipliers with the dual point, then a search; one of these only
 TURNS = 80
 PATIENCE = 20  # turns without a better gap
 NEAR = 0.1  # log of a squared norm over Lambda^2 from which on the derivative on the present faces is trusted
@@ -60,9 +62,11 @@ SIGMA_MOVED = 1000.0  # and the largest one after a change of log C by one or mo
 RESPONSE = 1.45  # d log|h|^2 / d log(1/C) over long distances; 2 would be a dual point that stays where it is
 
 
-@compiled
-def minimise_over_ball(gram, y, p, theta, radius, tol, limit):
+@compiled_inline
+def minimise_over_ball(gram, y, p, theta, radius, tol, limit, ways):
     """Solve the ball problem for weights that are positive and sum to one.
+
+    `ways` is EITHER; or TOGETHER or SEARCH, for those who compare the two.
 
     Returns
     -------
@@ -70,18 +74,23 @@ def minimise_over_ball(gram, y, p, theta, radius, tol, limit):
         Coefficients of h and g, the dual point, the two bounds up to rounding, Newton steps in all. What is published
         is computed afresh in :mod:`exml_sim.rejection.certificates`.
     """
-    cu, cw, alpha, beta, upper, lower, steps = ascend(gram, y, p, theta, radius, tol, limit)
-    if upper - lower <= tol * max(1.0, abs(upper)) or steps >= limit:
-        return cu, cw, alpha, beta, upper, lower, steps
-    cu2, cw2, alpha2, beta2, upper2, lower2, more = search_multipliers(gram, y, p, theta, radius, tol, limit - steps)
-    if upper2 < upper:
-        cu, cw, upper = cu2, cw2, upper2
-    if lower2 > lower:
-        alpha, beta, lower = alpha2, beta2, lower2
-    return cu, cw, alpha, beta, upper, lower, steps + more
+    cu, cw, alpha, beta = np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(0)
+    upper, lower, steps = np.inf, -np.inf, 0
+    if ways != SEARCH:
+        cu, cw, alpha, beta, upper, lower, steps = ascend(gram, y, p, theta, radius, tol, limit)
+    if ways == SEARCH or (ways == EITHER and upper - lower > tol * max(1.0, abs(upper)) and steps < limit):
+        cu2, cw2, alpha2, beta2, upper2, lower2, more = search_multipliers(
+            gram, y, p, theta, radius, tol, limit - steps
+        )
+        if upper2 < upper:
+            cu, cw, upper = cu2, cw2, upper2
+        if lower2 > lower:
+            alpha, beta, lower = alpha2, beta2, lower2
+        steps += more
+    return cu, cw, alpha, beta, upper, lower, steps
 
 
-@compiled
+@compiled_inline
 def ascend(gram, y, p, theta, radius, tol, limit):
     """Dual point and multipliers together, as far as that goes; returns what :func:`minimise_over_ball` does.
 
@@ -93,7 +102,7 @@ def ascend(gram, y, p, theta, radius, tol, limit):
     zero, u, v, ku, kv = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
     face = np.zeros(n, np.int64)
     geo = geometry(theta, c[0], c[1])
-    _, _, free, _ = bout(gram, y, p, geo, u, v, ku, kv, zero, zero, face, SWEEPS, 0.0)
+    _, _, free, _ = bout(gram, y, p, geo, u, v, ku, kv, zero, zero, face, np.int64(SWEEPS), 0.0)
     sigma, spent = SIGMA_FIRST / (n * first), 0
     if free >= COARSE_FROM:
         factor, rank = pivoted_cholesky(gram, n // 4, COARSE_TRACE)
@@ -137,7 +146,8 @@ def turns(gram, factor, y, p, theta, radius, c, u, v, ku, kv, face, sigma, tol, 
     steps, waited, inner, size_before = 0, 0, 0, np.inf
     for _ in range(TURNS):
         if coarse:
-            old_u[:], old_v[:], old_ku[:], old_kv[:], old_face[:], old_c[:], old_sigma = u, v, ku, kv, face, c, sigma
+            copy_point(u, v, ku, kv, face, old_u, old_v, old_ku, old_kv, old_face)
+            old_c[0], old_c[1], old_sigma = c[0], c[1], sigma
         root_h, root_g = np.sqrt(2.0 * c[0]), np.sqrt(2.0 * c[1])
         uku, vkv = 0.0, 0.0
         for i in range(n):
@@ -160,7 +170,7 @@ def turns(gram, factor, y, p, theta, radius, c, u, v, ku, kv, face, sigma, tol, 
         best_gap = min(best_gap, best_upper - best_lower)
         if best_gap <= tol * max(1.0, abs(best_upper)) or steps >= limit or waited > PATIENCE:
             break
-        excess = 2.0 * np.log(np.array([norm_h, norm_g]) / radius)
+        excess = np.array([2.0 * np.log(norm_h / radius), 2.0 * np.log(norm_g / radius)])
         size = max(abs(excess[0]), abs(excess[1]))
         gap, _ = measure(y, p, geo, u, v, ku, kv, zero, zero)
         reach = squared * (c[0] + c[1])
@@ -171,7 +181,7 @@ def turns(gram, factor, y, p, theta, radius, c, u, v, ku, kv, face, sigma, tol, 
             move = joint_move(jacobian, excess)
         else:
             # Far off, or faces changed and Newton's step did not halve the excess.
-            move = excess / RESPONSE
+            move = np.array([excess[0] / RESPONSE, excess[1] / RESPONSE])
         size_before = size if size < NEAR else np.inf
         for k in range(2):
             c[k] *= np.exp(min(max(move[k], -3.0), 3.0))
@@ -199,22 +209,15 @@ def turns(gram, factor, y, p, theta, radius, c, u, v, ku, kv, face, sigma, tol, 
             cap = sigma
             continue
         settle(y, p, geo, face, work[0], work[1], u, v, work[4], work[5])
-        ku[:], kv[:] = work[2], work[3]
+        copy_two(work[2], work[3], ku, kv)
         if coarse:
             add_products(factor, work[4], work[5], ku, kv)
             foretold, _ = measure(y, p, geo, u, v, ku, kv, zero, zero)
             refresh(gram, u, v, ku, kv, zero, zero)
             found, _ = measure(y, p, geo, u, v, ku, kv, zero, zero)
             if found > max(COARSE_MISS * foretold, 0.1 * best_gap):
-                u[:], v[:], ku[:], kv[:], face[:], c[:], sigma = (
-                    old_u,
-                    old_v,
-                    old_ku,
-                    old_kv,
-                    old_face,
-                    old_c,
-                    old_sigma,
-                )
+                copy_point(old_u, old_v, old_ku, old_kv, old_face, u, v, ku, kv, face)
+                c[0], c[1], sigma = old_c[0], old_c[1], old_sigma
                 break
         elif best_gap < 1e-4:
             refresh(gram, u, v, ku, kv, zero, zero)
@@ -241,4 +244,6 @@ def joint_move(jacobian, excess):
         for k in range(2):
             move[k] = excess[k] / max(jacobian[k, k], 0.2)
     longest = max(abs(move[0]), abs(move[1]))
-    return move * (0.5 / longest) if longest > 0.5 else move
+    if longest > 0.5:
+        move[0], move[1] = move[0] * (0.5 / longest), move[1] * (0.5 / longest)
+    return move

@@ -13,7 +13,7 @@ from exml_sim.compiled import compiled
 from exml_sim.rejection.ball import minimise_over_ball
 from exml_sim.rejection.certificates import EPS, ball_lower, ball_model, penalised_bounds
 from exml_sim.rejection.dual import maximise
-from exml_sim.rejection.linalg import dot
+from exml_sim.rejection.linalg import copy_two, dot
 from exml_sim.rejection.triangle import A1, A2, B2, geometry
 
 
@@ -39,9 +39,11 @@ def tidy_weights(weights, negligible, smallest, tidy):
 
 @compiled
 def gather(gram, y, counts):
-    """Gram matrix, labels and weights of the rows with a positive count."""
+    """Gram matrix, labels and weights of the rows with a positive count; the matrix itself where that is all rows."""
     rows = np.flatnonzero(counts > 0.0)
     n = len(rows)
+    if n == len(counts):
+        return gram, y, counts
     small = np.empty((n, n))
     labels, p = np.empty(n), np.empty(n)
     for a in range(n):
@@ -78,12 +80,20 @@ def penalised_block(gram, y, theta, counts, c_h, c_g, tol, limit, start, stop, r
 
 
 @compiled
-def ball_block(gram, y, theta, counts, radius, tol, limit, start, stop, risk, objective, lower, steps):
-    """Solve trials start..stop-1 of the ball form and write their scores."""
+def ball_block(gram, y, theta, counts, radius, tol, limit, ways, models, start, stop, risk, objective, lower, steps):
+    """Solve trials start..stop-1 of the ball form and write their scores.
+
+    `models`, shape (trials, 4, rows), takes the coefficients of h and g and the dual point of each, one after the other
+    for the rows with a positive count; of no length, it takes none. (One way in for single problems and for many: the
+    solver below takes long to compile.)
+    """
     for trial in range(start, stop):
         small, labels, p = gather(gram, y, counts[trial])
         p = p / np.sum(p)
-        cu, cw, alpha, beta, _, _, used = minimise_over_ball(small, labels, p, theta, radius, 0.9 * tol, limit)
+        cu, cw, alpha, beta, _, _, used = minimise_over_ball(small, labels, p, theta, radius, 0.9 * tol, limit, ways)
+        if len(models) > 0:
+            copy_two(cu, cw, models[trial, 0], models[trial, 1])
+            copy_two(alpha, beta, models[trial, 2], models[trial, 3])
         _, _, _, _, risk[trial] = ball_model(small, labels, p, theta, radius, cu, cw)
         objective[trial] = risk[trial]
         lower[trial] = min(ball_lower(small, labels, p, theta, radius, alpha, beta), risk[trial])

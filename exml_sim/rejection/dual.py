@@ -20,6 +20,8 @@ Every gap that leaves this module is computed on the exact K from a feasible z.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from exml_sim.compiled import compiled
@@ -52,7 +54,8 @@ def sweep(gram, y, p, geo, u, v, ku, kv, face):
     c1, c2, corners = geo[C1], geo[C2], shape(geo)
     moved, waiting = 0, 0
     # Places without a move hold any row, no times.
-    i0, i1, i2, i3 = 0, 0, 0, 0
+    none: Any = np.int64(0)  # a plain 0 would have `add_four` compiled for every number of rows that may still be 0
+    i0 = i1 = i2 = i3 = none
     u0, u1, u2, u3, v0, v1, v2, v3 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(n):
         row, share = gram[i], 1.0 / p[i]
@@ -125,7 +128,7 @@ def maximise(gram, y, p, geo, scale, ku0, kv0, tol, limit, face):
     ku, kv = ku0.copy(), kv0.copy()
     sigma = SIGMA_START * scale
     steps = 0
-    gap, value, free, moved = bout(gram, y, p, geo, u, v, ku, kv, ku0, kv0, face, SWEEPS, tol)
+    gap, value, free, moved = bout(gram, y, p, geo, u, v, ku, kv, ku0, kv0, face, np.int64(SWEEPS), tol)
     rank = 0
     if free >= COARSE_FROM and gap > tol * max(1.0, abs(value + gap)):
         factor, rank = pivoted_cholesky(gram, min(COARSE_RANK, int(COARSE_SHARE * free)), COARSE_TRACE)
@@ -160,7 +163,7 @@ def maximise(gram, y, p, geo, scale, ku0, kv0, tol, limit, face):
     steps += more
     if gap > tol * max(1.0, abs(value + gap)) and steps < limit:
         # A few problems in 10^5 end with sigma run down by rounding: from their last point short steps begin anew.
-        bout(gram, y, p, geo, u, v, ku, kv, ku0, kv0, face, SWEEPS, tol)
+        bout(gram, y, p, geo, u, v, ku, kv, ku0, kv0, face, np.int64(SWEEPS), tol)
         sigma = SIGMA_START * scale
         _, _, more, _ = proximal(gram, none, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigma, tol, limit - steps)
         refresh(gram, u, v, ku, kv, ku0, kv0)

@@ -25,6 +25,13 @@ def dot(a: np.ndarray, b: np.ndarray, n: int) -> float:
 
 
 @compiled
+def copy_two(s: np.ndarray, t: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
+    """``x[:] = s; y[:] = t``: written so, numba would compile a message about shapes into every caller."""
+    for i in range(len(s)):
+        x[i], y[i] = s[i], t[i]
+
+
+@compiled
 def add_rows(matrix: np.ndarray, s: np.ndarray, t: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
     """``x += matrix' s; y += matrix' t``, skipping rows where both are zero.
 
@@ -281,7 +288,8 @@ def pivoted_cholesky(gram: np.ndarray, max_rank: int, tolerance: float) -> tuple
                 pivot = i
         root = np.sqrt(rest[pivot])
         new = columns[rank]
-        new[:] = gram[pivot]
+        for i in range(m):
+            new[i] = gram[pivot, i]
         for k in range(rank):
             old = columns[k]
             w = old[pivot]
@@ -352,8 +360,9 @@ def factor_exists(gram: np.ndarray, shift: float) -> bool:
     """Whether gram + shift * I has a Cholesky factor, that is, no eigenvalue is below -shift."""
     n = len(gram)
     copy = np.empty((padded(n), padded(n) + SCRATCH))
-    copy[:n, :n] = gram
     for i in range(n):
+        for j in range(n):
+            copy[i, j] = gram[i, j]
         copy[i, i] += shift
     return bool(cholesky(copy, pad(copy, n)))
 

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from exml_sim.compiled import compiled
+from exml_sim.compiled import compiled, compiled_inline
 from exml_sim.rejection.dual import maximise
-from exml_sim.rejection.linalg import cholesky_solve, padded
+from exml_sim.rejection.linalg import cholesky_solve, copy_two, padded
 from exml_sim.rejection.newton import directions, factor_free
 from exml_sim.rejection.proximal import proximal, refresh
 from exml_sim.rejection.triangle import A1, A2, B2, geometry
@@ -52,7 +52,7 @@ def sensitivity(gram, y, geo, face, ku, kv, uku, vkv):
     With D the free directions, S = D' K D and k_h = D'(Ku, 0), k_g = D'(0, Kv):
     J = 2 (I - [k_h, k_g]' S^{-1} [k_h, k_g] / diag(u'Ku, v'Kv)).
     """
-    jacobian = 2.0 * np.eye(2)
+    jacobian = np.array([[2.0, 0.0], [0.0, 2.0]])
     at, e1, e2 = directions(face, y, geo)
     free = len(at)
     if free == 0:
@@ -93,7 +93,7 @@ def ball_bounds(y, p, theta, radius, alpha, beta, h, g, norm_h, norm_g, pull_h, 
     return upper, lower, shrink_h, shrink_g
 
 
-@compiled
+@compiled_inline
 def search_multipliers(gram, y, p, theta, radius, tol, limit):
     """Solve the ball problem for weights that are positive and sum to one, whether or not the balls bind.
 
@@ -175,13 +175,14 @@ def search_multipliers(gram, y, p, theta, radius, tol, limit):
             best_alpha, best_beta = alpha.copy(), beta.copy()
         if best_upper - best_lower <= tol * max(1.0, abs(best_upper)) or steps >= limit:
             break
-        excess = 2.0 * np.log(np.array([max(norm_h, 1e-150), max(norm_g, 1e-150)]) / radius)
+        excess = np.array([2.0 * np.log(max(norm_h, 1e-150) / radius), 2.0 * np.log(max(norm_g, 1e-150) / radius)])
         for k in range(2):
             if slack[k] and excess[k] > 1e-9:
                 # It binds after all, with a multiplier below the floor: back to the search for it, from the floor on.
                 slack[k] = False
                 floor[k] *= 1e-3
-                centre[k], values[k] = 0.0, 0.0
+                for i in range(n):
+                    centre[k, i], values[k, i] = 0.0, 0.0
                 c[k] = min(c[k], FLOOR / squared)
                 low[k], high[k] = -np.inf, np.inf
                 excess[k] = -0.5
@@ -190,8 +191,10 @@ def search_multipliers(gram, y, p, theta, radius, tol, limit):
                 c[k] = max(0.5 * c[k], 1e-3 * SLACK * kappa) if slack[k] else max(c[k], SLACK * kappa)
                 slack[k] = True
                 excess[k] = 0.0
-                centre[k] = cu if k == 0 else cw
-                values[k] = h if k == 0 else g
+                if k == 0:
+                    copy_two(cu, h, centre[0], values[0])
+                else:
+                    copy_two(cw, g, centre[1], values[1])
         for k in range(2):
             # |h_C| falls in C_h, so with the other ball slack this is a root of one monotone function: bracket it.
             # (The other's centre moves the root a little: a bracket that has become narrow has outlived its use.)
@@ -204,8 +207,8 @@ def search_multipliers(gram, y, p, theta, radius, tol, limit):
         now = value - squared * (c[0] + c[1])
         now_size = max(abs(excess[0]), abs(excess[1]))
         if slack[0] or slack[1] or now > merit or now_size < 0.7 * size or halvings > 6:
-            here, merit, size, halvings = c.copy(), now, now_size, 0
-            excess_here = excess
+            copy_two(c, excess, here, excess_here)
+            merit, size, halvings = now, now_size, 0
             jacobian = sensitivity(gram, y, geo, face, ku - ku0, kv - kv0, max(uku, 1e-300), max(vkv, 1e-300))
             for k in range(2):
                 if slack[k]:
@@ -218,8 +221,10 @@ def search_multipliers(gram, y, p, theta, radius, tol, limit):
             # Rows changed face on the way, and the concave Phi fell: shorten, at last to the step that never fails,
             # C |h| / Lambda, which maximises a minorant of the dual.
             halvings += 1
-            move = 0.4 * move if halvings < 6 else 0.5 * excess_here
-        c = here * np.exp(move)
+            for k in range(2):
+                move[k] = 0.4 * move[k] if halvings < 6 else 0.5 * excess_here[k]
+        for k in range(2):
+            c[k] = here[k] * np.exp(move[k])
         inner = min(max(1e-2 * size * size * min(c[0], c[1]) * squared, 1e-13), 1e-3)
     return best_cu, best_cw, best_alpha, best_beta, best_upper, best_lower, steps
 

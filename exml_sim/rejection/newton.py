@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from exml_sim.compiled import compiled, compiled_sums
+from exml_sim.compiled import compiled, compiled_inline, compiled_sums
 from exml_sim.rejection.border import (
     LEAST,
     SHARE,
@@ -19,7 +19,7 @@ from exml_sim.rejection.border import (
     held_directions,
     solve_border,
 )
-from exml_sim.rejection.linalg import SCRATCH, add_rows, cholesky, cholesky_solve, dot, pad, padded
+from exml_sim.rejection.linalg import SCRATCH, add_rows, cholesky, cholesky_solve, copy_two, dot, pad, padded
 from exml_sim.rejection.simd import WIDTH, load, minus, plus, store, times, zeros
 from exml_sim.rejection.triangle import C1, C2, CORNER_B, INSIDE, edge, nearest, shape
 
@@ -77,7 +77,7 @@ def weigh_entries(e1, e2, shift, system):
     """Multiply entries (k, j) of the upper triangle by e1_k e1_j + e2_k e2_j, and add to the diagonal."""
     free = len(e1)
     f1, f2 = np.zeros(free + WIDTH), np.zeros(free + WIDTH)
-    f1[:free], f2[:free] = e1, e2
+    copy_two(e1, e2, f1, f2)
     for k in range(free):
         row = system[k]
         for j in range(k - k % WIDTH, free, WIDTH):
@@ -127,7 +127,8 @@ def exact_direction(gram, y, geo, face, based, ru, rv, sigma, du, dv, kdu, kdv, 
         based[0] = -1
         if not sound:
             return False, system
-        based[:] = face
+        for i in range(n):
+            based[i] = face[i]
         x = right_side(at, e1, e2, ru, rv, sigma, kdu, kdv, padded(len(at)))
         cholesky_solve(system, x, len(x))
         spread(at, e1, e2, x, su, sv)
@@ -156,7 +157,7 @@ def spread(at, e1, e2, x, su, sv):
         sv[at[k]] += x[k] * e2[k]
 
 
-@compiled
+@compiled_inline
 def bordered_solution(gram, y, geo, face, based, ru, rv, sigma, kdu, kdv, su, sv, system):
     """Solve with the factor at the faces `based`, if few have changed and the border is sound; whether that was so."""
     added, removed = count_changes(face, based)
@@ -169,7 +170,9 @@ def bordered_solution(gram, y, geo, face, based, ru, rv, sigma, kdu, kdv, su, sv
     if changed > 0 and not append_border(gram, at, e1, e2, rows, a1, a2, held, w1, w2, 1.0 / sigma, system):
         return False
     x = right_side(at, e1, e2, ru, rv, sigma, kdu, kdv, free + changed)
-    x[free : free + added] = right_side(rows, a1, a2, ru, rv, sigma, kdu, kdv, added)
+    more = right_side(rows, a1, a2, ru, rv, sigma, kdu, kdv, added)
+    for k in range(added):
+        x[free + k] = more[k]
     solve_border(system, x, free, added, removed)
     spread(at, e1, e2, x, su, sv)
     spread(rows, a1, a2, x[free:], su, sv)

@@ -123,7 +123,7 @@ def check_rows(gram: ArrayLike, y: ArrayLike, theta: float) -> tuple[FloatArray,
     if theta_value.ndim:
         raise ValueError(f"theta must be one number; got an array of shape {theta_value.shape}")
     gram = check_gram(gram)
-    y = np.ascontiguousarray(check_labels(y))
+    y = np.require(check_labels(y), requirements=["C", "W"])
     if y.shape != (len(gram),):
         raise ValueError(
             f"y must have one label for each of the {len(gram)} rows of the Gram matrix; got shape {y.shape}"
@@ -137,7 +137,8 @@ def check_gram(gram: ArrayLike) -> FloatArray:
     The test by factorisation costs as much as a solve, so a matrix that passed it is remembered by a 64-bit digest of
     its contents: a thousand solves on one Gram matrix pay for it once.
     """
-    matrix = np.ascontiguousarray(as_numbers(gram, "the Gram matrix"))
+    # Writable, though nobody writes to it: numba would compile the solver once more for a matrix that is not.
+    matrix = np.require(as_numbers(gram, "the Gram matrix"), requirements=["C", "W"])
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or len(matrix) == 0:
         raise ValueError(f"the Gram matrix must be square with at least one row; got shape {matrix.shape}")
     finite, fingerprint = digest(matrix)
@@ -165,7 +166,7 @@ _memory = Lock()
 
 def check_weights(weights: ArrayLike, m: int) -> FloatArray:
     """Non-negative weights, one per row, not all zero."""
-    value = np.ascontiguousarray(check_finite(weights, "weights"))
+    value = np.require(check_finite(weights, "weights"), requirements=["C", "W"])
     if value.shape != (m,):
         raise ValueError(f"weights must have one entry for each of the {m} rows; got shape {value.shape}")
     if np.any(value < 0.0):

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from exml_sim.compiled import compiled, compiled_sums
-from exml_sim.rejection.linalg import add_rows, dot
+from exml_sim.rejection.linalg import add_rows, copy_two, dot
 from exml_sim.rejection.newton import coarse_direction, exact_direction, line_search, weights_of
 from exml_sim.rejection.triangle import A1, A2, B2, C1, C2, CORNER_A, CORNER_B, CORNER_O, nearest, project, shape
 
@@ -211,7 +211,7 @@ def proximal(gram, factor, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigma, stop,
     best, value = measure(y, p, geo, u, v, ku, kv, ku0, kv0)
     last = value
     old_u, old_v, old_ku, old_kv, old_face = u.copy(), v.copy(), ku.copy(), kv.copy(), face.copy()
-    stalled = 0
+    stalled = np.int64(0)
     while best > stop * max(1.0, abs(value + best)) and steps < limit:
         inner, sound, system = proximal_step(
             gram,
@@ -240,7 +240,7 @@ def proximal(gram, factor, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigma, stop,
                 break
             continue
         settle(y, p, geo, face, xu, xv, zu, zv, su, sv)
-        kzu[:], kzv[:] = kxu, kxv
+        copy_two(kxu, kxv, kzu, kzv)
         if coarse:
             add_products(factor, su, sv, kzu, kzv)
         elif best < 1e-5 * max(1.0, abs(value)):
@@ -252,21 +252,29 @@ def proximal(gram, factor, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigma, stop,
         back, stalled, sigma, cap = pace(gap, now, best, last, inner, stalled, sigma, cap)
         if gap < best:
             best, value = gap, now
-            u[:], v[:], ku[:], kv[:] = zu, zv, kzu, kzv
+            copy_two(zu, zv, u, v)
+            copy_two(kzu, kzv, ku, kv)
         if back:
-            zu[:], zv[:], kzu[:], kzv[:], face[:] = old_u, old_v, old_ku, old_kv, old_face
+            copy_point(old_u, old_v, old_ku, old_kv, old_face, zu, zv, kzu, kzv, face)
         else:
             last = now
-            old_u[:], old_v[:], old_ku[:], old_kv[:], old_face[:] = zu, zv, kzu, kzv, face
+            copy_point(zu, zv, kzu, kzv, face, old_u, old_v, old_ku, old_kv, old_face)
         if exhausted(stalled, best, value):
             break
     return best, value, steps, sigma
 
 
 @compiled
+def copy_point(u, v, ku, kv, face, to_u, to_v, to_ku, to_kv, to_face):
+    """Write a dual point, K times it and its faces over another."""
+    for i in range(len(u)):
+        to_u[i], to_v[i], to_ku[i], to_kv[i], to_face[i] = u[i], v[i], ku[i], kv[i], face[i]
+
+
+@compiled
 def project_gradient(factor, u, v, ku, kv, ku0, kv0):
     """Recompute ku = ku0 + L L' u and kv = kv0 + L L' v."""
-    ku[:], kv[:] = ku0, kv0
+    copy_two(ku0, kv0, ku, kv)
     add_products(factor, u, v, ku, kv)
 
 
@@ -284,5 +292,5 @@ def add_products(factor, u, v, ku, kv):
 @compiled
 def refresh(gram, u, v, ku, kv, ku0, kv0):
     """Recompute ku = ku0 + K u and kv = kv0 + K v from the exact Gram matrix."""
-    ku[:], kv[:] = ku0, kv0
+    copy_two(ku0, kv0, ku, kv)
     add_rows(gram, u, v, ku, kv)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exml_sim.arrays import FloatArray
-from exml_sim.rejection.ball import minimise_over_ball
+from exml_sim.rejection.ball import EITHER
 from exml_sim.rejection.batch import affine_block, ball_block, penalised_block, tidy_weights
 from exml_sim.rejection.dual import maximise
 from exml_sim.rejection.problem import (
@@ -240,7 +240,7 @@ def _batch_ball(
     gram: FloatArray, y: FloatArray, theta: float, counts: FloatArray, ball: float, tol: float, steps: int, jobs: int
 ) -> _Columns:
     scores = _Columns.empty(len(counts))
-    arguments = (gram, y, theta, np.ascontiguousarray(counts), ball, tol, steps)
+    arguments = (gram, y, theta, np.ascontiguousarray(counts), ball, tol, steps, EITHER, np.empty((0, 4, 0)))
     _in_blocks(ball_block, arguments, scores, len(counts), jobs)
     for t in np.flatnonzero(is_short(scores.objective - scores.lower, scores.objective, tol)):
         helped = _try_reference(Problem(gram, y, theta, counts[t], None, ball), tol)
@@ -282,12 +282,11 @@ def _solve_penalised(problem: Problem, tol: float, max_iter: int) -> Solution:
 
 def _solve_ball(problem: Problem, tol: float, max_iter: int) -> Solution:
     rows, gram, y, p = _active(problem)
-    cu, cw, a, b, _, _, steps = minimise_over_ball(
-        gram, y, p / np.sum(p), problem.theta, problem.ball, 0.9 * tol, max_iter
-    )
+    scores, models = _Columns.empty(1), np.empty((1, 4, len(p)))
+    ball_block(gram, y, problem.theta, p[None], problem.ball, tol, max_iter, EITHER, models, 0, 1, *scores)
     u, w, alpha, beta = (np.zeros(len(problem.y)) for _ in range(4))
-    u[rows], w[rows], alpha[rows], beta[rows] = cu, cw, a, b
-    return certify_ball(problem, u, w, alpha, beta, int(steps), "dual")
+    u[rows], w[rows], alpha[rows], beta[rows] = models[0]
+    return certify_ball(problem, u, w, alpha, beta, int(scores.steps[0]), "dual")
 
 
 def _solve_affine(problem: Problem) -> Solution:

@@ -8,6 +8,7 @@ import pytest
 from exml_sim import kernels
 from exml_sim.datasets.synthetic import draw_rows
 from exml_sim.rejection import ball, dual
+from exml_sim.rejection.batch import ball_block
 from exml_sim.rejection.linalg import pivoted_cholesky
 from exml_sim.rejection.multipliers import first_multiplier, mean_diagonal
 from exml_sim.rejection.triangle import geometry
@@ -33,12 +34,13 @@ def test_both_ways_end_at_the_same_value(radius: float, theta: float) -> None:
     (gram, y, p), state, sigma, free = start(radius, theta)
     assert free >= dual.COARSE_FROM  # else the factor would not be used
     assert pivoted_cholesky(gram, len(y) // 4, ball.COARSE_TRACE)[1] > 0
-    *_, upper, lower, _ = ball.ascend(gram, y, p, theta, radius, TOL, 5000)
+    none, (upper, _, lower), steps = np.empty((0, 4, 0)), np.empty((3, 1)), np.empty(1, np.int64)
+    ball_block(gram, y, theta, p[None], radius, TOL, 5000, ball.TOGETHER, none, 0, 1, upper, upper.copy(), lower, steps)
     none = np.empty((len(y), 0))
     plain = ball.turns(gram, none, y, p, theta, radius, *state, sigma, TOL, 5000)
-    assert upper - lower <= TOL
+    assert upper[0] - lower[0] <= TOL
     assert plain[4] - plain[5] <= TOL
-    assert max(lower, plain[5]) <= min(upper, plain[4]) + 1e-14
+    assert max(lower[0], plain[5]) <= min(upper[0], plain[4]) + 1e-14
 
 
 def test_a_factor_that_is_wrong_is_noticed_and_left() -> None:

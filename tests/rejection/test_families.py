@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from benchmarks.solver import FAMILIES, draw_family
-from exml_sim.rejection.ball import ascend, minimise_over_ball
-from exml_sim.rejection.batch import gather
-from exml_sim.rejection.multipliers import search_multipliers
+from exml_sim.rejection.ball import EITHER, SEARCH, TOGETHER
+from exml_sim.rejection.batch import ball_block, gather
 from exml_sim.rejection.proximal import pace
 
 # Draws with a problem that a solver stopped short of which counted rising steps as stalled, kept steps that sank, or
@@ -61,14 +60,16 @@ def test_both_ways_over_the_ball_agree() -> None:
         draw = draw_family("ball", seed, 1)
         gram, y, p = gather(draw.gram, draw.y, draw.counts[0].astype(float))
         radius = draw.form["ball"]
-        problem = (gram, y, p / p.sum(), draw.theta, radius, 1e-8, 5000)
-        together, search, either = (way(*problem) for way in (ascend, search_multipliers, minimise_over_ball))
-        uppers, lowers = ([found[at] for found in (together, search, either)] for at in (4, 5))
-        assert max(lowers) <= min(uppers) + 1e-12, seed
-        assert either[4] - either[5] <= 1e-8, seed
-        if all(c @ gram @ c >= (0.999 * radius) ** 2 for c in either[:2]):
+        models, (upper, objective, lower), steps = np.empty((3, 4, len(p))), np.empty((3, 3)), np.empty(3, np.int64)
+        counts = np.array([p, p, p])
+        for way in (EITHER, TOGETHER, SEARCH):
+            scores = (upper, objective, lower, steps)
+            ball_block(gram, y, draw.theta, counts, radius, 1e-8, 5000, way, models, way, way + 1, *scores)
+        assert max(lower) <= min(upper) + 1e-12, seed
+        assert upper[EITHER] - lower[EITHER] <= 1e-8, seed
+        if all(c @ gram @ c >= (0.999 * radius) ** 2 for c in models[EITHER, :2]):
             binding += 1
-            assert together[4] - together[5] <= 1e-8, seed
+            assert upper[TOGETHER] - lower[TOGETHER] <= 1e-8, seed
     assert binding >= 25
 
 
