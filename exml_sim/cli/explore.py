@@ -92,7 +92,7 @@ from exml_sim.validation import counted
 @click.option(
     "--hidden-share",
     metavar="SHARE",
-    help="About how many of all rows are hidden, at most, if you know it: 0.1 or 10%.",
+    help="About how many of all rows are hidden, if you know it: 0.1 or 10%.",
 )
 @click.option("--explore", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True)
 @click.option("--hidden-label", default="hidden", show_default=True, help="Name of the hidden class in predictions.")
@@ -282,8 +282,10 @@ def _share(text: str | None) -> float | None:
     if text is None:
         return None
     what = "--hidden-share must be a share like 0.1 or 10%"
-    text = text.strip()
-    return _number(text[:-1], what) / 100.0 if text.endswith("%") else _number(text, what)
+    share = _number(text.strip().removesuffix("%"), what) / (100.0 if text.strip().endswith("%") else 1.0)
+    if not 0.0 < share < 1.0:
+        raise ValueError(f"{what}, above 0 and below 1, got {text!r}")
+    return share
 
 
 def money(budget: str) -> dict[str, Money]:

@@ -15,6 +15,9 @@ from exml_sim.method.raced import Raced
 if TYPE_CHECKING:
     from exml_sim.exploration.trial import Exploration
 
+#: Names that a sentence lists one by one.
+MOST_NAMES = 8
+
 #: Deviations of a difference within which two sets of candidates are not told apart.
 DEVIATIONS = 2.0
 
@@ -88,7 +91,7 @@ def _race(found: Raced, names: Sequence[str]) -> list[str]:
     ]
     if not alike:
         return []
-    listed = ", ".join(" + ".join(names[arm] for arm in arms) for arms in alike)
+    listed = _listed([" + ".join(names[arm] for arm in arms) for arms in alike])
     chosen = " + ".join(names[arm] for arm in last.chosen)
     return [f"{chosen} is not told apart from {listed} on {best.rows} rows: other rows could turn the selection"]
 
@@ -97,7 +100,7 @@ def _not_excluded(said: Statement) -> list[str]:
     """Sets that the statement does not exclude, by labels alone."""
     if len(said.cannot_be_excluded) == 1:
         return []
-    others = ", ".join(said.cannot_be_excluded[1:])
+    others = _listed(said.cannot_be_excluded[1:])
     return [f"{said.selected} is not told apart from {others} by labels alone: other rows could turn the selection"]
 
 
@@ -165,3 +168,9 @@ def _looks(found: Raced, names: Sequence[str]) -> list[list[dict[str, Any]]]:
         ]
         for look in found.rounds
     ]
+
+
+def _listed(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
+    more = len(names) - MOST_NAMES
+    return ", ".join(names) if more < 2 else f"{', '.join(names[:MOST_NAMES])} and {more} others"

@@ -119,8 +119,8 @@ class ExMLClassifier(Predicting, ClassifierMixin, BaseEstimator):  # type: ignor
         (`exml_sim.method.mislabelling`), any known label alike, or given probabilities of the known classes in
         sorted order.
     hidden_share : float in (0, 1), optional
-        About how large a share of all rows is hidden, at most, if you know it; not for rejection models. Labels hardly
-        tell it: by default a hidden class is taken to be about as large as a known one, unless it is seen to be
+        About how large a share of all rows is hidden, if you know it; not for rejection models. Labels hardly tell it:
+        by default a hidden class is taken to be about as large as a known one, unless it is seen to be
         larger.
     kernel, gamma, C_h, C_g, loss, scaling
         The rejection models, see `exml_sim.method.gated.ModelOptions`.

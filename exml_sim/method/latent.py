@@ -25,7 +25,8 @@ A hidden class that is larger shows where the features tell much. Overlap makes 
 most; a hidden class of its own puts s near 1. So if many rows are clear, s <= 1/4, and few lie between 1/4 and 1/2,
 then what lies above 1/2, less as many as lie between, is laid to the hidden class even beyond the largest share.
 
-Whoever knows how many rows are hidden, about, can give the largest share: labels hardly tell it.
+Labels hardly tell how many rows are hidden. Whoever knows it, about, can give the share. The mean of f_H is then that and
+a quarter more at most: too small a class costs more than too large a one, because rows lean on their own labels.
 """
 
 from __future__ import annotations
@@ -43,6 +44,9 @@ ROUNDS = 2
 
 #: Size of the hidden class in units of an average known one, at most, unless it is seen to be larger.
 LARGEST_HIDDEN = 1.1
+
+#: A size that is given is taken so many times as large.
+GENEROUS = 1.25
 
 #: A hidden class is seen to be larger if so many rows are clear, and at most so many in between for each of them.
 CLEAR_ROWS, BETWEEN_PER_CLEAR = 0.2, 0.5
@@ -151,15 +155,15 @@ class Discovered:
         Held-out probabilities of perceived labels by a model that knows no hidden class, shape (n, C).
     mislabelling
         What the labels say about the law; None if it was given.
-    most
-        The largest share of hidden rows, if it was given.
+    size
+        The share of hidden rows, if it was given.
     """
 
     model: LatentModel
     held: FloatArray
     perceived: FloatArray
     mislabelling: Mislabelling | None = None
-    most: float | None = None
+    size: float | None = None
 
 
 def discover(
@@ -170,7 +174,7 @@ def discover(
     law: FloatArray | None = None,
     theta: float | None = None,
     rounds: int = ROUNDS,
-    most: float | None = None,
+    size: float | None = None,
 ) -> Discovered:
     """Fit a layer that knows the hidden class.
 
@@ -182,8 +186,8 @@ def discover(
         Rows and class numbers 0 … C-1.
     law
         Law of mislabelling; estimated if None.
-    most
-        Largest share of the rows that the hidden class may have; guessed if None (see the module).
+    size
+        Share of the rows that are hidden, about, from somebody who knows it; guessed if None (see the module).
     """
     lines = np.arange(len(y))
     perceived = normalised(fit(X, one_hot(y, n_classes))[1])
@@ -191,8 +195,8 @@ def discover(
     q = estimate.law if estimate is not None else np.asarray(law)
     _, mixed = hidden_parts(perceived, q)
     mixed = np.clip(mixed, 0.0, 1.0)
-    largest = largest_share(mixed, n_classes) if most is None else most
-    share = min(float(mixed.mean()), largest)
+    most = largest_share(mixed, n_classes) if size is None else min(GENEROUS * size, 1.0)
+    share = min(float(mixed.mean()), most)
     hidden = mixed * share / max(float(mixed.mean()), 1e-12)
     held = normalised(np.column_stack([np.maximum(perceived - hidden[:, None] * q, 0.0), hidden]))
     soft, odds = None, 1.0
@@ -206,8 +210,10 @@ def discover(
         odds = balancing_odds(held, share)
         held = raised(held, odds)
     assert soft is not None
-    cut = _cut(held, largest)
-    return Discovered(LatentModel(soft, q, theta, odds * cut), raised(held, cut), perceived, estimate, most)
+    # Who knows the size leaves it to the probabilities how many rows are called hidden: where known rows lie among
+    # hidden ones, all of them together may be more than the hidden ones are.
+    cut = _cut(held, most) if size is None else 1.0
+    return Discovered(LatentModel(soft, q, theta, odds * cut), raised(held, cut), perceived, estimate, size)
 
 
 def _cut(f: FloatArray, most: float) -> float:

@@ -58,20 +58,20 @@ class HeldOut:
         Perceived labels.
     mislabelling
         What the labels say about the law; None if it was given.
-    most
-        The largest share of hidden rows, if it was given.
+    size
+        The share of hidden rows, if it was given.
     """
 
     held: FloatArray
     law: FloatArray
     y: IntArray
     mislabelling: Mislabelling | None = None
-    most: float | None = None
+    size: float | None = None
 
     @classmethod
     def of(cls, found: Discovered, y: IntArray) -> HeldOut:
         """Of a fitted layer."""
-        return cls(found.held, found.model.law, y, found.mislabelling, found.most)
+        return cls(found.held, found.model.law, y, found.mislabelling, found.size)
 
     def vote(self, theta: float | None) -> tuple[IntArray, BoolArray]:
         """Winner and gate of every row."""
@@ -137,7 +137,7 @@ def fitted(
         if name == "auto":
             name = best_family(X, y, n_classes, seed)
         fitter = fitter_by_name(name, len(y), seed)
-    return discover(fitter, X, y, n_classes, settings.law, settings.theta, most=settings.hidden_share), name
+    return discover(fitter, X, y, n_classes, settings.law, settings.theta, size=settings.hidden_share), name
 
 
 def best_family(X: FloatArray, y: IntArray, n_classes: int, seed: int) -> str:

@@ -154,7 +154,7 @@ def _law(given: Any, n_classes: int) -> FloatArray | None:
 
 
 def _hidden_share(given: Any, model: Any) -> float | None:
-    """The largest share of hidden rows; None if it is not known."""
+    """The share of hidden rows; None if it is not known."""
     if given is None:
         return None
     if isinstance(model, str) and model == "rejection":

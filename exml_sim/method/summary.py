@@ -201,14 +201,14 @@ def _latent(record: LayerRecord, classes: tuple[Any, ...]) -> str:
     one = record.choice.chosen
     return (
         f"Model: {record.model}, trained on {len(record.rows)} rows. Hidden rows, if there are any, are taken to be "
-        f"labelled {_law(record.held_out, classes)}{_most(record.held_out)}.\n"
+        f"labelled {_law(record.held_out, classes)}{_size(record.held_out)}.\n"
         f"{record.choice.reason}: {one.accepted} accepted, of which {one.accuracy:.1%} have the predicted label."
     )
 
 
-def _most(votes: HeldOut) -> str:
-    """How many rows may be hidden, where somebody said it."""
-    return "" if votes.most is None else f", and to be {votes.most:.0%} of all rows at most, as given"
+def _size(votes: HeldOut) -> str:
+    """How many rows are hidden, where somebody said it."""
+    return "" if votes.size is None else f", and to be about {votes.size:.0%} of all rows, as given"
 
 
 def _law(votes: HeldOut, classes: tuple[Any, ...]) -> str:

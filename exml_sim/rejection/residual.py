@@ -31,6 +31,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from exml_sim import kernels
 from exml_sim.arrays import FloatArray
 from exml_sim.rejection.certificates import EPS, total_loss
 from exml_sim.rejection.factor import CHUNK, Factor, chunks
@@ -55,13 +56,17 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Upper:
-    """A model in the span of the landmarks: coefficients, values at the rows, weighted loss and certified objective."""
+    """A model in the span of the landmarks: coefficients, values at the rows, weighted loss and objective.
+
+    `measured` is the objective as it was computed, `objective` the same with an allowance for all rounding.
+    """
 
     u: FloatArray
     w: FloatArray
     h: FloatArray
     g: FloatArray
     loss: float
+    measured: float
     objective: float
 
 
@@ -80,7 +85,7 @@ def upper_bound(setting: Setting, t_h: FloatArray, t_g: FloatArray) -> Upper:
     error += unit * (setting.c_h * float(np.abs(u) @ roots) ** 2 + setting.c_g * float(np.abs(w) @ roots) ** 2)
     loss = float(total_loss(setting.y, setting.p, setting.theta, h, g))
     error += (len(h) + 8) * EPS * (loss + float(np.sum(setting.p)) + abs(squares))
-    return Upper(u, w, h, g, loss, loss + squares + error)
+    return Upper(u, w, h, g, loss, loss + squares, loss + squares + error)
 
 
 def lower_bound(setting: Setting, alpha: FloatArray, beta: FloatArray, streamed: bool) -> tuple[float, float]:
@@ -137,12 +142,26 @@ def _by_the_diagonal(factor: Factor, x: FloatArray) -> float:
 
 def entry_error(factor: Factor) -> float:
     """Bound on the rounding of an entry K(x, z), in units of the root of K(x, x) K(z, z)."""
-    d = factor.points.shape[1]
     if factor.kernel == "linear":
-        return float((d + 2) * EPS)
+        return float((factor.points.shape[1] + 2) * EPS)
+    return _rounding(factor, float(np.max(_squared_lengths(factor.points, factor.points.mean(axis=0)))))
+
+
+def typical_error(factor: Factor) -> float:
+    """The same for most entries: no bound. A row far outside has kernel values of 0, and no part in those of others."""
+    if factor.kernel == "linear":
+        return entry_error(factor)
+    return _rounding(factor, float(np.median(_squared_lengths(factor.points, kernels.centre(factor.points)))))
+
+
+def _squared_lengths(points: FloatArray, centre: FloatArray) -> FloatArray:
+    centred = points - centre
+    return np.asarray(np.einsum("ij,ij->i", centred, centred), dtype=np.float64)
+
+
+def _rounding(factor: Factor, spread: float) -> float:
+    d = factor.points.shape[1]
     assert factor.gamma is not None
-    centred = factor.points - factor.points.mean(axis=0)
-    spread = float(np.max(np.einsum("ij,ij->i", centred, centred)))
     # exp(-s/gamma) errs by the error of s over gamma; s is a sum of d + 4 terms of at most 4 spread, twice centred.
     return float((16.0 + 8.0 * (d + 8) * spread / factor.gamma) * EPS)
 

@@ -189,4 +189,6 @@ def _empty(ax: Axes, words: str) -> Axes:
 
 
 def _cut(name: str) -> str:
-    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+    # Names of many candidates often differ at their ends only.
+    half = LONGEST // 2
+    return name if len(name) <= LONGEST else f"{name[: half - 1]}…{name[-half:]}"

@@ -133,19 +133,37 @@ def test_a_small_hidden_class_is_found_when_its_size_is_known():
 
     (X, y, _), (new, _, truth) = drawn(300), drawn(2000)
     accuracy, called = {}, {}
-    for most in (None, 0.08):
-        winner, accepted = discover(KernelFitter(), X, y, 2, most=most).model.evaluate(new)
-        accuracy[most], called[most] = np.mean(np.where(accepted, winner, 2) == truth), np.mean(~accepted)
+    for size in (None, 0.08):
+        winner, accepted = discover(KernelFitter(), X, y, 2, size=size).model.evaluate(new)
+        accuracy[size], called[size] = np.mean(np.where(accepted, winner, 2) == truth), np.mean(~accepted)
     assert called[0.08] < 0.12 < called[None]
     assert accuracy[0.08] > accuracy[None] + 0.1
+
+
+def test_a_known_size_does_not_forbid_to_call_a_mixed_region_hidden():
+    """Known rows among hidden ones: all of the region is best called hidden, which is more than the hidden rows are."""
+    rng = np.random.default_rng(0)
+
+    def drawn(n, hidden=0.2, among=0.15):
+        truth = np.where(rng.random(n) < hidden, 2, rng.integers(0, 2, n))
+        middle = (truth == 2) | (rng.random(n) < among / (1.0 - hidden))
+        X = np.where(middle, 0.0, 16.0 * truth - 8.0)[:, None] + rng.normal(size=(n, 2))
+        return X, np.where(truth < 2, truth, rng.integers(2, size=n)), truth
+
+    (X, y, _), (new, _, truth) = drawn(300), drawn(2000)
+    accuracy = {}
+    for size in (None, 0.2):
+        winner, accepted = discover(KernelFitter(), X, y, 2, size=size).model.evaluate(new)
+        accuracy[size] = np.mean(np.where(accepted, winner, 2) == truth)
+    assert accuracy[0.2] > accuracy[None] - 0.02
 
 
 def test_the_report_says_a_given_size():
     rows, oracle, *_ = synthetic(per_class=40)
     options = {"budget_ratio": "0.2", "explore": "always", "model": "kernel"}
     model = ExMLClassifier(hidden_share=0.25, **options).fit(rows.X, rows.y, oracle)
-    assert model.report().count("and to be 25% of all rows at most, as given.") == 1
-    assert "of all rows at most" not in ExMLClassifier(**options).fit(rows.X, rows.y, oracle).report()
+    assert model.report().count("and to be about 25% of all rows, as given.") == 1
+    assert "of all rows, as given" not in ExMLClassifier(**options).fit(rows.X, rows.y, oracle).report()
 
 
 def test_any_classifier_can_be_a_layer_but_it_cannot_be_saved(tmp_path):

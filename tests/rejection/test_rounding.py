@@ -160,3 +160,21 @@ def test_score_with_a_hidden_label_of_another_type() -> None:
     assert model.score(X, y) == pytest.approx(np.mean([p == t for p, t in zip(model.predict(X), y, strict=True)]))
     with pytest.raises(ValueError, match="hidden_label must be one label"):
         RejectionClassifier(hidden_label=("a", "b")).fit(X, y)
+
+
+@pytest.mark.parametrize("far", [1e5, 1e6, 1e8])
+def test_one_cell_far_outside_leaves_the_low_rank_model_as_good_as_the_exact_one(far: float) -> None:
+    """Its allowance for rounding may exceed the objective; the model must not be given up for that."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 4))
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=600) > 0, 1, 0)
+    Z = X.copy()
+    Z[0, 0] = far
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        low = RejectionClassifier(theta=0.2, rank=150).fit(Z, y)
+    exact = RejectionClassifier(theta=0.2, rank=None).fit(Z, y)
+    assert np.mean(low.predict(X) == y) >= np.mean(exact.predict(X) == y) - 0.02
+    assert np.abs(low.decision_function(X)).max() > 0.1
+    assert low.solution_.lower_bound <= exact.solution_.objective
+    assert exact.solution_.lower_bound <= low.solution_.objective
