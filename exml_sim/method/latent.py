@@ -25,8 +25,8 @@ A hidden class that is larger shows where the features tell much. Overlap makes 
 most; a hidden class of its own puts s near 1. So if many rows are clear, s <= 1/4, and few lie between 1/4 and 1/2,
 then what lies above 1/2, less as many as lie between, is laid to the hidden class even beyond the largest share.
 
-Labels hardly tell how many rows are hidden. Whoever knows it, about, can give the share. The mean of f_H is then that and
-a quarter more at most: too small a class costs more than too large a one, because rows lean on their own labels.
+Labels hardly tell how many rows are hidden. Whoever knows it, about, can give the share. The mean of f_H is then that
+and a quarter more at most: too small a class costs more than too large a one, because rows lean on their own labels.
 """
 
 from __future__ import annotations

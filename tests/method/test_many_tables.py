@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 
 from benchmarks.practice import many
-from benchmarks.practice.many import DEFAULTS, RANDOM, SIZES, SOURCES, WAYS, report, situation, table
-from benchmarks.practice.ways import NAIVE
+from benchmarks.practice.many import DEFAULTS, RANDOM, RIVALS, SIZES, SOURCES, WAYS, report, situation, table
 
 NAME = "somewhere/plants/kind"
 
@@ -66,7 +65,7 @@ def test_the_judgement_counts():
     for name, forest in (("x/one/k", 0.5), ("x/two/k", 0.7)):
         for seed in range(3):
             mine = 0.6 + 0.01 * seed
-            ways = {DEFAULTS: mine, RANDOM: 0.55, **dict.fromkeys(NAIVE, 0.4), **dict.fromkeys(SIZES, mine + 0.02)}
+            ways = {DEFAULTS: mine, RANDOM: 0.55, **dict.fromkeys(RIVALS, 0.4), **dict.fromkeys(SIZES, mine + 0.02)}
             ways["forest, all candidates"] = forest
             lines += [[name, str(seed), way, str(accuracy)] for way, accuracy in ways.items()]
     text = report(lines)
