@@ -40,7 +40,7 @@ WEIGHTS = (1.0, 0.75, 0.5, 0.25)
 FOREST_FROM, SCORING_TREES = 60, 30
 
 #: From so many candidates on, the kernel that compares them chooses penalty and bandwidth on so many rows: hundreds of
-#: fits to all rows take twice as long and choose no better there. With few candidates all rows are a little better.
+#: fits take twice as long with all rows. With few candidates all rows choose a little better.
 MANY_CANDIDATES, SCORING_ROWS = 25, 96
 
 

@@ -208,7 +208,7 @@ def _latent(record: LayerRecord, classes: tuple[Any, ...]) -> str:
 
 def _size(votes: HeldOut) -> str:
     """How many rows are hidden, where somebody said it."""
-    return "" if votes.size is None else f", and to be about {votes.size:.0%} of all rows, as given"
+    return "" if votes.size is None else f", and to be about {100 * votes.size:.3g}% of all rows, as given"
 
 
 def _law(votes: HeldOut, classes: tuple[Any, ...]) -> str:
