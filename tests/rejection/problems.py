@@ -67,3 +67,11 @@ def penalties() -> st.SearchStrategy[tuple[float, float]]:
 def radii() -> st.SearchStrategy[float]:
     """Ball radii from deep inside the affine regime to balls that hardly bind."""
     return st.floats(-1.5, 2.0).map(lambda e: 10.0**e)
+
+
+def table(m: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of d columns with two classes that bend around each other."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(m, d))
+    score = np.sin(2.0 * X[:, 0]) + X[:, -1] * X[:, d // 2] + 0.5 * rng.normal(size=m)
+    return X, np.where(score > 0, 1.0, -1.0)
