@@ -75,6 +75,7 @@ def test_the_judgement_counts():
     assert "size known: +2.00 +- 0.00 points" in text
     assert "in: 100% (random candidate), 50% (forest, all candidates), 100% (boosting" in text
     assert "at least as accurate as the best of them: 50%, mean difference -1.50 points" in text
+    assert report([]) == "no situation is finished\n"
     # A situation that was not finished does not count.
     assert report([*lines, ["x/one/k", "3", DEFAULTS, "0.0"]]) == text
 
