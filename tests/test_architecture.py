@@ -221,3 +221,18 @@ def test_a_plain_import_is_light(code: str) -> None:
 
 def test_the_solver_needs_no_cvxpy_and_no_scikit_learn() -> None:
     assert not loaded_after("import exml_sim.rejection") & {"cvxpy", "sklearn", "matplotlib"}
+
+
+def test_an_exploration_needs_no_scikit_learn() -> None:
+    """It takes as long to import as a small exploration takes."""
+    code = (
+        "import warnings; warnings.simplefilter('ignore')\n"
+        "from exml_sim.cli import explore, explore_files\n"
+        "from exml_sim.datasets import make_synthetic\n"
+        "from exml_sim.method.explorer import Explorer\n"
+        "from exml_sim.oracle import ArrayOracle\n"
+        "rows = make_synthetic(20, angles=[20, 90], rng=0)\n"
+        "oracle = ArrayOracle({c.name: c.values for c in rows.candidates})\n"
+        "Explorer(budget_ratio=0.5, explore='always').fit(rows.X, rows.y, oracle).report()\n"
+    )
+    assert not loaded_after(code) & {"cvxpy", "sklearn", "scipy.stats", "pandas"}

@@ -20,9 +20,10 @@ from exml_sim.cli.to_measure import NAME as SHEET
 from exml_sim.cli.to_measure import Sheet, read_sheet, write_sheet
 from exml_sim.exploration.scoring import penalised_scores
 from exml_sim.memory import memory_limit
-from exml_sim.method import ExMLClassifier, doubts, judgement
+from exml_sim.method import doubts, judgement
 from exml_sim.method.ask_tell import AskTell, Wanted
 from exml_sim.method.door import Finding, inspect, refuse
+from exml_sim.method.explorer import Explorer
 from exml_sim.method.settings import MODELS
 from exml_sim.money import Money, show
 from exml_sim.oracle import ArrayOracle
@@ -238,7 +239,7 @@ def _values(number: int) -> str:
     return counted(number, "value")
 
 
-def _model(given: dict[str, Any]) -> ExMLClassifier:
+def _model(given: dict[str, Any]) -> Explorer:
     """Options as parameters of the classifier."""
     read = {
         **money(given["budget"]),
@@ -253,7 +254,7 @@ def _model(given: dict[str, Any]) -> ExMLClassifier:
     }
     others = {name: given[name] for name in given if name not in ("budget", "penalty", "seed", "preset")}
     wanted = {name: value for name, value in {**others, **read}.items() if value is not None}
-    return ExMLClassifier.paper(**wanted) if given["preset"] == "paper" else ExMLClassifier(**wanted)
+    return Explorer.paper(**wanted) if given["preset"] == "paper" else Explorer(**wanted)
 
 
 def _number(text: str, what: str) -> float:
@@ -318,7 +319,7 @@ def _problem(table: Table, part: Roles, measure: bool) -> tuple[Any, Any, ArrayO
     return X, y, ArrayOracle(values, {one.name: one.cost for one in part.offers})
 
 
-def _result(model: ExMLClassifier, findings: Sequence[Finding], out: Path) -> dict[str, Any]:
+def _result(model: Explorer, findings: Sequence[Finding], out: Path) -> dict[str, Any]:
     """What came out, as plain values; money is text, because it is exact."""
     return {
         "state": "done",

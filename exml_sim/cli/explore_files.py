@@ -11,8 +11,9 @@ import numpy as np
 from exml_sim.cli.columns import Roles
 from exml_sim.cli.csv_file import Table, as_csv, write_whole
 from exml_sim.cli.to_measure import NAME as SHEET
-from exml_sim.method import ExMLClassifier, doubts
+from exml_sim.method import doubts
 from exml_sim.method.cascade import Decisions
+from exml_sim.method.explorer import Explorer
 from exml_sim.method.journal import Journal
 from exml_sim.method.saved import save, to_saved
 from exml_sim.money import show
@@ -72,7 +73,7 @@ def _free(path: Path) -> Path:
 
 def write_results(
     out: Path,
-    model: ExMLClassifier,
+    model: Explorer,
     table: Table,
     roles: Roles,
     X: Any,
@@ -111,7 +112,7 @@ def write_results(
     (out / SHEET).unlink(missing_ok=True)
 
 
-def drawn_facts(model: ExMLClassifier, decisions: Decisions) -> dict[str, Any]:
+def drawn_facts(model: Explorer, decisions: Decisions) -> dict[str, Any]:
     """What the picture shows, as plain values."""
     ledger = model.ledger_
     rounds = [ledger.round_pulls(number)[0] for number in range(1, ledger.rounds + 1)]
@@ -129,7 +130,7 @@ def drawn_facts(model: ExMLClassifier, decisions: Decisions) -> dict[str, Any]:
     }
 
 
-def _draw(out: Path, model: ExMLClassifier, decisions: Decisions, report: str, title: str) -> None:
+def _draw(out: Path, model: Explorer, decisions: Decisions, report: str, title: str) -> None:
     """The picture, and the report as a page that has it."""
     from simulations.figures import exploration, style
     from simulations.report.exploration import page
@@ -146,7 +147,7 @@ def id_column(table: Table, column: str | None) -> tuple[list[str], list[list[ob
     return [table.unit, column], [[line, name] for line, name in cells]
 
 
-def _purchases(model: ExMLClassifier, ids: list[list[object]]) -> list[list[object]]:
+def _purchases(model: Explorer, ids: list[list[object]]) -> list[list[object]]:
     return [
         [bought.number, bought.layer, bought.purpose, bought.candidate, *ids[row]]
         for bought in model.purchases_

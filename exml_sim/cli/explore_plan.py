@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from exml_sim.method import ExMLClassifier
 from exml_sim.method.buyer import Buyer
 from exml_sim.method.door import Finding, Visit
+from exml_sim.method.explorer import Explorer
 from exml_sim.method.layers import check_affordable, rule_for
 from exml_sim.method.purchase_plan import Plan, RacePlan, SurePlan, plans, race_plan, sure_plan
 from exml_sim.method.soft import LARGEST_KERNEL
@@ -27,7 +27,7 @@ class Planned:
     opening: int
 
 
-def planned(model: ExMLClassifier, oracle: ArrayOracle, available: Sequence[int], n_classes: int) -> Planned:
+def planned(model: Explorer, oracle: ArrayOracle, available: Sequence[int], n_classes: int) -> Planned:
     """Plan the first exploration.
 
     Parameters
@@ -71,7 +71,7 @@ def planned(model: ExMLClassifier, oracle: ArrayOracle, available: Sequence[int]
 
 
 def visit(
-    model: ExMLClassifier,
+    model: Explorer,
     X: Any,
     y: Any,
     oracle: ArrayOracle,

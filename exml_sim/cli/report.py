@@ -25,7 +25,8 @@ def command(store: Path, out: Path | None, check_claims: bool, quiet: bool, as_j
     Example: exml report out/study.sqlite --out report.html
     """
     from exml_sim.engine.result import StudyResult
-    from simulations.report import page_of, render
+    from simulations.report.page import page_of
+    from simulations.report.render import render
 
     target = out or store.parent / "report.html"
     with StudyResult.open(store) as result:

@@ -249,7 +249,8 @@ def _leave(result: StudyResult, out: Path, store: Path, *, default: bool, as_jso
     from simulations import budget_vs_failure
     from simulations.figures import facets, failure_rate, style
     from simulations.panels import panels_of
-    from simulations.report import page_of, render
+    from simulations.report.page import page_of
+    from simulations.report.render import render
 
     panels = panels_of(result)
     if default:

@@ -20,7 +20,7 @@ from exml_sim.oracle import Oracle, checked_answer
 from exml_sim.validation import check_random_state, shown
 
 if TYPE_CHECKING:
-    from exml_sim.method.estimator import ExMLClassifier
+    from exml_sim.method.explorer import Explorer
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,7 +89,7 @@ class AskTell:
 
     def __init__(
         self,
-        model: ExMLClassifier,
+        model: Explorer,
         X: ArrayLike,
         y: ArrayLike,
         costs: Mapping[str, Money],
@@ -205,9 +205,9 @@ def _lost(name: str, rows: ArrayLike) -> set[int]:
     return {int(row) for row in raw}
 
 
-def _identity(model: ExMLClassifier, X: ArrayLike, y: ArrayLike, costs: Mapping[str, Money]) -> dict[str, Any]:
+def _identity(model: Explorer, X: ArrayLike, y: ArrayLike, costs: Mapping[str, Money]) -> dict[str, Any]:
     """What makes a run this run, as plain values; how many threads it has is none of it."""
-    given = {name: _plain(value) for name, value in sorted(model.get_params(deep=False).items()) if name != "n_jobs"}
+    given = {name: _plain(value) for name, value in sorted(model.parameters().items()) if name != "n_jobs"}
     prices = {name: _plain(cost) for name, cost in costs.items()}
     return {**given, "costs": prices, "table": digest(np.asarray(X), np.asarray(y))}
 

@@ -133,14 +133,14 @@ def fitted(
     if not isinstance(settings.model, str):
         fitter, name = estimator_fitter(settings.model, settings.folds, rng), type(settings.model).__name__
     else:
-        name, seed = settings.model, _seed(rng)
+        name, seed, kernel = settings.model, _seed(rng), KernelFitter()
         if name == "auto":
-            name = best_family(X, y, n_classes, seed)
-        fitter = fitter_by_name(name, len(y), seed)
+            name = best_family(X, y, n_classes, seed, kernel)
+        fitter = fitter_by_name(name, len(y), seed, kernel)
     return discover(fitter, X, y, n_classes, settings.law, settings.theta, size=settings.hidden_share), name
 
 
-def best_family(X: FloatArray, y: IntArray, n_classes: int, seed: int) -> str:
+def best_family(X: FloatArray, y: IntArray, n_classes: int, seed: int, kernel: KernelFitter | None = None) -> str:
     """The mean of forest and kernel, unless one of them predicts unseen labels better beyond doubt.
 
     Above `LARGEST_KERNEL` rows there is the forest alone.
@@ -148,7 +148,7 @@ def best_family(X: FloatArray, y: IntArray, n_classes: int, seed: int) -> str:
     if len(y) > LARGEST_KERNEL:
         return "forest"
     targets = one_hot(y, n_classes)
-    parts = [normalised(fitter_by_name(name, len(y), seed)(X, targets)[1]) for name in FAMILIES[1:]]
+    parts = [normalised(fitter_by_name(name, len(y), seed, kernel)(X, targets)[1]) for name in FAMILIES[1:]]
     together = brier(np.asarray(np.mean(parts, axis=0), dtype=np.float64), y)
     for name, part in zip(FAMILIES[1:], parts, strict=True):
         gain = together - brier(part, y)

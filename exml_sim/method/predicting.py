@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MethodType
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from exml_sim.arrays import FloatArray
 from exml_sim.method.cascade import Cascade, Decisions
@@ -22,7 +21,16 @@ from exml_sim.oracle import Oracle
 Values = Oracle | Mapping[str, ArrayLike] | None
 
 
-def _has_probabilities(model: Any) -> bool:
+def check_fitted(model: Any) -> None:
+    """Refuse a model without layers, as scikit-learn does."""
+    if not hasattr(model, "cascade_"):
+        # Here, because it takes a second: most runs have no use for it.
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(model, "cascade_")
+
+
+def _check_probabilities(model: Any) -> None:
     """Rejection models say yes or no, not how likely."""
     if hasattr(model, "cascade_"):
         has = all(isinstance(layer.model, LatentModel) for layer in model.cascade_.layers)
@@ -32,7 +40,20 @@ def _has_probabilities(model: Any) -> bool:
         raise AttributeError(
             "rejection models have no probabilities: decision_function has their values, model='auto' has both"
         )
-    return True
+
+
+class _WithProbabilities:
+    """A method of models that have probabilities; the others do not have the attribute."""
+
+    def __init__(self, method: Callable[..., FloatArray]) -> None:
+        self._method = method
+        self.__doc__ = method.__doc__
+
+    def __get__(self, model: Any, owner: type) -> Callable[..., FloatArray]:
+        if model is None:
+            return self._method
+        _check_probabilities(model)
+        return MethodType(self._method, model)
 
 
 class Predicting:
@@ -81,7 +102,7 @@ class Predicting:
         """One sentence per row: which layer decided it, or which value it lacks."""
         return explanations(self.decide(X, oracle), self.cascade_, self.classes_, self.hidden_label)
 
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @_WithProbabilities
     def predict_proba(self, X: Any, oracle: Values = None) -> FloatArray:
         """Probabilities of the known classes in the order of `classes_`, and of the hidden class in the last column.
 
@@ -104,7 +125,7 @@ class Predicting:
 
     def save(self, path: str | Path) -> None:
         """Write what predicting takes as arrays and JSON, without pickle; an existing file is not overwritten."""
-        check_is_fitted(self, "cascade_")
+        check_fitted(self)
         layout, columns = self.layout_, None
         if layout.names is not None and layout.candidates:
             columns = {name: [layout.names[at] for at in some] for name, some in layout.candidates.items()}
@@ -121,7 +142,7 @@ class Predicting:
 
     def _given(self, X: Any, oracle: Values) -> tuple[FloatArray, Values]:
         """Observed features, and where candidate values come from."""
-        check_is_fitted(self, "cascade_")
+        check_fitted(self)
         points, values = self.layout_.split(X)
         if values is not None and oracle is not None:
             raise ValueError("candidate values are columns of X: leave the oracle out")

@@ -27,7 +27,7 @@ from exml_sim.oracle import Oracle
 from exml_sim.validation import check_matrix
 
 if TYPE_CHECKING:
-    from exml_sim.method import ExMLClassifier
+    from exml_sim.method.explorer import Explorer
 
 FORMAT = "exml model"
 VERSION = 1
@@ -80,7 +80,7 @@ class SavedModel:
 
 
 def to_saved(
-    model: ExMLClassifier,
+    model: Explorer,
     observed: Sequence[str] | None = None,
     columns: Mapping[str, Sequence[str]] | None = None,
 ) -> SavedModel:

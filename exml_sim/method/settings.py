@@ -23,7 +23,7 @@ from exml_sim.strategies.fixed_confidence import FixedConfidence
 from exml_sim.validation import as_numbers, check_choice, check_count, check_jobs, check_theta, counted
 
 if TYPE_CHECKING:
-    from exml_sim.method.estimator import ExMLClassifier
+    from exml_sim.method.explorer import Explorer
 
 EXPLORE: Sequence[str] = ("auto", "always", "never")
 MODELS: Sequence[str] = ("auto", "rejection", "forest", "kernel")
@@ -73,7 +73,7 @@ class Settings:
         return isinstance(self.model, str) and self.model == "rejection"
 
 
-def settings_of(model: ExMLClassifier, n_classes: int = 2) -> Settings:
+def settings_of(model: Explorer, n_classes: int = 2) -> Settings:
     """The parameters of a classifier for so many known classes, validated."""
     check_choice(model.explore, "explore option", EXPLORE)
     check_choice(model.candidate_score, "candidate_score", ("held_out", *penalised_scores()))

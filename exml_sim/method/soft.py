@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+from scipy.linalg.lapack import dpotrf, dtrtri
 
 from exml_sim.arrays import FloatArray, IntArray
 from exml_sim.method.forest import MOST_DRAWN, grown, summed
@@ -108,7 +109,7 @@ class KernelFitter:
     def __init__(self, choosing: int = CHOOSING_ROWS) -> None:
         self._choosing = choosing
         self._rows: FloatArray | None = None
-        self._inverses: dict[tuple[float, float], FloatArray] = {}
+        self._roots: dict[tuple[float, float], FloatArray] = {}
 
     def __call__(self, X: FloatArray, T: FloatArray) -> tuple[KernelSoft, FloatArray]:
         """Fit targets."""
@@ -135,21 +136,27 @@ class KernelFitter:
         return KernelSoft(self._shift, self._scale, self._points, coefficients, base, gamma), held + base
 
     def _of_all(self, gamma: float, penalty: float, rest: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Coefficients c = A t with A = (K + lambda I)^-1, and held-out values t - c / A_ii."""
-        if (gamma, penalty) not in self._inverses:
+        """Coefficients c = A t with A = (K + lambda I)^-1, and held-out values t - c / A_ii.
+
+        With K + lambda I = L L' and W the inverse of L, A = W'W, of which the product with t and the diagonal are all
+        that is wanted: a third of the work of an inverse.
+        """
+        if (gamma, penalty) not in self._roots:
             matrix = np.exp(-gamma * _squared(self._points, self._points))
             matrix[np.diag_indices_from(matrix)] += penalty
-            self._inverses = {(gamma, penalty): np.linalg.inv(matrix)}
-        inverse = self._inverses[gamma, penalty]
-        coefficients = inverse @ rest
-        return coefficients, rest - coefficients / np.diagonal(inverse)[:, None]
+            # Lapack reads columns: the transpose of a symmetric matrix is the matrix, and is not copied.
+            root, _ = dpotrf(matrix.T, lower=1)
+            self._roots = {(gamma, penalty): dtrtri(root, lower=1, overwrite_c=1)[0]}
+        inverse = self._roots[gamma, penalty]
+        coefficients = inverse.T @ (inverse @ rest)
+        return coefficients, rest - coefficients / np.einsum("ij,ij->j", inverse, inverse)[:, None]
 
     def _decompose(self, X: FloatArray) -> None:
         self._shift, spread = X.mean(axis=0), X.std(axis=0)
         self._scale = np.where(spread > 0.0, spread, 1.0)
         self._points = (X - self._shift) / self._scale
         self._some = np.unique(np.linspace(0, len(X) - 1, min(len(X), self._choosing)).round().astype(np.int64))
-        self._inverses.clear()
+        self._roots.clear()
         chosen = self._points[self._some]
         distances = _squared(chosen, chosen)
         off = distances[np.triu_indices(len(chosen), 1)]
@@ -321,9 +328,13 @@ def best_fitter(fitters: Sequence[Fitter]) -> Fitter:
     return fit
 
 
-def fitter_by_name(name: str, rows: int, seed: int) -> Fitter:
-    """One of "forest", "kernel", "mean" (of both); above `LARGEST_KERNEL` rows all are the forest."""
+def fitter_by_name(name: str, rows: int, seed: int, kernel: KernelFitter | None = None) -> Fitter:
+    """One of "forest", "kernel", "mean" (of both); above `LARGEST_KERNEL` rows all are the forest.
+
+    A kernel that has seen the rows has their decompositions.
+    """
     forest = forest_fitter(seed)
     if name == "forest" or rows > LARGEST_KERNEL:
         return forest
-    return KernelFitter() if name == "kernel" else mean_fitter([forest, KernelFitter()])
+    kernel = kernel or KernelFitter()
+    return kernel if name == "kernel" else mean_fitter([forest, kernel])

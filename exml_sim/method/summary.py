@@ -20,10 +20,10 @@ from exml_sim.validation import counted
 
 if TYPE_CHECKING:
     from exml_sim.exploration.trial import Exploration
-    from exml_sim.method.estimator import ExMLClassifier
+    from exml_sim.method.explorer import Explorer
 
 
-def text(model: ExMLClassifier) -> str:
+def text(model: Explorer) -> str:
     """The whole report."""
     parts = ["# Report", _summary(model), "## How good it is", judgement.text(model.judgement_)]
     parts += ["## Initial model", _initial(model)]
@@ -39,7 +39,7 @@ def text(model: ExMLClassifier) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _summary(model: ExMLClassifier) -> str:
+def _summary(model: Explorer) -> str:
     if not model.explored_:
         why = "No exploration is needed" if not model.assessment_.needed else "No exploration was wanted"
         spent = f"Nothing was spent of the budget of {show(model.budget_)}."
@@ -55,7 +55,7 @@ def _summary(model: ExMLClassifier) -> str:
     return "\n".join(lines)
 
 
-def _test_time(model: ExMLClassifier) -> list[str]:
+def _test_time(model: Explorer) -> list[str]:
     """What a prediction will cost: the share of rows that reaches each layer, where cross-validation tells it."""
     costs = dict(zip(model.ledger_.names, model.ledger_.prices.exact_costs, strict=True))
     share, lines = 1.0, []
@@ -79,7 +79,7 @@ def _passed_on(record: LayerRecord) -> float:
     return record.choice.chosen.rejection_rate
 
 
-def _initial(model: ExMLClassifier) -> str:
+def _initial(model: Explorer) -> str:
     record = model.records_[0]
     assert record.choice is not None
     needed = "Exploration is needed" if model.assessment_.needed else "No exploration is needed"
@@ -232,7 +232,7 @@ def _tried(choice: Choice, n_classes: int | None) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-def _hindsight(model: ExMLClassifier) -> str:
+def _hindsight(model: Explorer) -> str:
     lines = [
         "The paper's protocol: the run was repeated for every theta, each time with the whole budget, and the best on "
         "test labels was kept. The ledger is that of the kept run; a real user would have paid for all of them.",

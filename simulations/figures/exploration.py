@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 LONGEST = 24
 #: Candidates among the purchases, and lines of all looks together, that are drawn one by one; the others of a look
 #: share a line. A look has a few lines of its own in any case.
-MOST, MOST_OF_LOOKS, FEWEST_OF_A_LOOK = 24, 48, 5
+MOST, MOST_OF_LOOKS, FEWEST_OF_A_LOOK = 24, 24, 5
 #: Patterns, so that neighbouring parts of a bar differ without colour.
 HATCHES = ("", "//", "..", "xx", "\\\\", "--")
 
@@ -34,7 +34,7 @@ def figure(facts: Mapping[str, Any]) -> Figure:
     """
     looks = [look for layer in facts["layers"] for look in looks_of(layer)]
     names = list(dict.fromkeys(name for one in facts["purchases"] for name in one))
-    lines = max(sum(min(len(look), most_of(looks) + 1) for look in looks), min(len(names), MOST + 1))
+    lines = max(sum(min(len(look), most_of(looks) + 1) for look in looks), len(_bars(facts["purchases"], names)))
     tall = max(2.6, 1.0 + 0.28 * lines)
     with style.look():
         picture = style.blank(10.5, tall)
@@ -153,10 +153,14 @@ def draw_purchases(ax: Axes, purchases: Sequence[Mapping[str, int]], names: Sequ
 
 
 def _bars(purchases: Sequence[Mapping[str, int]], names: Sequence[str]) -> list[tuple[str, list[float]]]:
-    """Labels and rows per round: of the candidates with most rows, and the mean of the others if they are many."""
+    """Labels and rows per round; of many candidates those with more than most of them, and the others' mean."""
     counts = {name: [float(one.get(name, 0)) for one in purchases] for name in names}
-    ranked = sorted(names, key=lambda name: -sum(counts[name]))
-    most = set(ranked if len(names) <= MOST + 1 else ranked[:MOST])
+    most = set(names)
+    if len(names) > MOST + 1:
+        totals = sorted(sum(some) for some in counts.values())
+        ranked = sorted(names, key=lambda name: -sum(counts[name]))
+        # Most candidates have the rows of the opening and no more: a bar for each of them would say nothing.
+        most = {name for name in ranked[:MOST] if sum(counts[name]) > totals[len(totals) // 2]}
     shown = [(_cut(name), counts[name]) for name in names if name in most]
     others = [counts[name] for name in names if name not in most]
     if not others:

@@ -3,8 +3,3 @@
 `page.page_of` turns results into plain data, `render.render` puts data, style and scripts into one file. The page
 computes the bounds itself (`assets/bounds.js`), so that a reader can move theta, kappa Lambda, the gap and K.
 """
-
-from simulations.report.page import page_of
-from simulations.report.render import render
-
-__all__ = ["page_of", "render"]

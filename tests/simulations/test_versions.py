@@ -16,7 +16,7 @@ from exml_sim.engine import StudyResult, run
 from simulations import budget_vs_failure
 from simulations.figures import failure_rate, style
 from simulations.panels import Needs, needs, panels_of, sentence, verdicts
-from simulations.report import page_of
+from simulations.report.page import page_of
 from tests.cli.test_main import call
 from theory import tighter
 from theory.versions import VERSIONS, Version

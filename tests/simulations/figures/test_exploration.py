@@ -108,11 +108,18 @@ def test_of_many_candidates_the_foremost_have_a_line_each_and_the_others_share_o
     # The shared line reaches from the best to the worst of the others.
     assert list(scores.lines[-1].get_xdata()) == pytest.approx([0.2 + (exploration.MOST - 1) / 1000, 0.299])
     lines = [text.get_text() for text in rows.get_yticklabels()]
-    assert {"c7", "c60"} <= set(lines)
-    assert lines[-1] == f"mean of {100 - exploration.MOST} others"
-    assert [bar.get_width() for bar in rows.patches][exploration.MOST] == 10
-    assert sum(bar.get_width() for bar in rows.patches[exploration.MOST + 1 :]) == 95
+    # Those that got no more than most of them share a line: their mean.
+    assert lines == ["c7", "c60", "mean of 98 others"]
+    assert [bar.get_width() for bar in rows.patches] == [10, 10, 10, 5, 90, 0]
     assert picture.get_size_inches()[1] < 9
+
+
+def test_of_many_candidates_with_many_rows_each_the_largest_have_a_bar() -> None:
+    bought = [{f"c{k}": 1 + k for k in range(100)}]
+    rows = exploration.figure({**FACTS, "purchases": bought}).axes[1]
+    lines = [text.get_text() for text in rows.get_yticklabels()]
+    assert lines == [*(f"c{k}" for k in range(100 - exploration.MOST, 100)), f"mean of {100 - exploration.MOST} others"]
+    assert rows.patches[-1].get_width() == pytest.approx((1 + 100 - exploration.MOST) / 2)
 
 
 def test_nothing_compared_and_nothing_bought_are_words() -> None:

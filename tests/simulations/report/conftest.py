@@ -10,7 +10,8 @@ import pytest
 
 from exml_sim.engine import Study, StudyResult, run
 from simulations import budget_vs_failure
-from simulations.report import page_of, render
+from simulations.report.page import page_of
+from simulations.report.render import render
 from tests.simulations.report.browser import chromium
 
 HOSTILE = "<script>window.pwned = 1</script><img src=x onerror='window.pwned = 2'>"

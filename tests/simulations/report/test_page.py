@@ -11,8 +11,8 @@ import pytest
 from exml_sim.engine import Store, StudyResult, run
 from simulations.figures import facets, style
 from simulations.panels import panels_of
-from simulations.report import page_of, render
-from simulations.report.render import embed
+from simulations.report.page import page_of
+from simulations.report.render import embed, render
 from tests.engine.studies import known
 from theory.claims import all_claims
 from tools import fetch_d3
