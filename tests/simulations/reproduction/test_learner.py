@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from exml_sim import ExMLClassifier, kernels
-from exml_sim.method.estimator import Hindsight
+from exml_sim.method import Hindsight
 from exml_sim.method.gated import ModelOptions
 from exml_sim.oracle import ArrayOracle
 from exml_sim.strategies import MedianElimination, UniformAllocation
