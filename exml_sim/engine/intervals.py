@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import betainccinv, betaincinv, betaln, stdtrit, xlog1py, xlogy
 
 Interval = tuple[float, float]
@@ -44,9 +43,9 @@ def confidence_sequence(failures: int, trials: int, alarm: float = 0.05) -> Inte
 
     rate = failures / trials
     tiny = 1e-300
-    low = 0.0 if failures == 0 else float(brentq(excess, tiny, rate)) if excess(rate) < 0 < excess(tiny) else 0.0
+    low = 0.0 if failures == 0 else _root(excess, tiny, rate) if excess(rate) < 0 < excess(tiny) else 0.0
     edge = 1.0 - 1e-16
-    high = 1.0 if failures == trials else float(brentq(excess, max(rate, tiny), edge)) if excess(edge) > 0 else 1.0
+    high = 1.0 if failures == trials else _root(excess, max(rate, tiny), edge) if excess(edge) > 0 else 1.0
     return low, high
 
 
@@ -124,6 +123,13 @@ def bounded_sequence(values: Sequence[tuple[float, int]], top: float, alarm: flo
 _GRID = np.sin(np.pi / 2.0 * (np.arange(1000) + 0.5) / 1000)[:, None] ** 2
 
 
+def _root(excess: Callable[[float], float], low: float, high: float, **precision: float) -> float:
+    # scipy.optimize takes a quarter of a second to import: every process would wait for it.
+    from scipy.optimize import brentq
+
+    return float(brentq(excess, low, high, **precision))
+
+
 def _sides(excess: Callable[[float], float], middle: float) -> Interval:
     """The roots of a convex function on both sides of `middle`, where it is not positive; 0 or 1 without a root."""
     tiny, edge = 1e-300, 1.0 - 1e-16
@@ -135,7 +141,7 @@ def _sides(excess: Callable[[float], float], middle: float) -> Interval:
         outer, step = inner, 0.1
         while excess(outer) < 0.0:
             inner, outer, step = outer, max(outer * (1.0 - step), tiny), min(2.0 * step, 0.999)
-        low = float(brentq(excess, outer, inner, xtol=1e-300, rtol=1e-8))
+        low = _root(excess, outer, inner, xtol=1e-300, rtol=1e-8)
     if middle >= edge or excess(edge) <= 0.0:
         high = 1.0
     elif excess(min(max(middle, tiny), edge)) < 0.0:
@@ -143,7 +149,7 @@ def _sides(excess: Callable[[float], float], middle: float) -> Interval:
         reach = max(0.1 * inner, 1e-12)
         while excess(outer := min(inner + reach, edge)) < 0.0:
             inner, reach = outer, 2.0 * reach
-        high = float(brentq(excess, inner, outer, xtol=1e-300, rtol=1e-8))
+        high = _root(excess, inner, outer, xtol=1e-300, rtol=1e-8)
     return low, high
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
-from scipy.stats import binom
+from scipy.special import bdtr, bdtrc
 
 from exml_sim.arrays import IntArray
 from exml_sim.engine.intervals import clopper_pearson
@@ -108,7 +108,7 @@ def law_by(bench: Bench, rule: Strategy, pool: Pool, budget: Fraction) -> tuple[
 def agrees(times: int, number: int, p: float, alarm: float) -> bool:
     """Whether a count is no rarer than `alarm` under its probability, exactly, both tails together."""
     p = min(max(p, 0.0), 1.0)
-    tails = float(binom.cdf(times, number, p)), float(binom.sf(times - 1, number, p))
+    tails = float(bdtr(times, number, p)), float(bdtrc(times - 1, number, p))
     # Rounding of an enumerated probability that should be 0 or 1.
     if p < 1e-12 or p > 1 - 1e-12:
         return times == round(number * p)

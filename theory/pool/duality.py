@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
 
 from theory.pool.graphs import Floats
 from theory.pool.known import KnownPool
@@ -115,6 +114,9 @@ def _solved(pool: KnownPool, K: Floats, n: float) -> tuple[Floats, Floats, DualP
         slopes = features.T @ (-0.5 * y * p * one), features.T @ (p * (0.5 * one - b * two))
         found = [space.back(part, slope, i) for i, (part, slope) in enumerate(zip(np.split(x, 2), slopes, strict=True))]
         return float(p @ value) + sum(cost for cost, _ in found), np.concatenate([slope for _, slope in found])
+
+    # scipy.optimize takes a quarter of a second to import: every process would wait for it.
+    from scipy.optimize import minimize
 
     start = features.T @ (p * y), -(features.T @ p)
     x = np.concatenate([3.0 * part / max(float(np.linalg.norm(part)), 1e-9) for part in start])

@@ -35,7 +35,6 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 
 from exml_sim.arrays import BoolArray, FloatArray, IntArray
 from exml_sim.engine.modes.ways import Passing, Schedule, Way, all_ways
@@ -231,6 +230,9 @@ def _multipliers(schedule: Schedule, slopes: FloatArray, start: FloatArray) -> t
         mean = _log_mean(exponent)
         law = np.exp(exponent - mean[:, None]) * (weights / rows)[:, None]
         return float(weights @ mean), flat @ law.ravel()
+
+    # scipy.optimize takes a quarter of a second to import: every process would wait for it.
+    from scipy.optimize import minimize
 
     scale = max(float(np.abs(slopes).max()), 1e-12)
     bounds = [(0.0, 300.0 / scale)] * len(start)
