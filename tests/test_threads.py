@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from types import ModuleType
 
-from threadpoolctl import threadpool_info
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from exml_sim import threads
+from exml_sim.cli import _BLAS_THREADS
 from exml_sim.threads import one_thread
 
 
@@ -16,14 +20,35 @@ def used() -> list[int]:
 
 
 def test_one_thread_inside_and_as_many_as_before_outside() -> None:
-    before = used()
-    assert before
-    with one_thread():
-        assert set(used()) == {1}
+    with threadpool_limits(2):
+        before = used()
+        assert 2 in before
         with one_thread():
             assert set(used()) == {1}
-        assert set(used()) == {1}
-    assert used() == before
+            with one_thread():
+                assert set(used()) == {1}
+            assert set(used()) == {1}
+        assert used() == before
+
+
+COMMAND = """
+from exml_sim.cli import main
+try:
+    main(["bound", "--K", "8", "--theta", "0.1", "--kappa-lambda", "0.5", "--gap", "0.2", "--budget", "16000"])
+except SystemExit as stop:
+    assert stop.code == 0
+from threadpoolctl import threadpool_info
+print(*(one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"))
+"""
+
+
+@pytest.mark.parametrize(("given", "expected"), [({}, {"1"}), ({"OPENBLAS_NUM_THREADS": "2"}, {"2"})])
+def test_a_command_has_one_thread_unless_a_number_is_given(given: dict[str, str], expected: set[str]) -> None:
+    clean = {name: value for name, value in os.environ.items() if name not in _BLAS_THREADS}
+    done = subprocess.run(
+        [sys.executable, "-c", COMMAND], env={**clean, **given}, capture_output=True, text=True, check=True
+    )
+    assert set(done.stdout.splitlines()[-1].split()) == expected
 
 
 def test_libraries_are_looked_up_again_only_after_an_import(monkeypatch) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import os
 import re
 import sqlite3
 import sys
@@ -18,6 +19,8 @@ import click
 
 from exml_sim import __version__
 
+#: Where libraries of linear algebra look for their number of threads when they are loaded.
+_BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 #: Characters of a message; one that quotes what it was given is cut in the middle.
 _LONGEST = 1000
 _FIRST_LINE = re.compile(r'"""``exml (\w+)``: (.+)"""')
@@ -72,6 +75,10 @@ def cli(debug: bool) -> None:
 def main(argv: Sequence[str] | None = None) -> None:
     """Entry point: exit code 0, 1 if a check failed, 2 for bad input, 130 after an interrupt."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    # Matrices are small here: two threads gain little on an idle machine, and wait for each other by the minute on a
+    # busy one. Whoever sets a number of threads gets it.
+    for name in _BLAS_THREADS:
+        os.environ.setdefault(name, "1")
     try:
         sys.exit(cli.main(arguments, standalone_mode=False) or 0)
     except click.exceptions.Exit as stop:

@@ -17,8 +17,9 @@ UNIT = 2.0**-53
 CUT = 1e-30
 #: Entries at an end in which the place of the cut is sought first.
 _NEAR = 64
-#: Up to this many rows the law is built row by row, whose rounding is smallest.
-STEPWISE = 400
+#: Up to this many rows a law is built row by row, whose rounding is smallest; up to the second number block by block of
+#: so many rows, which is half as exact and takes a tenth of the sums; beyond from two halves.
+BLOCK, BLOCKWISE = 24, 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +90,20 @@ def sum_laws(step: Floats, n: int, least: int) -> dict[int, SumLaw]:
 
 
 def _power(one: SumLaw, count: int) -> SumLaw:
+    if count > BLOCKWISE:
+        half = _power(one, count // 2)
+        law = half.plus(half)
+        return law.plus(one) if count % 2 else law
+    blocks, rest = divmod(count, BLOCK)
+    law = _repeated(one, rest)
+    block = _repeated(one, BLOCK) if blocks else law
+    for _ in range(blocks):
+        law = law.plus(block)
+    return law
+
+
+def _repeated(one: SumLaw, count: int) -> SumLaw:
     law = SumLaw(0, np.ones(1), 0.0, 0.0)
-    if count <= STEPWISE:
-        for _ in range(count):
-            law = law.plus(one)
-        return law
-    half = _power(one, count // 2)
-    law = half.plus(half)
-    return law.plus(one) if count % 2 else law
+    for _ in range(count):
+        law = law.plus(one)
+    return law

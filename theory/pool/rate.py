@@ -200,9 +200,14 @@ def _peak(lead: Callable[[float], float], low: float, high: float) -> float:
 
 
 def _crossing(lead: Callable[[float], float], high: float) -> float:
-    """A place in (0, high] where the lead is not negative, and is negative shortly before it."""
-    low = 0.0
-    while high - low > 1e-11 * high:
-        middle = (low + high) / 2.0
-        low, high = (low, middle) if lead(middle) >= 0.0 else (middle, high)
-    return high
+    """A place in [0, high] where the lead is not negative, and is negative shortly before it."""
+    # scipy.optimize takes a quarter of a second to import: every process would wait for it.
+    from scipy.optimize import brentq
+
+    if lead(0.0) >= 0.0:
+        return 0.0
+    place, step = float(brentq(lead, 0.0, high, xtol=1e-12 * high, rtol=1e-12)), 1e-12 * high
+    # A root is a place to either side of it.
+    while lead(place) < 0.0:
+        place, step = min(place + step, high), 2.0 * step
+    return place
