@@ -189,6 +189,19 @@ def solve_columns(a: np.ndarray, n: int, count: int) -> None:
 
 
 @compiled
+def take_off_columns(a: np.ndarray, n: int, count: int) -> None:
+    """``C - W'W`` in place: the upper triangle of the corner below the `count` columns W from n on.
+
+    Like :func:`cholesky` four rows by sixteen columns at a time: as many rows as that takes have to be there.
+    """
+    for i in range(n, n + count, BLOCK):
+        for j in range(i - (i - n) % (2 * WIDTH), n + count, 2 * WIDTH):
+            left, right = _take_off(a, i, j, n)
+            _put(a, i, j, left)
+            _put(a, i, j + WIDTH, right)
+
+
+@compiled
 def cholesky_solve(a: np.ndarray, x: np.ndarray, n: int) -> None:
     """Solve ``U'U x = rhs`` in place, U from :func:`cholesky`."""
     forward_substitute(a, x, n)
