@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from exml_sim.compiled import compiled, compiled_inline, compiled_sums
-from exml_sim.rejection.simd import WIDTH, load, minus, plus, store, times, total, zeros
+from exml_sim.rejection.simd import WIDTH, fused, load, minus, plus, store, times, total, zeros
 
 BLOCK = 4  # rows that a factorisation finishes at a time
 SCRATCH = 2 * WIDTH  # columns to the right of a system that its factorisation writes to
@@ -438,12 +438,6 @@ def _two_sum(a: float, b: float) -> tuple[float, float]:
 
 @compiled_inline
 def _two_product(a: float, b: float) -> tuple[float, float]:
-    """a * b and its rounding error, exactly, by Veltkamp's splitting."""
+    """a * b and its rounding error, exactly."""
     p = a * b
-    c = 134217729.0 * a
-    a_high = c - (c - a)
-    a_low = a - a_high
-    c = 134217729.0 * b
-    b_high = c - (c - b)
-    b_low = b - b_high
-    return p, a_low * b_low - (((p - a_high * b_high) - a_low * b_high) - a_high * b_low)
+    return p, fused(a, b, -p)
