@@ -8,10 +8,10 @@ the dual is concave in the dual point and the multipliers C of the two constrain
 
 For fixed C this is the penalised problem. So its proximal steps (:mod:`exml_sim.rejection.proximal`) take turns with
 steps of C: towards :math:`C = a/(2\Lambda)`, the maximum for a fixed dual point, lengthened for the answer of the dual
-point; near the goal Newton's method on log C, with the derivative on the present faces. Nothing is solved to the end
-for a C that is not the last, and the first turns take the curvature of K from a low-rank factor. What this leaves
-short, above all a ball that does not bind, whose C would have to vanish, is left to the search of
-:mod:`exml_sim.rejection.multipliers`.
+point as the turns before have shown it; near the goal Newton's method on log C, with the derivative on the present
+faces. Nothing is solved to the end for a C that is not the last, and the first turns take the curvature of K from a
+low-rank factor. What this leaves short, above all a ball that does not bind, whose C would have to vanish, is left to
+the search of :mod:`exml_sim.rejection.multipliers`.
 
 The certificate needs neither step: any h, g scaled into the balls gives an upper bound, any feasible (alpha, beta) the
 lower bound :math:`\sum_i (\alpha_i + \theta\beta_i) - \Lambda (a_h + a_g)`.
@@ -57,9 +57,10 @@ SETTLED = 0.03  # gap of the penalised problem over what the excess leaves: abov
 COARSE_TRACE = 3e-5  # share of the trace that the factor of the first turns may leave out
 COARSE_LEFT = 1e-3  # gap at which turns with a low-rank factor hand over
 COARSE_MISS = 2.0  # they do at once where K itself leaves this many times the gap that the factor foretold
-SIGMA_FIRST = 3.0  # first proximal parameter, in units of mean weight / C
+SIGMA_FIRST = 10.0  # first proximal parameter, in units of mean weight / C; less where sweeps left a wide gap
 SIGMA_MOVED = 1000.0  # and the largest one after a change of log C by one or more; it grows as the changes shrink
 RESPONSE = 1.45  # d log|h|^2 / d log(1/C) over long distances; 2 would be a dual point that stays where it is
+RESPONSE_LEAST = 0.5  # and the least that is believed of it: faces yet to change would make longer steps miss
 
 
 @compiled_inline
@@ -102,8 +103,10 @@ def ascend(gram, y, p, theta, radius, tol, limit):
     zero, u, v, ku, kv = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
     face = np.zeros(n, np.int64)
     geo = geometry(theta, c[0], c[1])
-    _, _, free, _ = bout(gram, y, p, geo, u, v, ku, kv, zero, zero, face, np.int64(SWEEPS), 0.0)
-    sigma, spent = SIGMA_FIRST / (n * first), 0
+    gap, _, free, _ = bout(gram, y, p, geo, u, v, ku, kv, zero, zero, face, np.int64(SWEEPS), 0.0)
+    # Sweeps get nowhere at a small C: from such a point a long step would throw rows from corner to corner.
+    sound = min(1.0, 2.0 * first * radius * radius / max(gap, 1e-300))
+    sigma, spent = sound * SIGMA_FIRST / (n * first), 0
     if free >= COARSE_FROM:
         factor, rank = pivoted_cholesky(gram, n // 4, COARSE_TRACE)
         if rank > 0:
@@ -143,6 +146,7 @@ def turns(gram, factor, y, p, theta, radius, c, u, v, ku, kv, face, sigma, tol, 
     old_face, old_c, old_sigma = face.copy(), c.copy(), sigma
     geo = geometry(theta, c[0], c[1])
     cap = SIGMA_CAP
+    response, move, excess_before = np.full(2, RESPONSE), np.zeros(2), np.zeros(2)
     steps, waited, inner, size_before = 0, 0, 0, np.inf
     for _ in range(TURNS):
         if coarse:
@@ -172,19 +176,23 @@ def turns(gram, factor, y, p, theta, radius, c, u, v, ku, kv, face, sigma, tol, 
             break
         excess = np.array([2.0 * np.log(norm_h / radius), 2.0 * np.log(norm_g / radius)])
         size = max(abs(excess[0]), abs(excess[1]))
+        learn_response(response, excess_before, excess, move)
         gap, _ = measure(y, p, geo, u, v, ku, kv, zero, zero)
         reach = squared * (c[0] + c[1])
         if gap > reach:
             move = np.zeros(2)  # this dual point says too little about its C
-        elif size < NEAR and gap < SETTLED * reach * size and (size < 0.5 * size_before or inner <= 1):
+        elif size < NEAR and (inner <= 1 or (gap < SETTLED * reach * size and size < 0.5 * size_before)):
+            # One Newton step was enough, so faces stay, or the last turn came close to what was foretold.
             jacobian = sensitivity(gram, y, geo, face, ku, kv, size_u * size_u, size_v * size_v)
             move = joint_move(jacobian, excess)
         else:
             # Far off, or faces changed and Newton's step did not halve the excess.
-            move = np.array([excess[0] / RESPONSE, excess[1] / RESPONSE])
+            move = np.array([excess[0] / response[0], excess[1] / response[1]])
         size_before = size if size < NEAR else np.inf
+        excess_before = excess
         for k in range(2):
-            c[k] *= np.exp(min(max(move[k], -3.0), 3.0))
+            move[k] = min(max(move[k], -3.0), 3.0)
+            c[k] *= np.exp(move[k])
         if min(c[0], c[1]) * squared < FLOOR:
             break
         # The dual point itself stays: its coordinates change with C, and K times them alike.
@@ -230,6 +238,15 @@ def turns(gram, factor, y, p, theta, radius, c, u, v, ku, kv, face, sigma, tol, 
         elif inner >= INNER_LIMIT:
             sigma *= 0.05
     return best_cu, best_cw, best_alpha, best_beta, best_upper, best_lower, steps, sigma
+
+
+@compiled
+def learn_response(response, before, excess, move):
+    """Geometric mean of the response so far and of the one that the last change of log C had, one for each norm."""
+    for k in range(2):
+        if abs(move[k]) > 1e-7:
+            had = (before[k] - excess[k]) / move[k]
+            response[k] = np.sqrt(response[k] * min(max(had, RESPONSE_LEAST), RESPONSE))
 
 
 @compiled
