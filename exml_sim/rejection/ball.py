@@ -37,7 +37,6 @@ from exml_sim.rejection.multipliers import (
 )
 from exml_sim.rejection.proximal import (
     INNER_LIMIT,
-    SIGMA_CAP,
     SIGMA_GROWTH,
     WORK,
     add_products,
@@ -54,11 +53,13 @@ TURNS = 80
 PATIENCE = 20  # turns without a better gap
 NEAR = 0.1  # log of a squared norm over Lambda^2 from which on the derivative on the present faces is trusted
 SETTLED = 0.03  # gap of the penalised problem over what the excess leaves: above it the derivative says nothing
+WORTH_KEEPING = 0.1  # gap over what C is worth: from a wider one even a step that failed leads on faster than back
 COARSE_TRACE = 3e-5  # share of the trace that the factor of the first turns may leave out
 COARSE_LEFT = 1e-3  # gap at which turns with a low-rank factor hand over
 COARSE_MISS = 2.0  # they do at once where K itself leaves this many times the gap that the factor foretold
 SIGMA_FIRST = 10.0  # first proximal parameter, in units of mean weight / C; less where sweeps left a wide gap
 SIGMA_MOVED = 1000.0  # and the largest one after a change of log C by one or more; it grows as the changes shrink
+SIGMA_MOST = 1e10  # beyond it rounding takes over; below, the flattest free directions of K take many turns
 RESPONSE = 1.45  # d log|h|^2 / d log(1/C) over long distances; 2 would be a dual point that stays where it is
 RESPONSE_LEAST = 0.5  # and the least that is believed of it: faces yet to change would make longer steps miss
 
@@ -126,7 +127,7 @@ def turns(gram, factor, y, p, theta, radius, c, u, v, ku, kv, face, sigma, tol, 
 
     Updates the dual point, K times it, its faces and c in place. With a factor that has columns, a proximal step starts
     from the gradient on K and takes its curvature from the factor; a step on which the two disagree is taken back and
-    is the last.
+    is the last. So is one without a factor that did not come to an end and lowered the dual value, but turns go on.
 
     Returns
     -------
@@ -145,7 +146,7 @@ def turns(gram, factor, y, p, theta, radius, c, u, v, ku, kv, face, sigma, tol, 
     old_u, old_v, old_ku, old_kv = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     old_face, old_c, old_sigma = face.copy(), c.copy(), sigma
     geo = geometry(theta, c[0], c[1])
-    cap = SIGMA_CAP
+    cap = SIGMA_MOST
     response, move, excess_before = np.full(2, RESPONSE), np.zeros(2), np.zeros(2)
     steps, waited, inner, size_before = 0, 0, 0, np.inf
     for _ in range(TURNS):
@@ -203,6 +204,9 @@ def turns(gram, factor, y, p, theta, radius, c, u, v, ku, kv, face, sigma, tol, 
             ku[i] *= scale_h
             v[i] *= scale_g
             kv[i] *= scale_g
+        if not coarse:
+            copy_point(u, v, ku, kv, face, old_u, old_v, old_ku, old_kv, old_face)
+        _, value = measure(y, p, geo, u, v, ku, kv, zero, zero)
         far = max(abs(move[0]), abs(move[1]), 1e-3)
         sigma = min(sigma, max(SIGMA_MOVED / far, SIGMA_MOVED) / (n * np.sqrt(c[0] * c[1])), cap)
         # The directions of edges change with C, and with them every row's share of the curvature.
@@ -231,6 +235,11 @@ def turns(gram, factor, y, p, theta, radius, c, u, v, ku, kv, face, sigma, tol, 
             refresh(gram, u, v, ku, kv, zero, zero)
         else:
             add_rows(gram, work[4], work[5], ku, kv)
+        if not coarse and inner >= INNER_LIMIT and gap < WORTH_KEEPING * reach:
+            # A solved step never lowers the dual value; this one was too bold, and what it left is far off.
+            _, now = measure(y, p, geo, u, v, ku, kv, zero, zero)
+            if now < value:
+                copy_point(old_u, old_v, old_ku, old_kv, old_face, u, v, ku, kv, face)
         if inner <= 3:
             sigma = min(sigma * SIGMA_GROWTH, cap)
         elif inner <= 12:
