@@ -59,7 +59,9 @@ COARSE_LEFT = 1e-3  # gap at which turns with a low-rank factor hand over
 COARSE_MISS = 2.0  # they do at once where K itself leaves this many times the gap that the factor foretold
 SIGMA_FIRST = 10.0  # first proximal parameter, in units of mean weight / C; less where sweeps left a wide gap
 SIGMA_MOVED = 1000.0  # and the largest one after a change of log C by one or more; it grows as the changes shrink
-SIGMA_MOST = 1e10  # beyond it rounding takes over; below, the flattest free directions of K take many turns
+SIGMA_MOST = 1e10  # a shorter step would take many turns along the flattest free directions of K
+SIGMA_SAFE = 1e8  # rounding asks for no shorter one
+ROUNDING = 10.0  # gap over what the excess leaves from which on C is not what is wrong
 RESPONSE = 1.45  # d log|h|^2 / d log(1/C) over long distances; 2 would be a dual point that stays where it is
 RESPONSE_LEAST = 0.5  # and the least that is believed of it: faces yet to change would make longer steps miss
 
@@ -148,7 +150,7 @@ def turns(gram, factor, y, p, theta, radius, c, u, v, ku, kv, face, sigma, tol, 
     geo = geometry(theta, c[0], c[1])
     cap = SIGMA_MOST
     response, move, excess_before = np.full(2, RESPONSE), np.zeros(2), np.zeros(2)
-    steps, waited, inner, size_before = 0, 0, 0, np.inf
+    steps, waited, inner, size_before, gap_before = 0, 0, 0, np.inf, np.inf
     for _ in range(TURNS):
         if coarse:
             copy_point(u, v, ku, kv, face, old_u, old_v, old_ku, old_kv, old_face)
@@ -207,6 +209,11 @@ def turns(gram, factor, y, p, theta, radius, c, u, v, ku, kv, face, sigma, tol, 
         if not coarse:
             copy_point(u, v, ku, kv, face, old_u, old_v, old_ku, old_kv, old_face)
         _, value = measure(y, p, geo, u, v, ku, kv, zero, zero)
+        if inner <= 1 and gap > max(gap_before, ROUNDING * reach * size):
+            # The faces stay, C is all but right, and yet the gap rises: rounding, multiplied by sigma, has taken over.
+            cap = max(0.1 * sigma, SIGMA_SAFE)
+            sigma = min(sigma, cap)
+        gap_before = gap
         far = max(abs(move[0]), abs(move[1]), 1e-3)
         sigma = min(sigma, max(SIGMA_MOVED / far, SIGMA_MOVED) / (n * np.sqrt(c[0] * c[1])), cap)
         # The directions of edges change with C, and with them every row's share of the curvature.
