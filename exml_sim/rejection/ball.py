@@ -8,10 +8,10 @@ the dual is concave in the dual point and the multipliers C of the two constrain
 
 For fixed C this is the penalised problem. So its proximal steps (:mod:`exml_sim.rejection.proximal`) take turns with
 steps of C: towards :math:`C = a/(2\Lambda)`, the maximum for a fixed dual point, lengthened for the answer of the dual
-point; near the goal Newton's method on log C, with the derivative on the present faces. Nothing is solved to the end
-for a C that is not the last, and the first turns take the curvature of K from a low-rank factor. What this leaves
-short, above all a ball that does not bind, whose C would have to vanish, is left to the search of
-:mod:`exml_sim.rejection.multipliers`.
+point as the turns before have shown it; near the goal Newton's method on log C, with the derivative on the present
+faces. Nothing is solved to the end for a C that is not the last, and the first turns take the curvature of K from a
+low-rank factor. What this leaves short, above all a ball that does not bind, whose C would have to vanish, is left to
+the search of :mod:`exml_sim.rejection.multipliers`.
 
 The certificate needs neither step: any h, g scaled into the balls gives an upper bound, any feasible (alpha, beta) the
 lower bound :math:`\sum_i (\alpha_i + \theta\beta_i) - \Lambda (a_h + a_g)`.
@@ -37,7 +37,6 @@ from exml_sim.rejection.multipliers import (
 )
 from exml_sim.rejection.proximal import (
     INNER_LIMIT,
-    SIGMA_CAP,
     SIGMA_GROWTH,
     WORK,
     add_products,
@@ -54,12 +53,17 @@ TURNS = 80
 PATIENCE = 20  # turns without a better gap
 NEAR = 0.1  # log of a squared norm over Lambda^2 from which on the derivative on the present faces is trusted
 SETTLED = 0.03  # gap of the penalised problem over what the excess leaves: above it the derivative says nothing
+WORTH_KEEPING = 0.1  # gap over what C is worth: from a wider one even a step that failed leads on faster than back
 COARSE_TRACE = 3e-5  # share of the trace that the factor of the first turns may leave out
 COARSE_LEFT = 1e-3  # gap at which turns with a low-rank factor hand over
 COARSE_MISS = 2.0  # they do at once where K itself leaves this many times the gap that the factor foretold
-SIGMA_FIRST = 3.0  # first proximal parameter, in units of mean weight / C
+SIGMA_FIRST = 10.0  # first proximal parameter, in units of mean weight / C; less where sweeps left a wide gap
 SIGMA_MOVED = 1000.0  # and the largest one after a change of log C by one or more; it grows as the changes shrink
+SIGMA_MOST = 1e10  # a shorter step would take many turns along the flattest free directions of K
+SIGMA_SAFE = 1e8  # rounding asks for no shorter one
+ROUNDING = 10.0  # gap over what the excess leaves from which on C is not what is wrong
 RESPONSE = 1.45  # d log|h|^2 / d log(1/C) over long distances; 2 would be a dual point that stays where it is
+RESPONSE_LEAST = 0.5  # and the least that is believed of it: faces yet to change would make longer steps miss
 
 
 @compiled_inline
@@ -102,8 +106,10 @@ def ascend(gram, y, p, theta, radius, tol, limit):
     zero, u, v, ku, kv = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
     face = np.zeros(n, np.int64)
     geo = geometry(theta, c[0], c[1])
-    _, _, free, _ = bout(gram, y, p, geo, u, v, ku, kv, zero, zero, face, np.int64(SWEEPS), 0.0)
-    sigma, spent = SIGMA_FIRST / (n * first), 0
+    gap, _, free, _ = bout(gram, y, p, geo, u, v, ku, kv, zero, zero, face, np.int64(SWEEPS), 0.0)
+    # Sweeps get nowhere at a small C: from such a point a long step would throw rows from corner to corner.
+    sound = min(1.0, 2.0 * first * radius * radius / max(gap, 1e-300))
+    sigma, spent = sound * SIGMA_FIRST / (n * first), 0
     if free >= COARSE_FROM:
         factor, rank = pivoted_cholesky(gram, n // 4, COARSE_TRACE)
         if rank > 0:
@@ -123,7 +129,7 @@ def turns(gram, factor, y, p, theta, radius, c, u, v, ku, kv, face, sigma, tol, 
 
     Updates the dual point, K times it, its faces and c in place. With a factor that has columns, a proximal step starts
     from the gradient on K and takes its curvature from the factor; a step on which the two disagree is taken back and
-    is the last.
+    is the last. So is one without a factor that did not come to an end and lowered the dual value, but turns go on.
 
     Returns
     -------
@@ -142,8 +148,9 @@ def turns(gram, factor, y, p, theta, radius, c, u, v, ku, kv, face, sigma, tol, 
     old_u, old_v, old_ku, old_kv = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     old_face, old_c, old_sigma = face.copy(), c.copy(), sigma
     geo = geometry(theta, c[0], c[1])
-    cap = SIGMA_CAP
-    steps, waited, inner, size_before = 0, 0, 0, np.inf
+    cap = SIGMA_MOST
+    response, move, excess_before = np.full(2, RESPONSE), np.zeros(2), np.zeros(2)
+    steps, waited, inner, size_before, gap_before = 0, 0, 0, np.inf, np.inf
     for _ in range(TURNS):
         if coarse:
             copy_point(u, v, ku, kv, face, old_u, old_v, old_ku, old_kv, old_face)
@@ -172,19 +179,23 @@ def turns(gram, factor, y, p, theta, radius, c, u, v, ku, kv, face, sigma, tol, 
             break
         excess = np.array([2.0 * np.log(norm_h / radius), 2.0 * np.log(norm_g / radius)])
         size = max(abs(excess[0]), abs(excess[1]))
+        learn_response(response, excess_before, excess, move)
         gap, _ = measure(y, p, geo, u, v, ku, kv, zero, zero)
         reach = squared * (c[0] + c[1])
         if gap > reach:
             move = np.zeros(2)  # this dual point says too little about its C
-        elif size < NEAR and gap < SETTLED * reach * size and (size < 0.5 * size_before or inner <= 1):
+        elif size < NEAR and (inner <= 1 or (gap < SETTLED * reach * size and size < 0.5 * size_before)):
+            # One Newton step was enough, so faces stay, or the last turn came close to what was foretold.
             jacobian = sensitivity(gram, y, geo, face, ku, kv, size_u * size_u, size_v * size_v)
             move = joint_move(jacobian, excess)
         else:
             # Far off, or faces changed and Newton's step did not halve the excess.
-            move = np.array([excess[0] / RESPONSE, excess[1] / RESPONSE])
+            move = np.array([excess[0] / response[0], excess[1] / response[1]])
         size_before = size if size < NEAR else np.inf
+        excess_before = excess
         for k in range(2):
-            c[k] *= np.exp(min(max(move[k], -3.0), 3.0))
+            move[k] = min(max(move[k], -3.0), 3.0)
+            c[k] *= np.exp(move[k])
         if min(c[0], c[1]) * squared < FLOOR:
             break
         # The dual point itself stays: its coordinates change with C, and K times them alike.
@@ -195,6 +206,14 @@ def turns(gram, factor, y, p, theta, radius, c, u, v, ku, kv, face, sigma, tol, 
             ku[i] *= scale_h
             v[i] *= scale_g
             kv[i] *= scale_g
+        if not coarse:
+            copy_point(u, v, ku, kv, face, old_u, old_v, old_ku, old_kv, old_face)
+        _, value = measure(y, p, geo, u, v, ku, kv, zero, zero)
+        if inner <= 1 and gap > max(gap_before, ROUNDING * reach * size):
+            # The faces stay, C is all but right, and yet the gap rises: rounding, multiplied by sigma, has taken over.
+            cap = max(0.1 * sigma, SIGMA_SAFE)
+            sigma = min(sigma, cap)
+        gap_before = gap
         far = max(abs(move[0]), abs(move[1]), 1e-3)
         sigma = min(sigma, max(SIGMA_MOVED / far, SIGMA_MOVED) / (n * np.sqrt(c[0] * c[1])), cap)
         # The directions of edges change with C, and with them every row's share of the curvature.
@@ -223,6 +242,11 @@ def turns(gram, factor, y, p, theta, radius, c, u, v, ku, kv, face, sigma, tol, 
             refresh(gram, u, v, ku, kv, zero, zero)
         else:
             add_rows(gram, work[4], work[5], ku, kv)
+        if not coarse and inner >= INNER_LIMIT and gap < WORTH_KEEPING * reach:
+            # A solved step never lowers the dual value; this one was too bold, and what it left is far off.
+            _, now = measure(y, p, geo, u, v, ku, kv, zero, zero)
+            if now < value:
+                copy_point(old_u, old_v, old_ku, old_kv, old_face, u, v, ku, kv, face)
         if inner <= 3:
             sigma = min(sigma * SIGMA_GROWTH, cap)
         elif inner <= 12:
@@ -230,6 +254,15 @@ def turns(gram, factor, y, p, theta, radius, c, u, v, ku, kv, face, sigma, tol, 
         elif inner >= INNER_LIMIT:
             sigma *= 0.05
     return best_cu, best_cw, best_alpha, best_beta, best_upper, best_lower, steps, sigma
+
+
+@compiled
+def learn_response(response, before, excess, move):
+    """Geometric mean of the response so far and of the one that the last change of log C had, one for each norm."""
+    for k in range(2):
+        if abs(move[k]) > 1e-7:
+            had = (before[k] - excess[k]) / move[k]
+            response[k] = np.sqrt(response[k] * min(max(had, RESPONSE_LEAST), RESPONSE))
 
 
 @compiled

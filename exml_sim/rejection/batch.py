@@ -84,20 +84,22 @@ def ball_block(gram, y, theta, counts, radius, tol, limit, ways, models, start, 
     """Solve trials start..stop-1 of the ball form and write their scores.
 
     `models`, shape (trials, 4, rows), takes the coefficients of h and g and the dual point of each, one after the other
-    for the rows with a positive count; of no length, it takes none. (One way in for single problems and for many: the
-    solver below takes long to compile.)
+    for the rows with a positive count; of no length, it takes none, and a `risk` of no length stands for no scores but
+    the steps. (One way in for single problems and for many: the solver below takes long to compile.)
     """
     for trial in range(start, stop):
         small, labels, p = gather(gram, y, counts[trial])
         p = p / np.sum(p)
         cu, cw, alpha, beta, _, _, used = minimise_over_ball(small, labels, p, theta, radius, 0.9 * tol, limit, ways)
+        steps[trial] = used
         if len(models) > 0:
             copy_two(cu, cw, models[trial, 0], models[trial, 1])
             copy_two(alpha, beta, models[trial, 2], models[trial, 3])
+        if len(risk) == 0:
+            continue
         _, _, _, _, risk[trial] = ball_model(small, labels, p, theta, radius, cu, cw)
         objective[trial] = risk[trial]
         lower[trial] = min(ball_lower(small, labels, p, theta, radius, alpha, beta), risk[trial])
-        steps[trial] = used
 
 
 @compiled

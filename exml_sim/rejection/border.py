@@ -15,7 +15,14 @@ from __future__ import annotations
 import numpy as np
 
 from exml_sim.compiled import compiled, compiled_sums
-from exml_sim.rejection.linalg import SCRATCH, back_substitute, forward_substitute, padded, solve_columns
+from exml_sim.rejection.linalg import (
+    SCRATCH,
+    back_substitute,
+    forward_substitute,
+    padded,
+    solve_columns,
+    take_off_columns,
+)
 from exml_sim.rejection.triangle import CORNER_B, INSIDE, edge
 
 LEAST = 64  # free directions below which a factor of its own is as cheap
@@ -102,7 +109,7 @@ def append_border(gram, at, e1, e2, rows, a1, a2, held, w1, w2, shift, system):
     first = np.full(len(gram), -1)
     for j in range(len(at) - 1, -1, -1):
         first[at[j]] = j
-    for i in range(size + count):
+    for i in range(size + padded(count)):
         system[i, max(size, i) : size + count + SCRATCH] = 0.0
     for t in range(added):
         row = gram[rows[t]]
@@ -126,19 +133,19 @@ def factor_border(system, size, added, removed):
     scale = np.empty(added)
     for t in range(added):
         scale[t] = system[size + t, size + t]
-    for k in range(stop):
+    take_off_columns(system, size, added + removed)
+    for k in range(size, stop):
         above = system[k]
         sign = -1.0 if k < size + added else 1.0
-        if k >= size:
-            least = SOUND * scale[k - size] if k < size + added else 0.0
-            pivot = -sign * above[k]
-            if not pivot > least:
-                return False
-            root = np.sqrt(pivot)
-            above[k] = root
-            for t in range(k + 1, stop):
-                above[t] *= -sign / root
-        for s in range(max(size, k + 1), stop):
+        least = SOUND * scale[k - size] if k < size + added else 0.0
+        pivot = -sign * above[k]
+        if not pivot > least:
+            return False
+        root = np.sqrt(pivot)
+        above[k] = root
+        for t in range(k + 1, stop):
+            above[t] *= -sign / root
+        for s in range(k + 1, stop):
             target, c = system[s], sign * above[s]
             for t in range(s, stop):
                 target[t] += c * above[t]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from exml_sim.compiled import compiled, compiled_inline, compiled_sums
-from exml_sim.rejection.simd import WIDTH, load, minus, plus, store, times, total, zeros
+from exml_sim.rejection.simd import WIDTH, fused, load, minus, plus, store, times, total, zeros
 
 BLOCK = 4  # rows that a factorisation finishes at a time
 SCRATCH = 2 * WIDTH  # columns to the right of a system that its factorisation writes to
@@ -186,6 +186,19 @@ def solve_columns(a: np.ndarray, n: int, count: int) -> None:
         u03, u13, u23 = a[i, i + 3], a[i + 1, i + 3], a[i + 2, i + 3]
         corner = (d0, d1, d2, d3, a[i, i + 1], a[i, i + 2], a[i + 1, i + 2], u03, u13, u23)
         _solve_columns(a, i, n, n + count, corner)
+
+
+@compiled
+def take_off_columns(a: np.ndarray, n: int, count: int) -> None:
+    """``C - W'W`` in place: the upper triangle of the corner below the `count` columns W from n on.
+
+    Like :func:`cholesky` four rows by sixteen columns at a time: as many rows as that takes have to be there.
+    """
+    for i in range(n, n + count, BLOCK):
+        for j in range(i - (i - n) % (2 * WIDTH), n + count, 2 * WIDTH):
+            left, right = _take_off(a, i, j, n)
+            _put(a, i, j, left)
+            _put(a, i, j + WIDTH, right)
 
 
 @compiled
@@ -425,12 +438,6 @@ def _two_sum(a: float, b: float) -> tuple[float, float]:
 
 @compiled_inline
 def _two_product(a: float, b: float) -> tuple[float, float]:
-    """a * b and its rounding error, exactly, by Veltkamp's splitting."""
+    """a * b and its rounding error, exactly."""
     p = a * b
-    c = 134217729.0 * a
-    a_high = c - (c - a)
-    a_low = a - a_high
-    c = 134217729.0 * b
-    b_high = c - (c - b)
-    b_low = b - b_high
-    return p, a_low * b_low - (((p - a_high * b_high) - a_low * b_high) - a_high * b_low)
+    return p, fused(a, b, -p)

@@ -163,7 +163,7 @@ def bordered_solution(gram, y, geo, face, based, ru, rv, sigma, kdu, kdv, su, sv
     added, removed = count_changes(face, based)
     at, e1, e2 = directions(based, y, geo)
     free, changed = padded(len(at)), added + removed
-    if SHARE * changed > len(at) or free + changed > len(system):
+    if SHARE * changed > len(at) or free + padded(changed) > len(system):
         return False
     rows, a1, a2 = added_directions(face, based, y, geo, added)
     held, w1, w2 = held_directions(face, based, y, geo, removed)

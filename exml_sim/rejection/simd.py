@@ -116,6 +116,16 @@ def plus(typing: Any, vector: Any, one: Any, other: Any) -> Any:
 
 
 @_operation
+def fused(typing: Any, one: Any, other: Any, number: Any) -> Any:
+    """``one * other + number`` for three numbers, rounded once."""
+
+    def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        return builder.fma(*given)
+
+    return types.float64(types.float64, types.float64, types.float64), code
+
+
+@_operation
 def zeros(typing: Any) -> Any:
     """Eight zeros."""
 

@@ -282,11 +282,14 @@ def _solve_penalised(problem: Problem, tol: float, max_iter: int) -> Solution:
 
 def _solve_ball(problem: Problem, tol: float, max_iter: int) -> Solution:
     rows, gram, y, p = _active(problem)
-    scores, models = _Columns.empty(1), np.empty((1, 4, len(p)))
-    ball_block(gram, y, problem.theta, p[None], problem.ball, tol, max_iter, EITHER, models, 0, 1, *scores)
+    # No scores: the certificate below is computed from the model on all rows.
+    none, models, steps = np.empty(0), np.empty((1, 4, len(p))), np.zeros(1, np.int64)
+    ball_block(
+        gram, y, problem.theta, p[None], problem.ball, tol, max_iter, EITHER, models, 0, 1, none, none, none, steps
+    )
     u, w, alpha, beta = (np.zeros(len(problem.y)) for _ in range(4))
     u[rows], w[rows], alpha[rows], beta[rows] = models[0]
-    return certify_ball(problem, u, w, alpha, beta, int(scores.steps[0]), "dual")
+    return certify_ball(problem, u, w, alpha, beta, int(steps[0]), "dual")
 
 
 def _solve_affine(problem: Problem) -> Solution:
