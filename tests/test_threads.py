@@ -42,9 +42,12 @@ print(*(one["num_threads"] for one in threadpool_info() if one["user_api"] == "b
 """
 
 
-@pytest.mark.parametrize(("given", "expected"), [({}, {"1"}), ({"OPENBLAS_NUM_THREADS": "2"}, {"2"})])
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [({}, {"1"}), ({"OPENBLAS_NUM_THREADS": "2"}, {"2"}), ({"OMP_NUM_THREADS": "2"}, {"2"})],
+)
 def test_a_command_has_one_thread_unless_a_number_is_given(given: dict[str, str], expected: set[str]) -> None:
-    clean = {name: value for name, value in os.environ.items() if name not in _BLAS_THREADS}
+    clean = {name: value for name, value in os.environ.items() if name not in (*_BLAS_THREADS, "OMP_NUM_THREADS")}
     done = subprocess.run(
         [sys.executable, "-c", COMMAND], env={**clean, **given}, capture_output=True, text=True, check=True
     )

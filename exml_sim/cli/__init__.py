@@ -77,8 +77,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     arguments = list(sys.argv[1:] if argv is None else argv)
     # Matrices are small here: two threads gain little on an idle machine, and wait for each other by the minute on a
     # busy one. Whoever sets a number of threads gets it.
-    for name in _BLAS_THREADS:
-        os.environ.setdefault(name, "1")
+    if "OMP_NUM_THREADS" not in os.environ:
+        for name in _BLAS_THREADS:
+            os.environ.setdefault(name, "1")
     try:
         sys.exit(cli.main(arguments, standalone_mode=False) or 0)
     except click.exceptions.Exit as stop:

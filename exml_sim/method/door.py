@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from exml_sim.arrays import FloatArray
 from exml_sim.exploration.paired import CYCLE
 from exml_sim.memory import free_memory, in_bytes
+from exml_sim.method.outliers import told
 from exml_sim.money import show
 from exml_sim.validation import check_alike, counted
 
@@ -34,9 +35,6 @@ OPENING_ROWS = CYCLE
 
 #: Share of rows that are copies of others from which held-out figures are in doubt; chance must explain less of them.
 COPIED_SHARE = 0.05
-
-#: How many times the middle half's width a value may lie outside of it.
-FAR = 20.0
 
 #: Arrays of m x m numbers that rejection models hold at once, their seconds at 3,000 rows, and how these grow.
 COPIES, SECONDS_AT_3000, GROWTH = 4.3, 28.0, 2.1
@@ -194,14 +192,7 @@ def _columns(visit: Visit) -> list[Finding]:
             if called[i] not in constant:
                 out.append(Finding(WARN, "columns", f"observed {called[i]} and {called[j]} are the same"))
     for j in range(X.shape[1]):
-        low, middle, high = np.quantile(X[:, j], [0.25, 0.5, 0.75])
-        far = np.abs(X[:, j] - middle) > FAR * (high - low)
-        if high > low and far.any():
-            worst = X[np.abs(X[:, j] - middle).argmax(), j]
-            line = (
-                f"observed {called[j]} has {counted(int(far.sum()), 'value')} far from the others, like {worst:g}: "
-                "is it a code?"
-            )
+        if line := told(f"observed {called[j]}", X[:, j]):
             out.append(Finding(WARN, "columns", line))
     return out
 

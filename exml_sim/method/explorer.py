@@ -24,6 +24,7 @@ from exml_sim.method.judgement import Judgement, judge
 from exml_sim.method.latent_layers import check_rows
 from exml_sim.method.layers import Assessment, Grown, check_affordable, grow, initial_layer
 from exml_sim.method.layout import Columns, Layout
+from exml_sim.method.outliers import told
 from exml_sim.method.predicting import Predicting, check_fitted
 from exml_sim.method.settings import PAPER, Settings, settings_of
 from exml_sim.method.thresholds import PAPER_THETAS
@@ -31,6 +32,9 @@ from exml_sim.money import Money, exact
 from exml_sim.oracle import ArrayOracle, Oracle, zip_names
 from exml_sim.threads import one_thread
 from exml_sim.validation import check_alike, check_random_state, check_theta
+
+#: Columns of which it is said that bought values lie far from the others.
+MOST_TOLD = 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -211,7 +215,7 @@ class Explorer(Predicting):
     def _keep(self, grown: Grown, buyer: Buyer) -> None:
         self.cascade_ = Cascade(grown.layers)
         self.records_ = grown.records
-        self.notes_ = (*self._remarks, *grown.notes)
+        self.notes_ = (*self._remarks, *_far_values(buyer), *grown.notes)
         self.ledger_: Ledger = buyer.ledger
         self.purchases_ = tuple(buyer.purchases)
         self.bought_ = buyer.bought
@@ -285,6 +289,17 @@ class Explorer(Predicting):
     def settings(self) -> Settings:
         """The parameters, validated."""
         return settings_of(self, len(self.classes_) if hasattr(self, "classes_") else 2)
+
+
+def _far_values(buyer: Buyer) -> list[str]:
+    """Remarks on bought values that lie far from the others; of many candidates, on a few."""
+    lines = []
+    for arm, name in enumerate(buyer.names):
+        rows = np.flatnonzero(buyer.bought[arm])
+        if len(rows):
+            lines += [line for column in buyer.values(arm, rows).T if (line := told(f"candidate {name}", column))]
+    more = [f"and so have {len(lines) - MOST_TOLD} others"] if len(lines) > MOST_TOLD else []
+    return [*lines[:MOST_TOLD], *more]
 
 
 def _balanced(found: Assessment, judgement: Judgement | None) -> Assessment:

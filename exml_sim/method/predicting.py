@@ -25,9 +25,12 @@ def check_fitted(model: Any) -> None:
     """Refuse a model without layers, as scikit-learn does."""
     if not hasattr(model, "cascade_"):
         # Here, because it takes a second: most runs have no use for it.
-        from sklearn.utils.validation import check_is_fitted
+        from sklearn.exceptions import NotFittedError
 
-        check_is_fitted(model, "cascade_")
+        raise NotFittedError(
+            f"This {type(model).__name__} instance is not fitted yet. Call 'fit' with appropriate arguments before "
+            "using this estimator."
+        )
 
 
 def _check_probabilities(model: Any) -> None:

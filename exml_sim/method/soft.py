@@ -21,6 +21,7 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 
 from exml_sim.arrays import FloatArray, IntArray
 from exml_sim.method.forest import MOST_DRAWN, grown, summed
+from exml_sim.method.outliers import drawn_in
 
 #: Penalties and bandwidths (in units of the median squared distance) that kernel regression tries.
 PENALTIES = tuple(10.0 ** (k / 2) for k in range(-4, 5))
@@ -145,16 +146,19 @@ class KernelFitter:
             matrix = np.exp(-gamma * _squared(self._points, self._points))
             matrix[np.diag_indices_from(matrix)] += penalty
             # Lapack reads columns: the transpose of a symmetric matrix is the matrix, and is not copied.
-            root, _ = dpotrf(matrix.T, lower=1)
+            root, wrong = dpotrf(matrix.T, lower=1)
+            if wrong:
+                raise ValueError("the kernel matrix is not positive definite: is there a value that is not finite?")
             self._roots = {(gamma, penalty): dtrtri(root, lower=1, overwrite_c=1)[0]}
         inverse = self._roots[gamma, penalty]
         coefficients = inverse.T @ (inverse @ rest)
         return coefficients, rest - coefficients / np.einsum("ij,ij->j", inverse, inverse)[:, None]
 
     def _decompose(self, X: FloatArray) -> None:
-        self._shift, spread = X.mean(axis=0), X.std(axis=0)
+        near = drawn_in(X)
+        self._shift, spread = near.mean(axis=0), near.std(axis=0)
         self._scale = np.where(spread > 0.0, spread, 1.0)
-        self._points = (X - self._shift) / self._scale
+        self._points = (near - self._shift) / self._scale
         self._some = np.unique(np.linspace(0, len(X) - 1, min(len(X), self._choosing)).round().astype(np.int64))
         self._roots.clear()
         chosen = self._points[self._some]

@@ -131,7 +131,10 @@ def reach(gram, a):
 
 @compiled
 def ball_model(gram, y, p, theta, radius, cu, cw):
-    """Functions scaled into the balls if need be, their values, and the mean loss; p sums to one."""
+    """Functions scaled into the balls if need be, their values, and the mean loss; p sums to one.
+
+    Never worse than the zero model.
+    """
     b = 1.0 / (1.0 - 2.0 * theta)
     h, square_h = exact_product(gram, cu)
     g, square_g = exact_product(gram, cw)
@@ -142,7 +145,13 @@ def ball_model(gram, y, p, theta, radius, cu, cw):
     for i in range(len(y)):
         loss += p[i] * max(1.0 + 0.5 * (g[i] - y[i] * h[i]), theta * (1.0 - b * g[i]), 0.0)
         size += p[i] * (1.0 + abs(h[i]) + (1.0 + b) * abs(g[i]))
-    return cu, cw, h, g, loss + 4.0 * EPS * size
+    loss += (len(y) + 4) * EPS * size
+    most = 1.0 + (len(y) + 4) * EPS
+    if not loss <= most:
+        # Rounding has left nothing of the model: h = g = 0 costs 1.
+        zero = np.zeros(len(y))
+        return zero, zero.copy(), zero.copy(), zero.copy(), most
+    return cu, cw, h, g, loss
 
 
 @compiled

@@ -57,7 +57,8 @@ class Solution:
     risk : float
         Weighted mean of the surrogate loss at the solution.
     objective : float
-        Value of the objective at the solution, rounded up: an upper bound of the optimum.
+        Value of the objective at the solution, rounded up: an upper bound of the optimum. It is that of the
+        coefficients before they are rounded to double precision, which shows where large ones cancel.
     lower_bound : float
         Value of the dual at (alpha, beta), rounded down.
     gap : float

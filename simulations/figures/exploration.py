@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Labels longer than this are cut.
-LONGEST = 24
+#: Names longer than this are cut, those of a set to a share of it, down to the second number; of more names than the
+#: third is said only how many they are.
+LONGEST, SHORTEST, MOST_NAMES = 24, 10, 4
 #: Candidates among the purchases, and lines of all looks together, that are drawn one by one; the others of a look
 #: share a line. A look has a few lines of its own in any case.
 MOST, MOST_OF_LOOKS, FEWEST_OF_A_LOOK = 24, 24, 5
@@ -55,11 +56,11 @@ def looks_of(layer: Mapping[str, Any]) -> list[list[dict[str, Any]]]:
     """Looks of a race or rounds of another strategy in one form: name, score, interval, rows, fate."""
     excluded = _excluded(layer.get("statement"))
     raced = [
-        [_line(" + ".join(one["candidates"]), one["loss"], one, "chosen" if one["chosen"] else "") for one in look]
+        [_line(one["candidates"], one["loss"], one, "chosen" if one["chosen"] else "") for one in look]
         for look in layer["looks"]
     ]
     rounds = [
-        [_line(one["candidate"], one["score"], one, "" if one["stays"] else "leaves") for one in look]
+        [_line([one["candidate"]], one["score"], one, "" if one["stays"] else "leaves") for one in look]
         for look in layer["rounds"]
     ]
     found = [*raced, *rounds]
@@ -71,8 +72,9 @@ def looks_of(layer: Mapping[str, Any]) -> list[list[dict[str, Any]]]:
     return found
 
 
-def _line(name: str, score: float, one: Mapping[str, Any], fate: str) -> dict[str, Any]:
-    return {"name": name, "score": score, "interval": one["interval"], "rows": one["rows"], "fate": fate}
+def _line(names: Sequence[str], score: float, one: Mapping[str, Any], fate: str) -> dict[str, Any]:
+    line = {"name": " + ".join(names), "label": _together(names), "score": score, "interval": one["interval"]}
+    return {**line, "rows": one["rows"], "fate": fate}
 
 
 def _excluded(statement: Mapping[str, Any] | None) -> set[str]:
@@ -98,7 +100,7 @@ def draw_scores(ax: Axes, looks: Sequence[Sequence[Mapping[str, Any]]]) -> Axes:
             ax.plot(one["score"], at, marker, color=colour, markersize=6, markerfacecolor="white" if out else colour)
             places.append(at)
             fate = f" ({one['fate']})" if one["fate"] else ""
-            labels.append(f"{number}: {_cut(one['name'])}, {one['rows']} rows{fate}")
+            labels.append(f"{number}: {one['label']}, {one['rows']} rows{fate}")
             at += 1.0
         if others:
             ends = [min(one["score"] for one in others), max(one["score"] for one in others)]
@@ -160,7 +162,8 @@ def _bars(purchases: Sequence[Mapping[str, int]], names: Sequence[str]) -> list[
         totals = sorted(sum(some) for some in counts.values())
         ranked = sorted(names, key=lambda name: -sum(counts[name]))
         # Most candidates have the rows of the opening and no more: a bar for each of them would say nothing.
-        most = {name for name in ranked[:MOST] if sum(counts[name]) > totals[len(totals) // 2]}
+        above = {name for name in ranked[:MOST] if sum(counts[name]) > totals[len(totals) // 2]}
+        most = above or set(ranked[:MOST])
     shown = [(_cut(name), counts[name]) for name in names if name in most]
     others = [counts[name] for name in names if name not in most]
     if not others:
@@ -192,7 +195,14 @@ def _empty(ax: Axes, words: str) -> Axes:
     return ax
 
 
-def _cut(name: str) -> str:
+def _together(names: Sequence[str]) -> str:
+    """The names of a set, each cut by itself, so that a set never looks like one candidate."""
+    if len(names) > MOST_NAMES:
+        return f"{len(names)} candidates together"
+    return " + ".join(_cut(name, max(LONGEST // len(names), SHORTEST)) for name in names)
+
+
+def _cut(name: str, longest: int = LONGEST) -> str:
     # Names of many candidates often differ at their ends only.
-    half = LONGEST // 2
-    return name if len(name) <= LONGEST else f"{name[: half - 1]}…{name[-half:]}"
+    half = longest // 2
+    return name if len(name) <= longest else f"{name[: half - 1]}…{name[-half:]}"

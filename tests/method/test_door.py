@@ -153,7 +153,7 @@ def test_grammar_of_one():
     found = faults(inspect(visit(y=labels(ill=100, well=99, sick=1), X=column([9e9, *visit().X[1:, 1]]), opening=1)))
     assert [one.line.split(":")[0].split(";")[0] for one in found] == [
         "class 'sick' has 1 row",
-        "observed weight has 1 value far from the others, like 9e+09",
+        "observed weight has 1 value far from the others, like 9e+09, perhaps a code",
         "the first round buys 1 row of a candidate",
     ]
 

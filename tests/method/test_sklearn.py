@@ -5,9 +5,10 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 
-from exml_sim.method import ExMLClassifier
+from exml_sim.method import AskTell, ExMLClassifier, Explorer
 from exml_sim.oracle import ArrayOracle, FrameOracle
 from tests.method.tasks import synthetic
 
@@ -223,3 +224,26 @@ def test_scorers_take_a_hidden_label_of_the_labels_kind():
         assert prediction.dtype.kind == "i"
         right = [np.mean(prediction[numbers[test] == label] == label) for label in (0, 1)]
         assert score == pytest.approx(np.mean(right))
+
+
+@pytest.mark.parametrize("kind", [ExMLClassifier, Explorer])
+def test_nothing_is_predicted_before_a_fit(kind):
+    model = kind(budget=3)
+    for ask in (model.predict, model.predict_proba, model.decision_function):
+        with pytest.raises(NotFittedError, match=f"This {kind.__name__} instance is not fitted yet"):
+            ask(np.zeros((2, 2)))
+
+
+def test_the_estimator_is_the_explorer():
+    """The same purchases and the same bits, fitted at once or step by step."""
+    rows = synthetic()[0]
+    values = {c.name: c.values for c in rows.candidates}
+    found = []
+    for kind in (ExMLClassifier, Explorer):
+        model = kind(budget=200, hidden_label=3).fit(rows.X, rows.y, ArrayOracle(values))
+        run = AskTell(kind(budget=200, hidden_label=3), rows.X, rows.y, dict.fromkeys(values, 1))
+        while wanted := run.ask():
+            run.tell({name: values[name][places] for name, places in wanted.rows.items()})
+        found += [model.predict_proba(rows.X, values), run.model.predict_proba(rows.X, values)]
+        assert kind(budget=7).parameters()["budget"] == 7
+    assert all(np.array_equal(found[0], one) for one in found[1:])

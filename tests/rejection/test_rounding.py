@@ -178,3 +178,24 @@ def test_one_cell_far_outside_leaves_the_low_rank_model_as_good_as_the_exact_one
     assert np.abs(low.decision_function(X)).max() > 0.1
     assert low.solution_.lower_bound <= exact.solution_.objective
     assert exact.solution_.lower_bound <= low.solution_.objective
+
+
+def test_no_model_over_the_ball_is_worse_than_none():
+    """Where rounding takes a model away, h = g = 0 is left, which costs 1; and the bound is said to be wide."""
+    gram = np.kron(np.eye(3), np.ones((40, 40))) * 4.0**6
+    y = np.tile(np.r_[np.ones(20), -np.ones(20)], 3)
+    with pytest.warns(ConvergenceWarning):
+        found = solve(gram, y, 0.45, ball=1e5, method="dual")
+    assert found.objective <= 1.0 + 1e-12
+    loss = np.maximum(np.maximum(1.0 + 0.5 * (found.g - y * found.h), 0.45 * (1.0 - 10.0 * found.g)), 0.0)
+    assert found.objective >= float(np.mean(loss)) - 1e-12
+
+
+def test_the_upper_bound_over_the_ball_allows_for_the_rounding_of_its_sum():
+    """A problem whose optimum is a fraction: the sum over 144 rows once ended 8e-16 below it."""
+    theta = Fraction(0.499999)
+    optimum = 1 - (1 - theta) / (Fraction(1, 2) + theta / (1 - 2 * theta)) / 2
+    gram = np.kron(np.eye(4), np.ones((36, 36)))
+    y = np.tile(np.r_[np.ones(18), -np.ones(18)], 4)
+    found = solve(gram, y, float(theta), ball=4.203836542180523, method="dual")
+    assert Fraction(found.lower_bound) <= optimum <= Fraction(found.objective)

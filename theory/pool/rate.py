@@ -206,7 +206,7 @@ def _crossing(lead: Callable[[float], float], high: float) -> float:
 
     if lead(0.0) >= 0.0:
         return 0.0
-    place, step = float(brentq(lead, 0.0, high, xtol=1e-12 * high, rtol=1e-12)), 1e-12 * high
+    place, step = float(brentq(lead, 0.0, high, xtol=1e-12 * high, rtol=1e-12, maxiter=1000)), 1e-12 * high
     # A root is a place to either side of it.
     while lead(place) < 0.0:
         place, step = min(place + step, high), 2.0 * step

@@ -122,6 +122,26 @@ def test_of_many_candidates_with_many_rows_each_the_largest_have_a_bar() -> None
     assert rows.patches[-1].get_width() == pytest.approx((1 + 100 - exploration.MOST) / 2)
 
 
+def test_candidates_of_which_most_got_the_most_are_not_drawn_as_their_mean() -> None:
+    names = [f"c{k}" for k in range(26)]
+    rows = exploration.figure({**FACTS, "purchases": [dict.fromkeys(names, 10), dict.fromkeys(names[:14], 50)]}).axes[1]
+    lines = [text.get_text() for text in rows.get_yticklabels()]
+    assert set(names[:14]) < set(lines)
+    assert len(lines) == exploration.MOST + 1
+
+
+def test_a_set_never_looks_like_one_candidate() -> None:
+    names = [f"a very long name of a measurement, number {k}" for k in (1, 31, 32, 33, 34)]
+    sets = [names[1:2], names[:2], names[:3], names]
+    looks = [[{**LOOK, "candidates": some, "loss": 0.1 * k} for k, some in enumerate(sets)]]
+    scores = exploration.figure({**FACTS, "layers": [{"looks": looks, "rounds": [], "statement": None}]}).axes[0]
+    labels = [text.get_text() for text in scores.get_yticklabels()]
+    assert len(set(labels)) == 4
+    assert [label.count(" + ") for label in labels] == [0, 1, 2, 0]
+    assert "5 candidates together" in labels[3]
+    assert max(map(len, labels)) < 60
+
+
 def test_nothing_compared_and_nothing_bought_are_words() -> None:
     empty = {**FACTS, "layers": [], "purchases": []}
     words = [text.get_text() for ax in exploration.figure(empty).axes for text in ax.texts]

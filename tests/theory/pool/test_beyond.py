@@ -22,7 +22,7 @@ from theory.pool import (
     required_budget,
 )
 from theory.pool.duality import DualPoint, best_dual, best_model, dual_value, risk_intervals, surrogate
-from theory.pool.rate import nearest_failure
+from theory.pool.rate import _crossing, nearest_failure
 
 
 def wide(pool: Small, factor: float) -> Small:
@@ -219,3 +219,11 @@ def binomial_tail(n: int) -> list[float]:
     from math import comb
 
     return [comb(n, k) * 0.25**k * 0.75 ** (n - k) for k in range((n + 1) // 2, n + 1)]
+
+
+@pytest.mark.parametrize("lead", [lambda x: x - 0.6, lambda x: (x - 0.6) ** 9, lambda x: -1.0 if x < 0.6 else 1.0])
+def test_a_crossing_is_where_the_lead_ceases_to_be_negative(lead) -> None:
+    place = _crossing(lead, 1.0)
+    assert lead(place) >= 0.0
+    assert place == pytest.approx(0.6, abs=1e-10)
+    assert _crossing(lambda x: 1.0 + x, 2.0) == 0.0
