@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betainccinv, betaincinv, betaln, stdtrit, xlog1py, xlogy
 
+from exml_sim.exploration.paired import sign_test
+
 Interval = tuple[float, float]
 
 
@@ -192,12 +194,8 @@ class Paired:
 
 def paired(trials: int, only_first: int, only_second: int, level: float = 0.95) -> Paired:
     """Compare two strategies by their discordant trials."""
-    # Half of the time that importing the engine took went into this one name.
-    from scipy.stats import binomtest
-
     check_level(level)
-    discordant = only_first + only_second
-    p_value = float(binomtest(only_first, discordant, 0.5).pvalue) if discordant else 1.0
+    p_value = sign_test(only_first, only_second)
     half = 1.0 - (1.0 - level) / 2.0
     first = clopper_pearson(only_first, trials, half)
     second = clopper_pearson(only_second, trials, half)

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-from scipy.special import stdtrit
+from scipy.special import bdtrc, stdtrit
 
 from exml_sim.arrays import FloatArray, IntArray
 from exml_sim.exploration.evidence import Evidence
@@ -224,3 +224,9 @@ def evidence_of(pairs: Sequence[Pair | None], threshold: float, indifference: fl
         enough = one.rows >= FEWEST_ROWS
         against[0, place] = float(log_mixture(z, np.array(one.rows))) if enough else -math.inf
     return Evidence(against, lower)
+
+
+def sign_test(first: int, second: int) -> float:
+    """Exact two-sided p-value of two counts, if either side were as likely every time; 1 without any."""
+    larger = max(first, second)
+    return float(min(1.0, 2.0 * bdtrc(larger - 1, first + second, 0.5))) if larger else 1.0

@@ -298,7 +298,7 @@ def _far_values(buyer: Buyer) -> list[str]:
         rows = np.flatnonzero(buyer.bought[arm])
         if len(rows):
             lines += [line for column in buyer.values(arm, rows).T if (line := told(f"candidate {name}", column))]
-    more = [f"and so have {len(lines) - MOST_TOLD} others"] if len(lines) > MOST_TOLD else []
+    more = [f"{len(lines) - MOST_TOLD} further columns have such values"] if len(lines) > MOST_TOLD else []
     return [*lines[:MOST_TOLD], *more]
 
 

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtrc, betaincinv
+from scipy.special import betaincinv
 
 from exml_sim.arrays import BoolArray, IntArray
+from exml_sim.exploration.paired import sign_test
 
 if TYPE_CHECKING:
     from exml_sim.method.layers import LayerRecord
@@ -205,7 +206,7 @@ def _remarks(
     if own.rows and own.interval[0] <= most.accuracy:
         out.append(f"with {own.rows} accepted rows the model cannot be told from always saying the most frequent class")
     if gained is not None and lost is not None:
-        if gained <= lost or _sign_test(gained, lost) > 1.0 - LEVEL:
+        if gained <= lost or sign_test(gained, lost) > 1.0 - LEVEL:
             out.append(
                 f"the candidates make {gained} rows right and {lost} wrong: the data do not show that they help, and "
                 "exploring may not pay"
@@ -213,11 +214,6 @@ def _remarks(
     elif not explored and own.rows:
         out += _lopsided(own)
     return tuple(out)
-
-
-def _sign_test(gained: int, lost: int) -> float:
-    """Two-sided p-value of the larger of two counts, if either were as likely for every row."""
-    return float(min(1.0, 2.0 * bdtrc(max(gained, lost) - 1, gained + lost, 0.5)))
 
 
 def _lopsided(own: Figure) -> list[str]:

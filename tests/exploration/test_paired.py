@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 from scipy.stats import t as student
 
 from exml_sim.exploration.paired import (
@@ -24,6 +25,7 @@ from exml_sim.exploration.paired import (
     log_wealth,
     proven_limit,
     rows_to_settle,
+    sign_test,
     statement_of,
     worth_betting,
 )
@@ -184,3 +186,11 @@ def test_equal_candidates_do_not_differ_and_rows_end() -> None:
     assert "rows would settle it, more than the 10 that the table has left." in replace(said, rows_left=10).sentence()
     assert said.sentence().endswith("rows would settle it.")
     assert replace(said, rows_left=100_000).sentence() == said.sentence()
+
+
+def test_the_sign_test_is_that_of_scipy() -> None:
+    assert sign_test(0, 0) == 1.0
+    for first, second in itertools.product(range(12), repeat=2):
+        if first + second:
+            expected = binomtest(first, first + second).pvalue
+            assert sign_test(first, second) == pytest.approx(expected, rel=1e-12), (first, second)

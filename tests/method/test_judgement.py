@@ -4,11 +4,11 @@ import re
 
 import numpy as np
 import pytest
-from scipy.stats import binom, binomtest
+from scipy.stats import binom
 
 from exml_sim.method import ExMLClassifier, judgement
 from exml_sim.method.doubts import doubts
-from exml_sim.method.judgement import ClassFigure, Figure, _lopsided, _sign_test, leaning, share_interval
+from exml_sim.method.judgement import ClassFigure, Figure, _lopsided, leaning, share_interval
 from exml_sim.method.mislabelling import Mislabelling
 from exml_sim.oracle import ArrayOracle
 from tests.method.tasks import clean, synthetic
@@ -139,14 +139,6 @@ def test_candidates_that_do_not_help_are_said_not_to():
         said.append(words in ExMLClassifier(**options).fit(rows.X, rows.y, noise).report())
         assert words not in ExMLClassifier(**options).fit(rows.X, rows.y, good).report()
     assert sum(said) >= 5
-
-
-def test_the_sign_test_is_that_of_scipy():
-    for gained in range(12):
-        for lost in range(12):
-            if gained + lost:
-                expected = binomtest(gained, gained + lost).pvalue
-                assert _sign_test(gained, lost) == pytest.approx(expected, rel=1e-12), (gained, lost)
 
 
 def test_ties_are_called_ties():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from exml_sim.method.explorer import Explorer
+from exml_sim.method.explorer import MOST_TOLD, Explorer
 from exml_sim.method.outliers import FAR, GROSS, drawn_in, far_cells, told
 from exml_sim.method.soft import KernelFitter
 
@@ -51,11 +51,20 @@ def test_a_far_value_that_was_bought_is_told_of():
     y = np.where(truth == 2, rng.integers(0, 2, 300), truth)
     notes = {}
     for name, cell in (("clean", good[9]), ("damaged", 9999.0)):
-        values = good.copy()
-        values[:] = np.where(np.arange(300) == 9, cell, good)
-        table = np.column_stack([x, values, noise])
+        table = np.column_stack([x, np.where(np.arange(300) == 9, cell, good), noise])
         model = Explorer(budget_ratio=1.0, candidates={"a": 1, "b": 2}, hidden_label=-1).fit(table, y)
         assert "a" in model.selected_
         notes[name] = " ".join(model.notes_)
     assert "candidate a has 1 value far from the others, like 9999" in notes["damaged"]
     assert "far from" not in notes["clean"]
+
+
+def test_of_many_columns_with_far_values_a_few_are_told_of():
+    rng = np.random.default_rng(4)
+    table = rng.normal(size=(60, 9))
+    table[3, 1:] = 1e6
+    columns = {f"c{k}": k for k in range(1, 9)}
+    model = Explorer(budget_ratio=1.0, candidates=columns, explore="always").fit(table, rng.integers(0, 2, 60))
+    told_of = [note for note in model.notes_ if "far from the others" in note]
+    assert len(told_of) == MOST_TOLD
+    assert f"{8 - MOST_TOLD} further columns have such values" in model.notes_
