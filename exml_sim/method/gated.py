@@ -21,7 +21,6 @@ import numpy as np
 from exml_sim import kernels
 from exml_sim.arrays import BoolArray, FloatArray, IntArray
 from exml_sim.exploration.scoring import LOSSES, Scoring
-from exml_sim.rejection import solve
 from exml_sim.validation import check_choice
 
 KERNELS: Sequence[str] = ("gaussian", "linear")
@@ -193,6 +192,9 @@ def coefficients(
         Rows to train on, all by default; the coefficients of the others are 0. The result is that of the smaller
         matrix, but a large one is checked once for all of its parts.
     """
+    # An exploration without rejection models need not load their solver.
+    from exml_sim.rejection import solve
+
     weights = None if used is None else used.astype(np.float64)
     rows = len(y) if used is None else int(used.sum())
     found = [

@@ -10,13 +10,15 @@ A file NAME.py is the score "NAME". It has
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exml_sim.arrays import CountArray, FloatArray
-from exml_sim.rejection import solve_batch
-from exml_sim.rejection.solve import BatchSolution
+
+if TYPE_CHECKING:
+    from exml_sim.rejection.solve import BatchSolution
 
 Certified = tuple[FloatArray, FloatArray, FloatArray]
 
@@ -35,6 +37,9 @@ def penalised(
     terms: Terms, gram: FloatArray, y: NDArray[np.int64], counts: CountArray, tol: float
 ) -> tuple[BatchSolution, FloatArray]:
     """Solve Eq. 3 on counts of rows; returns the solutions and what their objectives are divided by."""
+    # Names of scores are read by everybody, the solver's compiled modules are wanted by few.
+    from exml_sim.rejection import solve_batch
+
     total = counts.sum(axis=1, dtype=np.int64).astype(np.float64)
     if terms.loss == "mean":
         # Mean loss plus penalty is the weighted sum of losses with weights count / rows, plus penalty.

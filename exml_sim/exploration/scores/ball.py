@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from exml_sim.arrays import CountArray, FloatArray
 from exml_sim.exploration.scores import Certified, Terms
-from exml_sim.rejection import solve_batch
 
 PENALISED = False
 TOLERANCES = (1e-2, 1e-4, 1e-7, 1e-9)
@@ -15,5 +14,7 @@ TOLERANCES = (1e-2, 1e-4, 1e-7, 1e-9)
 
 def score(terms: Terms, gram: FloatArray, y: NDArray[np.int64], counts: CountArray, tol: float) -> Certified:
     """The minimum, with the dual value below it."""
+    from exml_sim.rejection import solve_batch
+
     found = solve_batch(gram, y, terms.theta, counts, ball=terms.ball, tol=tol)
     return found.risk, found.lower_bound, found.objective
