@@ -109,7 +109,7 @@ class Journal:
         self.lost |= {(candidate, row) for row in new}
 
     def _append(self, records: Iterable[dict[str, Any]]) -> None:
-        lines = [json.dumps(record | {"seal": _seal(record)}) for record in records]
+        lines = [_sealed(record) for record in records]
         if self.path is not None and lines:
             self._write(lines)
 
@@ -201,7 +201,18 @@ class Journal:
 
 
 def _seal(record: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()[:12]
+    return _checksum(json.dumps(record, sort_keys=True))
+
+
+def _sealed(record: dict[str, Any]) -> str:
+    """The line of a record. Most are sorted by key: their text is made once, for checksum and line alike."""
+    text = json.dumps(record)
+    seal = _checksum(text) if list(record) == sorted(record) else _seal(record)
+    return f'{text[:-1]}, "seal": "{seal}"}}'
+
+
+def _checksum(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def _short(value: Any) -> str:
