@@ -14,7 +14,7 @@ import numpy as np
 from exml_sim.cli import options
 from exml_sim.cli.columns import Roles, names, offer, price_list, roles
 from exml_sim.cli.csv_file import Table, as_number, blank_words, read_table
-from exml_sim.cli.explore_files import FILES, JOURNAL, check_target, make_room, write_results
+from exml_sim.cli.explore_files import FILES, JOURNAL, check_target, load_drawing, make_room, write_results
 from exml_sim.cli.explore_plan import as_facts, as_lines, door_section, planned, visit
 from exml_sim.cli.to_measure import NAME as SHEET
 from exml_sim.cli.to_measure import Sheet, read_sheet, write_sheet
@@ -167,6 +167,7 @@ def command(
     line = Elapsed(f"exploring {len(X)} rows", not quiet and not as_json)
     how["watch"] = lambda bought: line.say(f"exploring {len(X)} rows, {_values(bought)} bought")
     run = AskTell(*start, journal=out / JOURNAL, **how)
+    load_drawing()
     with options.resumable(f"what was bought is in {out / JOURNAL}, and the same command goes on"), line:
         wanted, sheet = _advance(run, out / SHEET, table, part)
     if wanted is not None:

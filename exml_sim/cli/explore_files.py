@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -128,6 +130,11 @@ def drawn_facts(model: Explorer, decisions: Decisions) -> dict[str, Any]:
         "spent": show(ledger.spent),
         "budget": show(model.budget_),
     }
+
+
+def load_drawing() -> None:
+    """Begin to load what draws the picture: compiled code computes meanwhile, which needs no interpreter."""
+    Thread(target=import_module, args=("matplotlib.figure",)).start()
 
 
 def _draw(out: Path, model: Explorer, decisions: Decisions, report: str, title: str) -> None:
