@@ -5,15 +5,15 @@ from __future__ import annotations
 import functools
 import inspect
 import math
-from collections.abc import Callable
-from typing import ParamSpec, cast
+from collections.abc import Callable, Mapping
+from typing import Any, ParamSpec, cast
 
 import numpy as np
 
 from theory._inputs import Bound
 from theory.errors import AssumptionError
 
-__all__ = ["BLOCK", "in_blocks"]
+__all__ = ["BLOCK", "in_blocks", "is_elementwise"]
 
 BLOCK = 1 << 15
 """Elements per block: a few dozen temporaries of this size fit the cache."""
@@ -22,6 +22,9 @@ ELEMENTWISE = ("B", "K", "gap", "theta", "kappa_lambda", "best_count", "populati
 """Parameters that broadcast against each other; all others are the same for every element."""
 
 P = ParamSpec("P")
+
+_WRAPPED: set[Callable[..., Bound]] = set()
+"""Bounds of which it is known that they take arrays."""
 
 
 def in_blocks(bound: Callable[P, Bound]) -> Callable[P, Bound]:
@@ -54,4 +57,10 @@ def in_blocks(bound: Callable[P, Bound]) -> Callable[P, Bound]:
             return bound(*args, **kwargs)
         return values.reshape(shape)
 
+    _WRAPPED.add(blocked)
     return blocked
+
+
+def is_elementwise(bound: Callable[..., Bound], parameters: Mapping[str, Any]) -> bool:
+    """Whether one more argument may be an array of any length: a bound of ours, at one point otherwise."""
+    return bound in _WRAPPED and parameters.get("gaps") is None and not any(map(np.ndim, parameters.values()))
