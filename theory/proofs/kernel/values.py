@@ -67,7 +67,7 @@ def _number(found: Any) -> Any:
     if isinstance(found, arb | fmpq):
         return found
     exact = found if isinstance(found, Fraction) else Fraction(found)
-    return fmpq(exact.numerator, exact.denominator)
+    return fmpq(*exact.as_integer_ratio())
 
 
 def _range(low: Term, high: Term, point: Mapping[str, Any]) -> range:
