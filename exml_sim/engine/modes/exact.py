@@ -307,14 +307,13 @@ class EnumeratedSession(Session):
         self._round += 1
 
     def _between(self, order: Order, start: IntArray, stop: IntArray, lines: BoolArray) -> IntArray:
-        known = self._outcomes.cuts.get(order, [0])
-        needed = set(np.unique(start).tolist()) | set(np.unique(stop).tolist())
-        if not needed <= set(known):
-            raise MissingCut(order, needed)
+        positions = np.array(self._outcomes.cuts.get(order, [0]))
+        first, last = np.searchsorted(positions, start), np.searchsorted(positions, stop)
+        top = len(positions) - 1
+        if (positions[np.minimum(first, top)] != start).any() or (positions[np.minimum(last, top)] != stop).any():
+            raise MissingCut(order, set(np.unique(start).tolist()) | set(np.unique(stop).tolist()))
         prefix = self._outcomes.prefix[order][lines]
         at = np.arange(prefix.shape[0])
-        positions = np.array(known)
-        first, last = np.searchsorted(positions, start), np.searchsorted(positions, stop)
         return np.asarray(prefix[at, last] - prefix[at, first], dtype=np.int64)
 
     def score(self, wanted: BoolArray, fresh: bool, level: int) -> Scores:
