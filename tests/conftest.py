@@ -99,6 +99,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: place.get(item.path, len(place)))
 
 
+@pytest.fixture
+def unseen_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files without a drawing, for tests of commands that are about something else: others look at what is drawn."""
+
+    def save(picture: object, stem: Path) -> list[Path]:
+        files = [stem.with_name(f"{stem.name}.{kind}") for kind in ("png", "svg")]
+        for file in files:
+            file.write_text("<svg></svg>", encoding="utf-8")
+        return files
+
+    monkeypatch.setattr("simulations.figures.style.save", save)
+
+
 def pytest_collection_finish() -> None:
     """Leave what is loaded by now out of every search for garbage: it stays to the end, and half a million it is."""
     gc.collect()

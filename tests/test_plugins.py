@@ -102,6 +102,7 @@ def test_from_a_file_beside_the_study_to_figure_report_plan_and_verdicts(folder:
     assert [list(one["bounds"]) for one in budgets] == [[], ["union"]]
 
 
+@pytest.mark.usefixtures("unseen_pictures")
 def test_a_bound_that_speaks_where_failures_are_counted_is_in_the_findings(folder: Path, tmp_path: Path) -> None:
     """The summary says what the trials could have seen of it, and the report can be made again from the store."""
     text = STUDY.replace("200", "1000").replace("[40, 400]", "[25, 400]").replace("[0.3, 0.5, 0.6]", "[0.3, 0.6]")
@@ -146,6 +147,7 @@ def test_workers_in_other_processes_import_it(folder: Path) -> None:
     assert run(study, n_jobs=2, backend="processes", progress=False, block=20).store.digest() == alone
 
 
+@pytest.mark.usefixtures("unseen_pictures")
 def test_on_the_command_line_and_as_an_object(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     given = ["--strategy", "my_rules:Final{share = 0.25}", "--strategy", "median_elimination"]

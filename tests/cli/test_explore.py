@@ -68,6 +68,7 @@ def test_a_whole_run(data, capsys):
         assert p["line"] in paid or p["prediction"] == "" or "layer 1" in p["explanation"]
 
 
+@pytest.mark.usefixtures("unseen_pictures")
 def test_predicting_asks_only_for_what_was_bought(data, capsys):
     run(capsys, "explore", "data.csv", *COMMON, "--candidate", "high=high:1", "--budget", "80", "--out", "o")
     with (data / "new.csv").open("w") as file:
@@ -94,6 +95,7 @@ def test_predicting_asks_only_for_what_was_bought(data, capsys):
     assert "is not a model that exml explore saved" in err
 
 
+@pytest.mark.usefixtures("unseen_pictures")
 def test_json_and_quiet(data, capsys):
     given = ("explore", "data.csv", *COMMON, *THREE, "--budget", "250")
     code, out, err = run(capsys, *given, "--out", "o", "--json")
@@ -150,6 +152,7 @@ def test_the_dry_run_plans_and_writes_nothing(data, capsys):
     assert "One further layer may spend as much" in out
 
 
+@pytest.mark.usefixtures("unseen_pictures")
 @pytest.mark.parametrize("extra", [PAPER, ["--model", "rejection"], ["--model", "forest"]], ids=" ".join)
 def test_presets_and_models(data, capsys, extra):
     code, out, err = run(capsys, "explore", "data.csv", *COMMON, *THREE, "--budget", "150", "--out", "o", *extra)
@@ -159,6 +162,7 @@ def test_presets_and_models(data, capsys, extra):
     assert run(capsys, "predict", "o/model.npz", "data.csv", "--quiet")[0] == 0
 
 
+@pytest.mark.usefixtures("unseen_pictures")
 def test_nothing_is_overwritten_silently(data, capsys):
     arguments = ["explore", "data.csv", *COMMON, *THREE, "--budget", "100", "--out", "o"]
     assert run(capsys, *arguments)[0] == 0

@@ -78,6 +78,7 @@ def fill(rows, some=None, skip=()):
         writer.writerows(rows)
 
 
+@pytest.mark.usefixtures("unseen_pictures")
 def test_round_by_round_it_is_the_run_on_the_full_table(place, capsys):
     assert run(capsys, "explore", "full.csv", *ARGUMENTS, "--out", "full")[0] == 0
     rounds = 0
@@ -213,6 +214,7 @@ main(sys.argv[1:])
 """
 
 
+@pytest.mark.usefixtures("unseen_pictures")
 def test_a_killed_run_goes_on(place, capsys):
     arguments = ["explore", "full.csv", *ARGUMENTS]
     assert run(capsys, *arguments, "--out", "whole")[0] == 0

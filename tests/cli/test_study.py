@@ -124,6 +124,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path, content, word):
     assert word in str(failed.exception)
 
 
+@pytest.mark.usefixtures("unseen_pictures")
 def test_shards_merge_to_the_whole(finished, tmp_path):
     for part in ("1", "2"):
         done = call(tmp_path / part, "--shard", f"{part}/2")
@@ -173,6 +174,7 @@ def _stored(path: Path) -> int:
         return 0
 
 
+@pytest.mark.usefixtures("unseen_pictures")
 def test_json_has_the_cells(tmp_path, monkeypatch):
     """Here with every budget of the main study."""
     monkeypatch.setattr(budget_vs_failure, "make_study", WHOLE)
@@ -184,6 +186,7 @@ def test_json_has_the_cells(tmp_path, monkeypatch):
     assert found["findings"]
 
 
+@pytest.mark.usefixtures("unseen_pictures")
 def test_another_store(tmp_path):
     file = tmp_path / "mine.toml"
     file.write_text(known(trials=20).to_toml(), encoding="utf-8")
@@ -194,6 +197,7 @@ def test_another_store(tmp_path):
     assert "known distributions" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.usefixtures("unseen_pictures")
 def test_any_study_from_a_file(tmp_path):
     file = tmp_path / "mine.toml"
     file.write_text(known(trials=50).to_toml(), encoding="utf-8")
@@ -225,6 +229,7 @@ def test_bad_options(tmp_path, options):
     assert not (tmp_path / "out" / "study.sqlite").exists()
 
 
+@pytest.mark.usefixtures("unseen_pictures")
 def test_an_excess_study_prints_the_terms(tmp_path, monkeypatch):
     monkeypatch.setattr(excess, "FRESH", 500)
     monkeypatch.setattr(excess, "REFERENCE", 40)

@@ -34,6 +34,7 @@ COMMON += ["--model", "kernel"]
 GIVEN = ["--candidate", "scan=scan?:2", "--candidate", "low=low:1"]
 
 
+@pytest.mark.usefixtures("unseen_pictures")
 def test_every_kind_of_file_gives_the_same_run(frame, capsys, tmp_path):
     text = frame.to_csv(index=False)
     (tmp_path / "t.csv").write_text(text, encoding="utf-8")
@@ -78,6 +79,7 @@ def test_the_door_is_shut_before_anything_is_bought(frame, capsys, tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["t.csv"]
 
 
+@pytest.mark.usefixtures("unseen_pictures")
 def test_memory_is_checked_at_the_door(frame, capsys, tmp_path):
     frame.to_csv("t.csv", index=False)
     code, _, err = run(capsys, "explore", "t.csv", *COMMON, *GIVEN, "--memory", "100K")
@@ -87,6 +89,7 @@ def test_memory_is_checked_at_the_door(frame, capsys, tmp_path):
     assert run(capsys, "explore", "t.csv", *COMMON, *GIVEN, "--memory", "100K", "--anyway")[0] == 0
 
 
+@pytest.mark.usefixtures("unseen_pictures")
 def test_warnings_are_in_the_plan_the_report_and_the_json(frame, capsys, tmp_path):
     frame.loc[:2, "y"] = "grösser"
     frame["x, again"] = frame["x, left"]

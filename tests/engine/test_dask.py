@@ -113,6 +113,7 @@ def test_loss_of_a_worker_in_mid_run(cluster, tmp_path):
     result.close()
 
 
+@pytest.mark.usefixtures("unseen_pictures")
 def test_command(cluster, tmp_path, monkeypatch):
     from exml_sim.cli import study
 

@@ -109,9 +109,9 @@ def test_first_draws_of_100000_trials_are_distinct():
     study = known()
     streams = sorted({cell.stream for cell in study.cells()})
     assert len(streams) == 2
-    first = [
-        words(Seeds.of(root, [trial], stream), 1)[0] for root in (0, 1) for stream in streams for trial in range(25_000)
-    ]
+    trials = range(25_000)
+    addresses = [Seeds.of(root, trials, stream) for root in (0, 1) for stream in streams]
+    first = [words(some, 1, trial=trial)[0] for some in addresses for trial in trials]
     assert len(set(first)) == 100_000
 
 
