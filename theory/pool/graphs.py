@@ -165,10 +165,12 @@ def multiply(left: Floats, right: Floats) -> Floats:
     """Products of row polynomials, row by row."""
     if left.shape[1] < right.shape[1]:
         left, right = right, left
-    out = np.zeros((len(left), left.shape[1] + right.shape[1] - 1))
-    for degree in range(right.shape[1]):
-        out[:, degree : degree + left.shape[1]] += left * right[:, degree : degree + 1]
-    return out
+    # Degrees are few and rows are many: with the rows side by side the loops inside numpy are long ones.
+    long, short = np.ascontiguousarray(left.T), np.ascontiguousarray(right.T)
+    out, part = np.zeros((len(long) + len(short) - 1, len(left))), np.empty_like(long)
+    for degree, factor in enumerate(short):
+        out[degree : degree + len(long)] += np.multiply(long, factor, out=part)
+    return np.ascontiguousarray(out.T)
 
 
 def graph_polynomials(G: Floats, levels: Levels, order: int) -> Polynomials:

@@ -100,10 +100,11 @@ def _arithmetic(term: Term, point: Mapping[str, Any]) -> Any:
         exact_quotient = _quotient_of_logs(term, point)
         if exact_quotient is not None:
             return exact_quotient
-    values = [_value(argument, point) for argument in term.args]
-    exact = all(isinstance(one, fmpq) for one in values)
     if term.op in ("+", "*", "/"):
-        left, right = values if exact else map(ball, values)
+        left, right = _value(term.args[0], point), _value(term.args[1], point)
+        exact = isinstance(left, fmpq) and isinstance(right, fmpq)
+        if not exact:
+            left, right = ball(left), ball(right)
         if term.op == "+":
             return left + right
         if term.op == "*":
@@ -112,9 +113,10 @@ def _arithmetic(term: Term, point: Mapping[str, Any]) -> Any:
             raise Refused(f"the divisor of {term} is not seen to differ from 0.")
         return left / right
     if term.op in ("sqrt", "log", "exp"):
-        found = getattr(_BALLS, term.op)(ball(values[0]))
+        argument = _value(term.args[0], point)
+        found = getattr(_BALLS, term.op)(ball(argument))
         if not found.is_finite():
-            raise Refused(f"{term} is not defined at {values[0]}.")
+            raise Refused(f"{term} is not defined at {argument}.")
         return found
     raise Refused(f"{term.op} has no value.")
 
