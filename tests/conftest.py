@@ -117,7 +117,7 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     # Fractions and formulas by the million are no garbage in cycles: look for that less often.
-    gc.set_threshold(50_000, 10, 10)
+    gc.set_threshold(200_000, 10, 10)
 
 
 @pytest.hookimpl(optionalhook=True)
