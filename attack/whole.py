@@ -12,10 +12,11 @@ from exml_sim.engine import Study, StudyResult, run
 from exml_sim.method.cascade import Cascade, Layer
 from exml_sim.method.gated import Frame, GatedModel
 from exml_sim.method.journal import Journal
+from exml_sim.method.kernel_regression import CENTRES, KernelSoft
 from exml_sim.method.latent import LatentModel
 from exml_sim.method.saved import SavedModel, load, save
 from exml_sim.method.saved_soft import pack
-from exml_sim.method.soft import ForestSoft, KernelSoft, MeanSoft, StackedSoft
+from exml_sim.method.soft import ForestSoft, MeanSoft, StackedSoft
 from simulations.cache import Cache
 from simulations.hunt.finds import read
 
@@ -79,7 +80,8 @@ def write_soft(path: Path) -> None:
     rng = np.random.default_rng(1)
 
     def kernel(width: int) -> KernelSoft:
-        tables = rng.normal(size=(5, width)), rng.normal(size=(5, 3)), rng.normal(size=3)
+        heights = rng.normal(size=(len(CENTRES) * width, 3))
+        tables = rng.normal(size=(5, width)), rng.normal(size=(5, 3)), heights, rng.normal(size=3)
         return KernelSoft(rng.normal(size=width), np.ones(width), *tables, 0.4)
 
     nodes = {"feature": [0, -2, -2], "left": [1, -1, -1], "right": [2, -1, -1], "roots": [0]}

@@ -23,9 +23,10 @@ from exml_sim.exploration.known import KnownPool
 from exml_sim.exploration.paired import Pair, proven_limit, statement_of
 from exml_sim.exploration.rows import FeaturePool
 from exml_sim.exploration.statements import half_widths
+from exml_sim.method.kernel_regression import KernelFitter
 from exml_sim.method.latent import brier, one_hot
 from exml_sim.method.pairs import later_row_losses
-from exml_sim.method.soft import KernelFitter, normalised
+from exml_sim.method.soft import normalised
 from exml_sim.strategies import by_name
 from simulations import pilot
 from theory.verdicts import judge

@@ -9,20 +9,19 @@ from typing import Any
 import numpy as np
 
 from exml_sim.arrays import BoolArray, FloatArray, IntArray
+from exml_sim.method.kernel_regression import CHOOSING_ROWS, KernelFitter
 from exml_sim.method.latent import Discovered, LatentModel, brier, decide, discover, labels_of, one_hot, row_losses
 from exml_sim.method.mislabelling import Mislabelling
 from exml_sim.method.settings import Settings
 from exml_sim.method.soft import (
-    CHOOSING_ROWS,
     LARGEST_KERNEL,
     Fitter,
-    KernelFitter,
     Soft,
     StackedSoft,
-    best_fitter,
     estimator_fitter,
     fitter_by_name,
     forest_fitter,
+    mean_fitter,
     normalised,
 )
 from exml_sim.method.thresholds import Tried
@@ -116,7 +115,7 @@ def scoring_fitter(settings: Settings, rng: np.random.Generator, candidates: int
         # Its own decompositions every time: rows of a comparison are fitted once.
         return KernelFitter(choosing)(X, T)
 
-    both = best_fitter([kernel, forest])
+    both = mean_fitter([kernel, forest])
 
     def fit(X: FloatArray, T: FloatArray) -> tuple[Soft, FloatArray]:
         if len(X) < FOREST_FROM:

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from exml_sim.method.soft import ForestSoft, KernelSoft, MeanSoft, Soft, StackedSoft
+from exml_sim.method.kernel_regression import CENTRES, KernelSoft
+from exml_sim.method.soft import ForestSoft, MeanSoft, Soft, StackedSoft
 
-_KERNEL = ("shift", "scale", "anchors", "coefficients", "base")
+_KERNEL = ("shift", "scale", "anchors", "coefficients", "base", "curves")
 _FOREST = ("feature", "threshold", "left", "right", "value", "roots")
 
 Read = Callable[[str], Any]
@@ -34,7 +35,7 @@ def _describe(soft: Soft, arrays: dict[str, Any], numbers: Iterator[int]) -> dic
     number = next(numbers)
     if isinstance(soft, KernelSoft):
         arrays |= {f"{name}_{number}": getattr(soft, name) for name in _KERNEL}
-        return {"kind": "kernel", "gamma": soft.gamma}
+        return {"kind": "kernel and curves", "gamma": soft.gamma}
     if isinstance(soft, ForestSoft):
         arrays |= {f"{name}_{number}": getattr(soft, name) for name in _FOREST}
         return {"kind": "forest"}
@@ -72,19 +73,22 @@ def _built(about: Mapping[str, Any], read: Read, targets: int, width: int, numbe
         ahead = _built(first, read, targets, seen, numbers)
         return StackedSoft(ahead, _built(second, read, targets, width, numbers), seen, weight, (odds[0], odds[1]))
     number = next(numbers)
-    if kind == "kernel":
-        return _kernel([_finite(read(f"{name}_{number}")) for name in _KERNEL], float(about["gamma"]), targets, width)
+    if kind in ("kernel", "kernel and curves"):
+        # Files of earlier versions have no curves.
+        names = _KERNEL if kind != "kernel" else _KERNEL[:-1]
+        return _kernel([_finite(read(f"{name}_{number}")) for name in names], float(about["gamma"]), targets, width)
     if kind == "forest":
         return _forest({name: read(f"{name}_{number}") for name in _FOREST}, targets, width)
     raise ValueError(f"a layer has an unknown kind of model, {kind!r}")
 
 
 def _kernel(arrays: list[Any], gamma: float, targets: int, width: int) -> KernelSoft:
-    shift, scale, anchors, coefficients, base = arrays
-    shapes = (shift.shape, scale.shape, anchors.shape[1:], coefficients.shape, base.shape)
-    if shapes != ((width,), (width,), (width,), (len(anchors), targets), (targets,)) or not gamma > 0.0:
+    heights = width * len(CENTRES), targets
+    shift, scale, anchors, coefficients, base, curves = arrays if len(arrays) == 6 else (*arrays, np.zeros(heights))
+    shapes = (shift.shape, scale.shape, anchors.shape[1:], coefficients.shape, curves.shape, base.shape)
+    if shapes != ((width,), (width,), (width,), (len(anchors), targets), heights, (targets,)) or not gamma > 0.0:
         raise ValueError("the arrays of a kernel model do not fit together")
-    return KernelSoft(shift, scale, anchors, coefficients, base, gamma)
+    return KernelSoft(shift, scale, anchors, coefficients, curves, base, gamma)
 
 
 def _forest(arrays: Mapping[str, Any], targets: int, width: int) -> ForestSoft:

@@ -1,13 +1,11 @@
-r"""Models of class probabilities that judge their own training rows without having seen them.
+"""Models of class probabilities that judge their own training rows without having seen them.
 
 A soft model is fitted to targets T, one line per row that sums to 1 (which class the row is, with what probability).
 Besides predictions for new rows it gives `held`: the prediction of every training row by a model fitted without it. A
-forest has them from its trees that did not draw the row, kernel regression in closed form,
-
-.. math:: \hat f_{-i}(x_i) = \frac{\hat f(x_i) - H_{ii} t_i}{1 - H_{ii}}, \qquad H = K (K + \lambda I)^{-1},
-
-and any classifier of scikit-learn by cross-validation. So selection, gates and reports need no further rows, and the
-first two cost no further fits. Forest and kernel are plain arrays, which a saved model can hold without pickle.
+forest has them from its trees that did not draw the row, kernel regression in closed form
+(`exml_sim.method.kernel_regression`), and any classifier of scikit-learn by cross-validation. So selection, gates and
+reports need no further rows, and the first two cost no further fits. Forest and kernel are plain arrays, which a saved
+model can hold without pickle.
 """
 
 from __future__ import annotations
@@ -17,25 +15,16 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dtrtri
 
 from exml_sim.arrays import FloatArray, IntArray
 from exml_sim.method.forest import MOST_DRAWN, grown, summed
-from exml_sim.method.outliers import drawn_in
-
-#: Penalties and bandwidths (in units of the median squared distance) that kernel regression tries.
-PENALTIES = tuple(10.0 ** (k / 2) for k in range(-4, 5))
-BANDWIDTHS = (0.25, 1.0, 4.0)
+from exml_sim.method.kernel_regression import KernelFitter
 
 #: Trees of a forest.
 TREES = 40
 
 #: Rows above which the kernel is left to the forest: its matrix grows with the square of them.
 LARGEST_KERNEL = 1500
-
-#: Rows above which penalty and bandwidth are chosen on so many of them, evenly spread: three decompositions of all rows
-#: would take most of the time.
-CHOOSING_ROWS = 600
 
 #: Smallest probability, so that no row is impossible.
 FLOOR = 1e-3
@@ -62,115 +51,6 @@ def normalised(values: FloatArray) -> FloatArray:
 def raised(f: FloatArray, odds: float) -> FloatArray:
     """Probabilities with the odds of the last target multiplied."""
     return normalised(np.column_stack([f[:, :-1], odds * f[:, -1]])) if odds != 1.0 else f
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class KernelSoft:
-    """Gaussian kernel regression as plain arrays."""
-
-    shift: FloatArray
-    scale: FloatArray
-    anchors: FloatArray
-    coefficients: FloatArray
-    base: FloatArray
-    gamma: float
-
-    def predict(self, X: FloatArray) -> FloatArray:
-        """Kernel values with the anchors, times the coefficients."""
-        points = (X - self.shift) / self.scale
-        return np.exp(-self.gamma * _squared(points, self.anchors)) @ self.coefficients + self.base
-
-
-def _squared(a: FloatArray, b: FloatArray) -> FloatArray:
-    found = (a * a).sum(axis=1)[:, None] + (b * b).sum(axis=1)[None, :] - 2.0 * a @ b.T
-    return np.asarray(np.maximum(found, 0.0))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Spectrum:
-    """Eigenvalues and vectors of one kernel matrix; targets come and go, the rows stay."""
-
-    gamma: float
-    values: FloatArray
-    vectors: FloatArray
-    squares: FloatArray
-
-
-class KernelFitter:
-    """Kernel regression; penalty and bandwidth have the smallest error on rows left out, one at a time.
-
-    The decompositions of the latest rows are kept: the same rows are fitted to many targets.
-
-    Parameters
-    ----------
-    choosing
-        Rows above which the two are chosen on so many of them; the fit to all rows is solved for them alone.
-    """
-
-    def __init__(self, choosing: int = CHOOSING_ROWS) -> None:
-        self._choosing = choosing
-        self._rows: FloatArray | None = None
-        self._roots: dict[tuple[float, float], FloatArray] = {}
-
-    def __call__(self, X: FloatArray, T: FloatArray) -> tuple[KernelSoft, FloatArray]:
-        """Fit targets."""
-        if X is not self._rows:
-            self._decompose(X)
-        base = T.mean(axis=0)
-        rest = T - base
-        best: tuple[float, float, float, FloatArray, FloatArray] | None = None
-        for one in self._spectra:
-            turned = one.vectors.T @ rest[self._some]
-            for penalty in PENALTIES:
-                share = one.values / (one.values + penalty)
-                own = (one.squares @ share)[:, None]
-                fitted = one.vectors @ (share[:, None] * turned)
-                held = (fitted - own * rest[self._some]) / np.maximum(1.0 - own, 1e-9)
-                error = float(((held - rest[self._some]) ** 2).mean())
-                if best is None or error < best[0]:
-                    coefficients = one.vectors @ (turned / (one.values + penalty)[:, None])
-                    best = error, one.gamma, penalty, coefficients, held
-        assert best is not None
-        _, gamma, penalty, coefficients, held = best
-        if len(held) < len(X):
-            coefficients, held = self._of_all(gamma, penalty, rest)
-        return KernelSoft(self._shift, self._scale, self._points, coefficients, base, gamma), held + base
-
-    def _of_all(self, gamma: float, penalty: float, rest: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Coefficients c = A t with A = (K + lambda I)^-1, and held-out values t - c / A_ii.
-
-        With K + lambda I = L L' and W the inverse of L, A = W'W, of which the product with t and the diagonal are all
-        that is wanted: a third of the work of an inverse.
-        """
-        if (gamma, penalty) not in self._roots:
-            matrix = np.exp(-gamma * _squared(self._points, self._points))
-            matrix[np.diag_indices_from(matrix)] += penalty
-            # Lapack reads columns: the transpose of a symmetric matrix is the matrix, and is not copied.
-            root, wrong = dpotrf(matrix.T, lower=1)
-            if wrong:
-                raise ValueError("the kernel matrix is not positive definite: is there a value that is not finite?")
-            self._roots = {(gamma, penalty): dtrtri(root, lower=1, overwrite_c=1)[0]}
-        inverse = self._roots[gamma, penalty]
-        coefficients = inverse.T @ (inverse @ rest)
-        return coefficients, rest - coefficients / np.einsum("ij,ij->j", inverse, inverse)[:, None]
-
-    def _decompose(self, X: FloatArray) -> None:
-        near = drawn_in(X)
-        self._shift, spread = near.mean(axis=0), near.std(axis=0)
-        self._scale = np.where(spread > 0.0, spread, 1.0)
-        self._points = (near - self._shift) / self._scale
-        self._some = np.unique(np.linspace(0, len(X) - 1, min(len(X), self._choosing)).round().astype(np.int64))
-        self._roots.clear()
-        chosen = self._points[self._some]
-        distances = _squared(chosen, chosen)
-        off = distances[np.triu_indices(len(chosen), 1)]
-        middle = float(np.median(off)) if len(off) else 1.0
-        self._spectra = []
-        for factor in BANDWIDTHS:
-            gamma = factor / (middle if middle > 0.0 else 1.0)
-            values, vectors = np.linalg.eigh(np.exp(-gamma * distances))
-            self._spectra.append(_Spectrum(gamma, np.maximum(values, 0.0), vectors, vectors**2))
-        self._rows = X
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -320,16 +200,6 @@ def spread_folds(codes: IntArray, folds: int, rng: np.random.Generator) -> IntAr
     fold = np.empty(len(codes), dtype=np.int64)
     fold[order] = np.arange(len(codes)) % folds
     return fold
-
-
-def best_fitter(fitters: Sequence[Fitter]) -> Fitter:
-    """Fit all, and take the one with the smallest error on held-out rows."""
-
-    def fit(X: FloatArray, T: FloatArray) -> tuple[Soft, FloatArray]:
-        found = [one(X, T) for one in fitters]
-        return min(found, key=lambda one: float(((normalised(one[1]) - T) ** 2).mean()))
-
-    return fit
 
 
 def fitter_by_name(name: str, rows: int, seed: int, kernel: KernelFitter | None = None) -> Fitter:

@@ -64,3 +64,10 @@ def refused(model, rows, oracle):
     except ValueError as error:
         return str(error)
     return ""
+
+
+def soft_rows(n=40, seed=0):
+    """Rows of three classes, and their targets."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, n)
+    return rng.normal(size=(n, 4)) + y[:, None], np.eye(3)[y]

@@ -11,7 +11,7 @@ from exml_sim.exploration.ledger import Ledger
 from exml_sim.method.bought_arms import Base, HeldOutPool
 from exml_sim.method.buyer import Buyer
 from exml_sim.method.gated import ModelOptions
-from exml_sim.method.soft import KernelFitter
+from exml_sim.method.kernel_regression import KernelFitter
 
 
 class Breaking:

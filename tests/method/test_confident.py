@@ -16,8 +16,9 @@ from exml_sim.method.bought_arms import Base, HeldOutPool, OraclePool
 from exml_sim.method.buyer import Buyer
 from exml_sim.method.doubts import facts
 from exml_sim.method.gated import ModelOptions
+from exml_sim.method.kernel_regression import KernelFitter
 from exml_sim.method.latent import brier, one_hot
-from exml_sim.method.soft import KernelFitter, normalised
+from exml_sim.method.soft import normalised
 from exml_sim.oracle import ArrayOracle
 from exml_sim.strategies import STRATEGIES
 from exml_sim.strategies.fixed_confidence import FixedConfidence

@@ -9,6 +9,7 @@ from sklearn.preprocessing import StandardScaler
 
 from exml_sim import ExMLClassifier
 from exml_sim.method import latent
+from exml_sim.method.kernel_regression import KernelFitter
 from exml_sim.method.latent import (
     decide,
     discover,
@@ -19,7 +20,7 @@ from exml_sim.method.latent import (
     row_losses,
 )
 from exml_sim.method.saved import load, save, to_saved
-from exml_sim.method.soft import KernelFitter, fitter_by_name
+from exml_sim.method.soft import fitter_by_name
 from exml_sim.oracle import ArrayOracle
 from tests.method.tasks import mfeat, synthetic
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from exml_sim.method.explorer import MOST_TOLD, Explorer
+from exml_sim.method.kernel_regression import KernelFitter
 from exml_sim.method.outliers import FAR, GROSS, drawn_in, far_cells, told
-from exml_sim.method.soft import KernelFitter
 
 
 def test_far_cells_are_counted_in_distances_of_the_quartiles():

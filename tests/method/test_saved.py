@@ -3,13 +3,15 @@
 import json
 import pickle
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from exml_sim.method import ExMLClassifier
+from exml_sim.method import ExMLClassifier, saved_soft
+from exml_sim.method.kernel_regression import KernelFitter
 from exml_sim.method.saved import load, save, to_saved
-from tests.method.tasks import synthetic
+from tests.method.tasks import soft_rows, synthetic
 
 
 @pytest.fixture(scope="module")
@@ -132,3 +134,19 @@ def test_files_that_are_something_else(tmp_path):
         load(tmp_path / "none")
     with pytest.raises(ValueError, match="cannot read"):
         load(tmp_path)
+
+
+def test_a_kernel_with_curves_comes_back_and_files_of_before_have_none():
+    X, T = soft_rows(30)
+    model, _ = KernelFitter()(X, T)
+    about, arrays = saved_soft.pack(model)
+    again = saved_soft.unpack(about, arrays.__getitem__, 3, 4)
+    new = soft_rows(50, seed=1)[0]
+    np.testing.assert_array_equal(again.predict(new), model.predict(new))
+    # Before there were curves the kind had another name, and there was no such array.
+    older = {name: array for name, array in arrays.items() if not name.startswith("curves")}
+    plain = saved_soft.unpack({"kind": "kernel", "gamma": model.gamma}, older.__getitem__, 3, 4)
+    np.testing.assert_array_equal(plain.predict(new), replace(model, curves=0.0 * model.curves).predict(new))
+    assert np.abs(plain.predict(new) - model.predict(new)).max() > 0.01
+    with pytest.raises(ValueError, match="do not fit together"):
+        saved_soft.unpack(about, (arrays | {"curves_0": model.curves[:-1]}).__getitem__, 3, 4)
