@@ -25,7 +25,7 @@ from __future__ import annotations
 import numpy as np
 
 from exml_sim.compiled import compiled, compiled_inline
-from exml_sim.rejection.dual import COARSE_FROM, SWEEPS, bout
+from exml_sim.rejection.dual import COARSE_FROM, bout
 from exml_sim.rejection.linalg import add_rows, copy_two, pivoted_cholesky
 from exml_sim.rejection.multipliers import (
     FLOOR,
@@ -36,6 +36,7 @@ from exml_sim.rejection.multipliers import (
     sensitivity,
 )
 from exml_sim.rejection.proximal import (
+    INNER_ACCURACY,
     INNER_LIMIT,
     SIGMA_GROWTH,
     WORK,
@@ -49,6 +50,7 @@ from exml_sim.rejection.proximal import (
 from exml_sim.rejection.triangle import A1, A2, B2, geometry
 
 EITHER, TOGETHER, SEARCH = range(3)  # ways: multipliers with the dual point, then a search; one of these only
+SWEEPS = 20  # row-by-row sweeps before the first turn
 TURNS = 80
 PATIENCE = 20  # turns without a better gap
 NEAR = 0.1  # log of a squared norm over Lambda^2 from which on the derivative on the present faces is trusted
@@ -220,7 +222,23 @@ def turns(gram, factor, y, p, theta, radius, c, u, v, ku, kv, face, sigma, tol, 
         seen[:] = 0
         curvature[:] = 0.0
         inner, sound, system = proximal_step(
-            gram, factor, y, p, geo, u, v, ku, kv, face, seen, curvature, sigma, min(INNER_LIMIT, limit), work, system
+            gram,
+            factor,
+            y,
+            p,
+            geo,
+            u,
+            v,
+            ku,
+            kv,
+            face,
+            seen,
+            curvature,
+            sigma,
+            INNER_ACCURACY,
+            min(INNER_LIMIT, limit),
+            work,
+            system,
         )
         steps += inner
         if not sound:

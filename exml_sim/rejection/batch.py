@@ -63,10 +63,9 @@ def penalised_block(gram, y, theta, counts, c_h, c_g, tol, limit, start, stop, r
         n = len(p)
         zero = np.zeros(n)
         total = np.sum(p)
-        scale = total / (n * np.sqrt(c_h * c_g))
         # A little more than asked for: the certificate is computed afresh and must not miss by rounding.
         u, v, _, _, _, _, used = maximise(
-            small, labels, p, geo, scale, zero, zero, 0.9 * tol, limit, np.zeros(n, np.int64)
+            small, labels, p, geo, zero, zero, 0.9 * tol, limit, np.zeros(n, np.int64)
         )
         alpha, beta = np.empty(n), np.empty(n)
         for i in range(n):

@@ -29,8 +29,8 @@ from exml_sim.rejection.linalg import add_four, pivoted_cholesky
 from exml_sim.rejection.proximal import measure, project_gradient, proximal, refresh
 from exml_sim.rejection.triangle import C1, C2, CORNER_B, INSIDE, project, shape
 
-SWEEPS = 10  # row-by-row sweeps in a bout, at least
-LOOK_AFTER = 3  # sweeps of a bout after which every one is followed by a look at the gap
+SWEEPS = 5  # row-by-row sweeps in a bout, at least
+LOOK_AFTER = 4  # sweeps of a bout after which every one is followed by a look at the gap
 SWEEP_GAIN = 0.5  # a bout of sweeps that leaves more than this share of the gap is the last
 SWEEP_COST = 20  # free^3 / (this * n^2) sweeps cost about one Newton step
 MAX_SWEEPS = 1000
@@ -39,8 +39,8 @@ COARSE_SHARE = 0.35  # of the free rows: the largest rank at which it is worth w
 COARSE_RANK = 128
 COARSE_TRACE = 1e-4  # share of the trace that the factor may leave out
 COARSE_GAP = 1e-4  # relative gap at which the low-rank phase hands over
-SIGMA_START = 10.0  # first proximal parameter, in units of mean weight / C
-SIGMA_FLAT = 20.0  # and at most this over the mean of K(x, x) where many rows are free and K has no low-rank factor
+SIGMA_START = 50.0  # first proximal parameter over the mean of K(x, x): what sweeps leave lies along flat directions
+SIGMA_FLAT = 20.0  # the same where many rows are free and K has no low-rank factor
 
 
 @compiled
@@ -107,13 +107,11 @@ def bout(gram, y, p, geo, u, v, ku, kv, ku0, kv0, face, sweeps, stop):
 
 
 @compiled
-def maximise(gram, y, p, geo, scale, ku0, kv0, tol, limit, face):
+def maximise(gram, y, p, geo, ku0, kv0, tol, limit, face):
     """All phases for one problem whose weights are all positive.
 
     Parameters
     ----------
-    scale : float
-        Mean weight over C: the natural size of the proximal parameter.
     ku0, kv0 : ndarray
         Offsets of the gradient: a proximal centre of the primal, in dual units; zero for a plain solve.
     face : ndarray
@@ -126,7 +124,8 @@ def maximise(gram, y, p, geo, scale, ku0, kv0, tol, limit, face):
     n = len(y)
     u, v = np.zeros(n), np.zeros(n)
     ku, kv = ku0.copy(), kv0.copy()
-    sigma = SIGMA_START * scale
+    flat = n / max(np.trace(gram), 1e-300)
+    sigma = SIGMA_START * flat
     steps = 0
     gap, value, free, moved = bout(gram, y, p, geo, u, v, ku, kv, ku0, kv0, face, np.int64(SWEEPS), tol)
     rank = 0
@@ -144,7 +143,7 @@ def maximise(gram, y, p, geo, scale, ku0, kv0, tol, limit, face):
             sigma *= min(1.0, max(10.0 * reached / max(gap, 1e-300), 1e-6))
         else:
             # No direction of K is nearly flat: a longer step would only throw rows from corner to corner.
-            sigma = min(sigma, SIGMA_FLAT * n / max(np.trace(gram), 1e-300))
+            sigma = SIGMA_FLAT * flat
     swept = SWEEPS
     before = np.inf
     while rank == 0 and moved > 0 and swept < MAX_SWEEPS:
@@ -164,7 +163,7 @@ def maximise(gram, y, p, geo, scale, ku0, kv0, tol, limit, face):
     if gap > tol * max(1.0, abs(value + gap)) and steps < limit:
         # A few problems in 10^5 end with sigma run down by rounding: from their last point short steps begin anew.
         bout(gram, y, p, geo, u, v, ku, kv, ku0, kv0, face, np.int64(SWEEPS), tol)
-        sigma = SIGMA_START * scale
+        sigma = SIGMA_START * flat
         _, _, more, _ = proximal(gram, none, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigma, tol, limit - steps)
         refresh(gram, u, v, ku, kv, ku0, kv0)
         gap, value = measure(y, p, geo, u, v, ku, kv, ku0, kv0)

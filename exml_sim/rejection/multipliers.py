@@ -131,7 +131,7 @@ def search_multipliers(gram, y, p, theta, radius, tol, limit):
         scale = 1.0 / (n * np.sqrt(c[0] * c[1]))
         far = max(abs(move[0]), abs(move[1]), 1e-3)
         if turn == 0 or far > COLD:
-            u, v, ku, kv, _, value, more = maximise(gram, y, p, geo, scale, ku0, kv0, inner, limit, face)
+            u, v, ku, kv, _, value, more = maximise(gram, y, p, geo, ku0, kv0, inner, limit, face)
         else:
             for i in range(n):
                 u[i] = y[i] * geo[A1] * alpha[i]

@@ -22,7 +22,9 @@ from exml_sim.rejection.triangle import A1, A2, B2, C1, C2, CORNER_A, CORNER_B, 
 SIGMA_GROWTH = 6.0
 SIGMA_CAP = 1e9
 INNER_LIMIT = 30  # Newton steps per proximal step
-INNER_ACCURACY = 1e-3  # of the proximal step's length; looser inner solves make the outer iteration wander
+INNER_ACCURACY = 1e-3  # of the proximal step's length, where multipliers or a factor follow each step
+LOOSE = 0.1  # the same for steps of one penalised problem, of which the next mends what this one leaves
+REFRESH = 1e-7  # relative gap below which the rounding that updates pile up matters
 WORK = 10  # vectors that one proximal step works with
 
 
@@ -129,8 +131,8 @@ def exhausted(stalled, best, value):
 
 
 @compiled
-def proximal_step(gram, factor, y, p, geo, zu, zv, kzu, kzv, face, seen, curvature, sigma, allowed, work, system):
-    """Solve one proximal step from z by at most `allowed` Newton steps; z itself stays as it is.
+def proximal_step(gram, factor, y, p, geo, zu, zv, kzu, kzv, face, seen, curvature, sigma, accuracy, allowed, work, system):
+    """Solve one proximal step from z to an accuracy or by `allowed` Newton steps; z itself stays as it is.
 
     With a factor that has columns the curvature is the factor's, else that of the Gram matrix. (A flag written out in
     the calls would compile everything twice.)
@@ -166,7 +168,7 @@ def proximal_step(gram, factor, y, p, geo, zu, zv, kzu, kzv, face, seen, curvatu
     while True:
         changed, residual, length = inner_residual(y, p, geo, zu, zv, xu, xv, kxu, kxv, sigma, face, ru, rv)
         # Faces unchanged after a full step: psi was one quadratic all the way, and this is its minimum.
-        if (changed == 0 and t == 1.0) or residual <= INNER_ACCURACY * length or inner >= allowed:
+        if (changed == 0 and t == 1.0) or residual <= accuracy * length or inner >= allowed:
             break
         if coarse:
             sound, system = coarse_direction(
@@ -227,6 +229,7 @@ def proximal(gram, factor, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigma, stop,
             seen,
             curvature,
             sigma,
+            LOOSE,
             min(INNER_LIMIT, limit - steps),
             work,
             system,
@@ -243,8 +246,7 @@ def proximal(gram, factor, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigma, stop,
         copy_two(kxu, kxv, kzu, kzv)
         if coarse:
             add_products(factor, su, sv, kzu, kzv)
-        elif best < 1e-5 * max(1.0, abs(value)):
-            # For the last digits the rounding that the updates pile up matters.
+        elif best < REFRESH * max(1.0, abs(value)):
             refresh(gram, zu, zv, kzu, kzv, ku0, kv0)
         else:
             add_rows(gram, su, sv, kzu, kzv)

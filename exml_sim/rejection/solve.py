@@ -266,11 +266,10 @@ def _solve_penalised(problem: Problem, tol: float, max_iter: int) -> Solution:
     c_h, c_g = problem.penalty
     rows, gram, y, p = _active(problem)
     zero = np.zeros(len(p))
-    scale = float(np.mean(p)) / np.sqrt(c_h * c_g)
     geo = geometry(problem.theta, c_h, c_g)
     # A little more than asked for: the certificate is computed afresh and must not miss by rounding.
     u, v, _, _, _, _, steps = maximise(
-        gram, y, p, geo, scale, zero, zero, 0.9 * tol, max_iter, np.zeros(len(p), np.int64)
+        gram, y, p, geo, zero, zero, 0.9 * tol, max_iter, np.zeros(len(p), np.int64)
     )
     alpha, beta = np.zeros(len(problem.y)), np.zeros(len(problem.y))
     alpha[rows] = y * u / geo[A1]

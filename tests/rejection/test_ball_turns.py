@@ -25,7 +25,7 @@ def start(radius: float, theta: float) -> tuple[tuple[np.ndarray, ...], list[np.
     u, v, ku, kv, zero = (np.zeros(n) for _ in range(5))
     face = np.zeros(n, np.int64)
     geo = geometry(theta, first, first)
-    _, _, free, _ = dual.bout(gram, y, p, geo, u, v, ku, kv, zero, zero, face, dual.SWEEPS, 0.0)
+    _, _, free, _ = dual.bout(gram, y, p, geo, u, v, ku, kv, zero, zero, face, ball.SWEEPS, 0.0)
     return (gram, y, p), [np.array([first, first]), u, v, ku, kv, face], ball.SIGMA_FIRST / (n * first), free
 
 
@@ -62,8 +62,8 @@ def test_the_penalised_form_ends_at_the_same_value_with_a_factor_and_without() -
     _, _, free, _ = dual.bout(gram, y, p, geo, u, v, ku, kv, zero, zero, face, dual.SWEEPS, 0.0)
     assert free >= dual.COARSE_FROM  # else the factor would not be used
     assert pivoted_cholesky(gram, min(dual.COARSE_RANK, int(dual.COARSE_SHARE * free)), dual.COARSE_TRACE)[1] > 0
-    *_, gap, value, _ = dual.maximise(gram, y, p, geo, 1.0 / c, zero, zero, TOL, 5000, np.zeros(n, np.int64))
-    none, sigma = np.empty((n, 0)), dual.SIGMA_START / c
+    *_, gap, value, _ = dual.maximise(gram, y, p, geo, zero, zero, TOL, 5000, np.zeros(n, np.int64))
+    none, sigma = np.empty((n, 0)), dual.SIGMA_START * n / np.trace(gram)
     rest, plain, _, _ = dual.proximal(gram, none, y, p, geo, u, v, ku, kv, zero, zero, face, sigma, TOL, 5000)
     assert max(gap, rest) <= TOL * value
     assert max(value, plain) <= min(value + gap, plain + rest) + 1e-12 * value
