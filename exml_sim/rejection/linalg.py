@@ -37,18 +37,22 @@ def add_rows(matrix: np.ndarray, s: np.ndarray, t: np.ndarray, x: np.ndarray, y:
 
     Four rows in one pass: x and y are read and written a quarter as often.
     """
-    rows, rs, rt = np.empty(len(s) + BLOCK, np.int64), np.empty(len(s) + BLOCK), np.empty(len(s) + BLOCK)
+    rows = np.empty(len(s), np.int64)
     count = 0
     for i in range(len(s)):
-        rows[count], rs[count], rt[count] = i, s[i], t[i]
+        rows[count] = i
         count += s[i] != 0.0 or t[i] != 0.0
-    for k in range(count, padded(count)):
-        rows[k], rs[k], rt[k] = 0, 0.0, 0.0  # any row, no times
-    for k in range(0, count, BLOCK):
+    whole = count - count % BLOCK
+    for k in range(0, whole, BLOCK):
         a, b, c, d = rows[k], rows[k + 1], rows[k + 2], rows[k + 3]
-        s0, s1, s2, s3 = rs[k], rs[k + 1], rs[k + 2], rs[k + 3]
-        t0, t1, t2, t3 = rt[k], rt[k + 1], rt[k + 2], rt[k + 3]
-        add_four(matrix, a, b, c, d, s0, s1, s2, s3, t0, t1, t2, t3, x, y)
+        add_four(matrix, a, b, c, d, s[a], s[b], s[c], s[d], t[a], t[b], t[c], t[d], x, y)
+    if whole < count:
+        # Places without a row hold any one, no times.
+        a, last = rows[whole], count - 1
+        b, c = rows[min(whole + 1, last)], rows[min(whole + 2, last)]
+        s1, t1 = (s[b], t[b]) if whole + 1 < count else (0.0, 0.0)
+        s2, t2 = (s[c], t[c]) if whole + 2 < count else (0.0, 0.0)
+        add_four(matrix, a, b, c, c, s[a], s1, s2, 0.0, t[a], t1, t2, 0.0, x, y)
 
 
 @compiled

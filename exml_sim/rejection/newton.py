@@ -76,7 +76,8 @@ def factor_free(gram, at, e1, e2, shift, system):
 def weigh_entries(e1, e2, shift, system):
     """Multiply entries (k, j) of the upper triangle by e1_k e1_j + e2_k e2_j, and add to the diagonal."""
     free = len(e1)
-    f1, f2 = np.zeros(free + WIDTH), np.zeros(free + WIDTH)
+    components = np.zeros((2, free + WIDTH))
+    f1, f2 = components[0], components[1]
     copy_two(e1, e2, f1, f2)
     for k in range(free):
         row = system[k]
@@ -118,7 +119,8 @@ def exact_direction(gram, y, geo, face, based, ru, rv, sigma, du, dv, kdu, kdv, 
         if abs(du[i]) + abs(dv[i]) <= 1e-14 * (abs(ru[i]) + abs(rv[i])):
             du[i], dv[i] = 0.0, 0.0
     add_rows(gram, du, dv, kdu, kdv)
-    su, sv = np.zeros(n), np.zeros(n)
+    solution = np.zeros((2, n))
+    su, sv = solution[0], solution[1]
     bordered = len(at) >= LEAST and based[0] >= 0
     if bordered:
         bordered = bordered_solution(gram, y, geo, face, based, ru, rv, sigma, kdu, kdv, su, sv, system)
