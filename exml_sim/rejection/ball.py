@@ -50,7 +50,7 @@ from exml_sim.rejection.proximal import (
 from exml_sim.rejection.triangle import A1, A2, B2, geometry
 
 EITHER, TOGETHER, SEARCH = range(3)  # ways: multipliers with the dual point, then a search; one of these only
-SWEEPS = 20  # row-by-row sweeps before the first turn
+SWEEPS = 10  # row-by-row sweeps before the first turn
 TURNS = 80
 PATIENCE = 20  # turns without a better gap
 NEAR = 0.1  # log of a squared norm over Lambda^2 from which on the derivative on the present faces is trusted

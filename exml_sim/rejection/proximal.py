@@ -17,7 +17,7 @@ import numpy as np
 from exml_sim.compiled import compiled, compiled_sums
 from exml_sim.rejection.linalg import add_rows, copy_two, dot
 from exml_sim.rejection.newton import coarse_direction, exact_direction, line_search, weights_of
-from exml_sim.rejection.triangle import A1, A2, B2, C1, C2, CORNER_A, CORNER_B, CORNER_O, nearest, project, shape
+from exml_sim.rejection.triangle import A1, A2, B2, C1, C2, CORNER_A, CORNER_B, CORNER_O, nearest, nearest_on, shape
 
 SIGMA_GROWTH = 6.0
 SIGMA_CAP = 1e9
@@ -78,7 +78,8 @@ def inner_residual(y, p, geo, zu, zv, xu, xv, kxu, kxv, sigma, face, ru, rv):
 def settle(y, p, geo, face, xu, xv, zu, zv, su, sv):
     """Feasible z from the Newton iterate x, and s = z - x.
 
-    Corners exactly; elsewhere the Newton iterate, not Pi(q): q carries the rounding of the gradient times sigma.
+    Corners exactly; elsewhere the Newton iterate, not Pi(q): q carries the rounding of the gradient times sigma. On an
+    edge its nearest point of that edge: the next step moves along the faces, and never back to one that z has left.
     """
     corners = shape(geo)
     for i in range(len(y)):
@@ -89,8 +90,7 @@ def settle(y, p, geo, face, xu, xv, zu, zv, su, sv):
         elif face[i] == CORNER_B:
             nu, nv = 0.0, p[i] * geo[B2]
         else:
-            # The face stays the one of q: x lies on its edge only up to rounding, which would read as inside.
-            nu, nv, _ = project(y[i] * xu[i] / p[i], xv[i] / p[i], corners)
+            nu, nv = nearest_on(face[i], y[i] * xu[i] / p[i], xv[i] / p[i], corners)
             nu, nv = p[i] * nu, p[i] * nv
         zu[i], zv[i] = y[i] * nu, nv
         su[i], sv[i] = zu[i] - xu[i], zv[i] - xv[i]

@@ -72,6 +72,23 @@ def project(qu, qv, corners):
     return qu, qv, INSIDE
 
 
+@compiled
+def nearest_on(face, qu, qv, corners):
+    """Nearest point of one edge of the same triangle, or of all of it for the face INSIDE."""
+    a1, a2, b2, per_oa, per_ob, per_ab = corners
+    if face == EDGE_OA:
+        t = min(max((a1 * per_oa) * qu - (a2 * per_oa) * qv, 0.0), 1.0)
+        return t * a1, -t * a2
+    if face == EDGE_OB:
+        return 0.0, min(max(qv, 0.0), b2)
+    if face == EDGE_AB:
+        rise = a2 + b2
+        w = min(max((rise * (qv + a2) - a1 * (qu - a1)) * per_ab, 0.0), 1.0)
+        return (1.0 - w) * a1, w * rise - a2
+    nu, nv, _ = project(qu, qv, corners)
+    return nu, nv
+
+
 @compiled_inline
 def nearest(qu, qv, corners):
     """The same as :func:`project` without a branch, so that loops over rows run in vector registers.
