@@ -64,9 +64,7 @@ def penalised_block(gram, y, theta, counts, c_h, c_g, tol, limit, start, stop, r
         zero = np.zeros(n)
         total = np.sum(p)
         # A little more than asked for: the certificate is computed afresh and must not miss by rounding.
-        u, v, _, _, _, _, used = maximise(
-            small, labels, p, geo, zero, zero, 0.9 * tol, limit, np.zeros(n, np.int64)
-        )
+        u, v, _, _, _, _, used = maximise(small, labels, p, geo, zero, zero, 0.9 * tol, limit, np.zeros(n, np.int64))
         alpha, beta = np.empty(n), np.empty(n)
         for i in range(n):
             alpha[i] = labels[i] * u[i] / geo[A1]

@@ -131,7 +131,9 @@ def exhausted(stalled, best, value):
 
 
 @compiled
-def proximal_step(gram, factor, y, p, geo, zu, zv, kzu, kzv, face, seen, curvature, sigma, accuracy, allowed, work, system):
+def proximal_step(
+    gram, factor, y, p, geo, zu, zv, kzu, kzv, face, seen, curvature, sigma, accuracy, allowed, work, system
+):
     """Solve one proximal step from z to an accuracy or by `allowed` Newton steps; z itself stays as it is.
 
     With a factor that has columns the curvature is the factor's, else that of the Gram matrix. (A flag written out in

@@ -268,9 +268,7 @@ def _solve_penalised(problem: Problem, tol: float, max_iter: int) -> Solution:
     zero = np.zeros(len(p))
     geo = geometry(problem.theta, c_h, c_g)
     # A little more than asked for: the certificate is computed afresh and must not miss by rounding.
-    u, v, _, _, _, _, steps = maximise(
-        gram, y, p, geo, zero, zero, 0.9 * tol, max_iter, np.zeros(len(p), np.int64)
-    )
+    u, v, _, _, _, _, steps = maximise(gram, y, p, geo, zero, zero, 0.9 * tol, max_iter, np.zeros(len(p), np.int64))
     alpha, beta = np.zeros(len(problem.y)), np.zeros(len(problem.y))
     alpha[rows] = y * u / geo[A1]
     beta[rows] = (v + geo[A2] * alpha[rows]) / geo[B2]

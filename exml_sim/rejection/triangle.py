@@ -75,7 +75,7 @@ def project(qu, qv, corners):
 @compiled
 def nearest_on(face, qu, qv, corners):
     """Nearest point of one edge of the same triangle, or of all of it for the face INSIDE."""
-    a1, a2, b2, per_oa, per_ob, per_ab = corners
+    a1, a2, b2, per_oa, _, per_ab = corners
     if face == EDGE_OA:
         t = min(max((a1 * per_oa) * qu - (a2 * per_oa) * qv, 0.0), 1.0)
         return t * a1, -t * a2
