@@ -22,8 +22,8 @@ from exml_sim.rejection.triangle import A1, A2, B2, C1, C2, CORNER_A, CORNER_B, 
 SIGMA_GROWTH = 6.0
 SIGMA_CAP = 1e9
 INNER_LIMIT = 30  # Newton steps per proximal step
-INNER_ACCURACY = 1e-3  # of the proximal step's length, where multipliers or a factor follow each step
-LOOSE = 0.1  # the same for steps of one penalised problem, of which the next mends what this one leaves
+INNER_ACCURACY = 1e-3  # of the proximal step's length; looser inner solves can make the outer iteration wander
+LOOSE = 0.1  # the same for a penalised problem until a step lowers the dual value: the next mends what one leaves
 REFRESH = 1e-7  # relative gap below which the rounding that updates pile up matters
 WORK = 10  # vectors that one proximal step works with
 
@@ -215,7 +215,7 @@ def proximal(gram, factor, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigma, stop,
     best, value = measure(y, p, geo, u, v, ku, kv, ku0, kv0)
     last = value
     old_u, old_v, old_ku, old_kv, old_face = u.copy(), v.copy(), ku.copy(), kv.copy(), face.copy()
-    stalled = np.int64(0)
+    stalled, accuracy = np.int64(0), LOOSE
     while best > stop * max(1.0, abs(value + best)) and steps < limit:
         inner, sound, system = proximal_step(
             gram,
@@ -231,7 +231,7 @@ def proximal(gram, factor, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigma, stop,
             seen,
             curvature,
             sigma,
-            LOOSE,
+            accuracy,
             min(INNER_LIMIT, limit - steps),
             work,
             system,
@@ -253,6 +253,8 @@ def proximal(gram, factor, y, p, geo, u, v, ku, kv, ku0, kv0, face, sigma, stop,
         else:
             add_rows(gram, su, sv, kzu, kzv)
         gap, now = measure(y, p, geo, zu, zv, kzu, kzv, ku0, kv0)
+        if not now > last:
+            accuracy = INNER_ACCURACY
         back, stalled, sigma, cap = pace(gap, now, best, last, inner, stalled, sigma, cap)
         if gap < best:
             best, value = gap, now
