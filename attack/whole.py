@@ -81,8 +81,8 @@ def write_soft(path: Path) -> None:
 
     def kernel(width: int) -> KernelSoft:
         heights = rng.normal(size=(len(CENTRES) * width, 3))
-        tables = rng.normal(size=(5, width)), rng.normal(size=(5, 3)), heights, rng.normal(size=3)
-        return KernelSoft(rng.normal(size=width), np.ones(width), *tables, 0.4)
+        parts = rng.normal(size=(5, width)), rng.normal(size=(5, 3)), rng.normal(size=(5, 3))
+        return KernelSoft(rng.normal(size=width), np.ones(width), *parts, heights, rng.normal(size=3), 0.4)
 
     nodes = {"feature": [0, -2, -2], "left": [1, -1, -1], "right": [2, -1, -1], "roots": [0]}
     whole = {name: np.array(values, dtype=np.int64) for name, values in nodes.items()}

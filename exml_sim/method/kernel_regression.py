@@ -1,7 +1,9 @@
 r"""Kernel regression of soft targets: a function of all columns together, and a curve for every column.
 
-Two kernels on standardised columns. The Gaussian one sees rows as near if they are near in all columns at once; it can
-learn anything, from many rows. The additive one is a mean over the d columns,
+Three kernels on standardised columns. The Gaussian one sees rows as near if they are near in all columns at once; it
+can learn anything, from many rows. A wide one, of four times its bandwidth, is all but a polynomial of low degree: with
+a small penalty it sees the difference of two columns that are nearly equal. The additive one is a mean over the d
+columns,
 
 .. math:: k(x, x') = \frac1{ad} \sum_j \sum_b \beta_b(x_j)\,\beta_b(x'_j), \qquad \beta_b(t) = e^{-2 (t - c_b)^2},
 
@@ -14,8 +16,9 @@ Ridge regression with K has held-out values in closed form,
 .. math:: \hat f_{-i}(x_i) = \frac{\hat f(x_i) - H_{ii} t_i}{1 - H_{ii}}, \qquad H = K (K + \lambda I)^{-1},
 
 one decomposition of K for all penalties :math:`\lambda` and targets. With E the held-out squared error of a kernel and
-a penalty on n rows, the regression is the mean of all of them with weights :math:`e^{-nE/2}`: the data of few rows
-cannot choose, and a mean errs less than a wrong choice.
+a penalty on n rows, the regression is the mean of all of them with weights :math:`\pi e^{-nE/2}`: the data of few rows
+cannot choose, and a mean errs less than a wrong choice. The :math:`\pi` of the wide kernel is smaller: it counts where
+it is seen to be better.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ from exml_sim.arrays import FloatArray
 from exml_sim.method.outliers import drawn_in
 
 #: Penalties of a regression, smallest first.
-PENALTIES = np.array([10.0 ** (k / 2) for k in range(-4, 5)])
+PENALTIES = np.array([10.0 ** (k / 2) for k in range(-8, 5)])
 
 #: Centres of the bumps, in standard deviations of a column.
 CENTRES = np.linspace(-3.0, 3.0, 11)
@@ -40,6 +43,9 @@ BUMPS = float(np.exp(-4.0 * CENTRES**2).sum())
 
 #: How much the weight of a regression falls with its error: by the factor exp(-SAY) per row and unit of it.
 SAY = 0.5
+
+#: The Gaussian kernel is the wide one to this power; weights of the three kernels before any data.
+POWER, PRIOR = 16, np.array([1.0, 0.3, 1.0])
 
 #: Weights below this part of the largest are none.
 FAINT = 1e-3
@@ -90,8 +96,10 @@ class KernelSoft:
     ----------
     shift, scale
         Of every column.
-    anchors, coefficients, gamma
-        Standardised training rows, their coefficients in the Gaussian part, shape (n, k), and its bandwidth.
+    anchors, gamma
+        Standardised training rows, and the exponent of the Gaussian kernel.
+    coefficients, wide
+        Of the rows in the Gaussian part and in the wide one, shape (n, k).
     curves
         Height of every bump in the additive part, shape (d * centres, k).
     base
@@ -102,14 +110,16 @@ class KernelSoft:
     scale: FloatArray
     anchors: FloatArray
     coefficients: FloatArray
+    wide: FloatArray
     curves: FloatArray
     base: FloatArray
     gamma: float
 
     def predict(self, X: FloatArray) -> FloatArray:
-        """The mean, what the Gaussian part adds, and the curves."""
+        """The mean, what the Gaussian parts add, and the curves."""
         points = (X - self.shift) / self.scale
-        found = np.exp(-self.gamma * squared_distances(points, self.anchors)) @ self.coefficients + self.base
+        far = np.exp(-self.gamma / POWER * squared_distances(points, self.anchors))
+        found = far**POWER @ self.coefficients + far @ self.wide + self.base
         width = len(CENTRES)
         for start in range(0, points.shape[1], BLOCK):
             some = slice(width * start, width * (start + BLOCK))
@@ -144,8 +154,9 @@ class _Spectrum:
 
 
 def averaged(errors: FloatArray, rows: int, say: float = SAY) -> FloatArray:
-    """Weights of regressions with these errors (see the module)."""
-    weights = np.exp(-say * rows * (errors - errors.min()))
+    """Weights of regressions with these errors, kernel by kernel (see the module)."""
+    found = np.log(PRIOR)[:, None] - say * rows * errors
+    weights = np.exp(found - found.max())
     weights[weights < FAINT] = 0.0
     return np.asarray(weights / weights.sum())
 
@@ -176,15 +187,17 @@ class KernelFitter:
         held = [one.held(some) for one in self._spectra]
         errors = np.array([((one - some[:, None, :]) ** 2).sum(axis=2).mean(axis=0) for one in held])
         if len(some) < len(X):
-            kernel, penalty = np.unravel_index(int(errors.argmin()), errors.shape)
+            kernel, penalty = np.unravel_index(int(averaged(errors, len(some)).argmax()), errors.shape)
             found, left_out = self._of_all(int(kernel), float(PENALTIES[penalty]), rest)
             parts = [found if k == kernel else np.zeros_like(rest) for k in range(len(held))]
         else:
             weights = averaged(errors, len(X), self._say)
             left_out = np.einsum("kp,knpt->nt", weights, np.array(held))
             parts = [one.coefficients(rest, some) for one, some in zip(self._spectra, weights, strict=True)]
-        curves = curves_of(self._points, parts[1])
-        return KernelSoft(self._shift, self._scale, self._points, parts[0], curves, base, self._gamma), left_out + base
+        near, wide, added = parts
+        curves = curves_of(self._points, added)
+        model = KernelSoft(self._shift, self._scale, self._points, near, wide, curves, base, self._gamma)
+        return model, left_out + base
 
     def _of_all(self, kernel: int, penalty: float, rest: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Coefficients c = A t with A = (K + lambda I)^-1, and held-out values t - c / A_ii.
@@ -205,11 +218,11 @@ class KernelFitter:
         return coefficients, rest - coefficients / np.einsum("ij,ij->j", inverse, inverse)[:, None]
 
     @property
-    def _kernels(self) -> tuple[Kernel, Kernel]:
-        return self._gaussian, additive
+    def _kernels(self) -> tuple[Kernel, Kernel, Kernel]:
+        return lambda points: self._wide(points) ** POWER, self._wide, additive
 
-    def _gaussian(self, points: FloatArray) -> FloatArray:
-        return np.asarray(np.exp(-self._gamma * squared_distances(points, points)))
+    def _wide(self, points: FloatArray) -> FloatArray:
+        return np.asarray(np.exp(-self._gamma / POWER * squared_distances(points, points)))
 
     def _decompose(self, X: FloatArray) -> None:
         near = drawn_in(X)

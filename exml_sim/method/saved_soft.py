@@ -14,7 +14,7 @@ import numpy as np
 from exml_sim.method.kernel_regression import CENTRES, KernelSoft
 from exml_sim.method.soft import ForestSoft, MeanSoft, Soft, StackedSoft
 
-_KERNEL = ("shift", "scale", "anchors", "coefficients", "base", "curves")
+_KERNEL = ("shift", "scale", "anchors", "coefficients", "base", "wide", "curves")
 _FOREST = ("feature", "threshold", "left", "right", "value", "roots")
 
 Read = Callable[[str], Any]
@@ -74,8 +74,8 @@ def _built(about: Mapping[str, Any], read: Read, targets: int, width: int, numbe
         return StackedSoft(ahead, _built(second, read, targets, width, numbers), seen, weight, (odds[0], odds[1]))
     number = next(numbers)
     if kind in ("kernel", "kernel and curves"):
-        # Files of earlier versions have no curves.
-        names = _KERNEL if kind != "kernel" else _KERNEL[:-1]
+        # Files of earlier versions have one Gaussian part and nothing else.
+        names = _KERNEL if kind != "kernel" else _KERNEL[:-2]
         return _kernel([_finite(read(f"{name}_{number}")) for name in names], float(about["gamma"]), targets, width)
     if kind == "forest":
         return _forest({name: read(f"{name}_{number}") for name in _FOREST}, targets, width)
@@ -84,11 +84,13 @@ def _built(about: Mapping[str, Any], read: Read, targets: int, width: int, numbe
 
 def _kernel(arrays: list[Any], gamma: float, targets: int, width: int) -> KernelSoft:
     heights = width * len(CENTRES), targets
-    shift, scale, anchors, coefficients, base, curves = arrays if len(arrays) == 6 else (*arrays, np.zeros(heights))
-    shapes = (shift.shape, scale.shape, anchors.shape[1:], coefficients.shape, curves.shape, base.shape)
-    if shapes != ((width,), (width,), (width,), (len(anchors), targets), heights, (targets,)) or not gamma > 0.0:
+    shift, scale, anchors, coefficients, base, *more = arrays
+    wide, curves = more or (np.zeros_like(coefficients), np.zeros(heights))
+    shapes = (shift.shape, scale.shape, anchors.shape[1:], coefficients.shape, wide.shape, curves.shape, base.shape)
+    rows = len(anchors), targets
+    if shapes != ((width,), (width,), (width,), rows, rows, heights, (targets,)) or not gamma > 0.0:
         raise ValueError("the arrays of a kernel model do not fit together")
-    return KernelSoft(shift, scale, anchors, coefficients, curves, base, gamma)
+    return KernelSoft(shift, scale, anchors, coefficients, wide, curves, base, gamma)
 
 
 def _forest(arrays: Mapping[str, Any], targets: int, width: int) -> ForestSoft:
