@@ -81,8 +81,9 @@ def write_soft(path: Path) -> None:
 
     def kernel(width: int) -> KernelSoft:
         heights = rng.normal(size=(len(CENTRES) * width, 3))
+        limits = -3.0 * np.ones(width), 3.0 * np.ones(width)
         parts = rng.normal(size=(5, width)), rng.normal(size=(5, 3)), rng.normal(size=(5, 3))
-        return KernelSoft(rng.normal(size=width), np.ones(width), *parts, heights, rng.normal(size=3), 0.4)
+        return KernelSoft(*limits, rng.normal(size=width), np.ones(width), *parts, heights, rng.normal(size=3), 0.4)
 
     nodes = {"feature": [0, -2, -2], "left": [1, -1, -1], "right": [2, -1, -1], "roots": [0]}
     whole = {name: np.array(values, dtype=np.int64) for name, values in nodes.items()}

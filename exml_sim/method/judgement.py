@@ -1,7 +1,7 @@
 """How good the model is, on rows that its parts had not seen, next to what one could do without it.
 
 All figures are about perceived labels, the only ones there are. Every row is judged by models fitted without it. The
-same rows chose candidates and prices, so the figures of the model itself are a little too good; intervals are exact for
+same rows chose candidates, models and prices, so the figures of the model itself are too good; intervals are exact for
 a fixed model (Clopper and Pearson).
 """
 
@@ -251,8 +251,8 @@ def text(judgement: Judgement | None) -> str:
         return "Theta was given, so nothing was cross-validated, and there are no held-out figures."
     lines = [
         f"On {judgement.rows} rows, each judged by models that had not seen it; {judgement.hidden} are given up as "
-        "hidden. The same rows chose candidates and prices, so the first line is a little too good. Labels are the "
-        "perceived ones: no model can reach 100 % where hidden rows are mislabelled.",
+        "hidden. The same rows chose candidates, models and prices, so the first two lines are too good, the more so "
+        "the fewer rows. Labels are the perceived ones: no model can reach 100 % where hidden rows are mislabelled.",
         "",
         f"| | right | accuracy | {LEVEL:.0%} interval | balanced |",
         "|---|---|---|---|---|",

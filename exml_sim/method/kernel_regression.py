@@ -30,7 +30,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dtrtri
 
 from exml_sim.arrays import FloatArray
-from exml_sim.method.outliers import drawn_in
+from exml_sim.method.outliers import limits
 
 #: Penalties of a regression, smallest first.
 PENALTIES = np.array([10.0 ** (k / 2) for k in range(-8, 5)])
@@ -54,8 +54,11 @@ FAINT = 1e-3
 #: take most of the time.
 CHOOSING_ROWS = 600
 
-#: Columns whose bumps are held at a time.
-BLOCK = 64
+#: Columns whose bumps are held at a time, and kernel values.
+BLOCK, LARGEST_BLOCK = 64, 1 << 22
+
+#: A column whose deviation is below this part of its values is constant: the rest is rounding.
+CONSTANT = 1e-12
 
 #: A kernel, from points of a regression to the matrix of its values.
 Kernel = Callable[[FloatArray], FloatArray]
@@ -94,8 +97,8 @@ class KernelSoft:
 
     Attributes
     ----------
-    shift, scale
-        Of every column.
+    low, high, shift, scale
+        Of every column: where it is cut (`exml_sim.method.outliers`), its mean and its deviation.
     anchors, gamma
         Standardised training rows, and the exponent of the Gaussian kernel.
     coefficients, wide
@@ -106,6 +109,8 @@ class KernelSoft:
         Mean of the targets.
     """
 
+    low: FloatArray
+    high: FloatArray
     shift: FloatArray
     scale: FloatArray
     anchors: FloatArray
@@ -116,8 +121,13 @@ class KernelSoft:
     gamma: float
 
     def predict(self, X: FloatArray) -> FloatArray:
-        """The mean, what the Gaussian parts add, and the curves."""
-        points = (X - self.shift) / self.scale
+        """The mean, what the Gaussian parts add, and the curves; so many rows at a time that memory is bounded."""
+        step = max(1, LARGEST_BLOCK // max(len(self.anchors), 1))
+        parts = [self._predicted(X[start : start + step]) for start in range(0, max(len(X), 1), step)]
+        return np.vstack(parts)
+
+    def _predicted(self, X: FloatArray) -> FloatArray:
+        points = (np.clip(X, self.low, self.high) - self.shift) / self.scale
         far = np.exp(-self.gamma / POWER * squared_distances(points, self.anchors))
         found = far**POWER @ self.coefficients + far @ self.wide + self.base
         width = len(CENTRES)
@@ -196,7 +206,8 @@ class KernelFitter:
             parts = [one.coefficients(rest, some) for one, some in zip(self._spectra, weights, strict=True)]
         near, wide, added = parts
         curves = curves_of(self._points, added)
-        model = KernelSoft(self._shift, self._scale, self._points, near, wide, curves, base, self._gamma)
+        columns = self._low, self._high, self._shift, self._scale
+        model = KernelSoft(*columns, self._points, near, wide, curves, base, self._gamma)
         return model, left_out + base
 
     def _of_all(self, kernel: int, penalty: float, rest: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -225,9 +236,10 @@ class KernelFitter:
         return np.asarray(np.exp(-self._gamma / POWER * squared_distances(points, points)))
 
     def _decompose(self, X: FloatArray) -> None:
-        near = drawn_in(X)
+        self._low, self._high = limits(X)
+        near = np.clip(X, self._low, self._high)
         self._shift, spread = near.mean(axis=0), near.std(axis=0)
-        self._scale = np.where(spread > 0.0, spread, 1.0)
+        self._scale = np.where(spread > CONSTANT * np.abs(near).max(axis=0), spread, 1.0)
         self._points = (near - self._shift) / self._scale
         self._some = np.unique(np.linspace(0, len(X) - 1, min(len(X), self._choosing)).round().astype(np.int64))
         self._roots.clear()

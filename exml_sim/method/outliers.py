@@ -27,12 +27,13 @@ def told(name: str, column: FloatArray) -> str:
     return f"{name} has {counted(int(far.sum()), 'value')} far from the others, like {worst:g}, perhaps a code"
 
 
-def drawn_in(X: FloatArray) -> FloatArray:
-    """The rows themselves; where a cell is grossly far, its column cut at the distance from which cells are far."""
+def limits(X: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Smallest and largest value that a kernel takes of every column, of these rows and of new ones.
+
+    A column with a grossly far cell is cut at the distance from which cells are far, others at the largest number.
+    """
     low, middle, high = np.quantile(X, [0.25, 0.5, 0.75], axis=0)
     spread = high - low
     gross = (np.abs(X - middle).max(axis=0) > GROSS * spread) & (spread > 0.0)
-    if not gross.any():
-        return X
-    reach = np.where(gross, FAR * spread, np.inf)
-    return np.asarray(np.clip(X, middle - reach, middle + reach), dtype=np.float64)
+    most = np.finfo(np.float64).max
+    return np.where(gross, middle - FAR * spread, -most), np.where(gross, middle + FAR * spread, most)

@@ -17,7 +17,7 @@ from exml_sim.exploration.ledger import Ledger
 from exml_sim.exploration.lockstep import WORTHLESS, Session
 from exml_sim.exploration.pool import Pool
 from exml_sim.exploration.ranking import Scores
-from exml_sim.method.race import opening_rows
+from exml_sim.method.race import opened
 from exml_sim.money import show
 from exml_sim.seeds import Seeds
 from exml_sim.strategies import ExploreThenCommit, Strategy
@@ -109,11 +109,14 @@ class RacePlan:
         Rows of every candidate in the opening.
     opening, most
         Money of the opening, and in all.
+    too_dear
+        Candidates that are left out for their price.
     """
 
     rows: int
     opening: Fraction
     most: Fraction
+    too_dear: tuple[str, ...] = ()
 
     assumption = "the race decides"
 
@@ -126,8 +129,9 @@ class RacePlan:
         """The plan as text."""
         if not self.rows:
             return f"too little money to compare candidates: one of the cheapest, for at most {show(self.most)}"
+        whom = f"every candidate but {', '.join(self.too_dear)}, too dear" if self.too_dear else "every candidate"
         return (
-            f"opening: {counted(self.rows, 'row')} of every candidate, for {show(self.opening)}\n"
+            f"opening: {counted(self.rows, 'row')} of {whom}, for {show(self.opening)}\n"
             "then rows of the candidates that can still change the choice, for as long as that is worth more than rows "
             f"of the leader;\nall that is left buys rows of what was chosen: in all at most {show(self.most)}"
         )
@@ -142,10 +146,11 @@ def race_plan(
     rule: ExploreThenCommit,
 ) -> RacePlan:
     """The plan of one race."""
-    rows = opening_rows(costs, available, budget, n_classes, rule)
-    opening = sum((cost * min(rows, there) for cost, there in zip(costs, available, strict=True)), Fraction(0))
+    compared, rows = opened(costs, available, budget, n_classes, rule)
+    opening = sum((costs[place] * min(rows, available[place]) for place in compared), Fraction(0))
     everything = sum((cost * there for cost, there in zip(costs, available, strict=True)), Fraction(0))
-    return RacePlan(rows, opening, min(budget, everything))
+    too_dear = tuple(name for place, name in enumerate(names) if place not in compared) if rows else ()
+    return RacePlan(rows, opening, min(budget, everything), too_dear)
 
 
 @dataclass(frozen=True, slots=True)

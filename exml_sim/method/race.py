@@ -113,7 +113,7 @@ class Race:
         if not opening:
             return self._unseen()
         self._buy(active, opening)
-        opened = active
+        compared = active
         for number in range(self._rule.rounds + 1):
             one = self._look(active, last=number == self._rule.rounds)
             rounds.append(one)
@@ -128,7 +128,7 @@ class Race:
         self._buy(winner, self._base.X.shape[0])
         self._scores.forget()
         winner, why = self._extended(winner)
-        return Raced(winner, tuple(rounds), " ".join(filter(None, (self._too_dear(opened), why))), pairs)
+        return Raced(winner, tuple(rounds), "; ".join(filter(None, (self._too_dear(compared), why))), pairs)
 
     def _unseen(self) -> Raced:
         """All for one of the cheapest candidates: to look at all of them would cost more than it could tell."""
@@ -159,26 +159,18 @@ class Race:
         return min(int(self._buyer.bought[arm, self._orders[arm]].sum()) for arm in arms)
 
     def _opened(self) -> tuple[Arms, int]:
-        """Candidates that can be compared, and the rows that open the race; 0 if none can.
+        """Candidates that can be compared, and the rows that open the race; 0 if none can."""
+        costs = [self._buyer.costs[arm] for arm in self._arms]
+        available = [len(self._orders[arm]) for arm in self._arms]
+        places, rows = opened(costs, available, self._left, self._base.n_classes, self._rule)
+        return tuple(self._arms[place] for place in places), rows
 
-        Where the money buys too few rows with all candidates, the dearest ones are left out, one by one: a price that
-        nobody can pay must not keep the others from being compared.
-        """
-        arms = self._arms
-        while True:
-            costs = [self._buyer.costs[arm] for arm in arms]
-            available = [len(self._orders[arm]) for arm in arms]
-            rows = opening_rows(costs, available, self._left, self._base.n_classes, self._rule)
-            if rows or max(costs) == min(costs):
-                return arms, rows if len(arms) > 1 else 0
-            arms = tuple(arm for arm in arms if arm != arms[costs.index(max(costs))])
-
-    def _too_dear(self, opened: Arms) -> str:
+    def _too_dear(self, compared: Arms) -> str:
         """Which candidates were left out for their price, in words."""
-        names = [self._buyer.names[arm] for arm in self._arms if arm not in opened]
+        names = [self._buyer.names[arm] for arm in self._arms if arm not in compared]
         if not names:
             return ""
-        return f"{', '.join(names)} {'was' if len(names) == 1 else 'were'} not compared: too dear for this budget."
+        return f"{', '.join(names)} {'was' if len(names) == 1 else 'were'} not compared: too dear for this budget"
 
     def _next_rows(self, arms: Arms) -> int:
         """Twice the rows, for at most half of the money."""
@@ -402,6 +394,24 @@ def opening_rows(
     others = whole - costs[dearest]
     rows = max(wanted, min(int(spare / others), complete) if spare > 0 and others else 0)
     return rows if rows >= USELESS_OPENING else 0
+
+
+def opened(
+    costs: Sequence[Fraction], available: Sequence[int], money: Fraction, n_classes: int, rule: ExploreThenCommit
+) -> tuple[tuple[int, ...], int]:
+    """Places of the candidates that open a race, and their rows; 0 if none can be compared.
+
+    Where the money buys too few rows with all candidates, the dearest ones are left out, one by one: a price that
+    nobody can pay must not keep the others from being compared.
+    """
+    places = tuple(range(len(costs)))
+    while True:
+        prices = [costs[place] for place in places]
+        rows = opening_rows(prices, [available[place] for place in places], money, n_classes, rule)
+        if rows or max(prices) == min(prices):
+            return places, rows if len(places) > 1 else 0
+        dearest = places[prices.index(max(prices))]
+        places = tuple(place for place in places if place != dearest)
 
 
 def _places(rows: IntArray, some: IntArray) -> IntArray:

@@ -14,7 +14,9 @@ import numpy as np
 from exml_sim.method.kernel_regression import CENTRES, KernelSoft
 from exml_sim.method.soft import ForestSoft, MeanSoft, Soft, StackedSoft
 
-_KERNEL = ("shift", "scale", "anchors", "coefficients", "base", "wide", "curves")
+_KERNEL = ("shift", "scale", "anchors", "coefficients", "base")
+#: What kernels of earlier versions do not have.
+_CURVES = ("low", "high", "wide", "curves")
 _FOREST = ("feature", "threshold", "left", "right", "value", "roots")
 
 Read = Callable[[str], Any]
@@ -34,8 +36,8 @@ def _describe(soft: Soft, arrays: dict[str, Any], numbers: Iterator[int]) -> dic
         return {"kind": "stacked", "parts": parts, "width": soft.width, "weight": soft.weight, "odds": list(soft.odds)}
     number = next(numbers)
     if isinstance(soft, KernelSoft):
-        arrays |= {f"{name}_{number}": getattr(soft, name) for name in _KERNEL}
-        return {"kind": "kernel and curves", "gamma": soft.gamma}
+        arrays |= {f"{name}_{number}": getattr(soft, name) for name in _KERNEL + _CURVES}
+        return {"kind": "kernels and curves", "gamma": soft.gamma}
     if isinstance(soft, ForestSoft):
         arrays |= {f"{name}_{number}": getattr(soft, name) for name in _FOREST}
         return {"kind": "forest"}
@@ -73,24 +75,28 @@ def _built(about: Mapping[str, Any], read: Read, targets: int, width: int, numbe
         ahead = _built(first, read, targets, seen, numbers)
         return StackedSoft(ahead, _built(second, read, targets, width, numbers), seen, weight, (odds[0], odds[1]))
     number = next(numbers)
-    if kind in ("kernel", "kernel and curves"):
-        # Files of earlier versions have one Gaussian part and nothing else.
-        names = _KERNEL if kind != "kernel" else _KERNEL[:-2]
-        return _kernel([_finite(read(f"{name}_{number}")) for name in names], float(about["gamma"]), targets, width)
+    if kind in ("kernel", "kernels and curves"):
+        names = _KERNEL if kind == "kernel" else _KERNEL + _CURVES
+        arrays = {name: _finite(read(f"{name}_{number}")) for name in names}
+        return _kernel(arrays, float(about["gamma"]), targets, width)
     if kind == "forest":
         return _forest({name: read(f"{name}_{number}") for name in _FOREST}, targets, width)
     raise ValueError(f"a layer has an unknown kind of model, {kind!r}")
 
 
-def _kernel(arrays: list[Any], gamma: float, targets: int, width: int) -> KernelSoft:
-    heights = width * len(CENTRES), targets
-    shift, scale, anchors, coefficients, base, *more = arrays
-    wide, curves = more or (np.zeros_like(coefficients), np.zeros(heights))
-    shapes = (shift.shape, scale.shape, anchors.shape[1:], coefficients.shape, wide.shape, curves.shape, base.shape)
-    rows = len(anchors), targets
-    if shapes != ((width,), (width,), (width,), rows, rows, heights, (targets,)) or not gamma > 0.0:
+def _kernel(arrays: dict[str, Any], gamma: float, targets: int, width: int) -> KernelSoft:
+    """A model of arrays that fit together; without wide part, curves and limits where an earlier version wrote it."""
+    most = np.full(width, np.finfo(np.float64).max)
+    heights, coefficients = (width * len(CENTRES), targets), arrays["coefficients"]
+    missing = {"low": -most, "high": most, "wide": np.zeros_like(coefficients), "curves": np.zeros(heights)}
+    arrays = missing | arrays
+    rows = len(arrays["anchors"]), targets
+    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("low", "high", "shift", "scale"), (width,))
+    shapes |= {"anchors": (rows[0], width), "coefficients": rows, "wide": rows, "curves": heights, "base": (targets,)}
+    fits = all(arrays[name].shape == shape for name, shape in shapes.items())
+    if not fits or not 0.0 < gamma < np.inf or not (arrays["scale"] > 0.0).all():
         raise ValueError("the arrays of a kernel model do not fit together")
-    return KernelSoft(shift, scale, anchors, coefficients, wide, curves, base, gamma)
+    return KernelSoft(**arrays, gamma=gamma)
 
 
 def _forest(arrays: Mapping[str, Any], targets: int, width: int) -> ForestSoft:

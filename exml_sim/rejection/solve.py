@@ -246,7 +246,7 @@ def _batch_ball(
         helped = _try_reference(Problem(gram, y, theta, counts[t], None, ball), tol)
         if helped is not None:
             scores.risk[t] = scores.objective[t] = min(scores.objective[t], helped.objective)
-            scores.lower[t] = max(scores.lower[t], helped.lower_bound)
+            scores.lower[t] = min(max(scores.lower[t], helped.lower_bound), scores.objective[t])
     return scores
 
 
@@ -356,10 +356,12 @@ def _with_help(problem: Problem, ours: Solution, tol: float) -> Solution:
         return ours
     model = ours if ours.objective <= theirs.objective else theirs
     bound = ours if ours.lower_bound >= theirs.lower_bound else theirs
+    # A matrix that is positive semidefinite up to rounding alone leaves the two as far apart as that, on either side.
+    lower = min(bound.lower_bound, model.objective)
     return replace(
         model,
-        lower_bound=bound.lower_bound,
-        gap=model.objective - bound.lower_bound,
+        lower_bound=lower,
+        gap=model.objective - lower,
         alpha=bound.alpha,
         beta=bound.beta,
         iterations=ours.iterations + theirs.iterations,

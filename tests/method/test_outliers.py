@@ -5,7 +5,7 @@ import pytest
 
 from exml_sim.method.explorer import MOST_TOLD, Explorer
 from exml_sim.method.kernel_regression import KernelFitter
-from exml_sim.method.outliers import FAR, GROSS, drawn_in, far_cells, told
+from exml_sim.method.outliers import FAR, GROSS, far_cells, limits, told
 
 
 def test_far_cells_are_counted_in_distances_of_the_quartiles():
@@ -20,10 +20,10 @@ def test_far_cells_are_counted_in_distances_of_the_quartiles():
 def test_only_columns_with_a_gross_cell_are_cut():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
-    assert drawn_in(X) is X
+    assert np.array_equal(np.clip(X, *limits(X)), X)
     X[7, 1] = 1e30
     X[8, 2] = 0.5 * GROSS * np.ptp(np.quantile(X[:, 2], [0.25, 0.75]))
-    found = drawn_in(X)
+    found = np.clip(X, *limits(X))
     low, middle, high = np.quantile(X[:, 1], [0.25, 0.5, 0.75])
     assert found[7, 1] == pytest.approx(middle + FAR * (high - low))
     others = np.ones_like(X, dtype=bool)
@@ -41,6 +41,24 @@ def test_a_kernel_sees_beside_a_gross_cell():
         model, held = KernelFitter()(rows, np.eye(2)[y])
         assert np.mean(held.argmax(axis=1) == y) > 0.9
         assert np.mean(model.predict(X).argmax(axis=1) == y) > 0.9
+
+
+def test_new_rows_are_cut_as_those_of_the_fit_are():
+    """Where a column has the code 9999, rows with it follow another column: the model knows that of new rows, too."""
+    rng = np.random.default_rng(1)
+
+    def drawn(n):
+        X, coded = rng.normal(size=(n, 3)), rng.random(n) < 0.2
+        y = np.where(coded, X[:, 1] > 0, X[:, 2] > 0).astype(int)
+        X[coded, 0] = 9999.0
+        return X, y, coded
+
+    X, y, coded = drawn(300)
+    model, held = KernelFitter()(X, np.eye(2)[y])
+    new, truth, coded_too = drawn(2000)
+    assert np.mean(held.argmax(axis=1) == y) > 0.85
+    assert np.mean((held.argmax(axis=1) == y)[coded]) > 0.85
+    assert np.mean((model.predict(new).argmax(axis=1) == truth)[coded_too]) > 0.85
 
 
 def test_a_far_value_that_was_bought_is_told_of():

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from exml_sim.method import ExMLClassifier
-from exml_sim.method.purchase_plan import plans
-from exml_sim.strategies import MedianElimination, UniformAllocation
+from exml_sim.method.purchase_plan import plans, race_plan
+from exml_sim.strategies import ExploreThenCommit, MedianElimination, UniformAllocation
 from tests.method.tasks import synthetic
 
 
@@ -44,3 +44,14 @@ def test_rows_run_out():
     plan = plans(["a", "b"], [Fraction(1)] * 2, [3, 50], UniformAllocation(), Fraction(40), Fraction(0))[0]
     assert plan.ledger.pulls[0].tolist() == [3, 20]
     assert plan.ledger.spent == 23
+
+
+def test_a_race_without_the_dear_candidate_is_planned_as_it_is_run():
+    """A price of 20 would leave too few rows of all four: the plan says so, and has the rows of the others."""
+    plan = race_plan(
+        ("a", "b", "c", "d"), [*map(Fraction, (1, 1, "1.5", 20))], [300] * 4, Fraction(100), 2, ExploreThenCommit()
+    )
+    assert plan.too_dear == ("d",)
+    assert plan.opening == plan.rows * Fraction("3.5") <= 50
+    assert f"opening: {plan.rows} rows of every candidate but d, too dear, for" in plan.table()
+    assert race_plan(("a", "b"), [Fraction(1)] * 2, [300] * 2, Fraction(2), 2, ExploreThenCommit()).too_dear == ()

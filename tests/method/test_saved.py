@@ -144,7 +144,7 @@ def test_a_kernel_with_curves_comes_back_and_files_of_before_have_none():
     new = soft_rows(50, seed=1)[0]
     np.testing.assert_array_equal(again.predict(new), model.predict(new))
     # Before there were curves the kind had another name, and there was no such array.
-    older = {name: array for name, array in arrays.items() if not name.startswith(("curves", "wide"))}
+    older = {name: array for name, array in arrays.items() if not name.startswith(("curves", "wide", "low", "high"))}
     plain = saved_soft.unpack({"kind": "kernel", "gamma": model.gamma}, older.__getitem__, 3, 4)
     np.testing.assert_array_equal(
         plain.predict(new), replace(model, wide=0.0 * model.wide, curves=0.0 * model.curves).predict(new)
@@ -152,3 +152,7 @@ def test_a_kernel_with_curves_comes_back_and_files_of_before_have_none():
     assert np.abs(plain.predict(new) - model.predict(new)).max() > 0.01
     with pytest.raises(ValueError, match="do not fit together"):
         saved_soft.unpack(about, (arrays | {"curves_0": model.curves[:-1]}).__getitem__, 3, 4)
+    with pytest.raises(ValueError, match="do not fit together"):
+        saved_soft.unpack(about, (arrays | {"scale_0": 0.0 * model.scale}).__getitem__, 3, 4)
+    with pytest.raises(ValueError, match="do not fit together"):
+        saved_soft.unpack(about | {"gamma": np.inf}, arrays.__getitem__, 3, 4)
