@@ -163,9 +163,9 @@ class _Spectrum:
         return np.asarray(self.vectors @ (filtered[:, None] * (self.vectors.T @ rest)))
 
 
-def averaged(errors: FloatArray, rows: int, say: float = SAY) -> FloatArray:
+def averaged(errors: FloatArray, rows: int) -> FloatArray:
     """Weights of regressions with these errors, kernel by kernel (see the module)."""
-    found = np.log(PRIOR)[:, None] - say * rows * errors
+    found = np.log(PRIOR)[:, None] - SAY * rows * errors
     weights = np.exp(found - found.max())
     weights[weights < FAINT] = 0.0
     return np.asarray(weights / weights.sum())
@@ -182,8 +182,8 @@ class KernelFitter:
         Rows above which so many of them choose one kernel and one penalty, which are solved for all rows.
     """
 
-    def __init__(self, choosing: int = CHOOSING_ROWS, say: float = SAY) -> None:
-        self._choosing, self._say = choosing, say
+    def __init__(self, choosing: int = CHOOSING_ROWS) -> None:
+        self._choosing = choosing
         self._rows: FloatArray | None = None
         self._roots: dict[tuple[int, float], FloatArray] = {}
 
@@ -201,9 +201,9 @@ class KernelFitter:
             found, left_out = self._of_all(int(kernel), float(PENALTIES[penalty]), rest)
             parts = [found if k == kernel else np.zeros_like(rest) for k in range(len(held))]
         else:
-            weights = averaged(errors, len(X), self._say)
+            weights = averaged(errors, len(X))
             left_out = np.einsum("kp,knpt->nt", weights, np.array(held))
-            parts = [one.coefficients(rest, some) for one, some in zip(self._spectra, weights, strict=True)]
+            parts = [one.coefficients(rest, share) for one, share in zip(self._spectra, weights, strict=True)]
         near, wide, added = parts
         curves = curves_of(self._points, added)
         columns = self._low, self._high, self._shift, self._scale

@@ -87,7 +87,7 @@ def test_many_columns_are_added_block_by_block():
 def test_every_row_is_left_out_exactly(monkeypatch, kernel):
     """With one kernel and one penalty the closed form is what refitting without the row gives."""
     monkeypatch.setattr("exml_sim.method.kernel_regression.PENALTIES", PENALTIES[8:9])
-    monkeypatch.setattr("exml_sim.method.kernel_regression.averaged", lambda errors, rows, say: np.eye(3)[:, [kernel]])
+    monkeypatch.setattr("exml_sim.method.kernel_regression.averaged", lambda errors, rows: np.eye(3)[:, [kernel]])
     X, T = soft_rows()
     model, held = KernelFitter()(X, T)
     rest = T - model.base
