@@ -15,7 +15,7 @@ help:
 	@echo "make docs       build the documentation site into site/, with warnings as errors"
 	@echo "make bench      the benchmark tables"
 	@echo "make coq        check Lemma D and Lemma F with Coq (needs coqc and Coquelicot; Debian: coq, libcoq-coquelicot)"
-	@echo "make attack     ten minutes of random damage, kills, files, pools and matrices; findings/ has what it finds"
+	@echo "make fuzz     ten minutes of random damage, kills, files, pools and matrices; findings/ has what it finds"
 
 # One stamp per set of dependencies: an install is redone only when pyproject.toml changes.
 $(VENV)/bin/python:
@@ -71,7 +71,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.rounding
 
 attack: $(VENV)/.dev
-	$(BIN)/python -m attack
+	$(BIN)/python -m fuzz
 
 # Coq writes its files beside the source, so it gets a copy.
 coq:
