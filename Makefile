@@ -4,7 +4,7 @@ WORKERS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: study test test-long lint types check docs bench attack coq clean help
+.PHONY: study test test-long lint types check docs bench fuzz coq clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -15,7 +15,7 @@ help:
 	@echo "make docs       build the documentation site into site/, with warnings as errors"
 	@echo "make bench      the benchmark tables"
 	@echo "make coq        check Lemma D and Lemma F with Coq (needs coqc and Coquelicot; Debian: coq, libcoq-coquelicot)"
-	@echo "make fuzz     ten minutes of random damage, kills, files, pools and matrices; findings/ has what it finds"
+	@echo "make fuzz       ten minutes of random damage, kills, files, pools and matrices; findings/ has what it finds"
 
 # One stamp per set of dependencies: an install is redone only when pyproject.toml changes.
 $(VENV)/bin/python:
@@ -70,7 +70,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.confidence
 	$(BIN)/python -m benchmarks.rounding
 
-attack: $(VENV)/.dev
+fuzz: $(VENV)/.dev
 	$(BIN)/python -m fuzz
 
 # Coq writes its files beside the source, so it gets a copy.

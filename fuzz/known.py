@@ -9,7 +9,7 @@ import numpy as np
 from fuzz.case import LONG, Case, one_line
 from fuzz.halving import Elimination
 from fuzz.worlds import Floats, Holds, World, compositions, draw_case, draw_world, missed_apart, multinomial
-from theory import pool as known
+from theory import population as known
 
 EFFORTS = ("quick", "sharp")
 #: Rows up to which a pool is written out row by row instead of with weights.

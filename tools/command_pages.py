@@ -21,7 +21,7 @@ GUIDES = {
     "claims": "CLAIMS.md",
     "data": "your_table.md",
     "explore": "your_table.md",
-    "hunt": "hunt.md",
+    "falsify": "falsify.md",
     "merge": "engine.md",
     "plan": "command_line.md",
     "plot": "report.md",

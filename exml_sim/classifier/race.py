@@ -5,9 +5,9 @@ scored by how well models that have not seen a row predict it: every candidate a
 together. What is predicted is not the perceived label alone, which is the throw of a die: three quarters of the target
 are what the sets say together, the better ones louder. A set that costs less can have more rows; so each score is
 carried on to the number of rows that the money would buy of this set (`exml_sim.strategies.value_of_information`
-has the formulas). The race goes on with the candidates that could still change the choice by more than their rows would cost;
-the rest of the money buys rows of the set that won. Sets that cannot be told apart are told apart by their price, which
-every prediction will pay again.
+has the formulas). The race goes on with the candidates that could still change the choice by more than their rows
+would cost; the rest of the money buys rows of the set that won. Sets that cannot be told apart are told apart by their
+price, which every prediction will pay again.
 """
 
 from __future__ import annotations

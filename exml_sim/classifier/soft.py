@@ -4,8 +4,8 @@ A soft model is fitted to targets T, one line per row that sums to 1 (which clas
 Besides predictions for new rows it gives `held`: the prediction of every training row by a model fitted without it. A
 forest has them from its trees that did not draw the row, kernel regression in closed form
 (`exml_sim.classifier.kernel_regression`), and any classifier of scikit-learn by cross-validation. So selection, gates
-and reports need no further rows, and the first two cost no further fits. Forest and kernel are plain arrays, which a saved
-model can hold without pickle.
+and reports need no further rows, and the first two cost no further fits. Forest and kernel are plain arrays, which a
+saved model can hold without pickle.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ EVALUATIONS = 5000
 SECONDS = 300.0
 
 
-@click.command(name="hunt")
+@click.command(name="falsify")
 @click.argument("claim", metavar="[CLAIM]", required=False)
 @click.option("--list", "listing", is_flag=True, help="Name everything that can be hunted.")
 @click.option("--replay", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Look at a find again.")

@@ -15,7 +15,7 @@ from exml_sim.population import Population
 from exml_sim.rejection import solve
 from exml_sim.seeds import Seeds
 from exml_sim.strategies import MedianElimination, SuccessiveAcceptsRejects, TopTwo, UniformAllocation
-from tests.strategies.test_lockstep import all_rules, assert_same_bits
+from tests.strategies.test_trial_batch import all_rules, assert_same_bits
 
 # The certificates of all levels must be reached, not only asked for.
 pytestmark = pytest.mark.filterwarnings("error::exml_sim.rejection.ConvergenceWarning")
@@ -191,7 +191,7 @@ def test_all_arms_equal_have_no_gap():
 
 @pytest.mark.parametrize("name", SCORES)
 @pytest.mark.parametrize("position", range(6))
-def test_lockstep_is_bit_identical_on_feature_arms(name, position):
+def test_trial_batch_is_bit_identical_on_feature_arms(name, position):
     pool = FeaturePool(population(costs={"x0": "0.95", "x2": "1.2"}), **SCORES[name])
     rule = all_rules("budget" if position % 2 else "sample")[position]
     assert_same_bits(pool, rule, 150, trials=3)
@@ -206,7 +206,7 @@ def test_lockstep_is_bit_identical_on_feature_arms(name, position):
     ],
 )
 @pytest.mark.parametrize("position", range(6))
-def test_lockstep_is_bit_identical_for_all_row_options(options, position):
+def test_trial_batch_is_bit_identical_for_all_row_options(options, position):
     assert_same_bits(FeaturePool(population(), **AFFINE, **options), all_rules("budget")[position], 100, trials=4)
 
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from exml_sim.cli.falsify import command
 from simulations.falsify.targets import all_targets
 
-FINDS = Path(__file__).parents[1] / "hunts"
+FINDS = Path(__file__).parents[1] / "counterexamples"
 
 
 def invoke(*arguments):
@@ -93,7 +93,7 @@ def test_an_unknown_claim_is_one_line_and_exit_code_2(capsys):
     from exml_sim.cli import main
 
     with pytest.raises(SystemExit) as stop:
-        main(["hunt", "lemma-1"])
+        main(["falsify", "lemma-1"])
     assert stop.value.code == 2
     said = capsys.readouterr().err
     assert said.count("\n") == 1

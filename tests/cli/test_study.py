@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 from exml_sim.cli import cli, study
 from exml_sim.engine import Store, StoreError, StudyResult, run
-from exml_sim.engine.modes import excess
+from exml_sim.engine.modes import excess_risk as excess
 from simulations import budget_vs_failure
 from tests.engine.studies import contents, known
 

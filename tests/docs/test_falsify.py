@@ -1,4 +1,4 @@
-"""docs/hunt.md says what the finds and the registry say."""
+"""docs/falsify.md says what the finds and the registry say."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,7 @@ from simulations.falsify.finds import read
 from simulations.falsify.targets import all_targets
 
 ROOT = Path(__file__).parents[2]
-TEXT = (ROOT / "docs" / "hunt.md").read_text(encoding="utf-8")
+TEXT = (ROOT / "docs" / "falsify.md").read_text(encoding="utf-8")
 
 
 def rows_after(heading):
@@ -33,5 +33,5 @@ def test_the_table_of_finds_is_that_of_the_files():
     for line in rows_after("## What it found"):
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         named[cells[1].strip("`")] = int(cells[2].split()[0].replace(",", ""))
-    files = [read(file) for file in sorted((ROOT / "tests" / "hunts").glob("*.toml"))]
+    files = [read(file) for file in sorted((ROOT / "tests" / "counterexamples").glob("*.toml"))]
     assert named == {find.target.id: find.evaluations for find in files}

@@ -67,7 +67,7 @@ UNITS_OF_TWELVE = 2 * sum(POOL.costs)
 @pytest.mark.parametrize("objective", ["risk", "risk_per_cost"])
 @pytest.mark.parametrize("alignment", ["sample", "budget"])
 @pytest.mark.parametrize("position", range(6))
-def test_lockstep_is_bit_identical_on_known_arms(alignment, objective, position):
+def test_trial_batch_is_bit_identical_on_known_arms(alignment, objective, position):
     assert_same_bits(POOL, all_rules(alignment, objective)[position], 200)
 
 

@@ -1,9 +1,9 @@
 """Two samples from one order: the first n and the first k rows of it, n and k different.
 
 The rows up to the shorter sample's end ("both") enter two forms, the others one. A population of 2m rows, every row
-once as "both" and once as "one", with a level that also says which it is, turns the graphs of `theory.population.graphs`
-into those of two kinds of rows: the coefficient of z^(W v' + l), W above every sum of levels, belongs to graphs with v'
-vertices among the rows that both samples have.
+once as "both" and once as "one", with a level that also says which it is, turns the graphs of
+`theory.population.graphs` into those of two kinds of rows: the coefficient of z^(W v' + l), W above every sum of
+levels, belongs to graphs with v' vertices among the rows that both samples have.
 """
 
 from __future__ import annotations

@@ -11,13 +11,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from exml_sim.engine.modes import count
+from exml_sim.engine.modes import monte_carlo
 from exml_sim.engine.study import Cell, Study
 from exml_sim.engine.trials import Block, block_of
 from exml_sim.money import exact
 
-replay = count.replay
-facts = count.facts
+replay = monte_carlo.replay
+facts = monte_carlo.facts
 
 
 def block(study: Study, cell: Cell, trials: range) -> Block:

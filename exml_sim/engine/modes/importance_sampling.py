@@ -27,7 +27,7 @@ from exml_sim.bandit.sampling import RowOptions, RowSampler
 from exml_sim.bandit.trial import Exploration, Explorations, read_trial
 from exml_sim.bandit.trial_batch import TrialBatch
 from exml_sim.compiled import kernel
-from exml_sim.engine.modes import count
+from exml_sim.engine.modes import monte_carlo
 from exml_sim.engine.modes.failure_paths import read_schedule
 from exml_sim.engine.modes.tilting import Mixture, mixture
 from exml_sim.engine.study import Cell, Study
@@ -64,7 +64,7 @@ def facts(study: Study, cell: Cell) -> Facts:
     """The pool's facts, and what is known of the weights."""
     known = tilts(study, cell)
     bound = (bool(known.complete), float(known.weight_bound), float(known.left_out))
-    plain = count.facts(study, cell)
+    plain = monte_carlo.facts(study, cell)
     return Facts(plain.largest_regret, plain.costs, *bound)
 
 

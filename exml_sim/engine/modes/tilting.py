@@ -1,8 +1,8 @@
 r"""Which distributions of rows make a failure likely: exponential tilts, one per way to fail.
 
-A way C (see `exml_sim.engine.modes.failure_paths`) is a set of steps (t, j, i): on the rows of round t rival j scores no
-worse than best arm i. For losses l_i of fixed models let :math:`S_{tji}` be the sum of :math:`\ell_i - \ell_j` over those
-rows. The tilt of the way multiplies the density of the order of rows by
+A way C (see `exml_sim.engine.modes.failure_paths`) is a set of steps (t, j, i): on the rows of round t rival j scores
+no worse than best arm i. For losses l_i of fixed models let :math:`S_{tji}` be the sum of :math:`\ell_i - \ell_j` over
+those rows. The tilt of the way multiplies the density of the order of rows by
 
 .. math:: \exp\Big(\sum_{(t,j,i) \in C} \lambda_{tji} S_{tji} - \Lambda(\lambda)\Big), \qquad \lambda \ge 0,
 
@@ -94,7 +94,7 @@ class Mixture:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tilt:
-    """Tilt one failure path: log q / p per segment, substream and row; its cost I_C; the sum of multipliers times rows."""
+    """Tilt one failure path: log q / p per segment, substream, row; its cost I_C; summed multipliers."""
 
     log_ratio: FloatArray
     cost: float

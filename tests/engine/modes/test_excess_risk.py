@@ -12,7 +12,7 @@ from scipy.stats import chi2, multivariate_normal
 
 from exml_sim.engine import Study, merge, run
 from exml_sim.engine.intervals import mean_interval
-from exml_sim.engine.modes import excess as module
+from exml_sim.engine.modes import excess_risk as module
 from exml_sim.engine.modes.excess_risk import TERMS, draw, expected, features, fitted, label_probability, truth
 from exml_sim.engine.result import excess_lines
 from exml_sim.engine.specs import Score, SyntheticPool

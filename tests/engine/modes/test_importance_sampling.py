@@ -10,7 +10,7 @@ from scipy.stats import binom, t
 
 from exml_sim.engine import Study, run
 from exml_sim.engine.intervals import bounded_interval
-from exml_sim.engine.modes import rare as rare_module
+from exml_sim.engine.modes import importance_sampling as rare_module
 from exml_sim.engine.modes import tilting
 from exml_sim.engine.modes.importance_sampling import tilted_trials, tilts
 from exml_sim.engine.modes.tilting import PLAIN

@@ -9,7 +9,7 @@ from simulations.falsify.finds import Find, read, replay
 from simulations.falsify.search import Limits, hunt
 from simulations.falsify.targets import all_targets, get
 
-FOLDER = Path(__file__).parents[2] / "hunts"
+FOLDER = Path(__file__).parents[2] / "counterexamples"
 FILES = sorted(FOLDER.glob("*.toml"))
 
 
