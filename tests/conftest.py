@@ -33,7 +33,7 @@ FIRST = (
     "cli/test_reproduce.py",
     "test_plugins.py",
     "testing/test_check_strategy.py",
-    "engine/modes/test_rare.py",
+    "engine/modes/test_importance_sampling.py",
     "cli/test_explore.py",
     "classifier/test_estimator.py",
     "properties/test_bounds_hold.py",

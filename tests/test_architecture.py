@@ -27,9 +27,9 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("money", "losses", "kernels"),
     ("rejection", "population", "oracle"),
     ("datasets",),
-    ("exploration",),
+    ("bandit",),
     ("strategies",),
-    ("method", "engine"),
+    ("classifier", "engine"),
     ("testing",),
     ("theory",),
     ("simulations",),
@@ -45,7 +45,7 @@ SHARED = (
     ("panels",),
     ("needed_budget", "budget_vs_failure", "figures", "pilot"),
     ("report",),
-    ("hunt", "verification", "reproduction", "adaptive_vs_halving"),
+    ("falsify", "verification", "reproduction", "adaptive_vs_halving"),
 )
 
 
@@ -142,7 +142,7 @@ def test_the_layers_catch_a_lazy_import_from_above(
     with (tmp_path / "exml_sim/bandit/pool.py").open("a", encoding="utf-8") as file:
         file.write(f"\n\ndef planted() -> None:\n    {planted}\n")
     monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
-    with pytest.raises(AssertionError, match=r"bandit/pool.py:\d+ imports exml_sim.(engine|method)"):
+    with pytest.raises(AssertionError, match=r"bandit/pool.py:\d+ imports exml_sim.(engine|classifier)"):
         test_imports_only_go_down()
 
 
