@@ -15,6 +15,7 @@ from tests.golden.values import describe_machine, find_differences
 MAX_BYTES = 600_000
 QUICK_STUDIES = [name for name in record.STUDIES if name not in record.SLOW_STUDIES]
 QUICK_COMMANDS = [name for name in record.COMMANDS if name not in record.SLOW_COMMANDS]
+QUICK_COUNTEREXAMPLES = [name for name in record.COUNTEREXAMPLES if name not in record.SLOW_COUNTEREXAMPLES]
 SLOW_TABLES = [seed for seed in record.TABLES if seed not in record.QUICK_TABLES]
 
 
@@ -31,13 +32,11 @@ def compare(recorded: Any, computed: Any) -> None:
 
 @pytest.mark.parametrize("name", split(QUICK_STUDIES, record.SLOW_STUDIES))
 def test_trials(name: str) -> None:
-    cells = record.read_golden("trials")[name]
-    compare(cells, record.run_trials(name, [cell["stream"] for cell in cells]))
+    compare(record.read_golden("trials")[name], record.run_trials(name, record.read_streams(name)))
 
 
 def test_trials_on_rewards_of_a_file() -> None:
-    cells = record.read_golden("trials")["rewards"]
-    compare(cells, record.run_rewards([cell["stream"] for cell in cells]))
+    compare(record.read_golden("trials")["rewards"], record.run_rewards(record.read_streams("rewards")))
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -66,8 +65,13 @@ def test_solutions() -> None:
     compare(record.read_golden("solutions"), record.record_solutions())
 
 
-def test_verdicts_and_counterexamples() -> None:
+def test_verdicts() -> None:
     compare(record.read_golden("verdicts"), record.record_verdicts())
+
+
+@pytest.mark.parametrize("name", split(QUICK_COUNTEREXAMPLES, record.SLOW_COUNTEREXAMPLES))
+def test_counterexamples(name: str) -> None:
+    compare(record.read_golden("counterexamples")[name], record.replay_counterexample(name))
 
 
 @pytest.mark.parametrize("seed", split(record.QUICK_TABLES, SLOW_TABLES))

@@ -1,4 +1,4 @@
-"""Write numbers to golden files and compare them: digests, rounded lists, tolerances. Nothing here names the project."""
+"""Write numbers to golden files and compare them: digests, rounded lists, tolerances; no names of the project."""
 
 from __future__ import annotations
 
