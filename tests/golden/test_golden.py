@@ -16,7 +16,6 @@ MAX_BYTES = 600_000
 QUICK_STUDIES = [name for name in record.STUDIES if name not in record.SLOW_STUDIES]
 QUICK_COMMANDS = [name for name in record.COMMANDS if name not in record.SLOW_COMMANDS]
 QUICK_COUNTEREXAMPLES = [name for name in record.COUNTEREXAMPLES if name not in record.SLOW_COUNTEREXAMPLES]
-SLOW_TABLES = [seed for seed in record.TABLES if seed not in record.QUICK_TABLES]
 
 
 def split(quick: Any, slow: Any) -> list[Any]:
@@ -74,7 +73,7 @@ def test_counterexamples(name: str) -> None:
     compare(record.read_golden("counterexamples")[name], record.replay_counterexample(name))
 
 
-@pytest.mark.parametrize("seed", split(record.QUICK_TABLES, SLOW_TABLES))
+@pytest.mark.parametrize("seed", record.TABLES)
 def test_purchases(seed: int) -> None:
     compare(record.read_golden("purchases")[f"table {seed}"], record.record_purchase(seed))
 
@@ -106,6 +105,10 @@ def _scaled(tree: Any, factor: float) -> Any:
     if isinstance(tree, list):
         return [_scaled(value, factor) for value in tree]
     return tree * factor if isinstance(tree, float) else tree
+
+
+def test_every_strategy_mode_and_score_is_covered() -> None:
+    assert not record.list_uncovered()
 
 
 def test_files_are_small() -> None:
