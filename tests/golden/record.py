@@ -577,7 +577,7 @@ def make_table(seed: int) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]
     """Return observed features, perceived labels, candidates and costs of a table."""
     match seed % 5:
         case 0:
-            return _from_population(make_synthetic(25 + 5 * seed, angles=[10, 50, 90], rng=seed))
+            return _from_population(make_synthetic(25 + 3 * seed, angles=[10, 50, 90], rng=seed))
         case 1:
             views = {"observed": "mor", "candidates": ("fac", "kar", "zer")}
             return _from_population(make_mfeat((0, 1, 2), 20 + seed, **views, rng=np.random.default_rng(seed)))
