@@ -25,18 +25,18 @@ from unittest import mock
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
+from exml_sim.bandit.scoring import SCORES
+from exml_sim.classifier import AskTell, ExMLClassifier
 from exml_sim.cli import main
 from exml_sim.datasets import make_mfeat, make_synthetic
 from exml_sim.engine import Study, replay, run
 from exml_sim.engine.modes import MODES, mode_of, run_block
-from exml_sim.exploration.scoring import SCORES
-from exml_sim.method import AskTell, ExMLClassifier
 from exml_sim.money import show
 from exml_sim.oracle import ArrayOracle
 from exml_sim.rejection import factorise, solve, solve_batch, solve_low_rank
 from exml_sim.strategies import STRATEGIES
 from exml_sim.threads import one_thread
-from simulations.hunt import finds
+from simulations.falsify import finds
 from tests.golden.values import (
     collect_numbers,
     describe_machine,
@@ -47,35 +47,57 @@ from tests.golden.values import (
     round_floats,
     write_json,
 )
-from tests.theory.pool.small_pools import generated
-from theory import Point, corrected, paper, tighter
+from tests.theory.population.small_pools import generated
+from theory import BoundProblem, corrected, paper, tighter
 from theory.claims import all_claims
-from theory.pool import KnownPool
-from theory.pool import required_budget as required_population_budget
+from theory.population import PopulationModel
+from theory.population import required_budget as required_population_budget
 from theory.proofs import refutations
 
 HERE = Path(__file__).parent
-HUNTS = HERE.parent / "hunts"
+COUNTEREXAMPLES = HERE.parent / "counterexamples"
 JSON_FILES = ("trials", "ledgers", "budgets", "solutions", "verdicts", "counterexamples", "purchases", "outputs")
 BOUNDS_FILE = HERE / "bounds.npz"
 
 # --- 1. trials ------------------------------------------------------------------------------------------------------
 
-BERNOULLI = {"kind": "known", "means": [0.5, 0.42, 0.3, 0.6, 0.45]}
+BERNOULLI = {"kind": "parametric", "means": [0.5, 0.42, 0.3, 0.6, 0.45]}
 CORRELATED = {
-    "kind": "known", "means": [0.1, 0.0, 0.3, 0.2], "sd": 0.4, "correlation": 0.6, "costs": ["1", "2.5", "0.7", "1.2"],
-}  # fmt: skip
-GAUSSIAN = {"kind": "known", "means": [0.1, 0.0, 0.3], "sd": 0.4, "costs": ["1", "3", "0.5"], "label": "independent"}
+    "kind": "parametric",
+    "means": [0.1, 0.0, 0.3, 0.2],
+    "sd": 0.4,
+    "correlation": 0.6,
+    "costs": ["1", "2.5", "0.7", "1.2"],
+}
+GAUSSIAN = {
+    "kind": "parametric",
+    "means": [0.1, 0.0, 0.3],
+    "sd": 0.4,
+    "costs": ["1", "3", "0.5"],
+    "label": "independent",
+}
 FINITE = {
-    "kind": "known", "values": [0, 0.5, 1], "label": "finite",
+    "kind": "parametric",
+    "values": [0, 0.5, 1],
+    "label": "finite",
     "probabilities": [[0.5, 0.25, 0.25], [0.25, 0.25, 0.5], [0.4, 0.3, 0.3]],
-}  # fmt: skip
+}
 FAMILY = {"kind": "family", "family": "geometric", "K": 6, "gap": 0.05, "law": "gaussian", "cost_ratio": "3"}
-RANDOM_INSTANCE = {"kind": "redrawn", "K": 5}
-RANDOM_GAUSSIAN = {"kind": "redrawn", "K": 4, "law": "gaussian", "sd": 0.3, "cost_ratio": "2", "label": "normal"}
+RANDOM_INSTANCE = {"kind": "random_instance", "K": 5}
+RANDOM_GAUSSIAN = {
+    "kind": "random_instance",
+    "K": 4,
+    "law": "gaussian",
+    "sd": 0.3,
+    "cost_ratio": "2",
+    "label": "normal",
+}
 ATOMS = {
-    "kind": "atoms", "values": [[1, 0.75, 0.5], [0.5, 1, 0.75], [0.25, 0.5, 1]], "y": [1, 1, 1], "copies": [30, 6, 6],
-}  # fmt: skip
+    "kind": "finite_support",
+    "values": [[1, 0.75, 0.5], [0.5, 1, 0.75], [0.25, 0.5, 1]],
+    "y": [1, 1, 1],
+    "copies": [30, 6, 6],
+}
 SYNTHETIC = {"kind": "synthetic", "per_class": 20, "angles": [10, 30, 50, 70, 90]}
 PRICED = {**SYNTHETIC, "costs": ["1", "0.5", "2", "1.25", "3"], "label": "priced"}
 MFEAT = {"kind": "mfeat", "per_class": 15, "candidates": ["fac", "kar", "zer"]}
@@ -86,14 +108,21 @@ OBJECTIVE = {"score": "objective", "theta": 0.2, "penalty": [1.0, 0.5], "loss": 
 RISK = {"score": "risk", "theta": 0.3, "penalty": [0.1, 0.1]}
 
 UNIFORM, MEDIAN = "uniform_allocation", "median_elimination"
-FRESH_MEDIAN = {"name": MEDIAN, "reuse": False}
+FRESH_MEDIAN = {"name": MEDIAN, "accumulate": False}
 FIXED_BUDGET = [
-    UNIFORM, MEDIAN, FRESH_MEDIAN, "successive_rejects", {"name": "successive_accepts_rejects", "k": 2}, "ocba",
-    "top_two", "ugape_budget", "explore_then_commit",
-]  # fmt: skip
+    UNIFORM,
+    MEDIAN,
+    FRESH_MEDIAN,
+    "successive_rejects",
+    {"name": "successive_accepts_rejects", "k": 2},
+    "ocba",
+    "top_two",
+    "ugap_eb",
+    "value_of_information_commit",
+]
 FIXED_CONFIDENCE = [
-    {"name": name, "confidence": 0.9, "indifference": 0.02}
-    for name in ("kl_lucb", "racing", "top_two_stopping", "ugape")
+    {"name": name, "confidence": 0.9, "epsilon": 0.02}
+    for name in ("kl_lucb", "successive_elimination", "top_two_stopping", "ugap_ec")
 ]
 
 
@@ -110,48 +139,85 @@ def aligned(name: str) -> list[dict[str, str]]:
 STUDIES: dict[str, dict[str, Any]] = {
     "bernoulli": {"pools": [BERNOULLI], "strategies": FIXED_BUDGET, "budgets": {"per_arm": [24]}, "trials": 200},
     "confidence": {
-        "pools": [BERNOULLI], "strategies": FIXED_CONFIDENCE, "budgets": {"absolute": [600]}, "trials": 100,
-        "mode": "sure",
+        "pools": [BERNOULLI],
+        "strategies": FIXED_CONFIDENCE,
+        "budgets": {"absolute": [600]},
+        "trials": 100,
+        "mode": "fixed_confidence",
     },
     "costs": {
-        "pools": [CORRELATED, GAUSSIAN], "strategies": [*aligned(UNIFORM), *aligned(MEDIAN), "successive_rejects"],
-        "budgets": {"absolute": ["37.5"], "per_arm": [12]}, "trials": 200,
+        "pools": [CORRELATED, GAUSSIAN],
+        "strategies": [*aligned(UNIFORM), *aligned(MEDIAN), "successive_rejects"],
+        "budgets": {"absolute": ["37.5"], "per_arm": [12]},
+        "trials": 200,
     },
     "other_arms": {
-        "pools": [FINITE, FAMILY, RANDOM_INSTANCE, RANDOM_GAUSSIAN], "strategies": [UNIFORM, MEDIAN, "top_two", "ocba"],
-        "budgets": {"per_arm": [14]}, "trials": 120,
+        "pools": [FINITE, FAMILY, RANDOM_INSTANCE, RANDOM_GAUSSIAN],
+        "strategies": [UNIFORM, MEDIAN, "top_two", "ocba"],
+        "budgets": {"per_arm": [14]},
+        "trials": 120,
     },
     "features": {
-        "pools": [SYNTHETIC], "scores": [BALL, WIDE_BALL, OBJECTIVE, RISK],
-        "strategies": [UNIFORM, MEDIAN, "successive_rejects"], "budgets": {"per_arm": [9]}, "trials": 60,
+        "pools": [SYNTHETIC],
+        "scores": [BALL, WIDE_BALL, OBJECTIVE, RISK],
+        "strategies": [UNIFORM, MEDIAN, "successive_rejects"],
+        "budgets": {"per_arm": [9]},
+        "trials": 60,
     },
     "priced_features": {
-        "pools": [PRICED], "scores": [BALL], "strategies": [*aligned(UNIFORM), *aligned(MEDIAN)],
-        "budgets": {"absolute": ["97.5"]}, "trials": 60, "sampling": {"rows": "independent"},
+        "pools": [PRICED],
+        "scores": [BALL],
+        "strategies": [*aligned(UNIFORM), *aligned(MEDIAN)],
+        "budgets": {"absolute": ["97.5"]},
+        "trials": 60,
+        "sampling": {"rows": "independent"},
     },
     "no_replacement": {
-        "pools": [SYNTHETIC], "scores": [BALL, RISK], "strategies": FIXED_BUDGET, "budgets": {"ratio": ["0.2"]},
-        "trials": 40, "sampling": {"replacement": "never"},
+        "pools": [SYNTHETIC],
+        "scores": [BALL, RISK],
+        "strategies": FIXED_BUDGET,
+        "budgets": {"ratio": ["0.2"]},
+        "trials": 40,
+        "sampling": {"replacement": "never"},
     },
     "capped": {
-        "pools": [MFEAT], "scores": [BALL, OBJECTIVE], "strategies": [UNIFORM, MEDIAN], "budgets": {"per_arm": [12]},
-        "trials": 40, "sampling": {"replacement": "across", "shortfall": "cap"},
+        "pools": [MFEAT],
+        "scores": [BALL, OBJECTIVE],
+        "strategies": [UNIFORM, MEDIAN],
+        "budgets": {"per_arm": [12]},
+        "trials": 40,
+        "sampling": {"replacement": "across", "shortfall": "cap"},
     },
     "feature_confidence": {
-        "pools": [SYNTHETIC], "scores": [BALL], "strategies": FIXED_CONFIDENCE, "budgets": {"absolute": [500]},
-        "trials": 20, "mode": "sure",
+        "pools": [SYNTHETIC],
+        "scores": [BALL],
+        "strategies": FIXED_CONFIDENCE,
+        "budgets": {"absolute": [500]},
+        "trials": 20,
+        "mode": "fixed_confidence",
     },
     "rare": {
-        "pools": [ATOMS], "scores": [{"score": "ball", "theta": 0.25, "ball": 0.25}],
-        "strategies": [UNIFORM, MEDIAN, FRESH_MEDIAN], "budgets": {"per_arm": [6, 24]}, "trials": 80, "mode": "rare",
+        "pools": [ATOMS],
+        "scores": [{"score": "ball", "theta": 0.25, "ball": 0.25}],
+        "strategies": [UNIFORM, MEDIAN, FRESH_MEDIAN],
+        "budgets": {"per_arm": [6, 24]},
+        "trials": 80,
+        "mode": "importance_sampling",
     },
     "excess": {
-        "pools": [{**SYNTHETIC, "gamma": 0.7}], "scores": [WIDE_BALL], "strategies": [UNIFORM, MEDIAN],
-        "budgets": {"per_arm": [10]}, "trials": 10, "mode": "excess",
+        "pools": [{**SYNTHETIC, "gamma": 0.7}],
+        "scores": [WIDE_BALL],
+        "strategies": [UNIFORM, MEDIAN],
+        "budgets": {"per_arm": [10]},
+        "trials": 10,
+        "mode": "excess_risk",
     },
     "exact": {
-        "pools": [ATOMS], "scores": [{"score": "ball", "theta": 0.25, "ball": 0.25}],
-        "strategies": [UNIFORM, MEDIAN, FRESH_MEDIAN], "budgets": {"per_arm": [4]}, "mode": "exact",
+        "pools": [ATOMS],
+        "scores": [{"score": "ball", "theta": 0.25, "ball": 0.25}],
+        "strategies": [UNIFORM, MEDIAN, FRESH_MEDIAN],
+        "budgets": {"per_arm": [4]},
+        "mode": "exact",
     },
     "atoms": {
         "pools": [ATOMS],
@@ -161,10 +227,12 @@ STUDIES: dict[str, dict[str, Any]] = {
         "trials": 60,
     },
     "exact_arms": {
-        "pools": [{"kind": "known", "means": [0.4, 0.5, 0.6]}], "strategies": [UNIFORM, MEDIAN],
-        "budgets": {"per_arm": [4, 6]}, "mode": "exact",
+        "pools": [{"kind": "parametric", "means": [0.4, 0.5, 0.6]}],
+        "strategies": [UNIFORM, MEDIAN],
+        "budgets": {"per_arm": [4, 6]},
+        "mode": "exact",
     },
-}  # fmt: skip
+}
 #: Studies that are too slow for every commit.
 SLOW_STUDIES = ("excess",)
 
@@ -185,16 +253,19 @@ better = "lower"
 costs = ["1", "2", "0.5"]
 """
 STOPPED_STUDY = {
-    "pools": [BERNOULLI], "strategies": [UNIFORM, MEDIAN], "budgets": {"per_arm": [8, 40]}, "trials": 400,
+    "pools": [BERNOULLI],
+    "strategies": [UNIFORM, MEDIAN],
+    "budgets": {"per_arm": [8, 40]},
+    "trials": 400,
     "stop": {"bound": 0.2, "width": 0.2, "every": 50},
-}  # fmt: skip
+}
 
 
 def list_uncovered() -> set[str]:
     """Return the strategies, modes and scores that no study of this module uses."""
     strategies = [part for table in STUDIES.values() for part in table["strategies"]]
     used = {part if isinstance(part, str) else part["name"] for part in strategies}
-    used |= {table.get("mode", "count") for table in STUDIES.values()}
+    used |= {table.get("mode", "monte_carlo") for table in STUDIES.values()}
     used |= {score["score"] for table in STUDIES.values() for score in table.get("scores", [])}
     return {*STRATEGIES, *MODES, *SCORES} - used
 
@@ -327,9 +398,14 @@ def _ledger(name: str, number: int, trial: int, recorded: Mapping[str, Any]) -> 
 
 POINTS = 200
 DESIGNS = (
-    {}, {"pairing": "independent"}, {"pairing": "arbitrary"}, {"kernel": "nonnegative"}, {"optimism": "rademacher"},
-    {"best_count": 2}, {"population": 10**7},
-)  # fmt: skip
+    {},
+    {"pairing": "independent"},
+    {"pairing": "arbitrary"},
+    {"kernel": "nonnegative"},
+    {"optimism": "rademacher"},
+    {"best_count": 2},
+    {"population": 10**7},
+)
 #: Bounds by neutral names: a function and its options; its required arguments come from `draw_points`.
 BOUNDS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "paper_failure_u": (paper.delta_fail_uniform, {}),
@@ -391,12 +467,22 @@ def draw_points() -> dict[str, Any]:
     K = rng.integers(3, 65, POINTS)
     n = np.ceil((radius / gap) ** 2 * 10.0 ** rng.uniform(0.0, 5.5, POINTS)).astype(np.int64)
     return {
-        "theta": theta, "kappa_lambda": radius, "gap": gap, "K": K, "n": n, "B": n * K + rng.integers(0, 3, POINTS),
-        "m": 100 * n, "delta": 10.0 ** rng.uniform(-4, -0.5, POINTS), "shift": gap / 2,
-        "variance": rng.uniform(0.01, 0.25, POINTS), "kappa": rng.uniform(0.5, 2.0, POINTS),
-        "C_h": 10.0 ** rng.uniform(-1, 1, POINTS), "C_g": 10.0 ** rng.uniform(-1, 1, POINTS),
-        "variance_best": rng.uniform(0.01, 0.25, POINTS), "variance_rival": rng.uniform(0.01, 0.25, POINTS),
-    }  # fmt: skip
+        "theta": theta,
+        "kappa_lambda": radius,
+        "gap": gap,
+        "K": K,
+        "n": n,
+        "B": n * K + rng.integers(0, 3, POINTS),
+        "m": 100 * n,
+        "delta": 10.0 ** rng.uniform(-4, -0.5, POINTS),
+        "shift": gap / 2,
+        "variance": rng.uniform(0.01, 0.25, POINTS),
+        "kappa": rng.uniform(0.5, 2.0, POINTS),
+        "C_h": 10.0 ** rng.uniform(-1, 1, POINTS),
+        "C_g": 10.0 ** rng.uniform(-1, 1, POINTS),
+        "variance_best": rng.uniform(0.01, 0.25, POINTS),
+        "variance_rival": rng.uniform(0.01, 0.25, POINTS),
+    }
 
 
 def evaluate_bound(name: str) -> np.ndarray:
@@ -421,15 +507,15 @@ def evaluate_gaps(name: str) -> np.ndarray:
     return np.asarray(function(budgets, 8, None, theta, radius, gaps=gaps, strict=False, log=True))
 
 
-def make_populations() -> list[tuple[Point, KnownPool]]:
+def make_populations() -> list[tuple[BoundProblem, PopulationModel]]:
     """Make small populations as bounds see them.
 
     They are made anew for every use: the bound of a population remembers how it split the arms at a similar number of
     rows, so that its value can depend on what it was asked before.
     """
     pools = generated(8, seed=3, arms=3, rows=4)
-    made = [KnownPool(pool.grams, pool.y, pool.ball, pool.theta, weights=pool.p) for pool in pools]
-    return [(Point(pool.n_arms, 0.1, pool.theta, float("nan"), data=pool), pool) for pool in made]
+    made = [PopulationModel(pool.grams, pool.y, pool.ball, pool.theta, weights=pool.p) for pool in pools]
+    return [(BoundProblem(pool.n_arms, 0.1, pool.theta, float("nan"), data=pool), pool) for pool in made]
 
 
 def evaluate_population(strategy: str) -> np.ndarray:
@@ -451,25 +537,35 @@ def record_bounds() -> dict[str, np.ndarray]:
 
 
 DESIGN_OF_POINTS = (
-    {}, {"rows": "fresh"}, {"pairing": "independent"}, {"kernel": "nonnegative"}, {"population": 10**6},
-)  # fmt: skip
+    {},
+    {"rows": "fresh"},
+    {"pairing": "independent"},
+    {"kernel": "nonnegative"},
+    {"population": 10**6},
+)
 
 
 def record_budgets() -> dict[str, Any]:
     """Find required, launch and informative budgets of all versions."""
     points = draw_points()
     problems = [
-        Point(int(points["K"][i]), *(float(points[key][i]) for key in ("gap", "theta", "kappa_lambda")), **design)
+        BoundProblem(
+            int(points["K"][i]), *(float(points[key][i]) for key in ("gap", "theta", "kappa_lambda")), **design
+        )
         for i, design in enumerate([*DESIGN_OF_POINTS] * 4)
     ]
     found: dict[str, Any] = {}
     for version in ("paper", "corrected", "tighter"):
         for strategy in ("uniform", "median"):
             found[f"{version} {strategy}"] = [
-                [p.required(version, strategy, 0.05), p.required(version, strategy, 1e-6),
-                 p.launch(version, strategy), p.informative(version, strategy)]
+                [
+                    p.required(version, strategy, 0.05),
+                    p.required(version, strategy, 1e-6),
+                    p.launch(version, strategy),
+                    p.informative(version, strategy),
+                ]
                 for p in problems
-            ]  # fmt: skip
+            ]
     for strategy in ("uniform", "median"):
         pools = [pool for _, pool in make_populations()]
         found[f"population {strategy}"] = [
@@ -558,14 +654,14 @@ def _side(value: Any) -> Any:
     return round_floats([float(value.mid() if hasattr(value, "mid") else value)])[0]
 
 
-COUNTEREXAMPLES = tuple(file.stem for file in sorted(HUNTS.glob("*.toml")))
+COUNTEREXAMPLES = tuple(file.stem for file in sorted(COUNTEREXAMPLES.glob("*.toml")))
 SLOW_COUNTEREXAMPLES = ("me-fails-more--trials",)
 
 
 def replay_counterexample(name: str) -> dict[str, Any]:
     """Replay one stored counterexample."""
     with one_thread():
-        done = finds.replay(finds.read(HUNTS / f"{name}.toml"))
+        done = finds.replay(finds.read(COUNTEREXAMPLES / f"{name}.toml"))
     sides = round_floats([done.measured.log_observed, done.measured.log_bound])
     return {"sides": sides, "confirmed": OUTCOMES[done.verdict.outcome], "violated": bool(done.stands)}
 
@@ -616,9 +712,13 @@ def make_model(seed: int) -> ExMLClassifier:
             return ExMLClassifier.paper(budget_ratio=share, explore="always", random_state=seed, hidden_label=9)
         case 2:
             return ExMLClassifier(
-                budget_ratio=share, model="rejection", strategy="successive_rejects", explore="always",
-                random_state=seed, hidden_label=9,
-            )  # fmt: skip
+                budget_ratio=share,
+                model="rejection",
+                strategy="successive_rejects",
+                explore="always",
+                random_state=seed,
+                hidden_label=9,
+            )
         case _:
             return ExMLClassifier(budget_ratio=share, model="kernel", random_state=seed, hidden_label=9)
 
@@ -668,9 +768,12 @@ PROBLEM = ("--K", "8", "--theta", "0.1", "--kappa-lambda", "0.5", "--gap", "0.2"
 GAPS = ("--K", "4", "--theta", "0.2", "--kappa-lambda", "0.4", "--gaps", "0.1,0.15,0.2")
 COLUMNS = ("--label", "y", "--observed", "x0,x1", "--candidate", "c0=c0:1", "--candidate", "c1=c1:1.2")
 FEATURE_STUDY = {
-    "pools": [SYNTHETIC], "scores": [BALL], "strategies": [UNIFORM, MEDIAN], "budgets": {"per_arm": [8, 16]},
+    "pools": [SYNTHETIC],
+    "scores": [BALL],
+    "strategies": [UNIFORM, MEDIAN],
+    "budgets": {"per_arm": [8, 16]},
     "trials": 200,
-}  # fmt: skip
+}
 #: Commands by neutral names; `study.toml` and `table.csv` lie in the folder in which they run.
 COMMANDS: dict[str, tuple[str, ...]] = {
     "bounds": ("bound", *PROBLEM, "--budget", "16000", "--json"),
@@ -680,12 +783,22 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "plan_gaps": ("plan", "--delta", "0.1", *GAPS, "--rows", "fresh", "--json"),
     "plan_study": ("plan", "study.toml", "--delta", "0.2", "--trials", "200", "--n-jobs", "1", "--quiet", "--json"),
     "plan_pilot": (
-        "plan", "table.csv", "--pilot", "30", *COLUMNS, "--worlds", "10", "--trials", "100", "--quiet", "--json",
+        "plan",
+        "table.csv",
+        "--pilot",
+        "30",
+        *COLUMNS,
+        "--worlds",
+        "10",
+        "--trials",
+        "100",
+        "--quiet",
+        "--json",
     ),
     "study": ("study", "study.toml", "--out", "out", "--n-jobs", "1", "--quiet", "--json"),
     "explore": ("explore", "table.csv", *COLUMNS, "--budget", "20%", "--preset", "paper", "--out", "e", "--json"),
     "explore_default": ("explore", "table.csv", *COLUMNS, "--budget", "60", "--out", "f", "--json"),
-}  # fmt: skip
+}
 SLOW_COMMANDS = ("plan_study", "plan_pilot", "bounds_study", "study", "explore_default")
 #: Commands that evaluate bounds of a population, which depend on the earlier ones of the same process.
 OWN_PROCESS = ("plan_study", "bounds_study", "study")
