@@ -420,7 +420,7 @@ def trace_blocks(
     return [[Path(file).relative_to(root).as_posix() for file in files] for files in blocks]  # type: ignore[attr-defined]
 
 
-def _run(root: Path, script: str, head: list[object], command: Sequence[str]) -> list[object]:
+def _run(root: Path, script: str, head: Sequence[object], command: Sequence[str]) -> list[object]:
     """Run a script with our packages first on the path; return what it wrote to its file."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out.json"

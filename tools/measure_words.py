@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from fnmatch import fnmatch
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -93,7 +94,7 @@ class Entry:
         list of re.Match
             Matches that are not allowed.
         """
-        matches = list(re.finditer(self.pattern, text, self._flags))
+        matches = list(re.finditer(self.pattern, text, self.flags))
         if not matches:
             return []
         spans = [m.span() for allowed in self.allowed for m in re.finditer(allowed, text, re.IGNORECASE)]
@@ -105,7 +106,8 @@ class Entry:
         return any(letter.isupper() for letter in self.pattern)
 
     @property
-    def _flags(self) -> re.RegexFlag:
+    def flags(self) -> re.RegexFlag:
+        """Return the flags of the regular expression."""
         return re.RegexFlag(0) if self.is_case_sensitive else re.IGNORECASE
 
 
@@ -138,6 +140,10 @@ class Source:
     file: str
     identifiers: list[Identifier] = field(default_factory=list)
     prose: list[tuple[int, str]] = field(default_factory=list)
+    joined_prose: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.joined_prose = "\n".join(_join_lines(text) for _, text in self.prose)
 
 
 def read_deny_list(path: Path = DENY_LIST) -> list[Entry]:
@@ -162,9 +168,8 @@ def read_deny_list(path: Path = DENY_LIST) -> list[Entry]:
     for table in tomllib.loads(path.read_text(encoding="utf-8"))["entry"]:
         if table["scope"] not in ("identifiers", "prose", "both"):
             raise ValueError(f"scope must be identifiers, prose or both, got {table['scope']!r} in {path.name}")
-        entries.append(
-            Entry(**{key: tuple(value) if isinstance(value, list) else value for key, value in table.items()})
-        )
+        lists = {key: tuple(table.get(key, ())) for key in ("kinds", "allowed", "files")}
+        entries.append(Entry(table["pattern"], table["replacement"], table["scope"], **lists))
     return entries
 
 
@@ -513,7 +518,7 @@ def find_denied(sources: Iterable[Source], entries: Sequence[Entry]) -> list[Occ
     list of Occurrence
         Sorted by file and line, each once.
     """
-    occurrences = set()
+    occurrences: set[Occurrence] = set()
     for source in sources:
         for entry in entries:
             if not any(fnmatch(source.file, pattern) for pattern in entry.files):
@@ -526,18 +531,29 @@ def find_denied(sources: Iterable[Source], entries: Sequence[Entry]) -> list[Occ
 
 def _find_in_identifiers(source: Source, entry: Entry) -> Iterator[Occurrence]:
     for identifier in source.identifiers:
-        if not entry.kinds or identifier.kind in entry.kinds:
-            text = identifier.name if entry.is_case_sensitive else split_identifier(identifier.name)
-            if entry.find(text):
-                yield Occurrence(source.file, identifier.line, identifier.name, entry.replacement)
+        if (not entry.kinds or identifier.kind in entry.kinds) and _is_denied(entry, identifier.name):
+            yield Occurrence(source.file, identifier.line, identifier.name, entry.replacement)
+
+
+@cache
+def _is_denied(entry: Entry, name: str) -> bool:
+    """Names come back in many places, so each is searched once."""
+    return bool(entry.find(name if entry.is_case_sensitive else split_identifier(name)))
 
 
 def _find_in_prose(source: Source, entry: Entry) -> Iterator[Occurrence]:
+    # One search of the whole file, because most entries do not occur in most files.
+    if not re.search(entry.pattern, source.joined_prose, entry.flags):
+        return
     for first, text in source.prose:
-        # Phrases go on in the next line; a blank in place of the break keeps the positions.
-        for match in entry.find(text.replace("\n", " ")):
+        for match in entry.find(_join_lines(text)):
             line = first + text.count("\n", 0, match.start())
             yield Occurrence(source.file, line, match[0], entry.replacement)
+
+
+def _join_lines(text: str) -> str:
+    """Phrases go on in the next line; a blank in place of the break keeps the positions."""
+    return text.replace("\n", " ")
 
 
 def measure_code(root: Path) -> tuple[dict[str, float], dict[str, list[str]]]:
