@@ -4,7 +4,7 @@ WORKERS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: study test test-long lint types check docs bench fuzz coq clean help
+.PHONY: study test test-long lint types check measure docs bench fuzz coq clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -12,6 +12,7 @@ help:
 	@echo "make test       install with the test tools, then run all tests"
 	@echo "make test-long  the sweeps that are too slow for every commit"
 	@echo "make check      lint and types"
+	@echo "make measure    size, imports and language of the repository, beside their targets"
 	@echo "make docs       build the documentation site into site/, with warnings as errors"
 	@echo "make bench      the benchmark tables"
 	@echo "make coq        check Lemma D and Lemma F with Coq (needs coqc and Coquelicot; Debian: coq, libcoq-coquelicot)"
@@ -50,6 +51,10 @@ types: $(VENV)/.dev
 	$(BIN)/mypy
 
 check: lint types
+
+measure: $(VENV)/.run
+	$(BIN)/python tools/measure_code.py --trace
+	$(BIN)/python tools/measure_words.py
 
 docs: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
