@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from theory.claims.claim import PRINTED, Claim
 from theory.claims.coverage import ERRATA
-from theory.proofs.grades import GRADES, Graded, grade
+from theory.evidence.grades import Grade, Graded, grade
 from theory.verdicts import Verdict
 
 HEADER = """# The ledger of claims
@@ -31,13 +31,10 @@ error that must be refuted. Probabilities are exact sums over all samples or rig
 simulations. A *monte-carlo* claim is about whole trials of a strategy: it also states an experiment for the
 simulation engine.
 
-**Grades of evidence.** *proved by machine*: by a program whose steps are rigorous, and one of its steps is the
-statement itself, with the ledger's relation, sides and premises. *joined on paper from machine-proved parts*: the
-program proved lemmas, and a sentence for a reader joins them to the statement. *refuted rigorously*: the
-counterexample was replayed in exact or ball arithmetic. *proved on paper and attacked*: the proof is in
-[theorems.md](theorems.md), and the check attacks it. *held against evidence*: instances and exact laws. *refuted by
-its check*: the check found a violation; no proof can outweigh it.
-A corrected statement has a grade of its own. A grade follows from what ran; [What is proved](proofs.md) says how.
+**Grades of evidence.** *proved in Coq*: the statement is a theorem of the library `theory/coq`. *refuted
+rigorously*: a counterexample was replayed in exact or ball arithmetic. *proved on paper and attacked*: the proof is in
+[theorems.md](theorems.md), and the check attacks it. *supported by evidence*: instances and exact probabilities only.
+A corrected statement has a grade of its own. [Proofs](proofs.md) says what the proofs rest on.
 """
 
 
@@ -83,13 +80,17 @@ def summary(claims: Iterable[Claim]) -> str:
     return " and ".join(parts)
 
 
-def grades(found: Iterable[Graded]) -> str:
-    """How many statements carry each grade, in one line: as printed, and corrected."""
-    found = list(found)
-    printed = Counter(one.grade for one in found)
-    corrected = Counter(one.corrected for one in found if one.corrected is not None)
-    parts = [", ".join(f"{count[name]} {name}" for name in GRADES if count[name]) for count in (printed, corrected)]
-    return f"as printed {parts[0]}" + (f"; corrected {parts[1]}" if parts[1] else "")
+def grades(graded: Iterable[Graded]) -> str:
+    """Count the grades of the printed and of the corrected statements, in one line."""
+    graded = list(graded)
+    printed = _count_grades(entry.grade for entry in graded)
+    corrected = _count_grades(entry.corrected for entry in graded)
+    return f"as printed {printed}" + (f"; corrected {corrected}" if corrected else "")
+
+
+def _count_grades(values: Iterable[Grade | None]) -> str:
+    counts = Counter(values)
+    return ", ".join(f"{counts[name]} {name}" for name in Grade if counts[name])
 
 
 def _counts(claims: list[Claim]) -> str:
@@ -131,10 +132,10 @@ def _section(entry: Checked) -> list[str]:
         lines += ["Corrected:", "", "$$" + claim.corrected + "$$", ""]
     if claim.assumptions:
         lines += ["Premises: " + "; ".join(premise.name for premise in claim.assumptions) + ".", ""]
-    lines.append(f"- Grade: *{entry.graded.grade}*. {_plain(entry.graded.why)}")
+    lines.append(f"- Grade: *{entry.graded.grade}*. {_plain(entry.graded.reason)}")
     if entry.graded.corrected is not None:
         lines.append(
-            f"- Grade of the corrected statement: *{entry.graded.corrected}*. {_plain(entry.graded.corrected_why)}"
+            f"- Grade of the corrected statement: *{entry.graded.corrected}*. {_plain(entry.graded.corrected_reason)}"
         )
     lines.append(f"- Check ({claim.kind}): *{entry.verdict.outcome}*. {entry.verdict.sentence}")
     if entry.corrected is not None:
