@@ -1,7 +1,8 @@
-(** Shared rows: Theorem 3 (a) with the constant of Lemma E in every regime, and with constant 1 in the affine regime, as counts of samples. *)
+(** The affine regime kappa Lambda <= 1 - 2 theta (Lemma D of docs/theorems.md: closed form of the minimum, bias
+    r / sqrt n), and Theorem 3 (a) for shared rows with the constant of Lemma E, as counts of samples. *)
 From Coq Require Import Reals Lra Psatz.
 From mathcomp Require Import ssreflect ssrfun ssrbool eqtype ssrnat seq choice fintype finfun bigop finset.
-From Exml Require Import finite_probability concentration selection gram rademacher arm.
+From Exml Require Import finite_probability concentration selection gram rademacher arm calibration.
 Set Implicit Arguments.
 Unset Strict Implicit.
 Unset Printing Implicit Defensive.
@@ -22,19 +23,9 @@ Notation ball := (ball K Lam).
 Notation one := (fun _ : T => 1).
 Notation L := (L (K := K) y theta (Lam := Lam)).
 
-Lemma loss_affine t s : Rabs t <= 1 - 2 * theta -> Rabs s <= 1 - 2 * theta -> loss theta t s = 1 + (s - t) / 2.
-Proof.
-move=> /Rabs_between Ht /Rabs_between Hs.
-have Hw : 0 < 1 - 2 * theta by lra.
-pose k := s / (1 - 2 * theta).
-have Ek : s = (1 - 2 * theta) * k by rewrite /k; field; lra.
-have k1 : -1 <= k by apply: (Rmult_le_reg_l (1 - 2 * theta)) => //; lra.
-rewrite /loss -/k (Rmax_left (1 + (s - t) / 2)); last by nra.
-by apply: Rmax_left; lra.
-Qed.
 Lemma L_affine f x : L f x = 1 + (g f x - y x * h f x) / 2.
 Proof.
-apply: loss_affine; apply: Rle_trans regime.
+apply: (loss_affine _ _ _ _ Htheta regime).
 - exact: (h_le Kpsd y1 Kk Htheta k0).
 - exact: (g_le Kpsd Kk k0).
 Qed.
@@ -89,7 +80,7 @@ have := Rmult_le_compat_l _ _ _ l2 (Rplus_le_compat _ _ _ _ B1 B2); lra.
 Qed.
 End Affine.
 
-(** Arms on shared rows 'I_m with their own Gram matrices; every rule of selecting a smallest score. *)
+(** Arms on shared rows 'I_m with their own Gram matrices; every rule that selects a smallest score. *)
 Section Shared.
 Variables (m n : nat) (x0 : 'I_m) (I : finType) (best : I) (K : I -> 'I_m -> 'I_m -> R) (y : 'I_m -> R) (theta Lam kappa : R).
 Hypotheses (Kpsd : forall i, psd (K i)) (y1 : forall x, y x * y x = 1) (Kk : forall i x, K i x x <= kappa * kappa)

@@ -1,4 +1,5 @@
-(** Scores of arms: minimum of the mean surrogate loss over a kernel ball, every regime. Lemmas A, B, D, E and the repaired Lemma 4. *)
+(** The score of an arm: infimum of the mean surrogate loss over a kernel ball. Lemma A (range of the loss; that the
+    bounds are attained is not proved) and Lemma E (Rademacher constant) of docs/theorems.md. *)
 From Coq Require Import Reals Lra Psatz.
 From mathcomp Require Import ssreflect ssrfun ssrbool eqtype ssrnat seq choice fintype finfun bigop finset.
 From Exml Require Import finite_probability concentration selection gram rademacher.
@@ -84,7 +85,7 @@ Definition loss_low theta r := Rmax (Rmax (1 - r) (theta * (3 - 2 * theta - r)))
 Lemma Rabs_between x r : Rabs x <= r -> - r <= x <= r.
 Proof. by rewrite /Rabs; case: Rcase_abs; lra. Qed.
 
-(** Lemma A. *)
+(** Lemma A of docs/theorems.md: bounds of the loss on |t|, |s| <= r. *)
 Lemma loss_range theta r t s : 0 < theta < / 2 -> Rabs t <= r -> Rabs s <= r ->
   loss_low theta r <= loss theta t s <= loss_high theta r.
 Proof.
@@ -222,7 +223,7 @@ Proof. by move=> u v; rewrite /Rmax /Rabs; do 2 case: Rle_dec; case: Rcase_abs; 
 Lemma lip_abs : lip1 Rabs.
 Proof. by move=> u v; have := Rabs_triang_inv u v; lra. Qed.
 
-(** Lemma E: Rademacher constant c*. *)
+(** Lemma E of docs/theorems.md: the Rademacher sum of the loss class on any sample, with c* = 1/2 + max(1/2, b). *)
 Theorem rad_loss : rad L s <= cstar * (r * sqrt (INR n)).
 Proof.
 pose u x (f : ball) := ((1 + (g f x - y x * h f x) / 2) + theta * (1 - g f x / (1 - 2 * theta))) / 2.

@@ -1,14 +1,14 @@
-(** Lemma D (affine regime) and Lemma F (calibration) of docs/theorems.md, checked by Coq.
+(** The conditional risk at one point: Lemma D (the loss in the affine regime) and Lemma F (calibration) of
+    docs/theorems.md.
 
-    The loss is max{1 + (s - t)/2, theta (1 - s/(1 - 2 theta)), 0}, the conditional risk at P(y = 1) = eta is
-    eta loss(h, g) + (1 - eta) loss(-h, g), and the 0-1 risk charges theta for g <= 0, an error else; sign(0) = +1.
-    By symmetry eta <= 1/2. Compiled by `make coq`. *)
+    The loss is that of arm.v. The conditional risk at P(y = 1) = eta is eta loss(h, g) + (1 - eta) loss(-h, g). The
+    0-1 risk charges theta for g <= 0 and an error otherwise; sign(0) = +1. The theorems are stated for eta <= 1/2. *)
 
 From Coq Require Import Reals Lra Psatz.
 From Coquelicot Require Import Rcomplements Rbar Lub.
+From Exml Require Import arm.
 Open Scope R_scope.
 
-Definition loss (theta t s : R) : R := Rmax (Rmax (1 + (s - t) / 2) (theta * (1 - s / (1 - 2 * theta)))) 0.
 Definition risk (theta eta h g : R) : R := eta * loss theta h g + (1 - eta) * loss theta (- h) g.
 Definition bayes (theta eta : R) : R := Rmin eta theta.
 Definition zero_one (theta eta h g : R) : R :=
@@ -24,7 +24,7 @@ Lemma not_negative theta t s : 0 <= loss theta t s.
 Proof. apply Rmax_r. Qed.
 
 (** Lemma D: on the ball r <= 1 - 2 theta the first piece is the loss. *)
-Theorem affine_regime theta r t s :
+Theorem loss_affine theta r t s :
   0 < theta < / 2 -> r <= 1 - 2 * theta -> Rabs t <= r -> Rabs s <= r -> loss theta t s = 1 + (s - t) / 2.
 Proof.
   intros Htheta Hr Ht Hs.
@@ -199,6 +199,3 @@ Proof.
     + rewrite Rmin_right by lra. rewrite <- (attained_middle theta eta Htheta).
       apply Hbound. eexists. eexists. reflexivity.
 Qed.
-
-Print Assumptions calibration.
-Print Assumptions infimum.

@@ -1,4 +1,5 @@
-(** Hoeffding's lemma and McDiarmid's inequality over finite products, sharp constants. *)
+(** Hoeffding's lemma (constant 1/8) and McDiarmid's inequality (both sides, sharp constant) for n independent draws
+    from a finite distribution. *)
 From Coq Require Import Reals Lra Psatz.
 From mathcomp Require Import ssreflect ssrfun ssrbool eqtype ssrnat seq choice fintype finfun bigop finset.
 From Coquelicot Require Import Coquelicot.

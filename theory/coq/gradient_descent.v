@@ -1,4 +1,4 @@
-(** Theorem 1 (optimism by duality) without compactness: an approximate dual certificate by projected gradient descent. *)
+(** Projected gradient descent in a seminormed space and its regret; optimism.v builds dual certificates with it. *)
 From Coq Require Import Reals Lra Psatz.
 From mathcomp Require Import ssreflect ssrfun ssrbool eqtype ssrnat seq choice fintype finfun bigop finset.
 From Exml Require Import finite_probability concentration selection gram rademacher arm.

@@ -1,4 +1,5 @@
-(** Median elimination, every K: fresh rows and accumulated rows (Lemma 2 (i) repaired), for any rule of breaking ties. *)
+(** Median elimination for any scores, any number of arms and any rule for ties: rows drawn anew in every round, and
+    rows kept from earlier rounds. *)
 From Coq Require Import Reals Lra Psatz.
 From mathcomp Require Import ssreflect ssrfun ssrbool eqtype ssrnat seq choice fintype finfun bigop finset div prime.
 From Exml Require Import finite_probability concentration selection gram rademacher arm uniform_allocation.

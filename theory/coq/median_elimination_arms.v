@@ -1,4 +1,6 @@
-(** Lemma 2 (i) repaired: median elimination on kernel arms, every K, any dependence between the arms' rows inside a round. *)
+(** The paper's Lemma 2 (i), corrected, as a sum over rounds: median elimination on kernel arms, any number of arms, any
+    dependence between the arms' rows inside a round. The closed form 8 q / (1 - q) is not proved here. For one arm
+    there is no round, and the hypothesis [start] cannot hold. *)
 From Coq Require Import Reals Lra Psatz.
 From mathcomp Require Import ssreflect ssrfun ssrbool eqtype ssrnat seq choice fintype finfun bigop finset div prime.
 From Exml Require Import finite_probability concentration selection gram rademacher arm uniform_allocation median_elimination.

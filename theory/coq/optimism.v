@@ -1,4 +1,5 @@
-(** Theorem 1: R - E V <= c_d r / sqrt n in every regime; no symmetrisation, no contraction, no minimax theorem. *)
+(** Theorem 1 of docs/theorems.md: R - E V <= cd r / sqrt n for every cd that bounds the function of [Hcd].
+    [cd_small] and [cd_large] give such a constant; shared_rows.v names it c_d. *)
 From Coq Require Import Reals Lra Psatz.
 From mathcomp Require Import ssreflect ssrfun ssrbool eqtype ssrnat seq choice fintype finfun bigop finset.
 From Coquelicot Require Import Rcomplements.

@@ -1,4 +1,4 @@
-(** The first k of n draws are k draws: the hypothesis on accumulated rows can be met. *)
+(** The first k of n draws are k draws, so the hypothesis on accumulated rows of Lemma 2 (i) can be met. *)
 From Coq Require Import Reals Lra.
 From mathcomp Require Import ssreflect ssrfun ssrbool eqtype ssrnat seq choice fintype finfun bigop finset.
 From Exml Require Import finite_probability.

@@ -1,4 +1,5 @@
-(** Uniform allocation for any scores with bounded differences and a bias bound. *)
+(** Selection of a smallest score, for any scores with bounded differences and bounded bias.
+    [pairwise] is the core of Theorem 2 of docs/theorems.md, [uniform_selection] of Theorem 3 (a). *)
 From Coq Require Import Reals Lra Psatz.
 From mathcomp Require Import ssreflect ssrfun ssrbool eqtype ssrnat seq choice fintype finfun bigop finset.
 From Exml Require Import finite_probability concentration.
@@ -68,7 +69,7 @@ apply: Rle_trans; last first.
 by apply: pr_sub => s /gebP L; apply/gebP; rewrite ex_sub; lra.
 Qed.
 
-(** Theorem 3 (a) for abstract scores: shared rows, per-arm gaps, any rule of breaking ties. *)
+(** Theorem 3 (a) for abstract scores: shared rows, per-arm gaps, any rule for ties. *)
 Section Arms.
 Variables (I : finType) (best : I) (V : I -> sample -> R) (risk : I -> R) (up low : R).
 Hypothesis differences : forall i, bdiff (V i) (fun _ => D / INR n).

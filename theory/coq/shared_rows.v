@@ -1,4 +1,5 @@
-(** Theorems 2 and 3 (a), (b) with the optimism of Theorem 1, shared rows, as counts of samples; the hypotheses can be met. *)
+(** Theorems 2 and 3 (a), (b) of docs/theorems.md for arms that share their rows, as counts of samples, with D = M (the
+    smaller D of Lemma B and the relative-entropy form of Theorem 3 (b) are not proved here). *)
 From Coq Require Import Reals Lra Psatz.
 From mathcomp Require Import ssreflect ssrfun ssrbool eqtype ssrnat seq choice fintype finfun bigop finset path.
 From Exml Require Import finite_probability concentration selection gram rademacher arm affine gradient_descent optimism.
@@ -81,7 +82,7 @@ by apply: pr_sub => s /gebP l; apply/gebP; have := optimism_1 i; rewrite /x_; lr
 Qed.
 End Shared.
 
-(** A rule that keeps the better half exists. *)
+(** A rule that keeps the better half exists, so the hypotheses on [keep] can be met. *)
 Lemma keep_exists (I : finType) (v : I -> R) (A : {set I}) k : (k <= #|A|)%N ->
   exists B : {set I}, [/\ B \subset A, #|B| = k & forall i j, i \in B -> j \in A -> j \notin B -> v i <= v j].
 Proof.

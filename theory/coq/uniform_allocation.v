@@ -1,4 +1,5 @@
-(** The repaired Lemma 4 and Lemma 1 (i): any dependence between the arms' rows; Theorem 3 (a) with the constant of Lemma E; the affine regime. *)
+(** The paper's Lemma 4 and Lemma 1 (i), corrected. The n rows of an arm are independent draws from its finite
+    population (the training set); the rows of different arms may depend on each other in any way. *)
 From Coq Require Import Reals Lra Psatz.
 From mathcomp Require Import ssreflect ssrfun ssrbool eqtype ssrnat seq choice fintype finfun bigop finset.
 From Exml Require Import finite_probability concentration selection gram rademacher arm.
@@ -102,7 +103,7 @@ by apply: pr_sub => s /gebP l; apply/gebP; have := arm_mean_low; lra.
 Qed.
 End One.
 
-(** Lemma 4 repaired. J is any joint distribution of the two samples. *)
+(** Lemma 4, corrected. J is any joint distribution of the two samples. *)
 Theorem lemma_4 (a1 ai : arm) n (Omega : finType) (J : fdist Omega)
     (X1 : Omega -> {ffun 'I_n -> rows a1}) (Xi : Omega -> {ffun 'I_n -> rows ai}) :
   (0 < n)%N ->
@@ -176,7 +177,7 @@ apply: Rmult_le_compat_l; first lra; rewrite -/e.
 by apply: Rmult_le_compat; lra.
 Qed.
 
-(** Lemma 1 (i) repaired: K arms, any dependence, any rule of breaking ties; S* = arms of the best risk. *)
+(** Lemma 1 (i), corrected: any number of arms, any rule for ties; a rival is an arm outside of S*. *)
 Theorem lemma_1_i (I : finType) (a : I -> arm) (best : I) n (Omega : finType) (J : fdist Omega)
     (X : forall i, Omega -> {ffun 'I_n -> rows (a i)}) (sel : Omega -> I) Delta :
   (0 < n)%N ->
