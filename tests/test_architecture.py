@@ -109,7 +109,7 @@ def test_files_that_go_together_exist_and_are_one_piece_of_work() -> None:
     names = [name for line in TOGETHER for name in line]
     assert len(set(names)) == len(names)
     assert [name for name in names if not (ROOT / "tests" / name).exists()] == []
-    assert together("tests/theory/proofs/test_grades.py") == together("tests/theory/claims/test_numbers.py")
+    assert together("tests/theory/evidence/test_grades.py") == together("tests/theory/claims/test_numbers.py")
     assert together("tests/docs/test_tutorial.py") == together("tests/cli/test_study.py")
     assert together("tests/theory/test_claims_of_others.py") == "tests/theory/test_claims_of_others.py"
 

@@ -54,7 +54,11 @@ def print_assumptions(folder: Path, names: list[str]) -> str:
     modules = sorted({name.partition(".")[0] for name in names})
     # One term that mentions every theorem: Coq then walks through all proofs once, not once per theorem.
     parts = "".join(f"let _ := @{name} in " for name in names)
-    lines = [f"From Exml Require {' '.join(modules)}.", f"Definition library := {parts}tt.", "Print Assumptions library."]
+    lines = [
+        f"From Exml Require {' '.join(modules)}.",
+        f"Definition library := {parts}tt.",
+        "Print Assumptions library.",
+    ]
     script = folder / "assumptions.v"
     script.write_text("\n".join(lines) + "\n", encoding="utf-8")
     try:

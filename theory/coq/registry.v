@@ -2,6 +2,7 @@
     n stands for a number of rows, K for the number of arms, gap for Delta, r for kappa Lambda; all are real numbers, which
     includes the whole numbers of the paper. [paper_c theta] is (1 - theta)/(1 - 2 theta). *)
 From Coq Require Import Reals Lra Psatz.
+From Coquelicot Require Import Rbar Lim_seq.
 From Exml Require Import arm calibration uniform_allocation.
 Open Scope R_scope.
 
@@ -152,6 +153,10 @@ Proof. intros H Hn. unfold fail_uniform, tail, margin. f_equal. f_equal. ring. Q
 Theorem a2_delta_line_3 n gap : 2 / 9 * n * (gap ^ 2 / 16) = gap ^ 2 / 72 * n.
 Proof. field. Qed.
 
+(** a2-delta-line-4 corrected *)
+Theorem a2_delta_line_4 n K gap : 4 * (K - 1) * exp (- (gap ^ 2 / 72 * n)) <= 4 * K * exp (- (gap ^ 2 / 72 * n)).
+Proof. assert (0 < exp (- (gap ^ 2 / 72 * n))) by apply exp_pos. apply Rmult_le_compat_r; lra. Qed.
+
 (** a3-delta: Eq. 11 and the display of A.3 have the same q. *)
 Theorem a3_delta n gap theta r :
   fail_median n gap theta r
@@ -193,7 +198,7 @@ Proof.
   assert (B := a3_denominator_2 n gap theta r H Hr Hg Hn). lra.
 Qed.
 
-(** thm-2-delta-order corrected *)
+(** thm-2-delta-order corrected, a3-order corrected *)
 Theorem thm_2_delta_order n gap theta r :
   0 < theta < / 2 -> 0 < r -> 0 < gap -> identified 64 n gap theta r ->
   fail_median n gap theta r <= 8 * exp (- (gap ^ 2 * n / 72)) / (1 - exp (- (8 / 9 * (paper_c theta) ^ 2 * r ^ 2))).
@@ -243,6 +248,21 @@ Proof.
   replace 16 with (4 * 4) in Hn by ring. destruct (root_of_rows 4 n gap theta r H ltac:(lra) Hr Hg Hn) as [N _].
   assert (M := margin_increases n rows gap gap_i theta r H Hr N L Hi).
   apply Rle_ge. apply Rmult_le_compat_l; [ lra | ]. apply pow_incr. split; [ unfold margin; lra | exact M ].
+Qed.
+
+(** a4-min-gap corrected: gaps lists the positive gaps, and gap is the smallest of them. *)
+Fixpoint tails (n theta r : R) (gaps : list R) : R :=
+  match gaps with nil => 0 | cons gap rest => 4 * tail n gap theta r + tails n theta r rest end.
+Theorem a4_min_gap n gap theta r gaps :
+  0 < theta < / 2 -> 0 < r -> 0 < gap -> identified 16 n gap theta r -> (forall g, List.In g gaps -> gap <= g) ->
+  tails n theta r gaps <= 4 * INR (length gaps) * tail n gap theta r.
+Proof.
+  intros H Hr Hg Hn. induction gaps as [ | g rest IH ]; intros L; [ simpl; lra | ].
+  cbn [tails length]. rewrite S_INR. assert (IH' := IH (fun x X => L x (or_intror X))).
+  assert (G : gap <= g) by (apply L; left; reflexivity).
+  assert (P := a5_pairs_line_2 n n gap g theta r H Hr Hg G ltac:(lra) Hn).
+  assert (tail n g theta r <= tail n gap theta r); [ | lra ].
+  unfold tail. apply exp_le_compat. lra.
 Qed.
 
 (** thm-1-decay: doubling the rows at least doubles the exponent. *)
@@ -454,7 +474,19 @@ Proof.
   cbn [powers]. rewrite Rmult_plus_distr_l, IH. simpl. field. lra.
 Qed.
 
-(** a5-series-2: the infinite sum is 8 q / (1 - q). *)
+(** a5-series-3: the infinite sum. *)
+Theorem a5_series_limit q : 0 < q < 1 -> is_lim_seq (fun T => 8 * powers q T) (8 * q / (1 - q)).
+Proof.
+  intros Hq. apply is_lim_seq_ext with (u := fun T => 8 * q / (1 - q) - 8 * q / (1 - q) * q ^ T).
+  - intros T. rewrite a5_series_3 by assumption. simpl. field. lra.
+  - replace (8 * q / (1 - q)) with (8 * q / (1 - q) - 8 * q / (1 - q) * 0) at 1 by ring.
+    replace (Finite (8 * q / (1 - q))) with (Finite (8 * q / (1 - q) - 8 * q / (1 - q) * 0)) by (f_equal; ring).
+    apply is_lim_seq_ext with (u := fun T => 8 * q / (1 - q) - 8 * q / (1 - q) * q ^ T); [ intros T; ring | ].
+    apply is_lim_seq_minus'; [ apply is_lim_seq_const | ].
+    apply is_lim_seq_mult'; [ apply is_lim_seq_const | apply is_lim_seq_geom; rewrite Rabs_right; lra ].
+Qed.
+
+(** a5-series-2: the right side is the infinite sum of [a5_series_limit]. *)
 Theorem a5_series_2 q T : 0 < q < 1 -> 8 * powers q T <= 8 * q / (1 - q).
 Proof.
   intros Hq. rewrite a5_series_3 by assumption. assert (0 < q ^ S T) by (apply pow_lt; lra).
