@@ -14,7 +14,7 @@ from theory.claims import Reading, all_claims, get
 
 @pytest.fixture
 def few(monkeypatch):
-    """A ledger of three quick claims, one of each outcome."""
+    """A registry of three quick claims, one of each outcome."""
     picked = [get(name) for name in ("a5-count-1", "a5-series-3", "quality-order")]
     monkeypatch.setattr(module, "all_claims", lambda: picked)
     return picked
@@ -104,10 +104,10 @@ def test_json_has_no_infinities(monkeypatch):
     assert ["right", "inf"] in record[0]["check"]["evidence"]
 
 
-def test_markdown_is_the_whole_ledger(few):
+def test_markdown_has_all_claims(few):
     result = invoke("--markdown")
     assert result.exit_code == 0
-    assert result.output.startswith("# The ledger of claims\n")
+    assert result.output.startswith("# Registry of claims\n")
     assert result.output.endswith(".\n")
     assert invoke("--markdown", "eq-1").exit_code == 2
 
