@@ -15,7 +15,7 @@ help:
 	@echo "make docs       build the documentation site into site/, with warnings as errors"
 	@echo "make bench      the benchmark tables"
 	@echo "make coq        compile the Coq library and check its axioms (Debian: coq libcoq-coquelicot libcoq-mathcomp-ssreflect)"
-	@echo "make attack     ten minutes of random damage, kills, files, pools and matrices; findings/ has what it finds"
+	@echo "make fuzz     ten minutes of random damage, kills, files, pools and matrices; findings/ has what it finds"
 
 # One stamp per set of dependencies: an install is redone only when pyproject.toml changes.
 $(VENV)/bin/python:
@@ -71,7 +71,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.rounding
 
 attack: $(VENV)/.dev
-	$(BIN)/python -m attack
+	$(BIN)/python -m fuzz
 
 # Coq writes its files beside the sources, so it gets a copy.
 coq: $(VENV)/.dev

@@ -17,16 +17,16 @@ import numpy as np
 
 from benchmarks.held_out_tables import SOURCES, measured
 from benchmarks.textbook import kl_lucb, top_two_thompson
+from exml_sim.bandit.betting import Pairs, log_wealth, paired_log_wealth
+from exml_sim.bandit.paired import Pair, proven_limit, statement_of
+from exml_sim.bandit.parametric import ParametricPool
+from exml_sim.bandit.rows import FeaturePool
+from exml_sim.bandit.statements import half_widths
+from exml_sim.classifier.kernel_regression import KernelFitter
+from exml_sim.classifier.latent import brier, one_hot
+from exml_sim.classifier.pairs import later_row_losses
+from exml_sim.classifier.soft import normalised
 from exml_sim.datasets import make_synthetic
-from exml_sim.exploration.betting import Pairs, log_wealth, paired_log_wealth
-from exml_sim.exploration.known import KnownPool
-from exml_sim.exploration.paired import Pair, proven_limit, statement_of
-from exml_sim.exploration.rows import FeaturePool
-from exml_sim.exploration.statements import half_widths
-from exml_sim.method.kernel_regression import KernelFitter
-from exml_sim.method.latent import brier, one_hot
-from exml_sim.method.pairs import later_row_losses
-from exml_sim.method.soft import normalised
 from exml_sim.strategies import by_name
 from simulations import pilot
 from theory.verdicts import judge
@@ -34,7 +34,7 @@ from theory.verdicts import judge
 DELTA = 0.05
 LEVEL = 1.0 - DELTA
 MEANS = [0.3] + [0.5] * 7
-SURE = ("kl_lucb", "racing", "top_two_stopping", "ugape")
+SURE = ("kl_lucb", "successive_elimination", "top_two_stopping", "ugap_ec")
 #: Angles of the candidates and the seed: the default pool and five generated ones, near-ties among them.
 POOLS = {
     "default": ((0, 2, 4, 6, 8, 10, 12, 90), 0),
@@ -74,7 +74,7 @@ def feature_pool(angles: tuple[int, ...], seed: int) -> FeaturePool:
 def at_the_stop(trials: int) -> Iterator[Line]:
     """Failures at the stop on near-ties, where they are most likely: held against delta by verdicts."""
     for means in ([0.45, 0.5, 0.5], [0.02, 0.05, 0.1], MEANS):
-        pool = KnownPool.bernoulli(means)
+        pool = ParametricPool.bernoulli(means)
         for name in SURE:
             found = pool.explore_many(by_name(name), 100_000, trials, n_jobs=2)
             assert found.sure is not None
@@ -91,7 +91,7 @@ def at_the_stop(trials: int) -> Iterator[Line]:
 
 def against_textbook(trials: int, peers: int) -> Iterator[Line]:
     """Mean money over that of the textbook rule on the same means."""
-    pool = KnownPool.bernoulli(MEANS)
+    pool = ParametricPool.bernoulli(MEANS)
     rng = np.random.default_rng(0)
     rules: tuple[tuple[str, str, Callable[..., tuple[int, int]], float | None], ...] = (
         ("kl_lucb", "KL-LUCB", kl_lucb, 1.2),
@@ -111,7 +111,7 @@ def against_textbook(trials: int, peers: int) -> Iterator[Line]:
 
 def easy_pools(trials: int) -> Iterator[Line]:
     """The budget that a gap of 0.1 needs, when the gap turns out to be 0.5."""
-    hard, easy = KnownPool.bernoulli([0.3] + [0.4] * 7), KnownPool.bernoulli([0.3] + [0.8] * 7)
+    hard, easy = ParametricPool.bernoulli([0.3] + [0.4] * 7), ParametricPool.bernoulli([0.3] + [0.8] * 7)
     budget = 400
     while hard.explore_many("uniform_allocation", budget, trials, n_jobs=2).failures([0]).mean() > DELTA:
         budget = int(budget * 1.1)
@@ -129,7 +129,7 @@ def easy_pools(trials: int) -> Iterator[Line]:
 
 def speed(trials: int) -> Iterator[Line]:
     """Trials per second of two cores: per second of processor time, times two, so that other work does not count."""
-    pool = KnownPool.bernoulli(MEANS)
+    pool = ParametricPool.bernoulli(MEANS)
     for name in SURE:
         rule = by_name(name)
         pool.explore_many(rule, 20_000, 64)
@@ -138,7 +138,7 @@ def speed(trials: int) -> Iterator[Line]:
             start = time.process_time()
             pool.explore_many(rule, 20_000, trials)
             rates.append(2.0 * trials / (time.process_time() - start))
-        promised = 5_000.0 if name in ("racing", "top_two_stopping") else None
+        promised = 5_000.0 if name in ("successive_elimination", "top_two_stopping") else None
         yield Line(f"trials per second of two cores, {name} (K = 8, delta 0.05, gap 0.2)", max(rates), promised, True)
 
 
@@ -180,7 +180,7 @@ def proven(trials: int, rows: int) -> Iterator[Line]:
 
 def _excluded(pool: FeaturePool, trials: int, rows: int, rng: np.random.Generator) -> int:
     grams, y = [arm.gram for arm in pool.feature_arms], pool.population.y.astype(np.float64)
-    best = pool.best_set()[0]
+    best = pool.best_arms()[0]
     bar = np.log((pool.n_arms - 1) / DELTA)
     wrong = 0
     for _ in range(max(1, trials // 1000)):
@@ -198,7 +198,7 @@ def rows_for_a_proof(trials: int) -> Iterator[Line]:
     """Rows per arm until all rivals of the default pool are excluded by a proof: anytime, and at a fixed number."""
     pool = feature_pool(*POOLS["default"])
     grams, y = [arm.gram for arm in pool.feature_arms], pool.population.y.astype(np.float64)
-    best = pool.best_set()[0]
+    best = pool.best_arms()[0]
     rivals = [v for v in range(pool.n_arms) if v != best]
     bar = np.log(len(rivals) / DELTA)
     rng = np.random.default_rng(0)
@@ -318,21 +318,21 @@ def race(trials: int) -> Iterator[Line]:
     """The race on the default pool against the smallest budget with which uniform allocation fails in 5 %."""
     pool = feature_pool(*POOLS["default"])
     practice = 8
-    while pool.explore_many("uniform_allocation", practice, 4000).failures(pool.best_set()).mean() > DELTA:
+    while pool.explore_many("uniform_allocation", practice, 4000).failures(pool.best_arms()).mean() > DELTA:
         practice += 8
     for name in SURE:
         found = pool.explore_many(by_name(name), 2048, trials)
-        wrong = (found.failures(pool.best_set()) & found.sure).mean()
+        wrong = (found.failures(pool.best_arms()) & found.sure).mean()
         note = f"practice {practice}, mean {found.spent_units.mean():.0f}, "
         note += f"sure {found.sure.mean():.1%}, wrongly {wrong:.2%}"
-        promised = 4.0 if name == "racing" else None
+        promised = 4.0 if name == "successive_elimination" else None
         ratio = found.spent_units.mean() / practice
         yield Line(f"money of {name} over practice, default pool", ratio, promised, note=note)
     for label in ("near tie 70/90", "near tie 80/90"):
         tie = feature_pool(*POOLS[label])
-        found = tie.explore_many(by_name("racing"), 2048, trials)
+        found = tie.explore_many(by_name("successive_elimination"), 2048, trials)
         yield Line(
-            f"sure and wrong, racing, {label}", float((found.failures(tie.best_set()) & found.sure).mean()), DELTA
+            f"sure and wrong, racing, {label}", float((found.failures(tie.best_arms()) & found.sure).mean()), DELTA
         )
 
 

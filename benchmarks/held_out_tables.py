@@ -12,10 +12,10 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 
 from exml_sim.arrays import FloatArray, IntArray
-from exml_sim.exploration.paired import Pair, statement_of
-from exml_sim.method.kernel_regression import KernelFitter
-from exml_sim.method.latent import brier, one_hot
-from exml_sim.method.soft import normalised
+from exml_sim.bandit.paired import Pair, statement_of
+from exml_sim.classifier.kernel_regression import KernelFitter
+from exml_sim.classifier.latent import brier, one_hot
+from exml_sim.classifier.soft import normalised
 
 #: Observed columns, classes from 0, and the columns of every candidate.
 Source = tuple[FloatArray, IntArray, list[FloatArray]]

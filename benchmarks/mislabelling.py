@@ -3,7 +3,7 @@
 Rows with one to three candidates of the tables of `benchmarks.practice`; the first known label is carried by a share of
 the hidden rows, or there is no hidden class at all. For every share: the estimate, how often the shares that it leaves
 open hold the true one, and the accuracy of the layer on test rows (the hidden class is one) with the true law, the fair
-die, and the estimate. The constants of `exml_sim/method/mislabelling.py` were chosen with seeds below 100.
+die, and the estimate. The constants of `exml_sim/classifier/mislabelling.py` were chosen with seeds below 100.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import numpy as np
 from benchmarks.practice.situations import Setting, Situation, law_of, situation
 from benchmarks.practice.tables import FloatArray, IntArray
 from benchmarks.practice.unseen import HINT, there
-from exml_sim.method.latent import discover, fair
-from exml_sim.method.soft import fitter_by_name
+from exml_sim.classifier.latent import discover, fair
+from exml_sim.classifier.soft import fitter_by_name
 from exml_sim.threads import one_thread
 
 #: Table, observed group, and the numbers of known classes that it has enough classes for.

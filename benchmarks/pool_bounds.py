@@ -21,16 +21,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.pool_checks import Promises, against_exact
+from exml_sim.bandit.rows import FeaturePool
 from exml_sim.datasets import make_graded
 from exml_sim.datasets.graded import largest_ball
 from exml_sim.engine import run
 from exml_sim.engine.specs import MfeatPool, SyntheticPool
-from exml_sim.exploration.rows import FeaturePool
 from simulations.budget_vs_failure import ANGLES, RADIUS, THETA, make_study
 from simulations.pool_bounds import known_pool
 from theory.budgets import required_budget as by_gaps
-from theory.pool import Effort, KnownPool, Strategy, large_deviation_rate, planned_budget, required_budget
-from theory.pool import delta_fail_uniform as delta_fail
+from theory.population import Effort, PopulationModel, Strategy, large_deviation_rate, planned_budget, required_budget
+from theory.population import delta_fail_uniform as delta_fail
 from theory.tighter import delta_fail_median, delta_fail_uniform
 
 Bools = NDArray[np.bool_]
@@ -93,7 +93,7 @@ LINES = (
 def failure_rate(pool: FeaturePool, n: int, strategy: Strategy, trials: int) -> float:
     """Share of trials that end outside the best set; n rows per arm in the first round, accumulated after it."""
     rng = np.random.default_rng(0)
-    best = np.isin(np.arange(pool.n_arms), pool.best_set())
+    best = np.isin(np.arange(pool.n_arms), pool.best_arms())
     counts = np.zeros((trials, pool.n_rows), dtype=np.int32)
     active = np.ones((trials, pool.n_arms), dtype=np.bool_)
     size, rounds = pool.n_arms, 1 if strategy == "uniform" else math.ceil(math.log2(pool.n_arms))
@@ -121,7 +121,7 @@ def _kept(pool: FeaturePool, counts: NDArray[np.int32], active: Bools, size: int
 def rare_rate(n: int) -> float:
     """The failure rate of uniform allocation on the default pool at n rows per arm, by 4,000 tilted trials."""
     study = make_study(4000, budgets=(n * len(ANGLES),))
-    (found,) = run(replace(study, mode="rare", strategies=study.strategies[:1])).summary()
+    (found,) = run(replace(study, mode="importance_sampling", strategies=study.strategies[:1])).summary()
     return float(found.failure_rate)
 
 
@@ -153,7 +153,7 @@ def older(pool: FeaturePool, line: Line) -> int:
     return by_gaps(bound, line.delta, **given, kappa_lambda=pool.kappa * ball, kernel=kernel)
 
 
-def timed(pool: KnownPool, line: Line, effort: Effort) -> tuple[int, float]:
+def timed(pool: PopulationModel, line: Line, effort: Effort) -> tuple[int, float]:
     """The budget of one bound and the processor seconds of its search, the population's preparation included."""
     pool.cache.clear()
     start = time.process_time()
@@ -182,7 +182,7 @@ def show(line: Line, trials: int, promises: Promises) -> str:
     return " | ".join([*parts, f"{older(pool, line):,}", f"{large_deviation_rate(known):.4f}" if affine else "-"])
 
 
-def planned(known: KnownPool, line: Line, seen: int, promises: Promises) -> str:
+def planned(known: PopulationModel, line: Line, seen: int, promises: Promises) -> str:
     """The planner's budget and its processor milliseconds, the first call apart, which loads scipy's functions."""
     planned_budget(known, 0.5, line.strategy)
     known.cache.clear()

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tests.theory.pool.small_pools import Small, exact_uniform, generated
-from theory.pool import KnownPool, delta_fail_uniform
+from tests.theory.population.small_pools import Small, exact_uniform, generated
+from theory.population import PopulationModel, delta_fail_uniform
 
 #: Largest number of rows whose samples are enumerated.
 _ROWS = 32
@@ -67,5 +67,5 @@ def _rows(pool: Small, effort: str) -> int:
 
 
 def _bound(pool: Small, n: int, effort: str) -> float:
-    known = KnownPool(pool.grams, pool.y, pool.ball, pool.theta, weights=pool.p)
+    known = PopulationModel(pool.grams, pool.y, pool.ball, pool.theta, weights=pool.p)
     return delta_fail_uniform(known, n * known.n_arms, effort="sharp" if effort == "sharp" else "quick")

@@ -20,7 +20,7 @@ from theory.evidence.formulas import c, hoeffding, log_q, slope
 
 __all__ = ["ALLOWED", "CHECKS", "Check", "Deficit", "compare", "random_points"]
 
-Point = dict[str, Any]
+BoundProblem = dict[str, Any]
 UNIT = 2.0**-48
 ALLOWED = 16
 BITS = 128
@@ -59,35 +59,35 @@ def _smallest(*values: Any) -> Any:
     return -_largest(*(-value for value in values))
 
 
-def _rise(p: Point) -> Any:
+def _rise(p: BoundProblem) -> Any:
     return _largest(p["r"], p["theta"] - 1 + slope(p["theta"]) * p["r"])
 
 
-def _fall(p: Point) -> Any:
+def _fall(p: BoundProblem) -> Any:
     theta, r = p["theta"], p["r"]
     s = _smallest(_largest((1 - 2 * theta) * (r - 2 * (1 - theta)), -r), r)
     return _smallest((r - s) / 2, 1 - theta + slope(theta) * s, ball(1))
 
 
-def _spread(p: Point) -> Any:
+def _spread(p: BoundProblem) -> Any:
     return _rise(p) + _fall(p)
 
 
-def _paper_log_q(p: Point) -> Any:
+def _paper_log_q(p: BoundProblem) -> Any:
     return log_q(p["n"], p["gap"], p["theta"], p["r"])
 
 
-def _corrected_log_q(p: Point) -> Any:
+def _corrected_log_q(p: BoundProblem) -> Any:
     margin = p["gap"] / 2 - 2 * c(p["theta"]) * p["r"] / p["n"].sqrt()
     return -2 * p["n"] * (margin / _spread(p)) ** 2
 
 
-def _dual(p: Point) -> Any:
+def _dual(p: BoundProblem) -> Any:
     steep = _largest(slope(p["theta"]) ** 2, ball(0.5))
     return 2 * steep / (4 * steep - 1).sqrt()
 
 
-def _theorem_2(p: Point) -> Any:
+def _theorem_2(p: BoundProblem) -> Any:
     """The smaller of one McDiarmid step and the split at half the margin, as `tighter.lemma_4` for shared rows."""
     spread, n = _spread(p), p["n"]
     x = _largest(p["gap"] - _dual(p) * p["r"] / n.sqrt(), ball(0))
@@ -107,11 +107,11 @@ def _least_entropy(epsilon: Any, ceiling: Any) -> Any:
     return q * (q / ceiling).log() + (1 - q) * ((1 - q) / (1 - ceiling)).log()
 
 
-def _regret(p: Point) -> Any:
+def _regret(p: BoundProblem) -> Any:
     return 4 * c(p["theta"]) * p["r"] / p["n"].sqrt() + 2 * hoeffding(p["n"], 2 / p["delta"])
 
 
-def _corrected_regret(p: Point) -> Any:
+def _corrected_regret(p: BoundProblem) -> Any:
     complexity = 2 * c(p["theta"]) * p["r"] / p["n"].sqrt()
     return complexity + 2 * _spread(p) * hoeffding(p["n"], 2 / p["delta"])
 
@@ -134,7 +134,7 @@ class Check:
 
     name: str
     floats: Callable[[dict[str, Any]], Any]
-    exact: Callable[[Point], Any]
+    exact: Callable[[BoundProblem], Any]
     size: Callable[[dict[str, Any]], Floats] = _no_size
 
 

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks import textbook
+from exml_sim.bandit.parametric import ParametricPool
 from exml_sim.engine.intervals import clopper_pearson
-from exml_sim.exploration.known import KnownPool
 from exml_sim.strategies import MedianElimination, Strategy, SuccessiveRejects, TopTwo, UniformAllocation
 from exml_sim.strategies.ocba import Ocba
-from exml_sim.strategies.ugape import UgapeBudget
+from exml_sim.strategies.ugap import UGapEb
 
 MEANS = [0.31, 0.37, 0.42, 0.44, 0.49, 0.53, 0.57, 0.62]
 BUDGET = 800
@@ -43,11 +43,11 @@ class Pair:
 PAIRS = (
     Pair("uniform", UniformAllocation(), textbook.uniform, True),
     Pair("median elimination", MedianElimination(), textbook.median_elimination, True),
-    Pair("sequential halving", MedianElimination(reuse=False), textbook.sequential_halving, True),
+    Pair("sequential halving", MedianElimination(accumulate=False), textbook.sequential_halving, True),
     Pair("successive rejects", SuccessiveRejects(), textbook.successive_rejects, True),
     Pair("top two", TopTwo(), textbook.top_two, False),
     Pair("OCBA", Ocba(), textbook.ocba, False),
-    Pair("UGapEb", UgapeBudget(), textbook.ugape_budget, False),
+    Pair("UGapEb", UGapEb(), textbook.ugape_budget, False),
 )
 
 
@@ -60,7 +60,7 @@ def timed(work: Callable[[], int]) -> tuple[float, int]:
 
 def _missed(pair: Pair, trials: range) -> int:
     """Failures of the rule in these trials; the first arm is the best."""
-    return int((KnownPool.bernoulli(MEANS).explore_many(pair.rule, BUDGET, trials).selected[:, 0] != 0).sum())
+    return int((ParametricPool.bernoulli(MEANS).explore_many(pair.rule, BUDGET, trials).selected[:, 0] != 0).sum())
 
 
 def line(pair: Pair, trials: int, looped: int, repeats: int) -> tuple[str, bool]:

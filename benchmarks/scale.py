@@ -38,7 +38,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from benchmarks.strategies import BUDGET, features
 from exml_sim import kernels
-from exml_sim.exploration.rows import FeaturePool
+from exml_sim.bandit.rows import FeaturePool
 from exml_sim.rejection import DEFAULT_RANK, RejectionClassifier, factorise, memory_needed, solve, solve_low_rank
 from exml_sim.strategies import MedianElimination
 
@@ -187,7 +187,7 @@ def pools(rows: int = 20_000) -> None:
     ):
         pool = FeaturePool(population, theta=0.3, **options)
         pool.explore_many(MedianElimination(), BUDGET, 2)
-        _, whole, _ = timed(pool.best_set)
+        _, whole, _ = timed(pool.best_arms)
         _, cpu, wall = timed(partial(pool.explore_many, MedianElimination(), BUDGET, trials))
         print(f"| {name} | {trials:,} | {cpu:.1f} ({wall:.0f}) | {whole:.1f} | {peak():.2f} |", flush=True)
 

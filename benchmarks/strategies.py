@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from exml_sim.exploration.known import KnownPool
-from exml_sim.exploration.rows import FeaturePool
+from exml_sim.bandit.parametric import ParametricPool
+from exml_sim.bandit.rows import FeaturePool
 from exml_sim.population import Population
 from exml_sim.strategies import MedianElimination, SuccessiveRejects, TopTwo, UniformAllocation
 
@@ -92,7 +92,7 @@ def measure(quick: bool) -> list[Rate]:
     def trials(number: int) -> int:
         return max(64, int(scale * number))
 
-    known = KnownPool.bernoulli(MEANS)
+    known = ParametricPool.bernoulli(MEANS)
     table = [
         Rate(
             f"Bernoulli, K=8, B={BUDGET}, {type(rule).__name__}, 1 thread",

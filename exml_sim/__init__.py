@@ -12,9 +12,9 @@ __version__ = "0.1.0"
 
 _HOME = {
     "Candidate": "exml_sim.population",
-    "ExMLClassifier": "exml_sim.method",
-    "FeaturePool": "exml_sim.exploration.rows",
-    "Ledger": "exml_sim.exploration.ledger",
+    "ExMLClassifier": "exml_sim.classifier",
+    "FeaturePool": "exml_sim.bandit.rows",
+    "Ledger": "exml_sim.bandit.ledger",
     "Population": "exml_sim.population",
     "RejectionClassifier": "exml_sim.rejection",
 }

@@ -42,7 +42,7 @@ def by_name(group: str, name: str, **options: Any) -> Any:
 
     Examples
     --------
-    >>> by_name("exml_sim.strategies", "median_elimination", reuse=False).reuse
+    >>> by_name("exml_sim.strategies", "median_elimination", accumulate=False).accumulate
     False
     """
     return import_module(group).by_name(name, **options)
@@ -76,7 +76,7 @@ def classes(group: str, base: type) -> dict[str, type[Any]]:
 
 
 def _small(name: str) -> str:
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
 class PluginError(ValueError):

@@ -1,9 +1,9 @@
-"""Random numbers with an address: word `index` of (root, stream, trial, round, lane), in any order.
+"""Random numbers with an address: word `index` of (root, stream, trial, round, substream), in any order.
 
 A counter-based generator (Philox4x64-10, Salmon et al. 2011) turns an address into random bits with no
 state, so trial 7,301 can be replayed alone, results do not depend on how trials are cut into blocks, and
 two strategies that read the same address see the same row. The key comes from numpy's `SeedSequence(root,
-spawn_key=(stream,))`; the counter is (index // 4, lane, trial, round).
+spawn_key=(stream,))`; the counter is (index // 4, substream, trial, round).
 """
 
 from __future__ import annotations
@@ -126,9 +126,9 @@ def philox(k0: np.uint64, k1: np.uint64, c0: np.uint64, c1: np.uint64, c2: np.ui
 
 
 @kernel
-def normal_pair(key: WordArray, trial: np.uint64, lane: np.uint64, pair: int) -> tuple[float, float]:
-    """Numbers 2 pair and 2 pair + 1 of a lane's standard normals: Box-Muller on the words of the same numbers."""
-    words = philox(key[0], key[1], np.uint64(pair // 2), lane, trial, np.uint64(0))
+def normal_pair(key: WordArray, trial: np.uint64, substream: np.uint64, pair: int) -> tuple[float, float]:
+    """Numbers 2 pair and 2 pair + 1 of a substream's standard normals: Box-Muller on the words of the same numbers."""
+    words = philox(key[0], key[1], np.uint64(pair // 2), substream, trial, np.uint64(0))
     one, other = (words[0], words[1]) if pair % 2 == 0 else (words[2], words[3])
     # Half a step above zero keeps the logarithm finite.
     radius = np.sqrt(-2.0 * np.log((np.float64(one >> np.uint64(11)) + 0.5) * 2.0**-53))
@@ -137,7 +137,7 @@ def normal_pair(key: WordArray, trial: np.uint64, lane: np.uint64, pair: int) ->
 
 
 @kernel
-def normal_pull(key: WordArray, trial: np.uint64, lane: np.uint64, j: int) -> float:
-    """Number j of a lane's standard normals."""
-    even, odd = normal_pair(key, trial, lane, j // 2)
+def normal_pull(key: WordArray, trial: np.uint64, substream: np.uint64, j: int) -> float:
+    """Number j of a substream's standard normals."""
+    even, odd = normal_pair(key, trial, substream, j // 2)
     return even if j % 2 == 0 else odd

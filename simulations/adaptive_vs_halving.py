@@ -19,7 +19,7 @@ import numpy as np
 
 from exml_sim.engine.result import StudyResult
 from exml_sim.engine.runner import run
-from exml_sim.engine.specs import AtomPool, Budgets, KnownArms, PoolSpec, Score, StrategySpec
+from exml_sim.engine.specs import AtomPool, Budgets, ParametricArms, PoolSpec, Score, StrategySpec
 from exml_sim.engine.study import Study
 
 #: A verdict is wrong with at most this probability.
@@ -27,14 +27,14 @@ ALARM = 1e-6
 STRATEGIES = (StrategySpec("median_elimination"), StrategySpec("top_two"))
 
 
-def close_rival(arms: int, gap: float = 0.05) -> KnownArms:
+def close_rival(arms: int, gap: float = 0.05) -> ParametricArms:
     """Bernoulli arms: the best, one rival a gap away, and the rest clearly worse."""
-    return KnownArms(means=(0.4, 0.4 + gap, *[0.8] * (arms - 2)), label=f"close rival, K={arms}")
+    return ParametricArms(means=(0.4, 0.4 + gap, *[0.8] * (arms - 2)), label=f"close rival, K={arms}")
 
 
-def equal_gaps(arms: int, gap: float = 0.1) -> KnownArms:
+def equal_gaps(arms: int, gap: float = 0.1) -> ParametricArms:
     """Bernoulli arms: the best, and all others equally far away."""
-    return KnownArms(means=(0.4, *[0.4 + gap] * (arms - 1)), label=f"equal gaps, K={arms}")
+    return ParametricArms(means=(0.4, *[0.4 + gap] * (arms - 1)), label=f"equal gaps, K={arms}")
 
 
 def close_rival_features(arms: int, rows: int = 300, seed: int = 0) -> AtomPool:

@@ -17,9 +17,9 @@ from exml_sim.engine.study import Study
 RULES: dict[str, str | dict[str, object]] = {
     "uniform": "uniform_allocation",
     "median elimination": "median_elimination",
-    "sequential halving": {"name": "median_elimination", "reuse": False},
+    "sequential halving": {"name": "median_elimination", "accumulate": False},
     "successive rejects": "successive_rejects",
-    "UGapEb": "ugape_budget",
+    "UGapEb": "ugap_eb",
     "OCBA": "ocba",
     "top two": "top_two",
 }

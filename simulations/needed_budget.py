@@ -35,7 +35,7 @@ def search(study: Study, delta: float, trials: int, *, n_jobs: int = -1, progres
 
     The budgets of the study itself play no role.
     """
-    base = replace(study, trials=trials, mode="count", stop=None)
+    base = replace(study, trials=trials, mode="monte_carlo", stop=None)
     tried = [_first(base)]
     panels = _panels(base, tried, n_jobs, progress)
     while not all(_settled(panel, delta) for panel in panels) and len(tried) <= DOUBLINGS:

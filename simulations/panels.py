@@ -14,9 +14,9 @@ from scipy import special
 from exml_sim.engine.result import CellSummary, StudyResult
 from simulations.plugged_bounds import PluggedBound, plugged_of
 from simulations.pool_bounds import bounds_of
-from theory import Point
+from theory import BoundProblem
 from theory.paper import Strategy
-from theory.pool import KnownPool, Step, waterfall
+from theory.population import PopulationModel, Step, waterfall
 from theory.verdicts import Verdict, judge_exact, judge_family
 from theory.versions import VERSIONS
 
@@ -58,7 +58,7 @@ class Panel:
     arms: tuple[str, ...]
     cells: tuple[CellSummary, ...]
     kind: Strategy = "uniform"
-    point: Point | None = None
+    point: BoundProblem | None = None
     reason: str = ""
     plugged: tuple[PluggedBound, ...] = ()
     _required: dict[tuple[str, float], int | None] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -222,7 +222,7 @@ def sentence(found: Needs, target: float = TARGET) -> str:
 def account(panel: Panel, target: float = TARGET) -> tuple[Step, ...]:
     """Budgets from the bound that knows the gaps only to practice, each without one more cause of loss.
 
-    Empty where `theory.pool.waterfall` has no theorem behind it, or practice did not reach the target.
+    Empty where `theory.population.waterfall` has no theorem behind it, or practice did not reach the target.
     """
     data, practice = known_data(panel), panel.practice(target)
     if data is None or practice is None:
@@ -231,7 +231,7 @@ def account(panel: Panel, target: float = TARGET) -> tuple[Step, ...]:
     return (*steps, Step("beyond the rate", float(practice))) if steps[-1].budget > 0.0 else ()
 
 
-def known_data(panel: Panel) -> KnownPool | None:
+def known_data(panel: Panel) -> PopulationModel | None:
     """The population where exp(-n I), n = B/K, is about uniform allocation: affine, shared rows, no prices."""
     point = panel.point
     if (
@@ -240,7 +240,7 @@ def known_data(panel: Panel) -> KnownPool | None:
         or (point.pairing, point.population, point.costs) != ("same", None, None)
     ):
         return None
-    return point.data if isinstance(point.data, KnownPool) and point.data.affine else None
+    return point.data if isinstance(point.data, PopulationModel) and point.data.affine else None
 
 
 def account_sentence(panel: Panel, target: float = TARGET) -> str:

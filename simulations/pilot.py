@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 
 from exml_sim.arrays import IntArray
+from exml_sim.bandit.rows import FeaturePool
 from exml_sim.engine.study import Cell
-from exml_sim.exploration.rows import FeaturePool
 from exml_sim.population import Candidate, Population
 from exml_sim.strategies import Strategy, by_name
 from simulations.pool_bounds import bounds_of
-from theory import Point, paper
+from theory import BoundProblem, paper
 
 #: Worlds that are drawn from the pilot, trials on each at every tried budget, and the level of the interval.
 WORLDS, TRIALS, LEVEL = 60, 400, 0.95
@@ -104,14 +104,14 @@ def best_last(population: Population) -> FeaturePool:
     by_name = sorted(range(len(population.candidates)), key=lambda i: population.candidates[i].name)
     population = in_order(population, by_name)
     pool = FeaturePool(population, **SCORE)
-    best = pool.best_set()
+    best = pool.best_arms()
     order = [*(i for i in range(pool.n_arms) if i not in best), *best]
     return pool if order == list(range(pool.n_arms)) else FeaturePool(in_order(population, order), **SCORE)
 
 
 def needed(pool: FeaturePool, strategy: Any, delta: float, trials: int, seed: int = 0) -> float:
     """The smallest tried budget with which at most a share delta of the trials miss the best candidate."""
-    best, price = pool.best_set(), sum(pool.costs, Fraction(0))
+    best, price = pool.best_arms(), sum(pool.costs, Fraction(0))
 
     def misses(pulls: int) -> bool:
         try:
@@ -160,11 +160,11 @@ def plan(
     rng = np.random.default_rng(seed)
     rows = len(pilot.y)
     own = best_last(pilot)
-    best = own.names[own.best_set()[0]]
+    best = own.names[own.best_arms()[0]]
     budgets, same = [], 0
     for number in range(worlds):
         pool = world(pilot, rng)
-        same += best in {pool.names[arm] for arm in pool.best_set()}
+        same += best in {pool.names[arm] for arm in pool.best_arms()}
         budgets.append(needed(pool, strategy, delta, trials, seed + 1 + number))
     budget = needed(own, strategy, delta, trials, seed)
     lower, upper = interval([*budgets, budget], level)
@@ -202,7 +202,7 @@ class _AsStudy:
 
     feature_pool: FeaturePool
     rule: Strategy
-    mode: str = "count"
+    mode: str = "monte_carlo"
 
     @property
     def pools(self) -> tuple[_AsStudy, ...]:
@@ -218,7 +218,7 @@ class _AsStudy:
         return self.rule
 
 
-def bounds(pilot: Population, strategy: str) -> tuple[paper.Strategy, Point] | str:
+def bounds(pilot: Population, strategy: str) -> tuple[paper.Strategy, BoundProblem] | str:
     """The bounds at the pilot, or the reason why none applies."""
     study = _AsStudy(FeaturePool(pilot, **SCORE), by_name(strategy))
     return bounds_of(study, Cell(0, 0, 0, 0, "1", 0, ("pilot", "", strategy)))  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Bounds of plug-ins over a study's results: the same questions that a `theory.Point` answers for ours."""
+"""Bounds of plug-ins over a study's results: the same questions that a `theory.BoundProblem` answers for ours."""
 
 from __future__ import annotations
 

@@ -11,20 +11,20 @@ import math
 from fractions import Fraction
 from weakref import WeakKeyDictionary
 
+from exml_sim.bandit.rows import FeaturePool
+from exml_sim.bandit.scoring import RESOLUTION
 from exml_sim.engine.study import Cell, Study
-from exml_sim.exploration.rows import FeaturePool
-from exml_sim.exploration.scoring import RESOLUTION
 from exml_sim.strategies import MedianElimination, UniformAllocation
-from theory import Point
+from theory import BoundProblem
 from theory.corrected import Rows
 from theory.paper import Strategy
-from theory.pool import KnownPool
+from theory.population import PopulationModel
 from theory.versions import version_of
 
 
-def bounds_of(study: Study, cell: Cell) -> tuple[Strategy, Point] | str:
+def bounds_of(study: Study, cell: Cell) -> tuple[Strategy, BoundProblem] | str:
     """The lemma's name of the cell's strategy and the point of its bounds, or the reason why none applies."""
-    if study.mode == "excess":
+    if study.mode == "excess_risk":
         return "the population is redrawn in every trial, and the bounds are about one population"
     pool, strategy = study.pool(cell), study.strategy(cell)
     if not isinstance(pool, FeaturePool):
@@ -41,7 +41,7 @@ def bounds_of(study: Study, cell: Cell) -> tuple[Strategy, Point] | str:
     without = pool.options.replacement != "always"
     if kind == "median" and without and (pool.options.replacement == "never") == (rows == "fresh"):
         return f"no theorem covers {rows} rows with replacement {pool.options.replacement!r}"
-    return kind, Point(
+    return kind, BoundProblem(
         pool.n_arms,
         None,
         float(pool.scoring.theta),
@@ -68,27 +68,27 @@ def value_at(version: str, study: Study, cell: Cell) -> float:
 
 
 #: What the bounds computed about a population is kept as long as its pool is.
-_KNOWN: WeakKeyDictionary[FeaturePool, KnownPool] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[FeaturePool, PopulationModel] = WeakKeyDictionary()
 
 
-def known_pool(pool: FeaturePool) -> KnownPool:
+def known_pool(pool: FeaturePool) -> PopulationModel:
     """The population as the bounds that know it see it; the same object for the same pool."""
     if pool not in _KNOWN:
         _KNOWN[pool] = _known(pool)
     return _KNOWN[pool]
 
 
-def _known(pool: FeaturePool) -> KnownPool:
+def _known(pool: FeaturePool) -> PopulationModel:
     scoring = pool.scoring
     grams = [arm.gram for arm in pool.feature_arms]
-    return KnownPool(
+    return PopulationModel(
         grams,
         pool.population.y,
         None if scoring.ball is None else float(scoring.ball),
         float(scoring.theta),
         penalty=scoring.penalty,
         loss="sum" if scoring.ball is None and scoring.loss == "sum" else "mean",
-        best=pool.best_set(),
+        best=pool.best_arms(),
         # Equality of scores is carried along chains of arms.
         resolution=2.0 * pool.n_arms * RESOLUTION,
     )
@@ -101,5 +101,5 @@ def _strategy(strategy: object) -> tuple[Strategy, Rows] | None:
     if type(strategy) is UniformAllocation and strategy.top == 1:
         return "uniform", "accumulated"
     if type(strategy) is MedianElimination:
-        return "median", "accumulated" if strategy.reuse else "fresh"
+        return "median", "accumulated" if strategy.accumulate else "fresh"
     return None

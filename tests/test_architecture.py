@@ -139,10 +139,10 @@ def test_the_layers_catch_a_lazy_import_from_above(
     """Planted errors: a pool that imports from above inside a function, in every spelling."""
     for package in ("exml_sim", "theory", "simulations"):
         shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__", "*.npz"))
-    with (tmp_path / "exml_sim/exploration/pool.py").open("a", encoding="utf-8") as file:
+    with (tmp_path / "exml_sim/bandit/pool.py").open("a", encoding="utf-8") as file:
         file.write(f"\n\ndef planted() -> None:\n    {planted}\n")
     monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
-    with pytest.raises(AssertionError, match=r"exploration/pool.py:\d+ imports exml_sim.(engine|method)"):
+    with pytest.raises(AssertionError, match=r"bandit/pool.py:\d+ imports exml_sim.(engine|method)"):
         test_imports_only_go_down()
 
 
@@ -229,7 +229,7 @@ def test_an_exploration_needs_no_scikit_learn() -> None:
         "import warnings; warnings.simplefilter('ignore')\n"
         "from exml_sim.cli import explore, explore_files\n"
         "from exml_sim.datasets import make_synthetic\n"
-        "from exml_sim.method.explorer import Explorer\n"
+        "from exml_sim.classifier.explorer import Explorer\n"
         "from exml_sim.oracle import ArrayOracle\n"
         "rows = make_synthetic(20, angles=[20, 90], rng=0)\n"
         "oracle = ArrayOracle({c.name: c.values for c in rows.candidates})\n"

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from exml_sim.exploration.ledger import Overspend
-from exml_sim.method.buyer import Buyer
+from exml_sim.bandit.ledger import Overspend
+from exml_sim.classifier.buyer import Buyer
 from exml_sim.oracle import ArrayOracle, CallableOracle, FrameOracle, Oracle
 
 VALUES = {"ct": np.array([[1.0, 2.0], [3.0, 4.0], [5.0, np.nan]]), "blood": np.array([7.0, 8.0, 9.0])}

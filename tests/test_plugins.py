@@ -27,22 +27,22 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import exp
 from exml_sim.engine import about
-from exml_sim.strategies import Rule
+from exml_sim.strategies import BaseStrategy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Final(Rule):
+class Final(BaseStrategy):
     share: float = 0.5
 
-    def opening(self, budget, prices):
+    def first_round_cost(self, budget, prices):
         return budget * Fraction(str(self.share))
 
-    def explore(self, trials):
-        trials.buy(self.opening(trials.budget, trials.prices))
-        if trials.n_arms > 2:
-            trials.keep(2)
-        trials.buy(trials.budget - self.opening(trials.budget, trials.prices))
-        return trials.keep(1)
+    def explore(self, batch):
+        batch.buy(self.first_round_cost(batch.budget, batch.prices))
+        if batch.n_arms > 2:
+            batch.keep_best(2)
+        batch.buy(batch.budget - self.first_round_cost(batch.budget, batch.prices))
+        return batch.keep_best(1)
 
 
 @about("Final", laws=("bernoulli",))
@@ -56,7 +56,7 @@ bounds = ["my_rules:union"]
 strategies = ["uniform_allocation", {name = "my_rules:Final", options = {share = 0.4}}]
 budgets = {per_arm = [40, 400]}
 [[pools]]
-kind = "known"
+kind = "parametric"
 means = [0.3, 0.5, 0.6]
 """
 
@@ -293,12 +293,12 @@ def installed(tmp_path: Path, version: str = "1.2") -> Path:
     (package / "more.py").write_text(
         dedent("""
         import numpy as np
-        from exml_sim.exploration.known import KnownPool
-        from exml_sim.exploration.scores import objective
+        from exml_sim.bandit.parametric import ParametricPool
+        from exml_sim.bandit.scores import objective
         from exml_sim.population import Candidate, Population
 
         def arms(low=0.2):
-            return KnownPool.bernoulli([low, 0.5])
+            return ParametricPool.bernoulli([low, 0.5])
 
         def rows(rng):
             y = rng.choice([-1.0, 1.0], 30)
@@ -376,8 +376,8 @@ def test_an_installed_package_in_a_process_of_its_own(tmp_path: Path) -> None:
 def test_a_pool_that_is_drawn_without_its_rng_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "loose.py").write_text(
-        "import numpy as np\nfrom exml_sim.exploration.known import KnownPool\n"
-        "def arms():\n    return KnownPool.bernoulli(np.random.default_rng().random(3).tolist())\n",
+        "import numpy as np\nfrom exml_sim.bandit.parametric import ParametricPool\n"
+        "def arms():\n    return ParametricPool.bernoulli(np.random.default_rng().random(3).tolist())\n",
         encoding="utf-8",
     )
     study = Study.from_table(

@@ -25,10 +25,12 @@ def test_published_answer_for_the_zero_counter_and_key():
     assert tuple(int(w) for w in philox(zero, zero, zero, zero, zero, zero)) == expected
 
 
-@pytest.mark.parametrize(("trial", "lane", "turn"), [(0, 0, 0), (7301, 3, 2), (2**64 - 1, 2**40, 2**63)])
-def test_words_agree_with_numpy(trial, lane, turn):
+@pytest.mark.parametrize(("trial", "substream", "turn"), [(0, 0, 0), (7301, 3, 2), (2**64 - 1, 2**40, 2**63)])
+def test_words_agree_with_numpy(trial, substream, turn):
     seeds = Seeds.of(12345678901234567890123, trial, stream=4)
-    assert np.array_equal(words(seeds, 23, lane=lane, turn=turn), numpy_words(seeds.key, (0, lane, trial, turn), 23))
+    assert np.array_equal(
+        words(seeds, 23, substream=substream, turn=turn), numpy_words(seeds.key, (0, substream, trial, turn), 23)
+    )
 
 
 def test_mulhi_is_the_upper_half_of_the_product():
@@ -38,14 +40,14 @@ def test_mulhi_is_the_upper_half_of_the_product():
 
 
 def test_every_part_of_the_address_matters():
-    base = words(Seeds.of(1, 5, stream=2), 4, lane=3, turn=4)
+    base = words(Seeds.of(1, 5, stream=2), 4, substream=3, turn=4)
     others = [
-        words(Seeds.of(2, 5, stream=2), 4, lane=3, turn=4),
-        words(Seeds.of(1, 5, stream=3), 4, lane=3, turn=4),
-        words(Seeds.of(1, 6, stream=2), 4, lane=3, turn=4),
-        words(Seeds.of(1, 5, stream=2), 4, lane=4, turn=4),
-        words(Seeds.of(1, 5, stream=2), 4, lane=3, turn=5),
-        words(Seeds.of(1, 5, stream=2), 8, lane=3, turn=4)[4:],
+        words(Seeds.of(2, 5, stream=2), 4, substream=3, turn=4),
+        words(Seeds.of(1, 5, stream=3), 4, substream=3, turn=4),
+        words(Seeds.of(1, 6, stream=2), 4, substream=3, turn=4),
+        words(Seeds.of(1, 5, stream=2), 4, substream=4, turn=4),
+        words(Seeds.of(1, 5, stream=2), 4, substream=3, turn=5),
+        words(Seeds.of(1, 5, stream=2), 8, substream=3, turn=4)[4:],
     ]
     assert all(not np.any(base == other) for other in others)
 

@@ -16,18 +16,18 @@ from theory import corrected, paper, tighter
 from theory._inputs import Bound
 from theory.constants import loss_range
 from theory.paper import Strategy
-from theory.pool import KnownPool
-from theory.pool import version as pool
+from theory.population import PopulationModel
+from theory.population import version as pool
 
 if TYPE_CHECKING:
-    from theory.point import Point
+    from theory.bound_problem import BoundProblem
 
 __all__ = ["VERSIONS", "Version", "version_of"]
 
 Arguments = dict[str, Any]
 
 
-def _silent(point: Point, strategy: Strategy) -> str:
+def _silent(point: BoundProblem, strategy: Strategy) -> str:
     return ""
 
 
@@ -42,7 +42,7 @@ class Version:
     functions : mapping
         For each strategy that it knows, a function ``bound(B, **arguments, strict=..., log=...)`` that falls with B.
     arguments : callable
-        ``arguments(point, strategy)`` are the function's arguments other than the budget, from a `theory.Point`.
+        ``arguments(point, strategy)`` are the function's arguments other than the budget, from a `theory.BoundProblem`.
     label : str
         In a table or on a button, such as "paper's bound"; "<name> bound" if empty.
     asks : str
@@ -61,13 +61,13 @@ class Version:
 
     name: str
     functions: Mapping[Strategy, Callable[..., Bound]]
-    arguments: Callable[[Point, Strategy], Arguments]
+    arguments: Callable[[BoundProblem, Strategy], Arguments]
     label: str = ""
     asks: str = ""
     needs: tuple[str, ...] = ()
-    declines: Callable[[Point, Strategy], str] = _silent
-    note: Callable[[Point, Strategy], str] = _silent
-    steps: Callable[[Point, Strategy], Iterable[tuple[str, Arguments]]] | None = None
+    declines: Callable[[BoundProblem, Strategy], str] = _silent
+    note: Callable[[BoundProblem, Strategy], str] = _silent
+    steps: Callable[[BoundProblem, Strategy], Iterable[tuple[str, Arguments]]] | None = None
     formula: bool = False
 
     @property
@@ -80,7 +80,7 @@ class Version:
         """What stands before a budget in a sentence."""
         return self.asks or f"the {self.name} one for"
 
-    def rungs(self, point: Point, strategy: Strategy) -> Iterable[tuple[str, Arguments]]:
+    def rungs(self, point: BoundProblem, strategy: Strategy) -> Iterable[tuple[str, Arguments]]:
         """(name, arguments) of every rung of the ladder."""
         if self.steps is None:
             return [(self.name, self.arguments(point, strategy))]
@@ -94,16 +94,16 @@ def version_of(name: str) -> Version:
     return VERSIONS[name]
 
 
-def _paper(point: Point, strategy: Strategy) -> Arguments:
+def _paper(point: BoundProblem, strategy: Strategy) -> Arguments:
     return {"K": point.K, "gap": point.gap, "theta": point.theta, "kappa_lambda": point.kappa_lambda}
 
 
-def _corrected(point: Point, strategy: Strategy) -> Arguments:
+def _corrected(point: BoundProblem, strategy: Strategy) -> Arguments:
     schedule = {"rows": point.rows} if strategy == "median" else {}
     return {**_paper(point, strategy), **schedule, "best_count": point.best_count}
 
 
-def _tighter(point: Point, strategy: Strategy) -> Arguments:
+def _tighter(point: BoundProblem, strategy: Strategy) -> Arguments:
     design = {"pairing": point.pairing, "kernel": point.kernel, "population": point.population}
     if point.gaps is None:
         return {**_corrected(point, strategy), **design}
@@ -111,7 +111,7 @@ def _tighter(point: Point, strategy: Strategy) -> Arguments:
     return {**_corrected(point, strategy), **design, "gap": None, "gaps": point.gaps, "best_count": 1}
 
 
-def _tighter_steps(point: Point, strategy: Strategy) -> Iterable[tuple[str, Arguments]]:
+def _tighter_steps(point: BoundProblem, strategy: Strategy) -> Iterable[tuple[str, Arguments]]:
     """Our theorems with one more fact of the point at each step."""
     told = replace(point, gaps=None, kernel="any", population=None)
     yield "tighter, symmetrised", {**_tighter(told, strategy), "optimism": "rademacher"}
@@ -126,23 +126,23 @@ def _tighter_steps(point: Point, strategy: Strategy) -> Iterable[tuple[str, Argu
             yield f"tighter, {name}", _tighter(told, strategy)
 
 
-def _needs_plain(point: Point, strategy: Strategy) -> str:
+def _needs_plain(point: BoundProblem, strategy: Strategy) -> str:
     """The older bounds are about risk minimisation over the norm ball, at unit costs."""
     if point.costs is not None:
         return "the bound counts pulls, and here not every pull costs 1"
     return "" if point.plain else "the bound is about risk minimisation over the norm ball, and this score is another"
 
 
-def _pool(point: Point, strategy: Strategy) -> Arguments:
+def _pool(point: BoundProblem, strategy: Strategy) -> Arguments:
     schedule = {"rows": point.rows} if strategy == "median" else {}
     prices = {} if point.costs is None else {"costs": point.costs, "alignment": point.alignment}
     return {"data": point.data, "pairing": point.pairing, "population": point.population, **prices, **schedule}
 
 
-def _pool_declines(point: Point, strategy: Strategy) -> str:
+def _pool_declines(point: BoundProblem, strategy: Strategy) -> str:
     """Where the theorems about a known population are silent."""
-    if not isinstance(point.data, KnownPool):
-        return f"the pool bound needs data of the type KnownPool, got {type(point.data).__name__}"
+    if not isinstance(point.data, PopulationModel):
+        return f"the pool bound needs data of the type PopulationModel, got {type(point.data).__name__}"
     if point.pairing == "arbitrary":
         return "the pool bound needs the same rows for all arms, or independent ones"
     if point.population is not None and point.pairing == "independent":
@@ -157,14 +157,14 @@ def _pool_declines(point: Point, strategy: Strategy) -> str:
     return ""
 
 
-def _pool_steps(point: Point, strategy: Strategy) -> Iterable[tuple[str, Arguments]]:
+def _pool_steps(point: BoundProblem, strategy: Strategy) -> Iterable[tuple[str, Arguments]]:
     """Moments of order 2, then of order 4, which rows without replacement do not have."""
     yield "pool", _pool(point, strategy)
     if point.population is None:
         yield "pool, sharp", {**_pool(point, strategy), "effort": "sharp"}
 
 
-def _paper_note(point: Point, strategy: Strategy) -> str:
+def _paper_note(point: BoundProblem, strategy: Strategy) -> str:
     """Where the paper's proof does not cover its bound."""
     theta = np.asarray(point.theta, dtype=np.float64)
     if np.any((theta <= 0) | (theta >= 0.5)):

@@ -11,6 +11,12 @@ from typing import Any
 import click
 import numpy as np
 
+from exml_sim.bandit.scoring import penalised_scores
+from exml_sim.classifier import doubts, judgement
+from exml_sim.classifier.ask_tell import AskTell, Wanted
+from exml_sim.classifier.door import Finding, inspect, refuse
+from exml_sim.classifier.explorer import Explorer
+from exml_sim.classifier.settings import MODELS
 from exml_sim.cli import options
 from exml_sim.cli.columns import Roles, names, offer, price_list, roles
 from exml_sim.cli.csv_file import Table, as_number, blank_words, read_table
@@ -18,13 +24,7 @@ from exml_sim.cli.explore_files import FILES, JOURNAL, check_target, load_drawin
 from exml_sim.cli.explore_plan import as_facts, as_lines, door_section, planned, visit
 from exml_sim.cli.to_measure import NAME as SHEET
 from exml_sim.cli.to_measure import Sheet, read_sheet, write_sheet
-from exml_sim.exploration.scoring import penalised_scores
 from exml_sim.memory import memory_limit
-from exml_sim.method import doubts, judgement
-from exml_sim.method.ask_tell import AskTell, Wanted
-from exml_sim.method.door import Finding, inspect, refuse
-from exml_sim.method.explorer import Explorer
-from exml_sim.method.settings import MODELS
 from exml_sim.money import Money, show
 from exml_sim.oracle import ArrayOracle
 from exml_sim.progress import Elapsed
@@ -55,10 +55,10 @@ from exml_sim.validation import counted
     show_default=True,
     help="The best purchase that we know, or the method of the paper; single options still count.",
 )
-@click.option("--strategy", type=click.Choice(list(STRATEGIES)), help="[default: explore_then_commit]")
+@click.option("--strategy", type=click.Choice(list(STRATEGIES)), help="[default: value_of_information_commit]")
 @click.option("--confidence", type=float, metavar="SHARE", help="Buy until sure, like 0.95, then rows of the winner.")
-@click.option("--indifference", type=float, metavar="LOSS", help="Differences that do not matter, with a confidence.")
-@click.option("--stop-when-sure", is_flag=True, help="Keep what is left when the selection is sure, with 0.95.")
+@click.option("--epsilon", type=float, metavar="LOSS", help="Differences that do not matter, with a confidence.")
+@click.option("--stop-when-confident", is_flag=True, help="Keep what is left when the selection is sure, with 0.95.")
 @click.option("--model", type=click.Choice(list(MODELS)), help="What a layer is.  [default: auto]")
 @click.option("--alignment", type=click.Choice(["sample", "budget"]), default="sample", show_default=True)
 @click.option("--objective", type=click.Choice(["risk", "risk_per_cost"]), default="risk", show_default=True)

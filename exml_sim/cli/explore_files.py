@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from exml_sim.classifier import doubts
+from exml_sim.classifier.cascade import Decisions
+from exml_sim.classifier.explorer import Explorer
+from exml_sim.classifier.journal import Journal
+from exml_sim.classifier.saved import save, to_saved
 from exml_sim.cli.columns import Roles
 from exml_sim.cli.csv_file import Table, as_csv, write_whole
 from exml_sim.cli.to_measure import NAME as SHEET
-from exml_sim.method import doubts
-from exml_sim.method.cascade import Decisions
-from exml_sim.method.explorer import Explorer
-from exml_sim.method.journal import Journal
-from exml_sim.method.saved import save, to_saved
 from exml_sim.money import show
 
 JOURNAL = "journal.jsonl"

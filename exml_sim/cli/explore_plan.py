@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from exml_sim.method.buyer import Buyer
-from exml_sim.method.door import Finding, Visit
-from exml_sim.method.explorer import Explorer
-from exml_sim.method.layers import check_affordable, rule_for
-from exml_sim.method.purchase_plan import Plan, RacePlan, SurePlan, plans, race_plan, sure_plan
-from exml_sim.method.soft import LARGEST_KERNEL
+from exml_sim.classifier.buyer import Buyer
+from exml_sim.classifier.door import Finding, Visit
+from exml_sim.classifier.explorer import Explorer
+from exml_sim.classifier.layers import check_affordable, rule_for
+from exml_sim.classifier.purchase_plan import Plan, RacePlan, SurePlan, plans, race_plan, sure_plan
+from exml_sim.classifier.soft import LARGEST_KERNEL
 from exml_sim.money import show
 from exml_sim.oracle import ArrayOracle
-from exml_sim.strategies import ExploreThenCommit
+from exml_sim.strategies import ValueOfInformationCommit
 from exml_sim.strategies.fixed_confidence import FixedConfidence
 
 
@@ -45,7 +45,7 @@ def planned(model: Explorer, oracle: ArrayOracle, available: Sequence[int], n_cl
     for name, cost, count in zip(oracle.names, oracle.costs, available, strict=True):
         lines.append(f"candidate {name}: {show(cost)} per row, {count} of {rows} rows can be bought")
     found: list[Plan | RacePlan | SurePlan]
-    if settings.races and len(oracle.names) > 1 and isinstance(settings.strategy, ExploreThenCommit):
+    if settings.races and len(oracle.names) > 1 and isinstance(settings.strategy, ValueOfInformationCommit):
         one = race_plan(oracle.names, oracle.costs, available, part, n_classes, settings.strategy)
         found, opening = [one], one.rows
     elif isinstance(settings.strategy, FixedConfidence) and len(oracle.names) > 1:

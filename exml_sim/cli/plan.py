@@ -15,7 +15,7 @@ from exml_sim.cli.points import instance_options
 
 if TYPE_CHECKING:
     from simulations.panels import Needs
-    from theory import Point
+    from theory import BoundProblem
     from theory.paper import Strategy
 
 
@@ -112,7 +112,7 @@ def _by_bounds(delta: float, given: dict[str, Any]) -> list[dict[str, Any]]:
     return [{"strategy": strategy, "where": where, **_asked(point, strategy, delta)} for strategy in strategies]
 
 
-def _asked(point: Point, strategy: Strategy, delta: float) -> dict[str, Any]:
+def _asked(point: BoundProblem, strategy: Strategy, delta: float) -> dict[str, Any]:
     """Launch and required budgets of every version, and why some versions do not speak."""
     from theory.versions import VERSIONS
 

@@ -80,8 +80,8 @@ def _measured(table: Table, given: Mapping[str, Any]) -> tuple[Any, Any, dict[st
 def _explored(table: Table, given: Mapping[str, Any]) -> tuple[Any, Any, dict[str, Any], dict[str, Any]]:
     """The same with the values that an exploration has bought."""
     # Here, because a plan at a point must not wait for the models.
+    from exml_sim.classifier.journal import Journal, digest
     from exml_sim.cli.explore_files import JOURNAL
-    from exml_sim.method.journal import Journal, digest
 
     journal = Journal.of_file(given["exploration"] / JOURNAL)
     try:

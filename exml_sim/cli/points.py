@@ -11,7 +11,7 @@ from exml_sim.cli import options
 from exml_sim.money import short
 
 if TYPE_CHECKING:
-    from theory import Point
+    from theory import BoundProblem
 
 Strategy = Literal["uniform", "median"]
 F = TypeVar("F", bound=Callable[..., Any])
@@ -40,9 +40,9 @@ def read(
     gaps: tuple[float, ...] | None,
     strategy: Strategy | Literal["both"],
     **rest: Any,
-) -> tuple[Point, tuple[Strategy, ...]]:
+) -> tuple[BoundProblem, tuple[Strategy, ...]]:
     """The point that the options describe, and the strategies; what only makes sense together is checked."""
-    from theory import Point
+    from theory import BoundProblem
 
     if (gap is None) == (gaps is None):
         raise click.UsageError("give either --gap (one number for all other candidates) or --gaps (one for each)")
@@ -52,18 +52,18 @@ def read(
         K = len(gaps) + 1
     if gaps is not None and len(gaps) != K - 1:
         raise click.UsageError(f"--gaps needs K - 1 = {K - 1} numbers, one for each other candidate; got {len(gaps)}")
-    point = Point(K, gap, gaps=gaps, **rest)
+    point = BoundProblem(K, gap, gaps=gaps, **rest)
     point.check()
     return point, STRATEGIES if strategy == "both" else (strategy,)
 
 
-def table(point: Point) -> dict[str, Any]:
+def table(point: BoundProblem) -> dict[str, Any]:
     """Plain values."""
     names = ("K", "theta", "kappa_lambda", "gap", "gaps", "kernel", "rows", "population")
     return {name: getattr(point, name) for name in names} | ({} if point.gaps is None else {"gap": None})
 
 
-def words(point: Point) -> str:
+def words(point: BoundProblem) -> str:
     """The point in a sentence."""
     gaps = f"gap {short(point.gap)}" if point.gaps is None else f"gaps {', '.join(map(short, point.gaps))}"
     return f"K = {point.K}, theta = {short(point.theta)}, kappa Lambda = {short(point.kappa_lambda)}, {gaps}"

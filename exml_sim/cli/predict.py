@@ -9,10 +9,10 @@ import click
 import numpy as np
 
 from exml_sim.arrays import FloatArray
+from exml_sim.classifier.saved import SavedModel, load
 from exml_sim.cli import options
 from exml_sim.cli.csv_file import Table, as_csv, blank_words, read_table, write_whole
 from exml_sim.cli.explore_files import id_column
-from exml_sim.method.saved import SavedModel, load
 
 
 @click.command(name="predict")

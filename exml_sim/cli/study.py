@@ -77,7 +77,7 @@ def command(
     study.sqlite (every trial). A run that was interrupted continues where it stopped.
 
     With a file, that study is run instead; study.toml of an earlier run shows how one is written. A strategy of your
-    own is "module:Rule", its options in braces: --strategy "my_rules:Final{share = 0.4}".
+    own is "module:BaseStrategy", its options in braces: --strategy "my_rules:Final{share = 0.4}".
 
     Examples: exml study --quick --out quick; exml study --preset bench --out bench
     """
@@ -146,9 +146,9 @@ def _rule(given: str) -> dict[str, Any]:
 
 def _list(as_json: bool) -> None:
     """Print what a study can name: ours, and what packages announce."""
+    from exml_sim.bandit.scoring import SCORES
     from exml_sim.datasets import DATASETS
     from exml_sim.engine.specs import POOLS
-    from exml_sim.exploration.scoring import SCORES
     from exml_sim.plugins import listing
     from exml_sim.strategies import STRATEGIES
     from theory.versions import VERSIONS
@@ -165,7 +165,7 @@ def _list(as_json: bool) -> None:
         state = one.get("error") or f"version {one['version']}, {one['digest'][:12]}, from {one['target']}"
         click.echo(f"plug-in {one['name']} ({one['group']}): {state}")
     if not found:
-        click.echo("plug-ins: no package announces one; a file beside the study is named module:Rule")
+        click.echo("plug-ins: no package announces one; a file beside the study is named module:BaseStrategy")
 
 
 def _copy_plugins(study: Study, out: Path) -> None:
@@ -285,7 +285,7 @@ def _print_lines(result: StudyResult) -> None:
             f"{one.strategy} on {one.pool}{score} with budget {one.budget}: failure probability "
             f"{one.failure_rate:.4g} in [{one.lower:.4g}, {one.upper:.4g}] ({one.level:.0%}, {one.interval})"
         )
-    for line in excess_lines(result) if result.study.mode == "excess" else ():
+    for line in excess_lines(result) if result.study.mode == "excess_risk" else ():
         click.echo(line)
 
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from exml_sim.classifier.ask_tell import Wanted
 from exml_sim.cli.columns import Roles
 from exml_sim.cli.csv_file import Table, as_csv, read_table, write_whole
-from exml_sim.method.ask_tell import Wanted
 from exml_sim.money import show
 
 NAME = "to_measure.csv"

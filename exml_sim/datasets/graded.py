@@ -64,7 +64,7 @@ def make_graded(
 
     Examples
     --------
-    >>> from exml_sim.exploration.rows import FeaturePool
+    >>> from exml_sim.bandit.rows import FeaturePool
     >>> population = make_graded([0.0, 0.01, 0.05], ball=0.2, rows=40, rng=0)
     >>> pool = FeaturePool(population, theta=0.3, ball=0.2, kernel="linear")
     >>> [round(float(gap), 9) for gap in pool.gaps]

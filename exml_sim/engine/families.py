@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from exml_sim.bandit.parametric import BernoulliArm, GaussianArm, ParametricPool
+from exml_sim.bandit.random_instances import RedrawnArm, RedrawnPool
 from exml_sim.engine import limits
 from exml_sim.engine.fields import Fields, amount, entry, number, one_of, text, whole
-from exml_sim.exploration.known import BernoulliArm, GaussianArm, KnownPool
-from exml_sim.exploration.redrawn import RedrawnArm, RedrawnPool
 from exml_sim.money import exact, show
 
 LAWS = ("bernoulli", "gaussian")
@@ -76,7 +76,7 @@ class FamilyPool(Fields):
         rivals = FAMILIES[self.family](self.K - 1) if self.K > 1 else []
         return (*(round(self.best + self.gap * size, 12) for size in rivals), self.best)
 
-    def pool(self) -> KnownPool:
+    def pool(self) -> ParametricPool:
         """Build the arms."""
         costs = ramp(self.K, exact(self.cost_ratio))
         if self.law == "bernoulli":
@@ -85,8 +85,8 @@ class FamilyPool(Fields):
                     f"pool {self.label!r} needs means in [0, 1], and best {self.best:g} with gap {self.gap:g} goes to "
                     f"{max(self.means):g}: take a smaller gap"
                 )
-            return KnownPool([BernoulliArm(mean, cost) for mean, cost in zip(self.means, costs, strict=True)])
-        return KnownPool([GaussianArm(mean, self.sd, cost) for mean, cost in zip(self.means, costs, strict=True)])
+            return ParametricPool([BernoulliArm(mean, cost) for mean, cost in zip(self.means, costs, strict=True)])
+        return ParametricPool([GaussianArm(mean, self.sd, cost) for mean, cost in zip(self.means, costs, strict=True)])
 
 
 def _law_arm(law: str, low: float, high: float, sd: float) -> Callable[[Any], RedrawnArm]:
@@ -98,7 +98,7 @@ class RedrawnArms(Fields):
     """K arms whose means are drawn anew in every trial, uniformly between `low` and `high`."""
 
     what: ClassVar[str] = "redrawn pool"
-    kind: ClassVar[str] = "redrawn"
+    kind: ClassVar[str] = "random_instance"
     scored: ClassVar[bool] = False
     K: int = entry(whole(1, limits.LIST), default=8)
     low: float = entry(number, default=0.0)

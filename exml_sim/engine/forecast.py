@@ -14,7 +14,7 @@ from pathlib import Path
 from exml_sim.engine.modes import mode_of, run_block
 from exml_sim.engine.study import Cell, Study
 
-#: Bytes of a stored trial, and of its terms in mode "excess" (measured: tests/engine/test_forecast.py).
+#: Bytes of a stored trial, and of its terms in mode "excess_risk" (measured: tests/engine/test_forecast.py).
 TRIAL_BYTES, TERMS_BYTES = 30, 110
 #: A run is looked at if it has as many trials, and spoken of if it lasts as many seconds.
 TRIALS_FROM, TERMS_FROM = 10**6, 10**4

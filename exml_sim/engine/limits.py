@@ -10,7 +10,7 @@ import os
 import sys
 from fractions import Fraction
 
-from exml_sim.exploration.points import MATRIX_ROWS
+from exml_sim.bandit.points import MATRIX_ROWS
 
 #: Bytes of a study's file.
 FILE = 10**7

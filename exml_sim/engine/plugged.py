@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from exml_sim.bandit.pool import Pool
 from exml_sim.engine import limits
 from exml_sim.engine.fields import Fields, bandwidth, entry, kernel_name, pairs, text, whole
-from exml_sim.exploration.pool import Pool
 from exml_sim.plugins import PluginError, explained, find
 from exml_sim.population import Population
 
@@ -80,7 +80,7 @@ class PluginPool(Fields):
                 options["rng"] = np.random.default_rng(self.seed)
             made = make(**options)
             if isinstance(made, Pool):
-                made.best_set()
+                made.best_arms()
         except Exception as error:
             raise explained(self.name, error) from None
         if not isinstance(made, Population | Pool):

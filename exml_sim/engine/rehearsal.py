@@ -30,7 +30,7 @@ def rehearse(study: Study, cells: Sequence[Cell]) -> None:
     cell stands for all budgets of its pool, score and strategy.
     """
     _check_plugins(study, cells)
-    if study.mode == "count" and study.sampling.replacement == "always":
+    if study.mode == "monte_carlo" and study.sampling.replacement == "always":
         cells = list({(cell.pool, cell.score, cell.strategy): cell for cell in reversed(cells)}.values())
     for cell in cells:
         try:
@@ -60,7 +60,7 @@ def _check_plugins(study: Study, cells: Sequence[Cell]) -> None:
 
 def _check_rule(study: Study, cell: Cell, name: str) -> None:
     """Run a few trials three times and compare."""
-    run = mode_of(study).block or MODES["count"].block
+    run = mode_of(study).block or MODES["monte_carlo"].block
     assert run is not None
     number = min(TRIALS, study.trials)
     first, again, last = (

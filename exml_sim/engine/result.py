@@ -12,13 +12,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from exml_sim.bandit.trial import Exploration
 from exml_sim.engine.intervals import Paired, check_level, mean_interval, paired
 from exml_sim.engine.modes import mode_of, replay
 from exml_sim.engine.store import Store, StoreError
 from exml_sim.engine.study import Study
 from exml_sim.engine.summaries import CellSummary, Moments, summarise
 from exml_sim.engine.trials import NOISY, TERMS, Facts
-from exml_sim.exploration.trial import Exploration
 from exml_sim.money import exact, show
 
 if TYPE_CHECKING:
@@ -135,22 +135,24 @@ class StudyResult:
         """Mean excess risk and mean of each of its five terms (Eq. 8), one line per cell.
 
         The intervals are Student's for the variance over trials plus the variance of the fresh sample that all trials
-        share (see `exml_sim.engine.modes.excess`). Terms (c), (d) and (e) are about the model that stands in for f_1*,
+        share (see `exml_sim.engine.modes.excess_risk`). Terms (c), (d) and (e) are about the model that stands in for f_1*,
         whatever its distance to f_1*; that distance is no part of the intervals.
         """
         if not self._measured:
-            raise ValueError(f"excess risk is measured in mode 'excess', and this study has mode {self.study.mode!r}")
+            raise ValueError(
+                f"excess risk is measured in mode 'excess_risk', and this study has mode {self.study.mode!r}"
+            )
         check_level(level)
         return [self._terms(cell, level) for cell in self.cells if self.store.counts(cell["cell"])[0]]
 
     def costs(self, level: float = 0.95) -> list[dict[str, Any]]:
-        """Money until a rule stopped, one line per cell of a study in mode "sure".
+        """Money until a rule stopped, one line per cell of a study in mode "fixed_confidence".
 
         `sure` is the part of trials that were sure, `mean` the mean money with Student's interval, then quantiles.
         """
-        if self.study.mode != "sure":
+        if self.study.mode != "fixed_confidence":
             raise ValueError(
-                f"costs until sure are counted in mode 'sure', and this study has mode {self.study.mode!r}"
+                f"costs until sure are counted in mode 'fixed_confidence', and this study has mode {self.study.mode!r}"
             )
         check_level(level)
         return [self._cost(cell, level) for cell in self.cells if self.store.counts(cell["cell"])[0]]
@@ -305,7 +307,7 @@ class StudyResult:
 
 
 def excess_lines(result: StudyResult, level: float = 0.95) -> list[str]:
-    """The excess risk and its five terms (Eq. 8) in words, one line per cell, of a study in mode "excess"."""
+    """The excess risk and its five terms (Eq. 8) in words, one line per cell, of a study in mode "excess_risk"."""
     found = []
     for line in result.excess(level):
         score = f" ({line['score']})" if line["score"] else ""

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
+from exml_sim.bandit.correlated import CorrelatedArm
+from exml_sim.bandit.parametric import BernoulliArm, GaussianArm, ParametricPool
+from exml_sim.bandit.rows import FeaturePool
 from exml_sim.engine.fields import Fields, entry, several, text
-from exml_sim.exploration.correlated import CorrelatedArm
-from exml_sim.exploration.known import BernoulliArm, GaussianArm, KnownPool
-from exml_sim.exploration.rows import FeaturePool
 from exml_sim.plugins import PluginError, explained, find
 from exml_sim.validation import shown
 
@@ -148,7 +148,7 @@ def setting_of(study: Study, cell: Cell) -> Setting | str:
     except ValueError as error:
         return str(error)
     known: dict[str, Any] = {"law": "other"}
-    if isinstance(pool, KnownPool):
+    if isinstance(pool, ParametricPool):
         known |= _known(pool)
     elif isinstance(pool, FeaturePool):
         known |= {"law": "features", "theta": float(pool.scoring.theta), "rows": pool.n_rows}
@@ -163,7 +163,7 @@ def setting_of(study: Study, cell: Cell) -> Setting | str:
     return Setting(spec.name, pool.n_arms, gaps, dict(spec.options), means, costs, **known)
 
 
-def _known(pool: KnownPool) -> dict[str, Any]:
+def _known(pool: ParametricPool) -> dict[str, Any]:
     """The law of known arms."""
     if all(isinstance(arm, BernoulliArm) for arm in pool.arms):
         return {"law": "bernoulli", "low": 0.0, "high": 1.0}

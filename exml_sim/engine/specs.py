@@ -10,6 +10,12 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from exml_sim import datasets
+from exml_sim.bandit.correlated import CorrelatedArm
+from exml_sim.bandit.parametric import BoundedArm, GaussianArm, ParametricPool
+from exml_sim.bandit.pool import Pool
+from exml_sim.bandit.rows import FeaturePool
+from exml_sim.bandit.sampling import REPLACEMENT, ROWS, SHORTFALL
+from exml_sim.bandit.scoring import LOSSES, Scoring, check_score, score_of
 from exml_sim.datasets import DATASETS, make_synthetic
 from exml_sim.datasets.mfeat import VIEWS, make_mfeat
 from exml_sim.engine import limits
@@ -33,12 +39,6 @@ from exml_sim.engine.fields import (
 )
 from exml_sim.engine.plugged import PluginPool
 from exml_sim.engine.table_pools import RewardsPool, TablePool
-from exml_sim.exploration.correlated import CorrelatedArm
-from exml_sim.exploration.known import BoundedArm, GaussianArm, KnownPool
-from exml_sim.exploration.pool import Pool
-from exml_sim.exploration.rows import FeaturePool
-from exml_sim.exploration.sampling import REPLACEMENT, ROWS, SHORTFALL
-from exml_sim.exploration.scoring import LOSSES, Scoring, check_score, score_of
 from exml_sim.money import exact, short, show
 from exml_sim.plugins import is_plugin, reference
 from exml_sim.population import Candidate, Population
@@ -55,7 +55,7 @@ def _pair(value: Any, what: str) -> tuple[float, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Score(Fields):
-    """What the score of a feature arm is; see `exml_sim.exploration.scoring.Scoring`."""
+    """What the score of a feature arm is; see `exml_sim.bandit.scoring.Scoring`."""
 
     what: ClassVar[str] = "score"
     score: str = entry(check_score, default="ball")
@@ -82,7 +82,7 @@ class Score(Fields):
 
 @dataclass(frozen=True, slots=True)
 class Sampling(Fields):
-    """Which rows a pull buys; see `exml_sim.exploration.sampling.RowOptions`."""
+    """Which rows a pull buys; see `exml_sim.bandit.sampling.RowOptions`."""
 
     what: ClassVar[str] = "sampling"
     rows: str = entry(one_of(ROWS), default="same")
@@ -158,7 +158,7 @@ class AtomPool(Fields):
     """
 
     what: ClassVar[str] = "atoms pool"
-    kind: ClassVar[str] = "atoms"
+    kind: ClassVar[str] = "finite_support"
     values: tuple[tuple[float, ...], ...] = entry(several(several(number, most=limits.ROWS)))
     y: tuple[float, ...] = entry(several(number, most=limits.ROWS))
     copies: tuple[int, ...] | None = entry(optional(several(whole(1), most=limits.ROWS)), default=None)
@@ -186,14 +186,14 @@ class AtomPool(Fields):
 
 
 @dataclass(frozen=True, slots=True)
-class KnownArms(Fields):
+class ParametricArms(Fields):
     """Arms with known distributions: Bernoulli by means, Gaussian with `sd`, or finitely many values.
 
     With `correlation` pull j of every Gaussian arm shares a part of its noise with pull j of the others.
     """
 
     what: ClassVar[str] = "known pool"
-    kind: ClassVar[str] = "known"
+    kind: ClassVar[str] = "parametric"
     scored: ClassVar[bool] = False
     means: tuple[float, ...] | None = entry(optional(several(number)), default=None)
     sd: float | None = entry(optional(number), default=None)
@@ -203,7 +203,7 @@ class KnownArms(Fields):
     costs: tuple[str, ...] | None = entry(optional(several(amount)), default=None)
     label: str = entry(text, default="known")
 
-    def pool(self) -> KnownPool:
+    def pool(self) -> ParametricPool:
         """Build the arms."""
         if (self.means is None) == (self.probabilities is None) or (self.values is None) != (
             self.probabilities is None
@@ -217,17 +217,19 @@ class KnownArms(Fields):
             assert self.values is not None
             assert self.probabilities is not None
             laws = zip(self.probabilities, prices, strict=True)
-            return KnownPool([BoundedArm(self.values, law, price) for law, price in laws])
+            return ParametricPool([BoundedArm(self.values, law, price) for law, price in laws])
         if self.correlation is not None:
             if self.sd is None:
                 raise ValueError(
                     f"pool {self.label!r} has a correlation, so it needs sd: only Gaussian arms share noise"
                 )
             both = zip(self.means, prices, strict=True)
-            return KnownPool([CorrelatedArm(mean, self.sd, self.correlation, price) for mean, price in both])
+            return ParametricPool([CorrelatedArm(mean, self.sd, self.correlation, price) for mean, price in both])
         if self.sd is None:
-            return KnownPool.bernoulli(self.means, prices)
-        return KnownPool([GaussianArm(mean, self.sd, price) for mean, price in zip(self.means, prices, strict=True)])
+            return ParametricPool.bernoulli(self.means, prices)
+        return ParametricPool(
+            [GaussianArm(mean, self.sd, price) for mean, price in zip(self.means, prices, strict=True)]
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +258,7 @@ class DatasetPool(Fields):
 
 
 RowSpec = SyntheticPool | MfeatPool | AtomPool | DatasetPool | TablePool | PluginPool
-PoolSpec = RowSpec | KnownArms | RewardsPool | FamilyPool | RedrawnArms
+PoolSpec = RowSpec | ParametricArms | RewardsPool | FamilyPool | RedrawnArms
 POOLS: Mapping[str, type[PoolSpec]] = {
     cls.kind: cls
     for cls in (
@@ -266,7 +268,7 @@ POOLS: Mapping[str, type[PoolSpec]] = {
         DatasetPool,
         TablePool,
         PluginPool,
-        KnownArms,
+        ParametricArms,
         RewardsPool,
         FamilyPool,
         RedrawnArms,
@@ -296,7 +298,7 @@ def read_pool(table: Mapping[str, Any] | PoolSpec) -> PoolSpec:
 
 def build_pool(spec: PoolSpec, score: Score | None, sampling: Sampling) -> Pool:
     """The pool of a spec; feature pools need a score."""
-    if isinstance(spec, KnownArms | RewardsPool | FamilyPool | RedrawnArms):
+    if isinstance(spec, ParametricArms | RewardsPool | FamilyPool | RedrawnArms):
         return spec.pool()
     if isinstance(spec, PluginPool) and not spec.scored:
         return spec.arms()

@@ -12,6 +12,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
+from exml_sim.bandit.pool import Pool
+from exml_sim.bandit.scoring import SCORES
+from exml_sim.bandit.strategy import check_budget
 from exml_sim.engine import limits
 from exml_sim.engine.fields import Fields, between, canonical, entry, one_of, optional, text, to_toml, whole
 from exml_sim.engine.grids import expanded
@@ -20,9 +23,6 @@ from exml_sim.engine.plugged import PluginPool
 from exml_sim.engine.setting import BoundSpec
 from exml_sim.engine.specs import Budgets, PoolSpec, Sampling, Score, StrategySpec, build_pool, read_pool, scored
 from exml_sim.engine.table_pools import RewardsPool, TablePool
-from exml_sim.exploration.pool import Pool
-from exml_sim.exploration.scoring import SCORES
-from exml_sim.exploration.strategy import check_budget
 from exml_sim.money import exact, show
 from exml_sim.plugins import Plugin, blamed, data, find, given, near
 from exml_sim.strategies import STRATEGIES, Strategy
@@ -32,7 +32,7 @@ from exml_sim.validation import shown
 #: Raised when the meaning of a stored number changes: old stores then belong to another study.
 FORMAT = 1
 
-MODES: Sequence[str] = ("count", "exact", "rare", "excess", "sure")
+MODES: Sequence[str] = ("monte_carlo", "exact", "importance_sampling", "excess_risk", "fixed_confidence")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class Study:
     Attributes
     ----------
     pools
-        Where arms come from: `SyntheticPool`, `MfeatPool`, `AtomPool` or `KnownArms`.
+        Where arms come from: `SyntheticPool`, `MfeatPool`, `AtomPool` or `ParametricArms`.
     strategies
         Names, or tables with a name and options.
     budgets
@@ -145,7 +145,7 @@ class Study:
     Examples
     --------
     >>> study = Study(
-    ...     pools=[{"kind": "known", "means": [0.3, 0.5]}], strategies=["uniform_allocation"],
+    ...     pools=[{"kind": "parametric", "means": [0.3, 0.5]}], strategies=["uniform_allocation"],
     ...     budgets={"per_arm": [10, 20]}, trials=100)
     >>> [str(cell) for cell in study.cells()]
     ['uniform_allocation on known with budget 20', 'uniform_allocation on known with budget 40']
@@ -160,7 +160,7 @@ class Study:
     sampling: Sampling = Sampling()  # noqa: RUF009 - frozen, and empty of state
     trials: int = 1000
     seed: int = 0
-    mode: str = "count"
+    mode: str = "monte_carlo"
     stop: Stop | None = None
     name: str = "study"
     bounds: tuple[BoundSpec, ...] = ()
@@ -193,7 +193,7 @@ class Study:
             if twice is not None:
                 raise ValueError(f"{what} {twice!r} is given more than once: give it another label or leave it out")
         self._check_size()
-        if self.stop is not None and self.mode not in ("count", "sure"):
+        if self.stop is not None and self.mode not in ("monte_carlo", "fixed_confidence"):
             raise ValueError(f"early stopping counts failures, so it does not go with mode {self.mode!r}")
 
     def _plugins(self) -> tuple[Plugin, ...]:
@@ -392,7 +392,7 @@ def _built(spec: PoolSpec, score: Score | None, sampling: Sampling, digests: tup
         with one_thread():
             pool = build_pool(spec, score, sampling)
             # What a pool computes on first use: threads would each do it again.
-            pool.best_set()
+            pool.best_arms()
         _POOLS[key] = pool
         while len(_POOLS) > _KEPT:
             _POOLS.popitem(last=False)

@@ -164,12 +164,12 @@ def summarise(store: Store, study: Study, cell: Mapping[str, Any], facts: Facts,
 def sampled(store: Store, study: Study, cell: Mapping[str, Any], facts: Facts, level: float) -> CellSummary | None:
     """Summary of a cell's trials; None if it has none yet."""
     number = cell["cell"]
-    trials = Trials(store, number, few=study.mode in ("count", "sure"))
+    trials = Trials(store, number, few=study.mode in ("monte_carlo", "fixed_confidence"))
     if trials.number == 0:
         return None
     regret = Moments.of(trials.regrets, trials.number)
     spread = (math.nan, math.nan)
-    if study.mode == "rare":
+    if study.mode == "importance_sampling":
         rate = Moments.of(trials.weights, trials.number)
         spread = trials.spread()
         kind, ends, regret_ends = _weighted(facts, trials, rate, regret, spread, level)

@@ -14,10 +14,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from exml_sim.arrays import FloatArray
+from exml_sim.bandit.correlated import JointArm
+from exml_sim.bandit.parametric import BoundedArm, ParametricPool
 from exml_sim.engine import limits
 from exml_sim.engine.fields import Fields, amount, bandwidth, entry, kernel_name, one_of, optional, several, text
-from exml_sim.exploration.correlated import JointArm
-from exml_sim.exploration.known import BoundedArm, KnownPool
 from exml_sim.plugins import contents
 from exml_sim.population import Candidate, Population
 from exml_sim.validation import shown
@@ -191,7 +191,7 @@ class RewardsPool(Fields):
         if not self.label:
             object.__setattr__(self, "label", self.file)
 
-    def pool(self) -> KnownPool:
+    def pool(self) -> ParametricPool:
         """Build the arms."""
         columns = read_columns(self.file)
         names = self.arms or tuple(columns)
@@ -203,8 +203,8 @@ class RewardsPool(Fields):
         if len(prices) != len(names):
             raise ValueError(f"costs of pool {self.label!r} must be one for each of {len(names)} arms")
         if self.rows == "same":
-            return KnownPool([JointArm(tuple(v.tolist()), c) for v, c in zip(values, prices, strict=True)], names)
-        return KnownPool([_empirical(v, c) for v, c in zip(values, prices, strict=True)], names)
+            return ParametricPool([JointArm(tuple(v.tolist()), c) for v, c in zip(values, prices, strict=True)], names)
+        return ParametricPool([_empirical(v, c) for v, c in zip(values, prices, strict=True)], names)
 
 
 def _empirical(values: FloatArray, cost: str) -> BoundedArm:

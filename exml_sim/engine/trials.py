@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from exml_sim.arrays import BoolArray, FloatArray, IntArray
+from exml_sim.bandit.pool import Pool
+from exml_sim.bandit.random_instances import RedrawnPool
+from exml_sim.bandit.trial import Explorations
+from exml_sim.bandit.trial_batch import BASELINE_RISK
 from exml_sim.engine.study import Cell, Study
-from exml_sim.exploration.lockstep import WORTHLESS
-from exml_sim.exploration.pool import Pool
-from exml_sim.exploration.redrawn import RedrawnPool
-from exml_sim.exploration.trial import Explorations
 
 #: The excess risk and the terms of Eq. 8, and those of them that are measured on a sample which all trials share.
 TERMS = ("excess", "a", "b", "c", "d", "e")
@@ -40,7 +40,7 @@ class Block:
     seconds
         Time that the block took.
     terms
-        Excess risk and its five terms per trial, shape (trials, 6); in mode "excess" only.
+        Excess risk and its five terms per trial, shape (trials, 6); in mode "excess_risk" only.
     noise
         Variance of the terms that are measured on a sample all trials share, shape (trials, 4); with `terms`.
     """
@@ -140,7 +140,7 @@ def outcomes(pool: Pool, selected: IntArray, objective: str) -> tuple[BoolArray,
     selected arms' values less the mean of the k lowest, exactly 0 for a success.
     """
     aim = np.array(aims(pool, objective))
-    aim[list(pool.best_set(objective))] = aim.min()
+    aim[list(pool.best_arms(objective))] = aim.min()
     ranked = np.sort(aim)
     number = selected.shape[1]
     chosen = aim[selected]
@@ -155,7 +155,7 @@ def aims(pool: Pool, objective: str) -> FloatArray:
     if objective == "risk":
         return risks
     prices = np.array([float(cost) for cost in pool.prices.exact_costs])
-    return np.asarray((risks - WORTHLESS) / prices, dtype=np.float64)
+    return np.asarray((risks - BASELINE_RISK) / prices, dtype=np.float64)
 
 
 def find(study: Study, cell: int | Cell) -> Cell:

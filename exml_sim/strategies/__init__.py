@@ -4,38 +4,38 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
-from exml_sim.exploration.strategy import Strategy, check_strategy
+from exml_sim.bandit.strategy import Strategy, check_strategy
 from exml_sim.plugins import PluginError, classes, explained, is_plugin, load
 from exml_sim.strategies.accept_reject import SuccessiveAcceptsRejects
-from exml_sim.strategies.base import Rule
-from exml_sim.strategies.commit import ExploreThenCommit
+from exml_sim.strategies.base import BaseStrategy
 from exml_sim.strategies.median_elimination import MedianElimination
 from exml_sim.strategies.successive_rejects import SuccessiveRejects
 from exml_sim.strategies.top_two import TopTwo
 from exml_sim.strategies.uniform import UniformAllocation
+from exml_sim.strategies.value_of_information import ValueOfInformationCommit
 from exml_sim.validation import check_choice
 
 __all__ = [
     "STRATEGIES",
-    "ExploreThenCommit",
+    "BaseStrategy",
     "MedianElimination",
-    "Rule",
     "Strategy",
     "SuccessiveAcceptsRejects",
     "SuccessiveRejects",
     "TopTwo",
     "UniformAllocation",
+    "ValueOfInformationCommit",
     "by_name",
 ]
 
 #: Every rule in this folder, by its name in small letters.
-STRATEGIES: Mapping[str, type[Rule]] = classes(__name__, Rule)
+STRATEGIES: Mapping[str, type[BaseStrategy]] = classes(__name__, BaseStrategy)
 
 
 def by_name(name: str, **options: Any) -> Strategy:
-    """Build a strategy from its name, e.g. `by_name("median_elimination", reuse=False)`.
+    """Build a strategy from its name, e.g. `by_name("median_elimination", accumulate=False)`.
 
-    The name of a plug-in is "module:Rule", or what its package announces.
+    The name of a plug-in is "module:BaseStrategy", or what its package announces.
 
     Raises
     ------

@@ -10,16 +10,16 @@ from typing import ClassVar
 import numpy as np
 
 from exml_sim.arrays import BoolArray, IntArray
-from exml_sim.exploration.lockstep import Lockstep
-from exml_sim.exploration.ranking import Scores, any_arm, ranking
+from exml_sim.bandit.ranking import Scores, any_arm, ranking
+from exml_sim.bandit.trial_batch import TrialBatch
 from exml_sim.money import Prices
-from exml_sim.strategies.base import Rule
+from exml_sim.strategies.base import BaseStrategy
 from exml_sim.strategies.successive_rejects import phase_money
 from exml_sim.validation import check_count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SuccessiveAcceptsRejects(Rule):
+class SuccessiveAcceptsRejects(BaseStrategy):
     """After each of K - 1 phases settle the arm furthest from the border between the top k and the rest.
 
     With s slots open and the active arms ordered by score, the best arm is accepted if its distance to arm
@@ -37,34 +37,34 @@ class SuccessiveAcceptsRejects(Rule):
     k: int
 
     def __post_init__(self) -> None:
-        Rule.__post_init__(self)
+        BaseStrategy.__post_init__(self)
         object.__setattr__(self, "k", check_count(self.k, "k"))
 
-    def opening(self, budget: Fraction, prices: Prices) -> Fraction:
+    def first_round_cost(self, budget: Fraction, prices: Prices) -> Fraction:
         """Money of the first phase."""
         if self.k > prices.size:
             raise ValueError(f"cannot select the top {self.k} of {prices.size} arms")
         return budget if prices.size == 1 else max(phase_money(budget, prices)[0], Fraction(0))
 
-    def explore(self, trials: Lockstep) -> IntArray:
+    def explore(self, batch: TrialBatch) -> IntArray:
         """Settle one arm per phase; the last arm takes the last slot if it is open."""
-        lines = np.arange(trials.active.shape[0])
+        lines = np.arange(batch.active.shape[0])
         slots = np.full(lines.size, self.k)
         selected = np.full((lines.size, self.k), -1, dtype=np.int64)
-        for money in phase_money(trials.budget, trials.prices):
-            trials.buy(money)
-            width = int(trials.active[0].sum())
-            scores, doubtful = trials.score(partial(_unclear, slots=slots, width=width))
+        for money in phase_money(batch.budget, batch.prices):
+            batch.buy(money)
+            width = int(batch.active[0].sum())
+            scores, doubtful = batch.score(partial(_unclear, slots=slots, width=width))
             order = ranking(scores, any_arm(doubtful))
             accept = _accepts(scores, order, slots, width)[0]
             settled = np.where(accept, order[:, 0], order[:, width - 1])
             selected[lines[accept], self.k - slots[accept]] = settled[accept]
             slots = slots - accept
-            survivors = trials.active.copy()
+            survivors = batch.active.copy()
             survivors[lines, settled] = False
-            trials.close_round(scores, survivors, ~any_arm(doubtful))
+            batch.close_round(scores, survivors, ~any_arm(doubtful))
         open_slot = slots == 1
-        selected[open_slot, self.k - 1] = trials.active.argmax(axis=1)[open_slot]
+        selected[open_slot, self.k - 1] = batch.active.argmax(axis=1)[open_slot]
         return selected
 
 

@@ -1,4 +1,4 @@
-"""The options that all rules of this package share; what a strategy is says `exml_sim.exploration.strategy`."""
+"""The options that all rules of this package share; what a strategy is says `exml_sim.bandit.strategy`."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from fractions import Fraction
 from typing import ClassVar
 
 from exml_sim.arrays import IntArray
-from exml_sim.exploration.lockstep import OBJECTIVES, Lockstep
+from exml_sim.bandit.trial_batch import OBJECTIVES, TrialBatch
 from exml_sim.money import ALIGNMENTS, Money, Prices, exact
 from exml_sim.validation import check_choice, check_count
 
 
 def check_share(share: Money) -> None:
     """Refuse a part of the budget that is none."""
-    if not 0 < exact(share, "opening_share") <= 1:
-        raise ValueError(f"opening_share must be in (0, 1], got {share}")
+    if not 0 < exact(share, "first_round_share") <= 1:
+        raise ValueError(f"first_round_share must be in (0, 1], got {share}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class BaseStrategy:
     """Options that every rule of this package takes.
 
     Parameters
@@ -50,29 +50,29 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Batched(Rule, ABC):
+class Batched(BaseStrategy, ABC):
     """A common opening, then so many batches for arms that the rule chooses.
 
     Parameters
     ----------
-    opening_share
+    first_round_share
         Part of the budget that all arms share in the opening round.
     rounds
         Number of batches after the opening. The money that floors leave over is carried to the next one.
     """
 
-    opening_share: Money = Fraction(1, 4)
+    first_round_share: Money = Fraction(1, 4)
     rounds: int = 48
 
     def __post_init__(self) -> None:
-        Rule.__post_init__(self)
-        check_share(self.opening_share)
+        BaseStrategy.__post_init__(self)
+        check_share(self.first_round_share)
         object.__setattr__(self, "rounds", check_count(self.rounds, "rounds"))
 
-    def opening(self, budget: Fraction, prices: Prices) -> Fraction:
+    def first_round_cost(self, budget: Fraction, prices: Prices) -> Fraction:
         """The share of the budget that all arms get."""
-        return budget * exact(self.opening_share, "opening_share")
+        return budget * exact(self.first_round_share, "first_round_share")
 
     @abstractmethod
-    def explore(self, trials: Lockstep) -> IntArray:
+    def explore(self, batch: TrialBatch) -> IntArray:
         """Open, choose, select."""

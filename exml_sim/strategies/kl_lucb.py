@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from exml_sim.arrays import BoolArray, IntArray
-from exml_sim.exploration.evidence import Evidence
-from exml_sim.exploration.lockstep import Lockstep
-from exml_sim.exploration.ranking import Scores
+from exml_sim.bandit.evidence import Evidence
+from exml_sim.bandit.ranking import Scores
+from exml_sim.bandit.trial_batch import TrialBatch
 from exml_sim.strategies.fixed_confidence import FixedConfidence, pair, unsettled
 
 
@@ -25,7 +25,7 @@ class KlLucb(FixedConfidence):
 
     by_limits: ClassVar[bool] = True
 
-    def choose(self, trials: Lockstep, scores: Scores, leader: IntArray, evidence: Evidence, bar: float) -> BoolArray:
+    def choose(self, batch: TrialBatch, scores: Scores, leader: IntArray, evidence: Evidence, bar: float) -> BoolArray:
         """Leader and challenger."""
         challenger = unsettled(evidence.lower, evidence, bar).argmin(axis=1)
-        return pair(trials.n_arms, leader, np.asarray(challenger, dtype=np.int64))
+        return pair(batch.n_arms, leader, np.asarray(challenger, dtype=np.int64))

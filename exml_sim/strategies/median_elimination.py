@@ -8,9 +8,9 @@ from fractions import Fraction
 import numpy as np
 
 from exml_sim.arrays import IntArray
-from exml_sim.exploration.lockstep import Lockstep
+from exml_sim.bandit.trial_batch import TrialBatch
 from exml_sim.money import Prices
-from exml_sim.strategies.base import Rule
+from exml_sim.strategies.base import BaseStrategy
 
 
 def halving_rounds(n_arms: int) -> int:
@@ -19,7 +19,7 @@ def halving_rounds(n_arms: int) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MedianElimination(Rule):
+class MedianElimination(BaseStrategy):
     """In each of T = ceil(log2 K) rounds spend B / T on the active arms and keep the better ceil(|A| / 2).
 
     With unit costs round t buys n_t = floor(B / (T |A_t|)) rows per arm. With K = 1 there is no round
@@ -32,14 +32,14 @@ class MedianElimination(Rule):
         (the proof of Lemma 2, and sequential halving of Karnin, Koren and Somekh, 2013).
     """
 
-    reuse: bool = True
+    accumulate: bool = True
 
     def __post_init__(self) -> None:
-        Rule.__post_init__(self)
-        if not isinstance(self.reuse, bool | np.bool_):
-            raise ValueError(f"reuse must be True or False, got {self.reuse!r}")
+        BaseStrategy.__post_init__(self)
+        if not isinstance(self.accumulate, bool | np.bool_):
+            raise ValueError(f"reuse must be True or False, got {self.accumulate!r}")
 
-    def opening(self, budget: Fraction, prices: Prices) -> Fraction:
+    def first_round_cost(self, budget: Fraction, prices: Prices) -> Fraction:
         """B / T."""
         return budget / max(1, halving_rounds(prices.size))
 
@@ -56,12 +56,12 @@ class MedianElimination(Rule):
             width = (width + 1) // 2
         return rows
 
-    def explore(self, trials: Lockstep) -> IntArray:
+    def explore(self, batch: TrialBatch) -> IntArray:
         """Halve until one arm is left."""
-        rounds = halving_rounds(trials.n_arms)
-        width = trials.n_arms
+        rounds = halving_rounds(batch.n_arms)
+        width = batch.n_arms
         for _ in range(rounds):
-            trials.buy(trials.budget / rounds, fresh=not self.reuse)
+            batch.buy(batch.budget / rounds, fresh=not self.accumulate)
             width = (width + 1) // 2
-            trials.keep(width, fresh=not self.reuse)
-        return np.asarray(trials.active.argmax(axis=1)[:, None], dtype=np.int64)
+            batch.keep_best(width, fresh=not self.accumulate)
+        return np.asarray(batch.active.argmax(axis=1)[:, None], dtype=np.int64)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from exml_sim.arrays import BoolArray, FloatArray, IntArray
-from exml_sim.exploration.lockstep import Lockstep
-from exml_sim.exploration.ranking import lowest
+from exml_sim.bandit.ranking import lowest
+from exml_sim.bandit.trial_batch import TrialBatch
 from exml_sim.strategies.base import Batched
 
 
@@ -20,17 +20,17 @@ class Ocba(Batched):
     Every batch goes to the arm that is furthest behind its share. Options are those of `Batched`.
     """
 
-    def explore(self, trials: Lockstep) -> IntArray:
+    def explore(self, batch: TrialBatch) -> IntArray:
         """Open, follow the shares, select."""
-        trials.buy(self.opening(trials.budget, trials.prices))
-        for left in range(self.rounds if trials.n_arms > 1 else 0, 0, -1):
-            scores, _ = trials.score(_never)
+        batch.buy(self.first_round_cost(batch.budget, batch.prices))
+        for left in range(self.rounds if batch.n_arms > 1 else 0, 0, -1):
+            scores, _ = batch.score(_never)
             wanted = shares(scores.value, lowest(scores, 1)[:, 0])
-            behind = wanted / trials.pulls
-            trials.close_round(scores, trials.active, np.ones(behind.shape[0], dtype=np.bool_))
-            among = np.arange(trials.n_arms) == behind.argmax(axis=1)[:, None]
-            trials.buy(trials.ledger.left_units // left, among=among)
-        return trials.keep(1)
+            behind = wanted / batch.pulls
+            batch.close_round(scores, batch.active, np.ones(behind.shape[0], dtype=np.bool_))
+            among = np.arange(batch.n_arms) == behind.argmax(axis=1)[:, None]
+            batch.buy(batch.ledger.left_units // left, among=among)
+        return batch.keep_best(1)
 
 
 def _never(scores: object) -> BoolArray:

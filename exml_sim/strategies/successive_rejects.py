@@ -9,9 +9,9 @@ from functools import lru_cache
 import numpy as np
 
 from exml_sim.arrays import IntArray
-from exml_sim.exploration.lockstep import Lockstep
+from exml_sim.bandit.trial_batch import TrialBatch
 from exml_sim.money import Prices
-from exml_sim.strategies.base import Rule
+from exml_sim.strategies.base import BaseStrategy
 
 
 def log_bar(n_arms: int) -> Fraction:
@@ -43,19 +43,19 @@ def phase_money(budget: Fraction, prices: Prices) -> list[Fraction]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SuccessiveRejects(Rule):
+class SuccessiveRejects(BaseStrategy):
     """Reject the worst arm after each of K - 1 phases, whose lengths grow as arms leave.
 
     With K = 1 there is no phase and nothing is bought.
     """
 
-    def opening(self, budget: Fraction, prices: Prices) -> Fraction:
+    def first_round_cost(self, budget: Fraction, prices: Prices) -> Fraction:
         """Money of the first phase."""
         return budget if prices.size == 1 else max(phase_money(budget, prices)[0], Fraction(0))
 
-    def explore(self, trials: Lockstep) -> IntArray:
+    def explore(self, batch: TrialBatch) -> IntArray:
         """Reject until one arm is left."""
-        for money in phase_money(trials.budget, trials.prices):
-            trials.buy(money)
-            trials.drop()
-        return np.asarray(trials.active.argmax(axis=1)[:, None], dtype=np.int64)
+        for money in phase_money(batch.budget, batch.prices):
+            batch.buy(money)
+            batch.drop_worst()
+        return np.asarray(batch.active.argmax(axis=1)[:, None], dtype=np.int64)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from exml_sim.arrays import BoolArray, FloatArray, IntArray
-from exml_sim.exploration.lockstep import Lockstep
-from exml_sim.exploration.ranking import Scores, any_arm, lowest
+from exml_sim.bandit.ranking import Scores, any_arm, lowest
+from exml_sim.bandit.trial_batch import TrialBatch
 from exml_sim.strategies.base import Batched
 
 
@@ -29,17 +29,17 @@ class TopTwo(Batched):
 
     rounds: int = 24
 
-    def explore(self, trials: Lockstep) -> IntArray:
+    def explore(self, batch: TrialBatch) -> IntArray:
         """Open, duel, select."""
-        trials.buy(self.opening(trials.budget, trials.prices))
-        everyone = trials.active
-        for left in range(self.rounds if trials.n_arms > 1 else 0, 0, -1):
-            scores, doubtful = trials.score(lambda s: _unclear(s, trials.pulls))
+        batch.buy(self.first_round_cost(batch.budget, batch.prices))
+        everyone = batch.active
+        for left in range(self.rounds if batch.n_arms > 1 else 0, 0, -1):
+            scores, doubtful = batch.score(lambda s: _unclear(s, batch.pulls))
             tied = any_arm(doubtful)
-            pair = _duel(scores, trials.pulls, tied)[0]
-            trials.close_round(scores, everyone, ~tied)
-            trials.buy(trials.ledger.left_units // left, among=pair)
-        return trials.keep(1)
+            pair = _duel(scores, batch.pulls, tied)[0]
+            batch.close_round(scores, everyone, ~tied)
+            batch.buy(batch.ledger.left_units // left, among=pair)
+        return batch.keep_best(1)
 
 
 def _duel(scores: Scores, pulls: IntArray, tied: BoolArray | None = None) -> tuple[BoolArray, FloatArray, FloatArray]:

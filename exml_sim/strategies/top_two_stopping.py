@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from exml_sim.arrays import BoolArray, IntArray
-from exml_sim.exploration.evidence import Evidence
-from exml_sim.exploration.lockstep import Lockstep
-from exml_sim.exploration.ranking import Scores
+from exml_sim.bandit.evidence import Evidence
+from exml_sim.bandit.ranking import Scores
+from exml_sim.bandit.trial_batch import TrialBatch
 from exml_sim.strategies.fixed_confidence import FixedConfidence, pair, unsettled
 
 
@@ -21,7 +21,7 @@ class TopTwoStopping(FixedConfidence):
     the price of its pulls, so that an arm with few pulls is not forgotten. Both get half of a batch.
     """
 
-    def choose(self, trials: Lockstep, scores: Scores, leader: IntArray, evidence: Evidence, bar: float) -> BoolArray:
+    def choose(self, batch: TrialBatch, scores: Scores, leader: IntArray, evidence: Evidence, bar: float) -> BoolArray:
         """Leader and challenger."""
-        weakest = unsettled(evidence.against + np.log(trials.pulls), evidence, bar).argmin(axis=1)
-        return pair(trials.n_arms, leader, np.asarray(weakest, dtype=np.int64))
+        weakest = unsettled(evidence.against + np.log(batch.pulls), evidence, bar).argmin(axis=1)
+        return pair(batch.n_arms, leader, np.asarray(weakest, dtype=np.int64))

@@ -7,14 +7,14 @@ from fractions import Fraction
 from typing import ClassVar
 
 from exml_sim.arrays import IntArray
-from exml_sim.exploration.lockstep import Lockstep
+from exml_sim.bandit.trial_batch import TrialBatch
 from exml_sim.money import Prices
-from exml_sim.strategies.base import Rule
+from exml_sim.strategies.base import BaseStrategy
 from exml_sim.validation import check_count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UniformAllocation(Rule):
+class UniformAllocation(BaseStrategy):
     """Spend the whole budget in one round; with unit costs exactly floor(B / K) pulls per arm.
 
     Parameters
@@ -28,16 +28,16 @@ class UniformAllocation(Rule):
     top: int = 1
 
     def __post_init__(self) -> None:
-        Rule.__post_init__(self)
+        BaseStrategy.__post_init__(self)
         object.__setattr__(self, "top", check_count(self.top, "top"))
 
-    def opening(self, budget: Fraction, prices: Prices) -> Fraction:
+    def first_round_cost(self, budget: Fraction, prices: Prices) -> Fraction:
         """All of it."""
         if self.top > prices.size:
             raise ValueError(f"cannot select the top {self.top} of {prices.size} arms")
         return budget
 
-    def explore(self, trials: Lockstep) -> IntArray:
+    def explore(self, batch: TrialBatch) -> IntArray:
         """Buy, score, select."""
-        trials.buy(trials.budget)
-        return trials.keep(self.top)
+        batch.buy(batch.budget)
+        return batch.keep_best(self.top)

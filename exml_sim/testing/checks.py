@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from exml_sim.exploration.pool import Pool
-from exml_sim.exploration.strategy import Strategy, smallest_budget
+from exml_sim.bandit.pool import Pool
+from exml_sim.bandit.strategy import Strategy, smallest_budget
 from exml_sim.testing.conduct import bits, clear, contract, money, spent, ties
 from exml_sim.testing.examined import Bench, CheckError, Loop, Report
 from exml_sim.testing.laws import agreement, exact_law, likeness, relabelling

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from exml_sim.exploration.known import BernoulliArm, GaussianArm, KnownPool
-from exml_sim.exploration.pool import Pool
-from exml_sim.exploration.strategy import Strategy, smallest_budget
-from exml_sim.exploration.strategy import check_strategy as check_protocol
+from exml_sim.bandit.parametric import BernoulliArm, GaussianArm, ParametricPool
+from exml_sim.bandit.pool import Pool
+from exml_sim.bandit.strategy import Strategy, smallest_budget
+from exml_sim.bandit.strategy import check_strategy as check_protocol
 from exml_sim.money import ALIGNMENTS, show
 from exml_sim.seeds import Seeds
 from exml_sim.testing.examined import FEW, Bench, affine, differs, selected_by
@@ -31,9 +31,9 @@ def aligned(rule: Any) -> Iterator[Strategy]:
 
 def contract(bench: Bench) -> Iterator[str]:
     check_protocol(bench.rule)
-    pool = KnownPool.bernoulli([0.4, 0.6, 0.5])
+    pool = ParametricPool.bernoulli([0.4, 0.6, 0.5])
     for position, K in ((0, 1), (1, 2), (2, 3)):
-        one = KnownPool.bernoulli([0.4, 0.6, 0.5][:K])
+        one = ParametricPool.bernoulli([0.4, 0.6, 0.5][:K])
         need = smallest_budget(bench.rule, one.prices)
         found = one.explore_many(bench.rule, 8 * need, FEW, seed=bench.seed)
         if found.selected.shape[1] < 1 or found.selected.min() < 0 or found.selected.max() >= K:
@@ -55,7 +55,7 @@ def money(bench: Bench) -> Iterator[str]:
     )
     for rule in aligned(bench.rule):
         for costs in lists:
-            pool = KnownPool([BernoulliArm(0.3 + 0.1 * i, cost) for i, cost in enumerate(costs)])
+            pool = ParametricPool([BernoulliArm(0.3 + 0.1 * i, cost) for i, cost in enumerate(costs)])
             need = smallest_budget(rule, pool.prices)
             for budget in (need, need + pool.prices.unit, need * Fraction(13, 7), 40 * need):
                 yield from spent(rule, pool, budget, bench.seed)
@@ -88,11 +88,11 @@ def _words(costs: Sequence[Any]) -> str:
 
 def bits(bench: Bench) -> Iterator[str]:
     """The same bits again, in any block, in any order, and after the rule has done something else."""
-    for pool in (KnownPool.bernoulli([0.5, 0.4, 0.55, 0.45, 0.5]), affine((1, 2, 2))):
+    for pool in (ParametricPool.bernoulli([0.5, 0.4, 0.55, 0.45, 0.5]), affine((1, 2, 2))):
         budget = 6 * smallest_budget(bench.rule, pool.prices)
         first = pool.explore_many(bench.rule, budget, FEW, seed=bench.seed, block=FEW)
-        KnownPool.bernoulli([0.1, 0.9]).explore_many(
-            bench.rule, 9 * smallest_budget(bench.rule, KnownPool.bernoulli([0.1, 0.9]).prices), 3
+        ParametricPool.bernoulli([0.1, 0.9]).explore_many(
+            bench.rule, 9 * smallest_budget(bench.rule, ParametricPool.bernoulli([0.1, 0.9]).prices), 3
         )
         backwards = list(reversed(range(FEW)))
         others = {
@@ -114,7 +114,7 @@ def clear(bench: Bench) -> Iterator[str]:
         for place in {0, K // 2, K - 1}:
             means = [0.9] * K
             means[place] = 0.1
-            pool = KnownPool([GaussianArm(mean, 0.0) for mean in means])
+            pool = ParametricPool([GaussianArm(mean, 0.0) for mean in means])
             budget = 8 * smallest_budget(bench.rule, pool.prices)
             missed = np.flatnonzero(selected_by(bench, pool, budget, range(3)) != place)
             if missed.size:
@@ -126,7 +126,7 @@ def clear(bench: Bench) -> Iterator[str]:
 def ties(bench: Bench) -> Iterator[str]:
     """Arms that are equal in every pull: the rule ends and selects one of them."""
     for K in (2, 5):
-        pool = KnownPool([GaussianArm(0.5, 0.0) for _ in range(K)])
+        pool = ParametricPool([GaussianArm(0.5, 0.0) for _ in range(K)])
         found = selected_by(bench, pool, 8 * smallest_budget(bench.rule, pool.prices), range(3))
         if found.min() < 0 or found.max() >= K:
             yield f"selects no arm among {K} equal ones (seed {bench.seed})"

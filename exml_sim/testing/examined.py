@@ -10,12 +10,12 @@ import numpy as np
 from scipy.special import bdtr, bdtrc
 
 from exml_sim.arrays import IntArray
+from exml_sim.bandit.pool import Pool
+from exml_sim.bandit.rows import FeaturePool
+from exml_sim.bandit.strategy import Strategy
+from exml_sim.bandit.trial import Explorations
 from exml_sim.engine.intervals import clopper_pearson
 from exml_sim.engine.modes.exact import law_of
-from exml_sim.exploration.pool import Pool
-from exml_sim.exploration.rows import FeaturePool
-from exml_sim.exploration.strategy import Strategy
-from exml_sim.exploration.trial import Explorations
 from exml_sim.money import show
 from exml_sim.population import Candidate, Population
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from exml_sim.bandit.parametric import BernoulliArm, ParametricPool
+from exml_sim.bandit.strategy import Strategy, smallest_budget
 from exml_sim.engine.families import FAMILIES, LAWS, FamilyPool
-from exml_sim.exploration.known import BernoulliArm, KnownPool
-from exml_sim.exploration.strategy import Strategy, smallest_budget
 from exml_sim.money import ALIGNMENTS, Prices
 
 #: How a round's money becomes pulls.
@@ -42,18 +42,18 @@ def gap_lists(draw: Any, rivals: int, smallest: float = 0.02, largest: float = 0
 
 
 @st.composite
-def bernoulli_pools(draw: Any, min_arms: int = 1, max_arms: int = 8, costs: bool = False) -> KnownPool:
+def bernoulli_pools(draw: Any, min_arms: int = 1, max_arms: int = 8, costs: bool = False) -> ParametricPool:
     """Bernoulli arms, the best anywhere in the list, ties and the means 0 and 1 among them."""
     K = draw(st.integers(min_arms, max_arms))
     best = draw(st.sampled_from([0.0, 0.1, 0.3, 0.5, 0.6]))
     means = [min(1.0, round(best + gap, 3)) for gap in draw(gap_lists(K - 1))]
     means.insert(draw(st.integers(0, K - 1)), best)
     prices = draw(cost_lists(K, K)) if costs else [Fraction(1)] * K
-    return KnownPool([BernoulliArm(mean, price) for mean, price in zip(means, prices, strict=True)])
+    return ParametricPool([BernoulliArm(mean, price) for mean, price in zip(means, prices, strict=True)])
 
 
 @st.composite
-def family_pools(draw: Any, max_arms: int = 32) -> KnownPool:
+def family_pools(draw: Any, max_arms: int = 32) -> ParametricPool:
     """Arms of the literature's families."""
     family, law = draw(st.sampled_from(sorted(FAMILIES))), draw(st.sampled_from(LAWS))
     gap = draw(st.sampled_from([0.02, 0.05, 0.08]))

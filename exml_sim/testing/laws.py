@@ -7,17 +7,17 @@ from fractions import Fraction
 
 import numpy as np
 
-from exml_sim.exploration.known import BernoulliArm, BoundedArm, KnownPool
-from exml_sim.exploration.pool import Pool
-from exml_sim.exploration.strategy import Strategy, smallest_budget
+from exml_sim.bandit.parametric import BernoulliArm, BoundedArm, ParametricPool
+from exml_sim.bandit.pool import Pool
+from exml_sim.bandit.strategy import Strategy, smallest_budget
 from exml_sim.money import show
 from exml_sim.testing.examined import CLOSE, MANY, Bench, Loop, affine, agrees, differs, ends, law_by, selected_by
 
 
-def _untied(order: Sequence[int]) -> KnownPool:
+def _untied(order: Sequence[int]) -> ParametricPool:
     """Three arms with two values each that can never tie, in any order."""
     made = [(0.3, 0.0), (0.45, 1e-5), (0.6, 3e-5)]
-    return KnownPool([BoundedArm((shift, 1 + shift), (1 - p, p)) for p, shift in (made[i] for i in order)])
+    return ParametricPool([BoundedArm((shift, 1 + shift), (1 - p, p)) for p, shift in (made[i] for i in order)])
 
 
 def relabelling(bench: Bench) -> Iterator[str]:
@@ -52,7 +52,7 @@ def relabelling(bench: Bench) -> Iterator[str]:
 def _battery(rule: Strategy) -> Iterator[tuple[Pool, Fraction]]:
     """Small pools and budgets on which laws are enumerated."""
     for means in ((0.4, 0.6), (0.3, 0.5, 0.6), (0.5, 0.45, 0.6, 0.4)):
-        pool = KnownPool.bernoulli(means)
+        pool = ParametricPool.bernoulli(means)
         yield pool, (5 if len(means) < 4 else 2) * smallest_budget(rule, pool.prices)
     for arms, times in ((2, 8), (3, 3), (4, 2)):
         feature = affine((11, 7, 2), arms)
@@ -110,11 +110,11 @@ def likeness(bench: Bench) -> Iterator[str]:
             yield from _same_pulls(bench, pool, budget, where)
     # More rounds than the small pools have: an error in a third one shows at K = 5 and 8 only.
     for means in _WIDE:
-        wide = KnownPool.bernoulli(means)
+        wide = ParametricPool.bernoulli(means)
         budget = 6 * smallest_budget(bench.like, wide.prices)
         _check_opening(bench, wide, budget)
         yield from _same_pulls(bench, wide, budget, f"with K = {len(means)} at budget {show(budget)}")
-    costly = KnownPool([BernoulliArm(0.4, 1), BernoulliArm(0.5, 3), BernoulliArm(0.6, 2)])
+    costly = ParametricPool([BernoulliArm(0.4, 1), BernoulliArm(0.5, 3), BernoulliArm(0.6, 2)])
     budget = 6 * smallest_budget(bench.like, costly.prices)
     yield from _same_pulls(bench, costly, budget, f"at costs 1, 3, 2 and budget {show(budget)}")
 
@@ -137,7 +137,7 @@ def _same_pulls(bench: Bench, pool: Pool, budget: Fraction, where: str) -> Itera
 
 def _against_loop(bench: Bench, loop: Loop) -> Iterator[str]:
     for means in ((0.4, 0.5, 0.6), (0.5, 0.45, 0.6, 0.4, 0.55)):
-        pool = KnownPool.bernoulli(means)
+        pool = ParametricPool.bernoulli(means)
         budget = int(20 * smallest_budget(bench.rule, pool.prices))
         ours = np.bincount(selected_by(bench, pool, Fraction(budget), range(MANY)), minlength=len(means))
         rng = np.random.default_rng([bench.seed, len(means)])

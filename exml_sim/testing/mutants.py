@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from exml_sim.arrays import IntArray
-from exml_sim.exploration.known import BernoulliArm, KnownPool
-from exml_sim.exploration.lockstep import Lockstep
-from exml_sim.exploration.ranking import Scores
-from exml_sim.exploration.strategy import Strategy, smallest_budget
+from exml_sim.bandit.parametric import BernoulliArm, ParametricPool
+from exml_sim.bandit.ranking import Scores
+from exml_sim.bandit.strategy import Strategy, smallest_budget
+from exml_sim.bandit.trial_batch import TrialBatch
 from exml_sim.money import ALIGNMENTS, Prices
 from exml_sim.testing.checks import first_finding
 
@@ -51,8 +51,8 @@ class Mutant:
 
     rule: Strategy
     error: str
-    before: Callable[[Lockstep], None] | None = None
-    after: Callable[[Lockstep, IntArray], IntArray] | None = None
+    before: Callable[[TrialBatch], None] | None = None
+    after: Callable[[TrialBatch, IntArray], IntArray] | None = None
     swapped: bool = False
 
     @property
@@ -67,16 +67,16 @@ class Mutant:
         """That of the rule."""
         return self.rule.objective
 
-    def opening(self, budget: Fraction, prices: Prices) -> Fraction:
+    def first_round_cost(self, budget: Fraction, prices: Prices) -> Fraction:
         """That of the rule."""
-        return self.rule.opening(budget, prices)
+        return self.rule.first_round_cost(budget, prices)
 
-    def explore(self, trials: Lockstep) -> IntArray:
+    def explore(self, batch: TrialBatch) -> IntArray:
         """Run the rule with the error in its way."""
         if self.before is not None:
-            self.before(trials)
-        selected = self.rule.explore(trials)
-        return selected if self.after is None else self.after(trials, np.array(selected))
+            self.before(batch)
+        selected = self.rule.explore(batch)
+        return selected if self.after is None else self.after(batch, np.array(selected))
 
 
 class _Session:
@@ -92,20 +92,20 @@ class _Session:
         return self._change(self._session.score(wanted, fresh, level), wanted)
 
 
-def _scores(change: Callable[[Any, Any], Any]) -> Callable[[Lockstep], None]:
+def _scores(change: Callable[[Any, Any], Any]) -> Callable[[TrialBatch], None]:
     """Put `change(values, wanted)` in place of the scores."""
 
     def changed(scores: Scores, wanted: Any) -> Scores:
         value = np.where(wanted, change(np.where(wanted, scores.value, 0.0), wanted), np.inf)
         return Scores(value, value, value)
 
-    def before(trials: Lockstep) -> None:
-        trials.session = _Session(trials.session, changed)
+    def before(batch: TrialBatch) -> None:
+        batch.session = _Session(batch.session, changed)
 
     return before
 
 
-def _once(trials: Lockstep) -> None:
+def _once(batch: TrialBatch) -> None:
     """The first scores are used for ever."""
     seen: list[Scores] = []
 
@@ -115,87 +115,87 @@ def _once(trials: Lockstep) -> None:
         value = np.where(wanted, np.where(np.isfinite(seen[0].value), seen[0].value, scores.value), np.inf)
         return Scores(value, value, value)
 
-    trials.session = _Session(trials.session, changed)
+    batch.session = _Session(batch.session, changed)
 
 
-def _buying(change: Callable[[Lockstep, int, Any, dict[str, Any]], tuple[Any, dict[str, Any]] | None]) -> Any:
+def _buying(change: Callable[[TrialBatch, int, Any, dict[str, Any]], tuple[Any, dict[str, Any]] | None]) -> Any:
     """Put something between the rule and the till; None leaves a round out."""
 
-    def before(trials: Lockstep) -> None:
-        buy, calls = trials.buy, [0]
+    def before(batch: TrialBatch) -> None:
+        buy, calls = batch.buy, [0]
 
         def bought(money: Any, **options: Any) -> None:
             calls[0] += 1
-            wanted = change(trials, calls[0], money, options)
+            wanted = change(batch, calls[0], money, options)
             if wanted is not None:
                 buy(wanted[0], **wanted[1])
 
-        trials.buy = bought  # type: ignore[method-assign]
+        batch.buy = bought  # type: ignore[method-assign]
 
     return before
 
 
-def _half(trials: Lockstep, call: int, money: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+def _half(batch: TrialBatch, call: int, money: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     if call == 1:
         return money, options
     return (money // 2 if isinstance(money, np.ndarray) else Fraction(money) / 2), options
 
 
-def _not_second(trials: Lockstep, call: int, money: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]] | None:
+def _not_second(batch: TrialBatch, call: int, money: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]] | None:
     return None if call == 2 else (money, options)
 
 
-def _other_rows(trials: Lockstep, call: int, money: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+def _other_rows(batch: TrialBatch, call: int, money: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     return money, {**options, "fresh": not options.get("fresh", False)}
 
 
-def _unpaid(trials: Lockstep, call: int, money: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    extra = np.where(trials.active, 1, 0)
-    trials.session.draw(extra, False)
-    trials.pulls += extra
+def _unpaid(batch: TrialBatch, call: int, money: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    extra = np.where(batch.active, 1, 0)
+    batch.session.draw(extra, False)
+    batch.pulls += extra
     return money, options
 
 
-def _keeping(change: Callable[[int, int], int], fresh: bool = False) -> Callable[[Lockstep], None]:
+def _keeping(change: Callable[[int, int], int], fresh: bool = False) -> Callable[[TrialBatch], None]:
     """Keep another number of arms, or look at other rows."""
 
-    def before(trials: Lockstep) -> None:
-        keep = trials.keep
+    def before(batch: TrialBatch) -> None:
+        keep = batch.keep
 
         def kept(number: int, **options: Any) -> IntArray:
-            active = int(trials.active.sum(axis=1).min())
+            active = int(batch.active.sum(axis=1).min())
             return keep(min(max(change(number, active), 1), active), **options)
 
-        trials.keep = kept  # type: ignore[method-assign]
+        batch.keep = kept  # type: ignore[method-assign]
 
     return before
 
 
-def _fresh_confused(trials: Lockstep) -> None:
-    _buying(_other_rows)(trials)
-    keep = trials.keep
+def _fresh_confused(batch: TrialBatch) -> None:
+    _buying(_other_rows)(batch)
+    keep = batch.keep
 
     def kept(number: int, **options: Any) -> IntArray:
         return keep(number, **{**options, "fresh": not options.get("fresh", False)})
 
-    trials.keep = kept  # type: ignore[method-assign]
+    batch.keep = kept  # type: ignore[method-assign]
 
 
-def _neighbour(trials: Lockstep, selected: IntArray) -> IntArray:
+def _neighbour(batch: TrialBatch, selected: IntArray) -> IntArray:
     return np.roll(selected, 1, axis=0)
 
 
-def _own_dice(trials: Lockstep, selected: IntArray) -> IntArray:
+def _own_dice(batch: TrialBatch, selected: IntArray) -> IntArray:
     lost = np.random.default_rng().random(len(selected)) < 0.2
     selected[lost] = 0
     return selected
 
 
-def _last_lost(trials: Lockstep, selected: IntArray) -> IntArray:
-    return np.where(selected == trials.n_arms - 1, 0, selected)
+def _last_lost(batch: TrialBatch, selected: IntArray) -> IntArray:
+    return np.where(selected == batch.n_arms - 1, 0, selected)
 
 
-def _beyond(trials: Lockstep, selected: IntArray) -> IntArray:
+def _beyond(batch: TrialBatch, selected: IntArray) -> IntArray:
     return selected + 1
 
 
@@ -246,7 +246,7 @@ def planted_rule(rule: Strategy, **options: Any) -> tuple[Plant, ...]:
 def _same(rule: Strategy, mutant: Mutant) -> bool:
     """Whether the mutant does what the rule does, in some hundred trials on several pools."""
     for means, costs in (((0.4, 0.5, 0.6), (1, 1, 1)), ((0.5, 0.4, 0.6, 0.55, 0.45), (1, 2, 3, 1, 1))):
-        pool = KnownPool([BernoulliArm(mean, cost) for mean, cost in zip(means, costs, strict=True)])
+        pool = ParametricPool([BernoulliArm(mean, cost) for mean, cost in zip(means, costs, strict=True)])
         budget = 7 * smallest_budget(rule, pool.prices)
         one, other = (pool.explore_many(each, budget, 300) for each in (rule, mutant))
         if not (np.array_equal(one.selected, other.selected) and np.array_equal(one.pulls, other.pulls)):

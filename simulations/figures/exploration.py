@@ -30,7 +30,7 @@ def figure(facts: Mapping[str, Any]) -> Figure:
     Parameters
     ----------
     facts
-        `layers` as in `exml_sim.method.doubts.facts`, `purchases` (one table candidate to rows per round), `decisions`
+        `layers` as in `exml_sim.classifier.doubts.facts`, `purchases` (one table candidate to rows per round), `decisions`
         (who decides, and how many rows), `spent` and `budget`.
     """
     looks = [look for layer in facts["layers"] for look in looks_of(layer)]

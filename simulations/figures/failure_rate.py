@@ -13,7 +13,7 @@ from exml_sim.engine.result import CellSummary, StudyResult
 from exml_sim.money import short
 from simulations.figures import style
 from simulations.panels import CONFIDENCE, TARGET, Panel, budget_axis, known_data, needs, panels_of, times
-from theory.pool import chernoff
+from theory.population import chernoff
 from theory.versions import VERSIONS
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """Money against confidence: rules that stop when they are sure, the fixed budget, and the limit of all rules.
 
-For a study in mode "sure" whose strategies differ in their confidence; one picture per pool of known arms.
+For a study in mode "fixed_confidence" whose strategies differ in their confidence; one picture per pool of known arms.
 """
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from exml_sim.bandit.parametric import BernoulliArm, GaussianArm, ParametricPool
+from exml_sim.bandit.pool import Pool
 from exml_sim.engine.result import StudyResult
-from exml_sim.exploration.known import BernoulliArm, GaussianArm, KnownPool
-from exml_sim.exploration.pool import Pool
 from simulations.figures import style
 from theory.characteristic import gaussian, least_pulls
 
@@ -24,8 +24,10 @@ TRIALS = 4000
 
 def figures(result: StudyResult) -> Iterator[tuple[str, Figure]]:
     """One picture per pool."""
-    if result.study.mode != "sure":
-        raise ValueError(f"money against confidence needs a study in mode 'sure', got mode {result.study.mode!r}")
+    if result.study.mode != "fixed_confidence":
+        raise ValueError(
+            f"money against confidence needs a study in mode 'fixed_confidence', got mode {result.study.mode!r}"
+        )
     cells = {cell.index: cell for cell in result.study.cells()}
     lines = [dict(line, spec=cells[line["cell"]]) for line in result.costs()]
     for number, name in enumerate(dict.fromkeys(line["pool"] for line in lines)):
@@ -49,7 +51,7 @@ def curves(
 
 def fixed_budget(pool: Pool, delta: float, trials: int = TRIALS) -> float:
     """The smallest tried budget, in steps of a tenth, with which uniform allocation fails in a share delta at most."""
-    best, budget = pool.best_set(), 2 * pool.n_arms
+    best, budget = pool.best_arms(), 2 * pool.n_arms
     while pool.explore_many("uniform_allocation", budget, trials).failures(best).mean() > delta:
         budget = max(budget + pool.n_arms, int(1.1 * budget))
     return float(budget)
@@ -57,7 +59,7 @@ def fixed_budget(pool: Pool, delta: float, trials: int = TRIALS) -> float:
 
 def limit(pool: Pool, delta: float) -> float | None:
     """What any rule must pay on the average; None for arms without a family."""
-    if not isinstance(pool, KnownPool):
+    if not isinstance(pool, ParametricPool):
         return None
     means, kinds = [float(one) for one in pool.risks], {type(arm) for arm in pool.arms}
     if any(cost != 1 for cost in pool.costs):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from exml_sim.engine.result import StudyResult
 from simulations.figures import style
 from simulations.panels import TARGET, Panel, account, panels_of, times
-from theory.pool import Step
+from theory.population import Step
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

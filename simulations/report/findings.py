@@ -122,7 +122,7 @@ def _stopped(panels: Sequence[Panel]) -> str:
 
 def _against(result: StudyResult, panels: Sequence[Panel]) -> list[str]:
     """Strategies compared on the same random numbers, by exact sign tests."""
-    if result.study.mode not in ("count", "excess") or result.study.stop is not None:
+    if result.study.mode not in ("monte_carlo", "excess_risk") or result.study.stop is not None:
         return []
     pairs: list[tuple[Panel, Panel, str, Paired]] = []
     for i, first in enumerate(panels):

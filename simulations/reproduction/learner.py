@@ -17,18 +17,24 @@ from typing import Any
 import numpy as np
 
 from exml_sim.arrays import BoolArray, FloatArray, IntArray
-from exml_sim.method.bought_arms import Base, OraclePool, OracleSession
-from exml_sim.method.buyer import Buyer
-from exml_sim.method.gated import ModelOptions, coefficients, through_the_gate
-from exml_sim.method.layers import buy_more
-from exml_sim.method.thresholds import INITIAL_THETAS, CrossValidation, choose_augmented, choose_initial, fewest_errors
+from exml_sim.classifier.bought_arms import Base, OraclePool, OracleSession
+from exml_sim.classifier.buyer import Buyer
+from exml_sim.classifier.gated import ModelOptions, coefficients, through_the_gate
+from exml_sim.classifier.layers import buy_more
+from exml_sim.classifier.thresholds import (
+    INITIAL_THETAS,
+    CrossValidation,
+    choose_augmented,
+    choose_initial,
+    fewest_errors,
+)
 from exml_sim.oracle import CallableOracle
 from exml_sim.seeds import Seeds
 from exml_sim.strategies import Strategy
 from simulations.reproduction.task import HIDDEN, Task
 
 N_CLASSES = 2
-# The accuracy of `exml_sim.method.gated.fit`.
+# The accuracy of `exml_sim.classifier.gated.fit`.
 TOL = 1e-7
 
 

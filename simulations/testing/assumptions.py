@@ -24,7 +24,7 @@ class Assumes:
     Attributes
     ----------
     strategy, options
-        Name of the rule (a plug-in's "module:Rule" too) and its options.
+        Name of the rule (a plug-in's "module:BaseStrategy" too) and its options.
     law
         "features" (scored over the ball: the instances of this project), "bernoulli" or "gaussian".
     event

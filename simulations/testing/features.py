@@ -8,7 +8,7 @@ from typing import Any
 
 from exml_sim.engine.setting import Setting
 from simulations.testing.assumptions import Assumes, Instance
-from theory import Point
+from theory import BoundProblem
 from theory.claims import near_tight
 from theory.claims.instances import failure_median, failure_uniform, parameters
 from theory.claims.median import MEDIAN_CORNER
@@ -23,7 +23,7 @@ def _kind(about: Assumes) -> near_tight.Strategy:
             "near-tight instances of feature arms are for uniform_allocation and median_elimination, "
             f"got {about.strategy}"
         )
-    return "median-accumulated" if about.options.get("reuse", True) else "median-fresh"
+    return "median-accumulated" if about.options.get("accumulate", True) else "median-fresh"
 
 
 @lru_cache(maxsize=8)
@@ -53,11 +53,13 @@ def near_tight_places(about: Assumes) -> Iterator[Instance]:
         yield Instance(one.name, setting, one.budget, one.least, one.most, "by a closed form")
 
 
-def point_of(setting: Setting) -> Point:
+def point_of(setting: Setting) -> BoundProblem:
     """A setting of feature arms as our bounds take it."""
-    rows: Any = "accumulated" if setting.options.get("reuse", True) else "fresh"
+    rows: Any = "accumulated" if setting.options.get("accumulate", True) else "fresh"
     pairing: Any = setting.pairing
-    return Point(setting.K, None, setting.theta, setting.kappa_lambda, gaps=setting.ordered, rows=rows, pairing=pairing)
+    return BoundProblem(
+        setting.K, None, setting.theta, setting.kappa_lambda, gaps=setting.ordered, rows=rows, pairing=pairing
+    )
 
 
 def tied_arms(about: Assumes) -> Iterator[Instance]:

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
+from exml_sim.bandit.parametric import BernoulliArm, ParametricPool
+from exml_sim.bandit.strategy import smallest_budget
 from exml_sim.engine.families import FAMILIES, FamilyPool
 from exml_sim.engine.intervals import clopper_pearson
 from exml_sim.engine.modes.exact import law_of
 from exml_sim.engine.setting import Setting
-from exml_sim.exploration.known import BernoulliArm, KnownPool
-from exml_sim.exploration.strategy import smallest_budget
 from simulations.testing.assumptions import Assumes, Instance
 
 #: Outcomes of one exact law, and trials of one count.
@@ -55,7 +55,7 @@ def _exact(
     about: Assumes, means: Sequence[float], costs: Sequence[int], budget: int, outcomes: int = OUTCOMES
 ) -> Instance | None:
     """The same with costs, the arms in the order that is given."""
-    pool = KnownPool([BernoulliArm(mean, cost) for mean, cost in zip(means, costs, strict=True)])
+    pool = ParametricPool([BernoulliArm(mean, cost) for mean, cost in zip(means, costs, strict=True)])
     rule = about.build()
     if budget < smallest_budget(rule, pool.prices):
         return None
@@ -105,7 +105,7 @@ def counted(about: Assumes, alarm: float, seed: int) -> Iterator[Instance]:
         if budget < smallest_budget(rule, pool.prices):
             continue
         found = pool.explore_many(rule, budget, TRIALS, seed=seed)
-        failures = int(found.failures(pool.best_set()).sum())
+        failures = int(found.failures(pool.best_arms()).sum())
         low, high = clopper_pearson(failures, TRIALS, 1.0 - 2.0 * alarm / len(points))
         setting = setting_for(about, spec.means, law=law, sd=spec.sd)
         name = f"{family} of {K} arms, gap {gap:g}"

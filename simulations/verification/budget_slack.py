@@ -174,7 +174,7 @@ def tilted_study(strategy: Strategy, budget: int, seed: int, trials: int) -> Stu
         budgets=Budgets(absolute=(str(budget),)),
         trials=trials,
         seed=seed,
-        mode="rare",
+        mode="importance_sampling",
     )
 
 

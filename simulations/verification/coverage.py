@@ -13,13 +13,13 @@ from functools import cache, partial
 
 import numpy as np
 
+from exml_sim.bandit.betting import Pairs, log_wealth
+from exml_sim.bandit.paired import LARGEST_LOSS
+from exml_sim.bandit.paired import log_wealth as later_wealth
+from exml_sim.bandit.parametric import ParametricPool
+from exml_sim.bandit.rows import FeaturePool
+from exml_sim.bandit.statements import half_widths
 from exml_sim.datasets import make_synthetic
-from exml_sim.exploration.betting import Pairs, log_wealth
-from exml_sim.exploration.known import KnownPool
-from exml_sim.exploration.paired import LARGEST_LOSS
-from exml_sim.exploration.paired import log_wealth as later_wealth
-from exml_sim.exploration.rows import FeaturePool
-from exml_sim.exploration.statements import half_widths
 from exml_sim.strategies import by_name
 from simulations.verification.depths import ALARM, FACTOR, Depth, enough_trials
 from simulations.verification.probes import Evidence
@@ -31,7 +31,7 @@ NAME = "coverage"
 #: Near-ties: Bernoulli means, and angles of the synthetic candidates.
 MEANS = (0.45, 0.5, 0.5)
 PAIRS = ((70, 90), (0, 12, 90))
-RULES = ("racing", "kl_lucb")
+RULES = ("successive_elimination", "kl_lucb")
 #: Rows of the bets on pairs, of the bets on later rows, and of the jackknife; money of a rule with a confidence.
 ROWS, LATER, FEW, MONEY = 256, 64, 16, 20_000
 #: Coverage that is asked of the approximate statement at a nominal 95 %.
@@ -85,17 +85,17 @@ def _pool(angles: tuple[int, ...]) -> FeaturePool:
 
 def sure_and_wrong(rule: str, delta: float, trials: int, seed: int) -> int:
     """Trials in which a rule is sure of a wrong Bernoulli arm."""
-    pool = KnownPool.bernoulli(list(MEANS))
+    pool = ParametricPool.bernoulli(list(MEANS))
     found = pool.explore_many(by_name(rule, confidence=1.0 - delta), MONEY, trials, seed=seed)
     assert found.sure is not None
-    return int((found.failures(pool.best_set()) & found.sure).sum())
+    return int((found.failures(pool.best_arms()) & found.sure).sum())
 
 
 def excluded(angles: tuple[int, ...], delta: float, trials: int, seed: int) -> int:
     """Trials in which bets on pairs exclude the best arm at any of so many rows."""
     pool = _pool(angles)
     grams, y = [arm.gram for arm in pool.feature_arms], pool.population.y.astype(np.float64)
-    best, bar = pool.best_set()[0], math.log((pool.n_arms - 1) / delta)
+    best, bar = pool.best_arms()[0], math.log((pool.n_arms - 1) / delta)
     rng, wrong = np.random.default_rng(seed), 0
     for part in np.array_split(np.arange(trials), max(1, trials // 1000)):
         drawn = rng.integers(0, pool.n_rows, (len(part), ROWS))

@@ -1,7 +1,7 @@
 """Theorems 1 and 2: excess risk when the training set itself is drawn anew in every trial.
 
 The distribution is Section 5.1's with four candidates, of which the one at 90 degrees is by far the best, and a gap
-that the theorems can see. Trials are those of `engine.modes.excess`, which measures the excess risk and the five
+that the theorems can see. Trials are those of `engine.modes.excess_risk`, which measures the excess risk and the five
 terms of Eq. 8. The printed and the corrected theorem hold with probability 1 - delta - E[delta_fail]; the gap, and with
 it delta_fail, is a function of the training set, so its mean over the trials is taken. Theorem 6 (ii) needs rows that
 are independent of each other given the distribution: there, rows are drawn without replacement.
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from exml_sim.arrays import FloatArray
-from exml_sim.engine.modes.excess import excess_trials
+from exml_sim.engine.modes.excess_risk import excess_trials
 from exml_sim.engine.specs import Budgets, Sampling, Score, SyntheticPool
 from exml_sim.engine.study import Cell, Study
 from exml_sim.engine.trials import TERMS
@@ -84,7 +84,7 @@ def make_study(strategy: StrategyName, rows: int, depth: Depth, seed: int, *, re
         sampling=Sampling(replacement="always" if replacement else "never"),
         trials=depth.excess,
         seed=seed,
-        mode="excess",
+        mode="excess_risk",
     )
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exml_sim.arrays import BoolArray, FloatArray
-from exml_sim.exploration.rows import FeatureArm, FeaturePool
+from exml_sim.bandit.rows import FeatureArm, FeaturePool
 
 Counts = NDArray[np.integer]
 
@@ -134,7 +134,7 @@ class Bought:
     @property
     def missed(self) -> BoolArray:
         """Whether the selected arm is not a best arm."""
-        return np.asarray(~np.isin(self.selected, self.pool.best_set()))
+        return np.asarray(~np.isin(self.selected, self.pool.best_arms()))
 
 
 def regret(bought: Bought) -> FloatArray:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from simulations.verification.worlds import World
-from theory import Point, corrected, paper, tighter
+from theory import BoundProblem, corrected, paper, tighter
 from theory.constants import loss_range
 from theory.paper import Strategy
 
@@ -40,11 +40,11 @@ def failure_probability(reading: Reading, world: World, strategy: StrategyName, 
     return float(point.bound(reading, kind, budget))
 
 
-def point_of(world: World, strategy: StrategyName) -> tuple[Strategy, Point]:
+def point_of(world: World, strategy: StrategyName) -> tuple[Strategy, BoundProblem]:
     """The strategy as the bounds call it, and the world as they see it."""
     rows: Any = "fresh" if strategy == "median-fresh" else "accumulated"
     kind: Strategy = "uniform" if strategy == "uniform" else "median"
-    return kind, Point(world.K, None, world.theta, world.r, gaps=world.gaps, rows=rows)
+    return kind, BoundProblem(world.K, None, world.theta, world.r, gaps=world.gaps, rows=rows)
 
 
 def identification(reading: Reading, world: World, strategy: StrategyName, budget: int, delta: float) -> Promise:

@@ -7,8 +7,8 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
+from exml_sim.bandit.rows import FeaturePool
 from exml_sim.engine.study import Cell, Study
-from exml_sim.exploration.rows import FeaturePool
 from exml_sim.money import exact
 from exml_sim.seeds import Seeds
 from simulations.verification.depths import ALARM, FACTOR, Depth, enough_trials
@@ -55,7 +55,7 @@ def _nothing_promised(probe: Probe) -> Verdict:
     return verdicts.vacuous(f"The promised probability {shown} here and excludes nothing.", bound=bound)
 
 
-def make_study(group: Sequence[Probe], trials: int, seed: int, mode: str = "count") -> Study:
+def make_study(group: Sequence[Probe], trials: int, seed: int, mode: str = "monte_carlo") -> Study:
     """The study of some cells of one claim that share pool and strategy."""
     first, budgets = group[0], sorted({probe.budget for probe in group})
     return world(first.pool).study(first.claim, [first.strategy], budgets, trials, seed, mode)
@@ -88,7 +88,7 @@ def _enumerate(group: Sequence[Probe], alarm: float, depth: Depth, bench: Workbe
 
 def _tilt(group: Sequence[Probe], alarm: float, depth: Depth, bench: Workbench) -> dict[Probe, Verdict]:
     """Failure probabilities that counting cannot see, with an interval, by tilted sampling."""
-    with bench.run(make_study(group, TILTED, bench.seed, mode="rare")) as result:
+    with bench.run(make_study(group, TILTED, bench.seed, mode="importance_sampling")) as result:
         found = {int(one.budget): one for one in result.summary(level=1.0 - TILTED_ALARM)}
     pairs = ((probe, found[probe.budget]) for probe in group)
     return {p: judge_tilted(one.failure_rate, one.lower, one.upper, p.promise.probability) for p, one in pairs}

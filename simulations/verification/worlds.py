@@ -14,8 +14,8 @@ from theory.exact import AffinePool
 
 STRATEGIES: Mapping[str, StrategySpec] = {
     "uniform": StrategySpec("uniform_allocation"),
-    "median-fresh": StrategySpec("median_elimination", (("reuse", False),)),
-    "median-accumulated": StrategySpec("median_elimination", (("reuse", True),)),
+    "median-fresh": StrategySpec("median_elimination", (("accumulate", False),)),
+    "median-accumulated": StrategySpec("median_elimination", (("accumulate", True),)),
 }
 
 
@@ -84,7 +84,7 @@ class World:
         budgets: Iterable[int],
         trials: int,
         seed: int,
-        mode: str = "count",
+        mode: str = "monte_carlo",
     ) -> Study:
         """Strategies (names of `STRATEGIES`) at budgets on this pool."""
         return Study(

@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from exml_sim.classifier.ask_tell import AskTell
 from exml_sim.cli import main
 from exml_sim.cli.explore_files import FILES
 from exml_sim.datasets import make_synthetic
-from exml_sim.method.ask_tell import AskTell
 
 ROWS = make_synthetic(40, angles=[10, 60, 80, 90], rng=0)
 LOW, MID, MID2, HIGH = (c.values[:, 0] for c in ROWS.candidates)
@@ -201,7 +201,7 @@ def test_other_runs_are_kept_apart(place, capsys):
 
 KILLED = """
 import os, signal, sys
-from exml_sim.method.journal import Journal
+from exml_sim.classifier.journal import Journal
 from exml_sim.cli import main
 record, calls = Journal.record, [0]
 def dying(self, *arguments):

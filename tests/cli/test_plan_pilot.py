@@ -7,9 +7,9 @@ import json
 import numpy as np
 import pytest
 
+from exml_sim.bandit.rows import FeaturePool
 from exml_sim.cli import main
 from exml_sim.datasets import make_synthetic
-from exml_sim.exploration.rows import FeaturePool
 from simulations.pilot import SCORE, Plan, best_last, check_pilot, drawn, in_order, interval, needed, plan
 
 ROLES = ["--label", "y", "--observed", "x1,x2"]
@@ -109,9 +109,9 @@ def test_planned_budgets_hold_the_needed_one():
 def test_the_needed_budget_is_where_trials_fail_as_often_as_wanted():
     pool = FeaturePool(make_synthetic(100, angles=(0, 90), rng=0), **SCORE)
     budget = needed(pool, "uniform_allocation", 0.05, 2000)
-    assert pool.explore_many("uniform_allocation", int(budget), 4000, seed=7).failures(pool.best_set()).mean() < 0.07
+    assert pool.explore_many("uniform_allocation", int(budget), 4000, seed=7).failures(pool.best_arms()).mean() < 0.07
     assert (
-        pool.explore_many("uniform_allocation", int(budget / 2), 4000, seed=7).failures(pool.best_set()).mean() > 0.05
+        pool.explore_many("uniform_allocation", int(budget / 2), 4000, seed=7).failures(pool.best_arms()).mean() > 0.05
     )
 
 
@@ -129,16 +129,18 @@ def test_a_tie_is_no_success():
     population = make_synthetic(100, angles=(0, 90), rng=0)
     for order in ((0, 1), (1, 0)):
         pool = best_last(in_order(population, order))
-        assert pool.best_set() == (1,)
-        assert pool.explore_many("uniform_allocation", 2, 200, seed=1).failures(pool.best_set()).all()
+        assert pool.best_arms() == (1,)
+        assert pool.explore_many("uniform_allocation", 2, 200, seed=1).failures(pool.best_arms()).all()
         assert needed(pool, "uniform_allocation", 0.05, 200) > 2.0
     best_first = FeaturePool(in_order(population, (1, 0)), **SCORE)
-    assert not best_first.explore_many("uniform_allocation", 2, 200, seed=1).failures(best_first.best_set()).any()
+    assert not best_first.explore_many("uniform_allocation", 2, 200, seed=1).failures(best_first.best_arms()).any()
 
 
 def test_ends_of_intervals_and_words():
     assert interval([3.0, 1.0, float("inf"), 2.0], 0.9) == (1.0, float("inf"))
     assert check_pilot(10, 10) == 10
-    said = Plan("racing", 0.05, 40, float("inf"), 10.0, float("inf"), 0.95, 60, 400, "a", 0.5).sentence()
+    said = Plan(
+        "successive_elimination", 0.05, 40, float("inf"), 10.0, float("inf"), 0.95, 60, 400, "a", 0.5
+    ).sentence()
     assert "cannot tell its best candidates apart" in said
     assert "at least 10" in said

@@ -235,7 +235,7 @@ def test_an_excess_study_prints_the_terms(tmp_path, monkeypatch):
     monkeypatch.setattr(excess, "REFERENCE", 40)
     monkeypatch.setattr(excess, "_TRUTHS", {})
     toml = """
-        mode = "excess"
+        mode = "excess_risk"
         trials = 4
         strategies = ["uniform_allocation"]
         pools = [{kind = "synthetic", per_class = 8, angles = [10, 90], gamma = 0.1}]

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from exml_sim.bandit.rows import FeaturePool
 from exml_sim.datasets.graded import KAPPA, largest_ball, make_graded
-from exml_sim.exploration.rows import FeaturePool
 from exml_sim.rejection import solve
 
 
@@ -15,7 +15,7 @@ def test_the_gaps_are_the_ones_asked_for(theta, best):
     gaps = np.array([0.3, 0.0, 0.1, 1.0, 0.0]) * ball * best / 2
     pool = FeaturePool(make_graded(gaps, ball=ball, rows=80, best=best, rng=0), theta=theta, ball=ball, kernel="linear")
     np.testing.assert_allclose(pool.gaps, gaps, atol=1e-12)
-    assert pool.best_set() == (1, 4)
+    assert pool.best_arms() == (1, 4)
     assert pool.kappa <= KAPPA + 1e-12
     # The risk itself, by the closed form in the module and by the reference solver.
     assert pool.risks[1] == pytest.approx(1 - ball / 2 * (best + 1), abs=1e-12)

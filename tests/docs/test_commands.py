@@ -60,7 +60,7 @@ def test_every_command_is_understood(document: Path, tmp_path: Path, monkeypatch
 
 
 def test_what_is_not_understood_is_seen() -> None:
-    assert commands("```sh\nexml verify --dept quick  # deep\n```\nand `exml hunt CLAIM`, `exml claims`") == [
+    assert commands("```sh\nexml verify --dept quick  # deep\n```\nand `exml falsify CLAIM`, `exml claims`") == [
         ["verify", "--dept", "quick"],
         ["claims"],
     ]

@@ -21,4 +21,7 @@ def test_python(capsys: pytest.CaptureFixture[str]) -> None:
     assert "more rows would settle it" in printed[0]
     assert "Approximate: " in printed[0]
     assert printed[1].startswith("True ")
-    assert [line.split()[:2] for line in printed[2].splitlines()] == [["racing", "1.0"], ["kl_lucb", "1.0"]]
+    assert [line.split()[:2] for line in printed[2].splitlines()] == [
+        ["successive_elimination", "1.0"],
+        ["kl_lucb", "1.0"],
+    ]

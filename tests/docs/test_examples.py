@@ -12,7 +12,7 @@ matplotlib.use("Agg")
 import numpy as np
 import pytest
 
-from exml_sim.exploration.rows import FeaturePool
+from exml_sim.bandit.rows import FeaturePool
 from exml_sim.population import Population
 
 README = Path(__file__).parents[2] / "README.md"
@@ -22,9 +22,9 @@ GUIDE = Path(__file__).parents[2] / "docs" / "arms_and_money.md"
 @pytest.mark.parametrize(
     "module",
     [
-        "exml_sim.exploration.known",
+        "exml_sim.bandit.parametric",
         "exml_sim.datasets.synthetic",
-        "exml_sim.exploration.ledger",
+        "exml_sim.bandit.ledger",
         "exml_sim.population",
         "exml_sim.rejection.classifier",
         "exml_sim.rejection.solve",

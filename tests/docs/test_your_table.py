@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from exml_sim.cli import main
-from tests.method.tasks import synthetic
+from tests.classifier.tasks import synthetic
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "your_table.md").read_text(encoding="utf-8")
 
@@ -63,7 +63,8 @@ def test_python(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(
-    "module", ["exml_sim.oracle", "exml_sim.method.estimator", "exml_sim.method.ask_tell", "exml_sim.datasets.graded"]
+    "module",
+    ["exml_sim.oracle", "exml_sim.classifier.estimator", "exml_sim.classifier.ask_tell", "exml_sim.datasets.graded"],
 )
 def test_docstrings(module):
     found = doctest.testmod(import_module(module))

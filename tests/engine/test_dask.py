@@ -41,17 +41,17 @@ PLUG_IN = """
 from dataclasses import dataclass
 import os
 {extra}
-from exml_sim.strategies import Rule
+from exml_sim.strategies import BaseStrategy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Once(Rule):
-    def opening(self, budget, prices):
+class Once(BaseStrategy):
+    def first_round_cost(self, budget, prices):
         return budget
 
-    def explore(self, trials):
-        trials.buy(trials.budget)
-        return trials.keep(1)
+    def explore(self, batch):
+        batch.buy(batch.budget)
+        return batch.keep_best(1)
 """
 
 

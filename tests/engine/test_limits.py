@@ -10,7 +10,7 @@ from exml_sim.validation import check_jobs, shown
 from tests.engine.studies import KNOWN, RULES
 
 BASE = {**KNOWN, "strategies": RULES, "budgets": {"per_arm": [10]}}
-ATOMS = {"kind": "atoms", "values": [[1, 0], [0, 1]], "y": [1, -1]}
+ATOMS = {"kind": "finite_support", "values": [[1, 0], [0, 1]], "y": [1, -1]}
 BALL = [{"ball": 0.3}]
 
 
@@ -32,7 +32,7 @@ BALL = [{"ball": 0.3}]
         ({"pools": [{"kind": "synthetic", "a": 1e300}], "scores": BALL}, r"at most 1e\+15"),
         ({"pools": [{"kind": "dataset", "name": "graded", "options": {"rows": 10**9}}]}, "at most 50000"),
         ({"pools": KNOWN["pools"] * 10_001}, "at most 10,000 entries"),
-        ({"pools": [{"kind": "known", "means": [0.5] * 10_001}]}, "at most 10,000 entries"),
+        ({"pools": [{"kind": "parametric", "means": [0.5] * 10_001}]}, "at most 10,000 entries"),
         ({"trials": 0xF ** (10**4)}, "at most 1000000000000, got a whole number of"),
         ({"seed": 2**63}, "at most 9223372036854775807"),
         ({"strategies": [{"name": "uniform_allocation", "top": 10**15}]}, "at most 1000000000"),
@@ -51,7 +51,7 @@ def test_beyond_the_limit(change, limit, monkeypatch) -> None:
 
 def test_as_many_cells_as_allowed() -> None:
     budgets = {"per_arm": list(range(1, 10_001))}
-    pools = [{"kind": "known", "means": [0.4, 0.5], "label": f"{i}"} for i in range(6)]
+    pools = [{"kind": "parametric", "means": [0.4, 0.5], "label": f"{i}"} for i in range(6)]
     with pytest.raises(ValueError, match="120,000 cells, at most 100,000"):
         Study.from_table(BASE | {"budgets": budgets, "pools": pools})
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from exml_sim.bandit.parametric import ParametricPool
+from exml_sim.bandit.random_instances import RedrawnArm, RedrawnPool
 from exml_sim.engine import Study, run
 from exml_sim.engine.families import FAMILIES, FamilyPool
-from exml_sim.exploration.known import KnownPool
-from exml_sim.exploration.redrawn import RedrawnArm, RedrawnPool
 from exml_sim.seeds import Seeds
 from exml_sim.testing.examined import agrees
 
@@ -121,7 +121,9 @@ def test_rewards_that_were_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_correlated_arms_are_told_apart_sooner() -> None:
     from scipy.stats import norm
 
-    pools = [{"kind": "known", "means": [0.5, 0.0], "sd": 1.0, "correlation": c, "label": str(c)} for c in (0.0, 0.75)]
+    pools = [
+        {"kind": "parametric", "means": [0.5, 0.0], "sd": 1.0, "correlation": c, "label": str(c)} for c in (0.0, 0.75)
+    ]
     study = Study.from_table(BASE | {"pools": pools, "trials": 4000})
     with run(study, progress=False, n_jobs=1) as result:
         for one, correlation in zip(result.summary(), (0.0, 0.75), strict=True):
@@ -137,12 +139,12 @@ def test_arms_drawn_anew_are_judged_on_their_own_means() -> None:
     for trial in range(50):
         seeds = Seeds.of(4, trial)
         means = [float(arm.means(seeds.key, seeds.trials, i + 1)[0]) for i, arm in enumerate(pool.arms)]
-        alone = KnownPool.bernoulli(means)
+        alone = ParametricPool.bernoulli(means)
         selected = alone.explore("uniform_allocation", 30, seeds).selected
         assert selected == found.selected[trial, 0]
         assert success[trial] == (means[selected] == min(means))
         assert regret[trial] == pytest.approx(means[selected] - min(means), abs=1e-15)
-    study = Study.from_table(BASE | {"pools": [{"kind": "redrawn", "K": 3}], "seed": 4})
+    study = Study.from_table(BASE | {"pools": [{"kind": "random_instance", "K": 3}], "seed": 4})
     assert 0.0 <= run(study, progress=False, n_jobs=1).summary()[0].failure_rate < 0.7
 
 
@@ -150,7 +152,7 @@ def test_arms_drawn_anew_are_judged_on_their_own_means() -> None:
 def test_families_have_the_gap_they_are_told(family: str) -> None:
     for K in (1, 2, 3, 8, 128):
         pool = FamilyPool(family, K, 0.05, cost_ratio="3").pool()
-        assert pool.best_set() == (K - 1,)
+        assert pool.best_arms() == (K - 1,)
         assert K == 1 or pool.gap == pytest.approx(0.05)
         assert pool.costs[-1] == (3 if K > 1 else 1)
 
@@ -192,7 +194,7 @@ def test_short_forms_that_make_no_sense(change: dict[str, Any], message: str) ->
 
 def test_a_precision_in_place_of_trials() -> None:
     table = {key: value for key, value in BASE.items() if key != "trials"}
-    study = Study.from_table(table | {"pools": [{"kind": "known", "means": [0.3, 0.5]}], "half_width": 0.03})
+    study = Study.from_table(table | {"pools": [{"kind": "parametric", "means": [0.3, 0.5]}], "half_width": 0.03})
     with run(study, progress=False, n_jobs=1) as result:
         (one,) = result.summary()
     assert (one.upper - one.lower) / 2 <= 0.03
@@ -206,7 +208,7 @@ def test_a_cell_stops_by_its_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyP
         "def half(budget, setting):\n    return 0.5 if budget > 30 else float('nan')\n", encoding="utf-8"
     )
     study = Study.from_table(
-        BASE | {"pools": [{"kind": "known", "means": [0.3, 0.5]}], "bounds": ["wide:half"], "trials": 4000,
+        BASE | {"pools": [{"kind": "parametric", "means": [0.3, 0.5]}], "bounds": ["wide:half"], "trials": 4000,
                 "budgets": {"per_arm": [8, 40]}, "stop": {"verdict": "half", "every": 100}}
     )  # fmt: skip
     with run(study, progress=False, n_jobs=1) as result:

@@ -14,8 +14,8 @@ from scipy.stats import binom
 from exml_sim.engine import Study, StudyResult, run
 from exml_sim.engine.intervals import bounded_interval, bounded_sequence, clopper_pearson, mean_interval, paired
 from exml_sim.engine.modes import mode_of
+from tests.bandit.exact_laws import uniform_selection_probabilities
 from tests.engine.studies import features, known
-from tests.exploration.exact_laws import uniform_selection_probabilities
 
 
 @pytest.fixture(scope="module")
@@ -199,7 +199,7 @@ def test_regret_intervals_cover_by_exact_enumeration(law):
 
 
 def test_no_failure_is_not_no_regret():
-    pool = {"kind": "known", "means": [0.1, 0.9]}
+    pool = {"kind": "parametric", "means": [0.1, 0.9]}
     (one,) = run(known(100, pools=[pool], strategies=["uniform_allocation"], budgets={"per_arm": [8]})).summary()
     assert (one.failures, one.mean_regret, one.regret_lower) == (0, 0.0, 0.0)
     # 0.8 is the largest regret; Clopper-Pearson for the failures, at a quarter of the error, is the same up to
@@ -234,11 +234,13 @@ def test_a_folder_that_is_not_there(result, tmp_path):
 
 def test_a_summary_is_a_function_of_the_store(tmp_path, monkeypatch):
     """No pool and no tilt is built again; a store of an earlier version, which has no facts, says the same."""
-    for mode in ("count", "rare", "exact"):
+    for mode in ("monte_carlo", "importance_sampling", "exact"):
         path = tmp_path / f"{mode}.sqlite"
         study = Study.from_table(
             {
-                "pools": [{"kind": "atoms", "values": [[1, 0.5], [0.25, 0.75]], "y": [1, 1], "copies": [3, 1]}],
+                "pools": [
+                    {"kind": "finite_support", "values": [[1, 0.5], [0.25, 0.75]], "y": [1, 1], "copies": [3, 1]}
+                ],
                 "scores": [{"ball": 0.3}],
                 "strategies": ["uniform_allocation"],
                 "budgets": {"per_arm": [6]},

@@ -55,7 +55,7 @@ def test_trials_are_what_explore_finds():
         assert row["selected"] == alone.selected_name
         assert row["spent"] == str(alone.ledger.spent)
         pool = study.pool(study.cells()[row["cell"]])
-        assert row["success"] == (alone.selected in pool.best_set())
+        assert row["success"] == (alone.selected in pool.best_arms())
         assert row["regret"] == pool.gaps[alone.selected]
 
 
@@ -215,6 +215,6 @@ def test_bad_blocks(block):
 
 
 def test_what_cannot_run_leaves_no_store_behind(tmp_path):
-    with pytest.raises(ValueError, match=r"cannot run: mode 'rare' tilts.*nothing was run"):
-        run(known(mode="rare"), store=tmp_path / "study.sqlite")
+    with pytest.raises(ValueError, match=r"cannot run: mode 'importance_sampling' tilts.*nothing was run"):
+        run(known(mode="importance_sampling"), store=tmp_path / "study.sqlite")
     assert list(tmp_path.iterdir()) == []

@@ -9,8 +9,8 @@ from scipy.stats import binom
 
 from exml_sim.engine import Store, run
 from exml_sim.engine.intervals import bounded_sequence, clopper_pearson, confidence_sequence
+from tests.bandit.exact_laws import uniform_selection_probabilities
 from tests.engine.studies import known
-from tests.exploration.exact_laws import uniform_selection_probabilities
 
 MEANS = (0.4, 0.5, 0.6)
 

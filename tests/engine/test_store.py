@@ -69,8 +69,8 @@ def noted_draws(path, draws):
 @pytest.fixture(scope="module")
 def rare_study():
     """Ten tilted trials over two atoms."""
-    pool = {"kind": "atoms", "values": [[1, 0.5], [0.25, 0.75]], "y": [1, 1], "copies": [3, 1]}
-    options = {"budgets": {"per_arm": [6]}, "strategies": ["uniform_allocation"], "mode": "rare"}
+    pool = {"kind": "finite_support", "values": [[1, 0.5], [0.25, 0.75]], "y": [1, 1], "copies": [3, 1]}
+    options = {"budgets": {"per_arm": [6]}, "strategies": ["uniform_allocation"], "mode": "importance_sampling"}
     return features(trials=10, pools=[pool], scores=[{"ball": 0.3}], **options)
 
 
@@ -83,7 +83,11 @@ def test_trials_that_another_version_drew_otherwise(tmp_path, rare_study, draws,
     noted_draws(whole, 2)
     StudyResult.open(whole).close()
     noted_draws(whole, draws)
-    refused(whole, rare_study, rf"mode 'rare' that {words}.*; nothing was changed: run the study into another file$")
+    refused(
+        whole,
+        rare_study,
+        rf"mode 'importance_sampling' that {words}.*; nothing was changed: run the study into another file$",
+    )
     for attempt in (lambda: StudyResult.open(whole), lambda: merge([half, whole], tmp_path / "all.sqlite")):
         with pytest.raises(StoreError, match=words) as refusal:
             attempt()
@@ -91,10 +95,10 @@ def test_trials_that_another_version_drew_otherwise(tmp_path, rare_study, draws,
     assert not (tmp_path / "all.sqlite").exists()
 
 
-@pytest.mark.parametrize("mode", ["count", "exact", "excess"])
+@pytest.mark.parametrize("mode", ["monte_carlo", "exact", "excess_risk"])
 def test_other_modes_draw_as_ever(tmp_path, mode):
     """Stores from before the draws were noted go on: the bits are the same with one half from before."""
-    pools = {"pools": [FEATURES["pools"][0] | {"gamma": 20.0}]} if mode == "excess" else {}
+    pools = {"pools": [FEATURES["pools"][0] | {"gamma": 20.0}]} if mode == "excess_risk" else {}
     options = {"budgets": {"per_arm": [4]}, "strategies": ["uniform_allocation"], "mode": mode, **pools}
     study = features(trials=10, **options) if pools else known(trials=10, **options)
     path = tmp_path / "study.sqlite"
@@ -169,7 +173,7 @@ def test_cut_off_file(tmp_path):
     refused(path, known(trials=500), "damaged")
 
 
-@pytest.mark.parametrize("mode", ["count", "exact"])
+@pytest.mark.parametrize("mode", ["monte_carlo", "exact"])
 def test_every_flipped_bit_is_noticed(tmp_path, mode):
     """One bit of the file is flipped, 120 times: the store is refused, or what it says is what it said before."""
     study, path = known(trials=150, mode=mode, budgets={"per_arm": [4, 6]}), tmp_path / "study.sqlite"
@@ -351,7 +355,7 @@ def test_messages_are_one_line_and_a_failed_rollback_hides_nothing(tmp_path):
 
 @pytest.mark.parametrize("name", ["\U0001f680 rocket", "a\x7fb", 'Größe \t"x\\', "\x01\x1f", "\u2028"])
 def test_any_text_is_stored_and_read_again(tmp_path, name):
-    study = known(trials=5, name=name, pools=[{"kind": "known", "means": [0.4, 0.5], "label": f"p{name}"}])
+    study = known(trials=5, name=name, pools=[{"kind": "parametric", "means": [0.4, 0.5], "label": f"p{name}"}])
     with run(study, store=tmp_path / "study.sqlite", n_jobs=1) as result:
         assert result.study == study
         assert result.study.name == name

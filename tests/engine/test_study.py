@@ -15,7 +15,9 @@ from tests.engine.studies import FEATURES, KNOWN, RULES, features, known
 from tests.words import words
 
 
-@pytest.mark.parametrize("study", [known(), features(), known(stop={"bound": 0.2, "every": 50}), features(mode="rare")])
+@pytest.mark.parametrize(
+    "study", [known(), features(), known(stop={"bound": 0.2, "every": 50}), features(mode="importance_sampling")]
+)
 def test_toml_round_trip(study: Study, tmp_path):
     path = tmp_path / "study.toml"
     path.write_text(study.to_toml(), encoding="utf-8")
@@ -30,7 +32,7 @@ def test_identity_does_not_depend_on_how_it_is_written():
     other = known(
         seed=0,
         name="another name",
-        strategies=[{"name": "uniform_allocation", "top": 1}, {"name": "median_elimination", "reuse": True}],
+        strategies=[{"name": "uniform_allocation", "top": 1}, {"name": "median_elimination", "accumulate": True}],
         budgets={"per_arm": ["10.0", 20.0]},
         sampling={},
     )
@@ -44,8 +46,8 @@ def test_identity_does_not_depend_on_how_it_is_written():
         {"seed": 1},
         {"budgets": {"per_arm": [10, 21]}},
         {"strategies": ["uniform_allocation"]},
-        {"strategies": ["uniform_allocation", {"name": "median_elimination", "reuse": False}]},
-        {"pools": [{"kind": "known", "means": [0.4, 0.5, 0.61]}]},
+        {"strategies": ["uniform_allocation", {"name": "median_elimination", "accumulate": False}]},
+        {"pools": [{"kind": "parametric", "means": [0.4, 0.5, 0.61]}]},
         {"sampling": {"replacement": "never"}},
         {"mode": "exact"},
         {"stop": {"bound": 0.1}},
@@ -117,7 +119,7 @@ def test_first_draws_of_100000_trials_are_distinct():
 
 def test_regret_and_success_of_several_selected_arms():
     study = known(
-        strategies=[{"name": "uniform_allocation", "top": 2}], pools=[{"kind": "known", "means": [0.5, 0.4, 0.9]}]
+        strategies=[{"name": "uniform_allocation", "top": 2}], pools=[{"kind": "parametric", "means": [0.5, 0.4, 0.9]}]
     )
     block = run_block(study, study.cells()[0], 0, 200)
     for trial in range(200):
@@ -138,11 +140,11 @@ def test_regret_and_success_of_several_selected_arms():
         ({"mode": "guess"}, "unknown mode 'guess'"),
         ({"strategies": []}, "strategies must not be empty"),
         ({"strategies": ["halving"]}, "unknown strategy 'halving'"),
-        ({"strategies": [{"name": "uniform_allocation", "reuse": True}]}, "does not take the options"),
+        ({"strategies": [{"name": "uniform_allocation", "accumulate": True}]}, "does not take the options"),
         ({"strategies": [RULES[0], RULES[0]]}, "given more than once"),
         ({"pools": [{"kind": "magic"}]}, "unknown kind of pool 'magic'"),
-        ({"pools": [{"kind": "known", "mean": [1]}]}, "unknown option of known pool 'mean'"),
-        ({"pools": [{"kind": "atoms"}]}, "needs values, y"),
+        ({"pools": [{"kind": "parametric", "mean": [1]}]}, "unknown option of known pool 'mean'"),
+        ({"pools": [{"kind": "finite_support"}]}, "needs values, y"),
         ({"pools": [{"kind": "synthetic"}]}, "needs at least one score"),
         ({"scores": [{"score": "accuracy"}]}, "unknown score of score 'accuracy'"),
         ({"scores": [{"score": "ball"}]}, "needs ball=Lambda"),

@@ -100,7 +100,10 @@ def affine_examples(draw, rows="same"):
 @st.composite
 def curved_examples(draw):
     """kappa Lambda beyond 1 - 2 theta, linear or Gaussian kernel, two atoms: every probability is enumerated."""
-    profile, strategy = draw(st.sampled_from(PROFILES)), draw(st.sampled_from(["uniform", "uniform", "fresh", "reuse"]))
+    profile, strategy = (
+        draw(st.sampled_from(PROFILES)),
+        draw(st.sampled_from(["uniform", "uniform", "fresh", "accumulate"])),
+    )
     arms = draw(st.integers(2, 8 if strategy == "uniform" else 3))
     kernel = draw(st.sampled_from(["linear", "linear", "gaussian"]))
     # A Gaussian kernel tells values apart that differ by a few bandwidths.

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from exml_sim.exploration.lockstep import Session
-from exml_sim.exploration.pool import Pool
-from exml_sim.exploration.ranking import Scores
-from exml_sim.exploration.strategy import smallest_budget
-from exml_sim.exploration.trial import read_trial
+from exml_sim.bandit.pool import Pool
+from exml_sim.bandit.ranking import Scores
+from exml_sim.bandit.strategy import smallest_budget
+from exml_sim.bandit.trial import read_trial
+from exml_sim.bandit.trial_batch import ArmState
 from exml_sim.money import Prices
 from exml_sim.seeds import Seeds
 from exml_sim.strategies import (
@@ -25,7 +25,7 @@ from exml_sim.strategies import (
 from exml_sim.testing.generators import alignments, cost_lists
 
 
-class PaperSession(Session):
+class PaperSession(ArmState):
     """Arms that exist on paper: scores are random numbers, drawn anew whenever something was bought."""
 
     levels = 1
@@ -83,7 +83,7 @@ def run(rule, costs, budget, trials=3):
 
 @given(cost_lists(), alignments, surplus, st.booleans())
 def test_median_elimination(costs, alignment, extra, reuse):
-    rule = MedianElimination(alignment=alignment, reuse=reuse)
+    rule = MedianElimination(alignment=alignment, accumulate=reuse)
     budget = affordable(rule, costs, extra)
     size = len(costs)
     rounds = ceil(log2(size))

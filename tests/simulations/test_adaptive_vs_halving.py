@@ -47,7 +47,7 @@ def test_a_few_trials_decide_nothing():
 
 def test_a_rule_against_itself_is_never_discordant():
     study = make_study("same", (close_rival(8),), (25,), 2_000)
-    other = replace(STRATEGIES[0], options=(("reuse", not dict(STRATEGIES[0].options)["reuse"]),))
+    other = replace(STRATEGIES[0], options=(("accumulate", not dict(STRATEGIES[0].options)["accumulate"]),))
     with run(replace(study, strategies=(STRATEGIES[0], other)), n_jobs=1, progress=False) as result:
         pair = result.compare(0, 0)
         assert (pair.only_first, pair.only_second, pair.p_value) == (0, 0, 1.0)
@@ -72,7 +72,7 @@ def test_feature_pool_has_one_close_rival():
     study = make_study("features", (close_rival_features(16),), (50,), 1)
     pool = build_pool(study.pools[0], study.scores[0], Sampling())
     gaps = np.sort(pool.gaps)
-    assert pool.best_set() == (0,)
+    assert pool.best_arms() == (0,)
     assert gaps[1] < 0.5 * gaps[2]
 
 

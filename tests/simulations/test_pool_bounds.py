@@ -36,12 +36,14 @@ def test_without_replacement_the_population_ends_the_bounds() -> None:
     ("study", "reason"),
     [
         (known(), "known distributions"),
-        (features(mode="excess", pools=[FEATURES["pools"][0] | {"gamma": 1.0}]), "redrawn"),
+        (features(mode="excess_risk", pools=[FEATURES["pools"][0] | {"gamma": 1.0}]), "redrawn"),
         (features(scores=[{"score": "risk", "theta": 0.3}]), "norm ball"),
         (features(strategies=["successive_rejects"]), "no bound for successive_rejects"),
         (features(strategies=[{"name": "uniform_allocation", "top": 2}]), "no bound"),
         (
-            features(strategies=[{"name": "median_elimination", "reuse": False}], sampling={"replacement": "never"}),
+            features(
+                strategies=[{"name": "median_elimination", "accumulate": False}], sampling={"replacement": "never"}
+            ),
             "no theorem covers fresh rows",
         ),
         (
@@ -55,7 +57,7 @@ def test_reasons(study, reason) -> None:
 
 
 def test_equal_arms_have_no_gap() -> None:
-    table = {"kind": "atoms", "values": [[1, 0.5], [1, 0.5]], "y": [1, -1]}
+    table = {"kind": "finite_support", "values": [[1, 0.5], [1, 0.5]], "y": [1, -1]}
     study = Study(pools=[table], scores=[{"ball": 0.3}], strategies=["uniform_allocation"], budgets={"per_arm": [4]})
     assert "no gap" in of(study)
 

@@ -21,10 +21,10 @@ DRAWN: dict[str, Item] = {
 # Files whose statistical assertions state their own alarms, each counted as often as it runs, rounded up. Assertions
 # about single runs from a fixed seed, without a statement about rates, are not statistical and not counted.
 STATED: dict[str, Item] = {
-    "tests/attack/test_attack.py": Item(1e-8, 2),
-    "tests/exploration/test_known.py": Item(1e-6, 40),
-    "tests/exploration/test_sampling.py": Item(1e-6, 2),
-    "tests/method/test_thresholds.py": Item(1e-8, 1),
+    "tests/fuzz/test_attack.py": Item(1e-8, 2),
+    "tests/bandit/test_known.py": Item(1e-6, 40),
+    "tests/bandit/test_sampling.py": Item(1e-6, 2),
+    "tests/classifier/test_thresholds.py": Item(1e-8, 1),
     "tests/test_seeds.py": Item(1e-6, 6),
     "tests/engine/test_stopping.py": Item(1e-6, 1),
     "tests/engine/test_own_pools.py": Item(1e-7, 3),

@@ -6,21 +6,21 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from theory import Point
+from theory import BoundProblem
 
-Bound = Callable[[Point, int], float]
+Bound = Callable[[BoundProblem, int], float]
 
 UNIFORM: dict[str, Any] = {"name": "uniform_allocation"}
-REUSE: dict[str, Any] = {"name": "median_elimination", "reuse": True}
-FRESH: dict[str, Any] = {"name": "median_elimination", "reuse": False}
-STRATEGIES = {"uniform": UNIFORM, "reuse": REUSE, "fresh": FRESH}
+REUSE: dict[str, Any] = {"name": "median_elimination", "accumulate": True}
+FRESH: dict[str, Any] = {"name": "median_elimination", "accumulate": False}
+STRATEGIES = {"uniform": UNIFORM, "accumulate": REUSE, "fresh": FRESH}
 
 
 def _bounds(strategy: Any, rows: Any = "accumulated") -> dict[str, Bound]:
     """The bounds that must hold for a strategy, told with the smallest gap or with the gaps of all arms."""
 
     def bound(version: str, one_gap: bool) -> Bound:
-        def value(point: Point, budget: int) -> float:
+        def value(point: BoundProblem, budget: int) -> float:
             told = replace(point, rows=rows)
             return float((told.one_gap if one_gap else told).bound(version, strategy, budget))
 
@@ -33,4 +33,4 @@ def _bounds(strategy: Any, rows: Any = "accumulated") -> dict[str, Bound]:
     }
 
 
-BOUNDS = {"uniform": _bounds("uniform"), "reuse": _bounds("median"), "fresh": _bounds("median", "fresh")}
+BOUNDS = {"uniform": _bounds("uniform"), "accumulate": _bounds("median"), "fresh": _bounds("median", "fresh")}

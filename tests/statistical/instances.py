@@ -7,10 +7,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from exml_sim.exploration.rows import FeaturePool
+from exml_sim.bandit.rows import FeaturePool
 from exml_sim.population import Candidate, Population
 from tests.statistical.worlds import World
-from theory import Point
+from theory import BoundProblem
 from theory.claims import near_tight
 from theory.claims.near_tight import RADIUS, SHY, THETA, NearTight, halving_rows, passed
 from theory.exact import AffinePool, make_pool
@@ -25,7 +25,7 @@ class Instance:
     """A point, a strategy, a budget, and what is known of the failure probability: it lies between two numbers."""
 
     name: str
-    point: Point
+    point: BoundProblem
     strategy: str
     budget: int
     least: float
@@ -49,7 +49,7 @@ def opposed_world(tilt: Fraction, third: Fraction, arms: tuple[tuple[float, ...]
 _NAMES: dict[str, near_tight.Strategy] = {
     "uniform": "uniform",
     "fresh": "median-fresh",
-    "reuse": "median-accumulated",
+    "accumulate": "median-accumulated",
 }
 
 

@@ -70,7 +70,7 @@ def test_the_opposed_pair_against_enumeration(n, third):
     assert world.point.gap == pytest.approx(2 * RADIUS * 0.1)
 
 
-@pytest.mark.parametrize(("strategy", "options"), [("fresh", FRESH), ("reuse", REUSE)])
+@pytest.mark.parametrize(("strategy", "options"), [("fresh", FRESH), ("accumulate", REUSE)])
 def test_copies_of_the_rival_against_enumeration(strategy, options):
     where = instances.duplicates(4, 6, 0.1, strategy)
     world = instances.opposed_world(TENTH, TENTH, (RIVAL, RIVAL, RIVAL, BEST))
@@ -79,7 +79,7 @@ def test_copies_of_the_rival_against_enumeration(strategy, options):
     assert world.point.gaps == pytest.approx(where.point.gaps)
 
 
-@pytest.mark.parametrize(("strategy", "options"), [("fresh", FRESH), ("reuse", REUSE), ("uniform", UNIFORM)])
+@pytest.mark.parametrize(("strategy", "options"), [("fresh", FRESH), ("accumulate", REUSE), ("uniform", UNIFORM)])
 def test_one_rival_against_enumeration(strategy, options):
     # Seven twentieths of the rows are third ones here.
     world = instances.opposed_world(Fraction(1, 20), Fraction(7, 20), (RIVAL, BEST, EMPTY, EMPTY))
@@ -127,7 +127,7 @@ def test_forgetting_the_optimism_is_refuted_by_trials(error):
     assert pool.gap == pytest.approx(point.gap, rel=1e-6)
     assert pool.kappa == pytest.approx(planted.instance.kappa)
     trials = 300
-    failures = int(pool.explore_many("uniform_allocation", budget, trials, seed=0).failures(pool.best_set()).sum())
+    failures = int(pool.explore_many("uniform_allocation", budget, trials, seed=0).failures(pool.best_arms()).sum())
     assert failures == trials
     assert judge(failures, trials, planted.right(point, budget), alarm=money.alarm()).outcome == "vacuous"
     assert judge(failures, trials, planted.wrong(point, budget), alarm=money.alarm()).outcome == "refuted"
@@ -143,7 +143,7 @@ def test_the_printed_sum_of_rows_is_refuted_by_trials():
 def test_wrong_bounds_beyond_the_reach_of_counting_are_refuted_by_tilted_trials():
     """The probability is 1.2e-5: counting would need 12 million trials. The interval is Student's, 1e-7 a side."""
     world, budget, money = instances.opposed_world(TENTH, TENTH), 2 * 1600, purse("test_planted_bounds")
-    study = world.study(UNIFORM, budget, "rare", trials=3000)
+    study = world.study(UNIFORM, budget, "importance_sampling", trials=3000)
     (found,) = run(study, progress=False, n_jobs=1).summary(level=1 - 2 * money.alarm())
     assert found.lower < instances.passed(1600, 0.1, 0.1) < found.upper
     for error in ("the 2 of 2 M^2 dropped", "independent rows assumed", "nonnegative kernel assumed"):

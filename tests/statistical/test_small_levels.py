@@ -16,13 +16,13 @@ from theory.budgets import required_budget
 TILT = Fraction(3, 10)
 ARMS = {
     "uniform": (RIVAL, BEST),
-    "reuse": (RIVAL, BEST, *(EMPTY,) * 6),
+    "accumulate": (RIVAL, BEST, *(EMPTY,) * 6),
     "fresh": (RIVAL, RIVAL, RIVAL, BEST),
 }
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("strategy", "level"), [("uniform", 0.001), ("reuse", 0.003), ("fresh", 0.003)])
+@pytest.mark.parametrize(("strategy", "level"), [("uniform", 0.001), ("accumulate", 0.003), ("fresh", 0.003)])
 def test_the_tighter_bounds_are_consistent_at_small_levels(strategy, level):
     """At the smallest budget that brings the bound to the level, so many trials that the factor 2 is decided."""
     world = opposed_world(TILT, TILT, ARMS[strategy])

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from exml_sim.bandit.rows import FeaturePool
 from exml_sim.engine import Study, run
-from exml_sim.exploration.rows import FeaturePool
-from theory import Point
+from theory import BoundProblem
 from theory.verdicts import Verdict, judge_exact, judge_family
 
 
@@ -24,7 +24,7 @@ class World:
     values : one tuple per arm, with the feature's value at every atom
     y, copies : label and number of rows of every atom
     theta, ball : the loss and the radius Lambda
-    rows, replacement : as for `exml_sim.exploration.sampling.RowOptions`
+    rows, replacement : as for `exml_sim.bandit.sampling.RowOptions`
     kernel : "linear", or "gaussian" with gamma = 1
     """
 
@@ -55,14 +55,14 @@ class World:
     def table(self) -> dict[str, Any]:
         """The pool as a study has it."""
         labels = self.y or (1,) * len(self.copies)
-        table: dict[str, Any] = {"kind": "atoms", "values": self.values, "y": labels, "copies": self.copies}
+        table: dict[str, Any] = {"kind": "finite_support", "values": self.values, "y": labels, "copies": self.copies}
         table |= {"kernel": self.kernel, "gamma": 1.0}
         return table if self.costs is None else table | {"costs": self.costs}
 
     @cached_property
     def pool(self) -> FeaturePool:
         """The engine's pool."""
-        study = self.study({"name": "uniform_allocation"}, 10**6, "count")
+        study = self.study({"name": "uniform_allocation"}, 10**6, "monte_carlo")
         found = study.pool(study.cells()[0])
         assert isinstance(found, FeaturePool)
         return found
@@ -78,12 +78,12 @@ class World:
         return self.pool.kappa * self.ball <= 1 - 2 * self.theta
 
     @cached_property
-    def point(self) -> Point:
+    def point(self) -> BoundProblem:
         """What bounds need to know."""
         known: Any = {"gaps": self.gaps, "pairing": self.rows}
         known["population"] = None if self.replacement == "always" else self.pool.n_rows
         known["kernel"] = "nonnegative" if self.kernel == "gaussian" else "any"
-        return Point(self.pool.n_arms, None, self.theta, self.pool.kappa * self.ball, **known)
+        return BoundProblem(self.pool.n_arms, None, self.theta, self.pool.kappa * self.ball, **known)
 
     def outcomes(self, pieces: tuple[int, ...]) -> float:
         """Number of outcomes of consecutive draws of so many rows, all arms on the same rows."""
@@ -98,11 +98,11 @@ class World:
     def count(self, strategy: Any, budget: int, trials: int, *, seed: int) -> int:
         """Failures in so many trials of a strategy: a table by name, or any object that is one."""
         if isinstance(strategy, dict):
-            study = self.study(strategy, budget, "count", trials=trials, seed=seed)
+            study = self.study(strategy, budget, "monte_carlo", trials=trials, seed=seed)
             (found,) = run(study, progress=False, n_jobs=1).summary()
             return found.failures
         done = self.pool.explore_many(strategy, budget, trials, seed=seed)
-        return int(done.failures(self.pool.best_set()).sum())
+        return int(done.failures(self.pool.best_arms()).sum())
 
     def with_(self, **changes: Any) -> World:
         """The same world with some parts replaced."""

@@ -10,7 +10,7 @@ import numpy as np
 from tests.statistical import instances
 from tests.statistical.bounds import BOUNDS, Bound
 from tests.statistical.instances import Instance
-from theory import Point, constants, tighter
+from theory import BoundProblem, constants, tighter
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,13 @@ class Planted:
 
 uniform = BOUNDS["uniform"]["tighter"]
 per_arm = BOUNDS["uniform"]["tighter, per-arm gaps"]
-reuse = BOUNDS["reuse"]["tighter"]
-reuse_per_arm = BOUNDS["reuse"]["tighter, per-arm gaps"]
+reuse = BOUNDS["accumulate"]["tighter"]
+reuse_per_arm = BOUNDS["accumulate"]["tighter, per-arm gaps"]
 fresh_per_arm = BOUNDS["fresh"]["tighter, per-arm gaps"]
 
 
 def pairwise(
-    point: Point, budget: int, *, spread: float | None = None, rate: float = 0.5, optimism: float = 1.0
+    point: BoundProblem, budget: int, *, spread: float | None = None, rate: float = 0.5, optimism: float = 1.0
 ) -> float:
     """Theorem 2 written out, exp(-rate n (gap - optimism c_d r / sqrt n)^2 / M^2), with parts that can be replaced."""
     n = budget // point.K
@@ -45,68 +45,68 @@ def changed(bound: Bound, **changes: object) -> Bound:
     return lambda point, budget: bound(replace(point, **changes), budget)
 
 
-def median_with_rows(point: Point, rows: list[int]) -> float:
+def median_with_rows(point: BoundProblem, rows: list[int]) -> float:
     """Theorem 4 on accumulated rows with other numbers of rows: sum_t (K - 1) / k_t p(N_t)."""
     kept = [point.K >> (t + 1) for t in range(len(rows))]
     tails = [float(tighter.lemma_4(n, point.gap, point.theta, point.kappa_lambda, strict=False)) for n in rows]
     return float(np.sum([(point.K - 1) / k * tail for k, tail in zip(kept, tails, strict=True)]))
 
 
-def accumulated(point: Point, budget: int) -> float:
+def accumulated(point: BoundProblem, budget: int) -> float:
     """The same with the right numbers."""
     return median_with_rows(point, list(np.cumsum(instances.halving_rows(point.K, budget))))
 
 
-def only_last_round(point: Point, budget: int) -> float:
+def only_last_round(point: BoundProblem, budget: int) -> float:
     """One round in place of all."""
     rows = np.cumsum(instances.halving_rows(point.K, budget))
     return float(tighter.lemma_4(rows[-1], point.gap, point.theta, point.kappa_lambda, strict=False)) * (point.K - 1)
 
 
-def printed_sum(point: Point, budget: int) -> float:
+def printed_sum(point: BoundProblem, budget: int) -> float:
     """Every round is given (2^(T+1) - 1) n_1 rows, the printed sum of the n_t."""
     rows = instances.halving_rows(point.K, budget)
     return median_with_rows(point, [(2 ** (len(rows) + 1) - 1) * rows[0]] * len(rows))
 
 
-def rounds_forgotten(point: Point, budget: int) -> float:
+def rounds_forgotten(point: BoundProblem, budget: int) -> float:
     """n_t = B / a_t in place of B / (T a_t)."""
     rounds = len(instances.halving_rows(point.K, budget))
     return accumulated(point, rounds * budget)
 
 
-def without_replacement(point: Point, budget: int) -> float:
+def without_replacement(point: BoundProblem, budget: int) -> float:
     """The gain of distinct rows from a population of 1.2 n, claimed for rows that repeat."""
     return uniform(replace(point, population=int(1.2 * budget / point.K)), budget)
 
 
-def kappa_squared(point: Point, budget: int) -> float:
+def kappa_squared(point: BoundProblem, budget: int) -> float:
     """kappa = sup K(x, x) without the root, as Lemma 4 prints it; kappa is that of the instance below."""
     return uniform(replace(point, kappa_lambda=point.kappa_lambda * SMALL_KAPPA.kappa), budget)
 
 
-def largest_gap(point: Point, budget: int) -> float:
+def largest_gap(point: BoundProblem, budget: int) -> float:
     """All rivals are given the largest gap."""
     return per_arm(replace(point, gap=None, gaps=(max(point.gaps),) * len(point.gaps)), budget)
 
 
-def mean_gap(point: Point, budget: int) -> float:
+def mean_gap(point: BoundProblem, budget: int) -> float:
     """All rivals are given the mean of the gaps."""
     return per_arm(replace(point, gap=None, gaps=(float(np.mean(point.gaps)),) * len(point.gaps)), budget)
 
 
-def arms_dropped(point: Point, budget: int) -> float:
+def arms_dropped(point: BoundProblem, budget: int) -> float:
     """The factor K - 1 is missing: the bound of one pair."""
     n = budget // point.K
     return float(tighter.lemma_4(n, point.gap, point.theta, point.kappa_lambda, pairing=point.pairing, strict=False))
 
 
-def doubled(point: Point, budget: int) -> float:
+def doubled(point: BoundProblem, budget: int) -> float:
     """Twice the gap."""
     return uniform(replace(point, gap=None, gaps=tuple(2 * gap for gap in point.gaps)), budget)
 
 
-def linear_gap(point: Point, budget: int) -> float:
+def linear_gap(point: BoundProblem, budget: int) -> float:
     """The margin is not squared."""
     n = budget // point.K
     margin = point.gap - point.kappa_lambda / sqrt(n)
@@ -114,7 +114,7 @@ def linear_gap(point: Point, budget: int) -> float:
 
 
 PAIR, CLEAR_PAIR, FAR_PAIR = (instances.opposed(n, 0.02) for n in (10_000, 40_000, 160_000))
-FALSE_FRIENDS = instances.duplicates(8, 22_500, 0.02, "reuse")
+FALSE_FRIENDS = instances.duplicates(8, 22_500, 0.02, "accumulate")
 CLOSE_RIVAL = instances.one_rival(8, 10_000, 0.02, "uniform")
 LATE_RIVAL = instances.one_rival(8, 22_500, 0.02, "fresh")
 OVERFIT = instances.overfit(25, 900)

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from exml_sim.exploration.rows import FeaturePool, RowSession
-from exml_sim.exploration.sampling import RowSampler
+from exml_sim.bandit.rows import FeaturePool, RowSession
+from exml_sim.bandit.sampling import RowSampler
 from exml_sim.seeds import Seeds
 from exml_sim.strategies import MedianElimination, UniformAllocation
 from exml_sim.strategies.median_elimination import halving_rounds
@@ -28,17 +28,17 @@ class WorseHalf(MedianElimination):
 
     __slots__ = ()
 
-    def explore(self, trials: Any) -> Any:
-        rounds, width = halving_rounds(trials.n_arms), trials.n_arms
+    def explore(self, batch: Any) -> Any:
+        rounds, width = halving_rounds(batch.n_arms), batch.n_arms
         for _ in range(rounds):
-            trials.buy(trials.budget / rounds, fresh=not self.reuse)
-            scores, _ = trials.score(lambda found: np.zeros(found.value.shape, dtype=bool), fresh=not self.reuse)
+            batch.buy(batch.budget / rounds, fresh=not self.accumulate)
+            scores, _ = batch.score(lambda found: np.zeros(found.value.shape, dtype=bool), fresh=not self.accumulate)
             leaving, width = width // 2, (width + 1) // 2
             order = np.argsort(scores.value, axis=1, kind="stable")[:, :leaving]
-            survivors = trials.active.copy()
+            survivors = batch.active.copy()
             np.put_along_axis(survivors, order, False, axis=1)
-            trials.close_round(scores, survivors, np.ones(len(survivors), dtype=bool))
-        return trials.active.argmax(axis=1)[:, None]
+            batch.close_round(scores, survivors, np.ones(len(survivors), dtype=bool))
+        return batch.active.argmax(axis=1)[:, None]
 
 
 class ReusesAlways(MedianElimination):
@@ -46,8 +46,8 @@ class ReusesAlways(MedianElimination):
 
     __slots__ = ()
 
-    def explore(self, trials: Any) -> Any:
-        return MedianElimination(reuse=True).explore(trials)
+    def explore(self, batch: Any) -> Any:
+        return MedianElimination(accumulate=True).explore(batch)
 
 
 class ReusesNever(MedianElimination):
@@ -55,8 +55,8 @@ class ReusesNever(MedianElimination):
 
     __slots__ = ()
 
-    def explore(self, trials: Any) -> Any:
-        return MedianElimination(reuse=False).explore(trials)
+    def explore(self, batch: Any) -> Any:
+        return MedianElimination(accumulate=False).explore(batch)
 
 
 class FloorHalving(MedianElimination):
@@ -64,13 +64,13 @@ class FloorHalving(MedianElimination):
 
     __slots__ = ()
 
-    def explore(self, trials: Any) -> Any:
-        rounds, width = halving_rounds(trials.n_arms), trials.n_arms
+    def explore(self, batch: Any) -> Any:
+        rounds, width = halving_rounds(batch.n_arms), batch.n_arms
         for _ in range(rounds):
-            trials.buy(trials.budget / rounds, fresh=not self.reuse)
+            batch.buy(batch.budget / rounds, fresh=not self.accumulate)
             width = max(1, width // 2)
-            trials.keep(width, fresh=not self.reuse)
-        return trials.active.argmax(axis=1)[:, None]
+            batch.keep_best(width, fresh=not self.accumulate)
+        return batch.active.argmax(axis=1)[:, None]
 
 
 class HalfTheMoney(UniformAllocation):
@@ -78,9 +78,9 @@ class HalfTheMoney(UniformAllocation):
 
     __slots__ = ()
 
-    def explore(self, trials: Any) -> Any:
-        trials.buy(trials.budget / 2)
-        return trials.keep(self.top)
+    def explore(self, batch: Any) -> Any:
+        batch.buy(batch.budget / 2)
+        return batch.keep_best(self.top)
 
 
 class BiasedSampler(RowSampler):
@@ -130,8 +130,8 @@ TENTH = Fraction(1, 10)
 WORLD = {arms: opposed_world(TENTH, TENTH, (RIVAL, BEST, *(EMPTY,) * (arms - 2))) for arms in (2, 3, 4)}
 MEDIAN: dict[str, tuple[Any, Any, int, bool]] = {
     "keeps the worse half": (MedianElimination(), WorseHalf(), 4, True),
-    "reuses rows when told not to": (MedianElimination(reuse=False), ReusesAlways(reuse=False), 4, False),
-    "draws fresh rows when told to reuse": (MedianElimination(), ReusesNever(), 4, True),
+    "reuses rows when told not to": (MedianElimination(accumulate=False), ReusesAlways(accumulate=False), 4, False),
+    "draws fresh rows when told to accumulate": (MedianElimination(), ReusesNever(), 4, True),
     "floor-halving": (MedianElimination(), FloorHalving(), 3, True),
 }
 
@@ -170,14 +170,14 @@ def seen_in_sampling() -> Seen:
     found = [
         one.explore_many(UniformAllocation(), 2 * ROWS, TRIALS, seed=4) for one in (pool, turned_into(pool, BiasedPool))
     ]
-    return Seen(uniform_law(2, ROWS), TRIALS, *(int(one.failures(pool.best_set()).sum()) for one in found))
+    return Seen(uniform_law(2, ROWS), TRIALS, *(int(one.failures(pool.best_arms()).sum()) for one in found))
 
 
 def seen_in_seeds() -> Seen:
     """A rate does not show repeated seeds. Pairs of trials that fail together do: p in place of p^2."""
     pool, counts = WORLD[2].pool, []
     for one in (pool, turned_into(pool, RepeatedSeedsPool)):
-        failed = one.explore_many(UniformAllocation(), 2 * ROWS, TRIALS, seed=5).failures(pool.best_set())
+        failed = one.explore_many(UniformAllocation(), 2 * ROWS, TRIALS, seed=5).failures(pool.best_arms())
         counts.append(int(np.sum(failed[::2] & failed[1::2])))
     return Seen(uniform_law(2, ROWS) ** 2, TRIALS // 2, *counts)
 

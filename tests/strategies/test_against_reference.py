@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from benchmarks.rules import PAIRS
+from exml_sim.bandit.parametric import ParametricPool
 from exml_sim.engine import StrategySpec
 from exml_sim.engine.intervals import clopper_pearson
-from exml_sim.exploration.known import KnownPool
 from exml_sim.seeds import Seeds
 from exml_sim.strategies import (
     MedianElimination,
@@ -18,7 +18,7 @@ from exml_sim.strategies import (
     UniformAllocation,
 )
 from exml_sim.strategies.ocba import Ocba
-from exml_sim.strategies.ugape import UgapeBudget
+from exml_sim.strategies.ugap import UGapEb
 from simulations.bench import RULES
 from tests.strategies import reference
 
@@ -49,13 +49,13 @@ CASES = [
     (SuccessiveAcceptsRejects(k=1), lambda mean, k: reference.accepts_rejects(mean, k, BUDGET, 1)),
     (SuccessiveAcceptsRejects(k=3), lambda mean, k: reference.accepts_rejects(mean, k, BUDGET, 3)),
     (
-        TopTwo(opening_share=Fraction(1, 3), rounds=7),
+        TopTwo(first_round_share=Fraction(1, 3), rounds=7),
         lambda mean, k: reference.top_two(mean, k, BUDGET, Fraction(1, 3), 7),
     ),
     (TopTwo(), lambda mean, k: reference.top_two(mean, k, BUDGET, Fraction(1, 4), 24)),
-    (MedianElimination(reuse=False), lambda mean, k: reference.fresh_halving(mean, k, BUDGET)),
+    (MedianElimination(accumulate=False), lambda mean, k: reference.fresh_halving(mean, k, BUDGET)),
     (Ocba(), lambda mean, k: reference.ocba(mean, k, BUDGET, Fraction(1, 4), 48)),
-    (UgapeBudget(), lambda mean, k: reference.ugape_budget(mean, k, BUDGET, Fraction(1, 4), 48, 0.01)),
+    (UGapEb(), lambda mean, k: reference.ugape_budget(mean, k, BUDGET, Fraction(1, 4), 48, 0.01)),
 ]
 
 
@@ -68,7 +68,7 @@ def test_every_rule_of_the_bench_has_a_plain_loop():
 @pytest.mark.parametrize(("strategy", "slow"), CASES, ids=lambda case: type(case).__name__)
 @pytest.mark.parametrize("means", [[0.3, 0.5, 0.4, 0.5, 0.35, 0.45, 0.5], [0.2, 0.8, 0.25, 0.7], [0.4, 0.4, 0.4]])
 def test_selects_what_the_reference_selects(strategy, slow, means):
-    pool = KnownPool.bernoulli(means)
+    pool = ParametricPool.bernoulli(means)
     table = running_means(pool, TRIALS, BUDGET)
     found = pool.explore_many(strategy, BUDGET, TRIALS, seed=21)
     for trial in range(TRIALS):
@@ -77,7 +77,7 @@ def test_selects_what_the_reference_selects(strategy, slow, means):
 
 
 def test_top_two_pulls_match_the_reference_budget():
-    pool = KnownPool.bernoulli([0.3, 0.5, 0.4])
+    pool = ParametricPool.bernoulli([0.3, 0.5, 0.4])
     found = pool.explore_many(TopTwo(rounds=5), 100, 20)
     assert np.all(found.pulls.sum(axis=1) >= 98)
     assert np.all(found.pulls.sum(axis=1) <= 100)
@@ -87,7 +87,7 @@ def test_top_two_pulls_match_the_reference_budget():
 def test_the_loops_of_the_benchmark_fail_as_often(pair):
     """Counts of two independent ways."""
     means, budget, looped = [0.4, 0.5, 0.55, 0.6, 0.65], 120, 1_500
-    ours = KnownPool.bernoulli(means).explore_many(pair.rule, budget, 20_000, seed=5).selected[:, 0]
+    ours = ParametricPool.bernoulli(means).explore_many(pair.rule, budget, 20_000, seed=5).selected[:, 0]
     rng = np.random.default_rng(6)
     theirs = sum(pair.loop(means, budget, rng) != 0 for _ in range(looped))
     one = clopper_pearson(int((ours != 0).sum()), ours.size, 1 - ALARM / 2)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from exml_sim.exploration.known import BernoulliArm, KnownPool
-from exml_sim.strategies import ExploreThenCommit
-from exml_sim.strategies.commit import expected_gain, growth
+from exml_sim.bandit.parametric import BernoulliArm, ParametricPool
+from exml_sim.strategies import ValueOfInformationCommit
+from exml_sim.strategies.value_of_information import expected_gain, growth
 
 
 @pytest.mark.parametrize(("difference", "deviation", "rows", "more"), [(0.0, 0.2, 10, 10), (0.3, 0.2, 25, 50)])
@@ -32,11 +32,11 @@ def test_growth():
 
 
 def arms(*means):
-    return KnownPool([BernoulliArm(mean) for mean in means])
+    return ParametricPool([BernoulliArm(mean) for mean in means])
 
 
 def test_all_money_is_spent_and_most_of_it_on_the_leader():
-    found = arms(0.1, 0.5, 0.9).explore_many(ExploreThenCommit(), 300, 200)
+    found = arms(0.1, 0.5, 0.9).explore_many(ValueOfInformationCommit(), 300, 200)
     assert (found.spent_units == 300).all()
     pulls = np.take_along_axis(found.pulls, found.selected, axis=1)[:, 0]
     assert np.mean(pulls) > 200
@@ -45,13 +45,13 @@ def test_all_money_is_spent_and_most_of_it_on_the_leader():
 
 
 def test_close_arms_are_explored_longer_than_clear_ones():
-    clear = arms(0.1, 0.9).explore_many(ExploreThenCommit(), 200, 200).pulls
-    close = arms(0.5, 0.5).explore_many(ExploreThenCommit(), 200, 200).pulls
+    clear = arms(0.1, 0.9).explore_many(ValueOfInformationCommit(), 200, 200).pulls
+    close = arms(0.5, 0.5).explore_many(ValueOfInformationCommit(), 200, 200).pulls
     assert close.min(axis=1).mean() > 1.2 * clear.min(axis=1).mean()
 
 
 def test_trials_together_are_trials_alone():
-    pool, rule = arms(0.3, 0.4, 0.5), ExploreThenCommit(deviation=0.3)
+    pool, rule = arms(0.3, 0.4, 0.5), ValueOfInformationCommit(deviation=0.3)
     together = pool.explore_many(rule, 90, 12, seed=4)
     for i in range(12):
         alone = pool.explore_many(rule, 90, [i], seed=4)
@@ -60,15 +60,15 @@ def test_trials_together_are_trials_alone():
 
 
 def test_one_arm_and_small_budgets():
-    assert arms(0.5).explore(ExploreThenCommit(), 7).ledger.spent == 7
-    assert arms(0.5, 0.4).explore(ExploreThenCommit(), 2).ledger.spent == 2
+    assert arms(0.5).explore(ValueOfInformationCommit(), 7).ledger.spent == 7
+    assert arms(0.5, 0.4).explore(ValueOfInformationCommit(), 2).ledger.spent == 2
     with pytest.raises(ValueError, match="does not pay for one pull of each of 2 arms"):
-        arms(0.5, 0.4).explore(ExploreThenCommit(), 1)
+        arms(0.5, 0.4).explore(ValueOfInformationCommit(), 1)
 
 
 @pytest.mark.parametrize(
-    "change", [{"opening_share": 0}, {"rounds": 0}, {"deviation": -1.0}, {"half": 0.0}], ids=lambda c: next(iter(c))
+    "change", [{"first_round_share": 0}, {"rounds": 0}, {"deviation": -1.0}, {"half": 0.0}], ids=lambda c: next(iter(c))
 )
 def test_bad_options(change):
     with pytest.raises(ValueError, match=next(iter(change))):
-        ExploreThenCommit(**change)
+        ValueOfInformationCommit(**change)

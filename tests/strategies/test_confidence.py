@@ -10,42 +10,40 @@ import pytest
 from scipy.special import betaln, xlogy
 
 from benchmarks.textbook import kl_lucb, top_two_thompson
+from exml_sim.bandit.evidence import KnownEvidence
+from exml_sim.bandit.parametric import BoundedArm, GaussianArm, ParametricPool
+from exml_sim.bandit.rows import FeaturePool
 from exml_sim.engine.runner import run
 from exml_sim.engine.study import Study
-from exml_sim.exploration.evidence import KnownEvidence
-from exml_sim.exploration.known import BoundedArm, GaussianArm, KnownPool
-from exml_sim.exploration.rows import FeaturePool
 from exml_sim.seeds import Seeds
 from exml_sim.strategies import by_name, fixed_confidence
-from tests.exploration.test_statements import feature_pool
+from tests.bandit.test_statements import feature_pool
 from theory.verdicts import judge
 
-SURE = ("kl_lucb", "racing", "top_two_stopping", "ugape")
+SURE = ("kl_lucb", "successive_elimination", "top_two_stopping", "ugap_ec")
 
 
-def log_e(s_u: float, n_u: int, s_v: float, n_v: int, indifference: float = 0.0) -> float:
+def log_e(s_u: float, n_u: int, s_v: float, n_v: int, epsilon: float = 0.0) -> float:
     """What the kernel gives for two arms with values in [0, 1], the first being the leader."""
     known = KnownEvidence(0.0, 1.0, np.zeros(2), 1)
     sums, pulls = np.array([[s_u, s_v]]), np.array([[n_u, n_v]])
-    found = known.of(sums, pulls, np.array([0]), np.array([True]), 3.0, indifference, True)
+    found = known.of(sums, pulls, np.array([0]), np.array([True]), 3.0, epsilon, True)
     return float(found.against[0, 1])
 
 
-def slow_log_e(s_u: float, n_u: int, s_v: float, n_v: int, indifference: float = 0.0) -> float:
+def slow_log_e(s_u: float, n_u: int, s_v: float, n_v: int, epsilon: float = 0.0) -> float:
     """Mixtures by beta functions, the least favourable means by trying all."""
     mixture = betaln(s_u + 0.5, n_u - s_u + 0.5) + betaln(s_v + 0.5, n_v - s_v + 0.5) - 2.0 * math.log(math.pi)
-    x = np.linspace(0.0, 1.0 - indifference, 200_001)
+    x = np.linspace(0.0, 1.0 - epsilon, 200_001)
     likelihood = xlogy(s_v, x) + xlogy(n_v - s_v, 1.0 - x)
-    likelihood += xlogy(s_u, x + indifference) + xlogy(n_u - s_u, np.maximum(1.0 - x - indifference, 0.0))
+    likelihood += xlogy(s_u, x + epsilon) + xlogy(n_u - s_u, np.maximum(1.0 - x - epsilon, 0.0))
     return float(mixture - likelihood.max())
 
 
 @pytest.mark.parametrize(("s_u", "n_u", "s_v", "n_v"), [(3, 10, 6, 12), (0, 8, 8, 8), (0, 5, 0, 9), (20, 70, 31, 60)])
-@pytest.mark.parametrize("indifference", [0.0, 0.05, 0.3])
-def test_e_values_are_those_of_the_formula(s_u: int, n_u: int, s_v: int, n_v: int, indifference: float) -> None:
-    assert log_e(s_u, n_u, s_v, n_v, indifference) == pytest.approx(
-        slow_log_e(s_u, n_u, s_v, n_v, indifference), abs=1e-6
-    )
+@pytest.mark.parametrize("epsilon", [0.0, 0.05, 0.3])
+def test_e_values_are_those_of_the_formula(s_u: int, n_u: int, s_v: int, n_v: int, epsilon: float) -> None:
+    assert log_e(s_u, n_u, s_v, n_v, epsilon) == pytest.approx(slow_log_e(s_u, n_u, s_v, n_v, epsilon), abs=1e-6)
 
 
 def crossing(mean_u: float, mean_v: float, bar: float, horizon: int, price: bool = True) -> float:
@@ -81,15 +79,15 @@ def test_the_attack_sees_a_likelihood_ratio_without_its_price() -> None:
 
 @pytest.mark.parametrize("name", SURE)
 @pytest.mark.parametrize("pool", [
-    KnownPool.bernoulli([0.3, 0.35, 0.5]),
-    KnownPool([GaussianArm(0.0), GaussianArm(0.2), GaussianArm(1.0, 0.5)]),
-    KnownPool([BoundedArm((0.0, 0.5, 2.0), (0.4, 0.4, 0.2)), BoundedArm((0.5, 1.0), (0.5, 0.5))]),
+    ParametricPool.bernoulli([0.3, 0.35, 0.5]),
+    ParametricPool([GaussianArm(0.0), GaussianArm(0.2), GaussianArm(1.0, 0.5)]),
+    ParametricPool([BoundedArm((0.0, 0.5, 2.0), (0.4, 0.4, 0.2)), BoundedArm((0.5, 1.0), (0.5, 0.5))]),
 ], ids=["bernoulli", "gaussian", "bounded"])  # fmt: skip
-def test_failures_at_the_stop_stay_below_delta(name: str, pool: KnownPool) -> None:
+def test_failures_at_the_stop_stay_below_delta(name: str, pool: ParametricPool) -> None:
     found = pool.explore_many(by_name(name, confidence=0.9), 20_000, 400)
     assert found.sure is not None
     assert found.sure.mean() > 0.9
-    wrong = int((found.failures(pool.best_set()) & found.sure).sum())
+    wrong = int((found.failures(pool.best_arms()) & found.sure).sum())
     assert judge(wrong, len(found), 0.1).outcome != "refuted"
 
 
@@ -100,8 +98,8 @@ def test_a_verdict_catches_a_rule_that_forgets_the_other_arms(monkeypatch: pytes
         return np.where(np.isfinite(against), against, -np.inf).max(axis=1) >= bar
 
     monkeypatch.setattr(fixed_confidence, "_settled", one_is_enough)
-    pool = KnownPool.bernoulli([0.3, 0.35, 0.9])
-    found = pool.explore_many(by_name("racing"), 20_000, 400)
+    pool = ParametricPool.bernoulli([0.3, 0.35, 0.9])
+    found = pool.explore_many(by_name("successive_elimination"), 20_000, 400)
     assert found.sure is not None
     assert judge(int((found.failures([0]) & found.sure).sum()), 400, 0.05).outcome == "refuted"
 
@@ -111,14 +109,16 @@ def test_money_against_the_textbook(name: str, peer: Any) -> None:
     means = [0.1, 0.7, 0.7]
     rng = np.random.default_rng(0)
     theirs = np.mean([peer(means, 0.05, rng)[1] for _ in range(25)])
-    ours = KnownPool.bernoulli(means).explore_many(by_name(name), 10_000, 400).spent_units.mean()
+    ours = ParametricPool.bernoulli(means).explore_many(by_name(name), 10_000, 400).spent_units.mean()
     assert ours <= 1.2 * theirs
 
 
-@pytest.mark.parametrize("name", [*SURE, "ocba", "ugape_budget"])
+@pytest.mark.parametrize("name", [*SURE, "ocba", "ugap_eb"])
 @pytest.mark.parametrize("features", [False, True])
 def test_many_trials_are_single_trials(name: str, features: bool) -> None:
-    pool: KnownPool | FeaturePool = feature_pool((0, 40, 90)) if features else KnownPool.bernoulli([0.2, 0.5, 0.6])
+    pool: ParametricPool | FeaturePool = (
+        feature_pool((0, 40, 90)) if features else ParametricPool.bernoulli([0.2, 0.5, 0.6])
+    )
     many = pool.explore_many(by_name(name), 400, 6, seed=3)
     for i in range(6):
         alone = pool.explore(by_name(name), 400, Seeds.of(3, i))
@@ -128,8 +128,8 @@ def test_many_trials_are_single_trials(name: str, features: bool) -> None:
 
 
 def test_an_easy_pool_is_cheap_and_a_tie_costs_everything() -> None:
-    easy = KnownPool.bernoulli([0.1, 0.9]).explore_many("racing", 1_000, 200)
-    tie = KnownPool.bernoulli([0.5, 0.5]).explore_many("racing", 1_000, 200)
+    easy = ParametricPool.bernoulli([0.1, 0.9]).explore_many("successive_elimination", 1_000, 200)
+    tie = ParametricPool.bernoulli([0.5, 0.5]).explore_many("successive_elimination", 1_000, 200)
     assert easy.sure is not None
     assert easy.sure.all()
     assert easy.spent_units.mean() < 60
@@ -139,29 +139,29 @@ def test_an_easy_pool_is_cheap_and_a_tie_costs_everything() -> None:
 
 
 def test_an_indifference_ends_a_tie() -> None:
-    tie = KnownPool.bernoulli([0.5, 0.5, 0.9])
+    tie = ParametricPool.bernoulli([0.5, 0.5, 0.9])
     for name in SURE:
-        found = tie.explore_many(by_name(name, indifference=0.2), 20_000, 100)
+        found = tie.explore_many(by_name(name, epsilon=0.2), 20_000, 100)
         assert found.sure is not None
         assert found.sure.all()
         assert (found.selected[:, 0] != 2).all()
 
 
 def test_one_arm_is_sure_at_once_and_rows_may_run_out() -> None:
-    assert KnownPool.bernoulli([0.5]).explore("racing", 100).sure
+    assert ParametricPool.bernoulli([0.5]).explore("successive_elimination", 100).sure
     pool = FeaturePool(feature_pool((70, 90)).population, theta=0.1, ball=0.8, replacement="never", shortfall="cap")
-    found = pool.explore(by_name("racing", confidence=1 - 1e-12), 10_000)
+    found = pool.explore(by_name("successive_elimination", confidence=1 - 1e-12), 10_000)
     assert found.sure is False
     assert found.ledger.spent == 2 * pool.n_rows
 
 
 def test_a_study_counts_cost_until_sure() -> None:
     study = Study(
-        pools=[{"kind": "known", "means": [0.2, 0.6]}],  # type: ignore[arg-type]
-        strategies=["racing", {"name": "racing", "confidence": 0.999}],  # type: ignore[arg-type]
+        pools=[{"kind": "parametric", "means": [0.2, 0.6]}],  # type: ignore[arg-type]
+        strategies=["successive_elimination", {"name": "successive_elimination", "confidence": 0.999}],  # type: ignore[arg-type]
         budgets={"absolute": ["2000"]},  # type: ignore[arg-type]
         trials=300,
-        mode="sure",
+        mode="fixed_confidence",
     )
     with run(study) as result:
         usual, surer = result.costs()
@@ -178,29 +178,29 @@ def test_a_study_counts_cost_until_sure() -> None:
     [
         ({"confidence": 1.0}, "confidence must be between 0 and 1, both excluded, got 1.0"),
         ({"confidence": "high"}, "confidence must be between 0 and 1, both excluded, got 'high'"),
-        ({"indifference": -0.1}, "indifference must be a finite number that is not negative, got -0.1"),
+        ({"epsilon": -0.1}, "epsilon must be a finite number that is not negative, got -0.1"),
         ({"objective": "risk_per_cost"}, "objective must be 'risk', got 'risk_per_cost'"),
         ({"growth": 2.0}, r"growth must be in \[0, 1\], got 2.0"),
     ],
 )
 def test_bad_options_are_named(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        by_name("racing", **options)
+        by_name("successive_elimination", **options)
 
 
 def test_no_guarantee_no_rule() -> None:
     population = feature_pool((0, 90)).population
     with pytest.raises(ValueError, match="needs scores over a ball in the affine regime"):
-        FeaturePool(population, theta=0.1, ball=5.0).explore("racing", 100)
+        FeaturePool(population, theta=0.1, ball=5.0).explore("successive_elimination", 100)
     with pytest.raises(ValueError, match="needs replacement 'always' or 'never', got 'across'"):
-        FeaturePool(population, theta=0.1, ball=0.8, replacement="across").explore("racing", 100)
+        FeaturePool(population, theta=0.1, ball=0.8, replacement="across").explore("successive_elimination", 100)
     study = Study(
-        pools=[{"kind": "known", "means": [0.2, 0.6]}],  # type: ignore[arg-type]
+        pools=[{"kind": "parametric", "means": [0.2, 0.6]}],  # type: ignore[arg-type]
         strategies=["top_two"],  # type: ignore[arg-type]
         budgets={"absolute": ["2000"]},  # type: ignore[arg-type]
-        mode="sure",
+        mode="fixed_confidence",
     )
     with pytest.raises(
-        ValueError, match="mode 'sure' is for rules with a confidence, and 'top_two' spends a fixed budget"
+        ValueError, match="mode 'fixed_confidence' is for rules with a confidence, and 'top_two' spends a fixed budget"
     ):
         run(study)

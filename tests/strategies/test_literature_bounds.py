@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from exml_sim.exploration.known import BoundedArm, KnownPool
+from exml_sim.bandit.parametric import BoundedArm, ParametricPool
 from exml_sim.strategies import MedianElimination, SuccessiveRejects
 from exml_sim.strategies.successive_rejects import log_bar
 
@@ -39,9 +39,9 @@ def violated(failures, bound):
 
 
 POOLS = [
-    KnownPool.bernoulli([0.2, 0.7, 0.7, 0.7]),
-    KnownPool.bernoulli([0.9, 0.5, 0.1, 0.45, 0.6, 0.7, 0.65, 0.8]),
-    KnownPool([BoundedArm((0.0, 0.5, 1.0), (1 - p, p / 2, p / 2)) for p in (0.8, 0.1, 0.9, 0.6)]),
+    ParametricPool.bernoulli([0.2, 0.7, 0.7, 0.7]),
+    ParametricPool.bernoulli([0.9, 0.5, 0.1, 0.45, 0.6, 0.7, 0.65, 0.8]),
+    ParametricPool([BoundedArm((0.0, 0.5, 1.0), (1 - p, p / 2, p / 2)) for p in (0.8, 0.1, 0.9, 0.6)]),
 ]
 
 
@@ -52,8 +52,8 @@ def test_sequential_halving(pool, level):
     budget = int(np.ceil(8 * hardness(pool) * levels * np.log(3 * levels / level)))
     bound = halving_bound(pool, budget)
     assert bound <= level
-    found = pool.explore_many(MedianElimination(reuse=False), budget, TRIALS, seed=7)
-    assert not violated(found.failures(pool.best_set()).sum(), bound)
+    found = pool.explore_many(MedianElimination(accumulate=False), budget, TRIALS, seed=7)
+    assert not violated(found.failures(pool.best_arms()).sum(), bound)
 
 
 @pytest.mark.parametrize("pool", POOLS, ids=str)
@@ -65,7 +65,7 @@ def test_successive_rejects(pool, level):
     bound = rejects_bound(pool, budget)
     assert bound <= level
     found = pool.explore_many(SuccessiveRejects(), budget, TRIALS, seed=8)
-    assert not violated(found.failures(pool.best_set()).sum(), bound)
+    assert not violated(found.failures(pool.best_arms()).sum(), bound)
 
 
 def test_the_check_catches_a_rule_that_breaks_its_bound():
@@ -75,4 +75,4 @@ def test_the_check_catches_a_rule_that_breaks_its_bound():
     bound = rejects_bound(pool, budget)
     assert bound < 1e-6
     starved = pool.explore_many(SuccessiveRejects(), 20, TRIALS, seed=8)
-    assert violated(starved.failures(pool.best_set()).sum(), bound)
+    assert violated(starved.failures(pool.best_arms()).sum(), bound)

@@ -16,7 +16,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from exml_sim.exploration.rows import RowPool
+from exml_sim.bandit.rows import RowPool
 from exml_sim.strategies import MedianElimination, SuccessiveRejects, by_name
 from exml_sim.strategies.median_elimination import halving_rounds
 from exml_sim.strategies.successive_rejects import log_bar, phase_totals
@@ -63,7 +63,7 @@ def test_reference_trace_with_reuse():
 
 
 def test_reference_trace_with_fresh_rows():
-    found = pool().explore(MedianElimination(reuse=False), 60)
+    found = pool().explore(MedianElimination(accumulate=False), 60)
     first, second, third = found.rounds
     assert first.survivors == (0, 2, 3)
     assert second.scores[[0, 2, 3]] == pytest.approx([0.5, 0.6 - 1 / 6, 0.45 + 0.4 / 6])
@@ -97,7 +97,7 @@ def test_schedule_of_successive_rejects_by_hand():
     [
         ("uniform_allocation", {}),
         ("median_elimination", {}),
-        ("median_elimination", {"reuse": False}),
+        ("median_elimination", {"accumulate": False}),
         ("successive_rejects", {}),
         ("successive_accepts_rejects", {"k": 1}),
         ("top_two", {}),
@@ -106,7 +106,7 @@ def test_schedule_of_successive_rejects_by_hand():
 def test_duplicated_arms_go_to_the_lowest_index(name, options):
     twins = RowPool([Curve("worse", 0.7, 0.0), *(Curve(f"twin {i}", 0.4, 0.1) for i in range(4))], 5)
     assert twins.explore(by_name(name, **options), 400).selected == 1
-    assert twins.best_set() == (1, 2, 3, 4)
+    assert twins.best_arms() == (1, 2, 3, 4)
     assert np.all(twins.explore_many(by_name(name, **options), 400, 10).selected == 1)
 
 

@@ -9,36 +9,36 @@ from typing import Any
 
 import numpy as np
 
-from exml_sim.strategies import Rule
+from exml_sim.strategies import BaseStrategy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TwoStage(Rule):
+class TwoStage(BaseStrategy):
     """Half of the money for everyone, the other half for the better half of the arms."""
 
-    def opening(self, budget: Fraction, prices: Any) -> Fraction:
+    def first_round_cost(self, budget: Fraction, prices: Any) -> Fraction:
         return budget / 2
 
-    def explore(self, trials: Any) -> Any:
-        trials.buy(trials.budget / 2)
-        trials.keep((trials.n_arms + 1) // 2)
-        trials.buy(trials.budget / 2)
-        return trials.keep(1)
+    def explore(self, batch: Any) -> Any:
+        batch.buy(batch.budget / 2)
+        batch.keep_best((batch.n_arms + 1) // 2)
+        batch.buy(batch.budget / 2)
+        return batch.keep_best(1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ladder(Rule):
+class Ladder(BaseStrategy):
     """Drop the worst arm after each of K - 1 equal rounds, on the pulls of the round alone."""
 
-    def opening(self, budget: Fraction, prices: Any) -> Fraction:
+    def first_round_cost(self, budget: Fraction, prices: Any) -> Fraction:
         return budget / max(1, prices.size - 1)
 
-    def explore(self, trials: Any) -> Any:
-        rounds = trials.n_arms - 1
+    def explore(self, batch: Any) -> Any:
+        rounds = batch.n_arms - 1
         for left in range(rounds, 0, -1):
-            trials.buy(trials.budget / rounds, fresh=True)
-            trials.keep(left, fresh=True)
-        return trials.active.argmax(axis=1)[:, None]
+            batch.buy(batch.budget / rounds, fresh=True)
+            batch.keep_best(left, fresh=True)
+        return batch.active.argmax(axis=1)[:, None]
 
 
 def two_stage(means: Sequence[float], budget: int, rng: np.random.Generator) -> int:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from scipy.stats import binom
 
-from exml_sim.exploration.known import KnownPool
+from exml_sim.bandit.parametric import ParametricPool
 from exml_sim.testing import Assumes, CheckError, check_bound, examine_bound, planted
 from exml_sim.testing.generators import bernoulli_pools, family_pools, gap_lists
 from simulations.testing import hunt_tightest, point_of
@@ -24,8 +24,8 @@ pytest_plugins = ["pytester"]
 
 ABOUT = {
     "uniform": Assumes(),
-    "reuse": Assumes("median_elimination"),
-    "fresh": Assumes("median_elimination", {"reuse": False}),
+    "accumulate": Assumes("median_elimination"),
+    "fresh": Assumes("median_elimination", {"accumulate": False}),
 }
 BY_ERROR = {one.error: one for one in PLANTED}
 
@@ -76,7 +76,7 @@ def regret(level: Any, fail: Any) -> Any:
 
 
 def test_twice_the_rows_in_the_regret_are_refuted() -> None:
-    about = replace(ABOUT["reuse"], event="regret")
+    about = replace(ABOUT["accumulate"], event="regret")
     check_bound(regret(regret_corrected, corrected.delta_fail_median), about)
     with pytest.raises(CheckError, match="the corner"):
         check_bound(regret(regret_with_twice_the_rows, paper.delta_fail_median), about)
@@ -157,15 +157,15 @@ def test_the_hunt_comes_closer_than_the_battery() -> None:
 
 @given(bernoulli_pools(max_arms=5, costs=True))
 @settings(max_examples=20)
-def test_generated_pools_have_a_best_arm(pool: KnownPool) -> None:
-    assert pool.risks[list(pool.best_set())].max() == pool.risks.min()
+def test_generated_pools_have_a_best_arm(pool: ParametricPool) -> None:
+    assert pool.risks[list(pool.best_arms())].max() == pool.risks.min()
     assert all(cost > 0 for cost in pool.costs)
 
 
 @given(family_pools(), gap_lists(3))
 @settings(max_examples=20)
-def test_the_best_of_a_family_is_the_last(pool: KnownPool, gaps: list[float]) -> None:
-    assert pool.best_set() == (pool.n_arms - 1,)
+def test_the_best_of_a_family_is_the_last(pool: ParametricPool, gaps: list[float]) -> None:
+    assert pool.best_arms() == (pool.n_arms - 1,)
     assert len(gaps) == 3
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from exml_sim.exploration.rows import FeaturePool
+from exml_sim.bandit.rows import FeaturePool
 from exml_sim.money import Prices
 from exml_sim.strategies import MedianElimination, SuccessiveRejects, UniformAllocation
 from exml_sim.strategies.median_elimination import halving_rounds
@@ -36,14 +36,14 @@ class CostBlindPool(FeaturePool):
 class IdleThirdRound(MedianElimination):
     """Buys nothing from its third round on, which pools of four arms and fewer do not have."""
 
-    def explore(self, trials: Any) -> Any:
-        rounds, width = halving_rounds(trials.n_arms), trials.n_arms
+    def explore(self, batch: Any) -> Any:
+        rounds, width = halving_rounds(batch.n_arms), batch.n_arms
         for number in range(rounds):
             if number < 2:
-                trials.buy(trials.budget / rounds, fresh=not self.reuse)
+                batch.buy(batch.budget / rounds, fresh=not self.accumulate)
             width = (width + 1) // 2
-            trials.keep(width, fresh=not self.reuse)
-        return trials.active.argmax(axis=1)[:, None]
+            batch.keep_best(width, fresh=not self.accumulate)
+        return batch.active.argmax(axis=1)[:, None]
 
 
 ALARM = 1e-7
@@ -74,7 +74,7 @@ def test_a_planted_bug_is_found(error: str) -> None:
     assert "seed" in str(caught.value) or "exactly" in str(caught.value)
 
 
-@pytest.mark.parametrize("rule", [MedianElimination(), MedianElimination(reuse=False), SuccessiveRejects()])
+@pytest.mark.parametrize("rule", [MedianElimination(), MedianElimination(accumulate=False), SuccessiveRejects()])
 def test_ours_pass(rule: Any) -> None:
     check_strategy(rule, like=rule, pools=[WORLD[2].pool], alarm=ALARM)
 

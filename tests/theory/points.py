@@ -11,7 +11,7 @@ from theory import constants
 
 
 @dataclass(frozen=True)
-class Point:
+class BoundProblem:
     """Parameters of a bound; ``gap`` never exceeds its ceiling."""
 
     n: int
@@ -30,7 +30,7 @@ class Point:
 
 
 @st.composite
-def points(draw: st.DrawFn, *, launched: bool = True, smallest_r: float = 0.01) -> Point:
+def points(draw: st.DrawFn, *, launched: bool = True, smallest_r: float = 0.01) -> BoundProblem:
     """A feasible instance; n, r and the gap on logarithmic scales.
 
     With ``launched`` the rows exceed the launch budget of Lemma 1 by a factor up to 1000; without it
@@ -43,5 +43,5 @@ def points(draw: st.DrawFn, *, launched: bool = True, smallest_r: float = 0.01) 
     K = draw(st.integers(2, 64))
     if launched:
         launch = 16 * (float(constants.rademacher_constant(theta)) * r / gap) ** 2
-        return Point(int(launch * 10 ** draw(st.floats(0, 3))) + 1, K, gap, theta, r)
-    return Point(int(10 ** draw(st.floats(0, 7))), K, gap, theta, r)
+        return BoundProblem(int(launch * 10 ** draw(st.floats(0, 3))) + 1, K, gap, theta, r)
+    return BoundProblem(int(10 ** draw(st.floats(0, 7))), K, gap, theta, r)

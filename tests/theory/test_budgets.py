@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.theory.points import Point, points
+from tests.theory.points import BoundProblem, points
 from theory import constants, corrected, paper, tighter
 from theory.budgets import launch_budget, required_budget, smallest_gap
 
@@ -30,7 +30,7 @@ def name(bound: Any) -> str:
 @pytest.mark.parametrize("bound", FAILURE_BOUNDS, ids=name)
 @settings(max_examples=20)
 @given(p=points(), log_delta=st.floats(-30, -0.1))
-def test_required_budget_is_exact(bound: Any, p: Point, log_delta: float) -> None:
+def test_required_budget_is_exact(bound: Any, p: BoundProblem, log_delta: float) -> None:
     parameters = {"K": p.K, "gap": p.gap, "theta": p.theta, "kappa_lambda": p.r}
     delta = float(np.exp(log_delta))
     budget = required_budget(bound, delta, **parameters)
@@ -42,7 +42,7 @@ def test_required_budget_is_exact(bound: Any, p: Point, log_delta: float) -> Non
 @pytest.mark.parametrize("bound", FAILURE_BOUNDS, ids=name)
 @settings(max_examples=20)
 @given(p=points())
-def test_launch_budget_is_exact(bound: Any, p: Point) -> None:
+def test_launch_budget_is_exact(bound: Any, p: BoundProblem) -> None:
     parameters = {"K": p.K, "gap": p.gap, "theta": p.theta, "kappa_lambda": p.r}
     budget = launch_budget(bound, **parameters)
     assert not np.isnan(bound(budget, **parameters))
@@ -52,7 +52,7 @@ def test_launch_budget_is_exact(bound: Any, p: Point) -> None:
 @pytest.mark.parametrize("bound", FAILURE_BOUNDS, ids=name)
 @settings(max_examples=12)
 @given(p=points())
-def test_smallest_gap_is_exact_and_inverts_the_required_budget(bound: Any, p: Point) -> None:
+def test_smallest_gap_is_exact_and_inverts_the_required_budget(bound: Any, p: BoundProblem) -> None:
     fixed = {"K": p.K, "theta": p.theta, "kappa_lambda": p.r}
     budget = required_budget(bound, 0.05, **fixed, gap=p.gap)
     gap = smallest_gap(bound, 0.05, B=budget, **fixed)

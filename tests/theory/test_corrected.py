@@ -16,7 +16,7 @@ from tests.theory.affine_world import (
     multinomial,
     random_world,
 )
-from tests.theory.points import Point, points
+from tests.theory.points import BoundProblem, points
 from theory import AssumptionError, constants, corrected, paper
 from theory.claims import get
 
@@ -81,7 +81,7 @@ def test_median_elimination_round_by_round(row: tuple[int, int, float, float, fl
 
 
 @given(points())
-def test_the_correction_is_an_improvement_where_the_proof_covers_the_print(p: Point) -> None:
+def test_the_correction_is_an_improvement_where_the_proof_covers_the_print(p: BoundProblem) -> None:
     assume(constants.loss_range(p.theta, p.r) <= 3)
     printed = paper.delta_fail_uniform(p.budget, *p.rest, log=True)
     assert corrected.delta_fail_uniform(p.budget, *p.rest, log=True) <= printed - np.log(2) + 1e-9
@@ -89,7 +89,7 @@ def test_the_correction_is_an_improvement_where_the_proof_covers_the_print(p: Po
 
 
 @given(points(smallest_r=1.5))
-def test_the_print_claims_more_than_can_be_proved_beyond(p: Point) -> None:
+def test_the_print_claims_more_than_can_be_proved_beyond(p: BoundProblem) -> None:
     assume(constants.loss_range(p.theta, p.r) > 3)
     printed = paper.lemma_4(p.n, *p.rest[1:], log=True)
     ours = corrected.lemma_4(p.n, *p.rest[1:], log=True)
@@ -98,7 +98,7 @@ def test_the_print_claims_more_than_can_be_proved_beyond(p: Point) -> None:
 
 
 @given(points())
-def test_regret_against_the_print(p: Point) -> None:
+def test_regret_against_the_print(p: BoundProblem) -> None:
     printed = paper.exploratory_regret_uniform(p.budget, *p.rest, 0.05)
     ours = corrected.exploratory_regret_uniform(p.budget, *p.rest, 0.05)
     if constants.loss_range(p.theta, p.r) <= 1:
@@ -107,7 +107,7 @@ def test_regret_against_the_print(p: Point) -> None:
 
 
 @given(points())
-def test_monotone(p: Point) -> None:
+def test_monotone(p: BoundProblem) -> None:
     for bound in (corrected.delta_fail_uniform, corrected.delta_fail_median):
         here = bound(p.budget, *p.rest, strict=False, log=True)
         assume(not np.isnan(here))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import theory
-from tests.theory.points import Point, points
+from tests.theory.points import BoundProblem, points
 from theory import constants, corrected, paper, tighter
 
 
@@ -20,7 +20,7 @@ from theory import constants, corrected, paper, tighter
     st.sampled_from(["fresh", "accumulated"]),
     st.integers(0, 99),
 )
-def test_order(p: Point, strategy: str, rows: str, seed: int) -> None:
+def test_order(p: BoundProblem, strategy: str, rows: str, seed: int) -> None:
     K = min(p.K, 9)
     budget = p.n * K * (1 if strategy == "uniform" else 2 * (K - 1).bit_length())
     gaps = np.random.default_rng(seed).uniform(p.gap, float(constants.gap_ceiling(p.theta, p.r)), K - 1)

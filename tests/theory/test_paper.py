@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from mpmath import mpf
 
-from tests.theory.points import Point, points
+from tests.theory.points import BoundProblem, points
 from theory import AssumptionError, paper
 
 mpmath.mp.dps = 60
@@ -149,14 +149,14 @@ def test_appendix_displays() -> None:
 
 
 @given(points())
-def test_the_theorem_condition_gives_the_simplified_exponent(p: Point) -> None:
+def test_the_theorem_condition_gives_the_simplified_exponent(p: BoundProblem) -> None:
     assume(paper.identification_condition(p.budget, *p.rest, factor=64))
     exact = paper.delta_fail_uniform(p.budget, *p.rest, log=True)
     assert exact <= paper.delta_fail_uniform_simplified(p.budget, *p.rest, log=True) + 1e-9
 
 
 @given(points(launched=False))
-def test_condition_and_bound_agree_on_the_domain(p: Point) -> None:
+def test_condition_and_bound_agree_on_the_domain(p: BoundProblem) -> None:
     holds = paper.identification_condition(p.budget, *p.rest)
     assert holds == (not np.isnan(paper.delta_fail_uniform(p.budget, *p.rest, strict=False)))
     if not holds:
@@ -167,7 +167,7 @@ def test_condition_and_bound_agree_on_the_domain(p: Point) -> None:
 
 
 @given(points())
-def test_monotone_in_rows_gap_arms_and_theta(p: Point) -> None:
+def test_monotone_in_rows_gap_arms_and_theta(p: BoundProblem) -> None:
     for bound, size in ((paper.delta_fail_uniform, p.budget), (paper.delta_fail_median, p.budget * 7)):
         here = bound(size, *p.rest, strict=False, log=True)
         assume(not np.isnan(here))
@@ -185,7 +185,7 @@ def test_monotone_in_rows_gap_arms_and_theta(p: Point) -> None:
 
 
 @given(points())
-def test_log_and_linear_forms_agree(p: Point) -> None:
+def test_log_and_linear_forms_agree(p: BoundProblem) -> None:
     for bound in (paper.delta_fail_uniform, paper.delta_fail_median):
         log = bound(p.budget, *p.rest, strict=False, log=True)
         linear = bound(p.budget, *p.rest, strict=False)

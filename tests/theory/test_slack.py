@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import theory
 from tests.theory.affine_world import World, compositions, exact_uniform, loses, multinomial
-from tests.theory.points import Point, points
+from tests.theory.points import BoundProblem, points
 from theory import constants, paper
 
 UNIFORM = [
@@ -29,7 +29,7 @@ UNIFORM = [
     st.sampled_from(["uniform", "median"]),
     st.sampled_from(["fresh", "accumulated"]),
 )
-def test_factors_multiply_to_the_total(p: Point, log_truth: float, strategy: str, rows: str) -> None:
+def test_factors_multiply_to_the_total(p: BoundProblem, log_truth: float, strategy: str, rows: str) -> None:
     K = min(p.K, 12)
     budget = p.n * K * (1 if strategy == "uniform" else 2 * (K - 1).bit_length()) + 1
     anatomy = theory.slack(budget, K, p.gap, p.theta, p.r, float(np.exp(log_truth)), strategy=strategy, rows=rows)
@@ -41,7 +41,7 @@ def test_factors_multiply_to_the_total(p: Point, log_truth: float, strategy: str
 
 
 @given(points())
-def test_ingredients_that_can_only_lose(p: Point) -> None:
+def test_ingredients_that_can_only_lose(p: BoundProblem) -> None:
     anatomy = theory.slack(p.budget + p.K - 1, p.K, p.gap, p.theta, p.r, 0.5)
     logs = {factor.name: factor.log for factor in anatomy.factors}
     assert list(logs) == [*UNIFORM, "tail inequality and union bound"]

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mpmath import mpf
 
-from tests.theory.points import Point, points
+from tests.theory.points import BoundProblem, points
 from theory import AssumptionError, constants, corrected, paper, tighter
 
 mpmath.mp.dps = 40
@@ -79,7 +79,7 @@ def test_launch_budget_against_lemma_1(theta: float) -> None:
 
 
 @given(points())
-def test_below_the_correction_on_its_whole_domain(p: Point) -> None:
+def test_below_the_correction_on_its_whole_domain(p: BoundProblem) -> None:
     slack = 1e-9
     ours = tighter.delta_fail_uniform(p.budget, *p.rest, log=True)
     theirs = corrected.delta_fail_uniform(p.budget, *p.rest, log=True)
@@ -96,7 +96,7 @@ def test_below_the_correction_on_its_whole_domain(p: Point) -> None:
 
 
 @given(points(launched=False), st.integers(1, 10**6))
-def test_order_of_the_options(p: Point, more: int) -> None:
+def test_order_of_the_options(p: BoundProblem, more: int) -> None:
     for bound, budget in (
         (tighter.delta_fail_uniform, p.budget),
         (tighter.delta_fail_median, p.budget * (p.K - 1).bit_length()),
@@ -116,7 +116,7 @@ def test_order_of_the_options(p: Point, more: int) -> None:
 
 
 @given(points(launched=False))
-def test_monotone_in_rows_gap_arms_and_radius(p: Point) -> None:
+def test_monotone_in_rows_gap_arms_and_radius(p: BoundProblem) -> None:
     for bound, budget in (
         (tighter.delta_fail_uniform, p.budget),
         (tighter.delta_fail_median, p.budget * (p.K - 1).bit_length()),
@@ -136,7 +136,7 @@ def test_monotone_in_rows_gap_arms_and_radius(p: Point) -> None:
 
 
 @given(points(launched=False), st.integers(0, 2**32))
-def test_per_arm_gaps_never_cost(p: Point, seed: int) -> None:
+def test_per_arm_gaps_never_cost(p: BoundProblem, seed: int) -> None:
     ceiling = float(constants.gap_ceiling(p.theta, p.r))
     rng = np.random.default_rng(seed)
     K = min(p.K, 9)

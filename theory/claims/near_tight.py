@@ -25,7 +25,7 @@ from typing import Literal
 import numpy as np
 
 from theory._repairs import Rows
-from theory.point import Point
+from theory.bound_problem import BoundProblem
 
 THETA = 0.01
 #: kappa Lambda, at the edge of the affine regime 1 - 2 theta.
@@ -72,10 +72,10 @@ class NearTight:
         return min(self.gaps)
 
     @property
-    def point(self) -> Point:
+    def point(self) -> BoundProblem:
         """The numbers as bounds take them."""
         rows: Rows = "fresh" if self.strategy == "median-fresh" else "accumulated"
-        return Point(self.K, None, self.theta, self.r, gaps=self.gaps, rows=rows, pairing=self.pairing)
+        return BoundProblem(self.K, None, self.theta, self.r, gaps=self.gaps, rows=rows, pairing=self.pairing)
 
 
 @lru_cache(maxsize=256)

@@ -146,9 +146,9 @@ def _check_probability(name: str, value: float) -> None:
         raise ValueError(f"{name} must lie in [0, 1]; got {value}.")
 
 
-def check_counts(failures: Any, trials: Any) -> tuple[int, int]:
+def check_counts(failures: Any, batch: Any) -> tuple[int, int]:
     """The counts as Python integers, which do not overflow; refuses those that cannot be."""
-    failures, trials = whole("failures", failures), whole("trials", trials)
+    failures, trials = whole("failures", failures), whole("trials", batch)
     if trials < 1:
         raise ValueError(f"trials must be at least 1; got {trials}.")
     if not 0 <= failures <= trials:

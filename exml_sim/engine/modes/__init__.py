@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from exml_sim.engine.modes import count, exact, excess, rare, sure
+from exml_sim.bandit.trial import Exploration
+from exml_sim.engine.modes import exact, excess_risk, fixed_confidence, importance_sampling, monte_carlo
 from exml_sim.engine.study import Cell, Study
 from exml_sim.engine.trials import TERMS, Block, Facts, Law, find
-from exml_sim.exploration.trial import Exploration
 
 __all__ = ["MODES", "Mode", "mode_of", "replay", "run_block"]
 
@@ -71,12 +71,14 @@ def _sampling(
 
 
 MODES: Mapping[str, Mode] = {
-    "count": _sampling(count.block, count.replay, count.facts, paired=True),
-    "exact": Mode(exact.least_outcomes, count.facts, law=exact.exact_law, size=exact.least_outcomes),
+    "monte_carlo": _sampling(monte_carlo.block, monte_carlo.replay, monte_carlo.facts, paired=True),
+    "exact": Mode(exact.least_outcomes, monte_carlo.facts, law=exact.exact_law, size=exact.least_outcomes),
     # The second draws: tilts are found by half steps.
-    "rare": _sampling(rare.block, rare.replay, rare.facts, draws=2),
-    "excess": _sampling(excess.block, excess.replay, excess.facts, paired=True, terms=TERMS),
-    "sure": _sampling(sure.block, sure.replay, sure.facts, paired=True),
+    "importance_sampling": _sampling(
+        importance_sampling.block, importance_sampling.replay, importance_sampling.facts, draws=2
+    ),
+    "excess_risk": _sampling(excess_risk.block, excess_risk.replay, excess_risk.facts, paired=True, terms=TERMS),
+    "fixed_confidence": _sampling(fixed_confidence.block, fixed_confidence.replay, fixed_confidence.facts, paired=True),
 }
 
 

@@ -22,24 +22,24 @@ import numpy as np
 from scipy.special import gammaln
 
 from exml_sim.arrays import BoolArray, CountArray, FloatArray, IntArray
+from exml_sim.bandit.parametric import BernoulliArm, BoundedArm, ParametricPool
+from exml_sim.bandit.pool import Pool
+from exml_sim.bandit.ranking import Scores
+from exml_sim.bandit.rows import FeaturePool
+from exml_sim.bandit.scores import Certified
+from exml_sim.bandit.scoring import RESOLUTION
+from exml_sim.bandit.strategy import Strategy
+from exml_sim.bandit.trial_batch import ArmState
 from exml_sim.engine.modes.symmetry import drawn, least_states, symmetric_classes
 from exml_sim.engine.study import Cell, Study
 from exml_sim.engine.trials import Law, outcomes
-from exml_sim.exploration.known import BernoulliArm, BoundedArm, KnownPool
-from exml_sim.exploration.lockstep import Session
-from exml_sim.exploration.pool import Pool
-from exml_sim.exploration.ranking import Scores
-from exml_sim.exploration.rows import FeaturePool
-from exml_sim.exploration.scores import Certified
-from exml_sim.exploration.scoring import RESOLUTION
-from exml_sim.exploration.strategy import Strategy
 from exml_sim.money import exact
 from exml_sim.seeds import Seeds
 
 #: Outcomes that are enumerated at most; beyond this, trials are the better tool.
 MAX_OUTCOMES = 2_000_000
 
-#: An order of rows: (lane, round); the round is 0 unless every round has orders of its own.
+#: An order of rows: (substream, round); the round is 0 unless every round has orders of its own.
 Order = tuple[int, int]
 
 
@@ -55,22 +55,22 @@ class MissingCut(Exception):
 class Bench(Protocol):
     """What enumeration must know of a pool."""
 
-    lanes: list[int]
+    substreams: list[int]
     replacement: str
     levels: int
     has_exact_scores: bool
     resolution: float
 
-    def law(self, lane: int) -> FloatArray:
-        """Probability of every atom of a lane."""
+    def law(self, substream: int) -> FloatArray:
+        """Probability of every atom of a substream."""
         ...
 
-    def sizes(self, lane: int) -> IntArray:
-        """Number of rows of every atom of a lane, for draws without replacement."""
+    def sizes(self, substream: int) -> IntArray:
+        """Number of rows of every atom of a substream, for draws without replacement."""
         ...
 
-    def classes(self, lane: int) -> IntArray:
-        """Class of every atom of a lane: exchanging atoms of a class changes no score; members are neighbours."""
+    def classes(self, substream: int) -> IntArray:
+        """Class of every atom of a substream: exchanging atoms of a class changes no score; members are neighbours."""
         ...
 
     def score(self, arm: int, counts: IntArray, level: int) -> Certified:
@@ -95,19 +95,19 @@ class RowBench:
         order = np.argsort(found, kind="stable")
         self._classes = np.unique(found[order], return_inverse=True)[1].astype(np.int64)
         self._first, self._sizes = first[order], sizes[order].astype(np.int64)
-        self.lanes = [0] * pool.n_arms if pool.options.rows == "same" else list(range(pool.n_arms))
+        self.substreams = [0] * pool.n_arms if pool.options.rows == "same" else list(range(pool.n_arms))
         self.replacement = pool.options.replacement
         self.levels = max(arm.levels for arm in pool.feature_arms)
 
-    def law(self, lane: int) -> FloatArray:
+    def law(self, substream: int) -> FloatArray:
         """Atoms by the number of their rows."""
         return np.asarray(self._sizes / self._sizes.sum(), dtype=np.float64)
 
-    def sizes(self, lane: int) -> IntArray:
+    def sizes(self, substream: int) -> IntArray:
         """Numbers of rows."""
         return self._sizes
 
-    def classes(self, lane: int) -> IntArray:
+    def classes(self, substream: int) -> IntArray:
         """Atoms that are symmetric for all arms."""
         return self._classes
 
@@ -126,7 +126,7 @@ class KnownBench:
     replacement = "always"
     resolution = 0.0
 
-    def __init__(self, pool: KnownPool) -> None:
+    def __init__(self, pool: ParametricPool) -> None:
         self._laws, self._values = [], []
         self._grids = [arm.grid for arm in pool.arms]
         for arm in pool.arms:
@@ -139,19 +139,19 @@ class KnownBench:
                 self._laws.append(np.array(arm.probabilities))
             else:
                 raise ValueError(f"mode 'exact' needs arms with finitely many values, got {arm!r}")
-        self.lanes = list(range(pool.n_arms))
+        self.substreams = list(range(pool.n_arms))
 
-    def law(self, lane: int) -> FloatArray:
+    def law(self, substream: int) -> FloatArray:
         """The arm's law."""
-        return self._laws[lane]
+        return self._laws[substream]
 
-    def sizes(self, lane: int) -> IntArray:
+    def sizes(self, substream: int) -> IntArray:
         """Distributions do not run out."""
         raise NotImplementedError
 
-    def classes(self, lane: int) -> IntArray:
+    def classes(self, substream: int) -> IntArray:
         """Different values are never symmetric."""
-        return np.arange(len(self._laws[lane]))
+        return np.arange(len(self._laws[substream]))
 
     def score(self, arm: int, counts: IntArray, level: int) -> Certified:
         """Means."""
@@ -200,22 +200,24 @@ def enumerate_outcomes(bench: Bench, cuts: dict[Order, list[int]]) -> Outcomes:
     return Outcomes(prefix, cuts, probability)
 
 
-def _extended(bench: Bench, lane: int, lines: IntArray, mass: FloatArray, length: int) -> tuple[IntArray, FloatArray]:
+def _extended(
+    bench: Bench, substream: int, lines: IntArray, mass: FloatArray, length: int
+) -> tuple[IntArray, FloatArray]:
     """Append one piece to every line."""
     atoms = lines.shape[2]
-    classes = bench.classes(lane)
+    classes = bench.classes(substream)
     if int(classes.max()) + 1 < atoms:
-        return drawn(lines, mass, length, classes, partial(_chances, bench, lane), _check_size)
+        return drawn(lines, mass, length, classes, partial(_chances, bench, substream), _check_size)
     _check_size(lines.shape[0] * comb(length + atoms - 1, atoms - 1))
     pieces = compositions(length, atoms)
     last = np.repeat(lines[:, -1], len(pieces), axis=0)
     piece = np.tile(pieces, (lines.shape[0], 1))
     if bench.replacement == "always":
         with np.errstate(divide="ignore", invalid="ignore"):
-            terms = np.where(piece > 0, piece * np.log(bench.law(lane)), 0.0)
+            terms = np.where(piece > 0, piece * np.log(bench.law(substream)), 0.0)
         log = gammaln(length + 1) - gammaln(piece + 1).sum(axis=1) + terms.sum(axis=1)
     else:
-        left = bench.sizes(lane) - last
+        left = bench.sizes(substream) - last
         possible = (piece <= left).all(axis=1)
         last, piece, left = last[possible], piece[possible], left[possible]
         log = _log_comb(left, piece).sum(axis=1) - _log_comb(left.sum(axis=1), piece.sum(axis=1))
@@ -229,11 +231,11 @@ def _extended(bench: Bench, lane: int, lines: IntArray, mass: FloatArray, length
     return following[kept], (np.repeat(mass, len(pieces)) * np.exp(log))[kept]
 
 
-def _chances(bench: Bench, lane: int, counts: IntArray) -> FloatArray:
+def _chances(bench: Bench, substream: int, counts: IntArray) -> FloatArray:
     """Probability of every atom for the next draw after lines of counts."""
     if bench.replacement == "always":
-        return np.broadcast_to(bench.law(lane), counts.shape).copy()
-    left = bench.sizes(lane) - counts
+        return np.broadcast_to(bench.law(substream), counts.shape).copy()
+    left = bench.sizes(substream) - counts
     return np.asarray(left / left.sum(axis=1, keepdims=True), dtype=np.float64)
 
 
@@ -254,11 +256,11 @@ def _check_size(size: int, most: int = MAX_OUTCOMES) -> None:
     if size > most:
         raise ValueError(
             f"{size} outcomes to enumerate, at most {most} are allowed: lower the budget, use a pool "
-            "with fewer different rows, or mode 'count' or 'rare'"
+            "with fewer different rows, or mode 'monte_carlo' or 'importance_sampling'"
         )
 
 
-class EnumeratedSession(Session):
+class EnumeratedSession(ArmState):
     """A session whose lines are all outcomes instead of trials."""
 
     def __init__(self, bench: Bench, outcomes_: Outcomes) -> None:
@@ -267,8 +269,10 @@ class EnumeratedSession(Session):
         self.levels = bench.levels
         self.has_exact_scores = bench.has_exact_scores
         lines = outcomes_.probability.size
-        self._next = np.zeros((lines, len(bench.lanes)), dtype=np.int64)
-        self._bought: list[IntArray] = [np.zeros((lines, len(bench.law(lane))), np.int64) for lane in bench.lanes]
+        self._next = np.zeros((lines, len(bench.substreams)), dtype=np.int64)
+        self._bought: list[IntArray] = [
+            np.zeros((lines, len(bench.law(substream))), np.int64) for substream in bench.substreams
+        ]
         self._fresh = self._bought
         self._round = 0
 
@@ -295,11 +299,11 @@ class EnumeratedSession(Session):
         stop = start + pulls
         turn = self._round + 1 if self._bench.replacement == "across" else 0
         gained = []
-        for arm, lane in enumerate(self._bench.lanes):
+        for arm, substream in enumerate(self._bench.substreams):
             wanted = pulls[:, arm] > 0
             piece = np.zeros_like(self._bought[arm])
             if wanted.any():
-                piece[wanted] = self._between((lane, turn), start[wanted, arm], stop[wanted, arm], wanted)
+                piece[wanted] = self._between((substream, turn), start[wanted, arm], stop[wanted, arm], wanted)
             gained.append(piece)
         self._bought = [old + new for old, new in zip(self._bought, gained, strict=True)]
         self._fresh = gained
@@ -340,7 +344,7 @@ def bench_of(pool: Pool) -> Bench:
     """What enumeration must know of a pool."""
     if isinstance(pool, FeaturePool):
         return RowBench(pool)
-    if isinstance(pool, KnownPool):
+    if isinstance(pool, ParametricPool):
         return KnownBench(pool)
     raise ValueError(f"mode 'exact' needs a feature pool or known arms, got {pool!r}")
 
@@ -381,8 +385,8 @@ def law_of(pool: Pool, rule: Strategy, budget: Fraction, most: int = MAX_OUTCOME
 def _foreseen(bench: Bench, cuts: dict[Order, list[int]]) -> int:
     """How many outcomes there are at some cuts, rows with replacement; without it there are fewer."""
     total = 1
-    for (lane, _), positions in cuts.items():
-        atoms = len(bench.law(lane))
+    for (substream, _), positions in cuts.items():
+        atoms = len(bench.law(substream))
         for length in np.diff(positions).tolist() if bench.replacement == "always" else ():
             total *= comb(length + atoms - 1, atoms - 1)
     return total
@@ -401,10 +405,10 @@ def least_outcomes(study: Study, cell: Cell) -> int:
     trial = pool.explore(study.strategy(cell), exact(cell.budget), Seeds.of(study.seed, 0, cell.stream))
     total = 1
     for one in trial.rounds:
-        for lane in set(bench.lanes):
-            length = max(int(one.pulls[arm]) for arm, at in enumerate(bench.lanes) if at == lane)
+        for substream in set(bench.substreams):
+            length = max(int(one.pulls[arm]) for arm, at in enumerate(bench.substreams) if at == substream)
             if bench.replacement == "always":
-                total *= least_states(bench.classes(lane), length)
+                total *= least_states(bench.classes(substream), length)
     _check_size(total)
     return total
 

@@ -1,6 +1,6 @@
 r"""Which distributions of rows make a failure likely: exponential tilts, one per way to fail.
 
-A way C (see `exml_sim.engine.modes.ways`) is a set of steps (t, j, i): on the rows of round t rival j scores no worse
+A way C (see `exml_sim.engine.modes.failure_paths`) is a set of steps (t, j, i): on the rows of round t rival j scores no worse
 than best arm i. For losses l_i of fixed models let :math:`S_{tji}` be the sum of :math:`\ell_i - \ell_j` over those
 rows. The tilt of the way multiplies the density of the order of rows by
 
@@ -37,9 +37,9 @@ from typing import Any
 import numpy as np
 
 from exml_sim.arrays import BoolArray, FloatArray, IntArray
-from exml_sim.engine.modes.ways import Passing, Schedule, Way, all_ways
-from exml_sim.exploration.rows import FeaturePool
-from exml_sim.exploration.scoring import RESOLUTION
+from exml_sim.bandit.rows import FeaturePool
+from exml_sim.bandit.scoring import RESOLUTION
+from exml_sim.engine.modes.failure_paths import Passing, Schedule, Way, all_ways
 from exml_sim.losses import surrogate_loss
 from exml_sim.rejection import solve
 
@@ -72,9 +72,9 @@ class Mixture:
     bounds
         Positions at which segments of the order begin and end; beyond the last one rows are drawn from the population.
     log_ratio
-        log q(row) / p(row), shape (components, segments, lanes, rows).
+        log q(row) / p(row), shape (components, segments, substreams, rows).
     tilted
-        Where log_ratio is not 0 throughout, shape (components, segments, lanes).
+        Where log_ratio is not 0 throughout, shape (components, segments, substreams).
     complete
         Whether every way to fail has a component, but for some that are negligible.
     weight_bound
@@ -94,7 +94,7 @@ class Mixture:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tilt:
-    """The tilt of one way: log q / p per segment, lane and row; its cost I_C; its multipliers times rows, summed."""
+    """The tilt of one way: log q / p per segment, substream and row; its cost I_C; its multipliers times rows, summed."""
 
     log_ratio: FloatArray
     cost: float
@@ -126,7 +126,7 @@ def mixture(pool: FeaturePool, schedule: Schedule) -> Mixture:
 def arms_of(pool: FeaturePool, top: int) -> tuple[list[int], list[int]]:
     """Arms that are right to select when `top` arms are, and the others, the nearest first."""
     risks = np.array(pool.risks)
-    risks[list(pool.best_set())] = risks.min()
+    risks[list(pool.best_arms())] = risks.min()
     good = [arm for arm in range(pool.n_arms) if risks[arm] <= np.sort(risks)[top - 1]]
     return good, [int(arm) for arm in np.argsort(risks, kind="stable") if arm not in good]
 
@@ -207,7 +207,7 @@ def _law(schedule: Schedule, turn: int, log_ratio: FloatArray) -> FloatArray:
 def _slopes(
     schedule: Schedule, way: Way, losses: dict[tuple[int, int], FloatArray], shape: tuple[int, ...], same: bool
 ) -> FloatArray:
-    """Derivative of the exponents by every multiplier, shape (steps, segments, lanes, rows)."""
+    """Derivative of the exponents by every multiplier, shape (steps, segments, substreams, rows)."""
     slopes = np.zeros((len(way), *shape))
     for number, step in enumerate(way):
         window = slice(*schedule.windows[step.round])

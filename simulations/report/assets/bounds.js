@@ -99,7 +99,7 @@ exml.bounds = (() => {
 
   /** Why no population or no statement has these parameters, or the empty string.
 
-  The largest gap decides for every version, as in theory/point.py: no bound is about a pool that cannot exist. */
+  The largest gap decides for every version, as in theory/bound_problem.py: no bound is about a pool that cannot exist. */
   function broken(point) {
     if (!(point.theta > 0)) return "theta > 0";
     if (!(point.theta < 0.5)) return "theta < 1/2";

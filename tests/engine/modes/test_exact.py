@@ -9,26 +9,26 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from exml_sim.bandit.ledger import Ledger
+from exml_sim.bandit.rows import RowSession
+from exml_sim.bandit.sampling import RowOptions, RowSampler
+from exml_sim.bandit.trial_batch import TrialBatch
 from exml_sim.engine import Study, run
 from exml_sim.engine.modes.exact import exact_law
 from exml_sim.engine.trials import outcomes
-from exml_sim.exploration.ledger import Ledger
-from exml_sim.exploration.lockstep import Lockstep
-from exml_sim.exploration.rows import RowSession
-from exml_sim.exploration.sampling import RowOptions, RowSampler
 from exml_sim.money import exact
 from exml_sim.seeds import Seeds
+from tests.bandit.exact_laws import uniform_selection_probabilities
 from tests.engine.studies import known
-from tests.exploration.exact_laws import uniform_selection_probabilities
 from theory.exact import failure, make_pool, median_selection, uniform_selection
 
 VALUES = [[1, 0.5, -0.5], [0.5, 0.75, -1], [0.25, 1, 0.5], [0.5, 0.5, 0.25]]
-RULES = ["uniform_allocation", "median_elimination", {"name": "median_elimination", "reuse": False}]
+RULES = ["uniform_allocation", "median_elimination", {"name": "median_elimination", "accumulate": False}]
 
 
 def atoms(values=VALUES, y=(1, -1, 1), copies=(30, 20, 10), costs=None, **options) -> Study:
     """A few atoms in the affine regime."""
-    pool = {"kind": "atoms", "values": values, "y": y, "copies": copies}
+    pool = {"kind": "finite_support", "values": values, "y": y, "copies": copies}
     table = {
         "pools": [pool if costs is None else pool | {"costs": costs}],
         "scores": [{"ball": 0.3, "theta": 0.3}],
@@ -101,10 +101,10 @@ class FixedSampler(RowSampler):
     [
         {"name": "uniform_allocation", "alignment": "budget"},
         {"name": "median_elimination", "alignment": "budget"},
-        {"name": "median_elimination", "alignment": "sample", "reuse": False},
+        {"name": "median_elimination", "alignment": "sample", "accumulate": False},
         {"name": "median_elimination", "objective": "risk_per_cost"},
         {"name": "successive_rejects"},
-        {"name": "top_two", "rounds": 2, "opening_share": "1/2"},
+        {"name": "top_two", "rounds": 2, "first_round_share": "1/2"},
         {"name": "uniform_allocation", "top": 2},
     ],
     ids=str,
@@ -119,7 +119,7 @@ def test_against_all_sequences_of_rows(rule):
     orders = list(product(range(3), repeat=9))
     session = RowSession(pool.arms, FixedSampler(orders, 3, 3))
     ledger = Ledger(exact(cell.budget), pool.prices, pool.names, trials=len(orders))
-    trials = Lockstep(session, ledger, alignment=strategy.alignment, objective=strategy.objective)
+    trials = TrialBatch(session, ledger, alignment=strategy.alignment, objective=strategy.objective)
     selected = strategy.explore(trials)
     assert trials.pulls.max() <= 9
     success, regret = outcomes(pool, selected, strategy.objective)
@@ -133,7 +133,7 @@ def test_against_all_sequences_of_rows(rule):
 def test_counting_agrees():
     """Each of six rates within 5.5 standard errors: false alarm below 1e-7 in all."""
     truth = run(atoms()).summary()
-    for exact_one, one in zip(truth, run(atoms(mode="count", trials=4000)).summary(), strict=True):
+    for exact_one, one in zip(truth, run(atoms(mode="monte_carlo", trials=4000)).summary(), strict=True):
         p = exact_one.failure_rate
         assert abs(one.failure_rate - p) < 5.5 * np.sqrt(p * (1 - p) / 4000)
         assert one.mean_spend == pytest.approx(exact_one.mean_spend)
@@ -149,7 +149,7 @@ def test_laws_are_stored_once_and_resumed(tmp_path):
 
 
 def test_what_cannot_be_enumerated_is_said():
-    gaussian = known(pools=[{"kind": "known", "means": [0, 1], "sd": 1.0}], mode="exact")
+    gaussian = known(pools=[{"kind": "parametric", "means": [0, 1], "sd": 1.0}], mode="exact")
     with pytest.raises(ValueError, match="finitely many values"):
         run(gaussian)
     with pytest.raises(ValueError, match=r"cell 0 .*outcomes to enumerate, at most 2000000"):
@@ -168,7 +168,7 @@ def test_nothing_is_stored_if_one_cell_is_too_large(tmp_path):
 
 def test_tiny_failure_probabilities_are_not_rounded_away():
     """1 - success would be off by 1e-16; the failures themselves are added up."""
-    pool = [{"kind": "atoms", "values": [[1, 0.5], [0.25, 0.75]], "y": [1, 1], "copies": [30, 10]}]
+    pool = [{"kind": "finite_support", "values": [[1, 0.5], [0.25, 0.75]], "y": [1, 1], "copies": [30, 10]}]
     study = atoms(
         pools=pool, strategies=["uniform_allocation"], sampling={"rows": "independent"}, budgets={"per_arm": [40]}
     )

@@ -19,7 +19,7 @@ VALUES = [[1, -1, 0], [0.5, 0.5, 0.2]]
 
 def study(**sampling: str) -> Study:
     return Study(
-        pools=[{"kind": "atoms", "values": VALUES, "y": [1, 1, 1], "copies": [10, 10, 5]}],
+        pools=[{"kind": "finite_support", "values": VALUES, "y": [1, 1, 1], "copies": [10, 10, 5]}],
         scores=[{"ball": 0.3}],
         strategies=["uniform_allocation", "median_elimination", "successive_rejects"],
         budgets={"absolute": [12]},

@@ -6,7 +6,7 @@ from scipy.special import logsumexp
 
 from exml_sim.engine import Study
 from exml_sim.engine.modes import tilting
-from exml_sim.engine.modes.ways import Passing, Schedule
+from exml_sim.engine.modes.failure_paths import Passing, Schedule
 from exml_sim.losses import surrogate_loss
 from exml_sim.rejection import solve
 
@@ -19,7 +19,7 @@ def pool(score):
             "strategies": ["uniform_allocation"],
             "budgets": {"per_arm": [10]},
             "trials": 2,
-            "mode": "rare",
+            "mode": "importance_sampling",
         }
     )
     return study.pool(study.cells()[0])

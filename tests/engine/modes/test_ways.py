@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from exml_sim.engine.modes.ways import Passing, Schedule, all_ways
+from exml_sim.engine.modes.failure_paths import Passing, Schedule, all_ways
 
 
 def schedule(keeps: tuple[int, ...], top: int = 1, fixed: bool = True) -> Schedule:

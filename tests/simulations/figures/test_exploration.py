@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from exml_sim.bandit.parametric import ParametricPool
 from exml_sim.engine.runner import run
 from exml_sim.engine.study import Study
-from exml_sim.exploration.known import KnownPool
 from simulations.figures import exploration, money_vs_confidence, style
 from simulations.report.exploration import html_of, page
 from theory.characteristic import least_pulls
@@ -162,19 +162,19 @@ def test_the_page_escapes_names_and_fetches_nothing() -> None:
 
 
 def test_money_against_confidence_has_its_limit_below_and_the_fixed_budget_beside() -> None:
-    rules = [{"name": "racing", "confidence": level} for level in (0.8, 0.95)]
+    rules = [{"name": "successive_elimination", "confidence": level} for level in (0.8, 0.95)]
     study = Study(
-        pools=[{"kind": "known", "means": [0.2, 0.6]}],
+        pools=[{"kind": "parametric", "means": [0.2, 0.6]}],
         strategies=rules,
         budgets={"absolute": ["4000"]},
         trials=200,
-        mode="sure",
+        mode="fixed_confidence",
     )
     with run(study, n_jobs=1) as result:
         ((stem, picture),) = money_vs_confidence.figures(result)
     assert stem == "money_vs_confidence_0"
     lines = {line.get_label(): dict(zip(*line.get_data(), strict=True)) for line in picture.axes[0].lines}
-    sure = lines["until sure: Racing"]
+    sure = lines["until sure: SuccessiveElimination"]
     limit = lines["limit of all rules: characteristic time"]
     assert sorted(sure) == pytest.approx([0.05, 0.2])
     assert limit[0.05] == pytest.approx(least_pulls([0.2, 0.6], 0.05))
@@ -184,14 +184,16 @@ def test_money_against_confidence_has_its_limit_below_and_the_fixed_budget_besid
 
 def test_other_modes_are_refused() -> None:
     study = Study(
-        pools=[{"kind": "known", "means": [0.2, 0.6]}], strategies=["uniform_allocation"], budgets={"absolute": ["8"]}
+        pools=[{"kind": "parametric", "means": [0.2, 0.6]}],
+        strategies=["uniform_allocation"],
+        budgets={"absolute": ["8"]},
     )
     with (
         run(study, n_jobs=1) as result,
-        pytest.raises(ValueError, match="needs a study in mode 'sure', got mode 'count'"),
+        pytest.raises(ValueError, match="needs a study in mode 'fixed_confidence', got mode 'monte_carlo'"),
     ):
         next(money_vs_confidence.figures(result))
 
 
 def test_arms_without_a_family_have_no_limit() -> None:
-    assert money_vs_confidence.limit(KnownPool.bernoulli([0.2, 0.6], [1, 2]), 0.05) is None
+    assert money_vs_confidence.limit(ParametricPool.bernoulli([0.2, 0.6], [1, 2]), 0.05) is None

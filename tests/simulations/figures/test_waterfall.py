@@ -14,7 +14,7 @@ from simulations import budget_vs_failure
 from simulations.figures import failure_rate, style, waterfall
 from simulations.panels import ALARM, account, account_sentence, known_data, panels_of, power
 from tests.engine.studies import known
-from theory.pool import chernoff
+from theory.population import chernoff
 
 
 @pytest.fixture(scope="module")

@@ -47,8 +47,8 @@ def hostile_html(tmp_path_factory) -> Path:
     study = Study(
         name=f"{HOSTILE} study",
         pools=[
-            {"kind": "known", "means": [0.3, 0.6], "label": f"{HOSTILE} pool"},
-            {"kind": "known", "means": [0.2, 0.3, 0.6], "label": "</script><script>window.pwned = 3</script>"},
+            {"kind": "parametric", "means": [0.3, 0.6], "label": f"{HOSTILE} pool"},
+            {"kind": "parametric", "means": [0.2, 0.3, 0.6], "label": "</script><script>window.pwned = 3</script>"},
         ],
         strategies=["uniform_allocation", "median_elimination"],
         budgets={"per_arm": [10, 40]},

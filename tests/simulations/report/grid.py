@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from theory import Point, constants
+from theory import BoundProblem, constants
 from theory.versions import VERSIONS
 
 THEORY = {
@@ -57,11 +57,11 @@ def points(number: int, seed: int = 0) -> Iterator[dict[str, Any]]:
         }
 
 
-def as_point(point: dict[str, Any]) -> Point:
+def as_point(point: dict[str, Any]) -> BoundProblem:
     """The point of the page as one of `theory`."""
     known = {name: point[name] for name in ("rows", "pairing", "kernel", "population")}
     known |= {"best_count": point["bestCount"], "gaps": point["gaps"]}
-    return Point(point["K"], None if point["gaps"] else point["gap"], point["theta"], point["r"], **known)
+    return BoundProblem(point["K"], None if point["gaps"] else point["gap"], point["theta"], point["r"], **known)
 
 
 def arguments(level: str, strategy: Any, point: dict[str, Any]) -> dict[str, Any]:

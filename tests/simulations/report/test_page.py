@@ -105,7 +105,7 @@ def test_other_kinds_of_studies(tmp_path) -> None:
 
 def test_facets_where_there_are_several_pools() -> None:
     """The picture is the one that exml plot draws; it is inside of the page."""
-    arms = [{"kind": "known", "means": [0.3, 0.6], "label": label} for label in ("one", "two")]
+    arms = [{"kind": "parametric", "means": [0.3, 0.6], "label": label} for label in ("one", "two")]
     for pools, number in ((arms, 1), (arms[:1], 0)):
         with run(known(trials=20, pools=pools), n_jobs=1, progress=False) as result:
             page = page_of(result)

@@ -11,7 +11,7 @@ import pytest
 from simulations.panels import TARGET
 from tests.simulations.report.browser import axe_source
 from tests.simulations.report.conftest import HOSTILE, write
-from theory import Point, tighter
+from theory import BoundProblem, tighter
 from theory.budgets import required_budget
 from theory.constants import gap_ceiling
 from theory.versions import VERSIONS
@@ -139,10 +139,10 @@ def asked(tab, row: int) -> int:
     return int(text.replace(",", ""))
 
 
-def asked_about(own: dict[str, Any]) -> tuple[Any, Point]:
+def asked_about(own: dict[str, Any]) -> tuple[Any, BoundProblem]:
     """Strategy and point that a panel of the page is about."""
-    fields = [one.name for one in dataclasses.fields(Point) if one.name in own]
-    return own["strategy"], Point(**{name: own[name] for name in fields})
+    fields = [one.name for one in dataclasses.fields(BoundProblem) if one.name in own]
+    return own["strategy"], BoundProblem(**{name: own[name] for name in fields})
 
 
 def test_sliders_move_the_bounds_live(visit, html, page) -> None:
@@ -177,7 +177,7 @@ def test_sliders_move_the_bounds_live(visit, html, page) -> None:
 
 
 def test_a_radius_that_only_the_smallest_gap_allows(visit, html, page) -> None:
-    """No population has the pool's largest gap then: page and `Point` agree that no bound applies."""
+    """No population has the pool's largest gap then: page and `BoundProblem` agree that no bound applies."""
     tab = visit(html)
     own = page["groups"][0]["panels"][0]["bounds"]
     radius = 0.06

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from exml_sim import ExMLClassifier, kernels
-from exml_sim.method import Hindsight
-from exml_sim.method.gated import ModelOptions
+from exml_sim.classifier import Hindsight
+from exml_sim.classifier.gated import ModelOptions
 from exml_sim.oracle import ArrayOracle
 from exml_sim.strategies import MedianElimination, UniformAllocation
 from simulations.reproduction.learner import Learner, Predicted, Protocol
@@ -157,8 +157,8 @@ def test_a_cascade_asks_the_second_layer_only_where_the_first_gives_up():
 
 def test_values_must_be_paid_for(task):
     """The session reads rows through the buyer, which refuses what was not bought."""
-    from exml_sim.exploration.ledger import Ledger
-    from exml_sim.method.bought_arms import Base
+    from exml_sim.bandit.ledger import Ledger
+    from exml_sim.classifier.bought_arms import Base
     from simulations.reproduction import learner as room
 
     one = learner(task, hindsight=True)

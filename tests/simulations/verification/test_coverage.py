@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from exml_sim.exploration import betting, paired
+from exml_sim.bandit import betting, paired
 from simulations.verification import coverage, report
 from simulations.verification.depths import DEPTHS
 from simulations.verification.run import chosen, verify

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from exml_sim.bandit.rows import FeaturePool
 from exml_sim.datasets import make_synthetic
-from exml_sim.exploration.rows import FeaturePool
 from exml_sim.losses import rejection_loss, surrogate_loss
 from exml_sim.rejection import solve
 from exml_sim.seeds import Seeds

@@ -48,7 +48,7 @@ def test_worlds_have_the_gaps_of_their_pools(name):
     place = world(name)
     pool = make_pool(place)
     assert pool.gaps.tolist() == pytest.approx([float(gap) for gap in place.pool.gaps()], abs=1e-12)
-    assert len(pool.best_set()) == place.best_count
+    assert len(pool.best_arms()) == place.best_count
 
 
 def make_pool(place):

@@ -1,0 +1,267 @@
+"""Trials in lock-step: the same strategy drives one trial or thousands, round by round.
+
+A strategy sees this object only: it buys rounds (the ledger pays, the arms draw), asks for scores, keeps
+arms. Every array has one line per trial, and no line depends on another, so N trials together are exactly N
+trials alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol
+
+import numpy as np
+
+from exml_sim.arrays import BoolArray, CountArray, IntArray
+from exml_sim.bandit.evidence import Evidence
+from exml_sim.bandit.ledger import Ledger
+from exml_sim.bandit.ranking import Scores, any_arm, cut_unclear, lowest, marked
+from exml_sim.bandit.statements import Questioned
+from exml_sim.money import Money, Prices, allot, exact
+from exml_sim.validation import check_count
+
+OBJECTIVES: Sequence[str] = ("risk", "risk_per_cost")
+
+# The zero model has surrogate loss 1 on every row, so quality is what an arm saves against 1.
+BASELINE_RISK = 1.0
+
+
+class ArmState(Protocol):
+    """The arms of one pool during N trials: what has been drawn, and its scores.
+
+    `levels` is the number of accuracies that `score` knows: level 0 first, each next one tighter. `has_exact_scores`
+    says that scores are exact numbers, equal or different without doubt.
+    """
+
+    levels: int
+    has_exact_scores: bool
+
+    def grant(self, pulls: IntArray, fresh: bool) -> IntArray:
+        """Say how many of the wanted pulls can be had, shape (trials, K)."""
+        ...
+
+    def owned(self, pulls: IntArray, fresh: bool) -> IntArray | None:
+        """How many of the granted pulls are of values that were paid for before; None where there are none."""
+        return None
+
+    def draw(self, pulls: IntArray, fresh: bool) -> None:
+        """Draw the pulls of one round, which are paid for; `fresh` rounds share nothing with earlier ones."""
+        ...
+
+    def score(self, wanted: BoolArray, fresh: bool, level: int) -> Scores:
+        """Score the wanted arms on all they bought, or on the latest fresh round alone."""
+        ...
+
+    def counts(self) -> CountArray | None:
+        """Rows bought per trial and arm, shape (trials, K, m); None for arms that have no rows."""
+        ...
+
+    def evidence(self, leader: IntArray, asked: BoolArray, threshold: float, epsilon: float, limits: bool) -> Evidence:
+        """What the pulls say about each arm against the leader of its trial, in the trials that are `asked`.
+
+        Parameters
+        ----------
+        leader
+            One arm per trial.
+        asked
+            Trials to look at, shape (trials,).
+        threshold
+            Log of the e-value at which somebody is sure; the limits are those of this level.
+        epsilon
+            How much worse than an arm the leader may be.
+        limits
+            Whether the limits are wanted, too.
+        """
+        raise ValueError(f"a rule with a confidence has no guarantee on {type(self).__name__}: choose a fixed budget")
+
+    def witness(self, trial: int, rounds: int, anytime: bool) -> Questioned | None:
+        """What the rows of one trial can be asked after so many rounds; None for arms that have no rows."""
+        return None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RoundRecord:
+    """What happened in one scored round of N trials (arrays have one line per trial)."""
+
+    active: BoolArray
+    pulls: IntArray
+    scores: Scores
+    survivors: BoolArray
+    certified: BoolArray
+
+
+class TrialBatch:
+    """N trials of one pool with one budget.
+
+    Parameters
+    ----------
+    session
+        The arms, opened for N seeds.
+    ledger
+        The empty ledger of the N trials.
+    alignment, objective
+        How money becomes pulls, and what "better" means.
+    record
+        Keep every round for reading; without it only the result stays.
+
+    Attributes
+    ----------
+    active
+        Arms still in the race, shape (trials, K).
+    sure
+        Set by a rule with a confidence: trials in which it was sure, shape (trials,).
+    """
+
+    def __init__(
+        self, session: ArmState, ledger: Ledger, *, alignment: str, objective: str, record: bool = False
+    ) -> None:
+        self.session = session
+        self.ledger = ledger
+        self.alignment = alignment
+        self.objective = objective
+        self.active = np.ones((ledger.trials, ledger.prices.size), dtype=np.bool_)
+        self.pulls = np.zeros((ledger.trials, ledger.prices.size), dtype=np.int64)
+        self.sure: BoolArray | None = None
+        self.rounds: list[RoundRecord] = []
+        self._record = record
+        self._round_pulls = np.zeros_like(self.pulls)
+        self._stale = np.ones_like(self.active)
+        self._known: Scores | None = None
+        self._fresh = False
+        self._quality_price = 1.0 / np.array([float(cost) for cost in ledger.prices.exact_costs])
+
+    @property
+    def budget(self) -> Fraction:
+        """The exact budget of one trial."""
+        return self.ledger.budget
+
+    @property
+    def prices(self) -> Prices:
+        """The price list."""
+        return self.ledger.prices
+
+    @property
+    def n_arms(self) -> int:
+        """Number of arms K."""
+        return self.prices.size
+
+    def buy(self, money: Money | IntArray, *, fresh: bool = False, among: BoolArray | None = None) -> None:
+        """Turn money into pulls of the active arms (or of those in `among`), pay, and draw.
+
+        Parameters
+        ----------
+        money
+            The round's money: one exact amount, or whole units of the price list per trial.
+        fresh
+            Draw rows that no earlier round has seen, to be scored alone.
+        among
+            The arms that share the money, shape (trials, K); by default all active ones.
+        """
+        sharing = self.active if among is None else among
+        if not isinstance(money, np.ndarray):
+            money = exact(money, "the money of a round")
+        elif money.shape != (self.ledger.trials,) or money.dtype.kind not in "iu":
+            raise ValueError(
+                f"the money of a round must be one amount, or whole units of shape ({self.ledger.trials},), "
+                f"got {money.dtype} of shape {money.shape}"
+            )
+        units = money if isinstance(money, np.ndarray) else self.prices.units(money)
+        wanted = allot(units, self.prices.costs, sharing, self.alignment)
+        granted = self.session.grant(wanted, fresh)
+        short = None if granted is wanted else wanted - granted
+        owned = self.session.owned(granted, fresh)
+        due = granted if owned is None else granted - owned
+        self.ledger.buy(due, money=money, active=sharing, alignment=self.alignment, short=short)
+        self.session.draw(granted, fresh)
+        self.pulls += granted
+        self._stale |= granted > 0
+        self._fresh = fresh
+        if self._record:
+            self._round_pulls += granted
+
+    def score(self, unclear: Callable[[Scores], BoolArray], *, fresh: bool = False) -> tuple[Scores, BoolArray]:
+        """Score the active arms; refine what `unclear` marks until it marks nothing or no accuracy is left.
+
+        Returns
+        -------
+        The scores, and the arms that stayed unclear, shape (trials, K).
+        """
+        if fresh and not self._fresh:
+            raise ValueError("there are no fresh rows to score: the round before must be bought with fresh=True")
+        scores = self._first_scores(fresh)
+        doubtful = unclear(scores)
+        for level in range(1, self.session.levels):
+            if not doubtful.any():
+                break
+            scores = scores.replaced(doubtful, self._scored(doubtful, fresh, level))
+            doubtful = unclear(scores)
+        if not fresh:
+            self._known, self._stale = scores, np.zeros_like(self._stale)
+        return scores, doubtful
+
+    def _first_scores(self, fresh: bool) -> Scores:
+        """Scores to start from: what is known of arms that bought nothing since, level 0 for the others."""
+        if fresh or self._known is None or bool((self._stale | ~self.active).all()):
+            return self._scored(self.active, fresh, 0)
+        known = self._known.only(self.active)
+        due = self.active & self._stale
+        return known.replaced(due, self._scored(due, fresh, 0)) if due.any() else known
+
+    def _scored(self, wanted: BoolArray, fresh: bool, level: int) -> Scores:
+        scores = self.session.score(wanted, fresh, level)
+        if self.objective == "risk":
+            return scores
+        return scores.scaled(BASELINE_RISK, self._quality_price)
+
+    def keep_best(self, number: int, *, fresh: bool = False) -> IntArray:
+        """Score the active arms and keep the best ones.
+
+        Returns
+        -------
+        The kept arms, best first, shape (trials, number).
+        """
+        active = self.active
+        most = int(active.sum(axis=1).min())
+        if not 1 <= check_count(number, "the number of arms to keep") <= most:
+            raise ValueError(f"the number of arms to keep must be at most {most}, the active ones; got {number}")
+
+        def cut(scores: Scores) -> BoolArray:
+            if self.session.has_exact_scores and not self._record:
+                # Nothing can be refined, and nobody will read what was left open.
+                return np.zeros((1, self.n_arms), dtype=np.bool_)
+            return cut_unclear(scores, active, marked(lowest(scores, number), self.n_arms))
+
+        scores, doubtful = self.score(cut, fresh=fresh)
+        tied = any_arm(doubtful)
+        kept = lowest(scores, number, tied)
+        self.close_round(scores, marked(kept, self.n_arms), ~tied)
+        return kept
+
+    def drop_worst(self) -> None:
+        """Score the active arms and drop the worst one of every trial: `keep_best` of all others, without their order."""
+        if self._record or not self.session.has_exact_scores:
+            self.keep_best(int(self.active.sum(axis=1).min()) - 1)
+            return
+        scores, _ = self.score(lambda _: np.zeros((1, self.n_arms), dtype=np.bool_))
+        # Of equal arms the last one goes, as by sorting.
+        backwards = np.where(self.active, scores.value, -np.inf)[:, ::-1]
+        survivors = self.active.copy()
+        survivors[np.arange(self.ledger.trials), self.n_arms - 1 - backwards.argmax(axis=1)] = False
+        self.close_round(scores, survivors, np.ones(self.ledger.trials, dtype=np.bool_))
+
+    def evidence(self, leader: IntArray, asked: BoolArray, threshold: float, epsilon: float, limits: bool) -> Evidence:
+        """What the pulls say about each arm against the leader, see `ArmState.evidence`."""
+        if self.objective != "risk":
+            raise ValueError(
+                f"a rule with a confidence compares risks: objective must be 'risk', got {self.objective!r}"
+            )
+        return self.session.evidence(leader, asked, threshold, epsilon, limits)
+
+    def close_round(self, scores: Scores, survivors: BoolArray, certified: BoolArray) -> None:
+        """Go on with the survivors, and note the round."""
+        if self._record:
+            self.rounds.append(RoundRecord(self.active, self._round_pulls, scores, survivors, certified))
+            self._round_pulls = np.zeros_like(self.pulls)
+        self.active = survivors

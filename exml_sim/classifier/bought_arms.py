@@ -1,0 +1,331 @@
+"""The arms of a strategy when values are unknown in advance: rows are bought from an oracle, round by round.
+
+Strategies, allocation, ledgers and rankings are those of the simulations (`exml_sim.bandit`,
+`exml_sim.strategies`); only the session differs. A pull buys the arm's next row in one random order that all arms
+share, no value is bought twice, and an arm is scored on the rows that were bought for it and on nothing else: scale
+and bandwidth of its kernel, too, come from these rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+
+from exml_sim.arrays import BoolArray, CountArray, FloatArray, IntArray
+from exml_sim.bandit.evidence import Evidence
+from exml_sim.bandit.ledger import Ledger
+from exml_sim.bandit.paired import Pair, evidence_of, interval_of, statement_of
+from exml_sim.bandit.pool import Pool
+from exml_sim.bandit.ranking import Scores
+from exml_sim.bandit.scores import Certified
+from exml_sim.bandit.scoring import RESOLUTION, Scoring
+from exml_sim.bandit.statements import Questioned, Statement, Witness
+from exml_sim.bandit.trial_batch import ArmState
+from exml_sim.classifier.buyer import Buyer
+from exml_sim.classifier.gated import Frame, ModelOptions, signs
+from exml_sim.classifier.pairs import held_out_losses, later_row_losses, pair_of
+from exml_sim.classifier.soft import Fitter
+from exml_sim.seeds import Seeds
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Base:
+    """What a layer starts from.
+
+    Attributes
+    ----------
+    X
+        Features known before the layer's exploration, shape (m, d); NaN in rows outside of `rows`.
+    y
+        Class numbers, shape (m,).
+    n_classes
+        C.
+    rows
+        Row numbers that the layer may use, in the random order in which they are bought.
+    layer
+        Number of the layer, for the record.
+    """
+
+    X: FloatArray
+    y: IntArray
+    n_classes: int
+    rows: IntArray
+    layer: int
+
+
+class OraclePool(Pool):
+    """Candidates of an oracle as arms.
+
+    Parameters
+    ----------
+    buyer
+        Pays and asks.
+    arms
+        Candidates that take part, as positions in the oracle.
+    base
+        Known features, labels and rows.
+    theta
+        Rejection cost of the score.
+    options
+        Kernel and penalties.
+    score
+        "risk" (Eq. 5) or "objective", see `exml_sim.bandit.scoring.Scoring`.
+    """
+
+    def __init__(
+        self,
+        buyer: Buyer,
+        arms: Sequence[int],
+        base: Base,
+        theta: float,
+        options: ModelOptions,
+        score: str = "risk",
+    ) -> None:
+        self._buyer = buyer
+        self._arms = tuple(arms)
+        self._base = base
+        self._scoring = options.scoring(theta, score)
+        self._options = options
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the candidates."""
+        return tuple(self._buyer.names[arm] for arm in self._arms)
+
+    @property
+    def costs(self) -> tuple[Fraction, ...]:
+        """Their exact costs."""
+        return tuple(self._buyer.costs[arm] for arm in self._arms)
+
+    def new_ledger(self, budget: Fraction, trials: int) -> Ledger:
+        """A window of the buyer's ledger: the trial pays from the money that the run has."""
+        return self._buyer.ledger.window(budget, self._arms)
+
+    def open(self, seeds: Seeds) -> OracleSession:
+        """Start the one trial that real money allows."""
+        if len(seeds) != 1:
+            raise ValueError(f"values are bought once: one trial, got {len(seeds)}")
+        return OracleSession(self._buyer, self._arms, self._base, self._scoring, self._options)
+
+
+class OracleSession(ArmState):
+    """The arms of one trial on an oracle (the protocol is `exml_sim.bandit.trial_batch.ArmState`)."""
+
+    has_exact_scores = False
+
+    def __init__(self, buyer: Buyer, arms: Sequence[int], base: Base, scoring: Scoring, options: ModelOptions) -> None:
+        self._buyer = buyer
+        self._arms = tuple(arms)
+        self._base = base
+        self._scoring = scoring
+        self._options = options
+        self._orders = [self._to_be_had(arm) for arm in self._arms]
+        self._known = [np.zeros(0, dtype=np.int64) for _ in self._arms]
+        self._next = np.zeros(len(self._arms), dtype=np.int64)
+        self._fresh: list[IntArray] = [np.zeros(0, dtype=np.int64) for _ in self._arms]
+        self._counts = np.zeros((1, len(self._arms), buyer.n_rows), dtype=np.int32)
+        # Refinement scores the same rows again: one matrix per arm is kept.
+        self._grams: dict[int, tuple[IntArray, FloatArray]] = {}
+        self._lines: dict[tuple[int, bytes], FloatArray] = {}
+        self.levels = len(scoring.tolerances)
+
+    def _to_be_had(self, arm: int) -> IntArray:
+        there = self._buyer.available(arm) | self._buyer.bought[arm]
+        return np.asarray(self._base.rows[there[self._base.rows]], dtype=np.int64)
+
+    def _start(self, fresh: bool) -> IntArray:
+        """A fresh round begins for all arms behind the furthest row that any arm has read, as in simulations."""
+        start = np.full(self._next.shape, self._next.max()) if fresh else self._next
+        return np.asarray(start, dtype=np.int64)
+
+    def grant(self, pulls: IntArray, fresh: bool) -> IntArray:
+        """Fewer pulls than wanted where rows run out; the ledger then keeps the money."""
+        left = np.array([len(order) for order in self._orders]) - self._start(fresh)
+        return np.asarray(np.minimum(pulls, np.maximum(left, 0)), dtype=np.int64)
+
+    def _upcoming(self, pulls: IntArray, fresh: bool) -> list[IntArray]:
+        """The next rows of every arm."""
+        start = self._start(fresh)
+        return [order[s : s + n] for order, s, n in zip(self._orders, start, pulls[0], strict=True)]
+
+    def owned(self, pulls: IntArray, fresh: bool) -> IntArray:
+        """A pull of a value that an earlier layer bought counts in the round, but it is free."""
+        rows = self._upcoming(pulls, fresh)
+        return np.array([[self._buyer.bought[arm, new].sum() for arm, new in zip(self._arms, rows, strict=True)]])
+
+    def draw(self, pulls: IntArray, fresh: bool) -> None:
+        """Receive the next rows of every arm, which the trial has paid for."""
+        start, new = self._start(fresh), self._upcoming(pulls, fresh)
+        lacking = {arm: rows[~self._buyer.bought[arm, rows]] for arm, rows in zip(self._arms, new, strict=True)}
+        self._buyer.receive(lacking, layer=self._base.layer, purpose="exploration")
+        for i, rows in enumerate(new):
+            self._counts[0, i, rows] += 1
+            self._known[i] = np.concatenate([self._known[i], rows])
+        if fresh:
+            self._fresh = new
+        self._next = np.where(pulls[0] > 0, start + pulls[0], self._next)
+
+    def counts(self) -> CountArray:
+        """Rows pulled in this exploration, shape (1, K, m)."""
+        return self._counts
+
+    def evidence(self, leader: IntArray, asked: BoolArray, threshold: float, epsilon: float, limits: bool) -> Evidence:
+        """Refused: a training loss falls with every further column, so its differences have no sound error."""
+        raise ValueError(
+            "a rule with a confidence needs scores of rows that no model has seen: candidate_score must be 'held_out'"
+        )
+
+    def witness(self, trial: int, rounds: int, anytime: bool) -> Questioned | None:
+        """Training losses of all arms on common rows, and without groups of them."""
+        return Witness(self._counts[0].copy(), None, self._on_lines, None, False, anytime, False)
+
+    def _on_lines(self, i: int, lines: CountArray) -> FloatArray:
+        """Scores of an arm for lines of counts, on the rows of the first line."""
+        rows = np.asarray(self._base.rows[lines[0, self._base.rows] > 0], dtype=np.int64)
+        key = i, lines.tobytes()
+        if key not in self._lines:
+            gram, bought = self._gram(i, rows), np.ascontiguousarray(lines[:, rows])
+            problems = signs(self._base.y[rows], self._base.n_classes)
+            found = [self._scoring.of(gram, one, bought, 0)[0] for one in problems]
+            self._lines[key] = np.asarray(np.mean(found, axis=0), dtype=np.float64)
+        return self._lines[key]
+
+    def score(self, wanted: BoolArray, fresh: bool, level: int) -> Scores:
+        """Score the wanted arms on their own rows."""
+        value, lower, upper = (np.full(wanted.shape, np.inf) for _ in range(3))
+        for i in np.flatnonzero(wanted[0]):
+            rows = self._fresh[i] if fresh else self._known[i]
+            if len(rows) == 0:
+                raise ValueError(
+                    f"no row of candidate {self._buyer.names[self._arms[i]]!r} could be bought to score it"
+                )
+            found = self._of(int(i), rows, level)
+            value[0, i], lower[0, i], upper[0, i] = found
+        return Scores(value, lower, upper, RESOLUTION)
+
+    def _of(self, i: int, rows: IntArray, level: int) -> tuple[float, float, float]:
+        gram = self._gram(i, rows)
+        ones = np.ones((1, len(rows)), dtype=np.int32)
+        problems = signs(self._base.y[rows], self._base.n_classes)
+        return mean_certificate([self._scoring.of(gram, labels, ones, level) for labels in problems])
+
+    def _gram(self, i: int, rows: IntArray) -> FloatArray:
+        if i not in self._grams or not np.array_equal(self._grams[i][0], rows):
+            points = np.hstack([self._base.X[rows], self._buyer.values(self._arms[i], rows)])
+            frame = Frame.of(points, self._options)
+            self._grams[i] = rows, frame.cross(frame.points(points))
+        return self._grams[i][1]
+
+
+def mean_certificate(parts: Sequence[Certified]) -> tuple[float, float, float]:
+    """Mean score of several binary problems with the mean of their intervals, which contains the mean of the minima."""
+    value, lower, upper = (float(np.mean([part[k][0] for part in parts])) for k in range(3))
+    return value, lower, upper
+
+
+class HeldOutPool(OraclePool):
+    """The same arms, scored by how well models that have not seen a row predict its perceived label."""
+
+    def __init__(
+        self, buyer: Buyer, arms: Sequence[int], base: Base, theta: float, options: ModelOptions, fit: Fitter
+    ) -> None:
+        super().__init__(buyer, arms, base, theta, options)
+        self._fit = fit
+
+    def open(self, seeds: Seeds) -> OracleSession:
+        """Start the one trial that real money allows."""
+        if len(seeds) != 1:
+            raise ValueError(f"values are bought once: one trial, got {len(seeds)}")
+        return HeldOutSession(self._buyer, self._arms, self._base, self._scoring, self._options, self._fit)
+
+
+class HeldOutSession(OracleSession):
+    """Arms with the held-out squared error of probabilities as their score; it is exact as it stands."""
+
+    def __init__(
+        self,
+        buyer: Buyer,
+        arms: Sequence[int],
+        base: Base,
+        scoring: Scoring,
+        options: ModelOptions,
+        fit: Fitter,
+    ) -> None:
+        super().__init__(buyer, arms, base, scoring, options)
+        self._fit = fit
+        self._held: dict[tuple[int, bytes], FloatArray] = {}
+        self._ahead: dict[tuple[int, bytes], FloatArray] = {}
+        self.levels = 1
+
+    def _of(self, i: int, rows: IntArray, level: int) -> tuple[float, float, float]:
+        value = float(self._losses(i, rows).mean())
+        return value, value, value
+
+    def _points(self, i: int, rows: IntArray) -> FloatArray:
+        return np.hstack([self._base.X[rows], self._buyer.values(self._arms[i], rows)])
+
+    def _losses(self, i: int, rows: IntArray) -> FloatArray:
+        key = i, rows.tobytes()
+        if key not in self._held:
+            y, classes = self._base.y[rows], self._base.n_classes
+            self._held[key] = held_out_losses(self._fit, self._points(i, rows), y, classes)
+        return self._held[key]
+
+    def _later(self, i: int, rows: IntArray) -> FloatArray:
+        key = i, rows.tobytes()
+        if key not in self._ahead:
+            y, classes = self._base.y[rows], self._base.n_classes
+            self._ahead[key] = later_row_losses(self._fit, self._points(i, rows), y, classes)
+        return self._ahead[key]
+
+    def _pair(self, leader: int, i: int, bets: bool) -> Pair:
+        """Two arms on the rows that both have."""
+        both = np.intersect1d(self._known[leader], self._known[i])
+        rows = np.asarray(self._base.rows[np.isin(self._base.rows, both)], dtype=np.int64)
+        losses = self._losses(leader, rows), self._losses(i, rows)
+        name = self._buyer.names[self._arms[i]]
+        if not bets:
+            return Pair(name, *losses)
+        return pair_of(name, losses, (partial(self._later, leader, rows), partial(self._later, i, rows)))
+
+    def evidence(self, leader: IntArray, asked: BoolArray, threshold: float, epsilon: float, limits: bool) -> Evidence:
+        """The asymptotic confidence sequence of paired held-out losses."""
+        if not asked.any():
+            return Evidence(np.zeros((1, len(self._arms))), np.zeros((1, len(self._arms))))
+        ahead = int(leader[0])
+        pairs = [None if i == ahead else self._pair(ahead, i, False) for i in range(len(self._arms))]
+        return evidence_of(pairs, threshold, epsilon)
+
+    def witness(self, trial: int, rounds: int, anytime: bool) -> Questioned | None:
+        """Paired held-out losses."""
+        return HeldOutWitness(self, rounds, anytime)
+
+    def intervals(self, level: float) -> list[tuple[float, float]]:
+        """Student's interval of every arm's held-out loss."""
+        return [interval_of(self._losses(i, rows), level) for i, rows in enumerate(self._known)]
+
+    def state(self, names: Sequence[str], selected: int, level: float, rounds: int, anytime: bool) -> Statement:
+        """The statement about the selected arm."""
+        pairs = [self._pair(selected, i, True) for i in range(len(names)) if i != selected]
+        return statement_of(names[selected], pairs, level, looks=1 if anytime else rounds, anytime=anytime)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeldOutWitness:
+    """A session that can still be asked."""
+
+    session: HeldOutSession
+    rounds: int
+    anytime: bool
+
+    def state(self, names: Sequence[str], selected: int, level: float) -> Statement:
+        """The statement about the selected arm."""
+        return self.session.state(names, selected, level, self.rounds, self.anytime)
+
+    def intervals(self, level: float) -> list[tuple[float, float]]:
+        """Student's interval of every arm's held-out loss."""
+        return self.session.intervals(level)

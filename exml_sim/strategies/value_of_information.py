@@ -1,0 +1,152 @@
+r"""Explore as long as it is worth more than further rows of the leader, then commit the rest to it.
+
+What counts is the final model, not the name of the best arm. Two numbers decide after every round. What another round
+of rows can gain by changing the leader: if the difference d of a challenger to the leader is estimated with deviation
+e, and b further rows next to n bring it to e sqrt(n/(n+b)), the estimate moves by s = e sqrt(b/(n+b)), and
+
+.. math:: G = s\,\psi(d/s), \qquad \psi(u) = \varphi(u) - u\,(1 - \Phi(u)),
+
+is the expected gain (the knowledge gradient of Frazier, Powell and Dayanik, 2008). What it costs: the leader will have
+fewer rows at the end. What a model explains of the loss grows with its rows about as n/(n + h): half of what can be
+explained is explained by h rows. The default h, 24 rows, is a choice and no measurement. What the
+rows for the challenger keep the leader from explaining is the price. A challenger whose gain is below
+its price leaves; when none is left, the rest of the money buys rows of the leader. Where the leader can be bought
+completely and money is left over, exploring costs nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from scipy.special import ndtr
+
+from exml_sim.arrays import BoolArray, FloatArray, IntArray
+from exml_sim.bandit.trial_batch import BASELINE_RISK, TrialBatch
+from exml_sim.money import Money, Prices, exact
+from exml_sim.strategies.base import BaseStrategy
+from exml_sim.validation import check_count, check_positive
+
+#: Rows by which half of what can be explained is explained.
+HALF = 24.0
+
+
+def expected_gain(difference: FloatArray, deviation: FloatArray, rows: FloatArray, more: FloatArray) -> FloatArray:
+    """What `more` rows next to `rows` are expected to gain by a change of the leader, G of the module.
+
+    Parameters
+    ----------
+    difference
+        Score of the challenger less that of the leader, at least 0.
+    deviation
+        Standard deviation of this difference.
+    """
+    moved = np.maximum(deviation, 0.0) * np.sqrt(more / np.maximum(rows + more, 1.0))
+    safe = np.where(moved > 0.0, moved, 1.0)
+    u = np.minimum(difference / safe, 40.0)
+    gain = safe * (np.exp(-0.5 * u * u) / np.sqrt(2.0 * np.pi) - u * ndtr(-u))
+    return np.asarray(np.where(moved > 0.0, np.maximum(gain, 0.0), 0.0), dtype=np.float64)
+
+
+def growth(rows: FloatArray, final: FloatArray, half: float) -> FloatArray:
+    """Factor by which the explained part grows from `rows` to `final` rows, n/(n + h) of the module."""
+    before, after = np.maximum(rows, 1.0), np.maximum(final, 1.0)
+    return np.asarray((after / (after + half)) * ((before + half) / before), dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValueOfInformationCommit(BaseStrategy):
+    """Race with a value of information, then all to the leader.
+
+    Parameters
+    ----------
+    first_round_share
+        Part of the budget that all arms share in the opening round.
+    rounds
+        Largest number of rounds before the commitment; each doubles the rows of the arms that are left, for at most
+        half of the money that is left.
+    deviation
+        Standard deviation of one row's loss.
+    half
+        Rows by which half of what can be explained is explained, see the module; by default 24, and in purchases 20 per
+        known class.
+    """
+
+    first_round_share: Money = Fraction(1, 5)
+    rounds: int = 4
+    deviation: float = 0.5
+    half: float | None = None
+
+    def __post_init__(self) -> None:
+        BaseStrategy.__post_init__(self)
+        share = exact(self.first_round_share, "first_round_share")
+        if not 0 < share <= 1:
+            raise ValueError(f"first_round_share must be in (0, 1], got {self.first_round_share}")
+        object.__setattr__(self, "rounds", check_count(self.rounds, "rounds"))
+        object.__setattr__(self, "deviation", check_positive(self.deviation, "deviation"))
+        if self.half is not None:
+            object.__setattr__(self, "half", check_positive(self.half, "half"))
+
+    def first_round_cost(self, budget: Fraction, prices: Prices) -> Fraction:
+        """The share of the budget that all arms get, at least one pull of each; all of it, if there is one arm."""
+        if prices.size == 1:
+            return budget
+        return max(budget * exact(self.first_round_share, "first_round_share"), min(budget, self._one_each(prices)))
+
+    def _one_each(self, prices: Prices) -> Fraction:
+        if self.alignment == "budget":
+            return prices.size * max(prices.exact_costs)
+        return sum(prices.exact_costs, Fraction(0))
+
+    def explore(self, batch: TrialBatch) -> IntArray:
+        """Open, race, commit."""
+        batch.buy(self.first_round_cost(batch.budget, batch.prices))
+        for _ in range(self.rounds if batch.n_arms > 1 else 0):
+            scores, _ = batch.score(lambda s: np.zeros(s.value.shape, dtype=np.bool_))
+            stay = self._worth_it(scores.value, batch)
+            batch.close_round(scores, stay, np.zeros(len(stay), dtype=np.bool_))
+            racing = stay.sum(axis=1) > 1
+            if not racing.any():
+                break
+            batch.buy(np.where(racing, self._round_units(batch), 0))
+        leader = batch.keep_best(1)
+        alone = np.zeros_like(batch.active)
+        alone[np.arange(len(leader)), leader[:, 0]] = True
+        batch.buy(batch.ledger.left_units.copy(), among=alone)
+        return leader
+
+    def _worth_it(self, values: FloatArray, batch: TrialBatch) -> BoolArray:
+        """The leader, and the challengers whose expected gain is above their price."""
+        lines = np.arange(len(values))
+        leader = values.argmin(axis=1)
+        pulls = np.maximum(batch.pulls, 1).astype(np.float64)
+        own = pulls[lines, leader]
+        difference = np.where(np.isfinite(values), values - values[lines, leader][:, None], np.inf)
+        deviation = self.deviation * np.sqrt(1.0 / pulls + 1.0 / own[:, None])
+        gain = expected_gain(difference, deviation, pulls, pulls)
+        money = np.asarray(batch.ledger.left_units, dtype=np.float64)[:, None]
+        price = np.asarray(batch.prices.costs, dtype=np.float64)
+        mine = price[leader][:, None]
+        most = self._most(batch, leader)[:, None]
+        rich, poor = (own[:, None] + np.minimum(most, m / mine) for m in (money, np.maximum(money - pulls * price, 0)))
+        explained = np.maximum(BASELINE_RISK - values[lines, leader], 0.0)[:, None]
+        half = HALF if self.half is None else self.half
+        cost = explained * (growth(own[:, None], rich, half) - growth(own[:, None], poor, half))
+        stay = batch.active & (gain > cost)
+        stay[lines, leader] = True
+        return np.asarray(stay, dtype=np.bool_)
+
+    def _most(self, batch: TrialBatch, leader: IntArray) -> FloatArray:
+        """Rows of the leader that can still be had."""
+        wanted = np.zeros_like(batch.pulls)
+        lines = np.arange(len(leader))
+        units = np.asarray(batch.ledger.left_units, dtype=np.int64)
+        wanted[lines, leader] = units // np.asarray(batch.prices.costs, dtype=np.int64)[leader]
+        return np.asarray(batch.session.grant(wanted, False)[lines, leader], dtype=np.float64)
+
+    def _round_units(self, batch: TrialBatch) -> IntArray:
+        """Money to double the rows of the active arms, at most half of what is left."""
+        price = np.asarray(batch.prices.costs, dtype=np.int64)
+        double = np.where(batch.active, batch.pulls * price, 0).sum(axis=1)
+        return np.asarray(np.minimum(double, batch.ledger.left_units // 2), dtype=np.int64)

@@ -1,0 +1,247 @@
+"""Known arms: pulls against slow paths, and uniform allocation against its exact failure probability."""
+
+from fractions import Fraction
+from itertools import product
+from math import comb
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from exml_sim.bandit.parametric import BernoulliArm, BoundedArm, GaussianArm, ParametricPool
+from exml_sim.seeds import Seeds
+from exml_sim.strategies import MedianElimination, UniformAllocation
+from tests.bandit.exact_laws import uniform_selection_probabilities
+from tests.words import words
+
+ALARM = 1e-6
+
+
+def sums(arm, seeds, start, pulls, substream=1):
+    out = np.zeros(len(seeds))
+    size = len(seeds)
+    arm.add(seeds.key, seeds.trials, substream, np.full(size, start), np.full(size, pulls), out)
+    return out
+
+
+def slow_bernoulli(mean, seeds, trial, substream, pull):
+    """Pull `pull` as the comparison of one 64-bit number, whose bits lie across 64 words, with the mean."""
+    block = words(seeds, 64 * (pull // 64 + 1), trial=trial, substream=substream)[-64:]
+    number = 0
+    for word in block:
+        number = 2 * number + (int(word) >> (pull % 64) & 1)
+    return int(Fraction(number, 2**64) < Fraction(mean))
+
+
+@pytest.mark.parametrize("mean", [0.0, 1.0, 0.5, 0.3, 0.999, 1e-3])
+def test_bernoulli_pulls_match_the_slow_path(mean):
+    seeds = Seeds.of(5, range(3))
+    slow = [[slow_bernoulli(mean, seeds, trial, 1, j) for j in range(140)] for trial in range(3)]
+    for start, pulls in [(0, 140), (0, 1), (63, 2), (10, 54), (64, 64), (100, 37), (5, 0)]:
+        expected = [sum(line[start : start + pulls]) for line in slow]
+        assert sums(BernoulliArm(mean), seeds, start, pulls).tolist() == expected
+
+
+def test_bounded_pulls_match_the_slow_path():
+    arm = BoundedArm((0.25, -1.0, 2.0), (0.5, 0.2, 0.3))
+    seeds = Seeds.of(5, range(4))
+    edges = [Fraction(0.5), Fraction(0.5) + Fraction(0.2)]
+    for trial in range(4):
+        values = [
+            arm.values[sum(Fraction(int(w), 2**64) >= edge for edge in edges)]
+            for w in words(seeds, 20, trial=trial, substream=1)
+        ]
+        # The grid is a quarter.
+        assert arm.grid == 4
+        assert sums(arm, seeds, 3, 17)[trial] == 4 * sum(values[3:])
+
+
+TENTHS = BoundedArm((0.1, 0.2, 0.6), (0.3, 0.3, 0.4))
+
+
+def test_equal_means_of_bounded_arms_are_equal_scores():
+    """The score is the exact mean of the decimals, rounded once, in whatever order and rounds they came."""
+    pool = ParametricPool([TENTHS, BoundedArm((0.6, 0.1, 0.2), (0.4, 0.3, 0.3))])
+    seeds = Seeds.of(3, range(50))
+    session = pool.open(seeds)
+    for pulls in (1, 6, 3):
+        session.draw(np.full((50, 2), pulls), False)
+    found = session.score(np.ones((50, 2), bool), False, 0).value
+    for substream, arm in enumerate(pool.arms):
+        edges = np.cumsum([Fraction(p) for p in arm.probabilities[:-1]])
+        for trial in range(50):
+            drawn = [
+                Fraction(str(arm.values[sum(Fraction(int(w), 2**64) >= edge for edge in edges)]))
+                for w in words(seeds, 10, trial=trial, substream=substream + 1)
+            ]
+            assert found[trial, substream] == float(sum(drawn) / 10)
+
+
+def test_values_on_no_coarse_grid_are_added_as_they_are():
+    assert BoundedArm((1 / 3, 2 / 3), (0.5, 0.5)).grid == 1
+    assert BoundedArm((1e9, 0.1), (0.5, 0.5)).grid == 1
+    assert BoundedArm((-1e6, 0.001), (0.5, 0.5)).grid == 1000
+
+
+def test_true_ties_are_found_whatever_floats_say():
+    tied = ParametricPool([TENTHS, BernoulliArm(0.33), BernoulliArm(0.4)])
+    assert tied.best_arms() == (0, 1)
+    assert tied.gaps.tolist() == [0.0, 0.0, 0.07]
+    assert tied.gap == 0.07
+    assert TENTHS.mean == 0.33
+    assert ParametricPool.bernoulli([0.7, 0.4, 0.1], ["0.3", "0.6", "0.9"]).best_arms("risk_per_cost") == (0, 1, 2)
+    thirds = BoundedArm((0, 1, 2), (1 / 3, 1 / 3, 1 / 3))
+    assert ParametricPool([thirds, BernoulliArm(1.0)]).best_arms() == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("arm", "law"),
+    [
+        (GaussianArm(0.7, 2.0), stats.norm(0.7, 2.0)),
+        (BernoulliArm(0.3), None),
+        (BoundedArm((0.0, 0.5, 1.0), (0.2, 0.5, 0.3)), None),
+    ],
+)
+def test_pulls_follow_their_law(arm, law):
+    seeds = Seeds.of(8, range(20_000))
+    single = [sums(arm, seeds, start, 1) for start in (0, 1, 2, 7)]
+    for pulls in single:
+        if law is not None:
+            assert stats.kstest(pulls, law.cdf).pvalue > ALARM
+        else:
+            values, counts = np.unique(pulls, return_counts=True)
+            weights = {0.3: [0.7, 0.3]}.get(arm.mean) or list(getattr(arm, "probabilities", ()))
+            assert stats.chisquare(counts, np.array(weights) * pulls.size).pvalue > ALARM
+            assert values.size == len(weights)
+    for first, second in [(0, 1), (1, 2), (2, 3)]:
+        correlation = np.corrcoef(single[first], single[second])[0, 1]
+        assert abs(correlation) * np.sqrt(20_000) < stats.norm.isf(ALARM / 2)
+
+
+def enumerated(means, pulls):
+    """Selection probabilities by listing every outcome, in fractions."""
+    result = [Fraction(0)] * len(means)
+    laws = [
+        [comb(n, s) * Fraction(mu) ** s * (1 - Fraction(mu)) ** (n - s) for s in range(n + 1)]
+        for mu, n in zip(means, pulls, strict=True)
+    ]
+    for outcome in product(*(range(n + 1) for n in pulls)):
+        scores = [Fraction(s, n) for s, n in zip(outcome, pulls, strict=True)]
+        weight = Fraction(1)
+        for law, s in zip(laws, outcome, strict=True):
+            weight *= law[s]
+        result[scores.index(min(scores))] += weight
+    return [float(p) for p in result]
+
+
+@pytest.mark.parametrize(
+    ("means", "pulls"),
+    [
+        ([0.25, 0.5, 0.75], [4, 4, 4]),
+        ([0.5, 0.5], [3, 3]),
+        ([0.5, 0.375, 0.625, 0.5], [2, 3, 5, 4]),
+        ([0.5], [3]),
+    ],
+)
+def test_exact_selection_probabilities_match_enumeration(means, pulls):
+    assert uniform_selection_probabilities(means, pulls) == pytest.approx(enumerated(means, pulls), abs=1e-14)
+    assert uniform_selection_probabilities(means, pulls).sum() == pytest.approx(1.0)
+
+
+def test_numpy_numbers_and_arrays_are_numbers():
+    same = uniform_selection_probabilities([0.25, 0.5], np.int64(4))
+    assert same.tolist() == uniform_selection_probabilities([0.25, 0.5], [4, 4]).tolist()
+    assert BoundedArm(np.array([0.0, 1.0]), np.array([0.5, 0.5])) == BoundedArm((0.0, 1.0), (0.5, 0.5))
+
+
+def agrees(failures, trials, probability):
+    return stats.binomtest(int(failures), trials, probability).pvalue > ALARM
+
+
+MEANS = [0.5, 0.42, 0.55, 0.42, 0.6, 0.5, 0.7, 0.65]
+
+
+def test_uniform_allocation_fails_as_often_as_it_must():
+    pool = ParametricPool.bernoulli(MEANS)
+    trials = 40_000
+    found = pool.explore_many(UniformAllocation(), 320, trials, seed=1)
+    expected = uniform_selection_probabilities(MEANS, 40)
+    for arm in range(8):
+        assert agrees((found.selected[:, 0] == arm).sum(), trials, expected[arm])
+    assert pool.best_arms() == (1, 3)
+    assert agrees(found.failures(pool.best_arms()).sum(), trials, 1 - expected[1] - expected[3])
+    # The same test notices ties that go to the highest index.
+    wrong = uniform_selection_probabilities(MEANS[::-1], 40)[::-1]
+    assert not agrees((found.selected[:, 0] == 1).sum(), trials, wrong[1])
+
+
+def test_budget_alignment_fails_as_often_as_it_must():
+    means, costs = [0.5, 0.4, 0.45], ["0.5", "1", "0.8"]
+    found = ParametricPool.bernoulli(means, costs).explore_many(
+        UniformAllocation(alignment="budget"), 60, 40_000, seed=2
+    )
+    assert found.pulls[0].tolist() == [40, 20, 25]
+    expected = uniform_selection_probabilities(means, [40, 20, 25])
+    for arm in range(3):
+        assert agrees((found.selected[:, 0] == arm).sum(), 40_000, expected[arm])
+
+
+def test_gaussian_arms_fail_as_often_as_they_must():
+    pool = ParametricPool([GaussianArm(0.0, 1.0), GaussianArm(0.3, 2.0)])
+    found = pool.explore_many(UniformAllocation(), 40, 40_000)
+    probability = stats.norm.sf(0.3 / np.sqrt((1.0 + 4.0) / 20))
+    assert agrees(found.failures((0,)).sum(), 40_000, probability)
+
+
+def test_gaps():
+    pool = ParametricPool.bernoulli([0.5, 0.2, 0.25])
+    assert pool.gaps == pytest.approx([0.3, 0.0, 0.05])
+    assert pool.gap == pytest.approx(0.05)
+    with pytest.raises(ValueError, match="all 2 arms are equally good"):
+        _ = ParametricPool.bernoulli([0.5, 0.5]).gap
+
+
+def test_two_arms_make_both_rules_one():
+    pool = ParametricPool.bernoulli([0.4, 0.5])
+    uniform = pool.explore_many(UniformAllocation(), 100, 500)
+    median = pool.explore_many(MedianElimination(), 100, 500)
+    assert np.array_equal(uniform.selected, median.selected)
+
+
+def test_quality_per_cost_prefers_the_cheap_good_arm():
+    pool = ParametricPool.bernoulli([0.2, 0.3], [4, 1])
+    assert pool.best_arms() == (0,)
+    assert pool.best_arms("risk_per_cost") == (1,)
+    found = pool.explore_many(UniformAllocation(objective="risk_per_cost"), 2000, 50)
+    assert np.all(found.selected == 1)
+    with pytest.raises(ValueError, match="unknown objective 'cost': allowed are 'risk', 'risk_per_cost'"):
+        pool.best_arms("cost")
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: BernoulliArm(1.5), r"must be in \[0, 1\], got 1.5"),
+        (lambda: BernoulliArm(float("nan")), "got nan"),
+        (lambda: BernoulliArm(0.5, cost=0), "cost must be greater than 0"),
+        (lambda: GaussianArm(0.0, -1.0), "sd >= 0"),
+        (lambda: GaussianArm("0"), "finite mean and a finite sd >= 0, got '0' and 1.0"),
+        (lambda: GaussianArm(0.0, np.inf), "got 0.0 and inf"),
+        (lambda: BoundedArm((1.0,), (0.5, 0.5)), "as many probabilities as values"),
+        (lambda: BoundedArm((1.0, 2.0), (0.5, 0.6)), "sum to 1"),
+        (lambda: BoundedArm((np.inf,), (1.0,)), "must be finite"),
+        (lambda: BoundedArm((0, 1), (np.nan, np.nan)), "the probabilities of a bounded arm must be finite numbers"),
+        (lambda: BoundedArm("ab", (0.5, 0.5)), "the values of a bounded arm must be finite numbers, got 'ab'"),
+        (lambda: BoundedArm((), ()), "as many probabilities as values"),
+        (lambda: BernoulliArm("0.5"), r"must be in \[0, 1\], got '0.5'"),
+        (lambda: ParametricPool([0.5]), "an arm must be a BernoulliArm, GaussianArm or BoundedArm, got 0.5"),
+        (lambda: ParametricPool.bernoulli([0.1, 0.2], [1]), "2 means need as many costs, got 1"),
+        (lambda: uniform_selection_probabilities([0.1, 0.2], 2.5), "pulls must be a whole number"),
+        (lambda: uniform_selection_probabilities([0.1, 0.2], [2]), "2 means need as many numbers of pulls, got 1"),
+        (lambda: ParametricPool([]), r"at least one arm, got none \(K = 0\)"),
+        (lambda: ParametricPool([BernoulliArm(0.1)] * 2, names=["a", "a"]), "different names"),
+    ],
+)
+def test_bad_arms(build, message):
+    with pytest.raises(ValueError, match=message):
+        build()

@@ -1,0 +1,83 @@
+"""The cascade: order of layers, who is asked for what, missing values. Models are stand-ins that read one column."""
+
+import numpy as np
+import pytest
+
+from exml_sim.classifier.cascade import Cascade, Layer
+
+
+class Above:
+    """Accepts rows whose last column exceeds a limit; the class is the parity of the first column."""
+
+    def __init__(self, limit):
+        self.limit = limit
+
+    def evaluate(self, X):
+        return X[:, 0].astype(int) % 2, X[:, -1] > self.limit
+
+
+class Source:
+    """Values 10 * row + offset, and a record of every question."""
+
+    def __init__(self, missing=()):
+        self.asked = []
+        self.missing = set(missing)
+
+    def __call__(self, name, rows):
+        self.asked += [(name, int(row)) for row in rows]
+        present = np.array([(name, int(row)) not in self.missing for row in rows])
+        return np.where(present, {"ct": 1.0, "mri": 2.0}[name] * rows, np.nan)[:, None], present
+
+
+X = np.arange(8.0)[:, None]
+
+
+def cascade(*limits):
+    names = ((), ("ct",), ("ct", "mri"), ("ct", "mri"))
+    return Cascade(tuple(Layer(Above(limit), names[k]) for k, limit in enumerate(limits)))
+
+
+def test_every_layer_sees_what_the_one_before_gave_up():
+    source = Source()
+    found = cascade(5.5, 3.5, 2.5).decide(X, source)
+    assert found.layer.tolist() == [0, 0, 3, 3, 2, 2, 1, 1]
+    assert found.hidden.tolist() == [True, True] + [False] * 6
+    assert found.seen.tolist() == [3, 3, 3, 3, 2, 2, 1, 1]
+    assert found.winner.tolist() == [0, 1] * 4
+    # Accepted rows cost nothing, and no value is asked for twice.
+    assert source.asked == [("ct", r) for r in range(6)] + [("mri", r) for r in range(4)]
+    assert {name: rows.tolist() for name, rows in found.asked.items()} == {"ct": [*range(6)], "mri": [*range(4)]}
+
+
+@pytest.mark.parametrize("layers", [1, 2, 4])
+def test_any_number_of_layers(layers):
+    limits = [6.5, 5.5, 8.5, 5.0][:layers]
+    found = cascade(*limits).decide(X, Source())
+    expected = {1: [7], 2: [6, 7], 4: [3, 4, 5, 6, 7]}[layers]
+    assert np.flatnonzero(found.layer).tolist() == expected
+
+
+def test_a_layer_alone_asks_for_every_row():
+    source = Source()
+    Cascade((Layer(Above(3.5), ("ct",)),)).decide(X, source)
+    assert source.asked == [("ct", r) for r in range(8)]
+
+
+def test_a_missing_value_leaves_a_row_undecided_not_hidden():
+    found = cascade(5.5, 3.5, 2.5).decide(X, Source(missing={("ct", 4), ("mri", 0)}))
+    assert found.undecided.tolist() == [True, False, False, False, True, False, False, False]
+    assert found.missing[[0, 4]].tolist() == ["mri", "ct"]
+    assert found.seen[[0, 4]].tolist() == [2, 1]
+    assert found.hidden.tolist() == [False, True] + [False] * 6
+
+
+def test_no_row_left_no_question():
+    source = Source()
+    assert cascade(-1.0, 3.5).decide(X, source).layer.tolist() == [1] * 8
+    assert source.asked == []
+
+
+def test_candidates_in_order_of_first_use():
+    assert cascade(1, 2, 3).candidates == ("ct", "mri")
+    with pytest.raises(ValueError, match="at least one layer"):
+        Cascade(())

@@ -1,0 +1,180 @@
+"""Statements about a purchase, and purchases that stop when they are sure."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from exml_sim.bandit.paired import FEWEST_ROWS
+from exml_sim.bandit.rows import FeaturePool
+from exml_sim.classifier import ExMLClassifier
+from exml_sim.classifier.bought_arms import Base, HeldOutPool, OraclePool
+from exml_sim.classifier.buyer import Buyer
+from exml_sim.classifier.doubts import facts
+from exml_sim.classifier.gated import ModelOptions
+from exml_sim.classifier.kernel_regression import KernelFitter
+from exml_sim.classifier.latent import brier, one_hot
+from exml_sim.classifier.soft import normalised
+from exml_sim.oracle import ArrayOracle
+from exml_sim.strategies import STRATEGIES
+from exml_sim.strategies.fixed_confidence import FixedConfidence
+from tests.classifier.tasks import Recording, refused, synthetic
+
+SURE = sorted(name for name, rule in STRATEGIES.items() if issubclass(rule, FixedConfidence))
+
+
+def signal_task(seed=0, rows=240):
+    """One candidate that knows the label, two that know nothing."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, rows)
+    values = {"noise": rng.normal(size=rows), "signal": 4.0 * y + rng.normal(size=rows), "more": rng.normal(size=rows)}
+    return rng.normal(size=(rows, 2)), y, ArrayOracle(values)
+
+
+def test_the_default_purchase_says_how_sure_it_is():
+    X, y, oracle = signal_task()
+    model = ExMLClassifier(budget_ratio=0.4, model="kernel").fit(X, y, oracle)
+    said = model.records_[1].statement
+    assert model.selected_ == ("signal",)
+    assert said.selected == "signal"
+    assert {one.name for one in said.comparisons} == {"noise", "more"}
+    # The race was clear after so few rows that there is no limit yet, and the report warns.
+    assert max(one.rows for one in said.comparisons) < FEWEST_ROWS
+    assert sorted(said.cannot_be_excluded) == ["more", "noise", "signal"]
+    # Sentence, warning and table name the same ones.
+    others = ", ".join(said.cannot_be_excluded[1:])
+    assert f"Warning: signal is not told apart from {others} by labels alone" in model.report()
+    assert "2 of the 2 other candidates cannot be excluded" in said.sentence()
+    assert sum(line.endswith("| cannot be excluded |") for line in model.report().splitlines()) == 2
+    assert said.rows_left == 240 - max(one.rows for one in said.comparisons)
+    assert said.sentence() in model.report()
+    assert (
+        "| against signal | difference | at least, with 95 % (approximate) | proven at least | rows | |"
+        in model.report()
+    )
+    plain = json.loads(json.dumps(facts(model.records_, model.ledger_.names)))[1]
+    assert plain["statement"]["sentence"] == said.sentence()
+    low, high = plain["looks"][0][0]["interval"]
+    assert low < plain["looks"][0][0]["loss"] < high
+    pickle.loads(pickle.dumps(model))
+
+
+def test_the_pairs_are_held_out_losses_on_common_rows():
+    """Slow path: the losses of the statement, computed again from the table."""
+    X, y, oracle = signal_task()
+    model = ExMLClassifier(budget_ratio=0.4, model="kernel").fit(X, y, oracle)
+    race = model.records_[1].race
+    names = model.ledger_.names
+    rows = list(model.purchases_[0].rows)
+    for pair in race.pairs:
+        assert pair.rows == race.rounds[-1].contestants[0].rows == len(rows)
+    # Without a first layer's probabilities the losses are those of the kernel alone.
+    base = Base(X, y, 2, np.array(rows), 2)
+    buyer = Buyer(oracle, len(y), 1000)
+    pool = HeldOutPool(buyer, [0, 1], base, 0.2, ModelOptions(), KernelFitter())
+    said = pool.explore("uniform_allocation", 2 * len(rows)).statement()
+    held = {}
+    for name in names[:2]:
+        points = np.hstack([X[rows], oracle.query(name, rows)])
+        held[name] = brier(normalised(KernelFitter()(points, one_hot(y[rows], 2))[1]), y[rows])
+    assert said.selected == "signal"
+    assert said.comparisons[0].difference == pytest.approx(float((held["noise"] - held["signal"]).mean()))
+
+
+def test_enough_rows_are_bet_on():
+    X, y, oracle = signal_task(rows=120)
+    model = ExMLClassifier(budget_ratio=1, model="kernel").fit(X, y, oracle)
+    said = model.records_[1].statement
+    assert said.proven_worse
+    assert "models fitted to earlier rows predict" in said.proof
+    limits = [one for one in said.comparisons if one.proven_at_least is not None]
+    assert all(0.0 < one.proven_at_least < one.difference for one in limits)
+
+
+@pytest.mark.parametrize("strategy", SURE)
+def test_a_rule_stops_when_it_is_sure_and_keeps_the_rest(strategy):
+    X, y, oracle = signal_task()
+    record = Recording(oracle)
+    model = ExMLClassifier(budget_ratio=1, strategy=strategy, stop_when_confident=True, model="kernel").fit(
+        X, y, record
+    )
+    found = model.records_[1].exploration
+    assert model.selected_ == ("signal",)
+    assert found.sure
+    assert found.witness is None
+    assert model.ledger_.spent == len(record.asked) < Fraction(720, 2)
+    assert any("are kept" in note and "sure with 95 %" in note for note in model.notes_)
+    assert not model.records_[1].validation_rows
+    assert model.records_[1].statement.cannot_be_excluded == ("signal",)
+
+
+def test_with_a_confidence_alone_the_rest_buys_rows_of_the_winner():
+    X, y, oracle = signal_task()
+    model = ExMLClassifier(budget=200, confidence=0.9, epsilon=0.05, model="kernel").fit(X, y, oracle)
+    assert model.ledger_.spent == 200
+    assert model.records_[1].validation_rows > 0
+    assert any("sure with 90 % up to 0.05" in note and "buy rows of what was selected" in note for note in model.notes_)
+
+
+def test_noise_is_not_sure():
+    """Planted opposite: three candidates that know nothing; the money ends first, and the run says so."""
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(80, 1)), rng.integers(0, 2, 80)
+    oracle = ArrayOracle({name: rng.normal(size=80) for name in "abc"})
+    model = ExMLClassifier(budget=150, stop_when_confident=True, model="kernel", explore="always").fit(X, y, oracle)
+    assert model.records_[1].exploration.sure is False
+    assert any("ended before the selection was sure" in note for note in model.notes_)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"confidence": 1.0}, "confidence must be between 0 and 1"),
+        ({"confidence": 0.9, "epsilon": -0.1}, "epsilon must be a finite number that is not negative"),
+        ({"epsilon": 0.1}, "goes with a confidence"),
+        ({"confidence": 0.9, "strategy": "median_elimination"}, "goes with the strategies kl_lucb, racing"),
+        ({"stop_when_confident": True, "candidate_score": "risk"}, "candidate_score 'held_out', not 'risk'"),
+        ({"confidence": 0.9, "objective": "risk_per_cost"}, "objective must be 'risk'"),
+    ],
+)
+def test_what_has_no_guarantee_is_refused_before_anything_is_bought(options, words):
+    rows, oracle, *_ = synthetic(per_class=20, test_per_class=1, angles=[10, 90])
+    record = Recording(oracle)
+    assert words in refused(ExMLClassifier(budget=90, **options), rows, record)
+    assert record.asked == []
+
+
+def test_training_losses_have_intervals_and_a_statement_too():
+    rows, oracle, *_ = synthetic(per_class=40, test_per_class=1, angles=[10, 90])
+    model = ExMLClassifier.paper(budget=100).fit(rows.X, rows.y, oracle)
+    record = model.records_[1]
+    assert len(record.intervals) == 2
+    assert all(low < high for low, high in record.intervals)
+    assert "groups of" in record.statement.method
+    assert f"{record.intervals[0][0]:.3f} to {record.intervals[0][1]:.3f}" in model.report()
+
+
+def test_pools_take_a_confidence_where_the_rule_has_one():
+    rows, *_ = synthetic(per_class=100, test_per_class=1, angles=[0, 90])
+    pool = FeaturePool(rows, theta=0.1, ball=0.8)
+    loose = pool.explore("successive_elimination", 2000, confidence=0.6, epsilon=0.05)
+    strict = pool.explore("successive_elimination", 2000, confidence=0.999, epsilon=0.0)
+    assert loose.sure
+    assert loose.ledger.spent < strict.ledger.spent
+    with pytest.raises(ValueError, match="UniformAllocation spends a fixed budget and has no confidence"):
+        pool.explore("uniform_allocation", 100, confidence=0.9)
+    with pytest.raises(ValueError, match="confidence must be between 0 and 1"):
+        pool.explore("successive_elimination", 100, confidence=2.0)
+
+
+def test_training_losses_have_no_evidence():
+    rng = np.random.default_rng(0)
+    buyer = Buyer(ArrayOracle({"a": rng.normal(size=40), "b": rng.normal(size=40)}), 40, 80)
+    base = Base(rng.normal(size=(40, 2)), rng.integers(0, 2, 40), 2, rng.permutation(40), 2)
+    with pytest.raises(ValueError, match="candidate_score must be 'held_out'"):
+        OraclePool(buyer, [0, 1], base, 0.2, ModelOptions()).explore("successive_elimination", 80)
+    assert buyer.ledger.spent == 0

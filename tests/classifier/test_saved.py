@@ -1,0 +1,158 @@
+"""Saved models: the same predictions to the last bit, no pickle, and one clear line for anything else."""
+
+import json
+import pickle
+import zipfile
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from exml_sim.classifier import ExMLClassifier, saved_soft
+from exml_sim.classifier.kernel_regression import KernelFitter
+from exml_sim.classifier.saved import load, save, to_saved
+from tests.classifier.tasks import soft_rows, synthetic
+
+
+@pytest.fixture(scope="module")
+def task():
+    rows, oracle, test, _, values = synthetic(per_class=40, angles=[10, 50, 90])
+    return ExMLClassifier.paper(budget=100, layers=3, tolerated_rejection=0.0).fit(rows.X, rows.y, oracle), test, values
+
+
+@pytest.fixture
+def path(task, tmp_path):
+    save(to_saved(task[0]), tmp_path / "model.npz")
+    return tmp_path / "model.npz"
+
+
+def test_round_trip(task, path):
+    model, test, values = task
+    saved = load(path)
+    decisions = saved.decide(test.X, values)
+    np.testing.assert_array_equal(saved.labels(decisions), model.predict(test.X, values))
+    assert saved.explain(decisions) == model.explain(test.X, values)
+    assert saved.observed == ("x0", "x1")
+    assert saved.columns == {name: (name,) for name in model.selected_}
+    for one, other in zip(saved.cascade.layers, model.cascade_.layers, strict=True):
+        np.testing.assert_array_equal(one.model.u, other.model.u)
+    with pytest.raises(ValueError, match="2 observed columns, got 1"):
+        saved.decide(test.X[:, :1])
+
+
+def test_text_labels_and_names(tmp_path):
+    rows, oracle, *_ = synthetic(per_class=40, angles=[10, 90])
+    y = np.where(rows.y > 0, "sick", "well")
+    model = ExMLClassifier.paper(budget=80).fit(rows.X, y, oracle)
+    save(to_saved(model, ["age", "dose"], {"10°": ["p"], "90°": ["q"]}), tmp_path / "m.npz")
+    saved = load(tmp_path / "m.npz")
+    assert saved.classes.tolist() == ["sick", "well"]
+    assert saved.observed == ("age", "dose")
+    assert saved.columns == {"90°": ("q",)}
+    with pytest.raises(ValueError, match="need as many names"):
+        to_saved(model, ["age"])
+    with pytest.raises(ValueError, match="'90°' are not named"):
+        to_saved(model, ["age", "dose"], {"10°": ["p"]})
+
+
+def test_nothing_is_overwritten(task, path):
+    with pytest.raises(FileExistsError):
+        save(to_saved(task[0]), path)
+
+
+class Bomb:
+    """Leaves a mark when it is unpickled."""
+
+    def __init__(self, mark):
+        self.mark = mark
+
+    def __reduce__(self):
+        return (open, (self.mark, "w"))
+
+
+def test_a_file_from_a_stranger_cannot_run_code(path, tmp_path):
+    mark = tmp_path / "mark"
+    with np.load(path) as file:
+        arrays = dict(file)
+    bomb = np.empty(1, dtype=object)
+    bomb[0] = Bomb(str(mark))
+    np.savez(tmp_path / "bomb.npz", **{**arrays, "u_0": bomb})
+    (tmp_path / "raw.npz").write_bytes(pickle.dumps(Bomb(str(mark))))
+    for name in ("bomb.npz", "raw.npz"):
+        with pytest.raises(ValueError, match="is not a model that exml explore saved"):
+            load(tmp_path / name)
+    assert not mark.exists()
+    with pytest.raises(ValueError, match=r"saved: it is no archive of arrays$"):
+        load(tmp_path / "raw.npz")
+    # The same files do run code where pickle is allowed: the test would notice.
+    np.load(tmp_path / "raw.npz", allow_pickle=True)
+    assert mark.exists()
+
+
+def altered(path, **changes):
+    with np.load(path) as file:
+        arrays = dict(file)
+    manifest = json.loads(str(arrays["manifest"]))
+    for key, value in changes.items():
+        if key in manifest:
+            manifest[key] = value
+        else:
+            arrays[key] = value
+    arrays["manifest"] = np.array(json.dumps(manifest))
+    other = path.with_name("other.npz")
+    np.savez(other, **arrays)
+    return other
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"format": "other"}, "not of the format"),
+        ({"version": 99}, "not of the format"),
+        ({"u_0": np.zeros((2, 2))}, "do not fit together"),
+        ({"w_1": np.full((120, 2), np.nan)}, "finite"),
+        ({"classes": ["a", "b", "c"]}, "do not fit together"),
+        ({"observed": ["a"]}, "is damaged"),
+        ({"layers": []}, "at least one layer"),
+    ],
+)
+def test_damaged_files(path, changes, message):
+    with pytest.raises(ValueError, match=message):
+        load(altered(path, **changes))
+
+
+def test_files_that_are_something_else(tmp_path):
+    (tmp_path / "text").write_text("hello")
+    (tmp_path / "empty").write_bytes(b"")
+    with zipfile.ZipFile(tmp_path / "zip", "w") as archive:
+        archive.writestr("a.txt", "x")
+    np.save(tmp_path / "array.npy", np.zeros(3))
+    for name in ("text", "empty", "zip", "array.npy"):
+        with pytest.raises(ValueError, match="is not a model that exml explore saved"):
+            load(tmp_path / name)
+    with pytest.raises(ValueError, match="there is no file"):
+        load(tmp_path / "none")
+    with pytest.raises(ValueError, match="cannot read"):
+        load(tmp_path)
+
+
+def test_a_kernel_with_curves_comes_back_and_files_of_before_have_none():
+    X, T = soft_rows(30)
+    model, _ = KernelFitter()(X, T)
+    about, arrays = saved_soft.pack(model)
+    again = saved_soft.unpack(about, arrays.__getitem__, 3, 4)
+    new = soft_rows(50, seed=1)[0]
+    np.testing.assert_array_equal(again.predict(new), model.predict(new))
+    # Before there were curves the kind had another name, and there was no such array.
+    older = {name: array for name, array in arrays.items() if not name.startswith(("curves", "wide", "low", "high"))}
+    plain = saved_soft.unpack({"kind": "kernel", "gamma": model.gamma}, older.__getitem__, 3, 4)
+    np.testing.assert_array_equal(
+        plain.predict(new), replace(model, wide=0.0 * model.wide, curves=0.0 * model.curves).predict(new)
+    )
+    assert np.abs(plain.predict(new) - model.predict(new)).max() > 0.01
+    with pytest.raises(ValueError, match="do not fit together"):
+        saved_soft.unpack(about, (arrays | {"curves_0": model.curves[:-1]}).__getitem__, 3, 4)
+    with pytest.raises(ValueError, match="do not fit together"):
+        saved_soft.unpack(about, (arrays | {"scale_0": 0.0 * model.scale}).__getitem__, 3, 4)
+    with pytest.raises(ValueError, match="do not fit together"):
+        saved_soft.unpack(about | {"gamma": np.inf}, arrays.__getitem__, 3, 4)

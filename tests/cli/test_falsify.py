@@ -1,0 +1,100 @@
+"""``exml falsify`` at its door."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from exml_sim.cli.falsify import command
+from simulations.falsify.targets import all_targets
+
+FINDS = Path(__file__).parents[1] / "hunts"
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(command, [str(one) for one in arguments])
+
+
+def test_a_find_is_told_saved_and_replayed(tmp_path):
+    result = invoke("eq-2", "--evaluations", 100, "--out", tmp_path, "--quiet")
+    assert result.exit_code == 0, result.output
+    assert result.output.startswith("eq-2 is violated, found in ")
+    again = invoke("--replay", tmp_path / "eq-2.toml")
+    assert again.exit_code == 0
+    assert again.output.startswith("eq-2 is still violated at ")
+
+
+def test_a_true_claim_is_told_with_its_largest_ratio(tmp_path):
+    result = invoke("tighter.lemma_4", "--evaluations", 50, "--out", tmp_path, "--quiet")
+    assert result.exit_code == 0
+    assert result.output.startswith("No violation of tighter.lemma_4 found in 50 evaluations")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_violation_of_what_should_hold_is_exit_code_1(tmp_path, monkeypatch):
+    import dataclasses
+
+    from simulations.falsify import targets
+
+    planted = dataclasses.replace(targets.get("eq-2"), holds=True)
+    monkeypatch.setattr(targets, "get", lambda claim: planted)
+    result = invoke("eq-2", "--evaluations", 100, "--out", tmp_path, "--quiet")
+    assert result.exit_code == 1
+
+
+def test_a_replay_that_stands_no_more_is_exit_code_1(tmp_path):
+    text = (FINDS / "eq-2.toml").read_text(encoding="utf-8")
+    file = tmp_path / "eq-2.toml"
+    # An edited find has no seal.
+    head = text.split("[instance]")[0].partition("\n")[2]
+    file.write_text(head + '[instance]\nh = 3\ng = 1\nlabel = 1\ntheta = "3/5"\n', encoding="utf-8")
+    result = invoke("--replay", file)
+    assert result.exit_code == 1
+    assert "not violated any more" in result.output
+
+
+def test_json(tmp_path):
+    result = invoke("a5-count-3", "--evaluations", 20, "--out", tmp_path, "--json")
+    answer = json.loads(result.output)
+    assert answer["violated"] is True
+    assert answer["ratio"] == pytest.approx(2)
+    assert answer["instance"] == {"power": 1, "first": 1}
+    assert Path(answer["file"]).exists()
+    listed = json.loads(invoke("--list", "--json").output)
+    assert [one["id"] for one in listed] == [target.id for target in all_targets()]
+
+
+def test_the_list_names_everything():
+    lines = invoke("--list").output.splitlines()
+    assert len(lines) == len(all_targets())
+    assert lines[0].split()[:2] == ["eq-1", "false"]
+
+
+def test_tightness_writes_its_tables(tmp_path):
+    result = invoke("--tightness", "a5-count-3", "--evaluations", 60, "--out", tmp_path, "--quiet")
+    assert result.exit_code == 0, result.output
+    assert "| `a5-count-3/repaired` | holds | 1 | " in result.output
+    assert (tmp_path / "tightness.md").read_text(encoding="utf-8") == result.output
+    with (tmp_path / "tightness.csv").open(encoding="utf-8") as file:
+        assert [row["id"] for row in csv.DictReader(file)] == ["a5-count-3", "a5-count-3/repaired"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [(), ("--list", "--tightness"), ("lemma-1-i", "--list"), ("--tightness", "nothing-of-the-kind")],
+)
+def test_unclear_wishes_are_refused(arguments):
+    assert invoke(*arguments).exit_code == 2
+
+
+def test_an_unknown_claim_is_one_line_and_exit_code_2(capsys):
+    from exml_sim.cli import main
+
+    with pytest.raises(SystemExit) as stop:
+        main(["hunt", "lemma-1"])
+    assert stop.value.code == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "did you mean lemma-1-i" in said

@@ -1,0 +1,292 @@
+"""N trials in lock-step are N trials alone, bit for bit; and bad input at the door."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from exml_sim.bandit.ledger import Overspend
+from exml_sim.bandit.parametric import BernoulliArm, BoundedArm, GaussianArm, ParametricPool
+from exml_sim.bandit.trial import read_trial
+from exml_sim.seeds import Seeds
+from exml_sim.strategies import (
+    MedianElimination,
+    SuccessiveAcceptsRejects,
+    SuccessiveRejects,
+    TopTwo,
+    UniformAllocation,
+    by_name,
+)
+
+
+def all_rules(alignment="sample", objective="risk"):
+    options = {"alignment": alignment, "objective": objective}
+    return [
+        UniformAllocation(**options),
+        MedianElimination(**options),
+        MedianElimination(accumulate=False, **options),
+        SuccessiveRejects(**options),
+        SuccessiveAcceptsRejects(k=2, **options),
+        TopTwo(rounds=5, **options),
+    ]
+
+
+def assert_same_bits(pool, rule, budget, trials=9):
+    """Compare every number of a lock-step run with the same trials run alone."""
+    together, selected = pool.run(rule, budget, Seeds.of(5, range(trials), stream=2), record=True)
+    for i in range(trials):
+        one = read_trial(together, selected, i)
+        alone = pool.explore(rule, budget, Seeds.of(5, i, stream=2))
+        assert alone.accepted == one.accepted
+        assert alone.ledger.entries() == one.ledger.entries()
+        assert len(alone.rounds) == len(one.rounds)
+        for a, b in zip(alone.rounds, one.rounds, strict=True):
+            assert (a.active, a.survivors, a.certified) == (b.active, b.survivors, b.certified)
+            for field in ("pulls", "scores", "lower", "upper"):
+                assert getattr(a, field).tobytes() == getattr(b, field).tobytes()
+        assert (alone.counts is None) == (one.counts is None)
+        if alone.counts is not None:
+            assert np.array_equal(alone.counts, one.counts)
+
+
+POOL = ParametricPool(
+    [
+        BernoulliArm(0.4, "0.95"),
+        GaussianArm(0.5, 0.3, "1.2"),
+        BoundedArm((0.1, 0.9), (0.5, 0.5), 1),
+        BernoulliArm(0.45, Fraction(1, 3)),
+        BernoulliArm(0.4, 2),
+    ]
+)
+
+
+# What 12 buys under sample alignment: two pulls of every arm.
+UNITS_OF_TWELVE = 2 * sum(POOL.costs)
+
+
+@pytest.mark.parametrize("objective", ["risk", "risk_per_cost"])
+@pytest.mark.parametrize("alignment", ["sample", "budget"])
+@pytest.mark.parametrize("position", range(6))
+def test_lockstep_is_bit_identical_on_known_arms(alignment, objective, position):
+    assert_same_bits(POOL, all_rules(alignment, objective)[position], 200)
+
+
+@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: type(rule).__name__)
+def test_results_do_not_depend_on_blocks_threads_or_company(rule):
+    whole = POOL.explore_many(rule, 150, 40, seed=3)
+    cut = POOL.explore_many(rule, 150, 40, seed=3, block=7, n_jobs=2)
+    some = POOL.explore_many(rule, 150, [31, 4], seed=3)
+    assert np.array_equal(whole.selected, cut.selected)
+    assert np.array_equal(whole.pulls, cut.pulls)
+    assert np.array_equal(whole.spent_units, cut.spent_units)
+    assert np.array_equal(whole.selected[[31, 4]], some.selected)
+    assert not np.array_equal(whole.selected, POOL.explore_many(rule, 150, 40, seed=4).selected)
+
+
+def test_strategies_see_the_same_pulls():
+    """Paired comparison: an arm's first n pulls are the same whoever buys them."""
+    uniform = POOL.explore(UniformAllocation(), 240, Seeds.of(1, 8))
+    halving = POOL.explore(MedianElimination(), 2000, Seeds.of(1, 8))
+    pulls = int(uniform.rounds[0].pulls[0])
+    again = POOL.explore(UniformAllocation(), pulls * sum(POOL.costs), Seeds.of(1, 8))
+    assert again.rounds[0].scores.tobytes() == uniform.rounds[0].scores.tobytes()
+    n = int(halving.rounds[0].pulls[0])
+    opening = POOL.explore(UniformAllocation(), n * sum(POOL.costs), Seeds.of(1, 8))
+    assert opening.rounds[0].scores.tobytes() == halving.rounds[0].scores.tobytes()
+
+
+def test_spent_is_exact_for_many_trials():
+    found = POOL.explore_many(MedianElimination(alignment="budget"), 200, 10)
+    for i in range(10):
+        exact = sum(int(n) * c for n, c in zip(found.pulls[i], POOL.costs, strict=True))
+        assert int(found.spent_units[i]) * found.unit == exact <= 200
+
+
+@pytest.mark.parametrize(
+    ("rule", "budget", "need"),
+    [
+        (UniformAllocation(), 5, "5.4833"),
+        (UniformAllocation(alignment="budget"), "9.99", "10"),
+        (MedianElimination(), 16, "16.45"),
+        (SuccessiveRejects(), 0, "6.58"),
+        (TopTwo(), 1, "21.93"),
+        (UniformAllocation(), -3, "5.4833"),
+    ],
+)
+def test_too_small_a_budget_says_what_would_do(rule, budget, need):
+    with pytest.raises(ValueError, match="the smallest budget that works, in steps of") as error:
+        POOL.explore(rule, budget)
+    number = Fraction(str(error.value).rsplit(" ", 1)[1])
+    assert float(number) == pytest.approx(float(need), abs=1e-2)
+    assert POOL.explore(rule, number).ledger.spent <= number
+
+
+class Own:
+    """A strategy that a user might write."""
+
+    def __init__(self, explore=lambda trials: np.zeros((1, 1), int), alignment="sample", objective="risk", opens=50):
+        self.explore, self.alignment, self.objective, self.opens = explore, alignment, objective, opens
+
+    def first_round_cost(self, budget, prices):
+        return self.opens
+
+
+def twice_then_fresh(trials):
+    trials.buy(30)
+    trials.buy(30)
+    return trials.keep(1, fresh=True)
+
+
+def test_a_round_paid_in_plain_numbers_is_money_for_one_trial_and_for_many():
+    def buy_twelve(trials):
+        trials.buy(12)
+        return trials.keep(1)
+
+    rule = Own(buy_twelve, opens=12)
+    alone = POOL.explore(rule, 100)
+    assert alone.ledger.spent == UNITS_OF_TWELVE
+    many = POOL.explore_many(rule, 100, 3)
+    assert (many.spent_units * many.unit).tolist() == [UNITS_OF_TWELVE] * 3
+
+
+def test_whole_floats_are_whole_numbers():
+    whole = POOL.explore(SuccessiveAcceptsRejects(k=2.0), 200)
+    assert whole.accepted == POOL.explore(SuccessiveAcceptsRejects(k=2), 200).accepted
+
+
+@pytest.mark.parametrize("count", [30, np.int64(30), 30.0, range(30), np.arange(30)])
+def test_trials_are_counted_however_the_number_is_typed(count):
+    found = POOL.explore_many(UniformAllocation(), 100, count)
+    assert found.seeds.trials.tolist() == list(range(30))
+
+
+def test_the_smallest_budget_by_mean_cost_is_a_fraction_of_a_unit():
+    pool = ParametricPool.bernoulli([0.1, 0.2], [1, 2])
+    for rule in (SuccessiveRejects(), SuccessiveAcceptsRejects(k=1)):
+        with pytest.raises(ValueError, match=r"in steps of 0\.5, is 4\.5$"):
+            pool.explore(rule, 4)
+        assert pool.explore(rule, "4.5").ledger.spent == 3
+
+
+def test_two_arms_and_one_slot_can_be_certified():
+    found = ParametricPool.bernoulli([0.0, 1.0]).explore(SuccessiveAcceptsRejects(k=1), 20)
+    assert found.accepted == (0,)
+    assert [one.certified for one in found.rounds] == [True]
+    tie = ParametricPool.bernoulli([1.0, 1.0]).explore(SuccessiveAcceptsRejects(k=1), 20)
+    assert tie.accepted == (0,)
+    assert [one.certified for one in tie.rounds] == [False]
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (
+            lambda: by_name("thompson"),
+            "unknown strategy 'thompson': allowed are 'value_of_information_commit', 'kl_lucb', 'median_e",
+        ),
+        (lambda: POOL.explore("ucb", 100), "unknown strategy 'ucb'"),
+        (
+            lambda: UniformAllocation(alignment="cost"),
+            "unknown alignment 'cost': allowed are 'sample', 'budget'",
+        ),
+        (lambda: TopTwo(alignment=""), "unknown alignment ''"),
+        (
+            lambda: SuccessiveRejects(objective="price"),
+            "unknown objective 'price': allowed are 'risk', 'risk_per_cost'",
+        ),
+        (lambda: UniformAllocation(top=0), "top must be a whole number of at least 1; got 0"),
+        (lambda: POOL.explore(UniformAllocation(top=6), 100), "cannot select the top 6 of 5 arms"),
+        (lambda: SuccessiveAcceptsRejects(k=0), "k must be a whole number of at least 1; got 0"),
+        (lambda: POOL.explore(SuccessiveAcceptsRejects(k=9), 100), "cannot select the top 9 of 5 arms"),
+        (lambda: TopTwo(first_round_share=0), r"first_round_share must be in \(0, 1\], got 0"),
+        (lambda: TopTwo(first_round_share="1.01"), "first_round_share must be in"),
+        (lambda: TopTwo(rounds=0), "rounds must be a whole number of at least 1; got 0"),
+        (lambda: UniformAllocation(top=1.5), "top must be a whole number"),
+        (lambda: UniformAllocation(top="2"), "top must be a whole number of at least 1; got '2'"),
+        (lambda: TopTwo(rounds=2.5), "rounds must be a whole number"),
+        (lambda: MedianElimination(accumulate="False"), "reuse must be True or False, got 'False'"),
+        (
+            lambda: POOL.explore("successive_accepts_rejects", 100),
+            r"'successive_accepts_rejects' does not take the options \[\]: it has alignment, objective, k \(required\)",
+        ),
+        (lambda: by_name("uniform_allocation", k=2), r"not take the options \[k\]: it has alignment, objective, top"),
+        (lambda: POOL.explore(UniformAllocation(), "lots"), "budget must be a finite number"),
+        (lambda: POOL.explore(UniformAllocation(), float("nan")), "budget must be a finite number"),
+        (lambda: POOL.explore(object(), 100), "a strategy needs alignment, objective, opening and explore"),
+        (
+            lambda: POOL.explore(UniformAllocation(), 100, Seeds.of(0, range(2))),
+            "explore runs one trial, got .* 2",
+        ),
+        (lambda: POOL.explore_many(UniformAllocation(), 100, 0), "trials must be a whole number of at least 1"),
+        (lambda: POOL.explore_many(UniformAllocation(), 100, []), "at least one trial"),
+        (lambda: POOL.explore_many(UniformAllocation(), 100, True), "trials must be a whole number .* got True"),
+        (lambda: POOL.explore_many(UniformAllocation(), 100, 2.5), "trials must be a whole number .* got 2.5"),
+        (lambda: POOL.explore_many(UniformAllocation(), 100, [0.5]), r"all whole, .* trials=\[0.5\]"),
+        (lambda: POOL.explore_many(UniformAllocation(), 100, 5, seed=None), "got root=None"),
+        (lambda: POOL.explore_many(UniformAllocation(), 100, 5, seed=1.5), "got root=1.5"),
+        (lambda: POOL.explore_many(UniformAllocation(), 100, 5, stream="a"), "stream='a'"),
+        (lambda: POOL.explore(UniformAllocation, 100), "got the class UniformAllocation: call it"),
+        (lambda: POOL.explore(Own(objective="cost"), 100), "unknown objective 'cost': allowed are 'risk', 'r"),
+        (lambda: POOL.explore(Own(alignment="cost"), 100), "unknown alignment 'cost': allowed are 'sample', 'budget'"),
+        (lambda: POOL.explore(Own(opens=0), 100), "no budget up to .* lets the opening round pull every arm once"),
+        (lambda: POOL.explore(Own(opens=None), 100), "the money of the opening round must be a finite number"),
+        (lambda: POOL.explore(Own(lambda t: t.buy(None)), 100), "the money of a round must be a finite number"),
+        (
+            lambda: POOL.explore(Own(lambda t: t.buy(np.ones(7, int))), 100),
+            r"whole units of shape \(1,\), got int64 of",
+        ),
+        (lambda: POOL.explore(Own(lambda t: t.buy(np.ones(1))), 100), "got float64 of shape"),
+        (lambda: POOL.explore(Own(twice_then_fresh), 100), "no fresh rows to score: the round before must be bought"),
+        (lambda: POOL.explore(Own(lambda t: (t.buy(50), t.keep(0))), 100), "to keep must be a whole number of at l"),
+        (lambda: POOL.explore(Own(lambda t: (t.buy(50), t.keep(9))), 100), "must be at most 5, the active ones; got 9"),
+        (
+            lambda: POOL.explore(Own(lambda t: np.array([1])), 100),
+            r"shape \(trials, k\), here \(1, k\), got int64 of sh",
+        ),
+        (lambda: POOL.explore(Own(lambda t: None), 100), r"whole numbers of shape \(trials, k\)"),
+        (lambda: POOL.explore(Own(lambda t: np.array([[0.0]])), 100), "got float64 of shape"),
+        (lambda: POOL.explore(Own(lambda t: np.array([[5]])), 100), "arms from 0 to 4, got 5 to 5"),
+        (
+            lambda: POOL.explore_many(UniformAllocation(), 100, 5, n_jobs=0),
+            "n_jobs must be a positive whole number or -1",
+        ),
+    ],
+)
+def test_bad_input(build, message):
+    with pytest.raises(ValueError, match=message):
+        build()
+
+
+def test_a_user_strategy_needs_no_base_class():
+    class Second:
+        """Buys once and takes the second best: not clever, but a strategy."""
+
+        alignment = "sample"
+        objective = "risk"
+
+        def first_round_cost(self, budget, prices):
+            return budget
+
+        def explore(self, batch):
+            batch.buy(batch.budget)
+            return batch.keep_best(2)[:, 1:]
+
+    best_two = POOL.explore_many(UniformAllocation(top=2), 500, 20)
+    assert np.array_equal(POOL.explore_many(Second(), 500, 20).selected[:, 0], best_two.selected[:, 1])
+
+
+def test_a_strategy_cannot_overspend():
+    class Greedy:
+        alignment = "sample"
+        objective = "risk"
+
+        def first_round_cost(self, budget, prices):
+            return budget
+
+        def explore(self, batch):
+            batch.buy(batch.budget)
+            batch.buy(batch.budget)
+            return batch.keep_best(1)
+
+    with pytest.raises(Overspend, match="round 2 would cost"):
+        POOL.explore(Greedy(), 100)

@@ -1,0 +1,239 @@
+"""Bounds of a known population against the exact failure probability of small ones, and planted errors."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from tests.theory.population.small_pools import KINDS, Small, exact_median, exact_uniform, generated, samples
+from theory.population import PopulationModel, affine, delta_fail_median, delta_fail_uniform, required_budget, tails
+from theory.population.affine import AffineEvents
+from theory.population.majorant import certified_slack, psd_majorant
+from theory.population.tails import event_probability
+
+POOLS = 312
+
+
+def known(pool: Small, **more: object) -> PopulationModel:
+    return PopulationModel(pool.grams, pool.y, pool.ball, pool.theta, weights=pool.p, **more)
+
+
+def rows_of(index: int) -> int:
+    return (1, 2, 4, 6, 9, 13)[index % 6]
+
+
+@cache
+def cases() -> list[tuple[Small, int, float]]:
+    """Pools, rows per arm, exact failure probabilities."""
+    pools = [*generated(POOLS // 2, seed=1, arms=2, rows=3), *generated(POOLS // 2, seed=2, arms=3, rows=4)]
+    return [(pool, rows_of(i), exact_uniform(pool, rows_of(i))) for i, pool in enumerate(pools)]
+
+
+def ratios(effort: str, chosen: slice = slice(None)) -> np.ndarray:
+    """Bound over exact probability, infinity where the latter is 0."""
+    found = []
+    for pool, n, exact in cases()[chosen]:
+        bound = delta_fail_uniform(known(pool), n * len(pool.grams), effort=effort)
+        found.append(bound / exact if exact > 0 else np.inf)
+    return np.array(found)
+
+
+def test_the_sharp_bound_is_never_below_the_exact_failure_probability() -> None:
+    found = ratios("sharp")
+    assert len(found) >= 300
+    assert found.min() >= 1.0
+    # The cases are able to refute: many bounds are below 1, and many failures are likely enough to see.
+    exact = np.array([case[2] for case in cases()])
+    seen = exact > 1e-6
+    assert np.sum(found[seen] * exact[seen] < 0.999) >= 40
+    assert {pool.kind for pool, _, _ in cases()} == set(KINDS)
+
+
+def test_the_quick_bound_is_never_below_the_exact_failure_probability() -> None:
+    assert ratios("quick", slice(None, None, 3)).min() >= 1.0
+
+
+def random_form(rng: np.random.Generator, m: int) -> np.ndarray:
+    left, right = rng.normal(size=(m, 3)), rng.normal(size=(m, 3))
+    S = left @ left.T * rng.uniform(0.2, 1) - right @ right.T * rng.uniform(0.2, 1)
+    return S - abs(S.mean()) * rng.uniform(0, 3) - rng.uniform(0, 1)
+
+
+def form_ratios(order: int, count: int = 150) -> np.ndarray:
+    """Bound over exact probability of {p^' S p^ >= 0} for random S."""
+    rng = np.random.default_rng(7)
+    found = []
+    for _ in range(count):
+        m, n = int(rng.integers(2, 5)), int(rng.integers(1, 9))
+        S, p = random_form(rng, m), rng.dirichlet(np.full(m, 2.0)) * 0.9 + 0.1 / m
+        p /= p.sum()
+        counts, chance = samples(p, n)
+        exact = float(chance[np.einsum("sx,xy,sy->s", counts, S, counts) >= 0].sum())
+        bound = event_probability(S, p, n, order=order)
+        found.append(bound / exact if exact > 0 else np.inf)
+    return np.array(found)
+
+
+@pytest.mark.parametrize("order", [2, 4])
+def test_the_probability_of_a_form_is_never_below_the_exact_one(order: int) -> None:
+    found = form_ratios(order)
+    assert found.min() >= 1.0
+    assert np.median(found[np.isfinite(found)]) < 6.0
+
+
+def test_forgetting_the_diagonal_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    true = tails.conditional_moments
+
+    def wrong(S: np.ndarray, p: np.ndarray, n: int, **options: object) -> object:
+        return true(S - np.diag(np.diagonal(S)), p, n, **options)
+
+    monkeypatch.setattr(tails, "conditional_moments", wrong)
+    assert form_ratios(4).min() < 1.0
+
+
+def test_dropping_part_of_the_lattice_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    true = tails._better
+
+    def wrong(bound: np.ndarray, *rest: object) -> np.ndarray:
+        found = np.array(true(bound, *rest))
+        found[len(found) // 2 :] = 0.0
+        return found
+
+    monkeypatch.setattr(tails, "_better", wrong)
+    assert form_ratios(4).min() < 1.0
+
+
+def test_a_variance_that_is_too_small_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    true = tails.conditional_moments
+
+    def wrong(*given: object, **options: object) -> object:
+        law = true(*given, **options)
+        centre = law.moments[0] ** 2 / np.maximum(law.mass, 1e-300)
+        law.moments[1] = centre + 0.1 * (law.moments[1] - centre)
+        return law
+
+    monkeypatch.setattr(tails, "conditional_moments", wrong)
+    assert form_ratios(2).min() < 1.0
+
+
+def test_leaving_out_a_window_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    true = affine.choose_windows
+    monkeypatch.setattr(affine, "choose_windows", lambda *given: true(*given)[1:])
+    assert ratios("sharp", slice(60)).min() < 1.0
+
+
+def test_leaving_out_a_rival_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    true = AffineEvents.beaten
+    monkeypatch.setattr(AffineEvents, "beaten", lambda self, rivals, n, order: true(self, rivals[1:], n, order))
+    assert ratios("sharp", slice(60)).min() < 1.0
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_median_elimination_never_fails_more_often_than_its_bound(fresh: bool) -> None:
+    informative = 0
+    for i, pool in enumerate(generated(16, seed=5 + fresh, arms=4, rows=3)):
+        budget = 8 * (2, 4, 6)[i % 3]
+        rows = "fresh" if fresh else "accumulated"
+        bound = delta_fail_median(known(pool), budget, rows=rows, effort="sharp")
+        exact = exact_median(pool, budget, fresh=fresh)
+        assert exact <= bound
+        informative += bound < 0.999
+    assert informative >= 5
+
+
+def test_ties_in_the_best_set_are_no_failures() -> None:
+    pool = next(pool for pool in generated(8, seed=3, arms=3, rows=4) if pool.kind == "ties")
+    assert known(pool).best_arms == (0, 2)
+    assert known(pool, best=[0]).rivals == (1, 2)
+    # As two of three arms are best, a failure is rarer than one of a single best arm.
+    assert delta_fail_uniform(known(pool), 180, effort="sharp") < delta_fail_uniform(known(pool, best=[0]), 180)
+
+
+def test_the_form_of_many_rivals_is_above_each() -> None:
+    rng = np.random.default_rng(0)
+    for m in (3, 12):
+        forms = [random_form(rng, m) for _ in range(5)]
+        p = rng.dirichlet(np.ones(m))
+        M, slack = psd_majorant([lambda C=C: C for C in forms], p)
+        laws = rng.dirichlet(np.full(m, 0.3), size=400)
+        for C in forms:
+            assert np.einsum("sx,xy,sy->s", laws, M - C, laws).min() >= -slack
+        assert slack < 1e-9
+
+
+def test_the_certificate_sees_a_negative_direction() -> None:
+    v = np.array([0.2, 0.8])
+    R = np.array([[0.0, -1.0], [-1.0, 0.0]])
+    assert v @ R @ v >= -certified_slack(R)
+    assert certified_slack(R) >= 1.0
+
+
+def test_the_required_budget_is_where_the_bound_reaches_delta() -> None:
+    pool = known(generated(1, seed=11, arms=2, rows=4)[0])
+    for effort in ("quick", "sharp"):
+        budget = required_budget(pool, 0.05, effort=effort)
+        assert delta_fail_uniform(pool, budget, effort=effort) <= 0.05
+        assert delta_fail_uniform(pool, budget - 2, effort=effort) > 0.05
+    assert budget <= required_budget(pool, 0.05, effort="quick")
+    median = required_budget(pool, 0.05, "median", effort="sharp")
+    assert delta_fail_median(pool, median, effort="sharp") <= 0.05
+
+
+def test_matrices_may_be_made_on_demand() -> None:
+    class Lazy:
+        def __len__(self) -> int:
+            return 2
+
+        def __getitem__(self, arm: int) -> np.ndarray:
+            return generated(1, seed=11, arms=2, rows=4)[0].grams[arm]
+
+    small = generated(1, seed=11, arms=2, rows=4)[0]
+    pool = PopulationModel(Lazy(), small.y, small.ball, small.theta, weights=small.p)
+    assert delta_fail_uniform(pool, 60) == delta_fail_uniform(known(small), 60)
+
+
+GOOD = {"grams": [np.eye(2), np.ones((2, 2))], "y": [1, -1], "ball": 0.5, "theta": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"grams": [np.eye(2)]}, "at least 2 Gram matrices"),
+        ({"grams": [np.eye(2), np.eye(3)]}, r"arm 1 must have shape \(2, 2\)"),
+        ({"grams": [np.eye(2), np.array([[1.0, 2.0], [2.0, 1.0]])]}, "arm 1 is indefinite"),
+        ({"grams": [np.eye(2), np.array([[1.0, 0.5], [0.2, 1.0]])]}, "not symmetric"),
+        ({"grams": [np.eye(2), np.full((2, 2), np.nan)]}, "finite"),
+        ({"y": [1, 0]}, "labels must be"),
+        ({"y": [1, -1, 1]}, "shape"),
+        ({"theta": 0.5}, "theta"),
+        ({"ball": 0.0}, "ball"),
+        ({"weights": [0.5, 0.6]}, "weights"),
+        ({"resolution": -1.0}, "resolution"),
+        ({"best": [2]}, "best must name"),
+        ({"best": [0, 1]}, "no positive gap"),
+        ({"grams": [np.eye(2), np.eye(2)]}, "no positive gap"),
+    ],
+)
+def test_a_population_that_does_not_fit_is_refused_in_one_line(change: dict[str, object], message: str) -> None:
+    PopulationModel(**GOOD)
+    with pytest.raises(ValueError, match=message) as caught:
+        PopulationModel(**{**GOOD, **change})
+    assert "\n" not in str(caught.value)
+
+
+def test_what_is_not_covered_is_said_and_gets_no_number() -> None:
+    pool = PopulationModel(**GOOD)
+    with pytest.raises(ValueError, match="one row per arm and round"):
+        delta_fail_uniform(pool, 1)
+    with pytest.raises(ValueError, match="whole number"):
+        delta_fail_uniform(pool, 2.5)
+    with pytest.raises(ValueError, match="effort"):
+        delta_fail_uniform(pool, 10, effort="lazy")
+    with pytest.raises(ValueError, match="rows"):
+        delta_fail_median(pool, 10, rows="some")
+    with pytest.raises(ValueError, match="strategy"):
+        required_budget(pool, 0.05, "greedy")
+    with pytest.raises(ValueError, match="delta"):
+        required_budget(pool, 1.0)

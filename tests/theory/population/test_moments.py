@@ -1,0 +1,151 @@
+"""Moments against enumeration, counts of multigraphs against all sequences of pairs, laws against exact numbers."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import permutations, product
+from math import comb
+
+import numpy as np
+import pytest
+
+from tests.theory.population.small_pools import samples
+from theory.population import graphs
+from theory.population.graphs import CONNECTED, GRAPHS, falling
+from theory.population.law import sum_laws
+from theory.population.moments import Conditional, conditional_moments, projection
+
+
+def case(seed: int, m: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    S = rng.normal(size=(m, m))
+    p = rng.dirichlet(np.full(m, 0.8)) * 0.9 + 0.1 / m
+    return S + S.T + 3.0 * np.diag(rng.normal(size=m)) - 1.0, p / p.sum()
+
+
+def enumerated(S: np.ndarray, p: np.ndarray, n: int, law: Conditional) -> float:
+    """Largest difference between the moments and those of all samples, in units of the moments' size.
+
+    No mass is cut off in these small cases, so the first value belongs to the sum 0.
+    """
+    counts, chance = samples(p, n)
+    g = projection(S, p, n)
+    # The lattice again, from its definition: the levels are the nearest steps between the ends.
+    width = (g.max() - g.min()) / 6
+    L = counts @ np.rint((g - g.min()) / width)
+    Z = np.einsum("sx,xy,sy->s", counts, S, counts) / n**2
+    worst = 0.0
+    for i, value in enumerate(law.value):
+        at = np.abs(L - round(float((value - law.value[0]) * n / width))) < 0.5
+        U = (Z[at] - value) / law.unit
+        exact = np.array([np.sum(chance[at] * U**r) for r in range(1, len(law.moments) + 1)])
+        size = np.array([np.sum(chance[at] * np.abs(U) ** r) for r in range(1, len(law.moments) + 1)])
+        worst = max(worst, float(np.max(np.abs(exact - law.moments[:, i]) / (1.0 + size))))
+        worst = max(worst, abs(float(chance[at].sum()) - float(law.mass[i])))
+    return worst
+
+
+@pytest.mark.parametrize(("m", "n"), [(3, 2), (4, 3), (3, 5), (4, 6), (3, 9)])
+@pytest.mark.parametrize("order", [2, 4])
+def test_moments_equal_those_of_all_samples(m: int, n: int, order: int) -> None:
+    for seed in range(4):
+        S, p = case(seed, m)
+        assert enumerated(S, p, n, conditional_moments(S, p, n, order=order, levels=6)) < 1e-12
+
+
+@pytest.mark.parametrize("graph", [("double",), ("edge", "edge"), ("triangle",), ("square",), ("paw",), ("fork",)])
+def test_a_wrong_count_of_a_graph_is_caught(graph: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    order = sum(CONNECTED[name][0] for name in graph)
+    wrong = {**GRAPHS, order: {**GRAPHS[order], graph: GRAPHS[order][graph] * 2}}
+    monkeypatch.setattr(graphs, "GRAPHS", wrong)
+    S, p = case(1, 4)
+    assert enumerated(S, p, 6, conditional_moments(S, p, 6, order=4, levels=6)) > 1e-6
+
+
+def shape_of(pairs: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int, int], ...]:
+    """A name for the multigraph of a sequence of pairs, the same for isomorphic ones."""
+    vertices = sorted({v for pair in pairs for v in pair})
+    best: tuple[tuple[int, int, int], ...] | None = None
+    for order in permutations(range(len(vertices))):
+        place = dict(zip(vertices, order, strict=True))
+        edges: dict[tuple[int, int], int] = {}
+        for a, b in pairs:
+            key = (min(place[a], place[b]), max(place[a], place[b]))
+            edges[key] = edges.get(key, 0) + 1
+        name = tuple(sorted((a, b, k) for (a, b), k in edges.items()))
+        best = name if best is None or name < best else best
+    assert best is not None
+    return best
+
+
+def test_counts_of_order_three_are_those_of_all_sequences_of_pairs() -> None:
+    pairs = [(a, b) for a in range(4) for b in range(4) if a != b]
+    seen: dict[tuple[int, tuple[tuple[int, int, int], ...]], int] = {}
+    for sequence in product(pairs, repeat=3):
+        vertices = len({v for pair in sequence for v in pair})
+        key = (vertices, shape_of(sequence))
+        seen[key] = seen.get(key, 0) + 1
+    found = sorted(count / falling(4, v) for (v, _), count in seen.items())
+    sizes = {names: sum(CONNECTED[name][1] for name in names) for names in GRAPHS[3]}
+    assert found == sorted(float(count) for names, count in GRAPHS[3].items() if sizes[names] <= 4)
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+def test_counts_add_up_to_all_sequences(order: int) -> None:
+    for n in range(2, 12):
+        total = sum(
+            count * falling(n, sum(CONNECTED[name][1] for name in names)) for names, count in GRAPHS[order].items()
+        )
+        assert total == (n * (n - 1)) ** order
+
+
+def test_the_law_of_a_sum_is_exact_far_into_its_tails() -> None:
+    step = np.array([0.75, 0.25])
+    for n in (1, 7, 60, 401, 900):
+        law = sum_laws(step, n, max(n - 3, 0))[n]
+        for i in range(0, law.mass.size, max(1, law.mass.size // 40)):
+            k = law.first + i
+            exact = float(Fraction(comb(n, k)) * Fraction(1, 4) ** k * Fraction(3, 4) ** (n - k))
+            assert abs(law.mass[i] - exact) <= law.error * exact + law.missing
+        assert abs(1.0 - law.mass.sum()) <= law.error + law.missing
+        assert law.missing < 1e-26
+
+
+def test_the_cut_of_a_law_is_counted() -> None:
+    law = sum_laws(np.array([0.5, 0.5]), 1000, 992)[1000]
+    outside = sum(Fraction(comb(1000, k), 2**1000) for k in range(law.first))
+    assert 0 < float(outside) <= law.missing
+
+
+@pytest.mark.parametrize(("m", "n"), [(4, 6), (5, 4)])
+def test_rounding_errors_are_covered(m: int, n: int) -> None:
+    for seed in range(6):
+        S, p = case(seed, m)
+        law = conditional_moments(S, p, n, order=4, levels=5)
+        exact = fraction_moments(S, p, n, law)
+        assert np.all(np.abs(law.moments - exact) <= law.errors + 1e-300)
+        assert np.all(law.errors <= 1e-6 * (1.0 + np.abs(exact)))
+
+
+def fraction_moments(S: np.ndarray, p: np.ndarray, n: int, law: Conditional) -> np.ndarray:
+    """The same moments in fractions; U is Z - l with the floating point S and l taken as exact numbers."""
+    m = len(p)
+    exact_S = [[Fraction(float(S[i, j])) for j in range(m)] for i in range(m)]
+    exact_p = [Fraction(float(q)) for q in p]
+    counts, _ = samples(p, n)
+    g = projection(S, p, n)
+    width = (g.max() - g.min()) / 5
+    k = np.rint((g - g.min()) / width).astype(int)
+    out = [[Fraction(0)] * len(law.value) for _ in law.moments]
+    for row in counts.tolist():
+        ways = Fraction(1)
+        left = n
+        for q, c in zip(exact_p, row, strict=True):
+            ways *= comb(left, c) * q**c
+            left -= c
+        Z = sum(row[i] * row[j] * exact_S[i][j] for i in range(m) for j in range(m)) / n**2
+        at = int(np.dot(row, k))
+        U = (Z - Fraction(float(law.value[at]))) / Fraction(law.unit)
+        for r in range(len(out)):
+            out[r][at] += ways * U ** (r + 1)
+    return np.array([[float(value) for value in line] for line in out])

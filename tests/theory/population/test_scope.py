@@ -1,0 +1,362 @@
+"""Rows without replacement, prices, penalised scores: bounds against enumeration, and planted errors."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cache
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from exml_sim.rejection import solve_batch
+from tests.theory.population.small_pools import TIE, Small, generated, samples
+from tests.theory.population.test_beyond import scores, wide
+from tests.theory.population.test_failure import random_form
+from theory import tighter
+from theory.errors import AssumptionError
+from theory.population import (
+    PopulationModel,
+    approximate_failure,
+    delta_fail_median,
+    delta_fail_rows,
+    delta_fail_uniform,
+    distinct,
+    overlap,
+    planned_budget,
+    required_budget,
+    version,
+)
+from theory.population.design import Design
+from theory.population.distinct import distinct_moments, distinct_rows
+from theory.population.moments import Conditional
+from theory.population.overlap import nested_moments, nested_samples
+
+
+def subsets(m: int, n: int) -> np.ndarray:
+    """Counts of all samples of n distinct rows."""
+    chosen = np.array(list(combinations(range(m), n)))
+    counts = np.zeros((len(chosen), m))
+    np.put_along_axis(counts, chosen, 1.0, axis=1)
+    return counts
+
+
+def known(pool: Small, **more: object) -> PopulationModel:
+    return PopulationModel(pool.grams, pool.y, pool.ball, pool.theta, **more)
+
+
+def even(count: int, seed: int, *, arms: int, rows: int) -> list[Small]:
+    """Generated pools whose rows all have the same weight."""
+    pools = generated(4 * count, seed=seed, arms=arms, rows=rows)
+    return [pool for pool in pools if np.ptp(pool.p) < 1e-12][:count]
+
+
+def distinct_ratios() -> np.ndarray:
+    """Bound over exact probability of {p^' S p^ >= 0} on distinct rows."""
+    rng = np.random.default_rng(0)
+    found = []
+    for _ in range(60):
+        m = int(rng.integers(4, 11))
+        n, S = int(rng.integers(1, m + 1)), random_form(rng, m)
+        counts = subsets(m, n)
+        exact = float(np.mean(np.einsum("sx,xy,sy->s", counts, S, counts) >= 0))
+        found.append(distinct_rows(S, n) / exact if exact > 0 else np.inf)
+    return np.array(found)
+
+
+def test_forms_of_distinct_rows_are_never_below_the_exact_probability() -> None:
+    found = distinct_ratios()
+    assert found.min() >= 1.0
+    assert np.median(found[np.isfinite(found)]) < 4.0
+
+
+def test_a_wrong_probability_of_the_sample_size_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    true = distinct._hit
+    monkeypatch.setattr(distinct, "_hit", lambda n, m, q: 1.5 * true(n, m, q))
+    assert distinct_ratios().min() < 1.0
+
+
+@pytest.mark.parametrize(("m", "n"), [(9, 4), (10, 5), (8, 7)])
+def test_moments_of_distinct_rows_are_exact(m: int, n: int) -> None:
+    S = random_form(np.random.default_rng(m), m)
+    counts = subsets(m, n)
+    values = np.einsum("sx,xy,sy->s", counts, S, counts) / n**2
+    law = distinct_moments(S, n)
+    assert law is not None
+    first, second = law.moments[0] * law.unit, law.moments[1] * law.unit**2
+    found = [law.mass.sum(), (law.value * law.mass + first).sum()]
+    found.append((law.value**2 * law.mass + 2 * law.value * first + second).sum())
+    np.testing.assert_allclose(found, [np.mean(values**r) for r in range(3)], rtol=1e-7)
+    assert law.errors.max() < 1e-8
+
+
+def test_uniform_allocation_without_replacement() -> None:
+    informative = 0
+    for i, pool in enumerate(even(18, 60, arms=3, rows=9)):
+        n = (3, 5, 7, 8)[i % 4]
+        strengths = pool.strengths(subsets(9, n) / n)
+        fails = strengths[:, ~pool.best].max(axis=1) >= strengths[:, pool.best].max(axis=1) - TIE
+        bound = delta_fail_uniform(known(pool), 3 * n, replacement=False)
+        assert fails.mean() <= bound
+        informative += bound < 0.9
+    assert informative >= 6
+
+
+def exact_median_distinct(pool: Small, budget: int) -> float:
+    """P[failure] of median elimination with 4 arms on one order without replacement, ties against the best arms."""
+    first, second = budget // 8, budget // 4
+    m, total = len(pool.y), []
+    for counts in subsets(m, first):
+        rest = np.flatnonzero(counts == 0)
+        strengths = np.round(pool.strengths(counts[None] / first)[0], 9)
+        kept = np.lexsort((pool.best, -strengths))[:2]
+        more = np.zeros((0, m))
+        if second:
+            chosen = subsets(len(rest), second)
+            more = np.zeros((len(chosen), m))
+            more[:, rest] = chosen
+        later = np.round(pool.strengths((counts + more) / (first + second))[:, kept], 9)
+        good = np.where(pool.best[kept], later, -np.inf).max(axis=1)
+        bad = np.where(~pool.best[kept], later, -np.inf).max(axis=1)
+        total.append(np.mean(bad >= good))
+    return float(np.mean(total))
+
+
+def test_median_elimination_without_replacement() -> None:
+    informative = 0
+    for i, pool in enumerate(even(12, 70, arms=4, rows=10)):
+        budget = (16, 24)[i % 2]
+        bound = delta_fail_median(known(pool), budget, replacement=False)
+        assert exact_median_distinct(pool, budget) <= bound
+        informative += bound < 0.999
+    assert informative >= 2
+
+
+def nested_truth(S: np.ndarray, n: int, T: np.ndarray, k: int, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """All values of s' S s + t' T t for the first n and the first k rows of one order, and their probabilities."""
+    (a, u), (b, v) = samples(p, min(n, k)), samples(p, abs(n - k))
+    short = np.repeat(a, len(b), axis=0)
+    long = short + np.tile(b, (len(a), 1))
+    s, t = (short, long) if n < k else (long, short)
+    values = np.einsum("sx,xy,sy->s", s, S, s) / n**2 + np.einsum("sx,xy,sy->s", t, T, t) / k**2
+    return values, np.multiply.outer(u, v).ravel()
+
+
+@cache
+def nested_cases() -> list[tuple[np.ndarray, int, np.ndarray, int, np.ndarray]]:
+    rng = np.random.default_rng(5)
+    found = []
+    for _ in range(50):
+        m, n, step = int(rng.integers(2, 4)), int(rng.integers(1, 6)), int(rng.integers(1, 4))
+        p = rng.dirichlet(np.full(m, 2.0)) * 0.9 + 0.1 / m
+        n, k = (n, n + step) if rng.random() < 0.5 else (n + step, n)
+        found.append((random_form(rng, m) + rng.uniform(0.0, 0.5), n, random_form(rng, m), k, p / p.sum()))
+    return found
+
+
+def nested_ratios(order: int) -> np.ndarray:
+    found = []
+    for case in nested_cases():
+        values, chance = nested_truth(*case)
+        exact = float(chance[values >= 0].sum())
+        found.append(nested_samples(*case, order=order) / exact if exact > 0 else np.inf)
+    return np.array(found)
+
+
+@pytest.mark.parametrize("order", [2, 4])
+def test_two_beginnings_of_one_order_are_never_below_the_exact_probability(order: int) -> None:
+    found = nested_ratios(order)
+    assert found.min() >= 1.0
+    assert np.sum(found[np.isfinite(found)] > 1.0 + 1e-9) >= 5
+
+
+def test_moments_of_two_beginnings_are_exact() -> None:
+    for S, n, T, k, p in nested_cases()[:12]:
+        values, chance = nested_truth(S, n, T, k, p)
+        short, few, long, many = (S, n, T, k) if n < k else (T, k, S, n)
+        law = nested_moments(short, few, long, many, p, order=4)
+        parts = [law.mass, *(law.moments[r] * law.unit ** (r + 1) for r in range(4))]
+        third = parts[3] + 3 * law.value * parts[2] + 3 * law.value**2 * parts[1] + law.value**3 * parts[0]
+        np.testing.assert_allclose(third.sum(), chance @ values**3, rtol=1e-8, atol=1e-9)
+
+
+def test_a_variance_of_two_beginnings_that_is_too_small_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    true = overlap.tail_sum
+
+    def wrong(law: Conditional) -> float:
+        centre = law.moments[0] ** 2 / np.maximum(law.mass, 1e-300)
+        law.moments[1] = centre + 0.02 * (law.moments[1] - centre)
+        return true(law)
+
+    monkeypatch.setattr(overlap, "tail_sum", wrong)
+    assert nested_ratios(2).min() < 1.0
+
+
+def test_prices_from_one_order() -> None:
+    informative = 0
+    for i, pool in enumerate(generated(24, seed=80, arms=2, rows=3)):
+        costs = ((1, 2), (Fraction(3, 2), 1), (3, "0.5"))[i % 3]
+        budget = (24, 36)[i % 2]
+        rows = Design.of("same", costs, "budget", True, 2).rows(Fraction(budget), 2, 2)
+        truth = _fails(pool, rows)
+        bound = delta_fail_uniform(known(pool, weights=pool.p), budget, effort="sharp", costs=costs, alignment="budget")
+        assert truth <= bound
+        assert bound == delta_fail_rows(known(pool, weights=pool.p), rows, effort="sharp", pairing="same")
+        informative += bound < 0.9
+    assert informative >= 8
+
+
+def _fails(pool: Small, rows: tuple[int, ...]) -> float:
+    """P[the rival is at least as strong], both arms on beginnings of one order."""
+    few, more = min(rows), abs(rows[0] - rows[1])
+    (a, u), (b, v) = samples(pool.p, few), samples(pool.p, more)
+    short = np.repeat(a, len(b), axis=0)
+    long = short + np.tile(b, (len(a), 1))
+    laws = [(short if n == few else long) / n for n in rows]
+    strengths = np.stack([pool.strengths(law)[:, i] for i, law in enumerate(laws)], axis=1)
+    fails = strengths[:, ~pool.best].max(axis=1) >= strengths[:, pool.best].max(axis=1) - TIE
+    return float(np.multiply.outer(u, v).ravel()[fails].sum())
+
+
+def test_the_same_number_of_rows_for_all_is_the_plain_bound() -> None:
+    pool = known(generated(1, seed=11, arms=2, rows=4)[0])
+    plain = delta_fail_uniform(pool, 60)
+    assert delta_fail_uniform(pool, 90, costs=[1, 2]) == delta_fail_rows(pool, (30, 30), pairing="same")
+    assert plain <= delta_fail_uniform(pool, 90, costs=[1, 2])
+
+
+def test_independent_rows_beyond_the_affine_regime() -> None:
+    informative = 0
+    for i, small in enumerate(generated(8, seed=90, arms=2, rows=3)):
+        pool = wide(small, (1.3, 2.5)[i % 2])
+        risks = scores(pool, pool.p[None])[0]
+        if abs(risks[0] - risks[1]) < 1e-3:
+            continue
+        best, rows = int(np.argmin(risks)), ((6, 6), (4, 9))[i % 2]
+        data = PopulationModel(pool.grams, pool.y, pool.ball, pool.theta, weights=pool.p, best=[best], resolution=1e-6)
+        values = [(samples(pool.p, n), n) for n in rows]
+        laws = [(scores(pool, counts / n)[:, arm], chance) for arm, ((counts, chance), n) in enumerate(values)]
+        wins = laws[1 - best][0][:, None] <= laws[best][0][None, :] + 1e-7
+        truth = float(laws[1 - best][1] @ wins @ laws[best][1])
+        bound = delta_fail_rows(data, rows, effort="sharp")
+        assert truth <= bound
+        informative += delta_fail_rows(data, (60, 60), effort="sharp") < 0.9
+    assert informative >= 2
+
+
+def penalised_scores(pool: Small, weights: np.ndarray, penalty: tuple[float, float]) -> np.ndarray:
+    """min mean loss + penalties of every arm, by the solver of the other package."""
+    found = []
+    for gram in pool.grams:
+        solved = solve_batch(gram, pool.y.astype(np.int64), pool.theta, weights, penalty=penalty, tol=1e-8)
+        found.append(solved.objective)
+    return np.stack(found, axis=1)
+
+
+def penalised_cases(factor: float) -> list[tuple[PopulationModel, Small, tuple[float, float], int]]:
+    """Pools whose penalty is ``factor`` times the smallest for which the score is quadratic."""
+    found = []
+    for i, pool in enumerate(generated(10, seed=100, arms=3, rows=3)):
+        kappa = float(np.diagonal(pool.grams, axis1=1, axis2=2).max())
+        b = pool.theta / (1 - 2 * pool.theta)
+        least = max(kappa / 4, (kappa / 4) * (1 + b) / (1 - pool.theta))
+        penalty = (factor * least, factor * least)
+        risks = penalised_scores(pool, pool.p[None], penalty)[0]
+        best = int(np.argmin(risks))
+        if np.delete(risks, best).min() - risks[best] > 1e-4:
+            given = {"weights": pool.p, "penalty": penalty, "best": [best], "resolution": 1e-7}
+            found.append(
+                (PopulationModel(pool.grams, pool.y, None, pool.theta, **given), pool, penalty, (3, 6, 9)[i % 3])
+            )
+    return found
+
+
+@pytest.mark.parametrize("factor", [1.01, 0.2])
+def test_penalised_scores_fail_no_more_often_than_their_bound(factor: float) -> None:
+    cases = penalised_cases(factor)
+    assert len(cases) >= 6
+    informative = 0
+    for known_pool, pool, penalty, n in cases:
+        assert known_pool.quadratic(n) == (factor >= 1.0)
+        counts, chance = samples(pool.p, n)
+        values = penalised_scores(pool, counts / n, penalty)
+        best = known_pool.best_arms[0]
+        fails = np.delete(values, best, axis=1).min(axis=1) <= values[:, best] + 2e-8
+        bound = delta_fail_uniform(known_pool, 3 * n, effort="sharp")
+        assert float(chance[fails].sum()) <= bound
+        informative += delta_fail_uniform(known_pool, 3 * 80, effort="sharp") < 0.9
+    assert informative >= 3
+
+
+def test_a_penalised_score_is_quadratic_where_it_says_so() -> None:
+    for data, pool, penalty, n in penalised_cases(1.01)[:4]:
+        counts, _ = samples(pool.p, n)
+        law = counts / n
+        signed = np.einsum("sx,kxy,sy->sk", law * pool.y, pool.grams, law * pool.y)
+        plain = np.einsum("sx,kxy,sy->sk", law, pool.grams, law)
+        expected = 1.0 - signed / (16 * penalty[0]) - plain / (16 * penalty[1])
+        np.testing.assert_allclose(penalised_scores(pool, law, penalty), expected, atol=1e-6)
+        np.testing.assert_allclose(data.risks, penalised_scores(pool, pool.p[None], penalty)[0], atol=1e-6)
+    # For the sum of losses the penalty falls with the rows, and so does the regime.
+    data = PopulationModel(
+        pool.grams, pool.y, None, pool.theta, penalty=(9 * penalty[0], 9 * penalty[1]), best=[0], loss="sum"
+    )
+    assert data.quadratic(9)
+    assert not data.quadratic(10)
+
+
+def test_no_bound_is_above_that_of_the_gaps() -> None:
+    pool = known(generated(1, seed=11, arms=2, rows=4)[0])
+    given = {"gaps": [pool.risks.max() - pool.risks.min()], "theta": pool.theta}
+    given |= {"kappa_lambda": pool.kappa * pool.radius}
+    budgets = 500 * 2 ** np.arange(8)
+    older = np.asarray(tighter.delta_fail_uniform(budgets, 2, None, **given))
+    at = int(np.argmax(older < 1e-8))
+    assert 0.0 < older[at] < 1e-8
+    assert delta_fail_uniform(pool, int(budgets[at])) <= older[at] * 1.01
+
+
+def test_what_no_theorem_covers_is_named() -> None:
+    pool = known(generated(1, seed=11, arms=2, rows=4)[0])
+    for message, call in (
+        ("the same rows for all arms", lambda: delta_fail_uniform(pool, 8, replacement=False, pairing="independent")),
+        ("the same number of rows", lambda: _uneven(pool)),
+        ("which arms are left", lambda: delta_fail_median(pool, 40, costs=[1, 2])),
+        ("no more rows than the population", lambda: delta_fail_uniform(pool, 10, replacement=False)),
+        ("equal weights", lambda: _skewed()),
+    ):
+        with pytest.raises(AssumptionError, match=message):
+            call()
+    for message, costs in (("one per arm", [1]), ("positive", [1, 0]), ("positive", [1, "x"])):
+        with pytest.raises(ValueError, match=message):
+            delta_fail_uniform(pool, 8, costs=costs)
+    with pytest.raises(ValueError, match="alignment"):
+        delta_fail_uniform(pool, 8, alignment="some")
+
+
+def _uneven(pool: PopulationModel) -> float:
+    return delta_fail_uniform(pool, 8, costs=[1, 2], alignment="budget", replacement=False)
+
+
+def _skewed() -> float:
+    pool = next(one for one in generated(8, seed=3) if one.kind == "skewed")
+    return delta_fail_uniform(known(pool, weights=pool.p), 6, replacement=False)
+
+
+def test_bad_input_of_a_known_pool_is_named() -> None:
+    small = generated(1, seed=11, arms=2, rows=4)[0]
+    pool = known(small)
+    given = {"grams": small.grams, "y": small.y, "ball": small.ball, "theta": small.theta}
+    for message, call in (
+        ("best must be a list", lambda: PopulationModel(**given, best=0)),
+        ("grams must be a sequence", lambda: PopulationModel(**given | {"grams": None})),
+        ("theta must be a number", lambda: PopulationModel(**given | {"theta": "a"})),
+        ("delta must be strictly", lambda: required_budget(pool, "a")),
+        ("budget must be a whole number, at least 2", lambda: approximate_failure(pool, 0)),
+        ("missed by 190 ", lambda: delta_fail_uniform(pool, 10, costs=[100, 1], alignment="budget")),
+        ("population must be None or the 4 rows", lambda: version.uniform(8, data=pool, population=999)),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+    assert version.uniform(90, data=pool, costs=np.array([1, 2])) == delta_fail_uniform(pool, 90, costs=[1, 2])
+    assert planned_budget(pool, 0.999) == 2
