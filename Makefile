@@ -15,7 +15,7 @@ help:
 	@echo "make measure    size, imports and language of the repository, beside their targets"
 	@echo "make docs       build the documentation site into site/, with warnings as errors"
 	@echo "make bench      the benchmark tables"
-	@echo "make coq        check Lemma D and Lemma F with Coq (needs coqc and Coquelicot; Debian: coq, libcoq-coquelicot)"
+	@echo "make coq        compile the Coq library and check its axioms (Debian: coq libcoq-coquelicot libcoq-mathcomp-ssreflect)"
 	@echo "make fuzz       ten minutes of random damage, kills, files, pools and matrices; findings/ has what it finds"
 
 # One stamp per set of dependencies: an install is redone only when pyproject.toml changes.
@@ -78,11 +78,13 @@ bench: $(VENV)/.dev
 fuzz: $(VENV)/.dev
 	$(BIN)/python -m fuzz
 
-# Coq writes its files beside the source, so it gets a copy.
-coq:
+# Coq writes its files beside the sources, so it gets a copy.
+coq: $(VENV)/.dev
+	rm -rf build/coq
 	mkdir -p build/coq
-	cp theory/proofs/coq/calibration.v build/coq/
-	cd build/coq && coqc -q calibration.v
+	cp theory/coq/*.v theory/coq/_CoqProject build/coq/
+	cd build/coq && for file in $$(grep '\.v$$' _CoqProject); do coqc -q -w none -Q . Exml $$file || exit 1; done
+	$(BIN)/python -m tools.check_coq build/coq
 
 clean:
 	rm -rf $(VENV) out findings site build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

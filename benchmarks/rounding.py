@@ -11,7 +11,7 @@ import time
 
 import numpy as np
 
-from theory.proofs.rounding import CHECKS, UNIT, compare
+from benchmarks.rounding_checks import CHECKS, UNIT, compare
 
 
 def main() -> None:

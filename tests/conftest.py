@@ -21,7 +21,6 @@ HERE = Path(__file__).parent
 #: those that take long: one at the end would leave a worker idle. Of files that go `TOGETHER` one is enough.
 FIRST = (
     "rejection/test_classifier.py",
-    "theory/proofs/test_grades.py",
     "theory/test_budgets.py",
     "theory/test_corrected.py",
     "theory/test_tighter.py",
@@ -46,9 +45,9 @@ FIRST = (
     "engine/test_stopping.py",
 )
 #: Files, or folders, that ask for the same things, which a process finds once: one worker runs all of a line. The
-#: first share proofs and checks of claims, the second the pools of the main study and the bounds on them.
+#: first share checks of claims and refutations, the second the pools of the main study and the bounds on them.
 TOGETHER = (
-    ("theory/claims", "theory/proofs"),
+    ("theory/claims", "theory/evidence"),
     (
         "cli/test_study.py",
         "cli/test_plot.py",

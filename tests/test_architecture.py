@@ -109,7 +109,7 @@ def test_files_that_go_together_exist_and_are_one_piece_of_work() -> None:
     names = [name for line in TOGETHER for name in line]
     assert len(set(names)) == len(names)
     assert [name for name in names if not (ROOT / "tests" / name).exists()] == []
-    assert together("tests/theory/proofs/test_grades.py") == together("tests/theory/claims/test_numbers.py")
+    assert together("tests/theory/evidence/test_grades.py") == together("tests/theory/claims/test_numbers.py")
     assert together("tests/docs/test_tutorial.py") == together("tests/cli/test_study.py")
     assert together("tests/theory/test_claims_of_others.py") == "tests/theory/test_claims_of_others.py"
 
@@ -191,7 +191,7 @@ def test_theory_knows_numbers_only() -> None:
         (file.name, name)
         for file in (ROOT / "theory").rglob("*.py")
         for name in imports(file) - set(sys.stdlib_module_names) - {"theory", "numpy", "scipy"}
-        if not (name == "flint" and "proofs" in file.parts)
+        if not (name == "flint" and "evidence" in file.parts)
     }
     assert not foreign
 

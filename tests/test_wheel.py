@@ -34,7 +34,6 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(folder / "site")
     _take_compiled_code(folder / "site" / "exml_sim")
-    _take_grades(folder / "site" / "theory")
     return folder / "site"
 
 
@@ -52,13 +51,6 @@ def _take_compiled_code(package: Path) -> None:
             shutil.copyfile(file, target)
 
 
-def _take_grades(package: Path) -> None:
-    """The same for the grades of the claims, which are kept under a digest of the sources."""
-    (package / "__pycache__").mkdir()
-    for file in (ROOT / "theory" / "__pycache__").glob("grades-*.json"):
-        shutil.copy2(file, package / "__pycache__")
-
-
 #: The command itself, with 200 trials per cell in place of a thousand: enough for its findings.
 STUDY = "from exml_sim.cli import main, study; study.QUICK = 200; main()"
 
@@ -73,6 +65,7 @@ def run(site: Path, where: Path, *command: str) -> str:
 def test_types_and_data_are_inside(unpacked: Path) -> None:
     for package in ("exml_sim", "theory", "simulations"):
         assert (unpacked / package / "py.typed").exists()
+    assert (unpacked / "theory" / "coq" / "registry.v").exists()
     names = {path.relative_to(unpacked).as_posix() for path in unpacked.rglob("*.py")}
     here = {
         p.relative_to(ROOT).as_posix() for k in ("exml_sim", "theory", "simulations") for p in (ROOT / k).rglob("*.py")

@@ -13,14 +13,13 @@ from exml_sim.cli import options
 @click.command(name="report")
 @click.argument("store", type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="The page; report.html next to the store.")
-@click.option("--check-claims", is_flag=True, help="Run the check of every claim and show its evidence.")
 @options.quiet
 @options.as_json
-def command(store: Path, out: Path | None, check_claims: bool, quiet: bool, as_json: bool) -> None:
+def command(store: Path, out: Path | None, quiet: bool, as_json: bool) -> None:
     """Write one HTML file about the results in STORE; it needs no network and can be sent by mail.
 
     It has the settings, the findings in words, a chart of theory against practice whose bounds move with theta, kappa
-    Lambda, the gap and K, the allocation, the claims and the provenance.
+    Lambda, the gap and K, the allocation and the provenance.
 
     Example: exml report out/study.sqlite --out report.html
     """
@@ -30,7 +29,7 @@ def command(store: Path, out: Path | None, check_claims: bool, quiet: bool, as_j
 
     target = out or store.parent / "report.html"
     with StudyResult.open(store) as result:
-        page = page_of(result, check_claims=check_claims)
+        page = page_of(result)
     options.make_folder(target.parent)
     target.write_text(render(page), encoding="utf-8")
     if as_json:

@@ -1,4 +1,4 @@
-"""What the page says, as plain data: settings, findings, curves, allocations, claims, provenance."""
+"""What the page says, as plain data: settings, findings, curves, allocations, provenance."""
 
 from __future__ import annotations
 
@@ -14,26 +14,19 @@ from exml_sim.engine.result import CellSummary, StudyResult
 from simulations.figures import facets, style
 from simulations.panels import ALARM, CONFIDENCE, TARGET, Panel, panels_of, title_of
 from simulations.report.findings import findings_of
-from theory.claims import Claim, all_claims
-from theory.claims.document import Checked
-from theory.claims.document import run as run_claim
-from theory.proofs.grades import Graded
-from theory.proofs.kept_grades import grades_of
 from theory.versions import VERSIONS
 
 #: Points of a curve that the page cannot compute by itself.
 CURVE_POINTS = 20
 
 
-def page_of(result: StudyResult, *, check_claims: bool = False) -> dict[str, Any]:
+def page_of(result: StudyResult) -> dict[str, Any]:
     """The page's data; only numbers, texts, lists and tables, so that it can be written as JSON.
 
     Parameters
     ----------
     result
         The results of a study.
-    check_claims
-        Run the check of every claim now and show its evidence; otherwise the recorded verdicts are shown.
 
     Raises
     ------
@@ -53,8 +46,6 @@ def page_of(result: StudyResult, *, check_claims: bool = False) -> dict[str, Any
         "versions": [{"name": name, "title": title_of(name)} for name in _names(panels)],
         "groups": _groups(panels),
         "facets": _facets(result, panels),
-        "claims": _claims(check_claims),
-        "claims_checked": check_claims,
         "provenance": _provenance(result),
     }
 
@@ -176,36 +167,6 @@ def _cell(panel: Panel, cell: CellSummary) -> dict[str, Any]:
 def _finite(value: float) -> float | None:
     """JSON has no NaN."""
     return value if math.isfinite(value) else None
-
-
-def _claims(check: bool) -> list[dict[str, Any]]:
-    """Every claim with its grade; with a fresh check each, or with the grades that are known of these sources."""
-    if check:
-        return [_claim(entry.claim, entry.graded, entry) for entry in map(run_claim, all_claims())]
-    known = grades_of(all_claims())
-    return [_claim(claim, known[claim.id]) for claim in all_claims()]
-
-
-def _claim(claim: Claim, graded: Graded, entry: Checked | None = None) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "id": claim.id,
-        "where": str(claim.where),
-        "section": claim.where.section,
-        "printed": claim.printed,
-        "kind": claim.kind,
-        "plain": claim.plain,
-        "statement": claim.statement,
-        "corrected": claim.corrected,
-        "errata": list(claim.errata),
-        "inferred": claim.inferred,
-        "grade": graded.grade,
-        "grade_corrected": graded.corrected or "",
-    }
-    if entry is not None:
-        found["outcome"] = entry.verdict.outcome
-        found["evidence"] = entry.verdict.sentence
-        found["as_recorded"] = entry.as_recorded
-    return found
 
 
 def _provenance(result: StudyResult) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from string import Template
 from typing import Any
 
 #: In the order in which the page runs them.
-SCRIPTS = ("d3.min.js", "bounds.js", "text.js", "chart.js", "explorer.js", "allocation.js", "claims.js", "page.js")
+SCRIPTS = ("d3.min.js", "bounds.js", "text.js", "chart.js", "explorer.js", "allocation.js", "page.js")
 
 
 def render(page: Mapping[str, Any]) -> str:

@@ -46,7 +46,7 @@ from simulations.verification.tally import Closeness, Tally, closeness, closest,
 from simulations.verification.workbench import source_digest
 from theory.claims import Claim, groups
 from theory.claims.document import grades
-from theory.proofs.grades import Graded, grade
+from theory.evidence.grades import Graded, grade
 
 SCHEMA = 2
 #: Share of a bound below which a rate says little about errors of the bound.
@@ -190,7 +190,7 @@ def table(found: Verification) -> str:
 
 
 def graded_of(one: Result) -> Graded:
-    """The grade of evidence of the claim, from its machine proof or its replayed refutation."""
+    """Grade the evidence of the claim, from its proofs or its replayed refutation."""
     return grade(one.claim)
 
 

@@ -1,7 +1,8 @@
-"""``exml claims`` at its door: the list, one claim, all checks, JSON, bad input."""
+"""``exml claims``: the list, one claim, all checks, JSON, HTML, bad input."""
 
 import dataclasses
 import json
+import re
 
 import pytest
 from click.testing import CliRunner
@@ -13,7 +14,7 @@ from theory.claims import Reading, all_claims, get
 
 @pytest.fixture
 def few(monkeypatch):
-    """A ledger of three quick claims, one of each outcome."""
+    """A registry of three quick claims, one of each outcome."""
     picked = [get(name) for name in ("a5-count-1", "a5-series-3", "quality-order")]
     monkeypatch.setattr(module, "all_claims", lambda: picked)
     return picked
@@ -103,83 +104,39 @@ def test_json_has_no_infinities(monkeypatch):
     assert ["right", "inf"] in record[0]["check"]["evidence"]
 
 
-def test_markdown_is_the_whole_ledger(few):
+def test_markdown_has_all_claims(few):
     result = invoke("--markdown")
     assert result.exit_code == 0
-    assert result.output.startswith("# The ledger of claims\n")
+    assert result.output.startswith("# Registry of claims\n")
     assert result.output.endswith(".\n")
     assert invoke("--markdown", "eq-1").exit_code == 2
 
 
-def test_prove_prints_the_parts_and_the_margin_of_the_sampled_points():
-    result = invoke("--prove", "a2-quarter")
+def test_html_lists_every_claim_in_order_and_escapes(monkeypatch):
+    result = invoke("--html")
     assert result.exit_code == 0
-    assert "a2-quarter (printed): proved." in result.output
-    assert "smallest relative margin of 40 sampled points" in result.output
-    assert "Joined by machine: a part is the statement itself." in result.output
-    assert "\n1 part, " in result.output
-    assert "box" not in result.output
-    assert "n > 64 c^2 r^2 / Delta^2" in result.output
+    ids = re.findall(r'<tr id="([^"]+)">', result.output)
+    assert ids == [claim.id for claim in all_claims()]
+    assert "<script" not in result.output
+    assert "proved in Coq" in result.output
+    planted = dataclasses.replace(get("quality-order"), plain="<b>1 < 2 & 3</b>")
+    monkeypatch.setattr(module, "all_claims", lambda: [planted])
+    page = invoke("--html").output
+    assert "&lt;b&gt;1 &lt; 2 &amp; 3&lt;/b&gt;" in page
+    assert "<b>" not in page
 
 
-def test_prove_replays_a_refutation_and_takes_lemmas():
-    assert "Fails at K = 3: 0 is not == 1 (exact numbers)" in invoke("--prove", "me-one-left").output
-    assert "lemma-d-affine (lemma): proved." in invoke("--prove", "lemma-d-affine").output
-
-
-def test_prove_says_when_there_is_nothing_to_run():
-    result = invoke("--prove", "eq-5")
-    assert result.exit_code == 2
-    assert result.output == "Error: no machine proof and no refutation of eq-5: its grade is held against evidence.\n"
-    assert invoke("--prove", "no-such-claim").exit_code == 2
-    assert invoke("--prove", "--check").exit_code == 2
-
-
-@pytest.mark.long
-def test_prove_everything(few):
-    """All of it runs in the tests of theory/proofs as well, statement by statement."""
-    result = invoke("--prove")
-    assert result.exit_code == 0, result.output
-    assert "0 not as they must be" in result.output
-    assert "Grades: as printed" in result.output
-
-
-def test_prove_without_a_name(few, monkeypatch):
-    """A refutation, a derivation, a proof by parts and a lemma, as in the table of everything."""
-    names = ("a5-count-1", "a5-series-3", "a2-quarter", "lemma-d-affine")
-    several = [one for name in names for one in module.answer(name)]
-    monkeypatch.setattr(module, "answers", lambda: several)
-    result = invoke("--prove")
-    assert result.exit_code == 0, result.output
-    assert all(name in result.output for name in names)
-    assert f"{len(several)} answers in" in result.output
-    assert "0 not as they must be" in result.output
-    assert "Grades: as printed" in result.output
-    failed = [dataclasses.replace(one, good=False) for one in module.answer("a2-quarter")]
-    monkeypatch.setattr(module, "answers", lambda: several + failed)
-    assert invoke("--prove").exit_code == 1
+@pytest.mark.parametrize("others", [("eq-1",), ("--check",), ("--json",), ("--markdown",)])
+def test_html_stands_alone(others):
+    assert invoke("--html", *others).exit_code == 2
 
 
 def test_json_has_grades(few):
     listed = json.loads(invoke("--json").output)
-    assert {one["id"]: one["grade"] for one in listed}["a5-count-1"] == "refuted rigorously"
-    (proof,) = json.loads(invoke("--prove", "a2-quarter", "--json").output)
-    assert proof["outcome"] == "proved"
-    (step,) = proof["steps"]
-    assert 0 < step["margin"] < 1
-    assert step["points"] == 40
-    assert "n = " in step["where"]
+    grades = {record["id"]: (record["grade"], record["corrected_grade"]) for record in listed}
+    assert grades["a5-count-1"] == ("refuted rigorously", "proved in Coq")
+    assert grades["a5-series-3"] == ("proved in Coq", None)
 
 
-def test_boxes_are_counted_where_there_are_boxes():
-    output = invoke("--prove", "remark-7-low-order").output
-    assert "(branch and bound, 1 box); least margin" in output
-    assert "Joined on paper: " in output
-
-
-def test_ids_do_not_mind_capitals_and_lemmas_are_suggested():
-    assert invoke("--prove", "A2-Quarter").output.startswith("a2-quarter (printed): proved.")
+def test_ids_do_not_mind_capitals():
     assert invoke("A2-Quarter").exit_code == 0
-    wrong = invoke("--prove", "lemma-d-afine")
-    assert wrong.exit_code == 2
-    assert wrong.output == "Error: there is no claim or lemma 'lemma-d-afine'; did you mean lemma-d-affine?\n"

@@ -43,7 +43,7 @@ def test_bad_input_is_one_line(capsys, tmp_path) -> None:
     for arguments, word in (
         (("nowhere.sqlite",), "there is no store"),
         ((), "STORE"),
-        (("x", "--check-claim"), "--check-claims"),
+        (("x", "--quie"), "--quiet"),
     ):
         code, _, err = call(capsys, "report", *arguments)
         assert code == 2

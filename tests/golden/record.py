@@ -52,10 +52,10 @@ from theory import BoundProblem, corrected, paper, tighter
 from theory.claims import all_claims
 from theory.population import PopulationModel
 from theory.population import required_budget as required_population_budget
-from theory.proofs import refutations
+from theory.evidence import refutations
 
 HERE = Path(__file__).parent
-COUNTEREXAMPLES = HERE.parent / "counterexamples"
+COUNTEREXAMPLE_FOLDER = HERE.parent / "counterexamples"
 JSON_FILES = ("trials", "ledgers", "budgets", "solutions", "verdicts", "counterexamples", "purchases", "outputs")
 BOUNDS_FILE = HERE / "bounds.npz"
 
@@ -654,14 +654,14 @@ def _side(value: Any) -> Any:
     return round_floats([float(value.mid() if hasattr(value, "mid") else value)])[0]
 
 
-COUNTEREXAMPLES = tuple(file.stem for file in sorted(COUNTEREXAMPLES.glob("*.toml")))
+COUNTEREXAMPLES = tuple(file.stem for file in sorted(COUNTEREXAMPLE_FOLDER.glob("*.toml")))
 SLOW_COUNTEREXAMPLES = ("me-fails-more--trials",)
 
 
 def replay_counterexample(name: str) -> dict[str, Any]:
     """Replay one stored counterexample."""
     with one_thread():
-        done = finds.replay(finds.read(COUNTEREXAMPLES / f"{name}.toml"))
+        done = finds.replay(finds.read(COUNTEREXAMPLE_FOLDER / f"{name}.toml"))
     sides = round_floats([done.measured.log_observed, done.measured.log_bound])
     return {"sides": sides, "confirmed": OUTCOMES[done.verdict.outcome], "violated": bool(done.stands)}
 

@@ -29,7 +29,6 @@
 
   exml.explorer.start(page, exml.allocation.show);
   exml.allocation.start(page);
-  exml.claims.start(page);
 
   // On paper nothing can be opened: what matters is open before printing, and as it was afterwards.
   const folded = () => [...document.querySelectorAll("details.print")];

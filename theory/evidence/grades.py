@@ -1,0 +1,90 @@
+"""Grade the evidence for every claim of the registry, as printed and as corrected.
+
+A grade names the strongest evidence that exists for the statement. A statement that its own check refutes has no
+grade, whatever proof is named for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+
+from theory.claims import Claim, get
+from theory.evidence.coq import read_theorems
+from theory.evidence.refutations import REFUTATIONS, Replay, replay
+from theory.evidence.tables import COQ_CORRECTED, COQ_PRINTED, PAPER_CORRECTED, PAPER_PRINTED
+from theory.verdicts import Verdict
+
+__all__ = ["Grade", "Graded", "grade", "replay_claim"]
+
+
+class Grade(StrEnum):
+    """The strongest evidence for a statement, from the strongest kind to the weakest."""
+
+    COQ = "proved in Coq"
+    REFUTED = "refuted rigorously"
+    PAPER = "proved on paper and attacked"
+    EVIDENCE = "supported by evidence"
+
+
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """The grades of the printed and of the corrected statement, with reasons.
+
+    Attributes
+    ----------
+    grade, corrected : Grade, optional
+        None if the check refutes the statement against the record, or if there is no corrected statement.
+    reason, corrected_reason : str
+    """
+
+    grade: Grade | None
+    reason: str
+    corrected: Grade | None = None
+    corrected_reason: str = ""
+
+
+@cache
+def replay_claim(claim_id: str) -> Replay | None:
+    """Replay the counterexample of a claim, if it has one."""
+    return next((replay(refutation) for refutation in REFUTATIONS if refutation.claim == claim_id), None)
+
+
+def grade(claim: Claim, verdict: Verdict | None = None, corrected: Verdict | None = None) -> Graded:
+    """Grade a claim from its refutation, its proofs and the verdicts of its checks.
+
+    Parameters
+    ----------
+    claim : Claim
+        A claim that is not the registry's own object gets no credit for the registry's proofs.
+    verdict, corrected : Verdict, optional
+        Outcomes of the checks of the printed and the corrected statement; the recorded outcomes if not given.
+    """
+    own = claim is get(claim.id)
+    printed = _grade_printed(claim, verdict, own)
+    if claim.repaired is None:
+        return Graded(*printed)
+    coq, paper = COQ_CORRECTED.get(claim.id, ()), PAPER_CORRECTED.get(claim.id, "")
+    return Graded(*printed, *_grade_proofs(corrected, coq if own else (), paper if own else ""))
+
+
+def _grade_printed(claim: Claim, verdict: Verdict | None, own: bool) -> tuple[Grade | None, str]:
+    if claim.expected != "refuted":
+        coq, paper = COQ_PRINTED.get(claim.id, ()), PAPER_PRINTED.get(claim.id, "")
+        return _grade_proofs(verdict, coq if own else (), paper if own else "")
+    replayed = replay_claim(claim.id) if own else None
+    if replayed is not None and replayed.refuted:
+        return Grade.REFUTED, f"Fails {replayed.sentence}."
+    return None, "No counterexample was replayed."
+
+
+def _grade_proofs(verdict: Verdict | None, coq: tuple[str, ...], paper: str) -> tuple[Grade | None, str]:
+    """Take the best proof that exists; a check that refutes the statement outweighs every proof."""
+    if verdict is not None and verdict.outcome == "refuted":
+        return None, f"Refuted by its check: {verdict.sentence}"
+    if coq and set(coq) <= read_theorems():
+        return Grade.COQ, f"theory/coq: {', '.join(coq)}."
+    if paper:
+        return Grade.PAPER, f"{paper} of docs/theorems.md."
+    return Grade.EVIDENCE, verdict.sentence if verdict is not None else "The check found no violation."
