@@ -11,8 +11,8 @@ from simulations.testing.assumptions import Assumes, Instance
 from theory import BoundProblem
 from theory.claims import near_tight
 from theory.claims.instances import failure_median, failure_uniform, parameters
-from theory.claims.median import MEDIAN_CORNER
 from theory.claims.near_tight import NearTight
+from theory.claims.section_4_2_3 import MEDIAN_CORNER
 
 
 def _kind(about: Assumes) -> near_tight.Strategy:

@@ -44,7 +44,7 @@ from simulations.verification.probes import Evidence
 from simulations.verification.run import Result, Verification
 from simulations.verification.tally import Closeness, Tally, closeness, closest, distinct, repeats, summed
 from simulations.verification.workbench import source_digest
-from theory.claims import Claim, groups
+from theory.claims import Claim, section_titles
 from theory.claims.document import grades
 from theory.evidence.grades import Graded, grade
 
@@ -55,33 +55,17 @@ FAR = 0.1
 SOFTWARE = ("exml_sim", "python", "numpy", "scipy", "numba", "joblib", "scikit-learn")
 
 #: Family of claims -> its name; a family is a module of the ledger.
-FAMILIES = {
-    "definitions": "Section 3.1: losses and scores",
-    "objective": "Section 3.1: the objective",
-    "algorithms": "Section 3.2: strategies",
-    "setting": "Section 4.1: setting",
-    "uniform": "Section 4.2: uniform allocation",
-    "median": "Section 4.2: median elimination",
-    "appendix_a1": "Appendix A.1: two lemmas",
-    "appendix_a2": "Appendix A.2: Theorem 1",
-    "appendix_a3": "Appendix A.3: Theorem 2",
-    "appendix_a4": "Appendix A.4: Lemma 1",
-    "appendix_a5": "Appendix A.5: Lemma 2",
-    "appendix_a6": "Appendix A.6: Lemma 4",
-}
+FAMILIES = section_titles()
 
 
 def family_of(claim: Claim) -> str:
-    """The family of a claim: its module."""
-    home = next((group for group in groups() if any(one.id == claim.id for one in group.CLAIMS)), None)
-    name = "definitions" if home is None else home.__name__.rpartition(".")[2]
-    return "setting" if name == "section_4_1" else name
+    """Return the family of a claim: its section of the paper."""
+    return claim.group or "section_3_1"
 
 
 def title_of(family: str) -> str:
-    """What a family is called; a new module of claims by its own first line."""
-    known = {group.__name__.rpartition(".")[2]: group.__doc__ or "" for group in groups()}
-    return FAMILIES.get(family) or known[family].splitlines()[0].rstrip(".")
+    """Return the title of a family."""
+    return FAMILIES[family]
 
 
 def slack(one: Evidence) -> tuple[float, bool] | None:

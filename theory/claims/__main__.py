@@ -1,4 +1,4 @@
-"""Write the ledger of claims as a document: ``python -m theory.claims > docs/CLAIMS.md``."""
+"""Write the registry as a document: ``python -m theory.claims > docs/CLAIMS.md``."""
 
 import sys
 

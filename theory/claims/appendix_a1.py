@@ -10,7 +10,7 @@ from typing import Any
 
 from theory import corrected, paper
 from theory.claims.assumptions import DEFINED, THETA, UNIT_THETA
-from theory.claims.claim import Assumption, Claim, Experiment, Place, Reading
+from theory.claims.claim import Assumption, Check
 from theory.claims.exact_losses import c, largest_gap, surrogate
 from theory.claims.instances import (
     OUTLIER_LAW,
@@ -60,8 +60,8 @@ LEMMA_3_CASES = tuple(
         (F(1, 50), F(1, 2)), (F(1, 5), F(14, 5)), ((1, 1), (2, 1), (2, 2), (60, 60), (60, 40))
     )
 )
-LEMMA_3 = Reading(uniform_deviation, "<=", deviation_level(rademacher_term), vacuous_from=1.0)
-LEMMA_3_MUTANT = Reading(uniform_deviation, "<=", deviation_level(lambda m, theta, r: 0.0), vacuous_from=1.0)
+LEMMA_3 = (uniform_deviation, deviation_level(rademacher_term))
+LEMMA_3_MUTANT = (uniform_deviation, deviation_level(lambda m, theta, r: 0.0))
 
 
 def _rejecting_pair(theta: Fraction, m: int, delta: float) -> float:
@@ -120,9 +120,9 @@ LEMMA_4_CASES: tuple[dict[str, Any], ...] = (
     OUTLIERS,
     OUTLIERS_SMALL_BALL,
 )
-LEMMA_4 = Reading(comparison, "<=", lemma_4_printed, vacuous_from=0.0, log=True)
-LEMMA_4_REPAIRED = Reading(comparison, "<=", lemma_4_corrected, vacuous_from=0.0, log=True)
-LEMMA_4_MUTANT = Reading(comparison, "<=", lemma_4_without_nine, vacuous_from=0.0, log=True)
+LEMMA_4 = (comparison, lemma_4_printed)
+LEMMA_4_REPAIRED = (comparison, lemma_4_corrected)
+LEMMA_4_MUTANT = (comparison, lemma_4_without_nine)
 
 
 def _orthogonal_rows(kappa: Fraction, radius: Fraction, n: int, m: int, first: Fraction) -> float:
@@ -157,101 +157,36 @@ def _closed_forms(kappa: Fraction, radius: Fraction, n: int, m: int, first: Frac
 _CLOSED_FORMS = Assumption("rows, scores and risks at which the closed forms hold (theta = 1/10)", _closed_forms)
 
 
-CLAIMS = (
-    Claim(
-        id="lemma-3",
-        where=Place("A.1", "Lemma 3", 693),
-        statement=r"R(f)-\hat R_D^{surr}(f)\le\tfrac{2-2\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt m}+"
-        r"\sqrt{\tfrac{\log(1/\delta)}{2m}}\ \ \forall f",
-        plain=(
-            "With probability 1 - delta the 0-1 risk of every model of the ball is bounded by its empirical "
-            "surrogate risk plus the Rademacher term plus the deviation."
-        ),
-        printed="holds",
-        kind="monte-carlo",
+CHECKS = {
+    "lemma-3": Check(
         cases=LEMMA_3_CASES,
-        reading=LEMMA_3,
+        printed=LEMMA_3,
         mutant=LEMMA_3_MUTANT,
         assumptions=(THETA,),
-        experiment=Experiment(
-            pools=("opposed", "star-3"),
-            strategies=("uniform",),
-            budgets=(200, 1000),
-            statistic="some model of the ball exceeds the bound at delta = 0.05",
-            bound="theory.paper.lemma_3",
-        ),
     ),
-    Claim(
-        id="lemma-3-theta",
-        where=Place("A.1", "Lemma 3, theta in (0,1)", 693),
-        statement=(
-            r"R(f)-\hat R_D^{surr}(f)\le\tfrac{2-2\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt m}+\cdots,\ "
-            r"\theta\in(0,1)"
-        ),
-        plain=(
-            "Lemma 3 for every threshold in (0, 1). Above one half the right side is negative, and the pair "
-            "h = 0, g = -2 violates it on every sample."
-        ),
-        printed="holds-corrected",
-        kind="counterexample",
+    "lemma-3-theta": Check(
         cases=tuple({"theta": theta, "m": 1000, "delta": 0.05} for theta in (F(3, 4), F(1, 10), F(2, 5))),
-        reading=Reading(_rejecting_pair, "<=", _lemma_3_everywhere),
-        repaired=Reading(
+        printed=(_rejecting_pair, _lemma_3_everywhere),
+        corrected=(
             _rejecting_pair,
-            "<=",
             lambda theta, **k: _lemma_3_everywhere(theta, **k) if theta < F(1, 2) else math.inf,
         ),
-        corrected=r"\theta\in(0,\tfrac12)",
         assumptions=(UNIT_THETA, DEFINED),
-        errata=("E2",),
     ),
-    Claim(
-        id="lemma-4",
-        where=Place("A.1", "Lemma 4", 704),
-        statement=(
-            r"\Pr[\hat R_i^{surr}(\hat f_i)<\hat R_1^{surr}(\hat f_1)]\le4\exp\Big(-\tfrac29n\Big(\tfrac{"
-            r"\Delta_i}2-\tfrac{2-2\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt n}\Big)^2\Big)"
-        ),
-        plain=(
-            "A worse feature scores better with probability at most this. The factor 2/9 absorbs a loss "
-            "range up to 3; for kappa*Lambda = 4 and more the statement is false (at 20 by e^19, at "
-            "probabilities near e^-320)."
-        ),
-        printed="holds-corrected",
-        kind="monte-carlo",
+    "lemma-4": Check(
         cases=LEMMA_4_CASES,
-        reading=LEMMA_4,
-        repaired=LEMMA_4_REPAIRED,
+        printed=LEMMA_4,
+        corrected=LEMMA_4_REPAIRED,
         mutant=LEMMA_4_MUTANT,
-        corrected=r"\le2\exp(-2n(\cdots)^2/M^2)\text{; as printed for }M(\theta,\kappa\Lambda)\le3",
         assumptions=LEMMA_4_PREMISES,
-        errata=("E5",),
-        experiment=Experiment(
-            pools=("opposed", "star-3"),
-            strategies=("uniform",),
-            budgets=(200, 1000),
-            statistic="the second arm scores strictly better than the first",
-            bound="theory.paper.lemma_4",
-        ),
     ),
-    Claim(
-        id="lemma-4-kappa",
-        where=Place("A.1", "Lemma 4, definition of kappa", 707),
-        statement=r"\kappa=\sup_i\sup_xK_i(x,x)",
-        plain=(
-            "Lemma 4 with kappa the supremum of the kernel. It must be the square root: with rows of length "
-            "1/1000 in orthogonal directions the worse arm always scores better, and the bound says 1.6e-8."
-        ),
-        printed="refuted",
-        kind="counterexample",
+    "lemma-4-kappa": Check(
         cases=(
             {"kappa": F(1, 1000), "radius": F(300000), "n": 10**4, "m": 10**6, "first": F(1, 600000)},
             {"kappa": F(1), "radius": F(3, 10), "n": 10**4, "m": 10**6, "first": F(1)},
         ),
-        reading=Reading(_orthogonal_rows, "<=", _orthogonal_bound(2), vacuous_from=1.0),
-        repaired=Reading(_orthogonal_rows, "<=", _orthogonal_bound(1), vacuous_from=1.0),
-        corrected=r"\kappa=\sup_i\sup_x\sqrt{K_i(x,x)}",
+        printed=(_orthogonal_rows, _orthogonal_bound(2)),
+        corrected=(_orthogonal_rows, _orthogonal_bound(1)),
         assumptions=(_CLOSED_FORMS,),
-        errata=("E6",),
     ),
-)
+}

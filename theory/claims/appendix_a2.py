@@ -19,10 +19,10 @@ from theory.claims.assumptions import (
     THETA,
     WALK,
 )
-from theory.claims.claim import Claim, Place, Reading
+from theory.claims.claim import Check
 from theory.claims.exact_losses import c
 from theory.claims.instances import corner_violation, mean_absolute_walk, walk_violation
-from theory.claims.uniform import (
+from theory.claims.section_4_2_2 import (
     CORNER_CASES,
     CORNER_PREMISES,
     SIZES,
@@ -128,248 +128,95 @@ _SMALL_GAPS = tuple(
     {"n": 10**9, "K": 2, "gap": gap, "theta": 0.1, "r": 0.5, "constant": 0.01} for gap in (0.5, 0.1, 0.01)
 )
 
-CLAIMS = (
-    Claim(
-        id="a2-step-1",
-        where=Place("A.2", "decomposition", 714),
-        statement=(
-            r"R_{i_s}(\hat f_{i_s})-R_1^*=(a)+(b)+(c)+(d)+(e),\ f_1^*=\arg\min_{\mathcal H_1\times\mathcal "
-            r"G_1}R_1^{surr}"
-        ),
-        plain="The five-term decomposition with the comparator that A.2 defines.",
-        printed="holds",
-        kind="identity",
+CHECKS = {
+    "a2-step-1": Check(
         cases=section_4_1.DECOMPOSITIONS,
-        reading=section_4_1.KEY_IDENTITY,
+        printed=section_4_1.KEY_IDENTITY,
         mutant=section_4_1.KEY_IDENTITY_PRINTED,
         assumptions=(THETA,),
     ),
-    Claim(
-        id="a2-term-c",
-        where=Place("A.2", "term (c) <= 0", 720),
-        statement=r"\hat R_{tr,1}^{surr}(\hat f_1^*)\le\hat R_{tr,1}^{surr}(f_1^*)",
-        plain="Term (c) is not positive, because the first model minimises the empirical risk over the ball.",
-        printed="holds",
-        kind="inequality",
+    "a2-term-c": Check(
         cases=section_4_1.DECOMPOSITIONS,
-        reading=Reading(section_4_1.term_c, "<=", lambda **_: 0),
-        mutant=Reading(section_4_1.term_c, "<=", lambda **_: F(-1, 1000)),
+        printed=(section_4_1.term_c, lambda **_: 0),
+        mutant=(section_4_1.term_c, lambda **_: F(-1, 1000)),
         assumptions=(THETA,),
     ),
-    Claim(
-        id="term-a",
-        where=Place("A.2", "term (a)", 725),
-        statement=(
-            r"\mathtt{term(a)}\le\tfrac{2-2\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt m}+\sqrt{\tfrac{"
-            r"\log(1/\delta_1)}{2m}}"
-        ),
-        plain=(
-            "Lemma 3 on the training set bounds term (a) for every model of the ball of a fixed feature, "
-            "hence for the learned one when i_s = 1. (With several best features take delta_1/K for each of "
-            "the K: which of them tie depends on the training set that the lemma is about.)"
-        ),
-        printed="holds",
-        kind="exact-probability",
+    "term-a": Check(
         cases=LEMMA_3_CASES,
-        reading=LEMMA_3,
+        printed=LEMMA_3,
         mutant=LEMMA_3_MUTANT,
         assumptions=(THETA,),
     ),
-    Claim(
-        id="a2-step-3",
-        where=Place("A.2", "term (d) by Rademacher complexity", 732),
-        statement=r"\hat R_{tr,1}^{surr}(f_1^*)-R_1^{surr}(f_1^*)\le2\mathfrak R_m(\tilde{\mathcal F}_1)+"
-        r"\sqrt{\tfrac{\log(1/\delta_2)}{2m}}",
-        plain=(
-            "The classical bound takes the loss in [0, 1]; its range is up to 2 on the walk, and ten rows "
-            "break the bound with probability above delta."
-        ),
-        printed="holds-corrected",
-        kind="exact-probability",
+    "a2-step-3": Check(
         cases=WALK_STEP_3,
-        reading=Reading(walk_violation(walk_step_3), "<=", lambda delta, **_: delta),
-        repaired=Reading(walk_violation(walk_hoeffding), "<=", lambda delta, **_: delta),
-        corrected=r"\le M\sqrt{\log(1/\delta_2)/2m}\text{ (one fixed model needs no Rademacher term)}",
+        printed=(walk_violation(walk_step_3), lambda delta, **_: delta),
+        corrected=(walk_violation(walk_hoeffding), lambda delta, **_: delta),
         assumptions=(THETA, WALK),
-        errata=("E4",),
     ),
-    Claim(
-        id="a2-step-4",
-        where=Place("A.2", "Rademacher complexity of the surrogate", 734),
-        statement=(
-            r"\mathfrak R_m(\ell_{surr}\circ\mathcal F)\le\tfrac{1-\theta}{1-2\theta}\tfrac{\kappa\Lambda}{"
-            r"\sqrt m}"
-        ),
-        plain="The Rademacher complexity of the loss class; the constant is right (and not the smallest).",
-        printed="holds",
-        kind="inequality",
+    "a2-step-4": Check(
         cases=RADEMACHER_CASES,
-        reading=Reading(rademacher, "<=", lambda m, theta, r: c(theta) * r / math.sqrt(m)),
-        repaired=Reading(
-            rademacher, "<=", lambda m, theta, r: float(tight_rademacher_constant(theta)) * r / math.sqrt(m)
-        ),
-        mutant=Reading(rademacher, "<=", lambda m, theta, r: 0.9 * c(theta) * r / math.sqrt(m)),
-        corrected=r"\le\max\{1,\tfrac1{2(1-2\theta)}\}\,\kappa\Lambda/\sqrt m",
+        printed=(rademacher, lambda m, theta, r: c(theta) * r / math.sqrt(m)),
+        corrected=(rademacher, lambda m, theta, r: float(tight_rademacher_constant(theta)) * r / math.sqrt(m)),
+        mutant=(rademacher, lambda m, theta, r: 0.9 * c(theta) * r / math.sqrt(m)),
         assumptions=(THETA, ONE_ROW_OR_AFFINE),
-        errata=("E14",),
     ),
-    Claim(
-        id="term-d",
-        where=Place("A.2", "term (d)", 736),
-        statement=(
-            r"\mathtt{term(d)}\le\tfrac{2-2\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt m}+\sqrt{\tfrac{"
-            r"\log(1/\delta_2)}{2m}}"
-        ),
-        plain=("The bound of term (d) at level delta_2; thirty rows break it with probability above delta_2 = 6.4e-6."),
-        printed="holds-corrected",
-        kind="exact-probability",
+    "term-d": Check(
         cases=WALK_TERM_D,
-        reading=Reading(walk_violation(walk_term_d), "<=", lambda delta, **_: delta),
-        repaired=Reading(walk_violation(walk_hoeffding), "<=", lambda delta, **_: delta),
-        corrected=r"\le M\sqrt{\log(1/\delta_2)/2m}",
+        printed=(walk_violation(walk_term_d), lambda delta, **_: delta),
+        corrected=(walk_violation(walk_hoeffding), lambda delta, **_: delta),
         assumptions=(THETA, WALK),
-        errata=("E4",),
     ),
-    Claim(
-        id="a2-term-b",
-        where=Place("A.2", "term (b) by Lemma 1", 742),
-        statement=(
-            r"\mathtt{term(b)}\le\tfrac{4-4\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt n}+2\sqrt{\tfrac{"
-            r"\log(2/\delta_3)}{2n}}"
-        ),
-        plain="Lemma 1 (ii) at delta_3; it inherits the missing range constant.",
-        printed="holds-corrected",
-        kind="exact-probability",
+    "a2-term-b": Check(
         cases=CORNER_CASES,
-        reading=Reading(corner_violation(regret_printed), "<=", corner_allowance, vacuous_from=1.0),
-        repaired=Reading(corner_violation(regret_corrected), "<=", corner_allowance_corrected, vacuous_from=1.0),
-        corrected=r"\cdots+2M\sqrt{\log(2/\delta_3)/2n}",
+        printed=(corner_violation(regret_printed), corner_allowance),
+        corrected=(corner_violation(regret_corrected), corner_allowance_corrected),
         assumptions=CORNER_PREMISES,
-        errata=("E4",),
     ),
-    Claim(
-        id="a2-sum",
-        where=Place("A.2", "sum of the terms", 746),
-        statement=(
-            r"\delta_i=\tfrac\delta3:\ (a)+(b)+(d)\le\tfrac{4-4\theta}{1-2\theta}\Big(\tfrac{\kappa\Lambda}{"
-            r"\sqrt m}+\tfrac{\kappa\Lambda}{\sqrt n}\Big)+2\sqrt{\tfrac{\log(3/\delta)}{2m}}+2\sqrt{\tfrac{"
-            r"\log(6/\delta)}{2n}}"
-        ),
-        plain="The three bounds at delta/3 each add up to the display.",
-        printed="holds",
-        kind="identity",
+    "a2-sum": Check(
         cases=_OPENED_CASES,
-        reading=Reading(_parts(3), "==", _opened),
-        mutant=Reading(_parts(2), "==", _opened),
+        printed=(_parts(3), _opened),
+        mutant=(_parts(2), _opened),
         assumptions=(THETA, LARGEST_GAP),
     ),
-    Claim(
-        id="a2-order",
-        where=Place("A.2", "O() of the sum", 747),
-        statement=(
-            r"\cdots=O\Big(\tfrac{\kappa\Lambda}{\sqrt{\lfloor B/K\rfloor}}+\sqrt{\tfrac{\log(6/\delta)}{2"
-            r"\lfloor B/K\rfloor}}\Big)"
-        ),
-        plain="The terms with m are absorbed by the terms with n (constant 8c). True for n <= m only.",
-        printed="holds-corrected",
-        kind="counterexample",
+    "a2-order": Check(
         cases=_OPENED_CASES,
-        reading=Reading(_opened, "<=", _order(lambda n, m: n)),
-        repaired=Reading(_opened, "<=", _order(min)),
-        corrected=r"\text{for }\lfloor B/K\rfloor\le m",
+        printed=(_opened, _order(lambda n, m: n)),
+        corrected=(_opened, _order(min)),
         assumptions=(THETA, LARGEST_GAP),
-        errata=("E15",),
     ),
-    Claim(
-        id="a2-quarter",
-        where=Place("A.2", "margin under the factor 64", 749),
-        statement=r"n>\tfrac{64((1-\theta)\kappa\Lambda)^2}{((1-2\theta)\Delta)^2}\Rightarrow\tfrac\Delta2-"
-        r"\tfrac{2-2\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt n}\ge\tfrac\Delta4",
-        plain="The identification condition of the theorem leaves at least a quarter of the gap.",
-        printed="holds",
-        kind="inequality",
+    "a2-quarter": Check(
         cases=BARELY,
-        reading=Reading(margin, ">=", lambda gap, **_: gap / 4),
-        mutant=Reading(margin, ">=", lambda gap, **_: gap / 3),
+        printed=(margin, lambda gap, **_: gap / 4),
+        mutant=(margin, lambda gap, **_: gap / 3),
         assumptions=(THETA, ARMS, LAUNCH_64),
     ),
-    Claim(
-        id="a2-absolute-constant",
-        where=Place("A.2", "absolute constant", 749),
-        statement=(
-            r"\tfrac\Delta2-\tfrac{2-2\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt n}>\text{an absolute"
-            r" constant}"
-        ),
-        plain=(
-            "The margin exceeds a constant that does not depend on the data. It is of the order of the gap, "
-            "which can be arbitrarily small."
-        ),
-        printed="refuted",
-        kind="counterexample",
+    "a2-absolute-constant": Check(
         cases=_SMALL_GAPS,
-        reading=Reading(margin, ">", lambda constant, **_: constant),
-        repaired=Reading(margin, ">=", lambda gap, **_: gap / 4),
-        corrected=r"\ge\Delta/4\text{, a constant of the training set}",
+        printed=(margin, lambda constant, **_: constant),
+        corrected=(margin, lambda gap, **_: gap / 4),
         assumptions=(THETA, LAUNCH_64),
-        errata=("E12",),
     ),
-    Claim(
-        id="a2-delta-line-1",
-        where=Place("A.2", "failure probability, first line", 751),
-        statement=(
-            r"\delta_{fail}=4(K-1)\exp\Big(-\tfrac29n\Big(\tfrac\Delta2-\tfrac{4-4\theta}{1-2\theta}\tfrac{"
-            r"\kappa\Lambda}{\sqrt n}\Big)^2\Big)"
-        ),
-        plain="The display repeats delta_fail of Eq. 9; it prints 4 - 4 theta where Eq. 9 has 2 - 2 theta.",
-        printed="refuted",
-        kind="identity",
+    "a2-delta-line-1": Check(
         cases=BARELY,
-        reading=Reading(log_fail, "==", _appendix, log=True),
-        repaired=Reading(log_fail, "==", _retyped, log=True),
-        corrected=r"\tfrac{2-2\theta}{1-2\theta}",
+        printed=(log_fail, _appendix),
+        corrected=(log_fail, _retyped),
         assumptions=(THETA, ARMS, LAUNCH_64, FEASIBLE_GAP),
-        errata=("E11",),
     ),
-    Claim(
-        id="a2-delta-line-2",
-        where=Place("A.2", "failure probability, second line", 752),
-        statement=r"4(K-1)\exp(\cdots(4-4\theta)\cdots)\le4(K-1)\exp\Big(-\tfrac29n\tfrac{\Delta^2}{16}\Big)",
-        plain=(
-            "The first line is at most the second. With the misprinted constant it is not (n = 226: 4.0000 "
-            "against 3.0156)."
-        ),
-        printed="refuted",
-        kind="counterexample",
+    "a2-delta-line-2": Check(
         cases=BARELY,
-        reading=Reading(_appendix, "<=", _simplified, log=True),
-        repaired=Reading(log_fail, "<=", _simplified, log=True),
-        corrected=r"\text{the same with }\tfrac{2-2\theta}{1-2\theta}",
+        printed=(_appendix, _simplified),
+        corrected=(log_fail, _simplified),
         assumptions=(THETA, ARMS, LAUNCH_64, FEASIBLE_GAP),
-        errata=("E11",),
     ),
-    Claim(
-        id="a2-delta-line-3",
-        where=Place("A.2", "failure probability, third line", 753),
-        statement=r"\tfrac29\cdot\tfrac1{16}=\tfrac1{72}",
-        plain="The constants of the exponent.",
-        printed="holds",
-        kind="identity",
+    "a2-delta-line-3": Check(
         cases=({"gap": F(3, 10), "n": 226},),
-        reading=Reading(lambda gap, n: F(2, 9) * n * (gap / 4) ** 2, "==", lambda gap, n: gap**2 * n / 72),
-        mutant=Reading(lambda gap, n: F(2, 9) * n * (gap / 4) ** 2, "==", lambda gap, n: gap**2 * n / 36),
+        printed=(lambda gap, n: F(2, 9) * n * (gap / 4) ** 2, lambda gap, n: gap**2 * n / 72),
+        mutant=(lambda gap, n: F(2, 9) * n * (gap / 4) ** 2, lambda gap, n: gap**2 * n / 36),
     ),
-    Claim(
-        id="a2-delta-line-4",
-        where=Place("A.2", "failure probability, fourth line", 754),
-        statement=r"4(K-1)\exp(-\tfrac{\Delta^2}{72}n)=O(\exp(-n))",
-        plain="At most a constant (here e^200) times exp(-n). The ratio grows like exp(n(1 - Delta^2/72)).",
-        printed="refuted",
-        kind="counterexample",
+    "a2-delta-line-4": Check(
         cases=SIZES,
-        reading=Reading(_simplified, "<=", lambda n, **_: 200.0 - n, log=True),
-        repaired=Reading(_simplified, "<=", lambda n, K, gap, **_: math.log(4 * K) - gap**2 * n / 72, log=True),
-        corrected=r"\exp(-\Omega(\Delta^2n))",
+        printed=(_simplified, lambda n, **_: 200.0 - n),
+        corrected=(_simplified, lambda n, K, gap, **_: math.log(4 * K) - gap**2 * n / 72),
         assumptions=(THETA, ARMS, LAUNCH_64, FEASIBLE_GAP),
-        errata=("E13",),
     ),
-)
+}

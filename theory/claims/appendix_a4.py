@@ -12,10 +12,10 @@ from theory import exact
 from theory.claims.appendix_a1 import LEMMA_4, LEMMA_4_CASES, LEMMA_4_PREMISES, LEMMA_4_REPAIRED
 from theory.claims.appendix_a2 import walk_hoeffding
 from theory.claims.assumptions import FIRST_ARM_BEST, THETA, WALK
-from theory.claims.claim import Assumption, Claim, Place, Reading
+from theory.claims.claim import Assumption, Check
 from theory.claims.exact_losses import best_surrogate, c, surrogate_risk
 from theory.claims.instances import pairwise, pool, walk_violation
-from theory.claims.uniform import regret_printed
+from theory.claims.section_4_2_2 import regret_printed
 
 F = Fraction
 SCORES = tuple({"scores": scores} for scores in product((0, 1, 2), repeat=3))
@@ -152,199 +152,82 @@ def _conditional(name: str, n: int, good_rows: int) -> Fraction:
 
 _CONDITIONED = ({"name": "star-3", "n": 8, "good_rows": 8}, {"name": "star-4", "n": 5, "good_rows": 5})
 
-CLAIMS = (
-    Claim(
-        id="a4-step-1",
-        where=Place("A.4", "failure implies a better score", 793),
-        statement=r"i_s\ne1\Rightarrow\exists i:\hat R_i^{surr}(\hat f_i)<\hat R_1^{surr}(\hat f_1)",
-        plain=(
-            "If another feature is returned, some feature scores strictly better. Not so with equal scores, "
-            "for which the paper gives no rule."
-        ),
-        printed="holds-corrected",
-        kind="counterexample",
+CHECKS = {
+    "a4-step-1": Check(
         cases=SCORES,
-        reading=Reading(_returns_another, "<=", lambda scores: any(s < scores[0] for s in scores[1:])),
-        repaired=Reading(_returns_another, "<=", lambda scores: any(s <= scores[0] for s in scores[1:])),
-        corrected=(
-            r"\exists i\ne1:\hat R_i^{surr}(\hat f_i)\le\hat R_1^{surr}(\hat f_1)\text{, or ties t"
-            r"o the lowest index}"
-        ),
-        errata=("E7",),
+        printed=(_returns_another, lambda scores: any(s < scores[0] for s in scores[1:])),
+        corrected=(_returns_another, lambda scores: any(s <= scores[0] for s in scores[1:])),
     ),
-    Claim(
-        id="a4-union",
-        where=Place("A.4", "union bound", 796),
-        statement=r"\Pr[\exists i\ne1:V_i<V_1]\le\sum_{i\ne1}\Pr[V_i<V_1]",
-        plain="The union bound over the rivals.",
-        printed="holds",
-        kind="exact-probability",
+    "a4-union": Check(
         cases=({"name": "star-3", "n": 8}, {"name": "star-4-close", "n": 6}),
-        reading=Reading(_beaten, "<=", _union),
-        mutant=Reading(_beaten, "<=", _largest),
+        printed=(_beaten, _union),
+        mutant=(_beaten, _largest),
         assumptions=(FIRST_ARM_BEST,),
     ),
-    Claim(
-        id="a4-lemma-4",
-        where=Place("A.4", "Lemma 4 for each rival", 797),
-        statement=(
-            r"\sum_{i\ne1}\Pr[V_i<V_1]\le4\sum_{i\ne1}\exp\Big(-\tfrac29n\Big(\tfrac{\Delta_i}2-\cdots\Big"
-            r")^2\Big)"
-        ),
-        plain="Each term by Lemma 4 (K = 2 here); it inherits the range constant for large kappa*Lambda.",
-        printed="holds-corrected",
-        kind="exact-probability",
+    "a4-lemma-4": Check(
         cases=LEMMA_4_CASES,
-        reading=LEMMA_4,
-        repaired=LEMMA_4_REPAIRED,
-        corrected=r"\text{for }\Delta_i>0\text{ and with the corrected Lemma 4}",
+        printed=LEMMA_4,
+        corrected=LEMMA_4_REPAIRED,
         assumptions=LEMMA_4_PREMISES,
-        errata=("E5",),
     ),
-    Claim(
-        id="a4-min-gap",
-        where=Place("A.4", "smallest gap for every rival", 798),
-        statement=r"4\sum_{i\ne1}\exp(\cdots\Delta_i\cdots)\le4(K-1)\exp(\cdots\Delta\cdots)",
-        plain="Replacing each gap by the smallest positive one. A rival with gap zero breaks it.",
-        printed="holds-corrected",
-        kind="counterexample",
+    "a4-min-gap": Check(
         cases=_GAPS,
-        reading=Reading(_bounds, "<=", _min_gap_bound(True)),
-        repaired=Reading(lambda gaps, **k: _bounds(tuple(g for g in gaps if g > 0), **k), "<=", _min_gap_bound(False)),
-        corrected=r"\sum_{i:\Delta_i>0}",
+        printed=(_bounds, _min_gap_bound(True)),
+        corrected=(lambda gaps, **k: _bounds(tuple(g for g in gaps if g > 0), **k), _min_gap_bound(False)),
         assumptions=(THETA, _SMALLEST_LAUNCHES),
-        errata=("E7",),
     ),
-    Claim(
-        id="a4-identity",
-        where=Place("A.4", "regret in three terms", 804),
-        statement=r"\hat R_{tr,1}(\hat f_1)-\hat R_{tr,1}(\hat f_1^*)=(a)+(b)+(c)",
-        plain="The regret is the sum of three differences.",
-        printed="holds",
-        kind="identity",
+    "a4-identity": Check(
         cases=SPLITS,
-        reading=Reading(_regret, "==", _three_terms),
-        mutant=Reading(_regret, "==", _without_term_c),
+        printed=(_regret, _three_terms),
+        mutant=(_regret, _without_term_c),
         assumptions=(THETA,),
     ),
-    Claim(
-        id="a4-term-b",
-        where=Place("A.4", "term (b) <= 0", 807),
-        statement=r"\hat R_1^{surr}(\hat f_1)\le\hat R_1^{surr}(\hat f_1^*)",
-        plain=(
-            "Term (b) is not positive because the learned model minimises the empirical risk. The model of "
-            "Eq. 3 does not: it minimises the regularised risk."
-        ),
-        printed="holds-corrected",
-        kind="counterexample",
+    "a4-term-b": Check(
         cases=tuple({"theta": theta, "radius": F(1, 2), "C": F(1)} for theta in (F(1, 10), F(1, 5))),
-        # On x = 1, y = +1 Eq. 3 gives h = -g = 1/(4C), the ball h = -g = Lambda.
-        reading=Reading(_score_difference(lambda radius, C: 1 / (4 * C)), "<=", lambda **_: 0),
-        repaired=Reading(_score_difference(lambda radius, C: radius), "<=", lambda **_: 0),
-        corrected=r"\text{the same for the minimiser over the ball}",
+        printed=(_score_difference(lambda radius, C: 1 / (4 * C)), lambda **_: 0),
+        corrected=(_score_difference(lambda radius, C: radius), lambda **_: 0),
         assumptions=(THETA, _ON_THE_BALL),
-        errata=("E21",),
     ),
-    Claim(
-        id="a4-term-a",
-        where=Place("A.4", "term (a)", 809),
-        statement=(
-            r"\mathtt{term(a)}\le\tfrac{2-2\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt n}+\sqrt{\tfrac{"
-            r"\log(2/\delta)}{2n}}"
-        ),
-        plain="Generalisation error of the learned model at level delta/2, without the range of the loss.",
-        printed="holds-corrected",
-        kind="exact-probability",
+    "a4-term-a": Check(
         cases=WALK_HALF,
-        reading=Reading(walk_violation(walk_half, learned=True), "<=", lambda delta, **_: delta / 2),
-        repaired=Reading(
-            walk_violation(walk_half_corrected, learned=True),
-            "<=",
-            lambda delta, **_: delta / 2,
-        ),
-        corrected=r"\cdots+M\sqrt{\log(2/\delta)/2n}",
+        printed=(walk_violation(walk_half, learned=True), lambda delta, **_: delta / 2),
+        corrected=(walk_violation(walk_half_corrected, learned=True), lambda delta, **_: delta / 2),
         assumptions=(THETA, WALK),
-        errata=("E4",),
     ),
-    Claim(
-        id="a4-term-c",
-        where=Place("A.4", "term (c)", 812),
-        statement=(
-            r"\mathtt{term(c)}\le\tfrac{2-2\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt n}+\sqrt{\tfrac{"
-            r"\log(2/\delta)}{2n}}"
-        ),
-        plain=(
-            "Deviation of a fixed model at level delta/2: Hoeffding needs the range of the loss, and no "
-            "Rademacher term."
-        ),
-        printed="holds-corrected",
-        kind="exact-probability",
+    "a4-term-c": Check(
         cases=WALK_HALF,
-        reading=Reading(walk_violation(walk_half), "<=", lambda delta, **_: delta / 2),
-        repaired=Reading(
+        printed=(walk_violation(walk_half), lambda delta, **_: delta / 2),
+        corrected=(
             walk_violation(lambda n, theta, delta: walk_hoeffding(n, theta, delta / 2)),
-            "<=",
             lambda delta, **_: delta / 2,
         ),
-        corrected=r"\le M\sqrt{\log(2/\delta)/2n}",
         assumptions=(THETA, WALK),
-        errata=("E4",),
     ),
-    Claim(
-        id="a4-conditioning",
-        where=Place("A.4", "conditioning on success", 813),
-        statement=r"\Pr[\mathtt{term(a)}>t]\le\delta\Rightarrow\Pr[\mathtt{term(a)}>t\mid i_s=1]\le\delta",
-        plain=(
-            "Given that the first feature was returned, a deviation of probability delta still has "
-            "probability at most delta. A sample that flatters the first feature is more likely then; only "
-            "the intersection is bounded by delta."
-        ),
-        printed="refuted",
-        kind="exact-probability",
+    "a4-conditioning": Check(
         cases=_CONDITIONED,
-        reading=Reading(_conditional, "<=", lambda **k: _optimism(**k)[1]),
-        repaired=Reading(lambda **k: _optimism(**k)[0], "<=", lambda **k: _optimism(**k)[1]),
-        corrected=r"\Pr[\mathtt{term(a)}>t,\ i_s=1]\le\delta",
+        printed=(_conditional, lambda **k: _optimism(**k)[1]),
+        corrected=(lambda **k: _optimism(**k)[0], lambda **k: _optimism(**k)[1]),
         assumptions=(FIRST_ARM_BEST,),
-        errata=("E15",),
     ),
-    Claim(
-        id="a4-sum",
-        where=Place("A.4", "sum of terms (a) and (c)", 814),
-        statement=(
-            r"(a)+(c)\le\tfrac{4-4\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt n}+2\sqrt{\tfrac{\log(2/"
-            r"\delta)}{2n}}"
-        ),
-        plain="The bounds of terms (a) and (c) add up to the display.",
-        printed="holds",
-        kind="identity",
+    "a4-sum": Check(
         cases=tuple({"n": n, "theta": theta, "delta": 0.05} for n, theta in product((10, 1000), (0.1, 0.4))),
-        reading=Reading(
+        printed=(
             lambda n, theta, delta: 2 * walk_half(n, theta, delta),
-            "==",
             lambda n, theta, delta: regret_printed(n, 1 - 2 * theta, theta, delta),
         ),
-        mutant=Reading(
+        mutant=(
             lambda n, theta, delta: walk_half(n, theta, delta),
-            "==",
             lambda n, theta, delta: regret_printed(n, 1 - 2 * theta, theta, delta),
         ),
         assumptions=(THETA,),
     ),
-    Claim(
-        id="a4-conclusion",
-        where=Place("A.4", "union of failure and deviation", 815),
-        statement=r"\Pr[\text{bad or }i_s\ne1]\le\delta+\delta_{fail}",
-        plain="Deviation and failure together have probability at most the sum of the two.",
-        printed="holds",
-        kind="exact-probability",
+    "a4-conclusion": Check(
         cases=_CONDITIONED,
-        reading=Reading(
+        printed=(
             lambda **k: 1 - _optimism(**k)[2] + _optimism(**k)[0],
-            "<=",
             lambda **k: _optimism(**k)[1] + 1 - _optimism(**k)[2],
         ),
-        mutant=Reading(lambda **k: 1 - _optimism(**k)[2] + _optimism(**k)[0], "<=", lambda **k: _optimism(**k)[1]),
+        mutant=(lambda **k: 1 - _optimism(**k)[2] + _optimism(**k)[0], lambda **k: _optimism(**k)[1]),
         assumptions=(FIRST_ARM_BEST,),
     ),
-)
+}

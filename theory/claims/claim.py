@@ -1,13 +1,11 @@
-"""What a claim is: one statement of the paper as an object that can be held against evidence.
+"""What a claim is: a statement of the paper that can be checked on instances.
 
-A claim carries its instances as data (``cases``) and its statement as a `Reading`: a left side, a relation
-and a right side, evaluated at every case.  The check therefore takes the formula as a replaceable part, and
-the same instances judge three readings:
+A statement is a `Reading`: a left side, a relation and a right side, evaluated at every case. The same cases judge
+three readings: the statement as printed, the corrected statement, and the statement with a planted error, which must
+be refuted. A check that lets its planted error pass cannot fail and is a defect.
 
-* ``reading``: the statement as printed;
-* ``repaired``: the corrected statement, which must survive the instances that refute the printed one;
-* ``mutant``: the statement with a planted error, which must be refuted.  A check that lets its mutant
-  pass cannot fail and is a defect.
+What a claim says is data (``data/*.toml``); its sides and cases are a `Check` in the module of its section.
+:mod:`theory.claims.registry` joins the two.
 """
 
 from __future__ import annotations
@@ -26,6 +24,7 @@ Kind = Literal["identity", "inequality", "exact-probability", "monte-carlo", "co
 Relation = Literal["==", "<=", "<", ">=", ">"]
 Case = Mapping[str, Any]
 Side = Callable[..., Any]
+Sides = tuple[Side, Side]
 
 PRINTED: tuple[Printed, ...] = get_args(Printed)
 EXPECTED: dict[Printed, Outcome] = {
@@ -41,7 +40,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the paper says it: section, label of the display, line of the LaTeX source."""
+    """A place in the paper: section, label, line of the LaTeX source."""
 
     section: str
     label: str
@@ -68,8 +67,6 @@ class Reading:
     vacuous_from : float, optional
         The right side bounds a probability: a value from here on (1, or 0 for logarithms), or ``nan``,
         says nothing about the case.
-    tolerance : float
-        Absolute rounding error granted to floats, for sides that cancel near zero.
     log : bool
         Both sides are logarithms, because the numbers themselves underflow.
     """
@@ -78,15 +75,14 @@ class Reading:
     relation: Relation
     right: Side
     vacuous_from: float | None = None
-    tolerance: float = 0.0
     log: bool = False
 
     def show(self, value: Any) -> str:
-        """A side in a sentence."""
+        """Format a side for a sentence."""
         return f"exp({show(value)})" if self.log else show(value)
 
     def says_nothing(self, value: Any) -> bool:
-        """Whether the right side excludes nothing."""
+        """Return whether the right side excludes nothing."""
         return self.vacuous_from is not None and not value < self.vacuous_from
 
     def holds(self, left: Any, right: Any) -> bool:
@@ -94,7 +90,7 @@ class Reading:
         slack = 0.0
         if isinstance(left, float) or isinstance(right, float):
             size = max(abs(float(left)), abs(float(right)))
-            slack = self.tolerance + (ROUNDING * size if math.isfinite(size) else 0.0)
+            slack = ROUNDING * size if math.isfinite(size) else 0.0
         match self.relation:
             case "==":
                 return bool(left == right or (slack and abs(left - right) <= slack))
@@ -109,8 +105,27 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
+class Check:
+    """The executable part of a claim: cases, and (left, right) for each reading.
+
+    Attributes
+    ----------
+    cases : the instances, as keyword arguments of the sides
+    printed, corrected, mutant : (left, right)
+        The statement as printed, as corrected, and with a planted error.
+    assumptions : named predicates, all true at every case
+    """
+
+    cases: tuple[Case, ...]
+    printed: Sides
+    corrected: Sides | None = None
+    mutant: Sides | None = None
+    assumptions: tuple[Assumption, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Experiment:
-    """A Monte Carlo study of the claim, as data: the engine turns it into cells and returns counts.
+    """A Monte Carlo study of the claim, which the engine turns into cells.
 
     Attributes
     ----------
@@ -158,6 +173,7 @@ class Claim:
     inferred : bool
         The paper does not state this; it is our reading of a remark, or what a step or a setting needs.
         Such claims are counted apart.
+    group : name of the data file that states the claim
     """
 
     id: str
@@ -175,24 +191,25 @@ class Claim:
     errata: tuple[str, ...] = ()
     experiment: Experiment | None = None
     inferred: bool = False
+    group: str = ""
 
     @property
     def expected(self) -> Outcome:
-        """The outcome that the ledger records for the printed statement."""
+        """Return the outcome that the registry records for the printed statement."""
         return EXPECTED[self.printed]
 
     def check(self) -> Verdict:
-        """Hold the statement as printed against the instances."""
+        """Check the statement as printed."""
         return self.examine(self.reading)
 
     def check_corrected(self) -> Verdict:
-        """Hold the corrected statement against the same instances."""
+        """Check the corrected statement on the same cases."""
         if self.repaired is None:
             raise ValueError(f"claim {self.id} has no corrected statement; its printed verdict is {self.printed}.")
         return self.examine(self.repaired)
 
     def check_mutant(self) -> Verdict:
-        """Hold the statement with the planted error against the same instances."""
+        """Check the statement with the planted error on the same cases."""
         if self.mutant is None:
             raise ValueError(f"claim {self.id} has no planted error.")
         return self.examine(self.mutant)
@@ -248,7 +265,7 @@ class Claim:
 
 
 def show(value: Any) -> str:
-    """A value in a sentence: integers and short fractions exactly, the rest to five digits."""
+    """Format a value: integers and short fractions exactly, the rest to five digits."""
     if isinstance(value, Fraction) and value.denominator > 9999:
         return f"{float(value):.5g}"
     if isinstance(value, float):
@@ -271,7 +288,7 @@ def _numbers(case: Case) -> dict[str, Any]:
 
 
 def _distance(left: Any, right: Any) -> float:
-    """How close a case comes to a violation; rounding noise counts as zero, so that reports are stable."""
+    """Return how close a case comes to a violation; rounding counts as zero, so that reports are stable."""
     if isinstance(left, int | float | Fraction) and isinstance(right, int | float | Fraction):
         if not (math.isfinite(left) and math.isfinite(right)):
             return math.inf

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from theory.claims.claim import PRINTED, Claim
-from theory.claims.coverage import ERRATA
+from theory.claims.registry import read_errata
 from theory.evidence.grades import Grade, Graded, grade
 from theory.verdicts import Verdict
 
@@ -114,7 +114,7 @@ def markdown(entries: Iterable[Checked]) -> str:
         cells = (f"[{claim.id}](#{claim.id})", claim.where, printed, graded.grade, graded.corrected or "", claim.kind)
         lines.append("| " + " | ".join(map(str, (*cells, ", ".join(claim.errata)))) + " |")
     lines += ["", "## Errata", "", "| name | what is wrong | shown by |", "|---|---|---|"]
-    for name, words in ERRATA.items():
+    for name, words in read_errata().items():
         shown = ", ".join(f"[{claim.id}](#{claim.id})" for claim in claims if name in claim.errata)
         lines.append(f"| {name} | {words} | {shown} |")
     lines += ["", "## Claims", ""]

@@ -9,7 +9,7 @@ from typing import Any
 
 from theory import paper
 from theory.claims.assumptions import FIRST_ARM_BEST, THETA
-from theory.claims.claim import Assumption, Claim, Place, Reading
+from theory.claims.claim import Assumption, Check
 from theory.claims.exact_losses import (
     Loss,
     bayes_risk,
@@ -153,209 +153,88 @@ DECOMPOSITIONS = tuple(
         (F(9, 10),), (F(1, 2), F(1)), (F(4, 5), F(9, 10)), (F(1, 10), F(3, 10)), (F(1, 10), F(1), F(3))
     )
 )
-KEY_IDENTITY = Reading(_excess_risk, "==", _five_terms(_surrogate_pair))
-KEY_IDENTITY_PRINTED = Reading(_excess_risk, "==", _five_terms(lambda eta, theta, radius: _bayes_pair(eta, theta)))
+KEY_IDENTITY = (_excess_risk, _five_terms(_surrogate_pair))
+KEY_IDENTITY_PRINTED = (_excess_risk, _five_terms(lambda eta, theta, radius: _bayes_pair(eta, theta)))
 _BALLS = tuple(
     {"features": features, "radius": radius}
     for features, radius in product(((F(1, 1000), F(-1, 500)), (F(1), F(-3))), (F(1, 2), F(7)))
 )
 
-CLAIMS = (
-    Claim(
-        id="hypothesis-ball",
-        where=Place("4", "hypothesis space and kappa", 283),
-        statement=(
-            r"\kappa_i^2=\sup_xK_i(x,x)\Rightarrow\sup_{x,\|w\|\le\Lambda}|\langle w,\Phi(x)\rangle|=\kappa"
-            r"_i\Lambda"
-        ),
-        plain="With kappa squared the supremum of the kernel, kappa*Lambda is the largest value of h and g.",
-        printed="definition",
-        kind="identity",
+CHECKS = {
+    "hypothesis-ball": Check(
         cases=_BALLS,
-        reading=Reading(_largest_value, "==", lambda features, radius: max(abs(x) for x in features) * radius),
-        mutant=Reading(_largest_value, "==", lambda features, radius: _kernel_sup(features) * radius),
+        printed=(_largest_value, lambda features, radius: max(abs(x) for x in features) * radius),
+        mutant=(_largest_value, lambda features, radius: _kernel_sup(features) * radius),
     ),
-    Claim(
-        id="quality-order",
-        where=Place("4", "features sorted by Bayes risk", 283),
-        statement=r"R_1^*\le\cdots\le R_K^*",
-        plain="Sorting the features by Bayes risk orders them by quality. With the loss as printed all Bayes "
-        "risks are zero and the order says nothing.",
-        printed="vacuous",
-        kind="counterexample",
+    "quality-order": Check(
         cases=tuple({"theta": theta} for theta in THETAS),
-        reading=Reading(lambda theta: 0, "<=", _quality_spread(strict_loss), vacuous_from=1),
-        repaired=Reading(lambda theta: 0, "<=", _quality_spread(repaired_loss), vacuous_from=1),
-        corrected=r"\text{the same with the repaired Eq. 1}",
+        printed=(lambda theta: 0, _quality_spread(strict_loss)),
+        corrected=(lambda theta: 0, _quality_spread(repaired_loss)),
         assumptions=(THETA,),
-        errata=("E1",),
     ),
-    Claim(
-        id="eq-6",
-        where=Place("4.1", "Eq. 6, supervised learning", 288),
-        statement=(
-            r"R_1(f_{SL})-R_1^*\le O\Big(\tfrac{\kappa_1\Lambda_1}{\sqrt B}+\sqrt{\tfrac{\log(1/\delta"
-            r")}{2B}}\Big)+R_{ap}"
-        ),
-        plain=(
-            "With probability 1 - delta the model learned by Eq. 3 from B rows of the known best feature "
-            "has excess risk O(kappa*Lambda/sqrt B) plus R_ap, whatever the constant in O()."
-        ),
-        printed="holds-corrected",
-        kind="counterexample",
+    "eq-6": Check(
         cases=tuple({"B": 10**12, "theta": theta, "delta": F(1, 20), "constant": 10**3} for theta in THETAS[:3]),
-        reading=Reading(_supervised(_regularised_excess), "<=", lambda delta, **_: float(delta)),
-        repaired=Reading(_supervised(_ball_excess), "<=", lambda delta, **_: float(delta)),
-        corrected=r"\text{the same for the minimiser over the ball, }O\text{ hiding }c(\theta)\text{ and }M",
+        printed=(_supervised(_regularised_excess), lambda delta, **_: float(delta)),
+        corrected=(_supervised(_ball_excess), lambda delta, **_: float(delta)),
         assumptions=(THETA, _CONSTANT),
-        errata=("E21", "E3"),
     ),
-    Claim(
-        id="r-ap",
-        where=Place("4.1", "approximation error", 292),
-        statement=(
-            r"R_{ap}=\inf_{\mathcal H_1\times\mathcal G_1}R_1^{surr}-\inf_fR_1\ \ (\ge(2-2"
-            r"\theta)R_1^*)"
-        ),
-        plain=("The approximation error is never negative; it never vanishes either, unless the Bayes risk does."),
-        printed="definition",
-        kind="inequality",
+    "r-ap": Check(
         cases=tuple(
             {"eta": eta, "theta": theta, "radius": radius}
             for eta, theta in product((F(1), F(9, 10), F(1, 2)), THETAS)
             for radius in (F(1, 2), F(1), 3 - 2 * theta)
         ),
-        reading=Reading(
-            _approximation_error, ">=", lambda eta, theta, radius: (2 - 2 * theta) * min(eta, 1 - eta, theta)
-        ),
-        mutant=Reading(
-            _approximation_error, ">=", lambda eta, theta, radius: (3 - 2 * theta) * min(eta, 1 - eta, theta)
-        ),
+        printed=(_approximation_error, lambda eta, theta, radius: (2 - 2 * theta) * min(eta, 1 - eta, theta)),
+        mutant=(_approximation_error, lambda eta, theta, radius: (3 - 2 * theta) * min(eta, 1 - eta, theta)),
         assumptions=(THETA,),
     ),
-    Claim(
-        id="sl-rate",
-        where=Place("4.1", "rate of Eq. 6", 292),
-        statement=r"\text{Eq. 6}-R_{ap}=O(1/\sqrt B)",
-        plain="Four times the budget halves the bound of Eq. 6.",
-        printed="holds",
-        kind="identity",
+    "sl-rate": Check(
         cases=tuple(
             {"B": B, "theta": theta, "r": r, "delta": 0.05}
             for B, theta, r in product((10, 1000), (0.1, 0.4), (0.1, 2.0))
         ),
-        reading=Reading(lambda B, **k: _rate(4 * B, **k), "==", lambda B, **k: _rate(B, **k) / 2),
-        mutant=Reading(lambda B, **k: _rate(4 * B, **k), "==", lambda B, **k: _rate(B, **k) / 4),
+        printed=(lambda B, **k: _rate(4 * B, **k), lambda B, **k: _rate(B, **k) / 2),
+        mutant=(lambda B, **k: _rate(4 * B, **k), lambda B, **k: _rate(B, **k) / 4),
         assumptions=(THETA,),
     ),
-    Claim(
-        id="assumption",
-        where=Place("4.2.1", "most informative feature", 302),
-        statement=r"\hat R_{tr,1}^{surr}(\hat f_1^*)=\min_i\hat R_{tr,i}^{surr}(\hat f_i^*)",
-        plain="The best feature has the smallest surrogate risk on the whole training set.",
-        printed="definition",
-        kind="identity",
+    "assumption": Check(
         cases=_NAMED,
-        reading=Reading(lambda name: pool(name).risks()[0], "==", lambda name: min(pool(name).risks())),
-        mutant=Reading(lambda name: pool(name).risks()[-1], "==", lambda name: min(pool(name).risks())),
+        printed=(lambda name: pool(name).risks()[0], lambda name: min(pool(name).risks())),
+        mutant=(lambda name: pool(name).risks()[-1], lambda name: min(pool(name).risks())),
     ),
-    Claim(
-        id="assumption-necessary",
-        where=Place("4.2.1", "necessity of the assumption", 304),
-        statement=r"\text{excess risk}\le R_{ap}+o(1)\Rightarrow\hat R_{tr,1}^{surr}(\hat f_1^*)=\min_i"
-        r"\hat R_{tr,i}^{surr}(\hat f_i^*)",
-        plain=(
-            "Without the assumption no algorithm reaches the desired excess risk. A perfect feature of tiny "
-            "scale and a noisy one of full scale break the assumption; the noisy one is selected and its "
-            "excess risk is below R_ap."
-        ),
-        printed="refuted",
-        kind="counterexample",
+    "assumption-necessary": Check(
         cases=tuple({"theta": theta, "noise": F(1, 20), "scale": F(1, 100)} for theta in THETAS),
-        reading=Reading(_reaches_desired_risk, "<=", _assumption_holds),
-        repaired=Reading(_noisy_large_feature, "<=", _risk_of_tiny_feature),
-        corrected=(
-            r"R_{i_s}(\hat f_{i_s})\le\min_j\inf R_j^{surr}+O(1/\sqrt n)"
-            r"\text{ without any assumption (Theorem 6 (ii))}"
-        ),
+        printed=(_reaches_desired_risk, _assumption_holds),
+        corrected=(_noisy_large_feature, _risk_of_tiny_feature),
         assumptions=(THETA, _TINY),
-        errata=("E17",),
     ),
-    Claim(
-        id="eq-7",
-        where=Place("4.2.1", "Eq. 7, gaps", 311),
-        statement=(
-            r"\Delta_i=\hat R_{tr,i}^{surr}(\hat f_i^*)-\hat R_{tr,1}^{surr}(\hat f_1^*)\ \ ("
-            r"\le1-\inf\ell)"
-        ),
-        plain=(
-            "The gap of a feature is its excess surrogate risk on the training set; it cannot exceed one "
-            "minus the smallest value of the loss."
-        ),
-        printed="definition",
-        kind="inequality",
+    "eq-7": Check(
         cases=_NAMED,
-        reading=Reading(
+        printed=(
             lambda name: max(pool(name).gaps()),
-            "<=",
             lambda name: gap_ceiling(float(pool(name).theta), float(pool(name).kappa_lambda)),
         ),
-        mutant=Reading(
+        mutant=(
             lambda name: max(pool(name).gaps()),
-            "<=",
             lambda name: gap_ceiling(float(pool(name).theta), float(pool(name).kappa_lambda)) / 2,
         ),
         assumptions=(FIRST_ARM_BEST,),
     ),
-    Claim(
-        id="eq-7-optimality-gap",
-        where=Place("4.2.1", "optimality gap", 315),
-        statement=r"\Delta=\min_{i\in[K],\Delta_i>0}\Delta_i",
-        plain=(
-            "The optimality gap is defined for every pool: at least one feature has a positive gap. It is a "
-            "minimum over nothing when all features are equally good."
-        ),
-        printed="holds-corrected",
-        kind="counterexample",
+    "eq-7-optimality-gap": Check(
         cases=({"name": "twins"}, *_NAMED),
-        reading=Reading(lambda name: sum(gap > 0 for gap in pool(name).gaps()), ">=", lambda name: 1),
-        repaired=Reading(
-            lambda name: min((gap for gap in pool(name).gaps() if gap > 0), default=math.inf),
-            ">",
-            lambda name: 0,
-        ),
-        corrected=r"\Delta=\infty\text{ when no }\Delta_i>0",
-        errata=("E7",),
+        printed=(lambda name: sum(gap > 0 for gap in pool(name).gaps()), lambda name: 1),
+        corrected=(lambda name: min((gap for gap in pool(name).gaps() if gap > 0), default=math.inf), lambda name: 0),
     ),
-    Claim(
-        id="eq-8",
-        where=Place("4.2.1", "Eq. 8, key decomposition, f_1^* of Eq. 4", 318),
-        statement=r"R_{i_s}(\hat f_{i_s})-R_1^*=(a)+(b)+(c)+(d)+R_{ap}",
-        plain=(
-            "The excess risk is the sum of five terms. With f_1^* the Bayes-optimal model of Eq. 4 it is "
-            "not; it is with f_1^* the best surrogate model of the ball, as Appendix A.2 says."
-        ),
-        printed="holds-corrected",
-        kind="identity",
+    "eq-8": Check(
         cases=DECOMPOSITIONS,
-        reading=KEY_IDENTITY_PRINTED,
-        repaired=KEY_IDENTITY,
-        corrected=r"\text{the same with }f_1^*\in\arg\min_{\mathcal H_1\times\mathcal G_1}R_1^{surr}",
+        printed=KEY_IDENTITY_PRINTED,
+        corrected=KEY_IDENTITY,
         assumptions=(THETA,),
-        errata=("E20",),
     ),
-    Claim(
-        id="eq-8-term-c",
-        where=Place("4.2.1", "sign of term (c)", 326),
-        statement=r"\hat R_{tr,1}^{surr}(\hat f_1^*)-\hat R_{tr,1}^{surr}(f_1^*)<0",
-        plain=("Term (c) is negative; it is zero when the training set has the proportions of the distribution."),
-        printed="holds-corrected",
-        kind="counterexample",
+    "eq-8-term-c": Check(
         cases=DECOMPOSITIONS,
-        reading=Reading(term_c, "<", lambda **_: 0),
-        repaired=Reading(term_c, "<=", lambda **_: 0),
-        corrected=r"\le0",
+        printed=(term_c, lambda **_: 0),
+        corrected=(term_c, lambda **_: 0),
         assumptions=(THETA,),
-        errata=("E20",),
     ),
-)
+}

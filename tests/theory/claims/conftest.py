@@ -1,4 +1,4 @@
-"""All checks of the ledger, run once for all tests of this folder."""
+"""All checks of the registry, run once for all tests of this folder."""
 
 import pytest
 

@@ -1,48 +1,68 @@
-"""The ledger is complete: every displayed statement and every erratum has a claim, and no claim is loose."""
+"""The registry is complete: every display and erratum has a claim, every claim has data and a check."""
 
-from itertools import pairwise
+import dataclasses
+
+import pytest
 
 from theory.claims import all_claims, get
-from theory.claims.coverage import DISPLAYS, ERRATA, passages
+from theory.claims.registry import join, read_checks, read_errata, read_sections, uncovered_displays
 
-PASSAGES = passages()
-BY_LINE = {passage.line: passage for passage in PASSAGES}
-
-
-def test_every_display_has_a_claim():
-    missing = [line for line in DISPLAYS if line not in BY_LINE or not BY_LINE[line].claims]
-    assert missing == []
+SECTIONS = read_sections()
+DISPLAYS = [line for section in SECTIONS.values() for line in section.get("displays", ())]
 
 
-def test_the_table_of_displays_is_that_of_the_source():
+def test_every_display_has_a_claim(monkeypatch):
+    assert uncovered_displays() == []
+    monkeypatch.setitem(SECTIONS["section_3_2"], "displays", [222, 229, 275])
+    assert uncovered_displays() == [275]
+
+
+def test_the_displays_are_those_of_the_source():
     # 6 in Sections 3.1 and 3.2, 9 in Section 4, 33 in Appendix A.
     assert sum(line < 280 for line in DISPLAYS) == 6
     assert sum(280 <= line < 404 for line in DISPLAYS) == 9
     assert sum(line >= 677 for line in DISPLAYS) == 33
-    assert list(DISPLAYS) == sorted(set(DISPLAYS))
+    assert sorted(set(DISPLAYS)) == DISPLAYS
 
 
-def test_passages_name_existing_claims_and_every_claim_is_named():
-    named = {claim for passage in PASSAGES for claim in passage.claims}
-    assert named == {claim.id for claim in all_claims()}
+def test_every_claim_has_data_and_a_check():
+    stated = [entry["id"] for section in SECTIONS.values() for entry in section["claim"]]
+    assert len(stated) == len(set(stated))
+    assert set(stated) == set(read_checks()) == {claim.id for claim in all_claims()}
 
 
-def test_passages_are_in_order():
-    assert all(first.line < second.line for first, second in pairwise(PASSAGES))
+def test_an_id_without_data_or_check_is_an_error():
+    check = get("eq-1")
+    entry = next(entry for entry in SECTIONS["section_3_1"]["claim"] if entry["id"] == "eq-1")
+    sections, checks = {"planted": {"claim": [entry]}}, {"eq-1": read_checks()["eq-1"]}
+    assert join(sections, checks)["eq-1"].statement == check.statement
+    with pytest.raises(ValueError, match="'eq-1' of data/planted"):
+        join(sections, {})
+    with pytest.raises(ValueError, match=r"without a claim .* orphan"):
+        join(sections, {**checks, "orphan": checks["eq-1"]})
+    with pytest.raises(ValueError, match="'eq-1' is stated twice"):
+        join({"planted": {"claim": [entry, entry]}}, checks)
 
 
-def test_a_claim_lies_within_its_passage():
-    """The rows of a display follow its first line; running text is at the line itself."""
-    for passage in PASSAGES:
-        for claim_id in passage.claims:
-            line = get(claim_id).where.line
-            own = [other.line for other in PASSAGES if claim_id in other.claims]
-            assert any(0 <= line - start <= 5 for start in own), (claim_id, line, own)
+def test_data_set_the_relation_of_every_reading():
+    claim = get("eq-8-term-c")
+    assert (claim.reading.relation, claim.repaired.relation) == ("<", "<=")
+    claim = get("lemma-4")
+    assert all(dataclasses.astuple(reading)[3:] == (0.0, True) for reading in (claim.reading, claim.repaired))
+
+
+def test_every_file_holds_the_claims_of_its_own_section():
+    sections = {name: {entry["section"] for entry in section["claim"]} for name, section in SECTIONS.items()}
+    assert sections.pop("section_4_1") == {"4", "4.1", "4.2.1"}
+    for name, numbers in sections.items():
+        assert {name} == {
+            f"appendix_a{n[2:]}" if n.startswith("A") else f"section_{n.replace('.', '_')}" for n in numbers
+        }
 
 
 def test_every_erratum_is_shown_by_a_claim():
     shown = {erratum for claim in all_claims() for erratum in claim.errata}
-    assert shown == set(ERRATA)
+    assert shown == set(read_errata())
 
 
 def test_every_erratum_but_one_is_shown_by_a_failing_statement():
@@ -53,4 +73,4 @@ def test_every_erratum_but_one_is_shown_by_a_failing_statement():
         if claim.printed in ("refuted", "holds-corrected", "vacuous")
         for erratum in claim.errata
     }
-    assert set(ERRATA) - failing == {"E14"}
+    assert set(read_errata()) - failing == {"E14"}

@@ -11,7 +11,7 @@ from scipy import optimize, stats
 
 from theory.claims import exact_losses, instances
 from theory.claims.appendix_a1 import _orthogonal_rows
-from theory.claims.objective import DATA, _closed_form
+from theory.claims.section_3_1 import DATA, _closed_form
 
 F = Fraction
 

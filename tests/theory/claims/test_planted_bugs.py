@@ -1,4 +1,4 @@
-"""Bugs planted in the library, not in the claims: the ledger notices each of them by name."""
+"""Bugs planted in the library, not in the claims: the registry notices each of them by name."""
 
 import ast
 import math
@@ -11,7 +11,7 @@ import pytest
 
 import theory
 from theory import corrected, paper
-from theory.claims import algorithms, appendix_a2, get
+from theory.claims import appendix_a2, get, section_3_2
 from theory.claims.document import run
 
 ORIGINAL = {
@@ -112,7 +112,7 @@ BUGS = {
         "lemma-1-i",
     ),
     "range forgotten in the corrected term d": (corrected, "term_d", term_d_without_range, "term-d"),
-    "halves rounded down": (algorithms, "halving_schedule", halving_down, "me-sample-count"),
+    "halves rounded down": (section_3_2, "halving_schedule", halving_down, "me-sample-count"),
     "Rademacher constant too small": (appendix_a2, "c", lambda theta: 0.9, "a2-step-4"),
 }
 
@@ -125,7 +125,7 @@ def test_a_planted_bug_is_noticed(bug, monkeypatch):
     assert not run(get(claim_id)).as_recorded
 
 
-def test_the_ledger_imports_numpy_and_scipy_only():
+def test_the_registry_imports_numpy_and_scipy_only():
     """theory knows numbers only: nothing of the system, nothing beyond numpy and scipy."""
     folder = Path(theory.__file__).parent
     rooms = [folder / "claims", folder / "verdicts"]

@@ -1,4 +1,4 @@
-"""Pointwise claims on random parameters: the grids of the ledger are not lucky."""
+"""Pointwise claims on random parameters: the grids of the registry are not lucky."""
 
 import dataclasses
 import math

@@ -13,8 +13,8 @@ from itertools import product
 import pytest
 
 from theory.claims import all_claims, get
-from theory.claims.algorithms import COSTS
 from theory.claims.claim import Reading
+from theory.claims.section_3_2 import COSTS
 
 F = Fraction
 SMALL = [{"B": B, "K": K} for K in range(2, 33) for B in range(3000)]

@@ -9,7 +9,7 @@ from typing import Any
 
 from theory import corrected, paper
 from theory.claims.assumptions import ARMS, FEASIBLE_GAP, FIRST_ARM_BEST, LAUNCH_64, THETA
-from theory.claims.claim import Assumption, Claim, Experiment, Place, Reading
+from theory.claims.claim import Assumption, Check
 from theory.claims.exact_losses import c, launch_row
 from theory.claims.instances import (
     CORNER_R,
@@ -179,202 +179,73 @@ _BOUNDARY_CASES = tuple(
     for K, gap, theta, r in product((2, 8), (0.1, 0.3), (0.1, 0.3), (0.3, 1.0))
 )
 
-CLAIMS = (
-    Claim(
-        id="lemma-1-i",
-        where=Place("4.2.2", "Lemma 1 (i), Eq. 9", 336),
-        statement=r"\Pr[i_s=1]\ge1-4(K-1)\exp\Big(-\tfrac29\lfloor\tfrac BK\rfloor\Big(\tfrac\Delta2-"
-        r"\tfrac{2-2\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt{\lfloor B/K\rfloor}}\Big)^2\Big)",
-        plain=(
-            "Uniform allocation selects the first feature except with probability delta_fail. With two "
-            "equally good features it selects the other one about half of the time."
-        ),
-        printed="holds-corrected",
-        kind="monte-carlo",
+CHECKS = {
+    "lemma-1-i": Check(
         cases=({"name": "opposed", "B": 1000}, {"name": "tied-3", "B": 900}),
-        reading=Reading(lambda name, B: failure_uniform(name, B, target=0), "<=", _printed_bound, vacuous_from=1.0),
-        repaired=Reading(failure, "<=", _corrected_bound, vacuous_from=1.0),
-        mutant=Reading(failure, "<=", _without_nine, vacuous_from=1.0),
-        corrected=(
-            r"\Pr[i_s\notin S^*]\le2(K-|S^*|)\exp\Big(-\tfrac{2n}{M^2}\Big(\tfrac\Delta2-\cdots\Big)^2\Big),"
-            r"\ S^*=\{i:\Delta_i=0\}\text{; as printed for }M\le3"
-        ),
+        printed=(lambda name, B: failure_uniform(name, B, target=0), _printed_bound),
+        corrected=(failure, _corrected_bound),
+        mutant=(failure, _without_nine),
         assumptions=(FIRST_ARM_BEST,),
-        errata=("E7",),
-        experiment=Experiment(
-            pools=("opposed", "tied-3", "star-3", "star-4"),
-            strategies=("uniform",),
-            budgets=(200, 900, 1000, 4000),
-            statistic="the selected arm is not a best arm",
-            bound="theory.paper.delta_fail_uniform",
-        ),
     ),
-    Claim(
-        id="lemma-1-condition",
-        where=Place("4.2.2", "identification condition of Lemma 1", 340),
-        statement=r"\lfloor B/K\rfloor>16((1-\theta)\kappa\Lambda)^2/((1-2\theta)\Delta)^2",
-        plain=(
-            "The launch budget makes Lemma 1 effective. At the launch budget delta_fail is 4(K-1), which "
-            "excludes nothing."
-        ),
-        printed="vacuous",
-        kind="inequality",
+    "lemma-1-condition": Check(
         cases=_BOUNDARY_CASES,
-        reading=Reading(lambda **_: 0.0, "<=", _boundary(16), vacuous_from=1.0),
-        repaired=Reading(lambda **_: 0.0, "<=", _informative, vacuous_from=1.0),
-        corrected=r"\lfloor B/K\rfloor>\tfrac4{\Delta^2}\big(2c\,\kappa\Lambda+\sqrt{4.5\log4(K-1)}\big)^2",
+        printed=(lambda **_: 0.0, _boundary(16)),
+        corrected=(lambda **_: 0.0, _informative),
         assumptions=(THETA, ARMS, FEASIBLE_GAP),
-        errata=("E20",),
     ),
-    Claim(
-        id="lemma-1-ii",
-        where=Place("4.2.2", "Lemma 1 (ii)", 342),
-        statement=(
-            r"\hat R_{tr,i_s}^{surr}(\hat f_{i_s})-\hat R_{tr,1}^{surr}(\hat f_1^*)\le\tfrac{4-4\theta}{1-2"
-            r"\theta}\tfrac{\kappa\Lambda}{\sqrt n}+2\sqrt{\tfrac{\log(2/\delta)}{2n}}"
-        ),
-        plain=(
-            "With probability 1 - delta - delta_fail the exploratory regret is bounded. At very small delta "
-            "the deviation term lacks the range M of the loss."
-        ),
-        printed="holds-corrected",
-        kind="monte-carlo",
+    "lemma-1-ii": Check(
         cases=CORNER_CASES,
-        reading=Reading(corner_violation(regret_printed), "<=", corner_allowance, vacuous_from=1.0),
-        repaired=Reading(corner_violation(regret_corrected), "<=", corner_allowance_corrected, vacuous_from=1.0),
-        corrected=(
-            r"\le\tfrac{2-2\theta}{1-2\theta}\tfrac{\kappa\Lambda}{\sqrt n}+M\sqrt{\tfrac{\log(2|S^*|/\delta"
-            r")}{2n}}+M\sqrt{\tfrac{\log(2/\delta)}{2n}}"
-        ),
+        printed=(corner_violation(regret_printed), corner_allowance),
+        corrected=(corner_violation(regret_corrected), corner_allowance_corrected),
         assumptions=CORNER_PREMISES,
-        errata=("E4",),
-        experiment=Experiment(
-            pools=("opposed", "star-3"),
-            strategies=("uniform",),
-            budgets=(200, 1000, 4000),
-            statistic="the exploratory regret exceeds the bound at delta = 0.05",
-            bound="theory.paper.exploratory_regret_uniform",
-        ),
     ),
-    Claim(
-        id="remark-5-launch-budget",
-        where=Place("4.2.2", "Remark, launch budget", 346),
-        statement=(
-            r"n\le16c^2(\kappa\Lambda)^2/\Delta^2\Rightarrow\text{identification is statistically out"
-            r" of reach}"
-        ),
-        plain=(
-            "The launch budget is a statistical limit: below it the best feature cannot be identified "
-            "reliably (failure above five per cent). A limit of this order exists, (kappa*Lambda/Delta)^2 rows "
-            "for the worst population (Theorem 9); the constant 16 c^2 is not it, as exact enumeration shows."
-        ),
-        printed="holds-corrected",
-        kind="exact-probability",
+    "remark-5-launch-budget": Check(
         cases=({"name": "opposed", "B": 40}, {"name": "opposed", "B": 48}),
-        reading=Reading(failure, ">=", lambda name, B: 0.05),
-        repaired=Reading(failure, "<=", _tight_bound, vacuous_from=1.0),
-        corrected=(
-            r"n<(\kappa\Lambda)^2/(\Delta+\kappa\Lambda/\sqrt m)^2\Rightarrow\text{some population of }m\text{ rows "
-            r"surely fails (Theorem 9, }\Delta+\kappa\Lambda/\sqrt m\le\min(\kappa\Lambda,1-2\theta)\text{); "
-            r"always }\Pr[i_s\notin S^*]\le\textstyle\sum_i\exp(-n(\Delta_i-2c^*\kappa\Lambda/\sqrt "
-            r"n)_+^2/2M^2)"
-        ),
+        printed=(failure, lambda name, B: 0.05),
+        corrected=(failure, _tight_bound),
         assumptions=(FIRST_ARM_BEST,),
-        errata=("E17",),
     ),
-    Claim(
-        id="thm-1",
-        where=Place("4.2.2", "Theorem 1, Eq. 10", 354),
-        statement=r"R_{i_s}(\hat f_{i_s})-R_1^*\le O\Big(\tfrac{\kappa\Lambda}{\sqrt{\lfloor B/K\rfloor}}+"
-        r"\sqrt{\tfrac{\log(6/\delta)}{2\lfloor B/K\rfloor}}\Big)+R_{ap}",
-        plain=(
-            "With probability 1 - delta - delta_fail the excess risk is O(kappa*Lambda/sqrt(B/K)) plus "
-            "R_ap. The error of the training set itself, of order 1/sqrt m, is hidden in O(); it stays when "
-            "more than m rows are drawn."
-        ),
-        printed="holds-corrected",
-        kind="monte-carlo",
+    "thm-1": Check(
         cases=ONE_ROW,
-        reading=Reading(one_row_violation(order_bound), "<=", one_row_allowance, vacuous_from=1.0),
-        repaired=Reading(one_row_violation(opened_bound), "<=", one_row_allowance, vacuous_from=1.0),
-        corrected=(
-            r"\text{all four terms of A.2 with }M\text{ in the deviations; for }\lfloor B/K"
-            r"\rfloor\le m"
-        ),
+        printed=(one_row_violation(order_bound), one_row_allowance),
+        corrected=(one_row_violation(opened_bound), one_row_allowance),
         assumptions=(THETA, ONE_ROW_PREMISE),
-        errata=("E15",),
-        experiment=Experiment(
-            pools=("opposed", "star-3"),
-            strategies=("uniform",),
-            budgets=(200, 1000, 4000),
-            statistic="the excess risk exceeds the bound at delta = 0.05",
-            bound="theory.paper.excess_risk_uniform",
-        ),
     ),
-    Claim(
-        id="thm-1-delta-order",
-        where=Place("4.2.2", "Theorem 1, order of the failure probability", 358),
-        statement=r"\delta_{fail}=O(\exp(-\lfloor B/K\rfloor))",
-        plain=(
-            "The failure probability is at most a constant (here e^200) times exp(-n). Its exponent is at "
-            "most Delta^2 n/18, far below n."
-        ),
-        printed="refuted",
-        kind="inequality",
+    "thm-1-delta-order": Check(
         cases=SIZES,
-        reading=Reading(log_fail, "<=", lambda n, **_: 200.0 - n, log=True),
-        repaired=Reading(log_fail, "<=", lambda n, K, gap, **_: math.log(4 * (K - 1)) - gap**2 * n / 72, log=True),
-        mutant=Reading(log_fail, "<=", lambda n, K, gap, **_: math.log(4 * (K - 1)) - gap**2 * n / 17, log=True),
-        corrected=r"\delta_{fail}\le4(K-1)\exp(-\Delta^2\lfloor B/K\rfloor/72)",
+        printed=(log_fail, lambda n, **_: 200.0 - n),
+        corrected=(log_fail, lambda n, K, gap, **_: math.log(4 * (K - 1)) - gap**2 * n / 72),
+        mutant=(log_fail, lambda n, K, gap, **_: math.log(4 * (K - 1)) - gap**2 * n / 17),
         assumptions=(THETA, ARMS, LAUNCH_64, FEASIBLE_GAP),
-        errata=("E13",),
     ),
-    Claim(
-        id="thm-1-decay",
-        where=Place("4.2.2", "Theorem 1, decay in B", 358),
-        statement=r"\delta_{fail}\text{ decays exponentially in }B",
-        plain="Doubling the budget at least doubles the exponent of the failure probability.",
-        printed="holds",
-        kind="inequality",
+    "thm-1-decay": Check(
         cases=SIZES,
-        reading=Reading(
+        printed=(
             lambda n, K, **k: log_fail(2 * n, K, **k) - math.log(4 * (K - 1)),
-            "<=",
             lambda n, K, **k: 2 * (log_fail(n, K, **k) - math.log(4 * (K - 1))),
-            log=True,
         ),
-        mutant=Reading(
+        mutant=(
             lambda n, K, **k: log_fail(2 * n, K, **k) - math.log(4 * (K - 1)),
-            "<=",
             lambda n, K, **k: 3 * (log_fail(n, K, **k) - math.log(4 * (K - 1))),
-            log=True,
         ),
         assumptions=(THETA, ARMS, LAUNCH_64, FEASIBLE_GAP),
     ),
-    Claim(
-        id="remark-6-sqrt-k",
-        where=Place("4.2.2", "Remark, comparison with supervised learning", 363),
-        statement=r"\text{bound of term (b)}=\sqrt K\times\text{bound of supervised learning}",
-        plain="Not knowing the best feature costs a factor sqrt(K) in the bound (budgets divisible by K).",
-        printed="holds",
-        kind="identity",
+    "remark-6-sqrt-k": Check(
         cases=tuple(
             {"B": 20000 * K, "K": K, "gap": 0.3, "theta": theta, "r": 0.5, "delta": 0.05}
             for K, theta in product((2, 5, 9, 16), (0.1, 0.2))
         ),
-        reading=Reading(
+        printed=(
             lambda **k: float(paper.exploratory_regret_uniform(**_renamed(**k))),
-            "==",
             lambda B, K, theta, r, delta, **_: math.sqrt(K) * paper.excess_risk_supervised(B, theta, r, delta),
         ),
-        mutant=Reading(
+        mutant=(
             lambda **k: float(paper.exploratory_regret_uniform(**_renamed(**k))),
-            "==",
             lambda B, K, theta, r, delta, **_: K * paper.excess_risk_supervised(B, theta, r, delta),
         ),
         assumptions=(THETA, ARMS, _ARMS_DIVIDE),
     ),
-)
+}
 
 
 def _renamed(r: float, **others: Any) -> dict[str, Any]:

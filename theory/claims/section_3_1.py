@@ -1,0 +1,280 @@
+"""Section 3.1 and the feature quality measure: Eq. 1 to Eq. 5 and the remarks around them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+from theory.claims.assumptions import DEFINED, THETA, UNIT_THETA
+from theory.claims.claim import Assumption, Check
+from theory.claims.exact_losses import (
+    Loss,
+    bayes_risk,
+    best_surrogate,
+    corner_points,
+    repaired_loss,
+    slope,
+    strict_loss,
+    surrogate,
+    surrogate_risk,
+)
+
+F = Fraction
+THETAS = (F(1, 10), F(1, 5), F(3, 10), F(2, 5), F(49, 100))
+GRID = (F(-3), F(-1), F(-1, 2), F(0), F(1, 2), F(1), F(3))
+POINTS = tuple({"h": h, "g": g, "y": y, "theta": theta} for h, g, y, theta in product(GRID, GRID, (-1, 1), THETAS))
+
+
+def _risk_of_zero(loss: Loss) -> Any:
+    """Risk of the constant pair h = 0, g = 1 on labels that are pure noise."""
+
+    def risk(eta: Fraction, theta: Fraction) -> Fraction:
+        return F(eta * loss(0, 1, 1, theta) + (1 - eta) * loss(0, 1, -1, theta))
+
+    return risk
+
+
+def _rejects(g: Fraction, theta: Fraction, h: Fraction, y: int) -> bool:
+    """Whether the loss charges a rejection, read off from the loss itself on a correct label."""
+    return bool(strict_loss(abs(h) + 1, g, 1, theta) == theta)
+
+
+def _flat_bayes(loss: Loss) -> Any:
+    def gain(theta: Fraction) -> Fraction:
+        informative = bayes_risk(loss, [(F(1, 2), F(1)), (F(1, 2), F(0))], theta)
+        return bayes_risk(loss, [(F(1), F(1, 2))], theta) - informative
+
+    return gain
+
+
+def _floor(eta: Fraction, theta: Fraction) -> Fraction:
+    """inf over all f of the surrogate risk at one point, minus the Bayes risk."""
+    # Radius 3 - 2 theta holds every minimiser, so the box is as good as all functions.
+    return best_surrogate(eta, theta, 3 - 2 * theta)[0] - min(eta, 1 - eta, theta)
+
+
+def _score_of_minimiser(eta: Fraction, theta: Fraction, radius: Fraction) -> Fraction:
+    _, h, g = best_surrogate(eta, theta, radius)
+    return F(surrogate_risk(h, g, eta, theta))
+
+
+def _best_other_score(eta: Fraction, theta: Fraction, radius: Fraction) -> Fraction:
+    half = [(h / 2, g / 2) for h, g in corner_points(theta, radius)]
+    return min(F(surrogate_risk(h, g, eta, theta)) for h, g in [*half, (F(0), F(0))])
+
+
+def _small_values(h: Fraction, g: Fraction, theta: Fraction, **_: Any) -> bool:
+    return max(abs(h), abs(g)) <= 1 - 2 * theta
+
+
+_SMALL_VALUES = Assumption("|h| and |g| are at most 1 - 2 theta", _small_values)
+_ETAS = tuple({"eta": eta, "theta": theta} for eta, theta in product((F(1, 10), F(1, 4), F(1, 2), F(7, 10)), THETAS))
+_NOISE = tuple({"eta": F(1, 2), "theta": theta} for theta in THETAS)
+
+Vector = tuple[Fraction, ...]
+# Rows of small rational data sets: (label, feature vector); the kernel is the inner product.
+DATA: dict[str, tuple[tuple[int, Vector], ...]] = {
+    "two-clusters": ((1, (F(1), F(0))), (-1, (F(0), F(1)))),
+    "overlap": ((1, (F(3, 5), F(4, 5))), (-1, (F(3, 5), F(4, 5))), (1, (F(1), F(0)))),
+    "unbalanced": ((1, (F(4, 5), F(3, 5))), (1, (F(1), F(0))), (1, (F(0), F(1))), (-1, (F(3, 5), F(4, 5)))),
+}
+
+
+def _dot(u: Vector, v: Vector) -> Fraction:
+    return sum((a * b for a, b in zip(u, v, strict=True)), F(0))
+
+
+def _objective(data: str, w: Vector, v: Vector, theta: Fraction, C: Fraction) -> Fraction:
+    """Eq. 3 with h = <w, .> and g = <v, .>, mean loss."""
+    rows = DATA[data]
+    loss = sum((F(surrogate(_dot(w, x), _dot(v, x), y, theta)) for y, x in rows), F(0))
+    return loss / len(rows) + C * (_dot(w, w) + _dot(v, v))
+
+
+def _closed_form(data: str, C: Fraction) -> tuple[Vector, Vector]:
+    """h = (1/4Cm) Σ y_j K(·, x_j) and g = −(1/4Cm) Σ K(·, x_j), as weight vectors."""
+    rows = DATA[data]
+    scale = 1 / (4 * C * len(rows))
+    w = tuple(scale * sum((y * x[i] for y, x in rows), F(0)) for i in range(2))
+    v = tuple(-scale * sum((x[i] for _, x in rows), F(0)) for i in range(2))
+    return w, v
+
+
+def _accepts_some_row(data: str, theta: Fraction, C: Fraction) -> bool:
+    """Whether the minimiser of Eq. 3 (closed form) accepts a row."""
+    _, v = _closed_form(data, C)
+    return any(_dot(v, x) > 0 for _, x in DATA[data])
+
+
+def _sum_loss_accepts(data: str, theta: Fraction, C: Fraction) -> bool:
+    """Whether the separating pair beats every pair that rejects a row, in the sum over 400 copies of each.
+
+    A rejected row loses at least θ, so rejecting one kind of row costs at least 400θ; a pair with
+    a smaller objective proves that no minimiser rejects anything.  The pair h = ±(3 − 2θ), g = 1 − 2θ at
+    two orthogonal unit rows loses nothing and has squared norms 2(3 − 2θ)² and 2(1 − 2θ)².
+    """
+    (_, first), (_, second) = DATA[data]
+    if _dot(first, second) != 0 or not _dot(first, first) == _dot(second, second) == 1:
+        raise ValueError(f"the separating pair needs two orthogonal unit rows; {data} has other rows.")
+    margin, gate = 3 - 2 * theta, 1 - 2 * theta
+    separating = C * (2 * margin**2 + 2 * gate**2)
+    return separating < 400 * theta
+
+
+def _off_span(data: str, theta: Fraction, C: Fraction, lift: Fraction) -> Fraction:
+    """The objective after adding a component orthogonal to all rows to the minimiser."""
+    w, v = _closed_form(data, C)
+    return _objective(data, w, v, theta, C) + C * lift**2
+
+
+def _at_minimiser(data: str, theta: Fraction, C: Fraction, lift: Fraction) -> Fraction:
+    return _objective(data, *_closed_form(data, C), theta, C)
+
+
+def _neighbour(data: str, theta: Fraction, C: Fraction, step: Vector) -> Fraction:
+    w, v = _closed_form(data, C)
+    moved = tuple(a + s for a, s in zip(w, step[:2], strict=True))
+    gate = tuple(a + s for a, s in zip(v, step[2:], strict=True))
+    return _objective(data, moved, gate, theta, C)
+
+
+def _quadratic_program(h: Fraction, g: Fraction, y: int, theta: Fraction) -> Fraction:
+    """min ξ subject to ξ ≥ 1 + (g − yh)/2, ξ ≥ θ(1 − g/(1−2θ)), ξ ≥ 0: the constraint that binds."""
+    constraints = (1 + (g - y * h) / 2, theta - theta * g / (1 - 2 * theta), F(0))
+    return next(x for x in constraints if all(x >= other for other in constraints))
+
+
+def _small_penalty(theta: Fraction, C: Fraction, **_: Any) -> bool:
+    # The rows of DATA have length 1, so kappa is 1.
+    return C > 0 and 1 - 2 * theta >= 1 / (4 * C)
+
+
+def _as_in_the_experiments(theta: Fraction, C: Fraction, **_: Any) -> bool:
+    return C == 1 and theta >= F(1, 10)
+
+
+_CLOSED_FORM = Assumption("kappa^2/(4C) <= 1 - 2 theta, where Eq. 3 has its closed form", _small_penalty)
+_EXPERIMENTS = Assumption("C = 1 and theta >= 1/10, as in the experiments", _as_in_the_experiments)
+_FITS = tuple({"data": data, "theta": theta, "C": F(1)} for data, theta in product(DATA, (F(1, 10), F(1, 5), F(3, 8))))
+_STEPS: tuple[Vector, ...] = tuple(
+    tuple(sign * size * F(int(i == axis)) for i in range(4))
+    for axis, sign, size in product(range(4), (1, -1), (F(1, 1000), F(1, 3)))
+)
+
+
+def _with(**extra: Any) -> tuple[dict[str, Any], ...]:
+    ((name, values),) = extra.items()
+    return tuple({**fit, name: value} for fit in _FITS for value in values)
+
+
+CHECKS = {
+    "eq-1": Check(
+        cases=_NOISE,
+        printed=(_risk_of_zero(strict_loss), lambda eta, theta: theta),
+        corrected=(_risk_of_zero(repaired_loss), lambda eta, theta: theta),
+        assumptions=(UNIT_THETA,),
+    ),
+    "eq-1-rejection-rule": Check(
+        cases=POINTS,
+        printed=(_rejects, lambda g, **_: g < 0),
+        corrected=(_rejects, lambda g, **_: g <= 0),
+        assumptions=(THETA,),
+    ),
+    "eq-2": Check(
+        cases=(
+            {"h": F(0), "g": F(-2), "y": 1, "theta": F(3, 4)},
+            *({"h": F(0), "g": F(-2), "y": 1, "theta": theta} for theta in THETAS),
+        ),
+        printed=(strict_loss, surrogate),
+        corrected=(lambda theta, **k: strict_loss(theta=theta, **k) if theta < F(1, 2) else 0, surrogate),
+        assumptions=(UNIT_THETA, DEFINED),
+    ),
+    "eq-2-upper-bound": Check(
+        cases=POINTS,
+        printed=(repaired_loss, surrogate),
+        mutant=(
+            repaired_loss,
+            lambda h, g, y, theta: max(1 + (g - y * h) / 2, theta * (1 - g / (1 - theta)) - theta / 2, F(0)),
+        ),
+        assumptions=(THETA,),
+    ),
+    "eq-4": Check(
+        cases=tuple({"theta": theta} for theta in THETAS),
+        printed=(_flat_bayes(strict_loss), lambda theta: 0),
+        corrected=(_flat_bayes(repaired_loss), lambda theta: 0),
+        assumptions=(THETA,),
+    ),
+    "eq-4-value": Check(
+        cases=_ETAS,
+        printed=(
+            lambda eta, theta: bayes_risk(strict_loss, [(F(1), eta)], theta),
+            lambda eta, theta: min(eta, 1 - eta, theta),
+        ),
+        corrected=(
+            lambda eta, theta: bayes_risk(repaired_loss, [(F(1), eta)], theta),
+            lambda eta, theta: min(eta, 1 - eta, theta),
+        ),
+        assumptions=(THETA,),
+    ),
+    "eq-5": Check(
+        cases=tuple(
+            {"eta": eta, "theta": theta, "radius": radius}
+            for eta, theta, radius in product((F(1, 10), F(1, 2), F(9, 10)), THETAS, (F(1, 4), F(1), F(3)))
+        ),
+        printed=(_score_of_minimiser, _best_other_score),
+        mutant=(lambda eta, theta, radius: F(surrogate_risk(radius, radius, eta, theta)), _best_other_score),
+        assumptions=(THETA,),
+    ),
+    "surrogate-does-no-harm": Check(
+        cases=_ETAS,
+        printed=(_floor, lambda eta, theta: min(eta, 1 - eta, theta) / 100),
+        corrected=(_floor, lambda eta, theta: (2 - 2 * theta) * min(eta, 1 - eta, theta)),
+        assumptions=(THETA,),
+    ),
+    "surrogate-affine": Check(
+        cases=tuple(
+            {"h": s * (1 - 2 * theta), "g": t * (1 - 2 * theta), "y": y, "theta": theta}
+            for s, t, y, theta in product((F(-1), F(0), F(1, 2), F(1)), (F(-1), F(1, 3), F(1)), (-1, 1), THETAS)
+        ),
+        printed=(surrogate, lambda h, g, y, theta: 1 + (g - y * h) / 2),
+        mutant=(surrogate, lambda h, g, y, theta: theta - slope(theta) * g),
+        assumptions=(THETA, _SMALL_VALUES),
+    ),
+    "eq-3": Check(
+        cases=_with(step=_STEPS),
+        printed=(lambda data, theta, C, step: _objective(data, *_closed_form(data, C), theta, C), _neighbour),
+        mutant=(lambda data, theta, C, step: _objective(data, *_closed_form(data, 2 * C), theta, C), _neighbour),
+        assumptions=(THETA, _CLOSED_FORM),
+    ),
+    "eq-3-representer": Check(
+        cases=_with(lift=(F(1, 1000), F(1))),
+        printed=(_at_minimiser, _off_span),
+        mutant=(_at_minimiser, lambda lift, C, **k: _off_span(lift=lift, C=C, **k) - 2 * C * lift**2),
+        assumptions=(THETA, _CLOSED_FORM),
+    ),
+    "eq-3-quadratic-program": Check(
+        cases=tuple(
+            {"h": h, "g": g, "y": y, "theta": theta}
+            for h, g, y, theta in product((F(-2), F(0), F(2)), (F(-2), F(0), F(2)), (-1, 1), (F(1, 10), F(2, 5)))
+        ),
+        printed=(surrogate, _quadratic_program),
+        mutant=(surrogate, lambda h, g, y, theta: max(1 + (g - y * h) / 2, F(0))),
+        assumptions=(THETA,),
+    ),
+    "eq-3-parameters": Check(
+        cases=tuple(fit for fit in _FITS if fit["data"] == "two-clusters"),
+        printed=(_accepts_some_row, lambda **_: True),
+        corrected=(_sum_loss_accepts, lambda **_: True),
+        assumptions=(THETA, _CLOSED_FORM, _EXPERIMENTS),
+    ),
+    "eq-3-ball": Check(
+        cases=tuple({"data": data, "theta": F(1, 10), "C": F(1)} for data in DATA),
+        printed=(lambda data, theta, C: _dot(*(_closed_form(data, C)[1],) * 2), lambda **_: F(1)),
+        corrected=(
+            lambda data, theta, C: max(_dot(x, x) for x in _closed_form(data, C)),
+            lambda data, theta, C: 1 / (4 * C) ** 2,
+        ),
+        assumptions=(THETA, _CLOSED_FORM),
+    ),
+}

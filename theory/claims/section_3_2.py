@@ -1,0 +1,242 @@
+"""Section 3.2: uniform allocation, median elimination (Algorithm 1) and non-uniform query cost."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+from theory import exact
+from theory.claims.assumptions import ARMS, BUDGET_PER_ARM, FIRST_ARM_BEST, FIRST_EPISODE
+from theory.claims.claim import Check
+from theory.claims.instances import failure_median, failure_uniform, pool
+from theory.constants import halving_schedule
+
+F = Fraction
+COSTS = {"Fac": F(5), "Pix": F(6, 5), "Kar": F(1), "Zer": F(19, 20), "Fou": F(3, 2), "Mor": F(9, 10)}
+_BUDGETS = tuple({"B": B, "K": K} for B, K in product((16, 97, 540, 4800), (2, 3, 4, 5, 8, 9, 16)))
+_LARGE = tuple({"B": B, "K": K} for B, K in product((2400, 10**4, 10**6), (2, 3, 4, 5, 8, 9, 16, 17)))
+# Budgets around the smallest that buys a row in the first episode, where the floors matter most.
+_SMALL = tuple({"B": B, "K": K} for K in (2, 3, 4, 5, 6, 7, 8, 9) for B in range(K * (K - 1).bit_length(), 50))
+_PRICES = tuple(
+    {"b": b, "feature": feature, "original": original}
+    for b, original, feature in product((6, 60, 101), COSTS, COSTS)
+    if feature != original
+)
+
+
+def _rounds(K: int) -> int:
+    return (K - 1).bit_length()
+
+
+def _arms_left(K: int, half: Any) -> int:
+    active = K
+    for _ in range(_rounds(K)):
+        active = half(active)
+    return int(active)
+
+
+def _active(K: int) -> list[int]:
+    active = [K]
+    while active[-1] > 2:
+        active.append(-(-active[-1] // 2))
+    return active
+
+
+def _pulls(B: int, K: int) -> list[int]:
+    return [int(n) for n in halving_schedule(B, K).pulls]
+
+
+def _spent(B: int, K: int) -> int:
+    return int(halving_schedule(B, K).spent)
+
+
+def _winner_rows(B: int, K: int) -> int:
+    return sum(_pulls(B, K))
+
+
+def _winner_rows_counted(B: int, K: int) -> int | Fraction:
+    """Sum of the floors; where every one of them is exact, K = 2^T and K T | B, the closed form (1 - 1/K) B/T."""
+    rounds = _rounds(K)
+    if 2**rounds == K and B % (K * rounds) == 0:
+        return (1 - F(1, K)) * F(B, rounds)
+    return sum(B // (rounds * active) for active in _active(K))
+
+
+def _gain(B: int, K: int) -> int:
+    r"""How many rows median elimination surely adds to the floor(B/K) of uniform allocation, if B >= K T.
+
+    Let X = floor(B/T) >= K and H = sum_t 1/a_t over the active arms a_t.  Then floor(B/(T a_t)) = floor(X/a_t) >=
+    (X + 1)/a_t - 1 and floor(B/K) <= (T (X + 1) - 1)/K, so median elimination buys more rows if
+
+    .. math:: (X + 1)(H - T/K) \ge T.
+
+    From the last episode backwards a_t <= 2, 4, 8, ..., so H >= 1 - 2^(1-T) + 1/K; with K > 2^(T-1) this makes
+    H - T/K >= 1 - T 2^(1-T).  For T >= 4 that is at least 1/2, and X + 1 >= 2^(T-1) + 2 > 2 T.  For T = 3 it is 1/4,
+    which settles X >= 11; for K = 4 and K = 3, H - T/K is 1/4 and 1/6, which settles X >= 7 and X >= 11.  All budgets
+    that are left lie below 36 and are among the cases.  For K = 3 they show equality at B = 6, 7, 9, 10, 11 and 15.
+    """
+    return 1 if K >= 4 or (K == 3 and B >= 16) else 0
+
+
+def _rows_of_discarded(B: int, K: int) -> int:
+    """The most rows that an arm other than the winner ends with: it plays every round with it."""
+    plan = halving_schedule(B, K)
+    return sum(int(n) for active, n in zip(plan.active, plan.pulls, strict=True) if active >= 2)
+
+
+def _pool_price(original: str) -> Fraction:
+    return sum((cost for name, cost in COSTS.items() if name != original), F(0))
+
+
+def _sample_aligned(b: int, original: str, **_: Any) -> int:
+    return math.floor(b / _pool_price(original))
+
+
+def _budget_share(b: int, feature: str, original: str) -> Fraction:
+    return COSTS[feature] * b / _pool_price(original)
+
+
+def _total_sample_aligned(b: int, feature: str, original: str) -> Fraction:
+    return _pool_price(original) * _sample_aligned(b, original)
+
+
+def _total_budget_aligned(b: int, feature: str, original: str) -> Fraction:
+    others = [cost for name, cost in COSTS.items() if name != original]
+    return sum((cost * math.floor(b / (len(others) * cost)) for cost in others), F(0))
+
+
+def _last_round_rows(K: int, m: int, ratio: Fraction) -> int:
+    return _pulls(int(ratio * m * K), K)[-1]
+
+
+def _distinct(population: bool) -> Any:
+    def probability(name: str, n: int, m: int) -> Any:
+        built = pool(name)
+        law = exact.uniform_selection(built, built.arms * n, population=m if population else None)
+        return exact.failure(built, law)
+
+    return probability
+
+
+def _fourth_moment(population: bool) -> Any:
+    """Fourth central moment of the first feature's sample mean, rows distinct or i.i.d."""
+
+    def moment(name: str, n: int, m: int) -> Fraction:
+        built = pool(name)
+        mean = sum((w * x for w, x in zip(built.weights, built.features[0], strict=True)), F(0))
+        law = exact.sample_law(built, n, population=m if population else None)
+        total = F(0)
+        for counts, p in law:
+            sampled = sum((k * x for k, x in zip(counts, built.features[0], strict=True)), F(0)) / n
+            total += p * (sampled - mean) * (sampled - mean) * (sampled - mean) * (sampled - mean)
+        return total
+
+    return moment
+
+
+def _order(**_: Any) -> float:
+    """Smallest times largest difference of the two failure probabilities: negative if both orders occur."""
+    pairs = [("star-4", 80), ("star-4-close", 80), ("star-4-rare", 32)]
+    differences = [failure_median(name, B) - failure_uniform(name, B) for name, B in pairs]
+    return min(differences) * max(differences)
+
+
+_COMPARED: tuple[dict[str, Any], ...] = (
+    {"name": "one-rival-8", "B": 144},
+    {"name": "one-clear-rival-8", "B": 144},
+    *({"name": name, "B": B} for name in ("star-4", "star-4-close") for B in (48, 64, 80)),
+)
+
+CHECKS = {
+    "ua-allocation": Check(
+        cases=_BUDGETS,
+        printed=(lambda B, K: K * (B // K), lambda B, K: B),
+        mutant=(lambda B, K: K * -(-B // K), lambda B, K: B),
+        assumptions=(ARMS,),
+    ),
+    "me-one-left": Check(
+        cases=tuple({"K": K} for K in range(2, 129)),
+        printed=(lambda K: _arms_left(K, lambda a: a // 2), lambda K: 1),
+        corrected=(lambda K: _arms_left(K, lambda a: -(-a // 2)), lambda K: 1),
+        assumptions=(ARMS,),
+    ),
+    "me-spend": Check(
+        cases=_BUDGETS,
+        printed=(_spent, lambda B, K: B),
+        mutant=(
+            lambda B, K: sum(-(-B // (_rounds(K) * a)) * a for a in halving_schedule(B, K).active.tolist()),
+            lambda B, K: B,
+        ),
+        assumptions=(ARMS,),
+    ),
+    "me-draw": Check(
+        cases=tuple({"K": K, "m": m, "ratio": b} for K, m, b in product((2, 5, 8, 9), (100, 600), (F(1, 5), F(4, 5)))),
+        printed=(_last_round_rows, lambda m, **_: m),
+        corrected=(
+            lambda m, **k: _last_round_rows(m=m, **k) <= m,
+            lambda K, m, ratio: math.floor(ratio * m * K) < 2 * _rounds(K) * (m + 1),
+        ),
+        assumptions=(ARMS,),
+    ),
+    "me-draw-replacement": Check(
+        cases=({"name": "sparse", "n": 4, "m": 5}, {"name": "star-3", "n": 10, "m": 20}),
+        printed=(_distinct(True), _distinct(False)),
+        corrected=(_fourth_moment(True), _fourth_moment(False)),
+        assumptions=(FIRST_ARM_BEST,),
+    ),
+    "me-sample-count": Check(
+        cases=(*_LARGE, *_SMALL),
+        printed=(_winner_rows, lambda B, K: 0.9 * math.floor(B / math.log2(K))),
+        corrected=(_winner_rows, _winner_rows_counted),
+        assumptions=(ARMS, BUDGET_PER_ARM),
+    ),
+    "me-largest-sample": Check(
+        cases=_BUDGETS,
+        printed=(_winner_rows, _rows_of_discarded),
+        mutant=(_winner_rows, _rows_of_discarded),
+        assumptions=(ARMS,),
+    ),
+    "me-budget-gain": Check(
+        cases=(*_LARGE, *_SMALL),
+        printed=(_winner_rows, lambda B, K: B // K),
+        corrected=(_winner_rows, lambda B, K: B // K + _gain(B, K)),
+        assumptions=(ARMS, FIRST_EPISODE),
+    ),
+    "me-fails-more": Check(
+        cases=_COMPARED,
+        printed=(lambda name, B: failure_median(name, B), lambda name, B: failure_uniform(name, B)),
+        corrected=(_order, lambda **_: 0),
+        assumptions=(FIRST_ARM_BEST,),
+    ),
+    "sample-alignment": Check(
+        cases=_PRICES,
+        printed=(
+            lambda b, feature, original: COSTS[feature] * _sample_aligned(b, original),
+            lambda **case: math.floor(_budget_share(**case)),
+        ),
+        corrected=(lambda b, feature, original: COSTS[feature] * _sample_aligned(b, original), _budget_share),
+    ),
+    "sample-alignment-spend": Check(
+        cases=_PRICES,
+        printed=(_total_sample_aligned, lambda b, **_: b),
+        mutant=(lambda b, original, **_: _pool_price(original) * (_sample_aligned(b, original) + 1), lambda b, **_: b),
+    ),
+    "budget-alignment": Check(
+        cases=_PRICES,
+        printed=(
+            lambda b, feature, **_: math.floor(b // 5 / COSTS[feature]),
+            lambda b, feature, **_: math.floor(F(b) / (5 * COSTS[feature])),
+        ),
+        corrected=(
+            lambda b, feature, **_: math.floor(F(b, 5) / COSTS[feature]),
+            lambda b, feature, **_: math.floor(F(b) / (5 * COSTS[feature])),
+        ),
+    ),
+    "budget-alignment-spend": Check(
+        cases=_PRICES,
+        printed=(_total_budget_aligned, lambda b, **_: b),
+        mutant=(lambda b, **k: _total_budget_aligned(b, **k) + max(COSTS.values()), lambda b, **_: b),
+    ),
+}

@@ -1,0 +1,264 @@
+"""Section 4.2.3: Lemma 2, Theorem 2 and the comparison of the strategies (median elimination)."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from theory import corrected, paper
+from theory.claims.assumptions import ARMS, FEASIBLE_GAP, FIRST_ARM_BEST, FIRST_EPISODE, LAUNCH_64, POWER_OF_TWO, THETA
+from theory.claims.claim import Assumption, Check
+from theory.claims.exact_losses import c, launch_row
+from theory.claims.instances import (
+    CORNER_R,
+    CORNER_THETA,
+    corner_gap,
+    corner_violation,
+    failure_median,
+    parameters,
+    pool,
+)
+from theory.claims.section_4_2_2 import (
+    CORNER_PREMISES,
+    ONE_ROW,
+    ONE_ROW_PREMISE,
+    one_row_violation,
+    order_bound,
+    regret_corrected,
+    regret_printed,
+)
+from theory.constants import gap_ceiling, halving_schedule, loss_range, tight_rademacher_constant
+
+RADII = np.geomspace(0.01, 50, 400)
+
+
+def _failure(**options: Any) -> Any:
+    return lambda name, B: failure_median(name, B, accumulate=False, **options)
+
+
+def _printed_bound(name: str, B: int) -> float:
+    return float(paper.delta_fail_median(B, *parameters(name), strict=False))
+
+
+def _corrected_bound(name: str, B: int) -> float:
+    best = len(pool(name).best())
+    return float(corrected.delta_fail_median(B, *parameters(name), best_count=best, rows="fresh", strict=False))
+
+
+def _without_nine(name: str, B: int) -> float:
+    """Planted error: the exponent -2 n x² that a range of one would give."""
+    arms, gap, theta, r = parameters(name)
+    n = B // (arms * (arms - 1).bit_length())
+    q = math.exp(-2 * n * (gap / 2 - 2 * c(theta) * r / math.sqrt(n)) ** 2)
+    return 8 * q / (1 - q)
+
+
+def _first_round(B: int, K: int) -> int:
+    return int(halving_schedule(B, K).pulls[0])
+
+
+def _boundary(K: int, gap: float, theta: float, r: float) -> float:
+    n = launch_row(16, gap, theta, r)
+    return float(paper.delta_fail_median(math.ceil(n * K * math.log2(K)), K, gap, theta, r))
+
+
+def _informative(K: int, gap: float, theta: float, r: float) -> float:
+    n = math.floor(4 / gap**2 * (2 * c(theta) * r + math.sqrt(4.5 * math.log(9))) ** 2) + 1
+    return float(paper.delta_fail_median(math.ceil(n * K * math.log2(K)), K, gap, theta, r))
+
+
+def regret_with_twice_the_rows(n: int, r: float, theta: float, delta: float) -> float:
+    """Lemma 2 (ii) at K = 2: it prints B = 2n rows where the selected arm has n."""
+    return regret_printed(2 * n, r, theta, delta)
+
+
+def median_allowance(n: int, tilt: float, third: float, delta: float) -> float:
+    """δ + δ_fail of Lemma 2 on the corner instance (K = 2, n_1 = n)."""
+    gap = corner_gap(tilt, third)
+    return delta + float(paper.delta_fail_median(2 * n, 2, gap, CORNER_THETA, CORNER_R))
+
+
+def median_allowance_corrected(n: int, tilt: float, third: float, delta: float) -> float:
+    """δ + δ_fail of the corrected Lemma 2 on the corner instance."""
+    gap = corner_gap(tilt, third)
+    return delta + float(corrected.delta_fail_median(2 * n, 2, gap, CORNER_THETA, CORNER_R))
+
+
+def _opened_bound(n: int, r: float, theta: float, delta: float, constant: int) -> float:
+    """All terms of the corrected Theorem 2 with K = 2 and m = 1 row in the training set."""
+    return float(corrected.excess_risk_median(2 * n, 2, 1.0, theta, r, 1, delta))
+
+
+def _one_row_allowance(n: int, theta: Any, delta: Any, **_: Any) -> float:
+    """δ + δ_fail of Lemma 2 with K = 2 and Δ = 1."""
+    fail = paper.delta_fail_median(2 * n, 2, 1.0, float(theta), float(3 - 2 * theta))
+    return float(delta) + float(fail)
+
+
+MEDIAN_CORNER = (
+    {"n": 10**5, "tilt": 3.6 / math.sqrt(10**5), "third": 18 / math.sqrt(10**5), "delta": 7.3e-5},
+    {"n": 10**6, "tilt": 3.55e-3, "third": 0.018, "delta": 1.36e-4},
+)
+
+
+def log_fail(n: int, K: int, gap: float, theta: float, r: float) -> float:
+    """log δ_fail of Eq. 11 with n rows in the first round, K a power of two."""
+    return float(paper.delta_fail_median(n * K * (K.bit_length() - 1), K, gap, theta, r, log=True))
+
+
+def log_fail_uniform(n: int, K: int, gap: float, theta: float, r: float) -> float:
+    """log δ_fail of Eq. 9 with the budget of `log_fail`."""
+    return float(paper.delta_fail_uniform(n * K * (K.bit_length() - 1), K, gap, theta, r, log=True))
+
+
+def _median_informative(**case: Any) -> bool:
+    return log_fail(**case) < 0
+
+
+def _launch(strategy: str) -> Any:
+    """Smallest budget that meets the identification condition with the factor 16."""
+
+    def budget(K: int, gap: float, theta: float, r: float) -> int:
+        rows = math.floor(16 * (c(theta) * r / gap) ** 2) + 1
+        return rows * K if strategy == "uniform" else math.ceil(rows * K * math.log2(K))
+
+    return budget
+
+
+def _best_case(strategy: str, B: int, K: int, theta: float, **_: Any) -> float:
+    """The smallest printed δ_fail over all κΛ, at the largest gap that balanced labels allow."""
+    bound = paper.delta_fail_uniform if strategy == "uniform" else paper.delta_fail_median
+    values = np.asarray(bound(B, K, gap_ceiling(theta, RADII, 0.5), theta, RADII, strict=False))
+    return float(np.nanmin(values, initial=math.inf))
+
+
+def _best_case_tight(strategy: str, B: int, K: int, theta: float, **_: Any) -> float:
+    """The same for our pairwise bound with the range M, on ⌊B/K⌋ rows."""
+    n = B // K
+    margin = gap_ceiling(theta, RADII, 0.5) - 2 * tight_rademacher_constant(theta) * RADII / math.sqrt(n)
+    exponent = n * np.maximum(margin, 0) ** 2 / (2 * np.asarray(loss_range(theta, RADII)) ** 2)
+    return float(np.min((K - 1) * np.exp(-exponent)))
+
+
+def _rounds_divide(B: int, K: int, **_: Any) -> bool:
+    return B % (K - 1).bit_length() == 0
+
+
+_ROUNDS_DIVIDE = Assumption("log2 K divides B", _rounds_divide)
+EXPERIMENTS = tuple(
+    {"data": data, "B": B, "K": K, "theta": theta, "strategy": strategy}
+    for (data, B, K), theta, strategy in product(
+        (
+            ("Mfeat", 300, 5),
+            ("Mfeat", 600, 5),
+            ("Mfeat", 900, 5),
+            ("RealDisp", 1440, 8),
+            ("synthetic", 540, 9),
+        ),
+        (0.1, 0.2, 0.3, 0.4),
+        ("uniform", "median"),
+    )
+)
+_SIZES = tuple(
+    {"n": n, "K": K, "gap": gap, "theta": theta, "r": r}
+    for n, K, (gap, theta, r) in product((2000, 50000), (2, 8, 16), ((0.5, 0.1, 0.5), (0.6, 0.2, 0.6)))
+)
+_CONDITIONS = tuple(
+    {"K": K, "gap": gap, "theta": theta, "r": r}
+    for K, gap, theta, r in product((2, 3, 8), (0.1, 0.3), (0.1, 0.3), (0.3, 1.0))
+)
+
+ORDER = Check(
+    cases=_SIZES,
+    printed=(log_fail, lambda n, **_: 200.0 - n),
+    corrected=(
+        log_fail,
+        lambda n, gap, theta, r, **_: (
+            math.log(8) - gap**2 * n / 72 - math.log(-math.expm1(-(8 / 9) * (c(theta) * r) ** 2))
+        ),
+    ),
+    assumptions=(THETA, POWER_OF_TWO, LAUNCH_64, FEASIBLE_GAP),
+)
+
+
+CHECKS = {
+    "lemma-2-i": Check(
+        cases=({"name": "opposed", "B": 1000}, {"name": "tied-4", "B": 2400}),
+        printed=(_failure(target=0), _printed_bound),
+        corrected=(_failure(), _corrected_bound),
+        mutant=(_failure(), _without_nine),
+        assumptions=(FIRST_ARM_BEST,),
+    ),
+    "lemma-2-first-round": Check(
+        cases=tuple({"B": B, "K": K} for B, K in ((540, 9), (1161, 5), (900, 5), (1440, 8), (4800, 16))),
+        printed=(_first_round, lambda B, K: int(paper.first_round_pulls(B, K))),
+        corrected=(_first_round, lambda B, K: B // (K * (K - 1).bit_length())),
+        assumptions=(ARMS, FIRST_EPISODE),
+    ),
+    "lemma-2-condition": Check(
+        cases=_CONDITIONS,
+        printed=(lambda **_: 0.0, _boundary),
+        corrected=(lambda **_: 0.0, _informative),
+        assumptions=(THETA, ARMS, FEASIBLE_GAP),
+    ),
+    "lemma-2-ii": Check(
+        cases=MEDIAN_CORNER,
+        printed=(corner_violation(regret_with_twice_the_rows), median_allowance),
+        corrected=(corner_violation(regret_corrected), median_allowance_corrected),
+        assumptions=CORNER_PREMISES,
+    ),
+    "thm-2": Check(
+        cases=ONE_ROW,
+        printed=(one_row_violation(lambda n, *rest: order_bound(2 * n, *rest)), _one_row_allowance),
+        corrected=(one_row_violation(_opened_bound), _one_row_allowance),
+        assumptions=(THETA, ONE_ROW_PREMISE),
+    ),
+    "thm-2-delta-order": ORDER,
+    "remark-7-sqrt-log": Check(
+        cases=tuple(
+            {"B": 240000 * K, "K": K, "theta": theta, "r": 0.5, "delta": 0.05}
+            for K, theta in product((2, 4, 8, 16), (0.1, 0.2))
+        ),
+        printed=(
+            lambda B, K, theta, r, delta: float(paper.exploratory_regret_median(B, K, 0.3, theta, r, delta)),
+            lambda B, K, theta, r, delta: (
+                math.sqrt(math.log2(K)) * float(paper.excess_risk_supervised(B, theta, r, delta))
+            ),
+        ),
+        mutant=(
+            lambda B, K, theta, r, delta: float(paper.exploratory_regret_median(B, K, 0.3, theta, r, delta)),
+            lambda B, K, theta, r, delta: math.sqrt(K) * float(paper.excess_risk_supervised(B, theta, r, delta)),
+        ),
+        assumptions=(THETA, POWER_OF_TWO, _ROUNDS_DIVIDE),
+    ),
+    "remark-7-launch-budget": Check(
+        cases=_CONDITIONS,
+        printed=(_launch("median"), _launch("uniform")),
+        corrected=(_launch("median"), lambda K, **k: _launch("uniform")(K=K, **k) + (K > 2)),
+        assumptions=(THETA, ARMS, FEASIBLE_GAP),
+    ),
+    "remark-7-failure-bounds": Check(
+        cases=tuple(
+            {"n": n, "K": K, "gap": gap, "theta": theta, "r": r}
+            for n, K, (gap, theta, r) in product(
+                (900, 2000, 20000), (2, 4, 8, 64, 1024), ((0.5, 0.1, 0.5), (0.6, 0.2, 0.6))
+            )
+        ),
+        printed=(log_fail, log_fail_uniform),
+        mutant=(log_fail, lambda **k: log_fail_uniform(**k) + math.log(2.5)),
+        assumptions=(
+            THETA,
+            POWER_OF_TWO,
+            Assumption("the bound of median elimination is below 1", _median_informative),
+        ),
+    ),
+    "remark-7-low-order": Check(
+        cases=EXPERIMENTS,
+        printed=(lambda **_: 0.0, _best_case),
+        corrected=(lambda **_: 0.0, _best_case_tight),
+        assumptions=(THETA, ARMS),
+    ),
+}
