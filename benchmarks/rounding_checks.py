@@ -15,8 +15,14 @@ import numpy as np
 
 from theory import constants, corrected, paper, tighter
 from theory._inputs import Floats
-from theory.evidence.balls import ball, digits
-from theory.evidence.formulas import c, hoeffding, log_q, slope
+from theory.claims.formulas import (
+    hoeffding_deviation,
+    log_tail_paper,
+    rademacher_constant,
+    regret_paper,
+    rejection_slope,
+)
+from theory.evidence.balls import BALLS, ball, digits
 
 __all__ = ["ALLOWED", "CHECKS", "Check", "Deficit", "compare", "random_points"]
 
@@ -49,24 +55,14 @@ def random_points(count: int, rng: np.random.Generator) -> dict[str, np.ndarray[
 # --- exact values -------------------------------------------------------------------------------------------------
 
 
-def _largest(first: Any, *others: Any) -> Any:
-    for value in others:
-        first = ball(first).max(ball(value))
-    return first
-
-
-def _smallest(*values: Any) -> Any:
-    return -_largest(*(-value for value in values))
-
-
 def _rise(p: BoundProblem) -> Any:
-    return _largest(p["r"], p["theta"] - 1 + slope(p["theta"]) * p["r"])
+    return BALLS.max(p["r"], p["theta"] - 1 + rejection_slope(p["theta"]) * p["r"])
 
 
 def _fall(p: BoundProblem) -> Any:
     theta, r = p["theta"], p["r"]
-    s = _smallest(_largest((1 - 2 * theta) * (r - 2 * (1 - theta)), -r), r)
-    return _smallest((r - s) / 2, 1 - theta + slope(theta) * s, ball(1))
+    s = BALLS.min(BALLS.max((1 - 2 * theta) * (r - 2 * (1 - theta)), -r), r)
+    return BALLS.min((r - s) / 2, 1 - theta + rejection_slope(theta) * s, ball(1))
 
 
 def _spread(p: BoundProblem) -> Any:
@@ -74,30 +70,30 @@ def _spread(p: BoundProblem) -> Any:
 
 
 def _paper_log_q(p: BoundProblem) -> Any:
-    return log_q(p["n"], p["gap"], p["theta"], p["r"])
+    return log_tail_paper(p["n"], p["gap"], p["theta"], p["r"], xp=BALLS)
 
 
 def _corrected_log_q(p: BoundProblem) -> Any:
-    margin = p["gap"] / 2 - 2 * c(p["theta"]) * p["r"] / p["n"].sqrt()
+    margin = p["gap"] / 2 - 2 * rademacher_constant(p["theta"]) * p["r"] / p["n"].sqrt()
     return -2 * p["n"] * (margin / _spread(p)) ** 2
 
 
 def _dual(p: BoundProblem) -> Any:
-    steep = _largest(slope(p["theta"]) ** 2, ball(0.5))
+    steep = BALLS.max(rejection_slope(p["theta"]) ** 2, ball(0.5))
     return 2 * steep / (4 * steep - 1).sqrt()
 
 
 def _theorem_2(p: BoundProblem) -> Any:
     """The smaller of one McDiarmid step and the split at half the margin, as `tighter.lemma_4` for shared rows."""
     spread, n = _spread(p), p["n"]
-    x = _largest(p["gap"] - _dual(p) * p["r"] / n.sqrt(), ball(0))
+    x = BALLS.max(p["gap"] - _dual(p) * p["r"] / n.sqrt(), ball(0))
     stiffness = n / spread**2
     step = -stiffness * x**2 / 2
     shift = x / 2
-    entropy = _least_entropy(shift / spread, _largest((_fall(p) - p["gap"]) / spread, ball(0)))
-    high = -_largest(2 * stiffness * shift**2, n * entropy)
+    entropy = _least_entropy(shift / spread, BALLS.max((_fall(p) - p["gap"]) / spread, ball(0)))
+    high = -BALLS.max(2 * stiffness * shift**2, n * entropy)
     split = (high.exp() + (-2 * stiffness * shift**2).exp()).log() if float(high) > -1e6 else ball(0)
-    return _smallest(step, split)
+    return BALLS.min(step, split)
 
 
 def _least_entropy(epsilon: Any, ceiling: Any) -> Any:
@@ -108,12 +104,12 @@ def _least_entropy(epsilon: Any, ceiling: Any) -> Any:
 
 
 def _regret(p: BoundProblem) -> Any:
-    return 4 * c(p["theta"]) * p["r"] / p["n"].sqrt() + 2 * hoeffding(p["n"], 2 / p["delta"])
+    return regret_paper(p["n"], p["theta"], p["r"], p["delta"], xp=BALLS)
 
 
 def _corrected_regret(p: BoundProblem) -> Any:
-    complexity = 2 * c(p["theta"]) * p["r"] / p["n"].sqrt()
-    return complexity + 2 * _spread(p) * hoeffding(p["n"], 2 / p["delta"])
+    complexity = 2 * rademacher_constant(p["theta"]) * p["r"] / p["n"].sqrt()
+    return complexity + 2 * _spread(p) * hoeffding_deviation(p["n"], 2 / p["delta"], BALLS)
 
 
 def _exponent_size(p: dict[str, Floats]) -> Floats:

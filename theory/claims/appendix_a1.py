@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
@@ -10,15 +11,22 @@ from typing import Any
 
 from theory import corrected, paper
 from theory.claims.assumptions import DEFINED, THETA, UNIT_THETA
-from theory.claims.claim import Assumption, Check
-from theory.claims.exact_losses import c, largest_gap, surrogate
+from theory.claims.claim import Assumption, Check, grid
+from theory.claims.exact_losses import largest_gap, surrogate
+from theory.claims.formulas import (
+    complexity,
+    identification_margin,
+    launch_rows,
+    rademacher_constant,
+    uniform_risk_deviation,
+)
 from theory.claims.instances import (
-    OUTLIER_LAW,
+    OUTLIER_PREMISE,
     OUTLIERS,
     OUTLIERS_SMALL_BALL,
+    is_outlier_instance,
     outlier_beats,
     outlier_gap,
-    outlier_law,
     pairwise,
     parameters,
 )
@@ -38,30 +46,33 @@ def uniform_deviation(eta: Fraction, m: int, k: int, theta: Fraction, radius: Fr
     return float(sum(mass, F(0)))
 
 
-def deviation_level(complexity: Any) -> Any:
+def deviation_level(term: Any) -> Any:
     """The δ at which Lemma 3 puts its bound at v: exp(−2m(v − complexity)²), 1 below the complexity."""
 
     def delta(eta: Fraction, m: int, k: int, theta: Fraction, radius: Fraction) -> float:
         level = float(largest_gap(eta, F(k, m), theta, radius))
-        margin = level - complexity(m, float(theta), float(radius))
+        margin = level - term(m, float(theta), float(radius))
         return math.exp(-2 * m * margin**2) if margin > 0 else 1.0
 
     return delta
 
 
 def rademacher_term(m: int, theta: float, r: float) -> float:
-    """2cr/√m."""
-    return 2 * c(theta) * r / math.sqrt(m)
+    """Return 2cr/√m."""
+    return float(complexity(m, rademacher_constant(theta), r, 2))
 
 
-LEMMA_3_CASES = tuple(
-    {"eta": eta, "m": m, "k": k, "theta": F(1, 10), "radius": radius}
-    for eta, radius, (m, k) in product(
-        (F(1, 50), F(1, 2)), (F(1, 5), F(14, 5)), ((1, 1), (2, 1), (2, 2), (60, 60), (60, 40))
-    )
+LEMMA_3 = Check(
+    cases=tuple(
+        {"eta": eta, "m": m, "k": k, "theta": F(1, 10), "radius": radius}
+        for eta, radius, (m, k) in product(
+            (F(1, 50), F(1, 2)), (F(1, 5), F(14, 5)), ((1, 1), (2, 1), (2, 2), (60, 60), (60, 40))
+        )
+    ),
+    printed=(uniform_deviation, deviation_level(rademacher_term)),
+    mutant=(uniform_deviation, deviation_level(lambda m, theta, r: 0.0)),
+    assumptions=(THETA,),
 )
-LEMMA_3 = (uniform_deviation, deviation_level(rademacher_term))
-LEMMA_3_MUTANT = (uniform_deviation, deviation_level(lambda m, theta, r: 0.0))
 
 
 def _rejecting_pair(theta: Fraction, m: int, delta: float) -> float:
@@ -70,7 +81,7 @@ def _rejecting_pair(theta: Fraction, m: int, delta: float) -> float:
 
 
 def _lemma_3_everywhere(theta: Fraction, m: int, delta: float) -> float:
-    return rademacher_term(m, float(theta), 2.0) + math.sqrt(math.log(1 / delta) / (2 * m))
+    return float(uniform_risk_deviation(m, float(theta), 2.0, float(delta)))
 
 
 def comparison(**case: Any) -> float:
@@ -100,29 +111,29 @@ def lemma_4_corrected(**case: Any) -> float:
 
 def lemma_4_without_nine(**case: Any) -> float:
     """Planted error: the range of the loss taken as one, log(2 exp(−2n x²))."""
-    n, gap, theta, r = case_parameters(**case)
-    return math.log(2) - 2 * n * (gap / 2 - rademacher_term(n, theta, r)) ** 2
+    return float(math.log(2) - 2 * case["n"] * identification_margin(*case_parameters(**case)) ** 2)
 
 
 def _launch(**case: Any) -> bool:
-    n, gap, theta, r = case_parameters(**case)
-    return gap > 0 and n > 16 * (c(theta) * r / gap) ** 2
+    n, *rest = case_parameters(**case)
+    return rest[0] > 0 and n > launch_rows(16, *rest)
 
 
-def _outliers(**case: Any) -> bool:
-    return "name" in case or outlier_law(**case)
-
-
-LEMMA_4_LAUNCH = Assumption("identification condition with the factor 16", _launch)
-LEMMA_4_PREMISES = (Assumption(OUTLIER_LAW, _outliers), LEMMA_4_LAUNCH)
+LEMMA_4_PREMISES = (
+    Assumption(OUTLIER_PREMISE, lambda **case: "name" in case or is_outlier_instance(**case)),
+    Assumption("identification condition with the factor 16", _launch),
+)
 LEMMA_4_CASES: tuple[dict[str, Any], ...] = (
     {"name": "opposed", "n": 500},
     OUTLIERS,
     OUTLIERS_SMALL_BALL,
 )
-LEMMA_4 = (comparison, lemma_4_printed)
-LEMMA_4_REPAIRED = (comparison, lemma_4_corrected)
-LEMMA_4_MUTANT = (comparison, lemma_4_without_nine)
+LEMMA_4 = Check(
+    cases=LEMMA_4_CASES,
+    printed=(comparison, lemma_4_printed),
+    corrected=(comparison, lemma_4_corrected),
+    assumptions=LEMMA_4_PREMISES,
+)
 
 
 def _orthogonal_rows(kappa: Fraction, radius: Fraction, n: int, m: int, first: Fraction) -> float:
@@ -158,14 +169,9 @@ _CLOSED_FORMS = Assumption("rows, scores and risks at which the closed forms hol
 
 
 CHECKS = {
-    "lemma-3": Check(
-        cases=LEMMA_3_CASES,
-        printed=LEMMA_3,
-        mutant=LEMMA_3_MUTANT,
-        assumptions=(THETA,),
-    ),
+    "lemma-3": LEMMA_3,
     "lemma-3-theta": Check(
-        cases=tuple({"theta": theta, "m": 1000, "delta": 0.05} for theta in (F(3, 4), F(1, 10), F(2, 5))),
+        cases=grid(theta=(F(3, 4), F(1, 10), F(2, 5)), m=(1000,), delta=(0.05,)),
         printed=(_rejecting_pair, _lemma_3_everywhere),
         corrected=(
             _rejecting_pair,
@@ -173,13 +179,7 @@ CHECKS = {
         ),
         assumptions=(UNIT_THETA, DEFINED),
     ),
-    "lemma-4": Check(
-        cases=LEMMA_4_CASES,
-        printed=LEMMA_4,
-        corrected=LEMMA_4_REPAIRED,
-        mutant=LEMMA_4_MUTANT,
-        assumptions=LEMMA_4_PREMISES,
-    ),
+    "lemma-4": replace(LEMMA_4, mutant=(comparison, lemma_4_without_nine)),
     "lemma-4-kappa": Check(
         cases=(
             {"kappa": F(1, 1000), "radius": F(300000), "n": 10**4, "m": 10**6, "first": F(1, 600000)},

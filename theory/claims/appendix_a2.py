@@ -9,7 +9,7 @@ from typing import Any
 
 from theory import corrected, paper
 from theory.claims import section_4_1
-from theory.claims.appendix_a1 import LEMMA_3, LEMMA_3_CASES, LEMMA_3_MUTANT
+from theory.claims.appendix_a1 import LEMMA_3
 from theory.claims.assumptions import (
     ARMS,
     FEASIBLE_GAP,
@@ -19,19 +19,16 @@ from theory.claims.assumptions import (
     THETA,
     WALK,
 )
-from theory.claims.claim import Check
-from theory.claims.exact_losses import c
-from theory.claims.instances import corner_violation, mean_absolute_walk, walk_violation
-from theory.claims.section_4_2_2 import (
-    CORNER_CASES,
-    CORNER_PREMISES,
-    SIZES,
-    corner_allowance,
-    corner_allowance_corrected,
-    log_fail,
-    regret_corrected,
-    regret_printed,
+from theory.claims.claim import Check, grid
+from theory.claims.formulas import (
+    complexity,
+    hoeffding_deviation,
+    identification_margin,
+    rademacher_constant,
+    regret_paper,
 )
+from theory.claims.instances import mean_absolute_walk, walk_bound, walk_violation
+from theory.claims.section_4_2_2 import LEMMA_1_II, SIZES, log_fail
 from theory.constants import loss_range, tight_rademacher_constant
 
 F = Fraction
@@ -41,7 +38,7 @@ def rademacher(m: int, theta: float, r: float) -> float:
     """R_m(ℓ∘F), exactly: half the range for one row, r·E|S_m|/m for the walk in the affine regime."""
     if m == 1:
         return float(loss_range(theta, r)) / 2
-    return r * mean_absolute_walk(m)
+    return r * float(mean_absolute_walk(m))
 
 
 RADEMACHER_CASES = tuple(
@@ -56,14 +53,13 @@ def walk_term_d(n: int, theta: float, delta: float) -> float:
     return float(paper.term_d(n, theta, 1 - 2 * theta, delta))
 
 
-def walk_step_3(n: int, theta: float, delta: float) -> float:
-    """2R_m + √(log(1/δ)/2m) with the exact Rademacher complexity of the walk."""
-    return 2 * (1 - 2 * theta) * mean_absolute_walk(n) + math.sqrt(math.log(1 / delta) / (2 * n))
-
-
 def walk_hoeffding(n: int, theta: float, delta: float) -> float:
     """M√(log(1/δ)/2m), Hoeffding for one fixed model; the range of the walk's loss is 2r."""
     return float(corrected.term_d(n, theta, 1 - 2 * theta, delta))
+
+
+def _delta(delta: Fraction, **_: Any) -> Fraction:
+    return delta
 
 
 WALK_TERM_D = ({"n": 30, "p": F(16, 25), "theta": F(1, 1000), "delta": F(64, 10**7)},)
@@ -78,7 +74,7 @@ def _opened(n: int, m: int, theta: float, r: float, delta: float) -> float:
 def _order(rows: Any) -> Any:
     def bound(n: int, m: int, theta: float, r: float, delta: float) -> float:
         n = rows(n, m)
-        return 8 * c(theta) * (r / math.sqrt(n) + math.sqrt(math.log(6 / delta) / (2 * n)))
+        return float(8 * rademacher_constant(theta) * (complexity(n, 1, r, 1) + hoeffding_deviation(n, 6 / delta)))
 
     return bound
 
@@ -89,7 +85,7 @@ def _parts(share: int) -> Any:
     def total(n: int, m: int, theta: float, r: float, delta: float) -> float:
         part = delta / share
         return float(
-            paper.term_a(m, theta, r, part) + paper.term_d(m, theta, r, part) + regret_printed(n, r, theta, part)
+            paper.term_a(m, theta, r, part) + paper.term_d(m, theta, r, part) + regret_paper(n, theta, r, part)
         )
 
     return total
@@ -103,7 +99,7 @@ _OPENED_CASES = tuple(
 
 def margin(n: int, gap: float, theta: float, r: float, **_: Any) -> float:
     """Δ/2 − 2cr/√n."""
-    return gap / 2 - 2 * c(theta) * r / math.sqrt(n)
+    return float(identification_margin(n, gap, theta, r))
 
 
 def _simplified(n: int, K: int, gap: float, theta: float, r: float) -> float:
@@ -124,59 +120,39 @@ BARELY = (
     {"n": 1500, "K": 5, "gap": 0.3, "theta": 0.1, "r": 0.5},
     *SIZES,
 )
-_SMALL_GAPS = tuple(
-    {"n": 10**9, "K": 2, "gap": gap, "theta": 0.1, "r": 0.5, "constant": 0.01} for gap in (0.5, 0.1, 0.01)
-)
+_SMALL_GAPS = grid(n=(10**9,), K=(2,), gap=(0.5, 0.1, 0.01), theta=(0.1,), r=(0.5,), constant=(0.01,))
 
 CHECKS = {
-    "a2-step-1": Check(
-        cases=section_4_1.DECOMPOSITIONS,
-        printed=section_4_1.KEY_IDENTITY,
-        mutant=section_4_1.KEY_IDENTITY_PRINTED,
-        assumptions=(THETA,),
-    ),
+    "a2-step-1": section_4_1.DECOMPOSITION,
     "a2-term-c": Check(
         cases=section_4_1.DECOMPOSITIONS,
         printed=(section_4_1.term_c, lambda **_: 0),
         mutant=(section_4_1.term_c, lambda **_: F(-1, 1000)),
         assumptions=(THETA,),
     ),
-    "term-a": Check(
-        cases=LEMMA_3_CASES,
-        printed=LEMMA_3,
-        mutant=LEMMA_3_MUTANT,
-        assumptions=(THETA,),
-    ),
+    "term-a": LEMMA_3,
     "a2-step-3": Check(
         cases=WALK_STEP_3,
-        printed=(walk_violation(walk_step_3), lambda delta, **_: delta),
-        corrected=(walk_violation(walk_hoeffding), lambda delta, **_: delta),
+        printed=(walk_violation(walk_bound()), _delta),
+        corrected=(walk_violation(walk_hoeffding), _delta),
         assumptions=(THETA, WALK),
     ),
     "a2-step-4": Check(
         cases=RADEMACHER_CASES,
-        printed=(rademacher, lambda m, theta, r: c(theta) * r / math.sqrt(m)),
-        corrected=(rademacher, lambda m, theta, r: float(tight_rademacher_constant(theta)) * r / math.sqrt(m)),
-        mutant=(rademacher, lambda m, theta, r: 0.9 * c(theta) * r / math.sqrt(m)),
+        printed=(rademacher, lambda m, theta, r: complexity(m, rademacher_constant(theta), r, 1)),
+        corrected=(rademacher, lambda m, theta, r: complexity(m, tight_rademacher_constant(theta), r, 1)),
+        mutant=(rademacher, lambda m, theta, r: complexity(m, rademacher_constant(theta), r, 0.9)),
         assumptions=(THETA, ONE_ROW_OR_AFFINE),
     ),
     "term-d": Check(
         cases=WALK_TERM_D,
-        printed=(walk_violation(walk_term_d), lambda delta, **_: delta),
-        corrected=(walk_violation(walk_hoeffding), lambda delta, **_: delta),
+        printed=(walk_violation(walk_term_d), _delta),
+        corrected=(walk_violation(walk_hoeffding), _delta),
         assumptions=(THETA, WALK),
     ),
-    "a2-term-b": Check(
-        cases=CORNER_CASES,
-        printed=(corner_violation(regret_printed), corner_allowance),
-        corrected=(corner_violation(regret_corrected), corner_allowance_corrected),
-        assumptions=CORNER_PREMISES,
-    ),
+    "a2-term-b": LEMMA_1_II,
     "a2-sum": Check(
-        cases=_OPENED_CASES,
-        printed=(_parts(3), _opened),
-        mutant=(_parts(2), _opened),
-        assumptions=(THETA, LARGEST_GAP),
+        cases=_OPENED_CASES, printed=(_parts(3), _opened), mutant=(_parts(2), _opened), assumptions=(THETA, LARGEST_GAP)
     ),
     "a2-order": Check(
         cases=_OPENED_CASES,

@@ -10,18 +10,9 @@ from typing import Any
 from theory import paper
 from theory.claims import section_4_1
 from theory.claims.assumptions import ARMS, FEASIBLE_GAP, LARGEST_GAP, LAUNCH_64, POWER_OF_TWO, THETA
-from theory.claims.claim import Assumption, Check
-from theory.claims.exact_losses import c
-from theory.claims.instances import corner_violation
-from theory.claims.section_4_2_2 import CORNER_PREMISES, regret_corrected, regret_printed
-from theory.claims.section_4_2_3 import (
-    MEDIAN_CORNER,
-    ORDER,
-    log_fail,
-    median_allowance,
-    median_allowance_corrected,
-    regret_with_twice_the_rows,
-)
+from theory.claims.claim import Assumption, Check, grid
+from theory.claims.formulas import identification_margin, launch_rows, log_tail_paper, rademacher_constant, regret_paper
+from theory.claims.section_4_2_3 import LEMMA_2_II, ORDER, log_fail
 
 SIZES = tuple(
     {"n": n, "K": K, "gap": gap, "theta": theta, "r": r}
@@ -34,7 +25,7 @@ SMALL_BALLS = tuple({"n": 82, "K": 4, "gap": r, "theta": 0.1, "r": r, "constant"
 
 
 def _log_q(n: int, gap: float, theta: float, r: float, **_: Any) -> float:
-    return -2 / 9 * n * (gap / 2 - 2 * c(theta) * r / math.sqrt(n)) ** 2
+    return float(log_tail_paper(n, gap, theta, r))
 
 
 def _retyped(n: int, K: int, gap: float, theta: float, r: float) -> float:
@@ -45,32 +36,33 @@ def _retyped(n: int, K: int, gap: float, theta: float, r: float) -> float:
 
 def _margin_at_uniform_rows(n: int, K: int, gap: float, theta: float, r: float) -> float:
     """Δ/2 − 2cr/√⌊B/K⌋ with the budget B = n K log2 K."""
-    rows = n * (K.bit_length() - 1)
-    return gap / 2 - 2 * c(theta) * r / math.sqrt(rows)
+    return float(identification_margin(n * (K.bit_length() - 1), gap, theta, r))
 
 
 def _denominator(**case: Any) -> float:
-    case.pop("constant", None)
     return -math.expm1(_log_q(**case))
+
+
+def _from_gap(divisor: int) -> Any:
+    return lambda n, gap, **_: -math.expm1(-(gap**2) * n / divisor)
+
+
+def _from_ball(factor: float) -> Any:
+    return lambda theta, r, **_: -math.expm1(-factor * (rademacher_constant(theta) * r) ** 2)
 
 
 def _launch_constant(gaps: tuple[float, ...], theta: float, r: float) -> float:
     """C = 64c²r²/Δ² of a pool with these gaps."""
-    return 64 * (c(theta) * r / min(g for g in gaps if g > 0)) ** 2
+    return float(launch_rows(64, min(g for g in gaps if g > 0), theta, r))
 
 
-def _positive_gaps(gaps: tuple[float, ...], more: tuple[float, ...], **_: Any) -> bool:
-    return max(gaps) > 0 and max(more) > 0
-
-
-_POSITIVE_GAPS = Assumption("both pools have a positive gap", _positive_gaps)
+_POSITIVE_GAPS = Assumption("both pools have a positive gap", lambda gaps, more, **_: max(gaps) > 0 and max(more) > 0)
 
 
 def _parts(share: int) -> Any:
     def total(n: int, m: int, K: int, theta: float, r: float, delta: float) -> float:
         part = delta / share
-        rows = math.floor(n * K)
-        return float(2 * paper.term_d(m, theta, r, part) + regret_printed(rows, r, theta, part))
+        return float(2 * paper.term_d(m, theta, r, part) + regret_paper(n * K, theta, r, part))
 
     return total
 
@@ -79,24 +71,11 @@ def _opened(n: int, m: int, K: int, theta: float, r: float, delta: float) -> flo
     return float(paper.excess_risk_median(n * K * (K.bit_length() - 1), K, r, theta, r, m, delta))
 
 
-_SUMS = tuple(
-    {"n": 500, "m": m, "K": K, "theta": theta, "r": 0.5, "delta": 0.05}
-    for m, K, theta in product((100, 10**5), (2, 8), (0.1, 0.2))
-)
+_SUMS = grid(n=(500,), m=(100, 10**5), K=(2, 8), theta=(0.1, 0.2), r=(0.5,), delta=(0.05,))
 
 CHECKS = {
-    "a3-step-1": Check(
-        cases=section_4_1.DECOMPOSITIONS,
-        printed=section_4_1.KEY_IDENTITY,
-        mutant=section_4_1.KEY_IDENTITY_PRINTED,
-        assumptions=(THETA,),
-    ),
-    "a3-term-b": Check(
-        cases=MEDIAN_CORNER,
-        printed=(corner_violation(regret_with_twice_the_rows), median_allowance),
-        corrected=(corner_violation(regret_corrected), median_allowance_corrected),
-        assumptions=CORNER_PREMISES,
-    ),
+    "a3-step-1": section_4_1.DECOMPOSITION,
+    "a3-term-b": LEMMA_2_II,
     "a3-delta": Check(
         cases=SIZES,
         printed=(log_fail, _retyped),
@@ -129,26 +108,20 @@ CHECKS = {
     ),
     "a3-denominator-1": Check(
         cases=SMALL_BALLS,
-        printed=(_denominator, lambda n, gap, **_: -math.expm1(-(gap**2) * n / 72)),
-        mutant=(_denominator, lambda n, gap, **_: -math.expm1(-(gap**2) * n / 17)),
+        printed=(_denominator, _from_gap(72)),
+        mutant=(_denominator, _from_gap(17)),
         assumptions=(THETA, ARMS, LAUNCH_64),
     ),
     "a3-denominator-2": Check(
         cases=SMALL_BALLS,
-        printed=(
-            lambda n, gap, **_: -math.expm1(-(gap**2) * n / 72),
-            lambda theta, r, **_: -math.expm1(-(8 / 9) * (c(theta) * r) ** 2),
-        ),
-        mutant=(
-            lambda n, gap, **_: -math.expm1(-(gap**2) * n / 72),
-            lambda theta, r, **_: -math.expm1(-((c(theta) * r) ** 2)),
-        ),
+        printed=(_from_gap(72), _from_ball(8 / 9)),
+        mutant=(_from_gap(72), _from_ball(1.0)),
         assumptions=(THETA, ARMS, LAUNCH_64),
     ),
     "a3-absolute-constant": Check(
         cases=SMALL_BALLS,
         printed=(_denominator, lambda constant, **_: constant),
-        corrected=(_denominator, lambda theta, r, **_: -math.expm1(-(8 / 9) * (c(theta) * r) ** 2)),
+        corrected=(_denominator, _from_ball(8 / 9)),
         assumptions=(THETA, ARMS, LAUNCH_64),
     ),
     "a3-order": replace(ORDER, cases=SIZES),

@@ -9,16 +9,16 @@ from itertools import product
 from typing import Any
 
 from theory import exact
-from theory.claims.appendix_a1 import LEMMA_4, LEMMA_4_CASES, LEMMA_4_PREMISES, LEMMA_4_REPAIRED
+from theory.claims.appendix_a1 import LEMMA_4, rademacher_term
 from theory.claims.appendix_a2 import walk_hoeffding
 from theory.claims.assumptions import FIRST_ARM_BEST, THETA, WALK
-from theory.claims.claim import Assumption, Check
-from theory.claims.exact_losses import best_surrogate, c, surrogate_risk
+from theory.claims.claim import Assumption, Check, grid
+from theory.claims.exact_losses import best_surrogate, surrogate_risk
+from theory.claims.formulas import hoeffding_deviation, launch_rows, log_failure_pair, regret_paper
 from theory.claims.instances import pairwise, pool, walk_violation
-from theory.claims.section_4_2_2 import regret_printed
 
 F = Fraction
-SCORES = tuple({"scores": scores} for scores in product((0, 1, 2), repeat=3))
+SCORES = grid(scores=product((0, 1, 2), repeat=3))
 
 
 def _returns_another(scores: tuple[int, ...], **_: Any) -> bool:
@@ -42,8 +42,7 @@ def _beaten(name: str, n: int) -> float:
 
 
 def _bounds(gaps: tuple[float, ...], n: int, theta: float, r: float) -> float:
-    rates = (gap / 2 - 2 * c(theta) * r / math.sqrt(n) for gap in gaps)
-    return 4 * sum(math.exp(-2 / 9 * n * rate**2) for rate in rates)
+    return sum(math.exp(log_failure_pair(n, gap, theta, r)) for gap in gaps)
 
 
 def _min_gap_bound(ties: bool) -> Any:
@@ -59,16 +58,13 @@ def _min_gap_bound(ties: bool) -> Any:
 
 def _smallest_launches(gaps: tuple[float, ...], n: int, theta: float, r: float) -> bool:
     positive = [gap for gap in gaps if gap > 0]
-    return min(gaps) >= 0 and bool(positive) and n > 16 * (c(theta) * r / min(positive)) ** 2
+    return min(gaps) >= 0 and bool(positive) and n > launch_rows(16, min(positive), theta, r)
 
 
 _SMALLEST_LAUNCHES = Assumption(
     "identification condition with the factor 16 at the smallest positive gap", _smallest_launches
 )
-_GAPS = tuple(
-    {"gaps": gaps, "n": n, "theta": 0.1, "r": 0.5}
-    for gaps, n in product(((0.2, 0.4), (0.0, 0.3), (0.3, 0.3, 0.45)), (4000, 10000))
-)
+_GAPS = grid(gaps=((0.2, 0.4), (0.0, 0.3), (0.3, 0.3, 0.45)), n=(4000, 10000), theta=(0.1,), r=(0.5,))
 
 
 def _regret(sampled: Fraction, train: Fraction, theta: Fraction, radius: Fraction) -> Fraction:
@@ -90,11 +86,8 @@ def _without_term_c(sampled: Fraction, train: Fraction, theta: Fraction, radius:
     return F(surrogate_risk(h, g, train, theta) - value)
 
 
-SPLITS = tuple(
-    {"sampled": sampled, "train": train, "theta": theta, "radius": radius}
-    for sampled, train, theta, radius in product(
-        (F(1, 2), F(4, 5), F(1)), (F(2, 5), F(9, 10)), (F(1, 10), F(3, 10)), (F(1, 2), F(3))
-    )
+SPLITS = grid(
+    sampled=(F(1, 2), F(4, 5), F(1)), train=(F(2, 5), F(9, 10)), theta=(F(1, 10), F(3, 10)), radius=(F(1, 2), F(3))
 )
 
 
@@ -108,22 +101,28 @@ def _score_difference(learned: Any) -> Any:
     return difference
 
 
-def _on_the_ball(theta: Fraction, radius: Fraction, C: Fraction) -> bool:
-    return C > 0 and radius > 0 and max(radius, 1 / (4 * C)) <= 1 - 2 * theta
-
-
-_ON_THE_BALL = Assumption("Lambda and 1/(4C) are at most 1 - 2 theta, where both fits are known", _on_the_ball)
+_ON_THE_BALL = Assumption(
+    "Lambda and 1/(4C) are at most 1 - 2 theta, where both fits are known",
+    lambda theta, radius, C: C > 0 and radius > 0 and max(radius, 1 / (4 * C)) <= 1 - 2 * theta,
+)
 
 
 def walk_half(n: int, theta: float, delta: float) -> float:
     """2cr/√n + √(log(2/δ)/2n) at r = 1 − 2θ: the bound of terms (a) and (c) of A.4."""
-    r = 1 - 2 * theta
-    return 2 * c(theta) * r / math.sqrt(n) + math.sqrt(math.log(2 / delta) / (2 * n))
+    return rademacher_term(n, theta, 1 - 2 * theta) + float(hoeffding_deviation(n, 2 / delta))
 
 
 def walk_half_corrected(n: int, theta: float, delta: float) -> float:
     """2cr/√n + M√(log(2/δ)/2n) at r = 1 − 2θ, M = 2r."""
-    return 2 * c(theta) * (1 - 2 * theta) / math.sqrt(n) + walk_hoeffding(n, theta, delta / 2)
+    return rademacher_term(n, theta, 1 - 2 * theta) + walk_hoeffding(n, theta, delta / 2)
+
+
+def _half_delta(delta: Fraction, **_: Any) -> Fraction:
+    return delta / 2
+
+
+def _walk_regret(n: int, theta: float, delta: float) -> float:
+    return float(regret_paper(n, theta, 1 - 2 * theta, delta))
 
 
 # The level of one term is delta/2; so delta is twice that of term (d) in A.2.
@@ -164,12 +163,7 @@ CHECKS = {
         mutant=(_beaten, _largest),
         assumptions=(FIRST_ARM_BEST,),
     ),
-    "a4-lemma-4": Check(
-        cases=LEMMA_4_CASES,
-        printed=LEMMA_4,
-        corrected=LEMMA_4_REPAIRED,
-        assumptions=LEMMA_4_PREMISES,
-    ),
+    "a4-lemma-4": LEMMA_4,
     "a4-min-gap": Check(
         cases=_GAPS,
         printed=(_bounds, _min_gap_bound(True)),
@@ -177,30 +171,25 @@ CHECKS = {
         assumptions=(THETA, _SMALLEST_LAUNCHES),
     ),
     "a4-identity": Check(
-        cases=SPLITS,
-        printed=(_regret, _three_terms),
-        mutant=(_regret, _without_term_c),
-        assumptions=(THETA,),
+        cases=SPLITS, printed=(_regret, _three_terms), mutant=(_regret, _without_term_c), assumptions=(THETA,)
     ),
     "a4-term-b": Check(
-        cases=tuple({"theta": theta, "radius": F(1, 2), "C": F(1)} for theta in (F(1, 10), F(1, 5))),
+        cases=grid(theta=(F(1, 10), F(1, 5)), radius=(F(1, 2),), C=(F(1),)),
+        # On x = 1, y = +1 Eq. 3 gives h = -g = 1/(4C), the ball h = -g = Lambda.
         printed=(_score_difference(lambda radius, C: 1 / (4 * C)), lambda **_: 0),
         corrected=(_score_difference(lambda radius, C: radius), lambda **_: 0),
         assumptions=(THETA, _ON_THE_BALL),
     ),
     "a4-term-a": Check(
         cases=WALK_HALF,
-        printed=(walk_violation(walk_half, learned=True), lambda delta, **_: delta / 2),
-        corrected=(walk_violation(walk_half_corrected, learned=True), lambda delta, **_: delta / 2),
+        printed=(walk_violation(walk_half, learned=True), _half_delta),
+        corrected=(walk_violation(walk_half_corrected, learned=True), _half_delta),
         assumptions=(THETA, WALK),
     ),
     "a4-term-c": Check(
         cases=WALK_HALF,
-        printed=(walk_violation(walk_half), lambda delta, **_: delta / 2),
-        corrected=(
-            walk_violation(lambda n, theta, delta: walk_hoeffding(n, theta, delta / 2)),
-            lambda delta, **_: delta / 2,
-        ),
+        printed=(walk_violation(walk_half), _half_delta),
+        corrected=(walk_violation(lambda n, theta, delta: walk_hoeffding(n, theta, delta / 2)), _half_delta),
         assumptions=(THETA, WALK),
     ),
     "a4-conditioning": Check(
@@ -210,15 +199,9 @@ CHECKS = {
         assumptions=(FIRST_ARM_BEST,),
     ),
     "a4-sum": Check(
-        cases=tuple({"n": n, "theta": theta, "delta": 0.05} for n, theta in product((10, 1000), (0.1, 0.4))),
-        printed=(
-            lambda n, theta, delta: 2 * walk_half(n, theta, delta),
-            lambda n, theta, delta: regret_printed(n, 1 - 2 * theta, theta, delta),
-        ),
-        mutant=(
-            lambda n, theta, delta: walk_half(n, theta, delta),
-            lambda n, theta, delta: regret_printed(n, 1 - 2 * theta, theta, delta),
-        ),
+        cases=grid(n=(10, 1000), theta=(0.1, 0.4), delta=(0.05,)),
+        printed=(lambda **case: 2 * walk_half(**case), _walk_regret),
+        mutant=(walk_half, _walk_regret),
         assumptions=(THETA,),
     ),
     "a4-conclusion": Check(

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import math
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from theory import exact
-from theory.claims.appendix_a1 import (
-    LEMMA_4,
-    LEMMA_4_CASES,
-    LEMMA_4_PREMISES,
-    LEMMA_4_REPAIRED,
-)
+from theory import corrected, exact, paper
+from theory.claims.appendix_a1 import LEMMA_4
 from theory.claims.assumptions import (
     ARMS,
     DIVISIBLE,
@@ -25,8 +20,8 @@ from theory.claims.assumptions import (
     SMALLEST_GAP,
     THETA,
 )
-from theory.claims.claim import Assumption, Check
-from theory.claims.exact_losses import c
+from theory.claims.claim import Assumption, Check, grid
+from theory.claims.formulas import identification_margin, regret_paper
 from theory.claims.instances import corner_violation, pool
 from theory.claims.rounds import (
     active,
@@ -39,8 +34,7 @@ from theory.claims.rounds import (
     sum_of_pairs,
     two_rounds,
 )
-from theory.claims.section_4_2_2 import CORNER_CASES, CORNER_PREMISES, regret_corrected, regret_printed
-from theory.claims.section_4_2_3 import median_allowance, median_allowance_corrected
+from theory.claims.section_4_2_2 import LEMMA_1_II, corner_allowance, regret_corrected
 
 F = Fraction
 
@@ -57,7 +51,7 @@ def _chain(factor: Any) -> Any:
 
 
 def _log_q(rows: int, first: int, gap: float, theta: float, r: float) -> float:
-    return -2 / 9 * rows * (gap / 2 - 2 * c(theta) * r / math.sqrt(first)) ** 2
+    return float(-2 / 9 * rows * identification_margin(first, gap, theta, r) ** 2)
 
 
 _ROUNDS = tuple(
@@ -66,14 +60,13 @@ _ROUNDS = tuple(
 )
 
 
-def _enough_rows(B: int, K: int, **_: Any) -> bool:
-    return K <= 400 and B // (K * (K - 1).bit_length()) >= K
-
-
-_ENOUGH_ROWS = Assumption("the first round has at least K rows, and K <= 400", _enough_rows)
+_ENOUGH_ROWS = Assumption(
+    "the first round has at least K rows, and K <= 400",
+    lambda B, K, **_: K <= 400 and B // (K * (K - 1).bit_length()) >= K,
+)
 _DIVISIBLE = tuple({"B": 960 * K * (K.bit_length() - 1), "K": K} for K in (2, 4, 8, 16, 32))
-_SERIES = tuple({"T": T, "q": q} for T, q in product((1, 2, 5, 10), (0.01, 0.11, 0.5, 0.9)))
-_ALL_K = tuple({"B": 10**6, "K": K, "q": q} for K, q in product((2, 3, 4, 5, 7, 8, 9, 17, 33), (0.01, 0.1)))
+_SERIES = grid(T=(1, 2, 5, 10), q=(0.01, 0.11, 0.5, 0.9))
+_ALL_K = grid(B=(10**6,), K=(2, 3, 4, 5, 7, 8, 9, 17, 33), q=(0.01, 0.1))
 _TWO_ROUNDS = ({"name": "star-4", "B": 24}, {"name": "star-4-close", "B": 32})
 
 
@@ -92,12 +85,7 @@ CHECKS = {
         corrected=(_chain(lambda a: 4 * (a - 1) / -(-a // 2)), lambda B, K, q: 8 * q / (1 - q)),
         assumptions=(ARMS, RATIO, _ENOUGH_ROWS),
     ),
-    "a5-pairs-line-1": Check(
-        cases=LEMMA_4_CASES,
-        printed=LEMMA_4,
-        corrected=LEMMA_4_REPAIRED,
-        assumptions=LEMMA_4_PREMISES,
-    ),
+    "a5-pairs-line-1": LEMMA_4,
     "a5-pairs-line-2": Check(
         cases=_ROUNDS,
         printed=(
@@ -174,7 +162,7 @@ CHECKS = {
         assumptions=(RATIO,),
     ),
     "a5-series-3": Check(
-        cases=tuple({"T": T, "q": q} for T, q in product((1, 5, 40), (F(1, 100), F(1, 9), F(9, 10)))),
+        cases=grid(T=(1, 5, 40), q=(F(1, 100), F(1, 9), F(9, 10))),
         printed=(
             lambda T, q: 8 * sum(q**t for t in range(1, T + 1)) + 8 * q ** (T + 1) / (1 - q),
             lambda T, q: 8 * q / (1 - q),
@@ -185,11 +173,10 @@ CHECKS = {
         ),
         assumptions=(RATIO,),
     ),
-    "a5-regret": Check(
-        cases=CORNER_CASES,
-        printed=(corner_violation(regret_printed), median_allowance),
-        corrected=(corner_violation(regret_corrected), median_allowance_corrected),
-        assumptions=CORNER_PREMISES,
+    "a5-regret": replace(
+        LEMMA_1_II,
+        printed=(corner_violation(regret_paper), corner_allowance(paper.delta_fail_median)),
+        corrected=(corner_violation(regret_corrected), corner_allowance(corrected.delta_fail_median)),
     ),
     "a5-count-1": Check(
         cases=_DIVISIBLE,

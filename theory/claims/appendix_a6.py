@@ -11,19 +11,20 @@ from typing import Any
 
 from theory import exact, paper
 from theory.claims.appendix_a1 import rademacher_term
-from theory.claims.appendix_a2 import RADEMACHER_CASES, WALK_STEP_3, rademacher, walk_step_3
+from theory.claims.appendix_a2 import RADEMACHER_CASES, WALK_STEP_3, rademacher
 from theory.claims.appendix_a4 import SPLITS
 from theory.claims.assumptions import FIRST_ARM_BEST, LAUNCH_16, ONE_ROW_OR_AFFINE, SMALLEST_GAP, THETA, WALK
-from theory.claims.claim import Assumption, Check
-from theory.claims.exact_losses import best_surrogate, c, surrogate_risk
+from theory.claims.claim import Assumption, Check, grid
+from theory.claims.exact_losses import best_surrogate, surrogate_risk
+from theory.claims.formulas import identification_margin, launch_rows, log_tail_paper
 from theory.claims.instances import (
-    OUTLIER_LAW,
-    mean_absolute_walk,
+    OUTLIER_PREMISE,
+    is_outlier_instance,
     outlier_gap,
-    outlier_law,
     outlier_optimism,
     outlier_pessimism,
     pool,
+    walk_bound,
     walk_violation,
 )
 from theory.constants import loss_range
@@ -73,21 +74,6 @@ def _two_parts(sampled: Fraction, train: Fraction, theta: Fraction, radius: Frac
     return (best_surrogate(train, theta, radius)[0] - learned) + (learned - value)
 
 
-def _walk_with_index(rows: int) -> Any:
-    """2R_rows + √(log(1/δ)/2n): the Rademacher complexity taken at another number of rows."""
-
-    def bound(n: int, theta: float, delta: float) -> float:
-        return 2 * (1 - 2 * theta) * mean_absolute_walk(rows) + math.sqrt(math.log(1 / delta) / (2 * n))
-
-    return bound
-
-
-def _walk_mcdiarmid(n: int, theta: float, delta: float) -> float:
-    """2R_n + M√(log(1/δ)/2n), M = 2r."""
-    r = 1 - 2 * theta
-    return 2 * r * mean_absolute_walk(n) + 2 * r * math.sqrt(math.log(1 / delta) / (2 * n))
-
-
 _INDEX = ({"n": 10, "p": F(3, 5), "theta": F(1, 10), "delta": F(1, 10)},)
 
 
@@ -95,19 +81,19 @@ def _tail(prefactor: int, exponent: Any) -> Any:
     """log(prefactor · exp(−exponent·n·x²)) on the outlier instance."""
 
     def bound(r: float, theta: float, n: int, count: int, p: float, q: float) -> float:
-        margin = outlier_gap(r, theta, p, q) / 2 - rademacher_term(n, theta, r)
-        return math.log(prefactor) - float(exponent(theta, r)) * n * margin**2
+        margin = identification_margin(n, outlier_gap(r, theta, p, q), theta, r)
+        return float(math.log(prefactor) - float(exponent(theta, r)) * n * margin**2)
 
     return bound
 
 
 def _launch(r: float, theta: float, n: int, count: int, p: float, q: float) -> bool:
     gap = outlier_gap(r, theta, p, q)
-    return gap > 0 and n > 16 * (c(theta) * r / gap) ** 2
+    return gap > 0 and n > launch_rows(16, gap, theta, r)
 
 
 _PREMISES = (
-    Assumption(OUTLIER_LAW, outlier_law),
+    Assumption(OUTLIER_PREMISE, is_outlier_instance),
     Assumption("identification condition with the factor 16", _launch),
 )
 _PRINTED = _tail(2, lambda theta, r: 2 / 9)
@@ -129,7 +115,7 @@ PESSIMISTIC = (
 )
 _CONDITIONS = tuple(
     {
-        "n": math.floor(16 * (c(theta) * r / gap) ** 2) + 1,
+        "n": math.floor(launch_rows(16, gap, theta, r)) + 1,
         "gap": gap,
         "gap_i": gap * ratio,
         "theta": theta,
@@ -159,7 +145,7 @@ CHECKS = {
         assumptions=(FIRST_ARM_BEST,),
     ),
     "a6-gap": Check(
-        cases=tuple({"name": name} for name in ("opposed", "tied-3", "star-4")),
+        cases=grid(name=("opposed", "tied-3", "star-4")),
         printed=(
             lambda name: tuple(risk - pool(name).risks()[0] for risk in pool(name).risks()),
             lambda name: pool(name).gaps(),
@@ -171,27 +157,21 @@ CHECKS = {
         assumptions=(FIRST_ARM_BEST,),
     ),
     "a6-split": Check(
-        cases=SPLITS,
-        printed=(_optimism, _two_parts),
-        mutant=(_optimism, _generalisation),
-        assumptions=(THETA,),
+        cases=SPLITS, printed=(_optimism, _two_parts), mutant=(_optimism, _generalisation), assumptions=(THETA,)
     ),
     "a6-drop": Check(
-        cases=SPLITS,
-        printed=(_optimism, _generalisation),
-        mutant=(_generalisation, _optimism),
-        assumptions=(THETA,),
+        cases=SPLITS, printed=(_optimism, _generalisation), mutant=(_generalisation, _optimism), assumptions=(THETA,)
     ),
     "a6-generalisation": Check(
         cases=WALK_STEP_3,
-        printed=(walk_violation(walk_step_3, learned=True), lambda delta, **_: delta),
-        corrected=(walk_violation(_walk_mcdiarmid, learned=True), lambda delta, **_: delta),
+        printed=(walk_violation(walk_bound(), learned=True), lambda delta, **_: delta),
+        corrected=(walk_violation(walk_bound(width=True), learned=True), lambda delta, **_: delta),
         assumptions=(THETA, WALK),
     ),
     "a6-index": Check(
         cases=_INDEX,
-        printed=(walk_violation(_walk_with_index(10**4), learned=True), lambda delta, **_: delta),
-        corrected=(walk_violation(_walk_mcdiarmid, learned=True), lambda delta, **_: delta),
+        printed=(walk_violation(walk_bound(10**4), learned=True), lambda delta, **_: delta),
+        corrected=(walk_violation(walk_bound(width=True), learned=True), lambda delta, **_: delta),
         assumptions=(THETA, WALK),
     ),
     "a6-rademacher": Check(
@@ -210,9 +190,7 @@ CHECKS = {
         assumptions=(THETA, LAUNCH_16, SMALLEST_GAP),
     ),
     "a6-tail": _TAIL,
-    "a6-term-a": replace(
-        _TAIL,
-    ),
+    "a6-term-a": replace(_TAIL),
     "a6-term-b": Check(
         cases=PESSIMISTIC,
         printed=(outlier_pessimism, _PRINTED),
@@ -220,13 +198,13 @@ CHECKS = {
         assumptions=_PREMISES,
     ),
     "a6-conclusion": Check(
-        cases=tuple({"n": 5000, "gap": gap, "theta": 0.1, "r": 0.5} for gap in (0.1, 0.3, 0.5)),
+        cases=grid(n=(5000,), gap=(0.1, 0.3, 0.5), theta=(0.1,), r=(0.5,)),
         printed=(
-            lambda n, gap, theta, r: 2 * (2 * math.exp(-2 / 9 * n * (gap / 2 - rademacher_term(n, theta, r)) ** 2)),
+            lambda **case: 2 * (2 * math.exp(log_tail_paper(**case))),
             lambda n, gap, theta, r: float(paper.lemma_4(n, gap, theta, r)),
         ),
         mutant=(
-            lambda n, gap, theta, r: 2 * math.exp(-2 / 9 * n * (gap / 2 - rademacher_term(n, theta, r)) ** 2),
+            lambda **case: 2 * math.exp(log_tail_paper(**case)),
             lambda n, gap, theta, r: float(paper.lemma_4(n, gap, theta, r)),
         ),
         assumptions=(THETA, LAUNCH_16),

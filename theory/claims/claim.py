@@ -11,9 +11,10 @@ What a claim says is data (``data/*.toml``); its sides and cases are a `Check` i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 from typing import Any, Literal, get_args
 
 from theory import verdicts
@@ -173,6 +174,8 @@ class Claim:
     inferred : bool
         The paper does not state this; it is our reading of a remark, or what a step or a setting needs.
         Such claims are counted apart.
+    coq, corrected_coq : theorems of theory/coq that are the statement, as printed or as corrected
+    proof, corrected_proof : headings of docs/theorems.md that prove it
     group : name of the data file that states the claim
     """
 
@@ -191,6 +194,10 @@ class Claim:
     errata: tuple[str, ...] = ()
     experiment: Experiment | None = None
     inferred: bool = False
+    coq: tuple[str, ...] = ()
+    corrected_coq: tuple[str, ...] = ()
+    proof: str = ""
+    corrected_proof: str = ""
     group: str = ""
 
     @property
@@ -264,6 +271,11 @@ class Claim:
         return verdicts.consistent(sentence, cases=len(self.cases), silent=silent, **numbers)
 
 
+def grid(**values: Iterable[Any]) -> tuple[dict[str, Any], ...]:
+    """Return all combinations of the values as cases; the last name varies fastest."""
+    return tuple(dict(zip(values, combination, strict=True)) for combination in product(*values.values()))
+
+
 def show(value: Any) -> str:
     """Format a value: integers and short fractions exactly, the rest to five digits."""
     if isinstance(value, Fraction) and value.denominator > 9999:
@@ -280,7 +292,9 @@ def _words(case: Case) -> str:
 
 
 def _plain(value: Any) -> Any:
-    return value if isinstance(value, int | float | Fraction | str) else show(value)
+    if isinstance(value, float):
+        return float(value)
+    return value if isinstance(value, int | Fraction | str) else show(value)
 
 
 def _numbers(case: Case) -> dict[str, Any]:

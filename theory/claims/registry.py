@@ -71,7 +71,7 @@ def join(sections: Mapping[str, Mapping[str, Any]], checks: Mapping[str, Check])
 
 
 def _build(entry: Mapping[str, Any], check: Check, group: str) -> Claim:
-    fields = {name: value for name, value in entry.items() if name != "also_covers"}
+    fields = {name: _freeze(value) for name, value in entry.items() if name != "also_covers"}
     options = {name: fields.pop(name) for name in ("vacuous_from", "log") if name in fields}
     relation = fields.pop("relation")
 
@@ -88,7 +88,6 @@ def _build(entry: Mapping[str, Any], check: Check, group: str) -> Claim:
         repaired=repaired,
         mutant=mutant,
         assumptions=check.assumptions,
-        errata=tuple(fields.pop("errata", ())),
         experiment=experiment and Experiment(**{name: _freeze(value) for name, value in experiment.items()}),
         group=group,
         **fields,

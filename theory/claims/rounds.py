@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import Any
 
 from theory import exact
-from theory.claims.exact_losses import c
+from theory.claims.formulas import identification_margin
 from theory.claims.instances import pairwise, parameters, pool
 from theory.constants import halving_schedule
 
@@ -17,25 +17,25 @@ F = Fraction
 
 
 def pulls(B: int, K: int) -> list[int]:
-    """Rows n_t of each round."""
+    """Return the rows n_t of each round."""
     return [int(n) for n in halving_schedule(B, K).pulls]
 
 
 def active(B: int, K: int) -> list[int]:
-    """Active arms |A_t| of each round."""
+    """Return the active arms |A_t| of each round."""
     return [int(a) for a in halving_schedule(B, K).active]
 
 
 @cache
 def _possible_discards(scores: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
-    """All halves that Algorithm 1 may discard: no kept score is larger than a discarded one."""
+    """Return all halves that Algorithm 1 may discard: no kept score is larger than a discarded one."""
     arms = range(len(scores))
     halves = combinations(arms, len(scores) // 2)
     return tuple(out for out in halves if max(scores[i] for i in arms if i not in out) <= min(scores[i] for i in out))
 
 
 def fewest_better(strictly: bool) -> Any:
-    """Number of rivals that beat the first arm, wherever it may be discarded; enough otherwise."""
+    """Return the number of rivals that beat the first arm, wherever it may be discarded; enough otherwise."""
 
     def count(scores: tuple[int, ...]) -> int:
         if not any(0 in out for out in _possible_discards(scores)):
@@ -47,7 +47,7 @@ def fewest_better(strictly: bool) -> Any:
 
 @lru_cache(maxsize=32)
 def two_rounds(name: str, B: int, accumulate: bool) -> tuple[Fraction, Fraction, Fraction]:
-    """Exact (P(1 discarded in round 1), P(1 discarded in round 2 | survived), E[X_2 | 1 and 2 in A_2]).
+    """Return the exact (P(1 discarded in round 1), P(1 discarded in round 2 | survived), E[X_2 | 1 and 2 in A_2]).
 
     X_2 counts the rivals in A_2 that score strictly better than the first arm in round 2; the last entry
     is given that the second arm is the one that survived with the first.  Ties to the lowest index.
@@ -77,23 +77,23 @@ def two_rounds(name: str, B: int, accumulate: bool) -> tuple[Fraction, Fraction,
 
 
 @lru_cache(maxsize=32)
-def better_law(name: str, n: int) -> tuple[Fraction, ...]:
-    """Exact law of X, the number of rivals that score strictly better than the first arm on n rows."""
+def better_counts(name: str, n: int) -> tuple[Fraction, ...]:
+    """Return the distribution of X, the number of rivals that score strictly better than the first arm."""
     built = pool(name)
-    law = [F(0)] * built.arms
+    chances = [F(0)] * built.arms
     for counts, p in exact.sample_law(built, n):
         scores = [exact.score(built, arm, counts) for arm in range(built.arms)]
-        law[sum(s < scores[0] for s in scores[1:])] += p
-    return tuple(law)
+        chances[sum(s < scores[0] for s in scores[1:])] += p
+    return tuple(chances)
 
 
 def half_beaten(name: str, n: int) -> Fraction:
-    return sum(better_law(name, n)[pool(name).arms // 2 :], F(0))
+    return sum(better_counts(name, n)[pool(name).arms // 2 :], F(0))
 
 
 def markov(divisor: int) -> Any:
     def bound(name: str, n: int) -> Fraction:
-        mean = sum((k * p for k, p in enumerate(better_law(name, n))), F(0))
+        mean = sum((k * p for k, p in enumerate(better_counts(name, n))), F(0))
         return mean / F(pool(name).arms, divisor)
 
     return bound
@@ -106,13 +106,13 @@ def sum_of_pairs(name: str, n: int) -> float:
 def expectation_bound(exponent: float) -> Any:
     def bound(name: str, n: int) -> float:
         arms, gap, theta, r = parameters(name)
-        return 4 * arms * math.exp(-exponent * n * (gap / 2 - 2 * c(theta) * r / math.sqrt(n)) ** 2)
+        return 4 * arms * math.exp(-exponent * n * identification_margin(n, gap, theta, r) ** 2)
 
     return bound
 
 
 def better_pair(name: str, n: int) -> Fraction:
-    """Exact P[V_2 < V_1] on n shared rows."""
+    """Return the exact P[V_2 < V_1] on n shared rows."""
     built = pool(name)
     return sum(
         (

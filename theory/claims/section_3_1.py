@@ -7,23 +7,24 @@ from itertools import product
 from typing import Any
 
 from theory.claims.assumptions import DEFINED, THETA, UNIT_THETA
-from theory.claims.claim import Assumption, Check
+from theory.claims.claim import Assumption, Check, grid
 from theory.claims.exact_losses import (
     Loss,
     bayes_risk,
     best_surrogate,
     corner_points,
+    pointwise_risk,
     repaired_loss,
-    slope,
     strict_loss,
     surrogate,
     surrogate_risk,
 )
+from theory.claims.formulas import rejection_slope
 
 F = Fraction
 THETAS = (F(1, 10), F(1, 5), F(3, 10), F(2, 5), F(49, 100))
 GRID = (F(-3), F(-1), F(-1, 2), F(0), F(1, 2), F(1), F(3))
-POINTS = tuple({"h": h, "g": g, "y": y, "theta": theta} for h, g, y, theta in product(GRID, GRID, (-1, 1), THETAS))
+POINTS = grid(h=GRID, g=GRID, y=(-1, 1), theta=THETAS)
 
 
 def _risk_of_zero(loss: Loss) -> Any:
@@ -51,7 +52,7 @@ def _flat_bayes(loss: Loss) -> Any:
 def _floor(eta: Fraction, theta: Fraction) -> Fraction:
     """inf over all f of the surrogate risk at one point, minus the Bayes risk."""
     # Radius 3 - 2 theta holds every minimiser, so the box is as good as all functions.
-    return best_surrogate(eta, theta, 3 - 2 * theta)[0] - min(eta, 1 - eta, theta)
+    return best_surrogate(eta, theta, 3 - 2 * theta)[0] - pointwise_risk(eta, theta)
 
 
 def _score_of_minimiser(eta: Fraction, theta: Fraction, radius: Fraction) -> Fraction:
@@ -64,13 +65,11 @@ def _best_other_score(eta: Fraction, theta: Fraction, radius: Fraction) -> Fract
     return min(F(surrogate_risk(h, g, eta, theta)) for h, g in [*half, (F(0), F(0))])
 
 
-def _small_values(h: Fraction, g: Fraction, theta: Fraction, **_: Any) -> bool:
-    return max(abs(h), abs(g)) <= 1 - 2 * theta
-
-
-_SMALL_VALUES = Assumption("|h| and |g| are at most 1 - 2 theta", _small_values)
-_ETAS = tuple({"eta": eta, "theta": theta} for eta, theta in product((F(1, 10), F(1, 4), F(1, 2), F(7, 10)), THETAS))
-_NOISE = tuple({"eta": F(1, 2), "theta": theta} for theta in THETAS)
+_SMALL_VALUES = Assumption(
+    "|h| and |g| are at most 1 - 2 theta", lambda h, g, theta, **_: max(abs(h), abs(g)) <= 1 - 2 * theta
+)
+_ETAS = grid(eta=(F(1, 10), F(1, 4), F(1, 2), F(7, 10)), theta=THETAS)
+_NOISE = grid(eta=(F(1, 2),), theta=THETAS)
 
 Vector = tuple[Fraction, ...]
 # Rows of small rational data sets: (label, feature vector); the kernel is the inner product.
@@ -145,18 +144,15 @@ def _quadratic_program(h: Fraction, g: Fraction, y: int, theta: Fraction) -> Fra
     return next(x for x in constraints if all(x >= other for other in constraints))
 
 
-def _small_penalty(theta: Fraction, C: Fraction, **_: Any) -> bool:
+_CLOSED_FORM = Assumption(
+    "kappa^2/(4C) <= 1 - 2 theta, where Eq. 3 has its closed form",
     # The rows of DATA have length 1, so kappa is 1.
-    return C > 0 and 1 - 2 * theta >= 1 / (4 * C)
-
-
-def _as_in_the_experiments(theta: Fraction, C: Fraction, **_: Any) -> bool:
-    return C == 1 and theta >= F(1, 10)
-
-
-_CLOSED_FORM = Assumption("kappa^2/(4C) <= 1 - 2 theta, where Eq. 3 has its closed form", _small_penalty)
-_EXPERIMENTS = Assumption("C = 1 and theta >= 1/10, as in the experiments", _as_in_the_experiments)
-_FITS = tuple({"data": data, "theta": theta, "C": F(1)} for data, theta in product(DATA, (F(1, 10), F(1, 5), F(3, 8))))
+    lambda theta, C, **_: C > 0 and 1 - 2 * theta >= 1 / (4 * C),
+)
+_EXPERIMENTS = Assumption(
+    "C = 1 and theta >= 1/10, as in the experiments", lambda theta, C, **_: C == 1 and theta >= F(1, 10)
+)
+_FITS = grid(data=DATA, theta=(F(1, 10), F(1, 5), F(3, 8)), C=(F(1),))
 _STEPS: tuple[Vector, ...] = tuple(
     tuple(sign * size * F(int(i == axis)) for i in range(4))
     for axis, sign, size in product(range(4), (1, -1), (F(1, 1000), F(1, 3)))
@@ -200,36 +196,27 @@ CHECKS = {
         assumptions=(THETA,),
     ),
     "eq-4": Check(
-        cases=tuple({"theta": theta} for theta in THETAS),
+        cases=grid(theta=THETAS),
         printed=(_flat_bayes(strict_loss), lambda theta: 0),
         corrected=(_flat_bayes(repaired_loss), lambda theta: 0),
         assumptions=(THETA,),
     ),
     "eq-4-value": Check(
         cases=_ETAS,
-        printed=(
-            lambda eta, theta: bayes_risk(strict_loss, [(F(1), eta)], theta),
-            lambda eta, theta: min(eta, 1 - eta, theta),
-        ),
-        corrected=(
-            lambda eta, theta: bayes_risk(repaired_loss, [(F(1), eta)], theta),
-            lambda eta, theta: min(eta, 1 - eta, theta),
-        ),
+        printed=(lambda eta, theta: bayes_risk(strict_loss, [(F(1), eta)], theta), pointwise_risk),
+        corrected=(lambda eta, theta: bayes_risk(repaired_loss, [(F(1), eta)], theta), pointwise_risk),
         assumptions=(THETA,),
     ),
     "eq-5": Check(
-        cases=tuple(
-            {"eta": eta, "theta": theta, "radius": radius}
-            for eta, theta, radius in product((F(1, 10), F(1, 2), F(9, 10)), THETAS, (F(1, 4), F(1), F(3)))
-        ),
+        cases=grid(eta=(F(1, 10), F(1, 2), F(9, 10)), theta=THETAS, radius=(F(1, 4), F(1), F(3))),
         printed=(_score_of_minimiser, _best_other_score),
         mutant=(lambda eta, theta, radius: F(surrogate_risk(radius, radius, eta, theta)), _best_other_score),
         assumptions=(THETA,),
     ),
     "surrogate-does-no-harm": Check(
         cases=_ETAS,
-        printed=(_floor, lambda eta, theta: min(eta, 1 - eta, theta) / 100),
-        corrected=(_floor, lambda eta, theta: (2 - 2 * theta) * min(eta, 1 - eta, theta)),
+        printed=(_floor, lambda eta, theta: pointwise_risk(eta, theta) / 100),
+        corrected=(_floor, lambda eta, theta: (2 - 2 * theta) * pointwise_risk(eta, theta)),
         assumptions=(THETA,),
     ),
     "surrogate-affine": Check(
@@ -238,7 +225,7 @@ CHECKS = {
             for s, t, y, theta in product((F(-1), F(0), F(1, 2), F(1)), (F(-1), F(1, 3), F(1)), (-1, 1), THETAS)
         ),
         printed=(surrogate, lambda h, g, y, theta: 1 + (g - y * h) / 2),
-        mutant=(surrogate, lambda h, g, y, theta: theta - slope(theta) * g),
+        mutant=(surrogate, lambda h, g, y, theta: theta - rejection_slope(theta) * g),
         assumptions=(THETA, _SMALL_VALUES),
     ),
     "eq-3": Check(
@@ -254,10 +241,7 @@ CHECKS = {
         assumptions=(THETA, _CLOSED_FORM),
     ),
     "eq-3-quadratic-program": Check(
-        cases=tuple(
-            {"h": h, "g": g, "y": y, "theta": theta}
-            for h, g, y, theta in product((F(-2), F(0), F(2)), (F(-2), F(0), F(2)), (-1, 1), (F(1, 10), F(2, 5)))
-        ),
+        cases=grid(h=(F(-2), F(0), F(2)), g=(F(-2), F(0), F(2)), y=(-1, 1), theta=(F(1, 10), F(2, 5))),
         printed=(surrogate, _quadratic_program),
         mutant=(surrogate, lambda h, g, y, theta: max(1 + (g - y * h) / 2, F(0))),
         assumptions=(THETA,),
@@ -269,7 +253,7 @@ CHECKS = {
         assumptions=(THETA, _CLOSED_FORM, _EXPERIMENTS),
     ),
     "eq-3-ball": Check(
-        cases=tuple({"data": data, "theta": F(1, 10), "C": F(1)} for data in DATA),
+        cases=grid(data=DATA, theta=(F(1, 10),), C=(F(1),)),
         printed=(lambda data, theta, C: _dot(*(_closed_form(data, C)[1],) * 2), lambda **_: F(1)),
         corrected=(
             lambda data, theta, C: max(_dot(x, x) for x in _closed_form(data, C)),

@@ -9,14 +9,14 @@ from typing import Any
 
 from theory import exact
 from theory.claims.assumptions import ARMS, BUDGET_PER_ARM, FIRST_ARM_BEST, FIRST_EPISODE
-from theory.claims.claim import Check
+from theory.claims.claim import Check, grid
 from theory.claims.instances import failure_median, failure_uniform, pool
-from theory.constants import halving_schedule
+from theory.claims.rounds import active, pulls
 
 F = Fraction
 COSTS = {"Fac": F(5), "Pix": F(6, 5), "Kar": F(1), "Zer": F(19, 20), "Fou": F(3, 2), "Mor": F(9, 10)}
-_BUDGETS = tuple({"B": B, "K": K} for B, K in product((16, 97, 540, 4800), (2, 3, 4, 5, 8, 9, 16)))
-_LARGE = tuple({"B": B, "K": K} for B, K in product((2400, 10**4, 10**6), (2, 3, 4, 5, 8, 9, 16, 17)))
+_BUDGETS = grid(B=(16, 97, 540, 4800), K=(2, 3, 4, 5, 8, 9, 16))
+_LARGE = grid(B=(2400, 10**4, 10**6), K=(2, 3, 4, 5, 8, 9, 16, 17))
 # Budgets around the smallest that buys a row in the first episode, where the floors matter most.
 _SMALL = tuple({"B": B, "K": K} for K in (2, 3, 4, 5, 6, 7, 8, 9) for B in range(K * (K - 1).bit_length(), 50))
 _PRICES = tuple(
@@ -31,29 +31,17 @@ def _rounds(K: int) -> int:
 
 
 def _arms_left(K: int, half: Any) -> int:
-    active = K
     for _ in range(_rounds(K)):
-        active = half(active)
-    return int(active)
-
-
-def _active(K: int) -> list[int]:
-    active = [K]
-    while active[-1] > 2:
-        active.append(-(-active[-1] // 2))
-    return active
-
-
-def _pulls(B: int, K: int) -> list[int]:
-    return [int(n) for n in halving_schedule(B, K).pulls]
+        K = half(K)
+    return K
 
 
 def _spent(B: int, K: int) -> int:
-    return int(halving_schedule(B, K).spent)
+    return sum(a * n for a, n in zip(active(B, K), pulls(B, K), strict=True))
 
 
 def _winner_rows(B: int, K: int) -> int:
-    return sum(_pulls(B, K))
+    return sum(pulls(B, K))
 
 
 def _winner_rows_counted(B: int, K: int) -> int | Fraction:
@@ -61,7 +49,7 @@ def _winner_rows_counted(B: int, K: int) -> int | Fraction:
     rounds = _rounds(K)
     if 2**rounds == K and B % (K * rounds) == 0:
         return (1 - F(1, K)) * F(B, rounds)
-    return sum(B // (rounds * active) for active in _active(K))
+    return sum(B // (rounds * -(-K // 2**t)) for t in range(rounds))
 
 
 def _gain(B: int, K: int) -> int:
@@ -82,8 +70,7 @@ def _gain(B: int, K: int) -> int:
 
 def _rows_of_discarded(B: int, K: int) -> int:
     """The most rows that an arm other than the winner ends with: it plays every round with it."""
-    plan = halving_schedule(B, K)
-    return sum(int(n) for active, n in zip(plan.active, plan.pulls, strict=True) if active >= 2)
+    return sum(n for a, n in zip(active(B, K), pulls(B, K), strict=True) if a >= 2)
 
 
 def _pool_price(original: str) -> Fraction:
@@ -108,14 +95,14 @@ def _total_budget_aligned(b: int, feature: str, original: str) -> Fraction:
 
 
 def _last_round_rows(K: int, m: int, ratio: Fraction) -> int:
-    return _pulls(int(ratio * m * K), K)[-1]
+    return pulls(int(ratio * m * K), K)[-1]
 
 
 def _distinct(population: bool) -> Any:
     def probability(name: str, n: int, m: int) -> Any:
         built = pool(name)
-        law = exact.uniform_selection(built, built.arms * n, population=m if population else None)
-        return exact.failure(built, law)
+        selection = exact.uniform_selection(built, built.arms * n, population=m if population else None)
+        return exact.failure(built, selection)
 
     return probability
 
@@ -126,9 +113,8 @@ def _fourth_moment(population: bool) -> Any:
     def moment(name: str, n: int, m: int) -> Fraction:
         built = pool(name)
         mean = sum((w * x for w, x in zip(built.weights, built.features[0], strict=True)), F(0))
-        law = exact.sample_law(built, n, population=m if population else None)
         total = F(0)
-        for counts, p in law:
+        for counts, p in exact.sample_law(built, n, population=m if population else None):
             sampled = sum((k * x for k, x in zip(counts, built.features[0], strict=True)), F(0)) / n
             total += p * (sampled - mean) * (sampled - mean) * (sampled - mean) * (sampled - mean)
         return total
@@ -146,7 +132,7 @@ def _order(**_: Any) -> float:
 _COMPARED: tuple[dict[str, Any], ...] = (
     {"name": "one-rival-8", "B": 144},
     {"name": "one-clear-rival-8", "B": 144},
-    *({"name": name, "B": B} for name in ("star-4", "star-4-close") for B in (48, 64, 80)),
+    *grid(name=("star-4", "star-4-close"), B=(48, 64, 80)),
 )
 
 CHECKS = {
@@ -157,7 +143,7 @@ CHECKS = {
         assumptions=(ARMS,),
     ),
     "me-one-left": Check(
-        cases=tuple({"K": K} for K in range(2, 129)),
+        cases=grid(K=range(2, 129)),
         printed=(lambda K: _arms_left(K, lambda a: a // 2), lambda K: 1),
         corrected=(lambda K: _arms_left(K, lambda a: -(-a // 2)), lambda K: 1),
         assumptions=(ARMS,),
@@ -165,14 +151,11 @@ CHECKS = {
     "me-spend": Check(
         cases=_BUDGETS,
         printed=(_spent, lambda B, K: B),
-        mutant=(
-            lambda B, K: sum(-(-B // (_rounds(K) * a)) * a for a in halving_schedule(B, K).active.tolist()),
-            lambda B, K: B,
-        ),
+        mutant=(lambda B, K: sum(-(-B // (_rounds(K) * a)) * a for a in active(B, K)), lambda B, K: B),
         assumptions=(ARMS,),
     ),
     "me-draw": Check(
-        cases=tuple({"K": K, "m": m, "ratio": b} for K, m, b in product((2, 5, 8, 9), (100, 600), (F(1, 5), F(4, 5)))),
+        cases=grid(K=(2, 5, 8, 9), m=(100, 600), ratio=(F(1, 5), F(4, 5))),
         printed=(_last_round_rows, lambda m, **_: m),
         corrected=(
             lambda m, **k: _last_round_rows(m=m, **k) <= m,
@@ -206,7 +189,7 @@ CHECKS = {
     ),
     "me-fails-more": Check(
         cases=_COMPARED,
-        printed=(lambda name, B: failure_median(name, B), lambda name, B: failure_uniform(name, B)),
+        printed=(failure_median, failure_uniform),
         corrected=(_order, lambda **_: 0),
         assumptions=(FIRST_ARM_BEST,),
     ),

@@ -9,21 +9,24 @@ from typing import Any
 
 from theory import paper
 from theory.claims.assumptions import FIRST_ARM_BEST, THETA
-from theory.claims.claim import Assumption, Check
+from theory.claims.claim import Assumption, Check, grid
 from theory.claims.exact_losses import (
     Loss,
     bayes_risk,
     best_surrogate,
+    pointwise_risk,
     repaired_loss,
     strict_loss,
     surrogate_risk,
+    true_risk,
 )
+from theory.claims.formulas import complexity, hoeffding_deviation
 from theory.claims.instances import pool
 from theory.constants import gap_ceiling
 
 F = Fraction
 THETAS = (F(1, 10), F(1, 5), F(3, 10), F(2, 5))
-_NAMED = tuple({"name": name} for name in ("opposed", "tied-3", "star-3", "star-4"))
+_NAMED = grid(name=("opposed", "tied-3", "star-3", "star-4"))
 
 
 def _largest_value(features: tuple[Fraction, ...], radius: Fraction) -> Fraction:
@@ -54,7 +57,7 @@ def _supervised(excess: Any) -> Any:
 
     def probability(B: int, theta: Fraction, delta: Fraction, constant: int) -> float:
         radius = math.sqrt(2) * float(3 - 2 * theta)
-        bound = constant * (radius / math.sqrt(B) + math.sqrt(math.log(1 / delta) / (2 * B)))
+        bound = constant * (complexity(B, 1, radius, 1) + hoeffding_deviation(B, float(1 / delta)))
         value, chance = excess(B, theta)
         return float(chance) if value > bound else 0.0
 
@@ -72,13 +75,13 @@ def _ball_excess(B: int, theta: Fraction) -> tuple[float, float]:
 
 
 def _approximation_error(eta: Fraction, theta: Fraction, radius: Fraction) -> Fraction:
-    return best_surrogate(eta, theta, radius)[0] - min(eta, 1 - eta, theta)
+    return best_surrogate(eta, theta, radius)[0] - pointwise_risk(eta, theta)
 
 
 def _noisy_large_feature(theta: Fraction, noise: Fraction, **_: Any) -> Fraction:
     """0-1 risk of the model learned on the second feature: one cluster, error rate ``noise``."""
     h, g = _surrogate_pair(1 - noise, theta, 3 - 2 * theta)
-    return F((1 - noise) * repaired_loss(h, g, 1, theta) + noise * repaired_loss(h, g, -1, theta))
+    return F(true_risk(h, g, 1 - noise, theta))
 
 
 def _risk_of_tiny_feature(theta: Fraction, scale: Fraction, **_: Any) -> Fraction:
@@ -95,16 +98,14 @@ def _reaches_desired_risk(theta: Fraction, noise: Fraction, scale: Fraction) -> 
     return _noisy_large_feature(theta, noise) <= _risk_of_tiny_feature(theta, scale)
 
 
-def _tiny(noise: Fraction, scale: Fraction, **_: Any) -> bool:
-    return 0 <= noise <= 1 and 0 < scale <= F(1, 6)
-
-
-def _constant(B: int, delta: Fraction, constant: int, **_: Any) -> bool:
-    return B >= 1 and 0 < delta < 1 and constant >= 2
-
-
-_TINY = Assumption("the first feature is tiny: at most 1/6 of full scale", _tiny)
-_CONSTANT = Assumption("O() hides a constant of at least 2, for the range of the loss", _constant)
+_TINY = Assumption(
+    "the first feature is tiny: at most 1/6 of full scale",
+    lambda noise, scale, **_: 0 <= noise <= 1 and 0 < scale <= F(1, 6),
+)
+_CONSTANT = Assumption(
+    "O() hides a constant of at least 2, for the range of the loss",
+    lambda B, delta, constant, **_: B >= 1 and 0 < delta < 1 and constant >= 2,
+)
 
 
 def _bayes_pair(eta: Fraction, theta: Fraction) -> tuple[Fraction, Fraction]:
@@ -121,8 +122,7 @@ def _surrogate_pair(eta: Fraction, theta: Fraction, radius: Fraction) -> tuple[F
 
 def _excess_risk(eta: Fraction, sampled: Fraction, train: Fraction, theta: Fraction, radius: Fraction) -> Fraction:
     h, g = _surrogate_pair(sampled, theta, radius)
-    risk = eta * repaired_loss(h, g, 1, theta) + (1 - eta) * repaired_loss(h, g, -1, theta)
-    return F(risk - min(eta, 1 - eta, theta))
+    return F(true_risk(h, g, eta, theta) - pointwise_risk(eta, theta))
 
 
 def _five_terms(comparator: Any) -> Any:
@@ -132,8 +132,7 @@ def _five_terms(comparator: Any) -> Any:
         learned = _surrogate_pair(sampled, theta, radius)
         empirical = _surrogate_pair(train, theta, radius)
         star: tuple[Fraction, Fraction] = comparator(eta, theta, radius)
-        risk = eta * repaired_loss(*learned, 1, theta) + (1 - eta) * repaired_loss(*learned, -1, theta)
-        term_a = risk - surrogate_risk(*learned, train, theta)
+        term_a = true_risk(*learned, eta, theta) - surrogate_risk(*learned, train, theta)
         term_b = surrogate_risk(*learned, train, theta) - surrogate_risk(*empirical, train, theta)
         term_c = surrogate_risk(*empirical, train, theta) - surrogate_risk(*star, train, theta)
         term_d = surrogate_risk(*star, train, theta) - surrogate_risk(*star, eta, theta)
@@ -147,18 +146,17 @@ def term_c(eta: Fraction, train: Fraction, theta: Fraction, radius: Fraction, **
     return best_surrogate(train, theta, radius)[0] - F(surrogate_risk(*star, train, theta))
 
 
-DECOMPOSITIONS = tuple(
-    {"eta": eta, "sampled": sampled, "train": train, "theta": theta, "radius": radius}
-    for eta, sampled, train, theta, radius in product(
-        (F(9, 10),), (F(1, 2), F(1)), (F(4, 5), F(9, 10)), (F(1, 10), F(3, 10)), (F(1, 10), F(1), F(3))
-    )
+DECOMPOSITIONS = grid(
+    eta=(F(9, 10),),
+    sampled=(F(1, 2), F(1)),
+    train=(F(4, 5), F(9, 10)),
+    theta=(F(1, 10), F(3, 10)),
+    radius=(F(1, 10), F(1), F(3)),
 )
-KEY_IDENTITY = (_excess_risk, _five_terms(_surrogate_pair))
-KEY_IDENTITY_PRINTED = (_excess_risk, _five_terms(lambda eta, theta, radius: _bayes_pair(eta, theta)))
-_BALLS = tuple(
-    {"features": features, "radius": radius}
-    for features, radius in product(((F(1, 1000), F(-1, 500)), (F(1), F(-3))), (F(1, 2), F(7)))
-)
+_KEY_IDENTITY = (_excess_risk, _five_terms(_surrogate_pair))
+_KEY_IDENTITY_PRINTED = (_excess_risk, _five_terms(lambda eta, theta, radius: _bayes_pair(eta, theta)))
+DECOMPOSITION = Check(cases=DECOMPOSITIONS, printed=_KEY_IDENTITY, mutant=_KEY_IDENTITY_PRINTED, assumptions=(THETA,))
+_BALLS = grid(features=((F(1, 1000), F(-1, 500)), (F(1), F(-3))), radius=(F(1, 2), F(7)))
 
 CHECKS = {
     "hypothesis-ball": Check(
@@ -167,13 +165,13 @@ CHECKS = {
         mutant=(_largest_value, lambda features, radius: _kernel_sup(features) * radius),
     ),
     "quality-order": Check(
-        cases=tuple({"theta": theta} for theta in THETAS),
+        cases=grid(theta=THETAS),
         printed=(lambda theta: 0, _quality_spread(strict_loss)),
         corrected=(lambda theta: 0, _quality_spread(repaired_loss)),
         assumptions=(THETA,),
     ),
     "eq-6": Check(
-        cases=tuple({"B": 10**12, "theta": theta, "delta": F(1, 20), "constant": 10**3} for theta in THETAS[:3]),
+        cases=grid(B=(10**12,), theta=THETAS[:3], delta=(F(1, 20),), constant=(10**3,)),
         printed=(_supervised(_regularised_excess), lambda delta, **_: float(delta)),
         corrected=(_supervised(_ball_excess), lambda delta, **_: float(delta)),
         assumptions=(THETA, _CONSTANT),
@@ -184,15 +182,12 @@ CHECKS = {
             for eta, theta in product((F(1), F(9, 10), F(1, 2)), THETAS)
             for radius in (F(1, 2), F(1), 3 - 2 * theta)
         ),
-        printed=(_approximation_error, lambda eta, theta, radius: (2 - 2 * theta) * min(eta, 1 - eta, theta)),
-        mutant=(_approximation_error, lambda eta, theta, radius: (3 - 2 * theta) * min(eta, 1 - eta, theta)),
+        printed=(_approximation_error, lambda eta, theta, radius: (2 - 2 * theta) * pointwise_risk(eta, theta)),
+        mutant=(_approximation_error, lambda eta, theta, radius: (3 - 2 * theta) * pointwise_risk(eta, theta)),
         assumptions=(THETA,),
     ),
     "sl-rate": Check(
-        cases=tuple(
-            {"B": B, "theta": theta, "r": r, "delta": 0.05}
-            for B, theta, r in product((10, 1000), (0.1, 0.4), (0.1, 2.0))
-        ),
+        cases=grid(B=(10, 1000), theta=(0.1, 0.4), r=(0.1, 2.0), delta=(0.05,)),
         printed=(lambda B, **k: _rate(4 * B, **k), lambda B, **k: _rate(B, **k) / 2),
         mutant=(lambda B, **k: _rate(4 * B, **k), lambda B, **k: _rate(B, **k) / 4),
         assumptions=(THETA,),
@@ -203,7 +198,7 @@ CHECKS = {
         mutant=(lambda name: pool(name).risks()[-1], lambda name: min(pool(name).risks())),
     ),
     "assumption-necessary": Check(
-        cases=tuple({"theta": theta, "noise": F(1, 20), "scale": F(1, 100)} for theta in THETAS),
+        cases=grid(theta=THETAS, noise=(F(1, 20),), scale=(F(1, 100),)),
         printed=(_reaches_desired_risk, _assumption_holds),
         corrected=(_noisy_large_feature, _risk_of_tiny_feature),
         assumptions=(THETA, _TINY),
@@ -225,16 +220,8 @@ CHECKS = {
         printed=(lambda name: sum(gap > 0 for gap in pool(name).gaps()), lambda name: 1),
         corrected=(lambda name: min((gap for gap in pool(name).gaps() if gap > 0), default=math.inf), lambda name: 0),
     ),
-    "eq-8": Check(
-        cases=DECOMPOSITIONS,
-        printed=KEY_IDENTITY_PRINTED,
-        corrected=KEY_IDENTITY,
-        assumptions=(THETA,),
-    ),
+    "eq-8": Check(cases=DECOMPOSITIONS, printed=_KEY_IDENTITY_PRINTED, corrected=_KEY_IDENTITY, assumptions=(THETA,)),
     "eq-8-term-c": Check(
-        cases=DECOMPOSITIONS,
-        printed=(term_c, lambda **_: 0),
-        corrected=(term_c, lambda **_: 0),
-        assumptions=(THETA,),
+        cases=DECOMPOSITIONS, printed=(term_c, lambda **_: 0), corrected=(term_c, lambda **_: 0), assumptions=(THETA,)
     ),
 }

@@ -9,8 +9,18 @@ from typing import Any
 
 from theory import corrected, paper
 from theory.claims.assumptions import ARMS, FEASIBLE_GAP, FIRST_ARM_BEST, LAUNCH_64, THETA
-from theory.claims.claim import Assumption, Check
-from theory.claims.exact_losses import c, launch_row
+from theory.claims.claim import Assumption, Check, grid
+from theory.claims.exact_losses import launch_row
+from theory.claims.formulas import (
+    complexity,
+    hoeffding_deviation,
+    identification_margin,
+    launch_rows,
+    log_failure_uniform_simplified,
+    rademacher_constant,
+    regret_paper,
+    regret_terms_corrected,
+)
 from theory.claims.instances import (
     CORNER_R,
     CORNER_THETA,
@@ -23,11 +33,6 @@ from theory.claims.instances import (
 from theory.constants import loss_range, tight_rademacher_constant
 
 F = Fraction
-
-
-def failure(name: str, B: int) -> float:
-    """Exact probability that uniform allocation misses the best set of a named pool."""
-    return failure_uniform(name, B)
 
 
 def _printed_bound(name: str, B: int) -> float:
@@ -43,7 +48,7 @@ def _without_nine(name: str, B: int) -> float:
     """Planted error: the exponent -2 n x² that a range of one would give."""
     arms, gap, theta, r = parameters(name)
     n = B // arms
-    return 4 * (arms - 1) * math.exp(-2 * n * (gap / 2 - 2 * c(theta) * r / math.sqrt(n)) ** 2)
+    return 4 * (arms - 1) * math.exp(-2 * n * identification_margin(n, gap, theta, r) ** 2)
 
 
 def _tight_bound(name: str, B: int) -> float:
@@ -54,44 +59,34 @@ def _tight_bound(name: str, B: int) -> float:
     return (arms - 1) * math.exp(-n * margin**2 / (2 * float(loss_range(theta, r)) ** 2))
 
 
-def regret_printed(n: int, r: float, theta: float, delta: float) -> float:
-    """4cr/√n + 2√(log(2/δ)/2n), the right side of Lemma 1 (ii)."""
-    return 4 * c(theta) * r / math.sqrt(n) + 2 * math.sqrt(math.log(2 / delta) / (2 * n))
-
-
 def regret_corrected(n: int, r: float, theta: float, delta: float) -> float:
-    """2cr/√n + 2M√(log(2/δ)/2n), M the range of the loss: `corrected.exploratory_regret_uniform`."""
-    spread = float(loss_range(theta, r))
-    return 2 * c(theta) * r / math.sqrt(n) + 2 * spread * math.sqrt(math.log(2 / delta) / (2 * n))
+    """Return 2cr/√n + 2M√(log(2/δ)/2n), M the range of the loss: `corrected.exploratory_regret_uniform`."""
+    return float(sum(regret_terms_corrected(n, theta, r, delta, 1, 1, loss_range(theta, r))))
 
 
-def corner_allowance(n: int, tilt: float, third: float, delta: float) -> float:
-    """δ + δ_fail of Lemma 1 on the corner instance (K = 2)."""
-    gap = corner_gap(tilt, third)
-    return delta + float(paper.delta_fail_uniform(2 * n, 2, gap, CORNER_THETA, CORNER_R))
-
-
-def corner_allowance_corrected(n: int, tilt: float, third: float, delta: float) -> float:
-    """δ + δ_fail of the corrected Lemma 1 on the corner instance (K = 2)."""
-    gap = corner_gap(tilt, third)
-    return delta + float(corrected.delta_fail_uniform(2 * n, 2, gap, CORNER_THETA, CORNER_R))
-
-
-def _corner_launch(n: int, tilt: float, third: float, **_: Any) -> bool:
-    return n > 16 * (c(CORNER_THETA) * CORNER_R / corner_gap(tilt, third)) ** 2
-
-
-def _corner_law(tilt: float, third: float, delta: float, **_: Any) -> bool:
-    return tilt > 0 and third > 0 and tilt + third <= 1 and 0 < delta < 1
+def corner_allowance(fail: Any) -> Any:
+    """Return δ + δ_fail on the corner instance, K = 2 and n rows per arm, for a bound of :mod:`theory`."""
+    return lambda n, tilt, third, delta: delta + float(fail(2 * n, 2, corner_gap(tilt, third), CORNER_THETA, CORNER_R))
 
 
 CORNER_PREMISES = (
-    Assumption("tilt and third are positive and add up to at most 1; delta lies in (0, 1)", _corner_law),
-    Assumption("identification condition with the factor 16", _corner_launch),
+    Assumption(
+        "tilt and third are positive and add up to at most 1; delta lies in (0, 1)",
+        lambda tilt, third, delta, **_: tilt > 0 and third > 0 and tilt + third <= 1 and 0 < delta < 1,
+    ),
+    Assumption(
+        "identification condition with the factor 16",
+        lambda n, tilt, third, **_: n > launch_rows(16, corner_gap(tilt, third), CORNER_THETA, CORNER_R),
+    ),
 )
-CORNER_CASES = (
-    {"n": 10**6, "tilt": 6.4e-3, "third": 0.025, "delta": 1.8e-11},
-    {"n": 4 * 10**6, "tilt": 3.5e-3, "third": 0.015, "delta": 3e-13},
+LEMMA_1_II = Check(
+    cases=(
+        {"n": 10**6, "tilt": 6.4e-3, "third": 0.025, "delta": 1.8e-11},
+        {"n": 4 * 10**6, "tilt": 3.5e-3, "third": 0.015, "delta": 3e-13},
+    ),
+    printed=(corner_violation(regret_paper), corner_allowance(paper.delta_fail_uniform)),
+    corrected=(corner_violation(regret_corrected), corner_allowance(corrected.delta_fail_uniform)),
+    assumptions=CORNER_PREMISES,
 )
 
 
@@ -107,7 +102,7 @@ def _boundary(factor: int) -> Any:
 
 def _informative(K: int, gap: float, theta: float, r: float) -> float:
     """δ_fail at the smallest n with n > (4/Δ²)(2cr + √(4.5 log 4(K−1)))²."""
-    root = 2 * c(theta) * r + math.sqrt(4.5 * math.log(4 * (K - 1)))
+    root = 2 * rademacher_constant(theta) * r + math.sqrt(4.5 * math.log(4 * (K - 1)))
     n = math.floor(4 / gap**2 * root**2) + 1
     return float(paper.delta_fail_uniform(K * n, K, gap, theta, r))
 
@@ -130,7 +125,7 @@ def one_row_violation(bound: Any) -> Any:
 
 def order_bound(n: int, r: float, theta: float, delta: float, constant: int) -> float:
     """constant times the O() of Theorem 1."""
-    return constant * (r / math.sqrt(n) + math.sqrt(math.log(6 / delta) / (2 * n)))
+    return float(constant * (complexity(n, 1, r, 1) + hoeffding_deviation(n, 6 / delta)))
 
 
 def opened_bound(n: int, r: float, theta: float, delta: float, constant: int) -> float:
@@ -138,53 +133,42 @@ def opened_bound(n: int, r: float, theta: float, delta: float, constant: int) ->
     return float(corrected.excess_risk_uniform(2 * n, 2, 1.0, theta, r, 1, delta))
 
 
-def one_row_allowance(n: int, theta: Fraction, delta: Fraction, **_: Any) -> float:
-    """δ + δ_fail with Δ = 1 − 0."""
-    fail = paper.delta_fail_uniform(2 * n, 2, 1.0, float(theta), float(3 - 2 * theta))
-    return float(delta) + float(fail)
+def one_row_allowance(fail: Any) -> Any:
+    """Return δ + δ_fail with K = 2 and Δ = 1, for a bound of :mod:`theory`."""
+    return lambda n, theta, delta, **_: float(delta) + float(fail(2 * n, 2, 1.0, float(theta), float(3 - 2 * theta)))
 
 
 def _one_row(n: int, noise: Fraction, theta: Fraction, delta: Fraction, **_: Any) -> bool:
-    rows = 64 * (c(float(theta)) * float(3 - 2 * theta)) ** 2
-    return 0 < noise <= theta and 0 < delta < 1 and n > rows
+    return 0 < noise <= theta and 0 < delta < 1 and n > launch_rows(64, 1, float(theta), float(3 - 2 * theta))
 
 
 ONE_ROW_PREMISE = Assumption(
     "0 < noise <= theta, and the identification condition with the factor 64 at Delta = 1", _one_row
 )
-ONE_ROW = tuple(
-    {"n": 10**12, "noise": F(1, 100), "theta": theta, "delta": F(1, 200), "constant": 1000}
-    for theta in (F(1, 10), F(3, 10))
-)
-
-
-def _arms_divide(B: int, K: int, **_: Any) -> bool:
-    return B % K == 0
-
-
-_ARMS_DIVIDE = Assumption("K divides B", _arms_divide)
+ONE_ROW = grid(n=(10**12,), noise=(F(1, 100),), theta=(F(1, 10), F(3, 10)), delta=(F(1, 200),), constant=(1000,))
 
 
 def log_fail(n: int, K: int, gap: float, theta: float, r: float) -> float:
-    """log δ_fail of Eq. 9."""
+    """Return log δ_fail of Eq. 9 as the library computes it."""
     return float(paper.delta_fail_uniform(K * n, K, gap, theta, r, log=True))
+
+
+def _regret_uniform(B: int, K: int, gap: float, theta: float, r: float, delta: float) -> float:
+    return float(paper.exploratory_regret_uniform(B, K, gap, theta, r, delta))
 
 
 SIZES = tuple(
     {"n": n, "K": K, "gap": gap, "theta": theta, "r": r}
     for n, K, (gap, theta, r) in product((2000, 50000), (2, 9), ((0.5, 0.1, 0.5), (0.6, 0.2, 0.6), (0.3, 0.3, 0.4)))
 )
-_BOUNDARY_CASES = tuple(
-    {"K": K, "gap": gap, "theta": theta, "r": r}
-    for K, gap, theta, r in product((2, 8), (0.1, 0.3), (0.1, 0.3), (0.3, 1.0))
-)
+_BOUNDARY_CASES = grid(K=(2, 8), gap=(0.1, 0.3), theta=(0.1, 0.3), r=(0.3, 1.0))
 
 CHECKS = {
     "lemma-1-i": Check(
         cases=({"name": "opposed", "B": 1000}, {"name": "tied-3", "B": 900}),
         printed=(lambda name, B: failure_uniform(name, B, target=0), _printed_bound),
-        corrected=(failure, _corrected_bound),
-        mutant=(failure, _without_nine),
+        corrected=(failure_uniform, _corrected_bound),
+        mutant=(failure_uniform, _without_nine),
         assumptions=(FIRST_ARM_BEST,),
     ),
     "lemma-1-condition": Check(
@@ -193,28 +177,23 @@ CHECKS = {
         corrected=(lambda **_: 0.0, _informative),
         assumptions=(THETA, ARMS, FEASIBLE_GAP),
     ),
-    "lemma-1-ii": Check(
-        cases=CORNER_CASES,
-        printed=(corner_violation(regret_printed), corner_allowance),
-        corrected=(corner_violation(regret_corrected), corner_allowance_corrected),
-        assumptions=CORNER_PREMISES,
-    ),
+    "lemma-1-ii": LEMMA_1_II,
     "remark-5-launch-budget": Check(
         cases=({"name": "opposed", "B": 40}, {"name": "opposed", "B": 48}),
-        printed=(failure, lambda name, B: 0.05),
-        corrected=(failure, _tight_bound),
+        printed=(failure_uniform, lambda name, B: 0.05),
+        corrected=(failure_uniform, _tight_bound),
         assumptions=(FIRST_ARM_BEST,),
     ),
     "thm-1": Check(
         cases=ONE_ROW,
-        printed=(one_row_violation(order_bound), one_row_allowance),
-        corrected=(one_row_violation(opened_bound), one_row_allowance),
+        printed=(one_row_violation(order_bound), one_row_allowance(paper.delta_fail_uniform)),
+        corrected=(one_row_violation(opened_bound), one_row_allowance(paper.delta_fail_uniform)),
         assumptions=(THETA, ONE_ROW_PREMISE),
     ),
     "thm-1-delta-order": Check(
         cases=SIZES,
         printed=(log_fail, lambda n, **_: 200.0 - n),
-        corrected=(log_fail, lambda n, K, gap, **_: math.log(4 * (K - 1)) - gap**2 * n / 72),
+        corrected=(log_fail, lambda n, K, gap, **_: log_failure_uniform_simplified(n, K, gap)),
         mutant=(log_fail, lambda n, K, gap, **_: math.log(4 * (K - 1)) - gap**2 * n / 17),
         assumptions=(THETA, ARMS, LAUNCH_64, FEASIBLE_GAP),
     ),
@@ -236,17 +215,13 @@ CHECKS = {
             for K, theta in product((2, 5, 9, 16), (0.1, 0.2))
         ),
         printed=(
-            lambda **k: float(paper.exploratory_regret_uniform(**_renamed(**k))),
+            _regret_uniform,
             lambda B, K, theta, r, delta, **_: math.sqrt(K) * paper.excess_risk_supervised(B, theta, r, delta),
         ),
         mutant=(
-            lambda **k: float(paper.exploratory_regret_uniform(**_renamed(**k))),
+            _regret_uniform,
             lambda B, K, theta, r, delta, **_: K * paper.excess_risk_supervised(B, theta, r, delta),
         ),
-        assumptions=(THETA, ARMS, _ARMS_DIVIDE),
+        assumptions=(THETA, ARMS, Assumption("K divides B", lambda B, K, **_: B % K == 0)),
     ),
 }
-
-
-def _renamed(r: float, **others: Any) -> dict[str, Any]:
-    return {"kappa_lambda": r, **others}

@@ -10,27 +10,29 @@ import numpy as np
 
 from theory import corrected, paper
 from theory.claims.assumptions import ARMS, FEASIBLE_GAP, FIRST_ARM_BEST, FIRST_EPISODE, LAUNCH_64, POWER_OF_TWO, THETA
-from theory.claims.claim import Assumption, Check
-from theory.claims.exact_losses import c, launch_row
-from theory.claims.instances import (
-    CORNER_R,
-    CORNER_THETA,
-    corner_gap,
-    corner_violation,
-    failure_median,
-    parameters,
-    pool,
+from theory.claims.claim import Assumption, Check, grid
+from theory.claims.exact_losses import launch_row
+from theory.claims.formulas import (
+    identification_margin,
+    launch_rows,
+    log_failure_median_simplified,
+    rademacher_constant,
+    regret_paper,
 )
+from theory.claims.instances import corner_violation, failure_median, parameters, pool
+from theory.claims.rounds import pulls
 from theory.claims.section_4_2_2 import (
     CORNER_PREMISES,
     ONE_ROW,
     ONE_ROW_PREMISE,
+    corner_allowance,
+    one_row_allowance,
     one_row_violation,
     order_bound,
     regret_corrected,
-    regret_printed,
 )
-from theory.constants import gap_ceiling, halving_schedule, loss_range, tight_rademacher_constant
+from theory.claims.section_4_2_2 import log_fail as log_fail_uniform
+from theory.constants import gap_ceiling, loss_range, tight_rademacher_constant
 
 RADII = np.geomspace(0.01, 50, 400)
 
@@ -52,12 +54,12 @@ def _without_nine(name: str, B: int) -> float:
     """Planted error: the exponent -2 n x² that a range of one would give."""
     arms, gap, theta, r = parameters(name)
     n = B // (arms * (arms - 1).bit_length())
-    q = math.exp(-2 * n * (gap / 2 - 2 * c(theta) * r / math.sqrt(n)) ** 2)
+    q = math.exp(-2 * n * identification_margin(n, gap, theta, r) ** 2)
     return 8 * q / (1 - q)
 
 
 def _first_round(B: int, K: int) -> int:
-    return int(halving_schedule(B, K).pulls[0])
+    return pulls(B, K)[0]
 
 
 def _boundary(K: int, gap: float, theta: float, r: float) -> float:
@@ -66,25 +68,13 @@ def _boundary(K: int, gap: float, theta: float, r: float) -> float:
 
 
 def _informative(K: int, gap: float, theta: float, r: float) -> float:
-    n = math.floor(4 / gap**2 * (2 * c(theta) * r + math.sqrt(4.5 * math.log(9))) ** 2) + 1
+    n = math.floor(4 / gap**2 * (2 * rademacher_constant(theta) * r + math.sqrt(4.5 * math.log(9))) ** 2) + 1
     return float(paper.delta_fail_median(math.ceil(n * K * math.log2(K)), K, gap, theta, r))
 
 
 def regret_with_twice_the_rows(n: int, r: float, theta: float, delta: float) -> float:
     """Lemma 2 (ii) at K = 2: it prints B = 2n rows where the selected arm has n."""
-    return regret_printed(2 * n, r, theta, delta)
-
-
-def median_allowance(n: int, tilt: float, third: float, delta: float) -> float:
-    """δ + δ_fail of Lemma 2 on the corner instance (K = 2, n_1 = n)."""
-    gap = corner_gap(tilt, third)
-    return delta + float(paper.delta_fail_median(2 * n, 2, gap, CORNER_THETA, CORNER_R))
-
-
-def median_allowance_corrected(n: int, tilt: float, third: float, delta: float) -> float:
-    """δ + δ_fail of the corrected Lemma 2 on the corner instance."""
-    gap = corner_gap(tilt, third)
-    return delta + float(corrected.delta_fail_median(2 * n, 2, gap, CORNER_THETA, CORNER_R))
+    return float(regret_paper(2 * n, theta, r, delta))
 
 
 def _opened_bound(n: int, r: float, theta: float, delta: float, constant: int) -> float:
@@ -92,15 +82,15 @@ def _opened_bound(n: int, r: float, theta: float, delta: float, constant: int) -
     return float(corrected.excess_risk_median(2 * n, 2, 1.0, theta, r, 1, delta))
 
 
-def _one_row_allowance(n: int, theta: Any, delta: Any, **_: Any) -> float:
-    """δ + δ_fail of Lemma 2 with K = 2 and Δ = 1."""
-    fail = paper.delta_fail_median(2 * n, 2, 1.0, float(theta), float(3 - 2 * theta))
-    return float(delta) + float(fail)
-
-
 MEDIAN_CORNER = (
     {"n": 10**5, "tilt": 3.6 / math.sqrt(10**5), "third": 18 / math.sqrt(10**5), "delta": 7.3e-5},
     {"n": 10**6, "tilt": 3.55e-3, "third": 0.018, "delta": 1.36e-4},
+)
+LEMMA_2_II = Check(
+    cases=MEDIAN_CORNER,
+    printed=(corner_violation(regret_with_twice_the_rows), corner_allowance(paper.delta_fail_median)),
+    corrected=(corner_violation(regret_corrected), corner_allowance(corrected.delta_fail_median)),
+    assumptions=CORNER_PREMISES,
 )
 
 
@@ -109,20 +99,20 @@ def log_fail(n: int, K: int, gap: float, theta: float, r: float) -> float:
     return float(paper.delta_fail_median(n * K * (K.bit_length() - 1), K, gap, theta, r, log=True))
 
 
-def log_fail_uniform(n: int, K: int, gap: float, theta: float, r: float) -> float:
-    """log δ_fail of Eq. 9 with the budget of `log_fail`."""
-    return float(paper.delta_fail_uniform(n * K * (K.bit_length() - 1), K, gap, theta, r, log=True))
+def _log_fail_uniform(n: int, K: int, **others: float) -> float:
+    """Return log δ_fail of Eq. 9 with the budget of `log_fail`."""
+    return log_fail_uniform(n * (K.bit_length() - 1), K, **others)
 
 
-def _median_informative(**case: Any) -> bool:
-    return log_fail(**case) < 0
+def _regret_median(B: int, K: int, theta: float, r: float, delta: float) -> float:
+    return float(paper.exploratory_regret_median(B, K, 0.3, theta, r, delta))
 
 
 def _launch(strategy: str) -> Any:
     """Smallest budget that meets the identification condition with the factor 16."""
 
     def budget(K: int, gap: float, theta: float, r: float) -> int:
-        rows = math.floor(16 * (c(theta) * r / gap) ** 2) + 1
+        rows = math.floor(launch_rows(16, gap, theta, r)) + 1
         return rows * K if strategy == "uniform" else math.ceil(rows * K * math.log2(K))
 
     return budget
@@ -143,21 +133,12 @@ def _best_case_tight(strategy: str, B: int, K: int, theta: float, **_: Any) -> f
     return float(np.min((K - 1) * np.exp(-exponent)))
 
 
-def _rounds_divide(B: int, K: int, **_: Any) -> bool:
-    return B % (K - 1).bit_length() == 0
-
-
-_ROUNDS_DIVIDE = Assumption("log2 K divides B", _rounds_divide)
+_ALLOWANCE = one_row_allowance(paper.delta_fail_median)
+_ROUNDS_DIVIDE = Assumption("log2 K divides B", lambda B, K, **_: B % (K - 1).bit_length() == 0)
 EXPERIMENTS = tuple(
     {"data": data, "B": B, "K": K, "theta": theta, "strategy": strategy}
     for (data, B, K), theta, strategy in product(
-        (
-            ("Mfeat", 300, 5),
-            ("Mfeat", 600, 5),
-            ("Mfeat", 900, 5),
-            ("RealDisp", 1440, 8),
-            ("synthetic", 540, 9),
-        ),
+        (("Mfeat", 300, 5), ("Mfeat", 600, 5), ("Mfeat", 900, 5), ("RealDisp", 1440, 8), ("synthetic", 540, 9)),
         (0.1, 0.2, 0.3, 0.4),
         ("uniform", "median"),
     )
@@ -166,20 +147,12 @@ _SIZES = tuple(
     {"n": n, "K": K, "gap": gap, "theta": theta, "r": r}
     for n, K, (gap, theta, r) in product((2000, 50000), (2, 8, 16), ((0.5, 0.1, 0.5), (0.6, 0.2, 0.6)))
 )
-_CONDITIONS = tuple(
-    {"K": K, "gap": gap, "theta": theta, "r": r}
-    for K, gap, theta, r in product((2, 3, 8), (0.1, 0.3), (0.1, 0.3), (0.3, 1.0))
-)
+_CONDITIONS = grid(K=(2, 3, 8), gap=(0.1, 0.3), theta=(0.1, 0.3), r=(0.3, 1.0))
 
 ORDER = Check(
     cases=_SIZES,
     printed=(log_fail, lambda n, **_: 200.0 - n),
-    corrected=(
-        log_fail,
-        lambda n, gap, theta, r, **_: (
-            math.log(8) - gap**2 * n / 72 - math.log(-math.expm1(-(8 / 9) * (c(theta) * r) ** 2))
-        ),
-    ),
+    corrected=(log_fail, lambda n, gap, theta, r, **_: log_failure_median_simplified(n, gap, theta, r)),
     assumptions=(THETA, POWER_OF_TWO, LAUNCH_64, FEASIBLE_GAP),
 )
 
@@ -204,16 +177,11 @@ CHECKS = {
         corrected=(lambda **_: 0.0, _informative),
         assumptions=(THETA, ARMS, FEASIBLE_GAP),
     ),
-    "lemma-2-ii": Check(
-        cases=MEDIAN_CORNER,
-        printed=(corner_violation(regret_with_twice_the_rows), median_allowance),
-        corrected=(corner_violation(regret_corrected), median_allowance_corrected),
-        assumptions=CORNER_PREMISES,
-    ),
+    "lemma-2-ii": LEMMA_2_II,
     "thm-2": Check(
         cases=ONE_ROW,
-        printed=(one_row_violation(lambda n, *rest: order_bound(2 * n, *rest)), _one_row_allowance),
-        corrected=(one_row_violation(_opened_bound), _one_row_allowance),
+        printed=(one_row_violation(lambda n, *rest: order_bound(2 * n, *rest)), _ALLOWANCE),
+        corrected=(one_row_violation(_opened_bound), _ALLOWANCE),
         assumptions=(THETA, ONE_ROW_PREMISE),
     ),
     "thm-2-delta-order": ORDER,
@@ -223,13 +191,13 @@ CHECKS = {
             for K, theta in product((2, 4, 8, 16), (0.1, 0.2))
         ),
         printed=(
-            lambda B, K, theta, r, delta: float(paper.exploratory_regret_median(B, K, 0.3, theta, r, delta)),
+            _regret_median,
             lambda B, K, theta, r, delta: (
                 math.sqrt(math.log2(K)) * float(paper.excess_risk_supervised(B, theta, r, delta))
             ),
         ),
         mutant=(
-            lambda B, K, theta, r, delta: float(paper.exploratory_regret_median(B, K, 0.3, theta, r, delta)),
+            _regret_median,
             lambda B, K, theta, r, delta: math.sqrt(K) * float(paper.excess_risk_supervised(B, theta, r, delta)),
         ),
         assumptions=(THETA, POWER_OF_TWO, _ROUNDS_DIVIDE),
@@ -247,12 +215,12 @@ CHECKS = {
                 (900, 2000, 20000), (2, 4, 8, 64, 1024), ((0.5, 0.1, 0.5), (0.6, 0.2, 0.6))
             )
         ),
-        printed=(log_fail, log_fail_uniform),
-        mutant=(log_fail, lambda **k: log_fail_uniform(**k) + math.log(2.5)),
+        printed=(log_fail, _log_fail_uniform),
+        mutant=(log_fail, lambda **k: _log_fail_uniform(**k) + math.log(2.5)),
         assumptions=(
             THETA,
             POWER_OF_TWO,
-            Assumption("the bound of median elimination is below 1", _median_informative),
+            Assumption("the bound of median elimination is below 1", lambda **case: log_fail(**case) < 0),
         ),
     ),
     "remark-7-low-order": Check(

@@ -9,7 +9,7 @@ import re
 from functools import cache
 from importlib.resources import files
 
-from theory.evidence.tables import COQ_CORRECTED, COQ_PRINTED
+from theory.claims import all_claims
 
 __all__ = ["missing_theorems", "read_theorems"]
 
@@ -30,5 +30,5 @@ def read_theorems() -> frozenset[str]:
 
 def missing_theorems() -> list[str]:
     """Return the theorems that a claim names and the library lacks."""
-    named = {name for table in (COQ_PRINTED, COQ_CORRECTED) for names in table.values() for name in names}
+    named = {name for claim in all_claims() for name in (*claim.coq, *claim.corrected_coq)}
     return sorted(named - read_theorems())

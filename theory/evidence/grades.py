@@ -13,7 +13,6 @@ from functools import cache
 from theory.claims import Claim, get
 from theory.evidence.coq import read_theorems
 from theory.evidence.refutations import REFUTATIONS, Replay, replay
-from theory.evidence.tables import COQ_CORRECTED, COQ_PRINTED, PAPER_CORRECTED, PAPER_PRINTED
 from theory.verdicts import Verdict
 
 __all__ = ["Grade", "Graded", "grade", "replay_claim"]
@@ -65,14 +64,13 @@ def grade(claim: Claim, verdict: Verdict | None = None, corrected: Verdict | Non
     printed = _grade_printed(claim, verdict, own)
     if claim.repaired is None:
         return Graded(*printed)
-    coq, paper = COQ_CORRECTED.get(claim.id, ()), PAPER_CORRECTED.get(claim.id, "")
-    return Graded(*printed, *_grade_proofs(corrected, coq if own else (), paper if own else ""))
+    proofs = (claim.corrected_coq, claim.corrected_proof) if own else ((), "")
+    return Graded(*printed, *_grade_proofs(corrected, *proofs))
 
 
 def _grade_printed(claim: Claim, verdict: Verdict | None, own: bool) -> tuple[Grade | None, str]:
     if claim.expected != "refuted":
-        coq, paper = COQ_PRINTED.get(claim.id, ()), PAPER_PRINTED.get(claim.id, "")
-        return _grade_proofs(verdict, coq if own else (), paper if own else "")
+        return _grade_proofs(verdict, *((claim.coq, claim.proof) if own else ((), "")))
     replayed = replay_claim(claim.id) if own else None
     if replayed is not None and replayed.refuted:
         return Grade.REFUTED, f"Fails {replayed.sentence}."

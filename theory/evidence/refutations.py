@@ -15,10 +15,9 @@ from typing import Any
 from flint import arb
 
 from theory.claims import Claim, get
+from theory.claims.formulas import log_failure_uniform_simplified, log_tail_paper, uniform_risk_deviation
 from theory.evidence import sides
-from theory.evidence.balls import ball, digits
-from theory.evidence.distributions import tie_lost
-from theory.evidence.formulas import c, hoeffding, log_q
+from theory.evidence.balls import ball, digits, enclose
 
 __all__ = ["REFUTATIONS", "Refutation", "Replay", "replay"]
 
@@ -126,6 +125,14 @@ _TERM_HALF = {**_TERM_D, "delta": F(128, 10**7)}
 _TINY_BALL = {"n": 145, "K": 2, "gap": F(1, 100), "theta": Q, "r": F(1, 100), "constant": F(1, 100)}
 
 
+def _misprinted(**case: Any) -> Any:
+    return sides.log_fail(factor=4, **case)
+
+
+def _simplified(n: int, K: int, gap: Fraction, **_: Any) -> Any:
+    return enclose(log_failure_uniform_simplified, n, K, gap)
+
+
 REFUTATIONS: tuple[Refutation, ...] = (
     Refutation("eq-1-rejection-rule", {"h": F(1), "g": F(0), "y": 1, "theta": Q}),
     Refutation("eq-1", {"eta": F(1, 2), "theta": Q}),
@@ -157,10 +164,10 @@ REFUTATIONS: tuple[Refutation, ...] = (
     Refutation(
         "lemma-1-i",
         {"name": "tied-3", "B": 900},
-        lambda name, B: tie_lost(B // 3),
-        lambda name, B: sides.fail_uniform(B // 3, 3, **sides.pool_parameters(name)),
+        lambda name, B: sides.tie_lost(B // 3),
+        lambda name, B: sides.fail_uniform(B // 3, K=3, **sides.pool_parameters(name)),
     ),
-    Refutation("lemma-1-ii", _CORNER, sides.corner(1), sides.by_uniform),
+    Refutation("lemma-1-ii", _CORNER, sides.corner(1), sides.corner_allowance(sides.fail_uniform)),
     Refutation(
         "remark-5-launch-budget",
         {"name": "opposed", "B": 40},
@@ -171,75 +178,73 @@ REFUTATIONS: tuple[Refutation, ...] = (
         "thm-1",
         _ONE_ROW,
         sides.one_row(1),
-        sides.one_row_allowance(lambda n, gap, theta, r: sides.fail_uniform(n, 2, gap, theta, r)),
+        sides.one_row_allowance(sides.fail_uniform),
     ),
     Refutation("thm-1-delta-order", _MANY, sides.log_fail, lambda n, **_: 200 - n),
     Refutation(
         "lemma-2-i",
         {"name": "tied-4", "B": 2400},
-        lambda name, B: tie_lost(B // 4),
+        lambda name, B: sides.tie_lost(B // 4),
         lambda name, B: sides.fail_median(B // 8, **sides.pool_parameters(name)),
     ),
     Refutation("lemma-2-first-round", {"B": 10, "K": 3}, right=lambda B, K: sides.real_log_rows(B, K)),
-    Refutation("lemma-2-ii", _MEDIAN_CORNER, sides.corner(2), sides.by_median),
+    Refutation("lemma-2-ii", _MEDIAN_CORNER, sides.corner(2), sides.corner_allowance(sides.fail_median)),
     Refutation("thm-2", _ONE_ROW, sides.one_row(2), sides.one_row_allowance(sides.fail_median)),
     Refutation("thm-2-delta-order", _MANY, sides.log_fail_median, lambda n, **_: 200 - n),
     Refutation(
         "remark-7-launch-budget",
         {"K": 2, "gap": F(1, 2), "theta": Q, "r": F(1, 2)},
-        lambda **case: sides.launch(**case)[1],
-        lambda **case: sides.launch(**case)[0],
+        sides.launch,
+        sides.launch,
     ),
     Refutation("eq-3-parameters", {"data": "two-clusters", "theta": Q, "C": F(1)}),
     Refutation(
         "lemma-3-theta",
         {"theta": F(3, 4), "m": 1, "delta": F(1, 20)},
         lambda theta, **_: theta,
-        lambda theta, m, delta: 4 * ball(c(theta)) / ball(m).sqrt() + hoeffding(ball(m), 1 / ball(delta)),
+        lambda theta, m, delta: enclose(uniform_risk_deviation, m, theta, 2, delta),
     ),
-    Refutation("lemma-4", _OUTLIERS, sides.outlier_beats, sides.outlier_lemma_4),
+    Refutation("lemma-4", _OUTLIERS, sides.beats, sides.outlier_lemma_4),
     Refutation(
         "lemma-4-kappa",
         {"kappa": F(1, 1000), "radius": F(300000), "n": 10**4, "m": 10**6, "first": F(1, 600000)},
         sides.orthogonal,
         sides.orthogonal_bound,
     ),
-    Refutation("a2-step-3", _STEP_3, sides.walk(sides.walk_complexity(None), learned=False), sides.plain_delta),
-    Refutation("term-d", _TERM_D, sides.walk(sides.walk_printed(1), learned=False), sides.plain_delta),
-    Refutation("a2-term-b", _CORNER, sides.corner(1), sides.by_uniform),
+    Refutation("a2-step-3", _STEP_3, sides.walk(sides.walk_complexity()), sides.plain_delta),
+    Refutation("term-d", _TERM_D, sides.walk(sides.walk_printed(1)), sides.plain_delta),
+    Refutation("a2-term-b", _CORNER, sides.corner(1), sides.corner_allowance(sides.fail_uniform)),
     Refutation(
         "a2-order",
         {"n": 10**6, "m": 1, "theta": Q, "r": F(1, 2), "delta": F(1, 20)},
-        lambda n, m, **p: sides.opened(n, m, **p),
-        lambda n, m, theta, r, delta: (
-            8 * c(ball(theta)) * (ball(r) / ball(n).sqrt() + hoeffding(ball(n), 6 / ball(delta)))
-        ),
+        sides.opened,
+        sides.order_of_terms,
     ),
     Refutation(
         "a2-absolute-constant",
         {"n": 10**6, "K": 2, "gap": F(1, 100), "theta": Q, "r": F(1, 2), "constant": F(1, 100)},
-        lambda K, **case: sides.margin(**case),
+        sides.margin,
         lambda constant, **_: constant,
     ),
-    Refutation("a2-delta-line-1", _LAUNCHED, sides.log_fail, sides.appendix),
-    Refutation("a2-delta-line-2", _LAUNCHED, sides.appendix, sides.simplified),
-    Refutation("a2-delta-line-4", _MANY, sides.simplified, lambda n, **_: 200 - n),
-    Refutation("a3-term-b", _MEDIAN_CORNER, sides.corner(2), sides.by_median),
+    Refutation("a2-delta-line-1", _LAUNCHED, sides.log_fail, _misprinted),
+    Refutation("a2-delta-line-2", _LAUNCHED, _misprinted, _simplified),
+    Refutation("a2-delta-line-4", _MANY, _simplified, lambda n, **_: 200 - n),
+    Refutation("a3-term-b", _MEDIAN_CORNER, sides.corner(2), sides.corner_allowance(sides.fail_median)),
     Refutation(
         "a3-constant",
         {"theta": Q, "r": F(1, 2), "gaps": (F(0), F(1, 2)), "more": (F(0), F(1, 2), F(1, 4))},
-        lambda theta, r, gaps, more: sides.constant(gaps, theta, r),
-        lambda theta, r, gaps, more: sides.constant(more, theta, r),
+        lambda theta, r, gaps, more: sides.launch_constant(gaps, theta, r),
+        lambda theta, r, gaps, more: sides.launch_constant(more, theta, r),
     ),
     Refutation(
         "a3-absolute-constant",
         _TINY_BALL,
-        lambda K, constant, **p: 1 - log_q(**p).exp(),
+        lambda n, gap, theta, r, **_: 1 - enclose(log_tail_paper, n, gap, theta, r).exp(),
         lambda constant, **_: constant,
     ),
     Refutation("a3-order", _MANY, sides.log_fail_median, lambda n, **_: 200 - n),
     Refutation("a4-step-1", {"scores": (0, 0)}),
-    Refutation("a4-lemma-4", _OUTLIERS, sides.outlier_beats, sides.outlier_lemma_4),
+    Refutation("a4-lemma-4", _OUTLIERS, sides.beats, sides.outlier_lemma_4),
     Refutation(
         "a4-min-gap",
         {"gaps": (F(0), F(1, 2)), "n": 1000, "theta": Q, "r": F(1, 2)},
@@ -248,19 +253,19 @@ REFUTATIONS: tuple[Refutation, ...] = (
     ),
     Refutation("a4-term-b", {"theta": Q, "radius": F(1, 2), "C": F(1)}),
     Refutation("a4-term-a", _TERM_HALF, sides.walk(sides.walk_printed(2), learned=True), sides.half_delta),
-    Refutation("a4-term-c", _TERM_HALF, sides.walk(sides.walk_printed(2), learned=False), sides.half_delta),
+    Refutation("a4-term-c", _TERM_HALF, sides.walk(sides.walk_printed(2)), sides.half_delta),
     Refutation("a4-conditioning", {"name": "star-3", "n": 2, "good_rows": 2}),
     Refutation("a5-wlog", {"B": 36, "K": 3, "q": F(1, 100)}, sides.chain, lambda B, K, q: 8 * q / (1 - q)),
-    Refutation("a5-pairs-line-1", _OUTLIERS, sides.outlier_beats, sides.outlier_lemma_4),
+    Refutation("a5-pairs-line-1", _OUTLIERS, sides.beats, sides.outlier_lemma_4),
     Refutation("a5-half", {"scores": (0, 0)}),
     Refutation("a5-expectation", {"name": "star-4", "B": 16}),
     Refutation("a5-sum", {"name": "star-4", "B": 16}),
-    Refutation("a5-regret", _CORNER, sides.corner(1), sides.by_median),
+    Refutation("a5-regret", _CORNER, sides.corner(1), sides.corner_allowance(sides.fail_median)),
     Refutation("a5-count-1", {"B": 2, "K": 2}),
     Refutation("a5-count-2", {"B": 2, "K": 2}),
     Refutation("a5-count-3", {"B": 2, "K": 2}),
     Refutation("a5-count-4", {"B": 2, "K": 2}),
-    Refutation("a6-generalisation", _STEP_3, sides.walk(sides.walk_complexity(None), learned=True), sides.plain_delta),
+    Refutation("a6-generalisation", _STEP_3, sides.walk(sides.walk_complexity(), learned=True), sides.plain_delta),
     Refutation(
         "a6-index",
         {"n": 10, "p": F(3, 5), "theta": F(1, 10), "delta": F(1, 10)},

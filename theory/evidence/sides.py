@@ -1,194 +1,107 @@
-"""Both sides of refuted claims on balls and fractions, where the registry computes with floats."""
+"""Both sides of refuted claims on balls and fractions, where the registry computes with floats.
+
+Formulas and instances are those of the registry; a probability that has no short exact form is bounded from below.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from flint import arb
 
 from theory import exact
-from theory.claims.instances import CORNER_THETA, pool
-from theory.evidence.balls import ball
-from theory.evidence.distributions import (
-    corner_flip,
+from theory.claims.formulas import (
+    complexity,
+    excess_risk_terms_paper,
+    hoeffding_deviation,
+    identification_margin,
+    launch_rows,
+    log_failure_median,
+    log_failure_pair,
+    log_failure_uniform,
+    log_tail_paper,
+    regret_paper,
+    uniform_risk_deviation,
+)
+from theory.claims.instances import (
+    CORNER_THETA,
     corner_gap,
     corner_regret,
-    log_count,
-    log_two_counts,
-    mean_absolute_walk,
-    slack,
-    walk_probability,
+    outlier_beats,
+    outlier_gap,
+    outlier_optimism,
+    outlier_pessimism,
+    pool,
+    walk_bound,
+    walk_violation,
 )
-from theory.evidence.formulas import c, hoeffding, log_q
+from theory.evidence.balls import BALLS, ball, enclose
 
 F = Fraction
+_THETA = F(CORNER_THETA)
 
-# --- formulas of the paper on balls ---------------------------------------------------------------------------
-
-
-def log_fail(n: int, K: int, gap: Any, theta: Any, r: Any) -> Any:
-    return log_q(n, gap, theta, r, 4 * (K - 1))
+# --- failure probabilities ------------------------------------------------------------------------------------
 
 
-def log_fail_median(n: int, K: int, gap: Any, theta: Any, r: Any) -> Any:
-    return fail_median(n, gap, theta, r).log()
+def log_fail(n: int, K: int, gap: Any, theta: Any, r: Any, factor: int = 2) -> Any:
+    """Return the logarithm of Eq. 9; the factor is 4 in the first line of A.2."""
+    return enclose(log_failure_uniform, n, K, gap, theta, r, factor)
 
 
-def fail_uniform(n: int, K: int, gap: Any, theta: Any, r: Any) -> Any:
+def log_fail_median(n: int, gap: Any, theta: Any, r: Any, **_: Any) -> Any:
+    """Return the logarithm of Eq. 11."""
+    return enclose(log_failure_median, n, gap, theta, r)
+
+
+def fail_uniform(n: int, gap: Any, theta: Any, r: Any, K: int = 2) -> Any:
+    """Return Eq. 9."""
     return log_fail(n, K, gap, theta, r).exp()
 
 
 def fail_median(n: int, gap: Any, theta: Any, r: Any) -> Any:
-    q = log_q(n, gap, theta, r).exp()
-    return 8 * q / (1 - q)
-
-
-def appendix(n: int, K: int, gap: Any, theta: Any, r: Any) -> Any:
-    margin = ball(gap) / 2 - 4 * c(ball(theta)) * ball(r) / ball(n).sqrt()
-    return ball(4 * (K - 1)).log() - ball(F(2, 9)) * n * margin**2
-
-
-def simplified(n: int, K: int, gap: Any, **_: Any) -> Any:
-    return ball(4 * (K - 1)).log() - ball(gap) ** 2 * n / 72
+    """Return Eq. 11."""
+    return log_fail_median(n, gap, theta, r).exp()
 
 
 def margin(n: int, gap: Any, theta: Any, r: Any, **_: Any) -> Any:
-    return ball(gap) / 2 - 2 * c(ball(theta)) * ball(r) / ball(n).sqrt()
-
-
-def regret(n: int, r: Any, theta: Any, delta: Any) -> Any:
-    return 4 * c(ball(theta)) * ball(r) / ball(n).sqrt() + 2 * hoeffding(ball(n), 2 / ball(delta))
-
-
-def opened(n: int, m_: int, theta: Any, r: Any, delta: Any) -> Any:
-    radius = 4 * c(ball(theta)) * ball(r)
-    rows = radius / ball(m_).sqrt() + 2 * hoeffding(ball(m_), 3 / ball(delta))
-    return rows + radius / ball(n).sqrt() + 2 * hoeffding(ball(n), 6 / ball(delta))
+    """Return Delta/2 - 2 c r / sqrt n."""
+    return enclose(identification_margin, n, gap, theta, r)
 
 
 def pool_parameters(name: str) -> dict[str, Fraction]:
+    """Return gap, theta and kappa*Lambda of a named pool, exactly."""
     built = pool(name)
     return {"gap": built.gap(), "theta": built.theta, "r": built.kappa_lambda}
 
 
-# --- the walk, the corner, the outliers, one row --------------------------------------------------------------
+def selected(name: str, B: int, *, median: bool) -> Fraction:
+    """Return the exact failure probability on a named pool."""
+    built = pool(name)
+    select = exact.median_selection if median else exact.uniform_selection
+    return F(exact.failure(built, select(built, B)))
 
 
-def walk(limit: Callable[..., Any], *, learned: bool) -> Callable[..., Fraction]:
-    def probability(n: int, p: Fraction, theta: Fraction, delta: Fraction) -> Fraction:
-        return walk_probability(n, p, theta, limit(n, theta, delta), learned=learned)
-
-    return probability
+def tie_lost(n: int) -> Fraction:
+    """Return P(N_B > N_C) on n rows with P(B) = P(C) = 1/4: N_B - N_C is half of a walk of 2n fair steps."""
+    return (1 - F(math.comb(2 * n, n), 4**n)) / 2
 
 
-def deviation(n: int, level: Fraction) -> Any:
-    return hoeffding(ball(n), ball(level))
+def sum_of_tails(gaps: tuple[Fraction, ...], n: int, theta: Fraction, r: Fraction) -> Any:
+    """Return the sum of Lemma 4 over the gaps."""
+    return sum(enclose(log_failure_pair, n, gap, theta, r).exp() for gap in gaps)
 
 
-def walk_complexity(rows: int | None) -> Callable[..., Any]:
-    def limit(n: int, theta: Fraction, delta: Fraction) -> Any:
-        return ball(2 * (1 - 2 * theta) * mean_absolute_walk(rows or n)) + deviation(n, 1 / delta)
-
-    return limit
-
-
-def walk_printed(share: int) -> Callable[..., Any]:
-    def limit(n: int, theta: Fraction, delta: Fraction) -> Any:
-        return 2 * ball(1 - theta) / ball(n).sqrt() + deviation(n, share / delta)
-
-    return limit
-
-
-def corner(rows: int) -> Callable[..., Any]:
-    """P(regret > bound at ``rows`` times n rows) from below."""
-
-    def probability(n: int, tilt: Fraction, third: Fraction, delta: Fraction) -> Any:
-        theta = F(CORNER_THETA)
-        limit = regret(rows * n, ball(2).sqrt() * ball(1 - 2 * theta), theta, delta)
-        broken = ball(corner_regret(n, tilt, third)) > limit
-        return corner_flip(n, tilt, third) if broken else arb(0)
-
-    return probability
-
-
-def corner_allowance(fail: Callable[..., Any]) -> Callable[..., Any]:
-    def allowance(n: int, tilt: Fraction, third: Fraction, delta: Fraction) -> Any:
-        theta = F(CORNER_THETA)
-        return ball(delta) + fail(n, corner_gap(tilt, third), theta, ball(2).sqrt() * ball(1 - 2 * theta))
-
-    return allowance
-
-
-by_uniform = corner_allowance(lambda n, gap, theta, r: fail_uniform(n, 2, gap, theta, r))
-by_median = corner_allowance(fail_median)
-
-
-def outlier_gap(r: Fraction, theta: Fraction, p: Fraction, q: Fraction) -> Fraction:
-    return (q - p) * (1 + r) - slack(theta)
-
-
-def outlier_beats(r: Any, theta: Any, n: int, first: int, second: int, p: Any, q: Any) -> Any:
-    beaten = F(second) * (1 + r) / n + slack(theta) < F(first) * (1 + r) / n <= 1
-    return log_two_counts(n, first, second, p, q) if beaten else arb.neg_inf()
-
-
-def outlier_lemma_4(r: Any, theta: Any, n: int, p: Any, q: Any, **_: Any) -> Any:
-    return log_q(n, outlier_gap(r, theta, p, q), theta, r, 4)
-
-
-def optimism(r: Any, theta: Any, n: int, count: int, p: Any, q: Any) -> Any:
-    largest = (q - p) * (1 + r) + slack(theta)
-    proved = F(count) * (1 + r) / n + slack(theta) < q * (1 + r) - largest / 2
-    return log_count(n, count, q) if proved else arb.neg_inf()
-
-
-def pessimism(r: Any, theta: Any, n: int, count: int, p: Any, q: Any) -> Any:
-    largest = (q - p) * (1 + r) + slack(theta)
-    proved = p * (1 + r) + slack(theta) + largest / 2 < F(count) * (1 + r) / n <= 1
-    return log_count(n, count, p) if proved else arb.neg_inf()
-
-
-def outlier_tail(r: Any, theta: Any, n: int, p: Any, q: Any, **_: Any) -> Any:
-    return log_q(n, outlier_gap(r, theta, p, q), theta, r, 2)
-
-
-def one_row(rows: int) -> Callable[..., Fraction]:
-    """P(excess > constant times the O() + R_ap) with one training row."""
-
-    def probability(n: int, noise: Fraction, theta: Fraction, delta: Fraction, constant: int) -> Fraction:
-        r = 3 - 2 * theta
-        bound = constant * (ball(r) / ball(rows * n).sqrt() + hoeffding(ball(rows * n), 6 / ball(delta)))
-        limit = bound + ball((2 - 2 * theta) * noise)
-        return noise if ball(1 - 2 * noise) > limit else F(0)
-
-    return probability
-
-
-def one_row_allowance(fail: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda n, theta, delta, **_: ball(delta) + fail(n, F(1), theta, 3 - 2 * theta)
-
-
-def supervised(B: int, theta: Fraction, delta: Fraction, constant: int) -> Fraction:
-    radius = ball(2).sqrt() * ball(3 - 2 * theta)
-    bound = constant * (radius / ball(B).sqrt() + hoeffding(ball(B), 1 / ball(delta)))
-    return F(1) if ball(theta) > bound else F(0)
-
-
-def orthogonal(kappa: Fraction, radius: Fraction, n: int, m: int, first: Fraction) -> Fraction:
-    """V_2 < V_1 surely: V_2 = 1 - t for t = radius kappa/sqrt n <= 4/5, V_1 = 1 - radius first."""
-    margin = ball(radius * kappa) / ball(n).sqrt()
-    rival = 1 - margin if margin <= ball(F(4, 5)) else arb(0) if margin >= ball(F(14, 5)) else arb(2)
-    return F(1) if rival < ball(1 - radius * first) else F(0)
-
-
-def orthogonal_bound(kappa: Fraction, radius: Fraction, n: int, m: int, first: Fraction) -> Any:
-    gap = ball(radius * first) - ball(radius * kappa) / ball(m).sqrt()
-    return log_q(n, gap, F(1, 10), kappa**2 * radius, 4).exp()
+def smallest_gap(gaps: tuple[Fraction, ...], n: int, theta: Fraction, r: Fraction) -> Any:
+    """Return Lemma 4 at the smallest positive gap, once per rival."""
+    return len(gaps) * sum_of_tails((min(gap for gap in gaps if gap > 0),), n, theta, r)
 
 
 def chain(B: int, K: int, q: Fraction) -> Any:
+    """Return 8 times the sum over rounds of q^(n_t / n_1)."""
     rounds, active, rows = (K - 1).bit_length(), K, []
     for _ in range(rounds):
         rows.append(B // (rounds * active))
@@ -196,38 +109,164 @@ def chain(B: int, K: int, q: Fraction) -> Any:
     return 8 * sum((ball(q).log() * ball(F(n, rows[0]))).exp() for n in rows)
 
 
-def launch(K: int, gap: Fraction, theta: Fraction, r: Fraction) -> tuple[int, int]:
-    """The two launch budgets for K = 2, where log2 K = 1."""
-    rows = int(16 * (c(theta) * r / gap) ** 2) + 1
-    return rows * K, rows * K * (K.bit_length() - 1)
+# --- the walk and the corner ----------------------------------------------------------------------------------
 
 
-def selected(name: str, B: int, *, median: bool) -> Fraction:
-    built = pool(name)
-    select = exact.median_selection if median else exact.uniform_selection
-    return F(exact.failure(built, select(built, B)))
+def walk(bound: Callable[..., Any], *, learned: bool = False) -> Callable[..., Fraction]:
+    """Return P(deviation > bound) on the walk, counting outcomes beyond the whole ball."""
+    return walk_violation(bound, learned=learned, number=ball)
 
 
-def constant(gaps: tuple[Fraction, ...], theta: Fraction, r: Fraction) -> Fraction:
-    return F(64 * (c(theta) * r / min(gap for gap in gaps if gap > 0)) ** 2)
+def walk_complexity(rows: int | None = None) -> Callable[..., Any]:
+    """Return the bound with the exact Rademacher complexity of the walk."""
+    return walk_bound(rows, xp=BALLS)
 
 
-def sum_of_tails(gaps: tuple[Fraction, ...], n: int, theta: Fraction, r: Fraction) -> Any:
-    return 4 * sum(log_q(n, gap, theta, r).exp() for gap in gaps)
+def walk_printed(share: int) -> Callable[..., Any]:
+    """Return Lemma 3 at r = 1 - 2 theta and delta / share."""
+    return lambda n, theta, delta: enclose(uniform_risk_deviation, n, theta, 1 - 2 * theta, delta / share)
 
 
-def smallest_gap(gaps: tuple[Fraction, ...], n: int, theta: Fraction, r: Fraction) -> Any:
-    return len(gaps) * sum_of_tails((min(gap for gap in gaps if gap > 0),), n, theta, r)
+def _tail(t: int, p: Any, terms: int = 4000) -> Any:
+    """Return a lower bound of P(Bin(t, p) > t/2): the first terms of the tail, by their ratios."""
+    k = t // 2 + 1
+    ways = arb(t + 1).lgamma() - arb(k + 1).lgamma() - arb(t - k + 1).lgamma()
+    term = (ways + k * p.log() + (t - k) * (1 - p).log()).exp()
+    total, odds = arb(0), p / (1 - p)
+    for _ in range(min(terms, t - k + 1)):
+        total += term
+        term = term * (t - k) / (k + 1) * odds
+        k += 1
+    return total
+
+
+def corner_flip(n: int, tilt: Fraction, third: Fraction) -> Any:
+    """Return a lower bound of P(N_A > N_B), with P(B) - P(A) = tilt and P(C) = third.
+
+    Given N_A + N_B = t, N_A is Bin(t, p) with p < 1/2. P(Bin(t, p) > t/2) falls from t to t + 2 as long as
+    p/(1-p) < k/(k+1), k = t/2 rounded down (the difference is a binomial term times p - (1-p) k/(k+1)). So t up to its
+    mean plus 2 sqrt n costs the tail at the upper end; t leaves that range, or is below half of its mean, with
+    probability at most 2 exp(-8) (Hoeffding).
+    """
+    p = ball((1 - third - tilt) / 2 / (1 - third))
+    mean = math.floor(n * (1 - third))
+    upper, lower = mean + 2 * math.isqrt(n) + 2, mean // 2
+    if not p / (1 - p) < ball(F(lower // 2, lower // 2 + 1)):
+        raise ValueError("the tail does not fall with the number of rows here.")
+    return (1 - 2 * arb(-8).exp()) * _tail(upper, p).min(_tail(upper - 1, p))
+
+
+def _corner_radius() -> Any:
+    return ball(2).sqrt() * ball(1 - 2 * _THETA)
+
+
+def corner(rows: int) -> Callable[..., Any]:
+    """Return P(regret > bound at ``rows`` times n rows) from below, as a function of the case."""
+
+    def probability(n: int, tilt: Fraction, third: Fraction, delta: Fraction) -> Any:
+        limit = enclose(regret_paper, rows * n, _THETA, _corner_radius(), delta)
+        broken = ball(corner_regret(n, tilt, third, _THETA)) > limit
+        return corner_flip(n, tilt, third) if broken else arb(0)
+
+    return probability
+
+
+def corner_allowance(fail: Callable[..., Any]) -> Callable[..., Any]:
+    """Return delta + delta_fail on the corner, as a function of the case."""
+    return lambda n, tilt, third, delta: (
+        ball(delta) + fail(n, corner_gap(tilt, third, _THETA), _THETA, _corner_radius())
+    )
+
+
+# --- the outliers, one row, orthogonal rows -------------------------------------------------------------------
+
+beats = partial(outlier_beats, xp=BALLS)
+optimism = partial(outlier_optimism, xp=BALLS)
+pessimism = partial(outlier_pessimism, xp=BALLS)
+
+
+def outlier_lemma_4(r: Any, theta: Any, n: int, p: Any, q: Any, **_: Any) -> Any:
+    """Return the logarithm of Lemma 4 on the outliers."""
+    return enclose(log_failure_pair, n, outlier_gap(r, theta, p, q), theta, r)
+
+
+def outlier_tail(r: Any, theta: Any, n: int, p: Any, q: Any, **_: Any) -> Any:
+    """Return log(2 q) on the outliers, the tails of A.6."""
+    return ball(2).log() + enclose(log_tail_paper, n, outlier_gap(r, theta, p, q), theta, r)
+
+
+def _order(n: int, r: Any, argument: Any, constant: Any) -> Any:
+    """Return constant (r / sqrt n + sqrt(log(argument) / 2n)), an opened O()."""
+    return constant * (enclose(complexity, n, 1, r, 1) + enclose(hoeffding_deviation, n, argument))
+
+
+def one_row(rows: int) -> Callable[..., Fraction]:
+    """Return P(excess > constant times the O() + R_ap) with one training row, as a function of the case."""
+
+    def probability(n: int, noise: Fraction, theta: Fraction, delta: Fraction, constant: int) -> Fraction:
+        limit = _order(rows * n, 3 - 2 * theta, 6 / delta, constant) + ball((2 - 2 * theta) * noise)
+        return noise if ball(1 - 2 * noise) > limit else F(0)
+
+    return probability
+
+
+def one_row_allowance(fail: Callable[..., Any]) -> Callable[..., Any]:
+    """Return delta + delta_fail at K = 2 and Delta = 1, as a function of the case."""
+    return lambda n, theta, delta, **_: ball(delta) + fail(n, F(1), theta, 3 - 2 * theta)
+
+
+def supervised(B: int, theta: Fraction, delta: Fraction, constant: int) -> Fraction:
+    """Return P(excess > constant times the O() of Eq. 6) on two separable clusters, where R_ap is 0."""
+    bound = _order(B, ball(2).sqrt() * ball(3 - 2 * theta), 1 / delta, constant)
+    return F(1) if ball(theta) > bound else F(0)
+
+
+def opened(n: int, m: int, theta: Any, r: Any, delta: Any) -> Any:
+    """Return the four terms of A.2."""
+    return sum(enclose(excess_risk_terms_paper, m, n, theta, r, delta))
+
+
+def order_of_terms(n: int, theta: Any, r: Any, delta: Any, **_: Any) -> Any:
+    """Return 8 c times the terms with n."""
+    return _order(n, r, 6 / delta, ball(8 * (1 - theta) / (1 - 2 * theta)))
+
+
+def orthogonal(kappa: Fraction, radius: Fraction, n: int, m: int, first: Fraction) -> Fraction:
+    """Return P[V_2 < V_1]: V_2 = 1 - t for t = radius kappa / sqrt n <= 4/5, V_1 = 1 - radius first."""
+    fit = enclose(complexity, n, 1, radius * kappa, 1)
+    rival = 1 - fit if fit <= ball(F(4, 5)) else arb(0) if fit >= ball(F(14, 5)) else arb(2)
+    return F(1) if rival < ball(1 - radius * first) else F(0)
+
+
+def orthogonal_bound(kappa: Fraction, radius: Fraction, n: int, m: int, first: Fraction) -> Any:
+    """Return Lemma 4 with kappa the supremum of the kernel."""
+    gap = ball(radius * first) - enclose(complexity, m, 1, radius * kappa, 1)
+    return enclose(log_failure_pair, n, gap, F(1, 10), kappa**2 * radius).exp()
+
+
+# --- budgets and levels ---------------------------------------------------------------------------------------
+
+
+def launch(gap: Fraction, theta: Fraction, r: Fraction, K: int = 2) -> int:
+    """Return the launch budget, which is the same for both strategies at K = 2."""
+    return K * (int(launch_rows(16, gap, theta, r)) + 1)
+
+
+def launch_constant(gaps: tuple[Fraction, ...], theta: Fraction, r: Fraction) -> Fraction:
+    """Return C = 64 c^2 r^2 / Delta^2."""
+    return F(launch_rows(64, min(gap for gap in gaps if gap > 0), theta, r))
 
 
 def plain_delta(delta: Fraction, **_: Any) -> Fraction:
+    """Return delta."""
     return delta
 
 
 def half_delta(delta: Fraction, **_: Any) -> Fraction:
+    """Return delta / 2."""
     return delta / 2
 
 
 def real_log_rows(B: int, K: int) -> int:
-    """floor(B/(K log2 K)) with the real logarithm."""
+    """Return floor(B/(K log2 K)) with the real logarithm."""
     return int((ball(B) / (K * (ball(K).log() / ball(2).log()))).floor().unique_fmpz())

@@ -11,6 +11,7 @@ from scipy import optimize, stats
 
 from theory.claims import exact_losses, instances
 from theory.claims.appendix_a1 import _orthogonal_rows
+from theory.claims.formulas import rejection_slope
 from theory.claims.section_3_1 import DATA, _closed_form
 
 F = Fraction
@@ -142,7 +143,7 @@ def test_the_closed_form_of_equation_3_is_its_minimiser(data, theta):
 @pytest.mark.parametrize("radius", [F(1, 5), F(1), F(14, 5)])
 def test_best_surrogate_is_the_linear_program(eta, radius):
     theta = F(1, 5)
-    b = float(exact_losses.slope(theta))
+    b = float(rejection_slope(theta))
     bounds = [(-float(radius), float(radius))] * 2 + [(0, None)] * 2
     # Variables h, g and one slack per label; rows: both pieces of both labels.
     rows, limits = [], []

@@ -11,7 +11,7 @@ import pytest
 
 import theory
 from theory import corrected, paper
-from theory.claims import appendix_a2, get, section_3_2
+from theory.claims import appendix_a2, get, rounds
 from theory.claims.document import run
 
 ORIGINAL = {
@@ -112,8 +112,8 @@ BUGS = {
         "lemma-1-i",
     ),
     "range forgotten in the corrected term d": (corrected, "term_d", term_d_without_range, "term-d"),
-    "halves rounded down": (section_3_2, "halving_schedule", halving_down, "me-sample-count"),
-    "Rademacher constant too small": (appendix_a2, "c", lambda theta: 0.9, "a2-step-4"),
+    "halves rounded down": (rounds, "halving_schedule", halving_down, "me-sample-count"),
+    "Rademacher constant too small": (appendix_a2, "rademacher_constant", lambda theta: 0.9, "a2-step-4"),
 }
 
 

@@ -17,7 +17,6 @@ from theory.evidence import coq, grades
 from theory.evidence.balls import digits
 from theory.evidence.grades import Grade, grade
 from theory.evidence.refutations import BITS, REFUTATIONS, Refutation, replay
-from theory.evidence.tables import COQ_CORRECTED, COQ_PRINTED, PAPER_CORRECTED, PAPER_PRINTED
 
 ROOT = Path(__file__).parents[3]
 IDS = {claim.id for claim in all_claims()}
@@ -38,22 +37,21 @@ def test_every_statement_has_one_of_four_grades():
         assert graded.corrected is not Grade.REFUTED
 
 
-def test_tables_name_statements_that_exist():
-    for table in (COQ_PRINTED, COQ_CORRECTED, PAPER_PRINTED, PAPER_CORRECTED):
-        assert set(table) <= IDS
-    for claim_id in (*COQ_PRINTED, *PAPER_PRINTED):
-        assert get(claim_id).expected != "refuted", claim_id
-    for claim_id in (*COQ_CORRECTED, *PAPER_CORRECTED):
-        assert get(claim_id).repaired is not None, claim_id
-    assert not set(COQ_PRINTED) & set(PAPER_PRINTED)
-    assert not set(COQ_CORRECTED) & set(PAPER_CORRECTED)
+def test_proofs_are_named_for_statements_that_may_be_true():
+    for claim in all_claims():
+        assert not (claim.coq or claim.proof) or claim.expected != "refuted", claim.id
+        assert not (claim.corrected_coq or claim.corrected_proof) or claim.repaired is not None, claim.id
+        assert not (claim.coq and claim.proof), claim.id
+        assert not (claim.corrected_coq and claim.corrected_proof), claim.id
 
 
 def test_the_library_states_every_theorem_that_a_claim_names(monkeypatch):
     assert coq.missing_theorems() == []
-    monkeypatch.setitem(COQ_PRINTED, "eq-5", ("registry.no_such_theorem",))
+    planted = dataclasses.replace(get("eq-5"), coq=("registry.no_such_theorem",))
+    monkeypatch.setattr(coq, "all_claims", lambda: [planted])
+    monkeypatch.setattr(grades, "get", lambda claim_id: planted)
     assert coq.missing_theorems() == ["registry.no_such_theorem"]
-    assert grade(get("eq-5")).grade is Grade.EVIDENCE
+    assert grade(planted).grade is Grade.EVIDENCE
 
 
 def test_theorems_of_the_registry_name_their_claims():
@@ -66,11 +64,11 @@ def test_theorems_of_the_registry_name_their_claims():
                 comments[f"{source.stem}.{block.split()[1]}"] = comment
             else:
                 comment = " ".join(block.split())
-    for table in (COQ_PRINTED, COQ_CORRECTED):
-        for claim_id, names in table.items():
+    for claim in all_claims():
+        for names in filter(None, (claim.coq, claim.corrected_coq)):
             own = [comments[name] for name in names if name in comments and not name.endswith("_printed")]
             shared = {"uniform_allocation.lemma_4", "uniform_allocation.lemma_1_i"} & set(names)
-            assert shared or any(re.search(rf"\b{claim_id}\b(?!-)", comment) for comment in own), claim_id
+            assert shared or any(re.search(rf"\b{claim.id}\b(?!-)", comment) for comment in own), claim.id
 
 
 def test_comments_are_not_theorems(monkeypatch, tmp_path):
@@ -84,11 +82,10 @@ def test_comments_are_not_theorems(monkeypatch, tmp_path):
 def test_a_check_that_refutes_outweighs_every_proof():
     """Planted: the verdict of the statement with an error."""
     planted = 0
-    for claim_id in COQ_PRINTED:
-        claim = get(claim_id)
-        if claim.mutant is not None:
+    for claim in all_claims():
+        if claim.coq and claim.mutant is not None:
             planted += 1
-            assert grade(claim, claim.check_mutant()).grade is None, claim_id
+            assert grade(claim, claim.check_mutant()).grade is None, claim.id
     assert planted > 30
     claim = get("lemma-4")
     assert grade(claim, corrected=claim.check()).corrected is None
@@ -110,13 +107,13 @@ def test_a_counterexample_that_does_not_replay_gives_no_grade(monkeypatch):
 def test_papers_are_cited_by_headings_that_exist():
     text = (ROOT / "docs" / "theorems.md").read_text(encoding="utf-8")
     headings = re.findall(r"^(?:\*\*|### )(.+?)(?:\.?\*\*| \(|$)", text, flags=re.MULTILINE)
-    for place in {*PAPER_PRINTED.values(), *PAPER_CORRECTED.values()}:
+    for place in {claim.proof for claim in all_claims()} | {claim.corrected_proof for claim in all_claims()} - {""}:
         assert any(heading.startswith(place) for heading in headings) or f"**{place}" in text, place
 
 
 def test_there_is_one_counterexample_per_refuted_claim():
     wanted = Counter(claim.id for claim in all_claims() if claim.expected == "refuted")
-    assert Counter(one.claim for one in REFUTATIONS) == wanted
+    assert Counter(refutation.claim for refutation in REFUTATIONS) == wanted
 
 
 def _float(value):
@@ -127,21 +124,25 @@ def _plain(case):
     return {name: float(value) if isinstance(value, Fraction) else value for name, value in case.items()}
 
 
-@pytest.mark.parametrize("one", [one for one in REFUTATIONS if one.left or one.right], ids=lambda one: one.claim)
-def test_the_rigorous_sides_are_those_of_the_registry(one: Refutation):
+@pytest.mark.parametrize(
+    "refutation",
+    [refutation for refutation in REFUTATIONS if refutation.left or refutation.right],
+    ids=lambda refutation: refutation.claim,
+)
+def test_the_rigorous_sides_are_those_of_the_registry(refutation: Refutation):
     """A probability from below may be a little smaller; everything else agrees."""
-    reading = get(one.claim).reading
-    case = one.case if _takes_fractions(one.claim) else _plain(one.case)
-    if one.claim == "a3-constant":
+    reading = get(refutation.claim).reading
+    case = refutation.case if _takes_fractions(refutation.claim) else _plain(refutation.case)
+    if refutation.claim == "a3-constant":
         case = {name: tuple(map(float, v)) if isinstance(v, tuple) else v for name, v in case.items()}
-    found = replay(one)
+    replayed = replay(refutation)
     left, right = float(reading.left(**case)), float(reading.right(**case))
-    loose = one.claim in ("lemma-1-ii", "a2-term-b", "a5-regret", "lemma-2-ii", "a3-term-b")
-    assert _float(found.right) == pytest.approx(right, rel=1e-6, abs=1e-12)
+    loose = refutation.claim in ("lemma-1-ii", "a2-term-b", "a5-regret", "lemma-2-ii", "a3-term-b")
+    assert _float(replayed.right) == pytest.approx(right, rel=1e-6, abs=1e-12)
     if loose:
-        assert 0.85 * left <= _float(found.left) <= left * (1 + 1e-9)
+        assert 0.85 * left <= _float(replayed.left) <= left * (1 + 1e-9)
     else:
-        assert _float(found.left) == pytest.approx(left, rel=1e-6, abs=1e-12)
+        assert _float(replayed.left) == pytest.approx(left, rel=1e-6, abs=1e-12)
 
 
 def _takes_fractions(name: str) -> bool:
@@ -175,9 +176,9 @@ def test_a_counterexample_that_is_none_is_not_decided():
 
 def test_counterexamples_are_simple():
     """Fractions with at most seven digits, and no count above 10^12."""
-    for one in REFUTATIONS:
-        for value in one.case.values():
-            if isinstance(value, Fraction) and one.claim not in ("lemma-1-ii", "a2-term-b", "a5-regret"):
+    for refutation in REFUTATIONS:
+        for value in refutation.case.values():
+            if isinstance(value, Fraction) and refutation.claim not in ("lemma-1-ii", "a2-term-b", "a5-regret"):
                 assert value.denominator <= 10**7
             if isinstance(value, int):
                 assert abs(value) <= 10**12

@@ -12,9 +12,9 @@ from benchmarks.rounding_checks import ALLOWED, CHECKS, compare
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.name)
 def test_a_few_hundred_points(check):
-    found = compare(check, 400, np.random.default_rng(7))
-    assert found.points > 250
-    assert found.worst <= ALLOWED
+    deficit = compare(check, 400, np.random.default_rng(7))
+    assert deficit.points > 250
+    assert deficit.worst <= ALLOWED
 
 
 @pytest.mark.long
