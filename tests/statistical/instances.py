@@ -12,10 +12,11 @@ from exml_sim.population import Candidate, Population
 from tests.statistical.worlds import World
 from theory import BoundProblem
 from theory.claims import near_tight
-from theory.claims.near_tight import RADIUS, SHY, THETA, NearTight, halving_rows, passed
+from theory.claims.near_tight import RADIUS, SHY, THETA, NearTight, passed
+from theory.claims.rounds import pulls
 from theory.exact import AffinePool, make_pool
 
-__all__ = ["RADIUS", "THETA", "halving_rows", "passed"]
+__all__ = ["RADIUS", "THETA", "passed", "pulls"]
 
 RIVAL, BEST, EMPTY = (-1.0, 1.0, 1.0), (1.0, -1.0, 1.0), (0.0, 0.0, 0.0)
 

@@ -54,24 +54,24 @@ def median_with_rows(point: BoundProblem, rows: list[int]) -> float:
 
 def accumulated(point: BoundProblem, budget: int) -> float:
     """The same with the right numbers."""
-    return median_with_rows(point, list(np.cumsum(instances.halving_rows(point.K, budget))))
+    return median_with_rows(point, list(np.cumsum(instances.pulls(budget, point.K))))
 
 
 def only_last_round(point: BoundProblem, budget: int) -> float:
     """One round in place of all."""
-    rows = np.cumsum(instances.halving_rows(point.K, budget))
+    rows = np.cumsum(instances.pulls(budget, point.K))
     return float(tighter.lemma_4(rows[-1], point.gap, point.theta, point.kappa_lambda, strict=False)) * (point.K - 1)
 
 
 def printed_sum(point: BoundProblem, budget: int) -> float:
     """Every round is given (2^(T+1) - 1) n_1 rows, the printed sum of the n_t."""
-    rows = instances.halving_rows(point.K, budget)
+    rows = instances.pulls(budget, point.K)
     return median_with_rows(point, [(2 ** (len(rows) + 1) - 1) * rows[0]] * len(rows))
 
 
 def rounds_forgotten(point: BoundProblem, budget: int) -> float:
     """n_t = B / a_t in place of B / (T a_t)."""
-    rounds = len(instances.halving_rows(point.K, budget))
+    rounds = len(instances.pulls(budget, point.K))
     return accumulated(point, rounds * budget)
 
 

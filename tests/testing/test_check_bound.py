@@ -17,8 +17,8 @@ from exml_sim.testing.generators import bernoulli_pools, family_pools, gap_lists
 from simulations.testing import hunt_tightest, point_of
 from tests.statistical.wrong_bounds import PLANTED, uniform
 from theory import corrected, paper, tighter
-from theory.claims.section_4_2_3 import regret_with_twice_the_rows
 from theory.claims.section_4_2_2 import regret_corrected
+from theory.claims.section_4_2_3 import regret_with_twice_the_rows
 
 pytest_plugins = ["pytester"]
 

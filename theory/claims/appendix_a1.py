@@ -88,7 +88,7 @@ def comparison(**case: Any) -> float:
     """log P[V_i < V_1], exactly on a pool or from below on the outliers."""
     if "name" in case:
         return math.log(pairwise(case["name"], 1, case["n"]))
-    return outlier_beats(**case)
+    return float(outlier_beats(**case))
 
 
 def case_parameters(**case: Any) -> tuple[int, float, float, float]:

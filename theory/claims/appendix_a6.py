@@ -12,10 +12,9 @@ from typing import Any
 from theory import exact, paper
 from theory.claims.appendix_a1 import rademacher_term
 from theory.claims.appendix_a2 import RADEMACHER_CASES, WALK_STEP_3, rademacher
-from theory.claims.appendix_a4 import SPLITS
+from theory.claims.appendix_a4 import SPLITS, generalisation_error, split
 from theory.claims.assumptions import FIRST_ARM_BEST, LAUNCH_16, ONE_ROW_OR_AFFINE, SMALLEST_GAP, THETA, WALK
 from theory.claims.claim import Assumption, Check, grid
-from theory.claims.exact_losses import best_surrogate, surrogate_risk
 from theory.claims.formulas import identification_margin, launch_rows, log_tail_paper
 from theory.claims.instances import (
     OUTLIER_PREMISE,
@@ -57,21 +56,15 @@ def _events(name: str, n: int) -> tuple[Fraction, Fraction, Fraction]:
     return either, first, second
 
 
-def _optimism(sampled: Fraction, train: Fraction, theta: Fraction, radius: Fraction) -> Fraction:
-    """R_tr(f̂*) − V."""
-    return best_surrogate(train, theta, radius)[0] - best_surrogate(sampled, theta, radius)[0]
+def _optimism(**case: Fraction) -> Fraction:
+    """Return R_tr(f̂*) − V."""
+    value, _, best, _ = split(**case)
+    return best - value
 
 
-def _generalisation(sampled: Fraction, train: Fraction, theta: Fraction, radius: Fraction) -> Fraction:
-    """R_tr(f̂) − V."""
-    value, h, g = best_surrogate(sampled, theta, radius)
-    return F(surrogate_risk(h, g, train, theta)) - value
-
-
-def _two_parts(sampled: Fraction, train: Fraction, theta: Fraction, radius: Fraction) -> Fraction:
-    value, h, g = best_surrogate(sampled, theta, radius)
-    learned = F(surrogate_risk(h, g, train, theta))
-    return (best_surrogate(train, theta, radius)[0] - learned) + (learned - value)
+def _two_parts(**case: Fraction) -> Fraction:
+    value, learned, best, _ = split(**case)
+    return (best - learned) + (learned - value)
 
 
 _INDEX = ({"n": 10, "p": F(3, 5), "theta": F(1, 10), "delta": F(1, 10)},)
@@ -89,7 +82,7 @@ def _tail(prefactor: int, exponent: Any) -> Any:
 
 def _launch(r: float, theta: float, n: int, count: int, p: float, q: float) -> bool:
     gap = outlier_gap(r, theta, p, q)
-    return gap > 0 and n > launch_rows(16, gap, theta, r)
+    return bool(gap > 0 and n > launch_rows(16, gap, theta, r))
 
 
 _PREMISES = (
@@ -102,7 +95,7 @@ _CORRECTED = _tail(1, lambda theta, r: 2 / float(loss_range(theta, r)) ** 2)
 
 def _fixed_model(r: float, theta: float, n: int, count: int, p: float, q: float) -> float:
     """log exp(−nΔ²/(2M²)): Hoeffding for the best model of the training set, which is fixed."""
-    return -n * outlier_gap(r, theta, p, q) ** 2 / (2 * float(loss_range(theta, r)) ** 2)
+    return float(-n * outlier_gap(r, theta, p, q) ** 2 / (2 * loss_range(theta, r) ** 2))
 
 
 OPTIMISTIC = (
@@ -157,10 +150,13 @@ CHECKS = {
         assumptions=(FIRST_ARM_BEST,),
     ),
     "a6-split": Check(
-        cases=SPLITS, printed=(_optimism, _two_parts), mutant=(_optimism, _generalisation), assumptions=(THETA,)
+        cases=SPLITS, printed=(_optimism, _two_parts), mutant=(_optimism, generalisation_error), assumptions=(THETA,)
     ),
     "a6-drop": Check(
-        cases=SPLITS, printed=(_optimism, _generalisation), mutant=(_generalisation, _optimism), assumptions=(THETA,)
+        cases=SPLITS,
+        printed=(_optimism, generalisation_error),
+        mutant=(generalisation_error, _optimism),
+        assumptions=(THETA,),
     ),
     "a6-generalisation": Check(
         cases=WALK_STEP_3,

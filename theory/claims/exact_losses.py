@@ -28,7 +28,7 @@ def repaired_loss(h: Any, g: Any, y: int, theta: Any) -> Any:
     return (1 if y * h <= 0 and g > 0 else 0) + (theta if g <= 0 else 0)
 
 
-def pointwise_risk(eta: Any, theta: Any) -> Any:
+def pointwise_risk(eta: Fraction, theta: Fraction) -> Fraction:
     """Return the Bayes risk min(eta, 1 - eta, theta) at one point with P(y = +1) = eta."""
     return min(eta, 1 - eta, theta)
 
@@ -40,7 +40,8 @@ def surrogate(h: Any, g: Any, y: int, theta: Any) -> Any:
 
 def launch_row(factor: int, gap: float, theta: float, r: float) -> int:
     """Return the first whole number above factor c^2 r^2 / Delta^2, exactly: 0.1 is meant as 1/10."""
-    return math.floor(launch_rows(factor, *(Fraction(f"{number:.12g}") for number in (gap, theta, r)))) + 1
+    rows: Fraction = launch_rows(factor, *(Fraction(f"{number:.12g}") for number in (gap, theta, r)))
+    return math.floor(rows) + 1
 
 
 def bayes_risk(loss: Loss, law: Iterable[tuple[Fraction, Fraction]], theta: Fraction) -> Fraction:

@@ -26,6 +26,7 @@ import numpy as np
 
 from theory._repairs import Rows
 from theory.bound_problem import BoundProblem
+from theory.claims.rounds import pulls
 
 THETA = 0.01
 #: kappa Lambda, at the edge of the affine regime 1 - 2 theta.
@@ -68,19 +69,19 @@ class NearTight:
 
     @property
     def gap(self) -> float:
-        """Delta, the smallest gap (Eq. 7)."""
+        """Return Delta, the smallest gap (Eq. 7)."""
         return min(self.gaps)
 
     @property
     def point(self) -> BoundProblem:
-        """The numbers as bounds take them."""
+        """Return the numbers as bounds take them."""
         rows: Rows = "fresh" if self.strategy == "median-fresh" else "accumulated"
         return BoundProblem(self.K, None, self.theta, self.r, gaps=self.gaps, rows=rows, pairing=self.pairing)
 
 
 @lru_cache(maxsize=256)
 def passed(n: int, tilt: float, third: float) -> float:
-    """P[the opposed rival scores at most the best arm] on n rows: P[(N_B - N_A) N_C >= 0]."""
+    """Return P[the opposed rival scores at most the best arm] on n rows: P[(N_B - N_A) N_C >= 0]."""
     from scipy import stats
 
     thirds = np.arange(n + 1)
@@ -90,26 +91,20 @@ def passed(n: int, tilt: float, third: float) -> float:
     return float(stats.binom.pmf(thirds, n, third) @ lost)
 
 
-def halving_rows(arms: int, budget: int) -> list[int]:
-    """n_t of median elimination for K = 2^c."""
-    rounds = arms.bit_length() - 1
-    return [budget // (rounds * (arms >> t)) for t in range(rounds)]
-
-
 def opposed(n: int, tilt: float, strategy: Strategy = "uniform") -> NearTight:
-    """K = 2, third = tilt; for two arms all strategies buy n = B/2 rows and compare once."""
+    """Build two opposed arms, third = tilt; for two arms all strategies buy n = B/2 rows and compare once."""
     p = passed(n, tilt, tilt)
     return NearTight(f"opposed pair, n = {n}", 2, (2 * RADIUS * tilt,), strategy, 2 * n, p, p)
 
 
 def duplicates(arms: int, first: int, tilt: float, strategy: Strategy) -> NearTight:
-    """K - 1 copies of the opposed rival before the best arm: once they pass it, it is gone.
+    """Build K - 1 copies of the opposed rival before the best arm; once they pass it, it is gone.
 
     On fresh rows the rounds are independent. On accumulated rows the probability lies between that of the first round
     and the sum over all rounds.
     """
     budget = arms * (arms.bit_length() - 1) * first
-    rows = halving_rows(arms, budget)
+    rows = pulls(budget, arms)
     if strategy == "median-fresh":
         least = most = float(-np.expm1(np.sum(np.log1p([-passed(n, tilt, tilt) for n in rows]))))
     else:
@@ -119,21 +114,21 @@ def duplicates(arms: int, first: int, tilt: float, strategy: Strategy) -> NearTi
 
 
 def one_rival(arms: int, first: int, tilt: float, strategy: Strategy) -> NearTight:
-    """The opposed rival, the best arm, and arms without any feature, in this order; third = 7 tilt.
+    """Build the opposed rival, the best arm, and arms without any feature, in this order; third = 7 tilt.
 
     An empty arm scores 1, which no other arm exceeds, and loses ties: the two reach the last round, which decides. The
     best arm's feature has the mean 8 tilt, so that the empty arms have four times the gap of the rival.
     """
     rounds = arms.bit_length() - 1
     budget = arms * first * (1 if strategy == "uniform" else rounds)
-    rows = [first] if strategy == "uniform" else halving_rows(arms, budget)
+    rows = [first] if strategy == "uniform" else pulls(budget, arms)
     p = passed(rows[-1] if strategy == "median-fresh" else sum(rows), tilt, 7 * tilt)
     gaps = (2 * RADIUS * tilt, *(8 * RADIUS * tilt,) * (arms - 2))
     return NearTight(f"one close rival among {arms}", arms, gaps, strategy, budget, p, p)
 
 
 def overfit(n: int, rows: int, strategy: Strategy = "uniform") -> NearTight:
-    """The best arm scores a little more than 1 - r / sqrt n, the rival that or less: it always wins.
+    """Build a rival that always wins: it scores at most 1 - r / sqrt n, the best arm a little more.
 
     With counts k of n rows the rival scores 1 - r |k| / n, and |k| >= sqrt n for whole numbers with the sum n.
     """
@@ -142,7 +137,7 @@ def overfit(n: int, rows: int, strategy: Strategy = "uniform") -> NearTight:
 
 
 def crowd(arms: int, n: int, level: float) -> NearTight:
-    """P[some of K - 1 walks of n fair steps ends at level n or beyond, in either direction]."""
+    """Build K - 1 rivals that pass if a walk of n fair steps ends at level n or beyond, in either direction."""
     from scipy import stats
 
     ends = np.abs(2 * np.arange(n + 1) - n) >= level * n - 1e-9

@@ -49,7 +49,7 @@ def _winner_rows_counted(B: int, K: int) -> int | Fraction:
     rounds = _rounds(K)
     if 2**rounds == K and B % (K * rounds) == 0:
         return (1 - F(1, K)) * F(B, rounds)
-    return sum(B // (rounds * -(-K // 2**t)) for t in range(rounds))
+    return sum(B // (rounds * -(-K // (1 << t))) for t in range(rounds))
 
 
 def _gain(B: int, K: int) -> int:

@@ -112,7 +112,7 @@ def _launch(strategy: str) -> Any:
     """Smallest budget that meets the identification condition with the factor 16."""
 
     def budget(K: int, gap: float, theta: float, r: float) -> int:
-        rows = math.floor(launch_rows(16, gap, theta, r)) + 1
+        rows = int(launch_rows(16, gap, theta, r)) + 1
         return rows * K if strategy == "uniform" else math.ceil(rows * K * math.log2(K))
 
     return budget
