@@ -159,7 +159,7 @@ def _claim_json(claim: Claim, entry: Checked | None, graded: Graded) -> dict[str
 
 
 def _safe(value: Any) -> Any:
-    """JSON has no fractions and no infinities: write them as strings, exactly."""
+    """Write fractions and infinities, which JSON lacks, as strings."""
     if isinstance(value, dict):
         return {key: _safe(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):

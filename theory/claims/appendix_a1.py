@@ -36,7 +36,7 @@ F = Fraction
 
 @lru_cache(maxsize=512)
 def uniform_deviation(eta: Fraction, m: int, k: int, theta: Fraction, radius: Fraction) -> float:
-    """P(sup_f R(f) − R̂(f) ≥ v), v its value when k of m labels are +1, at one point x."""
+    """Return P(sup_f R(f) − R̂(f) ≥ v), v its value when k of m labels are +1, at one point x."""
     level = largest_gap(eta, F(k, m), theta, radius)
     mass = (
         math.comb(m, j) * eta**j * (1 - eta) ** (m - j)
@@ -47,7 +47,7 @@ def uniform_deviation(eta: Fraction, m: int, k: int, theta: Fraction, radius: Fr
 
 
 def deviation_level(term: Any) -> Any:
-    """The δ at which Lemma 3 puts its bound at v: exp(−2m(v − complexity)²), 1 below the complexity."""
+    """Return the δ at which Lemma 3 puts its bound at v: exp(−2m(v − complexity)²), 1 below the complexity."""
 
     def delta(eta: Fraction, m: int, k: int, theta: Fraction, radius: Fraction) -> float:
         level = float(largest_gap(eta, F(k, m), theta, radius))
@@ -76,7 +76,7 @@ LEMMA_3 = Check(
 
 
 def _rejecting_pair(theta: Fraction, m: int, delta: float) -> float:
-    """R(f) − R̂(f) for h = 0, g = −2 at x = 1: it does not depend on the sample."""
+    """Return R(f) − R̂(f) for h = 0, g = −2 at x = 1: it does not depend on the sample."""
     return float(theta - surrogate(F(0), F(-2), 1, theta))
 
 
@@ -85,14 +85,14 @@ def _lemma_3_everywhere(theta: Fraction, m: int, delta: float) -> float:
 
 
 def comparison(**case: Any) -> float:
-    """log P[V_i < V_1], exactly on a pool or from below on the outliers."""
+    """Return log P[V_i < V_1], exactly on a pool or from below on the outliers."""
     if "name" in case:
         return math.log(pairwise(case["name"], 1, case["n"]))
     return float(outlier_beats(**case))
 
 
 def case_parameters(**case: Any) -> tuple[int, float, float, float]:
-    """(n, Δ, θ, κΛ) of a case of Lemma 4."""
+    """Return (n, Δ, θ, κΛ) of a case of Lemma 4."""
     if "name" in case:
         return (case["n"], *parameters(case["name"])[1:])
     gap = outlier_gap(case["r"], case["theta"], case["p"], case["q"])
@@ -100,17 +100,17 @@ def case_parameters(**case: Any) -> tuple[int, float, float, float]:
 
 
 def lemma_4_printed(**case: Any) -> float:
-    """log of the right side of Lemma 4."""
+    """Return log of the right side of Lemma 4."""
     return float(paper.lemma_4(*case_parameters(**case), log=True))
 
 
 def lemma_4_corrected(**case: Any) -> float:
-    """log(2 exp(−2n x²/M²))."""
+    """Return log(2 exp(−2n x²/M²))."""
     return float(corrected.lemma_4(*case_parameters(**case), log=True))
 
 
 def lemma_4_without_nine(**case: Any) -> float:
-    """Planted error: the range of the loss taken as one, log(2 exp(−2n x²))."""
+    """Plant an error: the range of the loss taken as one, log(2 exp(−2n x²))."""
     return float(math.log(2) - 2 * case["n"] * identification_margin(*case_parameters(**case)) ** 2)
 
 
@@ -137,7 +137,7 @@ LEMMA_4 = Check(
 
 
 def _orthogonal_rows(kappa: Fraction, radius: Fraction, n: int, m: int, first: Fraction) -> float:
-    """P[V_2 < V_1] when every row of arm 2 has its own direction of length κ and arm 1 is constant.
+    """Return P[V_2 < V_1] when every row of arm 2 has its own direction of length κ and arm 1 is constant.
 
     By symmetry arm 2 fits all n rows to the same margin t = Λκ/√n: V_2 = 1 − t for t ≤ 1 − 2θ and 0 for
     t ≥ 3 − 2θ (θ = 1/10).  Arm 1 has V_1 = 1 − Λ·first in every sample.
@@ -150,7 +150,7 @@ def _orthogonal_rows(kappa: Fraction, radius: Fraction, n: int, m: int, first: F
 
 
 def _orthogonal_bound(power: int) -> Any:
-    """Lemma 4 with κ read as (sup K)^(power/2): power 2 as printed, 1 as meant."""
+    """Return Lemma 4 with κ read as (sup K)^(power/2): power 2 as printed, 1 as meant."""
 
     def bound(kappa: Fraction, radius: Fraction, n: int, m: int, first: Fraction) -> float:
         gap = float(radius * first) - float(radius * kappa) / math.sqrt(m)

@@ -35,7 +35,7 @@ F = Fraction
 
 
 def rademacher(m: int, theta: float, r: float) -> float:
-    """R_m(ℓ∘F), exactly: half the range for one row, r·E|S_m|/m for the walk in the affine regime."""
+    """Return R_m(ℓ∘F), exactly: half the range for one row, r·E|S_m|/m for the walk in the affine regime."""
     if m == 1:
         return float(loss_range(theta, r)) / 2
     return r * float(mean_absolute_walk(m))
@@ -49,12 +49,12 @@ RADEMACHER_CASES = tuple(
 
 
 def walk_term_d(n: int, theta: float, delta: float) -> float:
-    """2cr/√m + √(log(1/δ)/2m) at r = 1 − 2θ."""
+    """Return 2cr/√m + √(log(1/δ)/2m) at r = 1 − 2θ."""
     return float(paper.term_d(n, theta, 1 - 2 * theta, delta))
 
 
 def walk_hoeffding(n: int, theta: float, delta: float) -> float:
-    """M√(log(1/δ)/2m), Hoeffding for one fixed model; the range of the walk's loss is 2r."""
+    """Return M√(log(1/δ)/2m), Hoeffding for one fixed model; the range of the walk's loss is 2r."""
     return float(corrected.term_d(n, theta, 1 - 2 * theta, delta))
 
 
@@ -67,7 +67,7 @@ WALK_STEP_3 = ({"n": 10, "p": F(33, 50), "theta": F(1, 1000), "delta": F(1, 2500
 
 
 def _opened(n: int, m: int, theta: float, r: float, delta: float) -> float:
-    """The four terms without R_ap, K = 2, at the largest gap r of the affine regime."""
+    """Return the four terms without R_ap, K = 2, at the largest gap r of the affine regime."""
     return float(paper.excess_risk_uniform(2 * n, 2, r, theta, r, m, delta))
 
 
@@ -80,7 +80,7 @@ def _order(rows: Any) -> Any:
 
 
 def _parts(share: int) -> Any:
-    """Term (a) + term (d) + the bound of term (b), each at δ/share."""
+    """Return term (a) + term (d) + the bound of term (b), each at δ/share."""
 
     def total(n: int, m: int, theta: float, r: float, delta: float) -> float:
         part = delta / share
@@ -98,7 +98,7 @@ _OPENED_CASES = tuple(
 
 
 def margin(n: int, gap: float, theta: float, r: float, **_: Any) -> float:
-    """Δ/2 − 2cr/√n."""
+    """Return Δ/2 − 2cr/√n."""
     return float(identification_margin(n, gap, theta, r))
 
 

@@ -29,13 +29,13 @@ def _log_q(n: int, gap: float, theta: float, r: float, **_: Any) -> float:
 
 
 def _retyped(n: int, K: int, gap: float, theta: float, r: float) -> float:
-    """log of Eq. 11, typed again from the display of A.3."""
+    """Return log of Eq. 11, typed again from the display of A.3."""
     exponent = 2 / 9 * n * (gap / 2 - (2 - 2 * theta) / (1 - 2 * theta) * math.sqrt(r**2 / n)) ** 2
     return math.log(8) - exponent - math.log1p(-math.exp(-exponent))
 
 
 def _margin_at_uniform_rows(n: int, K: int, gap: float, theta: float, r: float) -> float:
-    """Δ/2 − 2cr/√⌊B/K⌋ with the budget B = n K log2 K."""
+    """Return Δ/2 − 2cr/√⌊B/K⌋ with the budget B = n K log2 K."""
     return float(identification_margin(n * (K.bit_length() - 1), gap, theta, r))
 
 
@@ -52,7 +52,7 @@ def _from_ball(factor: float) -> Any:
 
 
 def _launch_constant(gaps: tuple[float, ...], theta: float, r: float) -> float:
-    """C = 64c²r²/Δ² of a pool with these gaps."""
+    """Return C = 64c²r²/Δ² of a pool with these gaps."""
     return float(launch_rows(64, min(g for g in gaps if g > 0), theta, r))
 
 

@@ -22,7 +22,7 @@ SCORES = grid(scores=product((0, 1, 2), repeat=3))
 
 
 def _returns_another(scores: tuple[int, ...], **_: Any) -> bool:
-    """Whether the smallest score may be attributed to another arm than the first (no tie rule is printed)."""
+    """Return whether the smallest score may be attributed to another arm than the first (no tie rule is printed)."""
     return min(scores[1:]) <= scores[0]
 
 
@@ -36,7 +36,7 @@ def _largest(name: str, n: int) -> float:
 
 @lru_cache(maxsize=64)
 def _beaten(name: str, n: int) -> float:
-    """Exact P(some arm scores strictly better than the first)."""
+    """Return exact P(some arm scores strictly better than the first)."""
     built = pool(name)
     return float(1 - exact.uniform_selection(built, built.arms * n)[0])
 
@@ -46,7 +46,7 @@ def _bounds(gaps: tuple[float, ...], n: int, theta: float, r: float) -> float:
 
 
 def _min_gap_bound(ties: bool) -> Any:
-    """4·count·exp(… Δ …) where count is K − 1, or the number of positive gaps."""
+    """Return 4·count·exp(… Δ …) where count is K − 1, or the number of positive gaps."""
 
     def bound(gaps: tuple[float, ...], n: int, theta: float, r: float) -> float:
         smallest = min(g for g in gaps if g > 0)
@@ -96,7 +96,7 @@ SPLITS = grid(
 
 
 def _score_difference(learned: Any) -> Any:
-    """Score of the learned model minus score of f̂* on rows with x = 1, y = +1; both are constants."""
+    """Return score of the learned model minus score of f̂* on rows with x = 1, y = +1; both are constants."""
 
     def difference(theta: Fraction, radius: Fraction, C: Fraction) -> Fraction:
         h = learned(radius, C)
@@ -112,12 +112,12 @@ _ON_THE_BALL = Assumption(
 
 
 def walk_half(n: int, theta: float, delta: float) -> float:
-    """2cr/√n + √(log(2/δ)/2n) at r = 1 − 2θ: the bound of terms (a) and (c) of A.4."""
+    """Return 2cr/√n + √(log(2/δ)/2n) at r = 1 − 2θ: the bound of terms (a) and (c) of A.4."""
     return rademacher_term(n, theta, 1 - 2 * theta) + float(hoeffding_deviation(n, 2 / delta))
 
 
 def walk_half_corrected(n: int, theta: float, delta: float) -> float:
-    """2cr/√n + M√(log(2/δ)/2n) at r = 1 − 2θ, M = 2r."""
+    """Return 2cr/√n + M√(log(2/δ)/2n) at r = 1 − 2θ, M = 2r."""
     return rademacher_term(n, theta, 1 - 2 * theta) + walk_hoeffding(n, theta, delta / 2)
 
 
@@ -135,7 +135,7 @@ WALK_HALF = ({"n": 30, "p": F(16, 25), "theta": F(1, 1000), "delta": F(128, 10**
 
 @lru_cache(maxsize=16)
 def _optimism(name: str, n: int, good_rows: int) -> tuple[Fraction, Fraction, Fraction]:
-    """(P(bad and i_s = 1), P(bad), P(i_s = 1)); bad: the first arm is right on ``good_rows`` rows or more."""
+    """Return (P(bad and i_s = 1), P(bad), P(i_s = 1)); bad: the first arm is right on ``good_rows`` rows or more."""
     built = pool(name)
     joint = bad = chosen = F(0)
     for counts, p in exact.sample_law(built, n):

@@ -40,7 +40,7 @@ F = Fraction
 
 
 def _chain(factor: Any) -> Any:
-    """Σ_t factor(|A_t|)·q^(n_t/n_1)."""
+    """Return Σ_t factor(|A_t|)·q^(n_t/n_1)."""
 
     def total(B: int, K: int, q: float) -> float:
         rows = pulls(B, K)

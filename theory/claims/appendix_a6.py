@@ -34,7 +34,7 @@ _SCORES = tuple({"score": s, "first": f, "risk": r, "best": b} for s, f, r, b in
 
 
 def _either(half: Fraction) -> Any:
-    """V_i < R_i − Δ·half or V_1 > R_1 + Δ·half."""
+    """Return V_i < R_i − Δ·half or V_1 > R_1 + Δ·half."""
 
     def event(score: Fraction, first: Fraction, risk: Fraction, best: Fraction) -> bool:
         shift = (risk - best) * half
@@ -45,7 +45,7 @@ def _either(half: Fraction) -> Any:
 
 @lru_cache(maxsize=16)
 def _events(name: str, n: int) -> tuple[Fraction, Fraction, Fraction]:
-    """Exact (P(A or B), P(A), P(B)) for the two events of A.6 and the second arm."""
+    """Return exact (P(A or B), P(A), P(B)) for the two events of A.6 and the second arm."""
     built = pool(name)
     risks, gap = built.risks(), built.gaps()[1]
     either = first = second = F(0)
@@ -71,7 +71,7 @@ _INDEX = ({"n": 10, "p": F(3, 5), "theta": F(1, 10), "delta": F(1, 10)},)
 
 
 def _tail(prefactor: int, exponent: Any) -> Any:
-    """log(prefactor · exp(−exponent·n·x²)) on the outlier instance."""
+    """Return log(prefactor · exp(−exponent·n·x²)) on the outlier instance."""
 
     def bound(r: float, theta: float, n: int, count: int, p: float, q: float) -> float:
         margin = identification_margin(n, outlier_gap(r, theta, p, q), theta, r)
@@ -94,7 +94,7 @@ _CORRECTED = _tail(1, lambda theta, r: 2 / float(loss_range(theta, r)) ** 2)
 
 
 def _fixed_model(r: float, theta: float, n: int, count: int, p: float, q: float) -> float:
-    """log exp(−nΔ²/(2M²)): Hoeffding for the best model of the training set, which is fixed."""
+    """Return log exp(−nΔ²/(2M²)): Hoeffding for the best model of the training set, which is fixed."""
     return float(-n * outlier_gap(r, theta, p, q) ** 2 / (2 * loss_range(theta, r) ** 2))
 
 

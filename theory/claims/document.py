@@ -51,7 +51,7 @@ class Checked:
 
     @property
     def as_recorded(self) -> bool:
-        """Whether every check came out as the record says."""
+        """Return whether every check came out as the record says."""
         if self.verdict.outcome != self.claim.expected:
             return False
         if self.corrected is not None and self.corrected.outcome != "consistent":
@@ -70,7 +70,7 @@ def run(claim: Claim) -> Checked:
 
 
 def summary(claims: Iterable[Claim]) -> str:
-    """How many claims carry each verdict, in one line; what the paper states and what we infer apart."""
+    """Count the verdicts in one line; what the paper states and what we infer apart."""
     claims = list(claims)
     stated = [claim for claim in claims if not claim.inferred]
     inferred = [claim for claim in claims if claim.inferred]
@@ -152,5 +152,5 @@ def _section(entry: Checked) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """Text that markdown leaves alone."""
+    """Return text that markdown leaves alone."""
     return text.replace("|", "\\|").replace("_", "\\_").replace("*", "\\*").replace("<", "\\<")

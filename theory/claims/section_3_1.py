@@ -28,7 +28,7 @@ POINTS = grid(h=GRID, g=GRID, y=(-1, 1), theta=THETAS)
 
 
 def _risk_of_zero(loss: Loss) -> Any:
-    """Risk of the constant pair h = 0, g = 1 on labels that are pure noise."""
+    """Return risk of the constant pair h = 0, g = 1 on labels that are pure noise."""
 
     def risk(eta: Fraction, theta: Fraction) -> Fraction:
         return F(eta * loss(0, 1, 1, theta) + (1 - eta) * loss(0, 1, -1, theta))
@@ -37,7 +37,7 @@ def _risk_of_zero(loss: Loss) -> Any:
 
 
 def _rejects(g: Fraction, theta: Fraction, h: Fraction, y: int) -> bool:
-    """Whether the loss charges a rejection, read off from the loss itself on a correct label."""
+    """Return whether the loss charges a rejection, read off from the loss itself on a correct label."""
     return bool(strict_loss(abs(h) + 1, g, 1, theta) == theta)
 
 
@@ -50,7 +50,7 @@ def _flat_bayes(loss: Loss) -> Any:
 
 
 def _floor(eta: Fraction, theta: Fraction) -> Fraction:
-    """inf over all f of the surrogate risk at one point, minus the Bayes risk."""
+    """Return inf over all f of the surrogate risk at one point, minus the Bayes risk."""
     # Radius 3 - 2 theta holds every minimiser, so the box is as good as all functions.
     return best_surrogate(eta, theta, 3 - 2 * theta)[0] - pointwise_risk(eta, theta)
 
@@ -85,14 +85,14 @@ def _dot(u: Vector, v: Vector) -> Fraction:
 
 
 def _objective(data: str, w: Vector, v: Vector, theta: Fraction, C: Fraction) -> Fraction:
-    """Eq. 3 with h = <w, .> and g = <v, .>, mean loss."""
+    """Return Eq. 3 with h = <w, .> and g = <v, .>, mean loss."""
     rows = DATA[data]
     loss = sum((F(surrogate(_dot(w, x), _dot(v, x), y, theta)) for y, x in rows), F(0))
     return loss / len(rows) + C * (_dot(w, w) + _dot(v, v))
 
 
 def _closed_form(data: str, C: Fraction) -> tuple[Vector, Vector]:
-    """h = (1/4Cm) Σ y_j K(·, x_j) and g = −(1/4Cm) Σ K(·, x_j), as weight vectors."""
+    """Return h = (1/4Cm) Σ y_j K(·, x_j) and g = −(1/4Cm) Σ K(·, x_j), as weight vectors."""
     rows = DATA[data]
     scale = 1 / (4 * C * len(rows))
     w = tuple(scale * sum((y * x[i] for y, x in rows), F(0)) for i in range(2))
@@ -101,13 +101,13 @@ def _closed_form(data: str, C: Fraction) -> tuple[Vector, Vector]:
 
 
 def _accepts_some_row(data: str, theta: Fraction, C: Fraction) -> bool:
-    """Whether the minimiser of Eq. 3 (closed form) accepts a row."""
+    """Return whether the minimiser of Eq. 3 (closed form) accepts a row."""
     _, v = _closed_form(data, C)
     return any(_dot(v, x) > 0 for _, x in DATA[data])
 
 
 def _sum_loss_accepts(data: str, theta: Fraction, C: Fraction) -> bool:
-    """Whether the separating pair beats every pair that rejects a row, in the sum over 400 copies of each.
+    """Return whether the separating pair beats every pair that rejects a row, in the sum over 400 copies of each.
 
     A rejected row loses at least θ, so rejecting one kind of row costs at least 400θ; a pair with
     a smaller objective proves that no minimiser rejects anything.  The pair h = ±(3 − 2θ), g = 1 − 2θ at
@@ -122,7 +122,7 @@ def _sum_loss_accepts(data: str, theta: Fraction, C: Fraction) -> bool:
 
 
 def _off_span(data: str, theta: Fraction, C: Fraction, lift: Fraction) -> Fraction:
-    """The objective after adding a component orthogonal to all rows to the minimiser."""
+    """Return the objective after adding a component orthogonal to all rows to the minimiser."""
     w, v = _closed_form(data, C)
     return _objective(data, w, v, theta, C) + C * lift**2
 
@@ -139,7 +139,7 @@ def _neighbour(data: str, theta: Fraction, C: Fraction, step: Vector) -> Fractio
 
 
 def _quadratic_program(h: Fraction, g: Fraction, y: int, theta: Fraction) -> Fraction:
-    """min ξ subject to ξ ≥ 1 + (g − yh)/2, ξ ≥ θ(1 − g/(1−2θ)), ξ ≥ 0: the constraint that binds."""
+    """Return min ξ subject to ξ ≥ 1 + (g − yh)/2, ξ ≥ θ(1 − g/(1−2θ)), ξ ≥ 0: the constraint that binds."""
     constraints = (1 + (g - y * h) / 2, theta - theta * g / (1 - 2 * theta), F(0))
     return next(x for x in constraints if all(x >= other for other in constraints))
 

@@ -45,7 +45,7 @@ def _winner_rows(B: int, K: int) -> int:
 
 
 def _winner_rows_counted(B: int, K: int) -> int | Fraction:
-    """Sum of the floors; where every one of them is exact, K = 2^T and K T | B, the closed form (1 - 1/K) B/T."""
+    """Return the sum of the floors, and (1 - 1/K) B/T where each floor is exact: K = 2^T and K T | B."""
     rounds = _rounds(K)
     if 2**rounds == K and B % (K * rounds) == 0:
         return (1 - F(1, K)) * F(B, rounds)
@@ -53,7 +53,7 @@ def _winner_rows_counted(B: int, K: int) -> int | Fraction:
 
 
 def _gain(B: int, K: int) -> int:
-    r"""How many rows median elimination surely adds to the floor(B/K) of uniform allocation, if B >= K T.
+    r"""Return how many rows median elimination surely adds to the floor(B/K) of uniform allocation, if B >= K T.
 
     Let X = floor(B/T) >= K and H = sum_t 1/a_t over the active arms a_t.  Then floor(B/(T a_t)) = floor(X/a_t) >=
     (X + 1)/a_t - 1 and floor(B/K) <= (T (X + 1) - 1)/K, so median elimination buys more rows if
@@ -69,7 +69,7 @@ def _gain(B: int, K: int) -> int:
 
 
 def _rows_of_discarded(B: int, K: int) -> int:
-    """The most rows that an arm other than the winner ends with: it plays every round with it."""
+    """Return the most rows that an arm other than the winner ends with: it plays every round with it."""
     return sum(n for a, n in zip(active(B, K), pulls(B, K), strict=True) if a >= 2)
 
 
@@ -108,7 +108,7 @@ def _distinct(population: bool) -> Any:
 
 
 def _fourth_moment(population: bool) -> Any:
-    """Fourth central moment of the first feature's sample mean, rows distinct or i.i.d."""
+    """Return fourth central moment of the first feature's sample mean, rows distinct or i.i.d."""
 
     def moment(name: str, n: int, m: int) -> Fraction:
         built = pool(name)
@@ -123,7 +123,7 @@ def _fourth_moment(population: bool) -> Any:
 
 
 def _order(**_: Any) -> float:
-    """Smallest times largest difference of the two failure probabilities: negative if both orders occur."""
+    """Return smallest times largest difference of the two failure probabilities: negative if both orders occur."""
     pairs = [("star-4", 80), ("star-4-close", 80), ("star-4-rare", 32)]
     differences = [failure_median(name, B) - failure_uniform(name, B) for name, B in pairs]
     return min(differences) * max(differences)

@@ -30,7 +30,7 @@ _NAMED = grid(name=("opposed", "tied-3", "star-3", "star-4"))
 
 
 def _largest_value(features: tuple[Fraction, ...], radius: Fraction) -> Fraction:
-    """sup of |<w, x>| over the ball and the rows, for scalar rows under the linear kernel."""
+    """Return sup of |<w, x>| over the ball and the rows, for scalar rows under the linear kernel."""
     return max(abs(sign * radius * x) for x in features for sign in (-1, 1))
 
 
@@ -39,7 +39,7 @@ def _kernel_sup(features: tuple[Fraction, ...]) -> Fraction:
 
 
 def _quality_spread(loss: Loss) -> Any:
-    """1 minus the spread of Bayes risks over features of all qualities; 1 means that the order is empty."""
+    """Return 1 minus the spread of Bayes risks over features of all qualities; 1 means that the order is empty."""
 
     def spread(theta: Fraction) -> Fraction:
         risks = [bayes_risk(loss, [(F(1), eta)], theta) for eta in (F(0), F(1, 20), F(1, 5), F(1, 2))]
@@ -53,7 +53,7 @@ def _rate(B: int, theta: float, r: float, delta: float) -> float:
 
 
 def _supervised(excess: Any) -> Any:
-    """P(excess risk > constant times the O() of Eq. 6); R_ap is zero on the two separable clusters."""
+    """Return P(excess risk > constant times the O() of Eq. 6); R_ap is zero on the two separable clusters."""
 
     def probability(B: int, theta: Fraction, delta: Fraction, constant: int) -> float:
         radius = math.sqrt(2) * float(3 - 2 * theta)
@@ -65,12 +65,12 @@ def _supervised(excess: Any) -> Any:
 
 
 def _regularised_excess(B: int, theta: Fraction) -> tuple[float, float]:
-    """Eq. 3 with C = 1 rejects everything (claim eq-3-parameters): excess theta, always."""
+    """Return (theta, 1): Eq. 3 with C = 1 rejects everything (claim eq-3-parameters)."""
     return float(theta), 1.0
 
 
 def _ball_excess(B: int, theta: Fraction) -> tuple[float, float]:
-    """Ball minimiser: zero loss once both clusters are seen, at most 1 otherwise."""
+    """Return (1, chance): the ball minimiser loses nothing once both clusters are seen."""
     return 1.0, 2.0 * 0.5**B
 
 
@@ -79,13 +79,13 @@ def _approximation_error(eta: Fraction, theta: Fraction, radius: Fraction) -> Fr
 
 
 def _noisy_large_feature(theta: Fraction, noise: Fraction, **_: Any) -> Fraction:
-    """0-1 risk of the model learned on the second feature: one cluster, error rate ``noise``."""
+    """Return 0-1 risk of the model learned on the second feature: one cluster, error rate ``noise``."""
     h, g = _surrogate_pair(1 - noise, theta, 3 - 2 * theta)
     return F(true_risk(h, g, 1 - noise, theta))
 
 
 def _risk_of_tiny_feature(theta: Fraction, scale: Fraction, **_: Any) -> Fraction:
-    """A lower bound on the surrogate risk of the first feature, which is perfect but tiny."""
+    """Return a lower bound on the surrogate risk of the first feature, which is perfect but tiny."""
     return 1 - (3 - 2 * theta) * scale
 
 
@@ -109,7 +109,7 @@ _CONSTANT = Assumption(
 
 
 def _bayes_pair(eta: Fraction, theta: Fraction) -> tuple[Fraction, Fraction]:
-    """A minimiser of the 0-1 risk over all functions, as in Eq. 4."""
+    """Return a minimiser of the 0-1 risk over all functions, as in Eq. 4."""
     if min(eta, 1 - eta) > theta:
         return F(1), F(-1)
     return (F(1) if eta >= F(1, 2) else F(-1)), F(1)
@@ -126,7 +126,7 @@ def _excess_risk(eta: Fraction, sampled: Fraction, train: Fraction, theta: Fract
 
 
 def _five_terms(comparator: Any) -> Any:
-    """Sum of the five terms of Eq. 8 on one arm: f̂ from ``sampled``, D_tr with fraction ``train``."""
+    """Return sum of the five terms of Eq. 8 on one arm: f̂ from ``sampled``, D_tr with fraction ``train``."""
 
     def total(eta: Fraction, sampled: Fraction, train: Fraction, theta: Fraction, radius: Fraction) -> Fraction:
         learned = _surrogate_pair(sampled, theta, radius)

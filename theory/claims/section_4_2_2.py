@@ -45,14 +45,14 @@ def _corrected_bound(name: str, B: int) -> float:
 
 
 def _without_nine(name: str, B: int) -> float:
-    """Planted error: the exponent -2 n x² that a range of one would give."""
+    """Plant an error: the exponent -2 n x² that a range of one would give."""
     arms, gap, theta, r = parameters(name)
     n = B // arms
     return 4 * (arms - 1) * math.exp(-2 * n * identification_margin(n, gap, theta, r) ** 2)
 
 
 def _tight_bound(name: str, B: int) -> float:
-    """Σ_i exp(−n(Δ − 2c*r/√n)²/(2M²)), our pairwise bound at the smallest gap."""
+    """Return Σ_i exp(−n(Δ − 2c*r/√n)²/(2M²)), our pairwise bound at the smallest gap."""
     arms, gap, theta, r = parameters(name)
     n = B // arms
     margin = max(0.0, gap - 2 * float(tight_rademacher_constant(theta)) * r / math.sqrt(n))
@@ -91,7 +91,7 @@ LEMMA_1_II = Check(
 
 
 def _boundary(factor: int) -> Any:
-    """δ_fail at the smallest n allowed by n > factor·c²r²/Δ²."""
+    """Return δ_fail at the smallest n allowed by n > factor·c²r²/Δ²."""
 
     def bound(K: int, gap: float, theta: float, r: float) -> float:
         n = launch_row(factor, gap, theta, r)
@@ -101,14 +101,14 @@ def _boundary(factor: int) -> Any:
 
 
 def _informative(K: int, gap: float, theta: float, r: float) -> float:
-    """δ_fail at the smallest n with n > (4/Δ²)(2cr + √(4.5 log 4(K−1)))²."""
+    """Return δ_fail at the smallest n with n > (4/Δ²)(2cr + √(4.5 log 4(K−1)))²."""
     root = 2 * rademacher_constant(theta) * r + math.sqrt(4.5 * math.log(4 * (K - 1)))
     n = math.floor(4 / gap**2 * root**2) + 1
     return float(paper.delta_fail_uniform(K * n, K, gap, theta, r))
 
 
 def one_row_violation(bound: Any) -> Any:
-    """P(excess risk > bound) when the training set is one row and n rows are bought from it.
+    """Return P(excess risk > bound) when the training set is one row and n rows are bought from it.
 
     x = 1 always, P(y = −1) = ``noise``, Λ = 3 − 2θ, and a rival without any feature.  If the one row is
     labelled −1, the learned model fits it (h = −(3 − 2θ), g = 1 − 2θ, unique) and errs on every +1.
@@ -124,12 +124,12 @@ def one_row_violation(bound: Any) -> Any:
 
 
 def order_bound(n: int, r: float, theta: float, delta: float, constant: int) -> float:
-    """constant times the O() of Theorem 1."""
+    """Return constant times the O() of Theorem 1."""
     return float(constant * (complexity(n, 1, r, 1) + hoeffding_deviation(n, 6 / delta)))
 
 
 def opened_bound(n: int, r: float, theta: float, delta: float, constant: int) -> float:
-    """All terms of the corrected Theorem 1 with m = 1 row in the training set."""
+    """Return all terms of the corrected Theorem 1 with m = 1 row in the training set."""
     return float(corrected.excess_risk_uniform(2 * n, 2, 1.0, theta, r, 1, delta))
 
 

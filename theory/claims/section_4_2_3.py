@@ -51,7 +51,7 @@ def _corrected_bound(name: str, B: int) -> float:
 
 
 def _without_nine(name: str, B: int) -> float:
-    """Planted error: the exponent -2 n x² that a range of one would give."""
+    """Plant an error: the exponent -2 n x² that a range of one would give."""
     arms, gap, theta, r = parameters(name)
     n = B // (arms * (arms - 1).bit_length())
     q = math.exp(-2 * n * identification_margin(n, gap, theta, r) ** 2)
@@ -73,12 +73,12 @@ def _informative(K: int, gap: float, theta: float, r: float) -> float:
 
 
 def regret_with_twice_the_rows(n: int, r: float, theta: float, delta: float) -> float:
-    """Lemma 2 (ii) at K = 2: it prints B = 2n rows where the selected arm has n."""
+    """Return Lemma 2 (ii) at K = 2: it prints B = 2n rows where the selected arm has n."""
     return float(regret_paper(2 * n, theta, r, delta))
 
 
 def _opened_bound(n: int, r: float, theta: float, delta: float, constant: int) -> float:
-    """All terms of the corrected Theorem 2 with K = 2 and m = 1 row in the training set."""
+    """Return all terms of the corrected Theorem 2 with K = 2 and m = 1 row in the training set."""
     return float(corrected.excess_risk_median(2 * n, 2, 1.0, theta, r, 1, delta))
 
 
@@ -95,7 +95,7 @@ LEMMA_2_II = Check(
 
 
 def log_fail(n: int, K: int, gap: float, theta: float, r: float) -> float:
-    """log δ_fail of Eq. 11 with n rows in the first round, K a power of two."""
+    """Return log δ_fail of Eq. 11 with n rows in the first round, K a power of two."""
     return float(paper.delta_fail_median(n * K * (K.bit_length() - 1), K, gap, theta, r, log=True))
 
 
@@ -109,7 +109,7 @@ def _regret_median(B: int, K: int, theta: float, r: float, delta: float) -> floa
 
 
 def _launch(strategy: str) -> Any:
-    """Smallest budget that meets the identification condition with the factor 16."""
+    """Return smallest budget that meets the identification condition with the factor 16."""
 
     def budget(K: int, gap: float, theta: float, r: float) -> int:
         rows = int(launch_rows(16, gap, theta, r)) + 1
@@ -119,14 +119,14 @@ def _launch(strategy: str) -> Any:
 
 
 def _best_case(strategy: str, B: int, K: int, theta: float, **_: Any) -> float:
-    """The smallest printed δ_fail over all κΛ, at the largest gap that balanced labels allow."""
+    """Return the smallest printed δ_fail over all κΛ, at the largest gap that balanced labels allow."""
     bound = paper.delta_fail_uniform if strategy == "uniform" else paper.delta_fail_median
     values = np.asarray(bound(B, K, gap_ceiling(theta, RADII, 0.5), theta, RADII, strict=False))
     return float(np.nanmin(values, initial=math.inf))
 
 
 def _best_case_tight(strategy: str, B: int, K: int, theta: float, **_: Any) -> float:
-    """The same for our pairwise bound with the range M, on ⌊B/K⌋ rows."""
+    """Return the same for our pairwise bound with the range M, on ⌊B/K⌋ rows."""
     n = B // K
     margin = gap_ceiling(theta, RADII, 0.5) - 2 * tight_rademacher_constant(theta) * RADII / math.sqrt(n)
     exponent = n * np.maximum(margin, 0) ** 2 / (2 * np.asarray(loss_range(theta, RADII)) ** 2)

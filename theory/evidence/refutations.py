@@ -75,7 +75,7 @@ def replay(refutation: Refutation) -> Replay:
 
 
 def _fails(claim: Claim, left: Any, right: Any, exact: bool) -> bool:
-    """Whether the relation provably fails; a float side decides nothing."""
+    """Return whether the relation provably fails; a float side decides nothing."""
     if claim.reading.says_nothing(right) or any(isinstance(side, float) for side in (left, right)):
         return False
     if exact:
