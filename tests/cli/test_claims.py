@@ -44,7 +44,7 @@ def test_one_claim_in_full():
     result = invoke("lemma-4-kappa")
     assert result.exit_code == 0
     assert "A.1, Lemma 4, definition of kappa (L707)" in result.output
-    assert "as printed:      refuted" in result.output
+    assert "as printed:      holds-corrected" in result.output
     assert "1.6217e-08" in result.output
     assert "corrected check: consistent." in result.output
     assert "E6" in result.output

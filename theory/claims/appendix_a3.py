@@ -21,7 +21,7 @@ SIZES = tuple(
     )
 )
 # Just above the identification condition, with ever smaller balls: n is 82 throughout.
-SMALL_BALLS = tuple({"n": 82, "K": 4, "gap": r, "theta": 0.1, "r": r, "constant": 0.01} for r in (0.5, 0.1, 0.01))
+SMALL_BALLS = tuple({"n": 82, "K": 4, "gap": r, "theta": 0.1, "r": r} for r in (0.5, 0.1, 0.01))
 
 
 def _log_q(n: int, gap: float, theta: float, r: float, **_: Any) -> float:
@@ -56,7 +56,12 @@ def _launch_constant(gaps: tuple[float, ...], theta: float, r: float) -> float:
     return float(launch_rows(64, min(g for g in gaps if g > 0), theta, r))
 
 
-_POSITIVE_GAPS = Assumption("both pools have a positive gap", lambda gaps, more, **_: max(gaps) > 0 and max(more) > 0)
+def _same_smallest_gap(gaps: tuple[float, ...], more: tuple[float, ...], **_: Any) -> bool:
+    smallest = [min((gap for gap in pool if gap > 0), default=0.0) for pool in (gaps, more)]
+    return smallest[0] == smallest[1] > 0
+
+
+_SAME_SMALLEST_GAP = Assumption("both pools have the same smallest positive gap", _same_smallest_gap)
 
 
 def _parts(share: int) -> Any:
@@ -95,16 +100,16 @@ CHECKS = {
         assumptions=(THETA, LAUNCH_64),
     ),
     "a3-constant": Check(
-        cases=({"theta": 0.1, "r": 0.5, "gaps": (0.0, 0.4), "more": (0.0, 0.4, 0.04)},),
+        cases=({"theta": 0.1, "r": 0.5, "gaps": (0.0, 0.4), "more": (0.0, 0.4, 0.45)},),
         printed=(
-            lambda theta, r, gaps, more: _launch_constant(gaps, theta, r),
-            lambda theta, r, gaps, more: _launch_constant(more, theta, r),
+            lambda gaps, more, **k: _launch_constant(gaps, **k),
+            lambda gaps, more, **k: _launch_constant(more, **k),
         ),
-        corrected=(
-            lambda theta, r, gaps, more: _launch_constant(gaps, theta, r) * min(g for g in gaps if g > 0) ** 2,
-            lambda theta, r, gaps, more: _launch_constant(more, theta, r) * min(g for g in more if g > 0) ** 2,
+        mutant=(
+            lambda gaps, more, theta, r: launch_rows(64, max(gaps), theta, r),
+            lambda gaps, more, theta, r: launch_rows(64, max(more), theta, r),
         ),
-        assumptions=(THETA, _POSITIVE_GAPS),
+        assumptions=(THETA, _SAME_SMALLEST_GAP),
     ),
     "a3-denominator-1": Check(
         cases=SMALL_BALLS,
@@ -119,9 +124,9 @@ CHECKS = {
         assumptions=(THETA, ARMS, LAUNCH_64),
     ),
     "a3-absolute-constant": Check(
-        cases=SMALL_BALLS,
-        printed=(_denominator, lambda constant, **_: constant),
-        corrected=(_denominator, _from_ball(8 / 9)),
+        cases=grid(n=(82, 1000, 10**6), K=(4,), gap=(0.5,), theta=(0.1,), r=(0.5,)),
+        printed=(_denominator, _from_ball(8 / 9)),
+        mutant=(_denominator, _from_ball(2.0)),
         assumptions=(THETA, ARMS, LAUNCH_64),
     ),
     "a3-order": replace(ORDER, cases=SIZES),

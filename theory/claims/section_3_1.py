@@ -100,6 +100,12 @@ def _closed_form(data: str, C: Fraction) -> tuple[Vector, Vector]:
     return w, v
 
 
+def _norm(data: str, C: Fraction) -> Fraction:
+    """Return the squared norm of h in the minimiser of Eq. 3."""
+    h, _ = _closed_form(data, C)
+    return _dot(h, h)
+
+
 def _accepts_some_row(data: str, theta: Fraction, C: Fraction) -> bool:
     """Return whether the minimiser of Eq. 3 (closed form) accepts a row."""
     _, v = _closed_form(data, C)
@@ -253,11 +259,12 @@ CHECKS = {
         assumptions=(THETA, _CLOSED_FORM, _EXPERIMENTS),
     ),
     "eq-3-ball": Check(
-        cases=grid(data=DATA, theta=(F(1, 10),), C=(F(1),)),
-        printed=(lambda data, theta, C: _dot(*(_closed_form(data, C)[1],) * 2), lambda **_: F(1)),
+        cases=grid(data=("two-clusters",), other=("overlap", "unbalanced"), theta=(F(1, 10),), C=(F(1),)),
+        # Inside the ball a step along the solution lowers the loss, so that Lambda must be the norm on both samples.
+        printed=(lambda data, other, theta, C: _norm(data, C), lambda data, other, theta, C: _norm(other, C)),
         corrected=(
-            lambda data, theta, C: max(_dot(x, x) for x in _closed_form(data, C)),
-            lambda data, theta, C: 1 / (4 * C) ** 2,
+            lambda data, other, theta, C: max(_dot(x, x) for name in (data, other) for x in _closed_form(name, C)),
+            lambda data, other, theta, C: 1 / (4 * C) ** 2,
         ),
         assumptions=(THETA, _CLOSED_FORM),
     ),

@@ -78,6 +78,16 @@ def _approximation_error(eta: Fraction, theta: Fraction, radius: Fraction) -> Fr
     return best_surrogate(eta, theta, radius)[0] - pointwise_risk(eta, theta)
 
 
+def _is_empty(eta: Fraction, theta: Fraction, radius: Fraction) -> bool:
+    """Return whether R_ap alone is at least the excess risk of rejecting everything.
+
+    Over all functions inf R_surr = (3 − 2θ) R* (Lemma F), so that R_ap ≥ (2 − 2θ) R*, which is at least θ − R* from
+    R* = θ/(3 − 2θ) on. And on |h|, |g| ≤ r the surrogate is at least 1 − r for r ≤ 1 − 2θ and θ(3 − 2θ − r) beyond,
+    both above θ for r < 2 − 2θ, so that R_ap > θ − R*.
+    """
+    return pointwise_risk(eta, theta) >= theta / (3 - 2 * theta) or radius < 2 - 2 * theta
+
+
 def _noisy_large_feature(theta: Fraction, noise: Fraction, **_: Any) -> Fraction:
     """Return 0-1 risk of the model learned on the second feature: one cluster, error rate ``noise``."""
     h, g = _surrogate_pair(1 - noise, theta, 3 - 2 * theta)
@@ -156,6 +166,13 @@ DECOMPOSITIONS = grid(
 _KEY_IDENTITY = (_excess_risk, _five_terms(_surrogate_pair))
 _KEY_IDENTITY_PRINTED = (_excess_risk, _five_terms(lambda eta, theta, radius: _bayes_pair(eta, theta)))
 DECOMPOSITION = Check(cases=DECOMPOSITIONS, printed=_KEY_IDENTITY, mutant=_KEY_IDENTITY_PRINTED, assumptions=(THETA,))
+_TRIVIAL = tuple(
+    {"eta": eta, "theta": theta, "radius": radius}
+    for theta in THETAS
+    for eta in (F(1), F(24, 25), F(9, 10), F(1, 2), 1 - theta / (3 - 2 * theta))
+    for radius in (F(1, 10), 1 - 2 * theta, F(99, 100) * (2 - 2 * theta), 3 - 2 * theta, F(10))
+    if _is_empty(eta, theta, radius)
+)
 _BALLS = grid(features=((F(1, 1000), F(-1, 500)), (F(1), F(-3))), radius=(F(1, 2), F(7)))
 
 CHECKS = {
@@ -185,6 +202,12 @@ CHECKS = {
         printed=(_approximation_error, lambda eta, theta, radius: (2 - 2 * theta) * pointwise_risk(eta, theta)),
         mutant=(_approximation_error, lambda eta, theta, radius: (3 - 2 * theta) * pointwise_risk(eta, theta)),
         assumptions=(THETA,),
+    ),
+    "r-ap-trivial": Check(
+        cases=_TRIVIAL,
+        printed=(_approximation_error, lambda eta, theta, radius: theta - pointwise_risk(eta, theta)),
+        mutant=(_approximation_error, lambda theta, **_: theta),
+        assumptions=(THETA, Assumption("R_1* >= theta/(3 - 2 theta) or kappa*Lambda < 2 - 2 theta", _is_empty)),
     ),
     "sl-rate": Check(
         cases=grid(B=(10, 1000), theta=(0.1, 0.4), r=(0.1, 2.0), delta=(0.05,)),

@@ -164,7 +164,7 @@ Theorem a3_delta n gap theta r :
     / (1 - exp (- (2 / 9 * n * (gap / 2 - (2 - 2 * theta) / (1 - 2 * theta) * (r / sqrt n)) ^ 2))).
 Proof. reflexivity. Qed.
 
-(** a3-constant corrected: C Delta^2 is independent of B and K. *)
+(** a3-constant: for a given gap C does not depend on B and K. *)
 Theorem a3_constant gap theta r :
   0 < theta < / 2 -> 0 < gap ->
   64 * ((1 - theta) * r) ^ 2 / ((1 - 2 * theta) * gap) ^ 2 * gap ^ 2 = 64 * (paper_c theta * r) ^ 2.
@@ -189,7 +189,7 @@ Proof.
   replace ((paper_c theta * r) ^ 2) with (paper_c theta ^ 2 * r ^ 2) in H0 by ring. lra.
 Qed.
 
-(** a3-absolute-constant corrected *)
+(** a3-absolute-constant: the right side does not depend on B. *)
 Theorem a3_absolute_constant n gap theta r :
   0 < theta < / 2 -> 0 < r -> 0 < gap -> identified 64 n gap theta r ->
   1 - tail n gap theta r >= 1 - exp (- (8 / 9 * (paper_c theta) ^ 2 * r ^ 2)).
@@ -301,7 +301,7 @@ Qed.
 Theorem remark_6_sqrt_k theta r delta K B : 0 < K -> 0 < B -> regret theta r delta (B / K) = sqrt K * regret theta r delta B.
 Proof. apply regret_scale. Qed.
 
-(** remark-7-sqrt-log: L stands for log2 K, which divides B. *)
+(** remark-7-sqrt-log corrected: L stands for log2 K * K / (K - 1), and B / L is the number of rows. *)
 Theorem remark_7_sqrt_log theta r delta L B : 0 < L -> 0 < B -> regret theta r delta (B / L) = sqrt L * regret theta r delta B.
 Proof. apply regret_scale. Qed.
 

@@ -15,7 +15,7 @@ from typing import Any
 from flint import arb
 
 from theory.claims import Claim, get
-from theory.claims.formulas import log_failure_uniform_simplified, log_tail_paper, uniform_risk_deviation
+from theory.claims.formulas import log_failure_uniform_simplified, regret_paper, uniform_risk_deviation
 from theory.evidence import sides
 from theory.evidence.balls import ball, digits, enclose
 
@@ -122,7 +122,6 @@ _ONE_ROW = {"n": 10**12, "noise": F(1, 100), "theta": Q, "delta": F(1, 200), "co
 _STEP_3 = {"n": 10, "p": F(33, 50), "theta": F(1, 1000), "delta": F(1, 2500)}
 _TERM_D = {"n": 30, "p": F(16, 25), "theta": F(1, 1000), "delta": F(64, 10**7)}
 _TERM_HALF = {**_TERM_D, "delta": F(128, 10**7)}
-_TINY_BALL = {"n": 145, "K": 2, "gap": F(1, 100), "theta": Q, "r": F(1, 100), "constant": F(1, 100)}
 
 
 def _misprinted(**case: Any) -> Any:
@@ -153,7 +152,7 @@ REFUTATIONS: tuple[Refutation, ...] = (
     ),
     Refutation("sample-alignment", {"b": 6, "feature": "Pix", "original": "Fac"}),
     Refutation("budget-alignment", {"b": 6, "feature": "Pix", "original": "Fac"}),
-    Refutation("eq-3-ball", {"data": "two-clusters", "theta": Q, "C": F(1)}),
+    Refutation("eq-3-ball", {"data": "two-clusters", "other": "overlap", "theta": Q, "C": F(1)}),
     Refutation(
         "eq-6", {"B": 10**10, "theta": Q, "delta": F(1, 2), "constant": 1000}, sides.supervised, sides.plain_delta
     ),
@@ -191,6 +190,12 @@ REFUTATIONS: tuple[Refutation, ...] = (
     Refutation("lemma-2-ii", _MEDIAN_CORNER, sides.corner(2), sides.corner_allowance(sides.fail_median)),
     Refutation("thm-2", _ONE_ROW, sides.one_row(2), sides.one_row_allowance(sides.fail_median)),
     Refutation("thm-2-delta-order", _MANY, sides.log_fail_median, lambda n, **_: 200 - n),
+    Refutation(
+        "remark-7-sqrt-log",
+        {"B": 10**6, "K": 2, "theta": Q, "r": F(1, 2), "delta": F(1, 20)},
+        lambda B, K, theta, r, delta: enclose(regret_paper, B // 2, theta, r, delta),
+        lambda B, K, theta, r, delta: enclose(regret_paper, B, theta, r, delta),
+    ),
     Refutation(
         "remark-7-launch-budget",
         {"K": 2, "gap": F(1, 2), "theta": Q, "r": F(1, 2)},
@@ -230,18 +235,6 @@ REFUTATIONS: tuple[Refutation, ...] = (
     Refutation("a2-delta-line-2", _LAUNCHED, _misprinted, _simplified),
     Refutation("a2-delta-line-4", _MANY, _simplified, lambda n, **_: 200 - n),
     Refutation("a3-term-b", _MEDIAN_CORNER, sides.corner(2), sides.corner_allowance(sides.fail_median)),
-    Refutation(
-        "a3-constant",
-        {"theta": Q, "r": F(1, 2), "gaps": (F(0), F(1, 2)), "more": (F(0), F(1, 2), F(1, 4))},
-        lambda theta, r, gaps, more: sides.launch_constant(gaps, theta, r),
-        lambda theta, r, gaps, more: sides.launch_constant(more, theta, r),
-    ),
-    Refutation(
-        "a3-absolute-constant",
-        _TINY_BALL,
-        lambda n, gap, theta, r, **_: 1 - enclose(log_tail_paper, n, gap, theta, r).exp(),
-        lambda constant, **_: constant,
-    ),
     Refutation("a3-order", _MANY, sides.log_fail_median, lambda n, **_: 200 - n),
     Refutation("a4-step-1", {"scores": (0, 0)}),
     Refutation("a4-lemma-4", _OUTLIERS, sides.beats, sides.outlier_lemma_4),

@@ -252,11 +252,6 @@ def launch(gap: Fraction, theta: Fraction, r: Fraction, K: int = 2) -> int:
     return K * (int(launch_rows(16, gap, theta, r)) + 1)
 
 
-def launch_constant(gaps: tuple[Fraction, ...], theta: Fraction, r: Fraction) -> Fraction:
-    """Return C = 64 c^2 r^2 / Delta^2."""
-    return F(launch_rows(64, min(gap for gap in gaps if gap > 0), theta, r))
-
-
 def plain_delta(delta: Fraction, **_: Any) -> Fraction:
     """Return delta."""
     return delta

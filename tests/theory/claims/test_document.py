@@ -24,7 +24,17 @@ def test_the_document_names_every_claim(entries):
     assert all(f"### {claim_id}\n" in written for claim_id in entries)
 
 
-INFERRED = {"surrogate-does-no-harm", "surrogate-affine", "me-draw-replacement", "eq-3-parameters", "a5-count-4"}
+INFERRED = {
+    "surrogate-does-no-harm",
+    "surrogate-affine",
+    "me-draw-replacement",
+    "remark-5-launch-budget",
+    "r-ap-trivial",
+    "eq-3-parameters",
+    "a5-count-4",
+}
+#: The assertion itself is wrong; everything else that fails is repaired by a constant, premise, index or rounding.
+REFUTED = {"me-fails-more", "assumption-necessary", "a4-conditioning", "eq-3-ball"}
 
 
 def test_what_the_paper_does_not_state_is_marked_and_counted_apart(entries):
@@ -33,13 +43,13 @@ def test_what_the_paper_does_not_state_is_marked_and_counted_apart(entries):
     stated = [claim for claim in claims if not claim.inferred]
     line = summary(claims)
     assert line.startswith(f"{len(stated)} stated in the paper (")
-    refuted = sum(claim.printed == "refuted" for claim in stated)
-    assert f", {refuted} refuted" in line.split(") and ")[0]
-    assert line.endswith("5 inferred from it (1 holds, 4 refuted)")
+    assert {claim.id for claim in stated if claim.printed == "refuted"} == REFUTED
+    assert f", {len(REFUTED)} refuted" in line.split(") and ")[0]
+    assert line.endswith("7 inferred from it (2 holds, 2 holds-corrected, 3 refuted)")
     written = DOCUMENT.read_text(encoding="utf-8")
     assert written.count("Inferred, not stated in the paper: **") == len(INFERRED)
     assert written.count(", inferred |") == len(INFERRED)
-    assert summary([get("a5-count-1")]) == "1 stated in the paper (1 refuted)"
+    assert summary([get("a5-count-1")]) == "1 stated in the paper (1 holds-corrected)"
 
 
 def test_corrections_cite_the_theorems_that_prove_them():

@@ -72,6 +72,7 @@ AS_PRINTED = {
     "hypothesis-ball": st.fixed_dictionaries(
         {"features": st.lists(fractions(-3, 3), min_size=1, max_size=4).map(tuple), "radius": BALL}
     ),
+    "a3-absolute-constant": affine(64),
 }
 CORRECTED = {
     "surrogate-does-no-harm": st.fixed_dictionaries({"eta": SHARE, "theta": THETA}),
@@ -83,7 +84,6 @@ CORRECTED = {
     "thm-1-delta-order": affine(64),
     "a2-delta-line-2": affine(64),
     "a2-step-4": AS_PRINTED["a2-step-4"],
-    "a3-absolute-constant": extend(affine(64), constant=st.just(1.0)),
     "a5-wlog": st.fixed_dictionaries({"B": st.just(10**7), "K": st.integers(2, 300), "q": st.floats(1e-6, 1 / 9)}),
     "me-draw": st.fixed_dictionaries(
         {"K": st.integers(2, 40), "m": st.integers(10, 900), "ratio": fractions(F(1, 10), 1)}

@@ -223,7 +223,7 @@ DRAWS = {
     "eq-4-value": pair,
     "quality-order": lambda rng: without(pair(rng), "eta"),
     "surrogate-does-no-harm": pair,
-    "eq-3-ball": lambda rng: fit(rng, "two-clusters", "overlap", "unbalanced"),
+    "eq-3-ball": lambda rng: {**fit(rng, "two-clusters", "overlap", "unbalanced"), "other": "overlap"},
     "eq-3-parameters": lambda rng: fit(rng, "two-clusters"),
     "me-one-left": lambda rng: {"K": rng.randint(2, 10**6)},
     "me-draw": lambda rng: {"K": rng.randint(1, 40), "m": rng.randint(1, 60), "ratio": share(rng, 20)},
@@ -242,6 +242,13 @@ DRAWS = {
     "lemma-2-condition": CONDITION,
     "remark-7-launch-budget": CONDITION,
     "remark-5-launch-budget": lambda rng: {"name": "opposed", "B": rng.randint(2, 60)},
+    "remark-7-sqrt-log": lambda rng: {
+        "B": 64 * rng.randint(10**4, 10**6),
+        "K": rng.choice((2, 4, 16)),
+        "theta": rng.uniform(0.01, 0.3),
+        "r": 0.5,
+        "delta": rng.uniform(0.001, 1),
+    },
     "thm-1-delta-order": sizes,
     "thm-2-delta-order": lambda rng: sizes(rng, power_of_two=True),
     "a2-delta-line-1": sizes,
@@ -249,7 +256,6 @@ DRAWS = {
     "a2-delta-line-4": sizes,
     "a3-order": lambda rng: sizes(rng, power_of_two=True),
     "a2-absolute-constant": lambda rng: {**sizes(rng), "constant": 0.01},
-    "a3-absolute-constant": lambda rng: {**sizes(rng), "constant": 0.01},
     "thm-1": one_row,
     "thm-2": one_row,
     "lemma-1-ii": corner,
@@ -273,7 +279,6 @@ DRAWS = {
     "a6-index": walk,
     "a2-step-4": lambda rng: {"m": rows(rng, 200), "theta": rng.uniform(0.001, 0.6), "r": log_uniform(rng, 0.01, 50)},
     "a2-order": opened,
-    "a3-constant": lambda rng: {"theta": 0.1, "r": rng.random() + 0.1, "gaps": gaps(rng, 2), "more": gaps(rng, 3)},
     "a4-min-gap": lambda rng: {"gaps": gaps(rng, 3), "n": rows(rng), "theta": rng.uniform(0.001, 0.6), "r": 0.5},
     "a4-term-b": lambda rng: {
         "theta": F(rng.randint(1, 60), 100),
@@ -333,6 +338,7 @@ NEEDED = {
     ("a6-tail", "p < q"): {"r": 20.0, "theta": 1e-6, "n": 10**6, "count": 45000, "p": 1 / 21, "q": 0.045},
     ("a6-term-b", "p < q"): {"r": 20.0, "theta": 1e-6, "n": 10**7, "count": 476190, "p": 1 / 21, "q": 0.045},
     ("assumption-necessary", "tiny"): {"theta": F(1, 10), "noise": F(1, 10), "scale": F(1, 3)},
+    ("remark-7-sqrt-log", "divides B"): {"B": 960001, "K": 4, "theta": 0.1, "r": 0.5, "delta": 0.05},
     ("eq-3-parameters", "experiments"): {"data": "two-clusters", "theta": F(1, 100), "C": F(1)},
 }
 STEP = (F(0), F(0), F(1, 3), F(0))
@@ -346,7 +352,8 @@ NEEDED_AS_PRINTED = {
     ("a5-series-1", "q lies"): {"T": 3, "q": 2.0},
     ("a5-series-2", "q lies"): {"T": 3, "q": 2.0},
     ("remark-6-sqrt-k", "divides B"): {"B": 100001, "K": 2, "gap": 0.3, "theta": 0.1, "r": 0.5, "delta": 0.05},
-    ("remark-7-sqrt-log", "divides B"): {"B": 960001, "K": 4, "theta": 0.1, "r": 0.5, "delta": 0.05},
+    ("a3-constant", "same smallest"): {"theta": 0.1, "r": 0.5, "gaps": (0.0, 0.4), "more": (0.0, 0.4, 0.04)},
+    ("r-ap-trivial", "kappa*Lambda"): {"eta": F(1), "theta": F(1, 10), "radius": F(2)},
 }
 
 
