@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from theory.claims import Claim, all_claims, get
-from theory.claims.document import Checked, grades, markdown, run, summary
+from theory.claims.document import Checked, count_errata, grades, markdown, run, summary
 from theory.evidence.grades import Graded, grade
 
 
@@ -76,6 +76,7 @@ def _print_list(claims: list[Claim]) -> None:
         text = str(entry.grade or "none")
         click.echo(f"{claim.id:{width}}  {claim.where!s:{place}}  {claim.printed:15}  {text:28}  {claim.kind}")
     click.echo(f"\nGrades: {grades(graded)}.")
+    click.echo(f"Errata: {count_errata(claims)}.")
     click.echo(f"{len(claims)} claims: {summary(claims)}.")
 
 
@@ -104,6 +105,8 @@ def _in_full(entry: Checked) -> str:
         ("statement", claim.statement),
         ("in words", claim.plain),
         ("corrected", claim.corrected),
+        ("say instead", claim.instead),
+        ("matters", claim.matters or ""),
         ("premises", "; ".join(premise.name for premise in claim.assumptions)),
         ("errata", ", ".join(claim.errata)),
         ("grade", f"{entry.graded.grade or 'none'}. {entry.graded.reason}"),
@@ -143,6 +146,8 @@ def _claim_json(claim: Claim, entry: Checked | None, graded: Graded) -> dict[str
         "printed": claim.printed,
         "kind": claim.kind,
         "corrected": claim.corrected,
+        "instead": claim.instead,
+        "matters": claim.matters,
         "assumptions": [premise.name for premise in claim.assumptions],
         "errata": list(claim.errata),
         "cases": len(claim.cases),

@@ -8,7 +8,7 @@ from string import Template
 
 from simulations.report.render import asset, hashes
 from theory.claims import Claim
-from theory.claims.document import grades, summary
+from theory.claims.document import MATTERS, count_errata, grades, summary
 from theory.evidence.grades import Graded, grade
 
 
@@ -20,13 +20,14 @@ def render_claims(claims: Sequence[Claim]) -> str:
     return Template(asset("claims.html")).substitute(
         policy=escape(policy),
         style=style,
-        summary=escape(f"{len(claims)} claims: {summary(claims)}. Grades: {grades(graded)}."),
+        summary=escape(f"{len(claims)} claims: {summary(claims)}. {count_errata(claims)}. Grades: {grades(graded)}."),
         rows="\n".join(_row(claim, entry) for claim, entry in zip(claims, graded, strict=True)),
     )
 
 
 def _row(claim: Claim, graded: Graded) -> str:
     identifier = f"{claim.id} (inferred)" if claim.inferred else claim.id
+    instead = f"<p>Say instead: {escape(claim.instead)}</p>" if claim.instead else ""
     formulas = _formula("", claim.statement) + (_formula("Corrected: ", claim.corrected) if claim.corrected else "")
     grade_text = str(graded.grade or "none")
     if graded.corrected:
@@ -36,7 +37,8 @@ def _row(claim: Claim, graded: Graded) -> str:
         escape(str(claim.where)),
         f'<span class="badge {escape(claim.printed)}">{escape(claim.printed)}</span>',
         escape(grade_text),
-        f"<p>{escape(claim.plain)}</p>{formulas}",
+        escape(MATTERS[claim.matters] if claim.matters else ""),
+        f"<p>{escape(claim.plain)}</p>{formulas}{instead}",
     )
     return f'<tr id="{escape(claim.id)}">' + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
 

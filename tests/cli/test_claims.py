@@ -29,7 +29,7 @@ def test_the_list_names_every_claim_with_place_verdict_and_kind():
     assert result.exit_code == 0
     lines = result.output.splitlines()
     claims = all_claims()
-    assert len(lines) == len(claims) + 4
+    assert len(lines) == len(claims) + 5
     for claim, line in zip(claims, lines[1:], strict=False):
         assert line.startswith(claim.id)
         assert str(claim.where) in line
@@ -48,6 +48,8 @@ def test_one_claim_in_full():
     assert "1.6217e-08" in result.output
     assert "corrected check: consistent." in result.output
     assert "E6" in result.output
+    assert "say instead:     kappa is the supremum of the square root" in result.output
+    assert "matters:         harmless" in result.output
 
 
 def test_an_experiment_is_printed():
@@ -119,6 +121,8 @@ def test_html_lists_every_claim_in_order_and_escapes(monkeypatch):
     assert ids == [claim.id for claim in all_claims()]
     assert "<script" not in result.output
     assert "proved in Coq" in result.output
+    assert "change the conclusion" in result.output
+    assert get("assumption-necessary").instead in result.output
     planted = dataclasses.replace(get("quality-order"), plain="<b>1 < 2 & 3</b>")
     monkeypatch.setattr(module, "all_claims", lambda: [planted])
     page = invoke("--html").output

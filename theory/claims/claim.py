@@ -21,6 +21,7 @@ from theory import verdicts
 from theory.verdicts import Outcome, Verdict
 
 Printed = Literal["holds", "holds-corrected", "refuted", "definition", "vacuous"]
+Matters = Literal["harmless", "constant", "conclusion"]
 Kind = Literal["identity", "inequality", "exact-probability", "monte-carlo", "counterexample"]
 Relation = Literal["==", "<=", "<", ">=", ">"]
 Case = Mapping[str, Any]
@@ -161,7 +162,11 @@ class Claim:
         The statement in LaTeX and in words.
     printed : {"holds", "holds-corrected", "refuted", "definition", "vacuous"}
         The verdict on the statement as printed.  "holds-corrected": it fails on inputs the paper allows,
-        and a premise, constant or rounding repairs it.  "refuted": the assertion itself is wrong.
+        and a constant, a premise, an index or a rounding repairs it.  "refuted": the assertion itself is wrong.
+    instead : str
+        What the paper should say, in one sentence; empty for what holds and for definitions.
+    matters : {"harmless", "constant", "conclusion"}, optional
+        Whether the correction changes nothing, a constant, or the conclusion.
     kind : how it is checked
     cases : the instances, as data
     reading, repaired, mutant : Reading
@@ -190,6 +195,8 @@ class Claim:
     repaired: Reading | None = None
     mutant: Reading | None = None
     corrected: str = ""
+    instead: str = ""
+    matters: Matters | None = None
     assumptions: tuple[Assumption, ...] = ()
     errata: tuple[str, ...] = ()
     experiment: Experiment | None = None

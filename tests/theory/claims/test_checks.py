@@ -10,6 +10,7 @@ import pytest
 
 from theory.claims import Claim, Experiment, Place, Reading, all_claims, assumptions, get
 from theory.claims.assumptions import THETA
+from theory.claims.document import MATTERS
 from theory.claims.instances import POOLS
 
 CLAIMS = all_claims()
@@ -42,6 +43,14 @@ def test_no_claim_has_a_check_that_cannot_fail(claim):
         assert claim.repaired is not None, "a claim that fails needs a corrected statement"
         assert claim.corrected
         assert claim.errata
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=IDS)
+def test_what_fails_says_what_the_paper_should_say_and_whether_it_matters(claim):
+    fails = claim.printed not in ("holds", "definition")
+    assert (claim.matters in MATTERS) == fails
+    assert claim.instead.endswith(".") == fails
+    assert len(claim.instead.split()) <= 40
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=IDS)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from theory.claims import get
-from theory.claims.document import grades, markdown, summary
+from theory.claims.document import count_errata, grades, markdown, summary
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "CLAIMS.md"
 
@@ -50,6 +50,17 @@ def test_what_the_paper_does_not_state_is_marked_and_counted_apart(entries):
     assert written.count("Inferred, not stated in the paper: **") == len(INFERRED)
     assert written.count(", inferred |") == len(INFERRED)
     assert summary([get("a5-count-1")]) == "1 stated in the paper (1 holds-corrected)"
+
+
+def test_errata_are_counted_once(entries):
+    claims = [entry.claim for entry in entries.values()]
+    orders = [get(name) for name in ("thm-1-delta-order", "thm-2-delta-order", "a2-delta-line-4", "a3-order")]
+    assert count_errata(orders).startswith(
+        "4 statements that do not hold as printed show 1 errata (4 change a constant"
+    )
+    written = DOCUMENT.read_text(encoding="utf-8")
+    assert f"**Errata**: {count_errata(claims)}." in written
+    assert get("me-fails-more").instead in written
 
 
 def test_corrections_cite_the_theorems_that_prove_them():
