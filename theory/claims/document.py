@@ -130,9 +130,9 @@ def markdown(entries: Iterable[Checked]) -> str:
     for entry in entries:
         claim, graded = entry.claim, entry.graded
         printed = f"{claim.printed}, inferred" if claim.inferred else claim.printed
-        cells = (f"[{claim.id}](#{claim.id})", claim.where, printed, claim.matters or "", graded.grade)
-        cells = (*cells, graded.corrected or "", claim.kind)
-        lines.append("| " + " | ".join(map(str, (*cells, ", ".join(claim.errata)))) + " |")
+        cells = [f"[{claim.id}](#{claim.id})", claim.where, printed, claim.matters or "", graded.grade]
+        cells += [graded.corrected or "", claim.kind, ", ".join(claim.errata)]
+        lines.append("| " + " | ".join(map(str, cells)) + " |")
     lines += ["", "## Errata", "", "| name | what is wrong | shown by |", "|---|---|---|"]
     for name, words in read_errata().items():
         shown = ", ".join(f"[{claim.id}](#{claim.id})" for claim in claims if name in claim.errata)
