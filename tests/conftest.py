@@ -31,6 +31,7 @@ FIRST = (
     "docs/test_your_own.py",
     "cli/test_reproduce.py",
     "test_plugins.py",
+    "test_untrusted.py",
     "testing/test_check_strategy.py",
     "engine/modes/test_importance_sampling.py",
     "cli/test_explore.py",

@@ -22,7 +22,8 @@ ROOT = Path(__file__).parents[1]
 #: The layers of docs/architecture.md, lowest first. A room imports from layers below its own, never from above and not
 #: from a neighbour.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("archives", "arrays", "compiled", "memory", "progress", "plugins", "threads", "__init__"),
+    ("archives", "arrays", "compiled", "determinism", "memory", "progress", "threads", "__init__"),
+    ("plugins",),
     ("validation", "seeds"),
     ("money", "losses", "kernels"),
     ("rejection", "population", "oracle"),
@@ -41,7 +42,7 @@ FRONT_DOOR = {f"exml_sim.{name}": home for name, home in exml_sim._HOME.items()}
 DEPTH = {room: depth for depth, rooms in enumerate(LAYERS) for room in rooms}
 #: The rooms of simulations that others build on, lowest first; the rest import these and nothing of each other.
 SHARED = (
-    ("cache", "atoms", "tables", "pool_bounds", "plugged_bounds", "testing", "bench"),
+    ("cache", "atoms", "tables", "pool_bounds", "plugin_bounds", "testing", "bench"),
     ("panels",),
     ("needed_budget", "budget_vs_failure", "figures", "pilot"),
     ("report",),

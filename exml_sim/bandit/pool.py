@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from exml_sim.bandit.strategy import Strategy, check_budget, check_strategy, wit
 from exml_sim.bandit.trial import Exploration, Explorations, read_trial
 from exml_sim.bandit.trial_batch import ArmState, TrialBatch
 from exml_sim.money import Money, Prices, exact
-from exml_sim.plugins import by_name
+from exml_sim.plugins import POOLS, by_name
 from exml_sim.seeds import Rng, Seeds, as_seeds
 from exml_sim.validation import check_count, check_jobs
 
@@ -27,6 +28,9 @@ class Pool(ABC):
     A subclass says what its arms are by opening a `ArmState` for the seeds of N trials, and, where the truth is known,
     by `risks` and `best_arms`.
     """
+
+    #: Subclasses in a file of plug-ins announce themselves as pools.
+    plugin_group: ClassVar[str] = POOLS
 
     @property
     @abstractmethod

@@ -24,6 +24,7 @@ from exml_sim.bandit.statements import Witness
 from exml_sim.bandit.trial_batch import BASELINE_RISK, OBJECTIVES, ArmState
 from exml_sim.kernels import gram as kernel_matrix
 from exml_sim.money import Money, exact_cost, show
+from exml_sim.plugins import Plugin
 from exml_sim.population import Population
 from exml_sim.seeds import Seeds
 from exml_sim.validation import check_choice, check_count
@@ -254,7 +255,7 @@ class FeaturePool(RowPool):
         population: Population,
         *,
         theta: float = 0.3,
-        score: str = "ball",
+        score: str | Plugin = "ball",
         ball: float | None = None,
         penalty: tuple[float, float] | None = None,
         loss: str = "sum",

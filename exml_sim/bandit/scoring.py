@@ -11,14 +11,12 @@ from numpy.typing import NDArray
 
 from exml_sim.arrays import CountArray, FloatArray
 from exml_sim.bandit.scores import Certified, Terms
-from exml_sim.plugins import PluginError, explained, is_plugin, load, modules
+from exml_sim.plugins import Plugin, guard_calls, modules
 from exml_sim.validation import check_choice
 
 #: Every score in the folder, by name.
 SCORES: Mapping[str, Any] = {module.__name__.rpartition(".")[2]: module for module in modules("exml_sim.bandit.scores")}
 LOSSES: Sequence[str] = ("sum", "mean")
-#: The group of plug-ins.
-GROUP = "exml_sim.scores"
 
 # Values this close are equal when no certificate tells them apart; it is wider than the last accuracy.
 RESOLUTION = 1e-8
@@ -27,25 +25,6 @@ RESOLUTION = 1e-8
 def penalised_scores() -> tuple[str, ...]:
     """The scores that need a penalty."""
     return tuple(name for name, module in SCORES.items() if module.PENALISED)
-
-
-def check_score(name: Any, what: str = "score") -> str:
-    """The name of a score of this folder, or of a plug-in: an object with PENALISED, TOLERANCES and score."""
-    if name in SCORES or not is_plugin(GROUP, name):
-        return check_choice(name, what, SCORES)
-    score_of(name)
-    return str(name)
-
-
-def score_of(name: str) -> Any:
-    """The score of a name, see `exml_sim.bandit.scores`."""
-    if name in SCORES:
-        return SCORES[name]
-    found = load(GROUP, name)
-    missing = [part for part in ("PENALISED", "TOLERANCES", "score") if not hasattr(found, part)]
-    if missing:
-        raise PluginError(f"plug-in {name!r} is no score: it has no {', '.join(missing)}")
-    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +36,7 @@ class Scoring:
     theta
         Rejection cost, in (0, 1/2).
     score
-        The name of a file in `exml_sim.bandit.scores`: "ball", "risk" or "objective".
+        The name of a file in `exml_sim.bandit.scores`: "ball", "risk" or "objective"; or a loaded plug-in.
     ball
         Radius Lambda, for the score "ball" and others over a ball.
     penalty
@@ -68,19 +47,20 @@ class Scoring:
     """
 
     theta: float
-    score: str = "ball"
+    score: str | Plugin = "ball"
     ball: float | None = None
     penalty: tuple[float, float] | None = None
     loss: str = "sum"
-    # A plug-in is found once, here: a worker's thread has no study to ask.
-    _plugin: Any = field(default=None, init=False, repr=False, compare=False)
+    _plugin: Plugin | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not _is_positive(self.theta) or not self.theta < 0.5:
             raise ValueError(f"theta must be in (0, 1/2), got {self.theta!r}")
-        check_score(self.score)
-        if self.score not in SCORES:
-            object.__setattr__(self, "_plugin", score_of(self.score))
+        if isinstance(self.score, Plugin):
+            object.__setattr__(self, "_plugin", self.score)
+            object.__setattr__(self, "score", self.score.name)
+        else:
+            check_choice(self.score, "score", SCORES)
         check_choice(self.loss, "loss", LOSSES)
         if not self._module.PENALISED:
             if not _is_positive(self.ball) or self.penalty is not None:
@@ -96,7 +76,7 @@ class Scoring:
 
     @property
     def _module(self) -> Any:
-        return SCORES[self.score] if self._plugin is None else self._plugin
+        return SCORES[str(self.score)] if self._plugin is None else self._plugin.load()
 
     @property
     def tolerances(self) -> tuple[float, ...]:
@@ -131,13 +111,11 @@ class Scoring:
         Values, lower and upper ends of their certificates, each of shape (trials,).
         """
         terms = Terms(self.theta, self.ball, self.penalty, self.loss)
-        if self.score in SCORES:
-            found: Certified = SCORES[self.score].score(terms, gram, y, counts, self.tolerances[level])
-            return found
-        try:
+        if self._plugin is None:
+            certified: Certified = self._module.score(terms, gram, y, counts, self.tolerances[level])
+            return certified
+        with guard_calls(self._plugin):
             return _certified(self._module.score(terms, gram, y, counts, self.tolerances[level]), len(counts))
-        except Exception as error:
-            raise explained(self.score, error) from None
 
 
 def _certified(found: Any, lines: int) -> Certified:

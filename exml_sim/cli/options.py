@@ -36,6 +36,26 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print the result
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
+def plugins(place: str) -> Decorator:
+    """``--plugins`` and ``--trust``: which files may be executed; `place` says beside which file."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in (
+            click.option("--trust", is_flag=True, help=f"Execute also files beside the {place} that it names."),
+            click.option(
+                "--plugins",
+                type=click.Path(path_type=Path),
+                multiple=True,
+                metavar="FILE.py",
+                help="Execute this file of strategies, pools, scores or bounds; may be repeated.",
+            ),
+        ):
+            command = option(command)
+        return command
+
+    return decorate
+
+
 def out(default: str) -> Decorator:
     """``--out``: the folder for results."""
     kind = click.Path(path_type=Path, file_okay=False)

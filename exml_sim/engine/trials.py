@@ -92,7 +92,7 @@ class Law:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class CellMetadata:
     """What a summary must know of a cell beside its trials; noted in the store when it is made.
 
     Attributes

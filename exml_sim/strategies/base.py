@@ -10,6 +10,7 @@ from typing import ClassVar
 from exml_sim.arrays import IntArray
 from exml_sim.bandit.trial_batch import OBJECTIVES, TrialBatch
 from exml_sim.money import ALIGNMENTS, Money, Prices, exact
+from exml_sim.plugins import STRATEGIES
 from exml_sim.validation import check_choice, check_count
 
 
@@ -33,6 +34,8 @@ class BaseStrategy:
         cost, the test-time cost of the paper's Remark 2; 1 is the score of a model that says nothing.
     """
 
+    #: Subclasses in a file of plug-ins announce themselves as strategies.
+    plugin_group: ClassVar[str] = STRATEGIES
     #: The option that says how many arms are selected, for rules that can select several.
     number_option: ClassVar[str | None] = None
 

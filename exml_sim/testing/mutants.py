@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -185,10 +186,16 @@ def _neighbour(batch: TrialBatch, selected: IntArray) -> IntArray:
     return np.roll(selected, 1, axis=0)
 
 
-def _own_dice(batch: TrialBatch, selected: IntArray) -> IntArray:
-    lost = np.random.default_rng().random(len(selected)) < 0.2
-    selected[lost] = 0
-    return selected
+def _own_dice() -> Callable[[TrialBatch, IntArray], IntArray]:
+    """Other random numbers in every call, the same ones for every mutant: a check of a mutant can be repeated."""
+    calls = count()
+
+    def after(batch: TrialBatch, selected: IntArray) -> IntArray:
+        lost = np.random.default_rng(next(calls)).random(len(selected)) < 0.2
+        selected[lost] = 0
+        return selected
+
+    return after
 
 
 def _last_lost(batch: TrialBatch, selected: IntArray) -> IntArray:
@@ -222,7 +229,7 @@ def mutants(rule: Strategy) -> tuple[Mutant, ...]:
     }
     afters: dict[str, Any] = {
         "reports the neighbouring trial": _neighbour,
-        "throws dice of its own": _own_dice,
+        "throws dice of its own": _own_dice(),
         "never selects the last arm": _last_lost,
         "counts arms from 1": _beyond,
     }

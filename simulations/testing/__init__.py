@@ -1,8 +1,7 @@
 """`check_bound`: a bound held against near-tight instances, exact laws and counted trials.
 
-It stands here, where the system and the theory meet, and is found by name as `exml_sim.testing.check_bound`. A bound is
-a function ``bound(budget, setting)``. Every instance has a failure probability that is known exactly, or between two
-numbers, or counted; one false-alarm probability covers all counts.
+A bound is a function ``bound(budget, context)``. Every instance has a failure probability that is known exactly, or
+between two numbers, or counted; one false-alarm probability covers all counts.
 """
 
 from simulations.testing.assumptions import Assumes, Bound, Instance

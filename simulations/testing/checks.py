@@ -80,7 +80,7 @@ def examine_bound(
     Parameters
     ----------
     bound
-        ``bound(budget, setting)``, a probability; NaN or 1 and more says nothing.
+        ``bound(budget, context)``, a probability; NaN or 1 and more says nothing.
     assumes
         What it is about.
     alarm
@@ -97,7 +97,7 @@ def examine_bound(
         if one.case:
             value, least = _regret(bound, one)
         else:
-            value, least = float(bound(one.budget, one.setting)), one.least
+            value, least = float(bound(one.budget, one.context)), one.least
         if math.isfinite(value):
             # Divided by more than this it would be refuted, also where it says nothing as it is.
             ratios.append((value / least if least > 0 else math.inf, one.name))
@@ -119,10 +119,10 @@ def examine_bound(
 def _asked(battery: Sequence[Instance]) -> str:
     """Which K, budgets and costs the instances have, in words."""
     budgets = [one.budget for one in battery]
-    uneven = sum(one.budget % one.setting.K > 0 for one in battery)
+    uneven = sum(one.budget % one.context.K > 0 for one in battery)
     # Without a list every pull costs 1.
-    costs = {tuple(f"{cost:g}" for cost in one.setting.costs) for one in battery if set(one.setting.costs) - {1.0}}
-    numbers = ", ".join(map(str, sorted({one.setting.K for one in battery})))
+    costs = {tuple(f"{cost:g}" for cost in one.context.costs) for one in battery if set(one.context.costs) - {1.0}}
+    numbers = ", ".join(map(str, sorted({one.context.K for one in battery})))
     rest = f"{uneven} of {len(battery)} are no multiples of K" if uneven else "all multiples of K"
     prices = " and ".join(["unit costs", *(f"costs {', '.join(one)}" for one in sorted(costs))])
     return f"K = {numbers}, budgets {min(budgets):,} to {max(budgets):,} ({rest}), {prices}"
@@ -132,7 +132,7 @@ def _regret(bound: Bound, one: Instance) -> tuple[float, float]:
     """The probability that is allowed, and that of a regret beyond the level that the bound names."""
     from theory.claims.instances import corner_violation
 
-    level, allowed = bound(one.budget, one.setting)
+    level, allowed = bound(one.budget, one.context)
     return float(allowed), float(corner_violation(lambda **_: float(level))(**one.case))
 
 
@@ -152,7 +152,7 @@ def _made(about: Assumes, alarm: float, seed: int) -> list[Instance]:
         return list(corners(about))
     if about.event == "first":
         return list(tied_arms(about))
-    if about.law == "features":
+    if about.distribution == "features":
         return list(near_tight_places(about))
-    exact = list(enumerated(about)) if about.law == "bernoulli" else []
+    exact = list(enumerated(about)) if about.distribution == "bernoulli" else []
     return [*exact, *counted(about, alarm, seed)]

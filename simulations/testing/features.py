@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-from exml_sim.engine.setting import Setting
+from exml_sim.engine.bound_context import BoundContext
 from simulations.testing.assumptions import Assumes, Instance
 from theory import BoundProblem
 from theory.claims import near_tight
@@ -46,19 +46,19 @@ def _places(kind: near_tight.Strategy) -> tuple[tuple[NearTight, float], ...]:
 
 def near_tight_places(about: Assumes) -> Iterator[Instance]:
     for one, kappa in _places(_kind(about)):
-        known: dict[str, Any] = {"law": "features", "theta": one.theta, "kappa_lambda": one.r, "kappa": kappa}
-        setting = Setting(
+        known: dict[str, Any] = {"distribution": "features", "theta": one.theta, "kappa_lambda": one.r, "kappa": kappa}
+        context = BoundContext(
             about.strategy, one.K, (0.0, *one.gaps), about.options, costs=(1.0,) * one.K, pairing=one.pairing, **known
         )
-        yield Instance(one.name, setting, one.budget, one.least, one.most, "by a closed form")
+        yield Instance(one.name, context, one.budget, one.least, one.most, "by a closed form")
 
 
-def point_of(setting: Setting) -> BoundProblem:
-    """A setting of feature arms as our bounds take it."""
-    rows: Any = "accumulated" if setting.options.get("accumulate", True) else "fresh"
-    pairing: Any = setting.pairing
+def point_of(context: BoundContext) -> BoundProblem:
+    """A context of feature arms as our bounds take it."""
+    rows: Any = "accumulated" if context.options.get("accumulate", True) else "fresh"
+    pairing: Any = context.pairing
     return BoundProblem(
-        setting.K, None, setting.theta, setting.kappa_lambda, gaps=setting.ordered, rows=rows, pairing=pairing
+        context.K, None, context.theta, context.kappa_lambda, gaps=context.ordered, rows=rows, pairing=pairing
     )
 
 
@@ -72,17 +72,17 @@ def tied_arms(about: Assumes) -> Iterator[Instance]:
         else:
             p = failure_median(name, budget, target=0, accumulate=kind == "median-accumulated")
         K, gap, theta, radius = parameters(name)
-        setting = Setting(
+        context = BoundContext(
             about.strategy,
             K,
             (0.0, 0.0, *(gap,) * (K - 2)),
             about.options,
-            law="features",
+            distribution="features",
             theta=theta,
             kappa_lambda=radius,
             kappa=1.0,
         )
-        yield Instance(f"two tied arms of {K}", setting, budget, p, p, "exactly")
+        yield Instance(f"two tied arms of {K}", context, budget, p, p, "exactly")
 
 
 def corners(about: Assumes) -> Iterator[Instance]:
@@ -91,6 +91,11 @@ def corners(about: Assumes) -> Iterator[Instance]:
     for case in MEDIAN_CORNER:
         gap = corner_gap(case["tilt"], case["third"])
         options = {**about.options, "delta": case["delta"]}
-        known: dict[str, Any] = {"law": "features", "theta": CORNER_THETA, "kappa_lambda": CORNER_R, "kappa": 1.0}
-        setting = Setting(about.strategy, 2, (0.0, gap), options, **known)
-        yield Instance(f"the corner, n = {case['n']:,}", setting, 2 * int(case["n"]), 0.0, 1.0, "exactly", case)
+        known: dict[str, Any] = {
+            "distribution": "features",
+            "theta": CORNER_THETA,
+            "kappa_lambda": CORNER_R,
+            "kappa": 1.0,
+        }
+        context = BoundContext(about.strategy, 2, (0.0, gap), options, **known)
+        yield Instance(f"the corner, n = {case['n']:,}", context, 2 * int(case["n"]), 0.0, 1.0, "exactly", case)

@@ -9,10 +9,10 @@ from typing import Any
 
 from exml_sim.bandit.parametric import BernoulliArm, ParametricPool
 from exml_sim.bandit.strategy import smallest_budget
+from exml_sim.engine.bound_context import BoundContext
 from exml_sim.engine.families import FAMILIES, FamilyPool
 from exml_sim.engine.intervals import clopper_pearson
 from exml_sim.engine.modes.exact import law_of
-from exml_sim.engine.setting import Setting
 from simulations.testing.assumptions import Assumes, Instance
 
 #: Outcomes of one exact law, and trials of one count.
@@ -30,19 +30,19 @@ PER_ARM, UNEVEN = (2, 5, 10, 20, 40, 80, 160), (5, 10, 20)
 COSTLY = (((0.7, 0.3), (1, 3)), ((0.7, 0.3), (3, 1)), ((1.0, 0.65, 0.35), (2, 1, 3)))
 
 
-def setting_for(
+def context_for(
     about: Assumes,
     means: Sequence[float],
     *,
-    law: str = "bernoulli",
+    distribution: str = "bernoulli",
     sd: float = math.nan,
     costs: Sequence[int] | None = None,
-) -> Setting:
-    """The setting of known arms, at unit cost unless costs are given."""
+) -> BoundContext:
+    """The context of known arms, at unit cost unless costs are given."""
     prices = tuple(map(float, costs or (1,) * len(means)))
     gaps = tuple(round(mean - min(means), 12) for mean in means)
-    ends: dict[str, Any] = {"low": 0.0, "high": 1.0} if law == "bernoulli" else {"sd": sd}
-    return Setting(about.strategy, len(means), gaps, about.options, tuple(means), prices, law, **ends)
+    ends: dict[str, Any] = {"low": 0.0, "high": 1.0} if distribution == "bernoulli" else {"sd": sd}
+    return BoundContext(about.strategy, len(means), gaps, about.options, tuple(means), prices, distribution, **ends)
 
 
 def exact_instance(about: Assumes, means: Sequence[float], budget: int, outcomes: int = OUTCOMES) -> Instance | None:
@@ -69,7 +69,7 @@ def _exact(
     even = set(costs) == {1}
     shown = ", ".join(f"{mean:g}" for mean in (sorted(means) if even else means))
     name = f"means {shown}" if even else f"means {shown} at costs {', '.join(map(str, costs))}"
-    return Instance(name, setting_for(about, means, costs=costs), budget, p, p, "exactly")
+    return Instance(name, context_for(about, means, costs=costs), budget, p, p, "exactly")
 
 
 def enumerated(about: Assumes) -> Iterator[Instance]:
@@ -94,19 +94,19 @@ def _until_too_large(found: Iterator[Instance | None]) -> Iterator[Instance]:
 
 def counted(about: Assumes, alarm: float, seed: int) -> Iterator[Instance]:
     """Families of the literature, by trials; the lower limits share one alarm."""
-    rule, law = about.build(), about.law
+    rule, distribution = about.build(), about.distribution
     places = [(K, gap, n * K) for K, gap in ((2, 0.3), (8, 0.08)) for n in (20, 100)]
     # Budgets that are no multiples of K.
     places += [(5, 0.08, 20 * 5 + 4), (6, 0.08, 20 * 6 + 1)]
     points = [(family, *place) for family in FAMILIES for place in places]
     for family, K, gap, budget in points:
-        spec = FamilyPool(family, K, gap, law, best=0.3 if K > 2 else 0.35)
+        spec = FamilyPool(family, K, gap, distribution, best=0.3 if K > 2 else 0.35)
         pool = spec.pool()
         if budget < smallest_budget(rule, pool.prices):
             continue
         found = pool.explore_many(rule, budget, TRIALS, seed=seed)
         failures = int(found.failures(pool.best_arms()).sum())
         low, high = clopper_pearson(failures, TRIALS, 1.0 - 2.0 * alarm / len(points))
-        setting = setting_for(about, spec.means, law=law, sd=spec.sd)
+        context = context_for(about, spec.means, distribution=distribution, sd=spec.sd)
         name = f"{family} of {K} arms, gap {gap:g}"
-        yield Instance(name, setting, budget, low, high, f"counted: {failures} of {TRIALS}")
+        yield Instance(name, context, budget, low, high, f"counted: {failures} of {TRIALS}")

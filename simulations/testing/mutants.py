@@ -6,16 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from exml_sim.engine.setting import Setting
+from exml_sim.engine.bound_context import BoundContext
 from exml_sim.testing.mutants import Plant
 from simulations.testing.assumptions import Assumes, Bound
 from simulations.testing.checks import examine_bound
 
 
-def _told(bound: Bound, **change: Callable[[Setting], Any]) -> Bound:
+def _told(bound: Bound, **change: Callable[[BoundContext], Any]) -> Bound:
     """A bound that is told something else."""
-    return lambda budget, setting: bound(
-        budget, replace(setting, **{name: make(setting) for name, make in change.items()})
+    return lambda budget, context: bound(
+        budget, replace(context, **{name: make(context) for name, make in change.items()})
     )
 
 
@@ -23,18 +23,18 @@ def bound_mutants(bound: Bound) -> dict[str, Bound]:
     """The bound with one error each, as bounds are wrong in earnest."""
 
     def gaps(make: Callable[[tuple[float, ...]], Sequence[float]]) -> Bound:
-        return _told(bound, gaps=lambda setting: (0.0, *make(setting.ordered)))
+        return _told(bound, gaps=lambda context: (0.0, *make(context.ordered)))
 
     return {
-        "four times the budget": lambda budget, setting: bound(4 * budget, setting),
-        "twice the budget": lambda budget, setting: bound(2 * budget, setting),
+        "four times the budget": lambda budget, context: bound(4 * budget, context),
+        "twice the budget": lambda budget, context: bound(2 * budget, context),
         "twice the gaps": gaps(lambda ordered: [2 * gap for gap in ordered]),
         "the largest gap for all": gaps(lambda ordered: [max(ordered)] * len(ordered)),
-        "squared": lambda budget, setting: bound(budget, setting) ** 2,
-        "to the fourth power": lambda budget, setting: bound(budget, setting) ** 4,
-        "a tenth of it": lambda budget, setting: bound(budget, setting) / 10,
-        "a hundredth of it": lambda budget, setting: bound(budget, setting) / 100,
-        "B in place of B / K": lambda budget, setting: bound(budget * setting.K, setting),
+        "squared": lambda budget, context: bound(budget, context) ** 2,
+        "to the fourth power": lambda budget, context: bound(budget, context) ** 4,
+        "a tenth of it": lambda budget, context: bound(budget, context) / 10,
+        "a hundredth of it": lambda budget, context: bound(budget, context) / 100,
+        "B in place of B / K": lambda budget, context: bound(budget * context.K, context),
     }
 
 

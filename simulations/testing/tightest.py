@@ -69,6 +69,6 @@ def _slack(bound: Bound, about: Assumes, means: Any, budget: int) -> Tightest | 
     one = exact_instance(about, means.tolist(), budget)
     if one is None:
         return None
-    value = float(bound(budget, one.setting))
+    value = float(bound(budget, one.context))
     # Where a bound says nothing there is nothing to be tight about.
     return Tightest(tuple(means.tolist()), budget, one.least, value, 1) if 0 < value < 1 and one.least > 0 else None

@@ -146,7 +146,7 @@ def test_regret_and_success_of_several_selected_arms():
         ({"pools": [{"kind": "parametric", "mean": [1]}]}, "unknown option of known pool 'mean'"),
         ({"pools": [{"kind": "finite_support"}]}, "needs values, y"),
         ({"pools": [{"kind": "synthetic"}]}, "needs at least one score"),
-        ({"scores": [{"score": "accuracy"}]}, "unknown score of score 'accuracy'"),
+        ({"scores": [{"score": "accuracy"}]}, "unknown score 'accuracy'"),
         ({"scores": [{"score": "ball"}]}, "needs ball=Lambda"),
         ({"budgets": {}}, "at least one budget"),
         ({"budgets": {"ratio": [1.5]}}, r"must be in \(0, 1\]"),

@@ -50,9 +50,9 @@ from tests.golden.values import (
 from tests.theory.population.small_pools import generated
 from theory import BoundProblem, corrected, paper, tighter
 from theory.claims import all_claims
+from theory.evidence import refutations
 from theory.population import PopulationModel
 from theory.population import required_budget as required_population_budget
-from theory.evidence import refutations
 
 HERE = Path(__file__).parent
 COUNTEREXAMPLE_FOLDER = HERE.parent / "counterexamples"

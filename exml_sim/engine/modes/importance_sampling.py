@@ -31,7 +31,7 @@ from exml_sim.engine.modes import monte_carlo
 from exml_sim.engine.modes.failure_paths import read_schedule
 from exml_sim.engine.modes.tilting import Mixture, mixture
 from exml_sim.engine.study import Cell, Study
-from exml_sim.engine.trials import Block, Facts, block_of
+from exml_sim.engine.trials import Block, CellMetadata, block_of
 from exml_sim.money import exact
 from exml_sim.seeds import Seeds, mulhi, philox
 
@@ -60,12 +60,12 @@ def block(study: Study, cell: Cell, trials: range) -> Block:
     return block_of(study, cell, trials, found, weight, start)
 
 
-def facts(study: Study, cell: Cell) -> Facts:
+def facts(study: Study, cell: Cell) -> CellMetadata:
     """The pool's facts, and what is known of the weights."""
     known = tilts(study, cell)
     bound = (bool(known.complete), float(known.weight_bound), float(known.left_out))
     plain = monte_carlo.facts(study, cell)
-    return Facts(plain.largest_regret, plain.costs, *bound)
+    return CellMetadata(plain.largest_regret, plain.costs, *bound)
 
 
 def replay(study: Study, cell: Cell, trial: int) -> Exploration:

@@ -1,15 +1,15 @@
-"""What a bound of somebody else's may know of a cell: the arms, their laws and prices, the strategy and its options.
+"""What a bound of a plug-in may know of a cell: the arms, their distributions and costs, the strategy and its options.
 
-A bound is any function ``bound(budget, setting)`` that returns a probability, or NaN where it says nothing. Which
-strategies and which arms it speaks of it says by two attributes, ``strategies`` and ``laws`` (see `about`); without
-them it speaks of all.
+A bound is a function ``function(budget, context)`` that returns a probability, or NaN where it does not apply. The
+decorator `bound` announces it, and names the strategies and the distributions of arms that it covers.
 """
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
@@ -18,19 +18,19 @@ from exml_sim.bandit.correlated import CorrelatedArm
 from exml_sim.bandit.parametric import BernoulliArm, GaussianArm, ParametricPool
 from exml_sim.bandit.rows import FeaturePool
 from exml_sim.engine.fields import Fields, entry, several, text
-from exml_sim.plugins import PluginError, explained, find
+from exml_sim.plugins import BOUNDS, Plugin, PluginError, announce, guard_calls, of_object
 from exml_sim.validation import shown
 
 if TYPE_CHECKING:
     from exml_sim.engine.study import Cell, Study
 
 #: The kinds of arms: the pulls are 0 or 1, normal, in a range, features with a score, or something else.
-LAWS = ("bernoulli", "gaussian", "bounded", "features", "other")
+DISTRIBUTIONS = ("bernoulli", "gaussian", "bounded", "features", "other")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class BoundContext:
     """A cell as a bound sees it.
 
     Attributes
@@ -45,7 +45,7 @@ class Setting:
         What every arm is worth, lower is better; None for arms that are not known beforehand.
     costs
         Price of one pull of every arm.
-    law
+    distribution
         "bernoulli", "gaussian", "bounded", "features" or "other".
     low, high
         Range of the pulls, if they have one.
@@ -67,7 +67,7 @@ class Setting:
     options: Mapping[str, Any]
     means: tuple[float, ...] | None = None
     costs: tuple[float, ...] = ()
-    law: str = "other"
+    distribution: str = "other"
     low: float = -math.inf
     high: float = math.inf
     sd: float = math.nan
@@ -89,23 +89,23 @@ class Setting:
         return min((gap for gap in self.gaps if gap > 0), default=math.nan)
 
 
-def about(*strategies: str, laws: tuple[str, ...] = ()) -> Callable[[F], F]:
-    """Say which strategies and which laws of arms a bound speaks of.
+def bound(*strategies: str, distributions: tuple[str, ...] = ()) -> Callable[[F], F]:
+    """Announce a function as a bound, for these strategies and distributions of arms; without any, for all.
 
     Examples
     --------
-    >>> @about("uniform_allocation", laws=("bernoulli", "bounded"))
-    ... def hoeffding(budget, setting):
-    ...     n = budget // setting.K
-    ...     return sum(math.exp(-n * gap**2 / (setting.high - setting.low) ** 2) for gap in setting.ordered)
+    >>> @bound("uniform_allocation", distributions=("bernoulli", "bounded"))
+    ... def hoeffding(budget, context):
+    ...     n = budget // context.K
+    ...     return sum(math.exp(-n * gap**2 / (context.high - context.low) ** 2) for gap in context.ordered)
     """
-    for law in laws:
-        if law not in LAWS:
-            raise ValueError(f"unknown law {law!r}: allowed are {', '.join(LAWS)}")
+    for name in distributions:
+        if name not in DISTRIBUTIONS:
+            raise ValueError(f"unknown distribution {name!r}: allowed are {', '.join(DISTRIBUTIONS)}")
 
     def mark(function: F) -> F:
-        function.strategies, function.laws = strategies, laws  # type: ignore[attr-defined]
-        return function
+        function.strategies, function.distributions = strategies, distributions  # type: ignore[attr-defined]
+        return announce(BOUNDS)(function)
 
     return mark
 
@@ -117,22 +117,26 @@ class BoundSpec(Fields):
     what: ClassVar[str] = "bound"
     name: str = entry(text)
     strategies: tuple[str, ...] = entry(several(text, empty=True), default=())
-
-    def __post_init__(self) -> None:
-        Fields.__post_init__(self)
-        if not callable(find("theory.bounds", self.name).load()):
-            raise PluginError(f"plug-in {self.name!r} must be a function bound(budget, setting)")
+    plugin: Plugin | None = field(default=None, compare=False, repr=False, kw_only=True)
 
     @classmethod
-    def of(cls, given: Any) -> BoundSpec:
-        """Read a name, or a table with a name and strategies."""
+    def read(cls, given: Any) -> BoundSpec:
+        """Read a name, a table with a name and strategies, or a function."""
         if isinstance(given, BoundSpec):
             return given
+        if inspect.isfunction(given):
+            plugin = of_object(given, BOUNDS)
+            return cls(plugin.name, plugin=plugin)
         if isinstance(given, str):
             return cls(given)
         if not isinstance(given, Mapping):
             raise ValueError(f"a bound must be a name, or a table with a name and strategies; got {shown(given)}")
-        return super(BoundSpec, cls).of(given)
+        return cls.of(given)
+
+    @property
+    def loaded(self) -> bool:
+        """Whether its function is here; not when results are only read."""
+        return self.plugin is not None and self.plugin.loaded
 
     @property
     def label(self) -> str:
@@ -140,18 +144,20 @@ class BoundSpec(Fields):
         return self.name.partition(":")[2] or self.name
 
 
-def setting_of(study: Study, cell: Cell) -> Setting | str:
-    """What a bound may know of a cell, or why there is nothing to know."""
+def context_of(study: Study, cell: Cell) -> BoundContext | str:
+    """Collect what a bound may know of a cell, or say why there is nothing to know."""
+    missing = study.missing_plugin(cell)
+    if missing:
+        return missing
     pool, spec = study.pool(cell), study.strategies[cell.strategy]
     try:
         gaps = tuple(float(gap) for gap in pool.gaps)
     except ValueError as error:
         return str(error)
-    known: dict[str, Any] = {"law": "other"}
     if isinstance(pool, ParametricPool):
-        known |= _known(pool)
+        known = _describe_known(pool)
     elif isinstance(pool, FeaturePool):
-        known |= {"law": "features", "theta": float(pool.scoring.theta), "rows": pool.n_rows}
+        known = {"distribution": "features", "theta": float(pool.scoring.theta), "rows": pool.n_rows}
         known |= {"kappa": float(pool.kappa), "pairing": "same" if pool.options.rows == "same" else "independent"}
         if pool.scoring.ball is not None:
             known["kappa_lambda"] = pool.kappa * float(pool.scoring.ball)
@@ -160,52 +166,51 @@ def setting_of(study: Study, cell: Cell) -> Setting | str:
     costs = tuple(float(cost) for cost in pool.prices.exact_costs)
     means = tuple(float(risk) for risk in pool.risks)
     known["rule"] = type(study.strategy(cell)).__name__
-    return Setting(spec.name, pool.n_arms, gaps, dict(spec.options), means, costs, **known)
+    return BoundContext(spec.name, pool.n_arms, gaps, dict(spec.options), means, costs, **known)
 
 
-def _known(pool: ParametricPool) -> dict[str, Any]:
-    """The law of known arms."""
+def _describe_known(pool: ParametricPool) -> dict[str, Any]:
+    """Describe the distribution of known arms."""
     if all(isinstance(arm, BernoulliArm) for arm in pool.arms):
-        return {"law": "bernoulli", "low": 0.0, "high": 1.0}
+        return {"distribution": "bernoulli", "low": 0.0, "high": 1.0}
     if all(isinstance(arm, GaussianArm | CorrelatedArm) for arm in pool.arms):
-        return {"law": "gaussian", "sd": max(float(getattr(arm, "sd", 0.0)) for arm in pool.arms)}
+        return {"distribution": "gaussian", "sd": max(float(getattr(arm, "sd", 0.0)) for arm in pool.arms)}
     ranges: list[Any] = [
         (0.0, 1.0) if isinstance(arm, BernoulliArm) else getattr(arm, "values", None) for arm in pool.arms
     ]
-    if all(one is not None for one in ranges):
-        return {
-            "law": "bounded",
-            "low": min(float(np.min(one)) for one in ranges),
-            "high": max(float(np.max(one)) for one in ranges),
-        }
-    return {"law": "other"}
+    if any(values is None for values in ranges):
+        return {"distribution": "other"}
+    low, high = min(float(np.min(values)) for values in ranges), max(float(np.max(values)) for values in ranges)
+    return {"distribution": "bounded", "low": low, "high": high}
 
 
-def declined(function: Any, spec: BoundSpec, setting: Setting) -> str:
-    """Why a bound says nothing of a cell at any budget; empty if it may speak."""
-    short = setting.strategy.partition(":")[2] or setting.strategy
-    named = spec.strategies or getattr(function, "strategies", ())
-    if named and not {setting.strategy, short, setting.rule} & {*named, *(one.partition(":")[2] for one in named)}:
-        return f"{spec.label} is about {', '.join(named)}"
-    laws = getattr(function, "laws", ())
-    if laws and setting.law not in laws:
-        return f"{spec.label} is about {' or '.join(laws)} arms"
+def find_reason(spec: BoundSpec, context: BoundContext) -> str:
+    """Say why a bound does not cover a cell at any budget; empty if it does."""
+    assert spec.plugin is not None
+    function = spec.plugin.load()
+    short = context.strategy.partition(":")[2] or context.strategy
+    covered = spec.strategies or getattr(function, "strategies", ())
+    names = {context.strategy, short, context.rule}
+    if covered and not names & {*covered, *(name.partition(":")[2] for name in covered)}:
+        return f"{spec.label} is about {', '.join(covered)}"
+    distributions = getattr(function, "distributions", ())
+    if distributions and context.distribution not in distributions:
+        return f"{spec.label} is about {' or '.join(distributions)} arms"
     return ""
 
 
-def value_of(name: str, function: Any, budget: float, setting: Setting) -> float:
-    """A bound at a budget; NaN where it says nothing.
+def evaluate(spec: BoundSpec, budget: float, context: BoundContext) -> float:
+    """Evaluate a bound at a budget; NaN where it does not apply.
 
     Raises
     ------
     PluginError
         If it raises, or returns no probability.
     """
+    assert spec.plugin is not None
     whole = int(budget) if float(budget).is_integer() else float(budget)
-    try:
-        found = float(function(whole, setting))
-    except Exception as error:
-        raise explained(name, error) from None
-    if found < 0.0:
-        raise PluginError(f"plug-in {name!r} returned {found:g} at budget {whole}: a probability is not negative")
-    return found
+    with guard_calls(spec.plugin):
+        value = float(spec.plugin.load()(whole, context))
+    if value < 0.0:
+        raise PluginError(f"plug-in {spec.name!r} returned {value:g} at budget {whole}: a probability is not negative")
+    return value
