@@ -30,9 +30,9 @@ class Mine(BaseStrategy):
     def first_round_cost(self, budget, prices):
         return budget
 
-    def explore(self, trials, own=np.random.default_rng(4)):
-        trials.buy(trials.budget)
-        selected = trials.keep(1)
+    def explore(self, batch, own=np.random.default_rng(4)):
+        batch.buy(batch.budget)
+        selected = batch.keep_best(1)
         {in_call}
         return selected
 
@@ -117,7 +117,7 @@ def test_pools_and_bounds_are_watched(tmp_path: Path) -> None:
     "text",
     [
         "np.random.default_rng(7).random()",
-        "np.random.default_rng([trials.n_arms, 2]).random()",
+        "np.random.default_rng([batch.n_arms, 2]).random()",
         "random.Random(7).random()",
         "import colorsys, secrets",
         "np.sort(selected)",
@@ -134,19 +134,19 @@ def test_seeded_generators_and_imports_are_allowed(text: str, tmp_path: Path) ->
 
 def test_other_answers_in_larger_blocks_are_found(tmp_path: Path) -> None:
     """The smoke test has no such block; the trial that every block runs again alone has another result."""
-    study = study_of(tmp_path, in_call=f"if trials.ledger.trials > {TRIALS}: selected = (selected + 1) % 3")
+    study = study_of(tmp_path, in_call=f"if batch.ledger.trials > {TRIALS}: selected = (selected + 1) % 3")
     message = refuse(study, tmp_path, "something else alone", block=30)
     assert "nothing was stored" in message
 
 
 def test_other_answers_in_a_share_of_the_trials_are_found_after_enough_blocks(tmp_path: Path) -> None:
     """A quarter of the trials differ in larger blocks: the probability to miss it in 60 blocks is 0.75**60 < 1e-6."""
-    study = study_of(tmp_path, in_call=f"if trials.ledger.trials > {TRIALS}: selected[::4] = (selected[::4] + 1) % 3")
+    study = study_of(tmp_path, in_call=f"if batch.ledger.trials > {TRIALS}: selected[::4] = (selected[::4] + 1) % 3")
     refuse(replace(study, trials=1200), tmp_path, "something else alone", block=20)
 
 
 def test_other_answers_in_smaller_blocks_are_found_by_the_smoke_test(tmp_path: Path) -> None:
-    study = study_of(tmp_path, in_call="if trials.ledger.trials < 10: selected = (selected + 1) % 3")
+    study = study_of(tmp_path, in_call="if batch.ledger.trials < 10: selected = (selected + 1) % 3")
     assert "nothing was run" in refuse(study, tmp_path, "in smaller blocks")
 
 

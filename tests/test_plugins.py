@@ -239,7 +239,7 @@ def test_a_store_refuses_another_source_and_says_so(folder: Path, tmp_path: Path
     path = tmp_path / "study.sqlite"
     run(study_of(folder), store=path, progress=False).close()
     before = path.read_bytes()
-    changed(folder, "trials.keep(2)", "trials.keep(1 + 1)")
+    changed(folder, "batch.keep_best(2)", "batch.keep_best(1 + 1)")
     with pytest.raises(ValueError, match="plug-in 'my_rules:Final' has changed: begun with version none"):
         run(study_of(folder), store=path, progress=False)
     assert path.read_bytes() == before
@@ -279,19 +279,19 @@ def test_a_file_is_executed_only_if_the_user_names_it(folder: Path, monkeypatch:
         Study.from_toml(folder / "study.toml", plugins=[folder / "empty.py"])
 
 
-LAST = "return trials.keep(1)"
-PULLS = "trials.session.draw(trials.pulls, False); trials.pulls *= 2; trials.keep(2)"
+LAST = "return batch.keep_best(1)"
+PULLS = "batch.session.draw(batch.pulls, False); batch.pulls *= 2; batch.keep_best(2)"
 BAD = {
-    "raises": ("trials.keep(2)", "1 / 0", "plug-in 'my_rules:Final' raised ZeroDivisionError: division by zero"),
+    "raises": ("batch.keep_best(2)", "1 / 0", "plug-in 'my_rules:Final' raised ZeroDivisionError: division by zero"),
     "arms": (LAST, f"{LAST} + 3", "must return arms from 0 to 2"),
     "shape": (LAST, f"{LAST}[:1]", "must return whole numbers of shape"),
     "overspends": (
-        "trials.buy(trials.budget - self",
-        "trials.buy(2 * trials.budget - self",
+        "batch.buy(batch.budget - self",
+        "batch.buy(2 * batch.budget - self",
         "plug-in 'my_rules:Final'",
     ),
-    "unpaid": ("trials.keep(2)", PULLS, "paid for"),
-    "exits": ("trials.keep(2)", "raise SystemExit(0)", "plug-in 'my_rules:Final' raised SystemExit: 0"),
+    "unpaid": ("batch.keep_best(2)", PULLS, "paid for"),
+    "exits": ("batch.keep_best(2)", "raise SystemExit(0)", "plug-in 'my_rules:Final' raised SystemExit: 0"),
     "exits on import": ("from math import exp", "from math import exp\nraise SystemExit(0)", "cannot be imported: "),
     "package": ("from math import exp", "from math import exp\nimport no_such_one", "needs the package 'no_such_one'"),
     "syntax": ("from math import exp", "from math import", "cannot be imported: SyntaxError"),
@@ -316,7 +316,7 @@ def test_a_worker_without_the_package(folder: Path, tmp_path: Path, monkeypatch:
     """The driver has it, the worker does not: one line with the name, and the store that was begun is gone."""
     monkeypatch.setitem(sys.modules, "no_such_package", ModuleType("no_such_package"))
     changed(folder, "from math import exp", "from math import exp\nimport no_such_package")
-    changed(folder, "trials.keep(2)", "trials.keep(2); no_such_package")
+    changed(folder, "batch.keep_best(2)", "batch.keep_best(2); no_such_package")
     out = tmp_path / "out"
     out.mkdir()
     message = r"plug-in 'my_rules:Final' needs the package 'no_such_package'.*; nothing was stored"
@@ -327,7 +327,7 @@ def test_a_worker_without_the_package(folder: Path, tmp_path: Path, monkeypatch:
 
 
 #: Fails in blocks of more trials than the smoke test runs.
-LATE = ("trials.keep(2)", "trials.keep(2); assert trials.ledger.trials <= 12, 'too many'")
+LATE = ("batch.keep_best(2)", "batch.keep_best(2); assert batch.ledger.trials <= 12, 'too many'")
 
 
 def test_a_plug_in_that_fails_later_leaves_nothing_either(folder: Path, tmp_path: Path) -> None:

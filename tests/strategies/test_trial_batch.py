@@ -132,15 +132,15 @@ class Own:
 
 
 def twice_then_fresh(trials):
-    trials.buy(30)
-    trials.buy(30)
-    return trials.keep(1, fresh=True)
+    batch.buy(30)
+    batch.buy(30)
+    return batch.keep_best(1, fresh=True)
 
 
 def test_a_round_paid_in_plain_numbers_is_money_for_one_trial_and_for_many():
     def buy_twelve(trials):
-        trials.buy(12)
-        return trials.keep(1)
+        batch.buy(12)
+        return batch.keep_best(1)
 
     rule = Own(buy_twelve, opens=12)
     alone = POOL.explore(rule, 100)
