@@ -112,12 +112,11 @@ class FixedConfidence(BaseStrategy, ABC):
         before = batch.pulls.sum(axis=1)
         fewest = np.where(among, batch.pulls, np.iinfo(np.int64).max).min(axis=1)
         price = np.maximum(among @ batch.prices.costs, 1)
-        batch = np.minimum(np.maximum(np.ceil(fewest * self.growth), 1.0), batch.ledger.left_units // price).astype(
-            np.int64
-        )
-        if not batch.any():
+        wanted = np.maximum(np.ceil(fewest * self.growth), 1.0)
+        pulls = np.minimum(wanted, batch.ledger.left_units // price).astype(np.int64)
+        if not pulls.any():
             return np.zeros(before.shape, dtype=np.bool_)
-        batch.buy(np.where(among.any(axis=1), batch * price, 0), among=among)
+        batch.buy(np.where(among.any(axis=1), pulls * price, 0), among=among)
         return np.asarray(batch.pulls.sum(axis=1) > before, dtype=np.bool_)
 
 
