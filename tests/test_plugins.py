@@ -210,7 +210,7 @@ def test_names_that_lead_nowhere(folder: Path, case: str) -> None:
 
 
 LAST = "return trials.keep(1)"
-PULLS = "trials.session.draw(trials.pulls, False); trials.pulls *= 2; trials.keep(2)"
+PULLS = "trials.arms.pull(trials.pulls, False, lambda granted, due: None); trials.pulls *= 2; trials.keep(2)"
 BAD = {
     "raises": ("trials.keep(2)", "1 / 0", "plug-in 'my_rules:Final' raised ZeroDivisionError: division by zero"),
     "arms": (LAST, f"{LAST} + 3", "must return arms from 0 to 2"),
@@ -294,7 +294,7 @@ def installed(tmp_path: Path, version: str = "1.2") -> Path:
         dedent("""
         import numpy as np
         from exml_sim.bandit.parametric import ParametricPool
-        from exml_sim.bandit.scores import objective
+        from exml_sim.bandit.scoring import ObjectiveScore
         from exml_sim.population import Candidate, Population
 
         def arms(low=0.2):
@@ -307,12 +307,12 @@ def installed(tmp_path: Path, version: str = "1.2") -> Path:
 
         class careful:
             PENALISED = True
-            TOLERANCES = objective.TOLERANCES
+            TOLERANCES = ObjectiveScore.TOLERANCES
 
             @staticmethod
             def score(terms, gram, y, counts, tol):
                 charge = 1.0 / np.sqrt(counts.sum(axis=1))
-                return tuple(part + charge for part in objective.score(terms, gram, y, counts, tol))
+                return tuple(part + charge for part in ObjectiveScore.score(terms, gram, y, counts, tol))
         """),
         encoding="utf-8",
     )

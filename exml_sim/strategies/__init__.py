@@ -1,4 +1,4 @@
-"""Strategies: rules that decide which arm is pulled how often, one file per rule."""
+"""Strategies decide how often each arm is pulled and which one is selected; one file per strategy."""
 
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
@@ -28,7 +28,7 @@ __all__ = [
     "by_name",
 ]
 
-#: Every rule in this folder, by its name in small letters.
+#: Every strategy in this folder, by the snake-case name of its class.
 STRATEGIES: Mapping[str, type[BaseStrategy]] = classes(__name__, BaseStrategy)
 
 
@@ -43,18 +43,18 @@ def by_name(name: str, **options: Any) -> Strategy:
         If the name is not one of `STRATEGIES` and no plug-in, or the options are not those of the strategy.
     """
     if name not in STRATEGIES and is_plugin(__name__, name):
-        return _plugged(name, options)
+        return _build_plugin(name, options)
     check_choice(name, "strategy", STRATEGIES)
     try:
         strategy = STRATEGIES[name](**options)
     except TypeError:
-        raise _refused(name, STRATEGIES[name], options) from None
+        raise _explain_options(name, STRATEGIES[name], options) from None
     assert isinstance(strategy, Strategy)
     return strategy
 
 
-def _plugged(name: str, options: Mapping[str, Any]) -> Strategy:
-    """Build a strategy of somebody else's: a class or a function that makes one."""
+def _build_plugin(name: str, options: Mapping[str, Any]) -> Strategy:
+    """Build a strategy from a plug-in: a class or a function that makes one."""
     make = load(__name__, name)
     if not callable(make):
         raise PluginError(f"plug-in {name!r} must be a class or a function that makes a strategy, got {make!r}")
@@ -62,12 +62,12 @@ def _plugged(name: str, options: Mapping[str, Any]) -> Strategy:
         return check_strategy(make(**options))
     except TypeError as error:
         if is_dataclass(make):
-            raise _refused(name, make, options) from None
+            raise _explain_options(name, make, options) from None
         raise explained(name, error) from None
     except Exception as error:
         raise explained(name, error) from None
 
 
-def _refused(name: str, rule: Any, options: Mapping[str, Any]) -> ValueError:
-    known = ", ".join(f"{f.name} (required)" if f.default is MISSING else f.name for f in fields(rule))
+def _explain_options(name: str, kind: Any, options: Mapping[str, Any]) -> ValueError:
+    known = ", ".join(f"{f.name} (required)" if f.default is MISSING else f.name for f in fields(kind))
     return ValueError(f"strategy {name!r} does not take the options [{', '.join(options)}]: it has {known}")

@@ -100,7 +100,7 @@ def _scores(change: Callable[[Any, Any], Any]) -> Callable[[TrialBatch], None]:
         return Scores(value, value, value)
 
     def before(batch: TrialBatch) -> None:
-        batch.session = _Session(batch.session, changed)
+        batch.arms = _Session(batch.arms, changed)
 
     return before
 
@@ -115,7 +115,7 @@ def _once(batch: TrialBatch) -> None:
         value = np.where(wanted, np.where(np.isfinite(seen[0].value), seen[0].value, scores.value), np.inf)
         return Scores(value, value, value)
 
-    batch.session = _Session(batch.session, changed)
+    batch.arms = _Session(batch.arms, changed)
 
 
 def _buying(change: Callable[[TrialBatch, int, Any, dict[str, Any]], tuple[Any, dict[str, Any]] | None]) -> Any:
@@ -151,7 +151,7 @@ def _other_rows(batch: TrialBatch, call: int, money: Any, options: dict[str, Any
 
 def _unpaid(batch: TrialBatch, call: int, money: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     extra = np.where(batch.active, 1, 0)
-    batch.session.draw(extra, False)
+    batch.arms.pull(extra, False, lambda granted, due: None)
     batch.pulls += extra
     return money, options
 

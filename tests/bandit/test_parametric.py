@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from exml_sim.bandit.arms import Pulls
 from exml_sim.bandit.parametric import BernoulliArm, BoundedArm, GaussianArm, ParametricPool
 from exml_sim.seeds import Seeds
 from exml_sim.strategies import MedianElimination, UniformAllocation
@@ -20,7 +21,7 @@ ALARM = 1e-6
 def sums(arm, seeds, start, pulls, substream=1):
     out = np.zeros(len(seeds))
     size = len(seeds)
-    arm.add(seeds.key, seeds.trials, substream, np.full(size, start), np.full(size, pulls), out)
+    arm.add(Pulls(seeds.key, seeds.trials, np.uint64(substream), np.full(size, start), np.full(size, pulls)), out)
     return out
 
 

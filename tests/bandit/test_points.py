@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from exml_sim.bandit import points
-from exml_sim.bandit.ranges import SparseSampler
 from exml_sim.bandit.rows import FeatureArm, FeaturePool
-from exml_sim.bandit.sampling import RowOptions, RowSampler
+from exml_sim.bandit.sampling import RangeSampler, RowOptions, RowSampler
 from exml_sim.engine import run, study
 from exml_sim.population import Population
 from exml_sim.seeds import Seeds
@@ -124,14 +123,14 @@ def test_studies(monkeypatch):
 def test_stretches_hold_the_rows_that_counts_hold(rows):
     """Three rounds with unequal pulls, one of them fresh: the same rows as from counts, and never an array over all."""
     seeds, options = Seeds.of(7, range(4)), RowOptions(rows=rows)
-    dense, sparse = (kind(seeds, 3, 50, options) for kind in (RowSampler, SparseSampler))
+    dense, sparse = (kind(seeds, 3, 50, options) for kind in (RowSampler, RangeSampler))
     pulls = np.random.default_rng(0).integers(0, 30, size=(3, 4, 3))
     for number, fresh in enumerate((False, True, False)):
         for sampler in (dense, sparse):
             sampler.draw(pulls[number], fresh)
         assert np.array_equal(sparse.counts, dense.counts)
         for trial in range(4):
-            assert np.array_equal(sparse.of_trial(trial), dense.of_trial(trial))
+            assert np.array_equal(sparse.trial_counts(trial), dense.trial_counts(trial))
             first, second = sparse.order(trial), dense.order(trial)
             assert (first is None) == (second is None)
             assert first is None or np.array_equal(first, second)
@@ -141,7 +140,7 @@ def test_stretches_hold_the_rows_that_counts_hold(rows):
     stored = [part for stretch in sparse._stretches for part in stretch]
     assert max(part.size for part in stored) == 4 * 3
     with pytest.raises(ValueError, match="stretches are for replacement 'always', got 'never'"):
-        SparseSampler(seeds, 3, 50, RowOptions(replacement="never"))
+        RangeSampler(seeds, 3, 50, RowOptions(replacement="never"))
 
 
 def test_a_large_pool_keeps_no_counts(monkeypatch):
@@ -149,7 +148,7 @@ def test_a_large_pool_keeps_no_counts(monkeypatch):
     large(monkeypatch)
     pool = FeaturePool(population(), theta=0.3, **SCORES["ball"])
     assert pool.sparse
-    assert isinstance(pool.open(Seeds.of(0))._sampler, SparseSampler)
+    assert isinstance(pool.open(Seeds.of(0))._sampler, RangeSampler)
     assert not FeaturePool(population(), theta=0.3, replacement="never", **SCORES["ball"]).sparse
     alone = pool.explore("median_elimination", 60, rng=3)
     monkeypatch.undo()

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from exml_sim.bandit import betting, paired
 from simulations.verification import coverage, report
 from simulations.verification.depths import DEPTHS
 from simulations.verification.run import chosen, verify
