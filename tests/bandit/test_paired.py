@@ -23,7 +23,7 @@ from exml_sim.bandit.selection_report import (
     is_worth_betting,
     later_losses,
     later_rows,
-    log_wealth,
+    log_row_wealth,
     proven_limit,
     report_selection,
     rows_to_settle,
@@ -121,7 +121,7 @@ def test_bets_are_an_e_value_at_every_edge_of_the_null(up: float, shift: float) 
     total = 0.0
     for ups in range(9):
         apart = np.array([high] * ups + [low] * (8 - ups))
-        total += math.comb(8, ups) * up**ups * (1 - up) ** (8 - ups) * math.exp(log_wealth(apart, shift))
+        total += math.comb(8, ups) * up**ups * (1 - up) ** (8 - ups) * math.exp(log_row_wealth(apart, shift))
     assert total == pytest.approx(1.0)
 
 
@@ -132,7 +132,7 @@ def test_planted_a_bet_on_the_rows_that_were_fitted_is_no_e_value() -> None:
         up**ups
         * (1 - up) ** (8 - ups)
         * math.comb(8, ups)
-        * math.exp(log_wealth(np.array([2.0] * ups + [-2.0] * (8 - ups)), shift))
+        * math.exp(log_row_wealth(np.array([2.0] * ups + [-2.0] * (8 - ups)), shift))
         for ups in range(9)
     )
     assert total > 1.01
@@ -141,8 +141,8 @@ def test_planted_a_bet_on_the_rows_that_were_fitted_is_no_e_value() -> None:
 def test_the_mixture_is_the_mean_of_products_and_falls_with_the_shift() -> None:
     apart = losses(12, 0.8) - losses(12, 0.3)
     slow = np.mean([np.prod([1 + k * (d / 2 - 0.05) / 1.05 for d in apart]) for k in STAKES])
-    assert math.exp(log_wealth(apart, 0.1)) == pytest.approx(slow)
-    found = [log_wealth(apart, shift) for shift in np.linspace(0, 1.9, 12)]
+    assert math.exp(log_row_wealth(apart, 0.1)) == pytest.approx(slow)
+    found = [log_row_wealth(apart, shift) for shift in np.linspace(0, 1.9, 12)]
     assert all(a > b for a, b in itertools.pairwise(found))
 
 
@@ -151,7 +151,7 @@ def test_the_proven_limit_is_where_the_wealth_meets_the_bar() -> None:
     limit = proven_limit(apart, 3.0)
     assert limit is not None
     assert 0.0 < limit < 0.5
-    assert log_wealth(apart, limit) >= 3.0 > log_wealth(apart, limit + 1e-6)
+    assert log_row_wealth(apart, limit) >= 3.0 > log_row_wealth(apart, limit + 1e-6)
     assert proven_limit(np.zeros(100), 3.0) is None
     said = report_selection("a", [Pair("b", losses(100, 0.2), losses(100, 0.7), apart)])
     assert said.proven_worse == ("b",)
@@ -169,18 +169,18 @@ def test_later_rows_are_predicted_by_earlier_ones_only() -> None:
 def test_a_negative_difference_and_sets_have_their_words() -> None:
     mine, theirs = np.full(30, 0.5) + losses(30, 0.1), losses(30, 0.1)
     said = report_selection("a + b", [Pair("c", mine, theirs)], noun="choices").sentence()
-    assert said.startswith("a + b was chosen; on labels alone c looks better by 0.")
-    assert "the data cannot tell them apart" in said
-    assert "cannot be excluded; no number of rows is in sight" in said
+    assert said.startswith("a + b was selected, but by labels alone c is better by 0.")
+    assert "not significant" in said
+    assert "cannot be excluded. No realistic number" in said
     many = report_selection("a", [Pair("c", np.full(200, 1.5) + losses(200, 0.1), losses(200, 0.1))])
     assert many.comparisons[0].is_significantly_better
-    assert "that is no chance: think of taking c" in many.sentence()
+    assert "significant at 95 %: consider c" in many.sentence()
 
 
 def test_equal_candidates_do_not_differ_and_rows_end() -> None:
     mine = losses(60, 0.3)
     same = report_selection("a", [Pair("twin", mine, mine - 1e-17)]).sentence()
-    assert same.startswith("a and twin do not differ on these rows; twin cannot be excluded")
+    assert same.startswith("a and twin do not differ on these rows. twin cannot be excluded")
     said = report_selection("a", [Pair("b", mine, mine + 0.05)])
     assert said.more_rows > 10
     assert "rows would settle it, more than the 10 that the table has left." in replace(said, rows_left=10).sentence()

@@ -66,7 +66,7 @@ def test_equal_means_of_bounded_arms_are_equal_scores():
     seeds = Seeds.of(3, range(50))
     session = pool.open(seeds)
     for pulls in (1, 6, 3):
-        session.draw(np.full((50, 2), pulls), False)
+        session.pull(np.full((50, 2), pulls), False, lambda granted, due: None)
     found = session.score(np.ones((50, 2), bool), False, 0).value
     for substream, arm in enumerate(pool.arms):
         edges = np.cumsum([Fraction(p) for p in arm.probabilities[:-1]])

@@ -17,17 +17,17 @@ from exml_sim.engine.runner import run
 from exml_sim.engine.study import Study
 from exml_sim.seeds import Seeds
 from exml_sim.strategies import by_name, fixed_confidence
-from tests.bandit.test_statements import feature_pool
+from tests.bandit.test_selection_report import feature_pool
 from theory.verdicts import judge
 
-SURE = ("kl_lucb", "successive_elimination", "top_two_stopping", "ugap_ec")
+FIXED_CONFIDENCE = ("kl_lucb", "successive_elimination", "top_two_stopping", "ugap_ec")
 
 
 def log_e(s_u: float, n_u: int, s_v: float, n_v: int, epsilon: float = 0.0) -> float:
     """What the kernel gives for two arms with values in [0, 1], the first being the leader."""
-    known = ParametricEvidence(0.0, 1.0, np.zeros(2), 1)
+    state = ParametricEvidence(0.0, 1.0, np.zeros(2), 1)
     sums, pulls = np.array([[s_u, s_v]]), np.array([[n_u, n_v]])
-    found = known.of(sums, pulls, np.array([0]), np.array([True]), 3.0, epsilon, True)
+    found = state.update(sums, pulls, np.array([0]), np.array([True]), 3.0, epsilon, True)
     return float(found.against[0, 1])
 
 
@@ -77,7 +77,7 @@ def test_the_attack_sees_a_likelihood_ratio_without_its_price() -> None:
     assert crossing(0.5, 0.5, -math.log(0.2), 24, price=False) > 0.2
 
 
-@pytest.mark.parametrize("name", SURE)
+@pytest.mark.parametrize("name", FIXED_CONFIDENCE)
 @pytest.mark.parametrize("pool", [
     ParametricPool.bernoulli([0.3, 0.35, 0.5]),
     ParametricPool([GaussianArm(0.0), GaussianArm(0.2), GaussianArm(1.0, 0.5)]),
@@ -97,7 +97,7 @@ def test_a_verdict_catches_a_rule_that_forgets_the_other_arms(monkeypatch: pytes
     def one_is_enough(active: Any, leader: Any, against: Any, bar: float) -> Any:
         return np.where(np.isfinite(against), against, -np.inf).max(axis=1) >= bar
 
-    monkeypatch.setattr(fixed_confidence, "_settled", one_is_enough)
+    monkeypatch.setattr(fixed_confidence, "_is_decided", one_is_enough)
     pool = ParametricPool.bernoulli([0.3, 0.35, 0.9])
     found = pool.explore_many(by_name("successive_elimination"), 20_000, 400)
     assert found.confident is not None
@@ -113,7 +113,7 @@ def test_money_against_the_textbook(name: str, peer: Any) -> None:
     assert ours <= 1.2 * theirs
 
 
-@pytest.mark.parametrize("name", [*SURE, "ocba", "ugap_eb"])
+@pytest.mark.parametrize("name", [*FIXED_CONFIDENCE, "ocba", "ugap_eb"])
 @pytest.mark.parametrize("features", [False, True])
 def test_many_trials_are_single_trials(name: str, features: bool) -> None:
     pool: ParametricPool | FeaturePool = (
@@ -140,7 +140,7 @@ def test_an_easy_pool_is_cheap_and_a_tie_costs_everything() -> None:
 
 def test_an_indifference_ends_a_tie() -> None:
     tie = ParametricPool.bernoulli([0.5, 0.5, 0.9])
-    for name in SURE:
+    for name in FIXED_CONFIDENCE:
         found = tie.explore_many(by_name(name, epsilon=0.2), 20_000, 100)
         assert found.confident is not None
         assert found.confident.all()
@@ -148,7 +148,7 @@ def test_an_indifference_ends_a_tie() -> None:
 
 
 def test_one_arm_is_sure_at_once_and_rows_may_run_out() -> None:
-    assert ParametricPool.bernoulli([0.5]).explore("successive_elimination", 100).sure
+    assert ParametricPool.bernoulli([0.5]).explore("successive_elimination", 100).confident
     pool = FeaturePool(feature_pool((70, 90)).population, theta=0.1, ball=0.8, replacement="never", shortfall="cap")
     found = pool.explore(by_name("successive_elimination", confidence=1 - 1e-12), 10_000)
     assert found.confident is False

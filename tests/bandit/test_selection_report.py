@@ -148,7 +148,7 @@ def test_the_order_is_what_was_bought(replacement: str) -> None:
     own = feature_pool((0, 90), rows="independent").explore("successive_elimination", 200, 1)
     assert own.comparison_data is not None
     assert own.comparison_data.order is None
-    assert "rows='same'" in own.statement().proof
+    assert "rows='same'" in own.report().proof
 
 
 def test_other_scores_leave_out_groups() -> None:
@@ -159,29 +159,29 @@ def test_other_scores_leave_out_groups() -> None:
     assert "affine regime" in found.proof
 
 
-def statement(*others: Comparison) -> SelectionReport:
+def report(*others: Comparison) -> SelectionReport:
     return SelectionReport("high", 0.95, others, "jackknife", "bets")
 
 
 def test_the_sentences() -> None:
     low = Comparison("low", 0.08, 0.03, 40, 0.0)
     unclear = Comparison("mid", 0.1, -0.01, 12, 143.2)
-    assert statement(low, unclear).sentence() == (
-        "high is better than low by 0.08 (at least 0.03 with 95 %); 1 of the 2 other candidates cannot be excluded; "
-        "about 140 more rows would settle it."
+    assert report(low, unclear).sentence() == (
+        "high is better than low by 0.08 (at least 0.03 with 95 %). 1 of the 2 other candidates cannot be excluded. "
+        "About 140 more rows would settle it."
     )
     # One rival is named, several are counted as the table of comparisons has them.
-    assert "; mid cannot be excluded; " in statement(unclear).sentence()
-    assert "; 2 of the 2 other candidates cannot be excluded; " in statement(unclear, unclear).sentence()
+    assert " mid cannot be excluded. " in report(unclear).sentence()
+    assert " 2 of the 2 other candidates cannot be excluded. " in report(unclear, unclear).sentence()
     one_row = replace(unclear, more_rows=1.0)
-    assert statement(one_row).sentence().endswith("; about 1 more row would settle it.")
-    assert statement(low).sentence().endswith("; all other candidates are excluded.")
+    assert report(one_row).sentence().endswith(" About 1 more row would settle it.")
+    assert report(low).sentence().endswith(" All other candidates are excluded.")
     hopeless = replace(unclear, difference=-0.01, at_least=-0.1, more_rows=math.inf)
-    assert statement(hopeless).sentence().startswith("high was chosen; on labels alone mid looks better by 0.01, and ")
-    assert "the data cannot tell them apart" in statement(hopeless).sentence()
-    assert "no number of rows is in sight" in statement(hopeless).sentence()
-    assert statement().sentence() == "high is the only candidate."
-    assert json.loads(json.dumps(statement(low, hopeless).to_dict()))["more_rows"] is None
+    assert report(hopeless).sentence().startswith("high was selected, but by labels alone mid is better by 0.01")
+    assert "not significant" in report(hopeless).sentence()
+    assert "No realistic number" in report(hopeless).sentence()
+    assert report().sentence() == "high is the only candidate."
+    assert json.loads(json.dumps(report(low, hopeless).to_dict()))["more_rows"] is None
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0, "sure", True, math.nan])
@@ -191,6 +191,6 @@ def test_a_level_is_between_0_and_1(level: object) -> None:
         found.report(level)  # type: ignore[arg-type]
 
 
-def test_arms_without_rows_have_no_statement() -> None:
-    with pytest.raises(ValueError, match="a statement needs bought rows"):
+def test_arms_without_rows_have_no_report() -> None:
+    with pytest.raises(ValueError, match="a report needs bought rows"):
         ParametricPool.bernoulli([0.1, 0.2]).explore("uniform_allocation", 20).report()
