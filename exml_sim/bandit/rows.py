@@ -129,10 +129,9 @@ class FeatureArm:
 
     def refined(self, counts: CountArray, level: int) -> Certified:
         """Score every line of counts with one of the accuracies."""
-        tightest = min(level, self.levels - 1)
         if self.large:
-            return self.score_held([HeldRows(np.flatnonzero(line), line[line != 0]) for line in counts], tightest)
-        return self._scoring.of(self.gram, self._population.y, counts, tightest)
+            return self.score_held([HeldRows(np.flatnonzero(line), line[line != 0]) for line in counts], level)
+        return self._scoring.of(self.gram, self._population.y, counts, min(level, self.levels - 1))
 
     def score_held(self, lines: Iterable[HeldRows], level: int) -> Certified:
         """Score rows of a large population with one of the accuracies, line by line."""
