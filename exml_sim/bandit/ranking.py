@@ -39,18 +39,18 @@ class Scores:
 
     def replaced(self, where: BoolArray, new: Scores) -> Scores:
         """Take the scores of `new` at the marked places."""
-        parts = ((new.value, self.value), (new.lower, self.lower), (new.upper, self.upper))
-        return Scores(*(np.where(where, other, own) for other, own in parts), self.resolution, self.unit)
+        value, lower = np.where(where, new.value, self.value), np.where(where, new.lower, self.lower)
+        return Scores(value, lower, np.where(where, new.upper, self.upper), self.resolution, self.unit)
 
     def only(self, where: BoolArray) -> Scores:
         """Keep the scores at the marked places, +inf elsewhere."""
-        parts = (self.value, self.lower, self.upper)
-        return Scores(*(np.where(where, part, np.inf) for part in parts), self.resolution, self.unit)
+        value, lower, upper = (np.where(where, part, np.inf) for part in (self.value, self.lower, self.upper))
+        return Scores(value, lower, upper, self.resolution, self.unit)
 
     def scaled(self, shift: float, factor: FloatArray) -> Scores:
         """Compute the scores (s - shift) * factor, for positive factors per arm; unscored arms stay at +inf."""
-        parts = (self.value, self.lower, self.upper)
-        return Scores(*((part - shift) * factor for part in parts), self.resolution, self.unit * factor)
+        value, lower, upper = ((part - shift) * factor for part in (self.value, self.lower, self.upper))
+        return Scores(value, lower, upper, self.resolution, self.unit * factor)
 
     def best(self) -> BoolArray:
         """Mark the arms whose value is the lowest of their trial, or within the resolution of it, shape (trials, K)."""
