@@ -27,15 +27,18 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("money", "losses", "kernels"),
     ("rejection", "population", "oracle"),
     ("datasets",),
-    ("exploration",),
+    ("bandit",),
     ("strategies",),
-    ("method", "engine"),
+    ("pools",),
+    ("classifier", "engine"),
     ("testing",),
     ("theory",),
     ("simulations",),
     ("cli",),
     ("__main__",),
 )
+#: Modules of exml_sim.bandit that run strategies by name: they are above the strategies, the others below.
+POOLS = ("exml_sim.bandit.pool", "exml_sim.bandit.parametric", "exml_sim.bandit.rows")
 #: Names that the package itself hands out, by the module behind them.
 FRONT_DOOR = {f"exml_sim.{name}": home for name, home in exml_sim._HOME.items()}
 DEPTH = {room: depth for depth, rooms in enumerate(LAYERS) for room in rooms}
@@ -45,7 +48,7 @@ SHARED = (
     ("panels",),
     ("needed_budget", "budget_vs_failure", "figures", "pilot"),
     ("report",),
-    ("hunt", "verification", "reproduction", "adaptive_vs_halving"),
+    ("falsify", "verification", "reproduction", "adaptive_vs_halving"),
 )
 
 
@@ -61,6 +64,8 @@ def modules() -> dict[str, Path]:
 
 def room(module: str) -> str:
     """The folder or root file that a module belongs to; theory is one room, and so is simulations."""
+    if module in POOLS:
+        return "pools"
     package, _, rest = module.partition(".")
     return package if package != "exml_sim" else rest.split(".")[0] or "__init__"
 
@@ -142,7 +147,7 @@ def test_the_layers_catch_a_lazy_import_from_above(
     with (tmp_path / "exml_sim/bandit/pool.py").open("a", encoding="utf-8") as file:
         file.write(f"\n\ndef planted() -> None:\n    {planted}\n")
     monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
-    with pytest.raises(AssertionError, match=r"bandit/pool.py:\d+ imports exml_sim.(engine|method)"):
+    with pytest.raises(AssertionError, match=r"bandit/pool.py:\d+ imports exml_sim.(engine|classifier)"):
         test_imports_only_go_down()
 
 

@@ -54,7 +54,7 @@ def count_changes(face, based):
 
 @compiled
 def added_directions(face, based, y, geo, added):
-    """List row and components of each direction that became free; on an edge that became the inside, the edge's normal."""
+    """List row and components of each direction that became free; for an edge that became inner, its normal."""
     rows, e1, e2 = np.empty(added, np.int64), np.zeros(added), np.zeros(added)
     k = 0
     for i in range(len(face)):

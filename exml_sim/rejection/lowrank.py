@@ -69,7 +69,7 @@ class Maximiser:
         self._seen = np.full(len(y), -1, np.int64)
 
     def run(self, u: FloatArray, v: FloatArray, scale: float, tol: float, limit: int) -> Point:
-        """Improve a feasible z = (u, v) to a relative gap of at most `tol`, if rounding and the limit on steps permit."""
+        """Improve a feasible z = (u, v) to a relative gap of `tol`, if rounding and the limit on steps permit."""
         return self._proximal(self._swept(self._place(u, v), tol), FIRST_SIGMA * scale, tol, limit)
 
     def gap(self, point: Point) -> tuple[float, float]:

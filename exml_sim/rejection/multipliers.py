@@ -41,7 +41,7 @@ def mean_diagonal(gram, p):
 
 @compiled
 def first_multiplier(kappa, radius):
-    """Choose the first multiplier: C is at most kappa / (4 Lambda); far from the affine regime the value limits it instead."""
+    """Choose the first multiplier: at most kappa / (4 Lambda); far from the affine regime the value limits it."""
     return min(0.25 * np.sqrt(max(kappa, 1e-12)) / radius, 0.05 / (radius * radius))
 
 
