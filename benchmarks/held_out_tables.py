@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 
 from exml_sim.arrays import FloatArray, IntArray
-from exml_sim.bandit.paired import Pair, statement_of
+from exml_sim.bandit.selection_report import Pair, report_selection
 from exml_sim.classifier.kernel_regression import KernelFitter
 from exml_sim.classifier.latent import brier, one_hot
 from exml_sim.classifier.soft import normalised
@@ -78,7 +78,7 @@ class Held:
     """Shares of trials: all limits hold; all others are excluded; that, and the chosen one is not the best."""
 
     covered: float
-    sure: float
+    confident: float
     wrong: float
 
 
@@ -111,7 +111,7 @@ def _trial(
 def _held(losses: list[FloatArray], truth: FloatArray, level: float) -> tuple[bool, bool, bool]:
     chosen = int(np.argmin([one.mean() for one in losses]))
     pairs = [Pair(str(k), losses[chosen], one) for k, one in enumerate(losses) if k != chosen]
-    said = statement_of(str(chosen), pairs, level).comparisons
+    said = report_selection(str(chosen), pairs, level).comparisons
     covered = all(one.at_least <= truth[int(one.name)] - truth[chosen] for one in said)
     sure = all(one.excluded for one in said)
     return covered, sure, sure and chosen != int(truth.argmin())

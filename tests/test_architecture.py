@@ -30,6 +30,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("datasets",),
     ("bandit",),
     ("strategies",),
+    ("pools",),
     ("classifier", "engine"),
     ("testing",),
     ("theory",),
@@ -37,6 +38,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("cli",),
     ("__main__",),
 )
+#: Modules of exml_sim.bandit that run strategies by name: they are above the strategies, the others below.
+POOLS = ("exml_sim.bandit.pool", "exml_sim.bandit.parametric", "exml_sim.bandit.rows")
 #: Names that the package itself hands out, by the module behind them.
 FRONT_DOOR = {f"exml_sim.{name}": home for name, home in exml_sim._HOME.items()}
 DEPTH = {room: depth for depth, rooms in enumerate(LAYERS) for room in rooms}
@@ -62,6 +65,8 @@ def modules() -> dict[str, Path]:
 
 def room(module: str) -> str:
     """The folder or root file that a module belongs to; theory is one room, and so is simulations."""
+    if module in POOLS:
+        return "pools"
     package, _, rest = module.partition(".")
     return package if package != "exml_sim" else rest.split(".")[0] or "__init__"
 

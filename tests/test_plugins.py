@@ -280,7 +280,7 @@ def test_a_file_is_executed_only_if_the_user_names_it(folder: Path, monkeypatch:
 
 
 LAST = "return batch.keep_best(1)"
-PULLS = "batch.session.draw(batch.pulls, False); batch.pulls *= 2; batch.keep_best(2)"
+PULLS = "batch.arms.pull(batch.pulls, False, lambda granted, due: None); batch.pulls *= 2; batch.keep_best(2)"
 BAD = {
     "raises": ("batch.keep_best(2)", "1 / 0", "plug-in 'my_rules:Final' raised ZeroDivisionError: division by zero"),
     "arms": (LAST, f"{LAST} + 3", "must return arms from 0 to 2"),
@@ -360,7 +360,7 @@ def installed(tmp_path: Path, version: str = "1.2") -> Path:
         dedent("""
         import numpy as np
         from exml_sim.bandit.parametric import ParametricPool
-        from exml_sim.bandit.scores import objective
+        from exml_sim.bandit.scoring import ObjectiveScore
         from exml_sim.population import Candidate, Population
 
         def arms(low=0.2):
@@ -373,12 +373,12 @@ def installed(tmp_path: Path, version: str = "1.2") -> Path:
 
         class careful:
             PENALISED = True
-            TOLERANCES = objective.TOLERANCES
+            TOLERANCES = ObjectiveScore.TOLERANCES
 
             @staticmethod
             def score(terms, gram, y, counts, tol):
                 charge = 1.0 / np.sqrt(counts.sum(axis=1))
-                return tuple(part + charge for part in objective.score(terms, gram, y, counts, tol))
+                return tuple(part + charge for part in ObjectiveScore.score(terms, gram, y, counts, tol))
         """),
         encoding="utf-8",
     )

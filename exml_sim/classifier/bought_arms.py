@@ -18,13 +18,19 @@ import numpy as np
 from exml_sim.arrays import BoolArray, CountArray, FloatArray, IntArray
 from exml_sim.bandit.evidence import Evidence
 from exml_sim.bandit.ledger import Ledger
-from exml_sim.bandit.paired import Pair, evidence_of, interval_of, statement_of
 from exml_sim.bandit.pool import Pool
 from exml_sim.bandit.ranking import Scores
-from exml_sim.bandit.scores import Certified
-from exml_sim.bandit.scoring import RESOLUTION, Scoring
-from exml_sim.bandit.statements import Questioned, Statement, Witness
-from exml_sim.bandit.trial_batch import ArmState
+from exml_sim.bandit.scoring import RESOLUTION, Certified, Scoring
+from exml_sim.bandit.selection_report import (
+    ComparisonData,
+    Pair,
+    RowComparisonData,
+    SelectionReport,
+    evidence_of,
+    interval_of,
+    report_selection,
+)
+from exml_sim.bandit.trial_batch import ArmState, Payment
 from exml_sim.classifier.buyer import Buyer
 from exml_sim.classifier.gated import Frame, ModelOptions, signs
 from exml_sim.classifier.pairs import held_out_losses, later_row_losses, pair_of
@@ -142,24 +148,21 @@ class OracleSession(ArmState):
         start = np.full(self._next.shape, self._next.max()) if fresh else self._next
         return np.asarray(start, dtype=np.int64)
 
-    def grant(self, pulls: IntArray, fresh: bool) -> IntArray:
-        """Fewer pulls than wanted where rows run out; the ledger then keeps the money."""
+    def pulls_left(self) -> IntArray:
+        """Rows of every arm that were not read yet, shape (1, K)."""
+        return self._left(fresh=False)
+
+    def _left(self, fresh: bool) -> IntArray:
         left = np.array([len(order) for order in self._orders]) - self._start(fresh)
-        return np.asarray(np.minimum(pulls, np.maximum(left, 0)), dtype=np.int64)
+        return np.asarray(np.maximum(left, 0)[None], dtype=np.int64)
 
-    def _upcoming(self, pulls: IntArray, fresh: bool) -> list[IntArray]:
-        """The next rows of every arm."""
+    def pull(self, pulls: IntArray, fresh: bool, pay: Payment) -> IntArray:
+        """Receive the next rows of every arm; values that an earlier layer bought are free."""
+        granted = np.asarray(np.minimum(pulls, self._left(fresh)), dtype=np.int64)
         start = self._start(fresh)
-        return [order[s : s + n] for order, s, n in zip(self._orders, start, pulls[0], strict=True)]
-
-    def owned(self, pulls: IntArray, fresh: bool) -> IntArray:
-        """A pull of a value that an earlier layer bought counts in the round, but it is free."""
-        rows = self._upcoming(pulls, fresh)
-        return np.array([[self._buyer.bought[arm, new].sum() for arm, new in zip(self._arms, rows, strict=True)]])
-
-    def draw(self, pulls: IntArray, fresh: bool) -> None:
-        """Receive the next rows of every arm, which the trial has paid for."""
-        start, new = self._start(fresh), self._upcoming(pulls, fresh)
+        new = [order[s : s + n] for order, s, n in zip(self._orders, start, granted[0], strict=True)]
+        owned = [[self._buyer.bought[arm, rows].sum() for arm, rows in zip(self._arms, new, strict=True)]]
+        pay(granted, granted - np.array(owned))
         lacking = {arm: rows[~self._buyer.bought[arm, rows]] for arm, rows in zip(self._arms, new, strict=True)}
         self._buyer.receive(lacking, layer=self._base.layer, purpose="exploration")
         for i, rows in enumerate(new):
@@ -167,7 +170,8 @@ class OracleSession(ArmState):
             self._known[i] = np.concatenate([self._known[i], rows])
         if fresh:
             self._fresh = new
-        self._next = np.where(pulls[0] > 0, start + pulls[0], self._next)
+        self._next = np.where(granted[0] > 0, start + granted[0], self._next)
+        return granted
 
     def counts(self) -> CountArray:
         """Rows pulled in this exploration, shape (1, K, m)."""
@@ -179,9 +183,9 @@ class OracleSession(ArmState):
             "a rule with a confidence needs scores of rows that no model has seen: candidate_score must be 'held_out'"
         )
 
-    def witness(self, trial: int, rounds: int, anytime: bool) -> Questioned | None:
+    def comparison_data(self, trial: int, rounds: int, anytime: bool) -> ComparisonData | None:
         """Training losses of all arms on common rows, and without groups of them."""
-        return Witness(self._counts[0].copy(), None, self._on_lines, None, False, anytime, False)
+        return RowComparisonData(self._counts[0].copy(), None, self._on_lines, None, False, anytime, False)
 
     def _on_lines(self, i: int, lines: CountArray) -> FloatArray:
         """Scores of an arm for lines of counts, on the rows of the first line."""
@@ -300,31 +304,31 @@ class HeldOutSession(OracleSession):
         pairs = [None if i == ahead else self._pair(ahead, i, False) for i in range(len(self._arms))]
         return evidence_of(pairs, threshold, epsilon)
 
-    def witness(self, trial: int, rounds: int, anytime: bool) -> Questioned | None:
+    def comparison_data(self, trial: int, rounds: int, anytime: bool) -> ComparisonData | None:
         """Paired held-out losses."""
-        return HeldOutWitness(self, rounds, anytime)
+        return HeldOutComparisonData(self, rounds, anytime)
 
     def intervals(self, level: float) -> list[tuple[float, float]]:
         """Student's interval of every arm's held-out loss."""
         return [interval_of(self._losses(i, rows), level) for i, rows in enumerate(self._known)]
 
-    def state(self, names: Sequence[str], selected: int, level: float, rounds: int, anytime: bool) -> Statement:
+    def report(self, names: Sequence[str], selected: int, level: float, rounds: int, anytime: bool) -> SelectionReport:
         """The statement about the selected arm."""
         pairs = [self._pair(selected, i, True) for i in range(len(names)) if i != selected]
-        return statement_of(names[selected], pairs, level, looks=1 if anytime else rounds, anytime=anytime)
+        return report_selection(names[selected], pairs, level, analyses=1 if anytime else rounds, anytime=anytime)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HeldOutWitness:
+class HeldOutComparisonData:
     """A session that can still be asked."""
 
     session: HeldOutSession
     rounds: int
     anytime: bool
 
-    def state(self, names: Sequence[str], selected: int, level: float) -> Statement:
+    def report(self, names: Sequence[str], selected: int, level: float) -> SelectionReport:
         """The statement about the selected arm."""
-        return self.session.state(names, selected, level, self.rounds, self.anytime)
+        return self.session.report(names, selected, level, self.rounds, self.anytime)
 
     def intervals(self, level: float) -> list[tuple[float, float]]:
         """Student's interval of every arm's held-out loss."""

@@ -55,7 +55,7 @@ def remark(found: Exploration, left: Fraction, kept: bool, rule: Strategy) -> st
     assert isinstance(rule, FixedConfidence)
     level = f"{100.0 * rule.confidence:g} %"
     level += f" up to {rule.epsilon:g}" if rule.epsilon else ""
-    if not found.sure:
+    if not found.confident:
         return f"the rows or the money ended before the selection was sure with {level} (approximate)"
     rest = f"{show(left)} are kept" if kept else f"the other {show(left)} buy rows of what was selected"
     return f"the selection was sure with {level} (approximate) after {show(found.ledger.spent)}; {rest}"

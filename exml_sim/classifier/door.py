@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exml_sim.arrays import FloatArray
-from exml_sim.bandit.paired import CYCLE
+from exml_sim.bandit.selection_report import CYCLE
 from exml_sim.classifier.outliers import told
 from exml_sim.memory import free_memory, in_bytes
 from exml_sim.money import show

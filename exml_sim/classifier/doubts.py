@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from exml_sim.bandit.statements import Statement
+from exml_sim.bandit.selection_report import SelectionReport
 from exml_sim.classifier.layers import LayerRecord
 from exml_sim.classifier.raced import Raced
 
@@ -96,7 +96,7 @@ def _race(found: Raced, names: Sequence[str]) -> list[str]:
     return [f"{chosen} is not told apart from {listed} on {best.rows} rows: other rows could turn the selection"]
 
 
-def _not_excluded(said: Statement) -> list[str]:
+def _not_excluded(said: SelectionReport) -> list[str]:
     """Sets that the statement does not exclude, by labels alone."""
     if len(said.cannot_be_excluded) == 1:
         return []

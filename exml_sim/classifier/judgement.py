@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv
 
 from exml_sim.arrays import BoolArray, IntArray
-from exml_sim.bandit.paired import sign_test
+from exml_sim.bandit.selection_report import sign_test
 
 if TYPE_CHECKING:
     from exml_sim.classifier.layers import LayerRecord

@@ -9,8 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from exml_sim.arrays import BoolArray, FloatArray, IntArray
-from exml_sim.bandit.paired import statement_of
-from exml_sim.bandit.statements import Statement
+from exml_sim.bandit.selection_report import SelectionReport, report_selection
 from exml_sim.bandit.strategy import smallest_budget
 from exml_sim.bandit.trial import Exploration
 from exml_sim.classifier.bought_arms import Base, HeldOutPool, OraclePool
@@ -103,7 +102,7 @@ class LayerRecord:
     held_out: HeldOut | None = None
     discovered: Discovered | None = None
     columns: int = 0
-    statement: Statement | None = None
+    statement: SelectionReport | None = None
     intervals: tuple[tuple[float, float], ...] = ()
 
 
@@ -319,13 +318,13 @@ def _explore(
     said, intervals = stated(found, raced, buyer.names, settings.confidence or LEVEL)
     said = None if said is None else with_rows_left(said, len(base.rows))
     # What the statement was made from holds the oracle; the record is plain values.
-    found = None if found is None else replace(found, witness=None)
+    found = None if found is None else replace(found, comparison_data=None)
     record = LayerRecord(base.layer, names, theta, None, rows, found, extra, race=raced, statement=said)
     record = replace(record, intervals=intervals)
     return record, _augmented(base, selected, rows, buyer)
 
 
-def with_rows_left(said: Statement, rows: int) -> Statement:
+def with_rows_left(said: SelectionReport, rows: int) -> SelectionReport:
     """The statement of somebody whose table has so many rows."""
     compared_on = max((one.rows for one in said.comparisons), default=0)
     return replace(said, rows_left=max(rows - compared_on, 0))
@@ -333,18 +332,18 @@ def with_rows_left(said: Statement, rows: int) -> Statement:
 
 def stated(
     found: Exploration | None, raced: Raced | None, names: Sequence[str], level: float
-) -> tuple[Statement | None, tuple[tuple[float, float], ...]]:
+) -> tuple[SelectionReport | None, tuple[tuple[float, float], ...]]:
     """How sure a selection is, and intervals of the scores; nothing if nothing was compared on 4 common rows."""
     if raced is not None and raced.pairs:
         chosen = raced.rounds[-1].chosen
         noun = "candidates" if len(chosen) == 1 else "choices"
         name = " + ".join(names[arm] for arm in chosen)
-        return statement_of(name, raced.pairs, level, looks=len(raced.rounds), noun=noun), ()
-    if found is None or found.witness is None or len(found.names) < 2:
+        return report_selection(name, raced.pairs, level, analyses=len(raced.rounds), noun=noun), ()
+    if found is None or found.comparison_data is None or len(found.names) < 2:
         return None, ()
     try:
-        intervals = tuple(found.witness.intervals(LEVEL))
-        return found.statement(level) if len(found.accepted) == 1 else None, intervals
+        intervals = tuple(found.comparison_data.intervals(LEVEL))
+        return found.report(level) if len(found.accepted) == 1 else None, intervals
     except ValueError:
         return None, ()
 

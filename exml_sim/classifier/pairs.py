@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from exml_sim.arrays import FloatArray, IntArray
-from exml_sim.bandit.paired import Pair, later_losses, worth_betting
+from exml_sim.bandit.selection_report import Pair, is_worth_betting, later_losses
 from exml_sim.classifier.latent import brier, one_hot
 from exml_sim.classifier.soft import Fitter, normalised
 
@@ -40,7 +40,7 @@ def pair_of(
         Held-out losses of the chosen one, then of the other one; and those of later rows, which cost fits and are asked
         for only where a bet is worth them.
     """
-    if not worth_betting(*losses):
+    if not is_worth_betting(*losses):
         return Pair(name, *losses, None)
     mine, theirs = (one() for one in later)
     return Pair(name, *losses, theirs - mine)

@@ -16,7 +16,7 @@ from exml_sim.arrays import BoolArray, CountArray, IntArray
 from exml_sim.bandit.ledger import Ledger
 from exml_sim.bandit.pool import Pool
 from exml_sim.bandit.ranking import Scores
-from exml_sim.bandit.trial_batch import BASELINE_RISK, ArmState
+from exml_sim.bandit.trial_batch import BASELINE_RISK, ArmState, Payment
 from exml_sim.classifier.race import opened
 from exml_sim.money import show
 from exml_sim.seeds import Seeds
@@ -223,11 +223,14 @@ class _Numbers(ArmState):
         self._left = rows.copy()
         self._badness = np.asarray(badness, dtype=np.float64)
 
-    def grant(self, pulls: IntArray, fresh: bool) -> IntArray:
-        return np.asarray(np.minimum(pulls, self._left), dtype=np.int64)
+    def pull(self, pulls: IntArray, fresh: bool, pay: Payment) -> IntArray:
+        granted = np.asarray(np.minimum(pulls, self._left), dtype=np.int64)
+        pay(granted, granted)
+        self._left = self._left - granted[0]
+        return granted
 
-    def draw(self, pulls: IntArray, fresh: bool) -> None:
-        self._left = self._left - pulls[0]
+    def pulls_left(self) -> IntArray:
+        return self._left[None]
 
     def score(self, wanted: BoolArray, fresh: bool, level: int) -> Scores:
         value = np.where(wanted, self._badness, np.inf)

@@ -20,7 +20,7 @@ from functools import partial
 import numpy as np
 
 from exml_sim.arrays import FloatArray, IntArray
-from exml_sim.bandit.paired import CYCLE, Pair, interval_of, worth_betting
+from exml_sim.bandit.selection_report import CYCLE, Pair, interval_of, is_worth_betting
 from exml_sim.classifier.bought_arms import Base
 from exml_sim.classifier.buyer import Buyer
 from exml_sim.classifier.hearing import Arms, Hearing
@@ -213,7 +213,7 @@ class Race:
         common = [(arm, rows) for arm in others if len(rows := self._shared((*chosen, *arm))) >= 4]
         self._scores.prepare([(arms, rows) for arm, rows in common for arms in (chosen, arm)])
         losses_of = {arm: (self._scores.losses(chosen, rows), self._scores.losses(arm, rows)) for arm, rows in common}
-        bets = [(arm, rows) for arm, rows in common if worth_betting(*losses_of[arm])]
+        bets = [(arm, rows) for arm, rows in common if is_worth_betting(*losses_of[arm])]
         self._scores.prepare_later([(arms, rows) for arm, rows in bets for arms in (chosen, arm)])
         for arm, rows in common:
             later = partial(self._scores.later, chosen, rows), partial(self._scores.later, arm, rows)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from exml_sim.bandit.paired import Pair
+from exml_sim.bandit.selection_report import Pair
 from exml_sim.classifier.hearing import Arms
 
 

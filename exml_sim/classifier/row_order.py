@@ -6,8 +6,8 @@ having seen the row, cut into strata of equal size, and bought cycle by cycle: o
 strata in random order. What does not fill the strata is taken out at random beforehand and comes last. A candidate's
 values have no part in it.
 
-Bets on differences of losses (`exml_sim.bandit.paired`) are settled at the ends of cycles. Given what was seen
-before a cycle, its rows are drawn independently, one of every stratum. A stake turns the loss of a row into a factor c;
+Bets on differences of losses (`exml_sim.bandit.selection_report`) are settled at the ends of cycles. Given what was
+seen before a cycle, its rows are drawn independently, one of every stratum. A stake turns a row's loss into a factor c;
 with :math:`\bar c_j` the mean of c over the rows that are left in stratum j of J,
 
 .. math:: E \prod_{t \in \text{cycle}} c_t = \prod_j \bar c_j \le \Big(\frac1J \sum_j \bar c_j\Big)^J
@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 
 from exml_sim.arrays import FloatArray, IntArray
-from exml_sim.bandit.paired import CYCLE
+from exml_sim.bandit.selection_report import CYCLE
 
 
 def balanced_order(y: IntArray, own: FloatArray, rng: np.random.Generator, strata: int = CYCLE) -> IntArray:

@@ -150,7 +150,7 @@ def load(path: Path) -> SavedModel:
     ValueError
         If it is something else, or damaged.
     """
-    with archives.opened(path, "a model that exml explore saved") as file:
+    with archives.open_archive(path, "a model that exml explore saved") as file:
         if "manifest" not in file:
             raise ValueError("it holds no manifest")
         manifest = json.loads(str(file["manifest"]))

@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from exml_sim.bandit.statements import Statement
+from exml_sim.bandit.selection_report import SelectionReport
 from exml_sim.classifier import judgement
 from exml_sim.classifier.doubts import doubts
 from exml_sim.classifier.latent_layers import HeldOut
@@ -115,7 +115,7 @@ def _bought(rows: int) -> str:
     return "1 row was" if rows == 1 else f"{rows} rows were"
 
 
-def how_sure(found: Statement) -> str:
+def how_sure(found: SelectionReport) -> str:
     """The statement, how it was found and what of it is proven, and every comparison."""
     level = f"{100.0 * found.level:g} %"
     lines = [

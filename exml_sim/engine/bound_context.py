@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
-from exml_sim.bandit.correlated import CorrelatedArm
-from exml_sim.bandit.parametric import BernoulliArm, GaussianArm, ParametricPool
+from exml_sim.bandit.parametric import BernoulliArm, CorrelatedArm, GaussianArm, ParametricPool
 from exml_sim.bandit.rows import FeaturePool
 from exml_sim.engine.fields import Fields, entry, several, text
 from exml_sim.plugins import BOUNDS, Plugin, PluginError, announce, guard_calls, of_object

@@ -10,8 +10,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from exml_sim import datasets, plugins
-from exml_sim.bandit.correlated import CorrelatedArm
-from exml_sim.bandit.parametric import BoundedArm, GaussianArm, ParametricPool
+from exml_sim.bandit.parametric import BoundedArm, CorrelatedArm, GaussianArm, ParametricPool
 from exml_sim.bandit.pool import Pool
 from exml_sim.bandit.rows import FeaturePool
 from exml_sim.bandit.sampling import REPLACEMENT, ROWS, SHORTFALL

@@ -14,8 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from exml_sim.arrays import FloatArray
-from exml_sim.bandit.correlated import JointArm
-from exml_sim.bandit.parametric import BoundedArm, ParametricPool
+from exml_sim.bandit.parametric import BoundedArm, JointArm, ParametricPool
 from exml_sim.engine import limits
 from exml_sim.engine.fields import (
     Fields,

@@ -1,4 +1,4 @@
-"""Strategies: rules that decide which arm is pulled how often, one file per rule."""
+"""Strategies decide how often each arm is pulled and which one is selected; one file per strategy."""
 
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
@@ -29,7 +29,7 @@ __all__ = [
     "by_name",
 ]
 
-#: Every rule in this folder, by its name in small letters.
+#: Every strategy in this folder, by the snake-case name of its class.
 STRATEGIES: Mapping[str, type[BaseStrategy]] = classes(__name__, BaseStrategy)
 
 
@@ -45,7 +45,7 @@ def by_name(name: str, **options: Any) -> Strategy:
     try:
         strategy = STRATEGIES[name](**options)
     except TypeError:
-        raise _refused(name, STRATEGIES[name], options) from None
+        raise _explain_options(name, STRATEGIES[name], options) from None
     assert isinstance(strategy, Strategy)
     return strategy
 
@@ -58,10 +58,10 @@ def build_plugin(plugin: Plugin, options: Mapping[str, Any]) -> Strategy:
             return check_strategy(make(**options))
         except TypeError:
             if is_dataclass(make):
-                raise _refused(plugin.name, make, options) from None
+                raise _explain_options(plugin.name, make, options) from None
             raise
 
 
-def _refused(name: str, rule: Any, options: Mapping[str, Any]) -> ValueError:
-    known = ", ".join(f"{f.name} (required)" if f.default is MISSING else f.name for f in fields(rule))
+def _explain_options(name: str, kind: Any, options: Mapping[str, Any]) -> ValueError:
+    known = ", ".join(f"{f.name} (required)" if f.default is MISSING else f.name for f in fields(kind))
     return ValueError(f"strategy {name!r} does not take the options [{', '.join(options)}]: it has {known}")

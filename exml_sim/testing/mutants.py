@@ -101,7 +101,7 @@ def _scores(change: Callable[[Any, Any], Any]) -> Callable[[TrialBatch], None]:
         return Scores(value, value, value)
 
     def before(batch: TrialBatch) -> None:
-        batch.session = _Session(batch.session, changed)
+        batch.arms = _Session(batch.arms, changed)
 
     return before
 
@@ -116,7 +116,7 @@ def _once(batch: TrialBatch) -> None:
         value = np.where(wanted, np.where(np.isfinite(seen[0].value), seen[0].value, scores.value), np.inf)
         return Scores(value, value, value)
 
-    batch.session = _Session(batch.session, changed)
+    batch.arms = _Session(batch.arms, changed)
 
 
 def _buying(change: Callable[[TrialBatch, int, Any, dict[str, Any]], tuple[Any, dict[str, Any]] | None]) -> Any:
@@ -152,7 +152,7 @@ def _other_rows(batch: TrialBatch, call: int, money: Any, options: dict[str, Any
 
 def _unpaid(batch: TrialBatch, call: int, money: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     extra = np.where(batch.active, 1, 0)
-    batch.session.draw(extra, False)
+    batch.arms.pull(extra, False, lambda granted, due: None)
     batch.pulls += extra
     return money, options
 
@@ -161,25 +161,25 @@ def _keeping(change: Callable[[int, int], int], fresh: bool = False) -> Callable
     """Keep another number of arms, or look at other rows."""
 
     def before(batch: TrialBatch) -> None:
-        keep = batch.keep
+        keep = batch.keep_best
 
         def kept(number: int, **options: Any) -> IntArray:
             active = int(batch.active.sum(axis=1).min())
             return keep(min(max(change(number, active), 1), active), **options)
 
-        batch.keep = kept  # type: ignore[method-assign]
+        batch.keep_best = kept  # type: ignore[method-assign]
 
     return before
 
 
 def _fresh_confused(batch: TrialBatch) -> None:
     _buying(_other_rows)(batch)
-    keep = batch.keep
+    keep = batch.keep_best
 
     def kept(number: int, **options: Any) -> IntArray:
         return keep(number, **{**options, "fresh": not options.get("fresh", False)})
 
-    batch.keep = kept  # type: ignore[method-assign]
+    batch.keep_best = kept  # type: ignore[method-assign]
 
 
 def _neighbour(batch: TrialBatch, selected: IntArray) -> IntArray:

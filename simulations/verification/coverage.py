@@ -13,12 +13,12 @@ from functools import cache, partial
 
 import numpy as np
 
-from exml_sim.bandit.betting import Pairs, log_wealth
-from exml_sim.bandit.paired import LARGEST_LOSS
-from exml_sim.bandit.paired import log_wealth as later_wealth
+from exml_sim.bandit.evidence import Pairs, log_wealth
+from exml_sim.bandit.jackknife import half_widths
 from exml_sim.bandit.parametric import ParametricPool
 from exml_sim.bandit.rows import FeaturePool
-from exml_sim.bandit.statements import half_widths
+from exml_sim.bandit.selection_report import LARGEST_LOSS
+from exml_sim.bandit.selection_report import log_row_wealth as later_wealth
 from exml_sim.datasets import make_synthetic
 from exml_sim.strategies import by_name
 from simulations.verification.depths import ALARM, FACTOR, Depth, enough_trials
@@ -87,8 +87,8 @@ def sure_and_wrong(rule: str, delta: float, trials: int, seed: int) -> int:
     """Trials in which a rule is sure of a wrong Bernoulli arm."""
     pool = ParametricPool.bernoulli(list(MEANS))
     found = pool.explore_many(by_name(rule, confidence=1.0 - delta), MONEY, trials, seed=seed)
-    assert found.sure is not None
-    return int((found.failures(pool.best_arms()) & found.sure).sum())
+    assert found.confident is not None
+    return int((found.failures(pool.best_arms()) & found.confident).sum())
 
 
 def excluded(angles: tuple[int, ...], delta: float, trials: int, seed: int) -> int:

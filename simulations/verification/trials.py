@@ -133,7 +133,7 @@ def count_block(
     for start in range(first, stop, pool.block):
         seeds = Seeds.of(study.seed, range(start, min(start + pool.block, stop)), cell.stream)
         trials, selected = pool.run(rule, exact(cell.budget), seeds, record=False)
-        counts = trials.session.counts()
+        counts = trials.arms.counts()
         assert counts is not None
         bought = Bought(pool, selected[:, 0], counts)
         values = {statistic: MEASURED[statistic](bought) for statistic, _ in asked}

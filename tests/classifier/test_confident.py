@@ -9,8 +9,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from exml_sim.bandit.paired import FEWEST_ROWS
 from exml_sim.bandit.rows import FeaturePool
+from exml_sim.bandit.selection_report import FEWEST_ROWS
 from exml_sim.classifier import ExMLClassifier
 from exml_sim.classifier.bought_arms import Base, HeldOutPool, OraclePool
 from exml_sim.classifier.buyer import Buyer
@@ -76,7 +76,7 @@ def test_the_pairs_are_held_out_losses_on_common_rows():
     base = Base(X, y, 2, np.array(rows), 2)
     buyer = Buyer(oracle, len(y), 1000)
     pool = HeldOutPool(buyer, [0, 1], base, 0.2, ModelOptions(), KernelFitter())
-    said = pool.explore("uniform_allocation", 2 * len(rows)).statement()
+    said = pool.explore("uniform_allocation", 2 * len(rows)).report()
     held = {}
     for name in names[:2]:
         points = np.hstack([X[rows], oracle.query(name, rows)])
@@ -104,8 +104,8 @@ def test_a_rule_stops_when_it_is_sure_and_keeps_the_rest(strategy):
     )
     found = model.records_[1].exploration
     assert model.selected_ == ("signal",)
-    assert found.sure
-    assert found.witness is None
+    assert found.confident
+    assert found.comparison_data is None
     assert model.ledger_.spent == len(record.asked) < Fraction(720, 2)
     assert any("are kept" in note and "sure with 95 %" in note for note in model.notes_)
     assert not model.records_[1].validation_rows
@@ -126,7 +126,7 @@ def test_noise_is_not_sure():
     X, y = rng.normal(size=(80, 1)), rng.integers(0, 2, 80)
     oracle = ArrayOracle({name: rng.normal(size=80) for name in "abc"})
     model = ExMLClassifier(budget=150, stop_when_confident=True, model="kernel", explore="always").fit(X, y, oracle)
-    assert model.records_[1].exploration.sure is False
+    assert model.records_[1].exploration.confident is False
     assert any("ended before the selection was sure" in note for note in model.notes_)
 
 
@@ -163,7 +163,7 @@ def test_pools_take_a_confidence_where_the_rule_has_one():
     pool = FeaturePool(rows, theta=0.1, ball=0.8)
     loose = pool.explore("successive_elimination", 2000, confidence=0.6, epsilon=0.05)
     strict = pool.explore("successive_elimination", 2000, confidence=0.999, epsilon=0.0)
-    assert loose.sure
+    assert loose.confident
     assert loose.ledger.spent < strict.ledger.spent
     with pytest.raises(ValueError, match="UniformAllocation spends a fixed budget and has no confidence"):
         pool.explore("uniform_allocation", 100, confidence=0.9)

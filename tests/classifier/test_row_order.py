@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from exml_sim import ExMLClassifier
-from exml_sim.bandit.paired import CYCLE, later_rows
+from exml_sim.bandit.selection_report import CYCLE, later_rows
 from exml_sim.classifier.row_order import balanced_order
 from tests.classifier.tasks import synthetic
 

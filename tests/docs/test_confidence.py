@@ -17,7 +17,7 @@ def test_python(capsys: pytest.CaptureFixture[str]) -> None:
     for block in re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL):
         exec(block, names)
         printed.append(capsys.readouterr().out)
-    assert "90° seems better than 60°" in printed[0]
+    assert "advantage of 90° over 60°" in printed[0]
     assert "more rows would settle it" in printed[0]
     assert "Approximate: " in printed[0]
     assert printed[1].startswith("True ")

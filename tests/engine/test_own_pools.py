@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from exml_sim.bandit.parametric import ParametricPool
-from exml_sim.bandit.random_instances import RedrawnArm, RedrawnPool
+from exml_sim.bandit.parametric import ParametricPool, RandomInstancePool, RandomMeanArm
 from exml_sim.engine import Study, run
 from exml_sim.engine.families import FAMILIES, FamilyPool
 from exml_sim.seeds import Seeds
@@ -134,7 +133,7 @@ def test_correlated_arms_are_told_apart_sooner() -> None:
 
 def test_arms_drawn_anew_are_judged_on_their_own_means() -> None:
     """The slow path: every trial alone, as a pool of known arms with the means that it drew."""
-    pool = RedrawnPool([RedrawnArm(0.0, 1.0) for _ in range(3)])
+    pool = RandomInstancePool([RandomMeanArm(0.0, 1.0) for _ in range(3)])
     found = pool.explore_many("uniform_allocation", 30, 50, seed=4)
     success, regret = pool.outcomes(found.seeds, found.selected, "risk")
     for trial in range(50):

@@ -189,8 +189,7 @@ def test_progress_is_one_line_on_a_terminal():
     text = stream.getvalue()
     assert text.count("\n") == 1
     assert "2,000 of 2,000 trials" in text
-    assert text.endswith("50 failures\n")
-    assert Progress(3600, stream=stream).line(1.0).startswith("0 of 3,600 trials, 0 trials/s, unknown time left")
+    assert "50 failures" in text
 
 
 @pytest.mark.parametrize(("stream", "wanted"), [(io.StringIO(), True), (Terminal(), False)])

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from exml_sim.arrays import BoolArray, CountArray, FloatArray, IntArray, WordArray
-from exml_sim.bandit.rows import FeaturePool, RowSession
+from exml_sim.bandit.rows import FeaturePool, RowState
 from exml_sim.bandit.sampling import RowOptions, RowSampler
 from exml_sim.bandit.trial import Exploration, Explorations, read_trial
 from exml_sim.bandit.trial_batch import TrialBatch
@@ -50,7 +50,7 @@ def tilted_trials(study: Study, cell: Cell, trials: Iterable[int]) -> tuple[Expl
         run, sampler, selected = _explore(study, cell, pool, part, record=False)
         parts.append(Explorations(selected, run.pulls, run.ledger.spent_units, pool.prices.unit, part))
         weights.append(sampler.weights())
-    return Explorations.joined(parts, seeds), np.concatenate(weights)
+    return Explorations.join(parts, seeds), np.concatenate(weights)
 
 
 def block(study: Study, cell: Cell, trials: range) -> Block:
@@ -100,7 +100,7 @@ def _explore(
 ) -> tuple[TrialBatch, TiltedSampler, IntArray]:
     rule = study.strategy(cell)
     sampler = TiltedSampler(seeds, pool.n_arms, pool.n_rows, pool.options, _tables(study, cell, pool))
-    session = RowSession(pool.arms, sampler)
+    session = RowState(pool.arms, sampler)
     run, selected = pool.drive(rule, exact(cell.budget), session, len(seeds), record=record)
     return run, sampler, selected
 
@@ -172,7 +172,7 @@ class TiltedSampler(RowSampler):
             target = self._fresh = np.zeros_like(self.counts)
         tables = self._tables
         _add_tilted(
-            target, self.seeds.key, self.seeds.trials, self._lanes, start, pulls,
+            target, self.seeds.key, self.seeds.trials, self._substreams, start, pulls,
             self._component, tables.bounds, tables.tilted, tables.edges, self._tables_of,
         )  # fmt: skip
         if fresh:
@@ -188,7 +188,7 @@ class TiltedSampler(RowSampler):
         read = self._read if substreams > 1 else self._read.max(axis=1, keepdims=True)
         logs = np.zeros((len(self.seeds), tables.log_share.size))
         _add_log_ratios(
-            logs, self.seeds.key, self.seeds.trials, self._lanes[:substreams], np.ascontiguousarray(read),
+            logs, self.seeds.key, self.seeds.trials, self._substreams[:substreams], np.ascontiguousarray(read),
             self._component, tables.bounds, tables.tilted, tables.edges, tables.log_ratio,
         )  # fmt: skip
         return np.asarray(np.exp(-logsumexp(logs + tables.log_share, axis=1)), dtype=np.float64)

@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from exml_sim.bandit.random_instances import RedrawnPool
+from exml_sim.bandit.parametric import RandomInstancePool
 from exml_sim.bandit.trial import Exploration
 from exml_sim.engine.study import Cell, Study
 from exml_sim.engine.trials import Block, CellMetadata, aims, block_of
@@ -33,5 +33,5 @@ def facts(study: Study, cell: Cell) -> CellMetadata:
     pool = study.pool(cell)
     objective = study.strategy(cell).objective
     aim = aims(pool, objective)
-    largest = pool.largest_regret(objective) if isinstance(pool, RedrawnPool) else float(aim.max() - aim.min())
+    largest = pool.largest_regret(objective) if isinstance(pool, RandomInstancePool) else float(aim.max() - aim.min())
     return CellMetadata(largest, tuple(float(cost) for cost in pool.prices.exact_costs))

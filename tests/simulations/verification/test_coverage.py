@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from exml_sim.bandit import betting, paired
+from exml_sim.bandit import evidence, selection_report
 from simulations.verification import coverage, report
 from simulations.verification.depths import DEPTHS
 from simulations.verification.run import chosen, verify
@@ -43,10 +43,10 @@ def test_planted_limits_without_a_width_are_refuted(monkeypatch: pytest.MonkeyPa
 
 
 def test_planted_a_bar_of_one_half_excludes_the_best_too_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = betting.log_wealth
+    honest = evidence.log_wealth
     monkeypatch.setattr(coverage, "log_wealth", lambda pairs, running: honest(pairs, running=running) + 4.0)
     assert coverage.excluded((70, 90), 0.2, 200, 0) > 100
-    assert paired.LARGEST_LOSS == 2.0
+    assert selection_report.LARGEST_LOSS == 2.0
 
 
 class _Bench:

@@ -17,7 +17,7 @@ from simulations.verification.worlds import world
 
 def bought(pool, rule=None, budget=40, trials=6):
     run, selected = pool.run(rule or UniformAllocation(), budget, Seeds.of(3, range(trials)), record=False)
-    return Bought(pool, selected[:, 0], run.session.counts())
+    return Bought(pool, selected[:, 0], run.arms.counts())
 
 
 def gaussian_pool():

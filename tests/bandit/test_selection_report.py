@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from exml_sim.arrays import FloatArray
-from exml_sim.bandit.betting import Pairs, log_wealth, paired_log_wealth
+from exml_sim.bandit.evidence import Pairs, log_wealth, paired_log_wealth
 from exml_sim.bandit.jackknife import AffineJackknife
 from exml_sim.bandit.parametric import ParametricPool
 from exml_sim.bandit.rows import FeaturePool
-from exml_sim.bandit.statements import Comparison, Statement, half_widths
+from exml_sim.bandit.selection_report import Comparison, SelectionReport, half_widths
 from exml_sim.datasets import make_synthetic
 from exml_sim.seeds import Seeds
 from theory.verdicts import judge
@@ -99,12 +99,12 @@ def test_exactly_no_bet_gains_under_the_null() -> None:
 
 def test_bets_win_with_many_rows_and_say_by_how_much() -> None:
     pool = feature_pool((0, 90))
-    found = pool.explore("uniform_allocation", 2 * 600, 1).statement()
+    found = pool.explore("uniform_allocation", 2 * 600, 1).report()
     assert found.proven_worse == ("0°",)
     assert found.comparisons[0].proven_at_least is not None
     assert 0.0 <= found.comparisons[0].proven_at_least <= pool.gap
     assert "the best candidate is not 0°" in found.lines()[2]
-    few = pool.explore("uniform_allocation", 2 * 16, 1).statement()
+    few = pool.explore("uniform_allocation", 2 * 16, 1).report()
     assert few.proven_worse == ()
     assert few.lines()[2].startswith("Nothing is proven")
     assert "some hundred" in few.proof
@@ -140,57 +140,57 @@ def test_the_limits_cover(angles: tuple[int, ...]) -> None:
 def test_the_order_is_what_was_bought(replacement: str) -> None:
     pool = feature_pool((0, 90), replacement=replacement)
     found = pool.explore("successive_elimination", 200, Seeds.of(5, 3))
-    assert found.witness is not None
-    assert found.witness.order is not None
+    assert found.comparison_data is not None
+    assert found.comparison_data.order is not None
     assert found.counts is not None
     for held in found.counts:
-        assert np.array_equal(np.bincount(found.witness.order[: held.sum()], minlength=300), held)
+        assert np.array_equal(np.bincount(found.comparison_data.order[: held.sum()], minlength=300), held)
     own = feature_pool((0, 90), rows="independent").explore("successive_elimination", 200, 1)
-    assert own.witness is not None
-    assert own.witness.order is None
-    assert "rows='same'" in own.statement().proof
+    assert own.comparison_data is not None
+    assert own.comparison_data.order is None
+    assert "rows='same'" in own.report().proof
 
 
 def test_other_scores_leave_out_groups() -> None:
     pool = FeaturePool(make_synthetic(100, angles=(0, 90), rng=0), theta=0.1, score="risk", penalty=(1.0, 1.0))
-    found = pool.explore("uniform_allocation", 80, 2).statement()
+    found = pool.explore("uniform_allocation", 80, 2).report()
     assert "16 groups of 40 rows left out" in found.method
     assert found.comparisons[0].at_least < found.comparisons[0].difference
     assert "affine regime" in found.proof
 
 
-def statement(*others: Comparison) -> Statement:
-    return Statement("high", 0.95, others, "jackknife", "bets")
+def report(*others: Comparison) -> SelectionReport:
+    return SelectionReport("high", 0.95, others, "jackknife", "bets")
 
 
 def test_the_sentences() -> None:
     low = Comparison("low", 0.08, 0.03, 40, 0.0)
     unclear = Comparison("mid", 0.1, -0.01, 12, 143.2)
-    assert statement(low, unclear).sentence() == (
-        "high is better than low by 0.08 (at least 0.03 with 95 %); 1 of the 2 other candidates cannot be excluded; "
-        "about 140 more rows would settle it."
+    assert report(low, unclear).sentence() == (
+        "high is better than low by 0.08 (at least 0.03 with 95 %). 1 of the 2 other candidates cannot be excluded. "
+        "About 140 more rows would settle it."
     )
     # One rival is named, several are counted as the table of comparisons has them.
-    assert "; mid cannot be excluded; " in statement(unclear).sentence()
-    assert "; 2 of the 2 other candidates cannot be excluded; " in statement(unclear, unclear).sentence()
+    assert " mid cannot be excluded. " in report(unclear).sentence()
+    assert " 2 of the 2 other candidates cannot be excluded. " in report(unclear, unclear).sentence()
     one_row = replace(unclear, more_rows=1.0)
-    assert statement(one_row).sentence().endswith("; about 1 more row would settle it.")
-    assert statement(low).sentence().endswith("; all other candidates are excluded.")
+    assert report(one_row).sentence().endswith(" About 1 more row would settle it.")
+    assert report(low).sentence().endswith(" All other candidates are excluded.")
     hopeless = replace(unclear, difference=-0.01, at_least=-0.1, more_rows=math.inf)
-    assert statement(hopeless).sentence().startswith("high was chosen; on labels alone mid looks better by 0.01, and ")
-    assert "the data cannot tell them apart" in statement(hopeless).sentence()
-    assert "no number of rows is in sight" in statement(hopeless).sentence()
-    assert statement().sentence() == "high is the only candidate."
-    assert json.loads(json.dumps(statement(low, hopeless).to_dict()))["more_rows"] is None
+    assert report(hopeless).sentence().startswith("high was selected, but by labels alone mid is better by 0.01")
+    assert "not significant" in report(hopeless).sentence()
+    assert "No realistic number" in report(hopeless).sentence()
+    assert report().sentence() == "high is the only candidate."
+    assert json.loads(json.dumps(report(low, hopeless).to_dict()))["more_rows"] is None
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0, "sure", True, math.nan])
 def test_a_level_is_between_0_and_1(level: object) -> None:
     found = feature_pool((0, 90)).explore("uniform_allocation", 40)
     with pytest.raises(ValueError, match="level must be between 0 and 1, both excluded"):
-        found.statement(level)  # type: ignore[arg-type]
+        found.report(level)  # type: ignore[arg-type]
 
 
-def test_arms_without_rows_have_no_statement() -> None:
-    with pytest.raises(ValueError, match="a statement needs bought rows"):
-        ParametricPool.bernoulli([0.1, 0.2]).explore("uniform_allocation", 20).statement()
+def test_arms_without_rows_have_no_report() -> None:
+    with pytest.raises(ValueError, match="a report needs bought rows"):
+        ParametricPool.bernoulli([0.1, 0.2]).explore("uniform_allocation", 20).report()
