@@ -1,4 +1,4 @@
-"""The inverse questions: which budget, how many rows, which gap, for a wanted failure probability.
+"""Invert bounds: the budget, the number of rows or the gap for a wanted failure probability.
 
 Answers are exact: ``required_budget`` returns an integer that satisfies the bound while the integer
 before it does not, and ``smallest_gap`` a float of which the same is true of the float before it.
@@ -6,7 +6,7 @@ before it does not, and ``smallest_gap`` a float of which the same is true of th
 Two definitions compete when a bound is not monotone in B:
 
 * ``which="settled"`` (the default): the smallest B such that the bound is at most delta at B and at
-  every larger budget up to ``limit``. This is what a planner wants: spending more never hurts.
+  every larger budget up to ``limit``. For planning: spending more never hurts.
 * ``which="first"``: the smallest B at which the bound is at most delta, whatever happens after.
 
 Every bound of this package is monotone in B, up to rounding: each n_t = floor(B / (T a_t)) grows with B and
@@ -27,10 +27,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from theory import _loss_constants
-from theory._blocks import is_elementwise
+from theory._bound import POPULATION_EXHAUSTED, is_elementwise
 from theory._inputs import Bound, Flags
-from theory._instance import POPULATION_EXHAUSTED, loss_parameters
+from theory.constants import gap_ceiling
 from theory.errors import AssumptionError
 
 __all__ = ["Which", "launch_budget", "required_budget", "smallest_gap"]
@@ -90,18 +89,18 @@ def required_budget(
     if which not in ("settled", "first"):
         raise ValueError(f'which must be "settled" or "first", got {which!r}')
     wanted, rest = _target(target, parameters)
-    question = _Question(bound, wanted, rest)
+    search = _Search(bound, wanted, rest)
     if not monotone:
-        return _scan(question, limit, which)
+        return _scan(search, limit, which)
     end = _limit(bound, limit, rest)
     failure = f"no budget up to {end} brings {_name(bound)} to {wanted:g}"
     if is_elementwise(bound, rest):
-        return _sections(question.holds, end, failure)
-    return _bisect(question.works, end, failure)
+        return _sections(search.holds, end, failure)
+    return _bisect(search.works, end, failure)
 
 
 def launch_budget(bound: Callable[..., Bound], *, limit: int = LARGEST_BUDGET, **parameters: Any) -> int:
-    """Return the smallest budget at which the statement behind ``bound`` says anything at all.
+    """Return the smallest budget at which the statement behind ``bound`` applies.
 
     That is the smallest B for which its assumptions hold, the identification condition among them.
     """
@@ -129,12 +128,11 @@ def smallest_gap(bound: Callable[..., Bound], target: float | None = None, /, **
         When even the largest possible gap is not certified.
     """
     wanted, rest = _target(target, parameters)
-    theta, r, _ = loss_parameters(rest["theta"], rest["kappa_lambda"], strict=True)
-    ceiling = float(_loss_constants.fall(theta, r, r))
-    question = _Question(bound, wanted, rest)
+    ceiling = float(gap_ceiling(rest["theta"], rest["kappa_lambda"]))
+    search = _Search(bound, wanted, rest)
 
     def works(gap: float) -> bool:
-        return bool(question.holds(gap=gap))
+        return bool(search.holds(gap=gap))
 
     if not works(ceiling):
         raise ValueError(
@@ -143,7 +141,7 @@ def smallest_gap(bound: Callable[..., Bound], target: float | None = None, /, **
     low, high = 0.0, ceiling
     if is_elementwise(bound, rest):
         while high - low > _NARROW * high:
-            low, high = _section(lambda gaps: question.holds(gap=gaps), np.linspace(low, high, SECTIONS + 1))
+            low, high = _section(lambda gaps: search.holds(gap=gaps), np.linspace(low, high, SECTIONS + 1))
     while True:
         middle = low + (high - low) / 2
         if middle in (low, high):
@@ -152,8 +150,8 @@ def smallest_gap(bound: Callable[..., Bound], target: float | None = None, /, **
 
 
 @dataclass(frozen=True, slots=True)
-class _Question:
-    """Is the bound at most the target at these budgets?"""
+class _Search:
+    """Whether the bound is at most the target, at one or many budgets."""
 
     bound: Callable[..., Bound]
     target: float
@@ -161,7 +159,7 @@ class _Question:
     has_log: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        # Asked once: a search asks the question itself hundreds of times.
+        # Looked up once: a search evaluates the bound hundreds of times.
         object.__setattr__(self, "has_log", "log" in inspect.signature(self.bound).parameters)
 
     def holds(self, *first: Any, **extra: Any) -> Flags:
@@ -176,7 +174,7 @@ class _Question:
 
 
 def _target(target: float | None, parameters: dict[str, Any]) -> tuple[float, dict[str, Any]]:
-    """The wanted value, given first or as ``delta=``, and the remaining parameters."""
+    """Return the wanted value, given first or as ``delta=``, and the remaining parameters."""
     rest = dict(parameters)
     if target is None:
         if "delta" not in rest:
@@ -193,7 +191,7 @@ def _name(bound: Callable[..., Bound]) -> str:
 
 
 def _limit(bound: Callable[..., Bound], limit: int, parameters: dict[str, Any]) -> int:
-    """The largest budget to consider: draws without replacement end with the population."""
+    """Return the largest budget to consider: draws without replacement end with the population."""
     if parameters.get("population") is None:
         return limit
 
@@ -210,7 +208,7 @@ def _limit(bound: Callable[..., Bound], limit: int, parameters: dict[str, Any]) 
 
 
 def _bisect(works: Callable[[int], bool], limit: int, failure: str) -> int:
-    """Smallest budget that works, for a property that holds from some budget on."""
+    """Return the smallest budget that works, for a property that holds from some budget on."""
     high = 1
     while not works(high):
         if high >= limit:
@@ -224,7 +222,7 @@ def _bisect(works: Callable[[int], bool], limit: int, failure: str) -> int:
 
 
 def _sections(works: Callable[[NDArray[np.int64]], Flags], limit: int, failure: str) -> int:
-    """The same for a property that is asked of many budgets at once.
+    """Return the same for a property that is evaluated at many budgets at once.
 
     A bound at one point takes as long as at dozens of them: a search in few large steps is several times faster.
     """
@@ -240,19 +238,19 @@ def _sections(works: Callable[[NDArray[np.int64]], Flags], limit: int, failure: 
 
 
 def _section(works: Callable[[Any], Flags], ends: NDArray[Any]) -> tuple[Any, Any]:
-    """The neighbours between which a property begins that the last end has, and the first has not."""
+    """Return the neighbours between which a property begins that the last end has, and the first has not."""
     first = int(np.argmax([*works(ends[1:-1]), True])) + 1
     return ends[first - 1], ends[first]
 
 
-def _scan(question: _Question, limit: int, which: Which) -> int:
+def _scan(search: _Search, limit: int, which: Which) -> int:
     """Try every budget up to the limit, in blocks; no assumption on the function at all."""
     if limit > LARGEST_SCAN:
         raise ValueError(f"without monotonicity every budget is tried: give a limit of at most {LARGEST_SCAN}")
     answer = 0
     for start in range(1, limit + 1, _BLOCK):
         budgets = np.arange(start, min(start + _BLOCK, limit + 1))
-        good = np.broadcast_to(question.holds(budgets), budgets.shape)
+        good = np.broadcast_to(search.holds(budgets), budgets.shape)
         if which == "first":
             if np.any(good):
                 return int(budgets[np.argmax(good)])

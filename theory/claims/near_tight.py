@@ -24,7 +24,7 @@ from typing import Literal
 
 import numpy as np
 
-from theory._repairs import Rows
+from theory.corrected import Rows
 from theory.bound_problem import BoundProblem
 
 THETA = 0.01

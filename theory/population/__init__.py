@@ -37,3 +37,4 @@ __all__ = [
     "required_budget",
     "waterfall",
 ]
+from theory.population.version import median as median_at, uniform as uniform_at

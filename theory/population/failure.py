@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from theory._instance import POPULATION_EXHAUSTED
+from theory._bound import POPULATION_EXHAUSTED
 from theory.constants import halving_schedule
 from theory.errors import AssumptionError
 from theory.population.affine import AffineEvents

@@ -20,7 +20,7 @@ from tests.simulations.report.grid import (
     possible,
     read,
 )
-from theory._pulls import first_round_pulls
+from theory.formulas import first_round_pulls
 from theory.budgets import launch_budget, required_budget
 
 
