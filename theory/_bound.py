@@ -136,7 +136,9 @@ PARAMETERS: dict[str, Parameter] = {
         _choice(formulas.LAUNCH_LEMMAS, formulas.LAUNCH_THEOREMS), "16 (lemmas) or 64 (theorems).", 16, False
     ),
     "strategy": Parameter(_choice("uniform", "median"), "Uniform allocation or median elimination.", "uniform", False),
-    "strict": Parameter(_unchecked, "Raise AssumptionError outside the assumptions; otherwise return nan.", True, False),
+    "strict": Parameter(
+        _unchecked, "Raise AssumptionError outside the assumptions; else return nan.", True, False
+    ),
     "log": Parameter(_unchecked, "Return the natural logarithm of the bound.", False, False),
 }
 """Every parameter that a bound may have, described once."""
@@ -355,9 +357,7 @@ def _parameters(signature: inspect.Signature) -> str:
     return "\n\nParameters\n----------\n" + "\n".join(described)
 
 
-def _checked(
-    given: Mapping[str, Any], *, pulls: Pulls | None, launch: int | None, least: int, ceiling: bool
-) -> Point:
+def _checked(given: Mapping[str, Any], *, pulls: Pulls | None, launch: int | None, least: int, ceiling: bool) -> Point:
     """Check all arguments; with ``strict`` the first broken assumption raises, otherwise it is remembered."""
     point = Point()
     for place, (name, value) in enumerate(given.items()):
@@ -390,7 +390,7 @@ def _checked(
 
 def _set_gaps(point: Point, gap: Any, gaps: Any) -> None:
     """Set the smallest positive gap and the gaps with rival arms on a last axis (of length 1 for one common gap)."""
-    if gap is None and gaps is None or not (gap is None or gaps is None):
+    if (gap is None and gaps is None) or not (gap is None or gaps is None):
         raise ValueError(EITHER_GAP)
     if gaps is None:
         point.gaps = point.gap[..., None]
@@ -458,9 +458,7 @@ def _result(values: Any) -> Any:
 
 def _in_blocks(values: Callable[[Mapping[str, Any]], Any], given: Mapping[str, Any]) -> Any:
     """Evaluate large inputs block by block, with identical results; per-arm gaps have an axis of their own."""
-    arrays = {
-        name: np.asarray(value) for name, value in given.items() if PARAMETERS[name].array and value is not None
-    }
+    arrays = {name: np.asarray(value) for name, value in given.items() if PARAMETERS[name].array and value is not None}
     if given.get("gaps") is not None or max(array.size for array in arrays.values()) <= BLOCK:
         return values(given)
     shape = np.broadcast_shapes(*(array.shape for array in arrays.values()))

@@ -207,9 +207,7 @@ class BoundProblem:
         return [_evaluate(name, bound, B, arguments, note) for name, arguments in entry.compared(self, strategy)]
 
 
-def _evaluate(
-    name: str, bound: Callable[..., Bound], B: ArrayLike, arguments: dict[str, Any], note: str
-) -> BoundValue:
+def _evaluate(name: str, bound: Callable[..., Bound], B: ArrayLike, arguments: dict[str, Any], note: str) -> BoundValue:
     """Evaluate a bound; where it is nan, the note says which assumption it misses."""
     value, missed = bound(B, **arguments, strict=False, log=True), ""
     if np.any(np.isnan(value)):

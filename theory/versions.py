@@ -152,7 +152,9 @@ def _population_declines(point: BoundProblem, strategy: Strategy) -> str:
     if uneven and point.alignment == "sample" and strategy == "median":
         return "the population bound of median elimination needs rows that do not depend on which arms are left"
     if point.population is not None and point.population != point.data.n_rows:
-        return f"the population bound has {point.data.n_rows} rows, and the problem says that there are {point.population}"
+        return (
+            f"the population bound has {point.data.n_rows} rows, and the problem says that there are {point.population}"
+        )
     return ""
 
 
@@ -199,9 +201,7 @@ VERSIONS: dict[str, Version] = {
             declines=_needs_plain,
             formula=True,
         ),
-        Version(
-            "corrected", _of(corrected), _corrected, declines=_needs_plain, formula=True
-        ),
+        Version("corrected", _of(corrected), _corrected, declines=_needs_plain, formula=True),
         Version(
             "tighter",
             _of(tighter),

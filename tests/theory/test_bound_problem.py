@@ -27,13 +27,13 @@ def test_bounds_are_those_of_the_theory() -> None:
             B, gap=None, gaps=[0.0, 0.1, 0.2], rows="fresh", pairing="independent", kernel="nonnegative", **point
         ),
     }
-    assert (*wanted, "pool") == tuple(VERSIONS)
-    assert one.declined("pool", "median")
+    assert (*wanted, "population") == tuple(VERSIONS)
+    assert one.declined("population", "median")
     for version, values in wanted.items():
         np.testing.assert_array_equal(one.bound(version, "median", B), values)
         np.testing.assert_allclose(one.bound(version, "median", B, log=True), np.log(values), rtol=1e-12)
         assert np.isfinite(one.bound(version, "median", one.launch(version, "median")))
-    assert [float(rung.value) for rung in one.ladder("median", 40_000)][-1] == wanted["tighter"][1]
+    assert [float(rung.value) for rung in one.compare("median", 40_000)][-1] == wanted["tighter"][1]
     assert np.isnan(one.bound("paper", "median", one.launch("paper", "median") - 1))
 
 
@@ -88,7 +88,7 @@ def test_gaps_count_ties_and_the_smallest() -> None:
         (lambda: BoundProblem(3, None, 0.1, 0.5, gaps=(0.0, 0.0)), "at least one of them positive"),
         (
             lambda: BoundProblem(3, 0.1, 0.1, 0.5).bound("newest", "uniform", 9),
-            "one of paper, corrected, tighter, pool, got 'newest'",
+            "one of paper, corrected, tighter, population, got 'newest'",
         ),
         (lambda: BoundProblem(3, 0.1, 0.1, 0.5).bound("paper", "halving", 9), '"uniform" or "median", got \'halving\''),
         (lambda: BoundProblem(3, 0.1, 0.7, 0.5).check(), "theta < 1/2"),
@@ -112,13 +112,13 @@ def test_a_version_declines_with_a_reason(monkeypatch) -> None:
     monkeypatch.setitem(VERSIONS, "shy", entry)
     assert version_of("shy").title == "shy bound"
     bare = BoundProblem(8, 0.2, 0.1, 0.5)
-    assert bare.declined("shy", "uniform") == "the shy bound needs data, which this point does not have"
+    assert bare.declined("shy", "uniform") == "the shy bound needs data, which this problem does not have"
     assert bare.declined("shy", "median") == "there is no shy bound for median"
     assert replace(bare, data="columns").declined("shy", "uniform") == "these data are no rows"
     assert np.isnan(bare.bound("shy", "uniform", B)).all()
     assert bare.required("shy", "uniform", 0.05) is None
-    assert "shy" not in {rung.name for rung in bare.ladder("uniform", 16_000)}
-    last = replace(bare, data="columns").ladder("uniform", 16_000)[-1]
+    assert "shy" not in {rung.name for rung in bare.compare("uniform", 16_000)}
+    last = replace(bare, data="columns").compare("uniform", 16_000)[-1]
     assert (last.name, last.vacuous, last.note) == ("shy", True, "these data are no rows")
     known = replace(bare, data="rows")
     assert known.declined("shy", "uniform") == ""

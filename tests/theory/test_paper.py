@@ -233,12 +233,12 @@ def test_everything_broadcasts() -> None:
             assert table[i, j, k] == pytest.approx(alone, rel=1e-14)
     masked = paper.delta_fail_uniform([100, 80000], 8, [[0.2], [0.9]], 0.1, 0.5, strict=False)
     assert np.array_equal(np.isnan(masked), [[True, False], [True, True]])
-    terms = paper.excess_risk_uniform_terms([80000, 160000], 8, 0.3, 0.1, 0.5, 10**4, 0.05)
+    terms = paper.excess_risk_uniform.terms([80000, 160000], 8, 0.3, 0.1, 0.5, 10**4, 0.05)
     assert terms.total.shape == (2,)
 
 
 def test_terms_add_up() -> None:
-    terms = paper.excess_risk_median_terms(10**6, 8, 0.3, 0.1, 0.5, 10**4, 0.05, approximation_error=0.1)
+    terms = paper.excess_risk_median.terms(10**6, 8, 0.3, 0.1, 0.5, 10**4, 0.05, approximation_error=0.1)
     parts = (
         terms.complexity_rows,
         terms.complexity_pulls,
@@ -282,7 +282,7 @@ def test_bad_input_in_one_line(arguments: tuple[float, ...], message: str) -> No
 
 
 def test_bad_options() -> None:
-    with pytest.raises(ValueError, match="factor must be 16"):
+    with pytest.raises(ValueError, match="factor must be one of 16"):
         paper.identification_condition(100, 2, 0.2, 0.1, 0.5, factor=32)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="strategy must be"):
         paper.identification_condition(100, 2, 0.2, 0.1, 0.5, strategy="luck")  # type: ignore[arg-type]

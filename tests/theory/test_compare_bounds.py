@@ -25,7 +25,7 @@ def test_order(p: BoundProblem, strategy: str, rows: str, seed: int) -> None:
     budget = p.n * K * (1 if strategy == "uniform" else 2 * (K - 1).bit_length())
     gaps = np.random.default_rng(seed).uniform(p.gap, float(constants.gap_ceiling(p.theta, p.r)), K - 1)
     gaps[-1] = p.gap
-    rungs = theory.ladder(
+    rungs = theory.compare_bounds(
         budget, K, None, p.theta, p.r, gaps=gaps, strategy=strategy, rows=rows,
         kernel="nonnegative", population=4 * budget,
     )  # fmt: skip
@@ -49,7 +49,7 @@ def test_order(p: BoundProblem, strategy: str, rows: str, seed: int) -> None:
 
 def test_rungs_are_the_bounds_themselves() -> None:
     point = (16000, 8, 0.2, 0.1, 0.5)
-    rungs = theory.ladder(*point)
+    rungs = theory.compare_bounds(*point)
     assert [rung.value for rung in rungs] == [
         paper.delta_fail_uniform(*point),
         corrected.delta_fail_uniform(*point),
@@ -57,22 +57,22 @@ def test_rungs_are_the_bounds_themselves() -> None:
         tighter.delta_fail_uniform(*point),
     ]
     assert [rung.vacuous for rung in rungs] == [True, False, False, False]
-    median = theory.ladder(160000, 8, 0.2, 0.1, 0.5, strategy="median", rows="fresh")
+    median = theory.compare_bounds(160000, 8, 0.2, 0.1, 0.5, strategy="median", rows="fresh")
     assert median[0].value == paper.delta_fail_median(160000, 8, 0.2, 0.1, 0.5)
     assert median[-1].value == tighter.delta_fail_median(160000, 8, 0.2, 0.1, 0.5, rows="fresh")
 
 
 def test_empty_rungs_say_why() -> None:
-    rungs = theory.ladder(400, 8, 0.2, 0.1, 0.5)
+    rungs = theory.compare_bounds(400, 8, 0.2, 0.1, 0.5)
     assert np.isnan(rungs[0].log_value)
     assert rungs[0].vacuous
     assert "identification condition" in rungs[0].note
     assert rungs[-1].note == ""
-    far = theory.ladder(10**7, 8, 0.5, 0.1, 5.0)
+    far = theory.compare_bounds(10**7, 8, 0.5, 0.1, 5.0)
     assert "does not cover M > 3, and M = 6" in far[0].note
-    outside = theory.ladder(10**4, 8, 0.2, 0.7, 0.5)
+    outside = theory.compare_bounds(10**4, 8, 0.2, 0.7, 0.5)
     assert all("theta < 1/2" in rung.note for rung in outside)
-    infeasible = theory.ladder(10**4, 8, 0.6, 0.1, 0.5)
+    infeasible = theory.compare_bounds(10**4, 8, 0.6, 0.1, 0.5)
     assert all("Delta_max" in rung.note for rung in infeasible)
 
 
@@ -82,7 +82,7 @@ def test_empty_rungs_say_why() -> None:
 def test_tied_arms_are_counted_and_the_rungs_do_not_rise(strategy: str, rows: str, ties: int) -> None:
     """Without the count, the median's one-gap rungs lack the factor |S*| and the ladder rises."""
     gaps = [0.0] * ties + [0.2] * (7 - ties)
-    rungs = theory.ladder(15360, 8, None, 0.1, 0.5, gaps=gaps, strategy=strategy, rows=rows)
+    rungs = theory.compare_bounds(15360, 8, None, 0.1, 0.5, gaps=gaps, strategy=strategy, rows=rows)
     logs = [float(rung.log_value) for rung in rungs[1:]]
     assert all(lower <= higher + 1e-9 for higher, lower in itertools.pairwise(logs))
     assert ("ties" in rungs[0].note) == (ties > 0)
@@ -94,16 +94,16 @@ def test_tied_arms_are_counted_and_the_rungs_do_not_rise(strategy: str, rows: st
 
 def test_the_note_names_a_number_of_arms_that_the_proof_does_not_cover() -> None:
     point = (4739293, 9, 0.10222809101766894, 0.3391731136148113, 2.0185077606784065)
-    rungs = theory.ladder(*point, strategy="median", rows="fresh")
+    rungs = theory.compare_bounds(*point, strategy="median", rows="fresh")
     # Here the printed bound is below its correction, and M < 3.
     assert rungs[0].log_value < rungs[1].log_value
     assert rungs[0].note == "the paper's proof does not cover K = 9, which is not a power of two"
-    assert theory.ladder(*point)[0].note == ""
-    assert "K = 9," in theory.ladder(10**7, [8, 9], 0.2, 0.1, 0.5, strategy="median")[0].note
+    assert theory.compare_bounds(*point)[0].note == ""
+    assert "K = 9," in theory.compare_bounds(10**7, [8, 9], 0.2, 0.1, 0.5, strategy="median")[0].note
 
 
 def test_arrays() -> None:
-    rungs = theory.ladder([400, 16000], 8, 0.2, 0.1, 0.5)
+    rungs = theory.compare_bounds([400, 16000], 8, 0.2, 0.1, 0.5)
     assert rungs[0].vacuous.tolist() == [True, True]
     assert rungs[-1].vacuous.tolist() == [True, False]
     assert np.isnan(rungs[0].value[0])
@@ -120,4 +120,4 @@ def test_arrays() -> None:
 )
 def test_bad_input(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        theory.ladder(B=10**4, K=8, theta=0.1, kappa_lambda=0.5, **arguments)
+        theory.compare_bounds(B=10**4, K=8, theta=0.1, kappa_lambda=0.5, **arguments)
