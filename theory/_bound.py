@@ -136,9 +136,7 @@ PARAMETERS: dict[str, Parameter] = {
         _choice(formulas.LAUNCH_LEMMAS, formulas.LAUNCH_THEOREMS), "16 (lemmas) or 64 (theorems).", 16, False
     ),
     "strategy": Parameter(_choice("uniform", "median"), "Uniform allocation or median elimination.", "uniform", False),
-    "strict": Parameter(
-        _unchecked, "Raise AssumptionError outside the assumptions; else return nan.", True, False
-    ),
+    "strict": Parameter(_unchecked, "Raise AssumptionError outside the assumptions; else return nan.", True, False),
     "log": Parameter(_unchecked, "Return the natural logarithm of the bound.", False, False),
 }
 """Every parameter that a bound may have, described once."""

@@ -8,10 +8,17 @@ import numpy as np
 import pytest
 
 from tests.theory.population.small_pools import KINDS, Small, exact_median, exact_uniform, generated, samples
-from theory.population import PopulationModel, affine, delta_fail_median, delta_fail_uniform, required_budget, tails
+from theory.population import (
+    PopulationModel,
+    affine,
+    delta_fail_median,
+    delta_fail_uniform,
+    probability,
+    required_budget,
+)
 from theory.population.affine import AffineEvents
-from theory.population.majorant import certified_slack, psd_majorant
-from theory.population.tails import event_probability
+from theory.population.certificates import certified_slack, psd_majorant
+from theory.population.probability import event_probability
 
 POOLS = 312
 
@@ -84,29 +91,29 @@ def test_the_probability_of_a_form_is_never_below_the_exact_one(order: int) -> N
 
 
 def test_forgetting_the_diagonal_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    true = tails.conditional_moments
+    true = probability.conditional_moments
 
     def wrong(S: np.ndarray, p: np.ndarray, n: int, **options: object) -> object:
         return true(S - np.diag(np.diagonal(S)), p, n, **options)
 
-    monkeypatch.setattr(tails, "conditional_moments", wrong)
+    monkeypatch.setattr(probability, "conditional_moments", wrong)
     assert form_ratios(4).min() < 1.0
 
 
 def test_dropping_part_of_the_lattice_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    true = tails._better
+    true = probability._better
 
     def wrong(bound: np.ndarray, *rest: object) -> np.ndarray:
         found = np.array(true(bound, *rest))
         found[len(found) // 2 :] = 0.0
         return found
 
-    monkeypatch.setattr(tails, "_better", wrong)
+    monkeypatch.setattr(probability, "_better", wrong)
     assert form_ratios(4).min() < 1.0
 
 
 def test_a_variance_that_is_too_small_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    true = tails.conditional_moments
+    true = probability.conditional_moments
 
     def wrong(*given: object, **options: object) -> object:
         law = true(*given, **options)
@@ -114,7 +121,7 @@ def test_a_variance_that_is_too_small_is_caught(monkeypatch: pytest.MonkeyPatch)
         law.moments[1] = centre + 0.1 * (law.moments[1] - centre)
         return law
 
-    monkeypatch.setattr(tails, "conditional_moments", wrong)
+    monkeypatch.setattr(probability, "conditional_moments", wrong)
     assert form_ratios(2).min() < 1.0
 
 

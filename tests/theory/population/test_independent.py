@@ -13,11 +13,11 @@ from theory.population import (
     delta_fail_median,
     delta_fail_rows,
     delta_fail_uniform,
-    independent,
+    probability,
     required_budget,
 )
-from theory.population.independent import both, two_samples
 from theory.population.moments import conditional_moments
+from theory.population.probability import add_independent, two_samples
 
 
 def exact(pool: Small, rows: tuple[int, ...]) -> float:
@@ -92,7 +92,7 @@ def moments_of_a_sum() -> tuple[np.ndarray, np.ndarray]:
     p, step = np.array([0.2, 0.3, 0.5]), 0.05
     forms = rng.normal(size=(2, 3, 3))
     one, two = (conditional_moments(M + M.T, p, n, order=4, step=step) for M, n in zip(forms, (4, 6), strict=True))
-    joint = both(one, two, step)
+    joint = add_independent(one, two, step)
     a, b = ([1.0, *(law.moments[r].sum() * law.unit ** (r + 1) for r in range(4))] for law in (one, two))
     wanted = [sum(comb(r, j) * a[j] * b[r - j] for j in range(r + 1)) for r in range(1, 5)]
     return np.array([joint.moments[r].sum() * joint.unit ** (r + 1) for r in range(4)]), np.array(wanted)
@@ -100,7 +100,7 @@ def moments_of_a_sum() -> tuple[np.ndarray, np.ndarray]:
 
 def test_moments_of_a_sum_are_binomial_sums(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_allclose(*moments_of_a_sum(), rtol=1e-9, atol=1e-12)
-    monkeypatch.setattr(independent, "comb", lambda r, j: 1.0)
+    monkeypatch.setattr(probability, "comb", lambda r, j: 1.0)
     found, wanted = moments_of_a_sum()
     assert abs(found[3] / wanted[3] - 1.0) > 0.01
 

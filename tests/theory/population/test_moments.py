@@ -10,10 +10,16 @@ import numpy as np
 import pytest
 
 from tests.theory.population.small_pools import samples
-from theory.population import graphs
-from theory.population.graphs import CONNECTED, GRAPHS, falling
-from theory.population.law import sum_laws
-from theory.population.moments import Conditional, conditional_moments, projection
+from theory.population import moments
+from theory.population.moments import (
+    CONNECTED,
+    GRAPHS,
+    ConditionalMoments,
+    conditional_moments,
+    falling,
+    projection,
+    sum_distributions,
+)
 
 
 def case(seed: int, m: int) -> tuple[np.ndarray, np.ndarray]:
@@ -23,7 +29,7 @@ def case(seed: int, m: int) -> tuple[np.ndarray, np.ndarray]:
     return S + S.T + 3.0 * np.diag(rng.normal(size=m)) - 1.0, p / p.sum()
 
 
-def enumerated(S: np.ndarray, p: np.ndarray, n: int, law: Conditional) -> float:
+def enumerated(S: np.ndarray, p: np.ndarray, n: int, law: ConditionalMoments) -> float:
     """Largest difference between the moments and those of all samples, in units of the moments' size.
 
     No mass is cut off in these small cases, so the first value belongs to the sum 0.
@@ -57,7 +63,7 @@ def test_moments_equal_those_of_all_samples(m: int, n: int, order: int) -> None:
 def test_a_wrong_count_of_a_graph_is_caught(graph: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     order = sum(CONNECTED[name][0] for name in graph)
     wrong = {**GRAPHS, order: {**GRAPHS[order], graph: GRAPHS[order][graph] * 2}}
-    monkeypatch.setattr(graphs, "GRAPHS", wrong)
+    monkeypatch.setattr(moments, "GRAPHS", wrong)
     S, p = case(1, 4)
     assert enumerated(S, p, 6, conditional_moments(S, p, 6, order=4, levels=6)) > 1e-6
 
@@ -102,7 +108,7 @@ def test_counts_add_up_to_all_sequences(order: int) -> None:
 def test_the_law_of_a_sum_is_exact_far_into_its_tails() -> None:
     step = np.array([0.75, 0.25])
     for n in (1, 7, 60, 401, 900):
-        law = sum_laws(step, n, max(n - 3, 0))[n]
+        law = sum_distributions(step, n, max(n - 3, 0))[n]
         for i in range(0, law.mass.size, max(1, law.mass.size // 40)):
             k = law.first + i
             exact = float(Fraction(comb(n, k)) * Fraction(1, 4) ** k * Fraction(3, 4) ** (n - k))
@@ -112,7 +118,7 @@ def test_the_law_of_a_sum_is_exact_far_into_its_tails() -> None:
 
 
 def test_the_cut_of_a_law_is_counted() -> None:
-    law = sum_laws(np.array([0.5, 0.5]), 1000, 992)[1000]
+    law = sum_distributions(np.array([0.5, 0.5]), 1000, 992)[1000]
     outside = sum(Fraction(comb(1000, k), 2**1000) for k in range(law.first))
     assert 0 < float(outside) <= law.missing
 
@@ -127,7 +133,7 @@ def test_rounding_errors_are_covered(m: int, n: int) -> None:
         assert np.all(law.errors <= 1e-6 * (1.0 + np.abs(exact)))
 
 
-def fraction_moments(S: np.ndarray, p: np.ndarray, n: int, law: Conditional) -> np.ndarray:
+def fraction_moments(S: np.ndarray, p: np.ndarray, n: int, law: ConditionalMoments) -> np.ndarray:
     """The same moments in fractions; U is Z - l with the floating point S and l taken as exact numbers."""
     m = len(p)
     exact_S = [[Fraction(float(S[i, j])) for j in range(m)] for i in range(m)]

@@ -21,16 +21,14 @@ from theory.population import (
     delta_fail_median,
     delta_fail_rows,
     delta_fail_uniform,
-    distinct,
-    overlap,
     planned_budget,
+    probability,
     required_budget,
-    version,
+    uniform_at,
 )
-from theory.population.design import Design
-from theory.population.distinct import distinct_moments, distinct_rows
-from theory.population.moments import Conditional
-from theory.population.overlap import nested_moments, nested_samples
+from theory.population.model import Design
+from theory.population.moments import ConditionalMoments
+from theory.population.probability import distinct_moments, distinct_rows, nested_moments, nested_samples
 
 
 def subsets(m: int, n: int) -> np.ndarray:
@@ -71,8 +69,8 @@ def test_forms_of_distinct_rows_are_never_below_the_exact_probability() -> None:
 
 
 def test_a_wrong_probability_of_the_sample_size_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    true = distinct._hit
-    monkeypatch.setattr(distinct, "_hit", lambda n, m, q: 1.5 * true(n, m, q))
+    true = probability._hit
+    monkeypatch.setattr(probability, "_hit", lambda n, m, q: 1.5 * true(n, m, q))
     assert distinct_ratios().min() < 1.0
 
 
@@ -181,14 +179,14 @@ def test_moments_of_two_beginnings_are_exact() -> None:
 
 
 def test_a_variance_of_two_beginnings_that_is_too_small_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    true = overlap.tail_sum
+    true = probability.tail_sum
 
-    def wrong(law: Conditional) -> float:
+    def wrong(law: ConditionalMoments) -> float:
         centre = law.moments[0] ** 2 / np.maximum(law.mass, 1e-300)
         law.moments[1] = centre + 0.02 * (law.moments[1] - centre)
         return true(law)
 
-    monkeypatch.setattr(overlap, "tail_sum", wrong)
+    monkeypatch.setattr(probability, "tail_sum", wrong)
     assert nested_ratios(2).min() < 1.0
 
 
@@ -354,9 +352,9 @@ def test_bad_input_of_a_known_pool_is_named() -> None:
         ("delta must be strictly", lambda: required_budget(pool, "a")),
         ("budget must be a whole number, at least 2", lambda: approximate_failure(pool, 0)),
         ("missed by 190 ", lambda: delta_fail_uniform(pool, 10, costs=[100, 1], alignment="budget")),
-        ("population must be None or the 4 rows", lambda: version.uniform(8, data=pool, population=999)),
+        ("population must be None or the 4 rows", lambda: uniform_at(8, data=pool, population=999)),
     ):
         with pytest.raises(ValueError, match=message):
             call()
-    assert version.uniform(90, data=pool, costs=np.array([1, 2])) == delta_fail_uniform(pool, 90, costs=[1, 2])
+    assert uniform_at(90, data=pool, costs=np.array([1, 2])) == delta_fail_uniform(pool, 90, costs=[1, 2])
     assert planned_budget(pool, 0.999) == 2
