@@ -286,7 +286,7 @@ def verdicts(panels: Sequence[Panel]) -> list[tuple[Panel, CellSummary, str, Ver
         for name in panel.versions
     ]
     counts = [(cell.failures, cell.trials, bound) for _, cell, _, bound in pairs if cell.interval != "exact"]
-    counted = iter(judge_family(counts, alarm=ALARM))
+    counted = iter(judge_family(counts, alpha=ALARM))
     return [
         (panel, cell, name, judge_exact(min(max(cell.failure_rate, 0.0), 1.0), bound))
         if cell.interval == "exact"
