@@ -16,7 +16,7 @@ from theory.exact import (
     failure,
     make_pool,
     median_selection,
-    sample_law,
+    sample_distribution,
     score,
     uniform_selection,
 )
@@ -167,10 +167,10 @@ def test_large_samples_match_the_binomial_law():
     assert uniform_selection(pool, 2 * n) == (tie, 1 - tie)
 
 
-def test_sample_law_is_a_law():
+def test_sample_distribution_sums_to_one():
     pool = make_pool([F(1, 5), F(4, 5)], [[1, 0]], radius=F(1, 2), theta=F(1, 10))
-    assert sum(p for _, p in sample_law(pool, 7)) == 1
-    assert sample_law(pool, 5, population=5) == [((1, 4), F(1))]
+    assert sum(p for _, p in sample_distribution(pool, 7)) == 1
+    assert sample_distribution(pool, 5, population=5) == [((1, 4), F(1))]
 
 
 def test_compositions_are_complete_and_distinct():
