@@ -46,7 +46,7 @@ class Known:
         return look.seen
 
 
-def known_pool(world: World, case: Case) -> known.ParametricPool:
+def known_pool(world: World, case: Case) -> known.PopulationModel:
     """The world as the package is told of it."""
     rows = np.arange(len(world.sizes))
     weights: Floats | None = world.law
@@ -54,13 +54,13 @@ def known_pool(world: World, case: Case) -> known.ParametricPool:
         rows, weights = np.repeat(rows, world.sizes), None
     grams = [gram[np.ix_(rows, rows)] for gram in world.grams]
     best = [int(i) for i in world.best] if case["named"] else None
-    return known.ParametricPool(grams, world.labels[rows], world.r, world.theta, weights=weights, best=best)
+    return known.PopulationModel(grams, world.labels[rows], world.r, world.theta, weights=weights, best=best)
 
 
 class _Look(Holds):
     """One pool at some numbers of rows."""
 
-    def __init__(self, world: World, pool: known.ParametricPool, over: float) -> None:
+    def __init__(self, world: World, pool: known.PopulationModel, over: float) -> None:
         super().__init__("with the pool known")
         self.world, self.pool, self.over = world, pool, over
 

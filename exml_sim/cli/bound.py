@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 def command(file: Path | None, budget: int, as_json: bool, **given: Any) -> None:
     """Print all bounds on the probability of missing the best of K candidates: paper, corrected, tighter.
 
-    With a study's file: for its pools and strategies, with the bounds that know the pool (population; population, sharp) beside
-    the others; the budgets of the file play no role. A bound of 1 or more is vacuous. Where a condition is not met, the
+    With a study's file: for its pools and strategies, with the bounds that use the population (population; population,
+    sharp) beside the others; the budgets of the file play no role. A bound of 1 or more is vacuous. Where a condition is not met, the
     line says by how much.
 
     Examples: exml bound --K 8 --theta 0.1 --kappa-lambda 0.5 --gap 0.2 --budget 16000; exml bound study.toml --budget

@@ -19,10 +19,10 @@ from simulations.panels import practice
 from simulations.verification.promises import StrategyName, point_of
 from simulations.verification.workbench import Workbench
 from simulations.verification.worlds import STRATEGIES, World
-from theory.slack import Slack, decompose_slack
 from theory.claims.instances import one_rival_pool
 from theory.exact import make_pool
 from theory.paper import Strategy
+from theory.slack import Slack, decompose_slack
 from theory.versions import VERSIONS
 
 TARGET = 0.05
