@@ -15,6 +15,7 @@ import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from types import SimpleNamespace
 from typing import Any, Literal, NamedTuple, Protocol, cast
 
 import numpy as np
@@ -132,58 +133,19 @@ PARAMETERS: dict[str, Parameter] = {
     "C_h": Parameter(_above_zero, "Penalty of |h|^2 in Eq. 3."),
     "C_g": Parameter(_above_zero, "Penalty of |g|^2 in Eq. 3."),
     "approximation_error": Parameter(_inputs.real, "Approximation error of the ball.", 0.0),
-    "factor": Parameter(
-        _choice(formulas.LAUNCH_LEMMAS, formulas.LAUNCH_THEOREMS), "16 (lemmas) or 64 (theorems).", 16, False
-    ),
-    "strategy": Parameter(_choice("uniform", "median"), "Uniform allocation or median elimination.", "uniform", False),
     "strict": Parameter(_unchecked, "Raise AssumptionError outside the assumptions; else return nan.", True, False),
     "log": Parameter(_unchecked, "Return the natural logarithm of the bound.", False, False),
 }
 """Every parameter that a bound may have, described once."""
 
 
-class Point:
+class Point(SimpleNamespace):
     """Checked arguments of a bound; where an assumption is broken the numbers are harmless placeholders.
 
     Besides the arguments: ``r`` is kappa_lambda, ``n`` the rows per arm (of the first round), ``schedule`` the rounds
-    of median elimination, ``best`` the number of best arms, ``rivals`` K - ``best``, and ``gaps`` has one axis more
-    than ``gap``: one entry per other arm, or one for all.
+    of median elimination, ``best`` the number of best arms, ``check`` the assumptions, ``per_arm`` whether gaps are
+    given; ``gaps`` has one axis more than ``gap``: one entry per other arm, or one for all.
     """
-
-    B: Ints
-    K: Ints
-    n: Ints
-    m: Ints
-    gap: Floats
-    gaps: Floats
-    per_arm: bool = False
-    theta: Floats
-    r: Floats
-    delta: Floats
-    best: Ints
-    schedule: formulas.HalvingSchedule
-    check: Assumptions
-    shift: Floats
-    top_h: Floats
-    top_g: Floats
-    r_g: Floats | None
-    positive_fraction: Floats | None
-    min_gap: Floats | None
-    arms: Ints
-    rows: Rows
-    pairing: Pairing
-    population: Ints | None
-    kernel: Kernel
-    optimism: Optimism
-    mean_kappa_lambda: Floats | None
-    variance: Floats
-    variance_rival: Floats
-    variance_best: Floats | None
-    C_h: Floats
-    C_g: Floats
-    approximation_error: Floats
-    factor: int
-    strategy: Strategy
 
     @property
     def rows_per_arm(self) -> Floats:
@@ -357,7 +319,7 @@ def _parameters(signature: inspect.Signature) -> str:
 
 def _checked(given: Mapping[str, Any], *, pulls: Pulls | None, launch: int | None, least: int, ceiling: bool) -> Point:
     """Check all arguments; with ``strict`` the first broken assumption raises, otherwise it is remembered."""
-    point = Point()
+    point = Point(per_arm=False)
     for place, (name, value) in enumerate(given.items()):
         if name in ("B", "n") and place == 0:
             checked = _inputs.whole(value, name, least=least)

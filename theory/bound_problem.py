@@ -219,18 +219,7 @@ def _evaluate(name: str, bound: Callable[..., Bound], B: ArrayLike, arguments: d
 
 
 def compare_bounds(
-    B: ArrayLike,
-    K: ArrayLike,
-    gap: ArrayLike | None,
-    theta: ArrayLike,
-    kappa_lambda: ArrayLike,
-    *,
-    strategy: Strategy = "uniform",
-    gaps: ArrayLike | None = None,
-    rows: Rows = "accumulated",
-    pairing: Pairing = "same",
-    kernel: Kernel = "any",
-    population: ArrayLike | None = None,
+    B: ArrayLike, K: Any, gap: Any, theta: Any, kappa_lambda: Any, *, strategy: Strategy = "uniform", **known: Any
 ) -> tuple[BoundValue, ...]:
     """Evaluate all bounds on the failure probability side by side, each below the one before.
 
@@ -242,19 +231,17 @@ def compare_bounds(
 
     Parameters
     ----------
-    B, K, gap, theta, kappa_lambda, gaps
-        As in :func:`theory.tighter.delta_fail_uniform`; with ``gaps`` the first values use the smallest
-        positive one, and an arm with gap 0 counts as one more best arm.
+    B, K, gap, theta, kappa_lambda
+        As in :func:`theory.tighter.delta_fail_uniform`.
     strategy : {"uniform", "median"}
-        Which allocation rule.
-    rows, pairing, kernel, population
-        As in :mod:`theory.tighter`; ``rows`` concerns median elimination only.
+        Uniform allocation or median elimination.
+    **known
+        Other fields of `BoundProblem`: gaps, rows, pairing, kernel, population. With ``gaps`` the first values use
+        the smallest positive one, and an arm with gap 0 counts as one more best arm.
     """
-    if gap is not None and gaps is not None:
+    if gap is not None and known.get("gaps") is not None:
         raise ValueError(EITHER_GAP)
-    given: dict[str, Any] = {"K": K, "gap": gap, "theta": theta, "kappa_lambda": kappa_lambda, "gaps": gaps}
-    given |= {"rows": rows, "pairing": pairing, "kernel": kernel, "population": population}
-    return BoundProblem(**given).compare(strategy, B)
+    return BoundProblem(K, gap, theta, kappa_lambda, **known).compare(strategy, B)
 
 
 def _counted(gaps: ArrayLike) -> tuple[Any, float | Floats, int | Ints]:

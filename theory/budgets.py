@@ -3,17 +3,9 @@
 Answers are exact: ``required_budget`` returns an integer that satisfies the bound while the integer
 before it does not, and ``smallest_gap`` a float of which the same is true of the float before it.
 
-Two definitions compete when a bound is not monotone in B:
-
-* ``which="settled"`` (the default): the smallest B such that the bound is at most delta at B and at
-  every larger budget up to ``limit``. For planning: spending more never hurts.
-* ``which="first"``: the smallest B at which the bound is at most delta, whatever happens after.
-
 Every bound of this package is monotone in B, up to rounding: each n_t = floor(B / (T a_t)) grows with B and
-the bound falls with each n_t (for per-arm ``gaps`` see Theorem 3 of ``docs/theorems.md``).
-For these, both definitions agree and bisection finds the answer; that is
-``monotone=True``. For any other function pass ``monotone=False``: all budgets up to ``limit`` are then
-evaluated in blocks, and the answer is exact for whatever the function does.
+the bound falls with each n_t (for per-arm ``gaps`` see Theorem 3 of ``docs/theorems.md``). So bisection finds
+the answer, and the bound stays below the target at all larger budgets.
 """
 
 from __future__ import annotations
@@ -22,7 +14,7 @@ import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,20 +24,13 @@ from theory._inputs import Bound, Flags
 from theory.constants import gap_ceiling
 from theory.errors import AssumptionError
 
-__all__ = ["Which", "launch_budget", "required_budget", "smallest_gap"]
-
-Which = Literal["settled", "first"]
+__all__ = ["launch_budget", "required_budget", "smallest_gap"]
 
 LARGEST_BUDGET = 2**52
 """Above this, a whole number of pulls is no longer exact in floating point."""
 
-LARGEST_SCAN = 10**8
-"""Most budgets that are tried one by one."""
-
 SECTIONS = 48
 """Parts of an interval whose ends are tried together."""
-
-_BLOCK = 1 << 16
 
 #: Width of an interval of gaps, in units of the gap, below which its ends are too close for many parts.
 _NARROW = 1e-13
@@ -56,8 +41,6 @@ def required_budget(
     target: float | None = None,
     /,
     *,
-    monotone: bool = True,
-    which: Which = "settled",
     limit: int = LARGEST_BUDGET,
     **parameters: Any,
 ) -> int:
@@ -71,8 +54,8 @@ def required_budget(
     target : float
         The wanted failure probability (or regret, for a regret bound). ``delta=`` is accepted as a
         name for it when the bound itself has no such parameter.
-    monotone, which, limit
-        See the module's text. ``limit`` is the largest budget considered.
+    limit
+        The largest budget considered.
     **parameters
         The bound's other arguments.
 
@@ -86,12 +69,8 @@ def required_budget(
     ValueError
         When no budget up to ``limit`` works.
     """
-    if which not in ("settled", "first"):
-        raise ValueError(f'which must be "settled" or "first", got {which!r}')
     wanted, rest = _target(target, parameters)
     search = _Search(bound, wanted, rest)
-    if not monotone:
-        return _scan(search, limit, which)
     end = _limit(bound, limit, rest)
     failure = f"no budget up to {end} brings {_name(bound)} to {wanted:g}"
     if is_elementwise(bound, rest):
@@ -241,25 +220,3 @@ def _section(works: Callable[[Any], Flags], ends: NDArray[Any]) -> tuple[Any, An
     """Return the neighbours between which a property begins that the last end has, and the first has not."""
     first = int(np.argmax([*works(ends[1:-1]), True])) + 1
     return ends[first - 1], ends[first]
-
-
-def _scan(search: _Search, limit: int, which: Which) -> int:
-    """Try every budget up to the limit, in blocks; no assumption on the function at all."""
-    if limit > LARGEST_SCAN:
-        raise ValueError(f"without monotonicity every budget is tried: give a limit of at most {LARGEST_SCAN}")
-    answer = 0
-    for start in range(1, limit + 1, _BLOCK):
-        budgets = np.arange(start, min(start + _BLOCK, limit + 1))
-        good = np.broadcast_to(search.holds(budgets), budgets.shape)
-        if which == "first":
-            if np.any(good):
-                return int(budgets[np.argmax(good)])
-        elif not good[-1]:
-            answer = 0
-        elif not np.all(good):
-            answer = int(budgets[-1] - np.argmin(good[::-1]) + 1)
-        elif answer == 0:
-            answer = start
-    if answer == 0:
-        raise ValueError(f"no budget up to {limit} works")
-    return answer

@@ -32,7 +32,7 @@ from numpy.typing import ArrayLike
 from theory import _inputs, formulas
 from theory._bound import PARAMETERS, ExcessRisk, Point, Rows, at_least_one, bound
 from theory._inputs import Bound, Floats, Ints
-from theory.formulas import LAUNCH_LEMMAS, LAUNCH_THEOREMS, halving_schedule, uniform_pulls
+from theory.formulas import LAUNCH_LEMMAS, LAUNCH_THEOREMS, halving_schedule
 from theory.paper import lemma_3
 
 __all__ = [
@@ -45,7 +45,6 @@ __all__ = [
     "excess_risk_uniform",
     "exploratory_regret_median",
     "exploratory_regret_uniform",
-    "identification_condition",
     "kappa_of",
     "lemma_3",
     "lemma_4",
@@ -68,13 +67,6 @@ def selected_rows(B: ArrayLike, K: ArrayLike, *, rows: Rows = "accumulated") -> 
     Repairs A.5, which has (2^{T+1} - 1) n_1 where (K - 1) n_1 is true for K = 2^c and K log2 K a divisor of B.
     """
     return np.asarray(np.max(halving_schedule(B, K).rows(PARAMETERS["rows"].check(rows, "rows")), axis=0))
-
-
-@bound("identification condition, corrected", "B, K, gap, theta, kappa_lambda, *, factor, strategy")
-def identification_condition(p: Point) -> Any:
-    """Tell whether n > factor c^2 r^2 / Delta^2, with n_1 = floor(B / (K ceil(log2 K))) for median elimination."""
-    n = uniform_pulls(p.B, p.K) if p.strategy == "uniform" else halving_schedule(p.B, p.K).pulls[0]
-    return n > formulas.launch_rows(p.factor, p.gap, p.theta, p.r)
 
 
 @bound("Lemma 4, corrected", "n, gap, theta, kappa_lambda, *, strict, log", launch=LAUNCH_LEMMAS)

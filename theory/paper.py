@@ -35,7 +35,6 @@ __all__ = [
     "exploratory_regret_median",
     "exploratory_regret_uniform",
     "first_round_pulls",
-    "identification_condition",
     "lemma_3",
     "lemma_4",
     "term_a",
@@ -48,17 +47,6 @@ _FAILURE = "B, K, gap, theta, kappa_lambda, *, strict, log"
 _REGRET = "B, K, gap, theta, kappa_lambda, delta, *, strict"
 _RISK = "B, K, gap, theta, kappa_lambda, m, delta, *, approximation_error, strict"
 _ROWS = "m, theta, kappa_lambda, delta, *, strict"
-
-
-@bound("Section 4.1", "B, K, gap, theta, kappa_lambda, *, factor, strategy")
-def identification_condition(p: Point) -> Any:
-    """Tell whether n > factor ((1 - theta) r)^2 / ((1 - 2 theta) Delta)^2.
-
-    The factor is 16 in the lemmas and 64 in the theorems; n is floor(B / K) for ``strategy="uniform"`` and
-    floor(B / (K log2 K)) for ``"median"``.
-    """
-    n = uniform_pulls(p.B, p.K) if p.strategy == "uniform" else first_round_pulls(p.B, p.K)
-    return n > formulas.launch_rows(p.factor, p.gap, p.theta, p.r)
 
 
 @bound("Lemma 4 (A.1)", "n, gap, theta, kappa_lambda, *, min_gap, strict, log", launch=LAUNCH_LEMMAS)

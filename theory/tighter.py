@@ -33,7 +33,6 @@ from theory import _inputs, formulas
 from theory._bound import CEILING_TOLERANCE, Point, at_least_one, bound, require_population
 from theory._inputs import Floats, Ints
 from theory._tails import Landscape, Tails, landscape
-from theory.formulas import halving_schedule, uniform_pulls
 
 __all__ = [
     "comparator_tail_variance",
@@ -44,7 +43,6 @@ __all__ = [
     "excess_risk_calibrated",
     "excess_risk_uniform",
     "exploratory_regret_uniform",
-    "identification_condition",
     "impossible_rows",
     "launch_rows",
     "lemma_4",
@@ -85,13 +83,6 @@ def impossible_rows(p: Point) -> Any:
     slack = np.minimum(p.r, 1 - 2 * p.theta) - level
     p.check.require("gap + r / sqrt m <= min(r, 1 - 2 theta)", slack, strictly=False)
     return (p.r / level) ** 2
-
-
-@bound("Theorem 2", "B, K, gap, theta, kappa_lambda, *, strategy, optimism")
-def identification_condition(p: Point) -> Any:
-    """Tell whether n > launch_rows, with n_1 = floor(B / (K ceil(log2 K))) for ``strategy="median"``."""
-    n = uniform_pulls(p.B, p.K) if p.strategy == "uniform" else halving_schedule(p.B, p.K).pulls[0]
-    return n > formulas.launch_rows_tighter(p.gap, p.theta, p.r, p.optimism)
 
 
 @bound("Theorem 2", f"n, gap, theta, kappa_lambda, *, {_DESIGN}")

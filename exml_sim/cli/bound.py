@@ -26,8 +26,8 @@ def command(file: Path | None, budget: int, as_json: bool, **given: Any) -> None
     """Print all bounds on the probability of missing the best of K candidates: paper, corrected, tighter.
 
     With a study's file: for its pools and strategies, with the bounds that use the population (population; population,
-    sharp) beside the others; the budgets of the file play no role. A bound of 1 or more is vacuous. Where a condition is not met, the
-    line says by how much.
+    sharp) beside the others; the budgets of the file play no role. A bound of 1 or more is vacuous.
+    Where a condition is not met, the line says by how much.
 
     Examples: exml bound --K 8 --theta 0.1 --kappa-lambda 0.5 --gap 0.2 --budget 16000; exml bound study.toml --budget
     448

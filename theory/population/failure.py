@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -294,90 +294,63 @@ def _gap_arguments(pool: PopulationModel) -> dict[str, Any] | None:
     }
 
 
-Key = tuple[object, ...]
-
-
 def uniform_at(
     B: ArrayLike,
     *,
     data: PopulationModel,
-    effort: Effort = "quick",
-    pairing: Pairing = "same",
     population: int | None = None,
-    costs: Sequence[object] | None = None,
-    alignment: Alignment = "sample",
     strict: bool = True,
     log: bool = False,
+    **how: Any,
 ) -> Bound:
-    """Evaluate `delta_fail_uniform` at whole budgets, each number of rows once; for `theory.versions`."""
-    _require_all_rows(data, population)
-    options = {"effort": effort, "pairing": pairing, "costs": costs, "alignment": alignment}
-
-    def bound(budget: int) -> float:
-        return delta_fail_uniform(data, budget, replacement=population is None, **options)  # type: ignore[arg-type]
-
+    """Evaluate `delta_fail_uniform` at whole budgets; ``how`` are its options. For `theory.versions`."""
     # At unit costs only floor(B/K) matters.
-    step = data.n_arms if costs is None else 1
-    return _at(B, step, ("uniform", population is None, *_key(options)), data, bound, strict, log)
+    step = data.n_arms if how.get("costs") is None else 1
+    return _at(delta_fail_uniform, B, step, data, population, how, strict=strict, log=log)
 
 
 def median_at(
     B: ArrayLike,
     *,
     data: PopulationModel,
-    rows: Rows = "accumulated",
-    effort: Effort = "quick",
-    pairing: Pairing = "same",
     population: int | None = None,
-    costs: Sequence[object] | None = None,
-    alignment: Alignment = "sample",
     strict: bool = True,
     log: bool = False,
+    **how: Any,
 ) -> Bound:
-    """Evaluate `delta_fail_median` at whole budgets, each once; for `theory.versions`."""
-    _require_all_rows(data, population)
-    options = {"rows": rows, "effort": effort, "pairing": pairing, "costs": costs, "alignment": alignment}
-
-    def bound(budget: int) -> float:
-        return delta_fail_median(data, budget, replacement=population is None, **options)  # type: ignore[arg-type]
-
-    return _at(B, 1, ("median", population is None, *_key(options)), data, bound, strict, log)
-
-
-def _key(options: Mapping[str, object]) -> Key:
-    return tuple(tuple(value) if isinstance(value, Sequence | np.ndarray) else value for value in options.values())
-
-
-def _require_all_rows(data: PopulationModel, population: int | None) -> None:
-    if population is not None and population != data.n_rows:
-        raise ValueError(f"population must be None or the {data.n_rows} rows of the data, got {population}")
+    """Evaluate `delta_fail_median` at whole budgets; ``how`` are its options. For `theory.versions`."""
+    return _at(delta_fail_median, B, 1, data, population, how, strict=strict, log=log)
 
 
 def _at(
+    bound: Callable[..., float],
     B: ArrayLike,
     step: int,
-    key: Key,
     data: PopulationModel,
-    bound: Callable[[int], float],
+    population: int | None,
+    how: dict[str, Any],
+    *,
     strict: bool,
     log: bool,
 ) -> Bound:
-    """Evaluate the bound at every budget, from memory if possible; nan or AssumptionError where it does not apply."""
-    budgets = _inputs.whole(B, "B", least=0)
-    memory: dict[tuple[Key, int], float] = data.cache.setdefault("budgets", {})
-    values = np.full(budgets.shape, np.nan)
-    for index in np.ndindex(budgets.shape):
-        budget = int(budgets[index]) // step * step
-        if (key, budget) not in memory:
+    """Evaluate the bound once per population and budget; nan or AssumptionError where it does not apply."""
+    if population is not None and population != data.n_rows:
+        raise ValueError(f"population must be None or the {data.n_rows} rows of the data, got {population}")
+    options = tuple((name, tuple(value) if np.ndim(value) else value) for name, value in sorted(how.items()))
+    memory: dict[Any, float] = data.cached((bound.__name__, population is None, options), dict)
+
+    def value(budget: int) -> float:
+        if budget not in memory or (strict and np.isnan(memory[budget])):
             try:
-                memory[key, budget] = bound(budget)
+                memory[budget] = bound(data, budget, replacement=population is None, **how)
             except AssumptionError:
                 # Too small a budget for a row of every arm, or too few rows without replacement.
                 if strict:
                     raise
-                memory[key, budget] = np.nan
-        if strict and np.isnan(memory[key, budget]):
-            bound(budget)
-        values[index] = memory[key, budget]
+                memory[budget] = np.nan
+        return memory[budget]
+
+    budgets = _inputs.whole(B, "B", least=0)
+    values = np.array([value(int(budget) // step * step) for budget in budgets.flat]).reshape(budgets.shape)
     with np.errstate(divide="ignore"):
         return _inputs.result(np.log(values) if log else values)

@@ -13,7 +13,7 @@ from exml_sim.cli import cli
 from simulations.verification import depths, near_tight, run
 from simulations.verification.checks import Check, Checks
 from tests.simulations.verification.test_run import SMALL
-from theory import corrected, formulas, tighter
+from theory import formulas, tighter
 from theory.claims import get
 from theory.claims import near_tight as instances
 from theory.versions import VERSIONS
