@@ -181,7 +181,7 @@ def test_per_arm_bounds_never_rise(
             lambda: required_budget(
                 paper.delta_fail_uniform, 0.1, limit=100, K=8, gap=0.2, theta=0.1, kappa_lambda=0.5
             ),
-            "no budget up to 99 brings delta_fail_median to 0.1",
+            "no budget up to 100 brings delta_fail_uniform to 0.1",
         ),
         (
             lambda: smallest_gap(paper.delta_fail_uniform, 0.05, B=80, K=8, theta=0.1, kappa_lambda=0.5),
