@@ -14,7 +14,7 @@ import functools
 import inspect
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, Literal, NamedTuple, Protocol, cast
 
@@ -256,23 +256,23 @@ def bound(
                 if isinstance(total, ExcessRisk):
                     total = total.total
                 total = point.check.mask(np.asarray(total))
-                return np.exp(total) if given.get("log") is False else total
+                return total if given.get("log", True) else np.exp(total)
 
         @functools.wraps(formula)
         def evaluate(*args: Any, **options: Any) -> Bound:
-            given = arguments(args, options)
-            return _result(_in_blocks(values, given))
+            return _inputs.result(_in_blocks(values, arguments(args, options)))
 
         def terms(*args: Any, **options: Any) -> ExcessRisk:
             point = checked(arguments(args, options))
             parts: ExcessRisk = formula(point)
-            *masked, last = [np.asarray(getattr(parts, field.name)) for field in fields(parts)]
-            return ExcessRisk(*(_inputs.result(point.check.mask(part)) for part in masked), _inputs.result(last))
+            masked = {name: point.check.mask(np.asarray(getattr(parts, name))) for name in ExcessRisk.__slots__}
+            masked["approximation"] = parts.approximation
+            return ExcessRisk(**{name: _inputs.result(part) for name, part in masked.items()})
 
-        document = f"{inspect.getdoc(formula)}\n\nNotes\n-----\nStatement: {statement}."
+        document = f"{inspect.getdoc(formula)}\n\n{_parameters(public)}\n\nNotes\n-----\nStatement: {statement}."
         for name, value in (
             ("__signature__", public),
-            ("__doc__", document + _parameters(public)),
+            ("__doc__", document),
             ("statement", statement),
             ("terms", terms),
         ):
@@ -303,18 +303,16 @@ def require_population(rows: Ints, population: Ints | None, check: Assumptions) 
 
 
 def _signature(text: str) -> inspect.Signature:
-    parameters, kind = [], inspect.Parameter.POSITIONAL_OR_KEYWORD
-    for name in text.split(", "):
-        if name == "*":
-            kind = inspect.Parameter.KEYWORD_ONLY
-        else:
-            parameters.append(inspect.Parameter(name, kind, default=PARAMETERS[name].default))
+    before, _, after = text.partition(", *, ")
+    kinds: dict[str, Any] = dict.fromkeys(before.split(", "), inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    kinds |= dict.fromkeys(filter(None, after.split(", ")), inspect.Parameter.KEYWORD_ONLY)
+    parameters = [inspect.Parameter(name, kind, default=PARAMETERS[name].default) for name, kind in kinds.items()]
     return inspect.Signature(parameters, return_annotation="Bound")
 
 
 def _parameters(signature: inspect.Signature) -> str:
     described = [f"{name}\n    {PARAMETERS[name].text}" for name in signature.parameters]
-    return "\n\nParameters\n----------\n" + "\n".join(described)
+    return "Parameters\n----------\n" + "\n".join(described)
 
 
 def _checked(given: Mapping[str, Any], *, pulls: Pulls | None, launch: int | None, least: int, ceiling: bool) -> Point:
@@ -410,12 +408,6 @@ def _require_launch(point: Point, factor: int) -> None:
     point.check.require(text, np.asarray(point.n - rows))
 
 
-def _result(values: Any) -> Any:
-    if values.dtype == bool:
-        return bool(values) if values.ndim == 0 else values
-    return _inputs.result(values)
-
-
 def _in_blocks(values: Callable[[Mapping[str, Any]], Any], given: Mapping[str, Any]) -> Any:
     """Evaluate large inputs block by block, with identical results; per-arm gaps have an axis of their own."""
     arrays = {name: np.asarray(value) for name, value in given.items() if PARAMETERS[name].array and value is not None}
@@ -423,12 +415,12 @@ def _in_blocks(values: Callable[[Mapping[str, Any]], Any], given: Mapping[str, A
         return values(given)
     shape = np.broadcast_shapes(*(array.shape for array in arrays.values()))
     flat = {name: np.broadcast_to(array, shape).reshape(-1) for name, array in arrays.items()}
-    parts = []
+    total = np.empty(math.prod(shape))
     try:
-        for start in range(0, math.prod(shape), BLOCK):
-            pieces = {name: array[start : start + BLOCK] for name, array in flat.items()}
-            parts.append(np.broadcast_to(values({**given, **pieces}), next(iter(pieces.values())).shape))
+        for start in range(0, total.size, BLOCK):
+            part = slice(start, start + BLOCK)
+            total[part] = values({**given, **{name: array[part] for name, array in flat.items()}})
     except AssumptionError:
         # Once more as a whole, so that the error names the worst of all points.
         return values(given)
-    return np.concatenate(parts).reshape(shape)
+    return total.reshape(shape)

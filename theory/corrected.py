@@ -218,7 +218,7 @@ def _regret(p: Point, n: Floats, delta: Floats, comparators: Ints | int) -> tupl
 
 
 def _excess_risk(p: Point, n: Floats, comparators: Ints | int) -> ExcessRisk:
-    share, m = p.delta / 3, np.asarray(p.m, dtype=np.float64)
+    share, m = p.delta / 3, p.m
     # Lemma 3 must hold for arm 1 alone without ties, for all K arms with ties.
     candidates = np.where(p.best > 1, p.K, 1)
     complexity, deviation = _regret(p, n, share, comparators)

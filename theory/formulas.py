@@ -50,25 +50,14 @@ CORRECTED_SIMPLIFIED = 8
 
 
 class Backend(Protocol):
-    """Elementary functions of one kind of numbers."""
+    """Elementary functions of one kind of numbers; `q` is a quotient of integers."""
 
-    def q(self, numerator: int, denominator: int = 1) -> Any:
-        """Return a quotient of integers."""
-
-    def sqrt(self, x: Any) -> Any:
-        """Return the square root."""
-
-    def log(self, x: Any) -> Any:
-        """Return the natural logarithm."""
-
-    def exp(self, x: Any) -> Any:
-        """Return the exponential."""
-
-    def max(self, *values: Any) -> Any:
-        """Return the largest value."""
-
-    def min(self, *values: Any) -> Any:
-        """Return the smallest value."""
+    def q(self, numerator: int, denominator: int = 1) -> Any: ...
+    def sqrt(self, x: Any) -> Any: ...
+    def log(self, x: Any) -> Any: ...
+    def exp(self, x: Any) -> Any: ...
+    def max(self, *values: Any) -> Any: ...
+    def min(self, *values: Any) -> Any: ...
 
 
 class Floats:
@@ -308,7 +297,9 @@ def regret_paper(n: Any, theta: Any, r: Any, delta: Any, xp: Backend = FLOATS) -
     return complexity(n, rademacher_constant(theta), r, 4, xp) + 2 * hoeffding_deviation(n, 2 / delta, xp)
 
 
-def excess_risk_terms_paper(m: Any, n: Any, theta: Any, r: Any, delta: Any, xp: Backend = FLOATS) -> tuple[Any, ...]:
+def excess_risk_terms_paper(
+    m: Any, n: Any, theta: Any, r: Any, delta: Any, xp: Backend = FLOATS
+) -> tuple[Any, Any, Any, Any]:
     """Return the terms of Theorems 1 and 2: complexities on m rows and n pulls, then deviations on both."""
     c = rademacher_constant(theta)
     return (
@@ -375,7 +366,7 @@ def worst_variance(gap: Any, theta: Any, r: Any) -> Any:
     return (rise + v) * (fall - v)
 
 
-def penalised_optimism(theta: Any, kappa: Any, C_h: Any, C_g: Any, xp: Backend = FLOATS) -> tuple[Any, Any]:
+def penalised_optimism(theta: Any, kappa: Any, C_h: Any, C_g: Any, xp: Backend = FLOATS) -> tuple[Any, Any, Any, Any]:
     """Return the largest gap of the penalised score, and n times its optimism beta (Theorem 8).
 
     kappa^2 / 16 (1 / C_h + 1 / C_g), and the larger of this and b^2 kappa^2 / (4 C_g).

@@ -15,8 +15,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from theory import formulas
 from theory._bound import ExcessRisk, Point, Strategy, at_least_one, bound
 from theory.formulas import LAUNCH_LEMMAS, LAUNCH_THEOREMS, first_round_pulls, total_pulls_median, uniform_pulls
@@ -129,8 +127,8 @@ def excess_risk_median(p: Point) -> Any:
 
 
 def _excess_risk(p: Point, n: Any) -> ExcessRisk:
-    terms = formulas.excess_risk_terms_paper(np.asarray(p.m, dtype=np.float64), n, p.theta, p.r, p.delta)
-    return ExcessRisk(*terms, approximation=p.approximation_error)
+    terms = formulas.excess_risk_terms_paper(p.m, n, p.theta, p.r, p.delta)
+    return ExcessRisk(*terms, p.approximation_error)
 
 
 @bound("Eq. 6", "B, theta, kappa_lambda, delta, *, approximation_error, strict", least=1)

@@ -364,9 +364,3 @@ def decompose_budget(pool: PopulationModel, delta: float) -> tuple[BudgetStep, .
 def chernoff(pool: PopulationModel, budget: float) -> float:
     """Return exp(-n I), n = B/K rows per arm at unit costs, I the rate of `large_deviation_rate`; no bound."""
     return math.exp(-budget / pool.n_arms * large_deviation_rate(pool))
-
-    """`large_deviation_rate`, computed once per pool."""
-    if "rate" not in pool.cache:
-        pool.cache["rate"] = large_deviation_rate(pool)
-    found: float = pool.cache["rate"]
-    return found
