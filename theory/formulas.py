@@ -366,7 +366,7 @@ def worst_variance(gap: Any, theta: Any, r: Any) -> Any:
     return (rise + v) * (fall - v)
 
 
-def penalised_optimism(theta: Any, kappa: Any, C_h: Any, C_g: Any, xp: Backend = FLOATS) -> tuple[Any, Any, Any, Any]:
+def penalised_optimism(theta: Any, kappa: Any, C_h: Any, C_g: Any, xp: Backend = FLOATS) -> tuple[Any, Any]:
     """Return the largest gap of the penalised score, and n times its optimism beta (Theorem 8).
 
     kappa^2 / 16 (1 / C_h + 1 / C_g), and the larger of this and b^2 kappa^2 / (4 C_g).
