@@ -134,8 +134,8 @@ def _needs_plain(point: BoundProblem, strategy: Strategy) -> str:
 
 def _population(point: BoundProblem, strategy: Strategy) -> Arguments:
     schedule = {"rows": point.rows} if strategy == "median" else {}
-    prices = {} if point.costs is None else {"costs": point.costs, "alignment": point.alignment}
-    return {"data": point.data, "pairing": point.pairing, "population": point.population, **prices, **schedule}
+    costs = {} if point.costs is None else {"costs": point.costs, "alignment": point.alignment}
+    return {"data": point.data, "pairing": point.pairing, "population": point.population, **costs, **schedule}
 
 
 def _population_declines(point: BoundProblem, strategy: Strategy) -> str:

@@ -203,12 +203,12 @@ def on_grid(m: int, parts: int) -> np.ndarray:
 
 @pytest.mark.parametrize(("m", "arms", "parts"), [(2, 2, 2000), (3, 3, 90), (4, 3, 30)])
 def test_no_law_of_a_grid_is_nearer_than_the_one_found(m: int, arms: int, parts: int) -> None:
-    laws, finite = on_grid(m, parts), 0
+    distributions, finite = on_grid(m, parts), 0
     for small in generated(8, seed=40 + m, arms=arms, rows=m):
         found = nearest_failure(PopulationModel(small.grams, small.y, small.ball, small.theta, weights=small.p))
-        strengths = small.strengths(np.vstack([found.distribution, laws]))
+        strengths = small.strengths(np.vstack([found.distribution, distributions]))
         ahead = strengths[:, ~small.best].max(axis=1) - strengths[:, small.best].max(axis=1)
-        distances = np.sum(laws * np.log(np.maximum(laws, 1e-300) / small.p), axis=1)
+        distances = np.sum(distributions * np.log(np.maximum(distributions, 1e-300) / small.p), axis=1)
         assert found.rate <= distances[ahead[1:] >= -1e-9].min(initial=np.inf) + 1e-7
         if np.isfinite(found.rate):
             assert ahead[0] >= -2.1e-8 / small.ball

@@ -116,10 +116,10 @@ def test_a_variance_that_is_too_small_is_caught(monkeypatch: pytest.MonkeyPatch)
     true = probability.conditional_moments
 
     def wrong(*given: object, **options: object) -> object:
-        law = true(*given, **options)
-        centre = law.moments[0] ** 2 / np.maximum(law.mass, 1e-300)
-        law.moments[1] = centre + 0.1 * (law.moments[1] - centre)
-        return law
+        conditional = true(*given, **options)
+        centre = conditional.moments[0] ** 2 / np.maximum(conditional.mass, 1e-300)
+        conditional.moments[1] = centre + 0.1 * (conditional.moments[1] - centre)
+        return conditional
 
     monkeypatch.setattr(probability, "conditional_moments", wrong)
     assert form_ratios(2).min() < 1.0
@@ -164,9 +164,9 @@ def test_the_form_of_many_rivals_is_above_each() -> None:
         forms = [random_form(rng, m) for _ in range(5)]
         p = rng.dirichlet(np.ones(m))
         M, slack = psd_majorant([lambda C=C: C for C in forms], p)
-        laws = rng.dirichlet(np.full(m, 0.3), size=400)
+        distributions = rng.dirichlet(np.full(m, 0.3), size=400)
         for C in forms:
-            assert np.einsum("sx,xy,sy->s", laws, M - C, laws).min() >= -slack
+            assert np.einsum("sx,xy,sy->s", distributions, M - C, distributions).min() >= -slack
         assert slack < 1e-9
 
 

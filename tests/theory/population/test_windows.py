@@ -22,8 +22,8 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(affine, "_STEPS", 5)
 
 
-def random_law(rng: np.random.Generator, nodes: int) -> FormMoments:
-    """The law of forms M of random rivals, and of A and B of a best arm that is better than they are."""
+def random_moments(rng: np.random.Generator, nodes: int) -> FormMoments:
+    """The moments of forms M of random rivals, and of A and B of a best arm that is better than they are."""
     p = rng.dirichlet(np.ones(ROWS))
     forms = []
     for size in (*[0.25] * nodes, 1.0, 1.0):
@@ -46,9 +46,9 @@ def offers(ts: np.ndarray, weights: np.ndarray, low: float, high: float) -> Iter
                 yield [*mix, on_a - times, on_b + times * high**2]
 
 
-def chance(form: list[float], law: FormMoments, n: int, order: int) -> float:
+def chance(form: list[float], moments: FormMoments, n: int, order: int) -> float:
     """The normal approximation for one form, sums written out."""
-    h, d, z1, z2 = law
+    h, d, z1, z2 = moments
     size = range(len(form))
     mean = sum(form[i] * ((1.0 - 1.0 / n) * h[i] + d[i] / n) for i in size)
     if mean >= 0.0:
@@ -66,16 +66,21 @@ def disagreement(seed: int) -> float:
     """The largest difference between the two ways: of the sum over the windows, and of a window's own estimate."""
     rng = np.random.default_rng(seed)
     nodes = [0.3] if seed % 3 == 0 else [0.2, 0.5, 0.9]
-    law, n, order, top = random_law(rng, len(nodes)), int(rng.integers(20, 300)), (2, 4)[seed % 2], (1.0, inf)[seed % 2]
-    chosen = choose_windows(law, nodes, n, top, order)
+    moments, n, order, top = (
+        random_moments(rng, len(nodes)),
+        int(rng.integers(20, 300)),
+        (2, 4)[seed % 2],
+        (1.0, inf)[seed % 2],
+    )
+    chosen = choose_windows(moments, nodes, n, top, order)
     assert [one.low for one in chosen] == [0.0, *(one.high for one in chosen[:-1])]
     assert chosen[-1].high == top
-    cuts = [float(cut) for cut in affine._cuts(law, n, top)]
+    cuts = [float(cut) for cut in affine._cuts(moments, n, top)]
     ts, weights = affine._between(nodes)
 
     @cache
     def least(low: float, high: float) -> float:
-        return min(chance(form, law, n, order) for form in offers(ts, weights, low, high))
+        return min(chance(form, moments, n, order) for form in offers(ts, weights, low, high))
 
     @cache
     def rest(first: int) -> float:
@@ -86,7 +91,7 @@ def disagreement(seed: int) -> float:
 
     worst = abs(sum(one.estimate for one in chosen) - rest(0))
     for one in chosen:
-        own = chance([*one.on_forms, one.on_a, one.on_b], law, n, order)
+        own = chance([*one.on_forms, one.on_a, one.on_b], moments, n, order)
         worst = max(worst, abs(one.estimate - own), abs(one.estimate - least(one.low, one.high)))
     return worst
 
@@ -98,7 +103,7 @@ def test_side_by_side_is_one_by_one() -> None:
 
 def test_the_random_pools_are_no_trivial_ones() -> None:
     """More than one window, and probabilities that are neither 0 nor 1."""
-    some = [choose_windows(random_law(np.random.default_rng(s), 3), [0.2, 0.5, 0.9], 100, 1.0, 4) for s in range(6)]
+    some = [choose_windows(random_moments(np.random.default_rng(s), 3), [0.2, 0.5, 0.9], 100, 1.0, 4) for s in range(6)]
     assert max(len(one) for one in some) > 1
     assert any(1e-6 < window.estimate < 0.5 for one in some for window in one)
 
@@ -114,6 +119,6 @@ def test_an_error_in_what_is_offered_is_found(monkeypatch: pytest.MonkeyPatch, w
         monkeypatch.setattr(
             affine,
             "approximate_tail",
-            lambda forms, law, n, order: tail(forms, (*law[:2], 0 * law[2], law[3]), n, order),
+            lambda forms, moments, n, order: tail(forms, (*moments[:2], 0 * moments[2], moments[3]), n, order),
         )
     assert max(disagreement(seed) for seed in range(6)) > 1e-8
