@@ -13,7 +13,6 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -70,12 +69,9 @@ def required_budget(
         When no budget up to ``limit`` works.
     """
     wanted, rest = _target(target, parameters)
-    search = _Search(bound, wanted, rest)
     end = _limit(bound, limit, rest)
     failure = f"no budget up to {end} brings {_name(bound)} to {wanted:g}"
-    if is_elementwise(bound, rest):
-        return _sections(search.holds, end, failure)
-    return _bisect(search.works, end, failure)
+    return _smallest(_holds(bound, wanted, rest), end, failure, _parts(bound, rest))
 
 
 def launch_budget(bound: Callable[..., Bound], *, limit: int = LARGEST_BUDGET, **parameters: Any) -> int:
@@ -83,16 +79,10 @@ def launch_budget(bound: Callable[..., Bound], *, limit: int = LARGEST_BUDGET, *
 
     That is the smallest B for which its assumptions hold, the identification condition among them.
     """
-
-    def applies(budget: int) -> bool:
-        return not math.isnan(float(bound(budget, **parameters, strict=False)))
-
-    def apply(budgets: NDArray[np.int64]) -> Flags:
-        return ~np.isnan(bound(budgets, **parameters, strict=False))
-
     end = _limit(bound, limit, parameters)
     failure = f"{_name(bound)} applies to no budget up to {end}"
-    return _sections(apply, end, failure) if is_elementwise(bound, parameters) else _bisect(applies, end, failure)
+    # Every value but nan is at most infinity.
+    return _smallest(_holds(bound, math.inf, parameters), end, failure, _parts(bound, parameters))
 
 
 def smallest_gap(bound: Callable[..., Bound], target: float | None = None, /, **parameters: Any) -> float:
@@ -108,48 +98,46 @@ def smallest_gap(bound: Callable[..., Bound], target: float | None = None, /, **
     """
     wanted, rest = _target(target, parameters)
     ceiling = float(gap_ceiling(rest["theta"], rest["kappa_lambda"]))
-    search = _Search(bound, wanted, rest)
-
-    def works(gap: float) -> bool:
-        return bool(search.holds(gap=gap))
-
-    if not works(ceiling):
+    works = _holds(bound, wanted, rest, name="gap")
+    if not works(np.array([ceiling]))[0]:
         raise ValueError(
             f"{_name(bound)} certifies no gap up to the largest possible one, {ceiling:.6g}, at {wanted:g}"
         )
     low, high = 0.0, ceiling
-    if is_elementwise(bound, rest):
-        while high - low > _NARROW * high:
-            low, high = _section(lambda gaps: search.holds(gap=gaps), np.linspace(low, high, SECTIONS + 1))
-    while True:
-        middle = low + (high - low) / 2
-        if middle in (low, high):
-            return high
-        low, high = (low, middle) if works(middle) else (middle, high)
+    while high - low > _NARROW * high:
+        low, high = _section(works, np.linspace(low, high, _parts(bound, rest) + 1))
+    while low < low + (high - low) / 2 < high:
+        low, high = _section(works, np.array([low, low + (high - low) / 2, high]))
+    return float(high)
 
 
-@dataclass(frozen=True, slots=True)
-class _Search:
-    """Whether the bound is at most the target, at one or many budgets."""
+def _holds(
+    bound: Callable[..., Bound], target: float, parameters: dict[str, Any], name: str | None = None
+) -> Callable[[NDArray[Any]], Flags]:
+    """Return a function that tells for ascending budgets (or values of ``name``) where the bound is at most the target.
 
-    bound: Callable[..., Bound]
-    target: float
-    parameters: dict[str, Any]
-    has_log: bool = field(init=False)
+    A nan (assumption not met) compares false. A bound that takes no arrays is evaluated one by one up to the first
+    budget that works.
+    """
+    log = {"log": True} if "log" in inspect.signature(bound).parameters else {}
+    level = math.log(target) if log and target < math.inf else target
 
-    def __post_init__(self) -> None:
-        # Looked up once: a search evaluates the bound hundreds of times.
-        object.__setattr__(self, "has_log", "log" in inspect.signature(self.bound).parameters)
+    def at(values: Any) -> Any:
+        place = ((), {name: values}) if name else ((values,), {})
+        return np.asarray(bound(*place[0], **place[1], **parameters, strict=False, **log)) <= level
 
-    def holds(self, *first: Any, **extra: Any) -> Flags:
-        # A nan (assumption not met) compares false: the bound does not work there.
-        if self.has_log:
-            value = self.bound(*first, **self.parameters, **extra, strict=False, log=True)
-            return np.asarray(np.asarray(value) <= math.log(self.target))
-        return np.asarray(np.asarray(self.bound(*first, **self.parameters, **extra, strict=False)) <= self.target)
+    if is_elementwise(bound, parameters):
+        return at
 
-    def works(self, budget: int) -> bool:
-        return bool(self.holds(budget))
+    def one_by_one(values: NDArray[Any]) -> Flags:
+        works = np.ones(len(values), dtype=bool)
+        for place, value in enumerate(values.tolist()):
+            works[place] = bool(at(value))
+            if works[place]:
+                break
+        return works
+
+    return one_by_one
 
 
 def _target(target: float | None, parameters: dict[str, Any]) -> tuple[float, dict[str, Any]]:
@@ -174,37 +162,29 @@ def _limit(bound: Callable[..., Bound], limit: int, parameters: dict[str, Any]) 
     if parameters.get("population") is None:
         return limit
 
-    def exhausts(budget: int) -> bool:
-        try:
-            bound(budget, **parameters)
-        except AssumptionError as error:
-            return error.assumption == POPULATION_EXHAUSTED
-        return False
+    def exhausts(budgets: NDArray[Any]) -> Flags:
+        return np.array([_exhausts(bound, budget, parameters) for budget in budgets.tolist()])
 
-    if not exhausts(limit):
+    if not exhausts(np.array([limit]))[0]:
         return limit
-    return _bisect(exhausts, limit, "unreachable") - 1
+    return _smallest(exhausts, limit, "unreachable", 2) - 1
 
 
-def _bisect(works: Callable[[int], bool], limit: int, failure: str) -> int:
-    """Return the smallest budget that works, for a property that holds from some budget on."""
-    high = 1
-    while not works(high):
-        if high >= limit:
-            raise ValueError(failure)
-        high = min(2 * high, limit)
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if works(middle) else (middle, high)
-    return high
+def _exhausts(bound: Callable[..., Bound], budget: int, parameters: dict[str, Any]) -> bool:
+    try:
+        bound(budget, **parameters)
+    except AssumptionError as error:
+        return error.assumption == POPULATION_EXHAUSTED
+    return False
 
 
-def _sections(works: Callable[[NDArray[np.int64]], Flags], limit: int, failure: str) -> int:
-    """Return the same for a property that is evaluated at many budgets at once.
+def _parts(bound: Callable[..., Bound], parameters: dict[str, Any]) -> int:
+    """Return the number of parts of a search: an elementwise bound costs the same at dozens of points."""
+    return SECTIONS if is_elementwise(bound, parameters) else 2
 
-    A bound at one point takes as long as at dozens of them: a search in few large steps is several times faster.
-    """
+
+def _smallest(works: Callable[[NDArray[Any]], Flags], limit: int, failure: str, parts: int) -> int:
+    """Return the smallest budget with a property that holds from some budget on."""
     doubled = np.array([*(1 << k for k in range((limit - 1).bit_length())), limit])
     good = works(doubled)
     if not good.any():
@@ -212,11 +192,11 @@ def _sections(works: Callable[[NDArray[np.int64]], Flags], limit: int, failure: 
     high = int(doubled[np.argmax(good)])
     low = high // 2
     while high - low > 1:
-        low, high = map(int, _section(works, np.unique(np.linspace(low, high, SECTIONS + 1).astype(np.int64))))
+        low, high = map(int, _section(works, np.unique(np.linspace(low, high, parts + 1).astype(np.int64))))
     return high
 
 
-def _section(works: Callable[[Any], Flags], ends: NDArray[Any]) -> tuple[Any, Any]:
+def _section(works: Callable[[NDArray[Any]], Flags], ends: NDArray[Any]) -> tuple[Any, Any]:
     """Return the neighbours between which a property begins that the last end has, and the first has not."""
     first = int(np.argmax([*works(ends[1:-1]), True])) + 1
     return ends[first - 1], ends[first]

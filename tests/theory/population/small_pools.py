@@ -27,7 +27,7 @@ class Small:
     ball: float
 
     def strengths(self, shares: np.ndarray) -> np.ndarray:
-        """|mean y Phi| + |mean Phi| of every arm under row distributions, shape (distributions, K); larger is better."""
+        """|mean y Phi| + |mean Phi| of every arm under row distributions, shape (distributions, K); larger wins."""
         signed = np.einsum("sx,kxy,sy->sk", shares * self.y, self.grams, shares * self.y)
         plain = np.einsum("sx,kxy,sy->sk", shares, self.grams, shares)
         return np.sqrt(np.maximum(signed, 0.0)) + np.sqrt(np.maximum(plain, 0.0))
