@@ -23,7 +23,7 @@ from theory._inputs import Bound, Flags
 from theory.constants import gap_ceiling
 from theory.errors import AssumptionError
 
-__all__ = ["launch_budget", "required_budget", "smallest_gap"]
+__all__ = ["launch_budget", "one_by_one", "required_budget", "smallest_budget", "smallest_gap"]
 
 LARGEST_BUDGET = 2**52
 """Above this, a whole number of pulls is no longer exact in floating point."""
@@ -71,7 +71,7 @@ def required_budget(
     wanted, rest = _target(target, parameters)
     end = _limit(bound, limit, rest)
     failure = f"no budget up to {end} brings {_name(bound)} to {wanted:g}"
-    return _smallest(_holds(bound, wanted, rest), end, failure, _parts(bound, rest))
+    return smallest_budget(_holds(bound, wanted, rest), end, failure, _parts(bound, rest))
 
 
 def launch_budget(bound: Callable[..., Bound], *, limit: int = LARGEST_BUDGET, **parameters: Any) -> int:
@@ -82,7 +82,7 @@ def launch_budget(bound: Callable[..., Bound], *, limit: int = LARGEST_BUDGET, *
     end = _limit(bound, limit, parameters)
     failure = f"{_name(bound)} applies to no budget up to {end}"
     # Every value but nan is at most infinity.
-    return _smallest(_holds(bound, math.inf, parameters), end, failure, _parts(bound, parameters))
+    return smallest_budget(_holds(bound, math.inf, parameters), end, failure, _parts(bound, parameters))
 
 
 def smallest_gap(bound: Callable[..., Bound], target: float | None = None, /, **parameters: Any) -> float:
@@ -116,8 +116,7 @@ def _holds(
 ) -> Callable[[NDArray[Any]], Flags]:
     """Return a function that tells for ascending budgets (or values of ``name``) where the bound is at most the target.
 
-    A nan (assumption not met) compares false. A bound that takes no arrays is evaluated one by one up to the first
-    budget that works.
+    A nan (assumption not met) compares false.
     """
     log = {"log": True} if "log" in inspect.signature(bound).parameters else {}
     level = math.log(target) if log and target < math.inf else target
@@ -126,18 +125,21 @@ def _holds(
         place = ((), {name: values}) if name else ((values,), {})
         return np.asarray(bound(*place[0], **place[1], **parameters, strict=False, **log)) <= level
 
-    if is_elementwise(bound, parameters):
-        return at
+    return at if is_elementwise(bound, parameters) else one_by_one(at)
 
-    def one_by_one(values: NDArray[Any]) -> Flags:
-        works = np.ones(len(values), dtype=bool)
+
+def one_by_one(holds: Callable[[Any], Any]) -> Callable[[NDArray[Any]], Flags]:
+    """Return a predicate of ascending values that evaluates ``holds`` up to the first value that works."""
+
+    def works(values: NDArray[Any]) -> Flags:
+        flags = np.ones(len(values), dtype=bool)
         for place, value in enumerate(values.tolist()):
-            works[place] = bool(at(value))
-            if works[place]:
+            flags[place] = bool(holds(value))
+            if flags[place]:
                 break
-        return works
+        return flags
 
-    return one_by_one
+    return works
 
 
 def _target(target: float | None, parameters: dict[str, Any]) -> tuple[float, dict[str, Any]]:
@@ -162,20 +164,14 @@ def _limit(bound: Callable[..., Bound], limit: int, parameters: dict[str, Any]) 
     if parameters.get("population") is None:
         return limit
 
-    def exhausts(budgets: NDArray[Any]) -> Flags:
-        return np.array([_exhausts(bound, budget, parameters) for budget in budgets.tolist()])
+    def exhausts(budget: int) -> bool:
+        try:
+            bound(budget, **parameters)
+        except AssumptionError as error:
+            return error.assumption == POPULATION_EXHAUSTED
+        return False
 
-    if not exhausts(np.array([limit]))[0]:
-        return limit
-    return _smallest(exhausts, limit, "unreachable", 2) - 1
-
-
-def _exhausts(bound: Callable[..., Bound], budget: int, parameters: dict[str, Any]) -> bool:
-    try:
-        bound(budget, **parameters)
-    except AssumptionError as error:
-        return error.assumption == POPULATION_EXHAUSTED
-    return False
+    return smallest_budget(one_by_one(exhausts), limit, "unreachable") - 1 if exhausts(limit) else limit
 
 
 def _parts(bound: Callable[..., Bound], parameters: dict[str, Any]) -> int:
@@ -183,8 +179,11 @@ def _parts(bound: Callable[..., Bound], parameters: dict[str, Any]) -> int:
     return SECTIONS if is_elementwise(bound, parameters) else 2
 
 
-def _smallest(works: Callable[[NDArray[Any]], Flags], limit: int, failure: str, parts: int) -> int:
-    """Return the smallest budget with a property that holds from some budget on."""
+def smallest_budget(works: Callable[[NDArray[Any]], Flags], limit: int, failure: str, parts: int = 2) -> int:
+    """Return the smallest whole number up to a limit with a property that holds from some number on.
+
+    ``works`` takes ascending numbers; ``failure`` is the message of the ValueError if none works.
+    """
     doubled = np.array([*(1 << k for k in range((limit - 1).bit_length())), limit])
     good = works(doubled)
     if not good.any():

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from theory import _inputs, tighter
+from theory import _inputs, budgets, tighter
 from theory._bound import POPULATION_EXHAUSTED, Rows, Strategy
 from theory._inputs import Bound
 from theory.errors import AssumptionError
@@ -165,20 +165,8 @@ def required_budget(
             return delta_fail_uniform(pool, n * K, effort=effort, pairing=pairing) <= delta
         return delta_fail_median(pool, n * K * rounds, rows=rows, effort=effort, pairing=pairing) <= delta
 
-    return K * rounds * _smallest(fits)
-
-
-def _smallest(fits: Callable[[int], bool]) -> int:
-    high = 1
-    while not fits(high):
-        high *= 2
-        if high > _LARGEST:
-            raise ValueError(f"no bound is small enough up to {_LARGEST} rows per arm")
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if fits(middle) else (middle, high)
-    return high
+    failure = f"no bound is small enough up to {_LARGEST} rows per arm"
+    return K * rounds * budgets.smallest_budget(budgets.one_by_one(fits), _LARGEST, failure)
 
 
 def _deciding_rivals(pool: PopulationModel, kept: int) -> tuple[int, ...]:
@@ -350,7 +338,7 @@ def _at(
                 memory[budget] = np.nan
         return memory[budget]
 
-    budgets = _inputs.whole(B, "B", least=0)
-    values = np.array([value(int(budget) // step * step) for budget in budgets.flat]).reshape(budgets.shape)
+    whole = _inputs.whole(B, "B", least=0)
+    values = np.array([value(int(budget) // step * step) for budget in whole.flat]).reshape(whole.shape)
     with np.errstate(divide="ignore"):
         return _inputs.result(np.log(values) if log else values)

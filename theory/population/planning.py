@@ -95,18 +95,12 @@ def planned_budget(pool: PopulationModel, delta: float, strategy: Strategy = "un
     require_level(delta)
     approximation, K = _normal(pool), pool.n_arms
     unit = K if strategy == "uniform" else K * math.ceil(math.log2(K))
-    low, high = 0, 1
-    while _failure(approximation, K, high * unit, strategy) > delta:
-        low, high = high, 2 * high
-        if high > 2**40:
-            raise ValueError("no budget is large enough: the gaps are too small to plan for")
-    while high - low > 1:
-        middle = (low + high) // 2
-        if _failure(approximation, K, middle * unit, strategy) <= delta:
-            high = middle
-        else:
-            low = middle
-    return high * unit
+
+    def reaches(n: int) -> bool:
+        return _failure(approximation, K, n * unit, strategy) <= delta
+
+    failure = "no budget is large enough: the gaps are too small to plan for"
+    return unit * budgets.smallest_budget(budgets.one_by_one(reaches), 2**40, failure)
 
 
 def _failure(approximation: _NormalApproximation, K: int, budget: int, strategy: str) -> float:
