@@ -55,22 +55,12 @@ def judge(failures: int, trials: int, bound: float, *, alpha: float = 1e-6, fact
     failures, trials = check_counts(failures, trials)
     alpha, factor = check_options(alpha, factor)
     bound = check_bound(bound)
-    lower, upper = clopper_pearson(failures, trials, alpha)
+    limits = clopper_pearson(failures, trials, alpha)
     critical = critical_count(trials, bound, alpha) if not is_vacuous(bound) else None
     outcome, false_alarm, detectable = _decide(failures, trials, bound, critical, factor)
-    return Verdict(
-        outcome,
-        sentence_of(outcome, failures, trials, bound, upper, alpha, detectable, factor),
-        failures=failures,
-        trials=trials,
-        bound=bound,
-        rate=failures / trials,
-        lower=lower,
-        upper=upper,
-        alpha=alpha,
-        false_alarm=false_alarm,
-        detectable_factor=detectable,
-    )
+    sentence = sentence_of(outcome, failures, trials, bound, limits[1], alpha, detectable, factor)
+    rate = failures / trials
+    return Verdict(outcome, sentence, (), failures, trials, bound, rate, *limits, alpha, false_alarm, detectable)
 
 
 def judge_agreement(
@@ -114,20 +104,8 @@ def judge_agreement(
     else:
         outcome = "undecided"
         sentence = f"{counts} {verb('do', failures)} not decide {claimed}: a factor of {factor:.3g} can be overlooked."
-    lower, upper = clopper_pearson(failures, trials, alpha / 2)
-    return Verdict(
-        outcome,
-        sentence,
-        failures=failures,
-        trials=trials,
-        bound=probability,
-        rate=failures / trials,
-        lower=lower,
-        upper=upper,
-        alpha=alpha,
-        false_alarm=false_alarm,
-        detectable_factor=detectable,
-    )
+    limits, rate = clopper_pearson(failures, trials, alpha / 2), failures / trials
+    return Verdict(outcome, sentence, (), failures, trials, probability, rate, *limits, alpha, false_alarm, detectable)
 
 
 def judge_family(cells: Iterable[Cell], *, alpha: float = 1e-6, factor: float = 2.0) -> list[Verdict]:
