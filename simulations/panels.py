@@ -16,7 +16,7 @@ from simulations.plugin_bounds import PluginBound, plugin_bounds
 from simulations.pool_bounds import bounds_of
 from theory import BoundProblem
 from theory.paper import Strategy
-from theory.population import PopulationModel, Step, waterfall
+from theory.population import BudgetStep, PopulationModel, decompose_budget
 from theory.verdicts import Verdict, judge_exact, judge_family
 from theory.versions import VERSIONS
 
@@ -189,7 +189,7 @@ def needs(panel: Panel, target: float = TARGET) -> Needs:
 
 def words_of(version: str) -> str:
     """What stands before the budget of a bound in a sentence."""
-    return VERSIONS[version].words if version in VERSIONS else f"the bound {version} asks for"
+    return VERSIONS[version].budget_phrase if version in VERSIONS else f"the bound {version} needs"
 
 
 def title_of(version: str) -> str:
@@ -219,16 +219,16 @@ def sentence(found: Needs, target: float = TARGET) -> str:
     return f"{start}; {', '.join(parts)}." if parts else f"{start}."
 
 
-def account(panel: Panel, target: float = TARGET) -> tuple[Step, ...]:
+def account(panel: Panel, target: float = TARGET) -> tuple[BudgetStep, ...]:
     """Budgets from the bound that knows the gaps only to practice, each without one more cause of loss.
 
-    Empty where `theory.population.waterfall` has no theorem behind it, or practice did not reach the target.
+    Empty where `theory.population.decompose_budget` has no theorem behind it, or practice did not reach the target.
     """
     data, practice = known_data(panel), panel.practice(target)
     if data is None or practice is None:
         return ()
-    steps = waterfall(data, target)
-    return (*steps, Step("beyond the rate", float(practice))) if steps[-1].budget > 0.0 else ()
+    steps = decompose_budget(data, target)
+    return (*steps, BudgetStep("beyond the rate", float(practice))) if steps[-1].budget > 0.0 else ()
 
 
 def known_data(panel: Panel) -> PopulationModel | None:
@@ -286,7 +286,7 @@ def verdicts(panels: Sequence[Panel]) -> list[tuple[Panel, CellSummary, str, Ver
         for name in panel.versions
     ]
     counts = [(cell.failures, cell.trials, bound) for _, cell, _, bound in pairs if cell.interval != "exact"]
-    counted = iter(judge_family(counts, alarm=ALARM))
+    counted = iter(judge_family(counts, alpha=ALARM))
     return [
         (panel, cell, name, judge_exact(min(max(cell.failure_rate, 0.0), 1.0), bound))
         if cell.interval == "exact"

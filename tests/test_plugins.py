@@ -96,7 +96,7 @@ def test_from_a_file_beside_the_study_to_figure_report_plan_and_verdicts(folder:
     out = tmp_path / "out"
     done = CliRunner().invoke(cli, ["study", str(folder / "study.toml"), "--trust", "--out", str(out), "--quiet"])
     assert done.exit_code == 0, done.output
-    assert "the bound union asks for" in done.output
+    assert "the bound union needs" in done.output
     assert "none is refuted" in done.output
     assert {"failure_rate.png", "report.html", "my_rules.py"} <= {file.name for file in out.iterdir()}
     assert "union bound" in (out / "failure_rate.svg").read_text(encoding="utf-8")
@@ -436,7 +436,7 @@ def test_an_installed_package_in_a_process_of_its_own(tmp_path: Path) -> None:
         command, cwd=tmp_path, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": paths}, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert "the bound union asks for" in done.stdout
+    assert "the bound union needs" in done.stdout
 
 
 def test_two_files_of_one_name_are_two_plug_ins(folder: Path, tmp_path: Path) -> None:

@@ -19,10 +19,10 @@ from simulations.panels import practice
 from simulations.verification.promises import StrategyName, point_of
 from simulations.verification.workbench import Workbench
 from simulations.verification.worlds import STRATEGIES, World
-from theory import _slack
 from theory.claims.instances import one_rival_pool
 from theory.exact import make_pool
 from theory.paper import Strategy
+from theory.slack import Slack, decompose_slack
 from theory.versions import VERSIONS
 
 TARGET = 0.05
@@ -153,7 +153,7 @@ class Fall:
     strategy: Strategy
     world: World
     budget: int
-    slack: _slack.Slack
+    slack: Slack
     truth_lower: float
     truth_upper: float
 
@@ -188,7 +188,7 @@ def fall(strategy: Strategy, setting: Workbench, *, trials: int = 4000) -> Fall:
     assert budget is not None
     with setting.run(tilted_study(strategy, budget, setting.seed, trials)) as result:
         (found,) = result.summary(level=0.99)
-    parts = _slack.slack(
+    parts = decompose_slack(
         budget, place.K, None, place.theta, place.r, found.failure_rate, strategy=strategy, gaps=place.gaps
     )
     return Fall(strategy, place, budget, parts, found.lower, found.upper)

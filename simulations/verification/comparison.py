@@ -46,7 +46,7 @@ def _evidence(pool: str, budget: int, pair: Paired, alarm: float) -> Evidence:
             trials=trials,
         )
     else:
-        verdict = judge(alone, alone + other, 0.5, alarm=alarm, factor=FACTOR)
+        verdict = judge(alone, alone + other, 0.5, alpha=alarm, factor=FACTOR)
     return Evidence(
         COMPARED,
         "paper",

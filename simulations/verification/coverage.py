@@ -49,7 +49,7 @@ def hold(depth: Depth, bench: Workbench) -> list[Evidence]:
         bench.tick(f"{NAME}: {claim} on {pool}")
         trials = max(depth.least, enough_trials(bound, alarm, min(depth.most, MOST)))
         trials = min(trials, MOST)
-        verdict = judge(wrong(trials, bench.seed), trials, bound, alarm=alarm, factor=FACTOR)
+        verdict = judge(wrong(trials, bench.seed), trials, bound, alpha=alarm, factor=FACTOR)
         proven = claim != "jackknife"
         delta = bound if proven else 1.0 - NOMINAL
         reading = "ours" if proven else "approximate"

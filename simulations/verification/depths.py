@@ -84,7 +84,7 @@ def enough_trials(bound: float, alarm: float, most: int) -> int:
         return 1
 
     def decides(trials: int) -> bool:
-        return judge(0, trials, bound, alarm=alarm, factor=FACTOR).outcome == "consistent"
+        return judge(0, trials, bound, alpha=alarm, factor=FACTOR).outcome == "consistent"
 
     high = 16
     while high < most and not decides(high):

@@ -147,7 +147,7 @@ def judged(claim: str, reading: Reading, one: RedrawnTrials, delta: float, alarm
             bound=bound,
         )
     else:
-        verdict = judge(failures, len(one.terms), bound, alarm=alarm, factor=FACTOR)
+        verdict = judge(failures, len(one.terms), bound, alpha=alarm, factor=FACTOR)
     return Evidence(
         claim,
         reading,

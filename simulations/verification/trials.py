@@ -75,7 +75,7 @@ def _count_stored(group: Sequence[Probe], alarm: float, depth: Depth, bench: Wor
 
 
 def _judge_count(probe: Probe, failures: int, trials: int, alarm: float) -> Verdict:
-    return judge(failures, trials, probe.promise.probability, alarm=alarm, factor=FACTOR)
+    return judge(failures, trials, probe.promise.probability, alpha=alarm, factor=FACTOR)
 
 
 def _enumerate(group: Sequence[Probe], alarm: float, depth: Depth, bench: Workbench) -> dict[Probe, Verdict]:

@@ -416,8 +416,8 @@ BOUNDS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "paper_pair": (paper.lemma_4, {}),
     "paper_regret_u": (paper.exploratory_regret_uniform, {}),
     "paper_regret_m": (paper.exploratory_regret_median, {}),
-    "paper_excess_u": (paper.excess_risk_uniform_terms, {}),
-    "paper_excess_m": (paper.excess_risk_median_terms, {}),
+    "paper_excess_u": (paper.excess_risk_uniform.terms, {}),
+    "paper_excess_m": (paper.excess_risk_median.terms, {}),
     "paper_excess_supervised": (paper.excess_risk_supervised, {}),
     "paper_deviation": (paper.lemma_3, {}),
     "paper_condition_u": (paper.identification_condition, {}),
@@ -431,8 +431,8 @@ BOUNDS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "corrected_regret_u": (corrected.exploratory_regret_uniform, {}),
     "corrected_regret_m": (corrected.exploratory_regret_median, {}),
     "corrected_regret_m_fresh": (corrected.exploratory_regret_median, {"rows": "fresh", "best_count": 2}),
-    "corrected_excess_u": (corrected.excess_risk_uniform_terms, {}),
-    "corrected_excess_m": (corrected.excess_risk_median_terms, {}),
+    "corrected_excess_u": (corrected.excess_risk_uniform.terms, {}),
+    "corrected_excess_m": (corrected.excess_risk_median.terms, {}),
     "corrected_excess_supervised": (corrected.excess_risk_supervised, {}),
     "corrected_term_a": (corrected.term_a, {}),
     "corrected_term_d": (corrected.term_d, {}),
@@ -524,8 +524,8 @@ def evaluate_population(strategy: str) -> np.ndarray:
     rows = []
     for point, _ in make_populations():
         for design in ({}, {"pairing": "independent"}, {"rows": "fresh"}):
-            rows.append(replace(point, **design).bound("pool", strategy, budgets))
-        rows.append([step.value for step in point.ladder(strategy, 30) if step.name.startswith("pool")])
+            rows.append(replace(point, **design).bound("population", strategy, budgets))
+        rows.append([step.value for step in point.compare(strategy, 30) if step.name.startswith("pool")])
     return np.concatenate([np.ravel(row) for row in rows]).astype(np.float64)
 
 

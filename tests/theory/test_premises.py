@@ -11,17 +11,18 @@ import numpy as np
 import pytest
 
 from theory import constants, corrected, tighter
-from theory._tails import Design, Tails, _least_entropy, landscape
+from theory._tails import Landscape, Tails, _least_entropy
 
 THEOREMS = " ".join((Path(__file__).parents[2] / "docs" / "theorems.md").read_text(encoding="utf-8").split())
 
 
 def without_replacement(n: int, m: int, ceiling: float) -> Tails:
     """The tails of a loss in [0, 1] whose mean is at most ``ceiling``, n of m rows."""
-    design = Design(population=np.asarray(m))
-    tails = landscape(np.asarray(0.1), np.asarray(0.5), design).tails(np.asarray(n))
     # The loss with theta = 0.1, r = 1/2 has range 1.
-    assert float(tails.spread) == pytest.approx(1.0)
+    spread, fall = (np.asarray(f(0.1, 0.5)) for f in (constants.loss_range, constants.gap_ceiling))
+    assert float(spread) == pytest.approx(1.0)
+    radius = np.asarray(constants.dual_constant(0.1) * 0.5)
+    tails = Landscape(spread, spread, fall, radius, "same", "dual", np.asarray(m)).tails(np.asarray(n))
     return replace(tails, fall=np.asarray(ceiling))
 
 

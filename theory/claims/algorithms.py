@@ -126,7 +126,7 @@ def _fourth_moment(population: bool) -> Any:
     def moment(name: str, n: int, m: int) -> Fraction:
         built = pool(name)
         mean = sum((w * x for w, x in zip(built.weights, built.features[0], strict=True)), F(0))
-        law = exact.sample_law(built, n, population=m if population else None)
+        law = exact.sample_distribution(built, n, population=m if population else None)
         total = F(0)
         for counts, p in law:
             sampled = sum((k * x for k, x in zip(counts, built.features[0], strict=True)), F(0)) / n

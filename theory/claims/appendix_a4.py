@@ -135,7 +135,7 @@ def _optimism(name: str, n: int, good_rows: int) -> tuple[Fraction, Fraction, Fr
     """(P(bad and i_s = 1), P(bad), P(i_s = 1)); bad: the first arm is right on ``good_rows`` rows or more."""
     built = pool(name)
     joint = bad = chosen = F(0)
-    for counts, p in exact.sample_law(built, n):
+    for counts, p in exact.sample_distribution(built, n):
         scores = [exact.score(built, arm, counts) for arm in range(built.arms)]
         is_bad = n - counts[1] >= good_rows
         is_first = scores[0] == min(scores)

@@ -49,7 +49,7 @@ def _events(name: str, n: int) -> tuple[Fraction, Fraction, Fraction]:
     built = pool(name)
     risks, gap = built.risks(), built.gaps()[1]
     either = first = second = F(0)
-    for counts, p in exact.sample_law(built, n):
+    for counts, p in exact.sample_distribution(built, n):
         a = exact.score(built, 1, counts) < risks[1] - gap / 2
         b = exact.score(built, 0, counts) > risks[0] + gap / 2
         either, first, second = either + p * (a or b), first + p * a, second + p * b

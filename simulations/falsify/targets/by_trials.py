@@ -71,7 +71,7 @@ def _me_fails_more() -> Target:
         only_uniform, only_median = _compared(one, CONFIRMATION_TRIALS, seed)
         if only_uniform + only_median == 0:
             return verdicts.undecided(f"Both strategies fail together in all of {CONFIRMATION_TRIALS} trials.")
-        return judge(only_uniform, only_uniform + only_median, 0.5, alarm=ALARM)
+        return judge(only_uniform, only_uniform + only_median, 0.5, alpha=ALARM)
 
     return Target(
         "me-fails-more/trials",
@@ -103,7 +103,7 @@ def rate_target(
 
     def confirm(one: PoolInstance, seed: int) -> Verdict:
         failed = int(failures(one, UniformAllocation(), CONFIRMATION_TRIALS, seed).sum())
-        return judge(failed, CONFIRMATION_TRIALS, bound(one, feature_pool(one)), alarm=ALARM)
+        return judge(failed, CONFIRMATION_TRIALS, bound(one, feature_pool(one)), alpha=ALARM)
 
     says = "P(uniform allocation selects no best arm) <= the bound"
     return Target(id, says, space, measure, confirm, holds, sampled=True)

@@ -119,7 +119,7 @@ def _weighed_samples(one: PoolInstance) -> Iterator[tuple[tuple[int, ...], int |
     thousands of rows.
     """
     if len(one.weights) != 2:
-        yield from exact.sample_law(one.pool, one.rows)
+        yield from exact.sample_distribution(one.pool, one.rows)
         return
     (a, b), n = one.weights, one.rows
     ways = b**n

@@ -94,7 +94,7 @@ def test_the_same_by_trials_that_the_search_has_not_seen():
     """Confirmed at a false-alarm rate of 1e-6."""
     _, outcome = find("me-fails-more/trials", evaluations=30)
     assert outcome.verdict.trials is not None
-    assert outcome.verdict.alarm <= 1e-6
+    assert outcome.verdict.alpha <= 1e-6
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def test_a_planted_wrong_bound_is_found_by_trials():
 
     outcome = hunt(rate_target("planted", hundredth, False, MANY_ROWS), limits=Limits(evaluations=200))
     assert outcome.found
-    assert outcome.verdict.alarm <= 1e-6
+    assert outcome.verdict.alpha <= 1e-6
 
 
 @pytest.mark.parametrize("claim", ["tighter.delta_fail_uniform", "corrected.lemma_4", "eq-4-value/repaired"])

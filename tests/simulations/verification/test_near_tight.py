@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from fractions import Fraction
-from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -14,7 +13,7 @@ from exml_sim.cli import cli
 from simulations.verification import depths, near_tight, run
 from simulations.verification.checks import Check, Checks
 from tests.simulations.verification.test_run import SMALL
-from theory import _tails, corrected, tighter
+from theory import formulas, tighter
 from theory.claims import get
 from theory.claims import near_tight as instances
 from theory.versions import VERSIONS
@@ -45,10 +44,9 @@ def plant(monkeypatch, wrong):
 
 
 def halved_optimism(monkeypatch):
-    """theory/_tails: 0.5 * _loss_constants.dual."""
-    right = _tails._loss_constants
-    wrong = SimpleNamespace(**vars(right) | {"dual": lambda theta: 0.5 * right.dual(theta)})
-    monkeypatch.setattr(_tails, "_loss_constants", wrong)
+    """theory/formulas: 0.5 * dual_constant."""
+    right = formulas.dual_constant
+    monkeypatch.setattr(formulas, "dual_constant", lambda theta, xp=formulas.FLOATS: 0.5 * right(theta, xp))
 
 
 def arms_dropped(monkeypatch):
@@ -72,9 +70,9 @@ def sum_over_arms_dropped(monkeypatch):
 
 
 def doubled_exponent(monkeypatch):
-    """corrected._log_tail: twice the exponent."""
-    right = corrected._log_tail
-    monkeypatch.setattr(corrected, "_log_tail", lambda n, point: 2 * right(n, point))
+    """theory/formulas: twice the exponent of log_tail_corrected."""
+    right = formulas.log_tail_corrected
+    monkeypatch.setattr(formulas, "log_tail_corrected", lambda *arguments: 2 * right(*arguments))
 
 
 MUTANTS = [

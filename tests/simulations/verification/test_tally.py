@@ -16,7 +16,7 @@ SAID = Checks(Check("consistent", "Not run here.", None), None, None)
 
 def cell(failures=0, trials=2000, bound=0.3, **changes):
     common = {"claim": "lemma-3", "reading": "corrected", "pool": "opposed", "strategy": "uniform", "budget": 40}
-    verdict = changes.pop("verdict", None) or judge(failures, trials, bound, alarm=1e-7, factor=2.0)
+    verdict = changes.pop("verdict", None) or judge(failures, trials, bound, alpha=1e-7, factor=2.0)
     return Evidence(**(common | {"event": "missed"} | changes), bound=bound, verdict=verdict)
 
 

@@ -69,8 +69,8 @@ def test_cells_are_where_the_promise_is_as_wanted():
 def test_enough_trials_decide_and_fewer_do_not():
     for bound in (0.3, 0.05, 0.004):
         number = enough_trials(bound, 1e-8, 10**6)
-        assert judge(0, number, bound, alarm=1e-8, factor=FACTOR).outcome == "consistent"
-        assert judge(0, number * 2 // 3, bound, alarm=1e-8, factor=FACTOR).outcome == "undecided"
+        assert judge(0, number, bound, alpha=1e-8, factor=FACTOR).outcome == "consistent"
+        assert judge(0, number * 2 // 3, bound, alpha=1e-8, factor=FACTOR).outcome == "undecided"
     assert enough_trials(1e-9, 1e-8, 5000) == 5000
 
 
@@ -84,8 +84,8 @@ def test_stored_counts_match_the_exact_law(bench):
     for probe, found in zip(cells, run_claim(cells, depth, bench), strict=True):
         truth = failure_uniform(probe.pool, probe.budget)
         assert found.verdict.trials == 4000
-        assert judge(found.verdict.failures, 4000, truth, alarm=1e-6).outcome != "refuted"
-        assert judge(4000 - found.verdict.failures, 4000, 1 - truth, alarm=1e-6).outcome != "refuted"
+        assert judge(found.verdict.failures, 4000, truth, alpha=1e-6).outcome != "refuted"
+        assert judge(4000 - found.verdict.failures, 4000, 1 - truth, alpha=1e-6).outcome != "refuted"
 
 
 def test_measured_counts_match_stored_ones(bench):
@@ -127,7 +127,7 @@ def test_ties_refute_the_printed_lemma_and_not_the_corrected_one(bench):
     found = run_claim(probes(plan, QUICK), QUICK, bench)
     assert {one.verdict.outcome for one in found if one.reading == "paper"} == {"refuted"}
     assert {one.verdict.outcome for one in found if one.reading != "paper"} == {"consistent"}
-    assert all(one.verdict.alarm <= ALARM / len(found) * (1 + 1e-9) for one in found)
+    assert all(one.verdict.alpha <= ALARM / len(found) * (1 + 1e-9) for one in found)
 
 
 def wrong_exponent(reading, place, strategy, budget, delta):

@@ -1,4 +1,4 @@
-"""Slack anatomy: which step of the proof loses how much.
+"""Slack decomposition: which step of the proof loses how much.
 
 Between the paper's bound and the true failure probability there is a chain of bounds, each the one
 before with one ingredient replaced by a better one. The logarithms of the quotients of neighbours add
@@ -15,13 +15,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from theory import _inputs, _loss_constants, paper
+from theory import _inputs, formulas, paper
+from theory._bound import EITHER_GAP, PARAMETERS, Rows, Strategy
 from theory._inputs import Floats
-from theory._repairs import Rows
-from theory.constants import halving_schedule
-from theory.paper import Strategy
+from theory.formulas import halving_schedule
 
-__all__ = ["Factor", "Slack", "slack"]
+__all__ = ["Factor", "Slack", "decompose_slack"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,7 @@ class Slack:
         return self.log_bound - self.log_truth
 
 
-def slack(
+def decompose_slack(
     B: int,
     K: int,
     gap: float | None,
@@ -69,7 +68,7 @@ def slack(
     Parameters
     ----------
     B, K, gap, theta, kappa_lambda
-        The instance; ``gaps`` (K - 1 positive numbers) in place of ``gap`` shows the price of using the
+        The problem; ``gaps`` (K - 1 positive numbers) in place of ``gap`` shows the cost of using the
         smallest gap for every arm.
     truth : float
         The true failure probability, in (0, 1], exact or estimated.
@@ -119,7 +118,7 @@ Chain = list[tuple[str, float]]
 
 @dataclass(frozen=True, slots=True)
 class _Tail:
-    """log of exp(-rate n (share * gap - radius / sqrt n)_+^2) for one rival arm."""
+    """The bound exp(-rate n (share * gap - radius / sqrt n)_+^2) for one rival arm."""
 
     rate: float
     share: float
@@ -132,14 +131,12 @@ class _Tail:
 
 
 def _tail_steps(theta: float, r: float) -> list[tuple[str, _Tail]]:
-    """The paper's tail and its replacements, each with the name of what it replaces."""
-    point_theta, point_r = np.asarray(theta, dtype=np.float64), np.asarray(r, dtype=np.float64)
-    spread = float(_loss_constants.spread(point_theta, point_r, point_r))
-    c, c_star = float(_loss_constants.rademacher(point_theta)), float(_loss_constants.tight_rademacher(point_theta))
-    c_dual = float(_loss_constants.dual(point_theta))
-    rate = 1 / (2 * spread**2)
+    """Return the paper's tail and its replacements, each with the name of what it replaces."""
+    c, c_star = formulas.rademacher_constant(theta), float(formulas.tight_rademacher_constant(theta))
+    c_dual = float(formulas.dual_constant(theta))
+    rate = 1 / (2 * float(formulas.loss_range(theta, r, r)) ** 2)
     return [
-        ("constant 4", _Tail(2 / 9, 0.5, 2 * c * r)),
+        ("constant 4", _Tail(formulas.FLOATS.q(*formulas.PAPER_RATE), 0.5, 2 * c * r)),
         # 2 (gap / 2 - 2 c r / sqrt n)^2 = (gap - 4 c r / sqrt n)^2 / 2.
         ("2/9 in place of 2/M^2", _Tail(rate, 1.0, 4 * c * r)),
         ("Rademacher term for the best arm", _Tail(rate, 1.0, 2 * c * r)),
@@ -175,8 +172,7 @@ def _median_chain(
     per_arm: Floats,
     rows: Rows,
 ) -> Chain:
-    if rows not in ("accumulated", "fresh"):
-        raise ValueError(f'rows must be "accumulated" or "fresh", got {rows!r}')
+    PARAMETERS["rows"].check(rows, "rows")
     schedule = halving_schedule(B, K)
     active, kept = schedule.active.tolist(), schedule.kept.tolist()
     fresh = [float(n) for n in schedule.pulls]
@@ -198,9 +194,9 @@ def _median_chain(
     log_q = printed.log(fresh[0], gap)
     if log_q < 0:
         # Below the launch budget of the whole rounds the series has no sum, and the step is left out.
-        series = math.log(8) + log_q - math.log(-math.expm1(log_q))
+        series = math.log(formulas.PAPER_GEOMETRIC) + log_q - math.log(-math.expm1(log_q))
         chain.append(("log2 K in place of whole rounds", series))
-    chain.append(("geometric series", total(printed, lambda _: 8.0, fresh)))
+    chain.append(("geometric series", total(printed, lambda _: float(formulas.PAPER_GEOMETRIC), fresh)))
     chain.append(("Markov at half the arms", total(printed, lambda t: 4 * (active[t] - 1) / kept[t], fresh)))
     chain.append(("accumulated rows", total(printed, lambda t: 4 * rivals[t] / kept[t], held)))
     chain += [(name, total(tail, lambda t: rivals[t] / kept[t], held)) for name, tail in steps]
@@ -218,7 +214,7 @@ def _gaps(gap: float | None, gaps: ArrayLike | None, K: int) -> Floats:
         if values.shape != (K - 1,) or np.any(values <= 0):
             raise ValueError(f"gaps must hold K - 1 = {K - 1} positive numbers, got {gaps!r}")
         return values
-    raise ValueError("give either gap (one number for all other arms) or gaps (one per other arm)")
+    raise ValueError(EITHER_GAP)
 
 
 def _log_sum(logs: Iterable[float]) -> float:
