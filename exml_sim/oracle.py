@@ -1,7 +1,7 @@
 """Oracles: where candidate values come from. The learner sees a value only by asking for it, and asking costs.
 
 Anything with `names`, `costs` and `query(candidate, rows)` is an oracle; no subclassing is needed. In the method one
-object holds it, `exml_sim.classifier.buyer.Buyer`, which asks for nothing that the ledger has not paid for.
+object holds it, `exml_sim.classifier.acquisition.AcquisitionManager`, which asks for nothing that the ledger has not paid for.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ def test_equal_prices_the_plan_is_what_happens():
     rows, oracle, *_ = synthetic(per_class=60, angles=[10, 30, 50, 70, 90])
     model = ExMLClassifier.paper(budget=300).fit(rows.X, rows.y, oracle)
     (plan,) = plans(oracle.names, oracle.costs, [180] * 5, MedianElimination(), Fraction(300), Fraction(1, 10))
-    real = model.records_[1].exploration.ledger
+    real = model.records_[1].selection.exploration.ledger
     assert plan.ledger.rounds == real.rounds
     for number in range(1, real.rounds + 1):
         assert sorted(plan.ledger.round_pulls(number)[0]) == sorted(real.round_pulls(number)[0])

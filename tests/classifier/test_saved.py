@@ -17,7 +17,7 @@ from tests.classifier.tasks import soft_rows, synthetic
 @pytest.fixture(scope="module")
 def task():
     rows, oracle, test, _, values = synthetic(per_class=40, angles=[10, 50, 90])
-    return ExMLClassifier.paper(budget=100, layers=3, tolerated_rejection=0.0).fit(rows.X, rows.y, oracle), test, values
+    return ExMLClassifier.paper(budget=100, max_stages=3, tolerated_rejection=0.0).fit(rows.X, rows.y, oracle), test, values
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ from tests.classifier.tasks import Recording, synthetic
 RUNS = [
     {"strategy": "median_elimination"},
     {"strategy": "uniform_allocation", "alignment": "budget"},
-    {"strategy": "successive_accepts_rejects", "top": 2},
+    {"strategy": "successive_accepts_rejects", "max_candidates": 2},
     {"strategy": "top_two", "theta": 0.3},
-    {"layers": 3, "tolerated_rejection": 0.0},
+    {"max_stages": 3, "tolerated_rejection": 0.0},
 ]
 
 
@@ -75,13 +75,13 @@ def test_a_peeking_learner_is_caught(monkeypatch):
         points = frame.points(np.hstack([self._base.X[bought], values[bought]]))
         return frame.cross(points)
 
-    monkeypatch.setattr(bought_arms.OracleSession, "_gram", peek)
+    monkeypatch.setattr(bought_arms.OracleArms, "_gram", peek)
     record = Recording(oracle)
     first = fitted(record, rows)
     assert len(record.asked) > first.ledger_.pulls.sum()
     bad = poisoned(oracle, first.bought_, lambda n: np.full((n, 1), 1e6))
     second = fitted(bad, rows)
-    scores = [[r.scores.tolist() for r in model.records_[1].exploration.rounds] for model in (first, second)]
+    scores = [[r.scores.tolist() for r in model.records_[1].selection.exploration.rounds] for model in (first, second)]
     assert scores[0] != scores[1]
 
 

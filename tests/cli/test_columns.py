@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from exml_sim.cli.columns import Offer, names, offer, price_list, roles
-from exml_sim.cli.csv_file import Table
+from exml_sim.cli.tables import Table
 
 HEADER = ("who", "age", "gene1", "gene2", "gene10", "ct, left", "odd*name", "y")
 TABLE = Table(Path("t.csv"), HEADER, (("",) * len(HEADER),), (2,))

@@ -147,7 +147,7 @@ def test_the_dry_run_plans_and_writes_nothing(data, capsys):
     # 225 after the validation share, half of it per round, 4.7 per row of all three.
     assert "round 1: 23 rows of low, 23 rows of mid, 23 rows of high, for 108.1" in out
     assert "in all at most 250" in out
-    _, out, _ = run(capsys, "explore", "data.csv", *COMMON, *THREE, "--budget", "20%", "--dry-run", "--layers", "3")
+    _, out, _ = run(capsys, "explore", "data.csv", *COMMON, *THREE, "--budget", "20%", "--dry-run", "--max-stages", "3")
     assert "budget 169.2" in out
     assert "One further layer may spend as much" in out
 
@@ -213,7 +213,7 @@ def test_no_exploration_needed(data, capsys):
         (["data.csv", *COMMON, "--candidate", "c=low:1", "--candidate", "c=high:1", "--budget", "9"], "must differ"),
         (["data.csv", *COMMON, *THREE, "--budget", "99", "--theta", "x"], "--theta must be auto or a number"),
         (["data.csv", *COMMON, *THREE, "--budget", "99", "--theta", "0.7"], "theta must lie in"),
-        (["data.csv", *COMMON, *THREE, "--budget", "99", "--top", "2", *PAPER], "selects one candidate, not the top 2"),
+        (["data.csv", *COMMON, *THREE, "--budget", "99", "--max-candidates", "2", *PAPER], "selects one candidate, not the top 2"),
         (["data.csv", *COMMON, *THREE, "--budget", "99", "--folds", "1"], "folds must be a whole number of at least 2"),
         (["data.csv", *COMMON, *THREE, "--budget", "1_000"], "budget must be a finite number"),
         (["data.csv", *COMMON, *THREE, "--budget", "99", "--out", "data.csv"], "is not a directory"),
@@ -249,7 +249,7 @@ def test_blank_columns(data, capsys):
     code, _, err = run(capsys, *arguments)
     assert code == 2
     assert err == (
-        "exml: candidate 'c' is blank in every row: there is nothing to buy; if you can measure it, --measure asks for "
+        "exml: candidate 'c' is blank in every row: there is nothing to buy; if you can measure it, --request-measurements asks for "
         "the rows that are worth it\n"
     )
 
@@ -261,7 +261,7 @@ def test_offers():
 
 @pytest.mark.parametrize(
     ("option", "text"),
-    [("mislabelling", text) for text in ("0.8,0.3", "1_0,0.5", "x", "0.5", "-1,2", "nan,0.5")]
+    [("label_noise", text) for text in ("0.8,0.3", "1_0,0.5", "x", "0.5", "-1,2", "nan,0.5")]
     + [("hidden-share", text) for text in ("0", "100%", "-5%", "10", "x", "%", "nan")],
 )
 def test_a_law_or_size_of_the_hidden_class_that_is_none(tmp_path, option, text, capsys):

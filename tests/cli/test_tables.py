@@ -29,7 +29,7 @@ def run(capsys, *arguments):
     return stop.value.code, out.out, out.err
 
 
-COMMON = ["--label", "y", "--observed", "x*", "--id", "who", "--budget", "120", "--explore", "always", "--blank", "NA"]
+COMMON = ["--label", "y", "--observed", "x*", "--id", "who", "--budget", "120", "--explore", "always", "--na-values", "NA"]
 COMMON += ["--model", "kernel"]
 GIVEN = ["--candidate", "scan=scan?:2", "--candidate", "low=low:1"]
 
@@ -47,8 +47,8 @@ def test_every_kind_of_file_gives_the_same_run(frame, capsys, tmp_path):
         "b": ["t.csv.gz", *GIVEN],
         "c": ["latin.csv", *GIVEN, "--encoding", "latin-1"],
         "d": ["t.parquet", *GIVEN],
-        "e": ["t.csv", "--prices", "prices.csv"],
-        "f": ["t.csv", *GIVEN[:2], "--prices", "low.csv"],
+        "e": ["t.csv", "--costs", "prices.csv"],
+        "f": ["t.csv", *GIVEN[:2], "--costs", "low.csv"],
     }
     (tmp_path / "low.csv").write_text("candidate,cost\nlow,1\n")
     for out, arguments in runs.items():
@@ -86,7 +86,7 @@ def test_memory_is_checked_at_the_door(frame, capsys, tmp_path):
     assert code == 2
     assert err.startswith("exml: 120 rows need about 1.8 MiB of memory, 100.0 KiB are there: at most about")
     assert run(capsys, "explore", "t.csv", *COMMON, *GIVEN, "--memory", "much")[0] == 2
-    assert run(capsys, "explore", "t.csv", *COMMON, *GIVEN, "--memory", "100K", "--anyway")[0] == 0
+    assert run(capsys, "explore", "t.csv", *COMMON, *GIVEN, "--memory", "100K", "--ignore-errors")[0] == 0
 
 
 @pytest.mark.usefixtures("unseen_pictures")

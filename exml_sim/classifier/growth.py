@@ -1,0 +1,415 @@
+"""Grow the cascade: assess the model so far, explore with a part of the money, add a layer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from exml_sim.arrays import BoolArray, FloatArray, IntArray
+from exml_sim.bandit.paired import statement_of
+from exml_sim.bandit.statements import Statement
+from exml_sim.bandit.strategy import smallest_budget
+from exml_sim.bandit.trial import Exploration
+from exml_sim.classifier.acquisition import AcquisitionManager
+from exml_sim.classifier.bought_arms import LayerInput, OraclePool, OutOfFoldPool, balanced_order
+from exml_sim.classifier.cascade import Layer
+from exml_sim.classifier.constants import CONFIDENCE_LEVEL
+from exml_sim.classifier.evaluation import Diagnostic
+from exml_sim.classifier.layers import FittedLayer, make_layer_fitter, make_scoring_fitter
+from exml_sim.classifier.parameters import Parameters, describe_stop
+from exml_sim.classifier.subset_selection import SelectionResult, SubsetSelection
+from exml_sim.classifier.thresholds import ThetaChoice, ThetaResult
+from exml_sim.money import Prices, show
+from exml_sim.strategies import MedianElimination, Strategy, UniformAllocation
+from exml_sim.validation import counted
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """Whether a model needs exploration, and why."""
+
+    needed: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Selection:
+    """How the candidates of a layer were selected, as plain values.
+
+    Attributes
+    ----------
+    exploration
+        Rounds of a bandit strategy with scores, and its part of the ledger; None if sets of candidates were compared.
+        Pulls of values that an earlier layer had bought were free.
+    subsets
+        The comparison of sets; None for a bandit strategy.
+    report
+        Confidence of the selection; None if nothing was compared.
+    intervals
+        Approximate intervals of the scores of the exploration's arms.
+    validation_rows
+        Rows bought to choose theta.
+    """
+
+    exploration: Exploration | None
+    subsets: SelectionResult | None
+    report: Statement | None
+    intervals: tuple[tuple[float, float], ...]
+    validation_rows: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LayerRecord:
+    """How one layer of the cascade came about.
+
+    Attributes
+    ----------
+    number
+        From 1.
+    candidates
+        Candidates that the layer added.
+    rows
+        Rows it was trained on.
+    fitted
+        The fitted layer.
+    rejected
+        Rows that no layer so far accepts, out of fold, shape (m,); None if theta was given.
+    selection
+        How its candidates were selected; None for the initial layer.
+    """
+
+    number: int
+    candidates: tuple[str, ...]
+    rows: IntArray
+    fitted: FittedLayer
+    rejected: BoolArray | None
+    selection: Selection | None = None
+
+    @property
+    def theta(self) -> float:
+        """Its rejection cost."""
+        return self.fitted.theta
+
+    @property
+    def choice(self) -> ThetaChoice | None:
+        """How theta was chosen; None if it was given."""
+        return self.fitted.choice
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Growth:
+    """The layers of one run, their records, and notes for the reader."""
+
+    layers: tuple[Layer, ...]
+    records: tuple[LayerRecord, ...]
+    notes: tuple[Diagnostic, ...] = ()
+
+
+def fit_initial_record(
+    X: FloatArray, y: IntArray, n_classes: int, theta: float | None, parameters: Parameters, rng: np.random.Generator
+) -> LayerRecord:
+    """Fit the layer of the observed columns."""
+    fitted = make_layer_fitter(parameters, n_classes, rng).fit_initial(X, y, theta)
+    rejected = None if fitted.decided is None else ~fitted.decided.accepted
+    return LayerRecord(1, (), np.arange(len(y)), fitted, rejected)
+
+
+def assess(choice: ThetaChoice | None, parameters: Parameters) -> Assessment:
+    """Call a model good if it is accurate on accepted rows and accepts nearly all rows (Section 3.2)."""
+    if choice is None:
+        return Assessment(True, "theta was given, so the model was not cross-validated")
+    result: ThetaResult = choice.chosen
+    accuracy = f"{result.accuracy:.1%}" if result.accepted else "unknown, as none is accepted"
+    numbers = (
+        f"cross-validated accuracy on accepted rows {accuracy} (target {parameters.target:.0%}), "
+        f"rejected {result.rejection_rate:.1%} (tolerated {parameters.tolerated_rejection:.0%})"
+    )
+    good = result.accuracy >= parameters.target and result.rejection_rate <= parameters.tolerated_rejection
+    return Assessment(not good, numbers)
+
+
+def check_affordable(acquisition: AcquisitionManager, parameters: Parameters) -> None:
+    """Raise an error for a budget below the cost of the first round, and name the smallest budget."""
+    strategy = strategy_for(parameters, len(acquisition.names))
+    explorations = parameters.max_stages - 1
+    need = smallest_budget(strategy, Prices.of(acquisition.costs)) * explorations / (1 - parameters.validation_fraction)
+    if acquisition.ledger.budget < need:
+        cents = Fraction(-((-need * 100) // 1), 100)
+        raise ValueError(
+            f"a budget of {show(acquisition.ledger.budget)} does not pay for one value of each of "
+            f"{len(acquisition.names)} candidates in the first round; the smallest budget that works is {show(cents)}"
+        )
+
+
+def strategy_for(parameters: Parameters, n_arms: int) -> Strategy:
+    """Return the strategy; a single candidate gets all the money."""
+    strategy: Strategy = parameters.strategy
+    if n_arms > 1:
+        return strategy
+    return UniformAllocation(alignment=strategy.alignment, objective=strategy.objective)
+
+
+def grow(
+    X: FloatArray,
+    y: IntArray,
+    n_classes: int,
+    first: LayerRecord,
+    acquisition: AcquisitionManager,
+    parameters: Parameters,
+    rng: np.random.Generator,
+) -> Growth:
+    """Explore for every further layer until the cascade is complete, good enough, or out of money."""
+    fitter = make_layer_fitter(parameters, n_classes, rng)
+    layers, records, notes = [Layer(first.fitted.model)], [first], list[Diagnostic]()
+    arms, taken = list(range(len(acquisition.names))), tuple[str, ...]()
+    data = LayerInput(X, y, n_classes, _order_rows(y, first, acquisition, parameters, rng), 2)
+    for number in range(2, parameters.max_stages + 1):
+        arms, absent = _split_available(arms, data, acquisition)
+        notes += [_note_unavailable(name, number) for name in absent]
+        part = acquisition.ledger.left / (parameters.max_stages + 1 - number)
+        problem = _find_problem(arms, data, acquisition, parameters, part)
+        if number == 2 and problem is not None:
+            raise ValueError(problem)
+        problem = (
+            problem
+            if number == 2
+            else _find_reason_to_stop(arms, acquisition, parameters, records[-1], part) or problem
+        )
+        if problem is not None:
+            notes.append(_note_left_out(number, problem))
+            break
+        selected, rows, selection = _explore(arms, data, part, acquisition, parameters, rng, first)
+        names = tuple(acquisition.names[arm] for arm in selected)
+        if len(rows) < 2:
+            have = "1 row has" if len(rows) == 1 else f"{len(rows)} rows have"
+            notes.append(_note_left_out(number, f"{have} {' and '.join(names)}"))
+            break
+        notes += _selection_notes(selection, part, parameters, len(arms))
+        data = _augment(data, selected, rows, acquisition)
+        arms, taken = [arm for arm in arms if arm not in selected], taken + names
+        reaching = records[-1].rejected if parameters.cascade else None
+        fitted = fitter.fit_augmented(
+            data.X[rows], y[rows], rows, None if reaching is None else reaching[rows], first.fitted
+        )
+        if parameters.cascade and number == 2:
+            layers, records, left_out = _place_first(fitter.place_first(first.fitted, fitted, y, rows), first)
+            notes += left_out
+        rejected = _still_rejected(reaching, rows, fitted, len(y))
+        layers.append(Layer(fitted.model, taken))
+        records.append(LayerRecord(number, names, rows, fitted, rejected, selection))
+    return Growth(tuple(layers if parameters.cascade else layers[-1:]), tuple(records), tuple(notes))
+
+
+def _note_unavailable(name: str, number: int) -> Diagnostic:
+    text = f"candidate {name} was left out of layer {number}: no row of it can be bought"
+    return Diagnostic("candidate_unavailable", text, subject=name)
+
+
+def _note_left_out(number: int, reason: str) -> Diagnostic:
+    return Diagnostic("layer_left_out", f"layer {number} was left out: {reason}", subject=str(number))
+
+
+def _selection_notes(selection: Selection, part: Fraction, parameters: Parameters, n_arms: int) -> list[Diagnostic]:
+    """Return notes on money that is left, and on how a purchase with a confidence ended."""
+    notes = [] if selection.subsets is None else list(selection.subsets.notes)
+    if parameters.confidence is not None and selection.exploration is not None and n_arms > 1:
+        rest = part - selection.exploration.ledger.spent
+        notes.append(Diagnostic("confidence", describe_stop(selection.exploration, rest, parameters)))
+    return notes
+
+
+def _order_rows(
+    y: IntArray, first: LayerRecord, acquisition: AcquisitionManager, parameters: Parameters, rng: np.random.Generator
+) -> IntArray:
+    """Return the order in which rows are bought: balanced for subset selection, else at random.
+
+    Bandit strategies need rows at random. Where values are not available, cycles would have holes.
+    """
+    complete = all(bool(acquisition.available(arm).all()) for arm in range(len(acquisition.names)))
+    latent = first.fitted.latent
+    if latent is None or not parameters.selects_subsets or not complete:
+        return np.asarray(rng.permutation(len(y)), dtype=np.int64)
+    return balanced_order(y, latent.label_probabilities[np.arange(len(y)), y], rng)
+
+
+def _split_available(arms: list[int], data: LayerInput, acquisition: AcquisitionManager) -> tuple[list[int], list[str]]:
+    """Return candidates of which a row can be bought or is known, and the names of the others."""
+    usable = {arm: len(acquisition.usable_rows(arm, data.rows)) > 0 for arm in arms}
+    return [arm for arm in arms if usable[arm]], [acquisition.names[arm] for arm in arms if not usable[arm]]
+
+
+def _find_reason_to_stop(
+    arms: list[int], acquisition: AcquisitionManager, parameters: Parameters, last: LayerRecord, part: Fraction
+) -> str | None:
+    """Return why a third or later layer is not worth it."""
+    if len(arms) < (parameters.max_candidates or 1):
+        left = "1 candidate is" if len(arms) == 1 else f"{len(arms)} candidates are"
+        return f"{left} left to choose from"
+    if last.choice is not None and not assess(last.choice, parameters).needed:
+        return f"layer {last.number} is good enough"
+    prices = Prices.of([acquisition.costs[arm] for arm in arms])
+    if part * (1 - parameters.validation_fraction) < smallest_budget(strategy_for(parameters, len(arms)), prices):
+        return f"the {show(acquisition.ledger.left)} that are left do not pay for another exploration"
+    return None
+
+
+def _find_problem(
+    arms: list[int], data: LayerInput, acquisition: AcquisitionManager, parameters: Parameters, part: Fraction
+) -> str | None:
+    """Return why there is nothing to explore, or why a strategy with fresh rows would run out of them."""
+    if not arms:
+        return "no candidate can be bought for any row: there is nothing to explore" if data.layer == 2 else None
+    strategy = strategy_for(parameters, len(arms))
+    if not isinstance(strategy, MedianElimination) or strategy.accumulate:
+        return None
+    prices = Prices.of([acquisition.costs[arm] for arm in arms])
+    reach = strategy.reach(part * (1 - parameters.validation_fraction), prices)
+    for arm in arms:
+        rows = len(acquisition.usable_rows(arm, data.rows))
+        if rows <= reach:
+            return (
+                f"candidate {acquisition.names[arm]!r} has {counted(rows, 'row')}, and median elimination with fresh "
+                f"rows reads up to {reach} before its last round: leave it out, accumulate rows, or give less money"
+            )
+    return None
+
+
+def _explore(
+    arms: list[int],
+    data: LayerInput,
+    part: Fraction,
+    acquisition: AcquisitionManager,
+    parameters: Parameters,
+    rng: np.random.Generator,
+    first: LayerRecord,
+) -> tuple[list[int], IntArray, Selection]:
+    """Select and buy; return selected candidates, rows that have all of them, and the record of the selection."""
+    start, level = acquisition.ledger.spent, parameters.confidence or CONFIDENCE_LEVEL
+    if parameters.selects_subsets:
+        fitter = make_scoring_fitter(parameters, rng, len(arms))
+        latent = first.fitted.latent
+        result = SubsetSelection(
+            acquisition,
+            arms,
+            data,
+            part,
+            fitter,
+            parameters.strategy,
+            parameters.max_candidates,
+            None if latent is None else latent.label_probabilities,
+            parameters.workers,
+        ).run()
+        selected = list(result.selected)
+        selection = Selection(None, result, report_subsets(result, acquisition.names, level), (), 0)
+    else:
+        pool = _make_pool(arms, data, acquisition, parameters, rng)
+        exploration = pool.explore(strategy_for(parameters, len(arms)), part * (1 - parameters.validation_fraction))
+        selected, extra = [arms[i] for i in exploration.accepted], 0
+        if not parameters.stop_when_confident and (parameters.theta is None or not parameters.uses_rejection):
+            extra = buy_more(selected, data, part - (acquisition.ledger.spent - start), acquisition)
+        report, intervals = report_exploration(exploration, level)
+        # What the report was made from holds the oracle; a record holds plain values.
+        selection = Selection(replace(exploration, witness=None), None, report, intervals, extra)
+    if selection.report is not None:
+        selection = replace(selection, report=limit_rows(selection.report, len(data.rows)))
+    rows = data.rows[acquisition.bought[selected][:, data.rows].all(axis=0)]
+    return selected, rows, selection
+
+
+def limit_rows(report: Statement, rows: int) -> Statement:
+    """Tell a report how many rows the table has left."""
+    compared = max((comparison.rows for comparison in report.comparisons), default=0)
+    return replace(report, rows_left=max(rows - compared, 0))
+
+
+def report_subsets(result: SelectionResult, names: Sequence[str], level: float) -> Statement | None:
+    """Report the confidence of a subset selection; None if nothing was compared on enough rows."""
+    if not result.pairs:
+        return None
+    chosen = result.rounds[-1].chosen
+    name, noun = " + ".join(names[arm] for arm in chosen), "candidates" if len(chosen) == 1 else "choices"
+    return statement_of(name, result.pairs, level, looks=len(result.rounds), noun=noun)
+
+
+def report_exploration(
+    exploration: Exploration, level: float
+) -> tuple[Statement | None, tuple[tuple[float, float], ...]]:
+    """Report the confidence of a bandit selection, and intervals of the scores."""
+    if exploration.witness is None or len(exploration.names) < 2:
+        return None, ()
+    try:
+        intervals = tuple(exploration.witness.intervals(CONFIDENCE_LEVEL))
+        return exploration.statement(level) if len(exploration.accepted) == 1 else None, intervals
+    except ValueError:
+        return None, ()
+
+
+def _make_pool(
+    arms: list[int],
+    data: LayerInput,
+    acquisition: AcquisitionManager,
+    parameters: Parameters,
+    rng: np.random.Generator,
+) -> OraclePool:
+    theta, options = parameters.exploration_theta, parameters.options
+    if parameters.candidate_score == "held_out":
+        fitter = make_scoring_fitter(parameters, rng, len(arms))
+        return OutOfFoldPool(acquisition, arms, data, theta, options, fitter)
+    return OraclePool(acquisition, arms, data, theta, options, parameters.candidate_score)
+
+
+def _place_first(
+    fitted: FittedLayer | None, first: LayerRecord
+) -> tuple[list[Layer], list[LayerRecord], list[Diagnostic]]:
+    """Return the first layer as it stands before the second one."""
+    if fitted is None:
+        text = "the initial layer decides no row: the next layer is more accurate on the bought ones"
+        everything = replace(first, rejected=np.ones(len(first.rows), dtype=np.bool_))
+        return [], [everything], [Diagnostic("initial_layer_left_out", text)]
+    rejected = first.rejected if fitted.decided is None else ~fitted.decided.accepted
+    return [Layer(fitted.model)], [replace(first, fitted=fitted, rejected=rejected)], []
+
+
+def _still_rejected(reaching: BoolArray | None, rows: IntArray, fitted: FittedLayer, n_rows: int) -> BoolArray | None:
+    """Return the rows that this layer and those before it reject; None if theta was given."""
+    if fitted.decided is None:
+        return None
+    rejected = np.ones(n_rows, dtype=np.bool_) if reaching is None else reaching.copy()
+    rejected[rows] &= ~fitted.decided.accepted
+    return rejected
+
+
+def buy_more(selected: list[int], data: LayerInput, money: Fraction, acquisition: AcquisitionManager) -> int:
+    """Buy the next rows of the selected candidates while the money lasts; return how many rows."""
+    available = np.array([acquisition.available(arm) for arm in selected])
+    wanted: dict[int, list[int]] = {arm: [] for arm in selected}
+    count = 0
+    for row in data.rows:
+        lacking = [arm for arm in selected if not acquisition.bought[arm, row]]
+        if not lacking or not available[:, row].all():
+            continue
+        price = acquisition.price(lacking)
+        if price > money:
+            break
+        money -= price
+        count += 1
+        for arm in lacking:
+            wanted[arm].append(int(row))
+    if count:
+        rows = {arm: np.array(bought, dtype=np.int64) for arm, bought in wanted.items() if bought}
+        acquisition.buy(rows, layer=data.layer, purpose="validation")
+    return count
+
+
+def _augment(data: LayerInput, selected: list[int], rows: IntArray, acquisition: AcquisitionManager) -> LayerInput:
+    """Add bought values of the selected candidates to the known features; NaN where they were not bought."""
+    tables = [data.X]
+    for arm in selected:
+        values = acquisition.values(arm, rows)
+        table = np.full((data.X.shape[0], values.shape[1]), np.nan)
+        table[rows] = values
+        tables.append(table)
+    return LayerInput(np.hstack(tables), data.y, data.n_classes, rows, data.layer + 1)
