@@ -22,10 +22,9 @@ from exml_sim.bandit.paired import Pair, proven_limit, statement_of
 from exml_sim.bandit.parametric import ParametricPool
 from exml_sim.bandit.rows import FeaturePool
 from exml_sim.bandit.statements import half_widths
-from exml_sim.classifier.kernel_regression import KernelFitter
-from exml_sim.classifier.probability_models import brier, one_hot
 from exml_sim.classifier.consensus import later_row_losses
-from exml_sim.classifier.probability_models import normalise
+from exml_sim.classifier.kernel_regression import KernelFitter
+from exml_sim.classifier.probability_models import brier, normalise, one_hot
 from exml_sim.datasets import make_synthetic
 from exml_sim.strategies import by_name
 from simulations import pilot

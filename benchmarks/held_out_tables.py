@@ -14,8 +14,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from exml_sim.arrays import FloatArray, IntArray
 from exml_sim.bandit.paired import Pair, statement_of
 from exml_sim.classifier.kernel_regression import KernelFitter
-from exml_sim.classifier.probability_models import brier, one_hot
-from exml_sim.classifier.probability_models import normalise
+from exml_sim.classifier.probability_models import brier, normalise, one_hot
 
 #: Observed columns, classes from 0, and the columns of every candidate.
 Source = tuple[FloatArray, IntArray, list[FloatArray]]

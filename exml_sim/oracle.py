@@ -1,7 +1,7 @@
-"""Oracles: where candidate values come from. The learner sees a value only by asking for it, and asking costs.
+"""Oracles: sources of candidate values. The learner sees a value only by asking for it, and asking costs.
 
-Anything with `names`, `costs` and `query(candidate, rows)` is an oracle; no subclassing is needed. In the method one
-object holds it, `exml_sim.classifier.acquisition.AcquisitionManager`, which asks for nothing that the ledger has not paid for.
+Anything with `names`, `costs` and `query(candidate, rows)` is an oracle; no subclassing is needed. In the
+classifier `exml_sim.classifier.acquisition.AcquisitionManager` holds it and asks for nothing that is not paid for.
 """
 
 from __future__ import annotations

@@ -9,12 +9,12 @@ import numpy as np
 
 from exml_sim.classifier.cascade import Cascade, Layer
 from exml_sim.classifier.constants import CENTRES
-from exml_sim.classifier.rejection_model import Frame, RejectionModel
 from exml_sim.classifier.journal import Journal
 from exml_sim.classifier.kernel_regression import KernelModel
 from exml_sim.classifier.latent_class import LatentModel
-from exml_sim.classifier.saved import SavedModel, load, pack, save
 from exml_sim.classifier.probability_models import ForestModel, MeanModel, StackedModel
+from exml_sim.classifier.rejection_model import Frame, RejectionModel
+from exml_sim.classifier.saved import SavedModel, load, pack, save
 from exml_sim.datasets.realdisp import CHANNELS, SENSORS, RealDisp, load_realdisp, save_realdisp
 from exml_sim.engine import Study, StudyResult, run
 from simulations.cache import Cache

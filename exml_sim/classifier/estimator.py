@@ -171,7 +171,7 @@ class BaseExMLClassifier:
         objective per row.
     model : {"auto", "rejection", "forest", "kernel"} or a classifier, default "auto"
         Model of a layer: the paper's rejection model; a forest, kernel regression or any classifier of scikit-learn
-        with `predict_proba`, with the hidden class as a class of its own (`exml_sim.classifier.latent_class`); "auto" is
+        with `predict_proba`, with the hidden class as a class of its own (`exml_sim.classifier.latent_class`). "auto":
         the mean of forest and kernel, or one of them where its out-of-fold predictions are better.
     label_noise : "estimate", "uniform" or sequence of float, default "estimate"
         Distribution of the observed labels of hidden rows, not for rejection models: estimated

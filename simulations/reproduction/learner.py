@@ -17,16 +17,16 @@ from typing import Any
 import numpy as np
 
 from exml_sim.arrays import BoolArray, FloatArray, IntArray
-from exml_sim.classifier.bought_arms import LayerInput, OraclePool, OracleArms
 from exml_sim.classifier.acquisition import AcquisitionManager
-from exml_sim.classifier.rejection_model import ModelOptions, apply_rejector, fit_coefficients
+from exml_sim.classifier.bought_arms import LayerInput, OracleArms, OraclePool
 from exml_sim.classifier.constants import INITIAL_THETAS
 from exml_sim.classifier.growth import buy_more
+from exml_sim.classifier.rejection_model import ModelOptions, apply_rejector, fit_coefficients
 from exml_sim.classifier.thresholds import (
     CrossValidatedVotes,
     choose_augmented,
-    choose_initial,
     choose_fewest_errors,
+    choose_initial,
 )
 from exml_sim.oracle import CallableOracle
 from exml_sim.seeds import Seeds
@@ -233,7 +233,9 @@ GramOf = Callable[[int, IntArray], FloatArray]
 class _DistancePool(OraclePool):
     """Candidates as arms whose Gram matrices are looked up."""
 
-    def __init__(self, gram_of: GramOf, buyer: AcquisitionManager, base: LayerInput, options: ModelOptions, theta: float) -> None:
+    def __init__(
+        self, gram_of: GramOf, buyer: AcquisitionManager, base: LayerInput, options: ModelOptions, theta: float
+    ) -> None:
         candidates = range(len(buyer.names))
         super().__init__(buyer, candidates, base, theta, options)
         self._session = partial(

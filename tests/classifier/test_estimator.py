@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from exml_sim.classifier import ExMLClassifier, TestData
-from exml_sim.classifier.rejection_model import ModelOptions, fit
+from exml_sim.classifier.rejection_model import ModelOptions, fit_rejection_model
 from exml_sim.oracle import ArrayOracle, CallableOracle
 from exml_sim.strategies import STRATEGIES, MedianElimination
 from tests.classifier.tasks import Recording, clean, mfeat, refused, synthetic
@@ -27,7 +27,9 @@ def test_section_5_1():
         codes = (rows.y > 0).astype(int)
         accuracies = []
         for theta in (0.1, 0.2, 0.3, 0.4):
-            winner, accepted = fit(rows.X, codes, 2, theta, ModelOptions(C_h=0.1, C_g=0.1)).evaluate(test.X)
+            winner, accepted = fit_rejection_model(rows.X, codes, 2, theta, ModelOptions(C_h=0.1, C_g=0.1)).evaluate(
+                test.X
+            )
             accuracies.append(np.mean(np.where(accepted, 2 * winner - 1, 3) == truth))
         sl.append(max(accuracies))
         model = ExMLClassifier.paper(budget_ratio=0.2, hidden_label=3, random_state=seed).fit(rows.X, rows.y, oracle)
@@ -63,8 +65,8 @@ def test_a_table_of_copies_is_not_called_good_without_a_word():
     X, y = np.tile(rng.normal(size=(40, 2)), (4, 1)), np.tile(rng.integers(0, 2, 40), 4)
     model = ExMLClassifier(budget=20).fit(X, y, ArrayOracle({"a": rng.normal(size=160)}))
     (note,) = model.notes_[:1]
-    assert note.startswith("160 of 160 rows are in the table more than once")
-    assert f"Note: {note}." in model.report()
+    assert note.code == "duplicated_rows"
+    assert f"Note: {note.message}." in model.report()
 
 
 def test_exploration_can_be_forbidden():
@@ -155,11 +157,13 @@ def test_three_layers_use_more_candidates_and_reuse_what_was_bought():
 def test_a_layer_that_is_not_worth_it_is_left_out_and_said_so():
     rows, oracle, *_ = synthetic(per_class=40, angles=[90])
     model = ExMLClassifier.paper(budget=60, max_stages=3).fit(rows.X, rows.y, oracle)
-    assert model.notes_ == ("layer 3 was left out: 0 candidates are left to choose from",)
-    assert model.notes_[0] in model.report()
+    (note,) = model.notes_
+    assert (note.code, note.subject) == ("layer_left_out", "3")
+    assert "0 candidates are left" in note.message
+    assert note.message in model.report()
     rows, oracle, *_ = synthetic(per_class=40, angles=[10, 90])
     easy = ExMLClassifier.paper(budget=60, max_stages=3, target=0.0, tolerated_rejection=0.99, explore="always")
-    assert "layer 2 is good enough" in easy.fit(rows.X, rows.y, oracle).notes_[0]
+    assert "layer 2 is good enough" in easy.fit(rows.X, rows.y, oracle).notes_[0].message
 
 
 def test_one_candidate_gets_all_the_money():
@@ -172,7 +176,9 @@ def test_one_candidate_gets_all_the_money():
 @pytest.mark.parametrize("strategy", ["uniform_allocation", "successive_accepts_rejects"])
 def test_top_two_candidates_in_one_layer(strategy):
     rows, oracle, test, truth, values = synthetic(per_class=60, angles=[10, 20, 80, 90])
-    model = ExMLClassifier.paper(budget=240, strategy=strategy, max_candidates=2, hidden_label=3).fit(rows.X, rows.y, oracle)
+    model = ExMLClassifier.paper(budget=240, strategy=strategy, max_candidates=2, hidden_label=3).fit(
+        rows.X, rows.y, oracle
+    )
     assert set(model.selected_) == {"80°", "90°"}
     assert model.cascade_.layers[1].model.anchors.shape[1] == 4
     assert model.score(test.X, truth, values) > 0.8
@@ -206,7 +212,7 @@ def test_explanations_and_missing_values():
     decisions, lines = model.decide(test.X, values), model.explain(test.X, values)
     assert len(lines) == len(test.X)
     for line, layer, hidden in zip(lines, decisions.layer, decisions.hidden, strict=True):
-        assert (f"accepted by layer {layer}" in line) if layer else line.startswith("3: given up by all 2 layers")
+        assert (f"accepted by layer {layer}" in line) if layer else line.startswith("3: rejected by all 2 layers")
         assert hidden == (layer == 0)
     row = int(np.flatnonzero(decisions.seen == 2)[0])
     values["90°"] = np.where(np.arange(len(test.X))[:, None] == row, np.nan, values["90°"])
@@ -313,11 +319,11 @@ def test_same_seed_same_result_and_strategy_objects():
         ({"budget": None, "budget_ratio": 1.2}, r"budget_ratio must be in \(0, 1\]"),
         ({"strategy": "guess"}, "unknown strategy 'guess'"),
         ({"strategy": 7}, "a strategy is a name"),
-        ({"strategy": MedianElimination(), "alignment": "budget"}, "carries its own alignment"),
+        ({"strategy": MedianElimination(), "alignment": "budget"}, "has its own alignment"),
         ({"strategy": MedianElimination(), "max_candidates": 2}, "selects 1 candidate, but max_candidates=2"),
-        ({"max_candidates": 2}, "selects one candidate, not the top 2"),
-        ({"max_candidates": 0}, "top must be a whole number"),
-        ({"max_stages": 0}, "layers must be a whole number"),
+        ({"max_candidates": 2}, "selects one candidate, not 2"),
+        ({"max_candidates": 0}, "max_candidates must be a whole number"),
+        ({"max_stages": 0}, "max_stages must be a whole number"),
         ({"alignment": "row"}, "unknown alignment 'row'"),
         ({"objective": "fame"}, "unknown objective 'fame'"),
         ({"theta": 0.5}, "theta must lie"),
@@ -395,7 +401,7 @@ def test_a_candidate_that_was_never_measured_is_left_out():
     values = {name: oracle.query(name, np.arange(120)) for name in oracle.names}
     values["70°"][:] = np.nan
     model = ExMLClassifier.paper(budget=100).fit(rows.X, rows.y, ArrayOracle(values))
-    assert model.notes_ == ("candidate 70° was left out of layer 2: no row of it can be bought",)
+    assert [(note.code, note.subject) for note in model.notes_] == [("candidate_unavailable", "70°")]
     assert model.ledger_.pulls[0, 1] == 0
     with pytest.raises(ValueError, match="no candidate can be bought"):
         ExMLClassifier.paper(budget=100).fit(rows.X, rows.y, ArrayOracle({"70°": values["70°"]}))
@@ -404,18 +410,18 @@ def test_a_candidate_that_was_never_measured_is_left_out():
 def test_test_time_cost_in_the_report():
     (X, y, oracle), (Xt, _, values) = mfeat("fou", 2)
     model = ExMLClassifier.paper(budget_ratio=0.2, hidden_label=2, explore="always").fit(X, y, oracle)
-    line = next(line for line in model.report().splitlines() if line.startswith("At prediction"))
-    predicted = float(line.split("about ")[1].split("%")[0]) / 100
+    line = next(line for line in model.report().splitlines() if line.startswith("Prediction cost"))
+    predicted = float(line.split(": ")[1].split("%")[0]) / 100
     (name,) = model.selected_
     # 400 and 800 rows: both shares are within 0.05 of the truth with two standard errors each.
     assert abs(predicted - len(model.decide(Xt, values).asked[name]) / len(Xt)) < 0.1
-    assert f"will need {name}, for 1 each" in line
+    assert f"need `{name}` (1 each)" in line
 
 
 def test_too_few_rows_for_a_layer_are_a_note_not_a_crash():
     rows, oracle, *_ = synthetic(per_class=20, angles=[50, 90])
     model = ExMLClassifier.paper(budget="2.3", explore="always").fit(rows.X, rows.y, oracle)
-    assert "layer 2 was left out: 1 row has" in model.notes_[0]
+    assert "layer 2 was left out: 1 row has" in model.notes_[0].message
     assert model.selected_ == ()
     assert model.ledger_.spent == 2
     assert len(model.cascade_.layers) == 1

@@ -3,16 +3,19 @@
 import numpy as np
 import pytest
 
-from exml_sim.classifier.estimator import MOST_TOLD, Explorer
-from exml_sim.classifier.kernel_regression import KernelFitter
-from exml_sim.classifier.preflight import FAR, GROSS, far_cells, limits, told
+from exml_sim.classifier import BaseExMLClassifier
+from exml_sim.classifier.constants import CLIP_QUARTILE_DISTANCES, FAR_QUARTILE_DISTANCES, MAX_FAR_COLUMNS
+from exml_sim.classifier.kernel_regression import KernelFitter, clip_limits
+from exml_sim.classifier.preflight import diagnose_far, far_cells
 
 
 def test_far_cells_are_counted_in_distances_of_the_quartiles():
-    column = np.append(np.arange(101.0), [50.0 + 1.01 * FAR * 51.0, 50.0 - 0.9 * FAR * 51.0])
+    column = np.append(
+        np.arange(101.0), [50.0 + 1.01 * FAR_QUARTILE_DISTANCES * 51.0, 50.0 - 0.9 * FAR_QUARTILE_DISTANCES * 51.0]
+    )
     assert np.flatnonzero(far_cells(column)).tolist() == [101]
-    assert "has 1 value far from the others, like 1080.2" in told("c", column)
-    assert told("c", column[:101]) == ""
+    assert "has 1 value far from the others, like 1080.2" in diagnose_far("c", column)[0].message
+    assert diagnose_far("c", column[:101]) == []
     # Quartiles that are one value have no distance.
     assert not far_cells(np.append(np.zeros(99), 1e9)).any()
 
@@ -20,12 +23,12 @@ def test_far_cells_are_counted_in_distances_of_the_quartiles():
 def test_only_columns_with_a_gross_cell_are_cut():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
-    assert np.array_equal(np.clip(X, *limits(X)), X)
+    assert np.array_equal(np.clip(X, *clip_limits(X)), X)
     X[7, 1] = 1e30
-    X[8, 2] = 0.5 * GROSS * np.ptp(np.quantile(X[:, 2], [0.25, 0.75]))
-    found = np.clip(X, *limits(X))
+    X[8, 2] = 0.5 * CLIP_QUARTILE_DISTANCES * np.ptp(np.quantile(X[:, 2], [0.25, 0.75]))
+    found = np.clip(X, *clip_limits(X))
     low, middle, high = np.quantile(X[:, 1], [0.25, 0.5, 0.75])
-    assert found[7, 1] == pytest.approx(middle + FAR * (high - low))
+    assert found[7, 1] == pytest.approx(middle + FAR_QUARTILE_DISTANCES * (high - low))
     others = np.ones_like(X, dtype=bool)
     others[7, 1] = False
     assert np.array_equal(found[others], X[others])
@@ -70,9 +73,9 @@ def test_a_far_value_that_was_bought_is_told_of():
     notes = {}
     for name, cell in (("clean", good[9]), ("damaged", 9999.0)):
         table = np.column_stack([x, np.where(np.arange(300) == 9, cell, good), noise])
-        model = Explorer(budget_ratio=1.0, candidates={"a": 1, "b": 2}, hidden_label=-1).fit(table, y)
+        model = BaseExMLClassifier(budget_ratio=1.0, candidates={"a": 1, "b": 2}, hidden_label=-1).fit(table, y)
         assert "a" in model.selected_
-        notes[name] = " ".join(model.notes_)
+        notes[name] = " ".join(note.message for note in model.notes_)
     assert "candidate a has 1 value far from the others, like 9999" in notes["damaged"]
     assert "far from" not in notes["clean"]
 
@@ -82,7 +85,9 @@ def test_of_many_columns_with_far_values_a_few_are_told_of():
     table = rng.normal(size=(60, 9))
     table[3, 1:] = 1e6
     columns = {f"c{k}": k for k in range(1, 9)}
-    model = Explorer(budget_ratio=1.0, candidates=columns, explore="always").fit(table, rng.integers(0, 2, 60))
-    told_of = [note for note in model.notes_ if "far from the others" in note]
-    assert len(told_of) == MOST_TOLD
-    assert f"{8 - MOST_TOLD} further columns have such values" in model.notes_
+    model = BaseExMLClassifier(budget_ratio=1.0, candidates=columns, explore="always").fit(
+        table, rng.integers(0, 2, 60)
+    )
+    told_of = [note for note in model.notes_ if note.code == "far_values" and note.subject]
+    assert len(told_of) == MAX_FAR_COLUMNS
+    assert f"{8 - MAX_FAR_COLUMNS} further columns have such values" in [note.message for note in model.notes_]

@@ -7,7 +7,8 @@ import pytest
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.tree import DecisionTreeRegressor
 
-from exml_sim.classifier.forest import SAME_VALUE, grown, sum_trees
+from exml_sim.classifier.constants import EQUAL_VALUE_TOLERANCE
+from exml_sim.classifier.forest import grow_forest, sum_trees
 
 
 def table(n, d, k, seed, levels=None):
@@ -42,7 +43,7 @@ def best_gain(points, T, w, columns):
     for f in columns:
         values = np.unique(points[:, f])
         for low, high in itertools.pairwise(values):
-            if high > low + SAME_VALUE:
+            if high > low + EQUAL_VALUE_TOLERANCE:
                 found.append(gain_of(T, w, points[:, f] <= low))
     return max(found)
 
@@ -78,7 +79,7 @@ def test_with_one_column_the_trees_are_those_of_scikit_learn(n, k, drawn):
 @pytest.mark.parametrize("levels", [None, 3])
 def test_every_node_has_the_best_cut_of_all_columns_if_it_looks_at_all(levels):
     X, T = table(60, 4, 3, seed=1, levels=levels)
-    nodes, roots, _ = grow_forest(X, T, 4, 5, looks=4)
+    nodes, roots, _ = grow_forest(X, T, 4, 5, tried=4)
     points = X.astype(np.float32)
     for root, weight in zip(roots, drawn_rows(len(X), 4, 5), strict=True):
         for node, rows in members(X, nodes, root, np.flatnonzero(weight)).items():
@@ -95,7 +96,7 @@ def test_every_node_has_the_best_cut_of_all_columns_if_it_looks_at_all(levels):
 
 def test_a_cut_that_is_not_the_best_would_be_seen():
     X, T = table(60, 4, 3, seed=1)
-    nodes, roots, _ = grow_forest(X, T, 1, 5, looks=4)
+    nodes, roots, _ = grow_forest(X, T, 1, 5, tried=4)
     weight = drawn_rows(len(X), 1, 5)[0]
     rows = np.flatnonzero(weight)
     nodes[1][roots[0]] += 0.3
@@ -174,6 +175,6 @@ def test_neighbours_are_told_apart_by_their_distance_alone(low, steps, apart):
     high = np.float32(low)
     for _ in range(steps):
         high = np.nextafter(high, np.float32(9))
-    assert (float(high) - low > SAME_VALUE) == apart
+    assert (float(high) - low > EQUAL_VALUE_TOLERANCE) == apart
     nodes, _, _ = grow_forest(np.array([[low], [high]] * 10), np.eye(2)[[0, 1] * 10], 1, 0)
     assert (len(nodes[0]) == 3) == apart

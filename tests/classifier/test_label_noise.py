@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import dirichlet
 
 from exml_sim import ExMLClassifier
-from exml_sim.classifier import mislabelling as rooms
-from exml_sim.classifier.latent_class import leaning_laws, mislabelling
+from exml_sim.classifier import constants, latent_class
+from exml_sim.classifier.latent_class import estimate_label_noise, noise_grid
 from tests.classifier.tasks import synthetic
 
 
@@ -33,9 +33,9 @@ def plain_fit(p, y, law, k, e):
         known = [dirichlet.pdf(point, k * np.array(m)) * m[label] for m in means]
         overlap = dirichlet.pdf(point, np.ones(n_classes)) * point[label]
         dens.append([*known, overlap, dirichlet.pdf(point, k * law) * law[label]])
-    prior = [rooms.CLASS_ROWS] * n_classes + [rooms.OVERLAP_ROWS, rooms.HIDDEN_ROWS]
+    prior = [constants.PRIOR_CLASS_ROWS] * n_classes + [constants.PRIOR_OVERLAP_ROWS, constants.PRIOR_HIDDEN_ROWS]
     weights = [1 / (n_classes + 2)] * (n_classes + 2)
-    for _ in range(rooms.ROUNDS):
+    for _ in range(constants.NOISE_EM_ROUNDS):
         shares = [
             [w * d / sum(a * b for a, b in zip(weights, row, strict=True)) for w, d in zip(weights, row, strict=True)]
             for row in dens
@@ -49,10 +49,10 @@ def plain_fit(p, y, law, k, e):
 def test_the_fit_is_that_of_a_plain_loop(n_classes):
     rng = np.random.default_rng(n_classes)
     p, y = drawn(rng, np.full(n_classes, 1 / n_classes), 30)
-    p = np.clip(p, rooms.BORDER, 1 - rooms.BORDER)
+    p = np.clip(p, constants.MIN_BORDER_DISTANCE, 1 - constants.MIN_BORDER_DISTANCE)
     p /= p.sum(axis=1, keepdims=True)  # scipy refuses points off the simplex
-    laws = leaning_laws(n_classes)
-    found = rooms._fits(p, y, laws, 4.0, 0.12)
+    laws = noise_grid(n_classes)
+    found = latent_class._noise_log_likelihoods(p, y, laws, 4.0, 0.12)
     for law, one in zip(laws[::3], found[::3], strict=True):
         assert one == pytest.approx(plain_fit(p, y, law, 4.0, 0.12), rel=1e-9)
 
@@ -62,8 +62,8 @@ def test_the_law_of_a_drawn_mixture_is_found(share, sizes):
     """Also if one known class is rare; the estimate is pulled to the fair die, so it may stop short."""
     law = np.array([share, 1 - share])
     for seed in range(5):
-        estimate = mislabelling(*drawn(np.random.default_rng(seed), law, 400, sizes=sizes))
-        assert abs(estimate.law[0] - share) < 0.08
+        estimate = estimate_label_noise(*drawn(np.random.default_rng(seed), law, 400, sizes=sizes))
+        assert abs(estimate.estimate[0] - share) < 0.08
         low, high = estimate.range
         assert low[0] <= share + 1e-9
         assert high[0] >= share - 1e-9
@@ -71,22 +71,22 @@ def test_the_law_of_a_drawn_mixture_is_found(share, sizes):
 
 def test_more_classes_lean_where_the_law_leans():
     law = np.array([0.1, 0.1, 0.7, 0.1])
-    estimate = mislabelling(*drawn(np.random.default_rng(0), law, 400, neighbours=16))
-    assert estimate.law.argmax() == 2
-    assert estimate.law[2] > 0.5
-    assert estimate.law.sum() == pytest.approx(1.0)
+    estimate = estimate_label_noise(*drawn(np.random.default_rng(0), law, 400, neighbours=16))
+    assert estimate.estimate.argmax() == 2
+    assert estimate.estimate[2] > 0.5
+    assert estimate.estimate.sum() == pytest.approx(1.0)
 
 
 def test_relabelled_classes_relabel_the_law():
     p, y = drawn(np.random.default_rng(1), np.array([0.6, 0.3, 0.1]), 120)
-    turned = mislabelling(p[:, ::-1], 2 - y)
-    np.testing.assert_allclose(turned.law[::-1], mislabelling(p, y).law, rtol=1e-9)
+    turned = estimate_label_noise(p[:, ::-1], 2 - y)
+    np.testing.assert_allclose(turned.estimate[::-1], estimate_label_noise(p, y).estimate, rtol=1e-9)
 
 
 def test_little_data_leaves_the_fair_die_and_nearly_everything_open():
     p = np.array([[0.9, 0.1], [0.8, 0.2], [0.2, 0.8], [0.6, 0.4]])
-    estimate = mislabelling(p, np.array([0, 0, 1, 0]))
-    np.testing.assert_allclose(estimate.law, 0.5, atol=0.03)
+    estimate = estimate_label_noise(p, np.array([0, 0, 1, 0]))
+    np.testing.assert_allclose(estimate.estimate, 0.5, atol=0.03)
     low, high = estimate.range
     assert low.max() == 0.0
     assert high.min() == 1.0
@@ -94,18 +94,18 @@ def test_little_data_leaves_the_fair_die_and_nearly_everything_open():
 
 def test_probabilities_at_the_border_are_taken():
     p = np.repeat([[1.0, 0.0], [0.0, 1.0]], 20, axis=0)
-    estimate = mislabelling(p, np.repeat([0, 1], 20))
-    assert np.isfinite(estimate.fits).all()
-    np.testing.assert_allclose(estimate.law, 0.5, atol=0.02)
+    estimate = estimate_label_noise(p, np.repeat([0, 1], 20))
+    assert np.isfinite(estimate.log_likelihoods).all()
+    np.testing.assert_allclose(estimate.estimate, 0.5, atol=0.02)
 
 
 def test_a_law_may_be_given_and_the_report_says_so():
     rows, oracle, *_ = synthetic(per_class=40)
     options = {"budget_ratio": "0.2", "explore": "always", "model": "kernel"}
     found = ExMLClassifier(**options).fit(rows.X, rows.y, oracle).report()
-    assert re.search(r"labelled -1 \d+% \(\d+% to \d+% left open\), 1 \d+% \(\d+% to \d+% left open\)\.", found)
+    assert re.search(r"hidden rows: -1 \d+% \(\d+% to \d+% possible\), 1 \d+% \(\d+% to \d+% possible\)\.", found)
     given = ExMLClassifier(label_noise=[0.8, 0.2], **options).fit(rows.X, rows.y, oracle).report()
-    assert "are taken to be labelled -1 80%, 1 20%, as given." in given
+    assert "Assumed label noise of hidden rows: -1 80%, 1 20%, as given." in given
     for law in ([0.8, 0.3], [1.0, 0.0], [0.5, 0.3, 0.2], "x", [0.5, float("nan")]):
-        with pytest.raises(ValueError, match="mislabelling must be"):
+        with pytest.raises(ValueError, match="label_noise must be"):
             ExMLClassifier(label_noise=law, **options).fit(rows.X, rows.y, oracle)

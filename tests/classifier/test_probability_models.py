@@ -10,7 +10,7 @@ from exml_sim.classifier.probability_models import (
     make_estimator_fitter,
     make_forest_fitter,
     make_mean_fitter,
-    normalised,
+    normalise,
 )
 from tests.classifier.tasks import soft_rows
 
@@ -37,10 +37,9 @@ def _walked(packed, root, X):
     return np.array(out)
 
 
-def test_trees_of_large_tables_draw_some_rows_only(monkeypatch):
+def test_trees_of_large_tables_draw_some_rows_only():
     X, T = soft_rows(80)
-    monkeypatch.setattr("exml_sim.classifier.probability_models.MOST_DRAWN", 15)
-    packed, held = make_forest_fitter(3, trees=7)(X, T)
+    packed, held = make_forest_fitter(3, trees=7, max_drawn=15)(X, T)
     assert len(packed.feature) <= 7 * (2 * 15 - 1)
     # The root's targets are a mean of fifteen rows.
     counts = packed.value[packed.roots] * 15

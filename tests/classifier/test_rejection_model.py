@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from exml_sim.classifier.rejection_model import Frame, ModelOptions, coefficients, fit, signs, apply_rejector
+from exml_sim.classifier.rejection_model import (
+    Frame,
+    ModelOptions,
+    apply_rejector,
+    binary_labels,
+    fit_coefficients,
+    fit_rejection_model,
+)
 from exml_sim.rejection import RejectionClassifier, solve
 
 
@@ -20,7 +27,7 @@ def rows():
 def test_two_classes_are_the_rejection_classifier(rows, kernel, loss, C):
     X, y = rows
     options = ModelOptions(kernel=kernel, loss=loss, C_h=C, C_g=C, scaling="none")
-    winner, accepted = fit(X, y, 2, 0.3, options).evaluate(X)
+    winner, accepted = fit_rejection_model(X, y, 2, 0.3, options).evaluate(X)
     peer = RejectionClassifier(0.3, kernel=kernel, loss=loss, C_h=C, C_g=C).fit(X, y)
     np.testing.assert_array_equal(accepted, ~peer.predict_reject(X))
     np.testing.assert_array_equal(winner, peer.predict(X))
@@ -38,7 +45,7 @@ def test_one_against_the_rest_of_two_classes_is_the_binary_model(rows):
     g = gram @ np.column_stack([s.w for s in both])
     np.testing.assert_allclose(h[:, 0], -h[:, 1], atol=1e-4)
     one = ModelOptions(C_h=0.1, C_g=0.1)
-    u, w = coefficients(gram, y, 2, 0.3, one, 1e-8)
+    u, w = fit_coefficients(gram, y, 2, 0.3, one, 1e-8)
     _, accepted = apply_rejector(gram @ u, gram @ w)
     clear = np.abs(g[:, 0]) > 1e-3
     np.testing.assert_array_equal(accepted[clear], g[clear, 0] >= 0)
@@ -65,7 +72,9 @@ def test_unit_scaling_makes_units_irrelevant(rows):
     options = ModelOptions(C_h=0.1, C_g=0.1)
     other = X * [1000.0, 0.001] + [5.0, -3.0]
     for first, second in zip(
-        fit(X, y, 2, 0.3, options).evaluate(X), fit(other, y, 2, 0.3, options).evaluate(other), strict=True
+        fit_rejection_model(X, y, 2, 0.3, options).evaluate(X),
+        fit_rejection_model(other, y, 2, 0.3, options).evaluate(other),
+        strict=True,
     ):
         np.testing.assert_array_equal(first, second)
     constant = np.ones((4, 1))
@@ -91,4 +100,4 @@ def test_bad_options(change, message):
 def test_wrong_number_of_columns(rows):
     X, y = rows
     with pytest.raises(ValueError, match="trained on 2 columns, got 1"):
-        fit(X, y, 2, 0.3, ModelOptions()).evaluate(X[:, :1])
+        fit_rejection_model(X, y, 2, 0.3, ModelOptions()).evaluate(X[:, :1])

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exml_sim import ExMLClassifier
-from exml_sim.classifier.bought_arms import LayerInput
 from exml_sim.classifier.acquisition import AcquisitionManager
+from exml_sim.classifier.bought_arms import LayerInput
 from exml_sim.classifier.consensus import ConsensusScorer
 from exml_sim.classifier.kernel_regression import KernelFitter
-from exml_sim.classifier.subset_selection import SubsetSelection, count_first_rows
 from exml_sim.classifier.probability_models import normalise
+from exml_sim.classifier.subset_selection import SubsetSelection, count_first_rows
 from exml_sim.oracle import ArrayOracle
 from exml_sim.strategies import ValueOfInformationCommit
 from tests.classifier.tasks import Recording, refused, synthetic
@@ -95,21 +95,27 @@ def test_quality_per_cost_changes_the_winner():
     assert chosen == {"risk": "good", "risk_per_cost": "weak"}
 
 
-def test_of_many_candidates_only_the_best_alone_are_looked_at_beside_the_winner(monkeypatch):
+class Listing(SubsetSelection):
+    """A selection that lists the candidates tried as an extension."""
+
+    tried = ()
+
+    def _gains_beside(self, selected, others):
+        self.tried = (*self.tried, tuple(others))
+        return super()._gains_beside(selected, others)
+
+
+def test_of_many_candidates_only_the_best_alone_are_tried_as_extensions():
     """All rows of the signal are bought, and money is left: the second best is among the few that are tried."""
     X, y, signal, rng = task(1)
     helper = signal + 2.0 * rng.normal(size=signal.shape)
     values = {f"c{i}": rng.normal(size=(len(y), 1)) for i in range(6)} | {"helper": helper, "signal": signal}
-    seen = []
-    look = SubsetSelection._contestants_beside
-    monkeypatch.setattr(
-        SubsetSelection, "_contestants_beside", lambda me, won, others: seen.append(others) or look(me, won, others)
-    )
-    monkeypatch.setattr("exml_sim.classifier.subset_selection.BESIDE", 3)
-    model = ExMLClassifier(budget_ratio=0.8, model="kernel").fit(X, y, ArrayOracle(values))
-    assert "signal" in model.selected_
-    assert 6 in seen[0]
-    assert all(len(others) <= 3 for others in seen)
+    acquisition = AcquisitionManager(ArrayOracle(values), len(y), 2000)
+    data = LayerInput(X, y, 2, rng.permutation(len(y)), 2)
+    selection = Listing(acquisition, range(8), data, Fraction(int(0.8 * 8 * len(y))), KernelFitter(), max_extensions=3)
+    assert 7 in selection.run().selected
+    assert 6 in selection.tried[0]
+    assert all(len(others) <= 3 for others in selection.tried)
 
 
 def test_threads_change_nothing():
@@ -131,7 +137,7 @@ def test_all_money_is_spent_or_the_reason_is_given():
     values = {f"c{i}": rng.normal(size=(len(y), 1)) for i in range(30)} | {"signal": signal}
     model = ExMLClassifier(budget_ratio=0.1).fit(X, y, ArrayOracle(values))
     left = model.ledger_.left
-    assert left < 1 or any("are left" in note for note in model.notes_)
+    assert left < 1 or any(note.code == "money_left" for note in model.notes_)
     assert not model.bought_[:, ~model.bought_.any(axis=0)].any()
 
 
@@ -166,7 +172,7 @@ def test_too_little_money_to_compare_is_said():
     oracle = ArrayOracle({"a": rng.normal(size=len(y)), "signal": signal}, {"a": 2, "signal": 1})
     model = ExMLClassifier(budget=30).fit(X, y, oracle)
     assert model.selected_ == ("signal",)
-    assert "too small to compare" in model.report()
+    assert "budget_too_small" in [note.code for note in model.notes_]
 
 
 def test_a_price_that_nobody_can_pay_does_not_keep_the_others_from_being_compared():
@@ -176,7 +182,7 @@ def test_a_price_that_nobody_can_pay_does_not_keep_the_others_from_being_compare
     oracle = ArrayOracle({**noise, "signal": signal}, costs)
     model = ExMLClassifier(budget=3 * len(y)).fit(X, y, oracle)
     assert "signal" in model.selected_
-    assert "dear was not compared: too dear for this budget" in model.report()
+    assert ("unaffordable", "dear") in [(note.code, note.subject) for note in model.notes_]
     without = ArrayOracle({"a": noise["a"], "b": noise["b"], "signal": signal}, {"a": 1, "b": 1, "signal": 2})
     assert ExMLClassifier(budget=3 * len(y)).fit(X, y, without).selected_ == model.selected_
 
@@ -189,10 +195,10 @@ def test_values_that_are_all_equal_are_not_chosen():
         assert model.selected_ == ("signal",)
 
 
-class Told(SubsetSelection):
-    """A race that is told what candidates gain beside the winner: the earlier in the list, the more."""
+class GivenGains(SubsetSelection):
+    """A selection with given gains of candidates beside the selected set: the earlier in the list, the more."""
 
-    def _contestants_beside(self, winner, others):
+    def _gains_beside(self, selected, others):
         return [(2.0 - 0.5 * arm, arm) for arm in others]
 
 
@@ -201,12 +207,12 @@ def test_what_is_bought_completely_can_join_for_nothing():
     buyer = AcquisitionManager(ArrayOracle({name: np.arange(6.0) for name in "abc"}), 6, 22)
     buyer.buy({0: np.arange(6), 1: np.arange(6)}, layer=2, purpose="exploration")
     base = LayerInput(np.zeros((6, 1)), np.arange(6) % 2, 2, np.arange(6), 2)
-    race = Told(buyer, (0, 1, 2), base, Fraction(10), KernelFitter())
-    winner, why = race._extended((0,))
-    assert winner == (0, 1, 2)
+    race = GivenGains(buyer, (0, 1, 2), base, Fraction(10), KernelFitter())
+    selected, notes = race._extend((0,))
+    assert selected == (0, 1, 2)
     assert buyer.bought.all()
     assert buyer.ledger.spent == 18
-    assert why == ""
+    assert notes == []
 
 
 @given(
@@ -248,8 +254,8 @@ def test_no_race_spends_more_than_the_budget(budget, costs, layers, model, blank
     assert sum((prices[name] for name, _ in record.asked), Fraction(0)) == fitted.ledger_.spent <= budget
 
 
-def hearing(seed, rows=40):
-    """Bought rows of a signal, two weak ones and noise, heard by a kernel model."""
+def make_scorer(seed, rows=40):
+    """Bought rows of a signal, two weak ones and noise, scorer by a kernel model."""
     X, y, signal, rng = task(seed, rows)
     values = [signal, signal + 2.0 * rng.normal(size=signal.shape), rng.normal(size=(rows, 3))]
     oracle = ArrayOracle({"signal": values[0], "weak": values[1], "noise": values[2]})
@@ -260,47 +266,47 @@ def hearing(seed, rows=40):
 
 
 def test_before_listening_labels_decide():
-    heard, rows, _ = hearing(0)
-    np.testing.assert_array_equal(heard.target_losses((1,), rows), heard.losses((1,), rows))
-    heard.fit_consensus([(0,), (1,), (0, 1, 2)], rows)
-    assert not np.allclose(heard.target_losses((1,), rows), heard.losses((1,), rows))
-    heard.clear_consensus()
-    np.testing.assert_array_equal(heard.target_losses((1,), rows), heard.losses((1,), rows))
+    scorer, rows, _ = make_scorer(0)
+    np.testing.assert_array_equal(scorer.target_losses((1,), rows), scorer.losses((1,), rows))
+    scorer.fit_consensus([(0,), (1,), (0, 1, 2)], rows)
+    assert not np.allclose(scorer.target_losses((1,), rows), scorer.losses((1,), rows))
+    scorer.clear_consensus()
+    np.testing.assert_array_equal(scorer.target_losses((1,), rows), scorer.losses((1,), rows))
 
 
 def test_what_is_judged_is_the_formula():
     """A slow path: targets row by row from the models' own held-out predictions."""
-    heard, rows, y = hearing(1)
+    scorer, rows, y = make_scorer(1)
     sets = [(0,), (1,), (2,), (0, 1), (0, 1, 2)]
     held = {}
     for arms in sets:
-        held[arms] = normalise(KernelFitter()(heard.points(arms, rows), np.eye(2)[y])[1])
+        held[arms] = normalise(KernelFitter()(scorer.points(arms, rows), np.eye(2)[y])[1])
     weights = {arms: np.exp(-2.0 * ((p - np.eye(2)[y]) ** 2).sum(axis=1).sum()) for arms, p in held.items()}
-    heard.fit_consensus(sets, rows)
+    scorer.fit_consensus(sets, rows)
     for arms in [(0,), (1,), (2,)]:
         slow = []
         for row in rows:
             said = sum(weights[s] * held[s][row] for s in sets) / sum(weights.values())
             target = 0.25 * np.eye(2)[y[row]] + 0.75 * said
             slow.append(float(((held[arms][row] - target) ** 2).sum()))
-        np.testing.assert_allclose(heard.target_losses(arms, rows), slow, rtol=1e-9)
+        np.testing.assert_allclose(scorer.target_losses(arms, rows), slow, rtol=1e-9)
 
 
 def test_sets_are_judged_by_labels_against_the_leader():
-    heard, rows, _ = hearing(2)
-    heard.fit_consensus([(0,), (1,), (2,), (0, 1, 2)], rows)
-    heard.leader = 0
-    apart = heard.target_losses((0, 2), rows) - heard.target_losses((0,), rows)
-    np.testing.assert_allclose(apart, heard.losses((0, 2), rows) - heard.losses((0,), rows), atol=1e-12)
+    scorer, rows, _ = make_scorer(2)
+    scorer.fit_consensus([(0,), (1,), (2,), (0, 1, 2)], rows)
+    scorer.leader = 0
+    apart = scorer.target_losses((0, 2), rows) - scorer.target_losses((0,), rows)
+    np.testing.assert_allclose(apart, scorer.losses((0, 2), rows) - scorer.losses((0,), rows), atol=1e-12)
 
 
 def test_listening_lowers_the_noise_of_differences():
     """In every one of ten tasks the difference of signal and noise is known at least as exactly, mostly far better."""
     shrunk = []
     for seed in range(10):
-        heard, rows, _ = hearing(seed)
-        before = (heard.losses((2,), rows) - heard.losses((0,), rows)).std()
-        heard.fit_consensus([(0,), (1,), (2,), (0, 1, 2)], rows)
-        shrunk.append((heard.target_losses((2,), rows) - heard.target_losses((0,), rows)).std() / before)
+        scorer, rows, _ = make_scorer(seed)
+        before = (scorer.losses((2,), rows) - scorer.losses((0,), rows)).std()
+        scorer.fit_consensus([(0,), (1,), (2,), (0, 1, 2)], rows)
+        shrunk.append((scorer.target_losses((2,), rows) - scorer.target_losses((0,), rows)).std() / before)
     assert max(shrunk) <= 1.0
     assert np.median(shrunk) < 0.8

@@ -70,9 +70,11 @@ def test_a_peeking_learner_is_caught(monkeypatch):
     rows, oracle, *_ = synthetic(per_class=60, angles=[10, 50, 70, 90])
 
     def peek(self, i, bought):
-        values = self._buyer._oracle.query(self._buyer.names[self._arms[i]], np.arange(self._buyer.n_rows))
-        frame = bought_arms.Frame.of(np.hstack([self._base.X, values]), self._options)
-        points = frame.points(np.hstack([self._base.X[bought], values[bought]]))
+        values = self._acquisition._oracle.query(
+            self._acquisition.names[self._arms[i]], np.arange(self._acquisition.n_rows)
+        )
+        frame = bought_arms.Frame.of(np.hstack([self._data.X, values]), self._options)
+        points = frame.points(np.hstack([self._data.X[bought], values[bought]]))
         return frame.cross(points)
 
     monkeypatch.setattr(bought_arms.OracleArms, "_gram", peek)

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from exml_sim.cli.tables import blank_words, read_table, write_whole
+from exml_sim.cli.tables import parse_na_values, read_table, write_atomically
 
 
 def table(tmp_path, text, written="utf-8", **how):
@@ -32,7 +32,7 @@ def test_numbers_at_once_are_numbers_one_by_one(tmp_path):
     found = table(tmp_path, text)
     cells = [[found.number(cell.strip(), "a", 1) for cell in row] for row in found.cells]
     np.testing.assert_array_equal(found.numbers(["a", "b"]), cells)
-    marked = table(tmp_path, "a\n1\n-9\n", blank=blank_words("-9"))
+    marked = table(tmp_path, "a\n1\n-9\n", na_values=parse_na_values("-9"))
     np.testing.assert_array_equal(marked.numbers(["a"], blanks=True), [[1], [np.nan]])
     with pytest.raises(ValueError, match="line 3: column 'a' is blank"):
         marked.numbers(["a"])
@@ -113,12 +113,12 @@ def test_delimiters(tmp_path):
 
 def test_what_is_blank_can_be_said(tmp_path):
     text = "a,y\n-999,none\n2,NA\n"
-    with pytest.raises(ValueError, match="if 'none' is a value, say with --na-values what is blank"):
+    with pytest.raises(ValueError, match="if 'none' is a value, say with --na-values which cells are blank"):
         table(tmp_path, text).text("y")
-    found = table(tmp_path, text, blank=blank_words("-999, x"))
+    found = table(tmp_path, text, na_values=parse_na_values("-999, x"))
     assert found.text("y").tolist() == ["none", "NA"]
     np.testing.assert_array_equal(found.numbers(["a"], blanks=True), [[np.nan], [2]])
-    assert "" in blank_words("x")
+    assert "" in parse_na_values("x")
     with pytest.raises(ValueError, match="write a decimal point, not a comma"):
         table(tmp_path, "a;y\n1,5;x\n").numbers(["a"])
 
@@ -143,14 +143,14 @@ def test_parquet(tmp_path):
 
 def test_a_file_is_replaced_as_a_whole(tmp_path, monkeypatch):
     """Planted error: a disk that fails while the new file is written leaves the old one."""
-    from exml_sim.cli import csv_file
+    from exml_sim.cli import tables
 
-    write_whole(tmp_path / "f", "old")
+    write_atomically(tmp_path / "f", "old")
 
     def broken(handle):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(csv_file.os, "fsync", broken)
+    monkeypatch.setattr(tables.os, "fsync", broken)
     with pytest.raises(OSError, match="No space"):
-        write_whole(tmp_path / "f", "new")
+        write_atomically(tmp_path / "f", "new")
     assert (tmp_path / "f").read_text() == "old"

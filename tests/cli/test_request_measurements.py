@@ -1,4 +1,4 @@
-"""``exml explore --request-measurements``: the sheet of what to measure, filled in round by round; and runs that are killed."""
+"""``exml explore --request-measurements``: requests filled in round by round; and runs that are killed."""
 
 import csv
 import json
@@ -66,7 +66,7 @@ def fill(rows, some=None, skip=()):
     for one in rows[:some]:
         row = int(one["line"]) - 2
         assert one["who"] == f"p{row}"
-        assert Fraction(one["price"]) == PRICES[one["candidate"]]
+        assert Fraction(one["cost"]) == PRICES[one["candidate"]]
         for column in VALUES:
             if column in one and column not in skip:
                 own = column in COLUMNS[one["candidate"]]
@@ -251,4 +251,4 @@ def test_an_interrupt_says_how_to_go_on(place, capsys, monkeypatch):
     monkeypatch.setattr(AskTell, "ask", stop)
     code, _, err = run(capsys, "explore", "full.csv", *ARGUMENTS)
     assert code == 130
-    assert err == ("exml: interrupted: what was bought is in exml-out/journal.jsonl, and the same command goes on\n")
+    assert err == ("exml: interrupted: bought values are in exml-out/journal.jsonl; run the same command to continue\n")
