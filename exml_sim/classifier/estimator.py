@@ -123,7 +123,7 @@ class BaseExMLClassifier:
         The budget as a share of the price of buying everything, :math:`B = b\,m\sum_i c_i` (with unit costs the paper's
         b m K).
     strategy : str or Strategy, default "value_of_information_commit"
-        One of `exml_sim.strategies.STRATEGIES`. The default selects a set of candidates and explores as long as that is
+        Strategy of the purchases, one of `exml_sim.strategies.STRATEGIES`. The default selects a set of candidates and explores as long as that is
         worth more than further rows of the best set (`exml_sim.classifier.subset_selection`). With one candidate all
         money buys its rows.
     confidence : number in (0, 1), optional
@@ -144,7 +144,8 @@ class BaseExMLClassifier:
         Layers of the cascade, the initial one included. Every further layer explores the remaining candidates with an
         equal part of the budget, on the rows that have the candidates selected so far.
     cascade : bool, default True
-        False: the last layer alone decides (the paper's "aug"), so that every point needs the candidate.
+        Whether rows go through all layers. If not, the last layer decides alone (the paper's "aug"), and every row needs
+        the candidate.
     theta : "auto", "tune_on_test" or float, default "auto"
         Rejection cost of the augmented layers. "auto": `validation_fraction` of the budget buys more rows of the
         selected candidate, and theta is chosen from `thetas` by cross-validation on its bought rows (see
@@ -163,7 +164,7 @@ class BaseExMLClassifier:
     tolerated_rejection : float, default 0.05
         A model that reaches the target and rejects no more than this needs no exploration.
     explore : {"auto", "always", "never"}, default "auto"
-        "auto" spends nothing if the initial model is good.
+        When to explore; "auto" spends nothing if the initial model is good.
     validation_fraction : number in [0, 1), default 0.1
         Part of the budget that is kept for choosing theta; what rounding leaves over is added to it.
     candidate_score : {"held_out", "risk", "objective"}, default "held_out"
@@ -179,8 +180,14 @@ class BaseExMLClassifier:
     hidden_share : float in (0, 1), optional
         Approximate share of hidden rows; not for rejection models. It is weakly identified by labels. By default a
         hidden class is assumed to be about as large as a known one, unless the labels show a larger one.
-    kernel, gamma, C_h, C_g, loss, scaling
-        The rejection models, see `exml_sim.classifier.rejection_model.ModelOptions`.
+    kernel : {"gaussian", "linear"}, default "gaussian"
+        Kernel of rejection models.
+    gamma : "median" or float, default "median"
+        Bandwidth of rejection models.
+    C_h, C_g : float, default 0.1
+        Penalties of rejection models.
+    loss, scaling : str
+        Loss and scaling of rejection models, see `exml_sim.classifier.rejection_model.ModelOptions`.
     folds : int, default 5
         Folds of the cross-validations.
     hidden_label : default "hidden"
