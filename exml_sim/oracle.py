@@ -179,13 +179,13 @@ def zip_names(oracle: Oracle) -> list[tuple[str, Money]]:
     given: Any = oracle.costs
     if isinstance(given, Mapping):
         # Not the protocol, but what people write; its order need not be that of the names.
-        missing, stray = [one for one in names if one not in given], [one for one in given if one not in names]
+        missing, stray = [name for name in names if name not in given], [name for name in given if name not in names]
         if missing or stray:
             what = f"none for {missing[0]!r}" if missing else f"one for {stray[0]!r}, which is no candidate"
             raise ValueError(
                 f"an oracle needs one cost per candidate ({', '.join(map(str, names))}), its costs have {what}"
             )
-        given = tuple(given[one] for one in names)
+        given = tuple(given[name] for name in names)
     costs = tuple(given)
     if len(names) != len(costs) or not names:
         raise ValueError(f"an oracle needs one cost per candidate, got {len(names)} names and {len(costs)} costs")

@@ -150,10 +150,8 @@ MIN_ROWS_PER_CLASS, RARE_CLASS_FRACTION = 10, 0.1
 MAX_PLAIN_CLASSES, MIN_MEAN_ROWS_PER_CLASS = 10, 5
 #: Chosen by hand: fraction of duplicated rows from which a warning is given.
 MIN_DUPLICATED_FRACTION = 0.05
-#: Measured: arrays of m x m numbers that rejection models hold, seconds at 3,000 rows, and exponent of the growth.
-REJECTION_COPIES, REJECTION_SECONDS_AT_3000, REJECTION_SECONDS_EXPONENT = 4.3, 28.0, 2.1
-#: Measured: the same of kernels in the default models, then bytes and seconds of a forest per row.
-KERNEL_COPIES, FOREST_BYTES_PER_ROW, FOREST_SECONDS_PER_ROW = 11.0, 5_000, 0.0003
+#: Measured: m x m arrays held by rejection models and by kernels of the default models, and bytes of a forest per row.
+REJECTION_COPIES, KERNEL_COPIES, FOREST_BYTES_PER_ROW = 4.3, 11.0, 5_000
 #: Chosen by hand: a class is poorly recognised below this fraction of its accepted rows, if it has so many rows.
 MIN_RECALL, MIN_RECALL_ROWS = 0.5, 5
 #: Chosen by hand: fraction of hidden rows with one label for which an undetectable hidden class is computed, and the
@@ -161,5 +159,3 @@ MIN_RECALL, MIN_RECALL_ROWS = 0.5, 5
 ONE_SIDED_NOISE, NEGLIGIBLE_HIDDEN_FRACTION = 0.95, 0.05
 #: Chosen by hand: estimated fraction of hidden rows with one label from which it is reported.
 REPORTED_NOISE_FRACTION = 0.7
-#: Convention: deviations within which two sets are not distinguished.
-ALIKE_DEVIATIONS = 2.0

@@ -123,9 +123,9 @@ class BaseExMLClassifier:
         The budget as a share of the price of buying everything, :math:`B = b\,m\sum_i c_i` (with unit costs the paper's
         b m K).
     strategy : str or Strategy, default "value_of_information_commit"
-        Strategy of the purchases, one of `exml_sim.strategies.STRATEGIES`. The default selects a set of candidates and explores as long as that is
-        worth more than further rows of the best set (`exml_sim.classifier.subset_selection`). With one candidate all
-        money buys its rows.
+        Strategy of the purchases, one of `exml_sim.strategies.STRATEGIES`. The default selects a set of
+        candidates and explores as long as that is worth more than further rows of the best set
+        (`exml_sim.classifier.subset_selection`). With one candidate all money buys its rows.
     confidence : number in (0, 1), optional
         Buy until the best candidate is known with this probability (approximate), up to epsilon, or the money ends;
         then all money buys rows of it. Successive elimination, unless `strategy` names another fixed-confidence one.
@@ -144,8 +144,8 @@ class BaseExMLClassifier:
         Layers of the cascade, the initial one included. Every further layer explores the remaining candidates with an
         equal part of the budget, on the rows that have the candidates selected so far.
     cascade : bool, default True
-        Whether rows go through all layers. If not, the last layer decides alone (the paper's "aug"), and every row needs
-        the candidate.
+        Whether rows go through all layers. If not, the last layer decides alone (the paper's "aug"), and every row
+        needs the candidate.
     theta : "auto", "tune_on_test" or float, default "auto"
         Rejection cost of the augmented layers. "auto": `validation_fraction` of the budget buys more rows of the
         selected candidate, and theta is chosen from `thetas` by cross-validation on its bought rows (see
@@ -288,41 +288,12 @@ class BaseExMLClassifier:
         costs: Mapping[str, Money] | None = None,
         n_jobs: int = 1,
     ) -> None:
-        self.budget = budget
-        self.budget_ratio = budget_ratio
-        self.strategy = strategy
-        self.confidence = confidence
-        self.epsilon = epsilon
-        self.stop_when_confident = stop_when_confident
-        self.alignment = alignment
-        self.objective = objective
-        self.max_candidates = max_candidates
-        self.max_stages = max_stages
-        self.cascade = cascade
-        self.theta = theta
-        self.thetas = thetas
-        self.initial_theta = initial_theta
-        self.exploration_theta = exploration_theta
-        self.target = target
-        self.tolerated_rejection = tolerated_rejection
-        self.explore = explore
-        self.validation_fraction = validation_fraction
-        self.candidate_score = candidate_score
-        self.model = model
-        self.label_noise = label_noise
-        self.hidden_share = hidden_share
-        self.kernel = kernel
-        self.gamma = gamma
-        self.C_h = C_h
-        self.C_g = C_g
-        self.loss = loss
-        self.scaling = scaling
-        self.folds = folds
-        self.hidden_label = hidden_label
-        self.random_state = random_state
-        self.candidates = candidates
-        self.costs = costs
-        self.n_jobs = n_jobs
+        # Every parameter is an attribute, as scikit-learn expects.
+        vars(self).update({name: value for name, value in locals().items() if name not in ("self", "__class__")})
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters by name, as they were given."""

@@ -16,16 +16,7 @@ from numpy.typing import NDArray
 from exml_sim.arrays import BoolArray, IntArray
 from exml_sim.bandit.paired import sign_test
 from exml_sim.binomial import clopper_pearson
-from exml_sim.classifier.constants import (
-    ALIKE_DEVIATIONS,
-    CONFIDENCE_LEVEL,
-    MAX_LISTED_NAMES,
-    MIN_RECALL,
-    MIN_RECALL_ROWS,
-    NEGLIGIBLE_HIDDEN_FRACTION,
-    ONE_SIDED_NOISE,
-    REPORTED_NOISE_FRACTION,
-)
+from exml_sim.classifier import constants
 
 if TYPE_CHECKING:
     from exml_sim.bandit.statements import Statement
@@ -78,7 +69,7 @@ class Metric:
     @property
     def interval(self) -> tuple[float, float]:
         """Exact interval of the accuracy."""
-        return clopper_pearson(self.right, self.rows, CONFIDENCE_LEVEL)
+        return clopper_pearson(self.right, self.rows, constants.CONFIDENCE_LEVEL)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -100,7 +91,7 @@ class ClassMetric:
     @property
     def has_poor_recall(self) -> bool:
         """Whether most decided rows of the class are wrong, and it has rows enough to say so."""
-        return self.rows >= MIN_RECALL_ROWS and self.recognised < MIN_RECALL * self.accepted
+        return self.rows >= constants.MIN_RECALL_ROWS and self.recognised < constants.MIN_RECALL * self.accepted
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +217,7 @@ def _diagnose_metrics(
         text = f"on {own.rows} accepted rows the model is not significantly better than the most frequent class"
         warnings.append(Diagnostic("no_better_than_majority", text, "warning"))
     if gained is not None and lost is not None:
-        if gained <= lost or sign_test(gained, lost) > 1.0 - CONFIDENCE_LEVEL:
+        if gained <= lost or sign_test(gained, lost) > 1.0 - constants.CONFIDENCE_LEVEL:
             text = (
                 f"the candidates make {gained} rows right and {lost} wrong: no significant improvement, "
                 "exploration may not pay"
@@ -244,11 +235,13 @@ def diagnose_one_sided_noise(own: Metric) -> list[Diagnostic]:
     a wrong prediction. So the upper limit of wrong predictions over 1 - q remains possible.
     """
     missed = own.rows - own.right
-    most = min(1.0, clopper_pearson(missed, own.rows, CONFIDENCE_LEVEL)[1] / (1.0 - ONE_SIDED_NOISE))
-    if most <= NEGLIGIBLE_HIDDEN_FRACTION:
+    most = min(
+        1.0, clopper_pearson(missed, own.rows, constants.CONFIDENCE_LEVEL)[1] / (1.0 - constants.ONE_SIDED_NOISE)
+    )
+    if most <= constants.NEGLIGIBLE_HIDDEN_FRACTION:
         return []
     text = (
-        f"up to {most:.0%} of the rows could be hidden if {ONE_SIDED_NOISE:.0%} of them carried the same label; "
+        f"up to {most:.0%} of the rows could be hidden if {constants.ONE_SIDED_NOISE:.0%} of them carried the same label; "
         f"{missed} wrong labels of {own.rows} do not exclude that"
     )
     return [Diagnostic("one_sided_noise_possible", text, "warning")]
@@ -256,7 +249,7 @@ def diagnose_one_sided_noise(own: Metric) -> list[Diagnostic]:
 
 def diagnose_noise(estimate: LabelNoise | None, classes: Sequence[Any]) -> list[Diagnostic]:
     """Report estimated label noise that hardly separates hidden rows from a class."""
-    if estimate is None or estimate.estimate.max() < REPORTED_NOISE_FRACTION:
+    if estimate is None or estimate.estimate.max() < constants.REPORTED_NOISE_FRACTION:
         return []
     at = int(estimate.estimate.argmax())
     low, high = (ends[at] for ends in estimate.range)
@@ -287,7 +280,7 @@ def diagnose(records: Sequence[LayerRecord], names: Sequence[str]) -> list[Diagn
         if selection.subsets is not None:
             # The report's own scale where there is one: two scales would name different sets.
             report = selection.report
-            warnings += _diagnose_subsets(selection.subsets, names) if report is None else _diagnose_report(report)
+            warnings += _diagnose_subsets(selection.subsets) if report is None else _diagnose_report(report)
     return warnings
 
 
@@ -328,37 +321,25 @@ def _diagnose_exploration(exploration: Exploration, selected: int) -> list[Diagn
     return []
 
 
-def _diagnose_subsets(result: SelectionResult, names: Sequence[str]) -> list[Diagnostic]:
-    """Report sets that do not differ significantly from the selected one."""
-    if not result.rounds or not result.rounds[-1].subsets:
-        text = "the candidates were not compared; their costs decided the selection"
-        return [Diagnostic("not_compared", text, "warning")]
-    last = result.rounds[-1]
-    best = last.subsets[0]
-    alike = [
-        " + ".join(names[arm] for arm in subset.arms)
-        for subset in last.subsets
-        if subset.arms != last.chosen and subset.predicted - best.predicted <= ALIKE_DEVIATIONS * subset.deviation
-    ]
-    return _report_alike(" + ".join(names[arm] for arm in last.chosen), alike, f" on {best.rows} rows")
+def _diagnose_subsets(result: SelectionResult) -> list[Diagnostic]:
+    """Report a selection without comparison."""
+    if result.rounds and result.rounds[-1].subsets:
+        return []
+    text = "the candidates were not compared; their costs decided the selection"
+    return [Diagnostic("not_compared", text, "warning")]
 
 
 def _diagnose_report(report: Statement) -> list[Diagnostic]:
     """Report sets that the selection report does not exclude."""
-    return _report_alike(report.selected, report.cannot_be_excluded[1:], "")
-
-
-def _report_alike(chosen: str, alike: Sequence[str], where: str) -> list[Diagnostic]:
-    if not alike:
+    others = report.cannot_be_excluded[1:]
+    if not others:
         return []
-    text = (
-        f"the difference between {chosen} and {list_names(alike)} is not significant{where}; other rows might reverse "
-        "the selection"
-    )
-    return [Diagnostic("selection_uncertain", text, "warning", chosen)]
+    text = f"the difference between {report.selected} and {list_names(others)} is not significant; "
+    text += "other rows might reverse the selection"
+    return [Diagnostic("selection_uncertain", text, "warning", report.selected)]
 
 
 def list_names(names: Sequence[str]) -> str:
     """Return the first names, and how many more there are."""
-    more = len(names) - MAX_LISTED_NAMES
-    return ", ".join(names) if more < 2 else f"{', '.join(names[:MAX_LISTED_NAMES])} and {more} others"
+    more = len(names) - constants.MAX_LISTED_NAMES
+    return ", ".join(names) if more < 2 else f"{', '.join(names[: constants.MAX_LISTED_NAMES])} and {more} others"

@@ -28,21 +28,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dtrtri
 
 from exml_sim.arrays import FloatArray
-from exml_sim.classifier.constants import (
-    BASIS_NORM,
-    BLOCK_COLUMNS,
-    CENTRES,
-    CLIP_QUARTILE_DISTANCES,
-    FAR_QUARTILE_DISTANCES,
-    KERNEL_PRIOR,
-    MAX_BLOCK_VALUES,
-    MAX_CHOOSING_ROWS,
-    MIN_RELATIVE_DEVIATION,
-    MIN_RELATIVE_WEIGHT,
-    PENALTIES,
-    REGRESSION_TEMPERATURE,
-    WIDE_POWER,
-)
+from exml_sim.classifier import constants
 from exml_sim.kernels import uncentred_squared_distances
 
 #: A kernel: points of a regression to the matrix of its values.
@@ -54,24 +40,24 @@ Weigh = Callable[[FloatArray, int], FloatArray]
 
 def expand_basis(points: FloatArray) -> FloatArray:
     """Return the basis functions of every column, one column after the other, shape (n, d * centres)."""
-    clipped = np.clip(points, CENTRES[0], CENTRES[-1])
-    return np.asarray(np.exp(-2.0 * (clipped[:, :, None] - CENTRES) ** 2).reshape(len(points), -1))
+    clipped = np.clip(points, constants.CENTRES[0], constants.CENTRES[-1])
+    return np.asarray(np.exp(-2.0 * (clipped[:, :, None] - constants.CENTRES) ** 2).reshape(len(points), -1))
 
 
 def additive(points: FloatArray) -> FloatArray:
     """Return the matrix of the additive kernel."""
     matrix = np.zeros((len(points), len(points)))
-    for start in range(0, points.shape[1], BLOCK_COLUMNS):
-        basis = expand_basis(points[:, start : start + BLOCK_COLUMNS])
+    for start in range(0, points.shape[1], constants.BLOCK_COLUMNS):
+        basis = expand_basis(points[:, start : start + constants.BLOCK_COLUMNS])
         matrix += basis @ basis.T
-    return np.asarray(matrix / (BASIS_NORM * points.shape[1]))
+    return np.asarray(matrix / (constants.BASIS_NORM * points.shape[1]))
 
 
 def sum_curves(points: FloatArray, coefficients: FloatArray) -> FloatArray:
     """Turn coefficients of the additive kernel into heights of the basis functions, shape (d * centres, k)."""
-    starts = range(0, points.shape[1], BLOCK_COLUMNS)
-    heights = [expand_basis(points[:, start : start + BLOCK_COLUMNS]).T @ coefficients for start in starts]
-    return np.asarray(np.vstack(heights) / (BASIS_NORM * points.shape[1]))
+    starts = range(0, points.shape[1], constants.BLOCK_COLUMNS)
+    heights = [expand_basis(points[:, start : start + constants.BLOCK_COLUMNS]).T @ coefficients for start in starts]
+    return np.asarray(np.vstack(heights) / (constants.BASIS_NORM * points.shape[1]))
 
 
 def clip_limits(X: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -81,8 +67,8 @@ def clip_limits(X: FloatArray) -> tuple[FloatArray, FloatArray]:
     """
     low, middle, high = np.quantile(X, [0.25, 0.5, 0.75], axis=0)
     spread = high - low
-    gross = (np.abs(X - middle).max(axis=0) > CLIP_QUARTILE_DISTANCES * spread) & (spread > 0.0)
-    largest, reach = np.finfo(np.float64).max, FAR_QUARTILE_DISTANCES * spread
+    gross = (np.abs(X - middle).max(axis=0) > constants.CLIP_QUARTILE_DISTANCES * spread) & (spread > 0.0)
+    largest, reach = np.finfo(np.float64).max, constants.FAR_QUARTILE_DISTANCES * spread
     return np.where(gross, middle - reach, -largest), np.where(gross, middle + reach, largest)
 
 
@@ -117,18 +103,18 @@ class KernelModel:
 
     def predict(self, X: FloatArray) -> FloatArray:
         """Predict targets, in blocks of rows that bound the memory."""
-        step = max(1, MAX_BLOCK_VALUES // max(len(self.anchors), 1))
+        step = max(1, constants.MAX_BLOCK_VALUES // max(len(self.anchors), 1))
         blocks = [self._predict_block(X[start : start + step]) for start in range(0, max(len(X), 1), step)]
         return np.vstack(blocks)
 
     def _predict_block(self, X: FloatArray) -> FloatArray:
         points = (np.clip(X, self.low, self.high) - self.shift) / self.scale
-        far = np.exp(-self.gamma / WIDE_POWER * uncentred_squared_distances(points, self.anchors))
-        prediction = far**WIDE_POWER @ self.coefficients + far @ self.wide + self.base
-        width = len(CENTRES)
-        for start in range(0, points.shape[1], BLOCK_COLUMNS):
-            heights = self.curves[width * start : width * (start + BLOCK_COLUMNS)]
-            prediction += expand_basis(points[:, start : start + BLOCK_COLUMNS]) @ heights
+        far = np.exp(-self.gamma / constants.WIDE_POWER * uncentred_squared_distances(points, self.anchors))
+        prediction = far**constants.WIDE_POWER @ self.coefficients + far @ self.wide + self.base
+        width = len(constants.CENTRES)
+        for start in range(0, points.shape[1], constants.BLOCK_COLUMNS):
+            heights = self.curves[width * start : width * (start + constants.BLOCK_COLUMNS)]
+            prediction += expand_basis(points[:, start : start + constants.BLOCK_COLUMNS]) @ heights
         return np.asarray(prediction)
 
     def check(self, width: int, targets: int) -> None:
@@ -136,7 +122,7 @@ class KernelModel:
         rows = len(self.anchors), targets
         shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("low", "high", "shift", "scale"), (width,))
         shapes |= {"anchors": (rows[0], width), "coefficients": rows, "wide": rows, "base": (targets,)}
-        shapes["curves"] = (width * len(CENTRES), targets)
+        shapes["curves"] = (width * len(constants.CENTRES), targets)
         fit_together = all(getattr(self, name).shape == shape for name, shape in shapes.items())
         if not fit_together or not 0.0 < self.gamma < np.inf or not (self.scale > 0.0).all():
             raise ValueError("the arrays of a kernel model do not fit together")
@@ -171,9 +157,9 @@ class _Spectrum:
 
 def weigh_regressions(errors: FloatArray, rows: int) -> FloatArray:
     """Return the weights of regressions with these errors, shape (kernels, penalties)."""
-    logits = np.log(KERNEL_PRIOR)[:, None] - REGRESSION_TEMPERATURE * rows * errors
+    logits = np.log(constants.KERNEL_PRIOR)[:, None] - constants.REGRESSION_TEMPERATURE * rows * errors
     weights = np.exp(logits - logits.max())
-    weights[weights < MIN_RELATIVE_WEIGHT] = 0.0
+    weights[weights < constants.MIN_RELATIVE_WEIGHT] = 0.0
     return np.asarray(weights / weights.sum())
 
 
@@ -190,8 +176,8 @@ class KernelFitter:
 
     def __init__(
         self,
-        choosing: int = MAX_CHOOSING_ROWS,
-        penalties: FloatArray = PENALTIES,
+        choosing: int = constants.MAX_CHOOSING_ROWS,
+        penalties: FloatArray = constants.PENALTIES,
         weigh: Weigh = weigh_regressions,
     ) -> None:
         self._choosing, self._penalties, self._weigh = choosing, penalties, weigh
@@ -241,16 +227,16 @@ class KernelFitter:
 
     @property
     def _kernels(self) -> tuple[Kernel, Kernel, Kernel]:
-        return lambda points: self._wide(points) ** WIDE_POWER, self._wide, additive
+        return lambda points: self._wide(points) ** constants.WIDE_POWER, self._wide, additive
 
     def _wide(self, points: FloatArray) -> FloatArray:
-        return np.asarray(np.exp(-self._gamma / WIDE_POWER * uncentred_squared_distances(points, points)))
+        return np.asarray(np.exp(-self._gamma / constants.WIDE_POWER * uncentred_squared_distances(points, points)))
 
     def _decompose(self, X: FloatArray) -> None:
         self._low, self._high = clip_limits(X)
         clipped = np.clip(X, self._low, self._high)
         self._shift, spread = clipped.mean(axis=0), clipped.std(axis=0)
-        self._scale = np.where(spread > MIN_RELATIVE_DEVIATION * np.abs(clipped).max(axis=0), spread, 1.0)
+        self._scale = np.where(spread > constants.MIN_RELATIVE_DEVIATION * np.abs(clipped).max(axis=0), spread, 1.0)
         self._points = (clipped - self._shift) / self._scale
         self._chosen = np.unique(np.linspace(0, len(X) - 1, min(len(X), self._choosing)).round().astype(np.int64))
         self._roots.clear()

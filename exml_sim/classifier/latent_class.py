@@ -44,26 +44,7 @@ import numpy as np
 from scipy.special import gammaln, logsumexp
 
 from exml_sim.arrays import BoolArray, FloatArray, IntArray
-from exml_sim.classifier.constants import (
-    CLEAR_HIDDEN_PART,
-    CORNER_NOISES,
-    EM_ROUNDS,
-    HIDDEN_SHARE_FACTOR,
-    MAX_BETWEEN_PER_CLEAR,
-    MAX_HIDDEN_SIZE,
-    MAX_LOG_LIKELIHOOD_LOSS,
-    MAX_LOG_LIKELIHOOD_LOSS_PER_ROW,
-    MIN_BORDER_DISTANCE,
-    MIN_CLEAR_FRACTION,
-    MIXED_HIDDEN_PART,
-    NOISE_EM_ROUNDS,
-    NOISE_LEANS,
-    NOISE_NEIGHBOURS,
-    PRIOR_CLASS_ROWS,
-    PRIOR_HIDDEN_ROWS,
-    PRIOR_OVERLAP_ROWS,
-    ROWS_PER_OBSERVATION,
-)
+from exml_sim.classifier import constants
 from exml_sim.classifier.probability_models import Fitter, ProbabilityModel, normalise, one_hot, scale_odds
 
 
@@ -88,7 +69,8 @@ class LabelNoise:
     @property
     def estimate(self) -> FloatArray:
         """Mean under the flattened likelihood and the prior prod_c C q_c, which is largest for the uniform one."""
-        weights = self.log_likelihoods / ROWS_PER_OBSERVATION + np.log(self.grid * self.grid.shape[1]).sum(axis=1)
+        log_prior = np.log(self.grid * self.grid.shape[1]).sum(axis=1)
+        weights = self.log_likelihoods / constants.ROWS_PER_OBSERVATION + log_prior
         weights = np.exp(weights - weights.max())
         return np.asarray(weights @ self.grid / weights.sum(), dtype=np.float64)
 
@@ -98,7 +80,7 @@ class LabelNoise:
 
         If the distribution nearest to a corner is possible, so is the corner.
         """
-        allowance = MAX_LOG_LIKELIHOOD_LOSS + MAX_LOG_LIKELIHOOD_LOSS_PER_ROW * self.rows
+        allowance = constants.MAX_LOG_LIKELIHOOD_LOSS + constants.MAX_LOG_LIKELIHOOD_LOSS_PER_ROW * self.rows
         possible = self.log_likelihoods >= self.log_likelihoods.max() - allowance
         furthest = possible & (self.grid.max(axis=1) == self.grid.max())
         corners = np.eye(self.grid.shape[1])[self.grid[furthest].argmax(axis=1)]
@@ -114,14 +96,20 @@ def uniform_noise(n_classes: int) -> FloatArray:
 def noise_grid(n_classes: int) -> FloatArray:
     """Return the uniform distribution, and distributions that lean on one class, shape (1 + C s, C)."""
     uniform, corners = uniform_noise(n_classes), np.eye(n_classes)
-    return np.asarray([uniform, *((1.0 - s) * uniform + s * corner for corner in corners for s in NOISE_LEANS)])
+    return np.asarray(
+        [uniform, *((1.0 - s) * uniform + s * corner for corner in corners for s in constants.NOISE_LEANS)]
+    )
 
 
 def estimate_label_noise(p: FloatArray, y: IntArray) -> LabelNoise:
     """Estimate the label noise from out-of-fold probabilities of observed labels, shape (n, C), and the labels."""
     grid = noise_grid(p.shape[1])
-    inside = np.clip(p, MIN_BORDER_DISTANCE, 1.0 - MIN_BORDER_DISTANCE)
-    terms = [_noise_log_likelihoods(inside, y, grid, k, e) for k in NOISE_NEIGHBOURS for e in CORNER_NOISES]
+    inside = np.clip(p, constants.MIN_BORDER_DISTANCE, 1.0 - constants.MIN_BORDER_DISTANCE)
+    terms = [
+        _noise_log_likelihoods(inside, y, grid, k, e)
+        for k in constants.NOISE_NEIGHBOURS
+        for e in constants.CORNER_NOISES
+    ]
     return LabelNoise(grid, np.asarray(logsumexp(terms, axis=0), dtype=np.float64), len(y))
 
 
@@ -135,9 +123,11 @@ def _noise_log_likelihoods(p: FloatArray, y: IntArray, grid: FloatArray, k: floa
     hidden = _log_densities(p, y, grid, k)
     top = np.maximum(known.max(axis=0), hidden.max(axis=0))
     known, hidden = np.exp(known - top), np.exp(hidden - top)
-    prior = np.array([PRIOR_CLASS_ROWS] * n_classes + [PRIOR_OVERLAP_ROWS, PRIOR_HIDDEN_ROWS])
+    prior = np.array(
+        [constants.PRIOR_CLASS_ROWS] * n_classes + [constants.PRIOR_OVERLAP_ROWS, constants.PRIOR_HIDDEN_ROWS]
+    )
     weights = np.full((len(grid), n_classes + 2), 1.0 / (n_classes + 2))
-    for _ in range(NOISE_EM_ROUNDS):
+    for _ in range(constants.NOISE_EM_ROUNDS):
         mixture = weights[:, :-1] @ known + weights[:, -1:] * hidden
         weights[:, :-1] *= (1.0 / mixture) @ known.T
         weights[:, -1] *= (hidden / mixture).sum(axis=1)
@@ -149,8 +139,8 @@ def _noise_log_likelihoods(p: FloatArray, y: IntArray, grid: FloatArray, k: floa
 
 def _log_densities(p: FloatArray, y: IntArray, means: FloatArray, k: float) -> FloatArray:
     """Return the logarithm of Dir(p_i; k m) m_y for every mean m and row i, shape (means, n)."""
-    constants = gammaln(k) - gammaln(k * means).sum(axis=1)
-    return np.asarray(constants[:, None] + (k * means - 1.0) @ np.log(p).T + np.log(means[:, y]), dtype=np.float64)
+    offsets = gammaln(k) - gammaln(k * means).sum(axis=1)
+    return np.asarray(offsets[:, None] + (k * means - 1.0) @ np.log(p).T + np.log(means[:, y]), dtype=np.float64)
 
 
 def hidden_parts(p: FloatArray, noise: FloatArray) -> FloatArray:
@@ -160,10 +150,13 @@ def hidden_parts(p: FloatArray, noise: FloatArray) -> FloatArray:
 
 def max_hidden_share(parts: FloatArray, n_classes: int) -> float:
     """Return the largest share of rows that the hidden class may have, from the hidden parts of the rows."""
-    usual = MAX_HIDDEN_SIZE / (n_classes + 1)
-    clear, above = float((parts <= CLEAR_HIDDEN_PART).mean()), float((parts > MIXED_HIDDEN_PART).mean())
+    usual = constants.MAX_HIDDEN_SIZE / (n_classes + 1)
+    clear, above = (
+        float((parts <= constants.CLEAR_HIDDEN_PART).mean()),
+        float((parts > constants.MIXED_HIDDEN_PART).mean()),
+    )
     between = 1.0 - clear - above
-    if clear < MIN_CLEAR_FRACTION or between > MAX_BETWEEN_PER_CLEAR * clear:
+    if clear < constants.MIN_CLEAR_FRACTION or between > constants.MAX_BETWEEN_PER_CLEAR * clear:
         return usual
     return max(usual, min(float(parts.mean()), above - between))
 
@@ -266,7 +259,7 @@ def fit_em(
     n_classes: int,
     noise: FloatArray | None = None,
     theta: float | None = None,
-    rounds: int = EM_ROUNDS,
+    rounds: int = constants.EM_ROUNDS,
     hidden_share: float | None = None,
 ) -> LatentFit:
     """Fit a layer with a latent hidden class by EM.
@@ -287,7 +280,11 @@ def fit_em(
     estimate = estimate_label_noise(label_probabilities, y) if noise is None else None
     q = estimate.estimate if estimate is not None else np.asarray(noise)
     parts = np.clip(hidden_parts(label_probabilities, q), 0.0, 1.0)
-    most = max_hidden_share(parts, n_classes) if hidden_share is None else min(HIDDEN_SHARE_FACTOR * hidden_share, 1.0)
+    most = (
+        max_hidden_share(parts, n_classes)
+        if hidden_share is None
+        else min(constants.HIDDEN_SHARE_FACTOR * hidden_share, 1.0)
+    )
     share = min(float(parts.mean()), most)
     hidden = parts * share / max(float(parts.mean()), 1e-12)
     f = normalise(np.column_stack([np.maximum(label_probabilities - hidden[:, None] * q, 0.0), hidden]))

@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 
 from exml_sim.arrays import BoolArray, FloatArray, IntArray
-from exml_sim.classifier.constants import (
-    FAMILY_DEVIATIONS,
-    INITIAL_LAYER_ODDS,
-    INITIAL_THETAS,
-    MANY_CANDIDATES,
-    MAX_CHOOSING_ROWS,
-    MAX_KERNEL_ROWS,
-    MAX_SCORING_ROWS,
-    MIN_FOREST_ROWS,
-    N_SCORING_TREES,
-    STACKING_WEIGHTS,
-)
+from exml_sim.classifier import constants
 from exml_sim.classifier.kernel_regression import KernelFitter
 from exml_sim.classifier.latent_class import LatentFit, LatentModel, fit_em, mix_labels
 from exml_sim.classifier.parameters import Parameters
@@ -82,13 +71,17 @@ class FittedLayer:
     latent: LatentFit | None = None
 
 
-class LayerFitter(Protocol):
+class LayerFitter(ABC):
     """Fits the layers of a cascade."""
 
+    def __init__(self, parameters: Parameters, n_classes: int, rng: np.random.Generator) -> None:
+        self._parameters, self._n_classes, self._rng = parameters, n_classes, rng
+
+    @abstractmethod
     def fit_initial(self, X: FloatArray, y: IntArray, theta: float | None) -> FittedLayer:
         """Fit the layer of the observed columns; theta is chosen if None."""
-        ...
 
+    @abstractmethod
     def fit_augmented(
         self, X: FloatArray, y: IntArray, rows: IntArray, reaching: BoolArray | None, first: FittedLayer
     ) -> FittedLayer:
@@ -103,24 +96,20 @@ class LayerFitter(Protocol):
         reaching
             Training rows that the layers before reject; None if this layer decides alone.
         """
-        ...
 
     def place_first(self, first: FittedLayer, second: FittedLayer, y: IntArray, rows: IntArray) -> FittedLayer | None:
         """Return the first layer as it stands before the second one; None to leave it out."""
-        ...
+        return first
 
 
-class RejectionLayers:
+class RejectionLayers(LayerFitter):
     """Layers that are rejection models (Section 3.1)."""
-
-    def __init__(self, parameters: Parameters, n_classes: int, rng: np.random.Generator) -> None:
-        self._parameters, self._n_classes, self._rng = parameters, n_classes, rng
 
     def fit_initial(self, X: FloatArray, y: IntArray, theta: float | None) -> FittedLayer:
         """Fit on all rows, with the highest theta that reaches the target."""
         parameters = self._parameters
         votes = self._cross_validate(X, y, parameters.folds)
-        thetas = INITIAL_THETAS if theta is None else (theta,)
+        thetas = constants.INITIAL_THETAS if theta is None else (theta,)
         choice = choose_initial(votes.count_down_to(thetas, parameters.target), parameters.target)
         return self._fit(X, y, choice.theta, choice, votes)
 
@@ -135,10 +124,6 @@ class RejectionLayers:
         choice = choose_augmented(votes, parameters.thetas, self._n_classes, reaching)
         return self._fit(X, y, choice.theta, choice, votes)
 
-    def place_first(self, first: FittedLayer, second: FittedLayer, y: IntArray, rows: IntArray) -> FittedLayer | None:
-        """Leave the first layer as it is."""
-        return first
-
     def _cross_validate(self, X: FloatArray, y: IntArray, folds: int) -> CrossValidatedVotes:
         options = self._parameters.options
         return CrossValidatedVotes.of_features(X, y, self._n_classes, options, folds=folds, rng=self._rng)
@@ -151,11 +136,8 @@ class RejectionLayers:
         return FittedLayer(model, "rejection", X.shape[1], theta, choice, decided)
 
 
-class LatentLayers:
+class LatentLayers(LayerFitter):
     """Layers with the hidden class as a class of its own."""
-
-    def __init__(self, parameters: Parameters, n_classes: int, rng: np.random.Generator) -> None:
-        self._parameters, self._n_classes, self._rng = parameters, n_classes, rng
 
     def fit_initial(self, X: FloatArray, y: IntArray, theta: float | None) -> FittedLayer:
         """Fit on all rows; a row that this layer decides is never seen again, so it must be confident."""
@@ -168,8 +150,8 @@ class LatentLayers:
         return FittedLayer(model, name, X.shape[1], choice.theta, choice, Decided(*votes.vote(choice.theta)), fit)
 
     def _initial_thetas(self) -> tuple[float, ...]:
-        highest = (1.0 - 1.0 / self._n_classes) / INITIAL_LAYER_ODDS
-        return tuple(theta for theta in INITIAL_THETAS if theta <= highest)
+        highest = (1.0 - 1.0 / self._n_classes) / constants.INITIAL_LAYER_ODDS
+        return tuple(theta for theta in constants.INITIAL_THETAS if theta <= highest)
 
     def fit_augmented(
         self, X: FloatArray, y: IntArray, rows: IntArray, reaching: BoolArray | None, first: FittedLayer
@@ -191,7 +173,7 @@ class LatentLayers:
         if first.latent is None or second.latent is None:
             return first
         known, behind = LatentVotes.of(first.latent, y[rows], rows), LatentVotes.of(second.latent, y[rows])
-        thetas = [theta for theta in INITIAL_THETAS if theta <= first.theta]
+        thetas = [theta for theta in constants.INITIAL_THETAS if theta <= first.theta]
         theta = choose_first_theta(known, thetas or [first.theta], behind)
         if theta is None:
             return None
@@ -215,7 +197,7 @@ class LatentLayers:
 
 def make_layer_fitter(parameters: Parameters, n_classes: int, rng: np.random.Generator) -> LayerFitter:
     """Return the fitter of the wanted kind of layers."""
-    kind = RejectionLayers if parameters.uses_rejection else LatentLayers
+    kind: type[LayerFitter] = RejectionLayers if parameters.uses_rejection else LatentLayers
     return kind(parameters, n_classes, rng)
 
 
@@ -226,8 +208,8 @@ def make_scoring_fitter(parameters: Parameters, rng: np.random.Generator, candid
     """
     if not isinstance(parameters.model, str):
         return make_estimator_fitter(parameters.model, parameters.folds, rng)
-    forest = make_forest_fitter(_draw_seed(rng), N_SCORING_TREES)
-    choosing = MAX_SCORING_ROWS if candidates >= MANY_CANDIDATES else MAX_CHOOSING_ROWS
+    forest = make_forest_fitter(_draw_seed(rng), constants.N_SCORING_TREES)
+    choosing = constants.MAX_SCORING_ROWS if candidates >= constants.MANY_CANDIDATES else constants.MAX_CHOOSING_ROWS
 
     def fit_kernel(X: FloatArray, T: FloatArray) -> tuple[ProbabilityModel, FloatArray]:
         # Its own decompositions every time: rows of a comparison are fitted once.
@@ -236,9 +218,9 @@ def make_scoring_fitter(parameters: Parameters, rng: np.random.Generator, candid
     fit_both = make_mean_fitter([fit_kernel, forest])
 
     def fit(X: FloatArray, T: FloatArray) -> tuple[ProbabilityModel, FloatArray]:
-        if len(X) < MIN_FOREST_ROWS:
+        if len(X) < constants.MIN_FOREST_ROWS:
             return fit_kernel(X, T)
-        return fit_both(X, T) if len(X) <= MAX_KERNEL_ROWS else forest(X, T)
+        return fit_both(X, T) if len(X) <= constants.MAX_KERNEL_ROWS else forest(X, T)
 
     return fit
 
@@ -248,14 +230,14 @@ def choose_family(X: FloatArray, y: IntArray, n_classes: int, seed: int, kernel:
 
     Above `MAX_KERNEL_ROWS` rows there is the forest alone.
     """
-    if len(y) > MAX_KERNEL_ROWS:
+    if len(y) > constants.MAX_KERNEL_ROWS:
         return "forest"
     targets = one_hot(y, n_classes)
     parts = [normalise(make_fitter(name, len(y), seed, kernel)(X, targets)[1]) for name in FAMILIES[1:]]
     mean = brier(np.asarray(np.mean(parts, axis=0), dtype=np.float64), y)
     for name, part in zip(FAMILIES[1:], parts, strict=True):
         gain = mean - brier(part, y)
-        if gain.mean() > FAMILY_DEVIATIONS * gain.std() / np.sqrt(len(y)):
+        if gain.mean() > constants.FAMILY_DEVIATIONS * gain.std() / np.sqrt(len(y)):
             return name
     return FAMILIES[0]
 
@@ -276,9 +258,10 @@ def stack(fit: LatentFit, first: LatentFit, rows: IntArray, y: IntArray, width: 
     """
     noise, ahead = fit.model.noise, first.out_of_fold[rows]
     losses = {
-        w: float(brier(mix_labels((1.0 - w) * ahead + w * fit.out_of_fold, noise), y).mean()) for w in STACKING_WEIGHTS
+        w: float(brier(mix_labels((1.0 - w) * ahead + w * fit.out_of_fold, noise), y).mean())
+        for w in constants.STACKING_WEIGHTS
     }
-    weight = min(STACKING_WEIGHTS, key=lambda w: losses[w])
+    weight = min(constants.STACKING_WEIGHTS, key=lambda w: losses[w])
     odds = first.model.odds, fit.model.odds
     model = StackedModel(first.model.probabilities, fit.model.probabilities, width, weight, odds)
     mixed = replace(

@@ -15,23 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exml_sim.arrays import BoolArray, FloatArray
+from exml_sim.classifier import constants
 from exml_sim.classifier.acquisition import AcquisitionManager
-from exml_sim.classifier.constants import (
-    FAR_QUARTILE_DISTANCES,
-    FOREST_BYTES_PER_ROW,
-    FOREST_SECONDS_PER_ROW,
-    KERNEL_COPIES,
-    MAX_FAR_COLUMNS,
-    MAX_PLAIN_CLASSES,
-    MIN_DUPLICATED_FRACTION,
-    MIN_FIRST_ROWS,
-    MIN_MEAN_ROWS_PER_CLASS,
-    MIN_ROWS_PER_CLASS,
-    RARE_CLASS_FRACTION,
-    REJECTION_COPIES,
-    REJECTION_SECONDS_AT_3000,
-    REJECTION_SECONDS_EXPONENT,
-)
 from exml_sim.classifier.evaluation import Diagnostic
 from exml_sim.memory import free_memory, in_bytes
 from exml_sim.money import show
@@ -87,7 +72,7 @@ def check_data(summary: DataSummary) -> tuple[Diagnostic, ...]:
     blank = count_blank(summary.y)
     if not blank:
         check_alike(summary.y)
-    diagnostics = [found for check in checks[: 1 if blank else None] for found in check(summary)]
+    diagnostics = [diagnostic for check in checks[: 1 if blank else None] for diagnostic in check(summary)]
     return tuple(sorted(diagnostics, key=lambda diagnostic: (ERROR, WARNING, NOTE).index(diagnostic.severity)))
 
 
@@ -121,11 +106,13 @@ def diagnose_labels(y: NDArray[Any]) -> list[Diagnostic]:
     if len(counts) < 2:
         text = f"all labels are {counts[0][0]!r}: at least 2 classes are needed"
         return [Diagnostic("single_class", text, ERROR, "labels")]
-    if len(counts) > MAX_PLAIN_CLASSES and (len(y) < MIN_MEAN_ROWS_PER_CLASS * len(counts) or _has_fractions(y)):
+    if len(counts) > constants.MAX_PLAIN_CLASSES and (
+        len(y) < constants.MIN_MEAN_ROWS_PER_CLASS * len(counts) or _has_fractions(y)
+    ):
         text = f"{len(counts)} different labels in {len(y)} rows: this looks like a measurement, not a class"
         return [Diagnostic("labels_like_measurement", text, ERROR, "labels")]
-    listed = ", ".join(f"{name} {count}" for name, count in counts[:MAX_PLAIN_CLASSES])
-    more = f" and {len(counts) - MAX_PLAIN_CLASSES} more" if len(counts) > MAX_PLAIN_CLASSES else ""
+    listed = ", ".join(f"{name} {count}" for name, count in counts[: constants.MAX_PLAIN_CLASSES])
+    more = f" and {len(counts) - constants.MAX_PLAIN_CLASSES} more" if len(counts) > constants.MAX_PLAIN_CLASSES else ""
     text = f"{len(y)} rows, {len(counts)} classes: {listed}{more}"
     return [Diagnostic("classes", text, NOTE, "labels")]
 
@@ -140,18 +127,18 @@ def _has_fractions(y: NDArray[Any]) -> bool:
 
 def _check_classes(data: DataSummary) -> list[Diagnostic]:
     counts = count_classes(data.y)
-    if len(counts) < 2 or len(counts) > data.y.size / MIN_MEAN_ROWS_PER_CLASS:
+    if len(counts) < 2 or len(counts) > data.y.size / constants.MIN_MEAN_ROWS_PER_CLASS:
         return []
     warnings = []
     for label, count in counts:
         name, larger = str(label), [str(other) for other, rows in counts if rows > count]
         similar = _find_similar(name, larger)
-        if count < MIN_ROWS_PER_CLASS:
+        if count < constants.MIN_ROWS_PER_CLASS:
             hint = f"; possible typo of {similar!r}" if similar else ""
             warnings.append(("rare_class", f"class {name!r} has {counted(count, 'row')}{hint}"))
         elif similar and _fold_case(name) == _fold_case(similar):
             warnings.append(("similar_classes", f"classes {name!r} and {similar!r} differ in spelling only"))
-        elif count * len(counts) < 2 * RARE_CLASS_FRACTION * len(data.y):
+        elif count * len(counts) < 2 * constants.RARE_CLASS_FRACTION * len(data.y):
             text = f"class {name!r} is {count / len(data.y):.1%} of the rows: see the balanced accuracy"
             warnings.append(("small_class", text))
     return [Diagnostic(code, text, WARNING, "labels") for code, text in warnings]
@@ -188,7 +175,7 @@ def _check_columns(data: DataSummary) -> list[Diagnostic]:
 def far_cells(column: FloatArray) -> BoolArray:
     """Return which cells are far from the others; none where the quartiles are equal."""
     low, middle, high = np.quantile(column, [0.25, 0.5, 0.75])
-    far = np.abs(column - middle) > FAR_QUARTILE_DISTANCES * (high - low)
+    far = np.abs(column - middle) > constants.FAR_QUARTILE_DISTANCES * (high - low)
     return np.asarray(far & (high > low), dtype=np.bool_)
 
 
@@ -208,10 +195,10 @@ def diagnose_far_purchases(acquisition: AcquisitionManager) -> list[Diagnostic]:
     for arm, name in enumerate(acquisition.names):
         rows = np.flatnonzero(acquisition.bought[arm])
         columns = acquisition.values(arm, rows).T if len(rows) else ()
-        diagnostics += [found for column in columns for found in diagnose_far(f"candidate {name}", column)]
-    more = len(diagnostics) - MAX_FAR_COLUMNS
+        diagnostics += [item for column in columns for item in diagnose_far(f"candidate {name}", column)]
+    more = len(diagnostics) - constants.MAX_FAR_COLUMNS
     rest = [Diagnostic("far_values", f"{more} further columns have such values", WARNING)] if more > 0 else []
-    return [*diagnostics[:MAX_FAR_COLUMNS], *rest]
+    return [*diagnostics[: constants.MAX_FAR_COLUMNS], *rest]
 
 
 def diagnose_duplicates(X: FloatArray, y: NDArray[Any]) -> list[Diagnostic]:
@@ -223,12 +210,12 @@ def diagnose_duplicates(X: FloatArray, y: NDArray[Any]) -> list[Diagnostic]:
     table = np.column_stack([X, np.unique(y, return_inverse=True)[1]])
     distinct, times = np.unique(table, axis=0, return_counts=True)
     duplicated = int(times[times > 1].sum())
-    if len(distinct) < 2 or duplicated < MIN_DUPLICATED_FRACTION * len(X):
+    if len(distinct) < 2 or duplicated < constants.MIN_DUPLICATED_FRACTION * len(X):
         return []
     counts = [np.unique(column, return_counts=True)[1] for column in distinct.T]
     pairs = len(distinct) * (len(distinct) - 1)
     by_chance = (len(X) - 1) * float(np.prod([(count * (count - 1)).sum() / pairs for count in counts]))
-    if by_chance >= MIN_DUPLICATED_FRACTION:
+    if by_chance >= constants.MIN_DUPLICATED_FRACTION:
         return []
     text = (
         f"{duplicated} of {len(X)} are duplicated rows, more than expected by chance: out-of-fold metrics are "
@@ -247,9 +234,9 @@ def _check_money(data: DataSummary) -> list[Diagnostic]:
     if data.budget >= everything > 0:
         text = f"the budget of {show(data.budget)} buys everything there is ({show(everything)})"
         diagnostics.append(Diagnostic("budget_buys_everything", text, NOTE, "money"))
-    elif data.first_rows is not None and data.first_rows < MIN_FIRST_ROWS and len(data.names) > 1:
+    elif data.first_rows is not None and data.first_rows < constants.MIN_FIRST_ROWS and len(data.names) > 1:
         text = (
-            f"the first round buys {counted(data.first_rows, 'row')} of a candidate; below {MIN_FIRST_ROWS} the "
+            f"the first round buys {counted(data.first_rows, 'row')} of a candidate; below {constants.MIN_FIRST_ROWS} the "
             "selection is mostly chance: increase the budget or give fewer candidates"
         )
         diagnostics.append(Diagnostic("small_first_round", text, WARNING, "money"))
@@ -258,7 +245,7 @@ def _check_money(data: DataSummary) -> list[Diagnostic]:
 
 def _check_size(data: DataSummary) -> list[Diagnostic]:
     rows, limit = len(data.X), data.max_kernel_rows
-    need, seconds = estimate_bytes(rows, limit), estimate_seconds(rows, limit)
+    need = estimate_bytes(rows, limit)
     have = free_memory() if data.memory is None else data.memory
     if have is not None and need > have:
         text = (
@@ -266,17 +253,14 @@ def _check_size(data: DataSummary) -> list[Diagnostic]:
             f"at most about {max_rows(have, limit)} rows fit"
         )
         return [Diagnostic("too_little_memory", text, ERROR, "size")]
-    if seconds > 60.0:
-        text = f"{rows} rows take about {in_bytes(need)} of memory and some {seconds / 60:.0f} minutes"
-        return [Diagnostic("long_run", text, NOTE, "size")]
     return []
 
 
 def estimate_bytes(rows: int, max_kernel_rows: int | None = None) -> int:
     """Estimate the memory of a run; models compare all pairs of rows, up to `max_kernel_rows` if given."""
     if max_kernel_rows is None:
-        return int(REJECTION_COPIES * 8 * rows * rows)
-    return int(KERNEL_COPIES * 8 * min(rows, max_kernel_rows) ** 2) + FOREST_BYTES_PER_ROW * rows
+        return int(constants.REJECTION_COPIES * 8 * rows * rows)
+    return int(constants.KERNEL_COPIES * 8 * min(rows, max_kernel_rows) ** 2) + constants.FOREST_BYTES_PER_ROW * rows
 
 
 def check_memory(rows: int) -> None:
@@ -296,10 +280,3 @@ def max_rows(memory: int, max_kernel_rows: int | None = None) -> int:
         middle = (low + high) // 2
         low, high = (middle, high) if estimate_bytes(middle, max_kernel_rows) <= memory else (low, middle)
     return low
-
-
-def estimate_seconds(rows: int, max_kernel_rows: int | None = None) -> float:
-    """Estimate the time of a run roughly."""
-    if max_kernel_rows is None:
-        return float(REJECTION_SECONDS_AT_3000 * (rows / 3000.0) ** REJECTION_SECONDS_EXPONENT)
-    return FOREST_SECONDS_PER_ROW * rows

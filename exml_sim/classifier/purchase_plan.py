@@ -146,7 +146,7 @@ def plan_rounds(
         ledger = pool.explore(strategy, budget * (1 - validation_fraction)).ledger
         # What rounding and missing rows leave over goes to validation rows as well.
         kept = budget - ledger.spent if validation_fraction else Fraction(0)
-        rounds = []
+        rounds: list[dict[str, Any]] = []
         for number in range(1, ledger.rounds + 1):
             pulls = [int(n) for n in ledger.round_pulls(number)[0]]
             money = sum((n * c for n, c in zip(pulls, ledger.prices.exact_costs, strict=True)), Fraction(0))

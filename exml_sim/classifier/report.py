@@ -10,10 +10,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from exml_sim.binomial import clopper_pearson
+from exml_sim.classifier.consensus import Arms
 from exml_sim.classifier.constants import CONFIDENCE_LEVEL
 from exml_sim.classifier.evaluation import diagnose
 from exml_sim.classifier.growth import LayerRecord
-from exml_sim.classifier.subset_selection import SelectionResult
+from exml_sim.classifier.subset_selection import SelectionResult, SubsetScore
 from exml_sim.classifier.thresholds import ThetaResult
 from exml_sim.money import short, show
 from exml_sim.validation import counted
@@ -150,21 +151,17 @@ def _rounds_to_dict(exploration: Exploration, intervals: Sequence[tuple[float, f
 
 
 def _subsets_to_dict(result: SelectionResult, names: Sequence[str]) -> list[list[dict[str, Any]]]:
-    return [
-        [
-            {
-                "candidates": [names[arm] for arm in subset.arms],
-                "rows": subset.rows,
-                "loss": subset.loss,
-                "interval": _finite(subset.interval),
-                "predicted": subset.predicted,
-                "deviation": subset.deviation,
-                "chosen": subset.arms == entry.chosen,
-            }
-            for subset in entry.subsets
-        ]
-        for entry in result.rounds
-    ]
+    return [[_subset_to_dict(subset, names, entry.chosen) for subset in entry.subsets] for entry in result.rounds]
+
+
+def _subset_to_dict(subset: SubsetScore, names: Sequence[str], chosen: Arms) -> dict[str, Any]:
+    values = {name: getattr(subset, name) for name in ("rows", "loss", "predicted", "deviation")}
+    candidates = [names[arm] for arm in subset.arms]
+    return values | {
+        "candidates": candidates,
+        "interval": _finite(subset.interval),
+        "chosen": subset.arms == chosen,
+    }
 
 
 def _finite(interval: tuple[float, float]) -> list[float] | None:

@@ -19,23 +19,10 @@ import numpy as np
 
 from exml_sim.arrays import FloatArray, IntArray
 from exml_sim.bandit.paired import Pair, interval_of, worth_betting
+from exml_sim.classifier import constants
 from exml_sim.classifier.acquisition import AcquisitionManager
 from exml_sim.classifier.bought_arms import LayerInput
 from exml_sim.classifier.consensus import Arms, ConsensusScorer, pair_of
-from exml_sim.classifier.constants import (
-    FIRST_ROWS_PER_CLASS,
-    HALF_LEARNING_ROWS_PER_CLASS,
-    LEARNING_DEVIATION,
-    MAX_EXTENSIONS,
-    MAX_FIRST_ROUND_FRACTION,
-    MAX_PARTNERS,
-    MIN_EXPLAINED_FRACTION,
-    MIN_FIRST_ROWS,
-    MIN_INFORMATIVE_ROWS,
-    MIN_PAIRED_ROWS,
-    MIN_SCORED_ROWS,
-    TIE_DEVIATIONS,
-)
 from exml_sim.classifier.evaluation import Diagnostic
 from exml_sim.classifier.probability_models import Fitter
 from exml_sim.money import exact, show
@@ -139,11 +126,11 @@ class SubsetSelection:
         max_candidates: int | None = None,
         prior: FloatArray | None = None,
         workers: int = 1,
-        max_extensions: int = MAX_EXTENSIONS,
+        max_extensions: int = constants.MAX_EXTENSIONS,
     ) -> None:
         self._acquisition, self._arms, self._data = acquisition, tuple(arms), data
         self._strategy = strategy or ValueOfInformationCommit()
-        self._half = self._strategy.half or HALF_LEARNING_ROWS_PER_CLASS * data.n_classes
+        self._half = self._strategy.half or constants.HALF_LEARNING_ROWS_PER_CLASS * data.n_classes
         self._max_candidates = len(self._arms) if max_candidates is None else max_candidates
         self._max_extensions = max_extensions
         self._stop = acquisition.ledger.spent + money
@@ -259,7 +246,9 @@ class SubsetSelection:
         """Pair the choice with every candidate alone, on the rows that both have at the end."""
         singles = {subset.arms for entry in rounds for subset in entry.subsets if len(subset.arms) == 1}
         others = sorted(singles - {chosen})
-        common = [(arm, rows) for arm in others if len(rows := self._shared((*chosen, *arm))) >= MIN_SCORED_ROWS]
+        common = [
+            (arm, rows) for arm in others if len(rows := self._shared((*chosen, *arm))) >= constants.MIN_SCORED_ROWS
+        ]
         scorer = self._scorer
         scorer.prepare([(arms, rows) for arm, rows in common for arms in (chosen, arm)])
         losses = {arm: (scorer.losses(chosen, rows), scorer.losses(arm, rows)) for arm, rows in common}
@@ -281,7 +270,7 @@ class SubsetSelection:
 
     def _score(self, arms: Arms) -> SubsetScore | None:
         rows = self._shared(arms)
-        if len(rows) < MIN_SCORED_ROWS:
+        if len(rows) < constants.MIN_SCORED_ROWS:
             return None
         baseline, target = self._scorer.baseline_loss(rows), float(self._scorer.target_losses(arms, rows).mean())
         losses, final = self._scorer.losses(arms, rows), self._final_rows(arms)
@@ -331,7 +320,7 @@ class SubsetSelection:
         return varying or active
 
     def _rank(self, sets: Sequence[Arms]) -> list[SubsetScore]:
-        jobs = [(arms, rows) for arms in sets if len(rows := self._shared(arms)) >= MIN_SCORED_ROWS]
+        jobs = [(arms, rows) for arms in sets if len(rows := self._shared(arms)) >= constants.MIN_SCORED_ROWS]
         self._scorer.prepare(jobs)
         scores = [score for arms in sets if (score := self._score(arms)) is not None]
         return sorted(scores, key=lambda score: (score.predicted, self._price(score.arms)))
@@ -341,7 +330,7 @@ class SubsetSelection:
         if self._price(score.arms) >= self._price(best.arms):
             return False
         mean = [float(self._price(s.arms)) / len(s.arms) for s in (best, score)]
-        width = TIE_DEVIATIONS * (1.0 + max(0.0, float(np.log2(mean[0] / mean[1]))))
+        width = constants.TIE_DEVIATIONS * (1.0 + max(0.0, float(np.log2(mean[0] / mean[1]))))
         return score.predicted - best.predicted <= width * score.deviation
 
     def _with_deviation(self, best: SubsetScore, score: SubsetScore) -> SubsetScore:
@@ -350,7 +339,7 @@ class SubsetSelection:
         best_losses = self._scorer.target_losses(best.arms, best_rows)
         losses = self._scorer.target_losses(score.arms, rows)
         both = np.intersect1d(best_rows, rows)
-        if len(both) >= MIN_PAIRED_ROWS:
+        if len(both) >= constants.MIN_PAIRED_ROWS:
             difference = losses[_places(rows, both)] - best_losses[_places(best_rows, both)]
             deviation = float(difference.std(ddof=1) / np.sqrt(len(both)))
         else:
@@ -363,7 +352,7 @@ class SubsetSelection:
         taken = next(score for score in scores if score.arms == chosen)
         # Where nothing is explained yet rows have their price, too.
         explained = (best.baseline_loss - best.target_loss) / self._learned(best.rows)
-        explained = max(explained, MIN_EXPLAINED_FRACTION * best.baseline_loss)
+        explained = max(explained, constants.MIN_EXPLAINED_FRACTION * best.baseline_loss)
         for score in scores:
             new = [arm for arm in score.arms if arm not in stay]
             if not new:
@@ -372,7 +361,7 @@ class SubsetSelection:
             extra = self._price([arm for arm in stay | set(new) if arm not in chosen]) * score.rows
             before = self._price([arm for arm in stay if arm not in chosen]) * score.rows
             # What a model has not learned from so few rows is uncertain beside the noise of its score.
-            unlearned = LEARNING_DEVIATION * score.baseline_loss * (1.0 - self._learned(score.rows))
+            unlearned = constants.LEARNING_DEVIATION * score.baseline_loss * (1.0 - self._learned(score.rows))
             # Of a difference that chose its own leader the same part will last.
             gain = expected_gain(
                 np.array(self._learned(score.rows) * max(score.predicted - taken.predicted, 0.0)),
@@ -444,14 +433,14 @@ def count_first_rows(
     """
     whole = sum(costs, Fraction(0))
     complete = int(money / whole)
-    few = max(MIN_FIRST_ROWS, FIRST_ROWS_PER_CLASS * n_classes)
+    few = max(constants.MIN_FIRST_ROWS, constants.FIRST_ROWS_PER_CLASS * n_classes)
     share = int(complete * exact(strategy.first_round_share, "first_round_share"))
-    wanted = max(share, min(few, int(complete * MAX_FIRST_ROUND_FRACTION)))
+    wanted = max(share, min(few, int(complete * constants.MAX_FIRST_ROUND_FRACTION)))
     most_expensive = max(range(len(costs)), key=lambda arm: costs[arm])
     spare = money - costs[most_expensive] * available[most_expensive]
     others = whole - costs[most_expensive]
     rows = max(wanted, min(int(spare / others), complete) if spare > 0 and others else 0)
-    return rows if rows >= MIN_INFORMATIVE_ROWS else 0
+    return rows if rows >= constants.MIN_INFORMATIVE_ROWS else 0
 
 
 def plan_first_round(
@@ -484,4 +473,4 @@ def _places(rows: IntArray, wanted: IntArray) -> IntArray:
 def _pair_up(singles: Sequence[SubsetScore]) -> set[Arms]:
     """Pair the best candidate with each of the next ones."""
     first = singles[0].arms[0]
-    return {tuple(sorted({first, score.arms[0]})) for score in singles[1 : MAX_PARTNERS + 1]}
+    return {tuple(sorted({first, score.arms[0]})) for score in singles[1 : constants.MAX_PARTNERS + 1]}

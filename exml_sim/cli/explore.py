@@ -13,6 +13,7 @@ from typing import Any
 import click
 import numpy as np
 
+from exml_sim.bandit.scoring import LOSSES
 from exml_sim.classifier.acquisition import AskTell, MeasurementRequest
 from exml_sim.classifier.constants import MAX_KERNEL_ROWS
 from exml_sim.classifier.estimator import BaseExMLClassifier
@@ -20,7 +21,7 @@ from exml_sim.classifier.evaluation import Diagnostic, diagnose
 from exml_sim.classifier.parameters import CANDIDATE_SCORES, EXPLORE, MODELS
 from exml_sim.classifier.preflight import DataSummary, check_data, raise_errors
 from exml_sim.classifier.purchase_plan import plan_purchase
-from exml_sim.classifier.rejection_model import KERNELS, LOSSES, SCALINGS
+from exml_sim.classifier.rejection_model import KERNELS, SCALINGS
 from exml_sim.classifier.report import layers_to_dict
 from exml_sim.cli import options
 from exml_sim.cli.columns import Roles, assign_roles, parse_names, parse_offer, read_costs
@@ -64,7 +65,7 @@ def _describe_parameters() -> dict[str, str]:
 def parameter_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add one option for every parameter of the classifier, with its default and description."""
     descriptions = _describe_parameters()
-    for name, parameter in reversed(signature(BaseExMLClassifier.__init__).parameters.items()):
+    for name, parameter in reversed(list(signature(BaseExMLClassifier.__init__).parameters.items())):
         if name == "self" or name in _NO_OPTIONS:
             continue
         default, flag = parameter.default, f"--{name.replace('_', '-')}"
