@@ -241,8 +241,8 @@ def diagnose_one_sided_noise(own: Metric) -> list[Diagnostic]:
     if most <= constants.NEGLIGIBLE_HIDDEN_FRACTION:
         return []
     text = (
-        f"up to {most:.0%} of the rows could be hidden if {constants.ONE_SIDED_NOISE:.0%} of them carried the same label; "
-        f"{missed} wrong labels of {own.rows} do not exclude that"
+        f"up to {most:.0%} of the rows could be hidden if {constants.ONE_SIDED_NOISE:.0%} of them carried the same "
+        f"label; {missed} wrong labels of {own.rows} do not exclude that"
     )
     return [Diagnostic("one_sided_noise_possible", text, "warning")]
 

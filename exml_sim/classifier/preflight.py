@@ -236,8 +236,8 @@ def _check_money(data: DataSummary) -> list[Diagnostic]:
         diagnostics.append(Diagnostic("budget_buys_everything", text, NOTE, "money"))
     elif data.first_rows is not None and data.first_rows < constants.MIN_FIRST_ROWS and len(data.names) > 1:
         text = (
-            f"the first round buys {counted(data.first_rows, 'row')} of a candidate; below {constants.MIN_FIRST_ROWS} the "
-            "selection is mostly chance: increase the budget or give fewer candidates"
+            f"the first round buys {counted(data.first_rows, 'row')} of a candidate; below {constants.MIN_FIRST_ROWS} "
+            "the selection is mostly chance: increase the budget or give fewer candidates"
         )
         diagnostics.append(Diagnostic("small_first_round", text, WARNING, "money"))
     return diagnostics
