@@ -162,161 +162,200 @@ def grow(
     rng: np.random.Generator,
 ) -> Growth:
     """Explore for every further layer until the cascade is complete, good enough, or out of money."""
-    fitter = make_layer_fitter(parameters, n_classes, rng)
-    layers, records, notes = [Layer(first.fitted.model)], [first], list[Diagnostic]()
-    arms, taken = list(range(len(acquisition.names))), tuple[str, ...]()
-    data = LayerInput(X, y, n_classes, _order_rows(y, first, acquisition, parameters, rng), 2)
-    for number in range(2, parameters.max_stages + 1):
-        arms, absent = _split_available(arms, data, acquisition)
-        notes += [_note_unavailable(name, number) for name in absent]
-        part = acquisition.ledger.left / (parameters.max_stages + 1 - number)
-        problem = _find_problem(arms, data, acquisition, parameters, part)
-        if number == 2 and problem is not None:
-            raise ValueError(problem)
-        problem = (
-            problem
-            if number == 2
-            else _find_reason_to_stop(arms, acquisition, parameters, records[-1], part) or problem
-        )
-        if problem is not None:
-            notes.append(_note_left_out(number, problem))
-            break
-        selected, rows, selection = _explore(arms, data, part, acquisition, parameters, rng, first)
-        names = tuple(acquisition.names[arm] for arm in selected)
-        if len(rows) < 2:
-            have = "1 row has" if len(rows) == 1 else f"{len(rows)} rows have"
-            notes.append(_note_left_out(number, f"{have} {' and '.join(names)}"))
-            break
-        notes += _selection_notes(selection, part, parameters, len(arms))
-        data = _augment(data, selected, rows, acquisition)
-        arms, taken = [arm for arm in arms if arm not in selected], taken + names
-        reaching = records[-1].rejected if parameters.cascade else None
-        fitted = fitter.fit_augmented(
-            data.X[rows], y[rows], rows, None if reaching is None else reaching[rows], first.fitted
-        )
-        if parameters.cascade and number == 2:
-            layers, records, left_out = _place_first(fitter.place_first(first.fitted, fitted, y, rows), first)
-            notes += left_out
-        rejected = _still_rejected(reaching, rows, fitted, len(y))
-        layers.append(Layer(fitted.model, taken))
-        records.append(LayerRecord(number, names, rows, fitted, rejected, selection))
-    return Growth(tuple(layers if parameters.cascade else layers[-1:]), tuple(records), tuple(notes))
+    return _Grower(y, n_classes, first, acquisition, parameters, rng).run(X)
 
 
-def _note_unavailable(name: str, number: int) -> Diagnostic:
-    text = f"candidate {name} was left out of layer {number}: no row of it can be bought"
-    return Diagnostic("candidate_unavailable", text, subject=name)
+class _Grower:
+    """One growth of a cascade."""
 
+    def __init__(
+        self,
+        y: IntArray,
+        n_classes: int,
+        first: LayerRecord,
+        acquisition: AcquisitionManager,
+        parameters: Parameters,
+        rng: np.random.Generator,
+    ) -> None:
+        self._y, self._n_classes, self._first = y, n_classes, first
+        self._acquisition, self._parameters, self._rng = acquisition, parameters, rng
+        self._fitter = make_layer_fitter(parameters, n_classes, rng)
+        self._layers, self._records, self._notes = [Layer(first.fitted.model)], [first], list[Diagnostic]()
 
-def _note_left_out(number: int, reason: str) -> Diagnostic:
-    return Diagnostic("layer_left_out", f"layer {number} was left out: {reason}", subject=str(number))
+    def run(self, X: FloatArray) -> Growth:
+        """Add layers one by one."""
+        parameters, ledger = self._parameters, self._acquisition.ledger
+        arms, taken = list(range(len(self._acquisition.names))), tuple[str, ...]()
+        data = LayerInput(X, self._y, self._n_classes, self._order_rows(), 2)
+        for number in range(2, parameters.max_stages + 1):
+            arms = self._drop_unavailable(arms, data)
+            part = ledger.left / (parameters.max_stages + 1 - number)
+            reason = self._find_reason_to_stop(arms, data, part)
+            if reason is not None:
+                self._note_left_out(number, reason)
+                break
+            selected, rows, selection = self._explore(arms, data, part)
+            names = tuple(self._acquisition.names[arm] for arm in selected)
+            if len(rows) < 2:
+                have = "1 row has" if len(rows) == 1 else f"{len(rows)} rows have"
+                self._note_left_out(number, f"{have} {' and '.join(names)}")
+                break
+            self._note_selection(selection, part, len(arms))
+            data = self._augment(data, selected, rows)
+            arms, taken = [arm for arm in arms if arm not in selected], taken + names
+            self._add_layer(data, names, taken, rows, selection)
+        layers = self._layers if parameters.cascade else self._layers[-1:]
+        return Growth(tuple(layers), tuple(self._records), tuple(self._notes))
 
+    def _add_layer(
+        self,
+        data: LayerInput,
+        names: tuple[str, ...],
+        taken: tuple[str, ...],
+        rows: IntArray,
+        selection: Selection,
+    ) -> None:
+        y, number, cascade = self._y, data.layer - 1, self._parameters.cascade
+        reaching = self._records[-1].rejected if cascade else None
+        among = None if reaching is None else reaching[rows]
+        fitted = self._fitter.fit_augmented(data.X[rows], y[rows], rows, among, self._first.fitted)
+        if cascade and number == 2:
+            self._place_first(self._fitter.place_first(self._first.fitted, fitted, y, rows))
+        rejected = None
+        if fitted.decided is not None:
+            rejected = np.ones(len(y), dtype=np.bool_) if reaching is None else reaching.copy()
+            rejected[rows] &= ~fitted.decided.accepted
+        self._layers.append(Layer(fitted.model, taken))
+        self._records.append(LayerRecord(number, names, rows, fitted, rejected, selection))
 
-def _selection_notes(selection: Selection, part: Fraction, parameters: Parameters, n_arms: int) -> list[Diagnostic]:
-    """Return notes on money that is left, and on how a purchase with a confidence ended."""
-    notes = [] if selection.subsets is None else list(selection.subsets.notes)
-    if parameters.confidence is not None and selection.exploration is not None and n_arms > 1:
-        rest = part - selection.exploration.ledger.spent
-        notes.append(Diagnostic("confidence", describe_stop(selection.exploration, rest, parameters)))
-    return notes
+    def _place_first(self, fitted: FittedLayer | None) -> None:
+        """Replace the first layer by what it is before the second one."""
+        first = self._first
+        if fitted is None:
+            text = "the initial layer decides no row: the next layer is more accurate on the bought ones"
+            self._notes.append(Diagnostic("initial_layer_left_out", text))
+            self._layers, rejected = [], np.ones(len(first.rows), dtype=np.bool_)
+            self._records = [replace(first, rejected=rejected)]
+        elif fitted.decided is not None:
+            self._layers = [Layer(fitted.model)]
+            self._records = [replace(first, fitted=fitted, rejected=~fitted.decided.accepted)]
 
+    def _note_left_out(self, number: int, reason: str) -> None:
+        text = f"layer {number} was left out: {reason}"
+        self._notes.append(Diagnostic("layer_left_out", text, subject=str(number)))
 
-def _order_rows(
-    y: IntArray, first: LayerRecord, acquisition: AcquisitionManager, parameters: Parameters, rng: np.random.Generator
-) -> IntArray:
-    """Return the order in which rows are bought: balanced for subset selection, else at random.
+    def _note_selection(self, selection: Selection, part: Fraction, n_arms: int) -> None:
+        """Note money that is left, and how a purchase with a confidence ended."""
+        if selection.subsets is not None:
+            self._notes += selection.subsets.notes
+        if self._parameters.confidence is not None and selection.exploration is not None and n_arms > 1:
+            rest = part - selection.exploration.ledger.spent
+            text = describe_stop(selection.exploration, rest, self._parameters)
+            self._notes.append(Diagnostic("confidence", text))
 
-    Bandit strategies need rows at random. Where values are not available, cycles would have holes.
-    """
-    complete = all(bool(acquisition.available(arm).all()) for arm in range(len(acquisition.names)))
-    latent = first.fitted.latent
-    if latent is None or not parameters.selects_subsets or not complete:
-        return np.asarray(rng.permutation(len(y)), dtype=np.int64)
-    return balanced_order(y, latent.label_probabilities[np.arange(len(y)), y], rng)
+    def _order_rows(self) -> IntArray:
+        """Return the order in which rows are bought: balanced for subset selection, else at random.
 
+        Bandit strategies need rows at random. Where values are not available, cycles would have holes.
+        """
+        y, latent, acquisition = self._y, self._first.fitted.latent, self._acquisition
+        complete = all(bool(acquisition.available(arm).all()) for arm in range(len(acquisition.names)))
+        if latent is None or not self._parameters.selects_subsets or not complete:
+            return np.asarray(self._rng.permutation(len(y)), dtype=np.int64)
+        return balanced_order(y, latent.label_probabilities[np.arange(len(y)), y], self._rng)
 
-def _split_available(arms: list[int], data: LayerInput, acquisition: AcquisitionManager) -> tuple[list[int], list[str]]:
-    """Return candidates of which a row can be bought or is known, and the names of the others."""
-    usable = {arm: len(acquisition.usable_rows(arm, data.rows)) > 0 for arm in arms}
-    return [arm for arm in arms if usable[arm]], [acquisition.names[arm] for arm in arms if not usable[arm]]
+    def _drop_unavailable(self, arms: list[int], data: LayerInput) -> list[int]:
+        """Return candidates of which a row can be bought or is known, and note the others."""
+        usable = [arm for arm in arms if len(self._acquisition.usable_rows(arm, data.rows))]
+        for arm in arms:
+            if arm not in usable:
+                name = self._acquisition.names[arm]
+                text = f"candidate {name} was left out of layer {data.layer}: no row of it can be bought"
+                self._notes.append(Diagnostic("candidate_unavailable", text, subject=name))
+        return usable
 
+    def _find_reason_to_stop(self, arms: list[int], data: LayerInput, part: Fraction) -> str | None:
+        """Return why a third or later layer is not worth it; for the second layer raise an error instead."""
+        parameters, acquisition, last = self._parameters, self._acquisition, self._records[-1]
+        if data.layer == 2:
+            if not arms:
+                raise ValueError("no candidate can be bought for any row: there is nothing to explore")
+            if problem := self._find_lack_of_rows(arms, data, part):
+                raise ValueError(problem)
+            return None
+        if len(arms) < (parameters.max_candidates or 1):
+            left = "1 candidate is" if len(arms) == 1 else f"{len(arms)} candidates are"
+            return f"{left} left to choose from"
+        if last.choice is not None and not assess(last.choice, parameters).needed:
+            return f"layer {last.number} is good enough"
+        prices = Prices.of([acquisition.costs[arm] for arm in arms])
+        if part * (1 - parameters.validation_fraction) < smallest_budget(strategy_for(parameters, len(arms)), prices):
+            return f"the {show(acquisition.ledger.left)} that are left do not pay for another exploration"
+        return self._find_lack_of_rows(arms, data, part)
 
-def _find_reason_to_stop(
-    arms: list[int], acquisition: AcquisitionManager, parameters: Parameters, last: LayerRecord, part: Fraction
-) -> str | None:
-    """Return why a third or later layer is not worth it."""
-    if len(arms) < (parameters.max_candidates or 1):
-        left = "1 candidate is" if len(arms) == 1 else f"{len(arms)} candidates are"
-        return f"{left} left to choose from"
-    if last.choice is not None and not assess(last.choice, parameters).needed:
-        return f"layer {last.number} is good enough"
-    prices = Prices.of([acquisition.costs[arm] for arm in arms])
-    if part * (1 - parameters.validation_fraction) < smallest_budget(strategy_for(parameters, len(arms)), prices):
-        return f"the {show(acquisition.ledger.left)} that are left do not pay for another exploration"
-    return None
-
-
-def _find_problem(
-    arms: list[int], data: LayerInput, acquisition: AcquisitionManager, parameters: Parameters, part: Fraction
-) -> str | None:
-    """Return why there is nothing to explore, or why a strategy with fresh rows would run out of them."""
-    if not arms:
-        return "no candidate can be bought for any row: there is nothing to explore" if data.layer == 2 else None
-    strategy = strategy_for(parameters, len(arms))
-    if not isinstance(strategy, MedianElimination) or strategy.accumulate:
+    def _find_lack_of_rows(self, arms: list[int], data: LayerInput, part: Fraction) -> str | None:
+        """Return why a strategy with fresh rows would run out of them."""
+        acquisition, strategy = self._acquisition, strategy_for(self._parameters, len(arms))
+        if not isinstance(strategy, MedianElimination) or strategy.accumulate:
+            return None
+        prices = Prices.of([acquisition.costs[arm] for arm in arms])
+        reach = strategy.reach(part * (1 - self._parameters.validation_fraction), prices)
+        for arm in arms:
+            rows = len(acquisition.usable_rows(arm, data.rows))
+            if rows <= reach:
+                return (
+                    f"candidate {acquisition.names[arm]!r} has {counted(rows, 'row')}, and median elimination with "
+                    f"fresh rows reads up to {reach} before its last round: leave it out, accumulate rows, or give "
+                    "less money"
+                )
         return None
-    prices = Prices.of([acquisition.costs[arm] for arm in arms])
-    reach = strategy.reach(part * (1 - parameters.validation_fraction), prices)
-    for arm in arms:
-        rows = len(acquisition.usable_rows(arm, data.rows))
-        if rows <= reach:
-            return (
-                f"candidate {acquisition.names[arm]!r} has {counted(rows, 'row')}, and median elimination with fresh "
-                f"rows reads up to {reach} before its last round: leave it out, accumulate rows, or give less money"
-            )
-    return None
 
+    def _explore(self, arms: list[int], data: LayerInput, part: Fraction) -> tuple[list[int], IntArray, Selection]:
+        """Select and buy; return selected candidates, rows that have all of them, and the record."""
+        explore = self._select_subset if self._parameters.selects_subsets else self._run_strategy
+        selected, selection = explore(arms, data, part)
+        if selection.report is not None:
+            selection = replace(selection, report=limit_rows(selection.report, len(data.rows)))
+        return selected, data.rows[self._acquisition.bought[selected][:, data.rows].all(axis=0)], selection
 
-def _explore(
-    arms: list[int],
-    data: LayerInput,
-    part: Fraction,
-    acquisition: AcquisitionManager,
-    parameters: Parameters,
-    rng: np.random.Generator,
-    first: LayerRecord,
-) -> tuple[list[int], IntArray, Selection]:
-    """Select and buy; return selected candidates, rows that have all of them, and the record of the selection."""
-    start, level = acquisition.ledger.spent, parameters.confidence or CONFIDENCE_LEVEL
-    if parameters.selects_subsets:
-        fitter = make_scoring_fitter(parameters, rng, len(arms))
-        latent = first.fitted.latent
-        result = SubsetSelection(
-            acquisition,
-            arms,
-            data,
-            part,
-            fitter,
-            parameters.strategy,
-            parameters.max_candidates,
-            None if latent is None else latent.label_probabilities,
-            parameters.workers,
-        ).run()
-        selected = list(result.selected)
-        selection = Selection(None, result, report_subsets(result, acquisition.names, level), (), 0)
-    else:
-        pool = _make_pool(arms, data, acquisition, parameters, rng)
+    @property
+    def _level(self) -> float:
+        return float(self._parameters.confidence or CONFIDENCE_LEVEL)
+
+    def _select_subset(self, arms: list[int], data: LayerInput, part: Fraction) -> tuple[list[int], Selection]:
+        parameters, latent = self._parameters, self._first.fitted.latent
+        fitter = make_scoring_fitter(parameters, self._rng, len(arms))
+        prior = None if latent is None else latent.label_probabilities
+        how = parameters.strategy, parameters.max_candidates, prior, parameters.workers
+        result = SubsetSelection(self._acquisition, arms, data, part, fitter, *how).run()
+        report = report_subsets(result, self._acquisition.names, self._level)
+        return list(result.selected), Selection(None, result, report, (), 0)
+
+    def _run_strategy(self, arms: list[int], data: LayerInput, part: Fraction) -> tuple[list[int], Selection]:
+        parameters, acquisition = self._parameters, self._acquisition
+        start, extra = acquisition.ledger.spent, 0
+        given = acquisition, arms, data, parameters.exploration_theta, parameters.options
+        if parameters.candidate_score == "held_out":
+            pool: OraclePool = OutOfFoldPool(*given, make_scoring_fitter(parameters, self._rng, len(arms)))
+        else:
+            pool = OraclePool(*given, parameters.candidate_score)
         exploration = pool.explore(strategy_for(parameters, len(arms)), part * (1 - parameters.validation_fraction))
-        selected, extra = [arms[i] for i in exploration.accepted], 0
+        selected = [arms[i] for i in exploration.accepted]
         if not parameters.stop_when_confident and (parameters.theta is None or not parameters.uses_rejection):
             extra = buy_more(selected, data, part - (acquisition.ledger.spent - start), acquisition)
-        report, intervals = report_exploration(exploration, level)
+        report, intervals = report_exploration(exploration, self._level)
         # What the report was made from holds the oracle; a record holds plain values.
-        selection = Selection(replace(exploration, witness=None), None, report, intervals, extra)
-    if selection.report is not None:
-        selection = replace(selection, report=limit_rows(selection.report, len(data.rows)))
-    rows = data.rows[acquisition.bought[selected][:, data.rows].all(axis=0)]
-    return selected, rows, selection
+        return selected, Selection(replace(exploration, witness=None), None, report, intervals, extra)
+
+    def _augment(self, data: LayerInput, selected: list[int], rows: IntArray) -> LayerInput:
+        """Add bought values of the selected candidates to the known features; NaN where they were not bought."""
+        tables = [data.X]
+        for arm in selected:
+            values = self._acquisition.values(arm, rows)
+            table = np.full((data.X.shape[0], values.shape[1]), np.nan)
+            table[rows] = values
+            tables.append(table)
+        return LayerInput(np.hstack(tables), data.y, data.n_classes, rows, data.layer + 1)
 
 
 def limit_rows(report: Statement, rows: int) -> Statement:
@@ -347,41 +386,6 @@ def report_exploration(
         return None, ()
 
 
-def _make_pool(
-    arms: list[int],
-    data: LayerInput,
-    acquisition: AcquisitionManager,
-    parameters: Parameters,
-    rng: np.random.Generator,
-) -> OraclePool:
-    theta, options = parameters.exploration_theta, parameters.options
-    if parameters.candidate_score == "held_out":
-        fitter = make_scoring_fitter(parameters, rng, len(arms))
-        return OutOfFoldPool(acquisition, arms, data, theta, options, fitter)
-    return OraclePool(acquisition, arms, data, theta, options, parameters.candidate_score)
-
-
-def _place_first(
-    fitted: FittedLayer | None, first: LayerRecord
-) -> tuple[list[Layer], list[LayerRecord], list[Diagnostic]]:
-    """Return the first layer as it stands before the second one."""
-    if fitted is None:
-        text = "the initial layer decides no row: the next layer is more accurate on the bought ones"
-        everything = replace(first, rejected=np.ones(len(first.rows), dtype=np.bool_))
-        return [], [everything], [Diagnostic("initial_layer_left_out", text)]
-    rejected = first.rejected if fitted.decided is None else ~fitted.decided.accepted
-    return [Layer(fitted.model)], [replace(first, fitted=fitted, rejected=rejected)], []
-
-
-def _still_rejected(reaching: BoolArray | None, rows: IntArray, fitted: FittedLayer, n_rows: int) -> BoolArray | None:
-    """Return the rows that this layer and those before it reject; None if theta was given."""
-    if fitted.decided is None:
-        return None
-    rejected = np.ones(n_rows, dtype=np.bool_) if reaching is None else reaching.copy()
-    rejected[rows] &= ~fitted.decided.accepted
-    return rejected
-
-
 def buy_more(selected: list[int], data: LayerInput, money: Fraction, acquisition: AcquisitionManager) -> int:
     """Buy the next rows of the selected candidates while the money lasts; return how many rows."""
     available = np.array([acquisition.available(arm) for arm in selected])
@@ -402,14 +406,3 @@ def buy_more(selected: list[int], data: LayerInput, money: Fraction, acquisition
         rows = {arm: np.array(bought, dtype=np.int64) for arm, bought in wanted.items() if bought}
         acquisition.buy(rows, layer=data.layer, purpose="validation")
     return count
-
-
-def _augment(data: LayerInput, selected: list[int], rows: IntArray, acquisition: AcquisitionManager) -> LayerInput:
-    """Add bought values of the selected candidates to the known features; NaN where they were not bought."""
-    tables = [data.X]
-    for arm in selected:
-        values = acquisition.values(arm, rows)
-        table = np.full((data.X.shape[0], values.shape[1]), np.nan)
-        table[rows] = values
-        tables.append(table)
-    return LayerInput(np.hstack(tables), data.y, data.n_classes, rows, data.layer + 1)
