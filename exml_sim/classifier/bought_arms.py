@@ -9,9 +9,9 @@ sorted by their label and by how well the initial model predicts it out of fold,
 bought cycle by cycle: one random row of every stratum, the strata in random order. Rows that do not fill the strata are
 taken out at random and come last. Values of candidates have no part in it.
 
-Bets on differences of losses (`exml_sim.bandit.paired`) are settled at the ends of cycles. Given what was seen
-before a cycle, its rows are drawn independently, one of every stratum. A stake turns the loss of a row into a factor
-c. With :math:`\bar c_j` the mean of c over the rows that are left in stratum j of J,
+Bets on differences of losses (`exml_sim.bandit.paired`) are settled at the ends of cycles. Given what was
+seen before a cycle, its rows are drawn independently, one of every stratum. A stake turns the loss of a row into a
+factor c. With :math:`\bar c_j` the mean of c over the rows that are left in stratum j of J,
 
 .. math:: E \prod_{t \in \text{cycle}} c_t = \prod_j \bar c_j \le \Big(\frac1J \sum_j \bar c_j\Big)^J
 
