@@ -22,10 +22,9 @@ from exml_sim.bandit.jackknife import half_widths
 from exml_sim.bandit.parametric import ParametricPool
 from exml_sim.bandit.rows import FeaturePool
 from exml_sim.bandit.selection_report import Pair, proven_limit, report_selection
+from exml_sim.classifier.consensus import later_row_losses
 from exml_sim.classifier.kernel_regression import KernelFitter
-from exml_sim.classifier.latent import brier, one_hot
-from exml_sim.classifier.pairs import later_row_losses
-from exml_sim.classifier.soft import normalised
+from exml_sim.classifier.probability_models import brier, normalise, one_hot
 from exml_sim.datasets import make_synthetic
 from exml_sim.strategies import by_name
 from simulations import pilot
@@ -242,8 +241,8 @@ def _held_out_covered(angles: tuple[int, ...], rows: int, trials: int) -> tuple[
         for k in range(2):
             points, others = (np.hstack([one.X, one.candidates[k].values]) for one in (source, fresh))
             model, held = fit(points[drawn], one_hot(y[drawn], 2))
-            losses[trial, k] = brier(normalised(held), y[drawn])
-            risks[trial, k] = brier(normalised(model.predict(others)), y_fresh).mean()
+            losses[trial, k] = brier(normalise(held), y[drawn])
+            risks[trial, k] = brier(normalise(model.predict(others)), y_fresh).mean()
     truth = risks.mean(axis=0)
     held_up = wrong = 0
     for one in losses:

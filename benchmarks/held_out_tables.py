@@ -14,8 +14,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from exml_sim.arrays import FloatArray, IntArray
 from exml_sim.bandit.selection_report import Pair, report_selection
 from exml_sim.classifier.kernel_regression import KernelFitter
-from exml_sim.classifier.latent import brier, one_hot
-from exml_sim.classifier.soft import normalised
+from exml_sim.classifier.probability_models import brier, normalise, one_hot
 
 #: Observed columns, classes from 0, and the columns of every candidate.
 Source = tuple[FloatArray, IntArray, list[FloatArray]]
@@ -103,8 +102,8 @@ def _trial(
     losses, risks = [], []
     for one in points:
         model, held = fit(np.ascontiguousarray(one[drawn]), one_hot(y[drawn], n_classes))
-        losses.append(brier(normalised(held), y[drawn]))
-        risks.append(float(brier(normalised(model.predict(one[fresh])), y[fresh]).mean()))
+        losses.append(brier(normalise(held), y[drawn]))
+        risks.append(float(brier(normalise(model.predict(one[fresh])), y[fresh]).mean()))
     return losses, np.array(risks)
 
 

@@ -56,12 +56,17 @@ def squared_distances(X: ArrayLike, Z: ArrayLike | None = None) -> FloatArray:
     left, right = _pair(X, Z)
     middle = centre(right)
     left, right = left - middle, right - middle
-    squares: FloatArray = np.sum(left**2, axis=1)[:, None] + np.sum(right**2, axis=1)[None, :] - 2.0 * (left @ right.T)
-    np.maximum(squares, 0.0, out=squares)
+    squares = uncentred_squared_distances(left, right)
     if Z is None:
         squares = 0.5 * (squares + squares.T)
         np.fill_diagonal(squares, 0.0)
     return squares
+
+
+def uncentred_squared_distances(X: FloatArray, Z: FloatArray) -> FloatArray:
+    """Return the same for points that lie near the origin already, such as standardised ones."""
+    squares: FloatArray = np.sum(X**2, axis=1)[:, None] + np.sum(Z**2, axis=1)[None, :] - 2.0 * (X @ Z.T)
+    return np.maximum(squares, 0.0, out=squares)
 
 
 def centre(points: FloatArray) -> FloatArray:

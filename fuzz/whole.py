@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from exml_sim.classifier.cascade import Cascade, Layer
-from exml_sim.classifier.gated import Frame, GatedModel
+from exml_sim.classifier.constants import CENTRES
 from exml_sim.classifier.journal import Journal
-from exml_sim.classifier.kernel_regression import CENTRES, KernelSoft
-from exml_sim.classifier.latent import LatentModel
-from exml_sim.classifier.saved import SavedModel, load, save
-from exml_sim.classifier.saved_soft import pack
-from exml_sim.classifier.soft import ForestSoft, MeanSoft, StackedSoft
+from exml_sim.classifier.kernel_regression import KernelModel
+from exml_sim.classifier.latent_class import LatentModel
+from exml_sim.classifier.probability_models import ForestModel, MeanModel, StackedModel
+from exml_sim.classifier.rejection_model import Frame, RejectionModel
+from exml_sim.classifier.saved import SavedModel, load, pack, save
 from exml_sim.datasets.realdisp import CHANNELS, SENSORS, RealDisp, load_realdisp, save_realdisp
 from exml_sim.engine import Study, StudyResult, run
 from simulations.cache import Cache
@@ -71,7 +71,7 @@ def write_gated(path: Path) -> None:
     for width, names in ((2, ()), (3, ("extra",))):
         frame = Frame(rng.normal(size=width), np.ones(width), "gaussian", 0.7)
         tables = (rng.normal(size=(4, width)), rng.normal(size=(4, 2)), rng.normal(size=(4, 2)))
-        layers.append(Layer(GatedModel(frame, *tables, 0.3), names))
+        layers.append(Layer(RejectionModel(frame, *tables, 0.3), names))
     save(_named(Cascade(tuple(layers))), path)
 
 
@@ -79,16 +79,16 @@ def write_soft(path: Path) -> None:
     """A cascade of a kernel, and of a mixture of a forest and kernels."""
     rng = np.random.default_rng(1)
 
-    def kernel(width: int) -> KernelSoft:
+    def kernel(width: int) -> KernelModel:
         heights = rng.normal(size=(len(CENTRES) * width, 3))
         limits = -3.0 * np.ones(width), 3.0 * np.ones(width)
         parts = rng.normal(size=(5, width)), rng.normal(size=(5, 3)), rng.normal(size=(5, 3))
-        return KernelSoft(*limits, rng.normal(size=width), np.ones(width), *parts, heights, rng.normal(size=3), 0.4)
+        return KernelModel(*limits, rng.normal(size=width), np.ones(width), *parts, heights, rng.normal(size=3), 0.4)
 
     nodes = {"feature": [0, -2, -2], "left": [1, -1, -1], "right": [2, -1, -1], "roots": [0]}
     whole = {name: np.array(values, dtype=np.int64) for name, values in nodes.items()}
-    forest = ForestSoft(threshold=rng.normal(size=3), value=rng.random((3, 3)), **whole)
-    mixed = StackedSoft(kernel(2), MeanSoft((forest, kernel(3))), 2, 0.25, (1.0, 1.5))
+    forest = ForestModel(threshold=rng.normal(size=3), value=rng.random((3, 3)), **whole)
+    mixed = StackedModel(kernel(2), MeanModel((forest, kernel(3))), 2, 0.25, (1.0, 1.5))
     law = np.array([0.5, 0.5])
     first, second = LatentModel(kernel(2), law, 0.3, 1.0), LatentModel(mixed, law, None, 1.2)
     save(_named(Cascade((Layer(first, ()), Layer(second, ("extra",))))), path)
@@ -101,19 +101,9 @@ def _named(cascade: Cascade) -> SavedModel:
 def model_answer(path: Path) -> str:
     """All numbers and names of a model."""
     found = load(path)
-    facts = found.classes.tolist(), found.hidden_label, found.observed, found.columns, found.layout
-    return repr([_layer(one) for one in found.cascade.layers] + [facts])
-
-
-def _layer(layer: Layer) -> Any:
-    model = layer.model
-    if isinstance(model, LatentModel):
-        about, tables = pack(model.soft)
-        numbers = [(name, table.tobytes()) for name, table in tables.items()]
-        return about, numbers, model.law.tobytes(), model.theta, model.odds, layer.candidates
-    assert isinstance(model, GatedModel)
-    frame, tables = model.frame, (model.frame.shift, model.frame.scale, model.anchors, model.u, model.w)
-    return frame.kernel, frame.gamma, model.theta, layer.candidates, [table.tobytes() for table in tables]
+    arrays: dict[str, Any] = {}
+    described = pack(found, arrays)
+    return repr((described, [(name, table.tobytes()) for name, table in arrays.items()]))
 
 
 def write_rows(path: Path) -> None:

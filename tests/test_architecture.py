@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 #: The layers of docs/architecture.md, lowest first. A room imports from layers below its own, never from above and not
 #: from a neighbour.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("archives", "arrays", "compiled", "determinism", "memory", "progress", "threads", "__init__"),
+    ("archives", "arrays", "binomial", "compiled", "determinism", "memory", "progress", "threads", "__init__"),
     ("plugins",),
     ("validation", "seeds"),
     ("money", "losses", "kernels"),
@@ -235,10 +235,10 @@ def test_an_exploration_needs_no_scikit_learn() -> None:
         "import warnings; warnings.simplefilter('ignore')\n"
         "from exml_sim.cli import explore, explore_files\n"
         "from exml_sim.datasets import make_synthetic\n"
-        "from exml_sim.classifier.explorer import Explorer\n"
+        "from exml_sim.classifier.estimator import BaseExMLClassifier\n"
         "from exml_sim.oracle import ArrayOracle\n"
         "rows = make_synthetic(20, angles=[20, 90], rng=0)\n"
         "oracle = ArrayOracle({c.name: c.values for c in rows.candidates})\n"
-        "Explorer(budget_ratio=0.5, explore='always').fit(rows.X, rows.y, oracle).report()\n"
+        "BaseExMLClassifier(budget_ratio=0.5, explore='always').fit(rows.X, rows.y, oracle).report()\n"
     )
     assert not loaded_after(code) & {"cvxpy", "sklearn", "scipy.stats", "pandas"}

@@ -54,7 +54,7 @@ LARGEST_LOSS = 2.0
 STAKES = (0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.95)
 #: Parts of the rows: each is predicted by models that were fitted to the parts before it.
 PARTS = 4
-#: Rows of a cycle of a balanced order (`exml_sim.classifier.row_order`): bets are settled at the end of one.
+#: Rows of a cycle of a balanced order (`exml_sim.classifier.bought_arms`): bets are settled at the end of one.
 CYCLE = 16
 
 

@@ -69,9 +69,11 @@ def store(default: str | None = None, help: str = "SQLite file that a later run 
 
 
 def table_format(command: Callable[..., Any]) -> Callable[..., Any]:
-    """``--encoding``, ``--delimiter``, ``--blank``: how a person's table is written."""
+    """Add ``--encoding``, ``--delimiter`` and ``--na-values``: the format of a user's table."""
     for option in (
-        click.option("--blank", metavar="WORDS", help="Cells that mean not measured.  [default: NA,NaN,N/A,null,none]"),
+        click.option(
+            "--na-values", metavar="WORDS", help="Cells that mean not measured.  [default: NA,NaN,N/A,null,none]"
+        ),
         click.option(
             "--delimiter", metavar="CHARACTER", help="Between columns.  [default: comma, semicolon, tab or |]"
         ),

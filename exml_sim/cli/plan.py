@@ -26,11 +26,11 @@ TABLE_OPTIONS = (
     "label",
     "observed",
     "candidate",
-    "prices",
+    "costs",
     "worlds",
     "encoding",
     "delimiter",
-    "blank",
+    "na_values",
 )
 
 

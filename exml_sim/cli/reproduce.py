@@ -49,7 +49,7 @@ def _common(default: int, most: int, what: str, c: float) -> Callable[[Any], Any
                 type=click.Choice(("one", "each")),
                 default="one",
                 show_default=True,
-                help="Hindsight takes one theta for all configurations, or the best of each.",
+                help="TestData takes one theta for all configurations, or the best of each.",
             ),
             click.option("--C", "penalty", type=float, default=c, show_default=True, help="C_h = C_g; paper: 1."),
             click.option("--loss", type=click.Choice(("sum", "mean")), default="sum", show_default=True),

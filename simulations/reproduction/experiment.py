@@ -13,7 +13,7 @@ from typing import Protocol as Interface
 
 import numpy as np
 
-from exml_sim.classifier.gated import ModelOptions
+from exml_sim.classifier.rejection_model import ModelOptions
 from exml_sim.progress import Progress
 from exml_sim.strategies import MedianElimination, Strategy, UniformAllocation
 from exml_sim.threads import one_thread

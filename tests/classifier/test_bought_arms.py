@@ -7,9 +7,9 @@ import pytest
 
 from exml_sim.bandit.rows import FeaturePool
 from exml_sim.classifier import ExMLClassifier
-from exml_sim.classifier.bought_arms import Base, OraclePool, mean_certificate
-from exml_sim.classifier.buyer import Buyer
-from exml_sim.classifier.gated import Frame, ModelOptions
+from exml_sim.classifier.acquisition import AcquisitionManager
+from exml_sim.classifier.bought_arms import LayerInput, OraclePool, mean_certificate
+from exml_sim.classifier.rejection_model import Frame, ModelOptions
 from exml_sim.money import Prices
 from exml_sim.rejection import solve
 from exml_sim.seeds import Seeds
@@ -18,11 +18,11 @@ from tests.classifier.tasks import synthetic
 
 
 def pool_on(rows, oracle, budget=300, options=None, score="risk", n_classes=2, y=None, theta=0.3):
-    buyer = Buyer(oracle, rows.n_rows, budget)
+    buyer = AcquisitionManager(oracle, rows.n_rows, budget)
     order = np.random.default_rng(0).permutation(rows.n_rows)
     codes = (rows.y > 0).astype(int) if y is None else y
     options = options or ModelOptions(C_h=0.1, C_g=0.1)
-    base = Base(rows.X, codes, n_classes, order, 2)
+    base = LayerInput(rows.X, codes, n_classes, order, 2)
     return buyer, order, OraclePool(buyer, range(len(oracle.names)), base, theta, options, score)
 
 

@@ -64,7 +64,7 @@ def test_python(tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize(
     "module",
-    ["exml_sim.oracle", "exml_sim.classifier.estimator", "exml_sim.classifier.ask_tell", "exml_sim.datasets.graded"],
+    ["exml_sim.oracle", "exml_sim.classifier.estimator", "exml_sim.classifier.acquisition", "exml_sim.datasets.graded"],
 )
 def test_docstrings(module):
     found = doctest.testmod(import_module(module))
