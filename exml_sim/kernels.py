@@ -65,7 +65,7 @@ def squared_distances(X: ArrayLike, Z: ArrayLike | None = None) -> FloatArray:
 
 def uncentred_squared_distances(X: FloatArray, Z: FloatArray) -> FloatArray:
     """Return the same for points that lie near the origin already, such as standardised ones."""
-    squares: FloatArray = np.sum(X**2, axis=1)[:, None] + np.sum(Z**2, axis=1)[None, :] - 2.0 * (X @ Z.T)
+    squares: FloatArray = np.sum(X**2, axis=1)[:, None] + np.sum(Z**2, axis=1)[None, :] - 2.0 * X @ Z.T
     return np.maximum(squares, 0.0, out=squares)
 
 
