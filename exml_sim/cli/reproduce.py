@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 #: The paper's C, and the one that comes closest to its numbers on Mfeat (docs/reproduction.md); losses are added up.
 PAPER_C = 1.0
 CLOSEST_C = 0.15
-STORE = "results.sqlite"
+STORE = "results"
 
 
 @click.group(name="reproduce")
@@ -185,7 +185,7 @@ def _sensitivity(make: Callable[[float, str], Experiment], wanted: Wanted) -> No
     found = []
     for kind, c in sensitivity.GRID:
         with options.folder(folder):
-            results = wanted.results(make(c, kind), folder / f"{kind}-{c:g}.sqlite")
+            results = wanted.results(make(c, kind), folder / f"{kind}-{c:g}")
         found.append(sensitivity.line(kind, c, results, wanted.reading))
     text = sensitivity.markdown(found)
     (folder / "sensitivity.md").write_text(text, encoding="utf-8")

@@ -181,7 +181,7 @@ def run(
     Parameters
     ----------
     store
-        SQLite file that keeps what is finished.
+        Folder that keeps what is finished.
     n_jobs
         Worker processes; -1 is one per core.
     progress

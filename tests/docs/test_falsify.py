@@ -1,9 +1,9 @@
-"""docs/falsify.md says what the finds and the registry say."""
+"""docs/falsify.md says what the counterexamples and the registry say."""
 
 import re
 from pathlib import Path
 
-from simulations.falsify.finds import read
+from simulations.falsify.counterexamples import read
 from simulations.falsify.targets import all_targets
 
 ROOT = Path(__file__).parents[2]
@@ -28,9 +28,9 @@ def test_the_tightness_table_has_every_target_with_its_verdict():
             assert ratio == "-" or float(ratio) <= 1, target.id
 
 
-def test_the_table_of_finds_is_that_of_the_files():
+def test_the_table_of_counterexamples_is_that_of_the_files():
     named = {}
-    for line in rows_after("## What it found"):
+    for line in rows_after("## Known counterexamples"):
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         named[cells[1].strip("`")] = int(cells[2].split()[0].replace(",", ""))
     files = [read(file) for file in sorted((ROOT / "tests" / "counterexamples").glob("*.toml"))]

@@ -36,7 +36,7 @@ from exml_sim.oracle import ArrayOracle
 from exml_sim.rejection import factorise, solve, solve_batch, solve_low_rank
 from exml_sim.strategies import STRATEGIES
 from exml_sim.threads import one_thread
-from simulations.falsify import finds
+from simulations.falsify import counterexamples as finds
 from tests.golden.values import (
     collect_numbers,
     describe_machine,

@@ -14,7 +14,9 @@ from scipy.stats import binom
 from exml_sim.bandit.parametric import ParametricPool
 from exml_sim.testing import CheckError
 from exml_sim.testing.generators import bernoulli_pools, family_pools, gap_lists
-from simulations.testing import Assumes, check_bound, examine_bound, hunt_tightest, planted_bound, point_of
+from simulations.testing import Assumes, check_bound, examine_bound, point_of
+from tests.quality.bound_mutants import planted_bound
+from tests.quality.tightest import find_tightest
 from tests.statistical.wrong_bounds import PLANTED, uniform
 from theory import corrected, paper, tighter
 from theory.claims.median import regret_with_twice_the_rows
@@ -42,7 +44,7 @@ def test_a_wrong_bound_is_refuted_and_the_right_one_is_not(error: str) -> None:
     about = ABOUT[one.instance.strategy]
     report = check_bound(lambda budget, context: one.right(point_of(context), budget), about)
     assert 1.0 <= report.unseen < 10.0
-    with pytest.raises(CheckError, match="and it says"):
+    with pytest.raises(CheckError, match="and the bound is"):
         check_bound(wrong, about)
 
 
@@ -91,17 +93,17 @@ def hoeffding(budget: int, context: Any) -> float:
     return sum(exp(-(budget // context.K) * gap**2) for gap in context.ordered)
 
 
-ALARM = 1e-7
+ALPHA = 1e-7
 BERNOULLI = Assumes(distribution="bernoulli")
 
 
 def test_a_bound_for_bernoulli_arms() -> None:
-    report = check_bound(hoeffding, BERNOULLI, alarm=ALARM)
+    report = check_bound(hoeffding, BERNOULLI, alpha=ALPHA)
     assert report.spoke >= 40
     assert "would go unseen" in str(report)
-    assert report.alarm == ALARM
-    found = planted_bound(hoeffding, assumes=BERNOULLI)
-    caught = {one.error for one in found if one.caught}
+    assert report.alpha == ALPHA
+    plants = planted_bound(hoeffding, assumes=BERNOULLI)
+    caught = {plant.error for plant in plants if plant.caught}
     assert caught >= {"four times the budget", "twice the gaps", "to the fourth power", "a hundredth of it"}
 
 
@@ -136,23 +138,23 @@ def with_costs(budget: int, context: Any) -> float:
 
 
 def test_errors_that_show_at_some_budgets_numbers_of_arms_or_costs_only() -> None:
-    report = check_bound(exact_pairs, BERNOULLI, alarm=ALARM)
-    assert "asked at K = 2, 3, 4, 5, 6, 8, budgets 4 to 800" in str(report)
+    report = check_bound(exact_pairs, BERNOULLI, alpha=ALPHA)
+    assert "tested at K = 2, 3, 4, 5, 6, 8, budgets 4 to 800" in str(report)
     assert "unit costs;" in str(report)
     for wrong in (rounded_up, wrong_from_five_to_seven):
-        with pytest.raises(CheckError, match="exactly, and it says"):
-            check_bound(wrong, BERNOULLI, alarm=ALARM)
+        with pytest.raises(CheckError, match="exactly, and the bound is"):
+            check_bound(wrong, BERNOULLI, alpha=ALPHA)
     costly = replace(BERNOULLI, costs="any")
-    assert "costs 1, 3" in str(check_bound(with_costs, costly, alarm=ALARM))
+    assert "costs 1, 3" in str(check_bound(with_costs, costly, alpha=ALPHA))
     with pytest.raises(CheckError, match="at costs"):
-        check_bound(without_costs, costly, alarm=ALARM)
+        check_bound(without_costs, costly, alpha=ALPHA)
 
 
-def test_the_hunt_comes_closer_than_the_battery() -> None:
+def test_the_search_comes_closer_than_the_instances() -> None:
     near = examine_bound(hoeffding, BERNOULLI).unseen
-    found = hunt_tightest(hoeffding, BERNOULLI, budgets=(4, 20), steps=40)
-    assert 1.0 <= found.slack < 1.5 * near
-    assert found.probability <= found.bound
+    tightest = find_tightest(hoeffding, BERNOULLI, budgets=(4, 20), steps=40)
+    assert 1.0 <= tightest.slack < 1.5 * near
+    assert tightest.probability <= tightest.bound
 
 
 @given(bernoulli_pools(max_arms=5, costs=True))

@@ -1,4 +1,4 @@
-"""A hunt for the instance on which a bound is nearest to the truth."""
+"""Search the instance on which a bound is nearest to the truth."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from simulations.testing.assumptions import Assumes, Bound
-from simulations.testing.known_arms import SMALL, exact_instance
+from simulations.testing.instances import SMALL, Assumes, Bound, exact_instance
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,7 @@ class Tightest:
         return self.bound / self.probability if self.probability > 0 else math.inf
 
 
-def hunt_tightest(
+def find_tightest(
     bound: Bound,
     about: Assumes,
     *,
@@ -46,9 +45,9 @@ def hunt_tightest(
     rng = np.random.default_rng(seed)
     best, tried = Tightest((), 0, 0.0, 1.0, 0), 0
     for budget in budgets:
-        starts = [np.array(one) for one in SMALL if len(one) == K] + [rng.uniform(0.1, 0.9, K).round(4)]
-        judged = [(found.slack, i) for i, one in enumerate(starts) if (found := _slack(bound, about, one, budget))]
-        means = starts[min(judged, default=(0.0, -1))[1]]
+        starts = [np.array(means) for means in SMALL if len(means) == K] + [rng.uniform(0.1, 0.9, K).round(4)]
+        slacks = [(tight.slack, i) for i, means in enumerate(starts) if (tight := _slack(bound, about, means, budget))]
+        means = starts[min(slacks, default=(0.0, -1))[1]]
         now, step = _slack(bound, about, means, budget), 0.1
         for _ in range(steps):
             tried += 1
@@ -66,9 +65,11 @@ def hunt_tightest(
 def _slack(bound: Bound, about: Assumes, means: Any, budget: int) -> Tightest | None:
     if len(set(means.tolist())) < len(means):
         return None
-    one = exact_instance(about, means.tolist(), budget)
-    if one is None:
+    instance = exact_instance(about, means.tolist(), budget)
+    if instance is None:
         return None
-    value = float(bound(budget, one.context))
-    # Where a bound says nothing there is nothing to be tight about.
-    return Tightest(tuple(means.tolist()), budget, one.least, value, 1) if 0 < value < 1 and one.least > 0 else None
+    value = float(bound(budget, instance.context))
+    # A vacuous bound is not tight.
+    if not 0 < value < 1 or instance.least <= 0:
+        return None
+    return Tightest(tuple(means.tolist()), budget, instance.least, value, 1)

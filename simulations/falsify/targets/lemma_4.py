@@ -19,9 +19,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from simulations.falsify.axes import Numbers, axis, box
-from simulations.falsify.judging import two_paths
-from simulations.falsify.target import LOG_ZERO, Measured, Target, log, unmet
+from simulations.falsify.spaces import Numbers, axis, box
+from simulations.falsify.target import LOG_ZERO, Measured, Target, build_exact_target, log, unmet
 from theory import corrected, paper, tighter
 from theory.claims.exact_losses import surrogate
 from theory.claims.instances import outlier_beats, outlier_gap
@@ -65,10 +64,15 @@ def _grid_score(kappa: float, radius: float, rho: float, theta: float, n: int) -
     return min(float(surrogate(reach, s, 1, theta)) for s in (*steps, corner))
 
 
-def _exchangeable(one: Numbers, bound: LogBound, power: int, score: Callable[..., float]) -> Measured:
+def _exchangeable(instance: Numbers, bound: LogBound, power: int, score: Callable[..., float]) -> Measured:
     """P[V_2 < V_1] against a bound that is given (sup K)^(power / 2) as kappa."""
-    theta, radius, n, m = float(one["theta"]), float(one["radius"]), one.integer("n"), one.integer("m")
-    arms = [(float(one[f"kappa{i}"]), radius, float(one[f"rho{i}"]), theta) for i in (1, 2)]
+    theta, radius, n, m = (
+        float(instance["theta"]),
+        float(instance["radius"]),
+        instance.integer("n"),
+        instance.integer("m"),
+    )
+    arms = [(float(instance[f"kappa{i}"]), radius, float(instance[f"rho{i}"]), theta) for i in (1, 2)]
     if n > m:
         return unmet(math.log(n / m) + 50)
     risks = [score(*arm, m) for arm in arms]
@@ -89,15 +93,16 @@ def _exchangeable(one: Numbers, bound: LogBound, power: int, score: Callable[...
 
 def _kappa_target(id: str, says: str, bound: LogBound, power: int, holds: bool) -> Target:
     fast, slow = (
-        lambda one, score=score: _exchangeable(one, bound, power, score) for score in (exchangeable_score, _grid_score)
+        lambda instance, score=score: _exchangeable(instance, bound, power, score)
+        for score in (exchangeable_score, _grid_score)
     )
-    return two_paths(id, says, EXCHANGEABLE, fast, slow, "Eq. 2 minimised on a grid", holds)
+    return build_exact_target(id, says, EXCHANGEABLE, fast, slow, "Eq. 2 minimised on a grid", holds)
 
 
-def _outlier_case(one: Numbers) -> dict[str, float | int]:
+def _outlier_case(instance: Numbers) -> dict[str, float | int]:
     """The instance with the most likely counts at which the second arm wins."""
-    r, theta, n, p = float(one["r"]), float(one["theta"]), one.integer("n"), float(one["p"])
-    q = p * (1 + float(one["more"]))
+    r, theta, n, p = float(instance["r"]), float(instance["theta"]), instance.integer("n"), float(instance["p"])
+    q = p * (1 + float(instance["more"]))
     # Given N_1 = N_2, their common share is likeliest at sqrt(p q) / (1 - p - q + 2 sqrt(p q)).
     root = math.sqrt(p * q)
     second = int(n * root / (1 - p - q + 2 * root)) if p + q < 1 else 0
@@ -105,8 +110,8 @@ def _outlier_case(one: Numbers) -> dict[str, float | int]:
     return {"r": r, "theta": theta, "n": n, "first": second + slack, "second": second, "p": p, "q": q}
 
 
-def _outliers(one: Numbers, bound: LogBound, shift: int) -> Measured:
-    case = _outlier_case(one)
+def _outliers(instance: Numbers, bound: LogBound, shift: int) -> Measured:
+    case = _outlier_case(instance)
     r, theta, n, p, q = (float(case[name]) for name in ("r", "theta", "n", "p", "q"))
     case["first"], case["second"] = int(case["first"]) + shift, int(case["second"]) + shift
     if q * (1 + r) > 1 or p + q >= 1:
@@ -126,8 +131,8 @@ def _outliers(one: Numbers, bound: LogBound, shift: int) -> Measured:
 
 def _outlier_target(id: str, says: str, bound: LogBound, holds: bool) -> Target:
     # Another point of the sample space, next to the likeliest one, must refute the claim as well.
-    fast, slow = (lambda one, shift=shift: _outliers(one, bound, shift) for shift in (0, 1))
-    return two_paths(id, says, OUTLIERS, fast, slow, "another sample, exact", holds)
+    fast, slow = (lambda instance, shift=shift: _outliers(instance, bound, shift) for shift in (0, 1))
+    return build_exact_target(id, says, OUTLIERS, fast, slow, "another sample, exact", holds)
 
 
 def targets() -> list[Target]:

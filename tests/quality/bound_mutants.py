@@ -8,22 +8,21 @@ from typing import Any
 
 from exml_sim.engine.bound_context import BoundContext
 from exml_sim.testing.mutants import Plant
-from simulations.testing.assumptions import Assumes, Bound
-from simulations.testing.checks import examine_bound
+from simulations.testing import Assumes, Bound, examine_bound
 
 
-def _told(bound: Bound, **change: Callable[[BoundContext], Any]) -> Bound:
-    """A bound that is told something else."""
+def _change_context(bound: Bound, **change: Callable[[BoundContext], Any]) -> Bound:
+    """Return the bound with another context."""
     return lambda budget, context: bound(
         budget, replace(context, **{name: make(context) for name, make in change.items()})
     )
 
 
 def bound_mutants(bound: Bound) -> dict[str, Bound]:
-    """The bound with one error each, as bounds are wrong in earnest."""
+    """Return the bound with one typical error each."""
 
     def gaps(make: Callable[[tuple[float, ...]], Sequence[float]]) -> Bound:
-        return _told(bound, gaps=lambda context: (0.0, *make(context.ordered)))
+        return _change_context(bound, gaps=lambda context: (0.0, *make(context.ordered)))
 
     return {
         "four times the budget": lambda budget, context: bound(4 * budget, context),
@@ -39,9 +38,9 @@ def bound_mutants(bound: Bound) -> dict[str, Bound]:
 
 
 def planted_bound(bound: Bound, assumes: Assumes | None = None, **options: Any) -> tuple[Plant, ...]:
-    """Every mutant of a bound, and the sentence that refutes it."""
-    found = []
+    """Return every mutant of a bound, and the sentence that refutes it."""
+    plants = []
     for error, mutant in bound_mutants(bound).items():
         report = examine_bound(mutant, assumes, **options)
-        found.append(Plant(error, mutant, report.findings[0] if report.findings else ""))
-    return tuple(found)
+        plants.append(Plant(error, mutant, report.findings[0] if report.findings else ""))
+    return tuple(plants)

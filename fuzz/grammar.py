@@ -1,4 +1,4 @@
-"""Random study files and command lines from a grammar: an answer, or one line, within five seconds."""
+"""Random study files and command lines from a grammar: an answer, or one line of error, within five seconds."""
 
 from __future__ import annotations
 
@@ -12,22 +12,37 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import seed as seeded
 from hypothesis import strategies as st
 
 from exml_sim.cli import main
 from exml_sim.engine import Study, run
 from exml_sim.engine.fields import to_toml
 from exml_sim.money import exact
-from fuzz.case import HANG, Case, Finding, one_line
+from fuzz.case import HANG, Finding, check_message
 
-_RULES = ["uniform_allocation", "median_elimination", "successive_rejects", "top_two"]
-#: Examples that the grammar makes at once.
-BATCH = 100
+_STRATEGIES = ["uniform_allocation", "median_elimination", "successive_rejects", "top_two"]
 
-_TEXTS = st.sampled_from(["", "x", "\x00", "é", "\u2028", "-inf", "1e999999999", "9" * 5000, "/", "1/0", "0x10", " 7 "])
+_TEXTS = st.sampled_from(
+    [
+        "",
+        "x",
+        "\x00",
+        "é",
+        "\u2028",
+        "..",
+        "a/b",
+        "CON",
+        "-rf",
+        "$(x)",
+        "-inf",
+        "1e999999999",
+        "9" * 5000,
+        "/",
+        "1/0",
+        "0x10",
+        " 7 ",
+    ]
+)
 _LONG = st.sampled_from([201, 10**3, 10**3, 10**4, 10**4, 10**6]).map(lambda n: "n" * n)
 _NUMBERS = st.one_of(
     st.integers(-3, 40),
@@ -42,7 +57,7 @@ _ODD = st.one_of(_NUMBERS, _TEXTS, _LONG, _LISTS, st.booleans(), st.just({}), st
 
 
 def _mostly(usual: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """What belongs there, or now and then anything."""
+    """Draw a usual value, or now and then anything."""
     return st.integers(0, 29).flatmap(lambda number: _ODD if number == 17 else usual)
 
 
@@ -100,7 +115,7 @@ _DATASET = st.fixed_dictionaries(
 )
 _POOL = st.one_of(_KNOWN, _FINITE, _ATOMS, _SYNTHETIC, _MFEAT, _DATASET)
 _RULE = st.one_of(
-    st.sampled_from(_RULES),
+    st.sampled_from(_STRATEGIES),
     st.fixed_dictionaries(
         {"name": _mostly(st.sampled_from(["uniform_allocation", "top_two", "median_elimination"]))},
         optional={"alignment": _mostly(st.sampled_from(["sample", "budget"]))},
@@ -118,9 +133,7 @@ _SCORE = st.one_of(
 )
 STUDIES = st.fixed_dictionaries(
     {
-        "pools": _mostly(
-            st.lists(st.one_of(_KNOWN, _FINITE, _ATOMS, _SYNTHETIC, _MFEAT, _DATASET), min_size=1, max_size=2)
-        ),
+        "pools": _mostly(st.lists(_POOL, min_size=1, max_size=2)),
         "strategies": _mostly(st.lists(_RULE, min_size=1, max_size=2)),
         "scores": _mostly(st.lists(_SCORE, min_size=1, max_size=2)),
         "trials": _mostly(st.integers(1, 5)),
@@ -139,7 +152,7 @@ STUDIES = st.fixed_dictionaries(
         "name": _mostly(st.just("mine")),
     },
 )
-#: What follows the key of a broken text.
+#: Texts that are no study.
 _BROKEN = st.sampled_from(
     ["a = " + "[" * 100_000, "a = 0x" + "f" * 9000, "=", "\ufeff", "[[pools]]\n" * 20_000, "a.b.c"]
 )
@@ -171,54 +184,19 @@ _WELL = st.builds(
 COMMANDS = st.one_of(
     _WELL,
     _command("bound", [*_POINT, "--budget", "--json"]),
-    # With part of a point: a plan without one runs trials, which takes its time.
+    # With a gap, because a plan without any problem parameters runs trials.
     _command("plan", [*_POINT, "--delta", "--store", "--trials", "--seed"]).map(lambda words: [*words, "--gap=0.1"]),
     _command("report", ["--out", "--quiet"], 2),
     _command("plot", ["--figure", "--out"], 2),
     _command("merge", ["--out", "--json"], 3),
     _command("predict", ["--out", "--force"], 3),
-    _command("hunt", ["--replay", "--evaluations=0", "--seconds=-1", "--list"], 1),
+    _command("falsify", ["--replay", "--evaluations=0", "--seconds=-1", "--list"], 1),
     st.lists(_WORDS, min_size=1, max_size=3).filter(lambda words: words[0] not in ("", "--json")),
 )
 
 
-def _examples(grammar: st.SearchStrategy[Any], seed: int) -> list[Any]:
-    """Examples of a grammar from a seed."""
-    found: list[Any] = []
-
-    @seeded(seed)
-    @settings(
-        max_examples=BATCH,
-        database=None,
-        deadline=None,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(grammar)
-    def note(example: Any) -> None:
-        found.append(example)
-
-    note()
-    return found
-
-
-class _Grammar:
-    """Cases that a grammar draws, a batch at a time."""
-
-    grammar: st.SearchStrategy[Any]
-
-    def __init__(self) -> None:
-        self._queue: list[Any] = []
-
-    def draw(self, rng: np.random.Generator) -> Case:
-        """The next example, written out: what a grammar draws from a seed is not the same in every version."""
-        if not self._queue:
-            self._queue = _examples(self.grammar, int(rng.integers(2**31)))
-        return {"example": self._queue.pop(0)}
-
-
 def _warm() -> Iterator[dict[str, Any]]:
-    """One study for every compiled path: compiling is slow, and no hang."""
+    """Yield one study for every compiled path: compilation is slow, but no hang."""
     pools: list[dict[str, Any]] = [
         {"kind": "parametric", "means": [0.2, 0.7]},
         {"kind": "parametric", "means": [0.2, 0.7], "sd": 1.0},
@@ -226,7 +204,7 @@ def _warm() -> Iterator[dict[str, Any]]:
         {"kind": "finite_support", "values": [[1, 0.5], [0.25, 0.75]], "y": [1, -1], "kernel": "gaussian"},
     ]
     scores: list[dict[str, Any]] = [{"ball": 0.1}, {"ball": 2.0}, {"score": "risk"}, {"score": "objective"}]
-    rest = {"strategies": _RULES, "budgets": {"per_arm": [6]}, "trials": 2}
+    rest = {"strategies": _STRATEGIES[:2], "budgets": {"per_arm": [3]}, "trials": 2}
     for mode in ("monte_carlo", "exact", "importance_sampling"):
         for pool in pools[:3]:
             yield {"pools": [pool], "mode": mode, **rest}
@@ -234,25 +212,23 @@ def _warm() -> Iterator[dict[str, Any]]:
             yield {"pools": pools[3:], "scores": [score], "mode": mode, "sampling": {"rows": rows}, **rest}
 
 
-class StudyFiles(_Grammar):
+class StudyFiles:
     """Random study files: read, checked, and run if they are small."""
 
-    name, share, patience = "studies", 0.2, HANG
+    name, share, timeout = "studies", 0.2, HANG
 
     def __init__(self) -> None:
-        super().__init__()
         logging.disable(logging.WARNING)
         for table in _warm():
             with contextlib.suppress(ValueError):
                 run(Study.from_table(table), n_jobs=1, progress=False).close()
 
-    grammar = st.integers(0, 60).flatmap(lambda number: _BROKEN if number == 17 else STUDIES)
+    cases = st.integers(0, 60).flatmap(lambda number: _BROKEN if number == 17 else STUDIES)
 
-    def judge(self, case: Case) -> Counter[str]:
-        """Read and checked, and run if it is small; or refused in one line."""
-        table = case["example"]
+    def judge(self, case: Any) -> Counter[str]:
+        """Check that a study is accepted, and run if it is small, or refused in one line."""
         try:
-            text = table if isinstance(table, str) else to_toml(table)
+            text = case if isinstance(case, str) else to_toml(case)
         except (TypeError, AttributeError):
             return Counter({"no TOML": 1})
         try:
@@ -262,7 +238,7 @@ class StudyFiles(_Grammar):
                 return Counter(accepted=1)
             run(study, n_jobs=1, progress=False).close()
         except ValueError as error:
-            one_line(error)
+            check_message(error)
             return Counter(refused=1)
         return Counter(run=1)
 
@@ -273,15 +249,15 @@ def _is_small(study: Study, cells: int) -> bool:
     return cells <= 8 and study.trials <= 5 and max(pulls) <= 2000 and not enumerated
 
 
-class CommandLines(_Grammar):
+class CommandLines:
     """Random command lines that run no trials."""
 
-    name, share, patience = "commands", 0.05, HANG
-    grammar = COMMANDS
+    name, share, timeout = "commands", 0.05, HANG
+    cases = COMMANDS
 
-    def judge(self, case: Case) -> Counter[str]:
-        """Exit code 0, 1 or 2, and at most one line of complaint."""
-        words = case["example"]
+    def judge(self, case: Any) -> Counter[str]:
+        """Check for exit code 0, 1 or 2, and one line of error."""
+        words = case
         if any("\x00" in word for word in words):
             # No shell can pass it.
             return Counter({"no command line": 1})
@@ -290,9 +266,9 @@ class CommandLines(_Grammar):
             (Path(folder) / "Makefile").write_text("x")
             with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
                 code = _exit_code(words)
-        said = err.getvalue()
-        if code not in (0, 1, 2) or (code == 2 and (said.count("\n") != 1 or not said.startswith("exml: "))):
-            raise Finding(f"exml {' '.join(words)[:200]}: exit code {code}, {said[:200]!r}")
+        message = err.getvalue()
+        if code not in (0, 1, 2) or (code == 2 and (message.count("\n") != 1 or not message.startswith("exml: "))):
+            raise Finding(f"exml {' '.join(words)[:200]}: exit code {code}, {message[:200]!r}")
         return Counter({f"exit code {code}": 1})
 
 

@@ -1,4 +1,4 @@
-"""The fast laws of the search against `theory.exact`, the engine's enumeration and brute force."""
+"""The fast distributions of the search against `theory.exact`, the engine's enumeration and brute force."""
 
 import itertools
 import math
@@ -10,11 +10,12 @@ import pytest
 from exml_sim.engine.modes.exact import exact_law
 from exml_sim.engine.specs import AtomPool, Budgets, Score, StrategySpec
 from exml_sim.engine.study import Study
-from simulations.falsify import laws
-from simulations.falsify.pools import PoolInstance, PoolSpace
+from simulations.falsify import distributions
+from simulations.falsify.spaces import PoolInstance, PoolSpace
 from simulations.falsify.targets import regrets
-from simulations.falsify.targets.large_balls import _grid_score, exchangeable_score
+from simulations.falsify.targets.lemma_4 import _grid_score, exchangeable_score
 from simulations.falsify.targets.selection import slow_median
+from tests.simulations.falsify.draws import draw
 from theory import exact, paper
 
 F = Fraction
@@ -22,8 +23,7 @@ SPACE = PoolSpace(arms=(2, 4), atoms=(2, 3), budget=(8, 60), states=3_000, media
 
 
 def pools(count, seed=0):
-    rng = np.random.default_rng(seed)
-    return [SPACE.sample(rng) for _ in range(count)]
+    return draw(SPACE, count + 20, seed)[-count:]
 
 
 @pytest.mark.parametrize("pool", pools(12), ids=range(12))
@@ -31,8 +31,8 @@ def test_failures_are_those_of_the_exact_theory(pool):
     uniform = exact.failure(pool.pool, exact.uniform_selection(pool.pool, pool.budget))
     fresh = exact.failure(pool.pool, exact.median_selection(pool.pool, pool.budget, accumulate=False))
     for probability, log_value in (
-        (uniform, laws.log_uniform_failure(pool, pool.best)),
-        (fresh, laws.log_median_failure(pool, pool.best)),
+        (uniform, distributions.log_uniform_failure(pool, pool.best)),
+        (fresh, distributions.log_median_failure(pool, pool.best)),
         (fresh, slow_median(accumulate=False)(pool, pool.best)),
     ):
         assert math.exp(log_value) == pytest.approx(float(probability), rel=1e-9, abs=1e-12)
@@ -55,7 +55,7 @@ def test_failures_are_those_of_the_strategies_themselves(pool):
     )
     for cell, log_value in zip(
         study.cells(),
-        (laws.log_uniform_failure(pool, pool.best), laws.log_median_failure(pool, pool.best)),
+        (distributions.log_uniform_failure(pool, pool.best), distributions.log_median_failure(pool, pool.best)),
         strict=True,
     ):
         selected = exact_law(study, cell).selected
@@ -65,7 +65,7 @@ def test_failures_are_those_of_the_strategies_themselves(pool):
 
 def test_far_tails_are_logarithms():
     pool = PoolInstance((1, 1), (1, 1), ((1, 1), (-1, 1)), F(1, 10), F(1), 8000)
-    log_value = laws.log_beaten(pool, 4000, ties=True)
+    log_value = distributions.log_beaten(pool, 4000, ties=True)
     # The second arm is as good as the first if all rows are of one kind: 2 / 2^4000, far below the smallest float.
     assert log_value == pytest.approx(-3999 * math.log(2), rel=1e-12)
 
@@ -93,7 +93,7 @@ def test_regrets_by_brute_force():
     expected = [
         (level, math.log(sum(p for value, p in law.items() if value >= level))) for level in sorted(law) if level > 0
     ]
-    for tail in (laws.log_regret_tail(pool, n), regrets._exact_tail(pool)):
+    for tail in (distributions.log_regret_tail(pool, n), regrets._exact_tail(pool)):
         assert len(tail) == len(expected)
         for found, wanted in zip(tail, expected, strict=True):
             assert found == pytest.approx(wanted, abs=1e-8)
