@@ -659,7 +659,7 @@ def replay_counterexample(name: str) -> dict[str, Any]:
     with one_thread():
         done = finds.replay(finds.read(COUNTEREXAMPLE_FOLDER / f"{name}.toml"))
     sides = round_floats([done.measured.log_observed, done.measured.log_bound])
-    return {"sides": sides, "confirmed": OUTCOMES[done.verdict.outcome], "violated": bool(done.stands)}
+    return {"sides": sides, "confirmed": OUTCOMES[done.verdict.outcome], "violated": bool(done.reproduced)}
 
 
 # --- 6. purchases ---------------------------------------------------------------------------------------------------
