@@ -1,5 +1,5 @@
 """Fuzzing of stores, files, the command line, bounds and the solver: `make fuzz`, ten minutes, not in CI.
 
-Hypothesis draws cases from a seed and shrinks the failing ones. A case is plain data, so a finding is a JSON file that
-can be replayed.
+An attack draws cases from a seed and judges each; a case is plain data, so that a finding is a file that can be judged
+again. What was tried and what came of it is printed at the end, and kept in docs/explanation/fuzzing.md.
 """

@@ -28,7 +28,7 @@ FIRST = (
     "cli/test_study.py",
     "test_wheel.py",
     "docs/test_contributing.py",
-    "docs/test_your_own.py",
+    "docs/test_how_to.py",
     "cli/test_reproduce.py",
     "test_plugins.py",
     "test_untrusted.py",

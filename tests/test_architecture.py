@@ -1,4 +1,4 @@
-"""The rules of docs/architecture.md about who may import whom, and what an import costs."""
+"""The rules of docs/explanation/architecture.md about who may import whom, and what an import costs."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from tests.conftest import FIRST, TOGETHER, together
 ROOT = Path(__file__).parents[1]
 
 
-#: The layers of docs/architecture.md, lowest first. A room imports from layers below its own, never from above and not
-#: from a neighbour.
+#: The layers of docs/explanation/architecture.md, lowest first. A package imports from layers below its own only.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("archives", "arrays", "binomial", "compiled", "determinism", "memory", "progress", "threads", "__init__"),
     ("plugins",),

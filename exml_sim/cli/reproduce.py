@@ -15,7 +15,8 @@ from exml_sim.cli import options
 if TYPE_CHECKING:
     from simulations.reproduction.experiment import Experiment
 
-#: The paper's C, and the one that comes closest to its numbers on Mfeat (docs/reproduction.md); losses are added up.
+#: The paper's C, and the one that comes closest to its numbers on Mfeat; losses are added up
+#: (docs/explanation/reproduction.md).
 PAPER_C = 1.0
 CLOSEST_C = 0.15
 STORE = "results"

@@ -1,6 +1,6 @@
 r"""Define the problem and its certified solution, and check arguments.
 
-Penalised form (Eq. 3 with the sum of losses, see ``docs/conventions.md``), weights p and b = 1/(1 - 2 theta):
+Penalised form (Eq. 3, sum of losses, see ``docs/explanation/conventions.md``), weights p and b = 1/(1 - 2 theta):
 
 .. math:: \min_{h,g}\; \sum_i p_i \max\{1 + (g_i - y_i h_i)/2,\ \theta(1 - b g_i),\ 0\} + C_h |h|^2 + C_g |g|^2 .
 

@@ -75,7 +75,7 @@ class Experiment:
     protocol
         Thresholds in hindsight or automatic.
     C, loss
-        C_h = C_g = C, and whether losses are added up or averaged (see docs/conventions.md).
+        C_h = C_g = C, and whether losses are added up or averaged (see docs/explanation/conventions.md).
     seed
         Root seed.
     attainable
