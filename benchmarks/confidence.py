@@ -17,15 +17,14 @@ import numpy as np
 
 from benchmarks.held_out_tables import SOURCES, measured
 from benchmarks.textbook import kl_lucb, top_two_thompson
-from exml_sim.bandit.betting import Pairs, log_wealth, paired_log_wealth
-from exml_sim.bandit.paired import Pair, proven_limit, statement_of
+from exml_sim.bandit.evidence import Pairs, log_wealth, paired_log_wealth
+from exml_sim.bandit.jackknife import half_widths
 from exml_sim.bandit.parametric import ParametricPool
 from exml_sim.bandit.rows import FeaturePool
-from exml_sim.bandit.statements import half_widths
+from exml_sim.bandit.selection_report import Pair, proven_limit, report_selection
+from exml_sim.classifier.consensus import later_row_losses
 from exml_sim.classifier.kernel_regression import KernelFitter
-from exml_sim.classifier.latent import brier, one_hot
-from exml_sim.classifier.pairs import later_row_losses
-from exml_sim.classifier.soft import normalised
+from exml_sim.classifier.probability_models import brier, normalise, one_hot
 from exml_sim.datasets import make_synthetic
 from exml_sim.strategies import by_name
 from simulations import pilot
@@ -77,9 +76,9 @@ def at_the_stop(trials: int) -> Iterator[Line]:
         pool = ParametricPool.bernoulli(means)
         for name in SURE:
             found = pool.explore_many(by_name(name), 100_000, trials, n_jobs=2)
-            assert found.sure is not None
-            wrong = int((found.failures([0]) & found.sure).sum())
-            note = f"sure in {found.sure.mean():.1%}, mean money {found.spent_units.mean():,.0f}; "
+            assert found.confident is not None
+            wrong = int((found.failures([0]) & found.confident).sum())
+            note = f"sure in {found.confident.mean():.1%}, mean money {found.spent_units.mean():,.0f}; "
             note += judge(wrong, trials, DELTA).outcome
             yield Line(
                 f"sure and wrong, {name}, means {means[0]:g}, {means[1]:g} … (K = {len(means)})",
@@ -242,13 +241,13 @@ def _held_out_covered(angles: tuple[int, ...], rows: int, trials: int) -> tuple[
         for k in range(2):
             points, others = (np.hstack([one.X, one.candidates[k].values]) for one in (source, fresh))
             model, held = fit(points[drawn], one_hot(y[drawn], 2))
-            losses[trial, k] = brier(normalised(held), y[drawn])
-            risks[trial, k] = brier(normalised(model.predict(others)), y_fresh).mean()
+            losses[trial, k] = brier(normalise(held), y[drawn])
+            risks[trial, k] = brier(normalise(model.predict(others)), y_fresh).mean()
     truth = risks.mean(axis=0)
     held_up = wrong = 0
     for one in losses:
         chosen = int(one.mean(axis=1).argmin())
-        said = statement_of("a", [Pair("b", one[chosen], one[1 - chosen])], LEVEL).comparisons[0]
+        said = report_selection("a", [Pair("b", one[chosen], one[1 - chosen])], LEVEL).comparisons[0]
         apart = truth[1 - chosen] - truth[chosen]
         held_up += said.at_least <= apart
         wrong += said.excluded and apart < 0.0
@@ -262,7 +261,7 @@ def tables(trials: int) -> Iterator[Line]:
             found = measured(name, rows, trials, LEVEL)
             label = f"held-out losses, table {name}, {rows} rows"
             yield Line(f"coverage of the approximate limits, {label}", found.covered, 0.94, at_least=True)
-            yield Line(f"  sure and wrong, {label}", found.wrong, DELTA, note=f"sure in {found.sure:.1%}")
+            yield Line(f"  sure and wrong, {label}", found.wrong, DELTA, note=f"sure in {found.confident:.1%}")
 
 
 def later_rows(trials: int) -> Iterator[Line]:
@@ -322,9 +321,9 @@ def race(trials: int) -> Iterator[Line]:
         practice += 8
     for name in SURE:
         found = pool.explore_many(by_name(name), 2048, trials)
-        wrong = (found.failures(pool.best_arms()) & found.sure).mean()
+        wrong = (found.failures(pool.best_arms()) & found.confident).mean()
         note = f"practice {practice}, mean {found.spent_units.mean():.0f}, "
-        note += f"sure {found.sure.mean():.1%}, wrongly {wrong:.2%}"
+        note += f"sure {found.confident.mean():.1%}, wrongly {wrong:.2%}"
         promised = 4.0 if name == "successive_elimination" else None
         ratio = found.spent_units.mean() / practice
         yield Line(f"money of {name} over practice, default pool", ratio, promised, note=note)
@@ -332,7 +331,7 @@ def race(trials: int) -> Iterator[Line]:
         tie = feature_pool(*POOLS[label])
         found = tie.explore_many(by_name("successive_elimination"), 2048, trials)
         yield Line(
-            f"sure and wrong, racing, {label}", float((found.failures(tie.best_arms()) & found.sure).mean()), DELTA
+            f"sure and wrong, racing, {label}", float((found.failures(tie.best_arms()) & found.confident).mean()), DELTA
         )
 
 

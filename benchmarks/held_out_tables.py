@@ -12,10 +12,9 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 
 from exml_sim.arrays import FloatArray, IntArray
-from exml_sim.bandit.paired import Pair, statement_of
+from exml_sim.bandit.selection_report import Pair, report_selection
 from exml_sim.classifier.kernel_regression import KernelFitter
-from exml_sim.classifier.latent import brier, one_hot
-from exml_sim.classifier.soft import normalised
+from exml_sim.classifier.probability_models import brier, normalise, one_hot
 
 #: Observed columns, classes from 0, and the columns of every candidate.
 Source = tuple[FloatArray, IntArray, list[FloatArray]]
@@ -78,7 +77,7 @@ class Held:
     """Shares of trials: all limits hold; all others are excluded; that, and the chosen one is not the best."""
 
     covered: float
-    sure: float
+    confident: float
     wrong: float
 
 
@@ -103,15 +102,15 @@ def _trial(
     losses, risks = [], []
     for one in points:
         model, held = fit(np.ascontiguousarray(one[drawn]), one_hot(y[drawn], n_classes))
-        losses.append(brier(normalised(held), y[drawn]))
-        risks.append(float(brier(normalised(model.predict(one[fresh])), y[fresh]).mean()))
+        losses.append(brier(normalise(held), y[drawn]))
+        risks.append(float(brier(normalise(model.predict(one[fresh])), y[fresh]).mean()))
     return losses, np.array(risks)
 
 
 def _held(losses: list[FloatArray], truth: FloatArray, level: float) -> tuple[bool, bool, bool]:
     chosen = int(np.argmin([one.mean() for one in losses]))
     pairs = [Pair(str(k), losses[chosen], one) for k, one in enumerate(losses) if k != chosen]
-    said = statement_of(str(chosen), pairs, level).comparisons
+    said = report_selection(str(chosen), pairs, level).comparisons
     covered = all(one.at_least <= truth[int(one.name)] - truth[chosen] for one in said)
     sure = all(one.excluded for one in said)
     return covered, sure, sure and chosen != int(truth.argmin())

@@ -3,7 +3,7 @@
 Rows with one to three candidates of the tables of `benchmarks.practice`; the first known label is carried by a share of
 the hidden rows, or there is no hidden class at all. For every share: the estimate, how often the shares that it leaves
 open hold the true one, and the accuracy of the layer on test rows (the hidden class is one) with the true law, the fair
-die, and the estimate. The constants of `exml_sim/classifier/mislabelling.py` were chosen with seeds below 100.
+die, and the estimate. The constants of `exml_sim/classifier/constants.py` were chosen with seeds below 100.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import numpy as np
 from benchmarks.practice.situations import Setting, Situation, law_of, situation
 from benchmarks.practice.tables import FloatArray, IntArray
 from benchmarks.practice.unseen import HINT, there
-from exml_sim.classifier.latent import discover, fair
-from exml_sim.classifier.soft import fitter_by_name
+from exml_sim.classifier.latent_class import fit_em, uniform_noise
+from exml_sim.classifier.probability_models import make_fitter
 from exml_sim.threads import one_thread
 
 #: Table, observed group, and the numbers of known classes that it has enough classes for.
@@ -74,22 +74,22 @@ def cases(seeds: int) -> Iterator[tuple[tuple[int, str, int], FloatArray, tuple[
                         ours, theirs = true < known, task.truth < known
                         if name == "fair" and len(np.unique(y[ours])) == known:
                             told = (train[ours], y[ours], test[theirs], task.truth[theirs])
-                            yield (known, NONE, rows), fair(known), told
+                            yield (known, NONE, rows), uniform_noise(known), told
 
 
 def judged(law: FloatArray, train: FloatArray, y: IntArray, test: FloatArray, truth: IntArray) -> list[float]:
     """Estimate, whether it leaves the law open, accuracies with the true law, the fair die, the estimate."""
     known = len(law)
-    fit = fitter_by_name("mean", len(y), 0)
-    layers = [discover(fit, train, y, known, one) for one in (law, fair(known), None)]
-    estimate = layers[-1].mislabelling
+    fit = make_fitter("mean", len(y), 0)
+    layers = [fit_em(fit, train, y, known, one) for one in (law, uniform_noise(known), None)]
+    estimate = layers[-1].label_noise
     assert estimate is not None
     low, high = estimate.range
     accuracies = []
     for layer in layers:
         winner, accepted = layer.model.evaluate(test)
         accuracies.append(float(np.mean(np.where(accepted, winner, known) == truth)))
-    return [float(estimate.law[0]), float(low[0] - 1e-9 <= law[0] <= high[0] + 1e-9), *accuracies]
+    return [float(estimate.estimate[0]), float(low[0] - 1e-9 <= law[0] <= high[0] + 1e-9), *accuracies]
 
 
 def main() -> None:

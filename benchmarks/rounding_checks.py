@@ -1,7 +1,7 @@
 """The floating-point bounds of `theory` against their exact values, enclosed by balls, at random points.
 
-A bound that rounding has pushed below its exact value would claim more than its theorem. Each formula is written here
-once more, for balls; the difference (exact value minus float) may not exceed 2^-44 times the sizes of the
+A bound that rounding has pushed below its exact value would claim more than its theorem. Each formula is evaluated
+on balls; the difference (exact value minus float) may not exceed 2^-44 times the sizes of the
 numbers that the formula adds up.
 """
 
@@ -15,14 +15,14 @@ import numpy as np
 
 from theory import constants, corrected, paper, tighter
 from theory._inputs import Floats
-from theory.claims.formulas import (
+from theory.evidence.balls import BALLS, ball, digits
+from theory.formulas import (
     hoeffding_deviation,
     log_tail_paper,
     rademacher_constant,
     regret_paper,
     rejection_slope,
 )
-from theory.evidence.balls import BALLS, ball, digits
 
 __all__ = ["ALLOWED", "CHECKS", "Check", "Deficit", "compare", "random_points"]
 

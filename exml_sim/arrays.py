@@ -1,4 +1,4 @@
-"""The types of arrays that functions take and give, one name each."""
+"""Name the types of arrays that functions take and return."""
 
 from __future__ import annotations
 

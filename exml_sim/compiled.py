@@ -1,4 +1,4 @@
-"""How this project compiles its inner loops: cached on disk, without the interpreter's lock, IEEE division."""
+"""Compile inner loops with numba: cached on disk, without the interpreter's lock, IEEE division."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def kernel(function: F) -> F:
 
 
 def forget_stale(package: Path) -> bool:
-    """Drop the package's compiled code if a module with compiled functions changed since; True if it did.
+    """Drop the package's compiled code if a module with compiled functions has changed; return True if so.
 
-    numba looks at the file of a function only, not at those of the functions it calls: after a change of one module the
-    cached code of another would go on with the old one.
+    numba checks the file of a function only, not those of the functions it calls: after a change of one module the
+    cached code of another would still use the old one.
     """
     sources = [path for path in sorted(package.rglob("*.py")) if b"exml_sim.compiled" in path.read_bytes()]
     state = "".join(f"{path.relative_to(package)}{path.stat().st_mtime_ns}{path.stat().st_size}" for path in sources)

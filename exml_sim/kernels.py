@@ -1,4 +1,4 @@
-r"""Kernels: Gaussian with the paper's median bandwidth, linear, or the user's own.
+r"""Compute kernels: Gaussian with the paper's median bandwidth, linear, or the user's own.
 
 Section 5 of the paper uses :math:`K(x, x') = \exp(-\|x - x'\|^2/\gamma)` with :math:`\gamma` the median of the
 squared pairwise distances.
@@ -41,13 +41,13 @@ Gamma = float | Literal["median"] | Callable[[FloatArray], float]
 
 
 def check_points(values: ArrayLike, name: str) -> FloatArray:
-    """A finite matrix whose squares are finite, too."""
+    """Check for a finite matrix whose squares are finite, too."""
     points = check_matrix(values, name)
     return check_size(points, name, LARGEST_POINT)
 
 
 def squared_distances(X: ArrayLike, Z: ArrayLike | None = None) -> FloatArray:
-    r"""Matrix of :math:`\|x_i - z_j\|^2`, never negative, exactly 0 on the diagonal when Z is X.
+    r"""Compute the matrix of :math:`\|x_i - z_j\|^2`, never negative, exactly 0 on the diagonal when Z is X.
 
     The points are first moved to a common centre: distances do not change, but the cancellation in
     :math:`|x|^2 + |z|^2 - 2 x z` becomes harmless for data far from the origin. The centre is the mean; where few rows
@@ -56,16 +56,21 @@ def squared_distances(X: ArrayLike, Z: ArrayLike | None = None) -> FloatArray:
     left, right = _pair(X, Z)
     middle = centre(right)
     left, right = left - middle, right - middle
-    squares: FloatArray = np.sum(left**2, axis=1)[:, None] + np.sum(right**2, axis=1)[None, :] - 2.0 * (left @ right.T)
-    np.maximum(squares, 0.0, out=squares)
+    squares = uncentred_squared_distances(left, right)
     if Z is None:
         squares = 0.5 * (squares + squares.T)
         np.fill_diagonal(squares, 0.0)
     return squares
 
 
+def uncentred_squared_distances(X: FloatArray, Z: FloatArray) -> FloatArray:
+    """Return the same for points that lie near the origin already, such as standardised ones."""
+    squares: FloatArray = np.sum(X**2, axis=1)[:, None] + np.sum(Z**2, axis=1)[None, :] - 2.0 * X @ Z.T
+    return np.maximum(squares, 0.0, out=squares)
+
+
 def centre(points: FloatArray) -> FloatArray:
-    """A point that most rows are near to."""
+    """Find a point that most rows are near to."""
     mean: FloatArray = points.mean(axis=0)
     sizes = np.sum((points - mean) ** 2, axis=1)
     # A distance errs by the rounding of the sizes of its ends: they must not be far larger than the distance itself.
@@ -76,10 +81,10 @@ def centre(points: FloatArray) -> FloatArray:
 
 
 def median_gamma(X: ArrayLike, weights: ArrayLike | None = None) -> float:
-    """The paper's bandwidth: the median of the squared distances over all pairs of rows.
+    """Compute the paper's bandwidth: the median of the squared distances over all pairs of rows.
 
     Beyond :data:`MEDIAN_ROWS` rows it is the median over all pairs of a fixed random sample of :data:`MEDIAN_SAMPLE` of
-    them: half a million pairs tell the median to a per cent or two, and the matrix of all distances would not fit.
+    them: half a million pairs estimate the median to a per cent or two, and the matrix of all distances would not fit.
 
     Parameters
     ----------
@@ -112,7 +117,7 @@ def median_gamma(X: ArrayLike, weights: ArrayLike | None = None) -> float:
 
 
 def _median_of_pairs(squares: FloatArray, weights: ArrayLike | None) -> tuple[float, float]:
-    """Median over all pairs of rows, and the number (or weight) of the pairs."""
+    """Compute the median over all pairs of rows, and the number (or weight) of the pairs."""
     if weights is None:
         distances = squares[np.tri(len(squares), k=-1, dtype=bool)]
         return float(np.median(distances)) if len(distances) else 0.0, float(len(distances))
@@ -126,12 +131,12 @@ def _median_of_pairs(squares: FloatArray, weights: ArrayLike | None) -> tuple[fl
 
 
 def _by_differences(X: FloatArray) -> FloatArray:
-    """Squared distances row by row: slower than products, and exactly 0 for equal rows."""
+    """Compute squared distances row by row: slower than products, and exactly 0 for equal rows."""
     return np.array([np.sum((X - row) ** 2, axis=1) for row in X])
 
 
 def _sample(X: FloatArray, weights: ArrayLike | None) -> tuple[FloatArray, ArrayLike | None]:
-    """The rows that a median is taken over: all, or a sample of those that weigh something."""
+    """Choose the rows that a median is taken over: all, or a sample of those with weight."""
     if len(X) <= MEDIAN_ROWS:
         return X, weights
     heavy = np.arange(len(X))
@@ -145,12 +150,12 @@ def _sample(X: FloatArray, weights: ArrayLike | None) -> tuple[FloatArray, Array
 
 
 def _weighted_median(values: FloatArray, weights: FloatArray) -> tuple[float, float]:
-    """Median of values with multiplicities, the mean of the two middle ones where there are two; and the total."""
-    kept = weights > 0.0
-    if not np.any(kept):
+    """Compute the median of values with multiplicities (the mean of two middle ones), and the total."""
+    heavy = weights > 0.0
+    if not np.any(heavy):
         return 0.0, 0.0
-    order = np.argsort(values[kept], kind="stable")
-    values, reached = values[kept][order], np.cumsum(weights[kept][order])
+    order = np.argsort(values[heavy], kind="stable")
+    values, reached = values[heavy][order], np.cumsum(weights[heavy][order])
     half = 0.5 * reached[-1]
     low = int(np.searchsorted(reached, half * (1.0 - 1e-12)))
     high = int(np.searchsorted(reached, half * (1.0 + 1e-12), side="right"))
@@ -158,7 +163,7 @@ def _weighted_median(values: FloatArray, weights: FloatArray) -> tuple[float, fl
 
 
 def resolve_gamma(X: ArrayLike, gamma: Gamma, weights: ArrayLike | None = None) -> float:
-    """The bandwidth as a number: ``"median"``, a number above 0, or a callable that maps X to one."""
+    """Resolve the bandwidth to a number: ``"median"``, a number above 0, or a callable that maps X to one."""
     if isinstance(gamma, str):
         if gamma != "median":
             raise ValueError(f"gamma must be 'median' or a number above 0; got {gamma!r}")
@@ -169,7 +174,7 @@ def resolve_gamma(X: ArrayLike, gamma: Gamma, weights: ArrayLike | None = None) 
 
 
 def gaussian(X: ArrayLike, Z: ArrayLike | None = None, *, gamma: float) -> FloatArray:
-    r"""Gaussian kernel :math:`\exp(-\|x - z\|^2/\gamma)`."""
+    r"""Compute the Gaussian kernel :math:`\exp(-\|x - z\|^2/\gamma)`."""
     gamma = check_positive(gamma, "gamma")
     with np.errstate(over="ignore"):  # a quotient beyond all floats is infinite, and its kernel value 0
         values: FloatArray = np.exp(squared_distances(X, Z) / -gamma)
@@ -177,7 +182,7 @@ def gaussian(X: ArrayLike, Z: ArrayLike | None = None, *, gamma: float) -> Float
 
 
 def linear(X: ArrayLike, Z: ArrayLike | None = None) -> FloatArray:
-    r"""Linear kernel :math:`\langle x, z \rangle`."""
+    r"""Compute the linear kernel :math:`\langle x, z \rangle`."""
     left, right = _pair(X, Z)
     product: FloatArray = left @ right.T
     return 0.5 * (product + product.T) if Z is None else product
@@ -192,7 +197,7 @@ def _pair(X: ArrayLike, Z: ArrayLike | None) -> tuple[FloatArray, FloatArray]:
 
 
 def gram(X: ArrayLike, kernel: Kernel = "gaussian", gamma: Gamma = "median") -> FloatArray:
-    """Gram matrix of the rows of X under a kernel, with the bandwidth taken from the same rows.
+    """Compute the Gram matrix of the rows of X under a kernel, with the bandwidth taken from the same rows.
 
     Parameters
     ----------

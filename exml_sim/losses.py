@@ -1,6 +1,6 @@
-"""The losses of the rejection model (Section 3.1): Eq. 1 with its repair, and its surrogate Eq. 2.
+"""Compute the losses of the rejection model (Section 3.1): Eq. 1, corrected, and its surrogate Eq. 2.
 
-A rejection model is a pair f = (h, g): the point is given up when g(x) <= 0, otherwise it gets the class sign(h(x)).
+A rejection model is a pair f = (h, g): the point is rejected when g(x) <= 0, otherwise it gets the class sign(h(x)).
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from exml_sim.validation import check_labels, check_theta
 def rejection_loss(
     h: ArrayLike, g: ArrayLike, y: ArrayLike, theta: ArrayLike, *, printed: bool = False
 ) -> FloatArray | np.float64:
-    r"""The 0/1 loss with rejection, Eq. 1, repaired.
+    r"""Compute the 0/1 loss with rejection, Eq. 1, corrected.
 
     .. math::
         \ell_{0/1} = 1[y h \le 0]\,1[g > 0] + \theta\,1[g \le 0]
 
     The paper prints the strict :math:`1[y h < 0]`. Then h = 0, g = 1 has loss zero on every sample, so every
-    Bayes risk of Eq. 4 is zero and no feature is better than another; counting y h = 0 as an error mends that.
+    Bayes risk of Eq. 4 is zero and no feature is better than another; counting y h = 0 as an error corrects that.
 
     Parameters
     ----------
     h, g : array_like
-        Values of the predictive function and of the gate.
+        Values of the predictive function and of the rejection function.
     y : array_like
         Labels, -1 or +1.
     theta : array_like
-        Price of a rejection, in (0, 1/2).
+        Cost of a rejection, in (0, 1/2).
     printed : bool, default False
         Use the strict inequality as printed.
 
@@ -47,12 +47,12 @@ def rejection_loss(
 
 
 def surrogate_loss(h: ArrayLike, g: ArrayLike, y: ArrayLike, theta: ArrayLike) -> FloatArray | np.float64:
-    r"""The convex surrogate, Eq. 2.
+    r"""Compute the convex surrogate, Eq. 2.
 
     .. math::
         \ell_{surr} = \max\{1 + (g - y h)/2,\; \theta (1 - g/(1 - 2\theta)),\; 0\}
 
-    It lies above the 0/1 loss (repaired or printed) exactly when :math:`\theta < 1/2`.
+    It lies above the 0/1 loss (corrected or printed) exactly when :math:`\theta < 1/2`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How much memory there is, and how amounts of it are written: 500M, 4G, 1.5 GiB."""
+"""Measure free memory, and read and write amounts of it: 500M, 4G, 1.5 GiB."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ _GROUP = Path("/sys/fs/cgroup")
 
 
 def free_memory() -> int | None:
-    """Bytes that can still be had; None where the system does not tell.
+    """Return the free bytes; None where the system does not tell.
 
-    What the system keeps of files gives way, so it counts as free. In a container its own limit counts, too.
+    The file cache counts as free. In a container its own limit counts, too.
     """
-    known = [one for one in (_of_the_machine(), _of_the_group()) if one is not None]
+    known = [limit for limit in (_machine_memory(), _group_memory()) if limit is not None]
     return min(known, default=None)
 
 
-def _of_the_machine() -> int | None:
+def _machine_memory() -> int | None:
     try:
         lines = dict(line.split(":", 1) for line in _MEMINFO.read_text(encoding="ascii").splitlines() if ":" in line)
         return int(lines["MemAvailable"].split()[0]) * 1024
@@ -31,7 +31,7 @@ def _of_the_machine() -> int | None:
         return None
 
 
-def _of_the_group() -> int | None:
+def _group_memory() -> int | None:
     try:
         limit = int((_GROUP / "memory.max").read_text(encoding="ascii"))
         used = int((_GROUP / "memory.current").read_text(encoding="ascii"))
@@ -55,7 +55,7 @@ def memory_limit(text: str) -> int:
 
 
 def in_bytes(amount: int) -> str:
-    """An amount of memory for people."""
+    """Write an amount of memory for people."""
     for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
         if amount >= size:
             return f"{amount / size:.1f} {unit}"

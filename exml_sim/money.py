@@ -1,9 +1,9 @@
-"""Exact money: costs and budgets as fractions, and the same amounts as whole numbers of one smallest unit.
+"""Represent money exactly: as fractions, and as whole numbers of one smallest unit.
 
-A cost of 0.95 is the decimal 95/100, not the nearest binary float; a floor taken on floats would now and
-then be one pull off. Amounts are therefore parsed to `Fraction` at the door. For thousands of trials at
-once the same amounts are counted in a common unit (the reciprocal of the costs' least common denominator),
-where every cost is an integer and every floor is an integer division.
+A cost of 0.95 is the decimal 95/100, not the nearest binary float; a floor taken on floats would sometimes be one pull
+off. Amounts are therefore parsed to `Fraction`. For thousands of trials at once the same amounts are counted in a
+common unit (the reciprocal of the costs' least common denominator), where every cost is an integer and every floor is
+an integer division.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Oracles: where candidate values come from. The learner sees a value only by asking for it, and asking costs.
+"""Oracles: sources of candidate values. The learner sees a value only by asking for it, and asking costs.
 
-Anything with `names`, `costs` and `query(candidate, rows)` is an oracle; no subclassing is needed. In the method one
-object holds it, `exml_sim.classifier.buyer.Buyer`, which asks for nothing that the ledger has not paid for.
+Anything with `names`, `costs` and `query(candidate, rows)` is an oracle; no subclassing is needed. In the
+classifier `exml_sim.classifier.acquisition.AcquisitionManager` holds it and asks for nothing that is not paid for.
 """
 
 from __future__ import annotations
@@ -179,13 +179,13 @@ def zip_names(oracle: Oracle) -> list[tuple[str, Money]]:
     given: Any = oracle.costs
     if isinstance(given, Mapping):
         # Not the protocol, but what people write; its order need not be that of the names.
-        missing, stray = [one for one in names if one not in given], [one for one in given if one not in names]
+        missing, stray = [name for name in names if name not in given], [name for name in given if name not in names]
         if missing or stray:
             what = f"none for {missing[0]!r}" if missing else f"one for {stray[0]!r}, which is no candidate"
             raise ValueError(
                 f"an oracle needs one cost per candidate ({', '.join(map(str, names))}), its costs have {what}"
             )
-        given = tuple(given[one] for one in names)
+        given = tuple(given[name] for name in names)
     costs = tuple(given)
     if len(names) != len(costs) or not names:
         raise ValueError(f"an oracle needs one cost per candidate, got {len(names)} names and {len(costs)} costs")

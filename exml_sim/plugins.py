@@ -1,44 +1,49 @@
-"""Names that become objects when they are used; a room below may so reach one above, by name and never by import.
+"""Strategies, pools, scores and bounds that are not part of this package: resolve their names, and nothing else.
 
-A group is a package whose modules each bring one thing: `exml_sim.strategies` has a rule per file, `exml_sim.datasets`
-a population per file. The group finds them here, so that a new file needs no list to be in. Whoever takes a name (a
-pool that is told "median_elimination", a study file) asks the group's `by_name` through this module, and so needs no
-import of a package that is above it.
-
-A plug-in is a thing of somebody else's: "module:attribute" from a file beside the study, from an installed module, or
-announced by an entry point of its group. Its identity is its name, its version and a digest of its source.
+A plug-in announces itself: by an entry point of an installed package, or, in a file that the user names, by a base
+class (`BaseStrategy`, `Pool`) or a decorator (`strategy`, `pool`, `score`, `bound`). No other name is imported or
+called. The identity of a plug-in is its group, its name and a digest of its source.
 """
 
 from __future__ import annotations
 
 import hashlib
+import inspect
+import pickle
 import pkgutil
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
-from importlib.util import find_spec
 from inspect import isabstract
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
+
+import cloudpickle  # type: ignore[import-untyped]
+
+from exml_sim.determinism import DeterminismGuard
 
 #: Groups of entry points by which a package announces its plug-ins.
 GROUPS: Sequence[str] = ("exml_sim.strategies", "exml_sim.pools", "exml_sim.scores", "theory.bounds")
-#: What one thing of a group is called.
-WORDS: Mapping[str, str] = dict(zip(GROUPS, ("strategy", "pool", "score", "bound"), strict=True))
-#: The group of files of data, which have a digest and nothing to load.
+STRATEGIES, POOLS, SCORES, BOUNDS = GROUPS
+#: The word for a member of each group.
+WORDS: Mapping[str, str] = dict(zip(GROUPS, ("strategy", "kind of pool", "score", "bound"), strict=True))
+#: The group of data files, which have a digest and contain no code.
 DATA = "data"
 #: Characters of an error's text that fit into a message of one line.
-_MOST = 300
+_MAX_ERROR_TEXT = 300
+#: Start of the names of modules that were read from files.
+_PREFIX = "exml_plugin_"
+T = TypeVar("T")
 
 
 def by_name(group: str, name: str, **options: Any) -> Any:
-    """Build what a group calls `name`.
+    """Build what a package of this project calls `name`.
 
     Examples
     --------
@@ -48,225 +53,316 @@ def by_name(group: str, name: str, **options: Any) -> Any:
     return import_module(group).by_name(name, **options)
 
 
-def above(reference: str) -> Any:
-    """A thing of the project's own by its place, "simulations.testing:check_bound"; for rooms that are below it."""
-    module, _, attribute = reference.partition(":")
-    return getattr(import_module(module), attribute)
-
-
 def modules(group: str) -> Iterator[ModuleType]:
-    """The modules of a package, by name."""
-    for found in sorted(one.name for one in pkgutil.iter_modules(import_module(group).__path__)):
-        yield import_module(f"{group}.{found}")
+    """Import the modules of a package of this project, by name."""
+    for name in sorted(module.name for module in pkgutil.iter_modules(import_module(group).__path__)):
+        yield import_module(f"{group}.{name}")
 
 
 def classes(group: str, base: type) -> dict[str, type[Any]]:
-    """The subclasses of `base` that the modules of a package define, each by its name in small letters: my_rule.
-
-    Abstract ones are what others build on, not things to be had.
-    """
-    found = {
-        _small(name): value
+    """Collect the concrete subclasses of `base` in a package, by names like my_rule."""
+    members = {
+        re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower(): value
         for module in modules(group)
         for name, value in vars(module).items()
         if isinstance(value, type) and issubclass(value, base) and value is not base
         if value.__module__ == module.__name__ and not name.startswith("_") and not isabstract(value)
     }
-    return dict(sorted(found.items()))
-
-
-def _small(name: str) -> str:
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+    return dict(sorted(members.items()))
 
 
 class PluginError(ValueError):
     """What is wrong with a plug-in, in one line with its name."""
 
 
+class UnknownPlugin(PluginError):
+    """A name by which no plug-in announces itself."""
+
+
 class MissingPackage(PluginError):
     """A plug-in imports something that is not installed where it is needed."""
 
 
-@dataclass(frozen=True, slots=True)
+def announce(group: str) -> Callable[[T], T]:
+    """Make a decorator that announces a class or function as a plug-in of a group."""
+
+    def mark(thing: T) -> T:
+        thing.plugin_group = group  # type: ignore[attr-defined]
+        return thing
+
+    return mark
+
+
+#: Decorators for files of plug-ins; `exml_sim.engine.bound` is the one for bounds.
+strategy, pool, score = (announce(group) for group in (STRATEGIES, POOLS, SCORES))
+
+
+@dataclass(frozen=True)
 class Plugin:
-    """A plug-in that was found.
+    """A plug-in by its identity, with its object if it was loaded.
 
     Attributes
     ----------
     group, name
-        Its group, and its name as a study has it.
+        Its group, and its name in a study.
     version
-        That of the package that announces it, or `__version__` of its module; "none" without one.
+        That of the package that announces it, or `__version__` of its file; "none" without one.
     digest
         SHA-256 of its source: of the file, or of all Python files of its package.
-    target
-        "module:attribute" that is imported.
+    thing
+        The class or function; None if it was not loaded, and the path of a data file.
     source
-        The text of a file that lies beside a study. It travels with the study to its workers.
+        The text of the file that it was read from.
+    payload
+        The object as a worker received it.
     """
 
     group: str
     name: str
-    version: str
-    digest: str
-    target: str
+    version: str = "none"
+    digest: str = ""
+    thing: Any = field(default=None, compare=False, repr=False)
     source: str | None = field(default=None, compare=False, repr=False)
+    payload: bytes = field(default=b"", compare=False, repr=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        payload = self.payload or (b"" if self.thing is None else _pickled(self.thing))
+        return Plugin, (self.group, self.name, self.version, self.digest, None, None, payload)
+
+    @property
+    def stem(self) -> str:
+        """The name of its file without the suffix."""
+        return str(getattr(self.thing, "__module__", "")).removeprefix(_PREFIX).partition("_")[2]
+
+    @property
+    def loaded(self) -> bool:
+        """Whether there is an object."""
+        return self.thing is not None or bool(self.payload)
 
     def load(self) -> Any:
-        """Import it.
+        """Return the object.
 
         Raises
         ------
         PluginError
-            If it cannot be imported here, has no such attribute, or is another version here than the study's.
+            If it was not loaded, lacks a package here, or is another version here than the study's.
         """
-        module = self.target.partition(":")[0]
-        if self.source is not None:
-            return _attribute(self.name, _from_text(self.name, module, self.source, self.digest), self.target)
-        found = _imported(self.name, module)
-        if (module, self.digest) not in _CHECKED:
-            here = _digest(found)
-            if here != self.digest:
-                words = f"is another version here ({here[:12]}, not {self.digest[:12]})"
-                raise PluginError(f"plug-in {self.name!r} {words}")
-            _CHECKED.add((module, self.digest))
-        return _attribute(self.name, found, self.target)
+        if self.thing is not None:
+            return self.thing
+        if not self.payload:
+            raise PluginError(f"plug-in {self.name!r} is not loaded: name its file by --plugins FILE")
+        try:
+            return _unpickled(self.payload, self.digest)
+        except PluginError as error:
+            raise type(error)(f"plug-in {self.name!r} {error}") from None
+        except Exception as error:
+            raise _import_error(self.name, error) from None
+
+    @classmethod
+    def of_facts(cls, facts: Mapping[str, str]) -> Plugin:
+        """Read what a store keeps of it; nothing is loaded."""
+        return cls(facts["group"], facts["name"], facts["version"], facts["digest"])
 
     def facts(self) -> dict[str, str]:
-        """What a store keeps of it."""
+        """Return what a store keeps of it."""
         return {"group": self.group, "name": self.name, "version": self.version, "digest": self.digest}
 
 
-_FOLDERS: ContextVar[tuple[Path, ...]] = ContextVar("folders", default=())
-_GIVEN: ContextVar[tuple[Plugin, ...]] = ContextVar("given", default=())
-#: Modules whose source was compared in this process.
-_CHECKED: set[tuple[str, str]] = set()
-#: Every plug-in that this process has seen: a store that it wrote can be read without a search.
-_SEEN: dict[tuple[str, str, str], Plugin] = {}
+@lru_cache(maxsize=64)
+def _pickled(thing: Any) -> bytes:
+    """Pickle an object; those of files by value, so that workers need no file."""
+    return bytes(cloudpickle.dumps(thing))
 
 
-@contextmanager
-def near(*folders: Path) -> Iterator[None]:
-    """Look for plug-ins in these folders first (the study's own), then in the present one."""
-    token = _FOLDERS.set(tuple(folders))
+@lru_cache(maxsize=64)
+def _unpickled(payload: bytes, digest: str) -> Any:
+    thing = pickle.loads(payload)
+    home = sys.modules.get(getattr(thing, "__module__", ""))
+    by_reference = home is not None and not home.__name__.startswith((_PREFIX, "__main__"))
+    if by_reference and inspect.isroutine(thing) | isinstance(thing, type) and digest_of(thing) != digest:
+        raise PluginError(f"is another version here ({digest_of(thing)[:12]}, not {digest[:12]})")
+    return thing
+
+
+def load_file(path: Path | str) -> tuple[Plugin, ...]:
+    """Execute a file that the user named, and collect the plug-ins that it announces."""
+    file = Path(path)
     try:
-        yield
-    finally:
-        _FOLDERS.reset(token)
-
-
-@contextmanager
-def given(plugins: Sequence[Plugin]) -> Iterator[None]:
-    """Use these plug-ins for their names; nothing is searched for them."""
-    token = _GIVEN.set((*plugins, *_GIVEN.get()))
-    try:
-        yield
-    finally:
-        _GIVEN.reset(token)
-
-
-def is_plugin(group: str, name: object) -> bool:
-    """Whether a name is that of a plug-in: "module:attribute", or announced by a package."""
-    return isinstance(name, str) and (":" in name or name in installed(group))
-
-
-def installed(group: str) -> dict[str, EntryPoint]:
-    """What installed packages announce for a group, by name."""
-    return {one.name: one for one in sorted(entry_points(group=group), key=lambda one: one.name)}
-
-
-def find(group: str, name: str) -> Plugin:
-    """The plug-in of a name: given, in a file beside the study, or installed.
-
-    Raises
-    ------
-    PluginError
-        If there is none, or it cannot be imported.
-    """
-    for one in _GIVEN.get():
-        if (one.group, one.name) == (group, name):
-            return one
-    plugin = _found(group, name)
-    plugin.load()
-    _SEEN[plugin.group, plugin.name, plugin.digest] = plugin
-    return plugin
-
-
-def load(group: str, name: str) -> Any:
-    """The object of a plug-in."""
-    return find(group, name).load()
-
-
-def reference(kind: type) -> str:
-    """The name by which a class can be found again, "module:Class".
-
-    Raises
-    ------
-    PluginError
-        If it is defined inside of a function, or in a session without a file.
-    """
-    if "<locals>" in kind.__qualname__:
-        raise PluginError(f"{kind.__qualname__} is defined inside of a function: workers cannot import it")
-    module = kind.__module__
-    if module == "__main__":
-        file = getattr(sys.modules["__main__"], "__file__", None)
-        if file is None:
-            raise PluginError(
-                f"{kind.__qualname__} is defined in a session: put it into a file that workers can import"
-            )
-        module = Path(file).stem
-    for plugin in _SEEN.values():
-        if module == _place(plugin.target.partition(":")[0], plugin.digest):
-            module = plugin.target.partition(":")[0]
-    return f"{module}:{kind.__qualname__}"
-
-
-def data(name: str) -> Plugin:
-    """A file of data that a study names, by the digest of its contents; `target` is where it was found."""
-    for one in _GIVEN.get():
-        if (one.group, one.name) == (DATA, name):
-            return one
-    folders = (*_FOLDERS.get(), Path.cwd())
-    file = next((folder / name for folder in folders if (folder / name).is_file()), None)
-    if file is None:
-        places = ", ".join(dict.fromkeys(str(folder) for folder in folders))
-        raise PluginError(f"there is no file {name!r} in {places}")
-    plugin = Plugin(DATA, name, "none", hashlib.sha256(file.read_bytes()).hexdigest(), str(file.resolve()))
-    _SEEN[DATA, name, plugin.digest] = plugin
-    return plugin
-
-
-def contents(name: str) -> bytes:
-    """The bytes of a study's file of data, the same ones that the study was made with."""
-    plugin = data(name)
-    try:
-        found = Path(plugin.target).read_bytes()
-    except OSError:
-        raise PluginError(f"the file {name!r} is not here: it was at {plugin.target}") from None
-    if hashlib.sha256(found).hexdigest() != plugin.digest:
-        raise PluginError(f"the file {name!r} has changed while the study uses it")
+        source = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise _explain(str(file), error, "cannot be read:") from None
+    digest = hashlib.sha256(source.encode()).hexdigest()
+    module = _execute(file, source, digest)
+    found = tuple(
+        Plugin(getattr(value, "plugin_group", ""), f"{file.stem}:{name}", _version(module), digest, value, source)
+        for name, value in vars(module).items()
+        if isinstance(value, type) or inspect.isfunction(value)
+        if value.__module__ == module.__name__ and getattr(value, "plugin_group", None) in GROUPS
+        if not isabstract(value)
+    )
+    if not found:
+        raise PluginError(
+            f"{file} announces no plug-in: subclass BaseStrategy or Pool, "
+            "or use the decorators strategy, pool, score, bound"
+        )
     return found
 
 
-def again(facts: Mapping[str, str], *, strict: bool = True) -> Plugin:
-    """The plug-in that a store was begun with; without `strict` as it is now.
+def _execute(file: Path, source: str, digest: str) -> ModuleType:
+    """Make the module of a text, once per content."""
+    name = f"{_PREFIX}{digest[:16]}_{file.stem}"
+    if name in sys.modules:
+        return sys.modules[name]
+    module = ModuleType(name)
+    # Dataclasses look their module up while it is made.
+    sys.modules[name] = module
+    try:
+        with DeterminismGuard([_Named(name)]) as guard:
+            exec(compile(source, f"{file.stem}.py", "exec"), module.__dict__)
+        if guard.violation:
+            raise PluginError(f"plug-in file {file.name!r} {guard.violation} while it was imported")
+    except BaseException as error:
+        del sys.modules[name]
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        raise _import_error(file.stem, error) from None
+    module.__dict__["__exml_digest__"] = digest
+    cloudpickle.register_pickle_by_value(module)
+    return module
 
-    Raises
-    ------
-    PluginError
-        If it is not here, or its source is another one.
+
+class _Named:
+    """Something with the name of a module, for the guard of an import."""
+
+    def __init__(self, module: str) -> None:
+        self.__module__ = module
+
+
+def of_object(thing: Any, group: str) -> Plugin:
+    """Make the plug-in of a class or function that a study in Python was given."""
+    module = thing.__module__
+    if module == "__main__":
+        module = Path(getattr(sys.modules["__main__"], "__file__", None) or "session").stem
+    elif module.startswith(_PREFIX):
+        module = module.removeprefix(_PREFIX).partition("_")[2]
+    home = sys.modules.get(thing.__module__)
+    here = _version(home) if home is not None else "none"
+    return Plugin(group, f"{module}:{thing.__qualname__}", here, digest_of(thing), thing)
+
+
+def find_installed(group: str) -> dict[str, EntryPoint]:
+    """Collect the entry points of a group by name; nothing is imported."""
+    return {entry.name: entry for entry in sorted(entry_points(group=group), key=lambda entry: entry.name)}
+
+
+def load_entry(group: str, name: str, entry: EntryPoint) -> Plugin:
+    """Import what an installed package announces, and check that it can be a member of the group."""
+    try:
+        thing = entry.load()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise _import_error(name, error) from None
+    missing = [part for part in ("PENALISED", "TOLERANCES", "score") if group == SCORES and not hasattr(thing, part)]
+    if missing or (group != SCORES and not (isinstance(thing, type) or inspect.isroutine(thing))):
+        lack = f"it has no {', '.join(missing)}" if missing else f"it is a {type(thing).__name__}"
+        raise PluginError(f"plug-in {name!r} is no {WORDS[group]}: {lack}")
+    known = entry.dist.version if entry.dist is not None else "none"
+    return Plugin(group, name, known, digest_of(thing), thing)
+
+
+@dataclass(frozen=True)
+class Plugins:
+    """What names in a study may stand for.
+
+    Attributes
+    ----------
+    offered
+        Plug-ins of files that the user named, of Python objects, or of a store.
+    installed
+        Whether entry points of installed packages may be imported; never when results are only read.
+    folders
+        Where data files are, before the current folder.
     """
-    key = (facts["group"], facts["name"], facts["digest"])
-    if key in _SEEN:
-        return _SEEN[key]
-    here = data(facts["name"]) if facts["group"] == DATA else find(facts["group"], facts["name"])
-    if strict and here.digest != facts["digest"]:
-        raise PluginError(changed(facts, here.facts()))
-    return here
+
+    offered: tuple[Plugin, ...] = ()
+    installed: bool = True
+    folders: tuple[Path, ...] = ()
+
+    @classmethod
+    def of(cls, given: Plugins | Iterable[Plugin | Path | str], folders: Iterable[Path] = ()) -> Plugins:
+        """Load files that the user named."""
+        if isinstance(given, Plugins):
+            return given
+        parts = ((one,) if isinstance(one, Plugin) else load_file(one) for one in given)
+        return cls(tuple(plugin for part in parts for plugin in part), folders=tuple(folders))
+
+    def resolve(self, group: str, name: str, own: Iterable[str] = ()) -> Plugin:
+        """Find the plug-in of a name; `own` are the names of this package, for the message.
+
+        Raises
+        ------
+        UnknownPlugin
+            If nothing of the group announces itself by that name.
+        """
+        mine = [plugin for plugin in self.offered if plugin.group == group]
+        matches = [one for one in mine if one.name == name] or [one for one in mine if _short(one.name) == name]
+        if len(matches) > 1:
+            raise PluginError(f"{WORDS[group]} {name!r} is in several files: {', '.join(one.name for one in matches)}")
+        if matches:
+            return replace(matches[0], name=name)
+        entries = find_installed(group) if self.installed else {}
+        if name in entries:
+            return load_entry(group, name, entries[name])
+        known = ", ".join(map(repr, [*own, *(one.name for one in mine), *entries])) or "none here"
+        raise UnknownPlugin(
+            f"unknown {WORDS[group]} {name[:80]!r}: allowed are {known}, and what a file named by --plugins announces"
+        )
+
+    def find_data(self, name: str) -> Plugin:
+        """Find a data file of a study, with the digest of its contents."""
+        stored = next((one for one in self.offered if (one.group, one.name) == (DATA, name)), None)
+        if stored is not None and stored.thing is not None:
+            return stored
+        folders = (*self.folders, Path.cwd())
+        file = next((folder / name for folder in folders if (folder / name).is_file()), None)
+        if file is None and stored is not None:
+            return stored
+        if file is None:
+            places = ", ".join(dict.fromkeys(map(str, folders)))
+            raise PluginError(f"there is no file {name!r} in {places}")
+        found = Plugin(DATA, name, "none", hashlib.sha256(file.read_bytes()).hexdigest(), str(file.resolve()))
+        if stored is not None and stored.digest != found.digest:
+            raise PluginError(describe_change(stored.facts(), found.facts()))
+        return found
 
 
-def changed(before: Mapping[str, str], now: Mapping[str, str]) -> str:
-    """That a plug-in is not what it was, in words."""
+def files_beside(folder: Path, table: Any) -> tuple[Path, ...]:
+    """List the files in a folder that texts like "my_rules:Final" in a table name."""
+    if isinstance(table, str):
+        stem = re.fullmatch(r"([A-Za-z_]\w*):[A-Za-z_]\w*", table)
+        file = None if stem is None else folder / f"{stem[1]}.py"
+        return (file,) if file is not None and file.is_file() else ()
+    parts = table.values() if isinstance(table, Mapping) else table if isinstance(table, list | tuple) else ()
+    return tuple(dict.fromkeys(file for part in parts for file in files_beside(folder, part)))
+
+
+def read_data(plugin: Plugin) -> bytes:
+    """Read a data file, the same bytes that the study was made with."""
+    if not plugin.loaded:
+        raise PluginError(f"the file {plugin.name!r} is not here")
+    path = Path(plugin.load())
+    try:
+        contents = path.read_bytes()
+    except OSError:
+        raise PluginError(f"the file {plugin.name!r} is not here: it was at {path}") from None
+    if hashlib.sha256(contents).hexdigest() != plugin.digest:
+        raise PluginError(f"the file {plugin.name!r} has changed while the study uses it")
+    return contents
+
+
+def describe_change(before: Mapping[str, str], now: Mapping[str, str]) -> str:
+    """Say that a plug-in is not what it was."""
     what = "the file" if now["group"] == DATA else "plug-in"
     return (
         f"{what} {now['name']!r} has changed: begun with version {before['version']} ({before['digest'][:12]}), "
@@ -274,159 +370,93 @@ def changed(before: Mapping[str, str], now: Mapping[str, str]) -> str:
     )
 
 
-def explained(name: str, error: Exception, what: str = "raised") -> PluginError:
-    """An error of somebody else's code in one line."""
-    if isinstance(error, PluginError):
-        return error
-    text = " ".join(str(error).split())
-    return PluginError(f"plug-in {name!r} {what} {type(error).__name__}: {text[:_MOST]}")
-
-
 @contextmanager
-def blamed(name: str) -> Iterator[None]:
-    """Put the name of a plug-in before whatever goes wrong inside; names of ours are left alone."""
-    try:
+def guard_calls(*plugins: Plugin) -> Iterator[None]:
+    """Report errors of plug-ins in one line, and refuse clocks, entropy and hidden generators.
+
+    `SystemExit` and other exceptions that would end the process are reported, too; `KeyboardInterrupt` is the user's.
+    """
+    if not plugins:
         yield
-    except Exception as error:
-        if ":" not in name and not any(one.name == name for one in _SEEN.values()):
-            raise
-        if isinstance(error, ValueError) and not isinstance(error, PluginError):
-            # Refusals of the ledger and of the checks are sentences already.
-            raise PluginError(f"plug-in {name!r}: {error}") from None
-        raise explained(name, error) from None
-
-
-def listing() -> list[dict[str, str]]:
-    """What is installed, of all groups: group, name, version and target; a broken one says why."""
-    lines = []
-    for group in GROUPS:
-        for name, entry in installed(group).items():
-            try:
-                plugin = find(group, name)
-                lines.append({**plugin.facts(), "target": plugin.target})
-            except PluginError as error:
-                lines.append({"group": group, "name": name, "target": entry.value, "error": str(error)})
-    return lines
-
-
-def _found(group: str, name: str) -> Plugin:
-    if ":" not in name:
-        entry = installed(group).get(name)
-        if entry is None:
-            raise PluginError(f"there is no {WORDS[group]} {name!r}{_known(group)}")
-        return _of_module(group, name, entry.value, entry.dist.version if entry.dist is not None else None)
-    module, _, attribute = name.partition(":")
-    if not re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", module) or not attribute.isidentifier():
-        raise PluginError(f"plug-in {name!r} is no name: write it module:attribute")
-    folders = (*_FOLDERS.get(), Path.cwd())
-    for folder in folders:
-        file = folder / f"{module}.py"
-        if file.is_file():
-            return _of_file(group, name, file)
-    if not _exists(module):
-        places = ", ".join(dict.fromkeys(str(folder) for folder in folders))
-        raise PluginError(f"there is no plug-in {name!r}: no {module}.py in {places}, and no module {module}")
-    return _of_module(group, name, name)
-
-
-def _known(group: str) -> str:
-    names = ", ".join(installed(group))
-    return f": installed are {names}" if names else ", and no package announces one"
-
-
-def _exists(module: str) -> bool:
+        return
+    names = " or ".join(repr(plugin.name) for plugin in plugins)
+    guard = DeterminismGuard([plugin.load() for plugin in plugins])
     try:
-        return find_spec(module) is not None
-    except (ImportError, ValueError):
-        return False
-
-
-def _of_file(group: str, name: str, file: Path) -> Plugin:
-    try:
-        source = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise explained(name, error, f"cannot be read from {file}:") from None
-    digest = hashlib.sha256(source.encode()).hexdigest()
-    module = _from_text(name, file.stem, source, digest)
-    return Plugin(group, name, str(getattr(module, "__version__", "none")), digest, name, source)
-
-
-def _of_module(group: str, name: str, target: str, known: str | None = None) -> Plugin:
-    module = _imported(name, target.partition(":")[0])
-    return Plugin(group, name, known or _version(module), _digest(module), target)
-
-
-def _from_text(name: str, stem: str, source: str, digest: str) -> ModuleType:
-    """The module of a text, once per content: two files of the same name in two folders are two modules."""
-    place = _place(stem, digest)
-    if place in sys.modules:
-        return sys.modules[place]
-    module = ModuleType(place)
-    # Dataclasses look their module up while it is being made.
-    sys.modules[place] = module
-    try:
-        exec(compile(source, f"{stem}.py", "exec"), module.__dict__)
-    except BaseException as error:
-        del sys.modules[place]
-        if isinstance(error, Exception):
-            raise _import_error(name, error) from None
+        with guard:
+            yield
+    except (PluginError, KeyboardInterrupt):
         raise
-    return module
+    except ValueError as error:
+        # Refusals of the ledger and of the checks are sentences already.
+        raise PluginError(f"plug-in {names}: {_one_line(error)}") from None
+    except BaseException as error:
+        raise PluginError(f"plug-in {names} raised {type(error).__name__}: {_one_line(error)}") from None
+    if guard.violation:
+        raise PluginError(f"plug-in {names} {guard.violation}: draw from what the call is given")
 
 
-def _place(stem: str, digest: str) -> str:
-    """The name of the module of a text."""
-    return f"exml_plugin_{digest[:16]}_{stem}"
+def list_installed() -> list[dict[str, str]]:
+    """List what installed packages announce: group, name and target; nothing is imported."""
+    return [
+        {"group": group, "name": name, "target": entry.value, "version": entry.dist.version if entry.dist else "none"}
+        for group in GROUPS
+        for name, entry in find_installed(group).items()
+    ]
 
 
-def _imported(name: str, module: str) -> ModuleType:
-    try:
-        return import_module(module)
-    except Exception as error:
-        raise _import_error(name, error) from None
-
-
-def _import_error(name: str, error: Exception) -> PluginError:
-    if isinstance(error, ModuleNotFoundError):
-        return MissingPackage(f"plug-in {name!r} needs the package {error.name!r}, which is not installed here")
-    return explained(name, error, "cannot be imported:")
-
-
-def _attribute(name: str, module: ModuleType, target: str) -> Any:
-    found: Any = module
-    for part in target.partition(":")[2].split("."):
-        if not hasattr(found, part):
-            public = [one for one, thing in vars(module).items() if _own(module, one, thing)]
-            raise PluginError(f"plug-in {name!r} does not exist: its module has no {part}, only {', '.join(public)}")
-        found = getattr(found, part)
-    return found
-
-
-def _own(module: ModuleType, name: str, thing: object) -> bool:
-    """Whether a module offers a thing itself, and has not just imported it."""
-    return not name.startswith("_") and getattr(thing, "__module__", None) == module.__name__
-
-
-def _version(module: ModuleType) -> str:
-    top = module.__name__.partition(".")[0]
-    if hasattr(sys.modules.get(top), "__version__"):
-        return str(sys.modules[top].__version__)
-    try:
-        return version(top)
-    except PackageNotFoundError:
-        return "none"
-
-
-def _digest(module: ModuleType) -> str:
-    """SHA-256 of a module's file, or of all Python files of its package, each with its place."""
-    top = sys.modules.get(module.__name__.partition(".")[0], module)
+def digest_of(thing: Any) -> str:
+    """Compute the SHA-256 of the source of a class or function: its file, or all files of its package."""
+    module = thing if isinstance(thing, ModuleType) else sys.modules.get(getattr(thing, "__module__", ""))
+    known = getattr(module, "__exml_digest__", None)
+    if known is not None:
+        return str(known)
+    top = None if module is None else sys.modules.get(module.__name__.partition(".")[0], module)
     file = getattr(top, "__file__", None)
-    if file is None:
-        return hashlib.sha256(f"{top.__name__} {_version(top)}".encode()).hexdigest()
+    if top is None or file is None:
+        return _digest_without_file(thing)
     home = Path(file)
     if not hasattr(top, "__path__"):
         return hashlib.sha256(home.read_bytes()).hexdigest()
     total = hashlib.sha256()
-    for one in sorted(home.parent.rglob("*.py")):
-        total.update(f"{one.relative_to(home.parent).as_posix()} {one.stat().st_size}\n".encode() + one.read_bytes())
+    for part in sorted(home.parent.rglob("*.py")):
+        total.update(f"{part.relative_to(home.parent).as_posix()} {part.stat().st_size}\n".encode() + part.read_bytes())
     return total.hexdigest()
+
+
+def _digest_without_file(thing: Any) -> str:
+    """Use the source of the class, or its pickle in a session that keeps no source."""
+    try:
+        return hashlib.sha256(inspect.getsource(thing).encode()).hexdigest()
+    except (OSError, TypeError):
+        return hashlib.sha256(_pickled(thing)).hexdigest()
+
+
+def _short(name: str) -> str:
+    return name.partition(":")[2] or name
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:_MAX_ERROR_TEXT]
+
+
+def _explain(name: str, error: BaseException, what: str) -> PluginError:
+    return PluginError(f"plug-in {name!r} {what} {type(error).__name__}: {_one_line(error)}")
+
+
+def _import_error(name: str, error: BaseException) -> PluginError:
+    if isinstance(error, PluginError):
+        return error
+    if isinstance(error, ModuleNotFoundError):
+        return MissingPackage(f"plug-in {name!r} needs the package {error.name!r}, which is not installed here")
+    return _explain(name, error, "cannot be imported:")
+
+
+def _version(module: ModuleType) -> str:
+    top = module.__name__.partition(".")[0]
+    own = getattr(sys.modules.get(top), "__version__", None)
+    if own is not None:
+        return str(own)
+    try:
+        return "none" if top.startswith(_PREFIX) else version(top)
+    except PackageNotFoundError:
+        return "none"

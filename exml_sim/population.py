@@ -1,4 +1,4 @@
-"""Rows, candidates, costs and the hidden truth: what there is to explore, validated once at the door."""
+"""Hold rows, candidates, costs and the hidden truth, validated once."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ class Candidate:
         object.__setattr__(self, "cost", exact_cost(cost, f"cost of candidate {name!r}"))
 
     def __repr__(self) -> str:
-        return f"<Candidate {self.name!r}: {_columns(self.values)}, cost {show(self.cost)}>"
+        return f"<Candidate {self.name!r}: {_show_columns(self.values)}, cost {show(self.cost)}>"
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False, repr=False)
 class Population:
-    """The population D_tr: m rows with observed features and perceived labels, and K candidates to buy.
+    """The population D_tr: m rows with observed features and observed labels, and K candidates to buy.
 
     Parameters
     ----------
     X
         Observed features, shape (m, d), or (m,) for a single one.
     y
-        Perceived labels, each -1 or +1, shape (m,). Rows of the hidden class carry one of the two by mistake.
+        Observed labels, each -1 or +1, shape (m,). Rows of the hidden class carry one of the two by mistake.
     candidates
         `Candidate` objects, or a mapping from name to values; then `costs` gives the prices.
     costs
@@ -55,7 +55,7 @@ class Population:
     classes
         True classes, shape (m,), if known.
     hidden
-        The value in `classes` (or the collection of values) that the perceived labels do not know.
+        The value in `classes` (or the collection of values) that the observed labels do not have.
 
     Examples
     --------
@@ -111,7 +111,7 @@ class Population:
         frame
             One row per sample.
         label
-            Column of perceived labels (-1 and +1).
+            Column of observed labels (-1 and +1).
         candidates
             Columns that can be bought, one candidate each, or a mapping from candidate name to its column(s).
         observed
@@ -121,7 +121,7 @@ class Population:
         classes
             Column of true classes, if known.
         """
-        named = candidates if isinstance(candidates, Mapping) else _once_each(candidates)
+        named = candidates if isinstance(candidates, Mapping) else _name_columns(candidates)
         columns = {name: [cols] if isinstance(cols, str) else list(cols) for name, cols in named.items()}
         taken = {label, *([classes] if classes else []), *(c for cols in columns.values() for c in cols)}
         known = list(observed) if observed is not None else [c for c in frame.columns if c not in taken]
@@ -187,14 +187,14 @@ class Population:
         return int(candidate)
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{c.name} ({_columns(c.values)}, cost {show(c.cost)})" for c in self.candidates[:6])
+        shown = ", ".join(f"{c.name} ({_show_columns(c.values)}, cost {show(c.cost)})" for c in self.candidates[:6])
         more = "" if len(self.candidates) <= 6 else f", and {len(self.candidates) - 6} more"
         hidden = self.is_hidden
         truth = "" if hidden is None else f", {counted(int(hidden.sum()), 'row')} hidden"
         return (
-            f"<Population: {_plural(self.n_rows, 'row')}, {_plural(self.X.shape[1], 'observed feature')}, "
+            f"<Population: {counted(self.n_rows, 'row')}, {counted(self.X.shape[1], 'observed feature')}, "
             f"labels -1: {int((self.y < 0).sum())} and +1: {int((self.y > 0).sum())}{truth}, "
-            f"{_plural(len(self.candidates), 'candidate')}: {shown}{more}>"
+            f"{counted(len(self.candidates), 'candidate')}: {shown}{more}>"
         )
 
 
@@ -207,19 +207,15 @@ def _numeric(frame: pd.DataFrame, columns: Sequence[str]) -> FloatArray:
     return np.asarray(frame[list(columns)].to_numpy(dtype=float), dtype=np.float64)
 
 
-def _once_each(names: Sequence[str]) -> dict[str, str]:
+def _name_columns(names: Sequence[str]) -> dict[str, str]:
     for name in names:
         if list(names).count(name) > 1:
             raise ValueError(f"candidate names must differ, got {name!r} twice")
     return {name: name for name in names}
 
 
-def _plural(number: int, word: str) -> str:
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"
-
-
-def _columns(values: FloatArray) -> str:
-    return _plural(values.shape[1], "column")
+def _show_columns(values: FloatArray) -> str:
+    return counted(values.shape[1], "column")
 
 
 def _matrix(values: ArrayLike, what: str) -> FloatArray:

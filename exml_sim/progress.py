@@ -1,6 +1,6 @@
-"""One line on a terminal: what is being done, or how much is done and how long the rest will take.
+"""Report progress on standard error with tqdm.
 
-In a file, such as the log of a batch job, nothing can be written over: there the words of now and then are lines.
+When standard error is not a terminal, progress is logged as separate lines, at growing intervals.
 """
 
 from __future__ import annotations
@@ -8,59 +8,54 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from typing import TextIO
+from typing import Any, TextIO
+
+from tqdm import tqdm
 
 #: Seconds of work before the first line in a log, between lines at first, and between lines at most.
 LOG_FROM, LOG_AGAIN, LOG_RARELY = 15.0, 15.0, 600.0
 
 
 class Line:
-    """A line that is written over; in a log a line now and then, the longer the work the rarer; silent if not wanted.
+    """A status line that is overwritten on a terminal; in a log, separate lines.
 
     Parameters
     ----------
     wanted
-        Whether a line is wanted at all.
+        Whether anything is written at all.
     stream
-        Where to; standard error by default.
+        Where to write; standard error by default.
+    options
+        Options of tqdm.
     """
 
-    def __init__(self, wanted: bool = True, stream: TextIO | None = None) -> None:
+    def __init__(self, wanted: bool = True, stream: TextIO | None = None, **options: Any) -> None:
         self._stream = sys.stderr if stream is None else stream
-        self._wanted = wanted
-        self._shown = wanted and self._stream.isatty()
-        self._width = 0
+        self._logs = wanted and not self._stream.isatty()
+        hidden = not wanted or self._logs
+        self._bar = tqdm(file=self._stream, disable=hidden, **{"bar_format": "{desc}", "leave": False} | options)
         self._start, self._due = time.monotonic(), LOG_FROM
 
-    def show(self, words: str) -> None:
-        """Replace the line, or write one to the log if it is time."""
-        if self._shown:
-            self._stream.write(f"\r{words.ljust(self._width)}")
-            self._stream.flush()
-            self._width = max(self._width, len(words))
-        elif self._wanted:
-            self._log(words)
+    def show(self, text: str) -> None:
+        """Replace the line, or log it if it is due."""
+        self._bar.set_description_str(text)
+        if self._logs:
+            self._log(text)
 
-    def _log(self, words: str) -> None:
+    def _log(self, text: str) -> None:
         now = time.monotonic() - self._start
         if now >= self._due:
-            self._stream.write(f"{words}\n")
+            self._stream.write(f"{text}\n")
             self._stream.flush()
             self._due = now + min(max(LOG_AGAIN, now / 2.0), LOG_RARELY)
 
     def close(self) -> None:
-        """Wipe the line."""
-        self._end("\r" + " " * self._width + "\r")
-
-    def _end(self, text: str) -> None:
-        if self._shown and self._width:
-            self._stream.write(text)
-            self._stream.flush()
-            self._width = 0
+        """Clear or end the line."""
+        self._bar.close()
 
 
 class Progress(Line):
-    """Pieces of work done, and time left; written at most ten times a second, and left on the terminal at the end.
+    """Count finished pieces of work and estimate the remaining time.
 
     Parameters
     ----------
@@ -86,53 +81,40 @@ class Progress(Line):
         what: str = "trials",
         name: str = "",
     ) -> None:
-        super().__init__(wanted, stream)
-        self._total, self._there, self._done = total, there, 0
-        self._what, self._name = what, f"{name}: " if name else ""
-        self._failures: int | None = 0 if what == "trials" else None
-        self._last = -1.0
-        if there:
-            self.show(self.line(0.0))
+        rate = "{rate_noinv_fmt}, " if what == "trials" else ""
+        self._meter = {
+            "total": total,
+            "initial": there,
+            "unit": f" {what}",
+            "bar_format": f"{{desc}}{{n:,}} of {{total:,}} {what}, {rate}{{remaining}} left{{postfix}}",
+        }
+        self._name, self._there, self._done, self._failures = f"{name}: " if name else "", there, 0, 0
+        self._counts_failures = what == "trials"
+        super().__init__(wanted, stream, desc=name or None, leave=True, **self._meter)
 
     def add(self, number: int = 1, failures: int = 0) -> None:
         """Count finished pieces, and failed trials among them."""
         self._done += number
-        if self._failures is not None:
-            self._failures += failures
-        now = time.monotonic() - self._start
-        if now - self._last >= 0.1 or self._there + self._done >= self._total:
-            self._last = now
-            self.show(self.line(now))
+        self._failures += failures
+        if self._counts_failures:
+            self._bar.set_postfix_str(self._postfix(), refresh=False)
+        self._bar.update(number)
+        if self._logs:
+            done = self._there + self._done
+            elapsed = time.monotonic() - self._start
+            options = {**self._meter, "prefix": self._name, "postfix": self._postfix()}
+            self._log(tqdm.format_meter(done, elapsed=elapsed, **options))
 
-    def line(self, seconds: float) -> str:
-        """The text after so many seconds."""
-        rate = self._done / seconds if seconds > 0 else 0.0
-        left = (self._total - self._there - self._done) / rate if rate > 0 else float("inf")
-        parts = [f"{self._name}{self._there + self._done:,} of {self._total:,} {self._what}", f"{_clock(left)} left"]
-        if self._failures is not None:
-            parts.insert(1, f"{rate:,.0f} trials/s")
-            parts.append(f"{self._failures:,} failures")
-        return ", ".join(parts)
-
-    def close(self) -> None:
-        """End the line."""
-        self._end("\n")
-
-
-def _clock(seconds: float) -> str:
-    if seconds == float("inf"):
-        return "unknown time"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+    def _postfix(self) -> str:
+        return f"{self._failures:,} failures" if self._counts_failures else ""
 
 
 class Elapsed(Line):
-    """What is being done and for how long, from the third second on; a context manager.
+    """Show what is being done and for how long; a context manager.
 
     Parameters
     ----------
-    words
+    text
         What is being done at first.
     wanted, stream
         As for `Line`.
@@ -140,31 +122,27 @@ class Elapsed(Line):
         Seconds before the line is shown.
     """
 
-    def __init__(self, words: str, wanted: bool = True, stream: TextIO | None = None, *, patience: float = 2.0) -> None:
-        super().__init__(wanted, stream)
-        self._words, self._patience = words, patience
+    def __init__(self, text: str, wanted: bool = True, stream: TextIO | None = None, *, patience: float = 2.0) -> None:
+        super().__init__(wanted, stream, delay=patience)
+        self._text, self._patience = text, patience
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._tick, daemon=True)
 
     def __enter__(self) -> Elapsed:
-        if self._wanted:
-            self._thread.start()
+        self._thread.start()
         return self
 
     def __exit__(self, *error: object) -> None:
         self._stop.set()
-        if self._wanted:
-            self._thread.join()
+        self._thread.join()
         self.close()
 
-    def say(self, words: str) -> None:
-        """Something else is being done."""
-        self._words = words
+    def say(self, text: str) -> None:
+        """Replace the text."""
+        self._text = text
 
     def _tick(self) -> None:
-        if self._stop.wait(self._patience):
-            return
-        while True:
-            self.show(f"{self._words}, {_clock(time.monotonic() - self._start)}")
-            if self._stop.wait(0.5):
-                return
+        pause = self._patience
+        while not self._stop.wait(pause):
+            self.show(f"{self._text}, {tqdm.format_interval(time.monotonic() - self._start)}")
+            pause = 0.5

@@ -1,4 +1,4 @@
-"""Random numbers with an address: word `index` of (root, stream, trial, round, substream), in any order.
+"""Draw random numbers by address: word `index` of (root, stream, trial, round, substream), in any order.
 
 A counter-based generator (Philox4x64-10, Salmon et al. 2011) turns an address into random bits with no
 state, so trial 7,301 can be replayed alone, results do not depend on how trials are cut into blocks, and
@@ -91,8 +91,8 @@ def as_seeds(rng: Rng) -> Seeds:
     raise ValueError(f"rng must be an int, a numpy Generator or Seeds, got {rng!r}")
 
 
-def _multiplied(typingctx, a, b):  # type: ignore[no-untyped-def]
-    """Upper and lower 64 bits of the 128-bit product, by one multiplication: what Philox and fair dice are made of."""
+def _multiply_wide(typingctx, a, b):  # type: ignore[no-untyped-def]
+    """Compute the upper and lower 64 bits of a 128-bit product by one multiplication."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
         wide, word = ir.IntType(128), ir.IntType(64)
@@ -104,18 +104,18 @@ def _multiplied(typingctx, a, b):  # type: ignore[no-untyped-def]
     return pair(types.uint64, 2)(types.uint64, types.uint64), codegen
 
 
-_product: Any = intrinsic(_multiplied)
+_product: Any = intrinsic(_multiply_wide)
 
 
 @kernel
 def mulhi(a: np.uint64, b: np.uint64) -> np.uint64:
-    """Upper 64 bits of a product of two words: floor(a b / 2**64)."""
+    """Compute the upper 64 bits of a product of two words: floor(a b / 2**64)."""
     return np.uint64(_product(a, b)[0])
 
 
 @kernel
 def philox(k0: np.uint64, k1: np.uint64, c0: np.uint64, c1: np.uint64, c2: np.uint64, c3: np.uint64) -> Block:
-    """Four random words at counter (c0, c1, c2, c3) under key (k0, k1)."""
+    """Draw four random words at counter (c0, c1, c2, c3) under key (k0, k1)."""
     for _ in range(10):
         high0, low0 = _product(_M0, c0)
         high1, low1 = _product(_M1, c2)
@@ -127,17 +127,17 @@ def philox(k0: np.uint64, k1: np.uint64, c0: np.uint64, c1: np.uint64, c2: np.ui
 
 @kernel
 def normal_pair(key: WordArray, trial: np.uint64, substream: np.uint64, pair: int) -> tuple[float, float]:
-    """Numbers 2 pair and 2 pair + 1 of a substream's standard normals: Box-Muller on the words of the same numbers."""
+    """Draw normals 2 pair and 2 pair + 1 of a substream by Box-Muller on the words of the same numbers."""
     words = philox(key[0], key[1], np.uint64(pair // 2), substream, trial, np.uint64(0))
-    one, other = (words[0], words[1]) if pair % 2 == 0 else (words[2], words[3])
+    first, second = (words[0], words[1]) if pair % 2 == 0 else (words[2], words[3])
     # Half a step above zero keeps the logarithm finite.
-    radius = np.sqrt(-2.0 * np.log((np.float64(one >> np.uint64(11)) + 0.5) * 2.0**-53))
-    angle = 2.0 * np.pi * np.float64(other >> np.uint64(11)) * 2.0**-53
+    radius = np.sqrt(-2.0 * np.log((np.float64(first >> np.uint64(11)) + 0.5) * 2.0**-53))
+    angle = 2.0 * np.pi * np.float64(second >> np.uint64(11)) * 2.0**-53
     return radius * np.cos(angle), radius * np.sin(angle)
 
 
 @kernel
 def normal_pull(key: WordArray, trial: np.uint64, substream: np.uint64, j: int) -> float:
-    """Number j of a substream's standard normals."""
+    """Draw standard normal j of a substream."""
     even, odd = normal_pair(key, trial, substream, j // 2)
     return even if j % 2 == 0 else odd

@@ -1,4 +1,4 @@
-"""One BLAS thread while trials run or a model is fitted; the libraries are looked up once, not once per run.
+"""Limit BLAS and OpenMP to one thread while trials run or a model is fitted.
 
 On shared cores more threads wait for each other, and sums would depend on their number.
 """
@@ -14,12 +14,12 @@ from threadpoolctl import ThreadpoolController
 
 
 def one_thread(of: str | None = None) -> AbstractContextManager[Any]:
-    """A context in which BLAS and OpenMP, or `of` them "blas" alone, use one thread each."""
+    """Open a context in which BLAS and OpenMP, or `of` them "blas" alone, use one thread each."""
     limited: AbstractContextManager[Any] = _controller(len(sys.modules)).limit(limits=1, user_api=of)
     return limited
 
 
 @lru_cache(maxsize=1)
 def _controller(modules: int) -> ThreadpoolController:
-    """The libraries of this process: milliseconds to find, and only an import can bring another one."""
+    """Find the libraries of this process: it takes milliseconds, and only an import can bring another one."""
     return ThreadpoolController()

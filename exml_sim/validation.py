@@ -1,4 +1,4 @@
-"""Checks at the door: each says in one line what was given and what is allowed."""
+"""Check arguments; every message says in one line what was given and what is allowed."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from exml_sim.arrays import FloatArray
 
-#: More workers than this are a slip of the pen.
+#: More workers than this are taken for a mistake.
 MOST_JOBS = 1024
 
-#: Numbers of a table above this are slips, too: trees compare single precision, and further up squares overflow.
+#: Largest number of a table: trees compare single precision, and further up squares overflow.
 LARGEST_NUMBER = 1e38
 
 
 def check_theta(theta: ArrayLike) -> FloatArray:
-    """The rejection price theta, in (0, 1/2); at and above 1/2 Eq. 2 is no upper bound of Eq. 1."""
+    """Check the rejection cost theta, in (0, 1/2); at and above 1/2 Eq. 2 is no upper bound of Eq. 1."""
     value = as_numbers(theta, "theta")
     bad = ~((value > 0.0) & (value < 0.5))
     if np.any(bad):
@@ -29,7 +29,7 @@ def check_theta(theta: ArrayLike) -> FloatArray:
 
 
 def check_labels(y: ArrayLike) -> FloatArray:
-    """Labels as -1.0 and +1.0."""
+    """Check labels; return them as -1.0 and +1.0."""
     value = as_numbers(y, "y")
     bad = (value != 1.0) & (value != -1.0)
     if np.any(bad):
@@ -38,23 +38,23 @@ def check_labels(y: ArrayLike) -> FloatArray:
 
 
 def check_alike(y: ArrayLike) -> None:
-    """Refuse labels of which some are texts and some are not; numpy would make texts of a list of both."""
+    """Refuse a mixture of texts and numbers as labels; numpy would make texts of a list of both."""
     raw = np.asarray(y, dtype=object) if isinstance(y, list | tuple) else np.asarray(y)
     if raw.dtype != object:
         return
-    texts = np.array([isinstance(one, str) for one in raw.ravel()], dtype=np.bool_)
+    texts = np.array([isinstance(label, str) for label in raw.ravel()], dtype=np.bool_)
     if texts.any() and not texts.all():
         text, other = raw.ravel()[texts.argmax()], raw.ravel()[texts.argmin()]
         raise ValueError(f"labels must be all texts or all numbers, got both: {shown(text)} and {shown(other)}")
     try:
         np.unique(raw)
     except TypeError:
-        kinds = " and ".join(sorted({type(one).__name__ for one in raw.ravel()})[:3])
+        kinds = " and ".join(sorted({type(label).__name__ for label in raw.ravel()})[:3])
         raise ValueError(f"labels must be all texts or all numbers, got {kinds}") from None
 
 
 def check_finite(values: ArrayLike, name: str) -> FloatArray:
-    """Real numbers without NaN or infinity."""
+    """Check for real numbers without NaN or infinity."""
     value = as_numbers(values, name)
     bad = ~np.isfinite(value)
     if np.any(bad):
@@ -63,7 +63,7 @@ def check_finite(values: ArrayLike, name: str) -> FloatArray:
 
 
 def check_size(values: FloatArray, name: str, largest: float = LARGEST_NUMBER) -> FloatArray:
-    """Values that models can square and add up; NaN may mark what is missing."""
+    """Check that models can square and add up the values; NaN may mark what is missing."""
     bad = np.abs(values) > largest
     if np.any(bad):
         raise ValueError(f"{name} must be numbers of at most {largest:g} in size; got {_first(values, bad)}")
@@ -71,7 +71,7 @@ def check_size(values: FloatArray, name: str, largest: float = LARGEST_NUMBER) -
 
 
 def check_matrix(values: ArrayLike, name: str) -> FloatArray:
-    """A finite matrix, rows by features, with at least one row and one column."""
+    """Check for a finite matrix, rows by features, with at least one row and one column."""
     value = check_finite(values, name)
     if value.ndim != 2 or 0 in value.shape:
         raise ValueError(f"{name} must be a matrix with at least one row and one column; got shape {value.shape}")
@@ -79,14 +79,14 @@ def check_matrix(values: ArrayLike, name: str) -> FloatArray:
 
 
 def check_positive(value: Any, name: str) -> float:
-    """One finite number above zero."""
+    """Check for one finite number above zero."""
     if isinstance(value, bool) or not isinstance(value, Real) or not np.isfinite(float(value)) or value <= 0:
         raise ValueError(f"{name} must be a finite number above 0; got {value!r}")
     return float(value)
 
 
 def check_choice(value: str, what: str, allowed: Iterable[str]) -> str:
-    """One of a few names."""
+    """Check for one of the allowed names."""
     names = tuple(allowed)
     if value not in names:
         raise ValueError(f"unknown {what} {shown(value)}: allowed are {', '.join(map(repr, names))}")
@@ -94,7 +94,7 @@ def check_choice(value: str, what: str, allowed: Iterable[str]) -> str:
 
 
 def shown(value: Any, most: int = 80) -> str:
-    """A value in a message, cut where it would not fit on a line."""
+    """Write a value for a message, cut where it would not fit on a line."""
     if isinstance(value, int) and value.bit_length() > 4 * most:
         return f"a whole number of {value.bit_length():,} bits"
     if isinstance(value, str | bytes | list | tuple) and len(value) > most:
@@ -104,19 +104,19 @@ def shown(value: Any, most: int = 80) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """A number of things in a sentence: 1 row, 2 rows."""
+    """Write a number of things: 1 row, 2 rows."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def check_count(value: Any, name: str, least: int = 1) -> int:
-    """A whole number of at least 1, or more."""
+    """Check for a whole number of at least `least`."""
     if not _is_whole(value) or value < least:
         raise ValueError(f"{name} must be a whole number of at least {least}; got {value!r}")
     return int(value)
 
 
 def check_jobs(n_jobs: Any) -> int:
-    """Number of threads or processes; -1 stands for all cores."""
+    """Check the number of threads or processes; -1 stands for all cores."""
     if not _is_whole(n_jobs) or n_jobs == 0 or n_jobs < -1 or n_jobs > MOST_JOBS:
         raise ValueError(
             f"n_jobs must be a positive whole number or -1 for all cores, at most {MOST_JOBS}; got {shown(n_jobs)}"
@@ -125,7 +125,7 @@ def check_jobs(n_jobs: Any) -> int:
 
 
 def check_random_state(state: Any) -> np.random.Generator:
-    """The generator that a random state stands for."""
+    """Build the generator that a random state stands for."""
     try:
         if isinstance(state, bool):
             raise TypeError
@@ -143,7 +143,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def as_numbers(values: ArrayLike, name: str) -> FloatArray:
-    """An array of real numbers."""
+    """Convert to an array of real numbers."""
     try:
         raw = np.asarray(values)
         if raw.dtype.kind == "c":
@@ -154,7 +154,7 @@ def as_numbers(values: ArrayLike, name: str) -> FloatArray:
 
 
 def column_names(X: Any) -> tuple[str, ...] | None:
-    """Names of the columns of a pandas, polars or Arrow table; None for arrays and for columns that are numbered."""
+    """Return the column names of a pandas, polars or Arrow table; None for arrays and numbered columns."""
     names = getattr(X, "column_names", None)
     names = getattr(X, "columns", None) if names is None else names
     if names is None or not all(isinstance(name, str) for name in names):
@@ -170,17 +170,17 @@ def check_columns(seen: tuple[str, ...] | None, now: tuple[str, ...] | None) -> 
     if absent or extra:
         what = f"{absent[0]!r} is missing" if absent else f"{extra[0]!r} is unknown"
     else:
-        place = next(i for i, (one, other) in enumerate(zip(seen, now, strict=True)) if one != other)
+        place = next(i for i, (before, after) in enumerate(zip(seen, now, strict=True)) if before != after)
         what = f"in another order: column {place + 1} was {seen[place]!r}, it is {now[place]!r}"
     raise ValueError(f"the columns of X are not those of the training table: {what}")
 
 
 def numeric_column(values: Any, name: str) -> FloatArray:
-    """One column of a table as numbers; what is missing (None, NA, NaN) becomes NaN."""
-    found = np.asarray(values)
-    if found.dtype == object:
-        found = np.array([np.nan if one is None or type(one).__name__ == "NAType" else one for one in found])
-    return as_numbers(found, f"column {name!r}")
+    """Convert one column of a table to numbers; what is missing (None, NA, NaN) becomes NaN."""
+    column = np.asarray(values)
+    if column.dtype == object:
+        column = np.array([np.nan if cell is None or type(cell).__name__ == "NAType" else cell for cell in column])
+    return as_numbers(column, f"column {name!r}")
 
 
 def _first(value: FloatArray, bad: NDArray[np.bool_]) -> str:

@@ -1,4 +1,4 @@
-"""What an attack is, what a case leaves, and findings as files."""
+"""Fuzzers, their cases, and findings as JSON files."""
 
 from __future__ import annotations
 
@@ -13,24 +13,31 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
-
-Case = dict[str, Any]
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import seed as seeded
+from hypothesis.errors import Flaky
+from hypothesis.strategies import SearchStrategy
 
 #: Processor seconds after which a case hangs, and what an enumeration may take.
 HANG, LONG = 5.0, 60.0
+#: Cases that hypothesis draws from one seed.
+BATCH = 100
+#: Findings after which a fuzzer stops.
+MAX_FINDINGS = 5
+#: Seconds that shrinking a finding may take.
+MAX_SHRINK_SECONDS = 20.0
 
 
 class Finding(AssertionError):
-    """Something that must not be: a raw exception, another answer, a hang, a broken bound."""
+    """A defect: a raw exception, another answer, a hang, a violated bound."""
 
 
-class _Rang(BaseException):
-    """The time is over; no `except Exception` on the way may take it for an answer."""
+class _Timeout(BaseException):
+    """The time is over; no `except Exception` may catch it."""
 
 
-class Attack(Protocol):
-    """One kind of attack.
+class Fuzzer(Protocol):
+    """One kind of fuzzing.
 
     Attributes
     ----------
@@ -38,24 +45,27 @@ class Attack(Protocol):
         For the command line and the files of its findings.
     share
         Its part of the time.
-    patience
+    timeout
         Processor seconds that a case may take.
+    cases
+        Strategy for cases, as JSON values.
     """
 
     name: str
     share: float
-    patience: float
+    timeout: float
 
-    def draw(self, rng: np.random.Generator) -> Case:
-        """A random case, as values that JSON has."""
+    @property
+    def cases(self) -> SearchStrategy[Any]:
+        """Strategy for cases."""
 
-    def judge(self, case: Case) -> Counter[str]:
-        """Try a case; what came of it, in words with counts. Raises a `Finding` if it must not be."""
+    def judge(self, case: Any) -> Counter[str]:
+        """Try a case and count what happened; raise a `Finding` for a defect."""
 
 
 @dataclass(slots=True)
-class Tally:
-    """What an attack did: cases, what came of them, and what was found."""
+class Summary:
+    """What a fuzzer did: cases, outcomes, and findings."""
 
     name: str
     seed: int
@@ -64,81 +74,116 @@ class Tally:
     findings: list[Path] = field(default_factory=list)
     seconds: float = 0.0
 
-    def line(self) -> str:
-        """One line for people."""
-        seen = ", ".join(f"{number:,} {word}" for word, number in sorted(self.outcomes.items()))
-        found = "no finding" if not self.findings else f"{len(self.findings)} FINDINGS"
-        return f"{self.name}: {self.cases:,} cases in {self.seconds:.0f} s from seed {self.seed}, {found}: {seen}"
+    def describe(self) -> str:
+        """Return one line."""
+        outcomes = ", ".join(f"{number:,} {name}" for name, number in sorted(self.outcomes.items()))
+        number = f"{len(self.findings)} FINDINGS" if self.findings else "no finding"
+        return f"{self.name}: {number}, {self.cases:,} cases in {self.seconds:.0f} s from seed {self.seed}: {outcomes}"
 
 
-def save(attack: str, case: Case, error: BaseException, folder: Path) -> Path:
-    """Keep a case that found something; the same case has the same name."""
+def save(fuzzer: str, case: Any, error: BaseException, folder: Path) -> Path:
+    """Save a failing case; the same case has the same name."""
     folder.mkdir(parents=True, exist_ok=True)
-    text = json.dumps({"attack": attack, "case": case, "found": f"{type(error).__name__}: {error}"}, indent=1)
-    path = folder / f"{attack}-{hashlib.sha256(json.dumps(case).encode()).hexdigest()[:10]}.json"
+    text = json.dumps({"fuzzer": fuzzer, "case": case, "finding": str(error)}, indent=1)
+    path = folder / f"{fuzzer}-{hashlib.sha256(json.dumps(case).encode()).hexdigest()[:10]}.json"
     path.write_text(text + "\n", encoding="utf-8")
     return path
 
 
-def try_case(attack: Attack, case: Case) -> Counter[str]:
-    """Judge a case; any exception but a `Finding` is a finding, too."""
+def try_case(fuzzer: Fuzzer, case: Any) -> Counter[str]:
+    """Judge a case; any exception is a finding."""
     try:
-        with limited(attack.patience):
-            return attack.judge(case)
+        with limit_time(fuzzer.timeout):
+            return fuzzer.judge(case)
     except (Finding, KeyboardInterrupt, MemoryError):
         raise
     except Exception as error:
         raise Finding(f"raw {type(error).__name__}: {error}") from error
 
 
-def run(attack: Attack, seed: int, seconds: float, folder: Path, most: int | None = None) -> Tally:
-    """Try cases until the time is over, or as many as are wanted."""
-    rng, tally, start = np.random.default_rng(seed), Tally(attack.name, seed), time.monotonic()
-    while (most is None or tally.cases < most) and time.monotonic() - start < seconds:
-        case = attack.draw(rng)
+def run(fuzzer: Fuzzer, seed: int, seconds: float, folder: Path, most: int | None = None) -> Summary:
+    """Try cases until the time is over, or a number of cases; every batch reports its simplest finding."""
+    summary, start = Summary(fuzzer.name, seed), time.monotonic()
+
+    def is_over() -> bool:
+        return (most is not None and summary.cases >= most) or time.monotonic() - start >= seconds
+
+    failing: list[tuple[Any, Finding]] = []
+    since = [0.0]
+
+    @settings(
+        max_examples=min(BATCH, most or BATCH),
+        database=None,
+        deadline=None,
+        phases=[Phase.generate, Phase.shrink],
+        suppress_health_check=list(HealthCheck),
+        report_multiple_bugs=False,
+    )
+    @given(fuzzer.cases)
+    def attempt(case: Any) -> None:
+        if not failing and is_over():
+            return
+        if failing and time.monotonic() - since[0] > MAX_SHRINK_SECONDS:
+            for known, error in failing:
+                if case == known:
+                    raise error
+            return
         try:
-            tally.outcomes += try_case(attack, case)
+            outcomes = try_case(fuzzer, case)
         except Finding as error:
-            tally.findings.append(save(attack.name, case, error, folder))
-        tally.cases += 1
-    tally.seconds = time.monotonic() - start
-    return tally
+            since[0] = since[0] if failing else time.monotonic()
+            failing.append((case, error))
+            raise
+        if not failing:
+            summary.cases += 1
+            summary.outcomes += outcomes
+
+    batch = 0
+    while not is_over() and len(summary.findings) < MAX_FINDINGS:
+        failing.clear()
+        try:
+            seeded(seed + batch)(attempt)()
+        except (Finding, Flaky):
+            summary.findings.append(save(fuzzer.name, *failing[-1], folder))
+            summary.cases += 1
+        batch += 1
+    summary.seconds = time.monotonic() - start
+    return summary
 
 
 @contextmanager
-def limited(seconds: float = HANG) -> Iterator[None]:
+def limit_time(seconds: float = HANG) -> Iterator[None]:
     """Turn a hang into a finding; processor time, because others may use the machine."""
 
     def ring(*_: object) -> None:
-        raise _Rang
+        raise _Timeout
 
     before = signal.signal(signal.SIGPROF, ring)
     signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
-    except _Rang:
+    except _Timeout:
         raise Finding(f"no answer within {seconds:g} s of processor time") from None
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)
 
 
-def one_line(error: BaseException, most: int = 1200) -> str:
-    """The message of a refusal, which must be one line that can be read."""
+def check_message(error: BaseException, most: int = 1200) -> None:
+    """Check that an error message is one short line."""
     text = str(error)
     if not text or "\n" in text or len(text) > most:
-        raise Finding(f"a refusal that is not one short line: {text[:200]!r}")
-    return text
+        raise Finding(f"an error message that is not one short line: {text[:200]!r}")
 
 
 def expect(refusal: type[Exception], action: Callable[[], Any], truth: Any) -> Counter[str]:
-    """The action is refused in one line, or its answer is the true one."""
+    """Check that an action fails with one line, or gives the true answer."""
     try:
         answer = action()
     except Finding:
         raise
     except refusal as error:
-        one_line(error)
+        check_message(error)
         return Counter(refused=1)
     if answer != truth:
         raise Finding(f"another answer: {str(answer)[:300]}")

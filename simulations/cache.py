@@ -1,45 +1,21 @@
-"""Finished work by key, so that an interrupted run continues: one SQLite file, one transaction per piece of work.
+"""Finished work on disk, so that an interrupted run continues: results by key in a folder, kept by `joblib.Memory`.
 
-A piece is there as a whole or not at all, whatever kills the process, and has a SHA-256 beside it that is compared when
-the file is opened. The file knows the settings that its results belong to and refuses others. Verification keeps
-checks and blocks of trials here, the reproduction its configurations; studies have the engine's store.
+joblib renames a finished file into place, so a killed process leaves whole results only. Results that cannot be read or
+do not match their checksum are computed again.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager
-from datetime import UTC, datetime
+import tempfile
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import Memory, Parallel, delayed, effective_n_jobs
 
-from exml_sim.engine.files import DriverLock, check_owner, check_place, connect, explained, is_blank, transaction
-from exml_sim.engine.layout import schema_damage
-from exml_sim.engine.manifest import manifest
-from exml_sim.engine.seals import text_seal
-
-APPLICATION = 0x65786D72  # "exmr"
-VERSION = 3
 Item = TypeVar("Item")
-
-_TABLES = (
-    "CREATE TABLE manifest (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
-    "CREATE TABLE sessions (number INTEGER PRIMARY KEY, facts TEXT NOT NULL)",
-)
-_FINISHED = "CREATE TABLE finished (key TEXT PRIMARY KEY, value TEXT NOT NULL, time TEXT NOT NULL)"
-_SEALS = "CREATE TABLE seals (key TEXT PRIMARY KEY, seal TEXT NOT NULL) WITHOUT ROWID"
-_LAYOUT = (*_TABLES, _FINISHED, _SEALS)
-#: Whose seal is asked for; no key of a result begins with a blank.
-_SETTINGS = " settings"
-#: Layout 1 was the reproduction's alone: numbered configurations.
-_FROM_LAYOUT_1 = (
-    _FINISHED,
-    "INSERT INTO finished SELECT CAST(number AS TEXT), results, finished FROM configurations",
-    "DROP TABLE configurations",
-)
 
 
 class Cache:
@@ -47,125 +23,57 @@ class Cache:
 
     Parameters
     ----------
-    path
-        The file, which is made if it does not exist; without one the results live as long as the object.
+    folder
+        Created if it does not exist; without one the results live as long as the object.
     settings
-        What the results depend on, as values that JSON has.
+        What the results depend on, as JSON values.
 
     Raises
     ------
     ValueError
-        If the file is no such cache, is damaged, belongs to other settings, or another run is writing to it; it is
-        left as it was.
+        If the folder holds results of other settings, or is no folder.
     """
 
-    def __init__(self, path: Path | None = None, settings: Mapping[str, Any] | None = None) -> None:
-        self.path = path
-        self._lock: DriverLock | None = None
-        self._noted = False
-        if path is not None:
-            check_place(path)
-            if not is_blank(path):
-                check_owner(path, APPLICATION, "a file of finished work")
-            self._lock = DriverLock(path)
-        try:
-            self._connection = connect(path, "rwc")
-            with self._explained():
-                self._open(json.dumps(settings or {}, sort_keys=True))
-        except BaseException:
-            self.close()
-            raise
+    def __init__(self, folder: Path | None = None, settings: Mapping[str, Any] | None = None) -> None:
+        self._temporary = tempfile.TemporaryDirectory() if folder is None else None
+        home = Path(self._temporary.name) if self._temporary is not None else Path(folder or "")
+        if home.exists() and not home.is_dir():
+            raise ValueError(f"{home} is not a folder of finished work")
+        home.mkdir(parents=True, exist_ok=True)
+        self._settings = json.loads(json.dumps(settings or {}))
+        file = home / "settings.json"
+        if file.exists():
+            self._compare(file)
+        else:
+            file.write_text(json.dumps(self._settings, sort_keys=True), encoding="utf-8")
+        self._call = Memory(home, verbose=0).cache(_compute, ignore=["job", "item"])
 
-    def _open(self, settings: str) -> None:
-        if self._value("SELECT count(*) FROM sqlite_master") == 0:
-            self._execute(*_LAYOUT, f"PRAGMA application_id = {APPLICATION}", settings=settings)
-        version = self._value("PRAGMA user_version")
-        if version > VERSION:
-            raise ValueError(f"{self.path} was written by a later version (layout {version}); nothing was changed")
-        damage = self._damage() if version == VERSION else None
-        if damage is not None:
-            raise ValueError(f"{self.path} is damaged ({damage}); nothing was changed")
-        theirs = json.loads(self._value("SELECT value FROM manifest WHERE key = 'settings'"))
-        ours = json.loads(settings)
-        differing = sorted(key for key in theirs.keys() | ours.keys() if theirs.get(key) != ours.get(key))
+    def _compare(self, file: Path) -> None:
+        stored = json.loads(file.read_text(encoding="utf-8"))
+        names = sorted(stored.keys() | self._settings.keys())
+        differing = [name for name in names if stored.get(name) != self._settings.get(name)]
         if differing:
             raise ValueError(
-                f"{self.path} holds results of other settings ({', '.join(differing)} differ); nothing was changed: "
+                f"{file.parent} holds results of other settings ({', '.join(differing)} differ); nothing was changed: "
                 "give another --out"
             )
-        if version < VERSION:
-            self._execute(*(_FROM_LAYOUT_1 if version < 2 else ()), _SEALS)
-
-    def _execute(self, *statements: str, settings: str | None = None) -> None:
-        """Make or change the tables and seal what is there, all or nothing."""
-        with transaction(self._connection):
-            for statement in (*statements, f"PRAGMA user_version = {VERSION}"):
-                self._connection.execute(statement)
-            if settings is not None:
-                self._connection.execute("INSERT INTO manifest VALUES ('settings', ?)", (settings,))
-            self._connection.executemany("INSERT INTO seals VALUES (?, ?)", self._sealed())
-
-    def _sealed(self) -> Iterator[tuple[str, str]]:
-        """The seal of the settings and of every result, as they should be."""
-        for (text,) in self._connection.execute("SELECT value FROM manifest WHERE key = 'settings'"):
-            yield _SETTINGS, text_seal(text)
-        for key, value, time in self._connection.execute("SELECT key, value, time FROM finished"):
-            yield key, text_seal(key, value, time)
-
-    def _damage(self) -> str | None:
-        """Compare everything with the layout and its seals; returns what is wrong, in a few words, or None."""
-        found = schema_damage(self._connection, _LAYOUT, "")
-        if found is not None:
-            return found
-        # The whole check: keys are found through an index, which no seal covers and the quick check does not compare.
-        found = str(self._value("PRAGMA integrity_check(1)"))
-        if found != "ok":
-            return " ".join(found.split())
-        try:
-            expected = dict(self._sealed())
-        except (TypeError, AttributeError):
-            return "a stored value is no text"
-        seals = dict(self._connection.execute("SELECT key, seal FROM seals"))
-        differing = (key for key in expected.keys() | seals.keys() if expected.get(key) != seals.get(key))
-        wrong = sorted(map(str, differing))
-        return f"{wrong[0].strip()!r} does not match its checksum" if wrong else None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Let go of the file."""
-        if hasattr(self, "_connection"):
-            self._connection.close()
-        if self._lock is not None:
-            self._lock.release()
-            self._lock = None
-
-    def __len__(self) -> int:
-        return int(self._value("SELECT count(*) FROM finished"))
+        if self._temporary is not None:
+            self._temporary.cleanup()
 
     def __contains__(self, key: str) -> bool:
-        with self._explained():
-            return bool(self._value("SELECT count(*) FROM finished WHERE key = ?", key))
+        return bool(self._call.check_call_in_cache(key, self._settings, None, None))
 
-    def get(self, key: str) -> Any:
-        """The result of a key that is there."""
-        with self._explained():
-            return json.loads(self._value("SELECT value FROM finished WHERE key = ?", key))
-
-    def put(self, key: str, value: Any) -> None:
-        """Keep a result in one transaction; a key that is there already is an error."""
-        entry = (key, json.dumps(value, sort_keys=True), datetime.now(UTC).isoformat(timespec="seconds"))
-        with self._explained(), transaction(self._connection):
-            if not self._noted:
-                # Versions, processor and commit of a run that adds results.
-                self._connection.execute("INSERT INTO sessions (facts) VALUES (?)", (json.dumps(manifest()),))
-            self._connection.execute("INSERT INTO finished VALUES (?, ?, ?)", entry)
-            self._connection.execute("INSERT INTO seals VALUES (?, ?)", (key, text_seal(*entry)))
-        self._noted = True
+    def run(self, key: str, job: Callable[[Item], Any], item: Item) -> Any:
+        """Return the result of a key; compute it if it is missing or damaged."""
+        text, checksum = self._call(key, self._settings, job, item)
+        if _digest(key, text) != checksum:
+            (text, _), _ = self._call.call(key, self._settings, job, item)
+        return json.loads(text)
 
     def map(
         self,
@@ -176,37 +84,32 @@ class Cache:
         prefer: str = "threads",
         done: Callable[[], object] = lambda: None,
     ) -> list[Any]:
-        """Do a job for every item whose key is not there yet, keep each result, and return all, in order of the items.
+        """Compute every missing result on workers, and return all results in the order of the items.
 
         Parameters
         ----------
         job
-            Item -> result. It runs on workers, and all results are kept by the caller's process.
+            Item -> result.
         items
             Key -> item.
         n_jobs, prefer
             Number of workers, "threads" or "processes"; results do not depend on them.
         done
-            Called after every result.
+            Called after every computed result.
         """
         missing = [key for key in items if key not in self]
         if missing:
             workers = min(effective_n_jobs(n_jobs), len(missing))
             parallel = Parallel(n_jobs=workers, prefer=prefer, batch_size=1, return_as="generator_unordered")
-            for key, value in parallel(delayed(_keyed)(job, key, items[key]) for key in missing):
-                self.put(key, value)
+            for _ in parallel(delayed(self.run)(key, job, items[key]) for key in missing):
                 done()
-        return [self.get(key) for key in items]
-
-    def _explained(self) -> AbstractContextManager[None]:
-        return explained(self.path, what="this result")
-
-    def _value(self, query: str, *values: str) -> Any:
-        found = self._connection.execute(query, values).fetchone()
-        if found is None:
-            raise ValueError(f"{self.path} is damaged or has no such result; it was left as it is")
-        return found[0]
+        return [self.run(key, job, item) for key, item in items.items()]
 
 
-def _keyed(job: Callable[[Item], Any], key: str, item: Item) -> tuple[str, Any]:
-    return key, job(item)
+def _compute(key: str, settings: Mapping[str, Any], job: Callable[[Any], Any], item: Any) -> tuple[str, str]:
+    text = json.dumps(job(item), sort_keys=True)
+    return text, _digest(key, text)
+
+
+def _digest(key: str, text: str) -> str:
+    return hashlib.sha256(f"{key}\0{text}".encode()).hexdigest()

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from scipy import special
 
 from exml_sim.engine.result import CellSummary, StudyResult
-from simulations.plugged_bounds import PluggedBound, plugged_of
+from simulations.plugin_bounds import PluginBound, plugin_bounds
 from simulations.pool_bounds import bounds_of
 from theory import BoundProblem
 from theory.paper import Strategy
-from theory.population import PopulationModel, Step, waterfall
+from theory.population import BudgetStep, PopulationModel, decompose_budget
 from theory.verdicts import Verdict, judge_exact, judge_family
 from theory.versions import VERSIONS
 
@@ -48,7 +48,7 @@ class Panel:
         Where they are evaluated, or None if none applies.
     reason
         Why none applies, or the empty string.
-    plugged
+    plugin_bounds
         Bounds of the study's plug-ins.
     """
 
@@ -60,7 +60,7 @@ class Panel:
     kind: Strategy = "uniform"
     point: BoundProblem | None = None
     reason: str = ""
-    plugged: tuple[PluggedBound, ...] = ()
+    plugin_bounds: tuple[PluginBound, ...] = ()
     _required: dict[tuple[str, float], int | None] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
@@ -82,11 +82,11 @@ class Panel:
         """The versions of the bound that may speak here, from the paper's to the sharpest; then those of plug-ins."""
         point = self.point
         ours = () if point is None else tuple(name for name in VERSIONS if not point.declined(name, self.kind))
-        return (*ours, *(one.name for one in self.plugged))
+        return (*ours, *(one.name for one in self.plugin_bounds))
 
     def bound_at(self, version: str, cell: CellSummary) -> float:
         """A bound at the budget of a cell, NaN where it says nothing; a fraction of a pull buys nothing."""
-        other = self._plugged(version)
+        other = self._plugin_bound(version)
         if other is not None:
             return other.at(float(Fraction(cell.budget)))
         if self.point is None or version not in VERSIONS:
@@ -97,12 +97,12 @@ class Panel:
             return float("nan")
         return float(self.point.bound(version, self.kind, int(budget)))
 
-    def _plugged(self, version: str) -> PluggedBound | None:
-        return next((one for one in self.plugged if one.name == version), None)
+    def _plugin_bound(self, version: str) -> PluginBound | None:
+        return next((one for one in self.plugin_bounds if one.name == version), None)
 
     def values(self, version: str, budgets: NDArray[np.int64], *, log: bool = False) -> NDArray[np.float64]:
         """A bound, or its logarithm, at whole budgets."""
-        other = self._plugged(version)
+        other = self._plugin_bound(version)
         if other is None:
             assert self.point is not None
             return np.atleast_1d(np.asarray(self.point.bound(version, self.kind, budgets, log=log)))
@@ -118,7 +118,7 @@ class Panel:
         return self._required[version, delta]
 
     def _search(self, version: str, delta: float) -> int | None:
-        other = self._plugged(version)
+        other = self._plugin_bound(version)
         if other is not None:
             return other.required(delta)
         return None if self.point is None else self.point.required(version, self.kind, delta)
@@ -129,7 +129,7 @@ class Panel:
 
     def launch(self, version: str) -> int | None:
         """Smallest budget at which the statement's launch condition holds; bounds of plug-ins have none."""
-        if self._plugged(version) is not None or self.point is None:
+        if self._plugin_bound(version) is not None or self.point is None:
             return None
         return self.point.launch(version, self.kind)
 
@@ -147,7 +147,7 @@ def practice(cells: Sequence[CellSummary], target: float) -> Fraction | None:
 def panels_of(result: StudyResult, level: float = CONFIDENCE) -> list[Panel]:
     """All panels of a study, in the order of its cells."""
     study = result.study
-    specs = {cell.index: cell for cell in study.cells()}
+    specs = {cell.index: cell for cell in result.study_cells}
     names = {cell["cell"]: tuple(cell["arms"]) for cell in result.cells}
     grouped: dict[tuple[str, str, str], list[CellSummary]] = {}
     for one in result.summary(level):
@@ -156,8 +156,8 @@ def panels_of(result: StudyResult, level: float = CONFIDENCE) -> list[Panel]:
     for (pool, score, strategy), cells in grouped.items():
         bounds = bounds_of(study, specs[cells[0].cell])
         ordered = tuple(sorted(cells, key=lambda cell: Fraction(cell.budget)))
-        plugged = plugged_of(study, specs[cells[0].cell])
-        panel = Panel(pool, score, strategy, names[cells[0].cell], ordered, plugged=plugged)
+        others = plugin_bounds(study, specs[cells[0].cell])
+        panel = Panel(pool, score, strategy, names[cells[0].cell], ordered, plugin_bounds=others)
         if isinstance(bounds, str):
             found.append(replace(panel, reason=bounds))
         else:
@@ -189,7 +189,7 @@ def needs(panel: Panel, target: float = TARGET) -> Needs:
 
 def words_of(version: str) -> str:
     """What stands before the budget of a bound in a sentence."""
-    return VERSIONS[version].words if version in VERSIONS else f"the bound {version} asks for"
+    return VERSIONS[version].budget_phrase if version in VERSIONS else f"the bound {version} needs"
 
 
 def title_of(version: str) -> str:
@@ -219,16 +219,16 @@ def sentence(found: Needs, target: float = TARGET) -> str:
     return f"{start}; {', '.join(parts)}." if parts else f"{start}."
 
 
-def account(panel: Panel, target: float = TARGET) -> tuple[Step, ...]:
+def account(panel: Panel, target: float = TARGET) -> tuple[BudgetStep, ...]:
     """Budgets from the bound that knows the gaps only to practice, each without one more cause of loss.
 
-    Empty where `theory.population.waterfall` has no theorem behind it, or practice did not reach the target.
+    Empty where `theory.population.decompose_budget` has no theorem behind it, or practice did not reach the target.
     """
     data, practice = known_data(panel), panel.practice(target)
     if data is None or practice is None:
         return ()
-    steps = waterfall(data, target)
-    return (*steps, Step("beyond the rate", float(practice))) if steps[-1].budget > 0.0 else ()
+    steps = decompose_budget(data, target)
+    return (*steps, BudgetStep("beyond the rate", float(practice))) if steps[-1].budget > 0.0 else ()
 
 
 def known_data(panel: Panel) -> PopulationModel | None:
@@ -286,7 +286,7 @@ def verdicts(panels: Sequence[Panel]) -> list[tuple[Panel, CellSummary, str, Ver
         for name in panel.versions
     ]
     counts = [(cell.failures, cell.trials, bound) for _, cell, _, bound in pairs if cell.interval != "exact"]
-    counted = iter(judge_family(counts, alarm=ALARM))
+    counted = iter(judge_family(counts, alpha=ALARM))
     return [
         (panel, cell, name, judge_exact(min(max(cell.failure_rate, 0.0), 1.0), bound))
         if cell.interval == "exact"

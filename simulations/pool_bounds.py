@@ -26,6 +26,8 @@ def bounds_of(study: Study, cell: Cell) -> tuple[Strategy, BoundProblem] | str:
     """The lemma's name of the cell's strategy and the point of its bounds, or the reason why none applies."""
     if study.mode == "excess_risk":
         return "the population is redrawn in every trial, and the bounds are about one population"
+    if missing := study.missing_plugin(cell):
+        return missing
     pool, strategy = study.pool(cell), study.strategy(cell)
     if not isinstance(pool, FeaturePool):
         return "the arms have known distributions, and the bounds are about minimised risks"

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from exml_sim.bandit.ledger import Overspend
-from exml_sim.classifier.buyer import Buyer
+from exml_sim.classifier.acquisition import AcquisitionManager
 from exml_sim.oracle import ArrayOracle, CallableOracle, FrameOracle, Oracle
 
 VALUES = {"ct": np.array([[1.0, 2.0], [3.0, 4.0], [5.0, np.nan]]), "blood": np.array([7.0, 8.0, 9.0])}
@@ -30,7 +30,7 @@ def test_the_three_kinds_agree(oracle):
     assert oracle.costs == (Fraction(5), Fraction(6, 5))
     np.testing.assert_array_equal(oracle.query("ct", [1, 0]), [[3, 4], [1, 2]])
     np.testing.assert_array_equal(np.ravel(oracle.query("blood", [2])), [9])
-    buyer = Buyer(oracle, 3, 20)
+    buyer = AcquisitionManager(oracle, 3, 20)
     buyer.buy({0: np.array([1]), 1: np.array([0, 2])}, layer=2, purpose="exploration")
     assert buyer.ledger.spent == Fraction(37, 5)
     np.testing.assert_array_equal(buyer.values(0, np.array([1])), [[3, 4]])
@@ -43,7 +43,7 @@ def test_the_three_kinds_agree(oracle):
 def test_what_was_never_measured_is_not_on_offer():
     for oracle in oracles()[:2]:
         assert oracle.available("ct").tolist() == [True, True, False]
-    assert Buyer(oracles()[2], 3, 1).available(0).tolist() == [True] * 3
+    assert AcquisitionManager(oracles()[2], 3, 1).available(0).tolist() == [True] * 3
 
 
 class Shy:
@@ -62,7 +62,7 @@ class Shy:
 
 def test_what_cannot_be_paid_is_not_asked():
     shy = Shy()
-    buyer = Buyer(shy, 10, 7)
+    buyer = AcquisitionManager(shy, 10, 7)
     with pytest.raises(Overspend):
         buyer.buy({0: np.arange(2), 1: np.arange(2)}, layer=2, purpose="exploration")
     assert shy.questions == 0
@@ -71,7 +71,7 @@ def test_what_cannot_be_paid_is_not_asked():
 
 
 def test_unpaid_values_cannot_be_read_and_paid_ones_not_bought_again():
-    buyer = Buyer(Shy(), 10, 100)
+    buyer = AcquisitionManager(Shy(), 10, 100)
     buyer.buy({0: np.array([3])}, layer=2, purpose="exploration")
     with pytest.raises(ValueError, match="not been bought"):
         buyer.values(0, np.array([3, 4]))
@@ -95,12 +95,12 @@ def test_unpaid_values_cannot_be_read_and_paid_ones_not_bought_again():
 )
 def test_bad_answers(answer, message):
     with pytest.raises(ValueError, match=message):
-        Buyer(Shy(answer), 3, 100).buy({0: np.arange(2)}, layer=2, purpose="exploration")
+        AcquisitionManager(Shy(answer), 3, 100).buy({0: np.arange(2)}, layer=2, purpose="exploration")
 
 
 def test_an_oracle_must_not_change_its_shape():
     shy = Shy(np.zeros((1, 2)))
-    buyer = Buyer(shy, 3, 100)
+    buyer = AcquisitionManager(shy, 3, 100)
     buyer.buy({0: np.array([0])}, layer=2, purpose="exploration")
     shy.answer = np.zeros((1, 3))
     with pytest.raises(ValueError, match="first gave 2 columns"):
@@ -115,7 +115,7 @@ def test_an_oracle_must_not_change_its_shape():
         (lambda: ArrayOracle({"a": [1.0]}, {"a": 0}), "greater than 0"),
         (lambda: ArrayOracle({"a": [1.0], "b": [1.0, 2.0]}), "equally many rows"),
         (lambda: FrameOracle(pd.DataFrame({"a": [1]}), ["b"]), "no column 'b'"),
-        (lambda: Buyer(ArrayOracle({"a": [1.0]}), 2, 1).available(0), "must have 2 rows like X, got 1"),
+        (lambda: AcquisitionManager(ArrayOracle({"a": [1.0]}), 2, 1).available(0), "must have 2 rows like X, got 1"),
     ],
 )
 def test_bad_oracles(build, message):
@@ -127,21 +127,21 @@ def test_costs_by_name():
     """Not the protocol, but what people write: prices go by their names, whatever their order."""
     shy = Shy()
     shy.costs = {"b": 3, "a": "0.5"}
-    assert Buyer(shy, 3, 1).costs == (Fraction(1, 2), Fraction(3))
+    assert AcquisitionManager(shy, 3, 1).costs == (Fraction(1, 2), Fraction(3))
     for costs, what in [({"a": 1}, "none for 'b'"), ({"a": 1, "b": 2, "c": 3}, "one for 'c', which is no candidate")]:
         shy.costs = costs
         with pytest.raises(ValueError, match=rf"one cost per candidate \(a, b\), its costs have {what}"):
-            Buyer(shy, 3, 1)
+            AcquisitionManager(shy, 3, 1)
 
 
 def test_a_frame_is_looked_at_before_it_is_asked():
     oracle = FrameOracle(pd.DataFrame({"a": [1.0, np.inf]}), ["a"])
     with pytest.raises(ValueError, match=r"values of candidate 'a' must be numbers of at most 1e\+38 in size; got inf"):
-        Buyer(oracle, 2, 9).available(0)
+        AcquisitionManager(oracle, 2, 9).available(0)
 
 
 def test_names_must_differ():
     shy = Shy()
     shy.names = ("a", "a")
     with pytest.raises(ValueError, match="must differ"):
-        Buyer(shy, 3, 1)
+        AcquisitionManager(shy, 3, 1)

@@ -1,9 +1,11 @@
-"""The one line on a terminal: written over, wiped or ended; in a log a line now and then; silent if not wanted."""
+"""Progress: overwritten on a terminal, separate lines in a log, silent if not wanted."""
 
 from __future__ import annotations
 
 import io
 import time
+
+import pytest
 
 from exml_sim import progress
 from exml_sim.progress import Elapsed, Line, Progress
@@ -16,26 +18,8 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_a_line_is_written_over_and_wiped():
-    stream = Terminal()
-    line = Line(stream=stream)
-    line.show("a long line")
-    line.show("short")
-    line.close()
-    line.close()
-    assert stream.getvalue() == "\ra long line" + "\rshort      " + "\r           \r"
-
-
-def test_a_line_is_silent_where_nobody_looks_for_long():
-    for stream, wanted in ((io.StringIO(), True), (Terminal(), False)):
-        line = Line(wanted, stream)
-        line.show("words")
-        line.close()
-        assert stream.getvalue() == ""
-
-
 class Clock:
-    """Time that passes when told."""
+    """Time that is set by the test."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -44,8 +28,32 @@ class Clock:
         return self.now
 
 
-def test_a_log_gets_a_line_now_and_then(monkeypatch):
-    """From LOG_FROM seconds on, and the longer it takes the rarer: 15, 30, 45, 67, 100 seconds, … ten minutes apart."""
+def test_a_line_is_overwritten_and_cleared() -> None:
+    stream = Terminal()
+    line = Line(stream=stream)
+    line.show("a long line")
+    line.show("short")
+    line.close()
+    line.close()
+    text = stream.getvalue()
+    assert "\ra long line" in text
+    assert "\rshort" in text
+    assert text.rpartition("\r")[0].rpartition("\r")[2].strip() == ""
+    assert "\n" not in text
+
+
+@pytest.mark.parametrize(("stream", "wanted"), [(io.StringIO(), True), (Terminal(), False)])
+def test_nothing_is_written_in_the_first_seconds_of_a_log_or_if_not_wanted(stream: io.StringIO, wanted: bool) -> None:
+    line = Line(wanted, stream)
+    line.show("text")
+    line.close()
+    with Elapsed("exploring", wanted, stream, patience=0.0):
+        pass
+    assert stream.getvalue() == ""
+
+
+def test_a_log_gets_lines_at_growing_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From LOG_FROM seconds on: 15, 30, 45, 67, 100 seconds, … at most ten minutes apart."""
     clock, stream = Clock(), io.StringIO()
     monkeypatch.setattr(progress, "time", clock)
     monkeypatch.setattr(progress, "LOG_FROM", 15.0)
@@ -58,49 +66,48 @@ def test_a_log_gets_a_line_now_and_then(monkeypatch):
     assert written[:3] == [f"{n} of 100,000 pieces, {left} left" for n, left in TIMES]
     assert "\r" not in stream.getvalue()
     assert 35 < len(written) < 45
-    quick = io.StringIO()
-    with Elapsed("exploring", stream=quick, patience=0.0):
-        pass
-    assert quick.getvalue() == ""
 
 
 #: Pieces that are done when the first lines are due, and what is left of 100,000 seconds.
 TIMES = [(15, "27:46:25"), (30, "27:46:10"), (45, "27:45:55")]
 
 
-def test_elapsed_time_is_in_the_log(monkeypatch):
+def test_earlier_work_is_counted_and_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, stream = Clock(), io.StringIO()
+    monkeypatch.setattr(progress, "time", clock)
     monkeypatch.setattr(progress, "LOG_FROM", 0.0)
-    stream = io.StringIO()
-    with Elapsed("exploring", stream=stream, patience=0.0):
-        while "\n" not in stream.getvalue():
-            time.sleep(0.01)
-    assert stream.getvalue() == "exploring, 0:00\n"
-
-
-def test_work_that_was_there_is_counted_and_not_timed():
-    stream = Terminal()
     line = Progress(10, stream=stream, there=4, what="configurations", name="mfeat")
-    assert stream.getvalue() == "\rmfeat: 4 of 10 configurations, unknown time left"
-    line.add()
-    line.add(2)
+    clock.now = 60.0
+    line.add(3)
     # Three in 60 seconds: the other three take as long.
-    assert line.line(60.0) == "mfeat: 7 of 10 configurations, 1:00 left"
-    line.close()
-    assert stream.getvalue().endswith("\n")
+    assert stream.getvalue() == "mfeat: 7 of 10 configurations, 01:00 left\n"
 
 
-def test_elapsed_time_is_shown_to_the_patient():
+def test_progress_stays_on_the_terminal() -> None:
     stream = Terminal()
+    line = Progress(2000, stream=stream)
+    line.add(500, 20)
+    line.add(1500, 30)
+    line.close()
+    assert stream.getvalue().count("\n") == 1
+    assert "2,000 of 2,000 trials" in stream.getvalue()
+    assert "50 failures" in stream.getvalue().rpartition("\r")[2]
+
+
+@pytest.mark.parametrize("stream", [Terminal(), io.StringIO()])
+def test_elapsed_time_is_shown(stream: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "LOG_FROM", 0.0)
     with Elapsed("exploring", stream=stream, patience=0.0) as line:
         line.say("scoring")
-        while "scoring, 0:0" not in stream.getvalue():
+        deadline = time.monotonic() + 10.0
+        while ", 00:0" not in stream.getvalue() and time.monotonic() < deadline:
             time.sleep(0.01)
-    assert stream.getvalue().endswith("\r")
-    quick = Terminal()
-    with Elapsed("exploring", stream=quick, patience=60.0):
+    assert ", 00:0" in stream.getvalue()
+    assert stream.getvalue()[-1] == ("\r" if stream.isatty() else "\n")
+
+
+def test_short_work_shows_nothing() -> None:
+    stream = Terminal()
+    with Elapsed("exploring", stream=stream, patience=60.0):
         pass
-    assert quick.getvalue() == ""
-    silent = io.StringIO()
-    with Elapsed("exploring", stream=silent, patience=0.0):
-        pass
-    assert silent.getvalue() == ""
+    assert "exploring" not in stream.getvalue()

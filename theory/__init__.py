@@ -1,13 +1,12 @@
-"""The paper as code: bounds, corrections, tighter theorems and a ledger of claims.
+"""The paper as code: bounds, corrections, tighter theorems and a registry of claims.
 
-``theory.BoundProblem(...)`` says what is known of a pool and answers every question about its bounds;
-``theory.ladder(...)`` evaluates the paper's bound, its correction and our theorems side by side;
-``theory.slack(...)`` says where the distance between the paper's bound and the truth comes from.
+``theory.BoundProblem(...)`` holds what is known of a pool and evaluates every bound there;
+``theory.compare_bounds(...)`` evaluates the paper's bound, its correction and our theorems side by side;
+``theory.decompose_slack(...)`` splits the distance between the paper's bound and the truth into factors.
 """
 
-from theory._ladder import Rung
-from theory._slack import Factor, Slack, slack
-from theory.bound_problem import BoundProblem, ladder
+from theory.bound_problem import BoundProblem, BoundValue, compare_bounds
 from theory.errors import AssumptionError
+from theory.slack import Factor, Slack, decompose_slack
 
-__all__ = ["AssumptionError", "BoundProblem", "Factor", "Rung", "Slack", "ladder", "slack"]
+__all__ = ["AssumptionError", "BoundProblem", "BoundValue", "Factor", "Slack", "compare_bounds", "decompose_slack"]

@@ -1,13 +1,14 @@
-"""The door of every bound: arrays in, checked and broadcast; a float out when all inputs were scalars."""
+"""Argument checks shared by all bounds: arrays in; a float out when all inputs were scalars."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Bound", "Flags", "Floats", "Ints", "fraction", "from_log", "positive", "real", "result", "whole"]
+__all__ = ["Bound", "Flags", "Floats", "Ints", "fraction", "from_log", "log_sum", "positive", "real", "result", "whole"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -84,3 +85,12 @@ def from_log(log_values: Floats, *, log: bool) -> Bound:
 
 def _first(array: NDArray[np.generic], where: Flags) -> str:
     return f"{array[where].flat[0]:g}"
+
+
+def log_sum(logs: Sequence[Floats]) -> Floats:
+    """Return the log of a sum of exponentials; -inf stands for a term that cannot occur."""
+    total = logs[0]
+    with np.errstate(under="ignore"):
+        for term in logs[1:]:
+            total = np.logaddexp(total, term)
+    return np.asarray(total)

@@ -1,4 +1,4 @@
-"""Optimism and tails of the minimised risk V: the numbers behind :mod:`theory.tighter`.
+"""Optimism and tails of the minimised risk V, as used by :mod:`theory.tighter`.
 
 Everything is in natural logarithms and without checks. Proofs: ``docs/theorems.md``, section 3.
 """
@@ -6,56 +6,17 @@ Everything is in natural logarithms and without checks. Proofs: ``docs/theorems.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
-from theory import _loss_constants, _terms
-from theory._inputs import Floats, Ints
+from theory import formulas
+from theory._bound import Optimism, Pairing, Point, at_least_one
+from theory._inputs import Floats, Ints, log_sum
 
-__all__ = ["Design", "Kernel", "Landscape", "Optimism", "Pairing", "Tails", "landscape"]
+__all__ = ["Landscape", "Tails", "landscape"]
 
-Pairing = Literal["same", "independent", "arbitrary"]
-Kernel = Literal["any", "nonnegative"]
-Optimism = Literal["dual", "rademacher"]
-
-#: Numbers, of points times rivals times splits, that are computed side by side.
 _TOGETHER = 1 << 15
-
-
-@dataclass(frozen=True, slots=True)
-class Design:
-    """How rows are drawn and what is known about the kernel.
-
-    Attributes
-    ----------
-    pairing : {"same", "independent", "arbitrary"}
-        Whether two arms are scored on the same rows (Algorithm 1; any dependence inside a pair of
-        rows is allowed as long as the pairs are independent), on independent rows, or unknown.
-    population : array of int or None
-        None for draws with replacement; the number m of rows for draws without replacement.
-    kernel : {"any", "nonnegative"}
-        "nonnegative" when K(x, x') >= 0 everywhere, as for the Gaussian kernel.
-    optimism : {"dual", "rademacher"}
-        Which bound on R_i - E V_i: c_d r / sqrt n (Theorem 1) or 2 c* r / sqrt n (symmetrisation).
-    mean_radius : array or None
-        Lambda sqrt(mean K(x, x)) in place of kappa Lambda in the optimism, when it is known.
-    """
-
-    pairing: Pairing = "same"
-    population: Ints | None = None
-    kernel: Kernel = "any"
-    optimism: Optimism = "dual"
-    mean_radius: Floats | None = None
-
-    def __post_init__(self) -> None:
-        for name, value, allowed in (
-            ("pairing", self.pairing, ("same", "independent", "arbitrary")),
-            ("kernel", self.kernel, ("any", "nonnegative")),
-            ("optimism", self.optimism, ("dual", "rademacher")),
-        ):
-            if value not in allowed:
-                raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {value!r}")
+"""Numbers, of points times rivals times splits, that are computed side by side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +32,9 @@ class Tails:
         without replacement: P[V_i <= R_i - beta - x] <= exp(-2 nu x^2), P[V_1 >= R_1 + x] likewise.
     rows, spread, fall : array
         n, the full range M and 1 - inf l, for the relative-entropy form of the best arm's tail.
-    pairing : Pairing
-        See :class:`Design`.
+    pairing : {"same", "independent", "arbitrary"}
+        Whether two arms are scored on the same rows (Algorithm 1; any dependence inside a pair of
+        rows is allowed as long as the pairs are independent), on independent rows, or unknown.
     """
 
     optimism: Floats
@@ -83,7 +45,7 @@ class Tails:
     pairing: Pairing
 
     def margins(self, gaps: Floats) -> Floats:
-        """x = (gap - beta)_+ per rival (last axis): what the optimism leaves of the gap.
+        """Return x = (gap - beta)_+ per rival (last axis), the gap less the optimism.
 
         An arm that ties with the best is no rival and gets +inf.
         """
@@ -91,18 +53,18 @@ class Tails:
         return np.asarray(np.where(gaps > 0, rival, np.inf))
 
     def log_beaten(self, margins: Floats) -> Floats:
-        """log of the bound on P[V_i <= V_1] per rival (last axis), from one McDiarmid step."""
+        """Bound log P[V_i <= V_1] per rival (last axis) by one McDiarmid step."""
         rate = {"same": 0.5, "independent": 1.0, "arbitrary": 0.5}[self.pairing]
         prefactor = np.log(2) if self.pairing == "arbitrary" else 0.0
         exponent = rate * _scaled(np.asarray(self.stiffness)[..., None], margins)
         return np.asarray(np.minimum(prefactor - exponent, 0.0))
 
     def log_beaten_by_any(self, margins: Floats) -> Floats:
-        """log of the sum over the rivals of :meth:`log_beaten`."""
+        """Return the log of the sum over the rivals of :meth:`log_beaten`."""
         return _log_sum_last(self.log_beaten(margins))
 
     def log_best_high(self, shift: Floats, largest_gap: Floats) -> Floats:
-        """log of the bound on P[V_1 >= R_1 + shift], knowing that R_1 <= 1 - largest_gap."""
+        """Bound log P[V_1 >= R_1 + shift], given that R_1 <= 1 - largest_gap."""
         epsilon = np.clip(shift / self.spread, 0.0, 1.0)
         ceiling = (self.fall - largest_gap) / self.spread
         entropy = _least_entropy(epsilon, np.clip(ceiling, 0.0, 1.0))
@@ -111,7 +73,7 @@ class Tails:
     def log_crowd(
         self, margins: Floats, log_weight: Floats | float, largest_gap: Floats, best_count: Ints | int = 1
     ) -> Floats:
-        """log of a bound on P[V_1 is high or the rivals are low], the smallest over a family of splits.
+        """Bound log P[V_1 is high or the rivals are low] by the smallest over a family of splits.
 
         The rivals are on the last axis of ``margins`` (+inf for an arm that is no rival); their
         probabilities add up and are multiplied by a weight (1 for a union, 1/k for Markov).
@@ -136,11 +98,11 @@ class Tails:
             left = np.maximum(margins - shift[..., None], 0.0)
             low = log_weight + _log_sum_last(-2 * _scaled(np.asarray(self.stiffness)[..., None], left))
             high = log_best + self.log_best_high(shift, largest_gap)
-            options.append(np.min(_terms.log_sum([np.asarray(high), low]), axis=0))
+            options.append(np.min(log_sum([np.asarray(high), low]), axis=0))
         return np.asarray(np.where(exist, np.min(np.stack(options), axis=0), -np.inf))
 
     def _shift(self, smallest: Floats, log_count: Floats) -> Floats:
-        """a = x/2 - log_count / (4 nu x), between 0 and x/2."""
+        """Return a = x/2 - log_count / (4 nu x), between 0 and x/2."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             shift = smallest / 2 - log_count / (4 * self.stiffness * smallest)
         return np.asarray(np.where(smallest > 0, np.clip(shift, 0.0, smallest), 0.0))
@@ -148,23 +110,38 @@ class Tails:
 
 @dataclass(frozen=True, slots=True)
 class Landscape:
-    """What the tails need of theta and r, computed once for all rounds."""
+    """What the tails need of theta and r, computed once for all rounds.
+
+    Attributes
+    ----------
+    spread, moved, fall : array
+        M, the range under replacement of a row, and 1 - inf l.
+    radius : array
+        The optimism times sqrt n: c_d r (Theorem 1), or 2 c* r by symmetrisation.
+    pairing, optimism
+        As in :mod:`theory.tighter`.
+    population : array of int or None
+        None for draws with replacement; the number m of rows for draws without replacement.
+    """
 
     spread: Floats
     moved: Floats
     fall: Floats
     radius: Floats
-    design: Design
+    pairing: Pairing
+    optimism: Optimism
+    population: Ints | None
 
     def tails(self, n: Ints) -> Tails:
-        """Tail bounds of V on ``n`` rows."""
-        rows = np.maximum(n, 1).astype(np.float64)
+        """Return the tail bounds of V on ``n`` rows."""
+        rows = at_least_one(n)
         stiffness = rows / self.moved**2
         variance: Floats = 1 / rows
-        if self.design.population is not None:
-            m = np.maximum(self.design.population.astype(np.float64), rows)
-            stiffness = stiffness * _permutation_gain(rows, m)
-            if self.design.optimism == "dual":
+        if self.population is not None:
+            m = np.maximum(self.population.astype(np.float64), rows)
+            with np.errstate(divide="ignore"):
+                stiffness = stiffness * formulas.permutation_gain(rows, m)
+            if self.optimism == "dual":
                 variance = variance * (m - rows) / np.maximum(m - 1, 1.0)
         return Tails(
             optimism=np.asarray(self.radius * np.sqrt(variance)),
@@ -172,43 +149,34 @@ class Landscape:
             rows=rows,
             spread=self.spread,
             fall=self.fall,
-            pairing=self.design.pairing,
+            pairing=self.pairing,
         )
 
 
-def landscape(theta: Floats, r: Floats, design: Design) -> Landscape:
-    """Prepare the tails for a design."""
-    # A zero range (r = 0) only occurs at points that the caller masks.
-    spread = np.maximum(_loss_constants.spread(theta, r, r), np.finfo(float).tiny)
-    moved = spread
-    if design.mean_radius is not None and np.any(design.mean_radius > r * (1 + 1e-12)):
+def landscape(p: Point) -> Landscape:
+    """Prepare the tails of a point for all numbers of rows."""
+    mean_radius = p.mean_kappa_lambda
+    if mean_radius is not None and np.any(mean_radius > p.r * (1 + 1e-12)):
         raise ValueError(
             f"mean_kappa_lambda must not exceed kappa_lambda (a mean of K(x, x) is at most its largest value), "
-            f"got {np.max(design.mean_radius):g}"
+            f"got {np.max(mean_radius):g}"
         )
-    if design.kernel == "nonnegative":
-        moved = np.maximum(_loss_constants.replacement(theta, r, nonnegative=True), np.finfo(float).tiny)
-    constant = _loss_constants.dual(theta) if design.optimism == "dual" else 2 * _loss_constants.tight_rademacher(theta)
-    radius = constant * (r if design.mean_radius is None else design.mean_radius)
-    return Landscape(spread, moved, _loss_constants.fall(theta, r, r), np.asarray(radius), design)
-
-
-def _permutation_gain(rows: Floats, m: Floats) -> Floats:
-    """w = (m - 1/2) / (m - n) * (1 - 1 / (2 max(n, m - n))), at least 1, and infinite for n = m."""
-    rest = m - rows
-    with np.errstate(divide="ignore"):
-        gain = (m - 0.5) / rest * (1 - 1 / (2 * np.maximum(rows, rest)))
-    return np.asarray(np.maximum(gain, 1.0))
+    # A zero range (r = 0) only occurs at points that the caller masks.
+    moved = np.maximum(p.moved, np.finfo(float).tiny)
+    constant = formulas.optimism_constant(p.theta, p.optimism)
+    radius = constant * (p.r if mean_radius is None else mean_radius)
+    fall = formulas.loss_fall(p.theta, p.r, p.r)
+    return Landscape(p.width, moved, fall, np.asarray(radius), p.pairing, p.optimism, p.population)
 
 
 def _scaled(stiffness: Floats, shift: Floats) -> Floats:
-    """stiffness * shift^2 with 0 for a zero shift even when the stiffness is infinite."""
+    """Return stiffness * shift^2, with 0 for a zero shift even when the stiffness is infinite."""
     with np.errstate(invalid="ignore", over="ignore"):
         return np.asarray(np.where(shift > 0, stiffness * np.square(shift), 0.0))
 
 
 def _least_entropy(epsilon: Floats, ceiling: Floats) -> Floats:
-    """min over p in [0, ceiling] of kl(p + epsilon || p), or 0 when ceiling > (1 - epsilon) / 2.
+    """Return min over p in [0, ceiling] of kl(p + epsilon || p), or 0 when ceiling > (1 - epsilon) / 2.
 
     kl(p + e || p) is convex in p with a negative slope at (1 - e) / 2, so it falls until there. Beyond,
     which no split at most twice the largest gap reaches, Hoeffding's other form has to do.
@@ -227,7 +195,7 @@ def _least_entropy(epsilon: Floats, ceiling: Floats) -> Floats:
 
 
 def _log_sum_last(logs: Floats) -> Floats:
-    """log-sum-exp over the last axis, where every entry is at most 0."""
+    """Return log-sum-exp over the last axis, where every entry is at most 0."""
     if logs.shape[-1] == 1:
         return np.asarray(logs[..., 0])
     top = np.max(logs, axis=-1, keepdims=True)

@@ -1,4 +1,4 @@
-"""Where bounds are evaluated: what they may know of a pool, and every question that is put to them."""
+"""The problem at which bounds are evaluated: what they may use, and every question put to them."""
 
 from __future__ import annotations
 
@@ -10,28 +10,53 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from theory import tighter
-from theory._inputs import Bound, Floats, Ints, result
-from theory._ladder import Rung, rung
-from theory._repairs import Rows
-from theory._tails import Kernel, Pairing
+from theory._bound import EITHER_GAP, Kernel, Pairing, Rows, Strategy
+from theory._inputs import Bound, Flags, Floats, Ints, from_log, result
 from theory.budgets import launch_budget, required_budget
 from theory.errors import AssumptionError
-from theory.paper import Strategy
 from theory.population import Alignment
 from theory.versions import VERSIONS, Version, version_of
 
-__all__ = ["BoundProblem", "ladder"]
+__all__ = ["BoundProblem", "BoundValue", "compare_bounds"]
 
-EITHER_GAP = "give either gap (one number for all other arms) or gaps (one per other arm)"
+
+@dataclass(frozen=True, slots=True)
+class BoundValue:
+    """One bound of a comparison.
+
+    Attributes
+    ----------
+    name : str
+        "paper", "corrected", "tighter, ...".
+    log_value : float or array
+        Natural logarithm of the bound; nan where its assumptions do not hold.
+    note : str
+        Why it is nan or not to be trusted, or the empty string.
+    """
+
+    name: str
+    log_value: Bound
+    note: str = ""
+
+    @property
+    def value(self) -> Bound:
+        """The bound itself; it may exceed 1."""
+        return from_log(np.asarray(self.log_value), log=False)
+
+    @property
+    def vacuous(self) -> bool | Flags:
+        """Whether the bound excludes nothing: it is at least 1 or its assumptions do not hold."""
+        excludes_nothing = ~(np.asarray(self.log_value) < 0)
+        return bool(excludes_nothing) if excludes_nothing.ndim == 0 else excludes_nothing
 
 
 @dataclass(frozen=True, slots=True)
 class BoundProblem:
-    """A pool as the bounds see it.
+    """What the bounds know of a pool of arms.
 
-    ``bound``, ``required``, ``launch``, ``informative`` and ``ladder`` ask a version of the bound (a name of
-    `theory.versions.VERSIONS`) about a strategy, "uniform" or "median". Arrays that broadcast may stand in place of
-    numbers for ``bound`` and ``ladder``.
+    ``bound``, ``required``, ``launch``, ``informative`` and ``compare`` evaluate a version of the bound (a name of
+    `theory.versions.VERSIONS`) for a strategy, "uniform" or "median". Arrays that broadcast may stand in place of
+    numbers for ``bound`` and ``compare``.
 
     Attributes
     ----------
@@ -56,9 +81,9 @@ class BoundProblem:
     data : object, optional
         The population itself (Gram matrices, labels), for versions that need more than numbers.
     costs : tuple, optional
-        Price of a row of every arm, if not every row costs 1; budgets are then money.
+        Cost of a row of every arm, if not every row costs 1; budgets are then costs.
     alignment : {"sample", "budget"}
-        With costs: the same number of rows for all arms, or the same money.
+        With costs: the same number of rows for all arms, or the same cost.
     """
 
     K: int
@@ -89,17 +114,17 @@ class BoundProblem:
 
     @property
     def one_gap(self) -> BoundProblem:
-        """The same point told with the smallest gap only."""
+        """The same problem with the smallest gap only."""
         return replace(self, gaps=None)
 
     @property
     def plain(self) -> bool:
-        """Whether it is about risks over a ball at unit costs; a penalised score has kappa Lambda nan."""
+        """Whether the score is a risk over a ball at unit costs; a penalised score has kappa Lambda nan."""
         return self.costs is None and not bool(np.any(np.isnan(np.asarray(self.kappa_lambda, dtype=np.float64))))
 
     @property
     def possible(self) -> bool:
-        """Whether a population can have these gaps; bounds with one gap do not see the largest themselves."""
+        """Whether a population can have these gaps; bounds with one gap do not use the largest themselves."""
         try:
             self.check()
         except AssumptionError:
@@ -107,39 +132,39 @@ class BoundProblem:
         return True
 
     def check(self) -> None:
-        """Refuse what no population has: theta outside (0, 1/2), a gap that is not positive or too large.
+        """Raise AssumptionError if no population fits: theta outside (0, 1/2), a gap not positive or too large.
 
-        A budget that is too small is no bad input: the bounds say by how much.
+        A budget that is too small is not an error here: the bounds say by how much.
         """
         if not self.plain:
-            # Other scores and prices have no ceiling of their gaps here.
+            # Other scores and costs have no ceiling of their gaps here.
             return
         tighter.launch_rows(self.gap or 0.0 if self.gaps is None else max(self.gaps), self.theta, self.kappa_lambda)
 
     def declined(self, version: str, strategy: Strategy) -> str:
-        """Why a version says nothing about this point at any budget; empty if it may speak."""
-        told = version_of(version)
+        """Return why a version does not apply to this problem at any budget; empty if it may."""
+        entry = version_of(version)
         if strategy not in ("uniform", "median"):
             raise ValueError(f'strategy must be "uniform" or "median", got {strategy!r}')
-        if strategy not in told.functions:
+        if strategy not in entry.functions:
             return f"there is no {version} bound for {strategy}"
-        if missing := self._missing(told):
-            return f"the {version} bound needs {', '.join(missing)}, which this point does not have"
-        return told.declines(self, strategy)
+        if missing := self._missing(entry):
+            return f"the {version} bound needs {', '.join(missing)}, which this problem does not have"
+        return entry.declines(self, strategy)
 
     def bound(self, version: str, strategy: Strategy, B: ArrayLike, *, log: bool = False) -> Bound:
-        """The bound (or its natural logarithm) at whole budgets; nan where it says nothing."""
+        """Evaluate the bound (or its natural logarithm) at whole budgets; nan where it does not apply."""
         if self.declined(version, strategy) or (self.gaps is not None and not self.possible):
             return result(np.full(np.shape(B), np.nan))
-        told = version_of(version)
-        return told.functions[strategy](B, **told.arguments(self, strategy), strict=False, log=log)
+        entry = version_of(version)
+        return entry.functions[strategy](B, **entry.arguments(self, strategy), strict=False, log=log)
 
     def required(self, version: str, strategy: Strategy, delta: float) -> int | None:
-        """Smallest budget whose bound is at most delta; None if there is none."""
+        """Return the smallest budget whose bound is at most delta; None if there is none."""
         return self._budget(version, strategy, lambda f, arguments: required_budget(f, delta, **arguments), self)
 
     def launch(self, version: str, strategy: Strategy) -> int | None:
-        """Smallest budget at which the smallest gap satisfies the statement's launch condition; None if there is none.
+        """Return the smallest budget at which the smallest gap satisfies the launch condition; None if there is none.
 
         With per-arm gaps our bound has no such condition (an arm below it counts as a certain winner), so this is
         the launch budget of its form with one gap.
@@ -147,82 +172,80 @@ class BoundProblem:
         return self._budget(version, strategy, lambda f, arguments: launch_budget(f, **arguments), self.one_gap)
 
     def informative(self, version: str, strategy: Strategy) -> int | None:
-        """Smallest budget at which the bound is below 1; None if there is none."""
+        """Return the smallest budget at which the bound is below 1; None if there is none."""
         return self.required(version, strategy, float(np.nextafter(1.0, 0.0)))
 
     def _budget(
         self,
         version: str,
         strategy: Strategy,
-        question: Callable[[Callable[..., Bound], dict[str, Any]], int],
-        told: BoundProblem,
+        search: Callable[[Callable[..., Bound], dict[str, Any]], int],
+        problem: BoundProblem,
     ) -> int | None:
         if self.declined(version, strategy) or not self.possible:
             return None
         entry = version_of(version)
         try:
-            return question(entry.functions[strategy], entry.arguments(told, strategy))
+            return search(entry.functions[strategy], entry.arguments(problem, strategy))
         except ValueError:
             return None
 
-    def ladder(self, strategy: Strategy, B: ArrayLike) -> tuple[Rung, ...]:
-        """All versions side by side; see `theory.ladder`. One that needs more than the point has is left out."""
-        able = [told for told in VERSIONS.values() if not self._missing(told)]
-        return tuple(one for told in able for one in self._rungs(told, strategy, B))
+    def compare(self, strategy: Strategy, B: ArrayLike) -> tuple[BoundValue, ...]:
+        """Evaluate all versions; see `theory.compare_bounds`. One that needs missing data is left out."""
+        usable = [entry for entry in VERSIONS.values() if not self._missing(entry)]
+        return tuple(value for entry in usable for value in self._values(entry, strategy, B))
 
-    def _missing(self, told: Version) -> list[str]:
-        return [name for name in told.needs if getattr(self, name) is None]
+    def _missing(self, entry: Version) -> list[str]:
+        return [name for name in entry.needs if getattr(self, name) is None]
 
-    def _rungs(self, told: Version, strategy: Strategy, B: ArrayLike) -> list[Rung]:
-        reason = self.declined(told.name, strategy)
+    def _values(self, entry: Version, strategy: Strategy, B: ArrayLike) -> list[BoundValue]:
+        reason = self.declined(entry.name, strategy)
         if reason:
-            return [Rung(told.name, result(np.full(np.shape(B), np.nan)), reason)]
-        note = told.note(self, strategy)
-        bound = told.functions[strategy]
-        return [rung(name, bound, B, arguments, note) for name, arguments in told.rungs(self, strategy)]
+            return [BoundValue(entry.name, result(np.full(np.shape(B), np.nan)), reason)]
+        note = entry.note(self, strategy)
+        bound = entry.functions[strategy]
+        return [_evaluate(name, bound, B, arguments, note) for name, arguments in entry.compared(self, strategy)]
 
 
-def ladder(
-    B: ArrayLike,
-    K: ArrayLike,
-    gap: ArrayLike | None,
-    theta: ArrayLike,
-    kappa_lambda: ArrayLike,
-    *,
-    strategy: Strategy = "uniform",
-    gaps: ArrayLike | None = None,
-    rows: Rows = "accumulated",
-    pairing: Pairing = "same",
-    kernel: Kernel = "any",
-    population: ArrayLike | None = None,
-) -> tuple[Rung, ...]:
+def _evaluate(name: str, bound: Callable[..., Bound], B: ArrayLike, arguments: dict[str, Any], note: str) -> BoundValue:
+    """Evaluate a bound; where it is nan, the note says which assumption it misses."""
+    value, missed = bound(B, **arguments, strict=False, log=True), ""
+    if np.any(np.isnan(value)):
+        try:
+            bound(B, **arguments)
+        except AssumptionError as error:
+            missed = str(error)
+    return BoundValue(name, value, "; ".join(filter(None, (missed, note))))
+
+
+def compare_bounds(
+    B: ArrayLike, K: Any, gap: Any, theta: Any, kappa_lambda: Any, *, strategy: Strategy = "uniform", **known: Any
+) -> tuple[BoundValue, ...]:
     """Evaluate all bounds on the failure probability side by side, each below the one before.
 
-    The rungs are: paper; corrected; tighter with the symmetrised optimism; tighter (Theorem 1); then,
+    The values are: paper; corrected; tighter with the symmetrised optimism; tighter (Theorem 1); then,
     as far as they are given, tighter with per-arm gaps, with a nonnegative kernel, and without
-    replacement; then other versions of the table. From "corrected" to "tighter" they never rise. The paper's own
-    rung is above "corrected" where its proof covers it: M <= 3, one best arm, and K a power of two for median
+    replacement; then other versions of the table. From "corrected" to "tighter" they never rise. The paper's
+    value is above "corrected" where its proof covers it: M <= 3, one best arm, and K a power of two for median
     elimination; its note says where it does not.
 
     Parameters
     ----------
-    B, K, gap, theta, kappa_lambda, gaps
-        As in :func:`theory.tighter.delta_fail_uniform`; with ``gaps`` the first rungs use the smallest
-        positive one, and an arm with gap 0 counts as one more best arm.
+    B, K, gap, theta, kappa_lambda
+        As in :func:`theory.tighter.delta_fail_uniform`.
     strategy : {"uniform", "median"}
-        Which allocation rule.
-    rows, pairing, kernel, population
-        As in :mod:`theory.tighter`; ``rows`` concerns median elimination only.
+        Uniform allocation or median elimination.
+    **known
+        Other fields of `BoundProblem`: gaps, rows, pairing, kernel, population. With ``gaps`` the first values use
+        the smallest positive one, and an arm with gap 0 counts as one more best arm.
     """
-    if gap is not None and gaps is not None:
+    if gap is not None and known.get("gaps") is not None:
         raise ValueError(EITHER_GAP)
-    given: dict[str, Any] = {"K": K, "gap": gap, "theta": theta, "kappa_lambda": kappa_lambda, "gaps": gaps}
-    given |= {"rows": rows, "pairing": pairing, "kernel": kernel, "population": population}
-    return BoundProblem(**given).ladder(strategy, B)
+    return BoundProblem(K, gap, theta, kappa_lambda, **known).compare(strategy, B)
 
 
 def _counted(gaps: ArrayLike) -> tuple[Any, float | Floats, int | Ints]:
-    """The gaps, the smallest positive one and the number of best arms, for bounds that know one gap only."""
+    """Return the gaps, the smallest positive one and the number of best arms, for bounds that use one gap."""
     values = np.asarray(gaps, dtype=np.float64)
     if not (values.ndim and values.size and np.all(np.any(values > 0, axis=-1))):
         raise ValueError("gaps must hold K - 1 numbers, at least one of them positive")

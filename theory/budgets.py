@@ -1,19 +1,11 @@
-"""The inverse questions: which budget, how many rows, which gap, for a wanted failure probability.
+"""Invert bounds: the budget, the number of rows or the gap for a wanted failure probability.
 
 Answers are exact: ``required_budget`` returns an integer that satisfies the bound while the integer
 before it does not, and ``smallest_gap`` a float of which the same is true of the float before it.
 
-Two definitions compete when a bound is not monotone in B:
-
-* ``which="settled"`` (the default): the smallest B such that the bound is at most delta at B and at
-  every larger budget up to ``limit``. This is what a planner wants: spending more never hurts.
-* ``which="first"``: the smallest B at which the bound is at most delta, whatever happens after.
-
 Every bound of this package is monotone in B, up to rounding: each n_t = floor(B / (T a_t)) grows with B and
-the bound falls with each n_t (for per-arm ``gaps`` see Theorem 3 of ``docs/theorems.md``).
-For these, both definitions agree and bisection finds the answer; that is
-``monotone=True``. For any other function pass ``monotone=False``: all budgets up to ``limit`` are then
-evaluated in blocks, and the answer is exact for whatever the function does.
+the bound falls with each n_t (for per-arm ``gaps`` see Theorem 3 of ``docs/theorems.md``). So bisection finds
+the answer, and the bound stays below the target at all larger budgets.
 """
 
 from __future__ import annotations
@@ -21,32 +13,23 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from theory import _loss_constants
-from theory._blocks import is_elementwise
+from theory._bound import POPULATION_EXHAUSTED, is_elementwise
 from theory._inputs import Bound, Flags
-from theory._instance import POPULATION_EXHAUSTED, loss_parameters
+from theory.constants import gap_ceiling
 from theory.errors import AssumptionError
 
-__all__ = ["Which", "launch_budget", "required_budget", "smallest_gap"]
-
-Which = Literal["settled", "first"]
+__all__ = ["launch_budget", "one_by_one", "required_budget", "smallest_budget", "smallest_gap"]
 
 LARGEST_BUDGET = 2**52
 """Above this, a whole number of pulls is no longer exact in floating point."""
 
-LARGEST_SCAN = 10**8
-"""Most budgets that are tried one by one."""
-
 SECTIONS = 48
 """Parts of an interval whose ends are tried together."""
-
-_BLOCK = 1 << 16
 
 #: Width of an interval of gaps, in units of the gap, below which its ends are too close for many parts.
 _NARROW = 1e-13
@@ -57,8 +40,6 @@ def required_budget(
     target: float | None = None,
     /,
     *,
-    monotone: bool = True,
-    which: Which = "settled",
     limit: int = LARGEST_BUDGET,
     **parameters: Any,
 ) -> int:
@@ -72,8 +53,8 @@ def required_budget(
     target : float
         The wanted failure probability (or regret, for a regret bound). ``delta=`` is accepted as a
         name for it when the bound itself has no such parameter.
-    monotone, which, limit
-        See the module's text. ``limit`` is the largest budget considered.
+    limit
+        The largest budget considered.
     **parameters
         The bound's other arguments.
 
@@ -87,34 +68,21 @@ def required_budget(
     ValueError
         When no budget up to ``limit`` works.
     """
-    if which not in ("settled", "first"):
-        raise ValueError(f'which must be "settled" or "first", got {which!r}')
     wanted, rest = _target(target, parameters)
-    question = _Question(bound, wanted, rest)
-    if not monotone:
-        return _scan(question, limit, which)
     end = _limit(bound, limit, rest)
     failure = f"no budget up to {end} brings {_name(bound)} to {wanted:g}"
-    if is_elementwise(bound, rest):
-        return _sections(question.holds, end, failure)
-    return _bisect(question.works, end, failure)
+    return smallest_budget(_holds(bound, wanted, rest), end, failure, _parts(bound, rest))
 
 
 def launch_budget(bound: Callable[..., Bound], *, limit: int = LARGEST_BUDGET, **parameters: Any) -> int:
-    """Return the smallest budget at which the statement behind ``bound`` says anything at all.
+    """Return the smallest budget at which the statement behind ``bound`` applies.
 
     That is the smallest B for which its assumptions hold, the identification condition among them.
     """
-
-    def applies(budget: int) -> bool:
-        return not math.isnan(float(bound(budget, **parameters, strict=False)))
-
-    def apply(budgets: NDArray[np.int64]) -> Flags:
-        return ~np.isnan(bound(budgets, **parameters, strict=False))
-
     end = _limit(bound, limit, parameters)
     failure = f"{_name(bound)} applies to no budget up to {end}"
-    return _sections(apply, end, failure) if is_elementwise(bound, parameters) else _bisect(applies, end, failure)
+    # Every value but nan is at most infinity.
+    return smallest_budget(_holds(bound, math.inf, parameters), end, failure, _parts(bound, parameters))
 
 
 def smallest_gap(bound: Callable[..., Bound], target: float | None = None, /, **parameters: Any) -> float:
@@ -129,54 +97,53 @@ def smallest_gap(bound: Callable[..., Bound], target: float | None = None, /, **
         When even the largest possible gap is not certified.
     """
     wanted, rest = _target(target, parameters)
-    theta, r, _ = loss_parameters(rest["theta"], rest["kappa_lambda"], strict=True)
-    ceiling = float(_loss_constants.fall(theta, r, r))
-    question = _Question(bound, wanted, rest)
-
-    def works(gap: float) -> bool:
-        return bool(question.holds(gap=gap))
-
-    if not works(ceiling):
+    ceiling = float(gap_ceiling(rest["theta"], rest["kappa_lambda"]))
+    works = _holds(bound, wanted, rest, name="gap")
+    if not works(np.array([ceiling]))[0]:
         raise ValueError(
             f"{_name(bound)} certifies no gap up to the largest possible one, {ceiling:.6g}, at {wanted:g}"
         )
     low, high = 0.0, ceiling
-    if is_elementwise(bound, rest):
-        while high - low > _NARROW * high:
-            low, high = _section(lambda gaps: question.holds(gap=gaps), np.linspace(low, high, SECTIONS + 1))
-    while True:
-        middle = low + (high - low) / 2
-        if middle in (low, high):
-            return high
-        low, high = (low, middle) if works(middle) else (middle, high)
+    while high - low > _NARROW * high:
+        low, high = _section(works, np.linspace(low, high, _parts(bound, rest) + 1))
+    while low < low + (high - low) / 2 < high:
+        low, high = _section(works, np.array([low, low + (high - low) / 2, high]))
+    return float(high)
 
 
-@dataclass(frozen=True, slots=True)
-class _Question:
-    """Is the bound at most the target at these budgets?"""
+def _holds(
+    bound: Callable[..., Bound], target: float, parameters: dict[str, Any], name: str | None = None
+) -> Callable[[NDArray[Any]], Flags]:
+    """Return a function that tells for ascending budgets (or values of ``name``) where the bound is at most the target.
 
-    bound: Callable[..., Bound]
-    target: float
-    parameters: dict[str, Any]
-    has_log: bool = field(init=False)
+    A nan (assumption not met) compares false.
+    """
+    log = {"log": True} if "log" in inspect.signature(bound).parameters else {}
+    level = math.log(target) if log and target < math.inf else target
 
-    def __post_init__(self) -> None:
-        # Asked once: a search asks the question itself hundreds of times.
-        object.__setattr__(self, "has_log", "log" in inspect.signature(self.bound).parameters)
+    def at(values: Any) -> Any:
+        place = ((), {name: values}) if name else ((values,), {})
+        return np.asarray(bound(*place[0], **place[1], **parameters, strict=False, **log)) <= level
 
-    def holds(self, *first: Any, **extra: Any) -> Flags:
-        # A nan (assumption not met) compares false: the bound does not work there.
-        if self.has_log:
-            value = self.bound(*first, **self.parameters, **extra, strict=False, log=True)
-            return np.asarray(np.asarray(value) <= math.log(self.target))
-        return np.asarray(np.asarray(self.bound(*first, **self.parameters, **extra, strict=False)) <= self.target)
+    return at if is_elementwise(bound, parameters) else one_by_one(at)
 
-    def works(self, budget: int) -> bool:
-        return bool(self.holds(budget))
+
+def one_by_one(holds: Callable[[Any], Any]) -> Callable[[NDArray[Any]], Flags]:
+    """Return a predicate of ascending values that evaluates ``holds`` up to the first value that works."""
+
+    def works(values: NDArray[Any]) -> Flags:
+        flags = np.ones(len(values), dtype=bool)
+        for place, value in enumerate(values.tolist()):
+            flags[place] = bool(holds(value))
+            if flags[place]:
+                break
+        return flags
+
+    return works
 
 
 def _target(target: float | None, parameters: dict[str, Any]) -> tuple[float, dict[str, Any]]:
-    """The wanted value, given first or as ``delta=``, and the remaining parameters."""
+    """Return the wanted value, given first or as ``delta=``, and the remaining parameters."""
     rest = dict(parameters)
     if target is None:
         if "delta" not in rest:
@@ -193,7 +160,7 @@ def _name(bound: Callable[..., Bound]) -> str:
 
 
 def _limit(bound: Callable[..., Bound], limit: int, parameters: dict[str, Any]) -> int:
-    """The largest budget to consider: draws without replacement end with the population."""
+    """Return the largest budget to consider: draws without replacement end with the population."""
     if parameters.get("population") is None:
         return limit
 
@@ -204,29 +171,18 @@ def _limit(bound: Callable[..., Bound], limit: int, parameters: dict[str, Any]) 
             return error.assumption == POPULATION_EXHAUSTED
         return False
 
-    if not exhausts(limit):
-        return limit
-    return _bisect(exhausts, limit, "unreachable") - 1
+    return smallest_budget(one_by_one(exhausts), limit, "unreachable") - 1 if exhausts(limit) else limit
 
 
-def _bisect(works: Callable[[int], bool], limit: int, failure: str) -> int:
-    """Smallest budget that works, for a property that holds from some budget on."""
-    high = 1
-    while not works(high):
-        if high >= limit:
-            raise ValueError(failure)
-        high = min(2 * high, limit)
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if works(middle) else (middle, high)
-    return high
+def _parts(bound: Callable[..., Bound], parameters: dict[str, Any]) -> int:
+    """Return the number of parts of a search: an elementwise bound costs the same at dozens of points."""
+    return SECTIONS if is_elementwise(bound, parameters) else 2
 
 
-def _sections(works: Callable[[NDArray[np.int64]], Flags], limit: int, failure: str) -> int:
-    """The same for a property that is asked of many budgets at once.
+def smallest_budget(works: Callable[[NDArray[Any]], Flags], limit: int, failure: str, parts: int = 2) -> int:
+    """Return the smallest whole number up to a limit with a property that holds from some number on.
 
-    A bound at one point takes as long as at dozens of them: a search in few large steps is several times faster.
+    ``works`` takes ascending numbers; ``failure`` is the message of the ValueError if none works.
     """
     doubled = np.array([*(1 << k for k in range((limit - 1).bit_length())), limit])
     good = works(doubled)
@@ -235,33 +191,11 @@ def _sections(works: Callable[[NDArray[np.int64]], Flags], limit: int, failure: 
     high = int(doubled[np.argmax(good)])
     low = high // 2
     while high - low > 1:
-        low, high = map(int, _section(works, np.unique(np.linspace(low, high, SECTIONS + 1).astype(np.int64))))
+        low, high = map(int, _section(works, np.unique(np.linspace(low, high, parts + 1).astype(np.int64))))
     return high
 
 
-def _section(works: Callable[[Any], Flags], ends: NDArray[Any]) -> tuple[Any, Any]:
-    """The neighbours between which a property begins that the last end has, and the first has not."""
+def _section(works: Callable[[NDArray[Any]], Flags], ends: NDArray[Any]) -> tuple[Any, Any]:
+    """Return the neighbours between which a property begins that the last end has, and the first has not."""
     first = int(np.argmax([*works(ends[1:-1]), True])) + 1
     return ends[first - 1], ends[first]
-
-
-def _scan(question: _Question, limit: int, which: Which) -> int:
-    """Try every budget up to the limit, in blocks; no assumption on the function at all."""
-    if limit > LARGEST_SCAN:
-        raise ValueError(f"without monotonicity every budget is tried: give a limit of at most {LARGEST_SCAN}")
-    answer = 0
-    for start in range(1, limit + 1, _BLOCK):
-        budgets = np.arange(start, min(start + _BLOCK, limit + 1))
-        good = np.broadcast_to(question.holds(budgets), budgets.shape)
-        if which == "first":
-            if np.any(good):
-                return int(budgets[np.argmax(good)])
-        elif not good[-1]:
-            answer = 0
-        elif not np.all(good):
-            answer = int(budgets[-1] - np.argmin(good[::-1]) + 1)
-        elif answer == 0:
-            answer = start
-    if answer == 0:
-        raise ValueError(f"no budget up to {limit} works")
-    return answer

@@ -1,4 +1,4 @@
-"""The characteristic time: what any rule that is sure with probability 1 - delta pays (Garivier and Kaufmann, 2016).
+"""The characteristic time: a lower bound on the pulls of every delta-PAC rule (Garivier and Kaufmann, 2016).
 
 E[pulls] >= T kl(delta, 1 - delta), 1/T = max over shares w of min over arms a of inf over x of
 
@@ -21,23 +21,23 @@ Divergence = Callable[[float, float], float]
 
 
 def bernoulli(p: float, q: float) -> float:
-    """kl(p, q) of Bernoulli laws, infinite where q excludes what p allows."""
-    found = 0.0
+    """Return kl(p, q) of Bernoulli distributions, infinite where q excludes what p allows."""
+    divergence = 0.0
     for a, b in ((p, q), (1.0 - p, 1.0 - q)):
         if a > 0.0:
             if b <= 0.0:
                 return math.inf
-            found += a * math.log(a / b)
-    return found
+            divergence += a * math.log(a / b)
+    return divergence
 
 
 def gaussian(sd: float) -> Divergence:
-    """Divergence of normal laws with one standard deviation."""
+    """Return the divergence of normal distributions with a common standard deviation."""
     return lambda p, q: (p - q) ** 2 / (2.0 * sd * sd)
 
 
 def characteristic_time(means: Sequence[float], divergence: Divergence = bernoulli) -> tuple[float, tuple[float, ...]]:
-    """T of the module, and the shares of the pulls that reach it.
+    """Return T, and the shares of the pulls that reach it.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def characteristic_time(means: Sequence[float], divergence: Divergence = bernoul
     Raises
     ------
     ValueError
-        If the best arm is not unique: then nobody can ever be sure.
+        If the best arm is not unique: then no rule can identify it.
     """
     order = np.argsort(means, kind="stable")
     best, others = float(means[order[0]]), [float(means[i]) for i in order[1:]]
@@ -74,11 +74,11 @@ def characteristic_time(means: Sequence[float], divergence: Divergence = bernoul
     whole = 1.0 + sum(ratios)
     shares = np.empty(len(means))
     shares[order] = np.array([1.0, *ratios]) / whole
-    return whole / y, tuple(float(one) for one in shares)
+    return whole / y, tuple(shares.tolist())
 
 
 def _share(best: float, other: float, y: float, divergence: Divergence) -> float:
-    """Pulls of an arm for one of the best arm at which the pair has the information y."""
+    """Return the pulls of an arm per pull of the best arm at which the pair has the information y."""
 
     def short(x: float) -> float:
         middle = (best + x * other) / (1.0 + x)
@@ -91,6 +91,6 @@ def _share(best: float, other: float, y: float, divergence: Divergence) -> float
 
 
 def least_pulls(means: Sequence[float], delta: float, divergence: Divergence = bernoulli) -> float:
-    """The lower bound T kl(delta, 1 - delta) on the expected pulls of a rule that is sure with 1 - delta."""
-    wrong = float(fraction(delta, "delta"))
-    return characteristic_time(means, divergence)[0] * bernoulli(wrong, 1.0 - wrong) if wrong < 0.5 else 0.0
+    """Return T kl(delta, 1 - delta), a lower bound on the expected pulls of a delta-PAC rule."""
+    level = float(fraction(delta, "delta"))
+    return characteristic_time(means, divergence)[0] * bernoulli(level, 1.0 - level) if level < 0.5 else 0.0

@@ -1,4 +1,4 @@
-"""What happens outside a statement's assumptions: an error that says which one, and by how much."""
+"""Errors for points outside a statement's assumptions: which one is broken, and by how much."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["AssumptionError", "Assumptions"]
 
 
 class AssumptionError(ValueError):
-    """A bound was asked for where its statement says nothing.
+    """A bound was evaluated where its statement does not apply.
 
     Parameters
     ----------
@@ -40,14 +40,14 @@ class AssumptionError(ValueError):
 
 
 def shown(value: float | np.generic) -> str:
-    """A number in few digits, but never as another one: 0.4999999 is not 0.5."""
+    """Format a number in few digits, but never as another one: 0.4999999 is not 0.5."""
     text = f"{value:.6g}"
     return text if float(text) == value else str(np.asarray(value).item())
 
 
 @dataclass(slots=True)
 class Assumptions:
-    """Collects, element by element, which assumptions hold.
+    """Collect, element by element, which assumptions hold.
 
     With ``strict`` the first broken assumption raises; without it the broken elements are
     remembered and become ``nan`` in :meth:`mask`.
@@ -58,7 +58,7 @@ class Assumptions:
     broken: Flags = field(default_factory=lambda: np.zeros((), dtype=bool))
 
     def require(self, assumption: str, margin: NDArray[np.generic], *, strictly: bool = True) -> None:
-        """Demand ``margin > 0`` (or ``margin >= 0`` when not ``strictly``) at every element."""
+        """Require ``margin > 0`` (or ``margin >= 0`` when not ``strictly``) at every element."""
         values = np.asarray(margin, dtype=np.float64)
         # nan compares false, so an undefined margin counts as broken.
         holds = values > 0 if strictly else values >= 0

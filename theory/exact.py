@@ -1,4 +1,4 @@
-"""Exact failure probabilities by enumeration, in the affine regime with few atoms.
+"""Exact selection probabilities by enumeration, in the affine regime with few atoms.
 
 When κΛ ≤ 1 − 2θ the surrogate loss (Eq. 2) is affine on the ball, ℓ = 1 + (g − yh)/2, and the smallest
 empirical risk of a scalar feature φ under the linear kernel is
@@ -7,11 +7,12 @@ empirical risk of a scalar feature φ under the linear kernel is
 
 with P and N the sums of φ over the positive and the negative rows (|a+b| + |a−b| = 2 max(|a|, |b|)).
 With rational features the scores are rational, so comparisons and ties are exact.  A row is one of a few
-atoms; the counts of the atoms in a sample are multinomial (or hypergeometric), and the law of the selected
-arm is a finite sum.  Ties break by lowest arm index.
+atoms; the counts of the atoms in a sample are multinomial (or hypergeometric), and the distribution of the
+selected arm is a finite sum.  Ties break by lowest arm index.
 
 The probabilities are `fractions.Fraction` with ``exact=True`` and floats (relative error about 1e-13,
-computed from logarithms) with ``exact=False``.
+computed from logarithms) with ``exact=False``.  `compositions` and `log_probabilities` enumerate samples as
+arrays, for other scores and for probabilities below the floating point range.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from theory._inputs import Flags, Ints
-from theory.constants import halving_schedule
+from theory._inputs import Flags, Floats, Ints
+from theory.formulas import halving_schedule
 
 Pairing = Literal["shared", "independent"]
 Probability = Fraction | float
@@ -89,23 +90,23 @@ class AffinePool:
         return self.radius * max(abs(value) for arm in self.features for value in arm)
 
     def risks(self) -> tuple[Fraction, ...]:
-        """R°_i, the smallest surrogate risk of each arm on the whole population."""
+        """Return R°_i, the smallest surrogate risk of each arm on the whole population."""
         return tuple(self._risk(arm) for arm in self.features)
 
     def gaps(self) -> tuple[Fraction, ...]:
-        """Δ_i = R°_i − min_j R°_j (Eq. 7 under the assumption that the best arm has the smallest)."""
+        """Return Δ_i = R°_i − min_j R°_j (Eq. 7 under the assumption that the best arm has the smallest)."""
         risks = self.risks()
         return tuple(risk - min(risks) for risk in risks)
 
     def gap(self) -> Fraction:
-        """Δ, the smallest positive gap (Eq. 7)."""
+        """Return Δ, the smallest positive gap (Eq. 7)."""
         positive = [gap for gap in self.gaps() if gap > 0]
         if not positive:
             raise ValueError("all arms have the same risk: the optimality gap is a minimum over nothing.")
         return min(positive)
 
     def best(self) -> tuple[int, ...]:
-        """Indices of the arms with gap zero."""
+        """Return the indices of the arms with gap zero."""
         return tuple(arm for arm, gap in enumerate(self.gaps()) if gap == 0)
 
     def _risk(self, arm: Sequence[Fraction]) -> Fraction:
@@ -123,10 +124,10 @@ def make_pool(
     theta: Any = Fraction(1, 10**6),
 ) -> AffinePool:
     """Build an `AffinePool` from numbers or strings that `Fraction` accepts; labels default to +1."""
-    law = tuple(Fraction(weight) for weight in weights)
+    shares = tuple(Fraction(weight) for weight in weights)
     return AffinePool(
-        weights=law,
-        labels=tuple(labels) if labels is not None else (1,) * len(law),
+        weights=shares,
+        labels=tuple(labels) if labels is not None else (1,) * len(shares),
         features=tuple(tuple(Fraction(value) for value in arm) for arm in features),
         radius=Fraction(radius),
         theta=Fraction(theta),
@@ -141,7 +142,7 @@ def uniform_selection(
     population: int | None = None,
     exact: bool = True,
 ) -> tuple[Probability, ...]:
-    """Law of the arm that uniform allocation selects with n = ⌊B/K⌋ rows per arm.
+    """Return the distribution of the arm that uniform allocation selects with n = ⌊B/K⌋ rows per arm.
 
     Parameters
     ----------
@@ -172,7 +173,7 @@ def median_selection(
     population: int | None = None,
     exact: bool = True,
 ) -> tuple[Probability, ...]:
-    """Law of the arm that median elimination (Algorithm 1) leaves.
+    """Return the distribution of the arm that median elimination (Algorithm 1) leaves.
 
     Parameters
     ----------
@@ -189,28 +190,29 @@ def median_selection(
 
 
 def failure(pool: AffinePool, selection: Sequence[Probability], *, target: int | None = None) -> Probability:
-    """Probability that the selected arm is not a best arm (or not ``target`` when given)."""
+    """Return the probability that the selected arm is not a best arm (or not ``target`` when given)."""
     good = pool.best() if target is None else (target,)
     return sum((p for arm, p in enumerate(selection) if arm not in good), Fraction(0))
 
 
 def score(pool: AffinePool, arm: int, counts: Sequence[int]) -> Fraction:
-    """V of one arm on a sample given by its atom counts (Eq. 5 at the ball minimiser)."""
+    """Return V of an arm on a sample given by its atom counts (Eq. 5 at the ball minimiser)."""
     rows = list(zip(counts, pool.labels, pool.features[arm], strict=True))
     sums = [abs(sum((k * x for k, y, x in rows if y == sign), Fraction(0))) for sign in (1, -1)]
     return 1 - pool.radius * max(sums) / sum(counts)
 
 
-def sample_law(pool: AffinePool, n: int, *, population: int | None = None) -> list[tuple[tuple[int, ...], Fraction]]:
-    """Law of the atom counts of n rows, as (counts, probability), with or without replacement."""
+def sample_distribution(
+    pool: AffinePool, n: int, *, population: int | None = None
+) -> list[tuple[tuple[int, ...], Fraction]]:
+    """Return the distribution of the atom counts of n rows, as (counts, probability), with or without replacement."""
     counts = compositions(n, len(pool.weights))
-    law = list(pool.weights)
-    mass = _multinomial(counts, law, True) if population is None else _drawn(counts, law, population, True)
+    mass = _probabilities(counts, pool.weights, population, exact=True)
     return [(tuple(row), p) for row, p in zip(counts.tolist(), mass, strict=True) if p > 0]
 
 
 def compositions(total: int, parts: int) -> Ints:
-    """All vectors of ``parts`` non-negative integers with the given sum, one per row."""
+    """Return all vectors of ``parts`` non-negative integers with the given sum, one per row."""
     size = math.comb(total + parts - 1, parts - 1)
     if size > MAX_STATES:
         raise ValueError(f"{size} samples to enumerate, at most {MAX_STATES} allowed; use fewer rows or atoms.")
@@ -230,17 +232,17 @@ def _select(
     population: int | None,
     exact: bool,
 ) -> tuple[Probability, ...]:
-    """Follow the law of (active arms, statistics) through the rounds of ``plan``."""
+    """Follow the distribution of (active arms, statistics) through the rounds of ``plan``."""
     if rows not in ("shared", "independent"):
         raise ValueError(f"rows must be 'shared' or 'independent'; got {rows!r}.")
     start = np.zeros((1, 2 * pool.arms), dtype=np.int64)
-    one: Weights = np.array([Fraction(1)], dtype=object) if exact else np.ones(1)
-    states: dict[tuple[int, ...], tuple[Ints, Weights]] = {tuple(range(pool.arms)): (start, one)}
+    certain: Weights = np.array([Fraction(1)], dtype=object) if exact else np.ones(1)
+    states: dict[tuple[int, ...], tuple[Ints, Weights]] = {tuple(range(pool.arms)): (start, certain)}
     for active_count, n in plan:
         kept = keep if keep is not None else -(-active_count // 2)
         following: dict[tuple[int, ...], list[tuple[Ints, Weights]]] = {}
         for active, (statistics, mass) in states.items():
-            gained, weight = _round_law(pool, active, n, rows, population, exact)
+            gained, weight = _round_distribution(pool, active, n, rows, population, exact)
             if accumulate:
                 gained, weight = _convolve(statistics, mass, gained, weight)
             else:
@@ -252,10 +254,10 @@ def _select(
             arms: _merge(np.vstack([s for s, _ in parts]), np.concatenate([w for _, w in parts]))
             for arms, parts in following.items()
         }
-    law: list[Probability] = [Fraction(0) if exact else 0.0] * pool.arms
+    selection: list[Probability] = [Fraction(0) if exact else 0.0] * pool.arms
     for (arm,), (_, mass) in states.items():
-        law[arm] = mass.sum()
-    return tuple(law)
+        selection[arm] = mass.sum()
+    return tuple(selection)
 
 
 def _columns(position: int) -> tuple[int, int]:
@@ -270,27 +272,27 @@ def _keep_best(active: tuple[int, ...], statistics: Ints, kept: int) -> list[tup
     return [(tuple(active[i] for i in group), inverse.ravel() == g) for g, group in enumerate(groups)]
 
 
-def _round_law(
+def _round_distribution(
     pool: AffinePool, active: tuple[int, ...], n: int, rows: Pairing, population: int | None, exact: bool
 ) -> tuple[Ints, Weights]:
-    """Law of the active arms' statistics (P, N) over one round of n rows."""
+    """Return the distribution of the active arms' statistics (P, N) over one round of n rows."""
     if rows == "shared":
-        return _sample_law(pool, active, n, population, exact)
-    statistics, weight = _sample_law(pool, active[:1], n, population, exact)
+        return _statistics(pool, active, n, population, exact)
+    statistics, weight = _statistics(pool, active[:1], n, population, exact)
     for arm in active[1:]:
-        more, mass = _sample_law(pool, (arm,), n, population, exact)
+        more, mass = _statistics(pool, (arm,), n, population, exact)
         _check_size(len(statistics) * len(more))
         statistics = np.hstack([np.repeat(statistics, len(more), axis=0), np.tile(more, (len(statistics), 1))])
         weight = np.multiply.outer(weight, mass).ravel()
     return statistics, weight
 
 
-def _sample_law(
+def _statistics(
     pool: AffinePool, active: tuple[int, ...], n: int, population: int | None, exact: bool
 ) -> tuple[Ints, Weights]:
-    """Law of the statistics of arms that are scored on the same n rows.
+    """Return the distribution of the statistics of arms that are scored on the same n rows.
 
-    Atoms that look alike to the active arms are merged first; that is what keeps late rounds small.
+    Atoms with equal features of the active arms are merged first, which keeps late rounds small.
     """
     scale = math.lcm(*(value.denominator for arm in pool.features for value in arm))
     kinds: dict[tuple[int, ...], Fraction] = {}
@@ -301,44 +303,51 @@ def _sample_law(
             step += [value, 0] if label == 1 else [0, value]
         kinds[tuple(step)] = kinds.get(tuple(step), Fraction(0)) + share
     counts = compositions(n, len(kinds))
-    law = list(kinds.values())
-    weight = _multinomial(counts, law, exact) if population is None else _drawn(counts, law, population, exact)
+    weight = _probabilities(counts, tuple(kinds.values()), population, exact=exact)
     possible = np.asarray(weight > 0, dtype=bool)
     steps = np.array(list(kinds), dtype=np.int64)
     return _merge(counts[possible] @ steps, weight[possible])
 
 
-def _multinomial(counts: Ints, law: Sequence[Fraction], exact: bool) -> Weights:
+def log_probabilities(counts: Ints, weights: Sequence[Fraction | float]) -> Floats:
+    """Return log P of multinomial counts, one sample per row, for atoms with these weights (sum 1)."""
     n = int(counts[0].sum())
+    coefficients = special.gammaln(n + 1) - special.gammaln(counts + 1).sum(axis=1)
+    return np.asarray(coefficients + counts @ np.array([math.log(p) for p in weights]))
+
+
+def _probabilities(counts: Ints, weights: Sequence[Fraction], population: int | None, *, exact: bool) -> Weights:
+    """Return the probability of each sample, with or without replacement."""
+    if population is not None:
+        return _hypergeometric(counts, weights, population, exact=exact)
     if not exact:
-        logs = np.array([math.log(p) for p in law])
-        ways = special.gammaln(n + 1) - special.gammaln(counts + 1).sum(axis=1)
-        return np.asarray(np.exp(ways + counts @ logs))
+        return np.asarray(np.exp(log_probabilities(counts, weights)))
+    n = int(counts[0].sum())
     factorial = [math.factorial(k) for k in range(n + 1)]
-    powers = [[p**k for k in range(n + 1)] for p in law]
-    weight = np.empty(len(counts), dtype=object)
+    powers = [[p**k for k in range(n + 1)] for p in weights]
+    probability = np.empty(len(counts), dtype=object)
     for row, count in enumerate(counts.tolist()):
-        ways = factorial[n]
+        coefficient = factorial[n]
         mass = Fraction(1)
         for kind, k in enumerate(count):
-            ways //= factorial[k]
+            coefficient //= factorial[k]
             mass *= powers[kind][k]
-        weight[row] = ways * mass
-    return weight
+        probability[row] = coefficient * mass
+    return probability
 
 
-def _drawn(counts: Ints, law: Sequence[Fraction], population: int, exact: bool) -> Weights:
-    """Multivariate hypergeometric law: the rows of one round are distinct rows of the population."""
+def _hypergeometric(counts: Ints, weights: Sequence[Fraction], population: int, *, exact: bool) -> Weights:
+    """Return multivariate hypergeometric probabilities: the rows of a round are distinct rows of the population."""
     n = int(counts[0].sum())
-    sizes = [p * population for p in law]
+    sizes = [p * population for p in weights]
     if any(size.denominator != 1 for size in sizes):
         raise ValueError(f"population must make every atom a whole number of rows; got {population}.")
     if n > population:
         raise ValueError(f"cannot draw {n} distinct rows from a population of {population}.")
     total = math.comb(population, n)
-    ways = [[math.comb(int(size), k) for k in range(n + 1)] for size in sizes]
-    weight = [Fraction(math.prod(ways[a][k] for a, k in enumerate(row)), total) for row in counts.tolist()]
-    return np.array(weight, dtype=object) if exact else np.array([float(w) for w in weight])
+    choices = [[math.comb(int(size), k) for k in range(n + 1)] for size in sizes]
+    samples = [Fraction(math.prod(choices[a][k] for a, k in enumerate(row)), total) for row in counts.tolist()]
+    return np.array(samples, dtype=object) if exact else np.array([float(p) for p in samples])
 
 
 def _convolve(left: Ints, mass: Weights, right: Ints, weight: Weights) -> tuple[Ints, Weights]:

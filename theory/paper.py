@@ -1,11 +1,11 @@
 """The statements of Section 4 and Appendix A exactly as printed.
 
 Nothing is repaired here: range constants, sample counts and typing errors are the paper's (the
-repairs are in :mod:`theory.corrected`). What is added is the door: theta must be below 1/2 and a
-gap must not exceed its ceiling, because otherwise the formulas speak about nothing.
+repairs are in :mod:`theory.corrected`). Added are only checks: theta must be below 1/2 and a
+gap must not exceed its ceiling, because otherwise no population fits the formulas.
 
 Conventions. ``B`` budget in pulls, ``K`` arms, ``gap`` the optimality gap Delta of Eq. 7, ``theta``
-the rejection threshold, ``kappa_lambda`` the product kappa*Lambda; all of them broadcast. Failure
+the rejection cost, ``kappa_lambda`` the product r = kappa * Lambda; all of them broadcast. Failure
 probabilities are computed as natural logarithms; ``log=True`` returns that logarithm. Outside the
 assumptions a function raises :class:`~theory.errors.AssumptionError`, or gives nan with
 ``strict=False``.
@@ -13,16 +13,11 @@ assumptions a function raises :class:`~theory.errors.AssumptionError`, or gives 
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike
-
-from theory import _inputs, _loss_constants, _terms
-from theory._inputs import Bound, Flags, Floats, Ints
-from theory._instance import Instance, instance, launch_rows, loss_parameters, require_launch
-from theory._pulls import first_round_pulls, total_pulls_median, uniform_pulls
-from theory._terms import ExcessRisk
+from theory import formulas
+from theory._bound import ExcessRisk, Point, Strategy, at_least_one, bound
+from theory.formulas import LAUNCH_LEMMAS, LAUNCH_THEOREMS, first_round_pulls, total_pulls_median, uniform_pulls
 
 __all__ = [
     "ExcessRisk",
@@ -33,14 +28,11 @@ __all__ = [
     "delta_fail_uniform_appendix",
     "delta_fail_uniform_simplified",
     "excess_risk_median",
-    "excess_risk_median_terms",
     "excess_risk_supervised",
     "excess_risk_uniform",
-    "excess_risk_uniform_terms",
     "exploratory_regret_median",
     "exploratory_regret_uniform",
     "first_round_pulls",
-    "identification_condition",
     "lemma_3",
     "lemma_4",
     "term_a",
@@ -49,315 +41,120 @@ __all__ = [
     "uniform_pulls",
 ]
 
-Strategy = Literal["uniform", "median"]
+_FAILURE = "B, K, gap, theta, kappa_lambda, *, strict, log"
+_REGRET = "B, K, gap, theta, kappa_lambda, delta, *, strict"
+_RISK = "B, K, gap, theta, kappa_lambda, m, delta, *, approximation_error, strict"
+_ROWS = "m, theta, kappa_lambda, delta, *, strict"
 
 
-def identification_condition(
-    B: ArrayLike,
-    K: ArrayLike,
-    gap: ArrayLike,
-    theta: ArrayLike,
-    kappa_lambda: ArrayLike,
-    *,
-    factor: Literal[16, 64] = 16,
-    strategy: Strategy = "uniform",
-) -> bool | Flags:
-    """n > factor ((1 - theta) r)^2 / ((1 - 2 theta) Delta)^2, factor 16 in the lemmas, 64 in the theorems.
-
-    n is floor(B / K) for ``strategy="uniform"`` and floor(B / (K log2 K)) for ``"median"``.
-    """
-    if factor not in (16, 64):
-        raise ValueError(f"factor must be 16 (lemmas) or 64 (theorems), got {factor}")
-    n = _pulls(B, K, strategy)
-    point = instance(gap, theta, kappa_lambda, strict=True)
-    holds = n > launch_rows(point, factor)
-    return bool(holds) if np.ndim(holds) == 0 else holds
-
-
-def _pulls(B: ArrayLike, K: ArrayLike, strategy: Strategy) -> Ints:
-    if strategy == "uniform":
-        return uniform_pulls(B, K)
-    if strategy == "median":
-        return first_round_pulls(B, K)
-    raise ValueError(f'strategy must be "uniform" or "median", got {strategy!r}')
-
-
-def lemma_4(
-    n: ArrayLike,
-    gap: ArrayLike,
-    theta: ArrayLike,
-    kappa_lambda: ArrayLike,
-    *,
-    min_gap: ArrayLike | None = None,
-    strict: bool = True,
-    log: bool = False,
-) -> Bound:
-    """Lemma 4 (A.1): P[V_i < V_1] <= 4 exp(-(2/9) n (Delta_i/2 - 2 c r / sqrt n)^2).
+@bound("Lemma 4 (A.1)", "n, gap, theta, kappa_lambda, *, min_gap, strict, log", launch=LAUNCH_LEMMAS)
+def lemma_4(p: Point) -> Any:
+    """Bound P[V_i < V_1] by 4 exp(-(2/9) n (Delta_i/2 - 2 c r / sqrt n)^2).
 
     ``gap`` is Delta_i. The printed identification condition uses the smallest gap Delta of the pool;
     give it as ``min_gap`` when it differs.
     """
-    rows = _inputs.whole(n, "n", least=0)
-    point = instance(gap, theta, kappa_lambda, strict=strict, n=rows)
-    smallest = point.gap if min_gap is None else _inputs.positive(min_gap, "min_gap")
-    point.check.require("min_gap <= gap", point.gap - smallest, strictly=False)
-    require_launch(Instance(smallest, point.theta, point.r, point.check), rows, 16)
-    return _inputs.from_log(point.check.mask(np.log(4) + _log_q(rows, point)), log=log)
+    return formulas.log_failure_pair(p.rows_per_arm, p.gap, p.theta, p.r)
 
 
-def delta_fail_uniform(
-    B: ArrayLike,
-    K: ArrayLike,
-    gap: ArrayLike,
-    theta: ArrayLike,
-    kappa_lambda: ArrayLike,
-    *,
-    strict: bool = True,
-    log: bool = False,
-) -> Bound:
-    """Lemma 1 (i), Eq. 9: 4 (K - 1) exp(-(2/9) n (Delta/2 - 2 c r / sqrt n)^2), n = floor(B / K)."""
-    arms = _inputs.whole(K, "K", least=2)
-    n = uniform_pulls(B, arms)
-    point = instance(gap, theta, kappa_lambda, strict=strict, n=n)
-    require_launch(point, n, 16)
-    return _inputs.from_log(point.check.mask(np.log(4.0 * (arms - 1)) + _log_q(n, point)), log=log)
+@bound("Lemma 1 (i), Eq. 9", _FAILURE, pulls="uniform", launch=LAUNCH_LEMMAS)
+def delta_fail_uniform(p: Point) -> Any:
+    """Bound the failure of uniform allocation by 4 (K - 1) exp(-(2/9) n (Delta/2 - 2 c r / sqrt n)^2).
+
+    n = floor(B / K).
+    """
+    return formulas.log_failure_uniform(p.rows_per_arm, p.K, p.gap, p.theta, p.r)
 
 
-def delta_fail_median(
-    B: ArrayLike,
-    K: ArrayLike,
-    gap: ArrayLike,
-    theta: ArrayLike,
-    kappa_lambda: ArrayLike,
-    *,
-    strict: bool = True,
-    log: bool = False,
-) -> Bound:
-    """Lemma 2 (i), Eq. 11: 8 q / (1 - q) with n = floor(B / (K log2 K)) rows in the first round and
+@bound("Lemma 2 (i), Eq. 11", _FAILURE, pulls="first_round", launch=LAUNCH_LEMMAS)
+def delta_fail_median(p: Point) -> Any:
+    """Bound the failure of median elimination by 8 q / (1 - q), n = floor(B / (K log2 K)).
 
     q = exp(-(2/9) n (Delta/2 - 2 c r / sqrt n)^2).
     """
-    n = first_round_pulls(B, K)
-    point = instance(gap, theta, kappa_lambda, strict=strict, n=n)
-    require_launch(point, n, 16)
-    return _inputs.from_log(point.check.mask(_log_geometric(_log_q(n, point))), log=log)
+    return formulas.log_failure_median(p.rows_per_arm, p.gap, p.theta, p.r)
 
 
-def delta_fail_uniform_appendix(
-    B: ArrayLike,
-    K: ArrayLike,
-    gap: ArrayLike,
-    theta: ArrayLike,
-    kappa_lambda: ArrayLike,
-    *,
-    strict: bool = True,
-    log: bool = False,
-) -> Bound:
-    """The display at the end of A.2, which prints (4 - 4 theta) where Eq. 9 has (2 - 2 theta)."""
-    arms = _inputs.whole(K, "K", least=2)
-    n = uniform_pulls(B, arms)
-    point = instance(gap, theta, kappa_lambda, strict=strict, n=n)
-    require_launch(point, n, 64)
-    log_q = _log_q(n, point, radius_factor=4.0)
-    return _inputs.from_log(point.check.mask(np.log(4.0 * (arms - 1)) + log_q), log=log)
+@bound("last display of A.2", _FAILURE, pulls="uniform", launch=LAUNCH_THEOREMS)
+def delta_fail_uniform_appendix(p: Point) -> Any:
+    """Evaluate the display at the end of A.2, which prints (4 - 4 theta) where Eq. 9 has (2 - 2 theta)."""
+    return formulas.log_failure_uniform(p.rows_per_arm, p.K, p.gap, p.theta, p.r, factor=4)
 
 
-def delta_fail_uniform_simplified(
-    B: ArrayLike,
-    K: ArrayLike,
-    gap: ArrayLike,
-    theta: ArrayLike,
-    kappa_lambda: ArrayLike,
-    *,
-    strict: bool = True,
-    log: bool = False,
-) -> Bound:
-    """Last line of A.2 before the O(): 4 (K - 1) exp(-Delta^2 floor(B / K) / 72), under the factor 64."""
-    arms = _inputs.whole(K, "K", least=2)
-    n = uniform_pulls(B, arms)
-    point = instance(gap, theta, kappa_lambda, strict=strict, n=n)
-    require_launch(point, n, 64)
-    return _inputs.from_log(point.check.mask(np.log(4.0 * (arms - 1)) - point.gap**2 * n / 72), log=log)
+@bound("last line of A.2", _FAILURE, pulls="uniform", launch=LAUNCH_THEOREMS)
+def delta_fail_uniform_simplified(p: Point) -> Any:
+    """Bound the failure of uniform allocation by 4 (K - 1) exp(-Delta^2 floor(B / K) / 72), under the factor 64."""
+    return formulas.log_failure_uniform_simplified(p.n, p.K, p.gap)
 
 
-def delta_fail_median_simplified(
-    B: ArrayLike,
-    K: ArrayLike,
-    gap: ArrayLike,
-    theta: ArrayLike,
-    kappa_lambda: ArrayLike,
-    *,
-    strict: bool = True,
-    log: bool = False,
-) -> Bound:
-    """A.3: 8 exp(-Delta^2 n_1 / 72) / (1 - exp(-Delta^2 C / 72)) with C = 64 c^2 r^2 / Delta^2."""
-    n = first_round_pulls(B, K)
-    point = instance(gap, theta, kappa_lambda, strict=strict, n=n)
-    require_launch(point, n, 64)
-    with np.errstate(divide="ignore", under="ignore"):
-        denominator = np.log(-np.expm1(-(point.gap**2) * launch_rows(point, 64) / 72))
-    return _inputs.from_log(point.check.mask(np.log(8) - point.gap**2 * n / 72 - denominator), log=log)
+@bound("A.3", _FAILURE, pulls="first_round", launch=LAUNCH_THEOREMS)
+def delta_fail_median_simplified(p: Point) -> Any:
+    """Bound the failure of median elimination by 8 exp(-Delta^2 n_1 / 72) / (1 - exp(-Delta^2 C / 72)).
+
+    C = 64 c^2 r^2 / Delta^2.
+    """
+    return formulas.log_failure_median_simplified(p.n, p.gap, p.theta, p.r)
 
 
-def _log_q(n: Ints, point: Instance, radius_factor: float = 2.0) -> Floats:
-    """-(2/9) n (Delta/2 - radius_factor c r / sqrt n)^2."""
-    rows = np.maximum(n, 1).astype(np.float64)
-    margin = point.gap / 2 - radius_factor * _loss_constants.rademacher(point.theta) * point.r / np.sqrt(rows)
-    return np.asarray(-(2 / 9) * rows * margin**2)
-
-
-def _log_geometric(log_q: Floats) -> Floats:
-    """log(8 q / (1 - q)) without cancellation for q near 1 or underflow for q near 0."""
-    with np.errstate(divide="ignore", under="ignore"):
-        return np.asarray(np.log(8) + log_q - np.log(-np.expm1(log_q)))
-
-
-def exploratory_regret_uniform(
-    B: ArrayLike,
-    K: ArrayLike,
-    gap: ArrayLike,
-    theta: ArrayLike,
-    kappa_lambda: ArrayLike,
-    delta: ArrayLike,
-    *,
-    strict: bool = True,
-) -> Bound:
-    """Lemma 1 (ii): 4 c r / sqrt n + 2 sqrt(log(2/delta) / (2 n)) with n = floor(B / K) rows.
+@bound("Lemma 1 (ii)", _REGRET, pulls="uniform", launch=LAUNCH_LEMMAS)
+def exploratory_regret_uniform(p: Point) -> Any:
+    """Bound the regret by 4 c r / sqrt n + 2 sqrt(log(2/delta) / (2 n)) with n = floor(B / K) rows.
 
     It is claimed with probability at least 1 - delta - delta_fail.
     """
-    n = uniform_pulls(B, K)
-    point = instance(gap, theta, kappa_lambda, strict=strict, n=n)
-    require_launch(point, n, 16)
-    return _regret(n, point, delta, 2)
+    return formulas.regret_paper(p.rows_per_arm, p.theta, p.r, p.delta)
 
 
-def exploratory_regret_median(
-    B: ArrayLike,
-    K: ArrayLike,
-    gap: ArrayLike,
-    theta: ArrayLike,
-    kappa_lambda: ArrayLike,
-    delta: ArrayLike,
-    *,
-    strict: bool = True,
-) -> Bound:
-    """Lemma 2 (ii): the same with floor(B / log2 K) rows, under the condition on floor(B / (K log2 K))."""
-    n = first_round_pulls(B, K)
-    point = instance(gap, theta, kappa_lambda, strict=strict, n=n)
-    require_launch(point, n, 16)
-    return _regret(total_pulls_median(B, K), point, delta, 2)
+@bound("Lemma 2 (ii)", _REGRET, pulls="first_round", launch=LAUNCH_LEMMAS)
+def exploratory_regret_median(p: Point) -> Any:
+    """Bound the regret as Lemma 1 (ii) with floor(B / log2 K) rows, under the condition on floor(B / (K log2 K))."""
+    return formulas.regret_paper(at_least_one(total_pulls_median(p.B, p.K)), p.theta, p.r, p.delta)
 
 
-def _regret(rows: Ints, point: Instance, delta: ArrayLike, share: int) -> Bound:
-    complexity = 4 * _loss_constants.rademacher(point.theta) * point.r / _terms.root(rows)
-    deviation = 2 * _terms.hoeffding(rows, share / _inputs.fraction(delta, "delta"))
-    return _inputs.result(point.check.mask(complexity + deviation))
-
-
-def excess_risk_uniform_terms(
-    B: ArrayLike,
-    K: ArrayLike,
-    gap: ArrayLike,
-    theta: ArrayLike,
-    kappa_lambda: ArrayLike,
-    m: ArrayLike,
-    delta: ArrayLike,
-    *,
-    approximation_error: ArrayLike = 0.0,
-    strict: bool = True,
-) -> ExcessRisk:
-    """Theorem 1 with its O() opened as in A.2, term by term, n = floor(B / K)."""
-    n = uniform_pulls(B, K)
-    point = instance(gap, theta, kappa_lambda, strict=strict, n=n)
-    require_launch(point, n, 64)
-    return _excess(n, point, m, delta, approximation_error)
-
-
-@_terms.total_of(excess_risk_uniform_terms)
-def excess_risk_uniform() -> None:
-    """Theorem 1, Eq. 10 opened (A.2): with probability at least 1 - delta - delta_fail,
+@bound("Theorem 1, Eq. 10 with its O() opened as in A.2", _RISK, pulls="uniform", launch=LAUNCH_THEOREMS)
+def excess_risk_uniform(p: Point) -> Any:
+    """Bound the excess risk of uniform allocation with probability at least 1 - delta - delta_fail:
 
     R(f) - R* <= 4cr/sqrt m + 4cr/sqrt n + 2 sqrt(log(3/delta)/2m) + 2 sqrt(log(6/delta)/2n) + R_ap.
     """
+    return _excess_risk(p, p.rows_per_arm)
 
 
-def excess_risk_median_terms(
-    B: ArrayLike,
-    K: ArrayLike,
-    gap: ArrayLike,
-    theta: ArrayLike,
-    kappa_lambda: ArrayLike,
-    m: ArrayLike,
-    delta: ArrayLike,
-    *,
-    approximation_error: ArrayLike = 0.0,
-    strict: bool = True,
-) -> ExcessRisk:
-    """Theorem 2 with its O() opened as in A.2 and A.3, term by term, with floor(B / log2 K) rows."""
-    n = first_round_pulls(B, K)
-    point = instance(gap, theta, kappa_lambda, strict=strict, n=n)
-    require_launch(point, n, 64)
-    return _excess(total_pulls_median(B, K), point, m, delta, approximation_error)
+@bound("Theorem 2, Eq. 12 with its O() opened as in A.2 and A.3", _RISK, pulls="first_round", launch=LAUNCH_THEOREMS)
+def excess_risk_median(p: Point) -> Any:
+    """Bound the excess risk of median elimination: Theorem 1 with floor(B / log2 K) in place of floor(B / K)."""
+    return _excess_risk(p, at_least_one(total_pulls_median(p.B, p.K)))
 
 
-@_terms.total_of(excess_risk_median_terms)
-def excess_risk_median() -> None:
-    """Theorem 2, Eq. 12 opened: Theorem 1 with floor(B / log2 K) in place of floor(B / K)."""
+def _excess_risk(p: Point, n: Any) -> ExcessRisk:
+    terms = formulas.excess_risk_terms_paper(p.m, n, p.theta, p.r, p.delta)
+    return ExcessRisk(*terms, p.approximation_error)
 
 
-def _excess(rows: Ints, point: Instance, m: ArrayLike, delta: ArrayLike, approximation_error: ArrayLike) -> ExcessRisk:
-    population = _inputs.whole(m, "m", least=1)
-    delta_ = _inputs.fraction(delta, "delta")
-    radius = 4 * _loss_constants.rademacher(point.theta) * point.r
-
-    def term(values: Floats) -> Bound:
-        return _inputs.result(point.check.mask(np.asarray(values)))
-
-    return ExcessRisk(
-        complexity_rows=term(radius / _terms.root(population)),
-        complexity_pulls=term(radius / _terms.root(rows)),
-        deviation_rows=term(2 * _terms.hoeffding(population, 3 / delta_)),
-        deviation_pulls=term(2 * _terms.hoeffding(rows, 6 / delta_)),
-        approximation=_inputs.result(_inputs.real(approximation_error, "approximation_error")),
-    )
-
-
-def excess_risk_supervised(
-    B: ArrayLike,
-    theta: ArrayLike,
-    kappa_lambda: ArrayLike,
-    delta: ArrayLike,
-    *,
-    approximation_error: ArrayLike = 0.0,
-    strict: bool = True,
-) -> Bound:
-    """Eq. 6, the baseline that knows the best feature, with B rows.
+@bound("Eq. 6", "B, theta, kappa_lambda, delta, *, approximation_error, strict", least=1)
+def excess_risk_supervised(p: Point) -> Any:
+    """Bound the excess risk of the baseline that knows the best feature, with B rows.
 
     The paper gives O(r / sqrt B + sqrt(log(1/delta) / 2B)) + R_ap only; its constants are opened here
     by the paper's own steps (terms a and d of A.2 with delta/2 each):
     4 c r / sqrt B + 2 sqrt(log(2/delta) / 2B) + R_ap.
     """
-    rows = _inputs.whole(B, "B", least=1)
-    theta_, r, check = loss_parameters(theta, kappa_lambda, strict=strict, B=rows)
-    deviation = 2 * _terms.hoeffding(rows, 2 / _inputs.fraction(delta, "delta"))
-    total = 4 * _loss_constants.rademacher(theta_) * r / _terms.root(rows) + deviation
-    return _inputs.result(check.mask(total + _inputs.real(approximation_error, "approximation_error")))
+    return formulas.regret_paper(p.B, p.theta, p.r, p.delta) + p.approximation_error
 
 
-def lemma_3(m: ArrayLike, theta: ArrayLike, kappa_lambda: ArrayLike, delta: ArrayLike, *, strict: bool = True) -> Bound:
-    """Lemma 3 (A.1): R(f) - R_hat_surr(f) <= 2 c r / sqrt m + sqrt(log(1/delta) / 2m) for all f."""
-    rows = _inputs.whole(m, "m", least=1)
-    theta_, r, check = loss_parameters(theta, kappa_lambda, strict=strict, m=rows)
-    deviation = _terms.hoeffding(rows, 1 / _inputs.fraction(delta, "delta"))
-    return _inputs.result(check.mask(2 * _loss_constants.rademacher(theta_) * r / _terms.root(rows) + deviation))
+@bound("Lemma 3 (A.1)", _ROWS)
+def lemma_3(p: Point) -> Any:
+    """Bound R(f) - R_hat_surr(f) for all f by 2 c r / sqrt m + sqrt(log(1/delta) / 2m)."""
+    return formulas.uniform_risk_deviation(p.m, p.theta, p.r, p.delta)
 
 
-def term_a(m: ArrayLike, theta: ArrayLike, kappa_lambda: ArrayLike, delta: ArrayLike, *, strict: bool = True) -> Bound:
-    """Term (a) of A.2, Lemma 3 at the selected model: 2 c r / sqrt m + sqrt(log(1/delta_1) / 2m)."""
-    return lemma_3(m, theta, kappa_lambda, delta, strict=strict)
+@bound("term (a) of A.2", _ROWS)
+def term_a(p: Point) -> Any:
+    """Evaluate Lemma 3 at the selected model: 2 c r / sqrt m + sqrt(log(1/delta_1) / 2m)."""
+    return formulas.uniform_risk_deviation(p.m, p.theta, p.r, p.delta)
 
 
-def term_d(m: ArrayLike, theta: ArrayLike, kappa_lambda: ArrayLike, delta: ArrayLike, *, strict: bool = True) -> Bound:
-    """Term (d) of A.2, printed with the same right-hand side: 2 c r / sqrt m + sqrt(log(1/delta_2) / 2m)."""
-    return lemma_3(m, theta, kappa_lambda, delta, strict=strict)
+@bound("term (d) of A.2", _ROWS)
+def term_d(p: Point) -> Any:
+    """Evaluate term (d), printed with the same right-hand side: 2 c r / sqrt m + sqrt(log(1/delta_2) / 2m)."""
+    return formulas.uniform_risk_deviation(p.m, p.theta, p.r, p.delta)

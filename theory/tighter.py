@@ -1,4 +1,4 @@
-"""Our theorems: the same questions answered with smaller numbers, each with a proof.
+"""Our theorems: the same quantities with smaller bounds, each with a proof.
 
 The theorems, in the numbering of ``docs/theorems.md`` (proofs there, in full):
 
@@ -25,29 +25,14 @@ Options that many functions share:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from theory import _inputs, _loss_constants, _terms
-from theory._blocks import in_blocks
-from theory._gap_free import (
-    excess_risk_calibrated,
-    excess_risk_uniform,
-    exploratory_regret_uniform,
-    selection_regret_median,
-    selection_regret_uniform,
-)
-from theory._inputs import Bound, Flags, Floats, Ints
-from theory._instance import CEILING_TOLERANCE, POPULATION_EXHAUSTED, loss_parameters
-from theory._pulls import uniform_pulls
-from theory._regularised import delta_fail_uniform_regularised, lemma_4_regularised
-from theory._repairs import Rows, best_arms
-from theory._tails import Design, Kernel, Landscape, Optimism, Pairing, Tails, landscape
-from theory._variance import comparator_tail_variance, erm_tail_variance, lemma_4_variance, loss_variance
-from theory.constants import halving_schedule
-from theory.errors import Assumptions
+from theory import _inputs, formulas
+from theory._bound import CEILING_TOLERANCE, Point, at_least_one, bound, require_population
+from theory._inputs import Floats, Ints
+from theory._tails import Landscape, Tails, landscape
 
 __all__ = [
     "comparator_tail_variance",
@@ -58,7 +43,6 @@ __all__ = [
     "excess_risk_calibrated",
     "excess_risk_uniform",
     "exploratory_regret_uniform",
-    "identification_condition",
     "impossible_rows",
     "launch_rows",
     "lemma_4",
@@ -69,268 +53,288 @@ __all__ = [
     "selection_regret_uniform",
 ]
 
+_DESIGN = "pairing, population, kernel, optimism, mean_kappa_lambda, strict, log"
+_GAP_FREE = "B, K, theta, kappa_lambda, delta, *, kernel, strict"
+_GAP_FREE_RISK = "B, K, theta, kappa_lambda, delta, *, approximation_error, kernel, strict"
 
-def launch_rows(gap: ArrayLike, theta: ArrayLike, kappa_lambda: ArrayLike, *, optimism: Optimism = "dual") -> Bound:
-    """Rows per arm above which Theorem 2 says something: (c_d r / Delta)^2, or (2 c* r / Delta)^2.
+_SPLITS = np.linspace(1 / 64, 63 / 64, 63)
+"""Shares of the gap given to the best arm's deviation; every one gives a valid bound."""
+
+
+@bound("Theorem 2", "gap, theta, kappa_lambda, *, optimism")
+def launch_rows(p: Point) -> Any:
+    """Return the rows per arm above which Theorem 2 is informative: (c_d r / Delta)^2, or (2 c* r / Delta)^2.
 
     Lemma 1 of the paper needs 16 c^2 r^2 / Delta^2, which is 20, 28, 48 and 34 times as much at theta = 0.1,
     0.2, 0.3 and 0.4.
     """
-    gaps, theta_, r, check = _door(gap, None, None, theta, kappa_lambda, strict=True)
-    constant = _loss_constants.dual(theta_) if optimism == "dual" else 2 * _loss_constants.tight_rademacher(theta_)
-    return _inputs.result(check.mask(np.asarray((constant * r / gaps[..., 0]) ** 2)))
+    return formulas.launch_rows_tighter(p.gap, p.theta, p.r, p.optimism)
 
 
-def impossible_rows(gap: ArrayLike, theta: ArrayLike, kappa_lambda: ArrayLike, m: ArrayLike) -> Bound:
-    """Theorem 9: with fewer than r^2 / (Delta + r / sqrt m)^2 rows per arm, some population surely fails.
+@bound("Theorem 9", "gap, theta, kappa_lambda, m")
+def impossible_rows(p: Point) -> Any:
+    """Return r^2 / (Delta + r / sqrt m)^2: with fewer rows per arm some population surely fails.
 
     The population has m rows; needs Delta + r / sqrt m <= min(r, 1 - 2 theta). As m grows the number
-    tends to (r / Delta)^2, for theta <= 0.2929 the launch budget of Theorem 2: nothing can start earlier
+    tends to (r / Delta)^2, for theta <= 0.2929 the launch budget of Theorem 2: no bound can start earlier
     (for gaps below min(r, 1 - 2 theta); nothing is shown for larger ones).
     """
-    population = _inputs.whole(m, "m", least=1)
-    gaps, theta_, r, check = _door(gap, None, None, theta, kappa_lambda, strict=True)
-    level = gaps[..., 0] + r / np.sqrt(population)
-    check.require("gap + r / sqrt m <= min(r, 1 - 2 theta)", np.minimum(r, 1 - 2 * theta_) - level, strictly=False)
-    return _inputs.result(np.asarray((r / level) ** 2))
+    level = p.gap + p.r / np.sqrt(p.m)
+    slack = np.minimum(p.r, 1 - 2 * p.theta) - level
+    p.check.require("gap + r / sqrt m <= min(r, 1 - 2 theta)", slack, strictly=False)
+    return (p.r / level) ** 2
 
 
-def identification_condition(
-    B: ArrayLike,
-    K: ArrayLike,
-    gap: ArrayLike,
-    theta: ArrayLike,
-    kappa_lambda: ArrayLike,
-    *,
-    strategy: str = "uniform",
-    optimism: Optimism = "dual",
-) -> bool | Flags:
-    """n > launch_rows, with n_1 = floor(B / (K ceil(log2 K))) for ``strategy="median"``."""
-    if strategy not in ("uniform", "median"):
-        raise ValueError(f'strategy must be "uniform" or "median", got {strategy!r}')
-    n = uniform_pulls(B, K) if strategy == "uniform" else halving_schedule(B, K).pulls[0]
-    holds = n > np.asarray(launch_rows(gap, theta, kappa_lambda, optimism=optimism))
-    return bool(holds) if np.ndim(holds) == 0 else holds
-
-
-def lemma_4(
-    n: ArrayLike,
-    gap: ArrayLike,
-    theta: ArrayLike,
-    kappa_lambda: ArrayLike,
-    *,
-    pairing: Pairing = "same",
-    population: ArrayLike | None = None,
-    kernel: Kernel = "any",
-    optimism: Optimism = "dual",
-    mean_kappa_lambda: ArrayLike | None = None,
-    strict: bool = True,
-    log: bool = False,
-) -> Bound:
-    """Theorem 2: P[V_i <= V_1] <= exp(-n w (Delta_i - c_d r / sqrt n)^2 / (2 D^2)) for pairing "same".
+@bound("Theorem 2", f"n, gap, theta, kappa_lambda, *, {_DESIGN}")
+def lemma_4(p: Point) -> Any:
+    """Bound P[V_i <= V_1] by exp(-n w (Delta_i - c_d r / sqrt n)^2 / (2 D^2)) for pairing "same".
 
     Twice the exponent for "independent" rows; a sum of two terms for "arbitrary" pairing. D is the
     range under replacement of a row (M for any kernel) and w the gain without replacement.
     """
-    rows = _inputs.whole(n, "n", least=0)
-    design = _design(pairing, population, kernel, optimism, mean_kappa_lambda)
-    gaps, theta_, r, check = _door(gap, None, None, theta, kappa_lambda, strict=strict, n=rows)
-    law = _launched(rows, gaps, landscape(theta_, r, design), check)
-    margins = law.margins(gaps)
-    total = np.minimum(law.log_beaten_by_any(margins), law.log_crowd(margins, 0.0, gaps[..., 0]))
-    return _inputs.from_log(check.mask(np.asarray(total)), log=log)
+    tails = _launched(p, landscape(p))
+    margins = tails.margins(p.gaps)
+    return np.minimum(tails.log_beaten_by_any(margins), tails.log_crowd(margins, 0.0, p.gap))
 
 
-@in_blocks
-def delta_fail_uniform(
-    B: ArrayLike,
-    K: ArrayLike,
-    gap: ArrayLike | None,
-    theta: ArrayLike,
-    kappa_lambda: ArrayLike,
-    *,
-    gaps: ArrayLike | None = None,
-    best_count: ArrayLike = 1,
-    pairing: Pairing = "same",
-    population: ArrayLike | None = None,
-    kernel: Kernel = "any",
-    optimism: Optimism = "dual",
-    mean_kappa_lambda: ArrayLike | None = None,
-    strict: bool = True,
-    log: bool = False,
-) -> Bound:
-    """Theorem 3: P[i_s not in S*] for uniform allocation, n = floor(B / K), at most the smaller of
+@bound("Theorem 3", f"B, K, gap, theta, kappa_lambda, *, gaps, best_count, {_DESIGN}", pulls="uniform")
+def delta_fail_uniform(p: Point) -> Any:
+    """Bound P[i_s not in S*] for uniform allocation, n = floor(B / K), by the smaller of
 
     sum_i P_i                                     with P_i from Theorem 2, and
     exp(-2 nu a^2) + sum_i exp(-2 nu (x_i - a)^2)  with x_i = Delta_i - c_d r / sqrt n, nu = n w / D^2,
 
     over arms with positive gaps; the second costs about 2 sqrt(K - 1) where the first costs K - 1.
     """
-    arms = _inputs.whole(K, "K", least=2)
-    n = uniform_pulls(B, arms)
-    design = _design(pairing, population, kernel, optimism, mean_kappa_lambda)
-    values, theta_, r, check = _door(gap, gaps, arms, theta, kappa_lambda, strict=strict, n=n)
-    law = _launched(n, values, landscape(theta_, r, design), check, per_arm=gaps is not None)
-    margins = law.margins(values)
-    largest = np.max(values, axis=-1)
-    log_count: Floats | float = 0.0
-    if gaps is None:
-        log_count = np.log(np.asarray(arms - best_arms(arms, best_count), dtype=np.float64))
-    beaten = log_count + law.log_beaten_by_any(margins)
-    crowd = law.log_crowd(margins, log_count, largest)
-    return _inputs.from_log(check.mask(np.asarray(np.minimum(beaten, crowd))), log=log)
+    tails = _launched(p, landscape(p))
+    margins = tails.margins(p.gaps)
+    log_count: Any = 0.0 if p.per_arm else np.log(np.asarray(p.rivals, dtype=np.float64))
+    beaten = log_count + tails.log_beaten_by_any(margins)
+    return np.minimum(beaten, tails.log_crowd(margins, log_count, np.max(p.gaps, axis=-1)))
 
 
-@in_blocks
-def delta_fail_median(
-    B: ArrayLike,
-    K: ArrayLike,
-    gap: ArrayLike | None,
-    theta: ArrayLike,
-    kappa_lambda: ArrayLike,
-    *,
-    gaps: ArrayLike | None = None,
-    best_count: ArrayLike = 1,
-    rows: Rows = "accumulated",
-    pairing: Pairing = "same",
-    population: ArrayLike | None = None,
-    kernel: Kernel = "any",
-    optimism: Optimism = "dual",
-    mean_kappa_lambda: ArrayLike | None = None,
-    strict: bool = True,
-    log: bool = False,
-) -> Bound:
-    """Theorem 4: P[i_s not in S*] for median elimination, for every K >= 2: a finite sum over rounds.
+@bound("Theorem 4", f"B, K, gap, theta, kappa_lambda, *, gaps, best_count, rows, {_DESIGN}", pulls="schedule")
+def delta_fail_median(p: Point) -> Any:
+    """Bound P[i_s not in S*] for median elimination, for every K >= 2, by a finite sum over rounds.
 
     Round t contributes at most the smallest, over 0 <= j < k_t, of
     (1 / (k_t - j)) sum_{rho = j+1}^{A_t} P(Delta_(rho)), where Delta_(1) <= Delta_(2) <= ... and
     A_t = a_t - 1 rivals for fresh rows, K - 1 for accumulated rows; or of the split form of Theorem 3.
     """
-    if rows not in ("accumulated", "fresh"):
-        raise ValueError(f'rows must be "accumulated" or "fresh", got {rows!r}')
-    arms = _inputs.whole(K, "K", least=2)
-    schedule = halving_schedule(B, arms)
-    design = _design(pairing, population, kernel, optimism, mean_kappa_lambda)
-    per_arm = gaps is not None
-    values, theta_, r, check = _door(gap, gaps, arms, theta, kappa_lambda, strict=strict, n=schedule.pulls[0])
-    ground = landscape(theta_, r, design)
-    _launched(schedule.pulls[0], values, ground, check, per_arm=per_arm)
-    best = np.asarray(1 + np.sum(values == 0, axis=-1)) if per_arm else best_arms(arms, best_count)
-    pool = _Pool(values, arms, best, per_arm=per_arm, fresh=rows == "fresh")
-    held = schedule.pulls if rows == "fresh" else schedule.accumulated
-    _require_population(held.max(axis=0), design, check)
-    rounds = [
-        pool.log_round(ground.tails(n), active, kept)
-        for n, active, kept in zip(held, schedule.active, schedule.kept, strict=True)
-    ]
-    return _inputs.from_log(check.mask(_terms.log_sum(rounds)), log=log)
+    ground = landscape(p)
+    _launched(p, ground)
+    held = p.schedule.rows(p.rows)
+    require_population(held.max(axis=0), p.population, p.check)
+    log_round = _log_round_per_arm if p.per_arm else _log_round
+    rounds = zip(held, p.schedule.active, p.schedule.kept, strict=True)
+    logs = [(log_round(p, ground.tails(n), active, kept), active) for n, active, kept in rounds]
+    return _inputs.log_sum([np.where(active > 1, np.minimum(value, 0.0), -np.inf) for value, active in logs])
 
 
-@dataclass(frozen=True, slots=True)
-class _Pool:
-    """The arms of a pool as median elimination meets them, round by round."""
-
-    gaps: Floats
-    arms: Ints
-    best: Ints
-    per_arm: bool
-    fresh: bool
-
-    def log_round(self, law: Tails, active: Ints, kept: Ints) -> Floats:
-        """log of the bound on the probability that the last best arm leaves in this round."""
-        log_value = self._per_arm(law, active, kept) if self.per_arm else self._one_gap(law, active, kept)
-        return np.asarray(np.where(active > 1, np.minimum(log_value, 0.0), -np.inf))
-
-    def _one_gap(self, law: Tails, active: Ints, kept: Ints) -> Floats:
-        rivals = self.arms - self.best
-        if self.fresh:
-            rivals = np.minimum(rivals, active - 1)
-        leaders = 1 if self.fresh else self.best
-        log_weight = np.asarray(np.log(np.maximum(rivals, 1) / kept))
-        margins = law.margins(self.gaps)
-        markov = np.log(leaders) + log_weight + law.log_beaten_by_any(margins)
-        crowd = law.log_crowd(margins, log_weight, self.gaps[..., 0], leaders)
-        # With fewer than k_t arms outside S*, one of S* is always kept.
-        return np.asarray(np.where(rivals >= kept, np.minimum(markov, crowd), -np.inf))
-
-    def _per_arm(self, law: Tails, active: Ints, kept: Ints) -> Floats:
-        # K is one number here: the gaps of one pool are given.
-        size, keep = int(np.max(active)), int(np.max(kept))
-        ordered = np.sort(np.where(self.gaps > 0, self.gaps, np.inf), axis=-1)
-        margins = law.margins(ordered)[..., : (size - 1 if self.fresh else None)]
-        largest = np.max(self.gaps, axis=-1)
-        leaders = np.ones_like(self.best) if self.fresh else self.best
-        if margins.shape[-1] < keep:
-            return np.asarray(np.full_like(largest, -np.inf))
-        options = []
-        for dropped in range(keep):
-            rest, log_weight = margins[..., dropped:], -float(np.log(keep - dropped))
-            options.append(np.log(leaders) + log_weight + law.log_beaten_by_any(rest))
-            options.append(law.log_crowd(rest, log_weight, largest, leaders))
-        return np.asarray(np.min(np.stack(np.broadcast_arrays(*options)), axis=0))
-
-
-def _design(
-    pairing: Pairing,
-    population: ArrayLike | None,
-    kernel: Kernel,
-    optimism: Optimism,
-    mean_kappa_lambda: ArrayLike | None,
-) -> Design:
-    return Design(
-        pairing=pairing,
-        population=None if population is None else _inputs.whole(population, "population", least=1),
-        kernel=kernel,
-        optimism=optimism,
-        mean_radius=None if mean_kappa_lambda is None else _inputs.positive(mean_kappa_lambda, "mean_kappa_lambda"),
-    )
-
-
-def _door(
-    gap: ArrayLike | None,
-    gaps: ArrayLike | None,
-    arms: Ints | None,
-    theta: ArrayLike,
-    kappa_lambda: ArrayLike,
-    *,
-    strict: bool,
-    **point: Ints,
-) -> tuple[Floats, Floats, Floats, Assumptions]:
-    """Gaps with rival arms on a last axis (of length 1 for one common gap), theta, r, assumptions."""
-    if gap is not None and gaps is None:
-        values = _inputs.real(gap, "gap")[..., None]
-        least = values[..., 0]
-    elif gaps is not None and gap is None:
-        values = _inputs.positive(gaps, "gaps")
-        if values.ndim == 0 or arms is None or np.any(arms != values.shape[-1] + 1):
-            raise ValueError(f"gaps must hold K - 1 numbers, got shape {values.shape} for K = {arms}")
-        # An arm with gap 0 ties with the best; if all do, there is no gap at all.
-        least = np.min(np.where(values > 0, values, np.inf), axis=-1)
-        least = np.where(np.isinf(least), 0.0, least)
-    else:
-        raise ValueError("give either gap (one number for all other arms) or gaps (one per other arm)")
-    theta_, r, check = loss_parameters(theta, kappa_lambda, strict=strict, gap=least, **point)
-    check.require("gap > 0", least)
-    ceiling = _loss_constants.fall(theta_, r, r) * (1 + CEILING_TOLERANCE)
-    check.require(
-        "gap <= Delta_max = 1 - inf loss (no population has a larger gap)",
-        ceiling - np.max(values, axis=-1),
-        strictly=False,
-    )
-    return values, theta_, r, check
-
-
-def _launched(n: Ints, gaps: Floats, ground: Landscape, check: Assumptions, *, per_arm: bool = False) -> Tails:
-    """The tails on n rows, after checking n >= 1, n <= m and (for one gap) the launch condition."""
-    check.require("at least one row per arm", np.asarray(n))
-    _require_population(n, ground.design, check)
-    law = ground.tails(n)
-    if not per_arm:
+def _launched(p: Point, ground: Landscape) -> Tails:
+    """Return the tails on n rows, after checking n >= 1, n <= m and (for one gap) the launch condition."""
+    p.check.require("at least one row per arm", p.n)
+    require_population(p.n, p.population, p.check)
+    tails = ground.tails(p.n)
+    if not p.per_arm:
         # With per-arm gaps an arm below its launch budget just counts as a certain winner.
-        check.require("launch condition gap > optimism of the rival arm", gaps[..., 0] - law.optimism)
-    return law
+        p.check.require("launch condition gap > optimism of the rival arm", p.gap - tails.optimism)
+    return tails
 
 
-def _require_population(n: Ints, design: Design, check: Assumptions) -> None:
-    if design.population is not None:
-        check.require(POPULATION_EXHAUSTED, design.population - n, strictly=False)
+def _log_round(p: Point, tails: Tails, active: Ints, kept: Ints) -> Floats:
+    """Bound the log probability that the last best arm leaves in a round, from one common gap."""
+    fresh = p.rows == "fresh"
+    rivals = np.minimum(p.rivals, active - 1) if fresh else p.rivals
+    leaders = 1 if fresh else p.best
+    log_weight = np.log(np.maximum(rivals, 1) / kept)
+    margins = tails.margins(p.gaps)
+    markov = np.log(leaders) + log_weight + tails.log_beaten_by_any(margins)
+    crowd = tails.log_crowd(margins, log_weight, p.gap, leaders)
+    # With fewer than k_t arms outside S*, one of S* is always kept.
+    return np.asarray(np.where(rivals >= kept, np.minimum(markov, crowd), -np.inf))
+
+
+def _log_round_per_arm(p: Point, tails: Tails, active: Ints, kept: Ints) -> Floats:
+    """Bound the log probability that the last best arm leaves in a round, from the gaps of all arms."""
+    fresh = p.rows == "fresh"
+    # K is one number here: the gaps of one pool are given.
+    size, keep = int(np.max(active)), int(np.max(kept))
+    ordered = np.sort(np.where(p.gaps > 0, p.gaps, np.inf), axis=-1)
+    margins = tails.margins(ordered)[..., : (size - 1 if fresh else None)]
+    largest = np.max(p.gaps, axis=-1)
+    leaders = np.ones_like(p.best) if fresh else p.best
+    if margins.shape[-1] < keep:
+        return np.asarray(np.full_like(largest, -np.inf))
+    options = []
+    for dropped in range(keep):
+        rest, log_weight = margins[..., dropped:], -float(np.log(keep - dropped))
+        options.append(np.log(leaders) + log_weight + tails.log_beaten_by_any(rest))
+        options.append(tails.log_crowd(rest, log_weight, largest, leaders))
+    return np.asarray(np.min(np.stack(np.broadcast_arrays(*options)), axis=0))
+
+
+# Theorem 6: regret and risk without a gap, a launch budget or an assumption on the arms.
+
+
+@bound("Theorem 6 (i)", _GAP_FREE, pulls="uniform")
+def exploratory_regret_uniform(p: Point) -> Any:
+    """Bound the regret of uniform allocation, n = floor(B / K), with probability at least 1 - delta:
+
+    R_tr,is(f_is) - R_1 <= d r / sqrt n + D (sqrt(ln(2K/delta)/2n) + sqrt(ln(2/delta)/2n)),
+
+    d = 1 for r <= 1 - 2 theta and 2 c* beyond. There is no delta_fail and no identification condition.
+    """
+    return _regret_gap_free(p)
+
+
+@bound("Theorem 6 (ii)", _GAP_FREE_RISK, pulls="uniform")
+def excess_risk_uniform(p: Point) -> Any:
+    """Bound the excess 0/1 risk of uniform allocation for rows i.i.d. from the distribution.
+
+    With probability at least 1 - delta it is at most R_ap plus the smaller of (i) and
+
+    2 c* r / sqrt n + min(1 - inf l, D) sqrt(ln(2K/delta)/2n) + D sqrt(ln(2/delta)/2n).
+    """
+    surrogate, n = _regret_gap_free(p), p.rows_per_arm
+    clipped = np.minimum(formulas.loss_fall(p.theta, p.r, p.r), p.moved)
+    by_clipping = (
+        formulas.complexity(n, formulas.tight_rademacher_constant(p.theta), p.r, 2)
+        + clipped * formulas.hoeffding_deviation(n, 2 * p.K / p.delta)
+        + p.moved * formulas.hoeffding_deviation(n, 2 / p.delta)
+    )
+    return np.minimum(by_clipping, surrogate) + p.approximation_error
+
+
+@bound("Theorem 6 (iii)", _GAP_FREE_RISK, pulls="uniform")
+def excess_risk_calibrated(p: Point) -> Any:
+    """Bound the excess 0/1 risk by (A_1 + the bound of (i)) / (1 - theta), with probability at least 1 - delta.
+
+    The rows must be i.i.d. from the distribution, as for (ii).
+    ``approximation_error`` is A_1 = inf over the ball of R_1^surr minus (3 - 2 theta) R_1^*, which tends
+    to 0 for universal kernels and growing Lambda, whereas the paper's R_ap stays above (2 - 2 theta) R_1^*.
+    """
+    surplus = _inputs.positive(p.approximation_error, "approximation_error")
+    return (surplus + _regret_gap_free(p)) / (1 - p.theta)
+
+
+@bound("Theorem 6 (iv)", _GAP_FREE, pulls="uniform")
+def selection_regret_uniform(p: Point) -> Any:
+    """Bound R_is - R_1 by c_d r / sqrt n + D sqrt(2 ln((K - 1)/delta) / n), with probability at least 1 - delta.
+
+    R_i is arm i's minimised risk on all rows: how much worse the selected arm can be. The pairs of rows
+    must be independent across draws, as in Theorem 2.
+    """
+    p.check.require("at least one row per arm", p.n)
+    return formulas.selection_regret(p.rows_per_arm, p.theta, p.r, (p.K - 1) / p.delta, p.moved)
+
+
+@bound("Theorem 6 (v)", _GAP_FREE, pulls="schedule")
+def selection_regret_median(p: Point) -> Any:
+    """Bound the regret of median elimination with fresh rows, with probability at least 1 - delta:
+
+    R_is - R_1 <= sum_t c_d r / sqrt n_t + D sqrt(2 ln(T (a_t - 1) / (k_t delta)) / n_t).
+
+    The pairs of rows must be independent across draws, and the rounds of each other.
+    """
+    schedule = p.schedule
+    p.check.require("at least one row per arm in the first round", p.n)
+    rounds = np.sum(schedule.active > 1, axis=0)
+    total = np.asarray(0.0)
+    for n, active, kept in zip(schedule.pulls, schedule.active, schedule.kept, strict=True):
+        # (a - 1) / k is at least 1 for a >= 2, so the logarithm is positive.
+        argument = np.maximum(active - 1, 1) / kept * rounds / p.delta
+        step = formulas.selection_regret(at_least_one(n), p.theta, p.r, argument, p.moved)
+        total = total + np.where(active > 1, step, 0.0)
+    return total
+
+
+def _regret_gap_free(p: Point) -> Any:
+    p.check.require("at least one row per arm", p.n)
+    return formulas.regret_gap_free(p.rows_per_arm, p.K, p.theta, p.r, p.delta, p.moved)
+
+
+# Theorem 7: tails that use variances (Bernstein, Bousquet).
+
+
+@bound("Theorem 7", "theta, top_h, top_g, radius")
+def loss_variance(p: Point) -> Any:
+    """Bound the variance of the loss over the ball by Lambda^2 (sqrt(top_h) / 2 + max(1/2, b) sqrt(top_g))^2.
+
+    ``top_h`` and ``top_g`` are the largest eigenvalues of the centred covariances of y Phi and Phi
+    (of the centred (y y^T * K) / m and K / m), ``radius`` is Lambda.
+    """
+    steep = np.maximum(0.5, formulas.rejection_slope(p.theta))
+    return (p.r * (np.sqrt(p.top_h) / 2 + steep * np.sqrt(p.top_g))) ** 2
+
+
+@bound("Theorem 7", "n, shift, theta, kappa_lambda, *, variance, strict, log", least=1)
+def comparator_tail_variance(p: Point) -> Any:
+    """Bound P[V_1 >= R_1 + shift] by exp(-n shift^2 / (2 (variance + M shift / 3))), Bernstein.
+
+    ``variance`` bounds the variance of the loss of the best arm's full-data minimiser.
+    """
+    return formulas.log_tail_bernstein(p.rows_per_arm, p.shift, formulas.loss_range(p.theta, p.r, p.r), p.variance)
+
+
+@bound("Theorem 7", "n, shift, theta, kappa_lambda, *, variance, strict, log", least=1)
+def erm_tail_variance(p: Point) -> Any:
+    """Bound P[V_i <= R_i - shift] by exp(-x), where x solves Bousquet's inequality
+
+    shift = beta + sqrt(2 x (variance + 2 M beta) / n) + M x / (3 n),
+
+    beta = r / sqrt n in the affine regime r <= 1 - 2 theta and 2 c* r / sqrt n beyond; ``variance``
+    bounds the variance of the loss over the whole ball (see :func:`loss_variance`).
+    """
+    return formulas.log_tail_bousquet(p.rows_per_arm, p.shift, p.theta, p.r, p.variance)
+
+
+@bound("Theorem 7", "n, gap, theta, kappa_lambda, *, variance_rival, variance_best, strict, log", least=1)
+def lemma_4_variance(p: Point) -> Any:
+    """Bound P[V_i <= V_1] by Bernstein for the best arm and Bousquet for the rival, with the best split.
+
+    Without ``variance_best`` the variance is bounded by (sup l - R)(R - inf l) for the worst
+    R <= 1 - gap. Holds for any dependence between the two arms' rows.
+    """
+    best = formulas.worst_variance(p.gap, p.theta, p.r) if p.variance_best is None else p.variance_best
+    n, width = p.rows_per_arm, formulas.loss_range(p.theta, p.r, p.r)
+    total = np.asarray(0.0)
+    for share in _SPLITS:
+        high = formulas.log_tail_bernstein(n, share * p.gap, width, best)
+        low = formulas.log_tail_bousquet(n, (1 - share) * p.gap, p.theta, p.r, p.variance_rival)
+        total = np.minimum(total, np.logaddexp(high, low))
+    return total
+
+
+# Theorem 8: the score that Eq. 3 really minimises.
+
+
+@bound("Theorem 8", "n, gap, theta, kappa, *, C_h, C_g, strict, log", ceiling=False)
+def lemma_4_regularised(p: Point) -> Any:
+    """Bound P[S_i <= S_1] by exp(-n (Delta_i - beta)^2 / (2 D^2)) for the score of Eq. 3,
+
+    S_i = min_f {mean loss + C_h |h|^2 + C_g |g|^2} and gaps of the same objective on all rows, with
+
+    beta = (kappa^2 / n) max{1 / (16 C_h) + 1 / (16 C_g), b^2 / (4 C_g)}
+
+    and D the range of the loss over |h| <= kappa^2 / (4 C_h), |g| <= kappa^2 max(1/2, b) / (2 C_g).
+    The pairs of rows are independent across draws, as for ``pairing="same"``.
+    """
+    return _log_tail_regularised(p)
+
+
+@bound("Theorem 8", "B, K, gap, theta, kappa, *, C_h, C_g, strict, log", pulls="uniform", ceiling=False)
+def delta_fail_uniform_regularised(p: Point) -> Any:
+    """Sum Theorem 8 over the K - 1 other arms: uniform allocation with the score of Eq. 3."""
+    return np.log(p.K - 1.0) + _log_tail_regularised(p)
+
+
+def _log_tail_regularised(p: Point) -> Any:
+    largest, optimism = formulas.penalised_optimism(p.theta, p.r, p.C_h, p.C_g)
+    ceiling = np.minimum(1.0, largest) * (1 + CEILING_TOLERANCE)
+    p.check.require("gap <= min(1, kappa^2 (1/C_h + 1/C_g) / 16)", ceiling - p.gap, strictly=False)
+    p.check.require("at least one row per arm", p.n)
+    margin = p.gap - optimism / p.rows_per_arm
+    p.check.require("launch condition gap > optimism of the rival arm", margin)
+    moved = np.maximum(formulas.penalised_range(p.theta, p.r, p.C_h, p.C_g), np.finfo(float).tiny)
+    return -p.rows_per_arm * (np.maximum(margin, 0.0) / moved) ** 2 / 2

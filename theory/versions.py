@@ -1,6 +1,6 @@
-"""The table of versions: every bound on the probability of missing the best arm that the project knows.
+"""The table of versions: every bound on the failure probability that the project has.
 
-A version is one file with its functions and one entry of `VERSIONS` here. Panels, figure, report, ladder, ``exml
+A version is one file with its functions and one entry of `VERSIONS` here. Panels, figure, report, comparison, ``exml
 bound`` and ``exml plan`` read this table and nothing else, so that a new version appears in all of them.
 """
 
@@ -16,8 +16,7 @@ from theory import corrected, paper, tighter
 from theory._inputs import Bound
 from theory.constants import loss_range
 from theory.paper import Strategy
-from theory.population import PopulationModel
-from theory.population import version as pool
+from theory.population import PopulationModel, median_at, uniform_at
 
 if TYPE_CHECKING:
     from theory.bound_problem import BoundProblem
@@ -27,34 +26,34 @@ __all__ = ["VERSIONS", "Version", "version_of"]
 Arguments = dict[str, Any]
 
 
-def _silent(point: BoundProblem, strategy: Strategy) -> str:
+def _no_reason(problem: BoundProblem, strategy: Strategy) -> str:
     return ""
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One answer to "how probable is a miss?".
+    """One upper bound on the failure probability.
 
     Attributes
     ----------
     name : str
-        What commands, files and columns call it.
+        Its name in commands, files and columns.
     functions : mapping
-        For each strategy that it knows, a function ``bound(B, **arguments, strict=..., log=...)`` that falls with B.
+        For each supported strategy a function ``bound(B, **arguments, strict=..., log=...)`` that falls with B.
     arguments : callable
-        ``arguments(point, strategy)`` are the function's arguments other than the budget, from a `theory.BoundProblem`.
+        ``arguments(problem, strategy)`` are the function's arguments other than the budget.
     label : str
-        In a table or on a button, such as "paper's bound"; "<name> bound" if empty.
-    asks : str
-        Before a budget in a sentence, such as "ours for"; "the <name> one for" if empty.
+        Name in a table or on a button, such as "paper's bound"; "<name> bound" if empty.
+    subject : str
+        Name in a sentence, such as "our population bound"; "the <name> bound" if empty.
     needs : tuple of str
-        Fields of the point that must not be None, such as "data"; the version declines without them.
+        Fields of the problem that must not be None, such as "data"; the version declines without them.
     declines : callable
-        ``declines(point, strategy)`` is the reason why the version says nothing there, or the empty string.
+        ``declines(problem, strategy)`` is the reason why the version does not apply, or the empty string.
     note : callable
-        ``note(point, strategy)`` says why a value is not to be trusted, or the empty string.
-    steps : callable, optional
-        ``steps(point, strategy)`` gives (name, arguments) of its rungs on the ladder; one rung if there is none.
+        ``note(problem, strategy)`` says why a value is not to be trusted, or the empty string.
+    variants : callable, optional
+        ``variants(problem, strategy)`` gives (name, arguments) of its values in a comparison; one if there is none.
     formula : bool
         Whether the report computes it by itself (``assets/bounds.js``); otherwise the page gets points of the curve.
     """
@@ -63,11 +62,11 @@ class Version:
     functions: Mapping[Strategy, Callable[..., Bound]]
     arguments: Callable[[BoundProblem, Strategy], Arguments]
     label: str = ""
-    asks: str = ""
+    subject: str = ""
     needs: tuple[str, ...] = ()
-    declines: Callable[[BoundProblem, Strategy], str] = _silent
-    note: Callable[[BoundProblem, Strategy], str] = _silent
-    steps: Callable[[BoundProblem, Strategy], Iterable[tuple[str, Arguments]]] | None = None
+    declines: Callable[[BoundProblem, Strategy], str] = _no_reason
+    note: Callable[[BoundProblem, Strategy], str] = _no_reason
+    variants: Callable[[BoundProblem, Strategy], Iterable[tuple[str, Arguments]]] | None = None
     formula: bool = False
 
     @property
@@ -76,19 +75,19 @@ class Version:
         return self.label or f"{self.name} bound"
 
     @property
-    def words(self) -> str:
-        """What stands before a budget in a sentence."""
-        return self.asks or f"the {self.name} one for"
+    def budget_phrase(self) -> str:
+        """The start of a sentence that ends with a budget, such as "the paper's bound needs"."""
+        return f"{self.subject or f'the {self.name} bound'} needs"
 
-    def rungs(self, point: BoundProblem, strategy: Strategy) -> Iterable[tuple[str, Arguments]]:
-        """(name, arguments) of every rung of the ladder."""
-        if self.steps is None:
-            return [(self.name, self.arguments(point, strategy))]
-        return self.steps(point, strategy)
+    def compared(self, problem: BoundProblem, strategy: Strategy) -> Iterable[tuple[str, Arguments]]:
+        """Return (name, arguments) of every value in a comparison of bounds."""
+        if self.variants is None:
+            return [(self.name, self.arguments(problem, strategy))]
+        return self.variants(problem, strategy)
 
 
 def version_of(name: str) -> Version:
-    """The entry of the table with this name."""
+    """Return the entry of the table with this name."""
     if name not in VERSIONS:
         raise ValueError(f"version must be one of {', '.join(VERSIONS)}, got {name!r}")
     return VERSIONS[name]
@@ -111,61 +110,63 @@ def _tighter(point: BoundProblem, strategy: Strategy) -> Arguments:
     return {**_corrected(point, strategy), **design, "gap": None, "gaps": point.gaps, "best_count": 1}
 
 
-def _tighter_steps(point: BoundProblem, strategy: Strategy) -> Iterable[tuple[str, Arguments]]:
-    """Our theorems with one more fact of the point at each step."""
-    told = replace(point, gaps=None, kernel="any", population=None)
-    yield "tighter, symmetrised", {**_tighter(told, strategy), "optimism": "rademacher"}
-    yield "tighter", _tighter(told, strategy)
+def _tighter_variants(point: BoundProblem, strategy: Strategy) -> Iterable[tuple[str, Arguments]]:
+    """Use one more fact of the problem at each step."""
+    known = replace(point, gaps=None, kernel="any", population=None)
+    yield "tighter, symmetrised", {**_tighter(known, strategy), "optimism": "rademacher"}
+    yield "tighter", _tighter(known, strategy)
     for name, given, fact in (
         ("per-arm gaps", point.gaps is not None, "gaps"),
         ("nonnegative kernel", point.kernel == "nonnegative", "kernel"),
         ("without replacement", point.population is not None, "population"),
     ):
         if given:
-            told = replace(told, **{fact: getattr(point, fact)})
-            yield f"tighter, {name}", _tighter(told, strategy)
+            known = replace(known, **{fact: getattr(point, fact)})
+            yield f"tighter, {name}", _tighter(known, strategy)
 
 
 def _needs_plain(point: BoundProblem, strategy: Strategy) -> str:
-    """The older bounds are about risk minimisation over the norm ball, at unit costs."""
+    """Decline unless the score is risk minimisation over the norm ball, at unit costs."""
     if point.costs is not None:
         return "the bound counts pulls, and here not every pull costs 1"
     return "" if point.plain else "the bound is about risk minimisation over the norm ball, and this score is another"
 
 
-def _pool(point: BoundProblem, strategy: Strategy) -> Arguments:
+def _population(point: BoundProblem, strategy: Strategy) -> Arguments:
     schedule = {"rows": point.rows} if strategy == "median" else {}
-    prices = {} if point.costs is None else {"costs": point.costs, "alignment": point.alignment}
-    return {"data": point.data, "pairing": point.pairing, "population": point.population, **prices, **schedule}
+    costs = {} if point.costs is None else {"costs": point.costs, "alignment": point.alignment}
+    return {"data": point.data, "pairing": point.pairing, "population": point.population, **costs, **schedule}
 
 
-def _pool_declines(point: BoundProblem, strategy: Strategy) -> str:
-    """Where the theorems about a known population are silent."""
+def _population_declines(point: BoundProblem, strategy: Strategy) -> str:
+    """Return why the theorems about a known population do not apply."""
     if not isinstance(point.data, PopulationModel):
-        return f"the pool bound needs data of the type PopulationModel, got {type(point.data).__name__}"
+        return f"the population bound needs data of the type PopulationModel, got {type(point.data).__name__}"
     if point.pairing == "arbitrary":
-        return "the pool bound needs the same rows for all arms, or independent ones"
+        return "the population bound needs the same rows for all arms, or independent ones"
     if point.population is not None and point.pairing == "independent":
-        return "the pool bound without replacement needs the same rows for all arms"
+        return "the population bound without replacement needs the same rows for all arms"
     uneven = point.costs is not None and len(set(point.costs)) > 1
     if uneven and point.alignment == "budget" and point.population is not None:
-        return "the pool bound without replacement needs the same number of rows for all arms"
+        return "the population bound without replacement needs the same number of rows for all arms"
     if uneven and point.alignment == "sample" and strategy == "median":
-        return "the pool bound of median elimination needs rows that do not depend on which arms are left"
+        return "the population bound of median elimination needs rows that do not depend on which arms are left"
     if point.population is not None and point.population != point.data.n_rows:
-        return f"the pool bound knows {point.data.n_rows} rows, and the point says that there are {point.population}"
+        return (
+            f"the population bound has {point.data.n_rows} rows, and the problem says that there are {point.population}"
+        )
     return ""
 
 
-def _pool_steps(point: BoundProblem, strategy: Strategy) -> Iterable[tuple[str, Arguments]]:
-    """Moments of order 2, then of order 4, which rows without replacement do not have."""
-    yield "pool", _pool(point, strategy)
+def _population_variants(point: BoundProblem, strategy: Strategy) -> Iterable[tuple[str, Arguments]]:
+    """Use moments of order 2, then of order 4, which rows without replacement do not have."""
+    yield "population", _population(point, strategy)
     if point.population is None:
-        yield "pool, sharp", {**_pool(point, strategy), "effort": "sharp"}
+        yield "population, sharp", {**_population(point, strategy), "effort": "sharp"}
 
 
 def _paper_note(point: BoundProblem, strategy: Strategy) -> str:
-    """Where the paper's proof does not cover its bound."""
+    """Return where the paper's proof does not cover its bound."""
     theta = np.asarray(point.theta, dtype=np.float64)
     if np.any((theta <= 0) | (theta >= 0.5)):
         return ""
@@ -188,39 +189,36 @@ def _of(module: Any) -> dict[Strategy, Callable[..., Bound]]:
 
 #: By name, from the paper's to the sharpest.
 VERSIONS: dict[str, Version] = {
-    one.name: one
-    for one in (
+    version.name: version
+    for version in (
         Version(
             "paper",
             _of(paper),
             _paper,
             label="paper's bound",
-            asks="the paper's bound asks for",
+            subject="the paper's bound",
             note=_paper_note,
             declines=_needs_plain,
             formula=True,
         ),
-        Version(
-            "corrected", _of(corrected), _corrected, asks="the corrected one for", declines=_needs_plain, formula=True
-        ),
+        Version("corrected", _of(corrected), _corrected, declines=_needs_plain, formula=True),
         Version(
             "tighter",
             _of(tighter),
             _tighter,
-            asks="ours for",
+            subject="our distribution-free bound",
             declines=_needs_plain,
-            steps=_tighter_steps,
+            variants=_tighter_variants,
             formula=True,
         ),
         Version(
-            "pool",
-            {"uniform": pool.uniform, "median": pool.median},
-            _pool,
-            label="bound of this pool",
-            asks="ours that knows the pool for",
+            "population",
+            {"uniform": uniform_at, "median": median_at},
+            _population,
+            subject="our population bound",
             needs=("data",),
-            declines=_pool_declines,
-            steps=_pool_steps,
+            declines=_population_declines,
+            variants=_population_variants,
         ),
     )
 }

@@ -17,19 +17,19 @@ FOLDER = Path(__file__).parents[1] / "docs" / "commands"
 
 #: The guide that says more.
 GUIDES = {
-    "bound": "command_line.md",
+    "bound": "reference/command-line.md",
     "claims": "CLAIMS.md",
-    "data": "your_table.md",
-    "explore": "your_table.md",
-    "falsify": "falsify.md",
-    "merge": "engine.md",
-    "plan": "command_line.md",
-    "plot": "report.md",
-    "predict": "your_table.md",
-    "report": "report.md",
-    "reproduce": "reproduction.md",
-    "study": "engine.md",
-    "verify": "verification.md",
+    "data": "how-to/exml-classifier.md",
+    "explore": "how-to/exml-classifier.md",
+    "falsify": "explanation/counterexamples.md",
+    "merge": "how-to/clusters.md",
+    "plan": "reference/command-line.md",
+    "plot": "how-to/report.md",
+    "predict": "how-to/exml-classifier.md",
+    "report": "how-to/report.md",
+    "reproduce": "explanation/reproduction.md",
+    "study": "how-to/running-studies.md",
+    "verify": "explanation/verification.md",
 }
 
 
@@ -42,7 +42,9 @@ def page(name: str) -> str:
         for inner, part in sorted(command.commands.items()):
             parts += [f"## exml {name} {inner}", *_described(part, f"exml {name} {inner}")]
     if name in GUIDES:
-        parts.append(f"More in [the guide](../{GUIDES[name]}). [Options that commands share](../command_line.md).")
+        parts.append(
+            f"More in [the guide](../{GUIDES[name]}). [Options that commands share](../reference/command-line.md)."
+        )
     return "\n\n".join(parts) + "\n"
 
 

@@ -117,7 +117,7 @@ ABLATIONS: dict[str, dict[str, Any]] = {
     "rejection model": {"model": "rejection"},
     "forest model": {"model": "forest"},
     "kernel model": {"model": "kernel"},
-    "fair die": {"mislabelling": "fair"},
+    "fair die": {"label_noise": "uniform"},
 }
 
 

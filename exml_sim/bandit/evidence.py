@@ -1,8 +1,18 @@
-"""Evidence that one arm is better than another, valid at every time at once: e-values of known arms.
+"""Compute e-values: evidence that one arm is better than another, valid at every sample size at once.
 
-Arms with values in [0, 1] get Krichevsky and Trofimov's mixture of Bernoulli likelihoods, all others a normal mixture.
-An arm's e-value against the mean mu is a supermartingale if mu is its mean; for two arms the product of both at the
-least favourable means is below one (docs/theorems.md, section on confidence).
+Parametric arms with values in [0, 1] get Krichevsky and Trofimov's mixture of Bernoulli likelihoods, all others a
+normal mixture. An arm's e-value against the mean mu is a supermartingale if mu is its mean; for two arms the product of
+both at the least favourable means is below one (docs/theorems.md, section on confidence).
+
+Bought rows get bets on pairs of rows, for scores over a ball in the affine regime. Null: arm v is at least as good as
+arm u, up to a shift. With rho = |A_u| / |B_u| in [0, 1] (A = mean y Phi, B = mean Phi, kernel values in [0, 1]) it
+implies for a random pair of rows, s = y y', d = K_u - K_v,
+
+    E[d (s + rho)] <= 2 shift |A_u| <= 2 shift,   and   E[K_u (r^2 - s)] <= 0 for every r <= rho.
+
+A bet is 1 + k (alpha (d (s + rho) - 2 shift) + gamma K_u (r^2 - s)) >= 0; its product over disjoint pairs is a
+supermartingale. The unknown rho is in one of the segments; on a segment the product is log-concave in rho, so the
+smaller of the products at its ends is below the one at rho. docs/theorems.md has the proof.
 """
 
 from __future__ import annotations
@@ -18,41 +28,33 @@ from exml_sim.compiled import kernel
 
 #: Pulls at which the normal mixture is sharpest.
 SHARPEST = 32.0
+#: Ends of the segments of rho.
+SEGMENTS: Sequence[tuple[float, float]] = ((0.0, 0.6), (0.6, 0.8), (0.8, 1.0))
+#: Fractions of the largest bet, with their weights in the mixture.
+STAKES: Sequence[tuple[float, float]] = ((0.995, 0.5), (0.4, 0.25), (0.15, 0.25))
+#: Bets on rho itself, as fractions of the largest one that cannot lose everything.
+LEANS: Sequence[float] = (0.0, 0.5)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evidence:
-    """What the pulls say about every arm, shape (trials, K); lines that were not asked for mean nothing.
+    """Evidence about every arm, shape (trials, K); lines that were not asked for mean nothing.
 
     Attributes
     ----------
     against
-        Log of the e-value against "this arm is better than the leader by more than the epsilon"; +inf for the
-        leader.
+        Log of the e-value against "this arm is better than the leader by more than epsilon"; +inf for the leader.
     lower
-        Lower limit of every arm's risk at the asked level, up to a shift that all arms of a trial share. It says whom
-        to pull, never when to stop.
+        Lower limit of every arm's risk at the asked level, up to a shift that all arms of a trial share. It says which
+        arm to pull, never when to stop.
     """
 
     against: FloatArray
     lower: FloatArray
 
 
-def known_evidence(arms: Sequence[object], trials: int) -> KnownEvidence:
-    """Evidence for known arms: by their common range, or by their scales if some arm has no range."""
-    ranges = [np.array(getattr(arm, "values", (0.0, 1.0)), dtype=np.float64) for arm in arms]
-    low, high = min(float(one.min()) for one in ranges), max(float(one.max()) for one in ranges)
-    normal = [float(getattr(arm, "sd", math.nan)) for arm in arms]
-    if all(math.isnan(sd) for sd in normal):
-        return KnownEvidence(low, high, np.zeros(len(arms)), trials)
-    # Values in a range are sub-Gaussian with half its width (Hoeffding).
-    halves = [float(one.max() - one.min()) / 2.0 for one in ranges]
-    scales = [half if math.isnan(sd) else sd for sd, half in zip(normal, halves, strict=True)]
-    return KnownEvidence(-math.inf, math.inf, np.array(scales), trials)
-
-
-class KnownEvidence:
-    """Evidence of N trials of K known arms, kept up to date as pulls come in.
+class ParametricEvidence:
+    """Evidence of N trials of K parametric arms, updated as pulls come in.
 
     Parameters
     ----------
@@ -70,7 +72,20 @@ class KnownEvidence:
         self._log_mixture = np.zeros(shape)
         self._lower = np.full(shape, -np.inf)
 
-    def of(
+    @classmethod
+    def of(cls, arms: Sequence[object], trials: int) -> ParametricEvidence:
+        """Choose the mixture: by the arms' common range, or by their scales if some arm has no range."""
+        ranges = [np.array(getattr(arm, "values", (0.0, 1.0)), dtype=np.float64) for arm in arms]
+        scales = [getattr(arm, "sd", None) for arm in arms]
+        if all(sd is None for sd in scales):
+            low, high = min(float(values.min()) for values in ranges), max(float(values.max()) for values in ranges)
+            return cls(low, high, np.zeros(len(arms)), trials)
+        # Values in a range are sub-Gaussian with half its width (Hoeffding).
+        halves = [float(values.max() - values.min()) / 2.0 for values in ranges]
+        deviations = [half if sd is None else float(sd) for sd, half in zip(scales, halves, strict=True)]
+        return cls(-math.inf, math.inf, np.array(deviations), trials)
+
+    def update(
         self,
         sums: FloatArray,
         pulls: IntArray,
@@ -80,28 +95,101 @@ class KnownEvidence:
         epsilon: float,
         limits: bool,
     ) -> Evidence:
-        """The evidence of sums and pulls, shape (trials, K)."""
+        """Compute the evidence of sums and pulls, shape (trials, K)."""
         against = np.full(sums.shape, np.inf)
         if math.isinf(self._high - self._low):
-            scales = self._deviations
-            _normal(sums, pulls, scales, leader, asked, threshold, epsilon, against, self._lower)
+            _normal(sums, pulls, self._deviations, leader, asked, threshold, epsilon, against, self._lower)
             return Evidence(against, self._lower)
         width = (self._high - self._low) or 1.0
         scaled = (sums - pulls * self._low) / width
-        _bernoulli(
-            scaled,
-            pulls,
-            leader,
-            asked,
-            threshold,
-            epsilon / width,
-            limits,
-            self._seen,
-            self._log_mixture,
-            self._lower,
-            against,
-        )
+        cache = (self._seen, self._log_mixture, self._lower)
+        _bernoulli(scaled, pulls, leader, asked, threshold, epsilon / width, limits, *cache, against)
         return Evidence(against, self._lower)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pairs:
+    """Disjoint pairs of rows: K_u, K_v and y y', each of shape (…, pairs)."""
+
+    k_u: FloatArray
+    k_v: FloatArray
+    s: FloatArray
+
+    @classmethod
+    def of(cls, gram_u: FloatArray, gram_v: FloatArray, y: FloatArray, rows: IntArray) -> Pairs:
+        """Pair the first with the second row, the third with the fourth, and so on, along the last axis."""
+        even = rows.shape[-1] // 2 * 2
+        first, second = rows[..., 0:even:2], rows[..., 1:even:2]
+        return cls(gram_u[first, second], gram_v[first, second], y[first] * y[second])
+
+
+def log_wealth(pairs: Pairs, shift: float = 0.0, *, running: bool = False) -> FloatArray:
+    """Compute the log e-value against "v is at least as good as u, up to the shift", along the last axis.
+
+    Parameters
+    ----------
+    shift
+        2 l / Lambda for the null R_v - R_u <= l; at least 0.
+    running
+        After every pair, not only after the last one.
+    """
+    shape = pairs.s.shape
+    k_u, k_v, s = (np.ascontiguousarray(part.reshape(-1, shape[-1])) for part in (pairs.k_u, pairs.k_v, pairs.s))
+    out = np.full((s.shape[0], shape[-1] if running else 1), np.inf)
+    for low, high in SEGMENTS:
+        leans = LEANS if low > 0.0 else LEANS[:1]
+        mixed = np.full(out.shape, -np.inf)
+        for stake, weight in STAKES:
+            for lean in leans:
+                ends = [_bets(k_u, k_v, s, end, low, stake, lean, shift, running) for end in (low, high)]
+                np.logaddexp(mixed, np.minimum(*ends) + math.log(weight / len(leans)), out=mixed)
+        np.minimum(out, mixed, out=out)
+    return out.reshape(*shape[:-1], out.shape[1]) if running else out.reshape(shape[:-1])
+
+
+def paired_log_wealth(
+    gram_u: FloatArray, gram_v: FloatArray, y: FloatArray, rows: IntArray, pairings: IntArray, shift: float = 0.0
+) -> float:
+    """Compute the log of the mean e-value over pairings of a fixed number of rows, an e-value as well.
+
+    Parameters
+    ----------
+    pairings
+        Orders of the rows, shape (pairings, n), chosen independently of the values.
+    """
+    wealth = log_wealth(Pairs.of(gram_u, gram_v, y, rows[pairings]), shift)
+    return float(np.logaddexp.reduce(wealth) - math.log(wealth.size))
+
+
+@kernel
+def _bets(
+    k_u: FloatArray,
+    k_v: FloatArray,
+    s: FloatArray,
+    rho: float,
+    r: float,
+    stake: float,
+    lean: float,
+    shift: float,
+    running: bool,
+) -> FloatArray:
+    """Compute the log of the product of bets at one end of a segment."""
+    lines, size = s.shape
+    out = np.zeros((lines, size if running else 1))
+    alpha = 1.0 / (1.0 + rho + 2.0 * shift)
+    # Linear in (K_u, K_v), so the worst case is a corner: both terms may lose everything, but never together.
+    gamma = lean * (1.0 + rho) * alpha / (1.0 - r * r)
+    for line in range(lines):
+        total = 0.0
+        for i in range(size):
+            gain = alpha * ((k_u[line, i] - k_v[line, i]) * (s[line, i] + rho) - 2.0 * shift)
+            gain += gamma * k_u[line, i] * (r * r - s[line, i])
+            total += math.log1p(stake * gain)
+            if running:
+                out[line, i] = total
+        if not running:
+            out[line, 0] = total
+    return out
 
 
 @kernel
@@ -122,10 +210,10 @@ def _log_kt(total: float, pulls: float) -> float:
 
 @kernel
 def _lower_limit(total: float, pulls: float, level: float) -> float:
-    """Where the log-likelihood falls to `level` below the mean of the pulls.
+    """Find where the log-likelihood falls to `level` below the mean of the pulls.
 
     The log-likelihood is concave, so Newton's steps come from below once they are below; three are enough for a limit
-    that only says whom to pull.
+    that only says which arm to pull.
     """
     mean = total / pulls
     drop = _log_likelihood(total, pulls, mean) - level
@@ -141,7 +229,7 @@ def _lower_limit(total: float, pulls: float, level: float) -> float:
 
 @kernel
 def _least_favourable(first: float, n_first: float, second: float, n_second: float, gap: float) -> float:
-    """Largest log-likelihood of two arms whose means are x + gap and x, the first being seen to be lower.
+    """Maximise the log-likelihood of two arms whose means are x + gap and x, the first being seen to be lower.
 
     The slope in x falls, so its zero is found by bisection; with gap 0 it is the pooled mean.
     """
@@ -159,8 +247,7 @@ def _least_favourable(first: float, n_first: float, second: float, n_second: flo
             high = x
     # Concave and smooth: at the middle of the last bracket only rounding is left, and that goes to the safe side.
     x = 0.5 * (low + high)
-    found = _log_likelihood(first, n_first, x + gap) + _log_likelihood(second, n_second, x)
-    return found + 1e-9
+    return _log_likelihood(first, n_first, x + gap) + _log_likelihood(second, n_second, x) + 1e-9
 
 
 @kernel

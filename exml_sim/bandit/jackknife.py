@@ -1,4 +1,4 @@
-"""How sure are bought rows? Differences of risks with their jackknifed standard errors, from many trials at once.
+"""Estimate differences of risks with standard errors from bought rows, for many trials at once. Approximate.
 
 In the affine regime the risk of an arm is 1 - (Lambda / 2) (a + b) with a = |mean y Phi|, b = |mean Phi|. Squares of
 such norms have unbiased estimates, the U-statistics over pairs of different draws: a score's optimism is gone. With
@@ -6,7 +6,7 @@ r = (a_u + a_v) / (b_u + b_v)
 
     R_v - R_u = (Lambda / 2) (a_u^2 - a_v^2 + r (b_u^2 - b_v^2)) / (a_u + a_v),
 
-and the jackknife (leave out one draw, of every arm that has it) gives the standard error. It is approximate.
+and the jackknife (leave out one draw, of every arm that has it) gives the standard error.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr
+from scipy.special import log_ndtr, stdtrit
 
 from exml_sim.arrays import BoolArray, CountArray, FloatArray, IntArray
 from exml_sim.bandit.evidence import Evidence
@@ -47,7 +47,7 @@ class Differences:
 
 
 class AffineJackknife:
-    """Compares feature arms in the affine regime on the rows that they were bought on.
+    """Compare feature arms in the affine regime on the rows that they were bought on.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class AffineJackknife:
         self.radius, self.shared = radius, shared
 
     def differences(self, counts: CountArray, leader: IntArray, known: Differences | None = None) -> Differences:
-        """Every arm against the leader of its trial, from counts of shape (trials, K, m).
+        """Compare every arm with the leader of its trial, given counts of shape (trials, K, m).
 
         Parameters
         ----------
@@ -80,15 +80,15 @@ class AffineJackknife:
             for v in range(rows.shape[1]):
                 lines = np.flatnonzero((leader == u) & new[:, v])
                 if v != u and lines.size:
-                    found = np.empty((lines.size, 2))
+                    estimates = np.empty((lines.size, 2))
                     pair = self.grams[u], self.grams[v]
-                    _compare(*pair, self.y, counts, lines, u, v, self.radius / 2.0, self.shared, found)
-                    value[lines, v], error[lines, v] = found.T
+                    _compare(*pair, self.y, counts, lines, u, v, self.radius / 2.0, self.shared, estimates)
+                    value[lines, v], error[lines, v] = estimates.T
         return Differences(value, error, rows)
 
 
-class Looks:
-    """Evidence of N trials of feature arms, kept from look to look: an asymptotic confidence sequence."""
+class InterimAnalyses:
+    """Evidence of N trials of feature arms, kept between interim analyses: an asymptotic confidence sequence."""
 
     def __init__(self, judge: AffineJackknife, trials: int) -> None:
         self._judge = judge
@@ -97,19 +97,24 @@ class Looks:
         self._value, self._error = np.zeros(shape), np.zeros(shape)
         self._rows = np.zeros(shape, dtype=np.int64)
 
-    def of(self, counts: CountArray, leader: IntArray, asked: BoolArray, threshold: float, epsilon: float) -> Evidence:
-        """The evidence of the asked trials."""
+    def update(
+        self, counts: CountArray, leader: IntArray, asked: BoolArray, threshold: float, epsilon: float
+    ) -> Evidence:
+        """Compute the evidence of the asked trials."""
         self._rows[self._leader != leader] = -1
         lines = np.flatnonzero(asked)
         known = Differences(self._value[lines], self._error[lines], self._rows[lines])
-        found = self._judge.differences(counts[lines], leader[lines], known if self._judge.shared else None)
-        self._value[lines], self._error[lines], self._rows[lines] = found.value, found.error, found.rows
+        new = self._judge.differences(counts[lines], leader[lines], known if self._judge.shared else None)
+        self._value[lines], self._error[lines], self._rows[lines] = new.value, new.error, new.rows
         self._leader[lines] = leader[lines]
-        return evidence_of(Differences(self._value, self._error, self._rows), leader, threshold, epsilon)
+        z = (self._value + epsilon) / np.maximum(self._error, 1e-150)
+        against = np.where(self._rows >= FEWEST_ROWS, log_mixture(z, self._rows), -np.inf)
+        against[np.arange(leader.size), leader] = np.inf
+        return Evidence(against, self._value - self._error * np.sqrt(2.0 * threshold + 2.0))
 
 
 def log_mixture(z: FloatArray, n: FloatArray | IntArray) -> FloatArray:
-    """Log of the one-sided normal mixture for a mean that is z standard errors above its null after n rows.
+    """Compute the log of the one-sided normal mixture for a mean z standard errors above its null after n rows.
 
     Mixed over half-normal drifts with variance r per row, s = n r / (1 + n r): 2 Phi(z sqrt s) (1 + n r)^{-1/2} exp(s
     z^2 / 2). With known variance of normal rows it is a martingale under the null: an asymptotic confidence sequence.
@@ -121,17 +126,50 @@ def log_mixture(z: FloatArray, n: FloatArray | IntArray) -> FloatArray:
     )
 
 
-def evidence_of(found: Differences, leader: IntArray, threshold: float, epsilon: float) -> Evidence:
-    """The asymptotic confidence sequence of every difference."""
-    z = (found.value + epsilon) / np.maximum(found.error, 1e-150)
-    against = np.where(found.rows >= FEWEST_ROWS, log_mixture(z, found.rows), -np.inf)
-    against[np.arange(leader.size), leader] = np.inf
-    return Evidence(against, found.value - found.error * np.sqrt(2.0 * threshold + 2.0))
+def half_widths(
+    differences: Differences, level: float, freedom: int | None = None, anytime: bool = False
+) -> FloatArray:
+    """Compute half widths of the approximate limits, shape (trials, K).
+
+    Student's quantile at 1 - delta / K, or the quantile of the asymptotic confidence sequence. K, not K - 1, because
+    the rows have also decided which arm is compared with the others.
+    """
+    alpha = (1.0 - level) / differences.rows.shape[1]
+    sizes, place = np.unique(differences.rows, return_inverse=True)
+    if anytime:
+        quantiles = np.array([_crossing(int(n), -math.log(alpha)) for n in sizes])
+    else:
+        degrees = np.maximum(sizes - 1, 1) if freedom is None else np.full(sizes.shape, freedom)
+        quantiles = stdtrit(degrees.astype(np.float64), 1.0 - alpha)
+    return np.asarray(quantiles[place].reshape(differences.rows.shape) * differences.error, dtype=np.float64)
+
+
+def _crossing(rows: int, bar: float) -> float:
+    """Find the z at which the mixture reaches the bar."""
+    low, high = 0.0, 100.0
+    for _ in range(60):
+        z = 0.5 * (low + high)
+        low, high = (z, high) if float(log_mixture(np.array(z), np.array(rows))) < bar else (low, z)
+    return high
+
+
+def jackknife_groups(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Jackknife statistics over groups of rows: estimates without optimism, and standard errors.
+
+    With T a statistic on all rows (first line of `values`) and T_j without group j of g (the other lines), the estimate
+    is g T - (g - 1) mean T_j, which takes the optimism of order 1 / n away, and its variance
+    (g - 1) / g sum (T_j - mean T_j)^2.
+    """
+    full, left_out = values[0], values[1:]
+    groups = len(left_out)
+    mean = left_out.mean(axis=0)
+    error = np.sqrt((groups - 1) / groups * ((left_out - mean) ** 2).sum(axis=0))
+    return groups * full - (groups - 1) * mean, error
 
 
 @kernel
 def _gather(gram: FloatArray, y: FloatArray, rows: IntArray, copies: FloatArray, out: FloatArray) -> None:
-    """For every row i: sum_j c_j y_i y_j K_ij and sum_j c_j K_ij, over the bought rows j; and K_ii."""
+    """Sum c_j y_i y_j K_ij and c_j K_ij over the bought rows j for every row i; and copy K_ii."""
     for i in range(rows.size):
         a = b = 0.0
         for j in range(rows.size):
@@ -153,7 +191,7 @@ def _totals(copies: FloatArray, reach: FloatArray) -> tuple[float, float, float]
 
 @kernel
 def _statistics(a: float, b: float, d: float, n: float) -> tuple[float, float, float, float]:
-    """U-statistics of both squared norms, and the norms themselves, from sums over n draws."""
+    """Compute U-statistics of both squared norms, and the norms themselves, from sums over n draws."""
     pairs = max(n * (n - 1.0), 1.0)
     return (a - d) / pairs, (b - d) / pairs, math.sqrt(max(a, 0.0)) / n, math.sqrt(max(b, 0.0)) / n
 
@@ -162,7 +200,7 @@ def _statistics(a: float, b: float, d: float, n: float) -> tuple[float, float, f
 def _without(
     sums: tuple[float, float, float], reach: FloatArray, i: int, n: float
 ) -> tuple[float, float, float, float]:
-    """The statistics without one copy of row i."""
+    """Compute the statistics without one copy of row i."""
     d = reach[i, 2]
     return _statistics(sums[0] - 2.0 * reach[i, 0] + d, sums[1] - 2.0 * reach[i, 1] + d, sums[2] - d, max(n - 1.0, 1.0))
 
@@ -171,14 +209,14 @@ def _without(
 def _difference(
     u: tuple[float, float, float, float], v: tuple[float, float, float, float], half_radius: float
 ) -> float:
-    """R_v - R_u."""
+    """Compute R_v - R_u."""
     a, b = max(u[2] + v[2], 1e-12), max(u[3] + v[3], 1e-12)
     return half_radius * ((u[0] - v[0]) / a + (u[1] - v[1]) / b)
 
 
 @kernel
 def _variance(copies: FloatArray, values: FloatArray) -> float:
-    """Jackknife variance: (n - 1) / n times the sum of squares around the mean."""
+    """Compute the jackknife variance: (n - 1) / n times the sum of squares around the mean."""
     n = total = squares = 0.0
     for i in range(copies.size):
         n += copies[i]
@@ -201,7 +239,7 @@ def _compare(
     shared: bool,
     out: FloatArray,
 ) -> None:
-    """Estimate and standard error of R_v - R_u in some trials."""
+    """Estimate R_v - R_u and its standard error in the listed trials."""
     for number in range(lines.size):
         c_u, c_v = counts[lines[number], u], counts[lines[number], v]
         if shared:

@@ -1,11 +1,11 @@
-"""The ledger: the only place that spends, in exact money, for one trial or many in lock-step."""
+"""Spend money exactly: the only place that does, for one trial or many."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, astuple, dataclass, fields, replace
 from fractions import Fraction
 from typing import Any
 
@@ -25,7 +25,7 @@ class Overspend(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line of the ledger: one arm in one round of one trial.
+    """One arm in one round of one trial.
 
     Attributes
     ----------
@@ -55,6 +55,9 @@ class Entry:
     short: int = 0
 
 
+_COLUMNS = [column.name for column in fields(Entry)]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Purchase:
     pulls: IntArray
@@ -76,7 +79,7 @@ class Ledger:
     names
         Names of the arms; `arm 0`, `arm 1`, … if not given.
     trials
-        Number of trials that run in lock-step, each with its own budget.
+        Number of trials that run together, each with its own budget.
 
     Examples
     --------
@@ -155,14 +158,13 @@ class Ledger:
         whole = np.broadcast_to(given, shape).astype(np.int64)
         if (given.dtype != np.int64 and np.any(whole != given)) or whole.min(initial=0) < 0:
             raise ValueError(f"pulls must be whole numbers, none negative, got {pulls!r}")
-        # The product with the costs could overflow 64 bits; in floats such a round is seen to be far too dear.
+        # The product with the costs could overflow 64 bits; in floats such a round is seen to be unaffordable.
         if np.any(whole.astype(np.float64) @ self.prices.costs > _BEYOND_ALL_BUDGETS):
-            raise Overspend(self._refusal(whole))
+            raise Overspend(self._explain_overspend(whole))
         spent = self._spent + whole @ self.prices.costs
         if np.any(spent > self._limit):
-            raise Overspend(self._refusal(whole))
-        sharing = whole > 0 if active is None else active.copy()
-        self._book(_Purchase(whole, sharing, money, alignment, short))
+            raise Overspend(self._explain_overspend(whole))
+        self._book(_Purchase(whole, whole > 0 if active is None else active.copy(), money, alignment, short))
         self._spent = spent
 
     def _book(self, purchase: _Purchase) -> None:
@@ -178,28 +180,28 @@ class Ledger:
         ValueError
             If the latest round has fewer pulls than that.
         """
-        self._only()
-        self._remembered()
-        back = np.asarray(pulls, dtype=np.int64).reshape(1, -1)
-        if not self._purchases or back.shape != (1, self.prices.size) or np.any(back < 0):
+        self._check_single()
+        self._check_history()
+        returned = np.asarray(pulls, dtype=np.int64).reshape(1, -1)
+        if not self._purchases or returned.shape != (1, self.prices.size) or np.any(returned < 0):
             raise ValueError(f"pulls of the latest round must have shape ({self.prices.size},), got {pulls!r}")
         last = self._purchases[-1]
-        if np.any(back > last.pulls):
-            raise ValueError(f"the latest round has the pulls {last.pulls[0].tolist()}, not {back[0].tolist()}")
-        self._purchases[-1] = replace(last, pulls=last.pulls - back)
-        self._spent = self._spent - back @ self.prices.costs
+        if np.any(returned > last.pulls):
+            raise ValueError(f"the latest round has the pulls {last.pulls[0].tolist()}, not {returned[0].tolist()}")
+        self._purchases[-1] = replace(last, pulls=last.pulls - returned)
+        self._spent = self._spent - returned @ self.prices.costs
 
     def forget(self) -> None:
-        """Keep sums only from here on: a rule that looks after every pull would leave thousands of arrays."""
+        """Keep sums only from here on: thousands of rounds would leave as many arrays."""
         self._history = False
 
     def window(self, budget: Money, arms: Sequence[int]) -> Ledger:
-        """A part of this ledger (of one trial): some of the arms, and not more than so much of the money.
+        """Open a part of this ledger (of one trial) for the given arms and at most the given money.
 
-        What is bought through the window is booked here, and refused here if the money has gone elsewhere. The window
+        Purchases through the window are booked here, and refused here if the money has been spent elsewhere. The window
         shows its own purchases.
         """
-        self._only()
+        self._check_single()
         chosen = [int(arm) for arm in arms]
         if len(set(chosen)) < len(chosen) or not all(0 <= arm < self.prices.size for arm in chosen):
             raise ValueError(f"a window needs different arms from 0 to {self.prices.size - 1}, got {chosen}")
@@ -207,7 +209,7 @@ class Ledger:
             raise ValueError(f"a window of {show(exact(budget))} is more than the {show(self.left)} that are left")
         return _Window(self, budget, chosen)
 
-    def _refusal(self, pulls: IntArray) -> str:
+    def _explain_overspend(self, pulls: IntArray) -> str:
         costs = [int(cost) for cost in self.prices.costs]
         wanted = [sum(int(n) * cost for n, cost in zip(row, costs, strict=True)) for row in pulls]
         worst = max(range(self.trials), key=lambda trial: wanted[trial] + int(self._spent[trial]))
@@ -235,7 +237,7 @@ class Ledger:
     @property
     def spent(self) -> Fraction:
         """Money spent (ledgers of one trial)."""
-        return self.prices.money(int(self._spent[self._only()]))
+        return self.prices.money(int(self._spent[self._check_single()]))
 
     @property
     def left(self) -> Fraction:
@@ -245,7 +247,7 @@ class Ledger:
     @property
     def pulls(self) -> IntArray:
         """Pulls per trial and arm over all rounds, shape (trials, K)."""
-        self._remembered()
+        self._check_history()
         total = np.zeros((self.trials, self.prices.size), dtype=np.int64)
         for purchase in self._purchases:
             total += purchase.pulls
@@ -253,21 +255,21 @@ class Ledger:
 
     def round_pulls(self, number: int) -> IntArray:
         """Pulls of one round (numbered from 1), shape (trials, K)."""
-        self._remembered()
+        self._check_history()
         return self._purchases[number - 1].pulls
 
-    def _only(self) -> int:
+    def _check_single(self) -> int:
         if self.trials != 1:
             raise ValueError(f"this ledger holds {self.trials} trials: choose one with .trial(i)")
         return 0
 
-    def _remembered(self) -> None:
+    def _check_history(self) -> None:
         if not self._history:
             raise ValueError("this ledger keeps sums only: its purchases were not noted")
 
     def trial(self, index: int) -> Ledger:
-        """The ledger of one of the trials."""
-        self._remembered()
+        """Extract the ledger of one trial."""
+        self._check_history()
         alone = Ledger(self.budget, self.prices, self.names)
         alone._spent = self._spent[index : index + 1].copy()
         row = slice(index, index + 1)
@@ -285,68 +287,55 @@ class Ledger:
         return alone
 
     def entries(self) -> list[Entry]:
-        """All lines in order (ledgers of one trial): every arm that had a share of a round's money."""
-        self._only()
-        self._remembered()
-        return [line for number, purchase in enumerate(self._purchases, 1) for line in self._lines(number, purchase)]
+        """List every arm that had a share of a round's money, in order (ledgers of one trial)."""
+        self._check_single()
+        self._check_history()
+        return [entry for number, purchase in enumerate(self._purchases, 1) for entry in self._split(number, purchase)]
 
-    def _lines(self, number: int, purchase: _Purchase) -> list[Entry]:
+    def _split(self, number: int, purchase: _Purchase) -> Iterator[Entry]:
+        """Split a purchase into one entry per arm."""
         arms = [int(i) for i in np.flatnonzero(purchase.active[0])]
         costs = self.prices.exact_costs
         money = purchase.money
         if isinstance(money, np.ndarray):
             money = self.prices.money(int(money[0]))
         total = sum(costs[i] for i in arms)
-        lines = []
         for i in arms:
             pulls = int(purchase.pulls[0, i])
             short = 0 if purchase.short is None else int(purchase.short[0, i])
-            spent = pulls * costs[i]
-            if money is None:
-                share = spent
-            else:
+            share = spent = pulls * costs[i]
+            if money is not None:
                 share = money * costs[i] / total if purchase.alignment == "sample" else money / len(arms)
-            lines.append(Entry(number, self.names[i], pulls, costs[i], spent, share - spent, short))
-        return lines
+            yield Entry(number, self.names[i], pulls, costs[i], spent, share - spent, short)
+
+    def _rows(self) -> list[list[str]]:
+        """Write the fields of every entry as text, with exact amounts."""
+        fields = (astuple(entry) for entry in self.entries())
+        return [[show(value) if isinstance(value, Fraction) else str(value) for value in row] for row in fields]
 
     def table(self) -> str:
-        """The ledger as text: one line per round and arm, then the sum."""
-        head = ("round", "arm", "pulls", "unit cost", "spent", "left over", "short")
-        body = [
-            (
-                str(e.round),
-                e.arm,
-                str(e.pulls),
-                show(e.unit_cost),
-                show(e.spent),
-                show(e.left_over),
-                str(e.short),
-            )
-            for e in self.entries()
-        ]
-        widths = [max(len(row[column]) for row in [head, *body]) for column in range(len(head))]
-        lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in [head, *body]]
+        """Write the ledger as text: one line per round and arm, then the sum."""
+        rows = [[column.replace("_", " ") for column in _COLUMNS], *self._rows()]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
         return "\n".join([*lines, f"spent {show(self.spent)} of {show(self.budget)}, left {show(self.left)}"])
 
     def to_records(self) -> list[dict[str, int | str | float]]:
-        """Export the lines as dictionaries with money as floats; `to_csv` keeps the exact amounts."""
+        """Export the entries as dictionaries with money as floats; `to_csv` keeps the exact amounts."""
         return [
             {key: float(value) if isinstance(value, Fraction) else value for key, value in asdict(entry).items()}
             for entry in self.entries()
         ]
 
     def to_csv(self) -> str:
-        """Export the lines as CSV text with exact amounts."""
+        """Export the entries as CSV text with exact amounts."""
         out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(["round", "arm", "pulls", "unit_cost", "spent", "left_over", "short"])
-        for e in self.entries():
-            writer.writerow([e.round, e.arm, e.pulls, show(e.unit_cost), show(e.spent), show(e.left_over), e.short])
+        csv.writer(out, lineterminator="\n").writerows([_COLUMNS, *self._rows()])
         return out.getvalue()
 
 
 class _Window(Ledger):
-    """Some arms of a ledger with a limit of their own; the purchases are the ledger's."""
+    """Part of the arms of a ledger with a limit of their own; the purchases are the ledger's."""
 
     def __init__(self, whole: Ledger, budget: Money, arms: Sequence[int]) -> None:
         costs = whole.prices.exact_costs
@@ -365,7 +354,7 @@ class _Window(Ledger):
         super()._book(purchase)
 
     def _spread(self, values: NDArray[Any]) -> NDArray[Any]:
-        """The same numbers with a column for every arm of the whole ledger."""
+        """Add a column of zeros for every other arm of the whole ledger."""
         wide = np.zeros((1, self._whole.prices.size), dtype=values.dtype)
         wide[:, self._arms] = values
         return wide

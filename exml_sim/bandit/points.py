@@ -1,4 +1,4 @@
-r"""Scores of an arm on more rows than a kernel matrix can hold: kernel values are computed where they are needed.
+r"""Score arms on more rows than a kernel matrix can hold: kernel values are computed where they are needed.
 
 A trial buys a few of the m rows, and its score needs the kernel matrix of these alone. The whole population is needed
 once, for the true risks. In the affine regime they are norms of means,
@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 
 from exml_sim import kernels
 from exml_sim.arrays import CountArray, FloatArray
-from exml_sim.bandit.ranges import Held
-from exml_sim.bandit.scores.risk import risk_interval
-from exml_sim.bandit.scoring import Scoring
+from exml_sim.bandit.sampling import HeldRows
+from exml_sim.bandit.scoring import Scoring, risk_interval
 from exml_sim.memory import free_memory, in_bytes
 from exml_sim.rejection import factorise, solve_low_rank
 from exml_sim.rejection.factor import DEFAULT_RANK
@@ -74,20 +73,20 @@ class Points:
         return np.concatenate([np.diagonal(self.between(part, part)) for part in parts])
 
     def between(self, left: FloatArray, right: FloatArray) -> FloatArray:
-        """Kernel values between points."""
+        """Compute kernel values between points."""
         if self.kernel == "gaussian":
             assert self.bandwidth is not None
             return kernels.gaussian(left, right, gamma=self.bandwidth)
-        found = kernels.linear(left, right) if self.kernel == "linear" else self.kernel(left, right)
-        return np.asarray(found, dtype=np.float64)
+        values = kernels.linear(left, right) if self.kernel == "linear" else self.kernel(left, right)
+        return np.asarray(values, dtype=np.float64)
 
     def gram(self, rows: NDArray[np.intp]) -> FloatArray:
-        """Kernel matrix of some of the rows."""
+        """Compute the kernel matrix of the listed rows."""
         gamma = 1.0 if self.bandwidth is None else self.bandwidth
         return np.ascontiguousarray(kernels.gram(self.X[rows], self.kernel, gamma), dtype=np.float64)
 
     def squared_norms(self, weights: FloatArray) -> FloatArray:
-        """|sum_i w_i Phi_i|^2 for every line of weights, shape (lines, m), in blocks of rows."""
+        """Compute |sum_i w_i Phi_i|^2 for every line of weights, shape (lines, m), in blocks of rows."""
         if self.kernel == "linear":
             sums = weights @ self.X
             return np.asarray(np.einsum("kj,kj->k", sums, sums), dtype=np.float64)
@@ -103,15 +102,17 @@ class Points:
 
 
 def score(
-    points: Points, scoring: Scoring, y: NDArray[np.int64], lines: Iterable[Held], level: int
+    points: Points, scoring: Scoring, y: NDArray[np.int64], lines: Iterable[HeldRows], level: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Score every line of bought rows, each from the rows that it holds."""
-    found = [_line(points, scoring, y, line, level) for line in lines]
-    value, lower, upper = np.array(found).reshape(-1, 3).T
+    certified = [_score_line(points, scoring, y, line, level) for line in lines]
+    value, lower, upper = np.array(certified).reshape(-1, 3).T
     return value, lower, upper
 
 
-def _line(points: Points, scoring: Scoring, y: NDArray[np.int64], held: Held, level: int) -> tuple[float, float, float]:
+def _score_line(
+    points: Points, scoring: Scoring, y: NDArray[np.int64], held: HeldRows, level: int
+) -> tuple[float, float, float]:
     rows = held.rows
     if len(rows) > MATRIX_ROWS:
         counts = held.dense(len(y))
@@ -125,7 +126,7 @@ def _line(points: Points, scoring: Scoring, y: NDArray[np.int64], held: Held, le
 
 
 def _affine(points: Points, scoring: Scoring, y: NDArray[np.int64], counts: CountArray) -> tuple[float, float, float]:
-    """The closed form; Cauchy-Schwarz bounds every term of the sums, and with it their rounding, by the diagonal."""
+    """Evaluate the closed form; Cauchy-Schwarz bounds the terms of the sums, and their rounding, by the diagonal."""
     assert scoring.ball is not None
     weights = np.stack([counts * y, counts]).astype(np.float64)
     squares = np.maximum(points.squared_norms(weights), 0.0)
@@ -139,19 +140,20 @@ def _affine(points: Points, scoring: Scoring, y: NDArray[np.int64], counts: Coun
 def _penalised(
     points: Points, scoring: Scoring, y: NDArray[np.int64], counts: CountArray, level: int
 ) -> tuple[float, float, float]:
-    """The penalised minimum over the span of a factor, with bounds for the full kernel."""
+    """Minimise over the span of a factor, with bounds for the full kernel."""
     assert scoring.penalty is not None
     gamma = 1.0 if points.bandwidth is None else points.bandwidth
     factor = factorise(points.X, kernel=points.kernel, gamma=gamma, rank=min(RANK, len(points.X)))
     rows = int(counts.sum())
     total = 1.0 if scoring.loss == "mean" else float(rows)
     tol = max(scoring.tolerances[level], LOW_RANK_TOL)
-    found = solve_low_rank(factor, y, scoring.theta, penalty=scoring.penalty, weights=counts * (total / rows), tol=tol)
+    weights = counts * (total / rows)
+    solution = solve_low_rank(factor, y, scoring.theta, penalty=scoring.penalty, weights=weights, tol=tol)
     if scoring.score == "objective":
-        return found.objective / total, found.lower_bound / total, found.objective / total
-    parts = (np.array([number]) for number in (found.risk, found.objective, found.lower_bound, total))
+        return solution.objective / total, solution.lower_bound / total, solution.objective / total
+    parts = (np.array([number]) for number in (solution.risk, solution.objective, solution.lower_bound, total))
     lower, upper = risk_interval(*parts)
-    return float(found.risk), float(lower[0]), float(upper[0])
+    return float(solution.risk), float(lower[0]), float(upper[0])
 
 
 def check_memory(rows: int, what: str) -> None:
@@ -162,9 +164,9 @@ def check_memory(rows: int, what: str) -> None:
     ValueError
         With the memory that would be needed.
     """
-    needed, there = 8 * COPIES * rows**2, free_memory()
-    if there is not None and needed > there:
+    needed, free = 8 * COPIES * rows**2, free_memory()
+    if free is not None and needed > free:
         raise ValueError(
             f"{what} needs the kernel matrix of all {rows:,} rows, {in_bytes(needed)} while it is computed, "
-            f"and there are {in_bytes(there)}"
+            f"and {in_bytes(free)} are free"
         )

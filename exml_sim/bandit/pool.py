@@ -1,4 +1,4 @@
-"""What a pool of arms is, and how a strategy runs on it: one readable trial, or many in blocks of lock-step."""
+"""Define pools of arms, and run strategies on them: one readable trial, or many in blocks."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,17 +17,21 @@ from exml_sim.bandit.strategy import Strategy, check_budget, check_strategy, wit
 from exml_sim.bandit.trial import Exploration, Explorations, read_trial
 from exml_sim.bandit.trial_batch import ArmState, TrialBatch
 from exml_sim.money import Money, Prices, exact
-from exml_sim.plugins import by_name
+from exml_sim.plugins import POOLS
 from exml_sim.seeds import Rng, Seeds, as_seeds
+from exml_sim.strategies import by_name
 from exml_sim.validation import check_count, check_jobs
 
 
 class Pool(ABC):
     """K arms with names and prices that a strategy can explore.
 
-    A subclass says what its arms are by opening a `ArmState` for the seeds of N trials, and, where the truth is known,
-    by `risks` and `best_arms`.
+    A subclass opens an `ArmState` for the seeds of N trials and, where the truth is known, has `risks` and
+    `best_arms`.
     """
+
+    #: Subclasses in a file of plug-ins announce themselves as pools.
+    plugin_group: ClassVar[str] = POOLS
 
     @property
     @abstractmethod
@@ -54,16 +59,16 @@ class Pool(ABC):
 
     @property
     def risks(self) -> FloatArray:
-        """R_i: what each arm is worth in truth, lower is better, shape (K,)."""
-        raise ValueError(f"the arms of {type(self).__name__} are not known beforehand: it has no risks and no gaps")
+        """True risk R_i of every arm, lower is better, shape (K,)."""
+        raise ValueError(f"{type(self).__name__} does not know its arms: it has no risks and no gaps")
 
     def best_arms(self, objective: str = "risk") -> tuple[int, ...]:
         """The arms that no other arm beats, {i: Delta_i = 0}."""
-        raise ValueError(f"the arms of {type(self).__name__} are not known beforehand: it has no best set")
+        raise ValueError(f"{type(self).__name__} does not know its arms: it has no best arms")
 
     @property
     def gaps(self) -> FloatArray:
-        """Delta_i = R_i - min_j R_j (Eq. 7), exactly 0 on the best set, shape (K,)."""
+        """Delta_i = R_i - min_j R_j (Eq. 7), exactly 0 for the best arms, shape (K,)."""
         gaps = self.risks - self.risks.min()
         gaps[list(self.best_arms())] = 0.0
         return np.asarray(gaps, dtype=np.float64)
@@ -107,20 +112,19 @@ class Pool(ABC):
         rng
             A seed number, a numpy generator, or the `Seeds` address of one trial.
         confidence, epsilon
-            Buy until the selection is sure, up to differences that do not matter; for rules with a confidence.
+            For fixed-confidence strategies: buy until the selection is correct with this probability, up to epsilon.
 
         Raises
         ------
         ValueError
-            If the budget does not pay for one pull of every arm in the opening round (the message says
-            which does).
+            If the budget does not pay for one pull of every arm in the first round (the message says which does).
         """
         seeds = as_seeds(rng)
         if len(seeds) != 1:
             raise ValueError(f"explore runs one trial, got the addresses of {len(seeds)}; use explore_many")
-        rule = with_confidence(self.rule(strategy), confidence, epsilon)
-        trials, selected = self.run(rule, budget, seeds, record=True)
-        return read_trial(trials, selected)
+        chosen = with_confidence(resolve_strategy(strategy), confidence, epsilon)
+        batch, selected = self.run(chosen, budget, seeds, record=True)
+        return read_trial(batch, selected)
 
     def explore_many(
         self,
@@ -154,59 +158,63 @@ class Pool(ABC):
         size = min(self.block, -(-len(seeds) // n_jobs)) if block is None else check_count(block, "block")
         parts = [seeds.part(slice(start, start + size)) for start in range(0, len(seeds), size)]
 
-        def one(part: Seeds) -> Explorations:
-            done, selected = self.run(strategy, budget, part, record=False)
-            return Explorations(selected, done.pulls, done.ledger.spent_units, self.prices.unit, part, done.sure)
+        chosen = resolve_strategy(strategy)
+
+        def run_part(part: Seeds) -> Explorations:
+            batch, selected = self.run(chosen, budget, part, record=False)
+            return Explorations(
+                selected, batch.pulls, batch.ledger.spent_units, self.prices.unit, part, batch.confident
+            )
 
         if n_jobs == 1 or len(parts) == 1:
-            return Explorations.joined([one(part) for part in parts], seeds)
+            return Explorations.join([run_part(part) for part in parts], seeds)
         with ThreadPoolExecutor(n_jobs) as threads:
-            return Explorations.joined(list(threads.map(one, parts)), seeds)
+            return Explorations.join(list(threads.map(run_part, parts)), seeds)
 
     def run(
         self, strategy: Strategy | str, budget: Money, seeds: Seeds, *, record: bool
     ) -> tuple[TrialBatch, IntArray]:
-        """Drive the trials of `seeds` in lock-step; returns the finished state and the selected arms."""
-        rule = self.rule(strategy)
+        """Run the trials of `seeds` together; return the finished batch and the selected arms."""
+        chosen = resolve_strategy(strategy)
         amount = exact(budget, "budget")
-        check_budget(amount, rule, self.prices)
-        return self.drive(rule, amount, self.open(seeds), len(seeds), record=record)
-
-    @staticmethod
-    def rule(strategy: Strategy | str) -> Strategy:
-        """A strategy, given as itself or by its name."""
-        return check_strategy(by_name("exml_sim.strategies", strategy) if isinstance(strategy, str) else strategy)
+        check_budget(amount, chosen, self.prices)
+        return self.drive(chosen, amount, self.open(seeds), len(seeds), record=record)
 
     def drive(
-        self, rule: Strategy, budget: Fraction, session: ArmState, trials: int, *, record: bool = False
+        self, strategy: Strategy, budget: Fraction, arms: ArmState, trials: int, *, record: bool = False
     ) -> tuple[TrialBatch, IntArray]:
-        """Drive open trials to their end; returns the finished state and the selected arms.
+        """Run a strategy on open arms; return the finished batch and the selected arms.
 
         Parameters
         ----------
-        session
+        arms
             The arms as they were opened: drawn, tilted, or all outcomes at once.
         """
         ledger = self.new_ledger(budget, trials)
         if not record:
             ledger.forget()
-        state = TrialBatch(session, ledger, alignment=rule.alignment, objective=rule.objective, record=record)
-        return state, self._checked(rule.explore(state), trials, type(rule).__name__)
+        batch = TrialBatch(arms, ledger, alignment=strategy.alignment, objective=strategy.objective, record=record)
+        return batch, self._check_selection(strategy.explore(batch), trials, type(strategy).__name__)
 
     def new_ledger(self, budget: Fraction, trials: int) -> Ledger:
-        """What the trials pay from."""
+        """Open the ledger that the trials pay from."""
         return Ledger(budget, self.prices, self.names, trials=trials)
 
-    def _checked(self, selected: IntArray, trials: int, rule: str) -> IntArray:
+    def _check_selection(self, selected: IntArray, trials: int, strategy: str) -> IntArray:
         """Refuse a selection that is not k arms for every trial."""
         arms = np.asarray(selected)
         if arms.ndim != 2 or arms.shape[0] != trials or arms.shape[1] < 1 or arms.dtype.kind not in "iu":
             raise ValueError(
-                f"explore of {rule} must return whole numbers of shape (trials, k), here ({trials}, k), "
+                f"explore of {strategy} must return whole numbers of shape (trials, k), here ({trials}, k), "
                 f"got {arms.dtype} of shape {arms.shape}"
             )
         if arms.min() < 0 or arms.max() >= self.n_arms:
             raise ValueError(
-                f"explore of {rule} must return arms from 0 to {self.n_arms - 1}, got {arms.min()} to {arms.max()}"
+                f"explore of {strategy} must return arms from 0 to {self.n_arms - 1}, got {arms.min()} to {arms.max()}"
             )
         return arms.astype(np.int64, copy=False)
+
+
+def resolve_strategy(strategy: Strategy | str) -> Strategy:
+    """Return a strategy, given as itself or by its name."""
+    return check_strategy(by_name(strategy) if isinstance(strategy, str) else strategy)

@@ -1,4 +1,4 @@
-"""Comparing arms by certified scores: which order do the certificates prove, and how are ties broken.
+"""Order arms by certified scores, and break ties.
 
 A score is a value with an interval [lower, upper] that contains the true minimum. Lower is better. A
 comparison is *certified* when the intervals are apart. What stays uncertified after the last refinement is
@@ -39,36 +39,21 @@ class Scores:
 
     def replaced(self, where: BoolArray, new: Scores) -> Scores:
         """Take the scores of `new` at the marked places."""
-        return Scores(
-            np.where(where, new.value, self.value),
-            np.where(where, new.lower, self.lower),
-            np.where(where, new.upper, self.upper),
-            self.resolution,
-            self.unit,
-        )
+        value, lower = np.where(where, new.value, self.value), np.where(where, new.lower, self.lower)
+        return Scores(value, lower, np.where(where, new.upper, self.upper), self.resolution, self.unit)
 
     def only(self, where: BoolArray) -> Scores:
-        """The scores at the marked places, +inf elsewhere."""
-        return Scores(
-            np.where(where, self.value, np.inf),
-            np.where(where, self.lower, np.inf),
-            np.where(where, self.upper, np.inf),
-            self.resolution,
-            self.unit,
-        )
+        """Keep the scores at the marked places, +inf elsewhere."""
+        value, lower, upper = (np.where(where, part, np.inf) for part in (self.value, self.lower, self.upper))
+        return Scores(value, lower, upper, self.resolution, self.unit)
 
     def scaled(self, shift: float, factor: FloatArray) -> Scores:
-        """The scores (s - shift) * factor, for positive factors per arm; unscored arms stay at +inf."""
-        return Scores(
-            (self.value - shift) * factor,
-            (self.lower - shift) * factor,
-            (self.upper - shift) * factor,
-            self.resolution,
-            self.unit * factor,
-        )
+        """Compute the scores (s - shift) * factor, for positive factors per arm; unscored arms stay at +inf."""
+        value, lower, upper = ((part - shift) * factor for part in (self.value, self.lower, self.upper))
+        return Scores(value, lower, upper, self.resolution, self.unit * factor)
 
     def best(self) -> BoolArray:
-        """Arms whose value is the lowest of their trial, or within the resolution of it, shape (trials, K)."""
+        """Mark the arms whose value is the lowest of their trial, or within the resolution of it, shape (trials, K)."""
         first = self.value.argmin(axis=1)[:, None]
         unit = np.broadcast_to(self.unit, self.value.shape)
         lowest_value = np.take_along_axis(self.value, first, axis=1)
@@ -76,19 +61,19 @@ class Scores:
         return np.asarray(self.value - lowest_value <= self.resolution * scale, dtype=np.bool_)
 
     def width(self) -> FloatArray:
-        """Widest certificate among the scored arms of each trial, shape (trials,)."""
+        """Compute the widest certificate among the scored arms of each trial, shape (trials,)."""
         scored = np.isfinite(self.value)
         upper = np.where(scored, self.upper, 0.0)
         return np.asarray((upper - np.where(scored, self.lower, 0.0)).max(axis=1), dtype=np.float64)
 
 
 def any_arm(mask: BoolArray) -> BoolArray:
-    """Trials in which some arm is marked, shape (trials,)."""
+    """Mark the trials in which some arm is marked, shape (trials,)."""
     return np.asarray(mask.any(axis=1), dtype=np.bool_)
 
 
 def ranking(scores: Scores, tied: BoolArray | None = None) -> IntArray:
-    """Arms from best to worst, shape (trials, K); unscored arms come last.
+    """Order the arms from best to worst, shape (trials, K); unscored arms come last.
 
     Parameters
     ----------
@@ -96,7 +81,7 @@ def ranking(scores: Scores, tied: BoolArray | None = None) -> IntArray:
         What to order by.
     tied
         Trials in which values within the resolution count as equal, shape (trials,). Equality is carried
-        along a chain of neighbours, so that the order does not depend on which of them is looked at first.
+        along a chain of neighbours, so that the order does not depend on which of them comes first.
     """
     order = np.argsort(scores.value, axis=1, kind="stable")
     if tied is None or scores.resolution == 0.0 or not tied.any():
@@ -115,14 +100,14 @@ def ranking(scores: Scores, tied: BoolArray | None = None) -> IntArray:
 
 
 def lowest(scores: Scores, number: int, tied: BoolArray | None = None) -> IntArray:
-    """The best arms of every trial, best first, shape (trials, number); `tied` as for `ranking`."""
+    """Return the best arms of every trial, best first, shape (trials, number); `tied` as for `ranking`."""
     if number == 1 and (tied is None or scores.resolution == 0.0 or not tied.any()):
         # The first of equal minima: the same arm as by sorting, without sorting.
         return np.asarray(scores.value.argmin(axis=1)[:, None], dtype=np.int64)
     return ranking(scores, tied)[:, :number]
 
 
-def marked(arms: IntArray, n_arms: int) -> BoolArray:
+def mark_arms(arms: IntArray, n_arms: int) -> BoolArray:
     """Mark the listed arms of every trial, shape (trials, n_arms)."""
     mask = np.zeros((arms.shape[0], n_arms), dtype=np.bool_)
     mask[np.arange(arms.shape[0])[:, None], arms] = True
@@ -130,7 +115,7 @@ def marked(arms: IntArray, n_arms: int) -> BoolArray:
 
 
 def cut_unclear(scores: Scores, active: BoolArray, kept: BoolArray) -> BoolArray:
-    """Arms whose certificate leaves open on which side of the cut they belong, shape (trials, K).
+    """Mark the arms whose certificate leaves open on which side of the cut they belong, shape (trials, K).
 
     No arm is marked in a trial where every kept arm is certified to be better than every dropped one.
     """

@@ -1,4 +1,4 @@
-"""Pools of arms over one population of rows: pulls buy rows, scores are computed on what was bought."""
+"""Provide pools of arms over one population: pulls buy rows, scores are computed on the bought rows."""
 
 from __future__ import annotations
 
@@ -13,17 +13,16 @@ from numpy.typing import ArrayLike
 from exml_sim.arrays import BoolArray, CountArray, FloatArray, IntArray
 from exml_sim.bandit import points
 from exml_sim.bandit.evidence import Evidence
-from exml_sim.bandit.jackknife import AffineJackknife, Looks
+from exml_sim.bandit.jackknife import AffineJackknife, InterimAnalyses
 from exml_sim.bandit.pool import Pool
-from exml_sim.bandit.ranges import Held, SparseSampler
 from exml_sim.bandit.ranking import Scores
-from exml_sim.bandit.sampling import RowOptions, RowSampler
-from exml_sim.bandit.scores import Certified
-from exml_sim.bandit.scoring import RESOLUTION, Scoring, penalised_scores
-from exml_sim.bandit.statements import Witness
-from exml_sim.bandit.trial_batch import BASELINE_RISK, OBJECTIVES, ArmState
+from exml_sim.bandit.sampling import HeldRows, RangeSampler, RowOptions, RowSampler
+from exml_sim.bandit.scoring import RESOLUTION, Certified, Scoring, penalised_scores
+from exml_sim.bandit.selection_report import RowComparisonData
+from exml_sim.bandit.trial_batch import BASELINE_RISK, OBJECTIVES, ArmState, Payment
 from exml_sim.kernels import gram as kernel_matrix
 from exml_sim.money import Money, exact_cost, show
+from exml_sim.plugins import Plugin
 from exml_sim.population import Population
 from exml_sim.seeds import Seeds
 from exml_sim.validation import check_choice, check_count
@@ -31,7 +30,7 @@ from exml_sim.validation import check_choice, check_count
 
 @runtime_checkable
 class Arm(Protocol):
-    """What a user brings to `RowPool`: a name, a cost, and a score of counts. No subclassing is needed.
+    """An arm of a `RowPool`: any object with a name, a cost, and a score of counts. No subclassing is needed.
 
     `score` gets counts of bought rows, shape (trials, m), and returns one number per line, lower is better,
     or a tuple (value, lower, upper) of such arrays. Lines must be scored independently of each other.
@@ -53,7 +52,7 @@ class Arm(Protocol):
 
 
 class FeatureArm:
-    """A candidate seen as an arm: the augmented Gram matrix, computed on first use, and the score on counts.
+    """A candidate as an arm: the augmented Gram matrix, computed on first use, and the score on counts.
 
     Parameters
     ----------
@@ -131,12 +130,11 @@ class FeatureArm:
 
     def refined(self, counts: CountArray, level: int) -> Certified:
         """Score every line of counts with one of the accuracies."""
-        tightest = min(level, self.levels - 1)
         if self.large:
-            return self.scored([Held(np.flatnonzero(line), line[line != 0]) for line in counts], tightest)
-        return self._scoring.of(self.gram, self._population.y, counts, tightest)
+            return self.score_held([HeldRows(np.flatnonzero(line), line[line != 0]) for line in counts], level)
+        return self._scoring.of(self.gram, self._population.y, counts, min(level, self.levels - 1))
 
-    def scored(self, lines: Iterable[Held], level: int) -> Certified:
+    def score_held(self, lines: Iterable[HeldRows], level: int) -> Certified:
         """Score rows of a large population with one of the accuracies, line by line."""
         return points.score(self.points, self._scoring, self._population.y, lines, min(level, self.levels - 1))
 
@@ -195,9 +193,9 @@ class RowPool(Pool):
     @cached_property
     def population_scores(self) -> Scores:
         """Scores on the whole population, every row once, with certificates, shape (1, K)."""
-        session = self.open(Seeds.of(0))
-        session.buy_everything()
-        return session.score(np.ones((1, self.n_arms), dtype=np.bool_), False, session.levels - 1)
+        arms = self.open(Seeds.of(0))
+        arms.take_all()
+        return arms.score(np.ones((1, self.n_arms), dtype=np.bool_), False, arms.levels - 1)
 
     @property
     def risks(self) -> FloatArray:
@@ -217,17 +215,17 @@ class RowPool(Pool):
 
     @property
     def sparse(self) -> bool:
-        """Whether bought rows are kept as stretches of an order: large arms on rows drawn with replacement."""
+        """Whether bought rows are kept as ranges of an order: large arms on rows drawn with replacement."""
         return self.options.replacement == "always" and all(getattr(arm, "large", False) for arm in self.arms)
 
-    def open(self, seeds: Seeds) -> RowSession:
+    def open(self, seeds: Seeds) -> RowState:
         """Start N trials."""
-        kind = SparseSampler if self.sparse else RowSampler
-        return RowSession(self.arms, kind(seeds, self.n_arms, self.n_rows, self.options), self.judge)
+        kind = RangeSampler if self.sparse else RowSampler
+        return RowState(self.arms, kind(seeds, self.n_arms, self.n_rows, self.options), self.judge)
 
     @property
     def judge(self) -> AffineJackknife | None:
-        """Who compares arms on bought rows with an error; None where nobody can."""
+        """The jackknife that compares arms on bought rows; None where there is none."""
         return None
 
 
@@ -254,7 +252,7 @@ class FeaturePool(RowPool):
         population: Population,
         *,
         theta: float = 0.3,
-        score: str = "ball",
+        score: str | Plugin = "ball",
         ball: float | None = None,
         penalty: tuple[float, float] | None = None,
         loss: str = "sum",
@@ -290,7 +288,7 @@ class FeaturePool(RowPool):
         Raises
         ------
         ValueError
-            If the bounds that a low rank leaves do not say which arm is best.
+            If the low-rank bounds do not separate the best arm from the others.
         """
         scores = super().population_scores
         best = scores.best()[0]
@@ -298,8 +296,8 @@ class FeaturePool(RowPool):
             ends = float(scores.upper[0, best].max()), float(scores.lower[0, ~best].min())
             if ends[0] >= ends[1]:
                 raise ValueError(
-                    f"the low-rank bounds of {self.n_rows:,} rows do not tell the best arm from the others: its score "
-                    f"is at most {ends[0]:.9g}, another's at least {ends[1]:.9g}"
+                    f"the low-rank bounds of {self.n_rows:,} rows do not separate the best arm from the others: "
+                    f"its score is at most {ends[0]:.9g}, another's at least {ends[1]:.9g}"
                 )
         return scores
 
@@ -322,59 +320,62 @@ class FeaturePool(RowPool):
         return tuple(arm for arm in self.arms if isinstance(arm, FeatureArm))
 
 
-class RowSession(ArmState):
+class RowState(ArmState):
     """The bought rows of N trials, and the arms' scores on them."""
 
     has_exact_scores = False
 
     def __init__(
-        self, arms: Sequence[Arm], sampler: RowSampler | SparseSampler, judge: AffineJackknife | None = None
+        self, arms: Sequence[Arm], sampler: RowSampler | RangeSampler, judge: AffineJackknife | None = None
     ) -> None:
         self._arms = arms
         self._sampler = sampler
         self._judge = judge
-        self._looks: Looks | None = None
+        self._analyses: InterimAnalyses | None = None
         self.levels = max(getattr(arm, "levels", 1) for arm in arms)
         self._resolution = max(float(getattr(arm, "resolution", RESOLUTION)) for arm in arms)
 
-    def buy_everything(self) -> None:
+    def take_all(self) -> None:
         """Give every arm every row once, without an order and without money: the population itself."""
-        self._sampler.take_everything()
+        self._sampler.take_all()
 
-    def grant(self, pulls: IntArray, fresh: bool) -> IntArray:
-        """How many of the wanted pulls can be had."""
-        return self._sampler.grant(pulls, fresh)
+    def pull(self, pulls: IntArray, fresh: bool, pay: Payment) -> IntArray:
+        """Buy the rows that the sampler grants."""
+        granted = self._sampler.grant(pulls, fresh)
+        pay(granted, granted)
+        self._sampler.draw(granted, fresh)
+        return granted
 
-    def draw(self, pulls: IntArray, fresh: bool) -> None:
-        """Buy rows."""
-        self._sampler.draw(pulls, fresh)
+    def pulls_left(self) -> IntArray | None:
+        """Rows that every arm can still buy; None with replacement."""
+        return self._sampler.rows_left()
 
     def counts(self) -> CountArray:
         """Rows bought, shape (trials, K, m)."""
         return self._sampler.counts
 
     def evidence(self, leader: IntArray, asked: BoolArray, threshold: float, epsilon: float, limits: bool) -> Evidence:
-        """The asymptotic confidence sequence of jackknifed differences."""
+        """Compute the asymptotic confidence sequence of jackknifed differences."""
         if self._judge is None:
             raise ValueError(
-                "a rule with a confidence needs scores over a ball in the affine regime, kappa Lambda <= 1 - 2 theta, "
-                f"and at most {points.MATRIX_ROWS:,} rows"
+                "a fixed-confidence strategy needs scores over a ball in the affine regime, "
+                f"kappa Lambda <= 1 - 2 theta, and at most {points.MATRIX_ROWS:,} rows"
             )
         if self._sampler.options.replacement == "across":
-            raise ValueError("a rule with a confidence needs replacement 'always' or 'never', got 'across'")
-        if self._looks is None:
-            self._looks = Looks(self._judge, leader.size)
-        return self._looks.of(self._sampler.counts, leader, asked, threshold, epsilon)
+            raise ValueError("a fixed-confidence strategy needs replacement 'always' or 'never', got 'across'")
+        if self._analyses is None:
+            self._analyses = InterimAnalyses(self._judge, leader.size)
+        return self._analyses.update(self._sampler.counts, leader, asked, threshold, epsilon)
 
-    def witness(self, trial: int, rounds: int, anytime: bool) -> Witness:
-        """What the rows of one trial can be asked."""
+    def comparison_data(self, trial: int, rounds: int, anytime: bool) -> RowComparisonData:
+        """Return what a report on one trial needs."""
         tightest = self.levels - 1
 
         def score(arm: int, counts: CountArray) -> FloatArray:
-            return _scored(self._arms[arm], counts, tightest)[0]
+            return _score_counts(self._arms[arm], counts, tightest)[0]
 
-        return Witness(
-            self._sampler.of_trial(trial),
+        return RowComparisonData(
+            self._sampler.trial_counts(trial),
             self._judge,
             score,
             self._sampler.order(trial),
@@ -389,29 +390,29 @@ class RowSession(ArmState):
         for i, arm in enumerate(self._arms):
             lines = np.flatnonzero(wanted[:, i])
             if lines.size:
-                value[lines, i], lower[lines, i], upper[lines, i] = self._scored(arm, i, lines, fresh, level)
+                value[lines, i], lower[lines, i], upper[lines, i] = self._score_arm(arm, i, lines, fresh, level)
         return Scores(value, lower, upper, self._resolution)
 
-    def _scored(self, arm: Arm, index: int, lines: IntArray, fresh: bool, level: int) -> Certified:
-        nothing = ValueError(f"arm {arm.name!r} has no {'fresh ' if fresh else ''}rows to score")
-        if isinstance(self._sampler, SparseSampler):
+    def _score_arm(self, arm: Arm, index: int, lines: IntArray, fresh: bool, level: int) -> Certified:
+        no_rows = ValueError(f"arm {arm.name!r} has no {'fresh ' if fresh else ''}rows to score")
+        if isinstance(self._sampler, RangeSampler):
             held = [self._sampler.held(int(line), index, fresh) for line in lines]
-            if not all(one.rows.size for one in held):
-                raise nothing
+            if not all(part.rows.size for part in held):
+                raise no_rows
             assert isinstance(arm, FeatureArm)
-            return _certified(arm, arm.scored(held, level), lines.size)
+            return _check_certified(arm, arm.score_held(held, level), lines.size)
         bought = self._sampler.bought(fresh)[lines, index]
         if not bought.any(axis=1).all():
-            raise nothing
-        return _scored(arm, bought, level)
+            raise no_rows
+        return _score_counts(arm, bought, level)
 
 
-def _scored(arm: Arm, counts: CountArray, level: int) -> Certified:
+def _score_counts(arm: Arm, counts: CountArray, level: int) -> Certified:
     refined = getattr(arm, "refined", None)
-    return _certified(arm, arm.score(counts) if refined is None else refined(counts, level), counts.shape[0])
+    return _check_certified(arm, arm.score(counts) if refined is None else refined(counts, level), counts.shape[0])
 
 
-def _certified(arm: Arm, result: ArrayLike | Certified, lines: int) -> Certified:
+def _check_certified(arm: Arm, result: ArrayLike | Certified, lines: int) -> Certified:
     if isinstance(result, tuple):
         value, lower, upper = (np.asarray(part, dtype=np.float64) for part in result)
     else:

@@ -1,4 +1,4 @@
-"""Which rows a pull buys: the row options, and the kernels that draw rows for many trials at once.
+"""Choose the rows that pulls buy, for many trials at once.
 
 Every trial owns an endless *order* of rows. A pull of an arm takes the arm's next row in that order, so
 arms with equally many pulls have been bought on the same rows, a cheaper arm holds a longer prefix, and two
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from exml_sim.arrays import CountArray, IntArray, WordArray
 from exml_sim.compiled import kernel
@@ -36,7 +37,7 @@ class RowOptions:
         "same": all arms read one order (Algorithm 1). "independent": every arm has an order of its own.
     replacement
         "always": rows are drawn independently, with replacement (the lemmas). "across": without replacement
-        within a round, afresh in every round, so that a later round may buy a row again. "never": one
+        within a round, anew in every round, so that a later round may buy a row again. "never": one
         shuffle of the population per trial, no row is bought twice.
     shortfall
         What happens when a round asks for more rows than are left. "error": `Shortfall` is raised before
@@ -49,16 +50,13 @@ class RowOptions:
     shortfall: str = "error"
 
     def __post_init__(self) -> None:
-        for what, given, allowed in (
-            ("rows option", self.rows, ROWS),
-            ("replacement option", self.replacement, REPLACEMENT),
-            ("shortfall option", self.shortfall, SHORTFALL),
-        ):
-            check_choice(given, what, allowed)
+        check_choice(self.rows, "rows option", ROWS)
+        check_choice(self.replacement, "replacement option", REPLACEMENT)
+        check_choice(self.shortfall, "shortfall option", SHORTFALL)
 
 
 class OrderReader:
-    """Where the arms of N trials stand in their orders.
+    """Positions of the arms of N trials in their orders of rows.
 
     Parameters
     ----------
@@ -77,7 +75,7 @@ class OrderReader:
         self._next = np.zeros((len(seeds), n_arms), dtype=np.int64)
         self._round = 0
         substreams = range(1, n_arms + 1) if options.rows == "independent" else [0] * n_arms
-        self._lanes = np.array(substreams, dtype=np.uint64)
+        self._substreams = np.array(substreams, dtype=np.uint64)
 
     def _start(self, fresh: bool) -> IntArray:
         """Position in its order from which each arm reads next.
@@ -91,26 +89,38 @@ class OrderReader:
             return np.broadcast_to(self._next.max(axis=1, keepdims=True), self._next.shape)
         return self._next
 
-    def grant(self, pulls: IntArray, fresh: bool) -> IntArray:
-        """How many of the wanted pulls can be had, shape (trials, K); may raise `Shortfall`."""
+    def rows_left(self, fresh: bool = False) -> IntArray | None:
+        """Rows that every arm can still buy, shape (trials, K); None with replacement."""
         if self.options.replacement == "always":
+            return None
+        return np.asarray(np.maximum(self.n_rows - self._start(fresh), 0), dtype=np.int64)
+
+    def grant(self, pulls: IntArray, fresh: bool) -> IntArray:
+        """Cap the wanted pulls at the rows that are left, shape (trials, K); may raise `Shortfall`."""
+        left = self.rows_left(fresh)
+        if left is None:
             return pulls
-        room = np.maximum(self.n_rows - self._start(fresh), 0)
-        granted = np.minimum(pulls, room)
+        granted = np.minimum(pulls, left)
         if self.options.shortfall == "error" and np.any(granted < pulls):
             trial, arm = np.argwhere(granted < pulls)[0]
             raise Shortfall(
                 f"round {self._round + 1} asks for {pulls[trial, arm]} rows of arm {arm}, but only "
-                f"{room[trial, arm]} of the {self.n_rows} rows are left without replacement "
+                f"{left[trial, arm]} of the {self.n_rows} rows are left without replacement "
                 f"(replacement={self.options.replacement!r}): lower the budget, "
                 "use shortfall='cap' or replacement='always'"
             )
         return np.asarray(granted, dtype=np.int64)
 
     def _advance(self, start: IntArray, pulls: IntArray, fresh: bool) -> None:
-        """Note that the arms have read on."""
+        """Move the arms on in their orders."""
         self._next = start + pulls if not fresh else np.where(pulls > 0, start + pulls, self._next)
         self._round += 1
+
+    def _list_drawn(self, trial: int, arm: int, start: int, size: int) -> IntArray:
+        """List `size` rows from position `start` on of an arm's order of independent draws."""
+        rows = np.empty(size, dtype=np.int64)
+        list_rows(rows, self.seeds.key, self.seeds.trials[trial], self._substreams[arm], start, self.n_rows)
+        return rows
 
 
 class RowSampler(OrderReader):
@@ -128,12 +138,12 @@ class RowSampler(OrderReader):
         self._fresh: CountArray | None = None
         self._orders: CountArray | None = None
 
-    def take_everything(self) -> None:
-        """Every arm holds every row once: the population."""
+    def take_all(self) -> None:
+        """Give every arm every row once: the population."""
         self.counts[:] = 1
 
-    def of_trial(self, trial: int) -> CountArray:
-        """The counts of one trial, shape (K, m)."""
+    def trial_counts(self, trial: int) -> CountArray:
+        """Copy the counts of one trial, shape (K, m)."""
         counts: CountArray = self.counts[trial].copy()
         return counts
 
@@ -144,18 +154,18 @@ class RowSampler(OrderReader):
         if fresh:
             target = self._fresh = np.zeros_like(self.counts)
         if self.options.replacement == "always":
-            _add_drawn(target, self.seeds.key, self.seeds.trials, self._lanes, start, pulls)
+            _add_drawn(target, self.seeds.key, self.seeds.trials, self._substreams, start, pulls)
         else:
-            _add_ordered(target, self._current_orders(), start, pulls)
+            _add_ordered(target, self._shuffled_orders(), start, pulls)
         if fresh:
             self.counts += target
         self._advance(start, pulls, fresh)
 
-    def _current_orders(self) -> CountArray:
-        """Shuffled populations, shape (trials, K or 1, m): one per trial, or one per trial and round."""
+    def _shuffled_orders(self) -> CountArray:
+        """Shuffle the population, shape (trials, K or 1, m): once per trial, or once per trial and round."""
         per_round = self.options.replacement == "across"
         if self._orders is None or per_round:
-            substreams = self._lanes if self.options.rows == "independent" else self._lanes[:1]
+            substreams = self._substreams if self.options.rows == "independent" else self._substreams[:1]
             orders = np.empty((len(self.seeds), substreams.size, self.n_rows), dtype=np.int32)
             turn = np.uint64(self._round + 1 if per_round else 0)
             _shuffle(orders, self.seeds.key, self.seeds.trials, substreams, turn)
@@ -163,7 +173,7 @@ class RowSampler(OrderReader):
         return self._orders
 
     def order(self, trial: int) -> IntArray | None:
-        """The rows that the arms of a trial bought, in order; None where they do not read one order from its start.
+        """List the rows that the arms of a trial bought; None where they do not read one order from its start.
 
         An arm with n pulls holds the first n of them.
         """
@@ -171,20 +181,89 @@ class RowSampler(OrderReader):
         if self.options.rows != "same" or self.options.replacement == "across" or not pulls.any():
             return None
         if self.options.replacement == "never":
-            found = self._current_orders()[trial, 0, : pulls.max()].astype(np.int64)
+            rows = self._shuffled_orders()[trial, 0, : pulls.max()].astype(np.int64)
         else:
-            found = np.empty(pulls.max(), dtype=np.int64)
-            list_rows(found, self.seeds.key, self.seeds.trials[trial], self._lanes[0], 0, self.n_rows)
-        held = [np.bincount(found[:n], minlength=self.n_rows) for n in pulls]
-        return found if np.array_equal(held, self.counts[trial]) else None
+            rows = self._list_drawn(trial, 0, 0, pulls.max())
+        prefixes = [np.bincount(rows[:n], minlength=self.n_rows) for n in pulls]
+        return rows if np.array_equal(prefixes, self.counts[trial]) else None
 
     def bought(self, fresh: bool) -> CountArray:
-        """The counts to score on: everything bought so far, or the latest fresh round alone."""
+        """Return the counts to score on: everything bought so far, or the latest fresh round alone."""
         if not fresh:
             return self.counts
         if self._fresh is None:
             raise ValueError("no fresh round has been bought yet")
         return self._fresh
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeldRows:
+    """The rows that one arm holds in one trial: their indices in ascending order, and how often each was bought."""
+
+    rows: NDArray[np.intp]
+    times: CountArray
+
+    def dense(self, n_rows: int) -> CountArray:
+        """Spread the counts over all rows, shape (m,)."""
+        counts = np.zeros(n_rows, dtype=np.int32)
+        counts[self.rows] = self.times
+        return counts
+
+
+class RangeSampler(OrderReader):
+    """The bought rows of N trials as ranges of their orders, for draws with replacement from large populations.
+
+    With replacement, row j of an order is a function of the trial's address and j. So two numbers per round say what
+    an arm holds, the rows are computed where they are scored, and memory does not depend on the population.
+    It buys the same rows as `RowSampler`.
+    """
+
+    def __init__(self, seeds: Seeds, n_arms: int, n_rows: int, options: RowOptions) -> None:
+        if options.replacement != "always":
+            raise ValueError(f"ranges are for replacement 'always', got {options.replacement!r}")
+        super().__init__(seeds, n_arms, n_rows, options)
+        self._ranges: list[tuple[IntArray, IntArray]] = []
+        self._fresh: tuple[IntArray, IntArray] | None = None
+        self._has_all = False
+
+    def take_all(self) -> None:
+        """Give every arm every row once: the population."""
+        self._has_all = True
+
+    def draw(self, pulls: IntArray, fresh: bool) -> None:
+        """Record the ranges of granted pulls."""
+        bounds = (self._start(fresh).copy(), pulls.copy())
+        if fresh:
+            self._fresh = bounds
+        self._ranges.append(bounds)
+        self._advance(*bounds, fresh)
+
+    def held(self, trial: int, arm: int, fresh: bool) -> HeldRows:
+        """Compute what an arm holds in a trial: everything bought so far, or the latest fresh round alone."""
+        if self._has_all:
+            return HeldRows(np.arange(self.n_rows), np.ones(self.n_rows, dtype=np.int32))
+        if fresh and self._fresh is None:
+            raise ValueError("no fresh round has been bought yet")
+        ranges = [self._fresh] if fresh and self._fresh is not None else self._ranges
+        parts = [self._list_drawn(trial, arm, start[trial, arm], pulls[trial, arm]) for start, pulls in ranges]
+        rows, times = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *parts]), return_counts=True)
+        return HeldRows(rows.astype(np.intp), times.astype(np.int32))
+
+    def trial_counts(self, trial: int) -> CountArray:
+        """Compute the counts of one trial, shape (K, m)."""
+        return np.stack([self.held(trial, arm, False).dense(self.n_rows) for arm in range(self._next.shape[1])])
+
+    @property
+    def counts(self) -> CountArray:
+        """The counts of all trials, shape (trials, K, m): for the few that are read one by one."""
+        return np.stack([self.trial_counts(trial) for trial in range(len(self.seeds))])
+
+    def order(self, trial: int) -> IntArray | None:
+        """List the rows that the arms of a trial bought; None where they do not read one order from its start."""
+        pulls = sum((pulls[trial] for _, pulls in self._ranges), np.zeros(self._next.shape[1], dtype=np.int64))
+        if self.options.rows != "same" or not pulls.any() or not np.array_equal(pulls, self._next[trial]):
+            return None
+        return self._list_drawn(trial, 0, 0, pulls.max())
 
 
 @kernel
@@ -209,7 +288,7 @@ def _add_drawn(
                 continue
             drawn[:] = 0
             _draw_rows(drawn, key, trials[t], substreams[k], start[t, k], pulls[t, k])
-            # Arms that read the same stretch of one order bought the same rows: they are drawn once.
+            # Arms that read the same range of one order bought the same rows: they are drawn once.
             for other in range(k, n_arms):
                 same = substreams[other] == substreams[k] and start[t, other] == start[t, k]
                 if same and pulls[t, other] == pulls[t, k]:
@@ -235,7 +314,7 @@ def _draw_rows(
 
 @kernel
 def list_rows(out: IntArray, key: WordArray, trial: np.uint64, substream: np.uint64, start: int, n_rows: int) -> None:
-    """The rows from position `start` on of one order of independent draws."""
+    """List the rows from position `start` on of one order of independent draws."""
     for k in range(out.size):
         j = start + k
         words = philox(key[0], key[1], np.uint64(j // 4), substream, trial, np.uint64(0))
@@ -254,7 +333,7 @@ def _add_ordered(counts: CountArray, orders: CountArray, start: IntArray, pulls:
 
 @kernel
 def _shuffle(orders: CountArray, key: WordArray, trials: WordArray, substreams: WordArray, turn: np.uint64) -> None:
-    """Fisher-Yates with word i deciding position i."""
+    """Shuffle by Fisher-Yates with word i deciding position i."""
     size = orders.shape[2]
     for t in range(orders.shape[0]):
         for k in range(orders.shape[1]):

@@ -1,4 +1,4 @@
-"""What a strategy is, and which budgets can open one. The rules themselves are in `exml_sim.strategies`."""
+"""Define the protocol of a strategy, and check budgets. The strategies themselves are in `exml_sim.strategies`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from exml_sim.validation import check_choice
 
 @runtime_checkable
 class Strategy(Protocol):
-    """The protocol. Any object with these members can be passed to `explore`; no subclassing is needed."""
+    """Any object with these members can be passed to `explore`; no subclassing is needed."""
 
     @property
     def alignment(self) -> str:
@@ -29,11 +29,11 @@ class Strategy(Protocol):
         ...
 
     def first_round_cost(self, budget: Fraction, prices: Prices) -> Fraction:
-        """Money of the first round, which all arms share; budgets that are too small are refused by it."""
+        """Return the money of the first round, which all arms share; budgets that are too small are refused by it."""
         ...
 
     def explore(self, batch: TrialBatch) -> IntArray:
-        """Run the rule to its end.
+        """Run the strategy to its end.
 
         Returns
         -------
@@ -43,43 +43,43 @@ class Strategy(Protocol):
 
 
 def check_strategy(strategy: object) -> Strategy:
-    """A strategy, or an error that says what is missing."""
+    """Check that an object is a strategy, and say what is missing."""
     if isinstance(strategy, type):
         raise ValueError(
             f"a strategy must be an object, got the class {strategy.__name__}: call it, {strategy.__name__}(…)"
         )
     if not isinstance(strategy, Strategy):
-        raise ValueError(f"a strategy needs alignment, objective, opening and explore, got {strategy!r}")
+        raise ValueError(f"a strategy needs alignment, objective, first_round_cost and explore, got {strategy!r}")
     check_choice(strategy.alignment, "alignment", ALIGNMENTS)
     check_choice(strategy.objective, "objective", OBJECTIVES)
     return strategy
 
 
-def with_confidence(rule: Strategy, confidence: float | None, epsilon: float | None) -> Strategy:
-    """The rule with another confidence and epsilon, where they are given.
+def with_confidence(strategy: Strategy, confidence: float | None, epsilon: float | None) -> Strategy:
+    """Replace the confidence and epsilon of a strategy, where they are given.
 
     Raises
     ------
     ValueError
-        If the rule has none because it spends a fixed budget.
+        If the strategy has none because it spends a fixed budget.
     """
-    given = {"confidence": confidence, "epsilon": epsilon}
-    wanted: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    options = {"confidence": confidence, "epsilon": epsilon}
+    wanted: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     if not wanted:
-        return rule
-    if not hasattr(rule, "confidence"):
+        return strategy
+    if not hasattr(strategy, "confidence"):
         raise ValueError(
-            f"{type(rule).__name__} spends a fixed budget and has no {' and no '.join(wanted)}: choose a rule that "
-            "stops when it is sure, like 'successive_elimination'"
+            f"{type(strategy).__name__} spends a fixed budget and has no {' and no '.join(wanted)}: "
+            "choose a fixed-confidence strategy, like 'successive_elimination'"
         )
-    return replace(rule, **wanted)  # type: ignore[type-var]
+    return replace(strategy, **wanted)  # type: ignore[type-var]
 
 
-def smallest_budget(rule: Strategy, prices: Prices) -> Fraction:
-    """The smallest budget, in steps of a K-th of a unit, with which the opening round pulls every arm once.
+def smallest_budget(strategy: Strategy, prices: Prices) -> Fraction:
+    """Find the smallest budget, in steps of a K-th of a unit, with which the first round pulls every arm once.
 
-    The mean cost, by which some rules plan, is a whole number of such steps. The opening must not decrease with the
-    budget.
+    The mean cost, by which some strategies plan, is a whole number of such steps. The money of the first round must not
+    decrease with the budget.
 
     Raises
     ------
@@ -88,33 +88,33 @@ def smallest_budget(rule: Strategy, prices: Prices) -> Fraction:
     """
     step = prices.unit / prices.size
     high = int(prices.costs.sum()) * prices.size
-    while not _opens(high * step, rule, prices):
+    while not _pays_first_round(high * step, strategy, prices):
         high *= 2
         if high > LARGEST_UNITS * prices.size:
             raise ValueError(
-                f"no budget up to {show(LARGEST_UNITS * prices.unit)} lets the opening round pull every arm once"
+                f"no budget up to {show(LARGEST_UNITS * prices.unit)} lets the first round pull every arm once"
             )
     low = 0
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if _opens(middle * step, rule, prices) else (middle, high)
+        low, high = (low, middle) if _pays_first_round(middle * step, strategy, prices) else (middle, high)
     return high * step
 
 
-def _opens(budget: Fraction, rule: Strategy, prices: Prices) -> bool:
-    """Whether the opening round pulls every arm at least once."""
-    money = exact(rule.first_round_cost(budget, prices), "the money of the opening round")
-    everyone = np.ones((1, prices.size), dtype=np.bool_)
-    return bool(allot(prices.units(money), prices.costs, everyone, rule.alignment).min() >= 1)
+def _pays_first_round(budget: Fraction, strategy: Strategy, prices: Prices) -> bool:
+    """Check that the first round pulls every arm at least once."""
+    money = exact(strategy.first_round_cost(budget, prices), "the money of the first round")
+    all_arms = np.ones((1, prices.size), dtype=np.bool_)
+    return bool(allot(prices.units(money), prices.costs, all_arms, strategy.alignment).min() >= 1)
 
 
-def check_budget(budget: Fraction, rule: Strategy, prices: Prices) -> None:
-    """Refuse a budget whose opening round leaves an arm without a pull, and say which budget would do."""
-    if budget > 0 and _opens(budget, rule, prices):
+def check_budget(budget: Fraction, strategy: Strategy, prices: Prices) -> None:
+    """Refuse a budget whose first round leaves an arm without a pull, and name a budget that is enough."""
+    if budget > 0 and _pays_first_round(budget, strategy, prices):
         return
-    need = smallest_budget(rule, prices)
+    need = smallest_budget(strategy, prices)
     raise ValueError(
         f"a budget of {show(budget)} does not pay for one pull of each of {prices.size} arms "
-        f"in the opening round of {type(rule).__name__}; the smallest budget that works, in steps of "
+        f"in the first round of {type(strategy).__name__}; the smallest budget that works, in steps of "
         f"{show(prices.unit / prices.size)}, is {show(need)}"
     )

@@ -1,4 +1,4 @@
-"""What an exploration leaves behind: one trial to read and draw, or many to count."""
+"""Hold the results of explorations: one trial to read and plot, or many to count."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from exml_sim.arrays import BoolArray, CountArray, FloatArray, IntArray
 from exml_sim.bandit.ledger import Ledger
-from exml_sim.bandit.statements import Questioned, Statement
+from exml_sim.bandit.selection_report import ComparisonData, SelectionReport
 from exml_sim.bandit.trial_batch import TrialBatch
 from exml_sim.money import show
 from exml_sim.seeds import Seeds
@@ -53,7 +53,7 @@ class Exploration:
     Attributes
     ----------
     selected
-        The selected arm (the best of them, for a rule that selects several).
+        The selected arm (the best of them, for a strategy that selects several).
     accepted
         All selected arms, best first (for accepts and rejects: in the order they were accepted).
     names
@@ -64,10 +64,10 @@ class Exploration:
         Every scored round.
     counts
         How often each row was bought for each arm, shape (K, m); None for arms without rows.
-    sure
-        Whether a rule with a confidence stopped because it was sure; None for rules that spend a fixed budget.
-    witness
-        What the bought rows can be asked; None for arms without rows.
+    confident
+        Whether a fixed-confidence strategy reached its confidence; None for fixed-budget strategies.
+    comparison_data
+        What a report needs; None for arms without rows.
     """
 
     accepted: tuple[int, ...]
@@ -75,8 +75,8 @@ class Exploration:
     ledger: Ledger
     rounds: tuple[Round, ...]
     counts: CountArray | None
-    sure: bool | None = None
-    witness: Questioned | None = None
+    confident: bool | None = None
+    comparison_data: ComparisonData | None = None
 
     @property
     def selected(self) -> int:
@@ -95,8 +95,8 @@ class Exploration:
             f"spent {show(self.ledger.spent)} of {show(self.ledger.budget)}>"
         )
 
-    def statement(self, level: float = 0.95) -> Statement:
-        """How sure the selection is: differences to the others with limits, who cannot be excluded, what it would take.
+    def report(self, level: float = 0.95) -> SelectionReport:
+        """Report the confidence in the selection: differences to the others with limits, and which are excluded.
 
         Parameters
         ----------
@@ -106,21 +106,21 @@ class Exploration:
         Raises
         ------
         ValueError
-            For arms without rows, and levels that are none.
+            For arms without rows, and levels outside of (0, 1).
         """
-        if self.witness is None:
-            raise ValueError("a statement needs bought rows, and these arms have none")
-        return self.witness.state(self.names, self.selected, level)
+        if self.comparison_data is None:
+            raise ValueError("a report needs bought rows, and these arms have none")
+        return self.comparison_data.report(self.names, self.selected, level)
 
     def table(self) -> str:
-        """The rounds as text: pulls, scores and fate of every active arm."""
+        """Write the rounds as text: pulls, scores and fate of every active arm."""
         lines = []
-        for number, one in enumerate(self.rounds, 1):
-            lines.append(f"round {number}{'' if one.certified else ' (not decided by certificates)'}")
-            for arm in one.active:
-                fate = "stays" if arm in one.survivors else "accepted" if arm in self.accepted else "leaves"
-                score = f"{one.scores[arm]:.9g} in [{one.lower[arm]:.9g}, {one.upper[arm]:.9g}]"
-                lines.append(f"  {self.names[arm]}: {one.pulls[arm]} pulls, score {score}, {fate}")
+        for number, scored in enumerate(self.rounds, 1):
+            lines.append(f"round {number}{'' if scored.certified else ' (not decided by certificates)'}")
+            for arm in scored.active:
+                fate = "stays" if arm in scored.survivors else "accepted" if arm in self.accepted else "leaves"
+                score = f"{scored.scores[arm]:.9g} in [{scored.lower[arm]:.9g}, {scored.upper[arm]:.9g}]"
+                lines.append(f"  {self.names[arm]}: {scored.pulls[arm]} pulls, score {score}, {fate}")
         return "\n".join([*lines, f"selected {self.selected_name}"])
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -152,28 +152,28 @@ class Exploration:
 
 
 def read_trial(batch: TrialBatch, selected: IntArray, index: int = 0) -> Exploration:
-    """Take one trial out of a recorded lock-step run."""
+    """Take one trial out of a recorded batch."""
     rounds = tuple(
         Round(
-            _indices(one.active[index]),
-            _indices(one.survivors[index]),
-            one.pulls[index].copy(),
-            one.scores.value[index].copy(),
-            one.scores.lower[index].copy(),
-            one.scores.upper[index].copy(),
-            bool(one.certified[index]),
+            _indices(record.active[index]),
+            _indices(record.survivors[index]),
+            record.pulls[index].copy(),
+            record.scores.value[index].copy(),
+            record.scores.lower[index].copy(),
+            record.scores.upper[index].copy(),
+            bool(record.certified[index]),
         )
-        for one in batch.rounds
+        for record in batch.rounds
     )
-    counts = batch.session.counts()
+    counts = batch.arms.counts()
     return Exploration(
         tuple(int(arm) for arm in selected[index]),
         batch.ledger.names,
         batch.ledger.trial(index),
         rounds,
         None if counts is None else counts[index].copy(),
-        None if batch.sure is None else bool(batch.sure[index]),
-        batch.session.witness(index, batch.ledger.rounds, batch.sure is not None),
+        None if batch.confident is None else bool(batch.confident[index]),
+        batch.arms.comparison_data(index, batch.ledger.rounds, batch.confident is not None),
     )
 
 
@@ -198,8 +198,8 @@ class Explorations:
     seeds
         Addresses of the trials; `pool.explore(strategy, budget, seeds.part(slice(i, i + 1)))` replays trial
         i.
-    sure
-        Whether a rule with a confidence stopped because it was sure, shape (trials,); None for other rules.
+    confident
+        Whether a fixed-confidence strategy reached its confidence, shape (trials,); None for other strategies.
     """
 
     selected: IntArray
@@ -207,7 +207,7 @@ class Explorations:
     spent_units: IntArray
     unit: Fraction
     seeds: Seeds
-    sure: BoolArray | None = None
+    confident: BoolArray | None = None
 
     def __len__(self) -> int:
         return int(self.selected.shape[0])
@@ -218,9 +218,9 @@ class Explorations:
         return f"<Explorations: {len(self)} trials, arm {most} selected most often>"
 
     def failures(self, best: Collection[int]) -> BoolArray:
-        """Trials that selected an arm outside of `best`, shape (trials,).
+        """Mark the trials that selected an arm outside of `best`, shape (trials,).
 
-        For a rule that selects k arms give the k best arms: `pool.best_arms()` holds only those that share the
+        For a strategy that selects k arms give the k best arms: `pool.best_arms()` holds only those that share the
         first place, and where there are fewer than k of them every trial fails.
 
         Parameters
@@ -235,13 +235,14 @@ class Explorations:
         return np.asarray(~np.isin(self.selected, right).all(axis=1), dtype=np.bool_)
 
     @classmethod
-    def joined(cls, parts: list[Explorations], seeds: Seeds) -> Explorations:
+    def join(cls, parts: list[Explorations], seeds: Seeds) -> Explorations:
         """Put the blocks of one run together."""
+        confident = [part.confident for part in parts if part.confident is not None]
         return cls(
             np.concatenate([part.selected for part in parts]),
             np.concatenate([part.pulls for part in parts]),
             np.concatenate([part.spent_units for part in parts]),
             parts[0].unit,
             seeds,
-            None if parts[0].sure is None else np.concatenate([part.sure for part in parts if part.sure is not None]),
+            np.concatenate(confident) if confident else None,
         )

@@ -1,6 +1,6 @@
-"""Trials in lock-step: the same strategy drives one trial or thousands, round by round.
+"""Run N trials of one strategy together, round by round.
 
-A strategy sees this object only: it buys rounds (the ledger pays, the arms draw), asks for scores, keeps
+A strategy sees this object only: it buys rounds (the ledger pays, the arms are pulled), asks for scores, keeps
 arms. Every array has one line per trial, and no line depends on another, so N trials together are exactly N
 trials alone.
 """
@@ -17,8 +17,8 @@ import numpy as np
 from exml_sim.arrays import BoolArray, CountArray, IntArray
 from exml_sim.bandit.evidence import Evidence
 from exml_sim.bandit.ledger import Ledger
-from exml_sim.bandit.ranking import Scores, any_arm, cut_unclear, lowest, marked
-from exml_sim.bandit.statements import Questioned
+from exml_sim.bandit.ranking import Scores, any_arm, cut_unclear, lowest, mark_arms
+from exml_sim.bandit.selection_report import ComparisonData
 from exml_sim.money import Money, Prices, allot, exact
 from exml_sim.validation import check_count
 
@@ -27,9 +27,12 @@ OBJECTIVES: Sequence[str] = ("risk", "risk_per_cost")
 # The zero model has surrogate loss 1 on every row, so quality is what an arm saves against 1.
 BASELINE_RISK = 1.0
 
+#: Pays for a round: takes the granted pulls and those of them that cost money, both of shape (trials, K).
+Payment = Callable[[IntArray, IntArray], None]
+
 
 class ArmState(Protocol):
-    """The arms of one pool during N trials: what has been drawn, and its scores.
+    """The arms of one pool during N trials: what has been pulled, and its scores.
 
     `levels` is the number of accuracies that `score` knows: level 0 first, each next one tighter. `has_exact_scores`
     says that scores are exact numbers, equal or different without doubt.
@@ -38,46 +41,58 @@ class ArmState(Protocol):
     levels: int
     has_exact_scores: bool
 
-    def grant(self, pulls: IntArray, fresh: bool) -> IntArray:
-        """Say how many of the wanted pulls can be had, shape (trials, K)."""
-        ...
+    def pull(self, pulls: IntArray, fresh: bool, pay: Payment) -> IntArray:
+        """Pull every arm as often as wanted, or as far as its rows go.
 
-    def owned(self, pulls: IntArray, fresh: bool) -> IntArray | None:
-        """How many of the granted pulls are of values that were paid for before; None where there are none."""
-        return None
+        Parameters
+        ----------
+        pulls
+            Wanted pulls, shape (trials, K).
+        fresh
+            Whether the round shares no rows with earlier ones.
+        pay
+            Must be called once, with the granted pulls and those that are not paid for yet, before any value is read.
 
-    def draw(self, pulls: IntArray, fresh: bool) -> None:
-        """Draw the pulls of one round, which are paid for; `fresh` rounds share nothing with earlier ones."""
+        Returns
+        -------
+        The granted pulls, shape (trials, K); `pulls` itself where nothing is missing.
+        """
         ...
 
     def score(self, wanted: BoolArray, fresh: bool, level: int) -> Scores:
-        """Score the wanted arms on all they bought, or on the latest fresh round alone."""
+        """Score the wanted arms on all their pulls, or on the latest fresh round alone."""
         ...
+
+    def pulls_left(self) -> IntArray | None:
+        """Pulls of every arm that its rows still allow, shape (trials, K); None without a limit."""
+        return None
 
     def counts(self) -> CountArray | None:
         """Rows bought per trial and arm, shape (trials, K, m); None for arms that have no rows."""
-        ...
+        return None
 
     def evidence(self, leader: IntArray, asked: BoolArray, threshold: float, epsilon: float, limits: bool) -> Evidence:
-        """What the pulls say about each arm against the leader of its trial, in the trials that are `asked`.
+        """Compute the evidence for the leader of each trial against each other arm.
 
         Parameters
         ----------
         leader
             One arm per trial.
         asked
-            Trials to look at, shape (trials,).
+            Trials to analyse, shape (trials,).
         threshold
-            Log of the e-value at which somebody is sure; the limits are those of this level.
+            Log of the e-value that gives confidence; the limits are those of this level.
         epsilon
             How much worse than an arm the leader may be.
         limits
             Whether the limits are wanted, too.
         """
-        raise ValueError(f"a rule with a confidence has no guarantee on {type(self).__name__}: choose a fixed budget")
+        raise ValueError(
+            f"a fixed-confidence strategy has no guarantee on {type(self).__name__}: choose a fixed-budget strategy"
+        )
 
-    def witness(self, trial: int, rounds: int, anytime: bool) -> Questioned | None:
-        """What the rows of one trial can be asked after so many rounds; None for arms that have no rows."""
+    def comparison_data(self, trial: int, rounds: int, anytime: bool) -> ComparisonData | None:
+        """Return what a report on one trial needs after so many rounds; None for arms that have no rows."""
         return None
 
 
@@ -97,7 +112,7 @@ class TrialBatch:
 
     Parameters
     ----------
-    session
+    arms
         The arms, opened for N seeds.
     ledger
         The empty ledger of the N trials.
@@ -109,21 +124,19 @@ class TrialBatch:
     Attributes
     ----------
     active
-        Arms still in the race, shape (trials, K).
-    sure
-        Set by a rule with a confidence: trials in which it was sure, shape (trials,).
+        Arms that have not been dropped, shape (trials, K).
+    confident
+        Set by a fixed-confidence strategy: trials that reached its confidence, shape (trials,).
     """
 
-    def __init__(
-        self, session: ArmState, ledger: Ledger, *, alignment: str, objective: str, record: bool = False
-    ) -> None:
-        self.session = session
+    def __init__(self, arms: ArmState, ledger: Ledger, *, alignment: str, objective: str, record: bool = False) -> None:
+        self.arms = arms
         self.ledger = ledger
         self.alignment = alignment
         self.objective = objective
         self.active = np.ones((ledger.trials, ledger.prices.size), dtype=np.bool_)
         self.pulls = np.zeros((ledger.trials, ledger.prices.size), dtype=np.int64)
-        self.sure: BoolArray | None = None
+        self.confident: BoolArray | None = None
         self.rounds: list[RoundRecord] = []
         self._record = record
         self._round_pulls = np.zeros_like(self.pulls)
@@ -148,7 +161,7 @@ class TrialBatch:
         return self.prices.size
 
     def buy(self, money: Money | IntArray, *, fresh: bool = False, among: BoolArray | None = None) -> None:
-        """Turn money into pulls of the active arms (or of those in `among`), pay, and draw.
+        """Turn money into pulls of the active arms (or of those in `among`), pay, and pull.
 
         Parameters
         ----------
@@ -169,12 +182,12 @@ class TrialBatch:
             )
         units = money if isinstance(money, np.ndarray) else self.prices.units(money)
         wanted = allot(units, self.prices.costs, sharing, self.alignment)
-        granted = self.session.grant(wanted, fresh)
-        short = None if granted is wanted else wanted - granted
-        owned = self.session.owned(granted, fresh)
-        due = granted if owned is None else granted - owned
-        self.ledger.buy(due, money=money, active=sharing, alignment=self.alignment, short=short)
-        self.session.draw(granted, fresh)
+
+        def pay(granted: IntArray, due: IntArray) -> None:
+            short = None if granted is wanted else wanted - granted
+            self.ledger.buy(due, money=money, active=sharing, alignment=self.alignment, short=short)
+
+        granted = self.arms.pull(wanted, fresh, pay)
         self.pulls += granted
         self._stale |= granted > 0
         self._fresh = fresh
@@ -190,30 +203,28 @@ class TrialBatch:
         """
         if fresh and not self._fresh:
             raise ValueError("there are no fresh rows to score: the round before must be bought with fresh=True")
-        scores = self._first_scores(fresh)
+        scores = self._start_scores(fresh)
         doubtful = unclear(scores)
-        for level in range(1, self.session.levels):
+        for level in range(1, self.arms.levels):
             if not doubtful.any():
                 break
-            scores = scores.replaced(doubtful, self._scored(doubtful, fresh, level))
+            scores = scores.replaced(doubtful, self._score_arms(doubtful, fresh, level))
             doubtful = unclear(scores)
         if not fresh:
             self._known, self._stale = scores, np.zeros_like(self._stale)
         return scores, doubtful
 
-    def _first_scores(self, fresh: bool) -> Scores:
-        """Scores to start from: what is known of arms that bought nothing since, level 0 for the others."""
+    def _start_scores(self, fresh: bool) -> Scores:
+        """Take what is known of arms that bought nothing since, and level 0 for the others."""
         if fresh or self._known is None or bool((self._stale | ~self.active).all()):
-            return self._scored(self.active, fresh, 0)
+            return self._score_arms(self.active, fresh, 0)
         known = self._known.only(self.active)
         due = self.active & self._stale
-        return known.replaced(due, self._scored(due, fresh, 0)) if due.any() else known
+        return known.replaced(due, self._score_arms(due, fresh, 0)) if due.any() else known
 
-    def _scored(self, wanted: BoolArray, fresh: bool, level: int) -> Scores:
-        scores = self.session.score(wanted, fresh, level)
-        if self.objective == "risk":
-            return scores
-        return scores.scaled(BASELINE_RISK, self._quality_price)
+    def _score_arms(self, wanted: BoolArray, fresh: bool, level: int) -> Scores:
+        scores = self.arms.score(wanted, fresh, level)
+        return scores if self.objective == "risk" else scores.scaled(BASELINE_RISK, self._quality_price)
 
     def keep_best(self, number: int, *, fresh: bool = False) -> IntArray:
         """Score the active arms and keep the best ones.
@@ -228,20 +239,20 @@ class TrialBatch:
             raise ValueError(f"the number of arms to keep must be at most {most}, the active ones; got {number}")
 
         def cut(scores: Scores) -> BoolArray:
-            if self.session.has_exact_scores and not self._record:
+            if self.arms.has_exact_scores and not self._record:
                 # Nothing can be refined, and nobody will read what was left open.
                 return np.zeros((1, self.n_arms), dtype=np.bool_)
-            return cut_unclear(scores, active, marked(lowest(scores, number), self.n_arms))
+            return cut_unclear(scores, active, mark_arms(lowest(scores, number), self.n_arms))
 
         scores, doubtful = self.score(cut, fresh=fresh)
         tied = any_arm(doubtful)
-        kept = lowest(scores, number, tied)
-        self.close_round(scores, marked(kept, self.n_arms), ~tied)
-        return kept
+        best = lowest(scores, number, tied)
+        self.close_round(scores, mark_arms(best, self.n_arms), ~tied)
+        return best
 
     def drop_worst(self) -> None:
         """Score the active arms and drop the worst one of every trial."""
-        if self._record or not self.session.has_exact_scores:
+        if self._record or not self.arms.has_exact_scores:
             self.keep_best(int(self.active.sum(axis=1).min()) - 1)
             return
         scores, _ = self.score(lambda _: np.zeros((1, self.n_arms), dtype=np.bool_))
@@ -252,15 +263,15 @@ class TrialBatch:
         self.close_round(scores, survivors, np.ones(self.ledger.trials, dtype=np.bool_))
 
     def evidence(self, leader: IntArray, asked: BoolArray, threshold: float, epsilon: float, limits: bool) -> Evidence:
-        """What the pulls say about each arm against the leader, see `ArmState.evidence`."""
+        """Compute the evidence for the leader against each arm, see `ArmState.evidence`."""
         if self.objective != "risk":
             raise ValueError(
-                f"a rule with a confidence compares risks: objective must be 'risk', got {self.objective!r}"
+                f"a fixed-confidence strategy compares risks: objective must be 'risk', got {self.objective!r}"
             )
-        return self.session.evidence(leader, asked, threshold, epsilon, limits)
+        return self.arms.evidence(leader, asked, threshold, epsilon, limits)
 
     def close_round(self, scores: Scores, survivors: BoolArray, certified: BoolArray) -> None:
-        """Go on with the survivors, and note the round."""
+        """Continue with the survivors, and record the round."""
         if self._record:
             self.rounds.append(RoundRecord(self.active, self._round_pulls, scores, survivors, certified))
             self._round_pulls = np.zeros_like(self.pulls)

@@ -1,22 +1,22 @@
-"""The whole method on a user's own table: initial model, exploration with real money, cascade."""
+"""ExMLClassifier on a user's own table: initial model, exploration with a budget, cascade."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from exml_sim.classifier.ask_tell import AskTell
-from exml_sim.classifier.explorer import Explorer, Hindsight
+from exml_sim.classifier.acquisition import AskTell
+from exml_sim.classifier.estimator import BaseExMLClassifier, TestData
 
 if TYPE_CHECKING:
     from exml_sim.classifier.estimator import ExMLClassifier
 
-__all__ = ["AskTell", "ExMLClassifier", "Explorer", "Hindsight"]
+__all__ = ["AskTell", "BaseExMLClassifier", "ExMLClassifier", "TestData"]
 
 
 def __getattr__(name: str) -> Any:
-    # scikit-learn takes about a second to import: only those who use the estimator wait for it.
+    # Made on demand: importing scikit-learn takes about a second.
     if name == "ExMLClassifier":
-        from exml_sim.classifier.estimator import ExMLClassifier
+        from exml_sim.classifier import estimator
 
-        return ExMLClassifier
+        return estimator.ExMLClassifier
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

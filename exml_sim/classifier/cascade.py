@@ -1,25 +1,27 @@
-"""The model cascade of Section 3.3: layer by layer, what one layer gives up goes to the next.
+"""The model cascade of Section 3.3: rows that one layer rejects go to the next.
 
-A layer accepts the rows it is sure of. The others go on to the next layer, which sees more features: only for these
-rows are its candidates' values asked for. What the last layer gives up belongs to the hidden class.
+A layer accepts the rows it is confident about. The others go to the next layer, which sees more features. Values
+of its candidates are requested only for these rows. Rows that the last layer rejects belong to the hidden class.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from exml_sim.arrays import BoolArray, FloatArray, IntArray
-from exml_sim.classifier.gated import GatedModel
-from exml_sim.classifier.latent import LatentModel
+from exml_sim.classifier.latent_class import LatentModel
+from exml_sim.classifier.rejection_model import RejectionModel
+from exml_sim.oracle import ArrayOracle, Oracle, availability, checked_answer
 
-#: Values of a candidate for some rows, and a mask of the rows for which there are any.
+#: Values of a candidate for some rows, and a mask of the rows that have one.
 Ask = Callable[[str, IntArray], tuple[FloatArray, BoolArray]]
 
-#: Rows, and probabilities or values h of the classes, as a layer finds them.
+#: Receives rows, and probabilities or values h of the classes, from every layer.
 Watch = Callable[[IntArray, FloatArray], None]
 
 
@@ -27,7 +29,7 @@ Watch = Callable[[IntArray, FloatArray], None]
 class Layer:
     """A model and the candidates whose values it sees behind the observed features, in this order."""
 
-    model: GatedModel | LatentModel
+    model: RejectionModel | LatentModel
     candidates: tuple[str, ...] = ()
 
 
@@ -44,9 +46,9 @@ class Decisions:
     seen
         Last layer that saw the row; 0 if none did.
     missing
-        Candidate whose missing value stopped the row on its way; "" for rows that came to a decision.
+        Candidate whose missing value stopped the row; "" for decided rows.
     asked
-        Rows for which each candidate was asked for, in order of asking.
+        Rows for which each candidate was requested, in order.
     """
 
     winner: IntArray
@@ -57,13 +59,24 @@ class Decisions:
 
     @property
     def hidden(self) -> BoolArray:
-        """Rows that every layer gave up."""
+        """Rows that every layer rejected."""
         return np.asarray((self.layer == 0) & (self.missing == ""), dtype=np.bool_)
 
     @property
     def undecided(self) -> BoolArray:
         """Rows that lack a value."""
         return np.asarray(self.missing != "", dtype=np.bool_)
+
+    def labels(self, classes: NDArray[Any], hidden_label: Any, undecided: Any = None) -> NDArray[Any]:
+        """Return labels of all rows; an array of objects if known and hidden labels are of different kinds."""
+        labels: NDArray[Any] = classes[np.maximum(self.winner, 0)]
+        extra = [hidden_label] if not self.undecided.any() else [hidden_label, undecided]
+        same_kind = all((np.asarray(label).dtype.kind in "US") == (labels.dtype.kind in "US") for label in extra)
+        labels = labels.astype(np.result_type(labels, *map(np.asarray, extra)) if same_kind else object)
+        labels[self.hidden] = hidden_label
+        if self.undecided.any():
+            labels[self.undecided] = undecided
+        return labels
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,55 +105,97 @@ class Cascade:
             Source of candidate values. It is asked at most once for a value, and only for rows that reach a layer that
             needs it.
         watch
-            Is told what every layer finds about the rows that it sees.
+            Receives the outputs of every layer.
         """
         n = X.shape[0]
         longest = max((len(name) for name in self.candidates), default=1)
         winner, layer, seen = np.full(n, -1), np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
         missing: NDArray[np.str_] = np.full(n, "", dtype=f"<U{max(1, longest)}")
-        known = _Known(ask, n)
+        values = _RequestedValues(ask, n)
         pending = np.arange(n)
-        for number, one in enumerate(self.layers, 1):
-            for name in one.candidates:
-                there = known.fetch(name, pending)
-                missing[pending[~there]] = name
-                pending = pending[there]
-            columns = [X[pending], *(known.values[name][pending] for name in one.candidates if len(pending))]
+        for number, current in enumerate(self.layers, 1):
+            for name in current.candidates:
+                present = values.fetch(name, pending)
+                missing[pending[~present]] = name
+                pending = pending[present]
             if not len(pending):
                 break
-            points = np.hstack(columns)
-            winner[pending], accepted = one.model.evaluate(points)
+            points = np.hstack([X[pending], *(values.tables[name][pending] for name in current.candidates)])
+            winner[pending], accepted = current.model.evaluate(points)
             if watch is not None:
-                watch(pending, one.model.outputs(points))
+                watch(pending, current.model.outputs(points))
             seen[pending] = number
             layer[pending[accepted]] = number
             pending = pending[~accepted]
-        return Decisions(winner, layer, seen, missing, dict(known.asked()))
+        return Decisions(winner, layer, seen, missing, values.asked_rows())
+
+    def explain(self, decisions: Decisions, classes: NDArray[Any], hidden_label: Any) -> list[str]:
+        """Return one sentence per row."""
+        sees = [", ".join(layer.candidates) for layer in self.layers]
+        names = [f"layer {i} (observed features{f' and {c}' if c else ' only'})" for i, c in enumerate(sees, 1)]
+        sentences = []
+        for row in range(len(decisions.layer)):
+            if decisions.missing[row]:
+                before = f"rejected by {names[decisions.seen[row] - 1]}; " if decisions.seen[row] else ""
+                sentences.append(f"undecided: {before}the next layer needs {decisions.missing[row]}")
+            elif decisions.layer[row]:
+                label = classes[decisions.winner[row]]
+                sentences.append(f"{label}: accepted by {names[decisions.layer[row] - 1]}")
+            else:
+                everyone = names[0] if len(names) == 1 else f"all {len(names)} layers"
+                sentences.append(f"{hidden_label}: rejected by {everyone}")
+        return sentences
 
 
-class _Known:
-    """Values asked for so far."""
+class _RequestedValues:
+    """Values requested so far."""
 
     def __init__(self, ask: Ask, n: int) -> None:
-        self._ask = ask
-        self._n = n
-        self.values: dict[str, FloatArray] = {}
+        self._ask, self._n = ask, n
+        self.tables: dict[str, FloatArray] = {}
         self._asked: dict[str, BoolArray] = {}
-        self._there: dict[str, BoolArray] = {}
+        self._present: dict[str, BoolArray] = {}
 
     def fetch(self, name: str, rows: IntArray) -> BoolArray:
-        """Ask for what is not yet known; returns which of the rows have a value."""
+        """Request values that are not known yet; return which of the rows have one."""
         asked = self._asked.setdefault(name, np.zeros(self._n, dtype=np.bool_))
-        there = self._there.setdefault(name, np.zeros(self._n, dtype=np.bool_))
+        present = self._present.setdefault(name, np.zeros(self._n, dtype=np.bool_))
         new = rows[~asked[rows]]
         if len(new):
-            values, present = self._ask(name, new)
-            if name not in self.values:
-                self.values[name] = np.full((self._n, values.shape[1]), np.nan)
-            self.values[name][new[present]] = values[present]
-            asked[new], there[new] = True, present
-        return there[rows]
+            values, here = self._ask(name, new)
+            if name not in self.tables:
+                self.tables[name] = np.full((self._n, values.shape[1]), np.nan)
+            self.tables[name][new[here]] = values[here]
+            asked[new], present[new] = True, here
+        return present[rows]
 
-    def asked(self) -> Iterator[tuple[str, IntArray]]:
-        for name, mask in self._asked.items():
-            yield name, np.flatnonzero(mask)
+    def asked_rows(self) -> dict[str, IntArray]:
+        return {name: np.flatnonzero(mask) for name, mask in self._asked.items()}
+
+
+def make_ask(source: Oracle | Mapping[str, ArrayLike] | None, needed: tuple[str, ...], n_rows: int) -> Ask:
+    """Turn an oracle, or a mapping from candidate to array, into the source of `Cascade.decide`.
+
+    A candidate that the source does not have is missing in every row.
+    """
+    if source is None or isinstance(source, Mapping):
+        given = {name: values for name in needed if (values := (source or {}).get(name)) is not None}
+        oracle: Oracle | None = ArrayOracle(given) if given else None
+    elif isinstance(source, Oracle):
+        oracle = source
+    else:
+        raise ValueError(f"candidate values must be an oracle or a mapping from name to array, got {source!r}")
+
+    def ask(name: str, rows: IntArray) -> tuple[FloatArray, BoolArray]:
+        nothing = np.full((len(rows), 1), np.nan), np.zeros(len(rows), dtype=np.bool_)
+        if oracle is None or name not in oracle.names:
+            return nothing
+        present = availability(oracle, name, n_rows)[rows]
+        if not present.any():
+            return nothing
+        answer = checked_answer(oracle.query(name, rows[present]), name, rows[present])
+        values = np.full((len(rows), answer.shape[1]), np.nan)
+        values[present] = answer
+        return values, present
+
+    return ask

@@ -1,17 +1,119 @@
-"""ExMLClassifier: the exploration as an estimator of scikit-learn."""
+"""ExMLClassifier: explore candidates with a budget and fit a cascade that knows a hidden class.
+
+`BaseExMLClassifier` is the whole estimator. `ExMLClassifier` adds the base classes of scikit-learn and is made when it
+is first used, because importing scikit-learn takes longer than many explorations.
+"""
 
 from __future__ import annotations
 
-from sklearn.base import BaseEstimator, ClassifierMixin
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from inspect import signature
+from pathlib import Path
+from types import MethodType
+from typing import TYPE_CHECKING, Any, Self
 
-from exml_sim.classifier.explorer import Explorer
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from exml_sim.arrays import FloatArray, IntArray
+from exml_sim.classifier.acquisition import AcquisitionManager
+from exml_sim.classifier.cascade import Cascade, Decisions, Layer, make_ask
+from exml_sim.classifier.constants import PAPER_THETAS
+from exml_sim.classifier.evaluation import Evaluation, evaluate
+from exml_sim.classifier.growth import (
+    Assessment,
+    Growth,
+    LayerRecord,
+    assess,
+    check_affordable,
+    fit_initial_record,
+    grow,
+)
+from exml_sim.classifier.latent_class import LatentModel
+from exml_sim.classifier.layers import check_class_rows
+from exml_sim.classifier.layout import Columns, Layout
+from exml_sim.classifier.parameters import PAPER, Parameters, resolve_parameters
+from exml_sim.classifier.preflight import (
+    check_memory,
+    count_blank,
+    diagnose_duplicates,
+    diagnose_far_purchases,
+    diagnose_labels,
+    raise_errors,
+)
+from exml_sim.classifier.report import render_report
+from exml_sim.classifier.saved import SavedModel, load, save
+from exml_sim.money import Money, exact
+from exml_sim.oracle import ArrayOracle, Oracle, zip_names
+from exml_sim.threads import one_thread
+from exml_sim.validation import check_alike, check_random_state
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator, ClassifierMixin
+
+#: Candidate values of rows: an oracle, or arrays by name.
+Values = Oracle | Mapping[str, ArrayLike] | None
 
 
-class ExMLClassifier(Explorer, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+@dataclass(frozen=True, slots=True, eq=False)
+class TestData:
+    """Test data with the truth, for the paper's protocol: theta is tuned on test data.
+
+    Attributes
+    ----------
+    X
+        Observed features of the test rows.
+    classes
+        True classes: known classes, and the hidden label.
+    oracle
+        Candidate values of the test rows.
+    """
+
+    __test__ = False
+
+    X: ArrayLike
+    classes: ArrayLike
+    oracle: Oracle | Mapping[str, ArrayLike]
+
+
+def _require_fitted(model: Any) -> None:
+    if not hasattr(model, "cascade_"):
+        from sklearn.exceptions import NotFittedError
+
+        raise NotFittedError(
+            f"This {type(model).__name__} instance is not fitted yet. Call 'fit' with appropriate arguments before "
+            "using this estimator."
+        )
+
+
+class _WithProbabilities:
+    """A method of models that have probabilities; rejection models do not have the attribute."""
+
+    def __init__(self, method: Callable[..., FloatArray]) -> None:
+        self._method = method
+        self.__doc__ = method.__doc__
+
+    def __get__(self, model: Any, owner: type) -> Callable[..., FloatArray]:
+        if model is None:
+            return self._method
+        if hasattr(model, "cascade_"):
+            has = all(isinstance(layer.model, LatentModel) for layer in model.cascade_.layers)
+        else:
+            has = not (isinstance(model.model, str) and model.model == "rejection")
+        if not has:
+            raise AttributeError(
+                "rejection models have no probabilities: decision_function has their values, model='auto' has both"
+            )
+        return MethodType(self._method, model)
+
+
+class BaseExMLClassifier:
     r"""Exploratory machine learning (Section 3) with an oracle of candidates.
 
-    A rejection model is trained on the observed features. If it gives up too many rows, candidates are explored with
-    the budget, the best one augments a second layer, and what the last layer gives up is the hidden class.
+    A model is trained on the observed features. If it rejects too many rows, candidates are explored with the budget,
+    the best ones augment a second layer, and rows that the last layer rejects are the hidden class.
 
     Parameters
     ----------
@@ -21,72 +123,76 @@ class ExMLClassifier(Explorer, ClassifierMixin, BaseEstimator):  # type: ignore[
         The budget as a share of the price of buying everything, :math:`B = b\,m\sum_i c_i` (with unit costs the paper's
         b m K).
     strategy : str or Strategy, default "value_of_information_commit"
-        One of `exml_sim.strategies.STRATEGIES`. The default is a race for the final model: it explores as long as that
-        is worth more than further rows of the leader (`exml_sim.classifier.race`). With one candidate there is nothing
-        to choose: all money buys its rows.
+        Strategy of the purchases, one of `exml_sim.strategies.STRATEGIES`. The default selects a set of
+        candidates and explores as long as that is worth more than further rows of the best set
+        (`exml_sim.classifier.subset_selection`). With one candidate all money buys its rows.
     confidence : number in (0, 1), optional
-        Buy until the best candidate is known with this probability (approximate), up to the epsilon, or the money
-        ends; then all money buys rows of it. A race of single candidates, unless `strategy` names another rule with a
-        confidence.
+        Buy until the best candidate is known with this probability (approximate), up to epsilon, or the money ends;
+        then all money buys rows of it. Successive elimination, unless `strategy` names another fixed-confidence one.
     epsilon : float, default 0
-        Held-out squared errors this close need not be told apart.
+        Out-of-fold squared errors this close need not be distinguished.
     stop_when_confident : bool, default False
-        Keep the money that is left when the selection is sure; the confidence is 0.95 unless given.
+        Keep the money that is left when the selection is confident; the confidence is 0.95 unless given.
     alignment : {"sample", "budget"}, optional
         How a round's money becomes pulls under unequal costs; "sample" by default.
     objective : {"risk", "risk_per_cost"}, optional
-        What the best candidate is; "risk_per_cost" prefers those that will be cheap at test time (the paper's remark).
-    top : int, optional
-        Number of candidates that one layer adds. By default the race adds as many as are worth it; other strategies
-        one.
-    layers : int, default 2
+        Criterion of the best candidate; "risk_per_cost" prefers those that are cheap at test time (the paper's remark).
+    max_candidates : int, optional
+        Number of candidates that one layer adds. By default subset selection adds as many as are worth it; other
+        strategies one.
+    max_stages : int, default 2
         Layers of the cascade, the initial one included. Every further layer explores the remaining candidates with an
-        equal share of the budget, on the rows that have the candidates selected so far.
+        equal part of the budget, on the rows that have the candidates selected so far.
     cascade : bool, default True
-        False: the last layer alone decides (the paper's "aug"), so that every point needs the candidate.
-    theta : "auto", "hindsight" or float, default "auto"
-        Rejection cost of the augmented layers. "auto": `validation_share` of the budget buys more rows of the selected
-        candidate, and theta is chosen from `thetas` by cross-validation on its bought rows, perceived labels only (see
-        `exml_sim.classifier.thresholds`). "hindsight": the paper's protocol; the run is repeated for every theta, each
-        with the whole budget, and the one that is best on *test labels* is kept, so `fit` needs ``hindsight=``; for
-        comparison with the paper only.
+        Whether rows go through all layers. If not, the last layer decides alone (the paper's "aug"), and every row
+        needs the candidate.
+    theta : "auto", "tune_on_test" or float, default "auto"
+        Rejection cost of the augmented layers. "auto": `validation_fraction` of the budget buys more rows of the
+        selected candidate, and theta is chosen from `thetas` by cross-validation on its bought rows (see
+        `exml_sim.classifier.thresholds`). "tune_on_test": the paper's protocol; the run is repeated for every theta,
+        each with the whole budget, and the best on *test labels* is kept, so `fit` needs ``test_data=``; for comparison
+        with the paper only.
     thetas : sequence of float, default (0.1, 0.2, 0.3, 0.4)
-        The pool of "auto" and "hindsight".
+        What "auto" and "tune_on_test" choose from.
     initial_theta : "auto" or float, default "auto"
         Rejection cost of the initial model; "auto" is cross-validation for `target`.
     exploration_theta : float, default 0.2
-        Rejection cost in the scores of an automatic run. The initial model's theta is not used for it: it is often so
-        small that every row is given up and all candidates score alike.
+        Rejection cost in the scores of an automatic run. The initial model's theta is often so small that every
+        row is rejected and all candidates score alike.
     target : float, default 0.95
         Wanted accuracy on accepted rows.
     tolerated_rejection : float, default 0.05
         A model that reaches the target and rejects no more than this needs no exploration.
     explore : {"auto", "always", "never"}, default "auto"
-        "auto" spends nothing if the initial model is good.
-    validation_share : number in [0, 1), default 0.1
+        When to explore; "auto" spends nothing if the initial model is good.
+    validation_fraction : number in [0, 1), default 0.1
         Part of the budget that is kept for choosing theta; what rounding leaves over is added to it.
     candidate_score : {"held_out", "risk", "objective"}, default "held_out"
-        Score of a candidate: squared error of probabilities on rows that the model has not seen, Eq. 5 (a training
-        loss), or the penalised objective per row.
+        Score of a candidate: squared error of out-of-fold probabilities, Eq. 5 (a training loss), or the penalised
+        objective per row.
     model : {"auto", "rejection", "forest", "kernel"} or a classifier, default "auto"
-        What a layer is: the paper's rejection model; a forest, kernel regression or any classifier of scikit-learn
-        with `predict_proba`, with the hidden class as a class of its own (`exml_sim.classifier.latent`); "auto" takes
-        the mean of forest and kernel, or one of them where it predicts unseen labels better.
-    mislabelling : "estimate", "fair" or sequence of float, default "estimate"
-        How hidden rows are taken to be labelled, not for rejection models: estimated
-        (`exml_sim.classifier.mislabelling`), any known label alike, or given probabilities of the known classes in
-        sorted order.
+        Model of a layer: the paper's rejection model; a forest, kernel regression or any classifier of scikit-learn
+        with `predict_proba`, with the hidden class as a class of its own (`exml_sim.classifier.latent_class`). "auto":
+        the mean of forest and kernel, or one of them where its out-of-fold predictions are better.
+    label_noise : "estimate", "uniform" or sequence of float, default "estimate"
+        Distribution of the observed labels of hidden rows, not for rejection models: estimated
+        (`exml_sim.classifier.latent_class`), uniform, or probabilities of the known classes in sorted order.
     hidden_share : float in (0, 1), optional
-        About how large a share of all rows is hidden, if you know it; not for rejection models. Labels hardly tell it:
-        by default a hidden class is taken to be about as large as a known one, unless it is seen to be
-        larger.
-    kernel, gamma, C_h, C_g, loss, scaling
-        The rejection models, see `exml_sim.classifier.gated.ModelOptions`.
+        Approximate share of hidden rows; not for rejection models. It is weakly identified by labels. By default a
+        hidden class is assumed to be about as large as a known one, unless the labels show a larger one.
+    kernel : {"gaussian", "linear"}, default "gaussian"
+        Kernel of rejection models.
+    gamma : "median" or float, default "median"
+        Bandwidth of rejection models.
+    C_h, C_g : float, default 0.1
+        Penalties of rejection models.
+    loss, scaling : str
+        Loss and scaling of rejection models, see `exml_sim.classifier.rejection_model.ModelOptions`.
     folds : int, default 5
         Folds of the cross-validations.
     hidden_label : default "hidden"
-        What `predict` returns for the hidden class. With numbers as labels give a number that is no class, such as -1:
-        scorers of scikit-learn do not take numbers and texts together.
+        Label that `predict` returns for the hidden class. With numbers as labels give a number that is no class, such
+        as -1: scorers of scikit-learn do not take numbers and texts together.
     random_state : int, Generator or None, default 0
         Order in which rows are bought, and folds.
     candidates : mapping, optional
@@ -102,33 +208,34 @@ class ExMLClassifier(Explorer, ClassifierMixin, BaseEstimator):  # type: ignore[
     ----------
     classes_ : known classes
     n_features_in_, feature_names_in_
-        Columns of X. A table whose columns come in another order is refused by `predict`.
+        Columns of X. A table with another order of columns is an error in `predict`.
     cascade_ : Cascade
     assessment_ : Assessment
-        Whether the initial model left anything to explore.
+        Whether the initial model needs exploration.
     explored_ : bool
     selected_ : tuple of str
         Candidates that were selected, layer by layer.
     records_ : tuple of LayerRecord
-        How every layer came about: rounds with scores, how sure the selection is, choice of theta.
+        How every layer came about: rounds with scores, confidence of the selection, choice of theta.
     ledger_ : Ledger
-        Every purchase. With theta="hindsight" that of the run that was kept.
-    purchases_ : tuple of Purchase
+        Every purchase. With theta="tune_on_test" that of the kept run.
+    purchases_ : tuple of Acquisition
         Row by row.
     bought_ : ndarray of bool, shape (K, m)
         Which values were paid for.
     widths_ : dict
         Number of columns of every candidate of which something was bought.
-    hindsight_ : tuple of (theta, accuracy on test labels)
-        Empty except with theta="hindsight".
-    judgement_ : Judgement or None
-        Held-out figures next to simpler models (`exml_sim.classifier.judgement`); None if theta was given.
-    notes_ : tuple of str
-        Remarks, for instance why a layer was left out.
+    tuned_on_test_ : tuple of (theta, accuracy on test labels)
+        Empty except with theta="tune_on_test".
+    evaluation_ : Evaluation or None
+        Out-of-fold metrics next to simpler models (`exml_sim.classifier.evaluation`); None if theta was given.
+    notes_ : tuple of Diagnostic
+        Notes, for instance why a layer was left out.
     budget_ : Fraction
 
     Examples
     --------
+    >>> from exml_sim.classifier import ExMLClassifier
     >>> from exml_sim.datasets import make_synthetic
     >>> from exml_sim.oracle import ArrayOracle
     >>> rows = make_synthetic(rng=0)
@@ -137,3 +244,325 @@ class ExMLClassifier(Explorer, ClassifierMixin, BaseEstimator):  # type: ignore[
     >>> model.ledger_.spent <= model.budget_ == 540
     True
     """
+
+    cascade_: Cascade
+    classes_: NDArray[Any]
+    layout_: Layout
+
+    def __init__(
+        self,
+        *,
+        budget: Money | None = None,
+        budget_ratio: Money | None = None,
+        strategy: Any = "value_of_information_commit",
+        confidence: float | None = None,
+        epsilon: float = 0.0,
+        stop_when_confident: bool = False,
+        alignment: str | None = None,
+        objective: str | None = None,
+        max_candidates: int | None = None,
+        max_stages: int = 2,
+        cascade: bool = True,
+        theta: float | str = "auto",
+        thetas: Sequence[float] = PAPER_THETAS,
+        initial_theta: float | str = "auto",
+        exploration_theta: float = 0.2,
+        target: float = 0.95,
+        tolerated_rejection: float = 0.05,
+        explore: str = "auto",
+        validation_fraction: Money = 0.1,
+        candidate_score: str = "held_out",
+        model: Any = "auto",
+        label_noise: Any = "estimate",
+        hidden_share: float | None = None,
+        kernel: str = "gaussian",
+        gamma: float | str = "median",
+        C_h: float = 0.1,
+        C_g: float = 0.1,
+        loss: str = "sum",
+        scaling: str = "unit",
+        folds: int = 5,
+        hidden_label: Any = "hidden",
+        random_state: Any = 0,
+        candidates: Mapping[str, Columns] | None = None,
+        costs: Mapping[str, Money] | None = None,
+        n_jobs: int = 1,
+    ) -> None:
+        # Every parameter is an attribute, as scikit-learn expects.
+        vars(self).update({name: value for name, value in locals().items() if name not in ("self", "__class__")})
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters by name, as they were given."""
+        return {name: getattr(self, name) for name in signature(type(self).__init__).parameters if name != "self"}
+
+    @classmethod
+    def paper(cls, **parameters: Any) -> Self:
+        """Return the paper's method: median elimination on Eq. 5, rejection models, one candidate."""
+        return cls(**{**PAPER, **parameters})
+
+    def fit(self, X: Any, y: ArrayLike, oracle: Oracle | None = None, *, test_data: TestData | None = None) -> Self:
+        """Assess the observed columns, explore, and train.
+
+        Parameters
+        ----------
+        X
+            Observed features, shape (m, d): an array, or a table of pandas, polars or Arrow. With `candidates` their
+            columns are in it, too.
+        y
+            Observed labels, shape (m,): two or more known classes.
+        oracle
+            Source of candidate values, with their costs; see `exml_sim.oracle`. None with `candidates`.
+        test_data
+            Test data with the truth, with theta="tune_on_test" only.
+        """
+        # One BLAS thread: sums in another order could change a choice, and a fit must not depend on the machine.
+        with one_thread("blas"):
+            return self._fit(X, y, oracle, test_data)
+
+    def _fit(self, X: Any, y: ArrayLike, oracle: Oracle | None, test_data: TestData | None) -> Self:
+        self.layout_ = Layout.of(X, self.candidates)
+        rows, oracle = self._find_sources(X, oracle)
+        codes = self._encode(y, len(rows))
+        n_classes = len(self.classes_)
+        parameters = self.resolve(n_classes)
+        rng = check_random_state(self.random_state)
+        check_class_rows(codes, n_classes, parameters)
+        if (self.theta == "tune_on_test") != (test_data is not None):
+            raise ValueError('theta="tune_on_test" and the argument test_data= go together: give both or neither')
+        if parameters.uses_rejection:
+            check_memory(len(rows))
+        self.budget_ = self.budget_for(oracle, len(rows))
+        acquisition = AcquisitionManager(oracle, len(rows), self.budget_)
+        first = fit_initial_record(rows, codes, n_classes, parameters.initial_theta, parameters, rng)
+        evaluation = evaluate((first,), codes, self.classes_, parameters.cascade)
+        self.assessment_ = _assess_classes(assess(first.choice, parameters), evaluation)
+        wanted = self.explore == "always" or (self.explore == "auto" and self.assessment_.needed)
+        self.explored_ = wanted and parameters.max_stages > 1
+        self.tuned_on_test_: tuple[tuple[float, float], ...] = ()
+        self._data_notes = diagnose_duplicates(rows, codes)
+        if not self.explored_:
+            self._keep(Growth((Layer(first.fitted.model),), (first,)), acquisition)
+        else:
+            check_affordable(acquisition, parameters)
+            if test_data is None:
+                self._keep(grow(rows, codes, n_classes, first, acquisition, parameters, rng), acquisition)
+            else:
+                self._tune_on_test(rows, codes, first, oracle, parameters, rng, test_data)
+        self.evaluation_ = evaluate(self.records_, codes, self.classes_, parameters.cascade)
+        return self
+
+    def _find_sources(self, X: Any, oracle: Oracle | None) -> tuple[FloatArray, Oracle]:
+        """Return observed features, and the oracle: the given one, or columns of X."""
+        rows, values = self.layout_.split(X)
+        if oracle is not None and values is None:
+            if self.costs is not None:
+                raise ValueError("an oracle knows its costs: leave costs= out")
+            return rows, oracle
+        if values is None or oracle is not None:
+            raise ValueError("candidate values come from an oracle or, with candidates=, from columns of X: give one")
+        return rows, ArrayOracle(values, self.costs)
+
+    def report(self) -> str:
+        """Return what was assessed, bought and selected, and why, as Markdown text."""
+        _require_fitted(self)
+        return render_report(self)
+
+    def _keep(self, growth: Growth, acquisition: AcquisitionManager) -> None:
+        self.cascade_ = Cascade(growth.layers)
+        self.records_ = growth.records
+        self.notes_ = (*self._data_notes, *diagnose_far_purchases(acquisition), *growth.notes)
+        self.ledger_ = acquisition.ledger
+        self.purchases_ = tuple(acquisition.purchases)
+        self.bought_ = acquisition.bought
+        self.widths_ = acquisition.widths
+        self.selected_ = tuple(name for record in growth.records for name in record.candidates)
+
+    def _tune_on_test(
+        self,
+        X: FloatArray,
+        y: IntArray,
+        first: LayerRecord,
+        oracle: Oracle,
+        parameters: Parameters,
+        rng: np.random.Generator,
+        test: TestData,
+    ) -> None:
+        """Run once per theta from the same state of the generator, and keep the best on test labels."""
+        state = rng.bit_generator.state
+        runs = []
+        for theta in parameters.thetas:
+            rng.bit_generator.state = state
+            acquisition = AcquisitionManager(oracle, len(X), self.budget_)
+            changed = parameters.replace(theta=theta, exploration_theta=theta)
+            growth = grow(X, y, len(self.classes_), first, acquisition, changed, rng)
+            self._keep(growth, acquisition)
+            runs.append((theta, self.score(test.X, test.classes, test.oracle), growth, acquisition))
+        best = max(runs, key=lambda run: run[1])
+        self._keep(best[2], best[3])
+        self.tuned_on_test_ = tuple((theta, accuracy) for theta, accuracy, _, _ in runs)
+
+    def _encode(self, y: ArrayLike, rows: int) -> IntArray:
+        labels = np.asarray(y)
+        if labels.shape != (rows,):
+            raise ValueError(f"y must have shape ({rows},), one label per row of X, got {labels.shape}")
+        if count_blank(labels) or labels.dtype.kind == "f":
+            raise_errors(diagnose_labels(labels))
+        check_alike(y)
+        self.classes_, codes = np.unique(labels, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(f"y must have at least 2 classes, got only {self.classes_[0]!r}")
+        if self.hidden_label in self.classes_.tolist():
+            raise ValueError(f"hidden_label {self.hidden_label!r} is one of the known classes: choose another")
+        return np.asarray(codes, dtype=np.int64)
+
+    def budget_for(self, oracle: Oracle, rows: int) -> Fraction:
+        """Return the exact budget for a table of so many rows."""
+        priced = zip_names(oracle)
+        if self.budget is not None and self.budget_ratio is None:
+            budget = exact(self.budget, "budget")
+            if budget <= 0:
+                raise ValueError(f"budget must be greater than 0, got {self.budget}")
+            return budget
+        if self.budget is not None or self.budget_ratio is None:
+            raise ValueError("give exactly one of budget and budget_ratio")
+        ratio = exact(self.budget_ratio, "budget_ratio")
+        if not 0 < ratio <= 1:
+            raise ValueError(f"budget_ratio must be in (0, 1], got {self.budget_ratio}")
+        return ratio * rows * sum((exact(cost) for _, cost in priced), Fraction(0))
+
+    def resolve(self, n_classes: int | None = None) -> Parameters:
+        """Return the parameters, validated and resolved."""
+        known = len(self.classes_) if hasattr(self, "classes_") else 2
+        return resolve_parameters(self.parameters(), known if n_classes is None else n_classes)
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns of X."""
+        return self.layout_.width
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """Names of the columns of X, if it has names."""
+        if self.layout_.names is None:
+            raise AttributeError("X had no names of columns")
+        return np.array(self.layout_.names, dtype=object)
+
+    def predict(self, X: Any, oracle: Values = None) -> NDArray[Any]:
+        """Predict known classes, and `hidden_label` for rows that every layer rejects.
+
+        Parameters
+        ----------
+        oracle
+            Candidate values of these rows: an oracle, or a mapping from candidate to array. It is asked only for the
+            selected candidates, and only for rows that reach a layer that needs them. None if they are columns of X.
+
+        Raises
+        ------
+        ValueError
+            If a value is needed and missing; `decide` and `explain` say for which rows.
+        """
+        return _require_decided(self.decide(X, oracle)).labels(self.classes_, self.hidden_label)
+
+    def decide(self, X: Any, oracle: Values = None) -> Decisions:
+        """Return which layer decided what, row by row, and which values were requested."""
+        points, source = self._split(X, oracle)
+        return self.cascade_.decide(points, make_ask(source, self.cascade_.candidates, len(points)))
+
+    def explain(self, X: Any, oracle: Values = None) -> list[str]:
+        """Return one sentence per row: which layer decided it, or which value it lacks."""
+        return self.cascade_.explain(self.decide(X, oracle), self.classes_, self.hidden_label)
+
+    @_WithProbabilities
+    def predict_proba(self, X: Any, oracle: Values = None) -> FloatArray:
+        """Return probabilities of the known classes in the order of `classes_`, and of the hidden class last.
+
+        Every row by the last layer that saw it. Rejection models have none.
+        """
+        return self._outputs(X, oracle)
+
+    def decision_function(self, X: Any, oracle: Values = None) -> FloatArray:
+        """Return probabilities, or values h of rejection models, by the last layer that saw the row.
+
+        Of two classes, the second less the first.
+        """
+        outputs = self._outputs(X, oracle)[:, : len(self.classes_)]
+        return np.asarray(outputs[:, 1] - outputs[:, 0] if outputs.shape[1] == 2 else outputs, dtype=np.float64)
+
+    def score(self, X: Any, y: ArrayLike, oracle: Values = None) -> float:
+        """Return the fraction of rows whose class (known, or the hidden label) is predicted."""
+        hits = np.asarray(self.predict(X, oracle), dtype=object) == np.asarray(y, dtype=object)
+        return float(np.mean(hits))
+
+    def save(self, path: str | Path) -> None:
+        """Write a file for predicting, as arrays and JSON without pickle; an existing file is not overwritten."""
+        _require_fitted(self)
+        layout, columns = self.layout_, None
+        if layout.names is not None and layout.candidates:
+            columns = {name: [layout.names[at] for at in places] for name, places in layout.candidates.items()}
+        save(SavedModel.of(self, layout.observed_names, columns), Path(path))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read what `save`, or exml explore, wrote: it predicts and explains, but has no report."""
+        saved = load(Path(path))
+        model = cls(hidden_label=saved.hidden_label)
+        model.cascade_, model.classes_ = saved.cascade, saved.classes
+        model.layout_ = saved.layout or Layout(saved.observed, len(saved.observed), tuple(range(len(saved.observed))))
+        return model
+
+    def _split(self, X: Any, oracle: Values) -> tuple[FloatArray, Values]:
+        """Return observed features, and the source of candidate values."""
+        _require_fitted(self)
+        points, values = self.layout_.split(X)
+        if values is not None and oracle is not None:
+            raise ValueError("candidate values are columns of X: leave the oracle out")
+        return points, oracle if values is None else values
+
+    def _outputs(self, X: Any, oracle: Values) -> FloatArray:
+        points, source = self._split(X, oracle)
+        out = np.zeros((len(points), len(self.classes_) + 1))
+
+        def watch(rows: IntArray, outputs: FloatArray) -> None:
+            out[rows, : outputs.shape[1]] = outputs
+
+        ask = make_ask(source, self.cascade_.candidates, len(points))
+        _require_decided(self.cascade_.decide(points, ask, watch))
+        return out
+
+
+def _require_decided(decisions: Decisions) -> Decisions:
+    stuck = np.flatnonzero(decisions.undecided)
+    if len(stuck):
+        name = str(decisions.missing[stuck[0]])
+        need = "1 row needs" if len(stuck) == 1 else f"{len(stuck)} rows need"
+        raise ValueError(f"{need} a value of candidate {name!r}, the first is row {stuck[0]}")
+    return decisions
+
+
+def _assess_classes(assessment: Assessment, evaluation: Evaluation | None) -> Assessment:
+    """Ask for exploration if an accurate model does not recognise a class."""
+    if assessment.needed or evaluation is None or not evaluation.poor_classes:
+        return assessment
+    worst = evaluation.poor_classes[0]
+    reason = f"class {worst.name!r} is recognised in {worst.recognised} of {worst.accepted} accepted rows"
+    return Assessment(True, f"{assessment.reason}, but {reason}")
+
+
+if TYPE_CHECKING:
+
+    class ExMLClassifier(BaseExMLClassifier, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+        """`BaseExMLClassifier` as an estimator of scikit-learn."""
+
+
+def __getattr__(name: str) -> Any:
+    if name != "ExMLClassifier":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from sklearn.base import BaseEstimator, ClassifierMixin
+
+    content = {"__module__": __name__, "__doc__": BaseExMLClassifier.__doc__}
+    globals()[name] = type(name, (BaseExMLClassifier, ClassifierMixin, BaseEstimator), content)
+    return globals()[name]

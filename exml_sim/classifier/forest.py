@@ -1,7 +1,7 @@
-r"""Growing a regression forest, compiled: trees on soft targets, and what they say about rows that they did not draw.
+r"""Grow regression forests in compiled code, with out-of-bag predictions.
 
 The trees are those of Breiman (2001) as scikit-learn grows them with ``max_features="sqrt"``: each draws rows with
-replacement, every node looks at the square root of the number of columns, drawn without replacement (at more, as long
+replacement, every node tries the square root of the number of columns, drawn without replacement (at more, as long
 as those are constant there), and takes the threshold with the largest
 
 .. math:: \sum_k \frac{(\sum_L w\,t_k)^2}{\sum_L w} + \frac{(\sum_R w\,t_k)^2}{\sum_R w},
@@ -20,26 +20,19 @@ from typing import Any
 import numpy as np
 
 from exml_sim.arrays import FloatArray, IntArray, WordArray
+from exml_sim.classifier.constants import EQUAL_TARGET_TOLERANCE, EQUAL_VALUE_TOLERANCE
 from exml_sim.compiled import kernel
 from exml_sim.seeds import Seeds, mulhi, philox
-
-#: Rows that a tree draws at most. Trees of more rows follow the noise of labels further, and take longer.
-MOST_DRAWN = 4000
-
-#: Values that lie no further apart than this are one value, and targets of less variance are equal, as in scikit-learn.
-#: Columns hold single precision, their differences are taken in double: scikit-learn adds the 1e-7 in single precision,
-#: where it rounds to 1.2e-7 for values between 1/2 and 2, and keeps neighbours together that are split here.
-SAME_VALUE, SAME_TARGET = 1e-7, float(np.finfo(np.float64).eps)
 
 #: Feature, threshold, left child, right child and targets of every node.
 Nodes = tuple[IntArray, FloatArray, IntArray, IntArray, FloatArray]
 
-# Lanes of a tree's random words.
+# Substreams of a tree's random numbers.
 _ROWS, _COLUMNS = np.uint64(0), np.uint64(1)
 
 
-def grown(
-    X: FloatArray, T: FloatArray, trees: int, seed: int, drawn: int | None = None, looks: int | None = None
+def grow_forest(
+    X: FloatArray, T: FloatArray, trees: int, seed: int, drawn: int | None = None, tried: int | None = None
 ) -> tuple[Nodes, IntArray, FloatArray]:
     """Grow trees on bootstrap samples.
 
@@ -51,8 +44,8 @@ def grown(
         Number of trees, and what they are drawn with.
     drawn
         Rows that every tree draws, with replacement; all by default.
-    looks
-        Columns that a node looks at; the square root of their number by default.
+    tried
+        Columns that a node tries; the square root of their number by default.
 
     Returns
     -------
@@ -70,15 +63,15 @@ def grown(
     room = trees * (2 * min(len(X), drawn) - 1)
     feature, left, right = (np.empty(room, dtype=np.int64) for _ in range(3))
     threshold, value = np.zeros(room), np.empty((room, T.shape[1]))
-    roots, held = np.empty(trees, dtype=np.int64), np.zeros(T.shape)
-    looks, key = looks or max(1, int(np.sqrt(len(columns)))), Seeds.of(seed).key
-    end = _forest(columns, order, targets, drawn, looks, key, feature, threshold, left, right, value, roots, held)
+    roots, out_of_bag = np.empty(trees, dtype=np.int64), np.zeros(T.shape)
+    tried, key = tried or max(1, int(np.sqrt(len(columns)))), Seeds.of(seed).key
+    end = _forest(columns, order, targets, drawn, tried, key, feature, threshold, left, right, value, roots, out_of_bag)
     nodes = feature[:end].copy(), threshold[:end].copy(), left[:end].copy(), right[:end].copy(), value[:end].copy()
-    return nodes, roots, held
+    return nodes, roots, out_of_bag
 
 
-def summed(X: FloatArray, nodes: Nodes, roots: IntArray) -> FloatArray:
-    """Targets of rows, summed over the trees."""
+def sum_trees(X: FloatArray, nodes: Nodes, roots: IntArray) -> FloatArray:
+    """Targets of rows, sum_trees over the trees."""
     # Trees compare single precision, as they were grown on it.
     points = np.ascontiguousarray(X, dtype=np.float32)
     feature, threshold, left, right, value = nodes
@@ -114,7 +107,7 @@ def _forest(
     order: Any,
     T: FloatArray,
     drawn: int,
-    looks: int,
+    tried: int,
     key: WordArray,
     feature: IntArray,
     threshold: FloatArray,
@@ -122,9 +115,9 @@ def _forest(
     right: IntArray,
     value: FloatArray,
     roots: IntArray,
-    held: FloatArray,
+    out_of_bag: FloatArray,
 ) -> int:
-    """Grow all trees into the arrays of `grown`; returns the number of their nodes."""
+    """Grow all trees into the arrays of `grow_forest`; returns the number of their nodes."""
     width, rows = columns.shape
     voters, weight, orders = np.zeros(rows), np.empty(rows, np.int64), np.empty((width, rows), np.int32)
     end = 0
@@ -135,18 +128,18 @@ def _forest(
         roots[tree] = end
         # Not `end`: its first value, a plain 0, would have trees compiled twice.
         first = roots[tree]
-        end = _tree(columns, orders, count, T, weight, looks, key, own, first, feature, threshold, left, right, value)
+        end = _tree(columns, orders, count, T, weight, tried, key, own, first, feature, threshold, left, right, value)
         for i in range(rows):
             if weight[i] == 0:
                 node = roots[tree]
                 while feature[node] >= 0:
                     node = left[node] if columns[feature[node], i] <= threshold[node] else right[node]
                 for k in range(T.shape[1]):
-                    held[i, k] += value[node, k]
+                    out_of_bag[i, k] += value[node, k]
                 voters[i] += 1.0
     for i in range(rows):
         for k in range(T.shape[1]):
-            held[i, k] /= max(voters[i], 1.0)
+            out_of_bag[i, k] /= max(voters[i], 1.0)
     return end
 
 
@@ -182,7 +175,7 @@ def _tree(
     count: int,
     T: FloatArray,
     weight: IntArray,
-    looks: int,
+    tried: int,
     key: WordArray,
     tree: np.uint64,
     first: int,
@@ -208,10 +201,10 @@ def _tree(
         for j in range(k):
             value[node, j] = sums[j] / total
         feature[node], left[node], right[node] = -1, 0, 0
-        if stop - start < 2 or spread <= SAME_TARGET * k:
+        if stop - start < 2 or spread <= EQUAL_TARGET_TOLERANCE * k:
             continue
         best, place, chosen, seen, varying = -np.inf, 0, -1, 0, 0
-        while seen < width and (seen < looks or not varying):
+        while seen < width and (seen < tried or not varying):
             # The next turn of a shuffle.
             word = philox(key[0], key[1], np.uint64(words), _COLUMNS, tree, np.uint64(0))[0]
             words += 1
@@ -219,22 +212,25 @@ def _tree(
             turns[seen], turns[swap] = turns[swap], turns[seen]
             f = turns[seen]
             seen += 1
-            column, line = columns[f], orders[f, start:stop]
-            if column[line[-1]] <= column[line[0]] + SAME_VALUE:
+            column, ordered = columns[f], orders[f, start:stop]
+            if column[ordered[-1]] <= column[ordered[0]] + EQUAL_VALUE_TOLERANCE:
                 continue
             varying += 1
-            gain, at = _best_place(column, line, T, weight, sums, below, total)
+            gain, at = _best_place(column, ordered, T, weight, sums, below, total)
             if gain > best:
                 best, place, chosen = gain, at, f
         if chosen < 0:
             continue
-        line = orders[chosen, start:stop]
-        low, top = np.float64(columns[chosen, line[place - 1]]), np.float64(columns[chosen, line[place]])
+        ordered = orders[chosen, start:stop]
+        low, top = (
+            np.float64(columns[chosen, ordered[place - 1]]),
+            np.float64(columns[chosen, ordered[place]]),
+        )
         middle = low / 2.0 + top / 2.0
         feature[node], threshold[node] = chosen, low if middle >= top else middle
         left[node], right[node] = end, end + 1
-        for j in range(len(line)):
-            goes_left[line[j]] = np.int64(j < place)
+        for j in range(len(ordered)):
+            goes_left[ordered[j]] = np.int64(j < place)
         # Two rows make two leaves, whose targets are read in the first order.
         for f in range(width if stop - start > 2 else 1):
             if f != chosen:
@@ -246,38 +242,38 @@ def _tree(
 
 
 @kernel
-def _sums(line: Any, T: FloatArray, weight: IntArray, sums: FloatArray) -> tuple[float, float]:
-    """Weighted sums of the targets of a node's rows; returns its weight and its variance, summed over the targets."""
+def _sums(ordered: Any, T: FloatArray, weight: IntArray, sums: FloatArray) -> tuple[float, float]:
+    """Weighted sums of the targets of a node's rows; return its weight and its summed variance."""
     for k in range(len(sums)):
         sums[k] = 0.0
     total, squares = 0.0, 0.0
-    for row in line:
+    for row in ordered:
         w = np.float64(weight[row])
         total += w
         for k in range(len(sums)):
             sums[k] += w * T[row, k]
             squares += w * T[row, k] * T[row, k]
     spread = squares / total
-    for one in sums:
-        spread -= (one / total) ** 2
+    for target_sum in sums:
+        spread -= (target_sum / total) ** 2
     return total, spread
 
 
 @kernel
 def _best_place(
-    column: Any, line: Any, T: FloatArray, weight: IntArray, sums: FloatArray, below: FloatArray, total: float
+    column: Any, ordered: Any, T: FloatArray, weight: IntArray, sums: FloatArray, below: FloatArray, total: float
 ) -> tuple[float, int]:
     """The best place to cut the sorted rows, and its gain (see the module)."""
     for k in range(len(sums)):
         below[k] = 0.0
     under, best, place = 0.0, -np.inf, 0
-    for j in range(1, len(line)):
-        row = line[j - 1]
+    for j in range(1, len(ordered)):
+        row = ordered[j - 1]
         w = np.float64(weight[row])
         under += w
         for k in range(len(sums)):
             below[k] += w * T[row, k]
-        if column[line[j]] <= column[row] + SAME_VALUE:
+        if column[ordered[j]] <= column[row] + EQUAL_VALUE_TOLERANCE:
             continue
         low, top = 0.0, 0.0
         for k in range(len(sums)):
@@ -291,13 +287,13 @@ def _best_place(
 
 
 @kernel
-def _part(line: Any, goes_left: Any, aside: Any) -> None:
+def _part(ordered: Any, goes_left: Any, aside: Any) -> None:
     """Rows that go left before the others, both in their order."""
     at, kept = 0, 0
-    for j in range(len(line)):
-        row, step = line[j], goes_left[line[j]]
+    for j in range(len(ordered)):
+        row, step = ordered[j], goes_left[ordered[j]]
         # Written to both sides: a jump that nobody can foresee would take longer.
-        line[at], aside[kept] = row, row
+        ordered[at], aside[kept] = row, row
         at, kept = at + step, kept + 1 - step
     for j in range(kept):
-        line[at + j] = aside[j]
+        ordered[at + j] = aside[j]

@@ -1,4 +1,4 @@
-"""The columns of X: which are observed, and which belong to a candidate when all are in one table."""
+"""The columns of X: observed ones, and those of candidates if all are in one table."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Layout:
 
     @classmethod
     def of(cls, X: Any, candidates: Mapping[str, Columns] | None = None) -> Layout:
-        """The layout of a training table.
+        """Read the layout of a training table.
 
         Raises
         ------
@@ -49,8 +49,8 @@ class Layout:
         taken: dict[str, tuple[int, ...]] = {}
         for candidate, columns in (candidates or {}).items():
             several = [columns] if isinstance(columns, str | int | np.integer) else list(columns)
-            taken[candidate] = tuple(_place(one, names, width, candidate) for one in several)
-        places = [place for some in taken.values() for place in some]
+            taken[candidate] = tuple(_place(column, names, width, candidate) for column in several)
+        places = [place for own in taken.values() for place in own]
         if len(set(places)) < len(places):
             twice = next(place for place in places if places.count(place) > 1)
             raise ValueError(f"column {twice if names is None else names[twice]!r} belongs to more than one candidate")
@@ -65,7 +65,7 @@ class Layout:
         return None if self.names is None else tuple(self.names[place] for place in self.observed)
 
     def split(self, X: Any) -> tuple[FloatArray, dict[str, FloatArray] | None]:
-        """Observed features, and values of the candidates (NaN where there is none), if they are in X.
+        """Return observed features, and values of the candidates (NaN where there is none), if they are in X.
 
         A table with names may lack all columns of a candidate: then it has no value in any row.
         """
@@ -84,27 +84,13 @@ class Layout:
         return seen, {name: table[:, list(places)] for name, places in self.candidates.items()}
 
     def _kept(self, names: tuple[str, ...] | None) -> list[int]:
-        """Places of all columns but those of candidates of which a table with these names has none."""
+        """Return places of all columns but those of candidates that the table lacks."""
         absent: set[int] = set()
         if self.names is not None and names is not None:
-            for some in self.candidates.values():
-                if not any(self.names[at] in names for at in some):
-                    absent |= set(some)
+            for places in self.candidates.values():
+                if not any(self.names[at] in names for at in places):
+                    absent |= set(places)
         return [at for at in range(self.width) if at not in absent]
-
-    def facts(self) -> dict[str, Any]:
-        """Plain values that `from_facts` reads."""
-        places = {name: list(some) for name, some in self.candidates.items()}
-        return {"names": None if self.names is None else list(self.names), "width": self.width, "candidates": places}
-
-    @classmethod
-    def from_facts(cls, facts: Mapping[str, Any]) -> Layout:
-        """The layout that `facts` described."""
-        names = None if facts["names"] is None else tuple(map(str, facts["names"]))
-        taken = {str(name): tuple(int(one) for one in some) for name, some in facts["candidates"].items()}
-        places = {place for some in taken.values() for place in some}
-        width = int(facts["width"])
-        return cls(names, width, tuple(place for place in range(width) if place not in places), taken)
 
 
 def _place(column: str | int, names: tuple[str, ...] | None, width: int, candidate: str) -> int:
@@ -119,7 +105,7 @@ def _place(column: str | int, names: tuple[str, ...] | None, width: int, candida
 
 
 def _table(X: Any) -> FloatArray:
-    """X as numbers, NaN where something is missing."""
+    """Return X as numbers, NaN where a value is missing."""
     names = column_names(X)
     if names is None:
         table = as_numbers(X, "X")

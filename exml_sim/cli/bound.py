@@ -14,7 +14,7 @@ from exml_sim.cli import options, points
 from exml_sim.cli.points import instance_options
 
 if TYPE_CHECKING:
-    from theory import Rung
+    from theory import BoundValue
 
 
 @click.command(name="bound")
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 def command(file: Path | None, budget: int, as_json: bool, **given: Any) -> None:
     """Print all bounds on the probability of missing the best of K candidates: paper, corrected, tighter.
 
-    With a study's file: for its pools and strategies, with the bounds that know the pool (pool; pool, sharp) beside
-    the others; the budgets of the file play no role. A bound of 1 or more is vacuous. Where a condition is not met, the
-    line says by how much.
+    With a study's file: for its pools and strategies, with the bounds that use the population (population; population,
+    sharp) beside the others; the budgets of the file play no role. A bound of 1 or more is vacuous.
+    Where a condition is not met, the line says by how much.
 
     Examples: exml bound --K 8 --theta 0.1 --kappa-lambda 0.5 --gap 0.2 --budget 16000; exml bound study.toml --budget
     448
@@ -38,7 +38,7 @@ def command(file: Path | None, budget: int, as_json: bool, **given: Any) -> None
     if given["theta"] is None or given["kappa_lambda"] is None:
         raise click.UsageError("give a point (--theta, --kappa-lambda and --gap or --gaps) or a study's file")
     point, strategies = points.read(**given)
-    found = {strategy: point.ladder(strategy, budget) for strategy in strategies}
+    found = {strategy: point.compare(strategy, budget) for strategy in strategies}
     if as_json:
         rungs = {strategy: [_record(rung) for rung in ladder] for strategy, ladder in found.items()}
         click.echo(json.dumps({"budget": budget, **points.table(point), "bounds": rungs}, indent=2))
@@ -63,7 +63,7 @@ def _of_study(file: Path, budget: int, as_json: bool) -> None:
     for cell in {cell.labels: cell for cell in study.cells()}.values():
         pool, score, strategy = cell.labels
         found = bounds_of(study, cell)
-        ladder = () if isinstance(found, str) else found[1].ladder(found[0], budget)
+        ladder = () if isinstance(found, str) else found[1].compare(found[0], budget)
         place = f"{pool} ({score})" if score else pool
         lines.append((place, strategy, ladder, found if isinstance(found, str) else ""))
     if as_json:
@@ -81,14 +81,14 @@ def _of_study(file: Path, budget: int, as_json: bool) -> None:
             click.echo(f"\n{place}, {strategy}\n  no bound: {reason}")
 
 
-def _print(title: str, ladder: tuple[Rung, ...]) -> None:
+def _print(title: str, ladder: tuple[BoundValue, ...]) -> None:
     click.echo(f"\n{title}")
     width = max(len(rung.name) for rung in ladder)
     for rung in ladder:
         click.echo(f"  {rung.name:{width}}  {_value(rung)}{_note(rung)}")
 
 
-def _value(rung: Rung) -> str:
+def _value(rung: BoundValue) -> str:
     log = float(rung.log_value)
     if math.isnan(log):
         return "says nothing"
@@ -96,11 +96,11 @@ def _value(rung: Rung) -> str:
     return f"{shown} (vacuous)" if rung.vacuous else shown
 
 
-def _note(rung: Rung) -> str:
+def _note(rung: BoundValue) -> str:
     return f": {rung.note}" if rung.note else ""
 
 
-def _record(rung: Rung) -> dict[str, Any]:
+def _record(rung: BoundValue) -> dict[str, Any]:
     log = float(rung.log_value)
     met = not math.isnan(log)
     return {

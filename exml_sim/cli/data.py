@@ -1,4 +1,4 @@
-"""``exml data``: prepare data: a synthetic table to try things on, or your download of RealDisp."""
+"""``exml data``: write a synthetic table, or prepare a download of RealDisp."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 import numpy as np
 
 from exml_sim.cli import options
-from exml_sim.cli.csv_file import as_csv, write_whole
+from exml_sim.cli.tables import as_csv, write_atomically
 from exml_sim.datasets.realdisp import ACTIVITIES, read_realdisp, save_realdisp
 from exml_sim.datasets.synthetic import HIDDEN, candidate_values, draw_rows
 
@@ -32,7 +32,7 @@ def command() -> None:
 @options.as_json
 def realdisp(source: Path, subject: int, out: Path, force: bool, as_json: bool) -> None:
     """Take walking, jogging and running of one subject under ideal placement from the UCI REALDISP logs."""
-    _must_be_new(out, force)
+    _check_new(out, force)
     data = read_realdisp(source, subject=subject)
     save_realdisp(data, out, replace=force)
     counts = {name: int((data.y == number).sum()) for name, number in ACTIVITIES.items()}
@@ -51,21 +51,21 @@ def realdisp(source: Path, subject: int, out: Path, force: bool, as_json: bool) 
 @options.force
 @options.as_json
 def synthetic(per_class: int, seed: int, out: Path, force: bool, as_json: bool) -> None:
-    """Write the population of Section 5.1: x1 and x2 observed, a10 to a90 candidates, y perceived, class the truth."""
-    _must_be_new(out, force)
+    """Write a table of Section 5.1: x1 and x2 observed, a10 to a90 candidates, y observed labels, class the truth."""
+    _check_new(out, force)
     rows = draw_rows(per_class, rng=seed)
     values = candidate_values(rows.points, np.array(ANGLES))
     names = np.where(rows.classes == HIDDEN, "hidden", np.where(rows.classes == 1, "one", "two"))
     seen = np.where(rows.y < 0, "one", "two")
     header = ["x1", "x2", *(f"a{angle}" for angle in ANGLES), "y", "class"]
     lines = zip(*rows.points[:, :2].T.tolist(), *values.T.tolist(), seen.tolist(), names.tolist(), strict=True)
-    write_whole(out, as_csv(header, lines))
+    write_atomically(out, as_csv(header, lines))
     if as_json:
         click.echo(json.dumps({"file": str(out), "rows": len(seen), "candidates": header[2:-2]}, indent=2))
         return
     click.echo(f"{out}: {len(seen)} rows, candidates {', '.join(header[2:-2])}.")
 
 
-def _must_be_new(out: Path, force: bool) -> None:
+def _check_new(out: Path, force: bool) -> None:
     if out.exists() and not force:
         raise ValueError(f"{out} exists already: choose another --out, or --force to replace it")

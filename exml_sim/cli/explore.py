@@ -1,29 +1,34 @@
-"""``exml explore``: find out which extra measurement to buy, buy it for some rows, and train a classifier."""
+"""``exml explore``: find out which candidate to buy, buy it for some rows, and train a classifier."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from fractions import Fraction
+from inspect import cleandoc, signature
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 
-from exml_sim.bandit.scoring import penalised_scores
-from exml_sim.classifier import doubts, judgement
-from exml_sim.classifier.ask_tell import AskTell, Wanted
-from exml_sim.classifier.door import Finding, inspect, refuse
-from exml_sim.classifier.explorer import Explorer
-from exml_sim.classifier.settings import MODELS
+from exml_sim.bandit.scoring import LOSSES
+from exml_sim.classifier.acquisition import AskTell, MeasurementRequest
+from exml_sim.classifier.constants import MAX_KERNEL_ROWS
+from exml_sim.classifier.estimator import BaseExMLClassifier
+from exml_sim.classifier.evaluation import Diagnostic, diagnose
+from exml_sim.classifier.parameters import CANDIDATE_SCORES, EXPLORE, MODELS
+from exml_sim.classifier.preflight import DataSummary, check_data, raise_errors
+from exml_sim.classifier.purchase_plan import plan_purchase
+from exml_sim.classifier.rejection_model import KERNELS, SCALINGS
+from exml_sim.classifier.report import layers_to_dict
 from exml_sim.cli import options
-from exml_sim.cli.columns import Roles, names, offer, price_list, roles
-from exml_sim.cli.csv_file import Table, as_number, blank_words, read_table
-from exml_sim.cli.explore_files import FILES, JOURNAL, check_target, load_drawing, make_room, write_results
-from exml_sim.cli.explore_plan import as_facts, as_lines, door_section, planned, visit
-from exml_sim.cli.to_measure import NAME as SHEET
-from exml_sim.cli.to_measure import Sheet, read_sheet, write_sheet
+from exml_sim.cli.columns import Roles, assign_roles, parse_names, parse_offer, read_costs
+from exml_sim.cli.explore_files import FILES, JOURNAL, check_target, clear_target, start_loading_figures, write_results
+from exml_sim.cli.measurement_request import NAME as REQUEST
+from exml_sim.cli.measurement_request import FilledRequest, read_request, write_request
+from exml_sim.cli.tables import Table, parse_na_values, parse_number, read_table
 from exml_sim.memory import memory_limit
 from exml_sim.money import Money, show
 from exml_sim.oracle import ArrayOracle
@@ -31,76 +36,86 @@ from exml_sim.progress import Elapsed
 from exml_sim.strategies import STRATEGIES
 from exml_sim.validation import counted
 
+#: Parameters of the classifier that are no options, or that an option of another name sets.
+_NO_OPTIONS = ("budget", "budget_ratio", "random_state", "n_jobs", "candidates", "costs", "C_h", "C_g")
+_CHOICES: dict[str, Sequence[str]] = {
+    "strategy": tuple(STRATEGIES),
+    "alignment": ("sample", "budget"),
+    "objective": ("risk", "risk_per_cost"),
+    "explore": EXPLORE,
+    "candidate_score": CANDIDATE_SCORES,
+    "model": MODELS,
+    "kernel": KERNELS,
+    "loss": LOSSES,
+    "scaling": SCALINGS,
+}
+
+
+def _describe_parameters() -> dict[str, str]:
+    """Return the first sentence of every parameter in the docstring of the classifier."""
+    text = (
+        cleandoc(BaseExMLClassifier.__doc__ or "").partition("Parameters\n----------\n")[2].partition("\nAttributes")[0]
+    )
+    entries = re.findall(r"^(\w[\w, ]*?)(?: : [^\n]*)?\n((?:    [^\n]*\n?)+)", text, re.MULTILINE)
+    sentences = {names: re.split(r"(?<=[.;:])\s", " ".join(body.split()))[0] for names, body in entries}
+    plain = {names: sentence.rstrip(".;:").replace("`", "") + "." for names, sentence in sentences.items()}
+    return {name: sentence for names, sentence in plain.items() for name in names.split(", ")}
+
+
+def parameter_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add one option for every parameter of the classifier, with its default and description."""
+    descriptions = _describe_parameters()
+    for name, parameter in reversed(list(signature(BaseExMLClassifier.__init__).parameters.items())):
+        if name == "self" or name in _NO_OPTIONS:
+            continue
+        default, flag = parameter.default, f"--{name.replace('_', '-')}"
+        shown = ",".join(map(str, default)) if isinstance(default, tuple) else default
+        hint = "" if shown is None or shown is False else f"  [default: {shown}]"
+        how: dict[str, Any] = {"default": None, "help": descriptions.get(name, "") + hint}
+        if isinstance(default, bool):
+            flag += f"/--no-{name.replace('_', '-')}" if default else ""
+            how["is_flag"] = True
+        elif name in _CHOICES:
+            how["type"] = click.Choice(list(_CHOICES[name]))
+        elif name == "max_candidates" or isinstance(default, int):
+            how["type"] = int
+        elif name == "confidence" or (isinstance(default, float) and name != "validation_fraction"):
+            how["type"] = float
+        command = click.option(flag, name, **how)(command)
+    return command
+
 
 @click.command(name="explore")
 @click.argument("data", type=click.Path(path_type=Path))
-@click.option("--label", required=True, metavar="COLUMN", help="Column of perceived labels (two or more classes).")
+@click.option("--label", required=True, metavar="COLUMN", help="Column of observed labels (two or more classes).")
 @click.option("--observed", required=True, metavar="A,B,C*", help="Columns that are known for every row.")
 @click.option("--candidate", metavar="NAME=COLUMNS:COST", multiple=True, help="Repeat for each.")
 @click.option(
-    "--prices",
+    "--costs",
     type=click.Path(path_type=Path),
     help="Table of further candidates: candidate, cost and, if they differ from the name, columns.",
 )
-@click.option("--budget", required=True, metavar="MONEY|PERCENT", help="500, or 20% of the price of buying everything.")
+@click.option("--budget", required=True, metavar="MONEY|PERCENT", help="500, or 20% of the cost of buying everything.")
 @click.option("--id", "id", metavar="COLUMN", help="Column that names the rows; it is kept in all files.")
 @options.table_format
 @click.option(
-    "--measure", is_flag=True, help=f"Blank candidates can be measured: ask for them in {SHEET}, go on when run again."
+    "--request-measurements",
+    is_flag=True,
+    help=f"Missing values can be measured: request them in {REQUEST}, continue when run again.",
 )
 @click.option(
     "--preset",
     type=click.Choice(["practice", "paper"]),
     default="practice",
     show_default=True,
-    help="The best purchase that we know, or the method of the paper; single options still count.",
+    help="The defaults, or the method of the paper; single options still count.",
 )
-@click.option("--strategy", type=click.Choice(list(STRATEGIES)), help="[default: value_of_information_commit]")
-@click.option("--confidence", type=float, metavar="SHARE", help="Buy until sure, like 0.95, then rows of the winner.")
-@click.option("--epsilon", type=float, metavar="LOSS", help="Differences that do not matter, with a confidence.")
-@click.option("--stop-when-confident", is_flag=True, help="Keep what is left when the selection is sure, with 0.95.")
-@click.option("--model", type=click.Choice(list(MODELS)), help="What a layer is.  [default: auto]")
-@click.option("--alignment", type=click.Choice(["sample", "budget"]), default="sample", show_default=True)
-@click.option("--objective", type=click.Choice(["risk", "risk_per_cost"]), default="risk", show_default=True)
-@click.option("--top", type=int, help="Candidates that a layer adds.  [default: as many as are worth it]")
-@click.option("--layers", type=int, default=2, show_default=True, help="Layers of the cascade.")
-@click.option("--cascade/--no-cascade", default=True, show_default=True, help="Or let the last layer decide alone.")
-@click.option(
-    "--theta", default="auto", show_default=True, help="Rejection cost of the augmented model: auto or a number."
-)
-@click.option("--thetas", default="0.1,0.2,0.3,0.4", show_default=True, help="What auto chooses from.")
-@click.option("--validation-share", default="0.1", show_default=True, help="Part of the budget for choosing theta.")
-@click.option("--target", type=float, default=0.95, show_default=True, help="Wanted accuracy on accepted rows.")
-@click.option("--folds", type=int, default=5, show_default=True, help="Folds of cross-validations.")
-@click.option("--candidate-score", type=click.Choice(["held_out", *penalised_scores()]), help="[default: held_out]")
-@click.option("--kernel", type=click.Choice(["gaussian", "linear"]), default="gaussian", show_default=True)
-@click.option("--gamma", default="median", show_default=True, help="Bandwidth of rejection models: median or a number.")
-@click.option(
-    "--C",
-    "penalty",
-    type=float,
-    default=0.1,
-    show_default=True,
-    help="Penalty of rejection models: C_h and C_g in Python.",
-)
-@click.option(
-    "--mislabelling",
-    default="estimate",
-    show_default=True,
-    metavar="estimate|fair|SHARES",
-    help="How hidden rows are labelled: shares of the known labels in sorted order, like 0.8,0.2, if you know them.",
-)
-@click.option(
-    "--hidden-share",
-    metavar="SHARE",
-    help="About how many of all rows are hidden, if you know it: 0.1 or 10%.",
-)
-@click.option("--explore", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True)
-@click.option("--hidden-label", default="hidden", show_default=True, help="Name of the hidden class in predictions.")
+@parameter_options
+@click.option("--C", "penalty", type=float, help="Penalty of rejection models: C_h and C_g in Python.  [default: 0.1]")
 @options.seed
 @options.n_jobs
-@click.option("--memory", metavar="SIZE", help="Refuse what needs more memory, like 4G.  [default: what is free]")
-@click.option("--anyway", is_flag=True, help="Go on although the door check says no.")
+@click.option("--memory", metavar="SIZE", help="Largest memory, like 4G.  [default: what is free]")
+@click.option("--ignore-errors", is_flag=True, help="Continue in spite of errors of the preflight checks.")
 @click.option("--dry-run", is_flag=True, help="Print the purchase plan and its cost; buy and write nothing.")
 @click.option(
     "--out", type=click.Path(path_type=Path), default=Path("exml-out"), show_default=True, help="Folder for results."
@@ -113,14 +128,14 @@ def command(
     label: str,
     observed: str,
     candidate: tuple[str, ...],
-    prices: Path | None,
+    costs: Path | None,
     id: str | None,
     encoding: str,
     delimiter: str | None,
-    blank: str | None,
-    measure: bool,
+    na_values: str | None,
+    request_measurements: bool,
     memory: str | None,
-    anyway: bool,
+    ignore_errors: bool,
     dry_run: bool,
     out: Path,
     force: bool,
@@ -131,10 +146,10 @@ def command(
     """Explore the candidates of the table DATA (CSV, .gz or Parquet) with a budget.
 
     Values of a candidate count as bought when they are read, and only bought ones are read. Rows in which a candidate
-    is blank cannot be bought for it, unless --measure says that you can measure them. Every bought value is written to
-    a journal at once: a run that was interrupted goes on when the same command is given again.
+    is missing cannot be bought for it, unless --request-measurements says that you can measure them. Every bought value
+    is written to a journal at once: an interrupted run continues when the same command is given again.
 
-    Columns are separated by commas; a name with a comma stands in double quotes; * and ? are wildcards, which take the
+    Columns are separated by commas; a name with a comma stands in double quotes; * and ? are wildcards, which match the
     columns that have no other role.
 
     Example: exml explore table.csv --label y --observed x1,x2 --candidate ct=a10:1 --candidate mri=a90:1.2 --budget 20%
@@ -142,41 +157,52 @@ def command(
     if not dry_run:
         check_target(out, force)
     limit = None if memory is None else memory_limit(memory)
-    offers = (*(offer(text) for text in candidate), *(() if prices is None else price_list(prices)))
+    offers = (*(parse_offer(text) for text in candidate), *(() if costs is None else read_costs(costs)))
     if not offers:
-        raise click.UsageError("Missing option '--candidate' (or '--prices')")
-    table = read_table(data, encoding=encoding, delimiter=delimiter, blank=blank_words(blank))
-    part = roles(table, label, names(observed), offers, id, measure)
-    X, y, oracle = _problem(table, part, measure)
-    model = _model(given)
-    available = [len(X) if measure else int(oracle.available(name).sum()) for name in oracle.names]
-    plan = planned(model, oracle, available, len(np.unique(y)))
-    findings = inspect(visit(model, X, y, oracle, available, part.observed, plan.opening, limit))
-    if not anyway:
-        refuse(findings)
+        raise click.UsageError("Missing option '--candidate' (or '--costs')")
+    table = read_table(data, encoding=encoding, delimiter=delimiter, na_values=parse_na_values(na_values))
+    roles = assign_roles(table, label, parse_names(observed), offers, id, request_measurements)
+    X, y, oracle = _read_problem(table, roles, request_measurements)
+    model = _make_model(given)
+    available = [len(X) if request_measurements else int(oracle.available(name).sum()) for name in oracle.names]
+    plan = plan_purchase(model, oracle, available, len(np.unique(y)))
+    summary = DataSummary(
+        X=X,
+        y=y,
+        names=oracle.names,
+        costs=oracle.costs,
+        available=available,
+        budget=plan.budget,
+        columns=roles.observed,
+        first_rows=plan.first_rows,
+        memory=limit,
+        max_kernel_rows=None if model.resolve(len(np.unique(y))).uses_rejection else MAX_KERNEL_ROWS,
+    )
+    diagnostics = check_data(summary)
+    if not ignore_errors:
+        raise_errors(diagnostics)
     if dry_run:
-        shown = {**plan.facts, "findings": [as_facts(one) for one in findings]}
-        click.echo(json.dumps(shown, indent=2) if as_json else "\n".join([*as_lines(findings), plan.text]))
+        values = plan.to_dict() | {"preflight": [diagnostic.to_dict() for diagnostic in diagnostics]}
+        click.echo(json.dumps(values, indent=2) if as_json else "\n".join([*_sentences(diagnostics), plan.text()]))
         return
-    about = {"candidates": {one.name: list(one.columns) for one in part.offers}, "observed": list(part.observed)}
-    costs = dict(zip(oracle.names, oracle.costs, strict=True))
-    start = (model, X, y, costs)
-    how: dict[str, Any] = {"source": oracle, "measurable": measure, "about": about}
+    about = {"candidates": {o.name: list(o.columns) for o in roles.offers}, "observed": list(roles.observed)}
+    start = (model, X, y, dict(zip(oracle.names, oracle.costs, strict=True)))
+    how: dict[str, Any] = {"source": oracle, "measurable": request_measurements, "about": about}
     if force and out.exists():
-        make_room(out, AskTell(*start, **how).journal.run)
-    line = Elapsed(f"exploring {len(X)} rows", not quiet and not as_json)
-    how["watch"] = lambda bought: line.say(f"exploring {len(X)} rows, {_values(bought)} bought")
+        clear_target(out, AskTell(*start, **how).journal.run)
+    progress = Elapsed(f"exploring {len(X)} rows", not quiet and not as_json)
+    how["watch"] = lambda n: progress.say(f"exploring {len(X)} rows, {counted(n, 'value')} bought")
     run = AskTell(*start, journal=out / JOURNAL, **how)
-    load_drawing()
-    with options.resumable(f"what was bought is in {out / JOURNAL}, and the same command goes on"), line:
-        wanted, sheet = _advance(run, out / SHEET, table, part)
-    if wanted is not None:
-        _ask(run, wanted, sheet, out / SHEET, table, part, as_json)
+    start_loading_figures()
+    with options.resumable(f"bought values are in {out / JOURNAL}; run the same command to continue"), progress:
+        request, filled = _advance(run, out / REQUEST, table, roles)
+    if request is not None:
+        _request(run, request, filled, out / REQUEST, table, roles, as_json)
         return
-    report = "\n".join([model.report(), *door_section(findings)])
-    write_results(out, model, table, part, X, y, run.journal, report, data.name)
+    report = "\n".join([model.report(), *_preflight_section(diagnostics)])
+    write_results(out, model, table, roles, X, y, run.journal, report, data.name)
     if as_json:
-        click.echo(json.dumps(_result(model, findings, out), indent=2))
+        click.echo(json.dumps(_to_dict(model, diagnostics, out), indent=2))
         return
     if not quiet:
         click.echo(report)
@@ -186,111 +212,132 @@ def command(
     click.echo(f"Saved {', '.join(FILES)} in {out}.")
 
 
-def _advance(run: AskTell, path: Path, table: Table, part: Roles) -> tuple[Wanted | None, Sheet]:
-    """Go on with what is filled in; it is in the journal before anything else happens.
+def _sentences(diagnostics: Sequence[Diagnostic]) -> list[str]:
+    starts = {"error": "Error: ", "warning": "Warning: ", "note": ""}
+    return [f"{starts[diagnostic.severity]}{diagnostic.message}." for diagnostic in diagnostics]
 
-    A sheet answers the purchase that it was written for; a line that only a later one would ask for is not read.
+
+def _preflight_section(diagnostics: Sequence[Diagnostic]) -> list[str]:
+    if not diagnostics:
+        return []
+    return ["## Preflight checks", "", *(f"- {sentence}" for sentence in _sentences(diagnostics)), ""]
+
+
+def _advance(run: AskTell, path: Path, table: Table, roles: Roles) -> tuple[MeasurementRequest | None, FilledRequest]:
+    """Continue with filled-in values, which are in the journal before anything else happens.
+
+    A file answers the request that it was written for; a line that only a later one would need is not read.
     """
-    wanted, sheet = run.ask(), Sheet()
-    if wanted is None or not path.exists():
-        return wanted, sheet
-    sheet = read_sheet(path, table, part, wanted.rows)
-    if not sheet.filled:
-        return wanted, sheet
+    request, filled = run.ask(), FilledRequest()
+    if request is None or not path.exists():
+        return request, filled
+    filled = read_request(path, table, roles, request.rows)
+    if not filled.complete:
+        return request, filled
     answers = {}
-    for name, found in sheet.values.items():
-        blank = (float("nan"),) * len(next(iter(found.values())))
-        answers[name] = [found.get(int(row), blank) for row in wanted.rows[name]]
-    run.tell(answers, sheet.lost)
-    return run.ask(), sheet
+    for name, rows in filled.values.items():
+        blank = (float("nan"),) * len(next(iter(rows.values())))
+        answers[name] = [rows.get(int(row), blank) for row in request.rows[name]]
+    run.tell(answers, filled.lost)
+    return run.ask(), filled
 
 
-def _ask(run: AskTell, wanted: Wanted, sheet: Sheet, path: Path, table: Table, part: Roles, as_json: bool) -> None:
-    """Say what to measure; a sheet that has room for all of it stays as it is."""
-    lacking = {(name, int(row)) for name, rows in wanted.rows.items() for row in rows}
-    half_way = bool(sheet.keys) and lacking <= sheet.keys
+def _request(
+    run: AskTell,
+    request: MeasurementRequest,
+    filled: FilledRequest,
+    path: Path,
+    table: Table,
+    roles: Roles,
+    as_json: bool,
+) -> None:
+    """Print what to measure; a file that has room for all of it stays as it is."""
+    lacking = {(name, int(row)) for name, rows in request.rows.items() for row in rows}
+    is_partial = bool(filled.keys) and lacking <= filled.keys
     path.parent.mkdir(parents=True, exist_ok=True)
     run.journal.begin()
-    if not half_way:
-        write_sheet(path, table, part, wanted, sheet.partial)
-    costs = {one.name: one.cost for one in part.offers}
-    before = sum((costs[name] for name, _ in run.journal.values), Fraction(0))
+    if not is_partial:
+        write_request(path, table, roles, request, filled.partial)
+    before = sum((request.costs[name] for name, _ in run.journal.values), Fraction(0))
+    counts = {name: len(rows) for name, rows in request.rows.items()}
     if as_json:
-        counts = {name: len(rows) for name, rows in wanted.rows.items()}
-        found: dict[str, Any] = {"state": "to measure", "file": str(path), "values": counts, "cost": show(wanted.cost)}
-        missing = [dict(zip((table.unit, "candidate", "column"), one, strict=True)) for one in sheet.missing]
-        found |= {"measured": show(before), "missing": missing if half_way else None}
-        click.echo(json.dumps(found, indent=2))
-        return
-    listed = ", ".join(f"{len(rows)} of {name}" for name, rows in wanted.rows.items())
-    if half_way:
-        line, name, column = sheet.missing[0]
+        missing = [dict(zip((table.unit, "candidate", "column"), cell, strict=True)) for cell in filled.missing]
+        values = {"state": "to measure", "file": str(path), "values": counts, "cost": show(request.cost)}
         click.echo(
-            f"{path} still lacks {_values(len(wanted))} ({listed}); the first is {table.unit} {line}, {name}, column "
-            f"{column}. What is filled in is kept: fill in the rest and run the same command again."
+            json.dumps(values | {"measured": show(before), "missing": missing if is_partial else None}, indent=2)
+        )
+        return
+    listed = ", ".join(f"{count} of {name}" for name, count in counts.items())
+    if is_partial:
+        line, name, column = filled.missing[0]
+        click.echo(
+            f"{path} still lacks {counted(len(request), 'value')} ({listed}); the first is {table.unit} {line}, "
+            f"{name}, column {column}. Filled-in values are kept: fill in the rest and run the same command again."
         )
         return
     click.echo(
-        f"Measure {_values(len(wanted))} ({listed}) for {show(wanted.cost)}, after {show(before)} so far: fill in "
-        f"{path} and run the same command again. Write {'lost'!r} for a row that cannot be measured."
+        f"Measure {counted(len(request), 'value')} ({listed}) for {show(request.cost)}, after {show(before)} so far: "
+        f"fill in {path} and run the same command again. Write 'lost' for a row that cannot be measured."
     )
 
 
-def _values(number: int) -> str:
-    return counted(number, "value")
+def _make_model(given: dict[str, Any]) -> BaseExMLClassifier:
+    """Turn options into parameters of the classifier; options that are not given keep its defaults."""
+    preset, penalty, budget = given.pop("preset"), given.pop("penalty"), given.pop("budget")
+    parameters = {name: value for name, value in given.items() if value is not None and name != "seed"}
+    for name in _PARSERS.keys() & parameters:
+        parameters[name] = _PARSERS[name](parameters[name])
+    parameters |= {**parse_budget(budget), "random_state": given["seed"]}
+    parameters |= {} if penalty is None else {"C_h": penalty, "C_g": penalty}
+    return BaseExMLClassifier.paper(**parameters) if preset == "paper" else BaseExMLClassifier(**parameters)
 
 
-def _model(given: dict[str, Any]) -> Explorer:
-    """Options as parameters of the classifier."""
-    read = {
-        **money(given["budget"]),
-        "theta": _theta(given["theta"]),
-        "thetas": [_number(text, "--thetas must be numbers in (0, 1/2)") for text in given["thetas"].split(",")],
-        "gamma": _gamma(given["gamma"]),
-        "mislabelling": _mislabelling(given["mislabelling"]),
-        "hidden_share": _share(given["hidden_share"]),
-        "C_h": given["penalty"],
-        "C_g": given["penalty"],
-        "random_state": given["seed"],
-    }
-    others = {name: given[name] for name in given if name not in ("budget", "penalty", "seed", "preset")}
-    wanted = {name: value for name, value in {**others, **read}.items() if value is not None}
-    return Explorer.paper(**wanted) if given["preset"] == "paper" else Explorer(**wanted)
-
-
-def _number(text: str, what: str) -> float:
+def _parse(text: str, what: str) -> float:
     try:
-        return as_number(text)
+        return parse_number(text)
     except ValueError:
         raise ValueError(f"{what}, got {text!r}") from None
 
 
-def _theta(text: str) -> float | str:
-    return text if text == "auto" else _number(text, "--theta must be auto or a number in (0, 1/2)")
+def _parse_theta(text: str) -> float | str:
+    return text if text == "auto" else _parse(text, "--theta must be auto or a number in (0, 1/2)")
 
 
-def _gamma(text: str) -> float | str:
-    return text if text == "median" else _number(text, "--gamma must be median or a number")
+def _parse_thetas(text: str) -> list[float]:
+    return [_parse(part, "--thetas must be numbers in (0, 1/2)") for part in text.split(",")]
 
 
-def _mislabelling(text: str) -> list[float] | str:
-    if text.strip() in ("estimate", "fair"):
+def _parse_gamma(text: str) -> float | str:
+    return text if text == "median" else _parse(text, "--gamma must be median or a number")
+
+
+def _parse_label_noise(text: str) -> list[float] | str:
+    if text.strip() in ("estimate", "uniform"):
         return text.strip()
-    return [_number(one, "--mislabelling must be estimate, fair or shares like 0.8,0.2") for one in text.split(",")]
+    what = "--label-noise must be estimate, uniform or probabilities like 0.8,0.2"
+    return [_parse(part, what) for part in text.split(",")]
 
 
-def _share(text: str | None) -> float | None:
+def _parse_share(text: str) -> float:
     """Read 0.1 and 10% alike."""
-    if text is None:
-        return None
     what = "--hidden-share must be a share like 0.1 or 10%"
-    share = _number(text.strip().removesuffix("%"), what) / (100.0 if text.strip().endswith("%") else 1.0)
+    share = _parse(text.strip().removesuffix("%"), what) / (100.0 if text.strip().endswith("%") else 1.0)
     if not 0.0 < share < 1.0:
         raise ValueError(f"{what}, above 0 and below 1, got {text!r}")
     return share
 
 
-def money(budget: str) -> dict[str, Money]:
+_PARSERS: dict[str, Callable[[str], Any]] = {
+    "theta": _parse_theta,
+    "initial_theta": _parse_theta,
+    "thetas": _parse_thetas,
+    "gamma": _parse_gamma,
+    "label_noise": _parse_label_noise,
+    "hidden_share": _parse_share,
+}
+
+
+def parse_budget(budget: str) -> dict[str, Money]:
     """Read 500 as money and 20% as a ratio."""
     text = budget.strip()
     if not text.endswith("%"):
@@ -301,36 +348,38 @@ def money(budget: str) -> dict[str, Money]:
         raise ValueError(f"--budget must be an amount like 500 or a percentage like 20%, got {budget!r}") from None
 
 
-def _problem(table: Table, part: Roles, measure: bool) -> tuple[Any, Any, ArrayOracle]:
-    y, X = table.text(part.label), table.numbers(part.observed)
-    values = {}
-    for one in part.offers:
-        there = not measure or any(table.has(column) for column in one.columns)
-        blank = np.full((len(table), len(one.columns)), np.nan)
-        values[one.name] = table.numbers(one.columns, blanks=True) if there else blank
+def _read_problem(table: Table, roles: Roles, measurable: bool) -> tuple[Any, Any, ArrayOracle]:
+    """Return observed columns, labels and the oracle of the candidates."""
+    y, X = table.text(roles.label), table.numbers(roles.observed)
     classes = np.unique(y)
+    values = {}
+    for offer in roles.offers:
+        has_columns = not measurable or any(table.has(column) for column in offer.columns)
+        blank = np.full((len(table), len(offer.columns)), np.nan)
+        values[offer.name] = table.numbers(offer.columns, blanks=True) if has_columns else blank
     if len(classes) < 2:
-        raise ValueError(f"column {part.label!r} has a single class, {str(classes[0])!r}: at least 2 are needed")
-    for one in part.offers:
-        if not measure and np.isnan(values[one.name]).any(axis=1).all():
+        raise ValueError(f"column {roles.label!r} has a single class, {str(classes[0])!r}: at least 2 are needed")
+    for name, numbers in values.items():
+        if not measurable and np.isnan(numbers).any(axis=1).all():
             raise ValueError(
-                f"candidate {one.name!r} is blank in every row: there is nothing to buy; if you can measure it, "
-                "--measure asks for the rows that are worth it"
+                f"candidate {name!r} is blank in every row: there is nothing to buy; if you can measure it, use "
+                "--request-measurements"
             )
-    return X, y, ArrayOracle(values, {one.name: one.cost for one in part.offers})
+    return X, y, ArrayOracle(values, {offer.name: offer.cost for offer in roles.offers})
 
 
-def _result(model: Explorer, findings: Sequence[Finding], out: Path) -> dict[str, Any]:
-    """What came out, as plain values; money is text, because it is exact."""
+def _to_dict(model: BaseExMLClassifier, diagnostics: Sequence[Diagnostic], out: Path) -> dict[str, Any]:
+    """Return the result as plain values; money is text, because it is exact."""
+    names = model.ledger_.names
     return {
         "state": "done",
         "explored": model.explored_,
         "selected": list(model.selected_),
         "budget": show(model.budget_),
         "spent": show(model.ledger_.spent),
-        "layers": doubts.facts(model.records_, model.ledger_.names),
-        "held_out": judgement.facts(model.judgement_),
-        "doubts": doubts.doubts(model.records_, model.ledger_.names),
-        "findings": [as_facts(one) for one in findings],
+        "layers": layers_to_dict(model.records_, names),
+        "evaluation": None if model.evaluation_ is None else model.evaluation_.to_dict(),
+        "diagnostics": [diagnostic.to_dict() for diagnostic in diagnose(model.records_, names)],
+        "preflight": [diagnostic.to_dict() for diagnostic in diagnostics],
         "files": [str(out / name) for name in FILES],
     }

@@ -36,6 +36,26 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print the result
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
+def plugins(place: str) -> Decorator:
+    """``--plugins`` and ``--trust``: which files may be executed; `place` says beside which file."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in (
+            click.option("--trust", is_flag=True, help=f"Execute also files beside the {place} that it names."),
+            click.option(
+                "--plugins",
+                type=click.Path(path_type=Path),
+                multiple=True,
+                metavar="FILE.py",
+                help="Execute this file of strategies, pools, scores or bounds; may be repeated.",
+            ),
+        ):
+            command = option(command)
+        return command
+
+    return decorate
+
+
 def out(default: str) -> Decorator:
     """``--out``: the folder for results."""
     kind = click.Path(path_type=Path, file_okay=False)
@@ -49,9 +69,11 @@ def store(default: str | None = None, help: str = "SQLite file that a later run 
 
 
 def table_format(command: Callable[..., Any]) -> Callable[..., Any]:
-    """``--encoding``, ``--delimiter``, ``--blank``: how a person's table is written."""
+    """Add ``--encoding``, ``--delimiter`` and ``--na-values``: the format of a user's table."""
     for option in (
-        click.option("--blank", metavar="WORDS", help="Cells that mean not measured.  [default: NA,NaN,N/A,null,none]"),
+        click.option(
+            "--na-values", metavar="WORDS", help="Cells that mean not measured.  [default: NA,NaN,N/A,null,none]"
+        ),
         click.option(
             "--delimiter", metavar="CHARACTER", help="Between columns.  [default: comma, semicolon, tab or |]"
         ),

@@ -26,11 +26,11 @@ TABLE_OPTIONS = (
     "label",
     "observed",
     "candidate",
-    "prices",
+    "costs",
     "worlds",
     "encoding",
     "delimiter",
-    "blank",
+    "na_values",
 )
 
 
@@ -44,6 +44,7 @@ TABLE_OPTIONS = (
 )
 @click.option("--seed", type=options.seeds, help="Root seed of all trials; 0, or what the file says.")
 @plan_pilot.pilot_options
+@options.plugins("study or store")
 @options.n_jobs
 @options.quiet
 @options.as_json
@@ -53,6 +54,8 @@ def command(
     store: Path | None,
     trials: int | None,
     seed: int | None,
+    plugins: tuple[Path, ...],
+    trust: bool,
     n_jobs: int,
     quiet: bool,
     as_json: bool,
@@ -90,7 +93,8 @@ def command(
     if file and store:
         raise click.UsageError("give a study's file or a store, not both")
     search = (trials, seed, n_jobs, not quiet)
-    lines = _by_bounds(delta, given) if at_point else _in_practice(file, store, delta, search)
+    loaded: dict[str, Any] = {"plugins": plugins, "trust": trust}
+    lines = _by_bounds(delta, given) if at_point else _in_practice(file, store, delta, search, loaded)
     if as_json:
         click.echo(json.dumps({"delta": delta, "budgets": lines}, indent=2))
         return
@@ -127,20 +131,27 @@ def _asked(point: BoundProblem, strategy: Strategy, delta: float) -> dict[str, A
 
 
 def _in_practice(
-    file: Path | None, store: Path | None, delta: float, how: tuple[int | None, int | None, int, bool]
+    file: Path | None,
+    store: Path | None,
+    delta: float,
+    how: tuple[int | None, int | None, int, bool],
+    loaded: dict[str, Any],
 ) -> list[dict[str, Any]]:
     """One line per strategy and pool: the budget of practice next to the bounds'."""
     from exml_sim.engine.result import StudyResult
     from exml_sim.engine.study import Study
     from simulations import budget_vs_failure, needed_budget
     from simulations.panels import needs, panels_of
+    from simulations.plugin_bounds import describe_missing
 
     trials, seed, n_jobs, progress = how
     if store is not None:
-        with StudyResult.open(store) as result:
+        with StudyResult.open(store, **loaded) as result:
             panels = panels_of(result)
+            if missing := describe_missing(result.study):
+                click.echo(missing, err=True)
     else:
-        study = Study.from_toml(file) if file else budget_vs_failure.make_study(1)
+        study = Study.from_toml(file, **loaded) if file else budget_vs_failure.make_study(1)
         study = study if seed is None else replace(study, seed=seed)
         number = trials or needed_budget.enough_trials(delta)
         panels = needed_budget.search(study, delta, number, n_jobs=n_jobs, progress=progress)
@@ -148,7 +159,7 @@ def _in_practice(
     for panel in panels:
         found = needs(panel, delta)
         asked = _asked(panel.point, panel.kind, delta) if panel.point else {"launch": {}, "bounds": {}}
-        asked["bounds"] = {**asked["bounds"], **{one.name: one.required(delta) for one in panel.plugged}}
+        asked["bounds"] = {**asked["bounds"], **{one.name: one.required(delta) for one in panel.plugin_bounds}}
         lines.append(
             {
                 "strategy": panel.title,

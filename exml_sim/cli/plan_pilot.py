@@ -10,8 +10,8 @@ import click
 import numpy as np
 
 from exml_sim.cli import options
-from exml_sim.cli.columns import Offer, names, offer, price_list, roles
-from exml_sim.cli.csv_file import Table, blank_words, read_table
+from exml_sim.cli.columns import Offer, assign_roles, parse_names, parse_offer, read_costs
+from exml_sim.cli.tables import Table, parse_na_values, read_table
 from exml_sim.money import exact_cost
 from exml_sim.population import Candidate, Population
 
@@ -34,7 +34,7 @@ def pilot_options(command: Any) -> Any:
         click.option("--label", metavar="COLUMN", help="Column of perceived labels, with a table."),
         click.option("--observed", metavar="A,B,C*", help="Columns that are known for every row, with a table."),
         click.option("--candidate", metavar="NAME=COLUMNS:COST", multiple=True, help="Repeat for each, with a table."),
-        click.option("--prices", type=click.Path(path_type=Path), help="Table of further candidates."),
+        click.option("--costs", type=click.Path(path_type=Path), help="Table of further candidates."),
         click.option("--worlds", type=click.IntRange(10, 10_000), help="Worlds drawn from the pilot.  [default: 60]"),
         options.table_format,
     ):
@@ -47,7 +47,7 @@ def pilot_of(file: Path, given: Mapping[str, Any], seed: int) -> Population:
     from simulations.pilot import check_pilot
 
     table = read_table(
-        file, encoding=given["encoding"], delimiter=given["delimiter"], blank=blank_words(given["blank"])
+        file, encoding=given["encoding"], delimiter=given["delimiter"], na_values=parse_na_values(given["na_values"])
     )
     if given["label"] is None:
         raise click.UsageError("a plan from a table needs --label")
@@ -68,11 +68,11 @@ def pilot_of(file: Path, given: Mapping[str, Any], seed: int) -> Population:
 
 def _measured(table: Table, given: Mapping[str, Any]) -> tuple[Any, Any, dict[str, Any], dict[str, Any]]:
     """Labels, observed columns, candidates and costs of the table as it is."""
-    prices = () if given["prices"] is None else price_list(given["prices"])
-    offers: tuple[Offer, ...] = (*(offer(text) for text in given["candidate"]), *prices)
+    priced = () if given["costs"] is None else read_costs(given["costs"])
+    offers: tuple[Offer, ...] = (*(parse_offer(text) for text in given["candidate"]), *priced)
     if not offers or given["observed"] is None:
         raise click.UsageError("a plan from a table needs --observed and --candidate, or --exploration FOLDER")
-    part = roles(table, given["label"], names(given["observed"]), offers)
+    part = assign_roles(table, given["label"], parse_names(given["observed"]), offers)
     values = {one.name: table.numbers(one.columns, blanks=True) for one in part.offers}
     return table.numbers(part.observed), table.text(part.label), values, {one.name: one.cost for one in part.offers}
 

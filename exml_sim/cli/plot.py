@@ -36,18 +36,23 @@ def known_figures() -> list[str]:
 @click.argument("store", type=click.Path(path_type=Path))
 @click.option("--figure", type=_Figure(), default="failure_rate", show_default=True, help="Which picture.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Folder for results; that of the store.")
+@options.plugins("store")
 @options.as_json
-def command(store: Path, figure: str, out: Path | None, as_json: bool) -> None:
+def command(store: Path, figure: str, out: Path | None, plugins: tuple[Path, ...], trust: bool, as_json: bool) -> None:
     """Draw failure rate against budget for the results in STORE, with the bounds that apply, as PNG and SVG.
 
     A store with several pools gives one picture for each.
+
+    Code of plug-ins is executed only if you name its file: --plugins my_rules.py draws their bounds, too.
 
     Example: exml plot out/study.sqlite --out pictures
     """
     from exml_sim.engine.result import StudyResult
     from simulations.figures import style
+    from simulations.plugin_bounds import describe_missing
 
-    with StudyResult.open(store) as result:
+    with StudyResult.open(store, plugins=plugins, trust=trust) as result:
+        missing = describe_missing(result.study)
         pictures = list(import_module(f"simulations.figures.{figure}").figures(result))
     if not pictures:
         raise ValueError(f"{store} has no results yet: the next exml study with this store computes them")
@@ -59,3 +64,5 @@ def command(store: Path, figure: str, out: Path | None, as_json: bool) -> None:
         return
     for file in files:
         click.echo(str(file))
+    if missing:
+        click.echo(missing, err=True)

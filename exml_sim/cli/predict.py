@@ -11,8 +11,8 @@ import numpy as np
 from exml_sim.arrays import FloatArray
 from exml_sim.classifier.saved import SavedModel, load
 from exml_sim.cli import options
-from exml_sim.cli.csv_file import Table, as_csv, blank_words, read_table, write_whole
-from exml_sim.cli.explore_files import id_column
+from exml_sim.cli.explore_files import make_id_columns
+from exml_sim.cli.tables import Table, as_csv, parse_na_values, read_table, write_atomically
 
 
 @click.command(name="predict")
@@ -30,7 +30,7 @@ def command(
     id: str | None,
     encoding: str,
     delimiter: str | None,
-    blank: str | None,
+    na_values: str | None,
     out: Path | None,
     force: bool,
     quiet: bool,
@@ -38,22 +38,22 @@ def command(
 ) -> None:
     """Classify the rows of the table DATA (CSV, .gz or Parquet) with a MODEL that exml explore saved.
 
-    Only the candidates that the model uses are looked for, and only for rows that the layers before give up. Where such
-    a value is blank, or its column is not there, the prediction is blank and the explanation says what to measure.
+    Only the candidates that the model uses are read, and only for rows that the layers before reject. Where such a
+    value is missing, the prediction is blank and the explanation says what to measure.
 
     Example: exml predict exml-out/model.npz new.csv --out predictions.csv
     """
     if out is not None and out.exists() and not force:
         raise ValueError(f"{out} exists already: choose another --out, or --force to replace it")
     saved = load(model)
-    table = read_table(data, encoding=encoding, delimiter=delimiter, blank=blank_words(blank))
-    heads, ids = id_column(table, id)
+    table = read_table(data, encoding=encoding, delimiter=delimiter, na_values=parse_na_values(na_values))
+    heads, ids = make_id_columns(table, id)
     decisions = saved.decide(table.numbers(saved.observed), _values(saved, table))
     names = [*heads, "prediction", "explanation"]
-    told = zip(saved.labels(decisions, "").tolist(), saved.explain(decisions), strict=True)
-    rows = [[*start, *rest] for start, rest in zip(ids, told, strict=True)]
+    results = zip(saved.labels(decisions, "").tolist(), saved.explain(decisions), strict=True)
+    rows = [[*start, *rest] for start, rest in zip(ids, results, strict=True)]
     if out is not None:
-        write_whole(out, as_csv(names, rows))
+        write_atomically(out, as_csv(names, rows))
     counted = {name: int((decisions.missing == name).sum()) for name in saved.cascade.candidates}
     lacking = {name: count for name, count in counted.items() if count}
     if as_json:
@@ -68,7 +68,7 @@ def command(
 
 
 def _values(saved: SavedModel, table: Table) -> dict[str, FloatArray]:
-    """Columns of the candidates; blank throughout where a candidate is not in the file at all."""
+    """Return columns of the candidates; NaN where a candidate is not in the file."""
     values = {}
     for name, columns in saved.columns.items():
         if any(table.has(column) for column in columns):

@@ -13,13 +13,23 @@ from exml_sim.cli import options
 @click.command(name="report")
 @click.argument("store", type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="The page; report.html next to the store.")
+@options.plugins("store")
 @options.quiet
 @options.as_json
-def command(store: Path, out: Path | None, quiet: bool, as_json: bool) -> None:
+def command(
+    store: Path,
+    out: Path | None,
+    plugins: tuple[Path, ...],
+    trust: bool,
+    quiet: bool,
+    as_json: bool,
+) -> None:
     """Write one HTML file about the results in STORE; it needs no network and can be sent by mail.
 
     It has the settings, the findings in words, a chart of theory against practice whose bounds move with theta, kappa
     Lambda, the gap and K, the allocation and the provenance.
+
+    Code of plug-ins is executed only if you name its file: --plugins my_rules.py draws their bounds, too.
 
     Example: exml report out/study.sqlite --out report.html
     """
@@ -28,7 +38,7 @@ def command(store: Path, out: Path | None, quiet: bool, as_json: bool) -> None:
     from simulations.report.render import render
 
     target = out or store.parent / "report.html"
-    with StudyResult.open(store) as result:
+    with StudyResult.open(store, plugins=plugins, trust=trust) as result:
         page = page_of(result)
     options.make_folder(target.parent)
     target.write_text(render(page), encoding="utf-8")

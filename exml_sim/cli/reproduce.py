@@ -15,10 +15,11 @@ from exml_sim.cli import options
 if TYPE_CHECKING:
     from simulations.reproduction.experiment import Experiment
 
-#: The paper's C, and the one that comes closest to its numbers on Mfeat (docs/reproduction.md); losses are added up.
+#: The paper's C, and the one that comes closest to its numbers on Mfeat; losses are added up
+#: (docs/explanation/reproduction.md).
 PAPER_C = 1.0
 CLOSEST_C = 0.15
-STORE = "results.sqlite"
+STORE = "results"
 
 
 @click.group(name="reproduce")
@@ -49,7 +50,7 @@ def _common(default: int, most: int, what: str, c: float) -> Callable[[Any], Any
                 type=click.Choice(("one", "each")),
                 default="one",
                 show_default=True,
-                help="Hindsight takes one theta for all configurations, or the best of each.",
+                help="TestData takes one theta for all configurations, or the best of each.",
             ),
             click.option("--C", "penalty", type=float, default=c, show_default=True, help="C_h = C_g; paper: 1."),
             click.option("--loss", type=click.Choice(("sum", "mean")), default="sum", show_default=True),
@@ -185,7 +186,7 @@ def _sensitivity(make: Callable[[float, str], Experiment], wanted: Wanted) -> No
     found = []
     for kind, c in sensitivity.GRID:
         with options.folder(folder):
-            results = wanted.results(make(c, kind), folder / f"{kind}-{c:g}.sqlite")
+            results = wanted.results(make(c, kind), folder / f"{kind}-{c:g}")
         found.append(sensitivity.line(kind, c, results, wanted.reading))
     text = sensitivity.markdown(found)
     (folder / "sensitivity.md").write_text(text, encoding="utf-8")

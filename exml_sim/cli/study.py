@@ -50,6 +50,7 @@ class _Shard(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 @click.option("--scheduler", help="Address of a dask scheduler, with --backend dask.")
 @click.option("--shard", type=_Shard(), help="Run only part i of n; put the stores together by exml merge.")
 @click.option("--replay", nargs=2, type=int, metavar="CELL TRIAL", help="Print one trial with its ledger, run nothing.")
+@options.plugins("study")
 @options.out("out")
 @options.store(help="SQLite file that a later run continues; study.sqlite in the folder.")
 @options.quiet
@@ -66,6 +67,8 @@ def command(
     scheduler: str | None,
     shard: tuple[int, int] | None,
     replay: tuple[int, int] | None,
+    plugins: tuple[Path, ...],
+    trust: bool,
     out: Path,
     store: Path | None,
     quiet: bool,
@@ -76,8 +79,8 @@ def command(
     Writes summary.csv, failure_rate.png/.svg and report.html to the folder, next to study.toml (what was run) and
     study.sqlite (every trial). A run that was interrupted continues where it stopped.
 
-    With a file, that study is run instead; study.toml of an earlier run shows how one is written. A strategy of your
-    own is "module:BaseStrategy", its options in braces: --strategy "my_rules:Final{share = 0.4}".
+    With a file, that study is run instead; study.toml of an earlier run shows how one is written. Your own strategy
+    comes from a file that you name: --plugins my_rules.py --strategy "my_rules:Final{share = 0.4}".
 
     Examples: exml study --quick --out quick; exml study --preset bench --out bench
     """
@@ -86,7 +89,7 @@ def command(
         return
     if file is not None and preset is not None:
         raise click.UsageError("give a study's file or --preset, not both")
-    study = _chosen(file, preset, rules, quick, seed)
+    study = _chosen(file, preset, rules, quick, seed, plugins, trust)
     if replay is not None:
         if as_json:
             raise click.UsageError("--replay prints tables: leave out --json")
@@ -109,25 +112,36 @@ def command(
         _leave(result, out, kept, default=file is None and not rules, as_json=as_json)
 
 
-def _chosen(file: Path | None, preset: str | None, rules: tuple[str, ...], quick: bool, seed: int | None) -> Study:
+def _chosen(
+    file: Path | None,
+    preset: str | None,
+    rules: tuple[str, ...],
+    quick: bool,
+    seed: int | None,
+    plugins: tuple[Path, ...],
+    trust: bool,
+) -> Study:
     """The study that the options ask for."""
-    from exml_sim.engine.specs import StrategySpec
-    from exml_sim.plugins import near
+    from exml_sim.plugins import Plugins, files_beside
     from simulations import bench, budget_vs_failure
 
+    if preset is not None and (plugins or trust or rules):
+        raise click.UsageError(
+            "--strategy, --plugins and --trust do not go with --preset, which has its own strategies"
+        )
+    strategies: tuple[Any, ...] = tuple(_rule(text) for text in rules)
     if file is not None:
-        study = _read(file, quick, seed)
+        study = _read(file, quick, seed, plugins, trust)
     elif preset is not None:
         arms = bench.ALL_ARMS if preset == "bench-all" else bench.ARMS
         study = bench.make_study(QUICK if quick else bench.TRIALS, seed=seed or 0, arms=arms)
     else:
         study = budget_vs_failure.make_study(QUICK if quick else TRIALS, seed=seed or 0)
-    if not rules:
+    if not strategies:
         return study
-    if preset is not None:
-        raise click.UsageError("--strategy and --preset do not go together: the bench compares its own rules")
-    with near(*([] if file is None else [file.resolve().parent])):
-        return replace(study, strategies=tuple(StrategySpec.of(_rule(text)) for text in rules))
+    folder = Path.cwd() if file is None else file.resolve().parent
+    beside = files_beside(folder, [one["name"] for one in strategies]) if trust else ()
+    return replace(study, strategies=strategies, plugins=Plugins.of((*plugins, *beside)))
 
 
 def _rule(given: str) -> dict[str, Any]:
@@ -149,37 +163,37 @@ def _list(as_json: bool) -> None:
     from exml_sim.bandit.scoring import SCORES
     from exml_sim.datasets import DATASETS
     from exml_sim.engine.specs import POOLS
-    from exml_sim.plugins import listing
+    from exml_sim.plugins import list_installed
     from exml_sim.strategies import STRATEGIES
     from theory.versions import VERSIONS
 
     ours = {"strategies": STRATEGIES, "pools": POOLS, "data sets": DATASETS, "scores": SCORES, "bounds": VERSIONS}
     named = {what: sorted(names) for what, names in ours.items()}
-    found = listing()
+    found = list_installed()
     if as_json:
         click.echo(json.dumps({**named, "plugins": found}, indent=2))
         return
     for what, names in named.items():
         click.echo(f"{what}: {', '.join(names)}")
     for one in found:
-        state = one.get("error") or f"version {one['version']}, {one['digest'][:12]}, from {one['target']}"
-        click.echo(f"plug-in {one['name']} ({one['group']}): {state}")
+        click.echo(f"plug-in {one['name']} ({one['group']}): version {one['version']}, from {one['target']}")
     if not found:
-        click.echo("plug-ins: no package announces one; a file beside the study is named module:BaseStrategy")
+        click.echo("plug-ins: no installed package announces one; --plugins FILE.py names a file")
 
 
 def _copy_plugins(study: Study, out: Path) -> None:
     """Put files of plug-ins and small files of data beside study.toml, so that the folder can be read by itself."""
     from exml_sim.plugins import DATA
 
-    for one in study.plugins:
-        if one.source is not None:
-            (out / f"{one.target.partition(':')[0]}.py").write_text(one.source, encoding="utf-8")
-        elif one.group == DATA and Path(one.target).stat().st_size <= LARGEST_COPY:
-            copy = out / one.name
-            if copy.resolve() != Path(one.target):
+    for plugin in study.used_plugins:
+        if plugin.source is not None:
+            (out / f"{plugin.stem}.py").write_text(plugin.source, encoding="utf-8")
+        elif plugin.group == DATA and Path(plugin.load()).stat().st_size <= LARGEST_COPY:
+            source, copy = Path(plugin.load()), out / plugin.name
+            # A name like ../table.csv must not write outside of the folder.
+            if copy.resolve() != source and copy.resolve().is_relative_to(out.resolve()):
                 copy.parent.mkdir(parents=True, exist_ok=True)
-                copy.write_bytes(Path(one.target).read_bytes())
+                copy.write_bytes(source.read_bytes())
 
 
 def _leave_bench(result: StudyResult, out: Path, store: Path, as_json: bool) -> None:
@@ -201,11 +215,11 @@ def _leave_bench(result: StudyResult, out: Path, store: Path, as_json: bool) -> 
     click.echo(f"\nResults are in {out}: summary.csv, bench.txt, study.toml, {store.name}.")
 
 
-def _read(file: Path, quick: bool, seed: int | None) -> Study:
+def _read(file: Path, quick: bool, seed: int | None, plugins: tuple[Path, ...], trust: bool) -> Study:
     """A study from a file, with another number of trials or another seed if asked for."""
     from exml_sim.engine.study import Study
 
-    study = Study.from_toml(file)
+    study = Study.from_toml(file, plugins=plugins, trust=trust)
     trials = min(QUICK, study.trials) if quick else study.trials
     return replace(study, trials=trials, seed=study.seed if seed is None else seed)
 
@@ -232,6 +246,7 @@ def _run(
     from exml_sim.engine.cluster import dask_workers
     from exml_sim.engine.files import OtherStudyError
     from exml_sim.engine.runner import run
+    from simulations.pool_bounds import value_at
 
     if (backend == "dask") != (scheduler is not None):
         raise click.UsageError("--backend dask and --scheduler ADDRESS go together")
@@ -239,7 +254,8 @@ def _run(
         workers = threads if threads and n_jobs == -1 else n_jobs
         named = None if scheduler else backend
         try:
-            return run(study, store=store, n_jobs=workers, backend=named, shard=shard, progress=progress)
+            chosen: dict[str, Any] = {"n_jobs": workers, "backend": named, "shard": shard, "progress": progress}
+            return run(study, store=store, bound_value=value_at, **chosen)
         except OtherStudyError as error:
             raise OtherStudyError(f"{error}, by another --out or --store") from None
 

@@ -1,4 +1,4 @@
-"""``exml verify``: hold every claim against instances, exact laws and trials; exit 1 if a true one is refuted."""
+"""``exml verify``: test every claim on instances, exact probabilities and trials; exit 1 if a true one is refuted."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from exml_sim.progress import Line
 if TYPE_CHECKING:
     from simulations.verification.run import Verification
 
-DEPTHS = ("quick", "standard", "deep")
+DEPTH_NAMES = ("quick", "standard", "deep")
 #: Claims whose slack is drawn: the two lemmas on identification.
-SLACK = ("lemma-1-i", "lemma-2-i")
+SLACK_CLAIMS = ("lemma-1-i", "lemma-2-i")
 
 
 @click.command(name="verify")
 @click.argument("claims", metavar="[CLAIM]...", nargs=-1)
-@click.option("--depth", type=click.Choice(DEPTHS), default="quick", show_default=True, help="How much evidence.")
+@click.option("--depth", type=click.Choice(DEPTH_NAMES), default="quick", show_default=True, help="Amount of evidence.")
 @click.option(
     "--store",
     type=click.Path(path_type=Path, file_okay=False),
@@ -47,64 +47,66 @@ def command(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Hold every claim of the paper's theory against the evidence.
+    """Test every claim of the paper's theory against the evidence.
 
     Runs the checks of all claims (or of those named) and the trials behind those about probabilities: as printed,
     corrected, and by our theorems. Writes verify.json, verify.md, verify.csv and figures to the folder; exits with 1 if
     anything that should hold is refuted, if something recorded as wrong is not refuted, or if a check lets a planted
     error pass.
 
-    Statements about selections are held against their level, too; the name "coverage" asks for them alone.
+    The coverage of statements about selections is tested, too; the name "coverage" selects them alone.
 
     A run that was interrupted continues where it stopped. Example: exml verify lemma-1-i lemma-2-i --depth standard
     """
     started, clock = datetime.now(UTC).isoformat(timespec="seconds"), time.monotonic()
     from simulations.verification import coverage, report
-    from simulations.verification.depths import DEPTHS as known
-    from simulations.verification.run import chosen, verify
+    from simulations.verification.plans import DEPTHS
+    from simulations.verification.run import select_claims, verify
 
-    wanted = chosen(claims)
+    selected = select_claims(claims)
     statements = not claims or coverage.NAME in claims
-    kept = out / "store" if store is None else store
+    folder = out / "store" if store is None else store
     line = Line(not quiet and not as_json)
     try:
         with options.resumable("the same command continues where it stopped"):
-            begun = time.monotonic()
-            found = verify(
-                wanted, known[depth], seed=seed, n_jobs=n_jobs, store=kept, statements=statements, tick=line.show
+            begin = time.monotonic()
+            verification = verify(
+                selected, DEPTHS[depth], seed=seed, n_jobs=n_jobs, store=folder, statements=statements, notify=line.show
             )
             done = time.monotonic()
-            document = report.write(found, out, started, report.Clock(done - begun, None, done - clock))
+            document = report.write(verification, out, started, report.Clock(done - begin, None, done - clock))
             if figures:
                 line.show("drawing")
-                _draw(found, out, n_jobs, kept, line.show)
-                # The results were safe before the first picture; now the time of the pictures is known, too.
+                _draw(verification, out, n_jobs, folder, line.show)
+                # The results were written before the first figure; now the time of the figures is known, too.
                 end = time.monotonic()
-                document = report.write(found, out, started, report.Clock(done - begun, end - done, end - clock))
+                seconds = report.Clock(done - begin, end - done, end - clock)
+                document = report.write(verification, out, started, seconds)
     finally:
         line.close()
     if as_json:
         click.echo(json.dumps(document, indent=1))
     else:
-        click.echo(f"{report.table(found)}\n\n{report.conclusion(found)}\n\nResults are in {out}.")
-    if found.problems:
+        table = report.format_table(verification)
+        click.echo(f"{report.conclude(verification)}\n\n{table}\n\nResults are in {out}.")
+    if verification.problems:
         raise SystemExit(1)
 
 
-def _draw(found: Verification, out: Path, n_jobs: int, store: Path, tick: Callable[[str], None]) -> None:
-    """Leave all figures that the verified claims have data for."""
+def _draw(verification: Verification, out: Path, n_jobs: int, store: Path, notify: Callable[[str], None]) -> None:
+    """Write all figures that the verified claims have data for."""
     from simulations.figures import style
-    from simulations.verification import budget_slack
-    from simulations.verification.figures import claims, excess, slack
-    from simulations.verification.workbench import workbench
+    from simulations.verification import budget_slack, figures
+    from simulations.verification.trials import open_context
 
-    for stem, picture in claims.figures(found):
-        style.save(picture, out / stem)
-    if found.excess:
-        style.save(excess.figure(found.excess), out / "excess-risk")
-    if any(one.claim.id in SLACK for one in found.results):
-        trials = found.depth.slack_trials
-        with workbench(found.seed, n_jobs, store, tick) as bench:
-            style.save(slack.budget_figure(budget_slack.measure(trials, bench), trials), out / "budget-slack")
-            falls = [budget_slack.fall(strategy, bench) for strategy in ("uniform", "median")]
-            style.save(slack.waterfall_figure(falls), out / "slack-waterfall")
+    for stem, figure in figures.draw_families(verification):
+        style.save(figure, out / stem)
+    if verification.excess:
+        style.save(figures.draw_excess_figure(verification.excess), out / "excess-risk")
+    if any(result.claim.id in SLACK_CLAIMS for result in verification.results):
+        trials = verification.depth.slack_trials
+        with open_context(verification.seed, n_jobs, store, notify) as context:
+            budgets = budget_slack.measure(trials, context)
+            style.save(figures.draw_budget_figure(budgets, trials), out / "budget-slack")
+            parts = [budget_slack.measure_slack(strategy, context) for strategy in ("uniform", "median")]
+            style.save(figures.draw_slack_figure(parts), out / "slack-waterfall")

@@ -1,4 +1,4 @@
-"""Populations to explore: synthetic, graded gaps, Mfeat (shipped), RealDisp (the user's own download).
+"""Provide populations to explore: synthetic, graded gaps, Mfeat (shipped), RealDisp (the user's download).
 
 A file NAME.py with a function `make_NAME(..., rng)` that returns a `Population` is a data set that studies know by its
 name.
@@ -33,7 +33,7 @@ def _short(name: str) -> str:
     return name.rpartition(".")[2]
 
 
-#: The makers of this folder by name.
+#: The functions of this folder that make populations, by name.
 DATASETS: Mapping[str, Callable[..., Population]] = {
     _short(module.__name__): getattr(module, f"make_{_short(module.__name__)}")
     for module in modules(__name__)

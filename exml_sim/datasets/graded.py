@@ -1,6 +1,6 @@
-r"""A family of populations whose optimality gaps are given: the same task with any gaps one asks for.
+r"""Build populations with given optimality gaps.
 
-The observed feature is a constant; it carries nothing. With labels y that are half -1, half +1, candidate i is
+The observed feature is a constant; it carries no information. With labels y that are half -1, half +1, candidate i is
 
 .. math:: v_i = \rho_i\,y + \sqrt{1-\rho_i^2}\,z_i,
 
@@ -28,12 +28,12 @@ KAPPA = float(np.sqrt(3.0))
 
 
 def largest_ball(theta: float) -> float:
-    """The largest radius for which the closed form holds whatever the gaps: kappa Lambda = 1 - 2 theta."""
+    """Compute the largest radius for which the closed form holds whatever the gaps: kappa Lambda = 1 - 2 theta."""
     return (1.0 - 2.0 * float(check_theta(theta))) / KAPPA
 
 
 def correlations(gaps: FloatArray, ball: float, best: float) -> FloatArray:
-    """The rho_i that give the gaps."""
+    """Compute the rho_i that give the gaps."""
     rho: FloatArray = best - 2.0 * gaps / ball
     return rho
 
@@ -47,7 +47,9 @@ def make_graded(
     costs: Sequence[Money] | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> Population:
-    r"""A population with the given gaps under ``FeaturePool(population, score="ball", ball=ball, kernel="linear")``.
+    r"""Build a population with the given gaps.
+
+    The gaps are those of ``FeaturePool(population, score="ball", ball=ball, kernel="linear")``.
 
     Parameters
     ----------

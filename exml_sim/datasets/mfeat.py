@@ -1,4 +1,4 @@
-"""Multiple Features (UCI): 2000 handwritten digits seen in six views, the benchmark of Section 5.2.
+"""Load Multiple Features (UCI): 2000 handwritten digits in six views, the benchmark of Section 5.2.
 
 Source: R. P. W. Duin, Multiple Features, UCI Machine Learning Repository, CC BY 4.0. The file is built by
 ``tools/build_mfeat.py``.
@@ -53,7 +53,7 @@ class Mfeat:
 
 @cache
 def load_mfeat() -> Mfeat:
-    """The shipped data, read-only."""
+    """Load the shipped data, read-only."""
     with np.load(Path(__file__).with_name("mfeat.npz"), allow_pickle=False) as file:
         views = {name: file[name].astype(np.float64) for name in VIEWS}
         y = file["y"].astype(np.int64)
@@ -63,13 +63,13 @@ def load_mfeat() -> Mfeat:
 
 
 def checksum(values: NDArray[np.generic]) -> str:
-    """SHA-256 of an array's shape and numbers as little-endian float64, independent of how it is stored."""
+    """Compute the SHA-256 of an array's shape and numbers as little-endian float64, independent of how it is stored."""
     array = np.ascontiguousarray(values, dtype="<f8")
     return hashlib.sha256(repr(array.shape).encode() + array.tobytes()).hexdigest()
 
 
 def scale_to_unit(values: FloatArray) -> FloatArray:
-    """Every column to [0, 1], as Section 5.2 does before training; a constant column becomes 0."""
+    """Scale every column to [0, 1], as Section 5.2 does before training; a constant column becomes 0."""
     low, spread = values.min(axis=0), np.ptp(values, axis=0)
     scaled: FloatArray = (values - low) / np.where(spread > 0.0, spread, 1.0)
     return scaled
@@ -84,7 +84,7 @@ def make_mfeat(
     costs: Sequence[Money] | None = None,
     rng: np.random.Generator,
 ) -> Population:
-    """Rows of three digits, negative, positive and hidden; the hidden one is mislabelled by a fair coin (Section 5.2).
+    """Draw rows of three digits: negative, positive and hidden, the last labelled by a fair coin (Section 5.2).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""RealDisp: the user's own download of the UCI REALDISP logs (Section 5.3), which may not be shipped.
+"""Read the user's download of the UCI REALDISP logs (Section 5.3), which may not be shipped.
 
 Every log is a text file with 120 columns: seconds, microseconds, nine sensors with 13 channels each, and the activity.
 A subject's log under ideal placement is called ``subject1_ideal.log``. Source: O. Banos and others, REALDISP Activity
@@ -7,12 +7,12 @@ Recognition Dataset, UCI Machine Learning Repository.
 
 from __future__ import annotations
 
-import io
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
@@ -63,7 +63,7 @@ class RealDisp:
         costs: Mapping[str, Money] | None = None,
         rng: np.random.Generator | int | None = None,
     ) -> Population:
-        """The task of Section 5.3: one sensor observed, the others candidates, one activity hidden.
+        """Build the task of Section 5.3: one sensor observed, the others candidates, one activity hidden.
 
         The two other activities are the labels -1 and +1 in the order of their numbers; rows of the hidden one carry
         one of the two by a fair coin.
@@ -109,78 +109,73 @@ def read_realdisp(
     Raises
     ------
     ValueError
-        If there is no such log, a line has not 120 columns, or no row has one of the activities.
+        If there is no such log, it is no table of 120 numbers per row, or no row has one of the activities.
     """
     name = f"subject{subject}_{placement}.log"
-    wanted = {str(int(activity)) for activity in activities}
-    kept = []
-    with _opened(path, name) as lines:
-        for number, line in enumerate(lines, 1):
-            cells = line.split()
-            if not cells:
-                continue
-            if len(cells) != COLUMNS:
-                raise ValueError(f"{path}: {name}, line {number} has {len(cells)} columns, expected {COLUMNS}")
-            if cells[-1].partition(".")[0] in wanted:
-                kept.append(_numbers(cells, f"{path}: {name}, line {number}"))
-    if not kept:
-        raise ValueError(f"{path}: {name} has no row of the activities {', '.join(sorted(wanted))}")
-    table = np.array(kept)
+    with _open_log(path, name) as file:
+        table = _read_table(file, f"{path}: {name}")
+    table = table[np.isin(table[:, -1], list(activities))]
+    if not len(table):
+        raise ValueError(f"{path}: {name} has no row of the activities {', '.join(map(str, sorted(activities)))}")
     width = len(CHANNELS)
     views = {sensor: table[:, 2 + k * width : 2 + (k + 1) * width] for k, sensor in enumerate(SENSORS)}
     return RealDisp(views, table[:, -1].astype(np.int64), table[:, 0] + table[:, 1] * 1e-6)
 
 
-def _numbers(cells: list[str], where: str) -> list[float]:
+def _read_table(file: IO[bytes], where: str) -> FloatArray:
+    """Read a log as a matrix of finite numbers."""
     try:
-        numbers = [float(cell) for cell in cells]
-    except ValueError:
-        raise ValueError(f"{where} has a cell that is not a number") from None
-    if not np.isfinite(numbers).all():
-        raise ValueError(f"{where} has a cell that is not a finite number")
-    return numbers
+        table = np.loadtxt(file, ndmin=2)
+    except ValueError as error:
+        raise ValueError(f"{where} is no table of numbers: {error}") from None
+    if table.shape[1] != COLUMNS:
+        raise ValueError(f"{where} has {table.shape[1]} columns, expected {COLUMNS}")
+    if not np.isfinite(table).all():
+        row = int(np.isfinite(table).all(axis=1).argmin())
+        raise ValueError(f"{where}, row {row + 1} has a cell that is not a finite number")
+    return table
 
 
 @contextmanager
-def _opened(path: Path, name: str) -> Iterator[Iterator[str]]:
-    """The lines of one log in a zip file, in a directory, or given itself."""
+def _open_log(path: Path, name: str) -> Iterator[IO[bytes]]:
+    """Open one log in a zip file, in a directory, or given itself."""
     if path.is_dir():
-        found = sorted(path.rglob(name))
-        if not found:
+        logs = sorted(path.rglob(name))
+        if not logs:
             raise ValueError(f"{path} holds no {name}")
-        path = found[0]
+        path = logs[0]
     if not path.exists():
         raise ValueError(f"there is no file or directory {path}")
-    if not zipfile.is_zipfile(path):
-        if path.name != name:
-            raise ValueError(f"{path} is neither a zip file nor a directory nor {name}")
-        with path.open(encoding="ascii", errors="replace") as file:
-            yield iter(file)
-        return
-    with zipfile.ZipFile(path) as archive:
-        inside = [entry for entry in archive.namelist() if entry.rpartition("/")[2] == name]
-        if not inside:
-            raise ValueError(f"{path} holds no {name}")
-        with archive.open(inside[0]) as raw:
-            yield iter(io.TextIOWrapper(raw, encoding="ascii", errors="replace"))
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            inside = [entry for entry in archive.namelist() if entry.rpartition("/")[2] == name]
+            if not inside:
+                raise ValueError(f"{path} holds no {name}")
+            with archive.open(inside[0]) as file:
+                yield file
+    elif path.name == name:
+        with path.open("rb") as file:
+            yield file
+    else:
+        raise ValueError(f"{path} is neither a zip file nor a directory nor {name}")
 
 
 def save_realdisp(data: RealDisp, path: Path, *, replace: bool = False) -> None:
-    """Write the rows as arrays; an existing file is not overwritten unless told so."""
+    """Write the rows as arrays; an existing file is overwritten only with `replace`."""
     with path.open("wb" if replace else "xb") as file:
         np.savez_compressed(file, y=data.y, t=data.t, **data.views)  # type: ignore[arg-type]
 
 
 def load_realdisp(path: Path) -> RealDisp:
-    """Read what `save_realdisp` wrote.
+    """Read a file of `save_realdisp`.
 
     Raises
     ------
     ValueError
         If it is something else, or damaged.
     """
-    with archives.opened(path, "rows that exml data wrote") as file:
-        # Views may be few, but a name that is none of theirs was one before it was damaged.
+    with archives.open_archive(path, "rows that exml data wrote") as file:
+        # Views may be missing, but another name is a damaged one.
         if not set(file.files) <= {*SENSORS, "y", "t"}:
             raise ValueError("it holds arrays of other names")
         views = {sensor: file[sensor].astype(np.float64) for sensor in SENSORS if sensor in file}
@@ -188,9 +183,9 @@ def load_realdisp(path: Path) -> RealDisp:
 
 
 def random_split(y: IntArray, train: int, *, rng: np.random.Generator | int | None = None) -> tuple[IntArray, IntArray]:
-    """Training rows drawn at random, the rest for testing: the paper's split.
+    """Draw training rows at random, the rest for testing: the paper's split.
 
-    Samples a fiftieth of a second apart fall on both sides, so test accuracy is too good; see `blocked_split`.
+    Samples a fiftieth of a second apart fall on both sides, so test accuracy is optimistic; see `blocked_split`.
     """
     if not 0 < train < len(y):
         raise ValueError(f"train must be between 1 and {len(y) - 1} rows, got {train}")
@@ -206,7 +201,7 @@ def blocked_split(
     gap: int = 25,
     rng: np.random.Generator | int | None = None,
 ) -> tuple[IntArray, IntArray]:
-    """Whole blocks of neighbouring rows for training, other blocks for testing, nothing near a border.
+    """Take whole blocks of neighbouring rows for training, other blocks for testing, nothing near a border.
 
     Parameters
     ----------

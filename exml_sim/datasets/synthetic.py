@@ -1,4 +1,4 @@
-"""The synthetic data of Section 5.1: a class hidden in the overlap of two known ones."""
+"""Draw the synthetic data of Section 5.1: a class hidden in the overlap of two known ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HIDDEN = 3
 
 @dataclass(frozen=True, slots=True)
 class SyntheticRows:
-    """Rows of Section 5.1: the points in space, what they truly are, and what they were taken for."""
+    """Rows of Section 5.1: the points in space, their true classes, and their observed labels."""
 
     points: FloatArray
     classes: NDArray[np.int64]
@@ -70,7 +70,7 @@ def draw_rows(
 
 
 def candidate_values(points: FloatArray, angles: FloatArray) -> FloatArray:
-    """Candidate features of Section 5.1, one column per angle to the horizon, in degrees.
+    """Compute the candidate features of Section 5.1, one column per angle to the horizon, in degrees.
 
     The feature at angle phi is the coordinate along (cos phi, sin phi) in the plane of the first and the third axis: at
     0 degrees it repeats the observed first coordinate, at 90 it is the missing third one, and the larger the better.
@@ -90,7 +90,7 @@ def make_synthetic(
     z: float | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> Population:
-    """The population of Section 5.1: two coordinates observed, one candidate per angle.
+    """Build the population of Section 5.1: two coordinates observed, one candidate per angle.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
 """Studies: many trials, addressed by seed, run in blocks and stored."""
 
+from exml_sim.engine.bound_context import BoundContext, bound
 from exml_sim.engine.modes import replay
 from exml_sim.engine.result import StudyResult
 from exml_sim.engine.runner import merge, run
-from exml_sim.engine.setting import Setting, about
 from exml_sim.engine.specs import (
     AtomPool,
     Budgets,
@@ -19,13 +19,13 @@ from exml_sim.engine.study import Cell, Stop, Study
 
 __all__ = [
     "AtomPool",
+    "BoundContext",
     "Budgets",
     "Cell",
     "MfeatPool",
     "ParametricArms",
     "Sampling",
     "Score",
-    "Setting",
     "Stop",
     "Store",
     "StoreError",
@@ -33,7 +33,7 @@ __all__ = [
     "Study",
     "StudyResult",
     "SyntheticPool",
-    "about",
+    "bound",
     "merge",
     "replay",
     "run",

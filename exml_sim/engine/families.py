@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from exml_sim.bandit.parametric import BernoulliArm, GaussianArm, ParametricPool
-from exml_sim.bandit.random_instances import RedrawnArm, RedrawnPool
+from exml_sim.bandit.parametric import BernoulliArm, GaussianArm, ParametricPool, RandomInstancePool, RandomMeanArm
 from exml_sim.engine import limits
 from exml_sim.engine.fields import Fields, amount, entry, number, one_of, text, whole
 from exml_sim.money import exact, show
@@ -89,8 +88,8 @@ class FamilyPool(Fields):
         return ParametricPool([GaussianArm(mean, self.sd, cost) for mean, cost in zip(self.means, costs, strict=True)])
 
 
-def _law_arm(law: str, low: float, high: float, sd: float) -> Callable[[Any], RedrawnArm]:
-    return lambda cost: RedrawnArm(low, high, None if law == "bernoulli" else sd, cost)
+def _law_arm(law: str, low: float, high: float, sd: float) -> Callable[[Any], RandomMeanArm]:
+    return lambda cost: RandomMeanArm(low, high, None if law == "bernoulli" else sd, cost)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +107,10 @@ class RedrawnArms(Fields):
     cost_ratio: str = entry(amount, default="1")
     label: str = entry(text, default="redrawn")
 
-    def pool(self) -> RedrawnPool:
+    def pool(self) -> RandomInstancePool:
         """Build the arms."""
         make = _law_arm(self.law, self.low, self.high, self.sd)
-        return RedrawnPool([make(cost) for cost in ramp(self.K, exact(self.cost_ratio))])
+        return RandomInstancePool([make(cost) for cost in ramp(self.K, exact(self.cost_ratio))])
 
 
 def hardness(gaps: Any) -> float:

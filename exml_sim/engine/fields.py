@@ -27,25 +27,29 @@ class Fields:
     what: ClassVar[str] = "table"
 
     def __post_init__(self) -> None:
-        for one in fields(self):  # type: ignore[arg-type]
+        for one in _entries(self):
             read = one.metadata["read"](getattr(self, one.name), f"{one.name} of {self.what}")
             object.__setattr__(self, one.name, read)
 
     @classmethod
-    def of(cls, table: Mapping[str, Any]) -> Self:
-        """Read a table; names that do not exist are refused."""
-        allowed = tuple(one.name for one in fields(cls))  # type: ignore[arg-type]
+    def of(cls, table: Mapping[str, Any], **given: Any) -> Self:
+        """Read a table, and take hidden fields as given; names that do not exist are refused."""
+        allowed = tuple(one.name for one in _entries(cls))
         for name in table:
             check_choice(name, f"option of {cls.what}", allowed)
-        missing = [one.name for one in fields(cls) if required(one) and one.name not in table]  # type: ignore[arg-type]
+        missing = [one.name for one in _entries(cls) if required(one) and one.name not in table]
         if missing:
             raise ValueError(f"{cls.what} needs {', '.join(missing)}, got only {', '.join(table) or 'nothing'}")
-        return cls(**table)
+        return cls(**table, **given)
 
     def table(self) -> dict[str, Any]:
         """All fields in canonical form, without those that are None."""
-        pairs = ((one.name, getattr(self, one.name)) for one in fields(self))  # type: ignore[arg-type]
+        pairs = ((one.name, getattr(self, one.name)) for one in _entries(self))
         return {name: plain(value) for name, value in pairs if value is not None}
+
+
+def _entries(table: Any) -> list[Any]:
+    return [one for one in fields(table) if "read" in one.metadata]
 
 
 def required(one: Any) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betainccinv, betaincinv, betaln, stdtrit, xlog1py, xlogy
 
-from exml_sim.bandit.paired import sign_test
+from exml_sim.bandit.selection_report import sign_test
 
 Interval = tuple[float, float]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -16,10 +17,11 @@ from exml_sim.bandit.trial import Exploration
 from exml_sim.engine.intervals import Paired, check_level, mean_interval, paired
 from exml_sim.engine.modes import mode_of, replay
 from exml_sim.engine.store import Store, StoreError
-from exml_sim.engine.study import Study
+from exml_sim.engine.study import Cell, Study
 from exml_sim.engine.summaries import CellSummary, Moments, summarise
-from exml_sim.engine.trials import NOISY, TERMS, Facts
+from exml_sim.engine.trials import NOISY, TERMS, CellMetadata
 from exml_sim.money import exact, show
+from exml_sim.plugins import Plugins, files_beside
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,13 +61,31 @@ class StudyResult:
         An open store.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, study: Study | None = None) -> None:
         self.store = store
+        self._study = study
 
     @classmethod
-    def open(cls, path: str | Path) -> Self:
-        """Read the results of a store."""
-        return cls(Store.read(path))
+    def open(cls, path: str | Path, *, plugins: Sequence[Path] = (), trust: bool = False) -> Self:
+        """Read the results of a store; nothing of a plug-in is imported unless it is asked for.
+
+        Parameters
+        ----------
+        path
+            The store.
+        plugins
+            Files of plug-ins to execute, to draw their bounds or to replay their trials.
+        trust
+            Execute also files beside the store that its study names, and import the installed packages it names.
+        """
+        store = Store.read(path)
+        try:
+            names = [plugin["name"] for plugin in store.plugins] if trust else []
+            offer = Plugins.of((*plugins, *files_beside(Path(path).resolve().parent, names)))
+            return cls(store, store.read_study(replace(offer, installed=trust)) if plugins or trust else None)
+        except BaseException:
+            store.close()
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -87,7 +107,12 @@ class StudyResult:
     @cached_property
     def study(self) -> Study:
         """The study."""
-        return self.store.study
+        return self._study or self.store.study
+
+    @cached_property
+    def study_cells(self) -> tuple[Cell, ...]:
+        """The cells of the study, as stored."""
+        return self.store.study_cells(self.study)
 
     @cached_property
     def cells(self) -> list[dict[str, Any]]:
@@ -121,7 +146,7 @@ class StudyResult:
         return [one for one in found if one is not None]
 
     @cached_property
-    def _facts(self) -> list[Facts]:
+    def _facts(self) -> list[CellMetadata]:
         """As stored; stores of earlier versions have none, and the pools are built once more."""
         return self.store.facts or [mode_of(self.study).facts(self.study, cell) for cell in self.study.cells()]
 

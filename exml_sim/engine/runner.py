@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import ExitStack
 from numbers import Integral
@@ -18,18 +18,18 @@ from typing import Any
 from joblib import Parallel, delayed, effective_n_jobs
 from threadpoolctl import threadpool_limits
 
+from exml_sim.engine.bound_context import context_of, evaluate, find_reason
 from exml_sim.engine.cluster import is_lost
 from exml_sim.engine.files import DriverLock, check_place, is_blank
 from exml_sim.engine.forecast import forecast
-from exml_sim.engine.modes import Mode, mode_of, run_block
-from exml_sim.engine.rehearsal import rehearse
+from exml_sim.engine.modes import Mode, mode_of
 from exml_sim.engine.result import StudyResult
-from exml_sim.engine.setting import declined, setting_of, value_of
+from exml_sim.engine.smoke_test import run_checked, smoke_test
 from exml_sim.engine.store import Store, StoreError
 from exml_sim.engine.study import Cell, Stop, Study
 from exml_sim.engine.trials import Block
 from exml_sim.money import exact
-from exml_sim.plugins import MissingPackage, PluginError, above, blamed, find, given, is_plugin
+from exml_sim.plugins import MissingPackage, PluginError, guard_calls
 from exml_sim.progress import Progress
 from exml_sim.threads import one_thread
 from exml_sim.validation import check_jobs
@@ -37,13 +37,14 @@ from exml_sim.validation import check_jobs
 #: Seconds that one task should take: long against the cost of handing it out, short against a lost worker.
 TASK_SECONDS = 0.7
 FIRST_TRIALS = 32
-STRATEGIES = "exml_sim.strategies"
 
 logger = logging.getLogger(__name__)
 
 _BACKENDS = {"threads": "threading", "processes": "loky"}
 
 Stretch = tuple[int, int]
+#: Evaluates a bound of ours, by its version, at a cell: `simulations.pool_bounds.value_at`.
+BoundValue = Callable[[str, Study, Cell], float]
 
 
 def run(
@@ -55,6 +56,7 @@ def run(
     progress: bool = True,
     shard: tuple[int, int] | None = None,
     block: int | None = None,
+    bound_value: BoundValue | None = None,
 ) -> StudyResult:
     """Run what is missing of a study, and return its results.
 
@@ -79,6 +81,8 @@ def run(
         merged by `merge`.
     block
         Trials per task; by default tasks take about 0.7 s.
+    bound_value
+        Evaluates the bound that `stop.verdict` names, if it is one of `theory`: `simulations.pool_bounds.value_at`.
 
     Raises
     ------
@@ -89,6 +93,7 @@ def run(
     """
     cells = study.check()
     _check_options(study, n_jobs, shard, block)
+    asked = {cell.index: _verdict_bound(study, cell, bound_value) for cell in cells}
     parallel = _parallel(n_jobs, backend)
     if store is not None:
         check_place(Path(store))
@@ -96,18 +101,17 @@ def run(
     with one_thread():
         new = store is None or is_blank(Path(store))
         if new:
-            rehearse(study, cells)
+            smoke_test(study, cells)
         facts = [mode_of(study).facts(study, cell) for cell in cells] if new else []
         opened = Store.create_or_open(store, study, cells, facts)
         try:
             if not new:
-                rehearse(
-                    study, [cell for cell in cells if not (opened.stretches(cell.index) or opened.has_law(cell.index))]
-                )
+                begun = {cell.index for cell in cells if opened.stretches(cell.index) or opened.has_law(cell.index)}
+                smoke_test(study, [cell for cell in cells if cell.index not in begun])
             if mode_of(study).law is not None:
                 _enumerate(study, mode_of(study), cells, opened, shard)
             else:
-                _sample(study, cells, opened, parallel, progress, shard, block)
+                _sample(study, cells, opened, parallel, progress, shard, block, asked)
         except BrokenExecutor:
             opened.close()
             raise StoreError(
@@ -123,9 +127,9 @@ def run(
                 raise StoreError(words) from None
             raise
     if store is None:
-        return StudyResult(opened)
+        return StudyResult(opened, study)
     opened.close()
-    return StudyResult(Store.read_own(store))
+    return StudyResult(Store.read_own(store), study)
 
 
 def _refused(error: PluginError, study: Study, store: Store, new: bool) -> PluginError:
@@ -134,7 +138,7 @@ def _refused(error: PluginError, study: Study, store: Store, new: bool) -> Plugi
     Nothing is lost by that: a plug-in that was mended has another digest and could not go on with the store. Only where
     a worker lacks a package that others have the plug-in stays as it is, and so do its trials.
     """
-    others = {cell.index for cell in study.cells() if is_plugin(STRATEGIES, study.strategies[cell.strategy].name)}
+    others = {cell.index for cell in study.cells() if study.cell_plugins(cell)}
     worked = isinstance(error, MissingPackage) and any(store.stretches(cell) for cell in others)
     if not new or worked:
         store.close()
@@ -177,7 +181,9 @@ def _enumerate(study: Study, mode: Mode, cells: Sequence[Cell], store: Store, sh
     part, parts = shard or (1, 1)
     missing = [cell for cell in cells[part - 1 :: parts] if not store.has_law(cell.index)]
     for cell in sorted(missing, key=lambda cell: -size(study, cell)):
-        store.add_law(cell.index, law(study, cell))
+        with guard_calls(*study.cell_plugins(cell)):
+            exact_law = law(study, cell)
+        store.add_law(cell.index, exact_law)
 
 
 def _sample(
@@ -188,13 +194,13 @@ def _sample(
     wanted: bool,
     shard: tuple[int, int] | None,
     block: int | None,
+    asked: Mapping[int, float | None],
 ) -> None:
     """Run all missing trials, look by look (one look unless cells may stop early)."""
     part, parts = shard or (1, 1)
     low, high = (part - 1) * study.trials // parts, part * study.trials // parts
     stored = {cell.index: store.stretches(cell.index) for cell in cells}
     seen = {cell.index: (0, 0) for cell in cells}
-    asked = {cell.index: _verdict_bound(study, cell) for cell in cells}
     undecided = list(cells)
     left = [(cell, _size(_missing(stored[cell.index], low, high))) for cell in cells]
     foreseen = forecast(study, left, effective_n_jobs(parallel.n_jobs), store.path)
@@ -218,20 +224,21 @@ def _sample(
         line.close()
 
 
-def _verdict_bound(study: Study, cell: Cell) -> float | None:
-    """The bound that the verdict of a cell is about; NaN where it says nothing, None if none was asked for."""
+def _verdict_bound(study: Study, cell: Cell, bound_value: BoundValue | None) -> float | None:
+    """Evaluate the bound that the verdict of a cell is about; NaN where it does not apply, None if there is none."""
     name = None if study.stop is None else study.stop.verdict
     if name is None:
         return None
-    spec = next((one for one in study.bounds if name in (one.name, one.label)), None)
+    spec = next((spec for spec in study.bounds if name in (spec.name, spec.label)), None)
     if spec is None:
-        return float(above("simulations.pool_bounds:value_at")(name, study, cell))
-    setting = setting_of(study, cell)
-    with given(study.plugins):
-        function = find("theory.bounds", spec.name).load()
-    if isinstance(setting, str) or declined(function, spec, setting):
+        if bound_value is None:
+            known = ", ".join(spec.label for spec in study.bounds) or "none"
+            raise ValueError(f"stop.verdict {name!r} is no bound of the study ({known}): give bound_value for ours")
+        return float(bound_value(name, study, cell))
+    context = context_of(study, cell)
+    if isinstance(context, str) or find_reason(spec, context):
         return math.nan
-    return value_of(spec.name, function, float(exact(cell.budget)), setting)
+    return evaluate(spec, float(exact(cell.budget)), context)
 
 
 def _decided(
@@ -239,7 +246,7 @@ def _decided(
     store: Store,
     cell: Cell,
     seen: dict[int, tuple[int, int]],
-    asked: dict[int, float | None],
+    asked: Mapping[int, float | None],
     before: int,
     after: int,
 ) -> bool:
@@ -275,8 +282,7 @@ def _work(study: Study, cell: Cell, first: int, stop: int, driver: int) -> Block
     """One task. A worker that is another process pins its BLAS to one thread; in threads the driver has done so."""
     if driver != os.getpid() and not _PINNED:
         _PINNED.append(threadpool_limits(limits=1))
-    with given(study.plugins), blamed(study.strategies[cell.strategy].name):
-        return run_block(study, cell, first, stop)
+    return run_checked(study, cell, first, stop)
 
 
 _PINNED: list[threadpool_limits] = []
@@ -342,7 +348,6 @@ def merge(stores: Sequence[str | Path], out: str | Path) -> StudyResult:
     _check_free(target)
     with ExitStack() as opened:
         parts = [opened.enter_context(Store.read(path)) for path in stores]
-        study = parts[0].study
         for one in parts[1:]:
             if one.hash != parts[0].hash:
                 raise StoreError(
@@ -354,8 +359,7 @@ def merge(stores: Sequence[str | Path], out: str | Path) -> StudyResult:
         lock = DriverLock(target)
         opened.callback(lock.release)
         _check_free(target)
-        facts = next((part.facts for part in parts if part.facts), [])
-        Store.make(target, study, study.cells(), facts, parts)
+        Store.make_from(target, parts)
     return StudyResult(Store.read(target))
 
 

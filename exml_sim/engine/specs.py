@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from exml_sim import datasets
-from exml_sim.bandit.correlated import CorrelatedArm
-from exml_sim.bandit.parametric import BoundedArm, GaussianArm, ParametricPool
+from exml_sim import datasets, plugins
+from exml_sim.bandit.parametric import BoundedArm, CorrelatedArm, GaussianArm, ParametricPool
 from exml_sim.bandit.pool import Pool
 from exml_sim.bandit.rows import FeaturePool
 from exml_sim.bandit.sampling import REPLACEMENT, ROWS, SHORTFALL
-from exml_sim.bandit.scoring import LOSSES, Scoring, check_score, score_of
+from exml_sim.bandit.scoring import LOSSES, SCORES, Scoring
 from exml_sim.datasets import DATASETS, make_synthetic
 from exml_sim.datasets.mfeat import VIEWS, make_mfeat
 from exml_sim.engine import limits
@@ -37,12 +36,12 @@ from exml_sim.engine.fields import (
     text,
     whole,
 )
-from exml_sim.engine.plugged import PluginPool
+from exml_sim.engine.plugin_pools import PluginPool
 from exml_sim.engine.table_pools import RewardsPool, TablePool
 from exml_sim.money import exact, short, show
-from exml_sim.plugins import is_plugin, reference
+from exml_sim.plugins import Plugin, Plugins, of_object
 from exml_sim.population import Candidate, Population
-from exml_sim.strategies import STRATEGIES, Strategy, by_name
+from exml_sim.strategies import STRATEGIES, Strategy, build_plugin, by_name
 from exml_sim.validation import check_choice, shown
 
 
@@ -58,25 +57,41 @@ class Score(Fields):
     """What the score of a feature arm is; see `exml_sim.bandit.scoring.Scoring`."""
 
     what: ClassVar[str] = "score"
-    score: str = entry(check_score, default="ball")
+    score: str = entry(text, default="ball")
     theta: float = entry(number, default=0.3)
     ball: float | None = entry(optional(number), default=None)
     penalty: tuple[float, float] | None = entry(optional(_pair), default=None)
     loss: str = entry(one_of(LOSSES), default="sum")
+    plugin: Plugin | None = field(default=None, compare=False, repr=False, kw_only=True)
 
     def __post_init__(self) -> None:
         Fields.__post_init__(self)
-        if self.penalty is None and score_of(self.score).PENALISED:
+        if self.plugin is None:
+            check_choice(self.score, "score", SCORES)
+        elif not self.plugin.loaded:
+            return
+        module = SCORES[self.score] if self.plugin is None else self.plugin.load()
+        if self.penalty is None and module.PENALISED:
             object.__setattr__(self, "penalty", (1.0, 1.0))
-        Scoring(self.theta, self.score, self.ball, self.penalty, self.loss)
+        Scoring(self.theta, self.plugin or self.score, self.ball, self.penalty, self.loss)
+
+    @classmethod
+    def read(cls, given: Any, offer: Plugins) -> Score:
+        """Read a table; a score that is not ours is resolved among the plug-ins."""
+        if isinstance(given, Score):
+            return given
+        if not isinstance(given, Mapping):
+            raise ValueError(f"score must be a table, got {shown(given)}")
+        name = given.get("score", "ball")
+        foreign = isinstance(name, str) and name not in SCORES
+        return cls.of(given, plugin=offer.resolve(plugins.SCORES, name, SCORES) if foreign else None)
 
     @property
     def label(self) -> str:
         """A short name."""
         if self.ball is not None:
             return f"ball {short(self.ball)}, theta {short(self.theta)}"
-        assert self.penalty is not None
-        C_h, C_g = map(short, self.penalty)
+        C_h, C_g = map(short, self.penalty or (1.0, 1.0))
         return f"{self.score} C {C_h}:{C_g} ({self.loss}), theta {short(self.theta)}"
 
 
@@ -281,17 +296,24 @@ def scored(spec: PoolSpec) -> bool:
     return spec.scored if isinstance(spec, PluginPool) else getattr(spec, "scored", True)
 
 
-def read_pool(table: Mapping[str, Any] | PoolSpec) -> PoolSpec:
-    """Read the table of one pool by its kind."""
-    if isinstance(table, PoolSpec):
-        return table
+def read_pool(table: Mapping[str, Any] | PoolSpec, offer: Plugins) -> PoolSpec:
+    """Read the table of one pool by its kind; names of plug-ins and of data files are resolved."""
+    spec = table if isinstance(table, PoolSpec) else _read_table(table)
+    if isinstance(spec, PluginPool) and spec.plugin is None:
+        return replace(spec, plugin=offer.resolve(plugins.POOLS, spec.name, POOLS))
+    if isinstance(spec, TablePool | RewardsPool) and spec.plugin is None:
+        return replace(spec, plugin=offer.find_data(spec.file))
+    return spec
+
+
+def _read_table(table: Any) -> PoolSpec:
     if not isinstance(table, Mapping):
         raise ValueError(
             f'a pool must be a table with a kind ({", ".join(POOLS)}), like {{kind = "synthetic"}}; got {shown(table)}'
         )
     rest = dict(table)
     kind = rest.pop("kind", None)
-    if kind not in POOLS and is_plugin(PluginPool.group, kind):
+    if isinstance(kind, str) and kind not in POOLS:
         return PluginPool.of({"name": kind, **rest})
     return POOLS[check_choice(kind, "kind of pool", POOLS)].of(rest)
 
@@ -309,7 +331,7 @@ def build_pool(spec: PoolSpec, score: Score | None, sampling: Sampling) -> Pool:
     return FeaturePool(
         population,
         theta=score.theta,
-        score=score.score,
+        score=score.plugin or score.score,
         ball=score.ball,
         penalty=score.penalty,
         loss=score.loss,
@@ -337,26 +359,29 @@ class StrategySpec:
 
     name: str
     options: tuple[tuple[str, Any], ...] = ()
+    plugin: Plugin | None = field(default=None, compare=False, repr=False)
     label: str = field(default="", init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        built: Any = by_name(self.name, **dict(self.options))
-        options = _settled(built) if is_dataclass(built) else dict(self.options)
-        default = _settled(by_name(self.name)) if is_dataclass(built) and not _demands(built) else {}
+        options, default = dict(self.options), {}
+        if self.plugin is None or self.plugin.loaded:
+            built: Any = self.build()
+            options = _settled(built) if is_dataclass(built) else options
+            default = _settled(self._build({})) if is_dataclass(built) and not _demands(built) else {}
         changed = [f"{name}={value}" for name, value in options.items() if default.get(name, _NOTHING) != value]
         object.__setattr__(self, "options", tuple(sorted(options.items())))
         short = self.name.partition(":")[2] or self.name
         object.__setattr__(self, "label", f"{short}({', '.join(sorted(changed))})" if changed else short)
 
     @classmethod
-    def of(cls, given: Any) -> StrategySpec:
-        """Read a name, a table with `name` and options, or a rule that can be imported by its name."""
+    def of(cls, given: Any, offer: Plugins | None = None) -> StrategySpec:
+        """Read a name, a table with `name` and options, or a strategy as an object or class."""
         if isinstance(given, StrategySpec):
             return given
         if isinstance(given, str):
-            return cls(given)
+            return cls(given, (), _find_strategy(given, offer))
         if hasattr(given, "explore"):
-            return cls(*named_rule(given))
+            return _of_object(given)
         if not isinstance(given, Mapping) or not isinstance(given.get("name"), str):
             raise ValueError(f"a strategy must be a name, or a table with a name and options; got {shown(given)}")
         rest = dict(given)
@@ -365,13 +390,15 @@ class StrategySpec:
         if not isinstance(options, Mapping):
             raise ValueError(f"options of strategy {name!r} must be a table, got {shown(options)}")
         both = {**rest, **options}
-        return cls(
-            name, tuple((text(key, "option"), _option(value, f"{key} of {name}")) for key, value in both.items())
-        )
+        read = tuple((text(key, "option"), _option(value, f"{key} of {name}")) for key, value in both.items())
+        return cls(name, read, _find_strategy(name, offer))
 
     def build(self) -> Strategy:
         """The strategy."""
-        return by_name(self.name, **dict(self.options))
+        return self._build(dict(self.options))
+
+    def _build(self, options: Mapping[str, Any]) -> Strategy:
+        return by_name(self.name, **options) if self.plugin is None else build_plugin(self.plugin, options)
 
     def table(self) -> dict[str, Any]:
         """Name and options, without those that are None."""
@@ -392,18 +419,23 @@ def _demands(rule: Any) -> bool:
     return any(required(one) for one in fields(rule) if one.init)
 
 
-def named_rule(given: Any) -> tuple[str, tuple[tuple[str, Any], ...]]:
-    """Name and options of a rule that is given as an object or a class; it must be importable by name."""
+def _find_strategy(name: str, offer: Plugins | None) -> Plugin | None:
+    if name in STRATEGIES:
+        return None
+    return (offer or Plugins()).resolve(plugins.STRATEGIES, name, STRATEGIES)
+
+
+def _of_object(given: Any) -> StrategySpec:
+    """Name and options of a strategy that is given as an object or a class."""
     kind = given if isinstance(given, type) else type(given)
-    ours = next((name for name, rule in STRATEGIES.items() if rule is kind), None)
-    name = ours or reference(kind)
+    ours = next((name for name, strategy in STRATEGIES.items() if strategy is kind), None)
+    plugin = None if ours else of_object(kind, plugins.STRATEGIES)
+    name = ours or (plugin.name if plugin else "")
     if isinstance(given, type):
-        return name, ()
+        return StrategySpec(name, (), plugin)
     if not is_dataclass(given):
-        raise ValueError(
-            f"the rule {shown(given)} is no dataclass, so its options are not known: give {name!r} by name"
-        )
-    return name, tuple(_settled(given).items())
+        raise ValueError(f"the strategy {shown(given)} is no dataclass, so its options are not known: give its class")
+    return StrategySpec(name, tuple(_settled(given).items()), plugin)
 
 
 @dataclass(frozen=True, slots=True)

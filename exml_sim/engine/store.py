@@ -12,7 +12,7 @@ import hashlib
 import json
 import logging
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
@@ -42,8 +42,8 @@ from exml_sim.engine.manifest import DECISIVE, manifest
 from exml_sim.engine.modes import MODES, mode_of
 from exml_sim.engine.seals import block_seal, head_seal, law_seal, text_seal, verify
 from exml_sim.engine.study import Cell, Study
-from exml_sim.engine.trials import Block, Facts, Law
-from exml_sim.plugins import again, changed, given, near
+from exml_sim.engine.trials import Block, CellMetadata, Law
+from exml_sim.plugins import BOUNDS, DATA, GROUPS, Plugin, Plugins, UnknownPlugin, describe_change
 
 __all__ = ["APPLICATION", "VERSION", "Store", "StoreError"]
 
@@ -64,7 +64,7 @@ class Store:
 
     @classmethod
     def create_or_open(
-        cls, path: Path | str | None, study: Study, cells: Sequence[Cell], facts: Sequence[Facts] = ()
+        cls, path: Path | str | None, study: Study, cells: Sequence[Cell], facts: Sequence[CellMetadata] = ()
     ) -> Self:
         """Open the store of a study for writing; make it, with the facts of its cells, if the file does not exist.
 
@@ -92,22 +92,30 @@ class Store:
             raise
 
     @classmethod
-    def make(
-        cls, path: Path, study: Study, cells: Sequence[Cell], facts: Sequence[Facts], parts: Sequence[Store] = ()
-    ) -> None:
-        """Make a new store from a study (and the blocks of its parts), all at once; call with its lock held.
+    def make(cls, path: Path, study: Study, cells: Sequence[Cell], metadata: Sequence[CellMetadata]) -> None:
+        """Make a new, empty store of a study, all at once; call with its lock held."""
+        cls._build(path, lambda store: store._create(study, cells, metadata))
 
-        It is built beside and gets its name when it is complete, so no other file is ever in danger.
-        """
+    @classmethod
+    def make_from(cls, path: Path, parts: Sequence[Store]) -> None:
+        """Make a new store from the blocks of others of one study, all at once; call with its lock held."""
+
+        def fill(store: Store) -> None:
+            store._create_like(parts[0])
+            for part in parts:
+                store.copy_from(part)
+            store._note_session()
+
+        cls._build(path, fill)
+
+    @classmethod
+    def _build(cls, path: Path, fill: Callable[[Store], None]) -> None:
+        """Build a store beside, and give it its name when it is complete, so that no other file is overwritten."""
         target = path.resolve()
         with draft(target) as built, explained(path, "make"):
             store = cls(connect(built, "rwc"), path)
             try:
-                store._create(study, cells, facts)
-                for one in parts:
-                    store.copy_from(one)
-                if parts:
-                    store._note_session()
+                fill(store)
                 store._connection.execute("PRAGMA journal_mode = WAL")
             finally:
                 store.close()
@@ -179,29 +187,34 @@ class Store:
                 beside(self.path.resolve(), end).unlink(missing_ok=True)
         self.close()
 
-    def _create(self, study: Study, cells: Sequence[Cell], facts: Sequence[Facts]) -> None:
+    def _create(self, study: Study, cells: Sequence[Cell], facts: Sequence[CellMetadata]) -> None:
         text = study.to_toml()
-        with given(study.plugins):
-            back = Study.from_toml(text)
-        if back != study:
+        if Study.from_toml(text, plugins=Plugins(study.used_plugins)) != study:
             raise StoreError("the study cannot be written as TOML and read again: a text in it is the reason")
         head = [("hash", study.hash), ("study", text), ("seed", str(study.seed)), ("mode", study.mode)]
         head.append(("draws", str(mode_of(study).draws)))
         if facts:
             head.append(("facts", json.dumps([asdict(one) for one in facts])))
-        if study.plugins:
-            head.append(("plugins", json.dumps([one.facts() for one in study.plugins])))
+        if study.used_plugins:
+            head.append(("plugins", json.dumps([plugin.facts() for plugin in study.used_plugins])))
         lines = [
             (c.index, *c.labels, c.budget, c.stream, str(pool.prices.unit), json.dumps(list(pool.names)))
             for c, pool in ((c, study.pool(c)) for c in cells)
         ]
+        self._write_head([*head, ("seal", head_seal(head, lines))], lines)
+
+    def _create_like(self, other: Store) -> None:
+        """Take over study, cells and checksum of another store."""
+        head = other.rows("SELECT key, value FROM manifest").fetchall()
+        self._write_head(head, other.rows("SELECT * FROM cells ORDER BY cell").fetchall())
+
+    def _write_head(self, head: Sequence[Sequence[Any]], cells: Sequence[Sequence[Any]]) -> None:
         self._connection.execute(f"PRAGMA application_id = {APPLICATION}")
         with transaction(self._connection):
             for statement in statements():
                 self._connection.execute(statement)
-            self._connection.executemany("INSERT INTO cells VALUES (?, ?, ?, ?, ?, ?, ?, ?)", lines)
-            seal = head_seal(head, lines)
-            self._connection.executemany("INSERT INTO manifest VALUES (?, ?)", [*head, ("seal", seal)])
+            self._connection.executemany("INSERT INTO cells VALUES (?, ?, ?, ?, ?, ?, ?, ?)", cells)
+            self._connection.executemany("INSERT INTO manifest VALUES (?, ?)", head)
             self._connection.execute(f"PRAGMA user_version = {VERSION}")
 
     def _check(self, contents: bool = True) -> None:
@@ -245,7 +258,7 @@ class Store:
                 f"{self.path} belongs to another study ({self.hash[:12]}, and this one is {study.hash[:12]}); "
                 "nothing was changed: give another file"
             )
-        self.check_plugins([one.facts() for one in study.plugins], "nothing was changed: give another file")
+        self.check_plugins([plugin.facts() for plugin in study.used_plugins], "nothing was changed: give another file")
 
     def check_plugins(self, now: Sequence[Mapping[str, str]], end: str) -> None:
         """Refuse to put results of a changed plug-in, or of changed data, beside those that are stored.
@@ -255,8 +268,8 @@ class Store:
         there = {(one["group"], one["name"]): one for one in now}
         for before in self.plugins:
             other = there.get((before["group"], before["name"]))
-            if other is not None and other["digest"] != before["digest"] and before["group"] != "theory.bounds":
-                raise OtherStudyError(f"{self.path}: {changed(before, other)}; {end}")
+            if other is not None and other["digest"] != before["digest"] and before["group"] != BOUNDS:
+                raise OtherStudyError(f"{self.path}: {describe_change(before, other)}; {end}")
 
     def _note_session(self) -> None:
         facts = manifest()
@@ -288,30 +301,57 @@ class Store:
 
     @property
     def study(self) -> Study:
-        """The study, read back."""
+        """The study, read back; nothing of a plug-in is imported."""
+        return self.read_study(Plugins(installed=False))
+
+    def read_study(self, offer: Plugins) -> Study:
+        """Read the study back; plug-ins that are not offered stay names.
+
+        Raises
+        ------
+        StoreError
+            If there is no study that can be read, or a plug-in has changed.
+        """
+        folders = () if self.path is None else (self.path.resolve().parent,)
+        known = tuple(_resolve_stored(facts, offer) for facts in self.plugins)
         try:
-            with near(*([] if self.path is None else [self.path.resolve().parent])):
-                return self._read_study(str(self._value("SELECT value FROM manifest WHERE key = 'study'")))
+            text = str(self._value("SELECT value FROM manifest WHERE key = 'study'"))
+            study = Study.from_toml(text, plugins=Plugins(known, False, folders))
         except ValueError as error:
             raise StoreError(f"{self.path} holds no study that can be read: {error}") from None
+        self.check_plugins([plugin.facts() for plugin in study.used_plugins], "nothing was changed")
+        return study
 
-    def _read_study(self, text: str) -> Study:
-        # A bound that has changed is taken as it is now.
-        with given([again(one, strict=one["group"] != "theory.bounds") for one in self.plugins]):
-            return Study.from_toml(text)
+    def study_cells(self, study: Study) -> tuple[Cell, ...]:
+        """The cells of its study as they were stored; no pool is built."""
+        pools = {pool.label: place for place, pool in enumerate(study.pools)}
+        scores = {score.label: place for place, score in enumerate(study.scores)} | {"": -1}
+        lines = self.rows("SELECT cell, pool, score, strategy, budget, stream FROM cells ORDER BY cell").fetchall()
+        if any(pool not in pools or score not in scores for _, pool, score, *_ in lines):
+            raise StoreError(f"{self.path} holds no study that can be read: its cells belong to another one")
+        return tuple(
+            Cell(
+                number, pools[pool], scores[score], number % len(study.strategies), budget, stream, (pool, score, name)
+            )
+            for number, pool, score, name, budget, stream in lines
+        )
 
     @property
     def plugins(self) -> list[Mapping[str, str]]:
         """Group, name, version and digest of everything in the study that is somebody else's."""
         found = self.rows("SELECT value FROM manifest WHERE key = 'plugins'").fetchone()
-        return [] if found is None else json.loads(found[0])
+        plugins = [] if found is None else json.loads(found[0])
+        for plugin in plugins:
+            if set(plugin) != {"group", "name", "version", "digest"} or plugin["group"] not in (*GROUPS, DATA):
+                raise StoreError(f"{self.path} is damaged (a plug-in that is none); it was left as it is")
+        return list(plugins)
 
     @property
-    def facts(self) -> list[Facts]:
+    def facts(self) -> list[CellMetadata]:
         """What summaries need to know of the cells, one after the other; empty in stores of earlier versions."""
         found = self.rows("SELECT value FROM manifest WHERE key = 'facts'").fetchone()
         lines = [] if found is None else json.loads(found[0])
-        return [Facts(**{**line, "costs": tuple(line["costs"])}) for line in lines]
+        return [CellMetadata(**{**line, "costs": tuple(line["costs"])}) for line in lines]
 
     def sessions(self) -> list[Mapping[str, str]]:
         """Versions, processor and commit of every run that wrote here, the first one first."""
@@ -409,3 +449,11 @@ class Store:
         for (cell,) in self.rows("SELECT cell FROM cells ORDER BY cell").fetchall():
             total.update(repr(self.pulls(cell)).encode())
         return total.hexdigest()
+
+
+def _resolve_stored(facts: Mapping[str, str], offer: Plugins) -> Plugin:
+    """Find what a store names among the plug-ins that are offered; it is not loaded if there is none."""
+    try:
+        return Plugin.of_facts(facts) if facts["group"] == DATA else offer.resolve(facts["group"], facts["name"])
+    except UnknownPlugin:
+        return Plugin.of_facts(facts)

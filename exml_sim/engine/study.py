@@ -7,25 +7,23 @@ import threading
 import tomllib
 from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from exml_sim.bandit.pool import Pool
-from exml_sim.bandit.scoring import SCORES
 from exml_sim.bandit.strategy import check_budget
 from exml_sim.engine import limits
+from exml_sim.engine.bound_context import BoundSpec
 from exml_sim.engine.fields import Fields, between, canonical, entry, one_of, optional, text, to_toml, whole
 from exml_sim.engine.grids import expanded
 from exml_sim.engine.intervals import confidence_sequence
-from exml_sim.engine.plugged import PluginPool
-from exml_sim.engine.setting import BoundSpec
+from exml_sim.engine.plugin_pools import PluginPool
 from exml_sim.engine.specs import Budgets, PoolSpec, Sampling, Score, StrategySpec, build_pool, read_pool, scored
-from exml_sim.engine.table_pools import RewardsPool, TablePool
 from exml_sim.money import exact, show
-from exml_sim.plugins import Plugin, blamed, data, find, given, near
-from exml_sim.strategies import STRATEGIES, Strategy
+from exml_sim.plugins import BOUNDS, DATA, Plugin, Plugins, files_beside, guard_calls
+from exml_sim.strategies import Strategy
 from exml_sim.threads import one_thread
 from exml_sim.validation import shown
 
@@ -140,7 +138,7 @@ class Study:
     bounds
         Bounds of plug-ins that are laid over the results; they are no part of the study's identity.
     plugins
-        What of the study is somebody else's: found by name, and carried to workers with its source or its place.
+        Files of plug-ins that names in the study may refer to; they are executed. See `exml_sim.plugins`.
 
     Examples
     --------
@@ -164,17 +162,15 @@ class Study:
     stop: Stop | None = None
     name: str = "study"
     bounds: tuple[BoundSpec, ...] = ()
-    plugins: tuple[Plugin, ...] = field(default=(), compare=False, repr=False)
+    plugins: Plugins | Sequence[Path] = field(default=(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        with given(self.plugins):
-            self._settle()
-
-    def _settle(self) -> None:
         settle = object.__setattr__
-        settle(self, "pools", _parts(self.pools, "pools", read_pool))
-        settle(self, "strategies", _parts(self.strategies, "strategies", StrategySpec.of))
-        settle(self, "scores", _parts(self.scores, "scores", _score, empty=True))
+        offer = Plugins.of(self.plugins)
+        settle(self, "plugins", offer)
+        settle(self, "pools", _parts(self.pools, "pools", lambda part: read_pool(part, offer)))
+        settle(self, "strategies", _parts(self.strategies, "strategies", lambda part: StrategySpec.of(part, offer)))
+        settle(self, "scores", _parts(self.scores, "scores", lambda part: Score.read(part, offer), empty=True))
         settle(self, "budgets", _part(self.budgets, Budgets))
         settle(self, "sampling", _part(self.sampling, Sampling))
         settle(self, "stop", None if self.stop is None else _part(self.stop, Stop))
@@ -182,8 +178,7 @@ class Study:
         settle(self, "seed", whole(0, limits.SEED)(self.seed, "seed"))
         settle(self, "mode", one_of(MODES)(self.mode, "mode"))
         settle(self, "name", text(self.name, "name"))
-        settle(self, "bounds", _parts(self.bounds, "bounds", BoundSpec.of, empty=True))
-        settle(self, "plugins", self._plugins())
+        settle(self, "bounds", _parts(self.bounds, "bounds", lambda part: _bound(part, offer), empty=True))
         for what, labels in (
             ("pool", [pool.label for pool in self.pools]),
             ("score", [score.label for score in self.scores]),
@@ -196,16 +191,28 @@ class Study:
         if self.stop is not None and self.mode not in ("monte_carlo", "fixed_confidence"):
             raise ValueError(f"early stopping counts failures, so it does not go with mode {self.mode!r}")
 
-    def _plugins(self) -> tuple[Plugin, ...]:
-        """Everything in the study that is somebody else's, with the digest of its source or contents."""
-        named = [
-            *(("exml_sim.strategies", one.name) for one in self.strategies if one.name not in STRATEGIES),
-            *((PluginPool.group, pool.name) for pool in self.pools if isinstance(pool, PluginPool)),
-            *(("exml_sim.scores", one.score) for one in self.scores if one.score not in SCORES),
-            *(("theory.bounds", one.name) for one in self.bounds),
-        ]
-        files = [pool.file for pool in self.pools if isinstance(pool, TablePool | RewardsPool)]
-        return tuple(dict.fromkeys([*(find(group, name) for group, name in named), *(data(name) for name in files)]))
+    @property
+    def used_plugins(self) -> tuple[Plugin, ...]:
+        """The plug-ins and data files that the study names, each once."""
+        parts: tuple[Any, ...] = (*self.strategies, *self.pools, *self.scores, *self.bounds)
+        found = (getattr(part, "plugin", None) for part in parts)
+        return tuple(dict.fromkeys(plugin for plugin in found if plugin is not None))
+
+    def cell_plugins(self, cell: Cell) -> tuple[Plugin, ...]:
+        """The plug-ins whose code runs in the trials of a cell."""
+        score = self._score(cell.score)
+        pool = self.pools[cell.pool]
+        parts = (self.strategies[cell.strategy], pool if isinstance(pool, PluginPool) else None, score)
+        found = (getattr(part, "plugin", None) for part in parts)
+        return tuple(plugin for plugin in found if plugin is not None)
+
+    def missing_plugin(self, cell: Cell) -> str:
+        """Say which plug-in of a cell was not loaded because results are only read; empty if there is none."""
+        data = getattr(self.pools[cell.pool], "plugin", None)
+        if data is not None and data.group == DATA and not data.loaded:
+            return f"the file {data.name!r} is not here"
+        names = [plugin.name for plugin in self.cell_plugins(cell) if not plugin.loaded]
+        return f"plug-in {names[0]!r} is not loaded (--plugins FILE loads it)" if names else ""
 
     def _check_size(self) -> None:
         budgets = len(self.budgets.absolute) + len(self.budgets.per_arm) + len(self.budgets.ratio)
@@ -245,7 +252,7 @@ class Study:
         return to_toml(self.table())
 
     @classmethod
-    def from_table(cls, table: Mapping[str, Any]) -> Study:
+    def from_table(cls, table: Mapping[str, Any], plugins: Plugins | Sequence[Path] = ()) -> Study:
         """Read plain values; `strategy`, `half_width` and `grid` are shorter ways to write what they stand for."""
         table = expanded(table)
         allowed = tuple(name for name in cls.__dataclass_fields__ if name != "plugins")
@@ -255,11 +262,21 @@ class Study:
         for key in ("pools", "strategies", "budgets"):
             if key not in table:
                 raise ValueError(f"a study needs pools, strategies and budgets, but there is no {key!r}")
-        return cls(**table)
+        return cls(**table, plugins=plugins)
 
     @classmethod
-    def from_toml(cls, source: str | Path) -> Study:
-        """Read TOML from a path, or from text."""
+    def from_toml(cls, source: str | Path, *, plugins: Plugins | Sequence[Path] = (), trust: bool = False) -> Study:
+        """Read TOML from a path, or from text.
+
+        Parameters
+        ----------
+        source
+            A file, or the text itself.
+        plugins
+            Files of plug-ins that names in the study may refer to; they are executed.
+        trust
+            Execute also files beside the study that it names, like my_rules.py for "my_rules:Final".
+        """
         name = source if isinstance(source, Path) else "this"
         text = _text(source) if isinstance(source, Path) else source
         try:
@@ -271,9 +288,12 @@ class Study:
         except ValueError as error:
             raise ValueError(f"{name} is no study: a number in it has too many digits ({error})") from None
         if not isinstance(source, Path):
-            return cls.from_table(table)
-        with near(source.resolve().parent):
-            return cls.from_table(table)
+            return cls.from_table(table, plugins)
+        folder = source.resolve().parent
+        if not isinstance(plugins, Plugins):
+            beside = files_beside(folder, table) if trust else ()
+            plugins = Plugins.of((*plugins, *beside), [folder])
+        return cls.from_table(table, plugins)
 
     def looks(self) -> Iterator[int]:
         """Numbers of trials after which cells may stop; the last one is all trials."""
@@ -287,25 +307,19 @@ class Study:
 
     def strategy(self, cell: Cell) -> Strategy:
         """The strategy of a cell."""
-        with given(self.plugins):
-            return self.strategies[cell.strategy].build()
+        return self.strategies[cell.strategy].build()
 
     def _built(self, spec: PoolSpec, score: Score | None, sampling: Sampling) -> Pool:
-        with given(self.plugins):
-            return _built(spec, score, sampling, tuple(one.digest for one in self.plugins))
+        return _built(spec, score, sampling, tuple(plugin.digest for plugin in self.used_plugins))
 
     def _score(self, index: int) -> Score | None:
         return self.scores[index] if index >= 0 else None
-
-    def _scored(self, spec: PoolSpec) -> bool:
-        with given(self.plugins):
-            return scored(spec)
 
     def cells(self) -> tuple[Cell, ...]:
         """All cells: for each pool, score and budget the strategies in their order."""
         found: list[Cell] = []
         for p, spec in enumerate(self.pools):
-            for s in range(len(self.scores)) if self.scores and self._scored(spec) else [-1]:
+            for s in range(len(self.scores)) if self.scores and scored(spec) else [-1]:
                 score = self._score(s)
                 pool = self._built(spec, score, self.sampling)
                 for budget in self.budgets.amounts(pool):
@@ -322,7 +336,7 @@ class Study:
         for cell in cells:
             rule, pool = self.strategy(cell), self.pool(cell)
             try:
-                with blamed(self.strategies[cell.strategy].name):
+                with guard_calls(*self.cell_plugins(cell)):
                     check_budget(exact(cell.budget), rule, pool.prices)
                 pulls = exact(cell.budget) / min(pool.prices.exact_costs)
                 if pulls > limits.PULLS:
@@ -366,8 +380,9 @@ def _parts(values: Any, what: str, read: Any, *, empty: bool = False) -> tuple[A
     return tuple(read(one) for one in values)
 
 
-def _score(given: Any) -> Score:
-    return cast(Score, _part(given, Score))
+def _bound(given: Any, offer: Plugins) -> BoundSpec:
+    spec = BoundSpec.read(given)
+    return spec if spec.plugin is not None else replace(spec, plugin=offer.resolve(BOUNDS, spec.name))
 
 
 def _stream(spec: PoolSpec, sampling: Sampling, budget: Fraction) -> int:

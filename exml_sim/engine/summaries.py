@@ -18,7 +18,7 @@ from exml_sim.engine.intervals import (
 )
 from exml_sim.engine.store import Store
 from exml_sim.engine.study import Study
-from exml_sim.engine.trials import Facts
+from exml_sim.engine.trials import CellMetadata
 
 #: Weighted failures support Student's interval if they count like this many equal ones, and none is this much of the
 #: sum.
@@ -156,12 +156,16 @@ class Trials:
         return total**2 / squares, max(weight for weight, _ in self.weights()) / total
 
 
-def summarise(store: Store, study: Study, cell: Mapping[str, Any], facts: Facts, level: float) -> CellSummary | None:
+def summarise(
+    store: Store, study: Study, cell: Mapping[str, Any], facts: CellMetadata, level: float
+) -> CellSummary | None:
     """Summary of a cell as it is stored, in the study's mode; None if there is nothing of it yet."""
     return _READERS.get(study.mode, sampled)(store, study, cell, facts, level)
 
 
-def sampled(store: Store, study: Study, cell: Mapping[str, Any], facts: Facts, level: float) -> CellSummary | None:
+def sampled(
+    store: Store, study: Study, cell: Mapping[str, Any], facts: CellMetadata, level: float
+) -> CellSummary | None:
     """Summary of a cell's trials; None if it has none yet."""
     number = cell["cell"]
     trials = Trials(store, number, few=study.mode in ("monte_carlo", "fixed_confidence"))
@@ -214,7 +218,7 @@ def _regret(study: Study, top: float, trials: Trials, regret: Moments, level: fl
 
 
 def _weighted(
-    known: Facts,
+    known: CellMetadata,
     trials: Trials,
     rate: Moments,
     regret: Moments,
@@ -238,7 +242,9 @@ def _weighted(
     return "bounded weights", ends, (regret_low, min(regret_high + known.left_out * largest, largest))
 
 
-def enumerated(store: Store, study: Study, cell: Mapping[str, Any], facts: Facts, level: float) -> CellSummary | None:
+def enumerated(
+    store: Store, study: Study, cell: Mapping[str, Any], facts: CellMetadata, level: float
+) -> CellSummary | None:
     """Summary of a cell's exact law; None if it is not known yet."""
     query = "SELECT failure, regret, pulls FROM laws WHERE cell = ? ORDER BY arm"
     lines: Sequence[tuple[float, float, float]] = store.rows(query, (cell["cell"],)).fetchall()

@@ -8,17 +8,26 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 
 from exml_sim.arrays import FloatArray
-from exml_sim.bandit.correlated import JointArm
-from exml_sim.bandit.parametric import BoundedArm, ParametricPool
+from exml_sim.bandit.parametric import BoundedArm, JointArm, ParametricPool
 from exml_sim.engine import limits
-from exml_sim.engine.fields import Fields, amount, bandwidth, entry, kernel_name, one_of, optional, several, text
-from exml_sim.plugins import contents
+from exml_sim.engine.fields import (
+    Fields,
+    amount,
+    bandwidth,
+    entry,
+    kernel_name,
+    one_of,
+    optional,
+    several,
+    text,
+)
+from exml_sim.plugins import Plugin, Plugins, read_data
 from exml_sim.population import Candidate, Population
 from exml_sim.validation import shown
 
@@ -36,7 +45,7 @@ def _columns(value: Any, what: str) -> tuple[str, ...]:
     return (text(value, what),) if isinstance(value, str) else tuple(several(text)(value, what))
 
 
-def read_columns(name: str) -> dict[str, Any]:
+def read_columns(name: str, found: Plugin | None) -> dict[str, Any]:
     """Columns of a file by name, as they are written: texts, or numbers.
 
     Raises
@@ -44,7 +53,7 @@ def read_columns(name: str) -> dict[str, Any]:
     ValueError
         If the file is not what its name says.
     """
-    data = contents(name)
+    data = read_data(found or Plugins().find_data(name))
     try:
         if name.lower().endswith(".csv"):
             return _from_csv(data)
@@ -124,6 +133,7 @@ class TablePool(Fields):
     label: str = entry(text, default="")
     kernel: str = entry(kernel_name, default="gaussian")
     gamma: float | str = entry(bandwidth, default="median")
+    plugin: Plugin | None = field(default=None, compare=False, repr=False, kw_only=True)
 
     def __post_init__(self) -> None:
         Fields.__post_init__(self)
@@ -132,7 +142,7 @@ class TablePool(Fields):
 
     def population(self) -> Population:
         """Read the rows."""
-        columns = read_columns(self.file)
+        columns = read_columns(self.file, self.plugin)
         y = self._labels(columns)
         limits.check_rows(len(y), len(self.candidates), self.label)
         prices = self.costs or ("1",) * len(self.candidates)
@@ -185,6 +195,7 @@ class RewardsPool(Fields):
     better: str = entry(one_of(("higher", "lower")), default="higher")
     costs: tuple[str, ...] | None = entry(optional(several(amount)), default=None)
     label: str = entry(text, default="")
+    plugin: Plugin | None = field(default=None, compare=False, repr=False, kw_only=True)
 
     def __post_init__(self) -> None:
         Fields.__post_init__(self)
@@ -193,7 +204,7 @@ class RewardsPool(Fields):
 
     def pool(self) -> ParametricPool:
         """Build the arms."""
-        columns = read_columns(self.file)
+        columns = read_columns(self.file, self.plugin)
         names = self.arms or tuple(columns)
         sign = -1.0 if self.better == "higher" else 1.0
         values = [sign * _numbers(columns, name, self.file) for name in names]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from exml_sim.arrays import BoolArray, FloatArray, IntArray
+from exml_sim.bandit.parametric import RandomInstancePool
 from exml_sim.bandit.pool import Pool
-from exml_sim.bandit.random_instances import RedrawnPool
 from exml_sim.bandit.trial import Explorations
 from exml_sim.bandit.trial_batch import BASELINE_RISK
 from exml_sim.engine.study import Cell, Study
@@ -92,7 +92,7 @@ class Law:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class CellMetadata:
     """What a summary must know of a cell beside its trials; noted in the store when it is made.
 
     Attributes
@@ -116,7 +116,7 @@ class Facts:
 def block_of(study: Study, cell: Cell, trials: range, found: Explorations, weight: FloatArray, start: float) -> Block:
     """The block of finished trials, judged on the cell's pool; `start` is when they were begun."""
     pool, objective = study.pool(cell), study.strategy(cell).objective
-    if isinstance(pool, RedrawnPool):
+    if isinstance(pool, RandomInstancePool):
         success, regret = pool.outcomes(found.seeds, found.selected, objective)
     else:
         success, regret = outcomes(pool, found.selected, objective)

@@ -1,4 +1,4 @@
-"""The rejection model of Section 3.1: problem in, certified solution out.
+"""Solve the rejection model of Section 3.1 with certificates.
 
 Two paths, one problem. Up to a few thousand rows there is the Gram matrix::
 

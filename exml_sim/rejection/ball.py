@@ -1,4 +1,4 @@
-r"""Empirical risk minimisation over the norm ball, the theory's model class: min mean loss with |h|, |g| <= Lambda.
+r"""Minimise the empirical risk over the norm ball, the theory's model class: min mean loss with |h|, |g| <= Lambda.
 
 With :math:`a_h = |\tfrac12\sum_i \alpha_i y_i \Phi_i|` and :math:`a_g = |\sum_i (\theta b\beta_i - \alpha_i/2)\Phi_i|`
 the dual is concave in the dual point and the multipliers C of the two constraints together:
@@ -98,7 +98,7 @@ def minimise_over_ball(gram, y, p, theta, radius, tol, limit, ways):
 
 @compiled_inline
 def ascend(gram, y, p, theta, radius, tol, limit):
-    """Dual point and multipliers together, as far as that goes; returns what :func:`minimise_over_ball` does.
+    """Improve dual point and multipliers together; return what :func:`minimise_over_ball` does.
 
     While C is far off many rows are free, and Newton steps on a low-rank factor of K, if it has one, cost a fraction.
     """
@@ -127,7 +127,7 @@ def ascend(gram, y, p, theta, radius, tol, limit):
 
 @compiled
 def turns(gram, factor, y, p, theta, radius, c, u, v, ku, kv, face, sigma, tol, limit):
-    """Proximal steps and steps of C in turns until the gap is at most `tol`, from the dual point (u, v) at C = c.
+    """Alternate proximal steps and steps of C until the gap is at most `tol`, from the dual point (u, v) at C = c.
 
     Updates the dual point, K times it, its faces and c in place. With a factor that has columns, a proximal step starts
     from the gradient on K and takes its curvature from the factor; a step on which the two disagree is taken back and
@@ -276,7 +276,7 @@ def turns(gram, factor, y, p, theta, radius, c, u, v, ku, kv, face, sigma, tol, 
 
 @compiled
 def learn_response(response, before, excess, move):
-    """Geometric mean of the response so far and of the one that the last change of log C had, one for each norm."""
+    """Average the response so far and that to the last change of log C geometrically, one for each norm."""
     for k in range(2):
         if abs(move[k]) > 1e-7:
             had = (before[k] - excess[k]) / move[k]
@@ -285,7 +285,7 @@ def learn_response(response, before, excess, move):
 
 @compiled
 def joint_move(jacobian, excess):
-    """Newton's change of log C for both norms, at most 1/2; one by one where the derivative is singular."""
+    """Compute Newton's change of log C for both norms, at most 1/2; separately where the derivative is singular."""
     move = np.empty(2)
     det = jacobian[0, 0] * jacobian[1, 1] - jacobian[0, 1] * jacobian[1, 0]
     if det > 1e-6 * jacobian[0, 0] * jacobian[1, 1] and jacobian[0, 0] > 0.0:

@@ -1,4 +1,4 @@
-"""Many weightings of the same rows: one Gram matrix, one problem per trial, compiled, without the interpreter's lock.
+"""Solve many weightings of the same rows: one Gram matrix, one problem per trial, without the interpreter's lock.
 
 A trial that bought n rows with replacement is a vector of counts over the m rows, so its score costs no more than the
 distinct rows it holds. Each trial is solved on its own, from scratch and in a fixed order of operations: results do not
@@ -39,7 +39,7 @@ def tidy_weights(weights, negligible, smallest, tidy):
 
 @compiled
 def gather(gram, y, counts):
-    """Gram matrix, labels and weights of the rows with a positive count; the matrix itself where that is all rows."""
+    """Gather Gram matrix, labels and weights of the rows with a positive count; the matrix itself for all rows."""
     rows = np.flatnonzero(counts > 0.0)
     n = len(rows)
     if n == len(counts):
@@ -101,7 +101,7 @@ def ball_block(gram, y, theta, counts, radius, tol, limit, ways, models, start, 
 
 @compiled
 def affine_block(gram, order, positive, counts, radius, start, stop, risk, slack):
-    r"""Closed form of trials start..stop-1 in the affine regime, and a bound on its rounding.
+    r"""Evaluate the closed form of trials start..stop-1 in the affine regime, and bound its rounding.
 
     With :math:`s_\pm` the sums of the features of the rows of each label, :math:`|\sum y\Phi|^2 = |s_+|^2 + |s_-|^2 - 2
     \langle s_+, s_-\rangle` and :math:`|\sum\Phi|^2` the same with a plus: one pass over the lower triangle of the Gram

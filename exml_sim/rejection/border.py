@@ -1,4 +1,4 @@
-r"""A Newton system whose faces changed a little, solved with the factor of an earlier one.
+r"""Solve a Newton system whose faces changed a little with the factor of an earlier one.
 
 Let S = U'U be the system over the free directions at the faces of that factor. Directions that became free since are
 appended as rows and columns, those that are free no longer are held at zero by a multiplier each:
@@ -32,7 +32,7 @@ SOUND = 1e-7  # smallest pivot of an added direction over its diagonal entry
 
 @compiled
 def count_changes(face, based):
-    """Directions added and removed on the way from the faces `based` to `face`."""
+    """Count the directions added and removed between the faces `based` and `face`."""
     added, removed = 0, 0
     for i in range(len(face)):
         new, old = face[i], based[i]
@@ -54,7 +54,7 @@ def count_changes(face, based):
 
 @compiled
 def added_directions(face, based, y, geo, added):
-    """Row and components of each direction that became free; on an edge that became the inside, the edge's normal."""
+    """List row and components of each direction that became free; for an edge that became inner, its normal."""
     rows, e1, e2 = np.empty(added, np.int64), np.zeros(added), np.zeros(added)
     k = 0
     for i in range(len(face)):
@@ -77,7 +77,7 @@ def added_directions(face, based, y, geo, added):
 
 @compiled
 def held_directions(face, based, y, geo, removed):
-    """What is to stay zero: the row, and the coefficients of its one or two directions at the faces `based`."""
+    """List what must stay zero: the row, and the coefficients of its one or two directions at the faces `based`."""
     rows, w1, w2 = np.empty(removed, np.int64), np.zeros(removed), np.zeros(removed)
     k = 0
     for i in range(len(face)):

@@ -1,4 +1,4 @@
-r"""Certificates: both bounds of a solution from its dual point, rounding included.
+r"""Certify both bounds of a solution from its dual point, rounding included.
 
 A dual feasible (alpha, beta) gives a lower bound, the model it stands for an upper one. Each is moved outwards by a
 bound on the rounding of its own evaluation, so that ``lower_bound <= optimum <= objective`` holds as it stands and not
@@ -18,7 +18,7 @@ EPS = 2.220446049250313e-16
 
 @compiled
 def penalised_bounds(gram, y, p, theta, c_h, c_g, alpha, beta, cu, cw, tol):
-    """Model, weighted loss, objective and lower bound of a feasible dual point; alpha and beta are clipped in place.
+    """Compute model, loss, objective and lower bound of a feasible dual point; alpha and beta are clipped in place.
 
     Plain sums and their a priori bounds first, for the model that (alpha, beta) stands for. Where that leaves the gap
     above `tol` (a theta near 1/2 multiplies the rounding of beta and of g by b), the bounds are computed anew in twice
@@ -53,7 +53,7 @@ def penalised_bounds(gram, y, p, theta, c_h, c_g, alpha, beta, cu, cw, tol):
 
 @compiled
 def total_loss(y, p, theta, h, g):
-    """Weighted sum of the surrogate losses."""
+    """Sum the weighted surrogate losses."""
     b = 1.0 / (1.0 - 2.0 * theta)
     loss = 0.0
     for i in range(len(y)):
@@ -63,7 +63,7 @@ def total_loss(y, p, theta, h, g):
 
 @compiled
 def model_of(y, p, theta, c_h, c_g, alpha, beta, u, w):
-    """Clip the dual point into its triangles and write the coefficients it stands for; returns how many rows count."""
+    """Clip the dual point into its triangles and write its coefficients; return how many rows count."""
     b = 1.0 / (1.0 - 2.0 * theta)
     used = 0
     for i in range(len(y)):
@@ -77,7 +77,7 @@ def model_of(y, p, theta, c_h, c_g, alpha, beta, u, w):
 
 @compiled
 def exact_upper(gram, y, p, theta, c_h, c_g, u, w):
-    """Values at the rows, loss and objective of given coefficients, products in twice the working precision."""
+    """Compute values, loss and objective of coefficients, products in twice the working precision."""
     n = len(y)
     h, square_h = exact_product(gram, u)
     g, square_g = exact_product(gram, w)
@@ -97,7 +97,7 @@ def exact_upper(gram, y, p, theta, c_h, c_g, u, w):
 
 @compiled
 def exact_lower(gram, y, theta, c_h, c_g, alpha, beta, linear):
-    r"""The dual's value at (alpha, beta), products in twice the working precision.
+    r"""Compute the dual's value at (alpha, beta), products in twice the working precision.
 
     The pull on g, v = theta b beta - alpha/2, is rounded to some v + e with :math:`|e_i| \le \epsilon_i`, which changes
     its squared norm by at most :math:`2 \sum_i \epsilon_i |(Kv)_i| + (\sum_i \epsilon_i \sqrt{K_{ii}})^2`.
@@ -122,7 +122,7 @@ def exact_lower(gram, y, theta, c_h, c_g, alpha, beta, linear):
 
 @compiled
 def reach(gram, a):
-    """The norm that the vectors behind a Gram matrix could add up to, were they all parallel."""
+    """Bound the norm of a sum of vectors by their Gram matrix, as if they were parallel."""
     total = 0.0
     for i in range(len(a)):
         total += abs(a[i]) * np.sqrt(max(gram[i, i], 0.0))
@@ -131,7 +131,7 @@ def reach(gram, a):
 
 @compiled
 def ball_model(gram, y, p, theta, radius, cu, cw):
-    """Functions scaled into the balls if need be, their values, and the mean loss; p sums to one.
+    """Scale functions into the balls if necessary; compute their values and the mean loss; p sums to one.
 
     Never worse than the zero model.
     """
@@ -156,7 +156,7 @@ def ball_model(gram, y, p, theta, radius, cu, cw):
 
 @compiled
 def ball_lower(gram, y, p, theta, radius, alpha, beta):
-    """Lower bound over the ball from a dual point, which is clipped in place; p sums to one."""
+    """Compute the lower bound over the ball from a dual point, which is clipped in place; p sums to one."""
     n = len(y)
     b = 1.0 / (1.0 - 2.0 * theta)
     pull_h, pull_g = np.empty(n), np.empty(n)

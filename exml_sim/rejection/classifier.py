@@ -1,4 +1,4 @@
-"""The rejection model as a scikit-learn estimator."""
+"""Provide the rejection model as a scikit-learn estimator."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from exml_sim.validation import check_alike, check_choice, check_count, check_po
 
 
 class RejectionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    r"""Binary classifier that may give up a point: the kernel rejection model of Section 3.1.
+    r"""Binary classifier with a reject option: the kernel rejection model of Section 3.1.
 
     A point is accepted when :math:`g(x) \ge 0` and then gets the class of :math:`\mathrm{sign}\,h(x)`; otherwise it is
     suspected to belong to a hidden class.
@@ -172,19 +172,19 @@ class RejectionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
-        """h at the points: positive for the second class, negative for the first."""
+        """Evaluate h at the points: positive for the second class, negative for the first."""
         return self._values(X)[0]
 
     def gate(self, X: ArrayLike) -> FloatArray:
-        """g at the points: negative where the model gives up."""
+        """Evaluate g at the points: negative where the model rejects."""
         return self._values(X)[1]
 
     def predict_reject(self, X: ArrayLike) -> NDArray[np.bool_]:
-        """True where the point is rejected, g(x) < 0 (the paper's prediction rule)."""
+        """Mark the rejected points, g(x) < 0 (the paper's prediction rule)."""
         return self.gate(X) < 0.0
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Known classes, and `hidden_label` for rejected points if one was given."""
+        """Predict known classes, and `hidden_label` for rejected points if one was given."""
         h, g = self._values(X)
         labels: NDArray[Any] = self.classes_[(h > 0.0).astype(int)]
         if self.hidden_label is None:
@@ -197,7 +197,7 @@ class RejectionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return labels
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Accuracy of :meth:`predict`, rejected points counting by `hidden_label`."""
+        """Compute the accuracy of :meth:`predict`, rejected points counting by `hidden_label`."""
         hits = np.asarray(self.predict(X), dtype=object) == np.asarray(y, dtype=object)
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         return float(np.average(hits.astype(float), weights=weights))
@@ -257,12 +257,12 @@ class RejectionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 self.gamma_ = 1.0
 
     def _scale(self, total: float) -> float:
-        """The mean of losses is the sum over the total weight: the same minimiser with C times the total."""
+        """Scale the penalty: the mean of losses is the sum over the total weight, with C times the total."""
         check_choice(self.loss, "loss", ("sum", "mean"))
         return 1.0 if self.loss == "sum" else total
 
     def _values(self, X: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """h and g at the points, in chunks: kernel values with all points at once may not fit."""
+        """Evaluate h and g at the points, in chunks: kernel values with all points at once may not fit."""
         check_is_fitted(self)
         points: FloatArray = validate_data(self, X, dtype=np.float64, reset=False)
         both = np.column_stack([self.solution_.u, self.solution_.w])

@@ -1,4 +1,4 @@
-r"""The fast solver: dual proximal point with a semismooth Newton method, certified by the duality gap.
+r"""Solve the dual by proximal points with a semismooth Newton method, certified by the duality gap.
 
 The dual of the penalised problem in the coordinates of :mod:`exml_sim.rejection.triangle` is
 
@@ -45,7 +45,7 @@ SIGMA_FLAT = 20.0  # the same where many rows are free and K has no low-rank fac
 
 @compiled
 def sweep(gram, y, p, geo, u, v, ku, kv, face):
-    """Maximise the dual over each row in turn; returns the number of rows that moved.
+    """Maximise the dual over each row in turn; return the number of rows that moved.
 
     The quadratic part of one row is a multiple of the identity, so its exact maximiser is a projected gradient step.
     Moves wait until there are four of them: rows ahead are told of them entry by entry, all others in one pass.
@@ -86,7 +86,7 @@ def sweep(gram, y, p, geo, u, v, ku, kv, face):
 
 @compiled
 def bout(gram, y, p, geo, u, v, ku, kv, ku0, kv0, face, sweeps, stop):
-    """At most so many sweeps, fewer where they reach the relative gap `stop`.
+    """Run a limited number of sweeps, fewer where they reach the relative gap `stop`.
 
     Returns
     -------
@@ -108,7 +108,7 @@ def bout(gram, y, p, geo, u, v, ku, kv, ku0, kv0, face, sweeps, stop):
 
 @compiled
 def maximise(gram, y, p, geo, ku0, kv0, tol, limit, face):
-    """All phases for one problem whose weights are all positive.
+    """Run all phases for one problem whose weights are all positive.
 
     Parameters
     ----------

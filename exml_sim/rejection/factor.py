@@ -1,4 +1,4 @@
-r"""Low-rank factors of kernel matrices that are never formed: K = L L' + R with L of shape (m, r).
+r"""Factorise kernel matrices that are never formed: K = L L' + R with L of shape (m, r).
 
 Landmarks are drawn one after the other with odds proportional to what the ones before leave of K(x, x) (randomly
 pivoted Cholesky), in blocks so that the work is matrix products. With S the landmarks and :math:`T T' = K_{SS}`, the
@@ -93,20 +93,20 @@ class Factor:
         return float(np.sum(self.rest) / max(float(np.sum(self.diagonal)), 1e-300))
 
     def take(self, rows: ArrayLike) -> Factor:
-        """The same factor on some of the rows (indices or a mask), for folds: the landmarks stay."""
+        """Restrict the factor to rows (indices or a mask), for folds: the landmarks stay."""
         chosen = np.asarray(rows)
         return replace(self, points=self.points[chosen], values=self.values[chosen], rest=self.rest[chosen])
 
     def cross(self, Z: ArrayLike, space: FloatArray | None = None) -> FloatArray:
-        """Kernel values between points and the landmarks, shape (n, r), written to `space` where that is possible."""
+        """Compute kernel values between points and landmarks, shape (n, r), in `space` where that is possible."""
         return kernel_values(np.asarray(Z, dtype=np.float64), self.landmarks, self.kernel, self.gamma, space)
 
     def embed(self, Z: ArrayLike) -> FloatArray:
-        """Rows of L for new points, shape (n, r): inner products of embedded points approximate the kernel."""
+        """Compute rows of L for new points, shape (n, r): inner products of embedded points approximate the kernel."""
         return _right_solve(self.cross(Z), self.triangle)
 
     def coefficients(self, t: FloatArray) -> FloatArray:
-        """Coefficients at the landmarks of the function with the values L t: a with T' a = t."""
+        """Compute coefficients at the landmarks of the function with the values L t: a with T' a = t."""
         solved: FloatArray = solve_triangular(self.triangle, t, lower=True, trans="T", check_finite=False)
         return solved
 
@@ -152,7 +152,7 @@ def check_low_rank(kernel: Any) -> None:
 
 
 def check_rank(rank: Any, m: int) -> int:
-    """A number of landmarks between 1 and the number of rows."""
+    """Check for a number of landmarks between 1 and the number of rows."""
     value = check_count(rank, "rank")
     if value > m:
         raise ValueError(f"rank must be at most the number of rows, {m}; got {value}")
@@ -160,7 +160,7 @@ def check_rank(rank: Any, m: int) -> int:
 
 
 def memory_needed(m: int, rank: int | None = None, *, d: int = 0, folds: bool = False) -> int:
-    """Bytes that a fit needs at most on top of the interpreter and its libraries, before anything is allocated.
+    """Bound the bytes that a fit needs on top of the interpreter and its libraries.
 
     On the low-rank path measured peaks are a third of it or more while the rank is small next to the rows. A rank that
     is not, a linear kernel in many columns, or landmarks that run out early, need less.
@@ -191,7 +191,7 @@ def memory_needed(m: int, rank: int | None = None, *, d: int = 0, folds: bool = 
 
 
 def largest_rank(m: int, memory: int, *, d: int = 0) -> int:
-    """The largest rank with which so many rows fit into memory; 0 if none does."""
+    """Find the largest rank with which the rows fit into memory; 0 if none does."""
     low, high = 0, m + 1
     while high - low > 1:
         middle = (low + high) // 2
@@ -200,7 +200,7 @@ def largest_rank(m: int, memory: int, *, d: int = 0) -> int:
 
 
 class _Values:
-    """Kernel values of a few rows with chunks of all of them, which are made ready for that once."""
+    """Kernel values of a few rows with chunks of all rows, which are prepared once."""
 
     def __init__(self, points: FloatArray, kernel: str, gamma: float | None, parts: list[slice]) -> None:
         self.points, self.kernel, self.gamma, self.parts = points, kernel, gamma, parts
@@ -228,7 +228,7 @@ class _Values:
 
 
 class _Drawing:
-    """The factor in the making: landmarks are drawn block by block until rank or trace runs out.
+    """A factor under construction: landmarks are drawn block by block until rank or trace runs out.
 
     Rows are held in chunks, each transposed: a block of landmarks is then a few contiguous lines of each, filled in
     place by one matrix product and one triangular solve.
@@ -256,7 +256,7 @@ class _Drawing:
         return self._finish()
 
     def _block(self, size: int, floor: float) -> None:
-        """Draw candidates by their rest, keep them with the odds that the others leave, and eliminate them."""
+        """Draw candidates by their residual diagonal, accept some of them, and eliminate them."""
         k = len(self.chosen)
         odds = self.rest / np.sum(self.rest)
         drawn = list(dict.fromkeys(self.rng.choice(len(odds), size=size, p=odds).tolist()))
@@ -282,12 +282,12 @@ class _Drawing:
         self.chosen += rows
 
     def _lines(self, rows: list[int]) -> FloatArray:
-        """Rows of L as far as it goes."""
+        """Return the present rows of L."""
         k = len(self.chosen)
         return np.array([self.held[row // ROUND][:k, row % ROUND] for row in rows]).reshape(len(rows), k)
 
     def _corner(self, block: FloatArray) -> FloatArray:
-        """Cholesky factor of what the landmarks before leave of the new ones."""
+        """Compute the Cholesky factor of the new landmarks given the earlier ones."""
         try:
             return np.asarray(np.linalg.cholesky(block), dtype=np.float64)
         except np.linalg.LinAlgError:
@@ -318,7 +318,7 @@ class _Drawing:
 
 
 def _accept(block: FloatArray, start: FloatArray, coins: FloatArray, floor: float) -> list[int]:
-    """Candidates in turn, each kept with the odds of what those kept before leave of it over what it started with."""
+    """Accept candidates in turn, each with probability residual diagonal over initial diagonal."""
     work = block.copy()
     kept: list[int] = []
     for j in range(len(work)):
@@ -333,7 +333,7 @@ def _accept(block: FloatArray, start: FloatArray, coins: FloatArray, floor: floa
 
 
 def chunks(m: int, size: int = CHUNK) -> list[slice]:
-    """Slices that cover m rows."""
+    """List slices that cover m rows."""
     return [slice(start, min(start + size, m)) for start in range(0, m, size)]
 
 
@@ -350,7 +350,7 @@ def _diagonal(points: FloatArray, kernel: str) -> FloatArray:
 def kernel_values(
     X: FloatArray, Z: FloatArray, kernel: str, gamma: float | None, space: FloatArray | None = None
 ) -> FloatArray:
-    """Kernel values between two sets of points, Gaussian ones in `space` if it is given."""
+    """Compute kernel values between two sets of points, Gaussian ones in `space` if it is given."""
     if kernel == "linear":
         product: FloatArray = X @ Z.T
         return product

@@ -1,4 +1,4 @@
-r"""Gaussian kernel values by the million, in vector registers.
+r"""Compute Gaussian kernel values in vector registers.
 
 The points are centred and scaled once (:func:`scale`) so that :math:`K(x, z) = 2^{2xz - |x|^2 - |z|^2}`: an exponent is
 a sum of products. Four rows at a time share what is loaded of the columns, and nothing is written to memory that the
@@ -19,13 +19,13 @@ ROWS = 4  # rows at a time
 
 
 def scale(points: FloatArray, centre: FloatArray, gamma: float) -> tuple[FloatArray, FloatArray]:
-    """Points around a centre in units in which the kernel is a power of two, and their squared lengths."""
+    """Scale points around a centre so that the kernel is a power of two; compute squared lengths."""
     scaled: FloatArray = (points - centre) * np.sqrt(np.log2(np.e) / gamma)
     return scaled, np.einsum("ij,ij->i", scaled, scaled)
 
 
 def in_columns(scaled: FloatArray, norms: FloatArray, multiple: int) -> tuple[FloatArray, FloatArray]:
-    """The transpose of scaled points and their squared lengths, filled up to a multiple with points where K is 0."""
+    """Transpose scaled points and squared lengths, padded to a multiple with points where K is 0."""
     n, d = scaled.shape
     size = multiple * -(-n // multiple)
     columns, lengths = np.zeros((d, size)), np.full(size, 1e300)
@@ -34,7 +34,7 @@ def in_columns(scaled: FloatArray, norms: FloatArray, multiple: int) -> tuple[Fl
 
 
 def gaussian_cross(X: FloatArray, Z: FloatArray, gamma: float, space: FloatArray | None = None) -> FloatArray:
-    """Kernel values between two sets of points, as :func:`exml_sim.kernels.gaussian` has them up to rounding.
+    """Compute kernel values between two sets of points, as :func:`exml_sim.kernels.gaussian` up to rounding.
 
     `space` is a vector of at least :func:`room` numbers that the values may be written to: fresh memory costs as much
     as they do.
@@ -54,13 +54,13 @@ def gaussian_cross(X: FloatArray, Z: FloatArray, gamma: float, space: FloatArray
 
 
 def room(m: int, n: int) -> int:
-    """Numbers that kernel values between m and n points take here."""
+    """Count the numbers that kernel values between m and n points take here."""
     return ROWS * -(-m // ROWS) * WIDTH * -(-n // WIDTH)
 
 
 @compiled_inline
 def four_rows(points, norms, i, columns, lengths, j):
-    """Kernel values of four rows from i on and eight columns from j on; `points` hold the rows times -2."""
+    """Compute kernel values of four rows from i on and eight columns from j on; `points` hold the rows times -2."""
     d, n = columns.shape
     own = load(lengths, j)
     t0 = times(-1.0, own)

@@ -1,4 +1,4 @@
-"""Solve on a factor, certify for the full kernel: the penalised problem with more rows than a Gram matrix can hold."""
+"""Solve the penalised problem for more rows than a Gram matrix can hold, certified for the full kernel."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _check(
 def _warm(
     start: Solution | None, y: FloatArray, p: FloatArray, geo: FloatArray, rows: NDArray[np.intp]
 ) -> tuple[FloatArray, FloatArray]:
-    """The dual point of another solution in this problem's coordinates, or the origin."""
+    """Convert the dual point of another solution to this problem's coordinates, or return the origin."""
     if start is None:
         return np.zeros(len(rows)), np.zeros(len(rows))
     if start.alpha.shape != p.shape:
@@ -115,7 +115,7 @@ def _warm(
 
 
 def _trusted(setting: Setting, found: Upper) -> bool:
-    """Whether a model is better than none as far as it was measured, and most kernel values are known to a tenth.
+    """Check that a model beats the zero model as measured, and that most kernel values are known to a tenth.
 
     The allowance for rounding goes by the row that lies furthest outside: one cell of a million can make it larger than
     the objective itself, and the model is as good as before.

@@ -1,4 +1,4 @@
-"""Dense linear algebra on small systems, inside compiled code.
+"""Provide dense linear algebra on small systems, inside compiled code.
 
 BLAS is kept out of the solve on purpose: a threaded BLAS call costs milliseconds in thread hand-over on small machines
 and oversubscribes the cores when trials already run in parallel.
@@ -17,7 +17,7 @@ SCRATCH = 2 * WIDTH  # columns to the right of a system that its factorisation w
 
 @compiled_sums
 def dot(a: np.ndarray, b: np.ndarray, n: int) -> float:
-    """Inner product of the first n entries."""
+    """Compute the inner product of the first n entries."""
     s = 0.0
     for i in range(n):
         s += a[i] * b[i]
@@ -72,7 +72,7 @@ def add_four(matrix, a, b, c, d, s0, s1, s2, s3, t0, t1, t2, t3, x, y):
 
 @compiled
 def padded(n: int) -> int:
-    """The next multiple of four: the size at which a system of n unknowns is factorised."""
+    """Round up to a multiple of four: the size at which a system of n unknowns is factorised."""
     size: int = n + (-n) % BLOCK
     return size
 
@@ -364,7 +364,7 @@ def digest(gram: np.ndarray) -> tuple[bool, int]:
 
 @compiled
 def asymmetry(gram: np.ndarray) -> float:
-    """Largest difference between an entry and its mirror image."""
+    """Compute the largest difference between an entry and its mirror image."""
     worst = 0.0
     for i in range(len(gram)):
         for j in range(i):
@@ -374,7 +374,7 @@ def asymmetry(gram: np.ndarray) -> float:
 
 @compiled
 def factor_exists(gram: np.ndarray, shift: float) -> bool:
-    """Whether gram + shift * I has a Cholesky factor, that is, no eigenvalue is below -shift."""
+    """Check that gram + shift * I has a Cholesky factor, that is, no eigenvalue is below -shift."""
     n = len(gram)
     copy = np.empty((padded(n), padded(n) + SCRATCH))
     for i in range(n):

@@ -1,4 +1,4 @@
-"""The penalised problem on a low-rank factor K = L L', in O(m r^2).
+"""Solve the penalised problem on a low-rank factor K = L L', in O(m r^2).
 
 The solver is that of :mod:`exml_sim.rejection.dual`: the same triangles, sweeps, then proximal steps solved by Newton's
 method, here with matrix products for the parts that grow with m. A Newton system has the size of twice the rank, or of
@@ -41,7 +41,7 @@ GROUPS = 6  # faces off the corners, those that depend on the label counted twic
 
 @dataclass(slots=True)
 class Point:
-    """A dual point with what hangs on it: z = (u, v), its images L'z, the products K z at the rows, the faces."""
+    """A dual point with its derived quantities: z = (u, v), its images L'z, the products K z at the rows, the faces."""
 
     u: FloatArray
     v: FloatArray
@@ -69,7 +69,7 @@ class Maximiser:
         self._seen = np.full(len(y), -1, np.int64)
 
     def run(self, u: FloatArray, v: FloatArray, scale: float, tol: float, limit: int) -> Point:
-        """From a feasible z = (u, v) to a relative gap of at most `tol`, if rounding and the limit on steps permit."""
+        """Improve a feasible z = (u, v) to a relative gap of `tol`, if rounding and the limit on steps permit."""
         return self._proximal(self._swept(self._place(u, v), tol), FIRST_SIGMA * scale, tol, limit)
 
     def gap(self, point: Point) -> tuple[float, float]:
@@ -85,7 +85,7 @@ class Maximiser:
         return 0.0 if self.rest is None else float(0.5 * self.rest @ (point.u**2 + point.v**2))
 
     def _goal(self, value: float, tol: float, point: Point) -> float:
-        """The gap that is small enough."""
+        """Compute the gap that is small enough."""
         return max(tol * max(1.0, abs(value)), self.rank_cost(point))
 
     def _swept(self, point: Point, tol: float) -> Point:
@@ -277,7 +277,7 @@ class Maximiser:
 
 
 class _Bouts:
-    """What sweeps over a factor need, made once: L in single precision, step lengths, an order of the rows."""
+    """What sweeps over a factor need, computed once: L in single precision, step lengths, an order of the rows."""
 
     def __init__(self, factor: FloatArray, y: FloatArray, p: FloatArray, geo: FloatArray) -> None:
         squares = np.einsum("ij,ij->i", factor, factor)

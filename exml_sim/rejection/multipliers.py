@@ -1,4 +1,4 @@
-r"""Empirical risk minimisation over the ball by a search over the multipliers, for what :mod:`.ball` leaves short.
+r"""Minimise the empirical risk over the ball by a search over the multipliers, where :mod:`.ball` falls short.
 
 By Lagrange duality the value is the maximum over :math:`C_h, C_g \ge 0` of the concave function
 
@@ -32,7 +32,7 @@ JITTER = 1e-9
 
 @compiled
 def mean_diagonal(gram, p):
-    """Weighted mean of K(x, x)."""
+    """Compute the weighted mean of K(x, x)."""
     kappa = 0.0
     for i in range(len(p)):
         kappa += p[i] * gram[i, i]
@@ -41,7 +41,7 @@ def mean_diagonal(gram, p):
 
 @compiled
 def first_multiplier(kappa, radius):
-    """Where to start: C is at most kappa / (4 Lambda); far from the affine regime the value limits it instead."""
+    """Choose the first multiplier: at most kappa / (4 Lambda); far from the affine regime the value limits it."""
     return min(0.25 * np.sqrt(max(kappa, 1e-12)) / radius, 0.05 / (radius * radius))
 
 
@@ -257,7 +257,7 @@ def newton_move(jacobian, excess):
 
 @compiled
 def keep_inside(start, move, low, high):
-    """A step that would leave the bracket goes to its middle: the norm may be flat here and steep further on."""
+    """Move a step that would leave the bracket to its middle: the norm may be flat here and steep further on."""
     if low >= high or low < start + move < high or np.isinf(low) or np.isinf(high):
         return move
     return 0.5 * (low + high) - start

@@ -1,4 +1,4 @@
-r"""Newton steps of the proximal subproblem: direction and line search.
+r"""Compute Newton steps of the proximal subproblem: direction and line search.
 
 The subproblem's dual :math:`\psi` (see :mod:`exml_sim.rejection.dual`) is piecewise quadratic. Its Newton direction
 solves :math:`(I + \sigma P K) d = \Pi(q) - x`, where P is zero for rows at a corner of their triangle, rank one on an

@@ -1,6 +1,6 @@
-r"""What is solved, and what a solution must show: the problem, its certificate, the checks at the door.
+r"""Define the problem and its certified solution, and check arguments.
 
-Penalised form (Eq. 3 with the sum of losses, see ``docs/conventions.md``), weights p and b = 1/(1 - 2 theta):
+Penalised form (Eq. 3, sum of losses, see ``docs/explanation/conventions.md``), weights p and b = 1/(1 - 2 theta):
 
 .. math:: \min_{h,g}\; \sum_i p_i \max\{1 + (g_i - y_i h_i)/2,\ \theta(1 - b g_i),\ 0\} + C_h |h|^2 + C_g |g|^2 .
 
@@ -119,7 +119,7 @@ def check_problem(
 
 
 def check_rows(gram: ArrayLike, y: ArrayLike, theta: float) -> tuple[FloatArray, FloatArray, float]:
-    """Gram matrix, labels and theta."""
+    """Check Gram matrix, labels and theta."""
     theta_value = check_theta(theta)
     if theta_value.ndim:
         raise ValueError(f"theta must be one number; got an array of shape {theta_value.shape}")
@@ -133,7 +133,7 @@ def check_rows(gram: ArrayLike, y: ArrayLike, theta: float) -> tuple[FloatArray,
 
 
 def check_gram(gram: ArrayLike) -> FloatArray:
-    """A symmetric positive semidefinite matrix of finite numbers, contiguous.
+    """Check for a symmetric positive semidefinite matrix of finite numbers; make it contiguous.
 
     The test by factorisation costs as much as a solve, so a matrix that passed it is remembered by a 64-bit digest of
     its contents: a thousand solves on one Gram matrix pay for it once.
@@ -166,7 +166,7 @@ _memory = Lock()
 
 
 def check_weights(weights: ArrayLike, m: int) -> FloatArray:
-    """Non-negative weights, one per row, not all zero."""
+    """Check for non-negative weights, one per row, not all zero."""
     value = np.require(check_finite(weights, "weights"), requirements=["C", "W"])
     if value.shape != (m,):
         raise ValueError(f"weights must have one entry for each of the {m} rows; got shape {value.shape}")
@@ -188,7 +188,7 @@ def check_size(weights: FloatArray) -> None:
 def check_form(
     penalty: tuple[float, float] | None, ball: float | None
 ) -> tuple[tuple[float, float] | None, float | None]:
-    """Exactly one of penalty=(C_h, C_g) and ball=Lambda."""
+    """Check for exactly one of penalty=(C_h, C_g) and ball=Lambda."""
     if (penalty is None) == (ball is None):
         given = "neither" if penalty is None else "both"
         raise ValueError(f"give exactly one of penalty=(C_h, C_g) and ball=Lambda; got {given}")
@@ -210,7 +210,7 @@ def certify_penalised(
     method: str,
     tol: float,
 ) -> Solution:
-    """The solution that a dual point stands for, with both bounds computed afresh from the exact Gram matrix.
+    """Build the solution of a dual point, with both bounds recomputed from the exact Gram matrix.
 
     `model` holds the coefficients of h and g that the solver had in hand, before they were turned into (alpha, beta).
     """
@@ -229,7 +229,7 @@ def certify_penalised(
 def certify_ball(
     problem: Problem, u: FloatArray, w: FloatArray, alpha: FloatArray, beta: FloatArray, iterations: int, method: str
 ) -> Solution:
-    r"""The same for the ball: h and g are scaled into it if rounding left them outside.
+    r"""Build the solution over the ball: h and g are scaled into it if rounding left them outside.
 
     The lower bound is :math:`\sum_i(\alpha_i + \theta\beta_i) - \Lambda|\tfrac12\sum_i\alpha_i y_i\Phi_i| -
     \Lambda|\sum_i(\theta b\beta_i - \alpha_i/2)\Phi_i|` with weights that sum to one.
@@ -244,12 +244,12 @@ def certify_ball(
 
 
 def is_short(gap: Any, objective: Any, tol: float) -> Any:
-    """Whether a gap misses the tolerance, gap <= tol * max(1, |objective|)."""
+    """Check whether a gap misses the tolerance, gap <= tol * max(1, |objective|)."""
     return ~np.less_equal(gap, tol * np.maximum(1.0, np.abs(objective)))  # NaN is short too
 
 
 def warn_if_short(gap: FloatArray, objective: FloatArray, tol: float) -> None:
-    """Warn of gaps that miss the tolerance, in the name of the caller's caller."""
+    """Warn of gaps that miss the tolerance, at the caller's caller."""
     short = is_short(gap, objective, tol)
     if np.any(short):
         warnings.warn(
@@ -261,5 +261,5 @@ def warn_if_short(gap: FloatArray, objective: FloatArray, tol: float) -> None:
 
 
 def norm(gram: FloatArray, coefficients: FloatArray) -> float:
-    """RKHS norm of a function from its coefficients, in twice the working precision."""
+    """Compute the RKHS norm of a function from its coefficients, in twice the working precision."""
     return float(np.sqrt(max(float(exact_product(gram, coefficients)[1]), 0.0)))

@@ -1,4 +1,4 @@
-r"""Proximal point steps of the dual, each solved by a semismooth Newton method.
+r"""Take proximal point steps of the dual, each solved by a semismooth Newton method.
 
 A step maximises :math:`D(z) - |z - z_k|^2/(2\sigma)`, D the dual of :mod:`exml_sim.rejection.dual`. Its own dual is the
 smooth convex function of x
@@ -126,7 +126,7 @@ def pace(gap, now, best, last, inner, stalled, sigma, cap):
 
 @compiled
 def exhausted(stalled, best, value):
-    """Whether nothing is left to gain: too many stalled steps, or few at the floor of rounding."""
+    """Check whether nothing is left to gain: too many stalled steps, or few at the floor of rounding."""
     return stalled > 15 or (stalled > 4 and best < 1e-11 * max(1.0, abs(value)))
 
 

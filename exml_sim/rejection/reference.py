@@ -1,4 +1,4 @@
-"""The same problems in cvxpy, written from the definitions, not from the fast path: the oracle for doubters."""
+"""Solve the problems with cvxpy: an independent reference for validating the fast solver."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from exml_sim.rejection.problem import Problem, Solution, certify_ball, certify_
 
 
 def feature_map(gram: FloatArray) -> FloatArray:
-    """A matrix F with F F' = gram up to rounding, of the numerical rank: the rows in an orthonormal feature space."""
+    """Compute F with F F' = gram up to rounding, of the numerical rank: the rows in an orthonormal feature space."""
     eigenvalues, vectors = np.linalg.eigh(gram)
     kept = eigenvalues > 1e-14 * max(float(eigenvalues[-1]), 1e-300)
     if not np.any(kept):

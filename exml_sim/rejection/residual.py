@@ -1,4 +1,4 @@
-r"""What a solution on a low-rank factor says about the full kernel: bounds of the full problem's optimum.
+r"""Bound the full problem's optimum, given a solution on a low-rank factor.
 
 Write K = L L' + R with R positive semidefinite, as :mod:`exml_sim.rejection.factor` makes it, P(K) for the optimum and
 D_K for the dual of :mod:`exml_sim.rejection.problem`.
@@ -71,7 +71,7 @@ class Upper:
 
 
 def upper_bound(setting: Setting, t_h: FloatArray, t_g: FloatArray) -> Upper:
-    """The model with the images t_h, t_g, its values and norms computed afresh from the kernel."""
+    """Compute the model with the images t_h, t_g, its values and norms from the kernel itself."""
     factor = setting.factor
     u, w = factor.coefficients(t_h), factor.coefficients(t_g)
     h, g, size_h, size_g = evaluate(factor, u, w)
@@ -89,7 +89,7 @@ def upper_bound(setting: Setting, t_h: FloatArray, t_g: FloatArray) -> Upper:
 
 
 def lower_bound(setting: Setting, alpha: FloatArray, beta: FloatArray, streamed: bool) -> tuple[float, float]:
-    """Certified value of the full problem's dual at s (alpha, beta), and the scale s."""
+    """Compute a certified value of the full problem's dual at s (alpha, beta), and the scale s."""
     bend = setting.theta / (1.0 - 2.0 * setting.theta)
     a, c = setting.y * alpha, bend * beta - 0.5 * alpha
     sizes = alpha, bend * beta + 0.5 * alpha

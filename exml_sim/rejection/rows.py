@@ -1,4 +1,4 @@
-r"""Sweeps over the rows of a low-rank factor: exact maximisation of the dual on L L' row by row.
+r"""Sweep over the rows of a low-rank factor: exact maximisation of the dual on L L' row by row.
 
 A row costs two inner products with the image :math:`L^\top z`, so a sweep is bound by reading L. It is read in single
 precision; the dual point itself is double, and every gap that counts is computed from it in double precision. Two

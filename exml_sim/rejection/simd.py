@@ -1,4 +1,4 @@
-"""Vectors of eight numbers as values inside compiled functions (:mod:`exml_sim.compiled`).
+"""Provide vectors of eight numbers inside compiled functions (:mod:`exml_sim.compiled`).
 
 The compiler vectorises loops over contiguous arrays with long ones in mind: of a hundred entries up to thirty are done
 one by one. And no block of a matrix stays in registers while a loop runs over a third index, where most of the speed

@@ -1,4 +1,4 @@
-"""The two questions asked of the rejection model: solve it once, or solve it for many weightings of the same rows."""
+"""Solve the rejection model once, or for many weightings of the same rows."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ class _Columns(NamedTuple):
 
     @classmethod
     def empty(cls, trials: int) -> _Columns:
-        """Room for so many trials."""
+        """Allocate results of the trials."""
         return cls(np.empty(trials), np.empty(trials), np.empty(trials), np.zeros(trials, np.int64))
 
     def place(self, where: NDArray[np.bool_], part: _Columns) -> None:
@@ -209,7 +209,7 @@ def _batch_penalised(
 def _batch_over_ball(
     gram: FloatArray, y: FloatArray, theta: float, counts: FloatArray, ball: float, tol: float, steps: int, jobs: int
 ) -> tuple[_Columns, set[str]]:
-    """In closed form where the surrogate is affine on a trial's rows, by the dual elsewhere.
+    """Solve in closed form where the surrogate is affine on a trial's rows, by the dual elsewhere.
 
     The choice is made trial by trial, so that a score does not depend on which trials it is computed with.
     """
@@ -251,7 +251,7 @@ def _batch_ball(
 
 
 def is_affine(problem: Problem) -> bool:
-    r"""Whether :math:`\kappa\Lambda \le 1 - 2\theta`: the surrogate is then affine on the whole ball."""
+    r"""Check :math:`\kappa\Lambda \le 1 - 2\theta`: the surrogate is then affine on the whole ball."""
     if problem.ball is None:
         return False
     return bool(_affine(np.max(np.diag(problem.gram)[problem.weights > 0.0]), problem.theta, problem.ball))
@@ -303,7 +303,7 @@ def _solve_affine(problem: Problem) -> Solution:
 
 
 def _active(problem: Problem) -> tuple[NDArray[np.intp], FloatArray, FloatArray, FloatArray]:
-    """Rows with positive weight, and the problem restricted to them."""
+    """Restrict the problem to the rows with positive weight."""
     rows = np.flatnonzero(problem.weights > NEGLIGIBLE * np.max(problem.weights))
     if len(rows) == len(problem.y):
         return rows, problem.gram, problem.y, problem.weights
@@ -342,7 +342,7 @@ def _solve_reference(problem: Problem, tol: float) -> Solution:
 
 
 def _try_reference(problem: Problem, tol: float) -> Solution | None:
-    """The reference's solution, or None where it fails, which must not cost anybody the answer that is there."""
+    """Return the reference's solution, or None where it fails."""
     try:
         return _solve_reference(problem, tol)
     except Exception:  # cvxpy's errors are its own, and importing them here would import cvxpy
@@ -350,7 +350,7 @@ def _try_reference(problem: Problem, tol: float) -> Solution | None:
 
 
 def _with_help(problem: Problem, ours: Solution, tol: float) -> Solution:
-    """The best of both solvers' bounds: the fast one gives up on some ill-conditioned problems."""
+    """Combine the best of both solvers' bounds: the fast one fails on some ill-conditioned problems."""
     theirs = _try_reference(problem, tol)
     if theirs is None:
         return ours

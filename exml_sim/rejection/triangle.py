@@ -1,4 +1,4 @@
-r"""The dual's feasible set, row by row: a triangle in the plane.
+r"""Project onto the dual's feasible set: row by row, a triangle in the plane.
 
 Per row the dual has a pair (alpha, beta) >= 0 with alpha + beta <= p, p the weight of the row. In the coordinates
 
@@ -47,7 +47,7 @@ def shape(geo):
 
 @compiled_inline
 def project(qu, qv, corners):
-    """Nearest point of the triangle of a row with label +1 and weight 1, and where it lies.
+    """Find the nearest point of the triangle of a row with label +1 and weight 1, and where it lies.
 
     t, s and w are where q falls on the lines OA, OB and AB; `corners` is from :func:`shape`. For a weight p one takes
     p project(q/p), so that the comparisons do not depend on the scale of the weights.
@@ -74,7 +74,7 @@ def project(qu, qv, corners):
 
 @compiled
 def nearest_on(face, qu, qv, corners):
-    """Nearest point of one edge of the same triangle, or of all of it for the face INSIDE."""
+    """Find the nearest point of one edge of the same triangle, or of all of it for the face INSIDE."""
     a1, a2, b2, per_oa, _, per_ab = corners
     if face == EDGE_OA:
         t = min(max((a1 * per_oa) * qu - (a2 * per_oa) * qv, 0.0), 1.0)
@@ -91,7 +91,7 @@ def nearest_on(face, qu, qv, corners):
 
 @compiled_inline
 def nearest(qu, qv, corners):
-    """The same as :func:`project` without a branch, so that loops over rows run in vector registers.
+    """Project as :func:`project` without a branch, so that loops over rows run in vector registers.
 
     What applies last is what `project` asks first. All tests are linear in q: squared distances would lose an edge near
     a corner when q is far away.
@@ -119,7 +119,7 @@ def nearest(qu, qv, corners):
 
 @compiled
 def edge(face, sign, geo):
-    """Unit direction of an edge of the triangle of a row with that label."""
+    """Return the unit direction of an edge of the triangle of a row with that label."""
     if face == EDGE_OA:
         length = np.sqrt(geo[A1] * geo[A1] + geo[A2] * geo[A2])
         return sign * geo[A1] / length, -geo[A2] / length

@@ -1,11 +1,11 @@
-"""Strategies: rules that decide which arm is pulled how often, one file per rule."""
+"""Strategies decide how often each arm is pulled and which one is selected; one file per strategy."""
 
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
 from exml_sim.bandit.strategy import Strategy, check_strategy
-from exml_sim.plugins import PluginError, classes, explained, is_plugin, load
+from exml_sim.plugins import Plugin, classes, guard_calls
 from exml_sim.strategies.accept_reject import SuccessiveAcceptsRejects
 from exml_sim.strategies.base import BaseStrategy
 from exml_sim.strategies.median_elimination import MedianElimination
@@ -25,49 +25,43 @@ __all__ = [
     "TopTwo",
     "UniformAllocation",
     "ValueOfInformationCommit",
+    "build_plugin",
     "by_name",
 ]
 
-#: Every rule in this folder, by its name in small letters.
+#: Every strategy in this folder, by the snake-case name of its class.
 STRATEGIES: Mapping[str, type[BaseStrategy]] = classes(__name__, BaseStrategy)
 
 
 def by_name(name: str, **options: Any) -> Strategy:
-    """Build a strategy from its name, e.g. `by_name("median_elimination", accumulate=False)`.
-
-    The name of a plug-in is "module:BaseStrategy", or what its package announces.
+    """Build a strategy of this package from its name, e.g. `by_name("median_elimination", accumulate=False)`.
 
     Raises
     ------
     ValueError
-        If the name is not one of `STRATEGIES` and no plug-in, or the options are not those of the strategy.
+        If the name is not one of `STRATEGIES`, or the options are not those of the strategy.
     """
-    if name not in STRATEGIES and is_plugin(__name__, name):
-        return _plugged(name, options)
     check_choice(name, "strategy", STRATEGIES)
     try:
         strategy = STRATEGIES[name](**options)
     except TypeError:
-        raise _refused(name, STRATEGIES[name], options) from None
+        raise _explain_options(name, STRATEGIES[name], options) from None
     assert isinstance(strategy, Strategy)
     return strategy
 
 
-def _plugged(name: str, options: Mapping[str, Any]) -> Strategy:
-    """Build a strategy of somebody else's: a class or a function that makes one."""
-    make = load(__name__, name)
-    if not callable(make):
-        raise PluginError(f"plug-in {name!r} must be a class or a function that makes a strategy, got {make!r}")
-    try:
-        return check_strategy(make(**options))
-    except TypeError as error:
-        if is_dataclass(make):
-            raise _refused(name, make, options) from None
-        raise explained(name, error) from None
-    except Exception as error:
-        raise explained(name, error) from None
+def build_plugin(plugin: Plugin, options: Mapping[str, Any]) -> Strategy:
+    """Build the strategy of a plug-in: a class, or a function that makes one."""
+    make = plugin.load()
+    with guard_calls(plugin):
+        try:
+            return check_strategy(make(**options))
+        except TypeError:
+            if is_dataclass(make):
+                raise _explain_options(plugin.name, make, options) from None
+            raise
 
 
-def _refused(name: str, rule: Any, options: Mapping[str, Any]) -> ValueError:
-    known = ", ".join(f"{f.name} (required)" if f.default is MISSING else f.name for f in fields(rule))
+def _explain_options(name: str, kind: Any, options: Mapping[str, Any]) -> ValueError:
+    known = ", ".join(f"{f.name} (required)" if f.default is MISSING else f.name for f in fields(kind))
     return ValueError(f"strategy {name!r} does not take the options [{', '.join(options)}]: it has {known}")

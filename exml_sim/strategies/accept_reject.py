@@ -20,7 +20,7 @@ from exml_sim.validation import check_count
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuccessiveAcceptsRejects(BaseStrategy):
-    """After each of K - 1 phases settle the arm furthest from the border between the top k and the rest.
+    """After each of K - 1 phases decide on the arm furthest from the border between the top k and the rest.
 
     With s slots open and the active arms ordered by score, the best arm is accepted if its distance to arm
     s + 1 is larger than the distance of the worst arm to arm s; otherwise the worst arm is rejected (also
@@ -41,13 +41,13 @@ class SuccessiveAcceptsRejects(BaseStrategy):
         object.__setattr__(self, "k", check_count(self.k, "k"))
 
     def first_round_cost(self, budget: Fraction, prices: Prices) -> Fraction:
-        """Money of the first phase."""
+        """Return the money of the first phase."""
         if self.k > prices.size:
             raise ValueError(f"cannot select the top {self.k} of {prices.size} arms")
         return budget if prices.size == 1 else max(phase_money(budget, prices)[0], Fraction(0))
 
     def explore(self, batch: TrialBatch) -> IntArray:
-        """Settle one arm per phase; the last arm takes the last slot if it is open."""
+        """Decide on one arm per phase; the last arm takes the last slot if it is open."""
         lines = np.arange(batch.active.shape[0])
         slots = np.full(lines.size, self.k)
         selected = np.full((lines.size, self.k), -1, dtype=np.int64)
@@ -57,11 +57,11 @@ class SuccessiveAcceptsRejects(BaseStrategy):
             scores, doubtful = batch.score(partial(_unclear, slots=slots, width=width))
             order = ranking(scores, any_arm(doubtful))
             accept = _accepts(scores, order, slots, width)[0]
-            settled = np.where(accept, order[:, 0], order[:, width - 1])
-            selected[lines[accept], self.k - slots[accept]] = settled[accept]
+            decided = np.where(accept, order[:, 0], order[:, width - 1])
+            selected[lines[accept], self.k - slots[accept]] = decided[accept]
             slots = slots - accept
             survivors = batch.active.copy()
-            survivors[lines, settled] = False
+            survivors[lines, decided] = False
             batch.close_round(scores, survivors, ~any_arm(doubtful))
         open_slot = slots == 1
         selected[open_slot, self.k - 1] = batch.active.argmax(axis=1)[open_slot]
@@ -69,7 +69,7 @@ class SuccessiveAcceptsRejects(BaseStrategy):
 
 
 def _accepts(scores: Scores, order: IntArray, slots: IntArray, width: int) -> tuple[BoolArray, IntArray, IntArray]:
-    """Whether the best arm is accepted (else the worst is rejected), and the two distances as margins."""
+    """Decide whether the best arm is accepted (else the worst is rejected); return the two distances as well."""
     ordered = np.take_along_axis(scores.value, order, axis=1)
     lines = np.arange(slots.size)
     # With no slot open everything is rejected; with as many slots as arms everything is accepted.
@@ -79,7 +79,7 @@ def _accepts(scores: Scores, order: IntArray, slots: IntArray, width: int) -> tu
 
 
 def _unclear(scores: Scores, slots: IntArray, width: int) -> BoolArray:
-    """Mark all active arms of the trials in which the certificates could change what is settled."""
+    """Mark all active arms of the trials in which the certificates could change the decision."""
     order = ranking(scores)
     ordered = np.take_along_axis(scores.value, order, axis=1)
     accept, above, below = _accepts(scores, order, slots, width)

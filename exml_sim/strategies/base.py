@@ -1,4 +1,19 @@
-"""The options that all rules of this package share; what a strategy is says `exml_sim.bandit.strategy`."""
+"""Provide the options that all strategies of this package share.
+
+Six concepts suffice to write a strategy:
+
+1. **Batch.** `explore(batch)` runs many trials at once. Every array has one line per trial; write it as for one.
+2. **Buying.** `batch.buy(money)` splits a round's money among the active arms, pays from the ledger and pulls. Pass
+   `among` to choose the arms, and whole units per trial (`batch.ledger.left_units`) to spend different amounts.
+3. **Scores.** `batch.score(unclear)` scores the active arms, lower is better, and refines what `unclear` marks.
+4. **Keeping arms.** `batch.keep_best(k)` and `batch.drop_worst()` score and drop arms; `batch.active` marks the rest.
+   A strategy that decides by itself calls `batch.close_round(scores, survivors, certified)`.
+5. **First round.** `first_round_cost(budget, prices)` is the money that all arms share first; a budget whose first
+   round does not pull every arm once is refused before anything is bought.
+6. **Selection.** `explore` returns the selected arms, the first choice first, shape (trials, k).
+
+`exml_sim.bandit.strategy` has the protocol, `exml_sim/strategies/uniform.py` the shortest example.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +25,19 @@ from typing import ClassVar
 from exml_sim.arrays import IntArray
 from exml_sim.bandit.trial_batch import OBJECTIVES, TrialBatch
 from exml_sim.money import ALIGNMENTS, Money, Prices, exact
+from exml_sim.plugins import STRATEGIES
 from exml_sim.validation import check_choice, check_count
 
 
 def check_share(share: Money) -> None:
-    """Refuse a part of the budget that is none."""
+    """Check a fraction of the budget."""
     if not 0 < exact(share, "first_round_share") <= 1:
         raise ValueError(f"first_round_share must be in (0, 1], got {share}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaseStrategy:
-    """Options that every rule of this package takes.
+    """Options that every strategy of this package takes.
 
     Parameters
     ----------
@@ -30,10 +46,12 @@ class BaseStrategy:
         more pulls.
     objective
         "risk": the lowest score wins. "risk_per_cost": the highest quality per cost wins, (1 - score) /
-        cost, the test-time cost of the paper's Remark 2; 1 is the score of a model that says nothing.
+        cost, the test-time cost of the paper's Remark 2; 1 is the score of the zero model.
     """
 
-    #: The option that says how many arms are selected, for rules that can select several.
+    #: Subclasses in a file of plug-ins announce themselves as strategies.
+    plugin_group: ClassVar[str] = STRATEGIES
+    #: The option that says how many arms are selected, for strategies that can select several.
     number_option: ClassVar[str | None] = None
 
     alignment: str = "sample"
@@ -45,20 +63,20 @@ class BaseStrategy:
 
     @property
     def selects(self) -> int:
-        """Number of arms that the rule selects."""
+        """Number of arms that the strategy selects."""
         return 1 if self.number_option is None else int(getattr(self, self.number_option))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batched(BaseStrategy, ABC):
-    """A common opening, then so many batches for arms that the rule chooses.
+    """A first round for all arms, then a number of rounds for arms that the strategy chooses.
 
     Parameters
     ----------
     first_round_share
-        Part of the budget that all arms share in the opening round.
+        Fraction of the budget that all arms share in the first round.
     rounds
-        Number of batches after the opening. The money that floors leave over is carried to the next one.
+        Number of rounds after the first. The money that floors leave over is carried to the next one.
     """
 
     first_round_share: Money = Fraction(1, 4)
@@ -70,9 +88,9 @@ class Batched(BaseStrategy, ABC):
         object.__setattr__(self, "rounds", check_count(self.rounds, "rounds"))
 
     def first_round_cost(self, budget: Fraction, prices: Prices) -> Fraction:
-        """The share of the budget that all arms get."""
+        """Return the fraction of the budget that all arms share."""
         return budget * exact(self.first_round_share, "first_round_share")
 
     @abstractmethod
     def explore(self, batch: TrialBatch) -> IntArray:
-        """Open, choose, select."""
+        """Pull all arms, then the chosen ones, and select."""

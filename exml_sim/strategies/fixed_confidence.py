@@ -1,4 +1,4 @@
-"""What all rules with a confidence share: buy, look at the evidence, stop the trials that are sure."""
+"""Provide what all fixed-confidence strategies share: buy, analyse the evidence, stop the confident trials."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from exml_sim.arrays import BoolArray, FloatArray, IntArray
 from exml_sim.bandit.evidence import Evidence
-from exml_sim.bandit.ranking import Scores, any_arm, cut_unclear, lowest, marked
+from exml_sim.bandit.ranking import Scores, any_arm, cut_unclear, lowest, mark_arms
 from exml_sim.bandit.trial_batch import TrialBatch
 from exml_sim.money import Prices
 from exml_sim.strategies.base import BaseStrategy
@@ -20,14 +20,14 @@ from exml_sim.validation import check_count
 
 
 def check_confidence(value: object) -> float:
-    """A confidence strictly between 0 and 1."""
+    """Check for a confidence strictly between 0 and 1."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0.0 < float(value) < 1.0:
         raise ValueError(f"confidence must be between 0 and 1, both excluded, got {value!r}")
     return float(value)
 
 
 def check_epsilon(value: object) -> float:
-    """A difference of risks that is not negative."""
+    """Check for a finite difference of risks that is not negative."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0.0 <= float(value) < math.inf:
         raise ValueError(f"epsilon must be a finite number that is not negative, got {value!r}")
     return float(value)
@@ -35,25 +35,25 @@ def check_epsilon(value: object) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixedConfidence(BaseStrategy, ABC):
-    """Buy until the leader is known to be the best arm up to the epsilon, or until the money ends.
+    """Buy until the leader is the best arm up to epsilon with the given confidence, or until the money ends.
 
-    A trial is sure as soon as the e-value against every other arm is at least (K - 1) / (1 - confidence). Whatever the
-    rule buys, P[sure and wrong] <= 1 - confidence on known arms; on feature arms this is approximate. Sure trials keep
-    the rest of their money.
+    A trial is confident as soon as the e-value against every other arm is at least (K - 1) / (1 - confidence). Whatever
+    the strategy buys, P[confident and wrong] <= 1 - confidence on parametric arms; on feature arms this is approximate.
+    Confident trials keep the rest of their money.
 
     Parameters
     ----------
     confidence
-        Probability 1 - delta that a trial is not sure of a wrong arm.
+        Probability 1 - delta that a trial is not confident of a wrong arm.
     epsilon
-        Risks this close need not be told apart.
+        Risks this close need not be distinguished.
     first_pulls
-        Pulls of every arm in the opening round.
+        Pulls of every arm in the first round.
     growth
-        A batch is this part of the pulls that its arms have had, rounded up: looks get rarer as pulls get many.
+        A round adds this fraction of the pulls that its arms have had, rounded up: interim analyses get rarer.
     """
 
-    #: Whether the rule chooses by the arms' confidence limits.
+    #: Whether the strategy chooses by the arms' confidence limits.
     by_limits: ClassVar[bool] = False
 
     confidence: float = 0.95
@@ -70,73 +70,72 @@ class FixedConfidence(BaseStrategy, ABC):
             raise ValueError(f"growth must be in [0, 1], got {self.growth!r}")
         if self.objective != "risk":
             raise ValueError(
-                f"a rule with a confidence compares risks: objective must be 'risk', got {self.objective!r}"
+                f"a fixed-confidence strategy compares risks: objective must be 'risk', got {self.objective!r}"
             )
 
     def first_round_cost(self, budget: Fraction, prices: Prices) -> Fraction:
-        """The first pulls of every arm, as far as the money goes."""
+        """Return the cost of the first pulls of every arm, at most the budget."""
         return min(budget, self.first_pulls * sum(prices.exact_costs, Fraction(0)))
 
     @abstractmethod
     def choose(self, batch: TrialBatch, scores: Scores, leader: IntArray, evidence: Evidence, bar: float) -> BoolArray:
-        """The arms that get the next batch, shape (trials, K)."""
+        """Choose the arms that are pulled next, shape (trials, K)."""
 
     def survivors(self, batch: TrialBatch, leader: IntArray, evidence: Evidence, bar: float) -> BoolArray:
-        """The arms that stay in the race; all of them, unless a rule drops some."""
+        """Choose the arms that stay active; all of them, unless a strategy drops arms."""
         return batch.active
 
     def explore(self, batch: TrialBatch) -> IntArray:
-        """Open, then look and buy until every trial is sure or out of money."""
+        """Analyse and buy until every trial is confident or out of money."""
         open_trials = np.ones(batch.ledger.trials, dtype=np.bool_)
-        sure = np.zeros_like(open_trials)
+        confident = np.zeros_like(open_trials)
         bar = math.log(max(batch.n_arms - 1, 1) / (1.0 - self.confidence))
         # Arms that have no evidence are refused before anything is bought.
-        batch.evidence(np.zeros(sure.size, dtype=np.int64), sure, bar, self.epsilon, False)
+        batch.evidence(np.zeros(confident.size, dtype=np.int64), confident, bar, self.epsilon, False)
         batch.buy(self.first_round_cost(batch.budget, batch.prices))
         while True:
-            scores, leader, tied = _leader(batch)
+            scores, leader, tied = _find_leader(batch)
             evidence = batch.evidence(leader, open_trials, bar, self.epsilon, self.by_limits)
-            sure |= open_trials & _settled(batch.active, leader, evidence.against, bar)
-            open_trials &= ~sure
+            confident |= open_trials & _is_decided(batch.active, leader, evidence.against, bar)
+            open_trials &= ~confident
             stay = np.where(open_trials[:, None], self.survivors(batch, leader, evidence, bar), batch.active)
             batch.close_round(scores, stay, ~tied)
             if not open_trials.any():
                 break
             among = self.choose(batch, scores, leader, evidence, bar) & open_trials[:, None]
-            open_trials &= self._bought(batch, among)
-        batch.sure = sure
+            open_trials &= self._buy_round(batch, among)
+        batch.confident = confident
         return leader[:, None]
 
-    def _bought(self, batch: TrialBatch, among: BoolArray) -> BoolArray:
-        """Buy a batch for the chosen arms; the trials that could."""
+    def _buy_round(self, batch: TrialBatch, among: BoolArray) -> BoolArray:
+        """Buy pulls of the chosen arms; mark the trials that could."""
         before = batch.pulls.sum(axis=1)
         fewest = np.where(among, batch.pulls, np.iinfo(np.int64).max).min(axis=1)
         price = np.maximum(among @ batch.prices.costs, 1)
-        pulls = np.minimum(np.maximum(np.ceil(fewest * self.growth), 1.0), batch.ledger.left_units // price).astype(
-            np.int64
-        )
+        wanted = np.maximum(np.ceil(fewest * self.growth), 1.0)
+        pulls = np.minimum(wanted, batch.ledger.left_units // price).astype(np.int64)
         if not pulls.any():
             return np.zeros(before.shape, dtype=np.bool_)
         batch.buy(np.where(among.any(axis=1), pulls * price, 0), among=among)
         return np.asarray(batch.pulls.sum(axis=1) > before, dtype=np.bool_)
 
 
-def _leader(batch: TrialBatch) -> tuple[Scores, IntArray, BoolArray]:
-    """Scores, the arm with the lowest one, and the trials in which certificates leave that open."""
-    active, exact = batch.active, batch.session.has_exact_scores
+def _find_leader(batch: TrialBatch) -> tuple[Scores, IntArray, BoolArray]:
+    """Score the arms; return the scores, the best arm, and the trials in which certificates leave that open."""
+    active, exact = batch.active, batch.arms.has_exact_scores
 
     def unclear(scores: Scores) -> BoolArray:
         if exact:
             return np.zeros((1, batch.n_arms), dtype=np.bool_)
-        return cut_unclear(scores, active, marked(lowest(scores, 1), batch.n_arms))
+        return cut_unclear(scores, active, mark_arms(lowest(scores, 1), batch.n_arms))
 
     scores, doubtful = batch.score(unclear)
     tied = np.broadcast_to(any_arm(doubtful), active.shape[:1])
     return scores, lowest(scores, 1, tied)[:, 0], tied
 
 
-def _settled(active: BoolArray, leader: IntArray, against: FloatArray, bar: float) -> BoolArray:
-    """Trials whose leader is sure against every other active arm."""
+def _is_decided(active: BoolArray, leader: IntArray, against: FloatArray, bar: float) -> BoolArray:
+    """Mark the trials whose leader has enough evidence against every other active arm."""
     left = np.where(active, against, np.inf)
     left[np.arange(leader.size), leader] = np.inf
     return np.asarray(left.min(axis=1) >= bar, dtype=np.bool_)
@@ -144,9 +143,9 @@ def _settled(active: BoolArray, leader: IntArray, against: FloatArray, bar: floa
 
 def pair(n_arms: int, first: IntArray, second: IntArray) -> BoolArray:
     """Mark two arms per trial."""
-    return marked(np.column_stack([first, second]), n_arms)
+    return mark_arms(np.column_stack([first, second]), n_arms)
 
 
-def unsettled(values: FloatArray, evidence: Evidence, bar: float) -> FloatArray:
-    """The values with +inf at the leader and at the arms that it is sure to beat."""
+def undecided(values: FloatArray, evidence: Evidence, bar: float) -> FloatArray:
+    """Replace values by +inf at the leader and at the arms that it has enough evidence against."""
     return np.where(evidence.against < bar, values, np.inf)

@@ -1,4 +1,4 @@
-"""Median elimination (the paper's Algorithm 1; in the bandit literature, sequential halving)."""
+"""Median elimination (the paper's Algorithm 1); sequential halving of Karnin, Koren and Somekh (ICML 2013)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from exml_sim.strategies.base import BaseStrategy
 
 
 def halving_rounds(n_arms: int) -> int:
-    """T = ceil(log2 K), computed on integers: after T times keeping ceil(|A| / 2), one arm is left."""
+    """Compute T = ceil(log2 K) on integers: after T times keeping ceil(|A| / 2), one arm is left."""
     return (n_arms - 1).bit_length()
 
 
@@ -27,9 +27,9 @@ class MedianElimination(BaseStrategy):
 
     Parameters
     ----------
-    reuse
+    accumulate
         True: score on all rows bought so far (the algorithm). False: score only on the round's fresh rows
-        (the proof of Lemma 2, and sequential halving of Karnin, Koren and Somekh, 2013).
+        (the proof of Lemma 2, and sequential halving).
     """
 
     accumulate: bool = True
@@ -40,11 +40,11 @@ class MedianElimination(BaseStrategy):
             raise ValueError(f"accumulate must be True or False, got {self.accumulate!r}")
 
     def first_round_cost(self, budget: Fraction, prices: Prices) -> Fraction:
-        """B / T."""
+        """Return B / T."""
         return budget / max(1, halving_rounds(prices.size))
 
     def reach(self, budget: Fraction, prices: Prices) -> int:
-        """Rows that the rounds before the last one read at most, whichever arms are kept.
+        """Count the rows that the rounds before the last one read at most, whichever arms are kept.
 
         With fresh rows an arm that has no more of them cannot be scored in the last round.
         """

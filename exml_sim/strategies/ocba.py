@@ -1,4 +1,4 @@
-"""OCBA (Chen, Lin, Yucesan and Chick, 2000): a fixed budget, split by how hard each arm is to tell from the best."""
+"""Optimal computing budget allocation (Chen, Lin, Yucesan and Chick, DEDS 2000)."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from exml_sim.strategies.base import Batched
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ocba(Batched):
-    """Optimal computing budget allocation with equal variances, in batches.
+    """Split the budget by how hard each arm is to distinguish from the best, with equal variances.
 
     With gaps D_i to the leader b the wanted shares are w_i ~ 1 / D_i^2 for i != b and w_b = (sum_{i != b} w_i^2)^{1/2}.
-    Every batch goes to the arm that is furthest behind its share. Options are those of `Batched`.
+    Every round goes to the arm that is furthest behind its share. Options are those of `Batched`.
     """
 
     def explore(self, batch: TrialBatch) -> IntArray:
-        """Open, follow the shares, select."""
+        """Pull all arms, then follow the shares, and select."""
         batch.buy(self.first_round_cost(batch.budget, batch.prices))
         for left in range(self.rounds if batch.n_arms > 1 else 0, 0, -1):
-            scores, _ = batch.score(_never)
+            scores, _ = batch.score(_mark_none)
             wanted = shares(scores.value, lowest(scores, 1)[:, 0])
             behind = wanted / batch.pulls
             batch.close_round(scores, batch.active, np.ones(behind.shape[0], dtype=np.bool_))
@@ -33,13 +33,13 @@ class Ocba(Batched):
         return batch.keep_best(1)
 
 
-def _never(scores: object) -> BoolArray:
-    """Shares need no certified order."""
+def _mark_none(scores: object) -> BoolArray:
+    """Mark nothing: shares need no certified order."""
     return np.zeros((1, 1), dtype=np.bool_)
 
 
 def shares(values: FloatArray, leader: IntArray) -> FloatArray:
-    """The wanted shares of the arms, up to a factor, shape (trials, K)."""
+    """Compute the wanted shares of the arms, up to a factor, shape (trials, K)."""
     lines = np.arange(leader.size)
     gap = values - values[lines, leader][:, None]
     # Ties with the leader share what there is; a tiny gap stands for them.

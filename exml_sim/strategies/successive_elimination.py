@@ -1,4 +1,4 @@
-"""Successive elimination (Even-Dar, Mannor and Mansour, 2006): sample all arms that are not yet excluded."""
+"""Successive elimination (Even-Dar, Mannor and Mansour, JMLR 2006)."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from exml_sim.strategies.fixed_confidence import FixedConfidence
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuccessiveElimination(FixedConfidence):
-    """Pull all arms in the race; an arm leaves when the leader is sure to be better.
+    """Pull all active arms; drop an arm when there is enough evidence that the leader is better.
 
-    With an epsilon arms leave only when they are worse, and the race ends when the leader is sure up to the
-    epsilon: so nobody drops out behind an arm that drops out behind another, each a little worse.
+    With epsilon > 0 arms are dropped at epsilon 0 only, and the trial ends at the given epsilon. So no chain of arms,
+    each a little worse than the next, adds up to more than epsilon.
     """
 
     def choose(self, batch: TrialBatch, scores: Scores, leader: IntArray, evidence: Evidence, bar: float) -> BoolArray:
-        """Whoever is still in the race."""
+        """Choose all active arms."""
         return batch.active
 
     def survivors(self, batch: TrialBatch, leader: IntArray, evidence: Evidence, bar: float) -> BoolArray:
-        """Arms that the leader is not sure to beat."""
+        """Keep the leader and the arms that it has not enough evidence against."""
         if self.epsilon > 0.0:
             open_trials = np.ones(leader.shape, dtype=np.bool_)
             evidence = batch.evidence(leader, open_trials, bar, 0.0, False)

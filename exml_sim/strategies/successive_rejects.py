@@ -15,13 +15,13 @@ from exml_sim.strategies.base import BaseStrategy
 
 
 def log_bar(n_arms: int) -> Fraction:
-    """The paper's log-bar(K) = 1/2 + sum_{i=2}^{K} 1/i, exactly."""
+    """Compute the paper's log-bar(K) = 1/2 + sum_{i=2}^{K} 1/i, exactly."""
     return Fraction(1, 2) + sum((Fraction(1, i) for i in range(2, n_arms + 1)), Fraction(0))
 
 
 @lru_cache(maxsize=256)
 def phase_totals(total_pulls: int, n_arms: int) -> tuple[int, ...]:
-    """Pulls n_1 <= … <= n_{K-1} that an arm active in phase k has had at its end.
+    """Compute the pulls n_1 <= … <= n_{K-1} that an arm active in phase k has had at its end.
 
     n_k = ceil((n - K) / (log-bar(K) (K + 1 - k))).
     """
@@ -30,7 +30,7 @@ def phase_totals(total_pulls: int, n_arms: int) -> tuple[int, ...]:
 
 
 def phase_money(budget: Fraction, prices: Prices) -> list[Fraction]:
-    """Money of the K - 1 phases.
+    """Compute the money of the K - 1 phases.
 
     With unit costs n = floor(B) and phase k costs (n_k - n_{k-1}) (K + 1 - k). With unequal costs the
     schedule is that of the mean cost: n is B over the mean cost, and a phase's money is its pulls times the
@@ -50,7 +50,7 @@ class SuccessiveRejects(BaseStrategy):
     """
 
     def first_round_cost(self, budget: Fraction, prices: Prices) -> Fraction:
-        """Money of the first phase."""
+        """Return the money of the first phase."""
         return budget if prices.size == 1 else max(phase_money(budget, prices)[0], Fraction(0))
 
     def explore(self, batch: TrialBatch) -> IntArray:

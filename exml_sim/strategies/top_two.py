@@ -1,4 +1,4 @@
-"""An adaptive rule: after a common opening, spend every round on the leader and its closest challenger."""
+"""Top two (after EB-TC, Jourdan et al., NeurIPS 2022): pull the leader and its closest challenger."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from exml_sim.strategies.base import Batched
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopTwo(Batched):
-    """Leader against challenger by transportation cost in batches (after EB-TC, Jourdan et al., 2022).
+    """Spend every round after the first on the leader and its challenger by transportation cost.
 
     The leader b has the lowest score. The challenger is the arm j whose evidence of being worse is weakest,
     the minimiser of
@@ -30,20 +30,22 @@ class TopTwo(Batched):
     rounds: int = 24
 
     def explore(self, batch: TrialBatch) -> IntArray:
-        """Open, duel, select."""
+        """Pull all arms, then leader and challenger, and select."""
         batch.buy(self.first_round_cost(batch.budget, batch.prices))
         everyone = batch.active
         for left in range(self.rounds if batch.n_arms > 1 else 0, 0, -1):
             scores, doubtful = batch.score(lambda s: _unclear(s, batch.pulls))
             tied = any_arm(doubtful)
-            pair = _duel(scores, batch.pulls, tied)[0]
+            pair = _find_pair(scores, batch.pulls, tied)[0]
             batch.close_round(scores, everyone, ~tied)
             batch.buy(batch.ledger.left_units // left, among=pair)
         return batch.keep_best(1)
 
 
-def _duel(scores: Scores, pulls: IntArray, tied: BoolArray | None = None) -> tuple[BoolArray, FloatArray, FloatArray]:
-    """Leader and challenger, the root of every arm's transportation cost (+inf for the leader), and its spread.
+def _find_pair(
+    scores: Scores, pulls: IntArray, tied: BoolArray | None = None
+) -> tuple[BoolArray, FloatArray, FloatArray]:
+    """Mark leader and challenger; compute roots of transportation costs (+inf for the leader) and their spreads.
 
     In the `tied` trials scores and costs within the resolution count as equal, and the lowest index wins.
     """
@@ -61,7 +63,7 @@ def _duel(scores: Scores, pulls: IntArray, tied: BoolArray | None = None) -> tup
 
 def _unclear(scores: Scores, pulls: IntArray) -> BoolArray:
     """Mark all arms of the trials in which the certificates could change the pair."""
-    pair, distance, spread = _duel(scores, pulls)
+    pair, distance, spread = _find_pair(scores, pulls)
     # A distance is a difference of two scores over the spread.
     blur = 2.0 * scores.width()[:, None] / spread
     challenger = (distance + blur).min(axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""Top two with a stopping rule (after EB-TCI, Jourdan et al., 2022; Track-and-Stop's generalised likelihood ratio)."""
+"""Top two with a stopping rule (after EB-TCI, Jourdan et al., NeurIPS 2022)."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from exml_sim.arrays import BoolArray, IntArray
 from exml_sim.bandit.evidence import Evidence
 from exml_sim.bandit.ranking import Scores
 from exml_sim.bandit.trial_batch import TrialBatch
-from exml_sim.strategies.fixed_confidence import FixedConfidence, pair, unsettled
+from exml_sim.strategies.fixed_confidence import FixedConfidence, pair, undecided
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopTwoStopping(FixedConfidence):
     """Pull the leader and the arm against which the evidence is weakest.
 
-    The challenger minimises log E_v + log n_v: the generalised likelihood ratio that v is better than the leader, with
-    the price of its pulls, so that an arm with few pulls is not forgotten. Both get half of a batch.
+    The challenger minimises log E_v + log n_v: the generalised likelihood ratio that v is better than the leader (as in
+    Track-and-Stop, Garivier and Kaufmann, COLT 2016), plus a charge for its pulls, so that an arm with few pulls is not
+    neglected. Both get half of a round.
     """
 
     def choose(self, batch: TrialBatch, scores: Scores, leader: IntArray, evidence: Evidence, bar: float) -> BoolArray:
-        """Leader and challenger."""
-        weakest = unsettled(evidence.against + np.log(batch.pulls), evidence, bar).argmin(axis=1)
+        """Choose leader and challenger."""
+        weakest = undecided(evidence.against + np.log(batch.pulls), evidence, bar).argmin(axis=1)
         return pair(batch.n_arms, leader, np.asarray(weakest, dtype=np.int64))

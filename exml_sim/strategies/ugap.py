@@ -1,4 +1,4 @@
-"""UGapE (Gabillon, Ghavamzadeh and Lazaric, 2012), in both settings: fixed confidence, and fixed budget."""
+"""UGapE (Gabillon, Ghavamzadeh and Lazaric, NIPS 2012), with fixed confidence and with a fixed budget."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from exml_sim.bandit.evidence import Evidence
 from exml_sim.bandit.ranking import Scores
 from exml_sim.bandit.trial_batch import TrialBatch
 from exml_sim.strategies.base import Batched
-from exml_sim.strategies.fixed_confidence import FixedConfidence, check_epsilon, unsettled
+from exml_sim.strategies.fixed_confidence import FixedConfidence, check_epsilon, undecided
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UGapEc(FixedConfidence):
-    """UGapEc: pull the more uncertain of the leader and its most dangerous rival.
+    """UGapEc: pull the more uncertain of the leader and its strongest rival.
 
-    The rival is the arm with the lowest lower limit of its risk that the leader is not sure to beat. Of the two the one
+    The rival is the undecided arm with the lowest lower limit of its risk. Of the two the one
     with the wider interval is pulled: intervals shrink with the root of the pulls, so it is the one with fewer of them.
     """
 
     by_limits: ClassVar[bool] = True
 
     def choose(self, batch: TrialBatch, scores: Scores, leader: IntArray, evidence: Evidence, bar: float) -> BoolArray:
-        """One arm."""
-        rival = unsettled(evidence.lower, evidence, bar).argmin(axis=1)
+        """Choose one arm."""
+        rival = undecided(evidence.lower, evidence, bar).argmin(axis=1)
         return _fewer(batch.pulls, leader, rival)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UGapEb(Batched):
-    """UGapEb: the same rule with a budget to spend, its exploration set by the budget and the gaps as they are seen.
+    """UGapEb: the same with a fixed budget, the exploration set by the budget and the estimated gaps.
 
     Limits are score -+ sqrt(a / n_i). With n = B / mean cost pulls in all, a = (n - K) / (4 H), H = sum_i 1 / max((D_i
     + e) / 2, e)^2 with the estimated gaps D_i and the epsilon e. The arm with the lowest index B_k = U_k -
@@ -44,7 +44,7 @@ class UGapEb(Batched):
     Parameters
     ----------
     epsilon
-        Risks this close need not be told apart; more than 0, so that H is finite. The others are those of `Batched`.
+        Risks this close need not be distinguished; more than 0, so that H is finite. The others are those of `Batched`.
     """
 
     epsilon: float = 0.01
@@ -55,7 +55,7 @@ class UGapEb(Batched):
             raise ValueError("epsilon must be greater than 0 with a fixed budget, got 0")
 
     def explore(self, batch: TrialBatch) -> IntArray:
-        """Open, pull one arm after the other, select by the lowest index."""
+        """Pull all arms, then one arm per round, and select by the lowest index."""
         batch.buy(self.first_round_cost(batch.budget, batch.prices))
         for left in range(self.rounds, -1, -1):
             scores, _ = batch.score(lambda s: np.zeros((1, batch.n_arms), dtype=np.bool_))
@@ -81,7 +81,7 @@ class UGapEb(Batched):
 
 
 def _least_other(lower: FloatArray) -> FloatArray:
-    """min_{i != k} L_i for every arm k."""
+    """Compute min_{i != k} L_i for every arm k."""
     if lower.shape[1] == 1:
         return np.full(lower.shape, np.inf)
     ordered = np.sort(lower, axis=1)
@@ -90,7 +90,7 @@ def _least_other(lower: FloatArray) -> FloatArray:
 
 
 def _fewer(pulls: IntArray, first: IntArray, second: IntArray) -> BoolArray:
-    """Of two arms the one with fewer pulls."""
+    """Mark, of two arms, the one with fewer pulls."""
     lines = np.arange(first.size)
     taken = np.where(pulls[lines, second] < pulls[lines, first], second, first)
     return np.asarray(np.arange(pulls.shape[1]) == taken[:, None], dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""Uniform allocation (Section 3.2): the same for every arm, then the lowest score."""
+"""Uniform allocation (the paper's Section 3.2): the same for every arm, then the lowest score."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class UniformAllocation(BaseStrategy):
         object.__setattr__(self, "top", check_count(self.top, "top"))
 
     def first_round_cost(self, budget: Fraction, prices: Prices) -> Fraction:
-        """All of it."""
+        """Return the whole budget."""
         if self.top > prices.size:
             raise ValueError(f"cannot select the top {self.top} of {prices.size} arms")
         return budget

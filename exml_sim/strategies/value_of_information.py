@@ -1,17 +1,16 @@
-r"""Explore as long as it is worth more than further rows of the leader, then commit the rest to it.
+r"""Explore while it is worth more than further rows of the leader, then commit the rest of the budget to it.
 
-What counts is the final model, not the name of the best arm. Two numbers decide after every round. What another round
-of rows can gain by changing the leader: if the difference d of a challenger to the leader is estimated with deviation
-e, and b further rows next to n bring it to e sqrt(n/(n+b)), the estimate moves by s = e sqrt(b/(n+b)), and
+The final model counts, not the name of the best arm. Two numbers decide after every round. The first is the expected
+gain of another round by a change of the leader. If the difference d of a challenger to the leader is estimated with
+deviation e, and b further rows next to n bring it to e sqrt(n/(n+b)), the estimate moves by s = e sqrt(b/(n+b)), and
 
 .. math:: G = s\,\psi(d/s), \qquad \psi(u) = \varphi(u) - u\,(1 - \Phi(u)),
 
-is the expected gain (the knowledge gradient of Frazier, Powell and Dayanik, 2008). What it costs: the leader will have
-fewer rows at the end. What a model explains of the loss grows with its rows about as n/(n + h): half of what can be
-explained is explained by h rows. The default h, 24 rows, is a choice and no measurement. What the
-rows for the challenger keep the leader from explaining is the price. A challenger whose gain is below
-its price leaves; when none is left, the rest of the money buys rows of the leader. Where the leader can be bought
-completely and money is left over, exploring costs nothing.
+is the expected gain (the knowledge gradient of Frazier, Powell and Dayanik, SICON 2008). The second is the price: the
+leader will have fewer rows at the end. The explained part of the loss grows with the rows about as n/(n + h), so h rows
+explain half of what can be explained. The default h, 24 rows, is a choice and no measurement. A challenger whose gain
+is below its price is dropped. When none is left, the rest of the money buys rows of the leader. Where the leader can
+be bought completely and money is left over, exploring costs nothing.
 """
 
 from __future__ import annotations
@@ -25,15 +24,15 @@ from scipy.special import ndtr
 from exml_sim.arrays import BoolArray, FloatArray, IntArray
 from exml_sim.bandit.trial_batch import BASELINE_RISK, TrialBatch
 from exml_sim.money import Money, Prices, exact
-from exml_sim.strategies.base import BaseStrategy
+from exml_sim.strategies.base import BaseStrategy, check_share
 from exml_sim.validation import check_count, check_positive
 
-#: Rows by which half of what can be explained is explained.
+#: Rows that explain half of what can be explained; chosen, not tuned.
 HALF = 24.0
 
 
 def expected_gain(difference: FloatArray, deviation: FloatArray, rows: FloatArray, more: FloatArray) -> FloatArray:
-    """What `more` rows next to `rows` are expected to gain by a change of the leader, G of the module.
+    """Compute the expected gain G of `more` rows next to `rows` by a change of the leader.
 
     Parameters
     ----------
@@ -50,27 +49,26 @@ def expected_gain(difference: FloatArray, deviation: FloatArray, rows: FloatArra
 
 
 def growth(rows: FloatArray, final: FloatArray, half: float) -> FloatArray:
-    """Factor by which the explained part grows from `rows` to `final` rows, n/(n + h) of the module."""
+    """Compute the factor by which the explained part n/(n + h) grows from `rows` to `final` rows."""
     before, after = np.maximum(rows, 1.0), np.maximum(final, 1.0)
     return np.asarray((after / (after + half)) * ((before + half) / before), dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueOfInformationCommit(BaseStrategy):
-    """Race with a value of information, then all to the leader.
+    """Drop challengers by the value of information, then commit to the leader.
 
     Parameters
     ----------
     first_round_share
-        Part of the budget that all arms share in the opening round.
+        Fraction of the budget that all arms share in the first round.
     rounds
-        Largest number of rounds before the commitment; each doubles the rows of the arms that are left, for at most
-        half of the money that is left.
+        Largest number of rounds before the commitment; each doubles the rows of the active arms, for at most half of
+        the money that is left.
     deviation
         Standard deviation of one row's loss.
     half
-        Rows by which half of what can be explained is explained, see the module; by default 24, and in purchases 20 per
-        known class.
+        Rows that explain half of what can be explained; by default 24, and in purchases 20 per known class.
     """
 
     first_round_share: Money = Fraction(1, 5)
@@ -80,16 +78,14 @@ class ValueOfInformationCommit(BaseStrategy):
 
     def __post_init__(self) -> None:
         BaseStrategy.__post_init__(self)
-        share = exact(self.first_round_share, "first_round_share")
-        if not 0 < share <= 1:
-            raise ValueError(f"first_round_share must be in (0, 1], got {self.first_round_share}")
+        check_share(self.first_round_share)
         object.__setattr__(self, "rounds", check_count(self.rounds, "rounds"))
         object.__setattr__(self, "deviation", check_positive(self.deviation, "deviation"))
         if self.half is not None:
             object.__setattr__(self, "half", check_positive(self.half, "half"))
 
     def first_round_cost(self, budget: Fraction, prices: Prices) -> Fraction:
-        """The share of the budget that all arms get, at least one pull of each; all of it, if there is one arm."""
+        """Return the share of the budget that all arms get, at least one pull of each; all of it for a single arm."""
         if prices.size == 1:
             return budget
         return max(budget * exact(self.first_round_share, "first_round_share"), min(budget, self._one_each(prices)))
@@ -100,16 +96,16 @@ class ValueOfInformationCommit(BaseStrategy):
         return sum(prices.exact_costs, Fraction(0))
 
     def explore(self, batch: TrialBatch) -> IntArray:
-        """Open, race, commit."""
+        """Pull all arms, drop challengers, commit to the leader."""
         batch.buy(self.first_round_cost(batch.budget, batch.prices))
         for _ in range(self.rounds if batch.n_arms > 1 else 0):
             scores, _ = batch.score(lambda s: np.zeros(s.value.shape, dtype=np.bool_))
             stay = self._worth_it(scores.value, batch)
             batch.close_round(scores, stay, np.zeros(len(stay), dtype=np.bool_))
-            racing = stay.sum(axis=1) > 1
-            if not racing.any():
+            competing = stay.sum(axis=1) > 1
+            if not competing.any():
                 break
-            batch.buy(np.where(racing, self._round_units(batch), 0))
+            batch.buy(np.where(competing, self._round_units(batch), 0))
         leader = batch.keep_best(1)
         alone = np.zeros_like(batch.active)
         alone[np.arange(len(leader)), leader[:, 0]] = True
@@ -117,7 +113,7 @@ class ValueOfInformationCommit(BaseStrategy):
         return leader
 
     def _worth_it(self, values: FloatArray, batch: TrialBatch) -> BoolArray:
-        """The leader, and the challengers whose expected gain is above their price."""
+        """Keep the leader, and the challengers whose expected gain is above their price."""
         lines = np.arange(len(values))
         leader = values.argmin(axis=1)
         pulls = np.maximum(batch.pulls, 1).astype(np.float64)
@@ -128,7 +124,7 @@ class ValueOfInformationCommit(BaseStrategy):
         money = np.asarray(batch.ledger.left_units, dtype=np.float64)[:, None]
         price = np.asarray(batch.prices.costs, dtype=np.float64)
         mine = price[leader][:, None]
-        most = self._most(batch, leader)[:, None]
+        most = self._affordable_rows(batch, leader)[:, None]
         rich, poor = (own[:, None] + np.minimum(most, m / mine) for m in (money, np.maximum(money - pulls * price, 0)))
         explained = np.maximum(BASELINE_RISK - values[lines, leader], 0.0)[:, None]
         half = HALF if self.half is None else self.half
@@ -137,16 +133,16 @@ class ValueOfInformationCommit(BaseStrategy):
         stay[lines, leader] = True
         return np.asarray(stay, dtype=np.bool_)
 
-    def _most(self, batch: TrialBatch, leader: IntArray) -> FloatArray:
-        """Rows of the leader that can still be had."""
-        wanted = np.zeros_like(batch.pulls)
-        lines = np.arange(len(leader))
-        units = np.asarray(batch.ledger.left_units, dtype=np.int64)
-        wanted[lines, leader] = units // np.asarray(batch.prices.costs, dtype=np.int64)[leader]
-        return np.asarray(batch.session.grant(wanted, False)[lines, leader], dtype=np.float64)
+    def _affordable_rows(self, batch: TrialBatch, leader: IntArray) -> FloatArray:
+        """Count the rows of the leader that money and rows still allow."""
+        costs = np.asarray(batch.prices.costs, dtype=np.int64)
+        rows, left = batch.ledger.left_units // costs[leader], batch.arms.pulls_left()
+        if left is not None:
+            rows = np.minimum(rows, left[np.arange(len(leader)), leader])
+        return np.asarray(rows, dtype=np.float64)
 
     def _round_units(self, batch: TrialBatch) -> IntArray:
-        """Money to double the rows of the active arms, at most half of what is left."""
+        """Compute the money to double the rows of the active arms, at most half of what is left."""
         price = np.asarray(batch.prices.costs, dtype=np.int64)
         double = np.where(batch.active, batch.pulls * price, 0).sum(axis=1)
         return np.asarray(np.minimum(double, batch.ledger.left_units // 2), dtype=np.int64)

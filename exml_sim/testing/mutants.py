@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -100,7 +101,7 @@ def _scores(change: Callable[[Any, Any], Any]) -> Callable[[TrialBatch], None]:
         return Scores(value, value, value)
 
     def before(batch: TrialBatch) -> None:
-        batch.session = _Session(batch.session, changed)
+        batch.arms = _Session(batch.arms, changed)
 
     return before
 
@@ -115,7 +116,7 @@ def _once(batch: TrialBatch) -> None:
         value = np.where(wanted, np.where(np.isfinite(seen[0].value), seen[0].value, scores.value), np.inf)
         return Scores(value, value, value)
 
-    batch.session = _Session(batch.session, changed)
+    batch.arms = _Session(batch.arms, changed)
 
 
 def _buying(change: Callable[[TrialBatch, int, Any, dict[str, Any]], tuple[Any, dict[str, Any]] | None]) -> Any:
@@ -151,7 +152,7 @@ def _other_rows(batch: TrialBatch, call: int, money: Any, options: dict[str, Any
 
 def _unpaid(batch: TrialBatch, call: int, money: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     extra = np.where(batch.active, 1, 0)
-    batch.session.draw(extra, False)
+    batch.arms.pull(extra, False, lambda granted, due: None)
     batch.pulls += extra
     return money, options
 
@@ -160,35 +161,41 @@ def _keeping(change: Callable[[int, int], int], fresh: bool = False) -> Callable
     """Keep another number of arms, or look at other rows."""
 
     def before(batch: TrialBatch) -> None:
-        keep = batch.keep
+        keep = batch.keep_best
 
         def kept(number: int, **options: Any) -> IntArray:
             active = int(batch.active.sum(axis=1).min())
             return keep(min(max(change(number, active), 1), active), **options)
 
-        batch.keep = kept  # type: ignore[method-assign]
+        batch.keep_best = kept  # type: ignore[method-assign]
 
     return before
 
 
 def _fresh_confused(batch: TrialBatch) -> None:
     _buying(_other_rows)(batch)
-    keep = batch.keep
+    keep = batch.keep_best
 
     def kept(number: int, **options: Any) -> IntArray:
         return keep(number, **{**options, "fresh": not options.get("fresh", False)})
 
-    batch.keep = kept  # type: ignore[method-assign]
+    batch.keep_best = kept  # type: ignore[method-assign]
 
 
 def _neighbour(batch: TrialBatch, selected: IntArray) -> IntArray:
     return np.roll(selected, 1, axis=0)
 
 
-def _own_dice(batch: TrialBatch, selected: IntArray) -> IntArray:
-    lost = np.random.default_rng().random(len(selected)) < 0.2
-    selected[lost] = 0
-    return selected
+def _own_dice() -> Callable[[TrialBatch, IntArray], IntArray]:
+    """Other random numbers in every call, the same ones for every mutant: a check of a mutant can be repeated."""
+    calls = count()
+
+    def after(batch: TrialBatch, selected: IntArray) -> IntArray:
+        lost = np.random.default_rng(next(calls)).random(len(selected)) < 0.2
+        selected[lost] = 0
+        return selected
+
+    return after
 
 
 def _last_lost(batch: TrialBatch, selected: IntArray) -> IntArray:
@@ -222,7 +229,7 @@ def mutants(rule: Strategy) -> tuple[Mutant, ...]:
     }
     afters: dict[str, Any] = {
         "reports the neighbouring trial": _neighbour,
-        "throws dice of its own": _own_dice,
+        "throws dice of its own": _own_dice(),
         "never selects the last arm": _last_lost,
         "counts arms from 1": _beyond,
     }

@@ -1,5 +1,5 @@
-"""The hunt: search for an instance that violates a claim, or comes as close to it as possible.
+"""Search for instances that violate a claim, or come as close to it as possible.
 
-A `Target` is a claim with a space of instances and a way to measure how close an instance comes. `search` steers on
-log(observed / bound), `shrink` makes a find small and round, `finds` saves it as a file that can be replayed.
+A `Target` is a claim with a space of instances and a measure of how close an instance comes. `search` climbs
+log(observed / bound) with hypothesis and shrinks violations; `counterexamples` saves and replays them.
 """

@@ -1,21 +1,24 @@
-"""What is hunted: a claim as "observed <= bound" over a space of instances."""
+"""A claim as "observed <= bound" over a space of instances, and verdicts on its violations.
+
+Both sides are natural logarithms: probabilities may be far below what a float holds.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Protocol
 
-import numpy as np
-
+from theory import verdicts
 from theory.verdicts import Verdict
 
-#: Rounding granted to logarithms before a violation is believed.
+#: Tolerance for rounding of logarithms in a violation.
 ROUNDING = 1e-9
 #: Log of a side that is zero.
 LOG_ZERO = -math.inf
-#: Claims "with probability 1 - delta" are held to the deltas that anyone would use.
+#: Largest delta at which claims "with probability 1 - delta" are tested.
 LARGEST_DELTA = 0.05
 _UNMET = -1e9
 _NOTHING = -1e6
@@ -25,44 +28,39 @@ _MOST = 1e6
 class Instance(Protocol):
     """One point of a space: everything that is needed to measure it again."""
 
-    def table(self) -> dict[str, Any]:
-        """As the table of a TOML file."""
+    def to_table(self) -> dict[str, Any]:
+        """Return the table of a TOML file."""
 
-    def words(self) -> str:
-        """For people."""
-
-    def size(self) -> tuple[float, ...]:
-        """How complicated it is; compared from the left. `shrink` only ever makes it smaller."""
+    def describe(self) -> str:
+        """Describe the point in one line."""
 
 
 class Space(Protocol):
-    """Instances that a hunt may visit. Nothing in a space knows of a counterexample."""
+    """Instances that a search may visit. Nothing in a space depends on a known counterexample."""
 
-    def sample(self, rng: np.random.Generator) -> Any:
-        """A random instance."""
+    @property
+    def bounds(self) -> tuple[tuple[int, int], ...]:
+        """Ranges of the integers that encode an instance."""
 
-    def mutate(self, instance: Any, rng: np.random.Generator) -> Any:
-        """A neighbour."""
-
-    def simpler(self, instance: Any) -> Iterator[Any]:
-        """Simpler instances to try, the boldest first."""
+    def decode(self, code: Sequence[int]) -> Any:
+        """Return the instance of a code."""
 
     def read(self, table: Mapping[str, Any]) -> Any:
-        """The instance of a table."""
+        """Read the instance of a table."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One instance held against the claim "observed <= bound".
+    """Both sides of the claim "observed <= bound" at one instance.
 
     Attributes
     ----------
     log_observed, log_bound
         Natural logarithms of both sides; probabilities may be far below what a float holds.
     shortfall
-        By how much a premise of the claim is missed; 0 if all hold. Such an instance says nothing.
+        By how much a premise of the claim is missed; 0 if all hold. Such an instance is no evidence.
     hint
-        Where to go while nothing is observed at all: larger is closer.
+        Guides the search while nothing is observed: larger is closer.
     """
 
     log_observed: float
@@ -91,7 +89,7 @@ class Measured:
         return self.admissible and self.excess > ROUNDING
 
     def fitness(self, relative: bool = False) -> float:
-        """What the search climbs: first towards the premises, then towards something observed, then the excess.
+        """Return what the search climbs: towards the premises, then something observed, then the excess.
 
         ``relative`` divides the excess by 1 + |log bound|: it compares exponents instead of probabilities, and leads
         to violations that lie far out in the tails, where the excess alone gets worse before it gets better.
@@ -105,39 +103,39 @@ class Measured:
 
 
 def unmet(shortfall: float) -> Measured:
-    """An instance that misses a premise."""
+    """Return the measurement of an instance that misses a premise."""
     return Measured(LOG_ZERO, 0.0, shortfall=max(shortfall, 1e-12))
 
 
 def log(value: float) -> float:
-    """Logarithm with a floor for zero."""
+    """Return the logarithm, `LOG_ZERO` for zero."""
     return math.log(value) if value > 0 else LOG_ZERO
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A claim that can be hunted.
+    """A claim whose violations can be searched.
 
     Attributes
     ----------
     id
-        Id of the claim in the ledger, or the dotted name of a bound, with ``/space`` after it if a claim is hunted in
-        more than one space.
+        Id of the claim in the registry, or the dotted name of a bound, with ``/space`` after it if a claim has more
+        than one space.
     says
-        What "observed <= bound" means here.
+        Meaning of "observed <= bound".
     space
-        Where to look.
+        Instances to search.
     measure
         (instance, seed) -> `Measured`; fast, and deterministic given the seed. Exact measures ignore the seed.
     confirm
         (instance, seed) -> `Verdict`; by other means than `measure`: exact fractions, another code path, or fresh
         random numbers.
     holds
-        What the ledger or a proof says about the claim over this space; None where nothing is proved.
+        What the registry or a proof says about the claim over this space; None where nothing is proved.
     sampled
         Whether `measure` is a Monte Carlo estimate.
     probability
-        Whether the bound is one on a probability, so that the tightness report may ask for an informative one.
+        Whether the bound is one on a probability, so that tightness is reported at informative bounds only.
     """
 
     id: str
@@ -149,7 +147,63 @@ class Target:
     sampled: bool = False
     probability: bool = True
 
-    @property
-    def claim(self) -> str:
-        """The id without the space."""
-        return self.id.partition("/")[0]
+
+def exact_log(value: Fraction | float | int) -> float:
+    """Return the natural logarithm of a fraction of any size."""
+    number = Fraction(value)
+    if number <= 0:
+        return LOG_ZERO
+    return math.log(number.numerator) - math.log(number.denominator)
+
+
+def format_log(log_value: float) -> str:
+    """Format exp of a logarithm, also when it underflows."""
+    if not math.isfinite(log_value):
+        return "0" if log_value < 0 else str(log_value)
+    power = log_value / math.log(10)
+    if -5 < power < 6:
+        return f"{math.exp(log_value):.6g}"
+    exponent = math.floor(power)
+    return f"{10 ** (power - exponent):.3f}e{exponent:+03d}"
+
+
+def judge_measured(measured: Measured, *, how: str, probability: bool = True) -> Verdict:
+    """Compare the observed side with the bound; ``how`` names the independent method that observed it."""
+    log_observed, log_bound = measured.log_observed, measured.log_bound
+    if not measured.admissible or math.isnan(log_bound):
+        return verdicts.vacuous(f"A premise of the claim does not hold ({how}).", log_bound=math.nan)
+    values = f"the observed side is {format_log(log_observed)} and the bound {format_log(log_bound)} ({how})"
+    numbers = {"log_observed": log_observed, "log_bound": log_bound}
+    if probability and log_bound >= 0:
+        return verdicts.vacuous(f"The bound excludes nothing: {values}.", **numbers)
+    if log_observed > log_bound + ROUNDING:
+        return verdicts.refuted(f"The claim fails: {values}.", **numbers)
+    return verdicts.consistent(f"The claim holds: {values}.", **numbers)
+
+
+def build_exact_target(
+    id: str,
+    says: str,
+    space: Space,
+    fast: Callable[[Any], Measured],
+    slow: Callable[[Any], Measured],
+    how: str,
+    holds: bool | None,
+    *,
+    probability: bool = True,
+) -> Target:
+    """Build a target without random numbers: searched by a fast path, confirmed by a slow one that ``how`` names."""
+    return Target(
+        id,
+        says,
+        space,
+        lambda instance, seed: fast(instance),
+        lambda instance, seed: judge_measured(slow(instance), how=how, probability=probability),
+        holds,
+        probability=probability,
+    )
+
+
+def compare_sides(left: Fraction | float, right: Fraction | float) -> Measured:
+    """Measure the claim "left <= right" on exact numbers."""
+    return Measured(exact_log(left), exact_log(right))

@@ -1,98 +1,79 @@
-"""How tight each bound can be at best: the largest observed / bound that a hunt reaches.
+"""Tightness of bounds: the largest observed / bound that a search reaches.
 
-A bound that is about to exclude nothing is trivially tight; so bounds on probabilities only count where they say at
-most `LEVEL`.
+A bound of almost 1 is trivially tight, so bounds on probabilities only count where they are at most `LEVEL`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
-from simulations.falsify.judging import in_digits
-from simulations.falsify.search import Limits, Outcome, hunt
-from simulations.falsify.target import Target
-from simulations.tables import csv_table, markdown_table
+from simulations.falsify.search import Limits, Outcome, search
+from simulations.falsify.target import Target, format_log
+from simulations.tables import markdown_table
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 LEVEL = 0.05
-_WORDS = {True: "holds", False: "false, but not here", None: "open"}
+_STATES = {True: "holds", False: "false, but not here", None: "open"}
 
 
-@dataclass(frozen=True, slots=True)
-class Tightness:
-    """One line of the report."""
-
-    id: str
-    holds: bool | None
-    ratio: float
-    observed: str
-    bound: str
-    violated: bool
-    evaluations: int
-    where: str
-
-
-def table(
+def measure_tightness(
     targets: Iterable[Target],
     *,
     seed: int = 0,
     evaluations: int | None = 2000,
     seconds: float | None = None,
-    done: Callable[[Tightness], None] | None = None,
-) -> list[Tightness]:
-    """Hunt for the largest ratio of every target, to the end."""
+    done: Callable[[dict[str, Any]], None] = lambda row: None,
+) -> pd.DataFrame:
+    """Search the largest ratio of every target; return one row per target."""
+    import pandas as pd
+
     rows = []
     for target in targets:
         level = math.log(LEVEL) if target.probability else None
-        limits = Limits(evaluations=evaluations, seconds=seconds, log_level=level, to_the_end=True)
-        rows.append(_row(hunt(target, seed=seed, limits=limits)))
-        if done is not None:
-            done(rows[-1])
-    return rows
+        limits = Limits(evaluations=evaluations, seconds=seconds, max_log_bound=level, maximise=True)
+        rows.append(_to_row(search(target, seed=seed, limits=limits)))
+        done(rows[-1])
+    return pd.DataFrame(rows).astype({"holds": object})
 
 
-def _row(outcome: Outcome) -> Tightness:
-    measured = outcome.measured
-    nothing = outcome.best is None
-    return Tightness(
-        id=outcome.target.id,
-        holds=outcome.target.holds,
-        ratio=math.nan if nothing else measured.ratio,
-        observed="-" if nothing else in_digits(measured.log_observed),
-        bound="-" if nothing else in_digits(measured.log_bound),
-        violated=outcome.found,
-        evaluations=outcome.evaluations,
-        where="no instance with such a bound" if outcome.best is None else outcome.best.words(),
-    )
+def _to_row(outcome: Outcome) -> dict[str, Any]:
+    measured, best = outcome.measured, outcome.best
+    return {
+        "id": outcome.target.id,
+        "holds": outcome.target.holds,
+        "violated": outcome.violated,
+        "ratio": math.nan if best is None else measured.ratio,
+        "observed": "-" if best is None else format_log(measured.log_observed),
+        "bound": "-" if best is None else format_log(measured.log_bound),
+        "evaluations": outcome.evaluations,
+        "where": "no instance with such a bound" if best is None else best.describe(),
+    }
 
 
-def to_markdown(rows: Iterable[Tightness]) -> str:
-    """A table for a document."""
+def to_markdown(table: pd.DataFrame) -> str:
+    """Return a table for a document, without the instances."""
     header = ("claim or bound", "over this space", "largest observed/bound", "observed", "bound", "evaluations")
     return markdown_table(
         header,
         (
             (
                 f"`{row.id}`",
-                "violated" if row.violated else _WORDS[row.holds],
-                _number(row.ratio),
+                "violated" if row.violated else _STATES[row.holds],
+                _format_ratio(row.ratio),
                 row.observed,
                 row.bound,
                 f"{row.evaluations:,}",
             )
-            for row in rows
+            for row in table.itertuples()
         ),
     )
 
 
-def to_csv(rows: Iterable[Tightness]) -> str:
-    """A table for other programs, with the instances."""
-    names = ("id", "holds", "violated", "ratio", "observed", "bound", "evaluations", "where")
-    return csv_table(names, (asdict(row) for row in rows))
-
-
-def _number(ratio: float) -> str:
+def _format_ratio(ratio: float) -> str:
     if math.isnan(ratio):
         return "-"
     return "unbounded" if math.isinf(ratio) else f"{ratio:.3g}"

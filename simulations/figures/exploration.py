@@ -30,8 +30,8 @@ def figure(facts: Mapping[str, Any]) -> Figure:
     Parameters
     ----------
     facts
-        `layers` as in `exml_sim.classifier.doubts.facts`, `purchases` (rows per candidate and round), `decisions`
-        (who decides, and how many rows), `spent` and `budget`.
+        `layers` as in `exml_sim.classifier.report.layers_to_dict`, `purchases` (rows per candidate and round),
+        `decisions` (who decides, and how many rows), `spent` and `budget`.
     """
     looks = [look for layer in facts["layers"] for look in looks_of(layer)]
     names = list(dict.fromkeys(name for one in facts["purchases"] for name in one))

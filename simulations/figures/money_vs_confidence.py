@@ -28,7 +28,7 @@ def figures(result: StudyResult) -> Iterator[tuple[str, Figure]]:
         raise ValueError(
             f"money against confidence needs a study in mode 'fixed_confidence', got mode {result.study.mode!r}"
         )
-    cells = {cell.index: cell for cell in result.study.cells()}
+    cells = {cell.index: cell for cell in result.study_cells}
     lines = [dict(line, spec=cells[line["cell"]]) for line in result.costs()]
     for number, name in enumerate(dict.fromkeys(line["pool"] for line in lines)):
         mine = [line for line in lines if line["pool"] == name]

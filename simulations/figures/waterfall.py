@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from exml_sim.engine.result import StudyResult
 from simulations.figures import style
 from simulations.panels import TARGET, Panel, account, panels_of, times
-from theory.population import Step
+from theory.population import BudgetStep
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 NAMES = {
     "optimism": "optimism of the arms",
     "union over arms": "union over arms",
-    "worst-case law": "worst law with these gaps",
+    "worst-case distribution": "worst law with these gaps",
     "beyond the rate": "exp(-n I) to practice",
 }
 
 
-def draw(ax: Axes, panel: Panel, steps: Sequence[Step]) -> Axes:
+def draw(ax: Axes, panel: Panel, steps: Sequence[BudgetStep]) -> Axes:
     """One bar per cause, from the budget with it to the budget without it, on a logarithmic axis.
 
     Parameters
@@ -40,7 +40,7 @@ def draw(ax: Axes, panel: Panel, steps: Sequence[Step]) -> Axes:
         ax.barh(line, high - low, left=low, color=style.CYCLE[line], height=0.6, zorder=2)
         ax.text(high * 1.08, line, f"{times(before.budget / after.budget)}×", va="center", fontsize=8)
     ends = ((steps[0].budget, "gaps only"), (steps[-1].budget, "practice"))
-    own = [] if panel.point is None else [(panel.point.required("pool", panel.kind, TARGET), "bound of this pool")]
+    own = [] if panel.point is None else [(panel.point.required("population", panel.kind, TARGET), "population bound")]
     for budget, name in (*ends, *own):
         if budget is not None:
             ax.axvline(budget, color=style.GUIDE, linewidth=0.9, linestyle=":", zorder=1)

@@ -22,6 +22,7 @@ from simulations.panels import (
     title_of,
     verdicts,
 )
+from simulations.plugin_bounds import describe_missing
 
 
 def findings_of(result: StudyResult, panels: Sequence[Panel]) -> list[str]:
@@ -40,6 +41,7 @@ def findings_of(result: StudyResult, panels: Sequence[Panel]) -> list[str]:
     found += [judged] if judged else [_silent(panels)]
     found += [_power(panels)] if judged else []
     found += _against(result, panels)
+    found += [missing] if (missing := describe_missing(result.study)) else []
     if not result.complete:
         found.append("The study is not complete: some cells have fewer trials than planned, or stopped early.")
     return found
@@ -92,7 +94,7 @@ def _silent(panels: Sequence[Panel]) -> str:
     if stopped := _stopped(panels):
         return stopped
     reasons = list(dict.fromkeys(panel.reason for panel in panels if panel.reason))
-    if reasons and not any(panel.plugged for panel in panels):
+    if reasons and not any(panel.plugin_bounds for panel in panels):
         return f"No bound is laid over: {_listed(reasons)}."
     if any(_speaks(panel, name) for panel in panels for name in panel.versions):
         return "Rates by tilted sampling are estimates, which are not judged against the bounds."

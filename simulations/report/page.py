@@ -59,19 +59,19 @@ def _facets(result: StudyResult, panels: Sequence[Panel]) -> str:
 
 def _names(panels: Sequence[Panel]) -> list[str]:
     """Ours from the sharpest to the paper's, then those of plug-ins."""
-    return list(dict.fromkeys([*reversed(VERSIONS), *(one.name for panel in panels for one in panel.plugged)]))
+    return list(dict.fromkeys([*reversed(VERSIONS), *(one.name for panel in panels for one in panel.plugin_bounds)]))
 
 
 def _settings(result: StudyResult) -> list[list[str]]:
     """Name and value of everything that was chosen."""
     study = result.study
-    cells = study.cells()
+    cells = result.study_cells
     rows = [
         ["study", study.name],
         ["trials per cell", f"{study.trials:,}"],
         ["root seed", str(study.seed)],
         ["mode", study.mode],
-        ["strategies", ", ".join(one.label for one in study.strategies)],
+        ["strategies", ", ".join(dict.fromkeys(cell.labels[2] for cell in cells))],
         ["budgets", ", ".join(dict.fromkeys(f"{float(Fraction(cell.budget)):,g}" for cell in cells))],
     ]
     for spec in study.pools:

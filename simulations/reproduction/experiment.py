@@ -13,7 +13,7 @@ from typing import Protocol as Interface
 
 import numpy as np
 
-from exml_sim.classifier.gated import ModelOptions
+from exml_sim.classifier.rejection_model import ModelOptions
 from exml_sim.progress import Progress
 from exml_sim.strategies import MedianElimination, Strategy, UniformAllocation
 from exml_sim.threads import one_thread
@@ -75,7 +75,7 @@ class Experiment:
     protocol
         Thresholds in hindsight or automatic.
     C, loss
-        C_h = C_g = C, and whether losses are added up or averaged (see docs/conventions.md).
+        C_h = C_g = C, and whether losses are added up or averaged (see docs/explanation/conventions.md).
     seed
         Root seed.
     attainable
@@ -181,7 +181,7 @@ def run(
     Parameters
     ----------
     store
-        SQLite file that keeps what is finished.
+        Folder that keeps what is finished.
     n_jobs
         Worker processes; -1 is one per core.
     progress

@@ -17,16 +17,16 @@ from typing import Any
 import numpy as np
 
 from exml_sim.arrays import BoolArray, FloatArray, IntArray
-from exml_sim.classifier.bought_arms import Base, OraclePool, OracleSession
-from exml_sim.classifier.buyer import Buyer
-from exml_sim.classifier.gated import ModelOptions, coefficients, through_the_gate
-from exml_sim.classifier.layers import buy_more
+from exml_sim.classifier.acquisition import AcquisitionManager
+from exml_sim.classifier.bought_arms import LayerInput, OracleArms, OraclePool
+from exml_sim.classifier.constants import INITIAL_THETAS
+from exml_sim.classifier.growth import buy_more
+from exml_sim.classifier.rejection_model import ModelOptions, apply_rejector, fit_coefficients
 from exml_sim.classifier.thresholds import (
-    INITIAL_THETAS,
-    CrossValidation,
+    CrossValidatedVotes,
     choose_augmented,
+    choose_fewest_errors,
     choose_initial,
-    fewest_errors,
 )
 from exml_sim.oracle import CallableOracle
 from exml_sim.seeds import Seeds
@@ -34,7 +34,7 @@ from exml_sim.strategies import Strategy
 from simulations.reproduction.task import HIDDEN, Task
 
 N_CLASSES = 2
-# The accuracy of `exml_sim.classifier.gated.fit`.
+# The accuracy of `exml_sim.classifier.rejection_model.fit_rejection_model`.
 TOL = 1e-7
 
 
@@ -139,8 +139,8 @@ class Learner:
         self._all = np.arange(len(task.y))
         self._gram, gamma = task.gram((observed,), self._all)
         self._cross = task.cross((observed,), self._all, gamma)
-        self._judge = CrossValidation(self._gram, task.y, N_CLASSES, options, folds=protocol.folds, rng=rng)
-        choice = choose_initial(self._judge.until(INITIAL_THETAS, protocol.target), protocol.target)
+        self._judge = CrossValidatedVotes(self._gram, task.y, N_CLASSES, options, folds=protocol.folds, rng=rng)
+        choice = choose_initial(self._judge.count_down_to(INITIAL_THETAS, protocol.target), protocol.target)
         self.initial_theta = choice.theta
         self._given_up = ~self._judge.accepted(choice.theta)
         self._rng, self._state = rng, rng.bit_generator.state
@@ -148,8 +148,8 @@ class Learner:
 
     def _layer(self, gram: FloatArray, cross: FloatArray, y: IntArray, theta: float) -> Predicted:
         """Fit a layer to training rows, and apply it to the testing rows."""
-        u, w = coefficients(gram, y, N_CLASSES, theta, self._options, TOL)
-        return Predicted(*through_the_gate(cross @ u, cross @ w))
+        u, w = fit_coefficients(gram, y, N_CLASSES, theta, self._options, TOL)
+        return Predicted(*apply_rejector(cross @ u, cross @ w))
 
     def _fitted(self, theta: float) -> Predicted:
         return self._layer(self._gram, self._cross, self.task.y, theta)
@@ -158,8 +158,8 @@ class Learner:
         """SL: the rejection model on the observed features, for every theta of the protocol."""
         thetas = self._protocol.thetas
         if not self._protocol.hindsight:
-            tried = [self._judge.judge(theta) for theta in thetas]
-            thetas = (fewest_errors(tried, N_CLASSES, "training rows").theta,)
+            tried = [self._judge.count(theta) for theta in thetas]
+            thetas = (choose_fewest_errors(tried, N_CLASSES, "training rows").theta,)
         return [(theta, self._fitted(theta)) for theta in thetas]
 
     def attainable(self, candidate: str) -> list[tuple[float, Predicted]]:
@@ -181,7 +181,7 @@ class Learner:
         rows = len(task.y)
         buyer = _buyer(task, self.candidates, ratio)
         # Features are in the distances; the base needs rows and labels only.
-        base = Base(np.zeros((rows, 1)), task.y, N_CLASSES, self._rng.permutation(rows), 2)
+        base = LayerInput(np.zeros((rows, 1)), task.y, N_CLASSES, self._rng.permutation(rows), 2)
         scored_at = protocol.exploration_theta if theta is None else theta
         pool = _DistancePool(self._pair_gram, buyer, base, self._options, scored_at)
         share = protocol.validation_share if theta is None else Fraction(0)
@@ -209,17 +209,17 @@ class Learner:
         if len(y) < 2:
             return thetas[0], thetas[0]
         folds = min(self._protocol.folds, len(y))
-        judge = CrossValidation(gram, y, N_CLASSES, self._options, folds=folds, rng=self._rng)
+        judge = CrossValidatedVotes(gram, y, N_CLASSES, self._options, folds=folds, rng=self._rng)
         alone, behind = (choose_augmented(judge, thetas, N_CLASSES, mask) for mask in (None, self._given_up[bought]))
         return alone.theta, behind.theta
 
 
-def _buyer(task: Task, candidates: tuple[str, ...], ratio: Fraction) -> Buyer:
+def _buyer(task: Task, candidates: tuple[str, ...], ratio: Fraction) -> AcquisitionManager:
     """Pays for values; what it hands out is row numbers, by which distances are looked up."""
     costs = {name: task.costs[name] for name in candidates}
     budget = ratio * len(task.y) * sum(costs.values(), Fraction(0))
     oracle = CallableOracle(dict.fromkeys(candidates, _row_numbers), costs)
-    return Buyer(oracle, len(task.y), budget)
+    return AcquisitionManager(oracle, len(task.y), budget)
 
 
 def _row_numbers(rows: IntArray) -> FloatArray:
@@ -233,24 +233,26 @@ GramOf = Callable[[int, IntArray], FloatArray]
 class _DistancePool(OraclePool):
     """Candidates as arms whose Gram matrices are looked up."""
 
-    def __init__(self, gram_of: GramOf, buyer: Buyer, base: Base, options: ModelOptions, theta: float) -> None:
+    def __init__(
+        self, gram_of: GramOf, buyer: AcquisitionManager, base: LayerInput, options: ModelOptions, theta: float
+    ) -> None:
         candidates = range(len(buyer.names))
         super().__init__(buyer, candidates, base, theta, options)
         self._session = partial(
             _DistanceSession, gram_of, buyer, candidates, base, options.scoring(theta, "risk"), options
         )
 
-    def open(self, seeds: Seeds) -> OracleSession:
+    def open(self, seeds: Seeds) -> OracleArms:
         """Start the one trial."""
         if len(seeds) != 1:
             raise ValueError(f"values are bought once: one trial, got {len(seeds)}")
         return self._session()
 
 
-class _DistanceSession(OracleSession):
+class _DistanceSession(OracleArms):
     """Scores on the rows that were bought, with Gram matrices that are looked up."""
 
-    def __init__(self, gram_of: GramOf, buyer: Buyer, *rest: Any) -> None:
+    def __init__(self, gram_of: GramOf, buyer: AcquisitionManager, *rest: Any) -> None:
         super().__init__(buyer, *rest)
         # Refinement scores the same rows of an arm again: the last matrix of each is kept.
         self._looked_up: dict[int, tuple[IntArray, FloatArray]] = {}

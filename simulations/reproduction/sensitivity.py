@@ -13,7 +13,7 @@ from simulations.reproduction.printed import TABLE_1
 from simulations.reproduction.results import Configuration
 from simulations.tables import csv_table, markdown_table
 
-#: (loss, C); the last one is Eq. 3 as printed, which rejects every point (docs/conventions.md).
+#: (loss, C); the last one is Eq. 3 as printed, which rejects every point (docs/explanation/conventions.md).
 GRID = (("sum", 0.05), ("sum", 0.1), ("sum", 0.15), ("sum", 0.25), ("sum", 0.5), ("sum", 1.0), ("mean", 1.0))
 BUDGET = 30
 

@@ -1,26 +1,10 @@
-"""`check_bound`: a bound held against near-tight instances, exact laws and counted trials.
+"""`check_bound`: test a bound on near-tight instances, exact probabilities and counted trials.
 
-It stands here, where the system and the theory meet, and is found by name as `exml_sim.testing.check_bound`. A bound is
-a function ``bound(budget, setting)``. Every instance has a failure probability that is known exactly, or between two
-numbers, or counted; one false-alarm probability covers all counts.
+A bound is a function ``bound(budget, context)``. Every instance has a failure probability that is known exactly, or
+between two numbers, or counted; one false-alarm probability alpha covers all counts.
 """
 
-from simulations.testing.assumptions import Assumes, Bound, Instance
 from simulations.testing.checks import BoundReport, check_bound, examine_bound
-from simulations.testing.features import point_of
-from simulations.testing.mutants import bound_mutants, planted_bound
-from simulations.testing.tightest import Tightest, hunt_tightest
+from simulations.testing.instances import Assumes, Bound, Instance, point_of
 
-__all__ = [
-    "Assumes",
-    "Bound",
-    "BoundReport",
-    "Instance",
-    "Tightest",
-    "bound_mutants",
-    "check_bound",
-    "examine_bound",
-    "hunt_tightest",
-    "planted_bound",
-    "point_of",
-]
+__all__ = ["Assumes", "Bound", "BoundReport", "Instance", "check_bound", "examine_bound", "point_of"]

@@ -1,4 +1,4 @@
-"""Is a bound refuted somewhere, and by how much could it be wrong unseen?"""
+"""Test whether an instance refutes a bound, and by how much the bound could be wrong unnoticed."""
 
 from __future__ import annotations
 
@@ -8,9 +8,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from exml_sim.testing import CheckError
-from simulations.testing.assumptions import Assumes, Bound, Instance
-from simulations.testing.features import corners, near_tight_places, tied_arms
-from simulations.testing.known_arms import counted, enumerated
+from simulations.testing.instances import (
+    Assumes,
+    Bound,
+    Instance,
+    corner_instances,
+    count_instances,
+    enumerate_instances,
+    near_tight_instances,
+    tied_instances,
+)
 
 #: Rounding that is granted to a bound.
 SLACK = 1e-9
@@ -18,23 +25,23 @@ SLACK = 1e-9
 
 @dataclass(frozen=True)
 class BoundReport:
-    """What became of a bound.
+    """Result of the test of a bound.
 
     Attributes
     ----------
     findings
         One sentence for every instance that refutes it.
     spoke, silent
-        Instances at which the bound is below 1, and at which it says nothing.
+        Instances at which the bound is below 1, and at which it is vacuous.
     unseen
         The factor by which the bound could be too small without being refuted here: the smallest bound / probability
         over all instances at which it is a number.
     tightest
         The instance with that factor.
-    alarm
+    alpha
         Probability that a right bound is refuted, at most.
     asked
-        Which K, budgets and costs were looked at.
+        K, budgets and costs of the instances.
     """
 
     name: str
@@ -43,7 +50,7 @@ class BoundReport:
     silent: int
     unseen: float
     tightest: str
-    alarm: float
+    alpha: float
     asked: str = ""
 
     @property
@@ -53,15 +60,13 @@ class BoundReport:
 
     def __str__(self) -> str:
         if not self.passed:
-            return f"{self.name}:\n" + "\n".join(f"- {one}" for one in self.findings)
+            return f"{self.name}:\n" + "\n".join(f"- {finding}" for finding in self.findings)
         if math.isinf(self.unseen):
             seen = "none of them says how tight it is"
         else:
             seen = f"an error by a factor below {self.unseen:.3g} would go unseen (tightest: {self.tightest})"
-        where = f"at {self.spoke} instances where it speaks ({self.silent} where it does not)"
-        return (
-            f"{self.name}: not refuted {where}; {seen}; asked at {self.asked}; false-alarm probability {self.alarm:.0e}"
-        )
+        where = f"at {self.spoke} instances where it is below 1 ({self.silent} where not)"
+        return f"{self.name}: not refuted {where}; {seen}; tested at {self.asked}; alpha = {self.alpha:.0e}"
 
 
 def check_bound(bound: Bound, assumes: Assumes | None = None, **options: Any) -> BoundReport:
@@ -73,17 +78,17 @@ def check_bound(bound: Bound, assumes: Assumes | None = None, **options: Any) ->
 
 
 def examine_bound(
-    bound: Bound, assumes: Assumes | None = None, *, alarm: float = 1e-6, seed: int = 0, more: Sequence[Instance] = ()
+    bound: Bound, assumes: Assumes | None = None, *, alpha: float = 1e-6, seed: int = 0, more: Sequence[Instance] = ()
 ) -> BoundReport:
-    """Hold a bound against the battery of what it assumes.
+    """Test a bound on the instances of what it assumes.
 
     Parameters
     ----------
     bound
-        ``bound(budget, setting)``, a probability; NaN or 1 and more says nothing.
+        ``bound(budget, context)``, a probability; NaN, or 1 and more, is vacuous.
     assumes
-        What it is about.
-    alarm
+        Strategy, distribution and event of the bound.
+    alpha
         Probability that a right bound is refuted, at most, over all counts together.
     seed
         Root seed of the counts.
@@ -91,68 +96,71 @@ def examine_bound(
         Instances of the user's own.
     """
     about = assumes or Assumes()
-    battery = [*_battery(about, alarm, seed), *more]
+    instances = [*_get_instances(about, alpha, seed), *more]
     findings, ratios, spoke = [], [], 0
-    for one in battery:
-        if one.case:
-            value, least = _regret(bound, one)
+    for instance in instances:
+        if instance.case:
+            value, least = _regret(bound, instance)
         else:
-            value, least = float(bound(one.budget, one.setting)), one.least
+            value, least = float(bound(instance.budget, instance.context)), instance.least
         if math.isfinite(value):
             # Divided by more than this it would be refuted, also where it says nothing as it is.
-            ratios.append((value / least if least > 0 else math.inf, one.name))
+            ratios.append((value / least if least > 0 else math.inf, instance.name))
         if not value < 1.0:
             continue
         spoke += 1
         if least > value * (1 + SLACK):
-            said = f"{value:.3g}" if value > 0 else "below 1e-300"
-            findings.append(
-                f"{one.name} at budget {one.budget:,}: at least {least:.4g}, {one.kind}, and it says {said}"
-            )
+            shown = f"{value:.3g}" if value > 0 else "below 1e-300"
+            place = f"{instance.name} at budget {instance.budget:,}"
+            findings.append(f"{place}: at least {least:.4g}, {instance.kind}, and the bound is {shown}")
     factor, where = min(ratios, default=(math.inf, "none"))
-    counted = any("counted" in one.kind for one in battery)
+    counted = any("counted" in instance.kind for instance in instances)
     name = getattr(bound, "__name__", type(bound).__name__)
-    spent = alarm if counted else 0.0
-    return BoundReport(name, tuple(findings), spoke, len(battery) - spoke, factor, where, spent, _asked(battery))
+    spent = alpha if counted else 0.0
+    return BoundReport(name, tuple(findings), spoke, len(instances) - spoke, factor, where, spent, _asked(instances))
 
 
-def _asked(battery: Sequence[Instance]) -> str:
-    """Which K, budgets and costs the instances have, in words."""
-    budgets = [one.budget for one in battery]
-    uneven = sum(one.budget % one.setting.K > 0 for one in battery)
+def _asked(instances: Sequence[Instance]) -> str:
+    """Describe K, budgets and costs of the instances."""
+    budgets = [instance.budget for instance in instances]
+    uneven = sum(instance.budget % instance.context.K > 0 for instance in instances)
     # Without a list every pull costs 1.
-    costs = {tuple(f"{cost:g}" for cost in one.setting.costs) for one in battery if set(one.setting.costs) - {1.0}}
-    numbers = ", ".join(map(str, sorted({one.setting.K for one in battery})))
-    rest = f"{uneven} of {len(battery)} are no multiples of K" if uneven else "all multiples of K"
-    prices = " and ".join(["unit costs", *(f"costs {', '.join(one)}" for one in sorted(costs))])
+    costs = {
+        tuple(f"{cost:g}" for cost in instance.context.costs)
+        for instance in instances
+        if set(instance.context.costs) - {1.0}
+    }
+    numbers = ", ".join(map(str, sorted({instance.context.K for instance in instances})))
+    rest = f"{uneven} of {len(instances)} are no multiples of K" if uneven else "all multiples of K"
+    prices = " and ".join(["unit costs", *(f"costs {', '.join(prices)}" for prices in sorted(costs))])
     return f"K = {numbers}, budgets {min(budgets):,} to {max(budgets):,} ({rest}), {prices}"
 
 
-def _regret(bound: Bound, one: Instance) -> tuple[float, float]:
+def _regret(bound: Bound, instance: Instance) -> tuple[float, float]:
     """The probability that is allowed, and that of a regret beyond the level that the bound names."""
     from theory.claims.instances import corner_violation
 
-    level, allowed = bound(one.budget, one.setting)
-    return float(allowed), float(corner_violation(lambda **_: float(level))(**one.case))
+    level, allowed = bound(instance.budget, instance.context)
+    return float(allowed), float(corner_violation(lambda **_: float(level))(**instance.case))
 
 
-_MADE: dict[str, list[Instance]] = {}
+_INSTANCES: dict[str, list[Instance]] = {}
 
 
-def _battery(about: Assumes, alarm: float, seed: int) -> list[Instance]:
-    """All instances of what a bound assumes, made once: mutants are asked at the same places."""
-    key = f"{about!r} {alarm!r} {seed}"
-    if key not in _MADE:
-        _MADE[key] = _made(about, alarm, seed)
-    return _MADE[key]
+def _get_instances(about: Assumes, alpha: float, seed: int) -> list[Instance]:
+    """Return all instances of what a bound assumes, made once: mutants are tested on the same."""
+    key = f"{about!r} {alpha!r} {seed}"
+    if key not in _INSTANCES:
+        _INSTANCES[key] = _make_instances(about, alpha, seed)
+    return _INSTANCES[key]
 
 
-def _made(about: Assumes, alarm: float, seed: int) -> list[Instance]:
+def _make_instances(about: Assumes, alpha: float, seed: int) -> list[Instance]:
     if about.event == "regret":
-        return list(corners(about))
+        return list(corner_instances(about))
     if about.event == "first":
-        return list(tied_arms(about))
-    if about.law == "features":
-        return list(near_tight_places(about))
-    exact = list(enumerated(about)) if about.law == "bernoulli" else []
-    return [*exact, *counted(about, alarm, seed)]
+        return list(tied_instances(about))
+    if about.distribution == "features":
+        return list(near_tight_instances(about))
+    exact = list(enumerate_instances(about)) if about.distribution == "bernoulli" else []
+    return [*exact, *count_instances(about, alpha, seed)]

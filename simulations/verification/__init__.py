@@ -1,7 +1,6 @@
-"""Holding every claim against evidence: checks, counted trials, exact laws, and one report.
+"""Test every claim against evidence: checks, trials, exact probabilities, and one report.
 
-`plans` says which claims are about trials and what each reading of them promises, `probes` where each reading is tried,
-`measures` what is measured in a trial. `trials` turns probes into studies and counts into evidence; `comparison` and
-`excess_risk` do so for claims of other shapes, `near_tight` holds bounds against near-tight instances. `run` does all
-of it on a `workbench` that keeps what is finished, `tally` counts evidence once, and `report` writes what came out.
+`plans` says which claims are about trials, `guarantees` what each version of a claim guarantees, `cells` where it is
+tested, and `measures` which statistic of a trial is measured. `trials` runs cells and judges the counts, `excess_risk`
+and `near_tight` do so for other kinds of instances. `run` does all of it, and `report` writes the results.
 """

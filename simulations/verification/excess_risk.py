@@ -21,11 +21,10 @@ from exml_sim.engine.modes.excess_risk import excess_trials
 from exml_sim.engine.specs import Budgets, Sampling, Score, SyntheticPool
 from exml_sim.engine.study import Cell, Study
 from exml_sim.engine.trials import TERMS
-from simulations.verification.depths import ALARM, FACTOR, Depth
-from simulations.verification.probes import Evidence, must_hold
-from simulations.verification.promises import Reading, StrategyName
-from simulations.verification.workbench import Workbench
-from simulations.verification.worlds import STRATEGIES
+from simulations.verification.cells import Evidence, must_hold
+from simulations.verification.guarantees import STRATEGIES, Reading, StrategyName
+from simulations.verification.plans import ALPHA, FACTOR, Depth
+from simulations.verification.trials import RunContext
 from theory import corrected, paper, tighter, verdicts
 from theory.claims import get
 from theory.verdicts import judge
@@ -41,7 +40,7 @@ CLAIMS: dict[str, StrategyName] = {"thm-1": "uniform", "thm-2": "median-accumula
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RedrawnTrials:
+class RandomInstanceTrials:
     """The trials of one strategy at one budget.
 
     Attributes
@@ -71,7 +70,7 @@ class RedrawnTrials:
 
 
 def make_study(strategy: StrategyName, rows: int, depth: Depth, seed: int, *, replacement: bool = True) -> Study:
-    """One strategy at one budget, with so many rows per arm in the first round."""
+    """Build the study of a strategy with a number of rows per arm in the first round."""
     rounds = 1 if strategy == "uniform" else math.ceil(math.log2(len(ANGLES)))
     return Study(
         name="excess",
@@ -89,17 +88,17 @@ def make_study(strategy: StrategyName, rows: int, depth: Depth, seed: int, *, re
 
 
 def measure(
-    strategy: StrategyName, rows: int, depth: Depth, bench: Workbench, *, replacement: bool = True
-) -> RedrawnTrials:
-    """Run the trials, or read those that are recorded.
+    strategy: StrategyName, rows: int, depth: Depth, context: RunContext, *, replacement: bool = True
+) -> RandomInstanceTrials:
+    """Run the trials, or read finished ones.
 
-    Budgets below all launch budgets are measured for the picture only, with fewer trials.
+    Budgets below all launch budgets are measured for the figure only, with fewer trials.
     """
-    study = make_study(strategy, rows, depth, bench.seed, replacement=replacement)
+    study = make_study(strategy, rows, depth, context.seed, replacement=replacement)
     if replacement and rows in BELOW:
         study = replace(study, trials=max(4, depth.excess // 8))
     (cell,) = study.check()
-    lines = bench.blocks(
+    lines = context.blocks(
         f"excess {study.hash}",
         study.trials,
         CHUNK,
@@ -107,38 +106,38 @@ def measure(
         doing=f"excess risk: {strategy} with {rows} rows per arm",
     )
     table = np.array([line for block in lines for line in block])
-    return RedrawnTrials(
+    return RandomInstanceTrials(
         strategy, int(cell.budget), rows, 3 * depth.rows, replacement, table[:, : len(TERMS)], table[:, len(TERMS)]
     )
 
 
 def _block(study: Study, cell: Cell, first: int, stop: int) -> list[list[float]]:
-    """Terms and the gap of the training set, one line per trial."""
+    """Return terms and the gap of the training set, one line per trial."""
     _, pools, terms = excess_trials(study, cell, range(first, stop))
     return [[*line.tolist(), float(pool.gap)] for pool, line in zip(pools, terms, strict=True)]
 
 
-def promised(reading: Reading, one: RedrawnTrials, delta: float) -> tuple[float, float]:
+def compute_guarantee(reading: Reading, run: RandomInstanceTrials, delta: float) -> tuple[float, float]:
     """(limit of the excess risk, probability with which it may be exceeded); nan where the theorem does not apply."""
-    K, gap = len(ANGLES), float(np.median(one.gaps))
+    K, gap = len(ANGLES), float(np.median(run.gaps))
     point: dict[str, Any] = {"theta": THETA, "kappa_lambda": RADIUS, "delta": delta, "strict": False}
-    point["approximation_error"] = one.approximation
+    point["approximation_error"] = run.approximation
     if reading == "tighter":
-        if one.strategy != "uniform" or one.replacement:
+        if run.strategy != "uniform" or run.replacement:
             return math.nan, math.nan
-        return float(tighter.excess_risk_uniform(one.budget, K, **point, kernel="nonnegative")), delta
-    kind = "uniform" if one.strategy == "uniform" else "median"
+        return float(tighter.excess_risk_uniform(run.budget, K, **point, kernel="nonnegative")), delta
+    kind = "uniform" if run.strategy == "uniform" else "median"
     module: Any = paper if reading == "paper" else corrected
-    limit = float(getattr(module, f"excess_risk_{kind}")(one.budget, K, gap, m=one.m, **point))
-    fail = getattr(module, f"delta_fail_{kind}")(one.budget, K, one.gaps, THETA, RADIUS, strict=False)
+    limit = float(getattr(module, f"excess_risk_{kind}")(run.budget, K, gap, m=run.m, **point))
+    fail = getattr(module, f"delta_fail_{kind}")(run.budget, K, run.gaps, THETA, RADIUS, strict=False)
     # Training sets below the launch condition are not in the event; they count as failures here, to be safe.
     return limit, delta + float(np.mean(np.minimum(np.nan_to_num(fail, nan=1.0), 1.0)))
 
 
-def judged(claim: str, reading: Reading, one: RedrawnTrials, delta: float, alarm: float) -> Evidence:
-    """Hold one reading of a theorem against the trials."""
-    limit, bound = promised(reading, one, delta)
-    failures = int((one.terms[:, 0] > limit).sum()) if not math.isnan(limit) else 0
+def judge_trials(claim: str, reading: Reading, run: RandomInstanceTrials, delta: float, alpha: float) -> Evidence:
+    """Test one version of a theorem with the trials."""
+    limit, bound = compute_guarantee(reading, run, delta)
+    failures = int((run.terms[:, 0] > limit).sum()) if not math.isnan(limit) else 0
     if math.isnan(limit) or not bound < 1 or limit >= 1:
         # No model has a larger excess risk than 1.
         verdict = verdicts.vacuous(
@@ -147,39 +146,39 @@ def judged(claim: str, reading: Reading, one: RedrawnTrials, delta: float, alarm
             bound=bound,
         )
     else:
-        verdict = judge(failures, len(one.terms), bound, alarm=alarm, factor=FACTOR)
+        verdict = judge(failures, len(run.terms), bound, alpha=alpha, factor=FACTOR)
     return Evidence(
         claim,
         reading,
-        "synthetic, redrawn",
-        one.strategy,
-        one.budget,
+        "synthetic, random instances",
+        run.strategy,
+        run.budget,
         "the excess risk of the returned model exceeds the limit",
         bound,
         verdict,
         delta,
         limit,
-        "redrawn",
+        "random_instance",
         must_hold(get(claim), reading),
-        {"mean_excess": float(one.terms[:, 0].mean()), "m": one.m, "rows_per_arm": one.rows},
+        {"mean_excess": float(run.terms[:, 0].mean()), "m": run.m, "rows_per_arm": run.rows},
     )
 
 
-def sweep(claim: str, depth: Depth, bench: Workbench) -> list[RedrawnTrials]:
-    """All trials that one theorem is held against."""
+def run_all(claim: str, depth: Depth, context: RunContext) -> list[RandomInstanceTrials]:
+    """Run all trials of one theorem."""
     strategy = CLAIMS[claim]
-    found = [measure(strategy, n, depth, bench) for n in (*BELOW, *ABOVE)]
+    runs = [measure(strategy, n, depth, context) for n in (*BELOW, *ABOVE)]
     if strategy == "uniform":
-        found.append(measure(strategy, 3 * depth.rows, depth, bench, replacement=False))
-    return found
+        runs.append(measure(strategy, 3 * depth.rows, depth, context, replacement=False))
+    return runs
 
 
-def hold(claim: str, trials: Sequence[RedrawnTrials], depth: Depth) -> list[Evidence]:
-    """Judge every reading of a theorem at every budget above the launch budgets."""
-    cases: list[tuple[RedrawnTrials, Reading, float]] = []
-    for one in trials:
-        if one.replacement and one.rows in BELOW:
+def collect_evidence(claim: str, trials: Sequence[RandomInstanceTrials], depth: Depth) -> list[Evidence]:
+    """Judge every version of a theorem at every budget above the launch budgets."""
+    cases: list[tuple[RandomInstanceTrials, Reading, float]] = []
+    for run in trials:
+        if run.replacement and run.rows in BELOW:
             continue
-        readings: tuple[Reading, ...] = ("paper", "corrected") if one.replacement else ("tighter",)
-        cases += [(one, reading, delta) for reading in readings for delta in depth.excess_levels]
-    return [judged(claim, reading, one, delta, ALARM / len(cases)) for one, reading, delta in cases]
+        readings: tuple[Reading, ...] = ("paper", "corrected") if run.replacement else ("tighter",)
+        cases += [(run, reading, delta) for reading in readings for delta in depth.excess_levels]
+    return [judge_trials(claim, reading, run, delta, ALPHA / len(cases)) for run, reading, delta in cases]

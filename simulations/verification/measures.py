@@ -1,4 +1,4 @@
-r"""What is measured in a trial, from the rows it bought: regrets, deviations, suprema; each trial is one number.
+r"""Statistics of a trial, from the rows it bought: regrets, deviations, suprema.
 
 In the affine regime (kappa Lambda <= 1 - 2 theta) the loss on the ball is 1 + (g - y h)/2, so with counts k of bought
 rows, n = sum k and the Gram matrix G of an arm the minimisers are h = Lambda sum k y Phi / q_h and
@@ -45,11 +45,11 @@ class AffineArm:
     @classmethod
     def of(cls, pool: FeaturePool, arm: int) -> AffineArm:
         """One arm of a pool; raises where the loss is not affine on the ball."""
-        one = pool.arms[arm]
-        if not isinstance(one, FeatureArm) or pool.scoring.ball is None or one.levels != 1:
+        feature_arm = pool.arms[arm]
+        if not isinstance(feature_arm, FeatureArm) or pool.scoring.ball is None or feature_arm.levels != 1:
             raise ValueError(f"arm {arm} is not in the affine regime kappa Lambda <= 1 - 2 theta of the ball score")
         y = np.asarray(pool.population.y, dtype=np.float64)
-        return cls(one.gram, y, float(pool.scoring.ball), float(pool.scoring.theta))
+        return cls(feature_arm.gram, y, float(pool.scoring.ball), float(pool.scoring.theta))
 
     @cached_property
     def ones(self) -> FloatArray:
@@ -114,7 +114,7 @@ def _divide(above: FloatArray, below: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Bought:
-    """What trials of one cell left: the selected arms and the rows bought for every arm.
+    """Outcome of the trials of a cell: the selected arms and the rows bought for every arm.
 
     Attributes
     ----------
@@ -139,11 +139,11 @@ class Bought:
 
 def regret(bought: Bought) -> FloatArray:
     """Exploratory regret (Lemmas 1 (ii) and 2 (ii)): risk on the population of the returned model, less R_1."""
-    found = np.empty(bought.selected.size)
+    risks = np.empty(bought.selected.size)
     for arm in np.unique(bought.selected):
         affine, where = AffineArm.of(bought.pool, int(arm)), bought.selected == arm
-        found[where] = affine.risk(bought.arm(int(arm))[where], affine.ones)
-    return np.asarray(found - bought.pool.risks.min())
+        risks[where] = affine.risk(bought.arm(int(arm))[where], affine.ones)
+    return np.asarray(risks - bought.pool.risks.min())
 
 
 def selection_regret(bought: Bought) -> FloatArray:

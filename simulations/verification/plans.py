@@ -1,20 +1,111 @@
-"""Which claims are about trials: where each is tried, what is measured, and what its readings promise.
+"""Which claims are tested by trials: pools, statistics, guarantees and the amount of evidence.
 
-The ledger states nine experiments; the other plans are for claims about the same trials whose entry in the ledger is an
-exact probability on another instance, so that counting is independent evidence. Two plans of one claim measure two
-statistics.
+The registry states nine experiments. The other plans are for claims about the same trials whose entry there is an exact
+probability on another instance, so that counting is independent evidence.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
-from simulations.verification import promises
-from simulations.verification.promises import READINGS, Reading, Says, StrategyName
+from simulations.verification import guarantees
+from simulations.verification.guarantees import READINGS, GuaranteeFunction, Reading, StrategyName
 from theory.claims import get
+from theory.verdicts import judge
 
-#: How a trial is judged. "missed", "not first" and "found" are events that the engine's store holds.
+#: A bound counts as decided when a violation by this factor would have been seen with probability 95 %.
+FACTOR = 2.0
+#: Probability of refuting a true claim by bad luck, for all cells of one claim together.
+ALPHA = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Depth:
+    """Amount of evidence of a verification.
+
+    Attributes
+    ----------
+    name : str
+    targets : tuple of float
+        Guaranteed probabilities at which cells are placed.
+    levels : tuple of float
+        Values of delta for statements that hold with probability 1 - delta.
+    remote : tuple of float
+        Guaranteed probabilities that are too small to count, compared with exact probabilities.
+    least, most : int
+        Trials per cell, between these and as many as the bound needs to be decided.
+    pairs : int
+        Trials of the paired comparison of two strategies.
+    excess, excess_levels
+        Trials per cell with random instances, and the values of delta there.
+    rows : int
+        Rows per class of those populations.
+    slack_trials : int
+        Trials per budget for the budget needed in practice.
+    """
+
+    name: str
+    targets: tuple[float, ...]
+    levels: tuple[float, ...]
+    remote: tuple[float, ...]
+    least: int
+    most: int
+    pairs: int
+    excess: int
+    excess_levels: tuple[float, ...]
+    rows: int
+    slack_trials: int
+
+
+DEPTHS = {
+    depth.name: depth
+    for depth in (
+        Depth(
+            "quick", targets=(0.3, 0.1), levels=(0.2,), remote=(), least=1_000, most=2_000, pairs=4_000,
+            excess=12, excess_levels=(0.2,), rows=30, slack_trials=400,
+        ),
+        Depth(
+            "standard", targets=(0.3, 0.1, 0.03, 0.01), levels=(0.2, 0.05), remote=(1e-6, 1e-12),
+            least=10_000, most=40_000, pairs=40_000, excess=320, excess_levels=(0.2,), rows=100, slack_trials=4_000,
+        ),
+        Depth(
+            "deep", targets=(0.3, 0.1, 0.03, 0.01, 0.003, 0.001), levels=(0.2, 0.05, 0.01), remote=(1e-6, 1e-9, 1e-12),
+            least=200_000, most=1_000_000, pairs=400_000, excess=4_000, excess_levels=(0.2, 0.05), rows=100,
+            slack_trials=20_000,
+        ),
+    )
+}  # fmt: skip
+
+
+@lru_cache(maxsize=1024)
+def count_needed_trials(bound: float, alpha: float, most: int) -> int:
+    """Return the smallest number of trials, at most ``most``, that decides a bound at the violation factor 2.
+
+    Examples
+    --------
+    >>> enough_trials(0.1, 1e-6, 10**6)
+    514
+    """
+    if not 0 < bound < 1:
+        return 1
+
+    def decides(trials: int) -> bool:
+        return judge(0, trials, bound, alpha=alpha, factor=FACTOR).outcome == "consistent"
+
+    high = 16
+    while high < most and not decides(high):
+        high *= 2
+    low, high = high // 2, min(high, most)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if decides(middle) else (middle, high)
+    # The power of a discrete test is not quite monotone: a few trials more than the first that suffice.
+    return min(most, high + high // 20)
+
+
+#: Statistic of a trial. "missed", "not first" and "found" are events that the engine's store holds.
 Statistic = Literal[
     "missed",
     "not first",
@@ -30,11 +121,11 @@ Statistic = Literal[
     "supervised",
 ]
 STORED = ("missed", "not first", "found")
-#: How budgets are found: "target": where the promised probability is as wanted; "level": where it is delta and little
-#: more; "launch": where the printed identification condition starts to hold; "given": the plan's own.
+#: How budgets are chosen: "target": where the guaranteed probability is a given one; "level": where it is delta and
+#: little more; "launch": where the printed identification condition starts to hold; "given": the plan's own.
 Search = Literal["target", "level", "launch", "given"]
 
-WORDS: dict[Statistic, str] = {
+EVENTS: dict[Statistic, str] = {
     "missed": "the selected arm is not a best arm",
     "not first": "the selected arm is not the first one",
     "found": "the selected arm is a best arm",
@@ -52,33 +143,33 @@ WORDS: dict[Statistic, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One claim, tried.
+    """How one claim is tested.
 
     Attributes
     ----------
     claim : str
-        Id in the ledger.
+        Id in the registry.
     pools, strategies
-        Names of worlds and strategies; every pair is a study.
+        Names of pools and strategies; every pair is a study.
     statistic : Statistic
         What makes a trial fail.
-    says : Says
-        What each reading promises.
+    guarantee : GuaranteeFunction
+        What each version guarantees.
     search : Search
         How budgets are chosen.
     budgets : tuple of int
         Own budgets, for the search "given".
     readings : tuple of Reading
-        The readings that are judged.
+        The versions that are tested.
     refutes : bool
-        The trials must refute the printed reading: these instances were built for that.
+        The trials must refute the printed version: these instances were built for that.
     """
 
     claim: str
     pools: tuple[str, ...]
     strategies: tuple[StrategyName, ...]
     statistic: Statistic
-    says: Says
+    guarantee: GuaranteeFunction
     search: Search = "target"
     budgets: tuple[int, ...] = ()
     readings: tuple[Reading, ...] = READINGS
@@ -89,12 +180,12 @@ class Plan:
             raise ValueError(f"plan of {self.claim}: own budgets go with the search 'given', and only with it")
 
     def event(self, reading: Reading) -> Statistic:
-        """What fails under a reading: the printed lemmas name the first arm, where the repaired ones name S*."""
+        """Return what fails in a version: the printed lemmas name the first arm, the corrected ones S*."""
         return "not first" if reading == "paper" and self.statistic == "missed" else self.statistic
 
 
-def _ledger(claim: str) -> tuple[tuple[str, ...], tuple[StrategyName, ...]]:
-    """Pools and strategies of the ledger's own experiment."""
+def _registered(claim: str) -> tuple[tuple[str, ...], tuple[StrategyName, ...]]:
+    """Return pools and strategies of the registry's own experiment."""
     plan = get(claim).experiment
     if plan is None:
         raise ValueError(f"claim {claim} states no experiment")
@@ -108,45 +199,45 @@ FRESH: tuple[StrategyName, ...] = ("median-fresh",)
 DEEP = ("opposed", "star-4")
 
 PLANS: tuple[Plan, ...] = (
-    Plan("lemma-1-i", *_ledger("lemma-1-i"), "missed", promises.identification, refutes=True),
-    Plan("lemma-1-ii", *_ledger("lemma-1-ii"), "regret", promises.uniform_regret, search="level"),
-    Plan("lemma-1-ii", *_ledger("lemma-1-ii"), "selection regret", promises.selection, search="level"),
-    Plan("lemma-2-i", *_ledger("lemma-2-i"), "missed", promises.identification, refutes=True),
-    Plan("lemma-2-ii", *_ledger("lemma-2-ii"), "regret", promises.median_regret, search="level"),
-    Plan("lemma-2-ii", DEEP, FRESH, "selection regret", promises.selection, search="level"),
-    Plan("lemma-3", *_ledger("lemma-3"), "any model", promises.generalisation, search="level"),
-    Plan("lemma-4", PAIR, UA, "missed", promises.pairwise),
+    Plan("lemma-1-i", *_registered("lemma-1-i"), "missed", guarantees.identification, refutes=True),
+    Plan("lemma-1-ii", *_registered("lemma-1-ii"), "regret", guarantees.uniform_regret, search="level"),
+    Plan("lemma-1-ii", *_registered("lemma-1-ii"), "selection regret", guarantees.selection, search="level"),
+    Plan("lemma-2-i", *_registered("lemma-2-i"), "missed", guarantees.identification, refutes=True),
+    Plan("lemma-2-ii", *_registered("lemma-2-ii"), "regret", guarantees.median_regret, search="level"),
+    Plan("lemma-2-ii", DEEP, FRESH, "selection regret", guarantees.selection, search="level"),
+    Plan("lemma-3", *_registered("lemma-3"), "any model", guarantees.generalisation, search="level"),
+    Plan("lemma-4", PAIR, UA, "missed", guarantees.pairwise),
     # At the launch budget the printed bounds say nothing; they do from the corrected condition on.
-    Plan("lemma-1-condition", SMALL, UA, "missed", promises.as_printed, search="launch", readings=("paper",)),
-    Plan("lemma-1-condition", SMALL, UA, "missed", promises.as_printed, readings=("corrected",)),
-    Plan("lemma-2-condition", DEEP, FRESH, "missed", promises.as_printed, search="launch", readings=("paper",)),
-    Plan("lemma-2-condition", DEEP, FRESH, "missed", promises.as_printed, readings=("corrected",)),
+    Plan("lemma-1-condition", SMALL, UA, "missed", guarantees.as_printed, search="launch", readings=("paper",)),
+    Plan("lemma-1-condition", SMALL, UA, "missed", guarantees.as_printed, readings=("corrected",)),
+    Plan("lemma-2-condition", DEEP, FRESH, "missed", guarantees.as_printed, search="launch", readings=("paper",)),
+    Plan("lemma-2-condition", DEEP, FRESH, "missed", guarantees.as_printed, readings=("corrected",)),
     Plan(
         "remark-5-launch-budget",
         ("opposed",),
         UA,
         "found",
-        promises.out_of_reach,
+        guarantees.out_of_reach,
         search="given",
         budgets=(40, 48),
         readings=("paper",),
         refutes=True,
     ),
-    Plan("eq-6", SMALL, UA, "supervised", promises.supervised, search="level", readings=("corrected",)),
-    Plan("term-a", SMALL, UA, "learned risk", promises.generalisation, search="level"),
-    Plan("term-d", SMALL, UA, "fixed deviation", promises.fixed_deviation, search="level"),
-    Plan("a4-term-a", SMALL, UA, "learned deviation", promises.learned_deviation, search="level"),
-    Plan("a4-term-c", SMALL, UA, "fixed deviation", promises.fixed_deviation, search="level"),
-    Plan("a6-term-a", PAIR, UA, "optimism", promises.half_gap_optimism),
-    Plan("a6-term-b", PAIR, UA, "pessimism", promises.half_gap_pessimism),
-    Plan("a5-regret", *_ledger("lemma-2-ii"), "regret", promises.median_regret, search="level"),
+    Plan("eq-6", SMALL, UA, "supervised", guarantees.supervised, search="level", readings=("corrected",)),
+    Plan("term-a", SMALL, UA, "learned risk", guarantees.generalisation, search="level"),
+    Plan("term-d", SMALL, UA, "fixed deviation", guarantees.fixed_deviation, search="level"),
+    Plan("a4-term-a", SMALL, UA, "learned deviation", guarantees.learned_deviation, search="level"),
+    Plan("a4-term-c", SMALL, UA, "fixed deviation", guarantees.fixed_deviation, search="level"),
+    Plan("a6-term-a", PAIR, UA, "optimism", guarantees.half_gap_optimism),
+    Plan("a6-term-b", PAIR, UA, "pessimism", guarantees.half_gap_pessimism),
+    Plan("a5-regret", *_registered("lemma-2-ii"), "regret", guarantees.median_regret, search="level"),
 )
 
-#: Claims that are tried in ways of their own: two strategies on the same trials, and redrawn populations.
+#: Claims with tests of their own: two strategies on the same trials, and random instances.
 COMPARED = "me-fails-more"
 EXCESS = ("thm-1", "thm-2")
 
 
-def tried() -> tuple[str, ...]:
-    """Ids of all claims that trials are held against."""
+def list_tested_claims() -> tuple[str, ...]:
+    """Return the ids of all claims that are tested by trials."""
     return tuple(dict.fromkeys([*(plan.claim for plan in PLANS), COMPARED, *EXCESS]))

@@ -1,12 +1,12 @@
-"""What a verification found, as a table for people, JSON for programs, and CSV for spreadsheets.
+"""Report of a verification: a table for people, JSON for programs, CSV for spreadsheets.
 
-``verify.json`` (schema 2)::
+``verify.json`` (schema 3)::
 
     schema, software {exml_sim, python, numpy, ...}, source (digest), depth, seed, started
     seconds {claims, figures, total}   total from the start of the command, imports included; figures null without them
     violation_factor      a bound is decided when a violation by this factor would have been seen
-    alarm {per_claim, claims, total}   probability of refuting true claims by bad luck
-    summary {claims, as_recorded, problems [[claim, words]], checks {outcome: number},
+    alpha {per_claim, claims, total}   probability of refuting true claims by chance
+    summary {claims, as_recorded, problems [[claim, text]], checks {outcome: number},
              monte_carlo {claims, held, decided, share, undecided [ids],
                           summed {cells, informative, decided, exact, trials, share}    over claims,
                           distinct {the same, every question and every trial once},
@@ -19,12 +19,11 @@
              cells [{reading, pool, strategy, budget, delta, event, limit, bound, method, must_hold, outcome, sentence,
                      failures, trials, rate, lower, upper, detectable_factor, slack {log10, at_least}, extra}]}]
 
-`claims` of monte_carlo are those about trials, `held` those of them that promise anything in some cell, and `share` is
-decided / claims. A rate is null when no failure was seen: `upper` is then what is known. A slack is log10(bound /
-probability), at least that much where the probability is only known from above, and null in cells that are not decided.
-Closeness is the largest rate / bound (seen) and the largest upper limit / bound of the decided cells that must hold: a
-bound too small by less than the inverse would not have been noticed. Numbers that JSON has not (nan, inf) are written
-as null.
+`claims` of monte_carlo are those about trials, `held` those with a guarantee in some cell, and `share` is decided /
+claims. A rate is null when no failure was seen; `upper` then bounds it. A slack is log10(bound / probability), at least
+that much where the probability is only known from above, and null in undecided cells. Closeness is the largest rate /
+bound (seen) and the largest upper limit / bound of the decided cells that must hold: a bound too small by less than the
+inverse would not have been noticed. nan and inf are written as null.
 """
 
 from __future__ import annotations
@@ -38,23 +37,35 @@ from pathlib import Path
 from typing import Any
 
 from exml_sim.engine.manifest import manifest
-from simulations.tables import csv_table, markdown_table
-from simulations.verification.depths import ALARM, FACTOR
-from simulations.verification.probes import Evidence
+from simulations.tables import markdown_table
+from simulations.verification.cells import (
+    Closeness,
+    Evidence,
+    EvidenceCount,
+    compute_closeness,
+    count_all,
+    count_distinct,
+    find_closest,
+    find_repeats,
+)
+from simulations.verification.plans import ALPHA, FACTOR
 from simulations.verification.run import Result, Verification
-from simulations.verification.tally import Closeness, Tally, closeness, closest, distinct, repeats, summed
-from simulations.verification.workbench import source_digest
+from simulations.verification.trials import source_digest
 from theory.claims import Claim, section_titles
 from theory.claims.document import grades
-from theory.evidence.grades import Graded, grade
+from theory.evidence.grades import grade
 
-SCHEMA = 2
-#: Share of a bound below which a rate says little about errors of the bound.
-FAR = 0.1
+SCHEMA = 3
+#: Share of a bound below which a rate is weak evidence about errors of the bound.
+WEAK_SHARE = 0.1
 #: Facts of `manifest` that do not change between runs on one machine.
 SOFTWARE = ("exml_sim", "python", "numpy", "scipy", "numba", "joblib", "scikit-learn")
+#: What a cell is, and its verdict, in the order of verify.json; `CSV` is the part with single values.
+CELL = ("reading", "pool", "strategy", "budget", "delta", "event", "limit", "bound", "method", "must_hold")
+VERDICT = ("outcome", "sentence", "failures", "trials", "rate", "lower", "upper", "detectable_factor")
+CSV = ("claim", *(name for name in CELL + VERDICT if name not in ("must_hold", "sentence", "lower")))
 
-#: Family of claims -> its name; a family is a module of the ledger.
+#: Family of claims -> its name; a family is a section of the paper.
 FAMILIES = section_titles()
 
 
@@ -68,154 +79,169 @@ def title_of(family: str) -> str:
     return FAMILIES[family]
 
 
-def slack(one: Evidence) -> tuple[float, bool] | None:
-    """(log10(bound / probability), whether it is at least that much); None where nothing was counted."""
-    verdict = one.verdict
-    if verdict.rate is None or not 0 < one.bound < 1 or one.method == "paired":
+def group_by_family(verification: Verification) -> dict[str, list[Result]]:
+    """Return the results of every family that has claims, in the order of the paper."""
+    families = [family_of(result.claim) for result in verification.results]
+    pairs = list(zip(families, verification.results, strict=True))
+    names = [name for name in dict.fromkeys([*FAMILIES, *families]) if name in families]
+    return {name: [result for family, result in pairs if family == name] for name in names}
+
+
+def compute_slack(cell: Evidence) -> tuple[float, bool] | None:
+    """Return (log10(bound / probability), whether it is at least that much); None where nothing was counted."""
+    verdict = cell.verdict
+    if verdict.rate is None or not 0 < cell.bound < 1 or cell.method == "paired":
         return None
     if verdict.rate > 0:
-        return math.log10(one.bound / verdict.rate), False
+        return math.log10(cell.bound / verdict.rate), False
     if verdict.upper is None or verdict.upper <= 0:
         return None
-    return math.log10(one.bound / verdict.upper), True
+    return math.log10(cell.bound / verdict.upper), True
 
 
-def least_slack(result: Result) -> tuple[float, bool] | None:
-    """The smallest slack of the decided cells that must hold: how tight the claim is at best.
+def compute_least_slack(result: Result) -> tuple[float, bool] | None:
+    """Return the smallest slack of the decided cells that must hold: how tight the claim is at best.
 
     Without any cell that must hold, that of the checks; None where there are such cells and none is decided.
     """
-    asked = [one for one in result.findings if one.must_hold]
-    if asked:
-        known = [slack(one) for one in asked if one.informative and one.decided]
-        return min((pair for pair in known if pair is not None), default=None)
+    cells = [cell for cell in result.evidence if cell.must_hold]
+    if cells:
+        slacks = [compute_slack(cell) for cell in cells if cell.informative and cell.decided]
+        return min((slack for slack in slacks if slack is not None), default=None)
     check = result.checks.corrected or result.checks.printed
     return None if check.margin is None else (check.margin, False)
 
 
-def words_of_slack(pair: tuple[float, bool] | None) -> str:
-    """A slack in a table: a factor, or an order of magnitude."""
-    if pair is None:
+def format_slack(slack: tuple[float, bool] | None) -> str:
+    """Format a slack as a factor, or an order of magnitude."""
+    if slack is None:
         return "-"
-    value, at_least = pair
-    shown = f"{10**value:.3g}" if abs(value) < 4 else f"1e{value:+.0f}"
-    return f"{'>= ' if at_least else ''}{shown}"
+    value, at_least = slack
+    factor = f"{10**value:.3g}" if abs(value) < 4 else f"1e{value:+.0f}"
+    return f"{'>= ' if at_least else ''}{factor}"
 
 
-def verdict_of(result: Result) -> str:
-    """The verdict in a few words: on the printed statement, and on what repairs it."""
+def summarise_verdict(result: Result) -> str:
+    """Summarise the verdict on the printed statement, and on its correction."""
     checks, claim = result.checks, result.claim
     if result.problems:
         return "PROBLEM"
-    held = "holds"
-    if result.silent:
-        held = f"holds on {_number(len(claim.cases), 'instance')}, not decided by trials"
+    holds, undecided = "holds", ""
+    if result.is_undecided:
+        holds, undecided = f"holds on {_count(len(claim.cases), 'instance')}, not decided by trials", ":"
     if claim.printed == "holds-corrected":
-        return f"printed {checks.printed.outcome}, corrected{':' if result.silent else ''} {held}"
+        return f"printed {checks.printed.outcome}, corrected{undecided} {holds}"
     if claim.printed == "refuted":
-        return "refuted" if checks.corrected is None else f"refuted, corrected{':' if result.silent else ''} {held}"
-    other = ", not decided by trials" if result.silent else ""
-    return {"holds": held, "definition": f"definition, consistent{other}", "vacuous": f"vacuous{other}"}[claim.printed]
+        return "refuted" if checks.corrected is None else f"refuted, corrected{undecided} {holds}"
+    rest = ", not decided by trials" if result.is_undecided else ""
+    return {"holds": holds, "definition": f"definition, consistent{rest}", "vacuous": f"vacuous{rest}"}[claim.printed]
 
 
-def _number(count: int, thing: str) -> str:
-    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+def _count(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
-def evidence_of(result: Result) -> str:
-    """What stands behind the verdict: instances, cells, trials, and how close they come to the bound."""
-    parts = [_number(len(result.claim.cases), "instance")]
+def summarise_evidence(result: Result) -> str:
+    """Summarise instances, cells, trials, and how close they come to the bound."""
+    parts = [_count(len(result.claim.cases), "instance")]
     if result.checks.mutant is not None:
         parts.append("planted error caught" if result.checks.mutant.outcome == "refuted" else "PLANTED ERROR PASSES")
-    if result.findings and not result.held:
-        parts.append("promises nothing in any cell of trials")
-    elif result.findings:
-        parts.append(words_of_tally(distinct(result.findings)))
-        refuted = sum(one.verdict.outcome == "refuted" for one in result.findings if one.informative)
+    if result.evidence and not result.has_guarantee:
+        parts.append("no guarantee in any cell of trials")
+    elif result.evidence:
+        parts.append(format_count(count_distinct(result.evidence)))
+        refuted = sum(cell.verdict.outcome == "refuted" for cell in result.evidence if cell.informative)
         if refuted:
             parts.append(f"{refuted} refute{'s' if refuted == 1 else ''} the printed statement")
-        near = closeness(result.findings)
+        near = compute_closeness(result.evidence)
         if near is not None:
-            parts.append(words_of_closeness(near))
+            parts.append(format_closeness(near))
     return ", ".join(parts)
 
 
-def words_of_tally(count: Tally) -> str:
-    """Cells and trials of a table's line."""
+def format_count(count: EvidenceCount) -> str:
+    """Format cells and trials."""
     exact = f" and {count.exact} exact" if count.exact else ""
-    return f"{count.decided} of {_number(count.informative, 'cell')} decided ({_number(count.trials, 'trial')}{exact})"
+    return f"{count.decided} of {_count(count.informative, 'cell')} decided ({_count(count.trials, 'trial')}{exact})"
 
 
-def words_of_closeness(near: Closeness) -> str:
-    """How far the evidence is from the bound."""
+def format_closeness(near: Closeness) -> str:
+    """Format how far the evidence is from the bound."""
     if near.seen is None:
         return f"no failure seen, rate/bound below {near.limit:.2g}"
     more = f" (limits up to {near.limit:.2g})" if near.limit > near.seen * 1.01 else ""
     return f"largest rate/bound {near.seen:.2g}{more}"
 
 
-def lines(found: Verification) -> list[tuple[str, ...]]:
-    """Claim, place, verdict, evidence, slack: what the table and the document say of every claim."""
+def _row(result: Result) -> tuple[str, ...]:
+    """Return claim, place, verdict, evidence, slack."""
+    slack = format_slack(compute_least_slack(result))
+    return (result.claim.id, str(result.claim.where), summarise_verdict(result), summarise_evidence(result), slack)
+
+
+def coverage_rows(verification: Verification) -> list[tuple[str, ...]]:
+    """Return one row per statement about selections: what, where, verdict, how often it was wrong, guarantee."""
     return [
-        (one.claim.id, str(one.claim.where), verdict_of(one), evidence_of(one), words_of_slack(least_slack(one)))
-        for one in found.results
+        (
+            cell.claim,
+            f"{cell.pool}, {cell.strategy}, {cell.budget}",
+            cell.verdict.outcome,
+            f"{cell.verdict.failures} of {cell.verdict.trials:,}",
+            f"{cell.bound:g}",
+        )
+        for cell in verification.coverage
     ]
 
 
-def table(found: Verification) -> str:
-    """Claim, verdict, evidence, slack; one line each. Statements about selections have no slack."""
-    said = [
-        (claim, verdict, f"{place}: wrong in {wrong}, promised {most}", "")
-        for claim, place, verdict, wrong, most in coverage_lines(found)
+def format_table(verification: Verification) -> str:
+    """Return one line per claim: verdict, evidence, slack. Statements about selections have no slack."""
+    statements = [
+        (claim, verdict, f"{place}: wrong in {wrong}, at most {most} guaranteed", "")
+        for claim, place, verdict, wrong, most in coverage_rows(verification)
     ]
-    cells = [("claim", "verdict", "evidence", "slack"), *((id, *rest) for id, _, *rest in lines(found)), *said]
-    widths = [*(max(len(line[i]) for line in cells) for i in range(3)), 0]
-    return "\n".join("  ".join(text.ljust(w) for text, w in zip(line, widths, strict=True)) for line in cells)
+    rows = [("claim", "verdict", "evidence", "slack")]
+    rows += [(id, verdict, evidence, slack) for id, _, verdict, evidence, slack in map(_row, verification.results)]
+    rows += statements
+    widths = [*(max(len(row[i]) for row in rows) for i in range(3)), 0]
+    return "\n".join("  ".join(text.ljust(w) for text, w in zip(row, widths, strict=True)) for row in rows)
 
 
-def graded_of(one: Result) -> Graded:
-    """Grade the evidence of the claim, from its proofs or its replayed refutation."""
-    return grade(one.claim)
-
-
-def conclusion(found: Verification) -> str:
-    """The last text of the output: what was verified, how much was decided, what is wrong."""
-    text = [
-        f"{_number(len(found.results), 'claim')} checked at depth {found.depth.name}.",
-        f"Grades of evidence: {grades(graded_of(one) for one in found.results)}.",
+def conclude(verification: Verification) -> str:
+    """Return the summary: the number of problems first, then what was verified and decided."""
+    number = len(verification.problems)
+    text = [f"{_count(number, 'problem')}." if number else "Nothing that should hold is refuted."]
+    text += [f"{claim}: {problem}." for claim, problem in verification.problems]
+    text += [
+        f"{_count(len(verification.results), 'claim')} checked at depth {verification.depth.name}.",
+        f"Grades of evidence: {grades(grade(result.claim) for result in verification.results)}.",
     ]
-    if found.monte_carlo:
-        text += _about_trials(found)
-    text += [f"{claim}: {text}." for claim, text in found.problems]
-    wrong = len(found.problems)
-    text.append(f"{_number(wrong, 'problem')}." if wrong else "Nothing that should hold is refuted.")
-    return "\n".join(text)
+    return "\n".join([*text, *(_conclude_trials(verification) if verification.monte_carlo else [])])
 
 
-def _about_trials(found: Verification) -> list[str]:
-    numbers = _monte_carlo(found)
+def _conclude_trials(verification: Verification) -> list[str]:
+    numbers = _monte_carlo(verification)
     once, own, top = numbers["distinct"], numbers["own"], numbers["closest"]
     text = [
-        f"{_number(numbers['claims'], 'claim')} are about trials, {numbers['held']} of them promise anything at this "
-        f"depth, and {numbers['decided']} ({numbers['share']:.0%}) are decided at the violation factor "
-        f"{FACTOR:g}; a true claim is refuted by bad luck with probability at most {ALARM:g} each.",
-        f"Distinct evidence: {once['decided']} of {_number(once['informative'], 'cell')} decided "
-        f"({once['share']:.0%}), {once['exact']} of them exact, the others in {_number(once['trials'], 'trial')}. "
-        f"Claims share cells: summed over claims there are {_number(numbers['summed']['informative'], 'cell')}.",
+        f"{_count(numbers['claims'], 'claim')} are about trials; {numbers['held']} of them have a guarantee at this "
+        f"depth, and {numbers['decided']} ({numbers['share']:.0%}) are decided at the violation factor {FACTOR:g}. "
+        f"A true claim is refuted by chance with probability at most {ALPHA:g}.",
+        f"Distinct evidence: {once['decided']} of {_count(once['informative'], 'cell')} decided "
+        f"({once['share']:.0%}), {once['exact']} of them exact, the others in {_count(once['trials'], 'trial')}. "
+        f"Claims share cells: summed over claims there are {_count(numbers['summed']['informative'], 'cell')}.",
     ]
     if numbers["repeats"]:
-        words = ", ".join(f"{claim} in {other}" for claim, other in numbers["repeats"].items())
+        pairs = ", ".join(f"{claim} in {other}" for claim, other in numbers["repeats"].items())
         text.append(
-            f"Without evidence of their own, all their cells being in another claim's: {words}; of the other "
-            f"{own['claims']} claims {own['decided']} ({own['share']:.0%}) are decided."
+            f"Claims whose cells are all in another claim: {pairs}. Of the other {own['claims']} claims "
+            f"{own['decided']} ({own['share']:.0%}) are decided."
         )
     if top is not None:
-        near = [close.seen for one in found.monte_carlo if (close := closeness(one.findings)) is not None]
-        far = sum(seen is None or seen < FAR for seen in near)
+        ratios = [near.seen for result in verification.monte_carlo if (near := compute_closeness(result.evidence))]
+        weak = sum(seen is None or seen < WEAK_SHARE for seen in ratios)
         text.append(
-            f"Closest to its bound is {top['claim']}, with rate/bound {top['seen']:.2g}; for {far} of {len(near)} "
-            f"claims no rate above {FAR:g} of a bound was seen: a bound too small by less than a factor {1 / FAR:g} "
-            "passes there."
+            f"Closest to its bound is {top['claim']}, with rate/bound {top['seen']:.2g}. For {weak} of {len(ratios)} "
+            f"claims no rate above {WEAK_SHARE:g} of a bound was seen; a bound too small by less than a factor "
+            f"{1 / WEAK_SHARE:g} passes there."
         )
     if numbers["undecided"]:
         text.append(f"Not decided at this depth: {', '.join(numbers['undecided'])}.")
@@ -224,102 +250,89 @@ def _about_trials(found: Verification) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Seconds that a command took: for checks and trials, for figures (None without any), and in all."""
+    """Seconds of a command: for checks and trials, for figures (None without any), and in all."""
 
     claims: float
     figures: float | None
     total: float
 
-    def plain(self) -> dict[str, float | None]:
-        """Rounded, as values that JSON has."""
-        return {name: None if value is None else round(value, 1) for name, value in asdict(self).items()}
 
-
-def to_json(found: Verification, started: str, clock: Clock) -> dict[str, Any]:
-    """The document `verify.json`; everything but `started` and `seconds` is the same for the same source and seed."""
-    facts = manifest()
-    tried = found.monte_carlo
+def to_json(verification: Verification, started: str, clock: Clock) -> dict[str, Any]:
+    """Return the document verify.json; all but `started` and `seconds` is the same for the same source and seed."""
+    facts, results, tested = manifest(), verification.results, verification.monte_carlo
+    seconds = {name: None if value is None else round(value, 1) for name, value in asdict(clock).items()}
     document = {
         "schema": SCHEMA,
         "software": {name: facts[name] for name in SOFTWARE},
         "source": source_digest(),
-        "depth": found.depth.name,
-        "seed": found.seed,
+        "depth": verification.depth.name,
+        "seed": verification.seed,
         "started": started,
-        "seconds": clock.plain(),
+        "seconds": seconds,
         "violation_factor": FACTOR,
-        "alarm": {"per_claim": ALARM, "claims": len(tried), "total": ALARM * len(tried)},
+        "alpha": {"per_claim": ALPHA, "claims": len(tested), "total": ALPHA * len(tested)},
         "summary": {
-            "claims": len(found.results),
-            "as_recorded": sum(not one.problems for one in found.results),
-            "problems": [list(pair) for pair in found.problems],
-            "checks": dict(sorted(Counter(one.checks.printed.outcome for one in found.results).items())),
-            "monte_carlo": _monte_carlo(found),
+            "claims": len(results),
+            "as_recorded": sum(not result.problems for result in results),
+            "problems": [list(pair) for pair in verification.problems],
+            "checks": dict(sorted(Counter(result.checks.printed.outcome for result in results).items())),
+            "monte_carlo": _monte_carlo(verification),
         },
-        "claims": [_claim(one) for one in found.results],
-        "coverage": [{"claim": one.claim, **_cell(one)} for one in found.coverage],
+        "claims": [_claim(result) for result in results],
+        "coverage": [{"claim": cell.claim, **_cell(cell)} for cell in verification.coverage],
     }
     plain: dict[str, Any] = _plain(document)
     return plain
 
 
-def _monte_carlo(found: Verification) -> dict[str, Any]:
-    tried = found.monte_carlo
-    cells = [cell for one in tried for cell in one.findings]
-    near, same = closest(tried), repeats(tried)
-    own = [one.decided for one in tried if one.claim.id not in same]
+def _monte_carlo(verification: Verification) -> dict[str, Any]:
+    tested = verification.monte_carlo
+    cells = [cell for result in tested for cell in result.evidence]
+    top, repeats = find_closest(tested), find_repeats(tested)
+    own = [result.decided for result in tested if result.claim.id not in repeats]
+    counts = {"summed": count_all(cells), "distinct": count_distinct(cells)}
     return {
-        "claims": len(tried),
-        "held": sum(one.held for one in tried),
-        "decided": sum(one.decided for one in tried),
-        "share": found.decided_share,
-        "undecided": [one.claim.id for one in tried if not one.decided],
-        "summed": _counts(summed(cells)),
-        "distinct": _counts(distinct(cells)),
-        "repeats": same,
+        "claims": len(tested),
+        "held": sum(result.has_guarantee for result in tested),
+        "decided": sum(result.decided for result in tested),
+        "share": verification.decided_share,
+        "undecided": [result.claim.id for result in tested if not result.decided],
+        **{name: {**asdict(count), "share": count.share} for name, count in counts.items()},
+        "repeats": repeats,
         "own": {"claims": len(own), "decided": sum(own), "share": sum(own) / len(own) if own else 1.0},
-        "closest": None if near is None else {"claim": near[0], **asdict(near[1])},
+        "closest": None if top is None else {"claim": top[0], **asdict(top[1])},
     }
 
 
-def _counts(count: Tally) -> dict[str, float]:
-    return {**asdict(count), "share": count.share}
-
-
-def _claim(one: Result) -> dict[str, Any]:
+def _claim(result: Result) -> dict[str, Any]:
+    claim, graded, near = result.claim, grade(result.claim), compute_closeness(result.evidence)
     return {
-        "id": one.claim.id,
-        "place": str(one.claim.where),
-        "family": title_of(family_of(one.claim)),
-        "kind": one.claim.kind,
-        "printed": one.claim.printed,
-        "inferred": one.claim.inferred,
-        "grade": (graded := graded_of(one)).grade,
+        "id": claim.id,
+        "place": str(claim.where),
+        "family": title_of(family_of(claim)),
+        "kind": claim.kind,
+        "printed": claim.printed,
+        "inferred": claim.inferred,
+        "grade": graded.grade,
         "corrected_grade": graded.corrected,
-        "as_recorded": not one.problems,
-        "problems": one.problems,
-        "checks": one.checks.plain(),
-        "slack": _slack(least_slack(one)),
-        "decided": one.decided if one.findings else None,
-        "closeness": None if (near := closeness(one.findings)) is None else asdict(near),
-        "cells": [_cell(cell) for cell in one.findings],
+        "as_recorded": not result.problems,
+        "problems": result.problems,
+        "checks": asdict(result.checks),
+        "slack": _slack(compute_least_slack(result)),
+        "decided": result.decided if result.evidence else None,
+        "closeness": None if near is None else asdict(near),
+        "cells": [_cell(cell) for cell in result.evidence],
     }
 
 
-#: What a cell is, and what came out, in the order of verify.json; `CSV` is the part that is one value each.
-CELL = ("reading", "pool", "strategy", "budget", "delta", "event", "limit", "bound", "method", "must_hold")
-VERDICT = ("outcome", "sentence", "failures", "trials", "rate", "lower", "upper", "detectable_factor")
-CSV = ("claim", *(name for name in CELL + VERDICT if name not in ("must_hold", "sentence", "lower")))
+def _cell(cell: Evidence) -> dict[str, Any]:
+    values = {name: getattr(cell, name) for name in CELL} | {name: getattr(cell.verdict, name) for name in VERDICT}
+    slack = _slack(compute_slack(cell)) if cell.decided else None
+    return values | {"rate": cell.verdict.rate or None, "slack": slack, "extra": dict(cell.extra)}
 
 
-def _cell(one: Evidence) -> dict[str, Any]:
-    line = {name: getattr(one, name) for name in CELL} | {name: getattr(one.verdict, name) for name in VERDICT}
-    slack_of_cell = _slack(slack(one)) if one.decided else None
-    return line | {"rate": one.verdict.rate or None, "slack": slack_of_cell, "extra": dict(one.extra)}
-
-
-def _slack(pair: tuple[float, bool] | None) -> dict[str, Any] | None:
-    return None if pair is None else {"log10": pair[0], "at_least": pair[1]}
+def _slack(slack: tuple[float, bool] | None) -> dict[str, Any] | None:
+    return None if slack is None else {"log10": slack[0], "at_least": slack[1]}
 
 
 def _plain(value: Any) -> Any:
@@ -330,56 +343,38 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def coverage_lines(found: Verification) -> list[tuple[str, ...]]:
-    """One line per statement about selections: what, where, how often it was wrong, and what it promises."""
-    return [
-        (
-            one.claim,
-            f"{one.pool}, {one.strategy}, {one.budget}",
-            one.verdict.outcome,
-            f"{one.verdict.failures} of {one.verdict.trials:,}",
-            f"{one.bound:g}",
-        )
-        for one in found.coverage
-    ]
-
-
-def markdown(found: Verification) -> str:
-    """The table and the conclusion as a document."""
-    text = ["# Verification", "", conclusion(found).replace("\n", "\n\n"), ""]
-    families = [family_of(one.claim) for one in found.results]
-    for key in dict.fromkeys([*FAMILIES, *families]):
-        here = [line for line, family in zip(lines(found), families, strict=True) if family == key]
-        if here:
-            text += [
-                f"## {title_of(key)}",
-                "",
-                markdown_table(("claim", "place", "verdict", "evidence", "slack"), here),
-            ]
-    if found.coverage:
-        head = ("statement", "place", "verdict", "wrong", "promised at most")
-        text += ["## Statements about selections", "", markdown_table(head, coverage_lines(found))]
+def to_markdown(verification: Verification) -> str:
+    """Return the summary and one table per family as a document."""
+    text = ["# Verification", "", conclude(verification).replace("\n", "\n\n"), ""]
+    header = ("claim", "place", "verdict", "evidence", "slack")
+    for family, results in group_by_family(verification).items():
+        text += [f"## {title_of(family)}", "", markdown_table(header, map(_row, results))]
+    if verification.coverage:
+        header = ("statement", "place", "verdict", "wrong", "guaranteed at most")
+        text += ["## Statements about selections", "", markdown_table(header, coverage_rows(verification))]
     text += [
-        "Slack is bound / probability, of the tightest decided cell that must hold where trials were run, of the "
-        "closest instance elsewhere. A slack of at least (>=) so much comes from cells without any failure. Rate/bound "
-        "is of decided cells that must hold; limits are upper limits of the rate over the bound.",
+        "Slack is bound / probability: of the tightest decided cell that must hold where trials were run, of the "
+        "closest instance elsewhere. `>=` marks a lower limit, from cells without any failure. Rate/bound is of "
+        "decided cells that must hold; limits are upper limits of the rate over the bound.",
     ]
     return "\n".join(text) + "\n"
 
 
-def cells_csv(found: Verification) -> str:
-    """One line per cell; no rate where no failure was seen."""
-    return csv_table(
-        CSV,
-        ({"claim": result.claim.id, **_plain(_cell(one))} for result in found.results for one in result.findings),
-    )
+def to_csv(verification: Verification) -> str:
+    """Return one line per cell; the rate is empty where no failure was seen."""
+    import pandas as pd
+
+    rows = [
+        {"claim": result.claim.id, **_plain(_cell(cell))} for result in verification.results for cell in result.evidence
+    ]
+    return str(pd.DataFrame(rows, columns=list(CSV), dtype=object).to_csv(index=False))
 
 
-def write(found: Verification, out: Path, started: str, clock: Clock) -> dict[str, Any]:
-    """Leave verify.json, verify.md and verify.csv in a folder; returns the JSON document."""
+def write(verification: Verification, out: Path, started: str, clock: Clock) -> dict[str, Any]:
+    """Write verify.json, verify.md and verify.csv to a folder; return the JSON document."""
     out.mkdir(parents=True, exist_ok=True)
-    document = to_json(found, started, clock)
+    document = to_json(verification, started, clock)
     (out / "verify.json").write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    (out / "verify.md").write_text(markdown(found), encoding="utf-8")
-    (out / "verify.csv").write_text(cells_csv(found), encoding="utf-8")
+    (out / "verify.md").write_text(to_markdown(verification), encoding="utf-8")
+    (out / "verify.csv").write_text(to_csv(verification), encoding="utf-8")
     return document

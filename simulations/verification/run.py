@@ -1,81 +1,160 @@
-"""The whole verification: checks, trials, comparison, excess risk; claim by claim, kept as it goes."""
+"""The whole verification: checks, trials, comparison, excess risk; claim by claim, stored as it goes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
-from simulations.verification import comparison, coverage, excess_risk, near_tight
-from simulations.verification.checks import Checks, run_checks
-from simulations.verification.depths import Depth
-from simulations.verification.excess_risk import RedrawnTrials
-from simulations.verification.plans import COMPARED, EXCESS, PLANS, tried
-from simulations.verification.probes import Evidence, probes
-from simulations.verification.trials import run_claim
-from simulations.verification.workbench import Workbench, workbench
-from theory.claims import Claim, all_claims, get
+from simulations.cache import Cache
+from simulations.verification import coverage, excess_risk, near_tight
+from simulations.verification.cells import Evidence, make_cells
+from simulations.verification.excess_risk import RandomInstanceTrials
+from simulations.verification.plans import COMPARED, EXCESS, PLANS, Depth, list_tested_claims
+from simulations.verification.trials import RunContext, compare, open_context, run_claim
+from theory.claims import Claim, Reading, all_claims, get
+from theory.verdicts import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Outcome of one version of a claim on its instances.
+
+    Attributes
+    ----------
+    outcome, sentence
+        As in `theory.verdicts.Verdict`.
+    margin : float, optional
+        log10 of how far the closest instance is from a violation: positive for room to spare, negative for a
+        violation, 0 for equality. None where the two sides are not numbers that can be divided.
+    """
+
+    outcome: str
+    sentence: str
+    margin: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """All checks of one claim: as printed, corrected, and with a planted error."""
+
+    printed: Check
+    corrected: Check | None
+    mutant: Check | None
+
+    @classmethod
+    def of(cls, table: Mapping[str, Any]) -> Checks:
+        """Build from the dictionary of `asdict`."""
+        parts = {name: None if check is None else Check(**check) for name, check in table.items()}
+        return cls(**parts)  # type: ignore[arg-type]
+
+    def problems(self, claim: Claim) -> list[str]:
+        """Return what differs from the registry, in words; empty if nothing does."""
+        problems = []
+        if self.printed.outcome != claim.expected:
+            problems.append(f"its check says {self.printed.outcome}, where {claim.expected} is recorded")
+        if self.corrected is not None and self.corrected.outcome != "consistent":
+            problems.append(f"the check of the corrected statement says {self.corrected.outcome}")
+        if self.mutant is not None and self.mutant.outcome != "refuted":
+            problems.append(f"the check lets its planted error pass ({self.mutant.outcome})")
+        return problems
+
+
+def run_checks(claim: Claim, cache: Cache) -> Checks:
+    """Run the checks of a claim, or read them if the same source has run them before."""
+    return Checks.of(cache.run(f"check {claim.id}", _check_claim, claim))
+
+
+def _check_claim(claim: Claim) -> dict[str, Any]:
+    checks = Checks(
+        _check(claim.reading, claim.check()),
+        None if claim.repaired is None else _check(claim.repaired, claim.check_corrected()),
+        None if claim.mutant is None else _check(claim.mutant, claim.check_mutant()),
+    )
+    return asdict(checks)
+
+
+def _check(reading: Reading, verdict: Verdict) -> Check:
+    return Check(verdict.outcome, verdict.sentence, margin(reading, verdict))
+
+
+def margin(reading: Reading, verdict: Verdict) -> float | None:
+    """Return log10(right / left) of the instance that the verdict quotes, with the sides swapped for ">" and ">="."""
+    numbers = dict(verdict.evidence)
+    sides = [numbers.get("left"), numbers.get("right")]
+    if reading.relation == "==" or not all(_is_number(side) for side in sides):
+        return None
+    left, right = (float(side) for side in sides)  # type: ignore[arg-type]
+    if reading.relation in (">", ">="):
+        left, right = right, left
+    if reading.log:
+        return (right - left) / math.log(10)
+    return math.log10(right / left) if left > 0 and right > 0 else None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | Fraction) and not isinstance(value, bool) and math.isfinite(value)
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One claim, checked and, if it is about trials, tried.
+    """One claim, checked and, if it is about trials, tested.
 
     Attributes
     ----------
     claim : Claim
     checks : Checks
-    findings : tuple of Evidence
+    evidence : tuple of Evidence
         One per cell; empty for claims that are not about trials.
     """
 
     claim: Claim
     checks: Checks
-    findings: tuple[Evidence, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
 
     @property
     def problems(self) -> list[str]:
-        """Everything that is wrong, in words; empty if the claim came out as the ledger records it."""
-        found = self.checks.problems(self.claim)
-        for one in self.findings:
-            if one.must_hold and one.verdict.outcome == "refuted":
-                found.append(f"the {one.reading} statement is refuted on {one.pool} with budget {one.budget}")
-        if self.must_refute and not any(_refutes(one) for one in self.findings):
-            found.append("no trial contradicts the printed statement, which is recorded as wrong on these pools")
-        return found
+        """Everything that is wrong, in words; empty if the claim came out as the registry records it."""
+        problems = self.checks.problems(self.claim)
+        for cell in self.evidence:
+            if cell.must_hold and cell.verdict.outcome == "refuted":
+                problems.append(f"the {cell.reading} statement is refuted on {cell.pool} with budget {cell.budget}")
+        refuted = any(cell.reading == "paper" and cell.verdict.outcome == "refuted" for cell in self.evidence)
+        if self.must_refute and not refuted:
+            problems.append("no trial contradicts the printed statement, which is recorded as wrong on these pools")
+        return problems
 
     @property
     def must_refute(self) -> bool:
         """Whether the trials are on instances that were built against the printed statement."""
-        if not self.findings:
+        if not self.evidence:
             return False
         return self.claim.id == COMPARED or any(plan.refutes for plan in PLANS if plan.claim == self.claim.id)
 
     @property
     def decided(self) -> bool:
-        """Whether trials decided every cell in which the claim says something (and there is one)."""
-        informative = [one for one in self.findings if one.informative]
-        return bool(informative) and all(one.decided for one in informative)
+        """Whether trials decided every cell with a guarantee (and there is one)."""
+        informative = [cell for cell in self.evidence if cell.informative]
+        return bool(informative) and all(cell.decided for cell in informative)
 
     @property
-    def held(self) -> bool:
-        """Whether there is evidence for or against anything the claim says about trials, decided or not."""
-        return any(one.informative for one in self.findings)
+    def has_guarantee(self) -> bool:
+        """Whether the claim guarantees anything about the trials, decided or not."""
+        return any(cell.informative for cell in self.evidence)
 
     @property
-    def silent(self) -> bool:
-        """Whether the claim was tried and no cell that must hold (or, without such cells, no cell) is decided."""
-        asked = [one for one in self.findings if one.must_hold] or list(self.findings)
-        return bool(asked) and not any(one.informative and one.decided for one in asked)
-
-
-def _refutes(one: Evidence) -> bool:
-    return one.reading == "paper" and one.verdict.outcome == "refuted"
+    def is_undecided(self) -> bool:
+        """Whether the claim was tested and no cell that must hold (or, without such cells, no cell) is decided."""
+        cells = [cell for cell in self.evidence if cell.must_hold] or list(self.evidence)
+        return bool(cells) and not any(cell.informative and cell.decided for cell in cells)
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """Everything that one run of the verification found.
+    """Results of one verification.
 
     Attributes
     ----------
@@ -84,7 +163,7 @@ class Verification:
     results : tuple of Result
         In the order of the paper.
     excess : dict
-        Trials with redrawn populations by claim, for the picture.
+        Trials with random instances by claim, for the figure.
     coverage : tuple of Evidence
         How often statements about selections were wrong.
     """
@@ -92,30 +171,31 @@ class Verification:
     depth: Depth
     seed: int
     results: tuple[Result, ...]
-    excess: dict[str, tuple[RedrawnTrials, ...]] = field(default_factory=dict)
+    excess: dict[str, tuple[RandomInstanceTrials, ...]] = field(default_factory=dict)
     coverage: tuple[Evidence, ...] = ()
 
     @property
     def problems(self) -> list[tuple[str, str]]:
         """(claim, what is wrong) of every problem."""
-        wrong = [one for one in self.coverage if one.must_hold and one.verdict.outcome == "refuted"]
-        said = [(one.claim, f"its statement is wrong too often on {one.pool}") for one in wrong]
-        return [(one.claim.id, text) for one in self.results for text in one.problems] + said
+        wrong = [cell for cell in self.coverage if cell.must_hold and cell.verdict.outcome == "refuted"]
+        statements = [(cell.claim, f"its statement is wrong too often on {cell.pool}") for cell in wrong]
+        return [(result.claim.id, text) for result in self.results for text in result.problems] + statements
 
     @property
     def monte_carlo(self) -> tuple[Result, ...]:
-        """The claims about trials; what was promised in their cells may be nothing (see `Result.held`)."""
-        return tuple(one for one in self.results if one.findings)
+        """Results of the claims about trials."""
+        return tuple(result for result in self.results if result.evidence)
 
     @property
     def decided_share(self) -> float:
         """Share of those that trials decided at the violation factor 2; 1 if there are none."""
-        return sum(one.decided for one in self.monte_carlo) / max(1, len(self.monte_carlo)) if self.monte_carlo else 1.0
+        decided = [result.decided for result in self.monte_carlo]
+        return sum(decided) / len(decided) if decided else 1.0
 
 
-def chosen(ids: Sequence[str]) -> list[Claim]:
-    """The claims of some ids in the order of the paper; all claims without any; "coverage" is none of them."""
-    wanted = {get(one).id for one in ids if one != coverage.NAME}
+def select_claims(ids: Sequence[str]) -> list[Claim]:
+    """Return the claims of some ids in the order of the paper; all claims without ids. "coverage" is no claim."""
+    wanted = {get(id).id for id in ids if id != coverage.NAME}
     return [claim for claim in all_claims() if not ids or claim.id in wanted]
 
 
@@ -127,46 +207,46 @@ def verify(
     n_jobs: int = -1,
     store: Path | None = None,
     statements: bool = False,
-    tick: Callable[[str], None] = lambda _: None,
+    notify: Callable[[str], None] = lambda _: None,
 ) -> Verification:
-    """Check and try claims; what a run with the same store has finished is not done again.
+    """Check and test claims; work that a run with the same store has finished is not repeated.
 
     Parameters
     ----------
     claims
-        Which.
+        Claims to verify.
     depth
-        How much evidence.
+        Amount of evidence.
     seed, n_jobs
         Root seed of all trials, and workers; the results do not depend on the workers.
     store
         Folder for finished work; in memory without one.
     statements
-        Whether statements about selections are tried, too.
-    tick
-        Told in words what is being done.
+        Whether statements about selections are tested, too.
+    notify
+        Called with a line about the current work.
     """
     claims = list(claims)
     results, excess = [], {}
-    with workbench(seed, n_jobs, store, tick) as bench:
+    with open_context(seed, n_jobs, store, notify) as context:
         for number, claim in enumerate(claims, 1):
-            tick(f"claim {number} of {len(claims)}: {claim.id}")
-            checks = run_checks(claim, bench.cache)
-            findings, trials = _try(claim.id, depth, bench)
-            results.append(Result(claim, checks, tuple(findings)))
-            if trials:
-                excess[claim.id] = trials
-        said = tuple(coverage.hold(depth, bench)) if statements else ()
-    return Verification(depth, seed, tuple(results), excess, said)
+            notify(f"claim {number} of {len(claims)}: {claim.id}")
+            checks = run_checks(claim, context.cache)
+            evidence, instances = _test(claim.id, depth, context)
+            results.append(Result(claim, checks, tuple(evidence)))
+            if instances:
+                excess[claim.id] = instances
+        covered = tuple(coverage.collect_evidence(depth, context)) if statements else ()
+    return Verification(depth, seed, tuple(results), excess, covered)
 
 
-def _try(claim: str, depth: Depth, bench: Workbench) -> tuple[list[Evidence], tuple[RedrawnTrials, ...]]:
-    if claim not in tried():
+def _test(claim: str, depth: Depth, context: RunContext) -> tuple[list[Evidence], tuple[RandomInstanceTrials, ...]]:
+    if claim not in list_tested_claims():
         return [], ()
     if claim == COMPARED:
-        return comparison.compare(depth, bench), ()
+        return compare(depth, context), ()
     if claim in EXCESS:
-        trials = tuple(excess_risk.sweep(claim, depth, bench))
-        return excess_risk.hold(claim, trials, depth), trials
-    cells = [probe for plan in PLANS if plan.claim == claim for probe in probes(plan, depth)]
-    return [*run_claim(cells, depth, bench), *near_tight.hold(claim)], ()
+        instances = tuple(excess_risk.run_all(claim, depth, context))
+        return excess_risk.collect_evidence(claim, instances, depth), instances
+    cells = [cell for plan in PLANS if plan.claim == claim for cell in make_cells(plan, depth)]
+    return [*run_claim(cells, depth, context), *near_tight.collect_evidence(claim)], ()

@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import binomtest
 from scipy.stats import t as student
 
-from exml_sim.bandit.paired import (
+from exml_sim.bandit.selection_report import (
     FEWEST_ROWS,
     LARGEST_LOSS,
     ROWS_FOR_BETS,
@@ -20,14 +20,14 @@ from exml_sim.bandit.paired import (
     error_of,
     evidence_of,
     interval_of,
+    is_worth_betting,
     later_losses,
     later_rows,
-    log_wealth,
+    log_row_wealth,
     proven_limit,
+    report_selection,
     rows_to_settle,
     sign_test,
-    statement_of,
-    worth_betting,
 )
 
 RNG = np.random.default_rng(0)
@@ -53,7 +53,7 @@ def test_the_error_is_that_of_the_module() -> None:
 
 def test_the_limit_is_students_with_the_level_shared_among_candidates_and_looks() -> None:
     mine, theirs = losses(50, 0.3), losses(50, 0.5)
-    said = statement_of("a", [Pair("b", mine, theirs), Pair("c", mine, theirs)], 0.95, looks=2)
+    said = report_selection("a", [Pair("b", mine, theirs), Pair("c", mine, theirs)], 0.95, analyses=2)
     value, error = error_of(mine, theirs)
     assert said.comparisons[0].at_least == pytest.approx(value - student.ppf(1 - 0.05 / 2 / 3, 49) * error)
     low, high = interval_of(mine)
@@ -64,7 +64,7 @@ def test_the_limit_is_students_with_the_level_shared_among_candidates_and_looks(
 def test_rows_that_were_never_met_leave_room() -> None:
     """The chosen one is sharp and wrong in 3 % of all rows; 40 rows have none of them with probability 0.3."""
     mine, theirs = np.zeros(40), np.full(40, 0.05)
-    said = statement_of("sharp", [Pair("modest", mine, theirs)])
+    said = report_selection("sharp", [Pair("modest", mine, theirs)])
     assert said.comparisons[0].at_least <= 0.05 - 0.03 * LARGEST_LOSS
     plain = student.ppf(0.975, 39) * math.sqrt(1.56 * (theirs - mine).var(ddof=1) / 40)
     assert 0.05 - plain > 0.05 - 0.03 * LARGEST_LOSS
@@ -87,25 +87,25 @@ def test_bets_are_left_out_only_where_they_could_prove_nothing() -> None:
         mine = np.clip(rng.normal(0.4, 0.3, 96), 0.0, LARGEST_LOSS)
         theirs = np.clip(mine + rng.normal(rng.uniform(-0.05, 0.3), 0.3, 96), 0.0, LARGEST_LOSS)
         proven = proven_limit(theirs - mine, math.log(1 / 0.05)) is not None
-        proofs, spared = proofs + proven, spared + (not worth_betting(mine, theirs))
-        assert worth_betting(mine, theirs) or not proven
+        proofs, spared = proofs + proven, spared + (not is_worth_betting(mine, theirs))
+        assert is_worth_betting(mine, theirs) or not proven
     assert proofs > 100
     assert spared > 50
     few = ROWS_FOR_BETS - 1
-    assert not worth_betting(np.zeros(few), np.ones(few))
-    assert worth_betting(np.zeros(few + 1), np.ones(few + 1))
+    assert not is_worth_betting(np.zeros(few), np.ones(few))
+    assert is_worth_betting(np.zeros(few + 1), np.ones(few + 1))
 
 
 def test_where_no_bet_is_worth_it_the_statement_says_so() -> None:
     mine = losses(ROWS_FOR_BETS, 0.4)
-    said = statement_of("a", [Pair("b", mine, mine + 0.0)])
+    said = report_selection("a", [Pair("b", mine, mine + 0.0)])
     assert "far enough behind" in said.proof
-    assert "needs at least" in statement_of("a", [Pair("b", mine[:50], mine[:50])]).proof
+    assert "needs at least" in report_selection("a", [Pair("b", mine[:50], mine[:50])]).proof
 
 
 def test_few_rows_say_nothing() -> None:
     n = FEWEST_ROWS - 1
-    said = statement_of("a", [Pair("b", np.zeros(n), np.ones(n))])
+    said = report_selection("a", [Pair("b", np.zeros(n), np.ones(n))])
     assert not said.comparisons[0].excluded
     assert said.to_dict()["comparisons"][0]["at_least"] is None
     assert "a proof needs at least 80 rows that both have, and there are 39" in said.proof
@@ -121,7 +121,7 @@ def test_bets_are_an_e_value_at_every_edge_of_the_null(up: float, shift: float) 
     total = 0.0
     for ups in range(9):
         apart = np.array([high] * ups + [low] * (8 - ups))
-        total += math.comb(8, ups) * up**ups * (1 - up) ** (8 - ups) * math.exp(log_wealth(apart, shift))
+        total += math.comb(8, ups) * up**ups * (1 - up) ** (8 - ups) * math.exp(log_row_wealth(apart, shift))
     assert total == pytest.approx(1.0)
 
 
@@ -132,7 +132,7 @@ def test_planted_a_bet_on_the_rows_that_were_fitted_is_no_e_value() -> None:
         up**ups
         * (1 - up) ** (8 - ups)
         * math.comb(8, ups)
-        * math.exp(log_wealth(np.array([2.0] * ups + [-2.0] * (8 - ups)), shift))
+        * math.exp(log_row_wealth(np.array([2.0] * ups + [-2.0] * (8 - ups)), shift))
         for ups in range(9)
     )
     assert total > 1.01
@@ -141,8 +141,8 @@ def test_planted_a_bet_on_the_rows_that_were_fitted_is_no_e_value() -> None:
 def test_the_mixture_is_the_mean_of_products_and_falls_with_the_shift() -> None:
     apart = losses(12, 0.8) - losses(12, 0.3)
     slow = np.mean([np.prod([1 + k * (d / 2 - 0.05) / 1.05 for d in apart]) for k in STAKES])
-    assert math.exp(log_wealth(apart, 0.1)) == pytest.approx(slow)
-    found = [log_wealth(apart, shift) for shift in np.linspace(0, 1.9, 12)]
+    assert math.exp(log_row_wealth(apart, 0.1)) == pytest.approx(slow)
+    found = [log_row_wealth(apart, shift) for shift in np.linspace(0, 1.9, 12)]
     assert all(a > b for a, b in itertools.pairwise(found))
 
 
@@ -151,9 +151,9 @@ def test_the_proven_limit_is_where_the_wealth_meets_the_bar() -> None:
     limit = proven_limit(apart, 3.0)
     assert limit is not None
     assert 0.0 < limit < 0.5
-    assert log_wealth(apart, limit) >= 3.0 > log_wealth(apart, limit + 1e-6)
+    assert log_row_wealth(apart, limit) >= 3.0 > log_row_wealth(apart, limit + 1e-6)
     assert proven_limit(np.zeros(100), 3.0) is None
-    said = statement_of("a", [Pair("b", losses(100, 0.2), losses(100, 0.7), apart)])
+    said = report_selection("a", [Pair("b", losses(100, 0.2), losses(100, 0.7), apart)])
     assert said.proven_worse == ("b",)
     assert "bets on 100 rows" in said.proof
 
@@ -168,20 +168,20 @@ def test_later_rows_are_predicted_by_earlier_ones_only() -> None:
 
 def test_a_negative_difference_and_sets_have_their_words() -> None:
     mine, theirs = np.full(30, 0.5) + losses(30, 0.1), losses(30, 0.1)
-    said = statement_of("a + b", [Pair("c", mine, theirs)], noun="choices").sentence()
-    assert said.startswith("a + b was chosen; on labels alone c looks better by 0.")
-    assert "the data cannot tell them apart" in said
-    assert "cannot be excluded; no number of rows is in sight" in said
-    many = statement_of("a", [Pair("c", np.full(200, 1.5) + losses(200, 0.1), losses(200, 0.1))])
-    assert many.comparisons[0].surely_worse
-    assert "that is no chance: think of taking c" in many.sentence()
+    said = report_selection("a + b", [Pair("c", mine, theirs)], noun="choices").sentence()
+    assert said.startswith("a + b was selected, but by labels alone c is better by 0.")
+    assert "not significant" in said
+    assert "cannot be excluded. No realistic number" in said
+    many = report_selection("a", [Pair("c", np.full(200, 1.5) + losses(200, 0.1), losses(200, 0.1))])
+    assert many.comparisons[0].is_significantly_better
+    assert "significant at 95 %: consider c" in many.sentence()
 
 
 def test_equal_candidates_do_not_differ_and_rows_end() -> None:
     mine = losses(60, 0.3)
-    same = statement_of("a", [Pair("twin", mine, mine - 1e-17)]).sentence()
-    assert same.startswith("a and twin do not differ on these rows; twin cannot be excluded")
-    said = statement_of("a", [Pair("b", mine, mine + 0.05)])
+    same = report_selection("a", [Pair("twin", mine, mine - 1e-17)]).sentence()
+    assert same.startswith("a and twin do not differ on these rows. twin cannot be excluded")
+    said = report_selection("a", [Pair("b", mine, mine + 0.05)])
     assert said.more_rows > 10
     assert "rows would settle it, more than the 10 that the table has left." in replace(said, rows_left=10).sentence()
     assert said.sentence().endswith("rows would settle it.")

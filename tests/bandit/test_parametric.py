@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from exml_sim.bandit.arms import Pulls
 from exml_sim.bandit.parametric import BernoulliArm, BoundedArm, GaussianArm, ParametricPool
 from exml_sim.seeds import Seeds
 from exml_sim.strategies import MedianElimination, UniformAllocation
@@ -20,7 +21,7 @@ ALARM = 1e-6
 def sums(arm, seeds, start, pulls, substream=1):
     out = np.zeros(len(seeds))
     size = len(seeds)
-    arm.add(seeds.key, seeds.trials, substream, np.full(size, start), np.full(size, pulls), out)
+    arm.add(Pulls(seeds.key, seeds.trials, np.uint64(substream), np.full(size, start), np.full(size, pulls)), out)
     return out
 
 
@@ -65,7 +66,7 @@ def test_equal_means_of_bounded_arms_are_equal_scores():
     seeds = Seeds.of(3, range(50))
     session = pool.open(seeds)
     for pulls in (1, 6, 3):
-        session.draw(np.full((50, 2), pulls), False)
+        session.pull(np.full((50, 2), pulls), False, lambda granted, due: None)
     found = session.score(np.ones((50, 2), bool), False, 0).value
     for substream, arm in enumerate(pool.arms):
         edges = np.cumsum([Fraction(p) for p in arm.probabilities[:-1]])

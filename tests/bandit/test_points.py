@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from exml_sim.bandit import points
-from exml_sim.bandit.ranges import SparseSampler
 from exml_sim.bandit.rows import FeatureArm, FeaturePool
-from exml_sim.bandit.sampling import RowOptions, RowSampler
+from exml_sim.bandit.sampling import RangeSampler, RowOptions, RowSampler
 from exml_sim.engine import run, study
 from exml_sim.population import Population
 from exml_sim.seeds import Seeds
@@ -83,7 +82,7 @@ def test_a_rank_that_does_not_tell_the_best_arm_is_refused(monkeypatch):
     monkeypatch.setattr(points, "RANK", 2)
     pool = FeaturePool(population(), theta=0.3, gamma=0.01, **SCORES["objective"])
     with pytest.raises(
-        ValueError, match=r"^the low-rank bounds of 90 rows do not tell the best arm from the others: .*$"
+        ValueError, match=r"^the low-rank bounds of 90 rows do not separate the best arm from the others: .*$"
     ):
         pool.best_arms()
 
@@ -97,9 +96,7 @@ def test_what_needs_the_matrix_says_how_much_memory(monkeypatch, options):
     monkeypatch.setattr(points, "MATRIX_ROWS", 40)
     with monkeypatch.context() as small:
         small.setattr(points, "free_memory", lambda: 2**17)
-        with pytest.raises(
-            ValueError, match=r"needs the kernel matrix of all 90 rows, 253\.1 KiB .* there are 128\.0 KiB"
-        ):
+        with pytest.raises(ValueError, match=r"needs the kernel matrix of all 90 rows, 253\.1 KiB .* and 128\.0 KiB"):
             FeaturePool(population(), theta=0.3, **options).best_arms()
     small_pool = FeaturePool(population(), theta=0.3, **options)
     assert small_pool.best_arms() == (2,)
@@ -115,41 +112,41 @@ def test_studies(monkeypatch):
         assert sum(one.trials for one in result.summary()) == 20
     with pytest.raises(ValueError, match=r"needs the kernel matrix of all 60 rows.*nothing was run"):
         run(features(trials=5, mode="importance_sampling"), n_jobs=1, progress=False)
-    sure = FeaturePool(population(), theta=0.3, ball=0.3)
+    pool = FeaturePool(population(), theta=0.3, ball=0.3)
     with pytest.raises(ValueError, match="and at most 40 rows"):
-        sure.open(sure.explore_many("uniform_allocation", 30, 1).seeds).evidence(*([None] * 5))
+        pool.open(pool.explore_many("uniform_allocation", 30, 1).seeds).evidence(*([None] * 5))
 
 
 @pytest.mark.parametrize("rows", ["same", "independent"])
-def test_stretches_hold_the_rows_that_counts_hold(rows):
+def test_ranges_hold_the_rows_that_counts_hold(rows):
     """Three rounds with unequal pulls, one of them fresh: the same rows as from counts, and never an array over all."""
     seeds, options = Seeds.of(7, range(4)), RowOptions(rows=rows)
-    dense, sparse = (kind(seeds, 3, 50, options) for kind in (RowSampler, SparseSampler))
+    dense, sparse = (kind(seeds, 3, 50, options) for kind in (RowSampler, RangeSampler))
     pulls = np.random.default_rng(0).integers(0, 30, size=(3, 4, 3))
     for number, fresh in enumerate((False, True, False)):
         for sampler in (dense, sparse):
             sampler.draw(pulls[number], fresh)
         assert np.array_equal(sparse.counts, dense.counts)
         for trial in range(4):
-            assert np.array_equal(sparse.of_trial(trial), dense.of_trial(trial))
+            assert np.array_equal(sparse.trial_counts(trial), dense.trial_counts(trial))
             first, second = sparse.order(trial), dense.order(trial)
             assert (first is None) == (second is None)
             assert first is None or np.array_equal(first, second)
             for arm in range(3):
                 held = sparse.held(trial, arm, fresh=number > 0)
                 assert np.array_equal(held.dense(50), dense.bought(number > 0)[trial, arm])
-    stored = [part for stretch in sparse._stretches for part in stretch]
+    stored = [part for bounds in sparse._ranges for part in bounds]
     assert max(part.size for part in stored) == 4 * 3
-    with pytest.raises(ValueError, match="stretches are for replacement 'always', got 'never'"):
-        SparseSampler(seeds, 3, 50, RowOptions(replacement="never"))
+    with pytest.raises(ValueError, match="ranges are for replacement 'always', got 'never'"):
+        RangeSampler(seeds, 3, 50, RowOptions(replacement="never"))
 
 
 def test_a_large_pool_keeps_no_counts(monkeypatch):
-    """Large arms on rows drawn with replacement choose stretches by themselves, and a trial's counts are the same."""
+    """Large arms on rows drawn with replacement choose ranges by themselves, and a trial's counts are the same."""
     large(monkeypatch)
     pool = FeaturePool(population(), theta=0.3, **SCORES["ball"])
     assert pool.sparse
-    assert isinstance(pool.open(Seeds.of(0))._sampler, SparseSampler)
+    assert isinstance(pool.open(Seeds.of(0))._sampler, RangeSampler)
     assert not FeaturePool(population(), theta=0.3, replacement="never", **SCORES["ball"]).sparse
     alone = pool.explore("median_elimination", 60, rng=3)
     monkeypatch.undo()

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from exml_sim.bandit.ranking import Scores, cut_unclear, lowest, marked, ranking
+from exml_sim.bandit.ranking import Scores, cut_unclear, lowest, mark_arms, ranking
 
 
 def scores(values, half_width=0.0, resolution=0.0):
@@ -11,7 +11,7 @@ def scores(values, half_width=0.0, resolution=0.0):
 
 
 def kept(found, number):
-    return marked(lowest(found, number), found.value.shape[1])
+    return mark_arms(lowest(found, number), found.value.shape[1])
 
 
 def test_the_lowest_is_the_head_of_the_ranking():
@@ -21,14 +21,14 @@ def test_the_lowest_is_the_head_of_the_ranking():
             assert lowest(near, number, tied).tolist() == ranking(near, tied)[:, :number].tolist()
     twice = scores([0.5, 0.2, 0.2])
     assert lowest(twice, 1).tolist() == [[1]]
-    assert marked(lowest(twice, 2), 3).tolist() == [[False, True, True]]
+    assert mark_arms(lowest(twice, 2), 3).tolist() == [[False, True, True]]
 
 
 def test_equal_values_go_by_index():
     assert ranking(scores([0.5, 0.2, 0.5, 0.2])).tolist() == [[1, 3, 0, 2]]
 
 
-def test_near_ties_go_by_index_only_where_marked():
+def test_near_ties_go_by_index_only_where_mark_arms():
     near = scores([0.5 + 1e-12, 0.5, 0.7], resolution=1e-9)
     assert ranking(near).tolist() == [[1, 0, 2]]
     assert ranking(near, np.array([False])).tolist() == [[1, 0, 2]]

@@ -8,8 +8,7 @@ import pytest
 
 from exml_sim.bandit.rows import FeaturePool, RowPool
 from exml_sim.bandit.sampling import Shortfall
-from exml_sim.bandit.scores.risk import risk_interval
-from exml_sim.bandit.scoring import RESOLUTION, Scoring
+from exml_sim.bandit.scoring import RESOLUTION, Scoring, risk_interval
 from exml_sim.kernels import gram
 from exml_sim.population import Population
 from exml_sim.rejection import solve

@@ -4,14 +4,17 @@ import numpy as np
 import pytest
 
 from exml_sim.classifier import ExMLClassifier
-from exml_sim.classifier.ask_tell import AskTell
+from exml_sim.classifier.acquisition import AskTell, MissingMeasurements, RecordedOracle
 from exml_sim.classifier.journal import Journal
-from exml_sim.classifier.recorded import NotMeasured, RecordedOracle
 from exml_sim.money import exact
 from exml_sim.oracle import ArrayOracle, CallableOracle
 from tests.classifier.tasks import Recording, clean, synthetic
 
-RUNS = [{}, {"layers": 3, "tolerated_rejection": 0.0}, {"strategy": "successive_accepts_rejects", "top": 2}]
+RUNS = [
+    {},
+    {"max_stages": 3, "tolerated_rejection": 0.0},
+    {"strategy": "successive_accepts_rejects", "max_candidates": 2},
+]
 
 
 def task():
@@ -148,8 +151,8 @@ def test_bad_use_is_one_line(tmp_path):
     rows, oracle, costs = task()
     with pytest.raises(ValueError, match="random_state must be a whole number"):
         AskTell(ExMLClassifier(budget=9, random_state=None), rows.X, rows.y, costs)
-    with pytest.raises(ValueError, match="hindsight"):
-        AskTell(ExMLClassifier(budget=9, theta="hindsight"), rows.X, rows.y, costs)
+    with pytest.raises(ValueError, match="tune_on_test"):
+        AskTell(ExMLClassifier(budget=9, theta="tune_on_test"), rows.X, rows.y, costs)
     with pytest.raises(ValueError, match=r"random_state must be a whole number of at least 0, .* got -1"):
         AskTell(ExMLClassifier(budget=9, random_state=-1), rows.X, rows.y, costs)
     for bad, message in [
@@ -191,9 +194,9 @@ def test_the_oracle_asks_for_a_whole_purchase_at_once():
     journal.record("a", [(0, (1.0,))])
     oracle = RecordedOracle({"a": 1, "b": 2}, 4, journal)
     wanted = {"a": np.array([0, 2]), "b": np.array([0, 1])}
-    with pytest.raises(NotMeasured, match="1 of a, 2 of b") as stop:
+    with pytest.raises(MissingMeasurements, match="1 of a, 2 of b") as stop:
         oracle.prepare(wanted)
-    assert {name: rows.tolist() for name, rows in stop.value.lacking.items()} == {"a": [2], "b": [0, 1]}
+    assert {name: rows.tolist() for name, rows in stop.value.rows.items()} == {"a": [2], "b": [0, 1]}
     assert oracle.query("a", [0]).tolist() == [[1.0]]
     journal.give_up("b", [3])
     assert oracle.available("b").tolist() == [True, True, True, False]

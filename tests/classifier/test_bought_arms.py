@@ -7,9 +7,9 @@ import pytest
 
 from exml_sim.bandit.rows import FeaturePool
 from exml_sim.classifier import ExMLClassifier
-from exml_sim.classifier.bought_arms import Base, OraclePool, mean_certificate
-from exml_sim.classifier.buyer import Buyer
-from exml_sim.classifier.gated import Frame, ModelOptions
+from exml_sim.classifier.acquisition import AcquisitionManager
+from exml_sim.classifier.bought_arms import LayerInput, OraclePool, mean_certificate
+from exml_sim.classifier.rejection_model import Frame, ModelOptions
 from exml_sim.money import Prices
 from exml_sim.rejection import solve
 from exml_sim.seeds import Seeds
@@ -18,11 +18,11 @@ from tests.classifier.tasks import synthetic
 
 
 def pool_on(rows, oracle, budget=300, options=None, score="risk", n_classes=2, y=None, theta=0.3):
-    buyer = Buyer(oracle, rows.n_rows, budget)
+    buyer = AcquisitionManager(oracle, rows.n_rows, budget)
     order = np.random.default_rng(0).permutation(rows.n_rows)
     codes = (rows.y > 0).astype(int) if y is None else y
     options = options or ModelOptions(C_h=0.1, C_g=0.1)
-    base = Base(rows.X, codes, n_classes, order, 2)
+    base = LayerInput(rows.X, codes, n_classes, order, 2)
     return buyer, order, OraclePool(buyer, range(len(oracle.names)), base, theta, options, score)
 
 
@@ -94,8 +94,7 @@ def test_scores_are_those_of_the_simulations(score):
     buyer, _, pool = pool_on(rows, oracle, options=options, score=score)
     session = pool.open(Seeds.of(0))
     pulls = np.array([[10, 20, 30, 40]])
-    buyer.ledger.buy(pulls)
-    session.draw(pulls, False)
+    session.pull(pulls, False, lambda granted, due: buyer.ledger.buy(due))
     everyone = np.ones((1, 4), dtype=bool)
     found = session.score(everyone, False, session.levels - 1)
     peer = FeaturePool(rows, theta=0.3, score=score, penalty=(0.1, 0.1), gamma=5.0)
@@ -109,8 +108,7 @@ def test_scores_against_the_reference_solver():
     rows, oracle, *_ = synthetic(per_class=20, angles=[10, 90])
     buyer, _, pool = pool_on(rows, oracle, score="objective")
     session = pool.open(Seeds.of(0))
-    buyer.ledger.buy([[25, 25]])
-    session.draw(np.array([[25, 25]]), False)
+    session.pull(np.array([[25, 25]]), False, lambda granted, due: buyer.ledger.buy(due))
     found = session.score(np.ones((1, 2), dtype=bool), False, 0)
     for arm in range(2):
         bought = np.flatnonzero(buyer.bought[arm])
@@ -127,8 +125,7 @@ def test_many_classes_score_by_the_mean_of_one_against_the_rest():
     y = rows.classes - 1
     buyer, _, pool = pool_on(rows, oracle, score="objective", n_classes=3, y=y)
     session = pool.open(Seeds.of(0))
-    buyer.ledger.buy([[30, 30]])
-    session.draw(np.array([[30, 30]]), False)
+    session.pull(np.array([[30, 30]]), False, lambda granted, due: buyer.ledger.buy(due))
     found = session.score(np.ones((1, 2), dtype=bool), False, session.levels - 1)
     bought = np.flatnonzero(buyer.bought[1])
     points = np.hstack([rows.X[bought], buyer.values(1, bought)])
@@ -150,8 +147,7 @@ def test_an_arm_without_rows_cannot_be_scored():
     rows, oracle, *_ = synthetic(per_class=20, angles=[10, 90])
     buyer, _, pool = pool_on(rows, oracle)
     session = pool.open(Seeds.of(0))
-    buyer.ledger.buy([[5, 0]])
-    session.draw(np.array([[5, 0]]), False)
+    session.pull(np.array([[5, 0]]), False, lambda granted, due: buyer.ledger.buy(due))
     with pytest.raises(ValueError, match="no row of candidate '90°' could be bought"):
         session.score(np.ones((1, 2), dtype=bool), False, 0)
 
@@ -160,9 +156,8 @@ def test_nothing_is_asked_for_that_the_ledger_has_not_paid_for():
     rows, oracle, *_ = synthetic(per_class=20, angles=[10, 90])
     buyer, _, pool = pool_on(rows, oracle)
     session = pool.open(Seeds.of(0))
-    buyer.ledger.buy([[3, 5]])
     with pytest.raises(ValueError, match="4 values of candidate '10°' were asked for, 3 are paid for"):
-        session.draw(np.array([[4, 5]]), False)
+        session.pull(np.array([[4, 5]]), False, lambda granted, due: buyer.ledger.buy([[3, 5]]))
     assert not buyer.bought.any()
 
 

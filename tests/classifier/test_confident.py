@@ -9,16 +9,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from exml_sim.bandit.paired import FEWEST_ROWS
 from exml_sim.bandit.rows import FeaturePool
+from exml_sim.bandit.selection_report import FEWEST_ROWS
 from exml_sim.classifier import ExMLClassifier
-from exml_sim.classifier.bought_arms import Base, HeldOutPool, OraclePool
-from exml_sim.classifier.buyer import Buyer
-from exml_sim.classifier.doubts import facts
-from exml_sim.classifier.gated import ModelOptions
+from exml_sim.classifier.acquisition import AcquisitionManager
+from exml_sim.classifier.bought_arms import LayerInput, OraclePool, OutOfFoldPool
 from exml_sim.classifier.kernel_regression import KernelFitter
-from exml_sim.classifier.latent import brier, one_hot
-from exml_sim.classifier.soft import normalised
+from exml_sim.classifier.probability_models import brier, normalise, one_hot
+from exml_sim.classifier.rejection_model import ModelOptions
+from exml_sim.classifier.report import layers_to_dict
 from exml_sim.oracle import ArrayOracle
 from exml_sim.strategies import STRATEGIES
 from exml_sim.strategies.fixed_confidence import FixedConfidence
@@ -38,7 +37,7 @@ def signal_task(seed=0, rows=240):
 def test_the_default_purchase_says_how_sure_it_is():
     X, y, oracle = signal_task()
     model = ExMLClassifier(budget_ratio=0.4, model="kernel").fit(X, y, oracle)
-    said = model.records_[1].statement
+    said = model.records_[1].selection.report
     assert model.selected_ == ("signal",)
     assert said.selected == "signal"
     assert {one.name for one in said.comparisons} == {"noise", "more"}
@@ -47,7 +46,7 @@ def test_the_default_purchase_says_how_sure_it_is():
     assert sorted(said.cannot_be_excluded) == ["more", "noise", "signal"]
     # Sentence, warning and table name the same ones.
     others = ", ".join(said.cannot_be_excluded[1:])
-    assert f"Warning: signal is not told apart from {others} by labels alone" in model.report()
+    assert f"Warning: the difference between signal and {others} is not significant" in model.report()
     assert "2 of the 2 other candidates cannot be excluded" in said.sentence()
     assert sum(line.endswith("| cannot be excluded |") for line in model.report().splitlines()) == 2
     assert said.rows_left == 240 - max(one.rows for one in said.comparisons)
@@ -56,7 +55,7 @@ def test_the_default_purchase_says_how_sure_it_is():
         "| against signal | difference | at least, with 95 % (approximate) | proven at least | rows | |"
         in model.report()
     )
-    plain = json.loads(json.dumps(facts(model.records_, model.ledger_.names)))[1]
+    plain = json.loads(json.dumps(layers_to_dict(model.records_, model.ledger_.names)))[1]
     assert plain["statement"]["sentence"] == said.sentence()
     low, high = plain["looks"][0][0]["interval"]
     assert low < plain["looks"][0][0]["loss"] < high
@@ -67,20 +66,20 @@ def test_the_pairs_are_held_out_losses_on_common_rows():
     """Slow path: the losses of the statement, computed again from the table."""
     X, y, oracle = signal_task()
     model = ExMLClassifier(budget_ratio=0.4, model="kernel").fit(X, y, oracle)
-    race = model.records_[1].race
+    race = model.records_[1].selection.subsets
     names = model.ledger_.names
     rows = list(model.purchases_[0].rows)
     for pair in race.pairs:
-        assert pair.rows == race.rounds[-1].contestants[0].rows == len(rows)
+        assert pair.rows == race.rounds[-1].subsets[0].rows == len(rows)
     # Without a first layer's probabilities the losses are those of the kernel alone.
-    base = Base(X, y, 2, np.array(rows), 2)
-    buyer = Buyer(oracle, len(y), 1000)
-    pool = HeldOutPool(buyer, [0, 1], base, 0.2, ModelOptions(), KernelFitter())
-    said = pool.explore("uniform_allocation", 2 * len(rows)).statement()
+    base = LayerInput(X, y, 2, np.array(rows), 2)
+    buyer = AcquisitionManager(oracle, len(y), 1000)
+    pool = OutOfFoldPool(buyer, [0, 1], base, 0.2, ModelOptions(), KernelFitter())
+    said = pool.explore("uniform_allocation", 2 * len(rows)).report()
     held = {}
     for name in names[:2]:
         points = np.hstack([X[rows], oracle.query(name, rows)])
-        held[name] = brier(normalised(KernelFitter()(points, one_hot(y[rows], 2))[1]), y[rows])
+        held[name] = brier(normalise(KernelFitter()(points, one_hot(y[rows], 2))[1]), y[rows])
     assert said.selected == "signal"
     assert said.comparisons[0].difference == pytest.approx(float((held["noise"] - held["signal"]).mean()))
 
@@ -88,7 +87,7 @@ def test_the_pairs_are_held_out_losses_on_common_rows():
 def test_enough_rows_are_bet_on():
     X, y, oracle = signal_task(rows=120)
     model = ExMLClassifier(budget_ratio=1, model="kernel").fit(X, y, oracle)
-    said = model.records_[1].statement
+    said = model.records_[1].selection.report
     assert said.proven_worse
     assert "models fitted to earlier rows predict" in said.proof
     limits = [one for one in said.comparisons if one.proven_at_least is not None]
@@ -102,22 +101,22 @@ def test_a_rule_stops_when_it_is_sure_and_keeps_the_rest(strategy):
     model = ExMLClassifier(budget_ratio=1, strategy=strategy, stop_when_confident=True, model="kernel").fit(
         X, y, record
     )
-    found = model.records_[1].exploration
+    found = model.records_[1].selection.exploration
     assert model.selected_ == ("signal",)
-    assert found.sure
-    assert found.witness is None
+    assert found.confident
+    assert found.comparison_data is None
     assert model.ledger_.spent == len(record.asked) < Fraction(720, 2)
-    assert any("are kept" in note and "sure with 95 %" in note for note in model.notes_)
-    assert not model.records_[1].validation_rows
-    assert model.records_[1].statement.cannot_be_excluded == ("signal",)
+    assert any("are kept" in note.message and "confident with 95 %" in note.message for note in model.notes_)
+    assert not model.records_[1].selection.validation_rows
+    assert model.records_[1].selection.report.cannot_be_excluded == ("signal",)
 
 
 def test_with_a_confidence_alone_the_rest_buys_rows_of_the_winner():
     X, y, oracle = signal_task()
     model = ExMLClassifier(budget=200, confidence=0.9, epsilon=0.05, model="kernel").fit(X, y, oracle)
     assert model.ledger_.spent == 200
-    assert model.records_[1].validation_rows > 0
-    assert any("sure with 90 % up to 0.05" in note and "buy rows of what was selected" in note for note in model.notes_)
+    assert model.records_[1].selection.validation_rows > 0
+    assert any("confident with 90 % up to 0.05" in n.message and "buy rows of" in n.message for n in model.notes_)
 
 
 def test_noise_is_not_sure():
@@ -126,8 +125,8 @@ def test_noise_is_not_sure():
     X, y = rng.normal(size=(80, 1)), rng.integers(0, 2, 80)
     oracle = ArrayOracle({name: rng.normal(size=80) for name in "abc"})
     model = ExMLClassifier(budget=150, stop_when_confident=True, model="kernel", explore="always").fit(X, y, oracle)
-    assert model.records_[1].exploration.sure is False
-    assert any("ended before the selection was sure" in note for note in model.notes_)
+    assert model.records_[1].selection.exploration.confident is False
+    assert any("ended before the selection was confident" in note.message for note in model.notes_)
 
 
 @pytest.mark.parametrize(
@@ -136,8 +135,8 @@ def test_noise_is_not_sure():
         ({"confidence": 1.0}, "confidence must be between 0 and 1"),
         ({"confidence": 0.9, "epsilon": -0.1}, "epsilon must be a finite number that is not negative"),
         ({"epsilon": 0.1}, "goes with a confidence"),
-        ({"confidence": 0.9, "strategy": "median_elimination"}, "goes with the strategies kl_lucb, racing"),
-        ({"stop_when_confident": True, "candidate_score": "risk"}, "candidate_score 'held_out', not 'risk'"),
+        ({"confidence": 0.9, "strategy": "median_elimination"}, "goes with the strategies kl_lucb, "),
+        ({"stop_when_confident": True, "candidate_score": "risk"}, "candidate_score must be 'held_out', got 'risk'"),
         ({"confidence": 0.9, "objective": "risk_per_cost"}, "objective must be 'risk'"),
     ],
 )
@@ -152,10 +151,10 @@ def test_training_losses_have_intervals_and_a_statement_too():
     rows, oracle, *_ = synthetic(per_class=40, test_per_class=1, angles=[10, 90])
     model = ExMLClassifier.paper(budget=100).fit(rows.X, rows.y, oracle)
     record = model.records_[1]
-    assert len(record.intervals) == 2
-    assert all(low < high for low, high in record.intervals)
-    assert "groups of" in record.statement.method
-    assert f"{record.intervals[0][0]:.3f} to {record.intervals[0][1]:.3f}" in model.report()
+    assert len(record.selection.intervals) == 2
+    assert all(low < high for low, high in record.selection.intervals)
+    assert "groups of" in record.selection.report.method
+    assert f"{record.selection.intervals[0][0]:.3f} to {record.selection.intervals[0][1]:.3f}" in model.report()
 
 
 def test_pools_take_a_confidence_where_the_rule_has_one():
@@ -163,7 +162,7 @@ def test_pools_take_a_confidence_where_the_rule_has_one():
     pool = FeaturePool(rows, theta=0.1, ball=0.8)
     loose = pool.explore("successive_elimination", 2000, confidence=0.6, epsilon=0.05)
     strict = pool.explore("successive_elimination", 2000, confidence=0.999, epsilon=0.0)
-    assert loose.sure
+    assert loose.confident
     assert loose.ledger.spent < strict.ledger.spent
     with pytest.raises(ValueError, match="UniformAllocation spends a fixed budget and has no confidence"):
         pool.explore("uniform_allocation", 100, confidence=0.9)
@@ -173,8 +172,8 @@ def test_pools_take_a_confidence_where_the_rule_has_one():
 
 def test_training_losses_have_no_evidence():
     rng = np.random.default_rng(0)
-    buyer = Buyer(ArrayOracle({"a": rng.normal(size=40), "b": rng.normal(size=40)}), 40, 80)
-    base = Base(rng.normal(size=(40, 2)), rng.integers(0, 2, 40), 2, rng.permutation(40), 2)
+    buyer = AcquisitionManager(ArrayOracle({"a": rng.normal(size=40), "b": rng.normal(size=40)}), 40, 80)
+    base = LayerInput(rng.normal(size=(40, 2)), rng.integers(0, 2, 40), 2, rng.permutation(40), 2)
     with pytest.raises(ValueError, match="candidate_score must be 'held_out'"):
         OraclePool(buyer, [0, 1], base, 0.2, ModelOptions()).explore("successive_elimination", 80)
     assert buyer.ledger.spent == 0

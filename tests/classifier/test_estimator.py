@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from exml_sim.classifier import ExMLClassifier, Hindsight
-from exml_sim.classifier.gated import ModelOptions, fit
+from exml_sim.classifier import ExMLClassifier, TestData
+from exml_sim.classifier.rejection_model import ModelOptions, fit_rejection_model
 from exml_sim.oracle import ArrayOracle, CallableOracle
 from exml_sim.strategies import STRATEGIES, MedianElimination
 from tests.classifier.tasks import Recording, clean, mfeat, refused, synthetic
@@ -27,7 +27,9 @@ def test_section_5_1():
         codes = (rows.y > 0).astype(int)
         accuracies = []
         for theta in (0.1, 0.2, 0.3, 0.4):
-            winner, accepted = fit(rows.X, codes, 2, theta, ModelOptions(C_h=0.1, C_g=0.1)).evaluate(test.X)
+            winner, accepted = fit_rejection_model(rows.X, codes, 2, theta, ModelOptions(C_h=0.1, C_g=0.1)).evaluate(
+                test.X
+            )
             accuracies.append(np.mean(np.where(accepted, 2 * winner - 1, 3) == truth))
         sl.append(max(accuracies))
         model = ExMLClassifier.paper(budget_ratio=0.2, hidden_label=3, random_state=seed).fit(rows.X, rows.y, oracle)
@@ -63,8 +65,8 @@ def test_a_table_of_copies_is_not_called_good_without_a_word():
     X, y = np.tile(rng.normal(size=(40, 2)), (4, 1)), np.tile(rng.integers(0, 2, 40), 4)
     model = ExMLClassifier(budget=20).fit(X, y, ArrayOracle({"a": rng.normal(size=160)}))
     (note,) = model.notes_[:1]
-    assert note.startswith("160 of 160 rows are in the table more than once")
-    assert f"Note: {note}." in model.report()
+    assert note.code == "duplicated_rows"
+    assert f"Note: {note.message}." in model.report()
 
 
 def test_exploration_can_be_forbidden():
@@ -73,16 +75,16 @@ def test_exploration_can_be_forbidden():
     assert model.assessment_.needed
     assert model.ledger_.spent == 0
     assert "No exploration was wanted" in model.report()
-    assert ExMLClassifier.paper(budget=100, layers=1).fit(rows.X, rows.y, oracle).selected_ == ()
+    assert ExMLClassifier.paper(budget=100, max_stages=1).fit(rows.X, rows.y, oracle).selected_ == ()
 
 
 def test_validation_money_is_kept_and_spent_on_the_selected_candidate():
     rows, oracle, *_ = synthetic(per_class=60, angles=[10, 50, 70, 90])
-    model = ExMLClassifier.paper(budget=200, validation_share="0.25").fit(rows.X, rows.y, oracle)
+    model = ExMLClassifier.paper(budget=200, validation_fraction="0.25").fit(rows.X, rows.y, oracle)
     bought = [p for p in model.purchases_ if p.purpose == "validation"]
     assert {p.candidate for p in bought} == set(model.selected_)
     spent = sum(len(p.rows) for p in bought)
-    assert 50 <= spent == model.records_[1].validation_rows
+    assert 50 <= spent == model.records_[1].selection.validation_rows
     assert model.ledger_.spent == 200
     fixed = ExMLClassifier.paper(budget=200, theta=0.3).fit(rows.X, rows.y, oracle)
     assert all(p.purpose == "exploration" for p in fixed.purchases_)
@@ -91,14 +93,14 @@ def test_validation_money_is_kept_and_spent_on_the_selected_candidate():
 
 def test_hindsight_is_the_best_of_the_pool_on_test_labels():
     rows, oracle, test, truth, values = synthetic(per_class=60, angles=[10, 50, 70, 90])
-    model = ExMLClassifier.paper(budget=200, hidden_label=3, theta="hindsight")
-    model.fit(rows.X, rows.y, oracle, hindsight=Hindsight(test.X, truth, values))
+    model = ExMLClassifier.paper(budget=200, hidden_label=3, theta="tune_on_test")
+    model.fit(rows.X, rows.y, oracle, test_data=TestData(test.X, truth, values))
     accuracy = model.score(test.X, truth, values)
-    assert [theta for theta, _ in model.hindsight_] == [0.1, 0.2, 0.3, 0.4]
-    assert accuracy == max(a for _, a in model.hindsight_)
+    assert [theta for theta, _ in model.tuned_on_test_] == [0.1, 0.2, 0.3, 0.4]
+    assert accuracy == max(a for _, a in model.tuned_on_test_)
     assert model.ledger_.spent <= 200
     # Each line is what a run with that theta alone gives.
-    for theta, expected in model.hindsight_:
+    for theta, expected in model.tuned_on_test_:
         alone = ExMLClassifier.paper(budget=200, hidden_label=3, theta=theta).fit(rows.X, rows.y, oracle)
         assert alone.score(test.X, truth, values) == expected
     assert "a real user would have paid for all of them" in model.report()
@@ -136,7 +138,7 @@ def test_more_than_two_known_classes_on_digits(view, known, bar):
 def test_three_layers_use_more_candidates_and_reuse_what_was_bought():
     rows, oracle, test, truth, values = synthetic(per_class=80, angles=[10, 50, 70, 90])
     record = Recording(oracle)
-    model = ExMLClassifier.paper(budget=400, layers=3, tolerated_rejection=0.0, hidden_label=3).fit(
+    model = ExMLClassifier.paper(budget=400, max_stages=3, tolerated_rejection=0.0, hidden_label=3).fit(
         rows.X, rows.y, record
     )
     assert len(model.cascade_.layers) == 3
@@ -154,12 +156,14 @@ def test_three_layers_use_more_candidates_and_reuse_what_was_bought():
 
 def test_a_layer_that_is_not_worth_it_is_left_out_and_said_so():
     rows, oracle, *_ = synthetic(per_class=40, angles=[90])
-    model = ExMLClassifier.paper(budget=60, layers=3).fit(rows.X, rows.y, oracle)
-    assert model.notes_ == ("layer 3 was left out: 0 candidates are left to choose from",)
-    assert model.notes_[0] in model.report()
+    model = ExMLClassifier.paper(budget=60, max_stages=3).fit(rows.X, rows.y, oracle)
+    (note,) = model.notes_
+    assert (note.code, note.subject) == ("layer_left_out", "3")
+    assert "0 candidates are left" in note.message
+    assert note.message in model.report()
     rows, oracle, *_ = synthetic(per_class=40, angles=[10, 90])
-    easy = ExMLClassifier.paper(budget=60, layers=3, target=0.0, tolerated_rejection=0.99, explore="always")
-    assert "layer 2 is good enough" in easy.fit(rows.X, rows.y, oracle).notes_[0]
+    easy = ExMLClassifier.paper(budget=60, max_stages=3, target=0.0, tolerated_rejection=0.99, explore="always")
+    assert "layer 2 is good enough" in easy.fit(rows.X, rows.y, oracle).notes_[0].message
 
 
 def test_one_candidate_gets_all_the_money():
@@ -172,7 +176,9 @@ def test_one_candidate_gets_all_the_money():
 @pytest.mark.parametrize("strategy", ["uniform_allocation", "successive_accepts_rejects"])
 def test_top_two_candidates_in_one_layer(strategy):
     rows, oracle, test, truth, values = synthetic(per_class=60, angles=[10, 20, 80, 90])
-    model = ExMLClassifier.paper(budget=240, strategy=strategy, top=2, hidden_label=3).fit(rows.X, rows.y, oracle)
+    model = ExMLClassifier.paper(budget=240, strategy=strategy, max_candidates=2, hidden_label=3).fit(
+        rows.X, rows.y, oracle
+    )
     assert set(model.selected_) == {"80°", "90°"}
     assert model.cascade_.layers[1].model.anchors.shape[1] == 4
     assert model.score(test.X, truth, values) > 0.8
@@ -206,7 +212,7 @@ def test_explanations_and_missing_values():
     decisions, lines = model.decide(test.X, values), model.explain(test.X, values)
     assert len(lines) == len(test.X)
     for line, layer, hidden in zip(lines, decisions.layer, decisions.hidden, strict=True):
-        assert (f"accepted by layer {layer}" in line) if layer else line.startswith("3: given up by all 2 layers")
+        assert (f"accepted by layer {layer}" in line) if layer else line.startswith("3: rejected by all 2 layers")
         assert hidden == (layer == 0)
     row = int(np.flatnonzero(decisions.seen == 2)[0])
     values["90°"] = np.where(np.arange(len(test.X))[:, None] == row, np.nan, values["90°"])
@@ -224,7 +230,7 @@ def test_explanations_and_missing_values():
 def test_scores_in_the_report_are_those_of_the_rounds():
     rows, oracle, *_ = synthetic(per_class=60, angles=[10, 50, 70, 90])
     model = ExMLClassifier.paper(budget=200).fit(rows.X, rows.y, oracle)
-    text, rounds = model.report(), model.records_[1].exploration.rounds
+    text, rounds = model.report(), model.records_[1].selection.exploration.rounds
     assert len(rounds) == 2
     for one in rounds:
         for arm in one.active:
@@ -266,8 +272,8 @@ def test_no_run_spends_more_than_the_budget(budget, costs, strategy, alignment, 
         budget=budget,
         strategy=strategy,
         alignment=alignment,
-        validation_share=share,
-        layers=layers,
+        validation_fraction=share,
+        max_stages=layers,
         explore="always",
         folds=2,
     )
@@ -313,20 +319,20 @@ def test_same_seed_same_result_and_strategy_objects():
         ({"budget": None, "budget_ratio": 1.2}, r"budget_ratio must be in \(0, 1\]"),
         ({"strategy": "guess"}, "unknown strategy 'guess'"),
         ({"strategy": 7}, "a strategy is a name"),
-        ({"strategy": MedianElimination(), "alignment": "budget"}, "carries its own alignment"),
-        ({"strategy": MedianElimination(), "top": 2}, "selects 1 candidate, but top=2"),
-        ({"top": 2}, "selects one candidate, not the top 2"),
-        ({"top": 0}, "top must be a whole number"),
-        ({"layers": 0}, "layers must be a whole number"),
+        ({"strategy": MedianElimination(), "alignment": "budget"}, "has its own alignment"),
+        ({"strategy": MedianElimination(), "max_candidates": 2}, "selects 1 candidate, but max_candidates=2"),
+        ({"max_candidates": 2}, "selects one candidate, not 2"),
+        ({"max_candidates": 0}, "max_candidates must be a whole number"),
+        ({"max_stages": 0}, "max_stages must be a whole number"),
         ({"alignment": "row"}, "unknown alignment 'row'"),
         ({"objective": "fame"}, "unknown objective 'fame'"),
         ({"theta": 0.5}, "theta must lie"),
         ({"theta": "best"}, "theta must be"),
-        ({"theta": "hindsight"}, "go together"),
+        ({"theta": "tune_on_test"}, "go together"),
         ({"initial_theta": "best"}, "initial_theta must be"),
         ({"thetas": [0.7]}, "theta must lie"),
         ({"target": 95}, r"target must be in \[0, 1\]"),
-        ({"validation_share": 1}, "validation_share must be"),
+        ({"validation_fraction": 1}, "validation_fraction must be"),
         ({"explore": "maybe"}, "unknown explore option"),
         ({"candidate_score": "ball"}, "unknown candidate_score"),
         ({"hidden_label": 1}, "is one of the known classes"),
@@ -364,7 +370,7 @@ def test_bad_data():
     with pytest.raises(ValueError, match="labels must be all texts or all numbers, got int and tuple"):
         model.fit(X, np.array([*[(1, 2)] * 10, *[3] * 10, None], dtype=object)[:20], oracle)
     with pytest.raises(ValueError, match="go together"):
-        model.fit(X, y, oracle, hindsight=Hindsight(X, y, oracle))
+        model.fit(X, y, oracle, test_data=TestData(X, y, oracle))
     with pytest.raises(ValueError, match="must have 20 rows like X"):
         model.set_params(explore="always").fit(X, y, ArrayOracle({"a": np.zeros(3), "b": np.zeros(3)}))
     model.fit(X, y, oracle)
@@ -395,7 +401,7 @@ def test_a_candidate_that_was_never_measured_is_left_out():
     values = {name: oracle.query(name, np.arange(120)) for name in oracle.names}
     values["70°"][:] = np.nan
     model = ExMLClassifier.paper(budget=100).fit(rows.X, rows.y, ArrayOracle(values))
-    assert model.notes_ == ("candidate 70° was left out of layer 2: no row of it can be bought",)
+    assert [(note.code, note.subject) for note in model.notes_] == [("candidate_unavailable", "70°")]
     assert model.ledger_.pulls[0, 1] == 0
     with pytest.raises(ValueError, match="no candidate can be bought"):
         ExMLClassifier.paper(budget=100).fit(rows.X, rows.y, ArrayOracle({"70°": values["70°"]}))
@@ -404,18 +410,18 @@ def test_a_candidate_that_was_never_measured_is_left_out():
 def test_test_time_cost_in_the_report():
     (X, y, oracle), (Xt, _, values) = mfeat("fou", 2)
     model = ExMLClassifier.paper(budget_ratio=0.2, hidden_label=2, explore="always").fit(X, y, oracle)
-    line = next(line for line in model.report().splitlines() if line.startswith("At prediction"))
-    predicted = float(line.split("about ")[1].split("%")[0]) / 100
+    line = next(line for line in model.report().splitlines() if line.startswith("Prediction cost"))
+    predicted = float(line.split(": ")[1].split("%")[0]) / 100
     (name,) = model.selected_
     # 400 and 800 rows: both shares are within 0.05 of the truth with two standard errors each.
     assert abs(predicted - len(model.decide(Xt, values).asked[name]) / len(Xt)) < 0.1
-    assert f"will need {name}, for 1 each" in line
+    assert f"need `{name}` (1 each)" in line
 
 
 def test_too_few_rows_for_a_layer_are_a_note_not_a_crash():
     rows, oracle, *_ = synthetic(per_class=20, angles=[50, 90])
     model = ExMLClassifier.paper(budget="2.3", explore="always").fit(rows.X, rows.y, oracle)
-    assert "layer 2 was left out: 1 row has" in model.notes_[0]
+    assert "layer 2 was left out: 1 row has" in model.notes_[0].message
     assert model.selected_ == ()
     assert model.ledger_.spent == 2
     assert len(model.cascade_.layers) == 1

@@ -7,7 +7,8 @@ import pytest
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.tree import DecisionTreeRegressor
 
-from exml_sim.classifier.forest import SAME_VALUE, grown, summed
+from exml_sim.classifier.constants import EQUAL_VALUE_TOLERANCE
+from exml_sim.classifier.forest import grow_forest, sum_trees
 
 
 def table(n, d, k, seed, levels=None):
@@ -42,14 +43,14 @@ def best_gain(points, T, w, columns):
     for f in columns:
         values = np.unique(points[:, f])
         for low, high in itertools.pairwise(values):
-            if high > low + SAME_VALUE:
+            if high > low + EQUAL_VALUE_TOLERANCE:
                 found.append(gain_of(T, w, points[:, f] <= low))
     return max(found)
 
 
 def drawn_rows(n, trees, seed, drawn=None):
     """How often every tree drew every row: a forest of the same seed whose targets name the rows."""
-    nodes, roots, _ = grown(np.arange(n)[:, None].astype(float), np.eye(n), trees, seed, drawn)
+    nodes, roots, _ = grow_forest(np.arange(n)[:, None].astype(float), np.eye(n), trees, seed, drawn)
     # The targets of a root are the shares of the rows.
     return np.rint(nodes[4][roots] * (drawn or n)).astype(int)
 
@@ -57,7 +58,7 @@ def drawn_rows(n, trees, seed, drawn=None):
 @pytest.mark.parametrize(("n", "k", "drawn"), [(12, 2, None), (90, 3, None), (90, 3, 30), (400, 5, 60)])
 def test_with_one_column_the_trees_are_those_of_scikit_learn(n, k, drawn):
     X, T = table(n, 1, k, seed=n)
-    nodes, roots, held = grown(X, T, 6, 11, drawn)
+    nodes, roots, held = grow_forest(X, T, 6, 11, drawn)
     counts = drawn_rows(len(X), 6, 11, drawn)
     assert (counts.sum(axis=1) == (drawn or n)).all()
     ends, total, voters = [*roots[1:], len(nodes[0])], np.zeros_like(T), np.zeros(n)
@@ -69,7 +70,7 @@ def test_with_one_column_the_trees_are_those_of_scikit_learn(n, k, drawn):
         outside = weight == 0
         said = tree.predict(X.astype(np.float32)).reshape(-1, k)
         # Sums of the same numbers in another order.
-        np.testing.assert_allclose(summed(X, nodes, np.array([root])), said, atol=1e-12)
+        np.testing.assert_allclose(sum_trees(X, nodes, np.array([root])), said, atol=1e-12)
         total[outside] += said[outside]
         voters += outside
     np.testing.assert_allclose(held, total / np.maximum(voters, 1)[:, None], atol=1e-12)
@@ -78,7 +79,7 @@ def test_with_one_column_the_trees_are_those_of_scikit_learn(n, k, drawn):
 @pytest.mark.parametrize("levels", [None, 3])
 def test_every_node_has_the_best_cut_of_all_columns_if_it_looks_at_all(levels):
     X, T = table(60, 4, 3, seed=1, levels=levels)
-    nodes, roots, _ = grown(X, T, 4, 5, looks=4)
+    nodes, roots, _ = grow_forest(X, T, 4, 5, tried=4)
     points = X.astype(np.float32)
     for root, weight in zip(roots, drawn_rows(len(X), 4, 5), strict=True):
         for node, rows in members(X, nodes, root, np.flatnonzero(weight)).items():
@@ -95,7 +96,7 @@ def test_every_node_has_the_best_cut_of_all_columns_if_it_looks_at_all(levels):
 
 def test_a_cut_that_is_not_the_best_would_be_seen():
     X, T = table(60, 4, 3, seed=1)
-    nodes, roots, _ = grown(X, T, 1, 5, looks=4)
+    nodes, roots, _ = grow_forest(X, T, 1, 5, tried=4)
     weight = drawn_rows(len(X), 1, 5)[0]
     rows = np.flatnonzero(weight)
     nodes[1][roots[0]] += 0.3
@@ -109,7 +110,7 @@ def test_a_node_looks_at_the_square_root_of_the_columns_each_as_likely_as_the_ot
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 16))
     T = np.eye(2)[(X[:, 5] > 0).astype(int)]
-    nodes, roots, _ = grown(X, T, 4000, 1)
+    nodes, roots, _ = grow_forest(X, T, 4000, 1)
     took = int((nodes[0][roots] == 5).sum())
     # Binomial(4000, 1/4) has a deviation of 27.4; six of them are passed with a probability below 2e-9.
     assert abs(took - 1000) < 6 * 27.4
@@ -120,9 +121,9 @@ def test_a_node_looks_at_the_square_root_of_the_columns_each_as_likely_as_the_ot
 def test_constant_columns_are_passed_over():
     X, T = table(30, 25, 2, seed=3)
     X[:, :24] = 1.0
-    nodes, _, _ = grown(X, T, 5, 0)
+    nodes, _, _ = grow_forest(X, T, 5, 0)
     assert set(nodes[0].tolist()) == {-1, 24}
-    nothing, _, held = grown(np.ones((30, 4)), T, 5, 0)
+    nothing, _, held = grow_forest(np.ones((30, 4)), T, 5, 0)
     assert set(nothing[0].tolist()) == {-1}
     assert np.isfinite(held).all()
 
@@ -133,7 +134,7 @@ def test_errors_on_rows_not_drawn_are_those_of_scikit_learn_on_average():
         X, _ = table(50, 9, 2, seed)
         T = np.eye(2)[(X[:, 0] + X[:, 1] > 0).astype(int)]
         theirs = RandomForestRegressor(40, max_features="sqrt", oob_score=True, random_state=seed).fit(X, T)
-        apart.append(((grown(X, T, 40, seed)[2] - T) ** 2).mean() - ((theirs.oob_prediction_ - T) ** 2).mean())
+        apart.append(((grow_forest(X, T, 40, seed)[2] - T) ** 2).mean() - ((theirs.oob_prediction_ - T) ** 2).mean())
     # Six standard deviations of the mean of 40 differences: t with 39 degrees of freedom passes them with 5e-7.
     assert abs(np.mean(apart)) < 6 * np.std(apart, ddof=1) / np.sqrt(40)
     assert np.std(apart, ddof=1) < 0.04
@@ -141,7 +142,7 @@ def test_errors_on_rows_not_drawn_are_those_of_scikit_learn_on_average():
 
 def test_children_stand_behind_their_parents():
     X, T = table(80, 5, 3, seed=2)
-    (feature, _, left, right, value), roots, _ = grown(X, T, 7, 3)
+    (feature, _, left, right, value), roots, _ = grow_forest(X, T, 7, 3)
     inner = np.flatnonzero(feature >= 0)
     assert (left[inner] > inner).all()
     assert (right[inner] > inner).all()
@@ -151,21 +152,21 @@ def test_children_stand_behind_their_parents():
 
 def test_another_seed_is_another_forest_and_the_same_seed_the_same():
     X, T = table(60, 4, 2, seed=0)
-    assert not np.array_equal(grown(X, T, 6, 1)[2], grown(X, T, 6, 2)[2])
-    np.testing.assert_array_equal(grown(X, T, 6, 1)[2], grown(X, T, 6, 1)[2])
+    assert not np.array_equal(grow_forest(X, T, 6, 1)[2], grow_forest(X, T, 6, 2)[2])
+    np.testing.assert_array_equal(grow_forest(X, T, 6, 1)[2], grow_forest(X, T, 6, 1)[2])
 
 
 def test_numbers_beyond_single_precision_are_refused():
     X, T = table(20, 2, 2, seed=0)
     X[3, 1] = 1e300
     with pytest.raises(ValueError, match="single precision"):
-        grown(X, T, 2, 0)
+        grow_forest(X, T, 2, 0)
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0)])
 def test_no_rows_or_columns_are_refused(shape):
     with pytest.raises(ValueError, match=rf"at least one row and one column; got shape \({shape[0]}, {shape[1]}\)"):
-        grown(np.zeros(shape), np.zeros((shape[0], 2)), 2, 0)
+        grow_forest(np.zeros(shape), np.zeros((shape[0], 2)), 2, 0)
 
 
 @pytest.mark.parametrize(("low", "steps", "apart"), [(0.5, 1, False), (0.5, 2, True), (1.0, 1, True), (2.0, 1, True)])
@@ -174,6 +175,6 @@ def test_neighbours_are_told_apart_by_their_distance_alone(low, steps, apart):
     high = np.float32(low)
     for _ in range(steps):
         high = np.nextafter(high, np.float32(9))
-    assert (float(high) - low > SAME_VALUE) == apart
-    nodes, _, _ = grown(np.array([[low], [high]] * 10), np.eye(2)[[0, 1] * 10], 1, 0)
+    assert (float(high) - low > EQUAL_VALUE_TOLERANCE) == apart
+    nodes, _, _ = grow_forest(np.array([[low], [high]] * 10), np.eye(2)[[0, 1] * 10], 1, 0)
     assert (len(nodes[0]) == 3) == apart

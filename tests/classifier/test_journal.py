@@ -64,13 +64,13 @@ def test_the_file_is_forced_to_the_disk(tmp_path, monkeypatch):
     [
         ("hello\n", "is not a journal that exml wrote"),
         ("hello", "is not a journal that exml wrote"),
-        ('{"format": "exml journal", "version": 2, "run": {"budget": "7', "is not a journal that exml wrote"),
+        ('{"format": "exml journal", "version": 3, "run": {"budget": "7', "is not a journal that exml wrote"),
         ("[1]\n", "is not a journal that exml wrote"),
         (
-            '{"format": "exml journal", "version": 1, "run": {"budget": "100", "table": "abc"}}\n',
+            '{"format": "exml journal", "version": 3, "run": {"budget": "100", "table": "abc"}}\n',
             'run with budget "100"',
         ),
-        ('{"format": "exml journal", "version": 1, "run": {"budget": "200"}}\n', "run with table null, not"),
+        ('{"format": "exml journal", "version": 3, "run": {"budget": "200"}}\n', "run with table null, not"),
     ],
 )
 def test_files_of_others_are_refused(tmp_path, text, message):
@@ -106,14 +106,12 @@ def test_every_flipped_bit_is_refused_or_changes_nothing(tmp_path):
     assert refused > 0.8 * len(every)
 
 
-def test_a_journal_without_checksums_is_continued(tmp_path):
-    old = '{"format": "exml journal", "version": 1, "run": {"budget": "200", "table": "abc"}}'
-    line = '{"candidate": "ct", "row": 3, "values": [1.5]}'
-    (tmp_path / "j").write_text(f"{old}\n{line}\n")
-    journal = Journal.open(RUN, tmp_path / "j")
-    assert journal.values == {("ct", 3): (1.5,)}
-    journal.record("ct", [(4, (2.5,))])
-    assert Journal.open(RUN, tmp_path / "j").values == {("ct", 3): (1.5,), ("ct", 4): (2.5,)}
+def test_a_line_without_a_checksum_is_refused(tmp_path):
+    begun(tmp_path / "j")
+    with (tmp_path / "j").open("a") as file:
+        file.write('{"candidate": "ct", "row": 3, "values": [1.5]}\n')
+    with pytest.raises(ValueError, match="no line of a journal"):
+        Journal.open(RUN, tmp_path / "j")
 
 
 def test_after_a_full_disk_the_next_value_stands_on_its_own_line(tmp_path, monkeypatch):

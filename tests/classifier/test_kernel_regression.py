@@ -3,18 +3,15 @@
 import numpy as np
 import pytest
 
-from exml_sim.classifier.kernel_regression import (
-    BLOCK,
-    BUMPS,
+from exml_sim.classifier.constants import (
+    BASIS_NORM,
+    BLOCK_COLUMNS,
     CENTRES,
+    KERNEL_PRIOR,
     PENALTIES,
-    PRIOR,
-    SAY,
-    KernelFitter,
-    additive,
-    averaged,
-    bumps,
+    REGRESSION_TEMPERATURE,
 )
+from exml_sim.classifier.kernel_regression import KernelFitter, additive, expand_basis, weigh_regressions
 from tests.classifier.tasks import soft_rows
 
 
@@ -26,7 +23,7 @@ def slow_additive(points):
         for b in range(len(near)):
             for s, t in zip(near[a], near[b], strict=True):
                 out[a, b] += sum(np.exp(-2 * (s - c) ** 2 - 2 * (t - c) ** 2) for c in CENTRES)
-    return out / (BUMPS * near.shape[1])
+    return out / (BASIS_NORM * near.shape[1])
 
 
 def slow_matrices(model):
@@ -73,23 +70,22 @@ def test_additive_kernel_is_near_the_mean_of_gaussian_kernels_of_the_columns():
 
 
 def test_many_columns_are_added_block_by_block():
-    points = np.random.default_rng(2).normal(size=(9, BLOCK + 5))
-    whole = bumps(points)
-    np.testing.assert_allclose(additive(points), whole @ whole.T / (BUMPS * points.shape[1]), atol=1e-12)
+    points = np.random.default_rng(2).normal(size=(9, BLOCK_COLUMNS + 5))
+    whole = expand_basis(points)
+    np.testing.assert_allclose(additive(points), whole @ whole.T / (BASIS_NORM * points.shape[1]), atol=1e-12)
     X, T = points, np.eye(2)[np.arange(9) % 2]
     model, _ = KernelFitter()(X, T)
     gaussian, wide, _ = slow_matrices(model)
-    direct = model.base + gaussian @ model.coefficients + wide @ model.wide + bumps(model.anchors) @ model.curves
+    direct = model.base + gaussian @ model.coefficients + wide @ model.wide + expand_basis(model.anchors) @ model.curves
     np.testing.assert_allclose(model.predict(X), direct, atol=1e-10)
 
 
 @pytest.mark.parametrize("kernel", [0, 1, 2])
-def test_every_row_is_left_out_exactly(monkeypatch, kernel):
+def test_every_row_is_left_out_exactly(kernel):
     """With one kernel and one penalty the closed form is what refitting without the row gives."""
-    monkeypatch.setattr("exml_sim.classifier.kernel_regression.PENALTIES", PENALTIES[8:9])
-    monkeypatch.setattr("exml_sim.classifier.kernel_regression.averaged", lambda errors, rows: np.eye(3)[:, [kernel]])
     X, T = soft_rows()
-    model, held = KernelFitter()(X, T)
+    fitter = KernelFitter(penalties=PENALTIES[8:9], weigh=lambda errors, rows: np.eye(3)[:, [kernel]])
+    model, held = fitter(X, T)
     rest = T - model.base
     np.testing.assert_allclose(held, left_out(slow_matrices(model)[kernel], PENALTIES[8], rest) + model.base, atol=1e-8)
 
@@ -102,7 +98,7 @@ def test_the_regression_is_the_mean_of_all_by_their_held_out_errors():
     matrices = slow_matrices(model)
     every = [(K, p, left_out(K, p, rest)) for K in matrices for p in PENALTIES]
     errors = np.array([((one - rest) ** 2).sum(axis=1).mean() for *_, one in every])
-    weights = np.repeat(PRIOR, len(PENALTIES)) * np.exp(-SAY * 30 * errors)
+    weights = np.repeat(KERNEL_PRIOR, len(PENALTIES)) * np.exp(-REGRESSION_TEMPERATURE * 30 * errors)
     weights /= weights.max()
     assert (weights > 0.1).sum() > 2, "the case has nothing to average"
     weights[weights < 1e-3] = 0.0
@@ -118,12 +114,12 @@ def test_the_regression_is_the_mean_of_all_by_their_held_out_errors():
 
 def test_weights_fall_with_error_and_rows():
     errors = np.array([[0.5, 0.6], [0.5, 30.0], [0.5, 0.6]])
-    few, many = averaged(errors, 4), averaged(errors, 400)
+    few, many = weigh_regressions(errors, 4), weigh_regressions(errors, 400)
     assert few.sum() == pytest.approx(1.0)
-    assert few[0, 1] / few[0, 0] == pytest.approx(np.exp(-SAY * 4 * 0.1))
+    assert few[0, 1] / few[0, 0] == pytest.approx(np.exp(-REGRESSION_TEMPERATURE * 4 * 0.1))
     assert few[1, 1] == 0.0
-    assert few[1, 0] / few[0, 0] == pytest.approx(PRIOR[1])
-    np.testing.assert_allclose(many, PRIOR[:, None] / PRIOR.sum() * [1.0, 0.0], atol=1e-8)
+    assert few[1, 0] / few[0, 0] == pytest.approx(KERNEL_PRIOR[1])
+    np.testing.assert_allclose(many, KERNEL_PRIOR[:, None] / KERNEL_PRIOR.sum() * [1.0, 0.0], atol=1e-8)
 
 
 def test_rows_above_a_number_are_solved_for_what_some_of_them_choose():
@@ -137,7 +133,8 @@ def test_rows_above_a_number_are_solved_for_what_some_of_them_choose():
         some = np.linspace(0, 49, 20).round().astype(int)
         matrices = slow_matrices(model)
         tried = {
-            (k, p): np.log(PRIOR[k]) - SAY * ((left_out(K[np.ix_(some, some)], p, rest[some]) - rest[some]) ** 2).sum()
+            (k, p): np.log(KERNEL_PRIOR[k])
+            - REGRESSION_TEMPERATURE * ((left_out(K[np.ix_(some, some)], p, rest[some]) - rest[some]) ** 2).sum()
             for k, K in enumerate(matrices)
             for p in PENALTIES
         }

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from exml_sim import ExMLClassifier
-from exml_sim.bandit.paired import CYCLE, later_rows
-from exml_sim.classifier.row_order import balanced_order
+from exml_sim.bandit.selection_report import CYCLE, later_rows
+from exml_sim.classifier.bought_arms import balanced_order
 from tests.classifier.tasks import synthetic
 
 
@@ -101,8 +101,8 @@ def test_a_race_buys_in_balanced_order_and_the_paper_does_not():
 
     def strata_of_first_cycle(make):
         model = make(budget_ratio="0.3", explore="always").fit(rows.X, rows.y, oracle)
-        first = model.records_[0].discovered
-        own = np.zeros(len(codes)) if first is None else first.perceived[np.arange(len(codes)), codes]
+        first = model.records_[0].fitted.latent
+        own = np.zeros(len(codes)) if first is None else first.label_probabilities[np.arange(len(codes)), codes]
         stratum = np.empty(len(codes), dtype=int)
         stratum[np.lexsort((own, codes))] = np.arange(len(codes)) // (len(codes) // CYCLE)
         return sorted(stratum[model.purchases_[0].rows[:CYCLE]])

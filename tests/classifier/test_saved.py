@@ -8,21 +8,25 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from exml_sim.classifier import ExMLClassifier, saved_soft
+from exml_sim.classifier import ExMLClassifier
 from exml_sim.classifier.kernel_regression import KernelFitter
-from exml_sim.classifier.saved import load, save, to_saved
+from exml_sim.classifier.saved import SavedModel, load, pack, save, unpack
 from tests.classifier.tasks import soft_rows, synthetic
 
 
 @pytest.fixture(scope="module")
 def task():
     rows, oracle, test, _, values = synthetic(per_class=40, angles=[10, 50, 90])
-    return ExMLClassifier.paper(budget=100, layers=3, tolerated_rejection=0.0).fit(rows.X, rows.y, oracle), test, values
+    return (
+        ExMLClassifier.paper(budget=100, max_stages=3, tolerated_rejection=0.0).fit(rows.X, rows.y, oracle),
+        test,
+        values,
+    )
 
 
 @pytest.fixture
 def path(task, tmp_path):
-    save(to_saved(task[0]), tmp_path / "model.npz")
+    save(SavedModel.of(task[0]), tmp_path / "model.npz")
     return tmp_path / "model.npz"
 
 
@@ -44,20 +48,20 @@ def test_text_labels_and_names(tmp_path):
     rows, oracle, *_ = synthetic(per_class=40, angles=[10, 90])
     y = np.where(rows.y > 0, "sick", "well")
     model = ExMLClassifier.paper(budget=80).fit(rows.X, y, oracle)
-    save(to_saved(model, ["age", "dose"], {"10°": ["p"], "90°": ["q"]}), tmp_path / "m.npz")
+    save(SavedModel.of(model, ["age", "dose"], {"10°": ["p"], "90°": ["q"]}), tmp_path / "m.npz")
     saved = load(tmp_path / "m.npz")
     assert saved.classes.tolist() == ["sick", "well"]
     assert saved.observed == ("age", "dose")
     assert saved.columns == {"90°": ("q",)}
     with pytest.raises(ValueError, match="need as many names"):
-        to_saved(model, ["age"])
+        SavedModel.of(model, ["age"])
     with pytest.raises(ValueError, match="'90°' are not named"):
-        to_saved(model, ["age", "dose"], {"10°": ["p"]})
+        SavedModel.of(model, ["age", "dose"], {"10°": ["p"]})
 
 
 def test_nothing_is_overwritten(task, path):
     with pytest.raises(FileExistsError):
-        save(to_saved(task[0]), path)
+        save(SavedModel.of(task[0]), path)
 
 
 class Bomb:
@@ -76,7 +80,7 @@ def test_a_file_from_a_stranger_cannot_run_code(path, tmp_path):
         arrays = dict(file)
     bomb = np.empty(1, dtype=object)
     bomb[0] = Bomb(str(mark))
-    np.savez(tmp_path / "bomb.npz", **{**arrays, "u_0": bomb})
+    np.savez(tmp_path / "bomb.npz", **{**arrays, "array_0": bomb})
     (tmp_path / "raw.npz").write_bytes(pickle.dumps(Bomb(str(mark))))
     for name in ("bomb.npz", "raw.npz"):
         with pytest.raises(ValueError, match="is not a model that exml explore saved"):
@@ -96,6 +100,8 @@ def altered(path, **changes):
     for key, value in changes.items():
         if key in manifest:
             manifest[key] = value
+        elif key in manifest["model"]:
+            manifest["model"][key] = value
         else:
             arrays[key] = value
     arrays["manifest"] = np.array(json.dumps(manifest))
@@ -109,11 +115,12 @@ def altered(path, **changes):
     [
         ({"format": "other"}, "not of the format"),
         ({"version": 99}, "not of the format"),
-        ({"u_0": np.zeros((2, 2))}, "do not fit together"),
-        ({"w_1": np.full((120, 2), np.nan)}, "finite"),
-        ({"classes": ["a", "b", "c"]}, "do not fit together"),
+        ({"array_3": np.zeros((2, 2))}, "do not fit together"),
+        ({"array_9": np.full((120, 2), np.nan)}, "finite"),
+        ({"classes": {"kind": "labels", "values": ["a", "b", "c"]}}, "do not fit together"),
         ({"observed": ["a"]}, "is damaged"),
-        ({"layers": []}, "at least one layer"),
+        ({"hidden_label": {"kind": "os.system"}}, "unknown kind"),
+        ({"cascade": {"kind": "Cascade", "layers": []}}, "at least one layer"),
     ],
 )
 def test_damaged_files(path, changes, message):
@@ -136,23 +143,14 @@ def test_files_that_are_something_else(tmp_path):
         load(tmp_path)
 
 
-def test_a_kernel_with_curves_comes_back_and_files_of_before_have_none():
+def test_a_kernel_comes_back_and_damage_is_found():
     X, T = soft_rows(30)
     model, _ = KernelFitter()(X, T)
-    about, arrays = saved_soft.pack(model)
-    again = saved_soft.unpack(about, arrays.__getitem__, 3, 4)
+    arrays = {}
+    again = unpack(pack(model, arrays), arrays)
     new = soft_rows(50, seed=1)[0]
     np.testing.assert_array_equal(again.predict(new), model.predict(new))
-    # Before there were curves the kind had another name, and there was no such array.
-    older = {name: array for name, array in arrays.items() if not name.startswith(("curves", "wide", "low", "high"))}
-    plain = saved_soft.unpack({"kind": "kernel", "gamma": model.gamma}, older.__getitem__, 3, 4)
-    np.testing.assert_array_equal(
-        plain.predict(new), replace(model, wide=0.0 * model.wide, curves=0.0 * model.curves).predict(new)
-    )
-    assert np.abs(plain.predict(new) - model.predict(new)).max() > 0.01
-    with pytest.raises(ValueError, match="do not fit together"):
-        saved_soft.unpack(about, (arrays | {"curves_0": model.curves[:-1]}).__getitem__, 3, 4)
-    with pytest.raises(ValueError, match="do not fit together"):
-        saved_soft.unpack(about, (arrays | {"scale_0": 0.0 * model.scale}).__getitem__, 3, 4)
-    with pytest.raises(ValueError, match="do not fit together"):
-        saved_soft.unpack(about | {"gamma": np.inf}, arrays.__getitem__, 3, 4)
+    again.check(4, 3)
+    for change in ({"curves": model.curves[:-1]}, {"scale": 0.0 * model.scale}, {"gamma": np.inf}):
+        with pytest.raises(ValueError, match="do not fit together"):
+            replace(model, **change).check(4, 3)

@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 
-from exml_sim.classifier import AskTell, ExMLClassifier, Explorer
+from exml_sim.classifier import AskTell, BaseExMLClassifier, ExMLClassifier
 from exml_sim.oracle import ArrayOracle, FrameOracle
 from tests.classifier.tasks import synthetic
 
@@ -226,7 +226,7 @@ def test_scorers_take_a_hidden_label_of_the_labels_kind():
         assert score == pytest.approx(np.mean(right))
 
 
-@pytest.mark.parametrize("kind", [ExMLClassifier, Explorer])
+@pytest.mark.parametrize("kind", [ExMLClassifier, BaseExMLClassifier])
 def test_nothing_is_predicted_before_a_fit(kind):
     model = kind(budget=3)
     for ask in (model.predict, model.predict_proba, model.decision_function):
@@ -239,7 +239,7 @@ def test_the_estimator_is_the_explorer():
     rows = synthetic()[0]
     values = {c.name: c.values for c in rows.candidates}
     found = []
-    for kind in (ExMLClassifier, Explorer):
+    for kind in (ExMLClassifier, BaseExMLClassifier):
         model = kind(budget=200, hidden_label=3).fit(rows.X, rows.y, ArrayOracle(values))
         run = AskTell(kind(budget=200, hidden_label=3), rows.X, rows.y, dict.fromkeys(values, 1))
         while wanted := run.ask():

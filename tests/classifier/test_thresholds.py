@@ -3,8 +3,20 @@
 import numpy as np
 import pytest
 
-from exml_sim.classifier.gated import Frame, ModelOptions, coefficients, fit, through_the_gate
-from exml_sim.classifier.thresholds import CrossValidation, Tried, choose_augmented, choose_initial, fewest_errors
+from exml_sim.classifier.rejection_model import (
+    Frame,
+    ModelOptions,
+    apply_rejector,
+    fit_coefficients,
+    fit_rejection_model,
+)
+from exml_sim.classifier.thresholds import (
+    CrossValidatedVotes,
+    ThetaResult,
+    choose_augmented,
+    choose_fewest_errors,
+    choose_initial,
+)
 from exml_sim.datasets.synthetic import HIDDEN, draw_rows
 from exml_sim.rejection import RejectionClassifier
 
@@ -15,7 +27,7 @@ def test_cross_validation_by_refitting_the_estimator():
     y = np.repeat([0, 1], 20)
     X = rng.normal(size=(40, 2)) + y[:, None]
     options = ModelOptions(gamma=2.0, scaling="none", C_h=0.1, C_g=0.1)
-    found = CrossValidation.of_features(X, y, 2, options, folds=4, rng=np.random.default_rng(5)).judge(0.3)
+    found = CrossValidatedVotes.of_features(X, y, 2, options, folds=4, rng=np.random.default_rng(5)).count(0.3)
     order = np.random.default_rng(5).permutation(40)
     order = np.concatenate([order[y[order] == 0], order[y[order] == 1]])
     fold = np.empty(40, int)
@@ -31,26 +43,28 @@ def test_cross_validation_by_refitting_the_estimator():
 
 
 def test_initial_rule():
-    tried = [Tried(0.1, 100, 10, 10, 50), Tried(0.2, 100, 60, 58, 20), Tried(0.3, 100, 90, 80, 5)]
+    tried = [ThetaResult(0.1, 100, 10, 10, 50), ThetaResult(0.2, 100, 60, 58, 20), ThetaResult(0.3, 100, 90, 80, 5)]
     choice = choose_initial(tried, 0.95)
     assert (choice.theta, choice.met, choice.chosen.accepted) == (0.2, True, 60)
     assert "accepts 60 of 100" in choice.reason
     choice = choose_initial(tried[2:], 0.95)
     assert (choice.theta, choice.met) == (0.3, False)
     assert "88.9%" in choice.reason
-    assert "accepting none" in choose_initial([Tried(0.1, 100, 0, 0, 50)], 0.95).reason
+    assert "accepting none" in choose_initial([ThetaResult(0.1, 100, 0, 0, 50)], 0.95).reason
 
 
 def test_prices_are_tried_from_the_highest_down():
     rows = draw_rows(40, rng=0)
     known = rows.classes != HIDDEN
     X, y = rows.points[known], (rows.y[known] > 0).astype(int)
-    judge = CrossValidation.of_features(X, y, 2, ModelOptions(C_h=0.1, C_g=0.1), folds=5, rng=np.random.default_rng(0))
-    tried = judge.until((0.1, 0.2, 0.3, 0.4), 0.9)
+    judge = CrossValidatedVotes.of_features(
+        X, y, 2, ModelOptions(C_h=0.1, C_g=0.1), folds=5, rng=np.random.default_rng(0)
+    )
+    tried = judge.count_down_to((0.1, 0.2, 0.3, 0.4), 0.9)
     assert [one.theta for one in tried] == [0.4]
-    assert [one.theta for one in judge.until((0.1, 0.2, 0.3), 1.01)] == [0.1, 0.2, 0.3]
+    assert [one.theta for one in judge.count_down_to((0.1, 0.2, 0.3), 1.01)] == [0.1, 0.2, 0.3]
     # Skipping changes nothing: the rule takes the same price when it sees all of them.
-    everything = [judge.judge(theta) for theta in (0.1, 0.2, 0.3, 0.4)]
+    everything = [judge.count(theta) for theta in (0.1, 0.2, 0.3, 0.4)]
     assert choose_initial(everything, 0.9).theta == choose_initial(tried, 0.9).theta == 0.4
 
 
@@ -58,7 +72,7 @@ def test_estimated_errors_of_two_classes_are_the_rejection_loss_at_one_quarter()
     for seed in range(20):
         rng = np.random.default_rng(seed)
         n, accepted = 100, int(rng.integers(0, 101))
-        one = Tried(0.2, n, accepted, int(rng.integers(0, accepted + 1)), int(rng.integers(0, n - accepted + 1)))
+        one = ThetaResult(0.2, n, accepted, int(rng.integers(0, accepted + 1)), int(rng.integers(0, n - accepted + 1)))
         wrong_accepted = one.accepted - one.right_accepted
         wrong = wrong_accepted + (n - accepted) - one.right_rejected
         loss = wrong_accepted + 0.25 * (n - accepted)
@@ -79,7 +93,7 @@ def test_estimated_errors_against_the_truth(n_classes):
     draws = []
     for _ in range(400):
         y = np.where(truth == n_classes, rng.integers(0, n_classes, truth.size), truth)
-        draws.append(Tried.count(0.2, winner, accepted, y).estimated_errors(n_classes))
+        draws.append(ThetaResult.count(0.2, winner, accepted, y).estimated_errors(n_classes))
     assert abs(np.mean(draws) - true_errors) < 6 * np.std(draws) / 20
     # The naive factor 1 (every disagreement is one error) would be caught.
     naive = [(1 - 1 / n_classes) * d + (1 / n_classes) * np.sum(~accepted) for d in draws]
@@ -91,12 +105,12 @@ def test_the_chosen_price_is_near_the_best_one_by_the_truth():
     rows, test = draw_rows(100, rng=2), draw_rows(500, rng=3)
     X, y = rows.points, (rows.y > 0).astype(int)
     options = ModelOptions(C_h=0.1, C_g=0.1)
-    judge = CrossValidation.of_features(X, y, 2, options, folds=5, rng=np.random.default_rng(0))
+    judge = CrossValidatedVotes.of_features(X, y, 2, options, folds=5, rng=np.random.default_rng(0))
     thetas = (0.1, 0.2, 0.3, 0.4)
-    choice = fewest_errors([judge.judge(theta) for theta in thetas], 2, "all rows")
+    choice = choose_fewest_errors([judge.count(theta) for theta in thetas], 2, "all rows")
     accuracy = {}
     for theta in thetas:
-        winner, accepted = fit(X, y, 2, theta, options).evaluate(test.points)
+        winner, accepted = fit_rejection_model(X, y, 2, theta, options).evaluate(test.points)
         accuracy[theta] = np.mean(np.where(accepted, winner + 1, HIDDEN) == test.classes)
     assert accuracy[choice.theta] > max(accuracy.values()) - 0.03
     assert min(accuracy.values()) < max(accuracy.values()) - 0.05
@@ -104,17 +118,17 @@ def test_the_chosen_price_is_near_the_best_one_by_the_truth():
 
 def test_folds():
     with pytest.raises(ValueError, match="folds must be between 2"):
-        CrossValidation.of_features(
+        CrossValidatedVotes.of_features(
             np.zeros((3, 1)), np.zeros(3, int), 2, ModelOptions(), folds=4, rng=np.random.default_rng(0)
         )
 
 
-def _judge(seed: int = 0) -> tuple[CrossValidation, np.ndarray, np.ndarray]:
+def _judge(seed: int = 0) -> tuple[CrossValidatedVotes, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((80, 2))
     y = (X[:, 0] + 0.5 * rng.standard_normal(80) > 0).astype(int)
     return (
-        CrossValidation.of_features(X, y, 2, ModelOptions(C_h=0.1, C_g=0.1), folds=5, rng=np.random.default_rng(1)),
+        CrossValidatedVotes.of_features(X, y, 2, ModelOptions(C_h=0.1, C_g=0.1), folds=5, rng=np.random.default_rng(1)),
         X,
         y,
     )
@@ -124,8 +138,8 @@ def test_a_cross_validation_from_a_gram_matrix_is_the_same():
     judge, X, y = _judge()
     frame = Frame.of(X, ModelOptions())
     gram = frame.cross(frame.points(X))
-    other = CrossValidation(gram, y, 2, ModelOptions(C_h=0.1, C_g=0.1), folds=5, rng=np.random.default_rng(1))
-    assert [judge.judge(theta) for theta in (0.1, 0.3)] == [other.judge(theta) for theta in (0.1, 0.3)]
+    other = CrossValidatedVotes(gram, y, 2, ModelOptions(C_h=0.1, C_g=0.1), folds=5, rng=np.random.default_rng(1))
+    assert [judge.count(theta) for theta in (0.1, 0.3)] == [other.count(theta) for theta in (0.1, 0.3)]
 
 
 def test_every_row_is_judged_by_a_model_that_was_fitted_without_it():
@@ -137,16 +151,16 @@ def test_every_row_is_judged_by_a_model_that_was_fitted_without_it():
     accepted = np.zeros(len(y), dtype=bool)
     for k in range(5):
         outside = judge._fold == k
-        u, w = coefficients(gram[np.ix_(~outside, ~outside)], y[~outside], 2, theta, options, 1e-5)
+        u, w = fit_coefficients(gram[np.ix_(~outside, ~outside)], y[~outside], 2, theta, options, 1e-5)
         cross = gram[np.ix_(outside, ~outside)]
-        accepted[outside] = through_the_gate(cross @ u, cross @ w)[1]
+        accepted[outside] = apply_rejector(cross @ u, cross @ w)[1]
     assert np.array_equal(judge.accepted(theta), accepted)
 
 
 def test_counts_among_some_rows_and_among_the_others_add_up():
     judge, X, _ = _judge()
     some = X[:, 1] > 0
-    whole, one, other = judge.judge(0.3), judge.judge(0.3, some), judge.judge(0.3, ~some)
+    whole, one, other = judge.count(0.3), judge.count(0.3, some), judge.count(0.3, ~some)
     for field in ("rows", "accepted", "right_accepted", "right_rejected"):
         assert getattr(whole, field) == getattr(one, field) + getattr(other, field)
 
@@ -157,12 +171,12 @@ def test_a_layer_behind_another_is_judged_on_the_rows_that_reach_it():
     thetas = (0.1, 0.2, 0.3, 0.4)
     none, every = np.zeros(80, dtype=bool), np.ones(80, dtype=bool)
     alone = choose_augmented(judge, thetas, 2, None)
-    assert alone == fewest_errors([judge.judge(theta) for theta in thetas], 2, "80 bought rows, cross-validated")
+    assert alone == choose_fewest_errors([judge.count(theta) for theta in thetas], 2, "80 bought rows, cross-validated")
     assert choose_augmented(judge, thetas, 2, none) == alone
     assert choose_augmented(judge, thetas, 2, every).theta == alone.theta
     # Rows that the generous price gets wrong: among them only, a lower price is better.
     winner, accepted = judge.vote(0.4)
-    wrong = accepted & (winner != judge._y)
+    wrong = accepted & (winner != judge.y)
     behind = choose_augmented(judge, thetas, 2, wrong)
     assert behind.theta == min(thetas) < alone.theta
-    assert f"{int(wrong.sum())} of 80 bought rows, those that the layers before give up" in behind.reason
+    assert f"{int(wrong.sum())} of 80 bought rows, those that the layers before reject" in behind.reason

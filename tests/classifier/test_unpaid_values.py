@@ -11,9 +11,9 @@ from tests.classifier.tasks import Recording, synthetic
 RUNS = [
     {"strategy": "median_elimination"},
     {"strategy": "uniform_allocation", "alignment": "budget"},
-    {"strategy": "successive_accepts_rejects", "top": 2},
+    {"strategy": "successive_accepts_rejects", "max_candidates": 2},
     {"strategy": "top_two", "theta": 0.3},
-    {"layers": 3, "tolerated_rejection": 0.0},
+    {"max_stages": 3, "tolerated_rejection": 0.0},
 ]
 
 
@@ -70,18 +70,20 @@ def test_a_peeking_learner_is_caught(monkeypatch):
     rows, oracle, *_ = synthetic(per_class=60, angles=[10, 50, 70, 90])
 
     def peek(self, i, bought):
-        values = self._buyer._oracle.query(self._buyer.names[self._arms[i]], np.arange(self._buyer.n_rows))
-        frame = bought_arms.Frame.of(np.hstack([self._base.X, values]), self._options)
-        points = frame.points(np.hstack([self._base.X[bought], values[bought]]))
+        values = self._acquisition._oracle.query(
+            self._acquisition.names[self._arms[i]], np.arange(self._acquisition.n_rows)
+        )
+        frame = bought_arms.Frame.of(np.hstack([self._data.X, values]), self._options)
+        points = frame.points(np.hstack([self._data.X[bought], values[bought]]))
         return frame.cross(points)
 
-    monkeypatch.setattr(bought_arms.OracleSession, "_gram", peek)
+    monkeypatch.setattr(bought_arms.OracleArms, "_gram", peek)
     record = Recording(oracle)
     first = fitted(record, rows)
     assert len(record.asked) > first.ledger_.pulls.sum()
     bad = poisoned(oracle, first.bought_, lambda n: np.full((n, 1), 1e6))
     second = fitted(bad, rows)
-    scores = [[r.scores.tolist() for r in model.records_[1].exploration.rounds] for model in (first, second)]
+    scores = [[r.scores.tolist() for r in model.records_[1].selection.exploration.rounds] for model in (first, second)]
     assert scores[0] != scores[1]
 
 

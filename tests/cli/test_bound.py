@@ -20,7 +20,7 @@ def test_the_ladder_is_that_of_the_theory(capsys) -> None:
     assert code == 0
     found = json.loads(out)
     for strategy in ("uniform", "median"):
-        wanted = theory.ladder(16_000, 8, 0.2, 0.1, 0.5, strategy=strategy)
+        wanted = theory.compare_bounds(16_000, 8, 0.2, 0.1, 0.5, strategy=strategy)
         assert [one["name"] for one in found["bounds"][strategy]] == [rung.name for rung in wanted]
         assert [one["value"] for one in found["bounds"][strategy]] == [rung.value for rung in wanted]
         assert [one["vacuous"] for one in found["bounds"][strategy]] == [rung.vacuous for rung in wanted]
@@ -53,7 +53,7 @@ def test_a_gap_for_each_candidate(capsys) -> None:
 def test_tiny_bounds_are_not_zero(capsys) -> None:
     code, out, _ = call(capsys, "bound", *POINT, "16000000", "--strategy", "uniform")
     assert code == 0
-    log = theory.ladder(16_000_000, 8, 0.2, 0.1, 0.5)[0].log_value
+    log = theory.compare_bounds(16_000_000, 8, 0.2, 0.1, 0.5)[0].log_value
     assert f"10^{log / math.log(10):.1f}" in out
 
 
@@ -92,11 +92,11 @@ def test_the_pools_of_a_study_have_the_bounds_that_know_them(capsys, tmp_path) -
     kind, point = bounds_of(study, first)
     line = next(one for one in found if one["strategy"] == first.labels[2] and one["bounds"])
     values = {one["name"]: one["value"] for one in line["bounds"]}
-    assert values["pool"] == point.bound("pool", kind, 60)
-    assert "pool, sharp" in values
+    assert values["population"] == point.bound("population", kind, 60)
+    assert "population, sharp" in values
     code, out, _ = call(capsys, "bound", str(file), "--budget", "60")
     assert code == 0
-    assert "pool, sharp" in out
+    assert "population, sharp" in out
 
 
 def test_a_study_and_a_point_are_one_line(capsys, tmp_path) -> None:

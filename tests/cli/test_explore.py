@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from exml_sim.cli import main
-from exml_sim.cli.columns import offer
+from exml_sim.cli.columns import parse_offer
 from exml_sim.cli.explore_files import FILES
 from exml_sim.datasets import make_synthetic
 
@@ -105,14 +105,14 @@ def test_json_and_quiet(data, capsys):
     assert f"Selected: {', '.join(found['selected'])}." in report
     assert found["files"] == [str(Path("o") / name) for name in FILES]
     spent = sum(Fraction(line["spent"]) for line in read(data / "o/ledger.csv"))
-    layer, figures = found["layers"][1], found["held_out"]["figures"]
+    layer, figures = found["layers"][1], found["evaluation"]["metrics"]
     assert layer["candidates"] == found["selected"]
     assert all(one["loss"] >= 0.0 and one["rows"] > 0 for look in layer["looks"] for one in look)
     assert layer["thetas"][0]["interval"][0] <= layer["thetas"][0]["accuracy"] <= layer["thetas"][0]["interval"][1]
     assert [one["interval"][0] <= one["accuracy"] <= one["interval"][1] for one in figures] == [True] * 4
     assert f"| {figures[0]['name']} | {figures[0]['right']} of {figures[0]['rows']} |" in report
-    assert found["findings"][0]["line"] == "180 rows, 2 classes: ill 90, well 90"
-    assert all(f"Warning: {one}." in report for one in found["doubts"])
+    assert found["preflight"][0]["message"] == "180 rows, 2 classes: ill 90, well 90"
+    assert all(f"Warning: {one['message']}." in report for one in found["diagnostics"])
     assert (Fraction(found["spent"]), found["budget"], found["explored"]) == (spent, "250", True)
     code, out, err = run(capsys, *given, "--out", "q", "--quiet")
     assert (code, err) == (0, "")
@@ -140,14 +140,14 @@ def test_the_dry_run_plans_and_writes_nothing(data, capsys):
     assert code == 0
     assert sorted(data.iterdir()) == before
     assert "candidate high: 1.2 per row, 162 of 180 rows can be bought" in out
-    # 53 complete rows at 4.7 could be had: the opening takes 16 of them.
-    assert "opening: 16 rows of every candidate, for 75.2" in out
+    # 53 complete rows at 4.7 are affordable: the first round takes 16 of them.
+    assert "first round: 16 rows of every candidate, for 75.2" in out
     assert "in all at most 250" in out
     _, out, _ = run(capsys, "explore", "data.csv", *COMMON, *THREE, "--budget", "250", "--dry-run", *PAPER)
     # 225 after the validation share, half of it per round, 4.7 per row of all three.
     assert "round 1: 23 rows of low, 23 rows of mid, 23 rows of high, for 108.1" in out
     assert "in all at most 250" in out
-    _, out, _ = run(capsys, "explore", "data.csv", *COMMON, *THREE, "--budget", "20%", "--dry-run", "--layers", "3")
+    _, out, _ = run(capsys, "explore", "data.csv", *COMMON, *THREE, "--budget", "20%", "--dry-run", "--max-stages", "3")
     assert "budget 169.2" in out
     assert "One further layer may spend as much" in out
 
@@ -213,7 +213,10 @@ def test_no_exploration_needed(data, capsys):
         (["data.csv", *COMMON, "--candidate", "c=low:1", "--candidate", "c=high:1", "--budget", "9"], "must differ"),
         (["data.csv", *COMMON, *THREE, "--budget", "99", "--theta", "x"], "--theta must be auto or a number"),
         (["data.csv", *COMMON, *THREE, "--budget", "99", "--theta", "0.7"], "theta must lie in"),
-        (["data.csv", *COMMON, *THREE, "--budget", "99", "--top", "2", *PAPER], "selects one candidate, not the top 2"),
+        (
+            ["data.csv", *COMMON, *THREE, "--budget", "99", "--max-candidates", "2", *PAPER],
+            "selects one candidate, not 2",
+        ),
         (["data.csv", *COMMON, *THREE, "--budget", "99", "--folds", "1"], "folds must be a whole number of at least 2"),
         (["data.csv", *COMMON, *THREE, "--budget", "1_000"], "budget must be a finite number"),
         (["data.csv", *COMMON, *THREE, "--budget", "99", "--out", "data.csv"], "is not a directory"),
@@ -249,19 +252,19 @@ def test_blank_columns(data, capsys):
     code, _, err = run(capsys, *arguments)
     assert code == 2
     assert err == (
-        "exml: candidate 'c' is blank in every row: there is nothing to buy; if you can measure it, --measure asks for "
-        "the rows that are worth it\n"
+        "exml: candidate 'c' is blank in every row: there is nothing to buy; if you can measure it, use "
+        "--request-measurements\n"
     )
 
 
 def test_offers():
-    found = offer("ct = ct1, ct2 : 5.0")
+    found = parse_offer("ct = ct1, ct2 : 5.0")
     assert (found.name, found.columns, found.cost) == ("ct", ("ct1", "ct2"), 5)
 
 
 @pytest.mark.parametrize(
     ("option", "text"),
-    [("mislabelling", text) for text in ("0.8,0.3", "1_0,0.5", "x", "0.5", "-1,2", "nan,0.5")]
+    [("label-noise", text) for text in ("0.8,0.3", "1_0,0.5", "x", "0.5", "-1,2", "nan,0.5")]
     + [("hidden-share", text) for text in ("0", "100%", "-5%", "10", "x", "%", "nan")],
 )
 def test_a_law_or_size_of_the_hidden_class_that_is_none(tmp_path, option, text, capsys):
@@ -273,6 +276,6 @@ def test_a_law_or_size_of_the_hidden_class_that_is_none(tmp_path, option, text, 
         main([*command, f"--{option}", text, "--out", str(tmp_path / "out")])
     assert stop.value.code == 2
     said = capsys.readouterr().err
-    assert re.search("(mislabelling|hidden.share) must be", said)
+    assert re.search("(label.noise|hidden.share) must be", said)
     assert said.count("\n") == 1
     assert not (tmp_path / "out").exists()

@@ -1,4 +1,4 @@
-"""``exml falsify`` at its door."""
+"""The command ``exml falsify``."""
 
 import csv
 import json
@@ -10,26 +10,26 @@ from click.testing import CliRunner
 from exml_sim.cli.falsify import command
 from simulations.falsify.targets import all_targets
 
-FINDS = Path(__file__).parents[1] / "counterexamples"
+COUNTEREXAMPLES = Path(__file__).parents[1] / "counterexamples"
 
 
 def invoke(*arguments):
-    return CliRunner().invoke(command, [str(one) for one in arguments])
+    return CliRunner().invoke(command, [str(argument) for argument in arguments])
 
 
-def test_a_find_is_told_saved_and_replayed(tmp_path):
+def test_a_counterexample_is_printed_saved_and_replayed(tmp_path):
     result = invoke("eq-2", "--evaluations", 100, "--out", tmp_path, "--quiet")
     assert result.exit_code == 0, result.output
-    assert result.output.startswith("eq-2 is violated, found in ")
+    assert result.output.startswith("eq-2: VIOLATED")
     again = invoke("--replay", tmp_path / "eq-2.toml")
     assert again.exit_code == 0
-    assert again.output.startswith("eq-2 is still violated at ")
+    assert again.output.startswith("eq-2: still violated")
 
 
-def test_a_true_claim_is_told_with_its_largest_ratio(tmp_path):
+def test_a_true_claim_is_printed_with_its_largest_ratio(tmp_path):
     result = invoke("tighter.lemma_4", "--evaluations", 50, "--out", tmp_path, "--quiet")
     assert result.exit_code == 0
-    assert result.output.startswith("No violation of tighter.lemma_4 found in 50 evaluations")
+    assert result.output.startswith("tighter.lemma_4: no violation")
     assert not list(tmp_path.iterdir())
 
 
@@ -44,15 +44,15 @@ def test_a_violation_of_what_should_hold_is_exit_code_1(tmp_path, monkeypatch):
     assert result.exit_code == 1
 
 
-def test_a_replay_that_stands_no_more_is_exit_code_1(tmp_path):
-    text = (FINDS / "eq-2.toml").read_text(encoding="utf-8")
+def test_a_replay_that_no_longer_reproduces_is_exit_code_1(tmp_path):
+    text = (COUNTEREXAMPLES / "eq-2.toml").read_text(encoding="utf-8")
     file = tmp_path / "eq-2.toml"
-    # An edited find has no seal.
+    # An edited counterexample has no checksum.
     head = text.split("[instance]")[0].partition("\n")[2]
     file.write_text(head + '[instance]\nh = 3\ng = 1\nlabel = 1\ntheta = "3/5"\n', encoding="utf-8")
     result = invoke("--replay", file)
     assert result.exit_code == 1
-    assert "not violated any more" in result.output
+    assert "no longer violated" in result.output
 
 
 def test_json(tmp_path):
@@ -63,7 +63,7 @@ def test_json(tmp_path):
     assert answer["instance"] == {"power": 1, "first": 1}
     assert Path(answer["file"]).exists()
     listed = json.loads(invoke("--list", "--json").output)
-    assert [one["id"] for one in listed] == [target.id for target in all_targets()]
+    assert [row["id"] for row in listed] == [target.id for target in all_targets()]
 
 
 def test_the_list_names_everything():
@@ -85,7 +85,7 @@ def test_tightness_writes_its_tables(tmp_path):
     "arguments",
     [(), ("--list", "--tightness"), ("lemma-1-i", "--list"), ("--tightness", "nothing-of-the-kind")],
 )
-def test_unclear_wishes_are_refused(arguments):
+def test_contradicting_arguments_are_errors(arguments):
     assert invoke(*arguments).exit_code == 2
 
 
@@ -95,6 +95,6 @@ def test_an_unknown_claim_is_one_line_and_exit_code_2(capsys):
     with pytest.raises(SystemExit) as stop:
         main(["falsify", "lemma-1"])
     assert stop.value.code == 2
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert "did you mean lemma-1-i" in said
+    message = capsys.readouterr().err
+    assert message.count("\n") == 1
+    assert "did you mean lemma-1-i" in message

@@ -32,7 +32,7 @@ def test_synthetic_leaves_table_figures_and_verdicts(tmp_path, capsys, monkeypat
     assert data["configurations"] == 2
     names = {file.name for file in tmp_path.iterdir()}
     pictures = {f"figure_{k}.{kind}" for k in (4, 5) for kind in ("png", "svg")}
-    assert pictures | {"table.md", "table.csv", "verdicts.md", "verdicts.json", "results.sqlite"} <= names
+    assert pictures | {"table.md", "table.csv", "verdicts.md", "verdicts.json", "results"} <= names
     assert "| observed | 20 % |" in (tmp_path / "table.md").read_text(encoding="utf-8")
     assert "statements are reproduced" in (tmp_path / "verdicts.md").read_text(encoding="utf-8")
 
@@ -51,7 +51,7 @@ def test_other_settings_in_the_same_folder(tmp_path, capsys):
     from simulations.cache import Cache
     from simulations.reproduction.synthetic import figures_4_and_5
 
-    Cache(tmp_path / "results.sqlite", json.loads(figures_4_and_5(True, 1.0, seed=0).identity())).close()
+    Cache(tmp_path / "results", json.loads(figures_4_and_5(True, 1.0, seed=0).identity()))
     assert call("synthetic", "--out", str(tmp_path), "--C", "0.5", "--seed", "5") == 2
     assert "other settings (C, seed differ)" in capsys.readouterr().err
 

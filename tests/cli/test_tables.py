@@ -29,7 +29,20 @@ def run(capsys, *arguments):
     return stop.value.code, out.out, out.err
 
 
-COMMON = ["--label", "y", "--observed", "x*", "--id", "who", "--budget", "120", "--explore", "always", "--blank", "NA"]
+COMMON = [
+    "--label",
+    "y",
+    "--observed",
+    "x*",
+    "--id",
+    "who",
+    "--budget",
+    "120",
+    "--explore",
+    "always",
+    "--na-values",
+    "NA",
+]
 COMMON += ["--model", "kernel"]
 GIVEN = ["--candidate", "scan=scan?:2", "--candidate", "low=low:1"]
 
@@ -47,8 +60,8 @@ def test_every_kind_of_file_gives_the_same_run(frame, capsys, tmp_path):
         "b": ["t.csv.gz", *GIVEN],
         "c": ["latin.csv", *GIVEN, "--encoding", "latin-1"],
         "d": ["t.parquet", *GIVEN],
-        "e": ["t.csv", "--prices", "prices.csv"],
-        "f": ["t.csv", *GIVEN[:2], "--prices", "low.csv"],
+        "e": ["t.csv", "--costs", "prices.csv"],
+        "f": ["t.csv", *GIVEN[:2], "--costs", "low.csv"],
     }
     (tmp_path / "low.csv").write_text("candidate,cost\nlow,1\n")
     for out, arguments in runs.items():
@@ -60,7 +73,7 @@ def test_every_kind_of_file_gives_the_same_run(frame, capsys, tmp_path):
     with (tmp_path / "a/predictions.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert [one["who"] for one in rows] == frame["who"].tolist()
-    assert {one["perceived"] for one in rows} == {"none", "größer"}
+    assert {one["observed"] for one in rows} == {"none", "größer"}
     # The same model predicts from any of them, and the id stays.
     code, out, _ = run(capsys, "predict", "a/model.npz", "t.parquet", "--id", "who", "--json")
     assert code == 0
@@ -84,9 +97,9 @@ def test_memory_is_checked_at_the_door(frame, capsys, tmp_path):
     frame.to_csv("t.csv", index=False)
     code, _, err = run(capsys, "explore", "t.csv", *COMMON, *GIVEN, "--memory", "100K")
     assert code == 2
-    assert err.startswith("exml: 120 rows need about 1.8 MiB of memory, 100.0 KiB are there: at most about")
+    assert err.startswith("exml: 120 rows need about 1.8 MiB of memory, 100.0 KiB are available: at most about")
     assert run(capsys, "explore", "t.csv", *COMMON, *GIVEN, "--memory", "much")[0] == 2
-    assert run(capsys, "explore", "t.csv", *COMMON, *GIVEN, "--memory", "100K", "--anyway")[0] == 0
+    assert run(capsys, "explore", "t.csv", *COMMON, *GIVEN, "--memory", "100K", "--ignore-errors")[0] == 0
 
 
 @pytest.mark.usefixtures("unseen_pictures")
@@ -94,12 +107,12 @@ def test_warnings_are_in_the_plan_the_report_and_the_json(frame, capsys, tmp_pat
     frame.loc[:2, "y"] = "grösser"
     frame["x, again"] = frame["x, left"]
     frame.to_csv("t.csv", index=False)
-    slip = "class 'grösser' has 3 rows: is it a slip for 'größer'?"
+    slip = "class 'grösser' has 3 rows; possible typo of 'größer'"
     code, out, _ = run(capsys, "explore", "t.csv", *COMMON, *GIVEN, "--dry-run")
     assert code == 0
     assert f"Warning: {slip}." in out
     found = json.loads(run(capsys, "explore", "t.csv", *COMMON, *GIVEN, "--json")[1])
-    lines = [one["line"] for one in found["findings"] if one["severity"] == "warn"]
+    lines = [one["message"] for one in found["preflight"] if one["severity"] == "warning"]
     assert slip in lines
     assert "observed x, left and x, again are the same" in lines
     report = (tmp_path / "exml-out/report.md").read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from exml_sim.cli import cli, main
-from simulations.verification import depths, run
+from simulations.verification import plans, run
 from tests.simulations.verification.test_run import SMALL
 from theory.claims import get
 
@@ -17,7 +17,7 @@ from theory.claims import get
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     """The quick depth with the fewest trials that decide."""
-    monkeypatch.setitem(depths.DEPTHS, "quick", SMALL)
+    monkeypatch.setitem(plans.DEPTHS, "quick", SMALL)
 
 
 def call(out, *arguments):
@@ -39,15 +39,16 @@ def test_files_table_and_exit_code(tmp_path):
     assert names >= {"verify.json", "verify.md", "verify.csv", "store", "claims-appendix-a1.png"}
     assert "Nothing that should hold is refuted." in done.output
     lines = done.output.splitlines()
-    assert lines[0].split() == ["claim", "verdict", "evidence", "slack"]
-    assert lines[1].startswith("lemma-3 ")
-    assert "4 of 4 cells decided" in lines[1]
+    assert lines[0] == "Nothing that should hold is refuted."
+    header = next(i for i, line in enumerate(lines) if line.split() == ["claim", "verdict", "evidence", "slack"])
+    assert lines[header + 1].startswith("lemma-3 ")
+    assert "4 of 4 cells decided" in lines[header + 1]
     seconds = json.loads((tmp_path / "verify.json").read_text(encoding="utf-8"))["seconds"]
     assert seconds["figures"] > 0
     document = timeless(tmp_path)
-    assert document["schema"] == 2
+    assert document["schema"] == 3
     assert document["summary"]["claims"] == 2
-    assert document["alarm"] == {"per_claim": 1e-6, "claims": 1, "total": 1e-6}
+    assert document["alpha"] == {"per_claim": 1e-6, "claims": 1, "total": 1e-6}
     assert {"exml_sim", "python", "numpy"} <= set(document["software"])
 
 

@@ -72,7 +72,7 @@ def test_bad_downloads(tmp_path):
         read_realdisp(tmp_path / "x.txt")
     log = tmp_path / "subject1_ideal.log"
     write_log(log, [1, 2], columns=119)
-    with pytest.raises(ValueError, match="line 1 has 119 columns, expected 120"):
+    with pytest.raises(ValueError, match="has 119 columns, expected 120"):
         read_realdisp(log)
     write_log(log, [0, 33])
     with pytest.raises(ValueError, match="no row of the activities 1, 2, 3"):

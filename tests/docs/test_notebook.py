@@ -1,16 +1,16 @@
-"""The tutorial notebook runs from top to bottom, and carries no stale output."""
+"""The notebook runs from top to bottom and is stored without output."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import nbformat
 from nbclient import NotebookClient
 
-NOTEBOOK = Path(__file__).parents[2] / "docs" / "notebook.ipynb"
+from tests.docs.pages import DOCS
+
+NOTEBOOK = DOCS / "tutorial" / "notebook.ipynb"
 
 
-def test_it_runs_and_says_something_in_every_cell() -> None:
+def test_it_runs_and_prints_something_in_every_cell() -> None:
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]

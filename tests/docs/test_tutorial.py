@@ -1,11 +1,11 @@
-"""docs/tutorial.md, word by word: its commands and its Python are run in order, its output is the output."""
+"""The README and the tutorial do what they say: commands, output and Python."""
 
 from __future__ import annotations
 
 import doctest
-import re
-import shlex
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 
@@ -13,35 +13,98 @@ matplotlib.use("Agg")
 
 import pytest
 
-from exml_sim.cli import main
+from exml_sim import engine
+from simulations.budget_vs_failure import make_study
+from simulations.panels import needs, panels_of
+from tests.docs.pages import DOCS, README, find_blocks, find_files, read, run_command
 
-TUTORIAL = Path(__file__).parents[2] / "docs" / "tutorial.md"
+
+@pytest.mark.parametrize(
+    ("page", "number"),
+    [
+        (README, 8),
+        (DOCS / "tutorial" / "first-steps.md", 15),
+        (DOCS / "how-to" / "running-studies.md", 6),
+        (DOCS / "explanation" / "simulation-modes.md", 4),
+        (DOCS / "explanation" / "testing-bounds.md", 4),
+    ],
+    ids=lambda value: getattr(value, "stem", None),
+)
+def test_python_session(page: Path, number: int) -> None:
+    result = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
+    assert result.attempted >= number
+    assert result.failed == 0
 
 
-def test_every_command_and_its_output(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_numbers_of_the_main_study_in_the_readme() -> None:
+    """The budgets around those that the README names; every budget has its own random numbers."""
+    text = " ".join(README.read_text(encoding="utf-8").split())
+    result = engine.run(make_study(10_000, budgets=(96, 128, 256, 384)), progress=False)
+    uniform, median = (needs(panel) for panel in panels_of(result))
+    assert f"at a budget of about {uniform.practice}, median elimination at about {median.practice}." in text
+    paper, corrected, tighter, population = uniform.bounds.values()
+    assert None not in (paper, corrected, tighter, population, uniform.practice)
+    assert f"the paper's bound needs {paper:,}, the corrected bound for {corrected:,}" in text
+    assert (
+        f"our distribution-free bound for {tighter:,} ({float(tighter / uniform.practice):.0f} times practice)" in text
+    )
+    assert f"asks for {population:,} ({float(population / uniform.practice):.1f} times practice)" in text
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "exml_sim.bandit.ledger",
+        "exml_sim.bandit.parametric",
+        "exml_sim.classifier.acquisition",
+        "exml_sim.classifier.estimator",
+        "exml_sim.datasets.graded",
+        "exml_sim.datasets.synthetic",
+        "exml_sim.engine.study",
+        "exml_sim.oracle",
+        "exml_sim.population",
+        "exml_sim.rejection.classifier",
+        "exml_sim.rejection.solve",
+    ],
+)
+def test_docstrings(module: str) -> None:
+    result = doctest.testmod(import_module(module))
+    assert result.attempted > 0
+    assert result.failed == 0
+
+
+def test_first_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
-    printed = ""
-    commands = 0
-    for kind, block in re.findall(r"```(sh|text)\n(.*?)```", TUTORIAL.read_text(encoding="utf-8"), re.DOTALL):
+    printed, commands = "", 0
+    for kind, block in find_blocks(read("tutorial/first-steps.md"), "sh|text"):
         if kind == "text":
-            assert all(line in printed.splitlines() for line in block.splitlines())
+            assert set(block.splitlines()) <= set(printed.splitlines())
             continue
-        printed = ""
-        for line in block.splitlines():
-            program, *arguments = shlex.split(line)
-            assert program == "exml"
-            with pytest.raises(SystemExit) as stop:
-                main(arguments)
-            found = capsys.readouterr()
-            assert stop.value.code == 0, f"{line}: {found.err}"
-            printed += found.out
-            commands += 1
+        printed = "".join(run_command(command, capsys) for command in block.splitlines())
+        commands += len(block.splitlines())
     assert commands >= 10
 
 
-def test_every_line_of_python() -> None:
-    found = doctest.testfile(str(TUTORIAL), module_relative=False, encoding="utf-8")
-    assert found.attempted >= 15
-    assert found.failed == 0
+def test_coming_from_bandits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = read("tutorial/coming-from-bandits.md")
+    for name, text in find_files(page).items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    (code,) = [block for _, block in find_blocks(page, "python")]
+    exec(code, {})
+    names, rates = zip(*(row.split() for row in capsys.readouterr().out.splitlines()), strict=True)
+    assert names == ("uniform_allocation", "successive_rejects")
+    assert all(0.05 < float(rate) < 0.2 for rate in rates)
+    (command,) = [block for _, block in find_blocks(page, "sh")]
+    assert "ocba" in run_command(command, capsys)
+
+
+def test_coming_from_scikit_learn(capsys: pytest.CaptureFixture[str]) -> None:
+    names: dict[str, Any] = {}
+    for _, code in find_blocks(read("tutorial/coming-from-scikit-learn.md"), "python"):
+        exec(code, names)
+    assert 0 < float(capsys.readouterr().out.split()[0]) < 1
+    assert len(names["scores"]) == 3
+    assert names["model"].ledger_.spent <= names["model"].ledger_.budget

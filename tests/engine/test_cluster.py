@@ -103,7 +103,7 @@ def test_array_jobs_are_the_study(tmp_path: Path) -> None:
     """Eight shards, each a process of its own as in the script for SLURM; the million is in benchmarks.shards."""
     study = known(trials=400)
     (tmp_path / "study.toml").write_text(study.to_toml(), encoding="utf-8")
-    script = (Path(__file__).parents[2] / "docs" / "cluster.md").read_text(encoding="utf-8")
+    script = (Path(__file__).parents[2] / "docs" / "how-to" / "clusters.md").read_text(encoding="utf-8")
     assert 'exml study study.toml --shard "$SLURM_ARRAY_TASK_ID/$SLURM_ARRAY_TASK_COUNT"' in script
     jobs = [
         subprocess.Popen(

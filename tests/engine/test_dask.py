@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
+from dataclasses import replace
 from functools import partial
+from types import ModuleType
 
 import pytest
 from click.testing import CliRunner
@@ -14,7 +17,7 @@ from click.testing import CliRunner
 from exml_sim.cli import cli
 from exml_sim.engine import Store, StudyResult, run
 from exml_sim.engine.cluster import dask_workers
-from exml_sim.plugins import PluginError, near
+from exml_sim.plugins import PluginError
 from simulations import budget_vs_failure
 from tests.engine.studies import features, known
 
@@ -51,14 +54,15 @@ class Once(BaseStrategy):
 
     def explore(self, batch):
         batch.buy(batch.budget)
+        {use}
         return batch.keep_best(1)
 """
 
 
-def plugged(folder, extra=""):
-    (folder / "once.py").write_text(PLUG_IN.format(extra=extra), encoding="utf-8")
-    with near(folder):
-        return known(trials=200, strategies=["uniform_allocation", "once:Once"])
+def plugged(folder, extra="", use=""):
+    (folder / "once.py").write_text(PLUG_IN.format(extra=extra, use=use), encoding="utf-8")
+    both = ("uniform_allocation", "once:Once")
+    return replace(known(trials=200), strategies=both, plugins=[folder / "once.py"])
 
 
 def test_a_plug_in_travels_to_the_workers(cluster, tmp_path):
@@ -69,9 +73,9 @@ def test_a_plug_in_travels_to_the_workers(cluster, tmp_path):
     result.close()
 
 
-def test_a_worker_that_lacks_a_package(cluster, tmp_path):
-    extra = f"if os.getpid() != {os.getpid()}: import no_such_package"
-    study, path = plugged(tmp_path, extra), tmp_path / "study.sqlite"
+def test_a_worker_that_lacks_a_package(cluster, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "no_such_package", ModuleType("no_such_package"))
+    study, path = plugged(tmp_path, "import no_such_package", "no_such_package"), tmp_path / "study.sqlite"
     words = "plug-in 'once:Once' needs the package 'no_such_package', which is not installed here; nothing was stored"
     with dask_workers(cluster.scheduler_address) as threads, pytest.raises(PluginError, match=words):
         run(study, n_jobs=threads, block=20, store=path, progress=False)

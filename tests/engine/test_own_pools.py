@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from exml_sim.bandit.parametric import ParametricPool
-from exml_sim.bandit.random_instances import RedrawnArm, RedrawnPool
+from exml_sim.bandit.parametric import ParametricPool, RandomInstancePool, RandomMeanArm
 from exml_sim.engine import Study, run
 from exml_sim.engine.families import FAMILIES, FamilyPool
 from exml_sim.seeds import Seeds
 from exml_sim.testing.examined import agrees
+from simulations.pool_bounds import value_at
 
 ALARM = 1e-7
 BASE: dict[str, Any] = {"strategies": ["uniform_allocation"], "budgets": {"per_arm": [8]}, "trials": 40}
@@ -133,7 +133,7 @@ def test_correlated_arms_are_told_apart_sooner() -> None:
 
 def test_arms_drawn_anew_are_judged_on_their_own_means() -> None:
     """The slow path: every trial alone, as a pool of known arms with the means that it drew."""
-    pool = RedrawnPool([RedrawnArm(0.0, 1.0) for _ in range(3)])
+    pool = RandomInstancePool([RandomMeanArm(0.0, 1.0) for _ in range(3)])
     found = pool.explore_many("uniform_allocation", 30, 50, seed=4)
     success, regret = pool.outcomes(found.seeds, found.selected, "risk")
     for trial in range(50):
@@ -201,15 +201,17 @@ def test_a_precision_in_place_of_trials() -> None:
     assert one.trials < study.trials
 
 
-def test_a_cell_stops_by_its_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cell_stops_by_its_verdict(tmp_path: Path) -> None:
     """A bound that holds with room is decided early; one that says nothing ends at the first look."""
-    monkeypatch.chdir(tmp_path)
     (tmp_path / "wide.py").write_text(
-        "def half(budget, setting):\n    return 0.5 if budget > 30 else float('nan')\n", encoding="utf-8"
+        "from exml_sim.engine import bound\n@bound()\ndef half(budget, context):\n"
+        "    return 0.5 if budget > 30 else float('nan')\n",
+        encoding="utf-8",
     )
     study = Study.from_table(
         BASE | {"pools": [{"kind": "parametric", "means": [0.3, 0.5]}], "bounds": ["wide:half"], "trials": 4000,
-                "budgets": {"per_arm": [8, 40]}, "stop": {"verdict": "half", "every": 100}}
+                "budgets": {"per_arm": [8, 40]}, "stop": {"verdict": "half", "every": 100}},
+        [tmp_path / "wide.py"],
     )  # fmt: skip
     with run(study, progress=False, n_jobs=1) as result:
         trials = [one.trials for one in result.summary()]
@@ -218,4 +220,6 @@ def test_a_cell_stops_by_its_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyP
         BASE | {"pools": [{"kind": "synthetic", "per_class": 8, "angles": [10, 90]}], "trials": 300,
                 "scores": [{"theta": 0.3, "ball": 0.4}], "stop": {"verdict": "tighter", "every": 50}}
     )  # fmt: skip
-    assert [one.trials for one in run(ours, progress=False, n_jobs=1).summary()] == [50]
+    assert [one.trials for one in run(ours, progress=False, n_jobs=1, bound_value=value_at).summary()] == [50]
+    with pytest.raises(ValueError, match="'tighter' is no bound of the study"):
+        run(ours, progress=False)

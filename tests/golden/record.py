@@ -36,7 +36,7 @@ from exml_sim.oracle import ArrayOracle
 from exml_sim.rejection import factorise, solve, solve_batch, solve_low_rank
 from exml_sim.strategies import STRATEGIES
 from exml_sim.threads import one_thread
-from simulations.falsify import finds
+from simulations.falsify import counterexamples as finds
 from tests.golden.values import (
     collect_numbers,
     describe_machine,
@@ -50,9 +50,9 @@ from tests.golden.values import (
 from tests.theory.population.small_pools import generated
 from theory import BoundProblem, corrected, paper, tighter
 from theory.claims import all_claims
+from theory.evidence import refutations
 from theory.population import PopulationModel
 from theory.population import required_budget as required_population_budget
-from theory.evidence import refutations
 
 HERE = Path(__file__).parent
 COUNTEREXAMPLE_FOLDER = HERE.parent / "counterexamples"
@@ -416,12 +416,10 @@ BOUNDS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "paper_pair": (paper.lemma_4, {}),
     "paper_regret_u": (paper.exploratory_regret_uniform, {}),
     "paper_regret_m": (paper.exploratory_regret_median, {}),
-    "paper_excess_u": (paper.excess_risk_uniform_terms, {}),
-    "paper_excess_m": (paper.excess_risk_median_terms, {}),
+    "paper_excess_u": (paper.excess_risk_uniform, {"terms": True}),
+    "paper_excess_m": (paper.excess_risk_median, {"terms": True}),
     "paper_excess_supervised": (paper.excess_risk_supervised, {}),
     "paper_deviation": (paper.lemma_3, {}),
-    "paper_condition_u": (paper.identification_condition, {}),
-    "paper_condition_m": (paper.identification_condition, {"strategy": "median", "factor": 64}),
     "corrected_failure_u": (corrected.delta_fail_uniform, {}),
     "corrected_failure_u_ties": (corrected.delta_fail_uniform, {"best_count": 2}),
     "corrected_failure_u_simplified": (corrected.delta_fail_uniform_simplified, {}),
@@ -431,13 +429,12 @@ BOUNDS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "corrected_regret_u": (corrected.exploratory_regret_uniform, {}),
     "corrected_regret_m": (corrected.exploratory_regret_median, {}),
     "corrected_regret_m_fresh": (corrected.exploratory_regret_median, {"rows": "fresh", "best_count": 2}),
-    "corrected_excess_u": (corrected.excess_risk_uniform_terms, {}),
-    "corrected_excess_m": (corrected.excess_risk_median_terms, {}),
+    "corrected_excess_u": (corrected.excess_risk_uniform, {"terms": True}),
+    "corrected_excess_m": (corrected.excess_risk_median, {"terms": True}),
     "corrected_excess_supervised": (corrected.excess_risk_supervised, {}),
     "corrected_term_a": (corrected.term_a, {}),
     "corrected_term_d": (corrected.term_d, {}),
     "corrected_deviation": (corrected.lemma_3, {}),
-    "corrected_condition_m": (corrected.identification_condition, {"strategy": "median"}),
     "tighter_launch": (tighter.launch_rows, {}),
     "tighter_impossible": (tighter.impossible_rows, {}),
     "tighter_regret_u": (tighter.exploratory_regret_uniform, {}),
@@ -450,7 +447,6 @@ BOUNDS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "tighter_variance_pair": (tighter.lemma_4_variance, {}),
     "tighter_variance_erm": (tighter.erm_tail_variance, {}),
     "tighter_variance_comparator": (tighter.comparator_tail_variance, {}),
-    "tighter_condition_u": (tighter.identification_condition, {}),
     **{f"tighter_failure_u_{i}": (tighter.delta_fail_uniform, dict(options)) for i, options in enumerate(DESIGNS)},
     **{f"tighter_failure_m_{i}": (tighter.delta_fail_median, dict(options)) for i, options in enumerate(DESIGNS[:6])},
     "tighter_failure_m_fresh": (tighter.delta_fail_median, {"rows": "fresh"}),
@@ -487,12 +483,12 @@ def draw_points() -> dict[str, Any]:
 
 def evaluate_bound(name: str) -> np.ndarray:
     """Evaluate a bound at all points, as a logarithm where the function offers it."""
-    function, options = BOUNDS[name]
+    function, options = BOUNDS[name][0], dict(BOUNDS[name][1])
     parameters = inspect.signature(function).parameters
     required = [key for key, parameter in parameters.items() if parameter.default is inspect.Parameter.empty]
     given = {**{key: draw_points()[key] for key in required}, **options}
     given |= {key: value for key, value in (("strict", False), ("log", True)) if key in parameters}
-    value = function(**given)
+    value = (function.terms if given.pop("terms", False) else function)(**given)
     columns = value if isinstance(value, np.ndarray) else [np.broadcast_to(c, POINTS) for c in astuple(value)]
     return np.asarray(columns, dtype=np.float64)
 
@@ -524,8 +520,8 @@ def evaluate_population(strategy: str) -> np.ndarray:
     rows = []
     for point, _ in make_populations():
         for design in ({}, {"pairing": "independent"}, {"rows": "fresh"}):
-            rows.append(replace(point, **design).bound("pool", strategy, budgets))
-        rows.append([step.value for step in point.ladder(strategy, 30) if step.name.startswith("pool")])
+            rows.append(replace(point, **design).bound("population", strategy, budgets))
+        rows.append([step.value for step in point.compare(strategy, 30) if step.name.startswith("population")])
     return np.concatenate([np.ravel(row) for row in rows]).astype(np.float64)
 
 
@@ -663,7 +659,7 @@ def replay_counterexample(name: str) -> dict[str, Any]:
     with one_thread():
         done = finds.replay(finds.read(COUNTEREXAMPLE_FOLDER / f"{name}.toml"))
     sides = round_floats([done.measured.log_observed, done.measured.log_bound])
-    return {"sides": sides, "confirmed": OUTCOMES[done.verdict.outcome], "violated": bool(done.stands)}
+    return {"sides": sides, "confirmed": OUTCOMES[done.verdict.outcome], "violated": bool(done.reproduced)}
 
 
 # --- 6. purchases ---------------------------------------------------------------------------------------------------

@@ -35,11 +35,9 @@ class PaperSession(ArmState):
         self.rng = np.random.default_rng(int(seeds.key[0] % 2**32))
         self.shape = (len(seeds), n_arms)
 
-    def grant(self, pulls, fresh):
+    def pull(self, pulls, fresh, pay):
+        pay(pulls, pulls)
         return pulls
-
-    def draw(self, pulls, fresh):
-        pass
 
     def score(self, wanted, fresh, level):
         # Few different values, so that ties are common.

@@ -96,7 +96,7 @@ def test_verdicts_see_a_bound_that_is_too_small(panels) -> None:
     # A failure rate of one half where our bound promises less than 5 %.
     wrong = replace(panels[0], cells=(*panels[0].cells[:-1], replace(panels[0].cells[-1], failures=200)))
     refuted = [(level, cell.budget) for _, cell, level, one in verdicts([wrong]) if one.outcome == "refuted"]
-    assert refuted == [("tighter", "49152"), ("pool", "49152")]
+    assert refuted == [("tighter", "49152"), ("population", "49152")]
 
 
 def test_csv(panels) -> None:

@@ -68,14 +68,14 @@ def test_prices_and_penalties_are_for_the_bound_of_the_pool_only() -> None:
     kind, point = of(priced)
     assert (kind, point.plain) == ("uniform", False)
     assert "costs 1" in point.declined("tighter", kind)
-    assert point.declined("pool", kind) == ""
-    assert "which arms are left" in point.declined("pool", "median")
+    assert point.declined("population", kind) == ""
+    assert "which arms are left" in point.declined("population", "median")
     # Sixty units of money are ten rows for each of the arms that cost six together.
     even, rows = of(features(budgets={"absolute": [50]}))
-    assert float(point.bound("pool", kind, 60)) >= float(rows.bound("pool", even, 50))
-    assert float(point.bound("pool", kind, 60)) <= float(rows.bound("pool", even, 45))
+    assert float(point.bound("population", kind, 60)) >= float(rows.bound("population", even, 50))
+    assert float(point.bound("population", kind, 60)) <= float(rows.bound("population", even, 45))
     penalised = features(scores=[{"score": "objective", "theta": 0.3, "penalty": [2.0, 2.0], "loss": "mean"}])
     kind, point = of(penalised)
     assert "norm ball" in point.declined("corrected", kind)
     assert point.data.quadratic(10)
-    assert 0.0 < float(point.bound("pool", kind, 4000)) < 1.0
+    assert 0.0 < float(point.bound("population", kind, 4000)) < 1.0

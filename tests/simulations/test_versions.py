@@ -25,7 +25,7 @@ from theory.versions import VERSIONS, Version
 def halved(B, *, strict=True, log=False, **given):
     """Half of our bound, in the place of a new theorem."""
     value = np.asarray(tighter.delta_fail_uniform(B, strict=strict, log=True, **given)) - math.log(2)
-    return theory.Rung("", value).log_value if log else np.exp(value)
+    return theory.BoundValue("", value).log_value if log else np.exp(value)
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_panels_sentence_table_and_verdicts(panels) -> None:
     asked = needs(uniform).bounds
     assert asked["halved"] < asked["tighter"]
     told = sentence(Needs("uniform allocation", Fraction(128), asked))
-    assert f"the halved one for {asked['halved']:,} (" in told
+    assert f"the halved bound needs {asked['halved']:,} (" in told
     rows = list(csv.DictReader(io.StringIO(budget_vs_failure.to_csv(panels))))
     assert float(rows[1]["bound_halved"]) == uniform.bound_at("halved", cell)
     assert {name for _, _, name, _ in verdicts(panels)} == set(VERSIONS)
@@ -80,7 +80,7 @@ def test_report_gets_points_of_the_curve(store, halved_version) -> None:
     json.dumps(page, allow_nan=False)
     assert page["versions"][0] == {"name": "halved", "title": "half of ours"}
     uniform, median = (panel["bounds"] for panel in page["groups"][0]["panels"])
-    assert (uniform["versions"][0], median["versions"][0], *median["curves"]) == ("halved", "pool", "pool")
+    assert (uniform["versions"][0], median["versions"][0], *median["curves"]) == ("halved", "population", "population")
     curve = uniform["curves"]["halved"]
     assert curve["target"] == point.required("halved", "uniform", page["target"])
     assert curve["budgets"][0] == curve["informative"] == point.informative("halved", "uniform")
@@ -101,7 +101,7 @@ def test_ladder_and_commands(halved_version, capsys) -> None:
     code, out, _ = call(capsys, "plan", *point, "--json")
     uniform, median = json.loads(out)["budgets"]
     assert uniform["bounds"]["halved"] <= uniform["bounds"]["tighter"]
-    missing = {"pool": "the pool bound needs data, which this point does not have"}
+    missing = {"population": "the population bound needs data, which this problem does not have"}
     assert uniform["declined"] == missing
     assert median["declined"] == {**missing, "halved": "there is no halved bound for median"}
     code, out, _ = call(capsys, "plan", *point)

@@ -1,4 +1,4 @@
-"""The table of planted errors in docs/verdicts.md: ``python -m tests.statistical.planted_table`` prints it."""
+"""Print the planted errors of docs/reference/results-bounds.md: ``python -m tests.statistical.planted_table``."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def tried(world: World, strategy, planted, budget, trials, money):
     """Verdicts on the right and on the wrong bound of a world, from trials of the engine."""
     failures = world.count(strategy, budget, trials, seed=1)
     bounds = [bound(world.point, budget) for bound in (planted.right, planted.wrong)]
-    return [judge(failures, trials, bound, alarm=money.alarm()).outcome for bound in bounds]
+    return [judge(failures, trials, bound, alpha=money.alarm()).outcome for bound in bounds]
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_dropping_the_number_of_arms_is_refuted_by_trials():
     # The trials agree with the closed form.
     few = instances.crowd(8, 36, 1 / 3)
     failures = instances.crowd_world(8, 1 / 3).count(UNIFORM, few.budget, 4000, seed=2)
-    assert judge_agreement(failures, 4000, few.least, alarm=money.alarm()).outcome == "consistent"
+    assert judge_agreement(failures, 4000, few.least, alpha=money.alarm()).outcome == "consistent"
 
 
 @pytest.mark.parametrize("error", ["optimism dropped", "kappa without the square root"])
@@ -129,8 +129,8 @@ def test_forgetting_the_optimism_is_refuted_by_trials(error):
     trials = 300
     failures = int(pool.explore_many("uniform_allocation", budget, trials, seed=0).failures(pool.best_arms()).sum())
     assert failures == trials
-    assert judge(failures, trials, planted.right(point, budget), alarm=money.alarm()).outcome == "vacuous"
-    assert judge(failures, trials, planted.wrong(point, budget), alarm=money.alarm()).outcome == "refuted"
+    assert judge(failures, trials, planted.right(point, budget), alpha=money.alarm()).outcome == "vacuous"
+    assert judge(failures, trials, planted.wrong(point, budget), alpha=money.alarm()).outcome == "refuted"
 
 
 def test_the_printed_sum_of_rows_is_refuted_by_trials():

@@ -15,7 +15,7 @@ from theory.verdicts import judge, judge_agreement
 def test_a_bug_is_refuted(error):
     found, money = seen(error), purse("test_planted_bugs")
     outcomes = [
-        judge_agreement(count, found.trials, found.probability, alarm=money.alarm()).outcome
+        judge_agreement(count, found.trials, found.probability, alpha=money.alarm()).outcome
         for count in (found.right, found.wrong)
     ]
     assert outcomes == ["consistent", "refuted"]
@@ -37,7 +37,7 @@ def test_keeping_the_worse_half_is_refuted_by_the_bound_too():
     point = world.point
     bound = float(tighter.delta_fail_median(budget, 4, None, point.theta, point.kappa_lambda, gaps=point.gaps))
     outcomes = [
-        judge(world.count(rule, budget, 2000, seed=7), 2000, bound, alarm=money.alarm()).outcome
+        judge(world.count(rule, budget, 2000, seed=7), 2000, bound, alpha=money.alarm()).outcome
         for rule in (MedianElimination(), WorseHalf())
     ]
     assert outcomes == ["consistent", "refuted"]

@@ -116,5 +116,5 @@ def hold_exactly(probability: float, bounds: dict[str, float]) -> dict[str, Verd
 
 def hold_counted(failures: int, trials: int, bounds: dict[str, float], *, alarm: float) -> dict[str, Verdict]:
     """Verdicts of counts; ``alarm`` holds for all bounds together."""
-    verdicts = judge_family([(failures, trials, bound) for bound in bounds.values()], alarm=alarm)
+    verdicts = judge_family([(failures, trials, bound) for bound in bounds.values()], alpha=alarm)
     return dict(zip(bounds, verdicts, strict=True))

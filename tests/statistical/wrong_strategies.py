@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from exml_sim.bandit.rows import FeaturePool, RowSession
+from exml_sim.bandit.rows import FeaturePool, RowState
 from exml_sim.bandit.sampling import RowSampler
 from exml_sim.seeds import Seeds
 from exml_sim.strategies import MedianElimination, UniformAllocation
@@ -97,14 +97,14 @@ class BiasedSampler(RowSampler):
 class BiasedPool(FeaturePool):
     """Rows that are not equally likely."""
 
-    def open(self, seeds: Seeds) -> RowSession:
-        return RowSession(self.arms, BiasedSampler(seeds, self.n_arms, self.n_rows, self.options))
+    def open(self, seeds: Seeds) -> RowState:
+        return RowState(self.arms, BiasedSampler(seeds, self.n_arms, self.n_rows, self.options))
 
 
 class RepeatedSeedsPool(FeaturePool):
     """Trials 2 i and 2 i + 1 read the same random numbers."""
 
-    def open(self, seeds: Seeds) -> RowSession:
+    def open(self, seeds: Seeds) -> RowState:
         return super().open(Seeds(seeds.key, seeds.trials // np.uint64(2)))
 
 

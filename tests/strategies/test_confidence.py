@@ -10,24 +10,24 @@ import pytest
 from scipy.special import betaln, xlogy
 
 from benchmarks.textbook import kl_lucb, top_two_thompson
-from exml_sim.bandit.evidence import KnownEvidence
+from exml_sim.bandit.evidence import ParametricEvidence
 from exml_sim.bandit.parametric import BoundedArm, GaussianArm, ParametricPool
 from exml_sim.bandit.rows import FeaturePool
 from exml_sim.engine.runner import run
 from exml_sim.engine.study import Study
 from exml_sim.seeds import Seeds
 from exml_sim.strategies import by_name, fixed_confidence
-from tests.bandit.test_statements import feature_pool
+from tests.bandit.test_selection_report import feature_pool
 from theory.verdicts import judge
 
-SURE = ("kl_lucb", "successive_elimination", "top_two_stopping", "ugap_ec")
+FIXED_CONFIDENCE = ("kl_lucb", "successive_elimination", "top_two_stopping", "ugap_ec")
 
 
 def log_e(s_u: float, n_u: int, s_v: float, n_v: int, epsilon: float = 0.0) -> float:
     """What the kernel gives for two arms with values in [0, 1], the first being the leader."""
-    known = KnownEvidence(0.0, 1.0, np.zeros(2), 1)
+    state = ParametricEvidence(0.0, 1.0, np.zeros(2), 1)
     sums, pulls = np.array([[s_u, s_v]]), np.array([[n_u, n_v]])
-    found = known.of(sums, pulls, np.array([0]), np.array([True]), 3.0, epsilon, True)
+    found = state.update(sums, pulls, np.array([0]), np.array([True]), 3.0, epsilon, True)
     return float(found.against[0, 1])
 
 
@@ -77,7 +77,7 @@ def test_the_attack_sees_a_likelihood_ratio_without_its_price() -> None:
     assert crossing(0.5, 0.5, -math.log(0.2), 24, price=False) > 0.2
 
 
-@pytest.mark.parametrize("name", SURE)
+@pytest.mark.parametrize("name", FIXED_CONFIDENCE)
 @pytest.mark.parametrize("pool", [
     ParametricPool.bernoulli([0.3, 0.35, 0.5]),
     ParametricPool([GaussianArm(0.0), GaussianArm(0.2), GaussianArm(1.0, 0.5)]),
@@ -85,9 +85,9 @@ def test_the_attack_sees_a_likelihood_ratio_without_its_price() -> None:
 ], ids=["bernoulli", "gaussian", "bounded"])  # fmt: skip
 def test_failures_at_the_stop_stay_below_delta(name: str, pool: ParametricPool) -> None:
     found = pool.explore_many(by_name(name, confidence=0.9), 20_000, 400)
-    assert found.sure is not None
-    assert found.sure.mean() > 0.9
-    wrong = int((found.failures(pool.best_arms()) & found.sure).sum())
+    assert found.confident is not None
+    assert found.confident.mean() > 0.9
+    wrong = int((found.failures(pool.best_arms()) & found.confident).sum())
     assert judge(wrong, len(found), 0.1).outcome != "refuted"
 
 
@@ -97,11 +97,11 @@ def test_a_verdict_catches_a_rule_that_forgets_the_other_arms(monkeypatch: pytes
     def one_is_enough(active: Any, leader: Any, against: Any, bar: float) -> Any:
         return np.where(np.isfinite(against), against, -np.inf).max(axis=1) >= bar
 
-    monkeypatch.setattr(fixed_confidence, "_settled", one_is_enough)
+    monkeypatch.setattr(fixed_confidence, "_is_decided", one_is_enough)
     pool = ParametricPool.bernoulli([0.3, 0.35, 0.9])
     found = pool.explore_many(by_name("successive_elimination"), 20_000, 400)
-    assert found.sure is not None
-    assert judge(int((found.failures([0]) & found.sure).sum()), 400, 0.05).outcome == "refuted"
+    assert found.confident is not None
+    assert judge(int((found.failures([0]) & found.confident).sum()), 400, 0.05).outcome == "refuted"
 
 
 @pytest.mark.parametrize(("name", "peer"), [("kl_lucb", kl_lucb), ("top_two_stopping", top_two_thompson)])
@@ -113,7 +113,7 @@ def test_money_against_the_textbook(name: str, peer: Any) -> None:
     assert ours <= 1.2 * theirs
 
 
-@pytest.mark.parametrize("name", [*SURE, "ocba", "ugap_eb"])
+@pytest.mark.parametrize("name", [*FIXED_CONFIDENCE, "ocba", "ugap_eb"])
 @pytest.mark.parametrize("features", [False, True])
 def test_many_trials_are_single_trials(name: str, features: bool) -> None:
     pool: ParametricPool | FeaturePool = (
@@ -124,34 +124,34 @@ def test_many_trials_are_single_trials(name: str, features: bool) -> None:
         alone = pool.explore(by_name(name), 400, Seeds.of(3, i))
         assert alone.selected == many.selected[i, 0]
         assert alone.ledger.spent / pool.prices.unit == many.spent_units[i]
-        assert alone.sure == (None if many.sure is None else bool(many.sure[i]))
+        assert alone.confident == (None if many.confident is None else bool(many.confident[i]))
 
 
 def test_an_easy_pool_is_cheap_and_a_tie_costs_everything() -> None:
     easy = ParametricPool.bernoulli([0.1, 0.9]).explore_many("successive_elimination", 1_000, 200)
     tie = ParametricPool.bernoulli([0.5, 0.5]).explore_many("successive_elimination", 1_000, 200)
-    assert easy.sure is not None
-    assert easy.sure.all()
+    assert easy.confident is not None
+    assert easy.confident.all()
     assert easy.spent_units.mean() < 60
-    assert tie.sure is not None
-    assert tie.sure.mean() < 0.1
+    assert tie.confident is not None
+    assert tie.confident.mean() < 0.1
     assert np.median(tie.spent_units) >= 990
 
 
 def test_an_indifference_ends_a_tie() -> None:
     tie = ParametricPool.bernoulli([0.5, 0.5, 0.9])
-    for name in SURE:
+    for name in FIXED_CONFIDENCE:
         found = tie.explore_many(by_name(name, epsilon=0.2), 20_000, 100)
-        assert found.sure is not None
-        assert found.sure.all()
+        assert found.confident is not None
+        assert found.confident.all()
         assert (found.selected[:, 0] != 2).all()
 
 
 def test_one_arm_is_sure_at_once_and_rows_may_run_out() -> None:
-    assert ParametricPool.bernoulli([0.5]).explore("successive_elimination", 100).sure
+    assert ParametricPool.bernoulli([0.5]).explore("successive_elimination", 100).confident
     pool = FeaturePool(feature_pool((70, 90)).population, theta=0.1, ball=0.8, replacement="never", shortfall="cap")
     found = pool.explore(by_name("successive_elimination", confidence=1 - 1e-12), 10_000)
-    assert found.sure is False
+    assert found.confident is False
     assert found.ledger.spent == 2 * pool.n_rows
 
 

@@ -134,13 +134,13 @@ class Own:
 def twice_then_fresh(trials):
     trials.buy(30)
     trials.buy(30)
-    return trials.keep(1, fresh=True)
+    return trials.keep_best(1, fresh=True)
 
 
 def test_a_round_paid_in_plain_numbers_is_money_for_one_trial_and_for_many():
     def buy_twelve(trials):
         trials.buy(12)
-        return trials.keep(1)
+        return trials.keep_best(1)
 
     rule = Own(buy_twelve, opens=12)
     alone = POOL.explore(rule, 100)
@@ -182,7 +182,7 @@ def test_two_arms_and_one_slot_can_be_certified():
     [
         (
             lambda: by_name("thompson"),
-            "unknown strategy 'thompson': allowed are 'value_of_information_commit', 'kl_lucb', 'median_e",
+            "unknown strategy 'thompson': allowed are 'kl_lucb', 'median_elimination'",
         ),
         (lambda: POOL.explore("ucb", 100), "unknown strategy 'ucb'"),
         (
@@ -204,7 +204,7 @@ def test_two_arms_and_one_slot_can_be_certified():
         (lambda: UniformAllocation(top=1.5), "top must be a whole number"),
         (lambda: UniformAllocation(top="2"), "top must be a whole number of at least 1; got '2'"),
         (lambda: TopTwo(rounds=2.5), "rounds must be a whole number"),
-        (lambda: MedianElimination(accumulate="False"), "reuse must be True or False, got 'False'"),
+        (lambda: MedianElimination(accumulate="False"), "accumulate must be True or False, got 'False'"),
         (
             lambda: POOL.explore("successive_accepts_rejects", 100),
             r"'successive_accepts_rejects' does not take the options \[\]: it has alignment, objective, k \(required\)",
@@ -212,7 +212,7 @@ def test_two_arms_and_one_slot_can_be_certified():
         (lambda: by_name("uniform_allocation", k=2), r"not take the options \[k\]: it has alignment, objective, top"),
         (lambda: POOL.explore(UniformAllocation(), "lots"), "budget must be a finite number"),
         (lambda: POOL.explore(UniformAllocation(), float("nan")), "budget must be a finite number"),
-        (lambda: POOL.explore(object(), 100), "a strategy needs alignment, objective, opening and explore"),
+        (lambda: POOL.explore(object(), 100), "a strategy needs alignment, objective, first_round_cost and explore"),
         (
             lambda: POOL.explore(UniformAllocation(), 100, Seeds.of(0, range(2))),
             "explore runs one trial, got .* 2",
@@ -228,8 +228,8 @@ def test_two_arms_and_one_slot_can_be_certified():
         (lambda: POOL.explore(UniformAllocation, 100), "got the class UniformAllocation: call it"),
         (lambda: POOL.explore(Own(objective="cost"), 100), "unknown objective 'cost': allowed are 'risk', 'r"),
         (lambda: POOL.explore(Own(alignment="cost"), 100), "unknown alignment 'cost': allowed are 'sample', 'budget'"),
-        (lambda: POOL.explore(Own(opens=0), 100), "no budget up to .* lets the opening round pull every arm once"),
-        (lambda: POOL.explore(Own(opens=None), 100), "the money of the opening round must be a finite number"),
+        (lambda: POOL.explore(Own(opens=0), 100), "no budget up to .* lets the first round pull every arm once"),
+        (lambda: POOL.explore(Own(opens=None), 100), "the money of the first round must be a finite number"),
         (lambda: POOL.explore(Own(lambda t: t.buy(None)), 100), "the money of a round must be a finite number"),
         (
             lambda: POOL.explore(Own(lambda t: t.buy(np.ones(7, int))), 100),
@@ -237,8 +237,14 @@ def test_two_arms_and_one_slot_can_be_certified():
         ),
         (lambda: POOL.explore(Own(lambda t: t.buy(np.ones(1))), 100), "got float64 of shape"),
         (lambda: POOL.explore(Own(twice_then_fresh), 100), "no fresh rows to score: the round before must be bought"),
-        (lambda: POOL.explore(Own(lambda t: (t.buy(50), t.keep(0))), 100), "to keep must be a whole number of at l"),
-        (lambda: POOL.explore(Own(lambda t: (t.buy(50), t.keep(9))), 100), "must be at most 5, the active ones; got 9"),
+        (
+            lambda: POOL.explore(Own(lambda t: (t.buy(50), t.keep_best(0))), 100),
+            "to keep must be a whole number of at l",
+        ),
+        (
+            lambda: POOL.explore(Own(lambda t: (t.buy(50), t.keep_best(9))), 100),
+            "must be at most 5, the active ones; got 9",
+        ),
         (
             lambda: POOL.explore(Own(lambda t: np.array([1])), 100),
             r"shape \(trials, k\), here \(1, k\), got int64 of sh",

@@ -12,9 +12,11 @@ from hypothesis import given, settings
 from scipy.stats import binom
 
 from exml_sim.bandit.parametric import ParametricPool
-from exml_sim.testing import Assumes, CheckError, check_bound, examine_bound, planted
+from exml_sim.testing import CheckError
 from exml_sim.testing.generators import bernoulli_pools, family_pools, gap_lists
-from simulations.testing import hunt_tightest, point_of
+from simulations.testing import Assumes, check_bound, examine_bound, point_of
+from tests.quality.bound_mutants import planted_bound
+from tests.quality.tightest import find_tightest
 from tests.statistical.wrong_bounds import PLANTED, uniform
 from theory import corrected, paper, tighter
 from theory.claims.section_4_2_2 import regret_corrected
@@ -34,28 +36,28 @@ BY_ERROR = {one.error: one for one in PLANTED}
 def test_a_wrong_bound_is_refuted_and_the_right_one_is_not(error: str) -> None:
     one = BY_ERROR[error]
 
-    def wrong(budget: int, setting: Any) -> float:
+    def wrong(budget: int, context: Any) -> float:
         if error == "kappa without the square root":
-            return uniform(replace(point_of(setting), kappa_lambda=setting.kappa_lambda * setting.kappa), budget)
-        return one.wrong(point_of(setting), budget)
+            return uniform(replace(point_of(context), kappa_lambda=context.kappa_lambda * context.kappa), budget)
+        return one.wrong(point_of(context), budget)
 
     about = ABOUT[one.instance.strategy]
-    report = check_bound(lambda budget, setting: one.right(point_of(setting), budget), about)
+    report = check_bound(lambda budget, context: one.right(point_of(context), budget), about)
     assert 1.0 <= report.unseen < 10.0
-    with pytest.raises(CheckError, match="and it says"):
+    with pytest.raises(CheckError, match="and the bound is"):
         check_bound(wrong, about)
 
 
-def tied_uniform(budget: int, setting: Any) -> float:
+def tied_uniform(budget: int, context: Any) -> float:
     return float(
-        tighter.delta_fail_uniform(budget, setting.K, setting.gap, setting.theta, setting.kappa_lambda, best_count=2)
+        tighter.delta_fail_uniform(budget, context.K, context.gap, context.theta, context.kappa_lambda, best_count=2)
     )
 
 
-def tied_median(budget: int, setting: Any) -> float:
+def tied_median(budget: int, context: Any) -> float:
     return float(
         tighter.delta_fail_median(
-            budget, setting.K, setting.gap, setting.theta, setting.kappa_lambda, best_count=2, rows="fresh"
+            budget, context.K, context.gap, context.theta, context.kappa_lambda, best_count=2, rows="fresh"
         )
     )
 
@@ -67,10 +69,10 @@ def test_ignoring_ties_is_refuted(bound: Any, strategy: str) -> None:
 
 
 def regret(level: Any, fail: Any) -> Any:
-    def bound(budget: int, setting: Any) -> tuple[float, float]:
-        n, delta = budget // 2, setting.options["delta"]
-        allowed = delta + float(fail(budget, 2, setting.gap, setting.theta, setting.kappa_lambda))
-        return level(n=n, r=setting.kappa_lambda, theta=setting.theta, delta=delta), allowed
+    def bound(budget: int, context: Any) -> tuple[float, float]:
+        n, delta = budget // 2, context.options["delta"]
+        allowed = delta + float(fail(budget, 2, context.gap, context.theta, context.kappa_lambda))
+        return level(n=n, r=context.kappa_lambda, theta=context.theta, delta=delta), allowed
 
     return bound
 
@@ -86,73 +88,73 @@ def test_there_are_24_wrong_bounds() -> None:
     assert len(PLANTED) + 2 + 1 == 24
 
 
-def hoeffding(budget: int, setting: Any) -> float:
+def hoeffding(budget: int, context: Any) -> float:
     """Uniform allocation of Bernoulli arms: every rival beats the best with probability exp(-n gap^2) at most."""
-    return sum(exp(-(budget // setting.K) * gap**2) for gap in setting.ordered)
+    return sum(exp(-(budget // context.K) * gap**2) for gap in context.ordered)
 
 
-ALARM = 1e-7
-BERNOULLI = Assumes(law="bernoulli")
+ALPHA = 1e-7
+BERNOULLI = Assumes(distribution="bernoulli")
 
 
 def test_a_bound_for_bernoulli_arms() -> None:
-    report = check_bound(hoeffding, BERNOULLI, alarm=ALARM)
+    report = check_bound(hoeffding, BERNOULLI, alpha=ALPHA)
     assert report.spoke >= 40
     assert "would go unseen" in str(report)
-    assert report.alarm == ALARM
-    found = planted(hoeffding, assumes=BERNOULLI)
-    caught = {one.error for one in found if one.caught}
+    assert report.alpha == ALPHA
+    plants = planted_bound(hoeffding, assumes=BERNOULLI)
+    caught = {plant.error for plant in plants if plant.caught}
     assert caught >= {"four times the budget", "twice the gaps", "to the fourth power", "a hundredth of it"}
 
 
-def union_of_pairs(n: int, setting: Any) -> float:
+def union_of_pairs(n: int, context: Any) -> float:
     """With n pulls of every Bernoulli arm: the exact probabilities that one rival is at least as good, summed."""
-    best, *others = sorted(setting.means)
+    best, *others = sorted(context.means)
     at = np.arange(n + 1)
     mine = binom.pmf(at, n, best)
     return float(sum(mine @ binom.cdf(at, n, other) for other in others))
 
 
-def exact_pairs(budget: int, setting: Any) -> float:
-    return union_of_pairs(budget // setting.K, setting)
+def exact_pairs(budget: int, context: Any) -> float:
+    return union_of_pairs(budget // context.K, context)
 
 
-def rounded_up(budget: int, setting: Any) -> float:
+def rounded_up(budget: int, context: Any) -> float:
     """Wrong by at most one pull per arm, and only where K does not divide the budget."""
-    return union_of_pairs(-(-budget // setting.K), setting)
+    return union_of_pairs(-(-budget // context.K), context)
 
 
-def wrong_from_five_to_seven(budget: int, setting: Any) -> float:
-    return exact_pairs(budget, setting) ** (1.25 if setting.K in (5, 6, 7) else 1.0)
+def wrong_from_five_to_seven(budget: int, context: Any) -> float:
+    return exact_pairs(budget, context) ** (1.25 if context.K in (5, 6, 7) else 1.0)
 
 
-def without_costs(budget: int, setting: Any) -> float:
+def without_costs(budget: int, context: Any) -> float:
     """Right at unit costs; with others the money buys fewer rows."""
-    return exact_pairs(budget, setting)
+    return exact_pairs(budget, context)
 
 
-def with_costs(budget: int, setting: Any) -> float:
-    return union_of_pairs(budget // int(sum(setting.costs)), setting)
+def with_costs(budget: int, context: Any) -> float:
+    return union_of_pairs(budget // int(sum(context.costs)), context)
 
 
 def test_errors_that_show_at_some_budgets_numbers_of_arms_or_costs_only() -> None:
-    report = check_bound(exact_pairs, BERNOULLI, alarm=ALARM)
-    assert "asked at K = 2, 3, 4, 5, 6, 8, budgets 4 to 800" in str(report)
+    report = check_bound(exact_pairs, BERNOULLI, alpha=ALPHA)
+    assert "tested at K = 2, 3, 4, 5, 6, 8, budgets 4 to 800" in str(report)
     assert "unit costs;" in str(report)
     for wrong in (rounded_up, wrong_from_five_to_seven):
-        with pytest.raises(CheckError, match="exactly, and it says"):
-            check_bound(wrong, BERNOULLI, alarm=ALARM)
+        with pytest.raises(CheckError, match="exactly, and the bound is"):
+            check_bound(wrong, BERNOULLI, alpha=ALPHA)
     costly = replace(BERNOULLI, costs="any")
-    assert "costs 1, 3" in str(check_bound(with_costs, costly, alarm=ALARM))
+    assert "costs 1, 3" in str(check_bound(with_costs, costly, alpha=ALPHA))
     with pytest.raises(CheckError, match="at costs"):
-        check_bound(without_costs, costly, alarm=ALARM)
+        check_bound(without_costs, costly, alpha=ALPHA)
 
 
-def test_the_hunt_comes_closer_than_the_battery() -> None:
+def test_the_search_comes_closer_than_the_instances() -> None:
     near = examine_bound(hoeffding, BERNOULLI).unseen
-    found = hunt_tightest(hoeffding, BERNOULLI, budgets=(4, 20), steps=40)
-    assert 1.0 <= found.slack < 1.5 * near
-    assert found.probability <= found.bound
+    tightest = find_tightest(hoeffding, BERNOULLI, budgets=(4, 20), steps=40)
+    assert 1.0 <= tightest.slack < 1.5 * near
+    assert tightest.probability <= tightest.bound
 
 
 @given(bernoulli_pools(max_arms=5, costs=True))

@@ -11,7 +11,7 @@ from exml_sim.bandit.rows import FeaturePool
 from exml_sim.money import Prices
 from exml_sim.strategies import MedianElimination, SuccessiveRejects, UniformAllocation
 from exml_sim.strategies.median_elimination import halving_rounds
-from exml_sim.testing import CheckError, check_strategy, examine, planted
+from exml_sim.testing import CheckError, check_strategy, examine, planted_rule
 from exml_sim.testing.checks import first_finding
 from tests.statistical.wrong_strategies import (
     MEDIAN,
@@ -100,7 +100,7 @@ def test_a_mutant_is_named_by_the_first_sentence_about_it() -> None:
 @pytest.mark.parametrize("rule", [TwoStage(), Ladder()])
 def test_mutants_of_foreign_rules_are_caught(rule: Any) -> None:
     """At least 10 mutants of each; what passes changes nothing that the rule does."""
-    found = planted(rule)
+    found = planted_rule(rule)
     missed = [one.error for one in found if not one.caught and not one.equivalent]
     assert not missed
     assert sum(one.caught for one in found) >= 10
@@ -108,7 +108,7 @@ def test_mutants_of_foreign_rules_are_caught(rule: Any) -> None:
 
 def test_without_a_reference_many_mutants_are_still_caught() -> None:
     """Only what every rule must do is checked then: money, bits, clear instances, names, the law of its own trials."""
-    found = planted(TwoStage(), like=None)
+    found = planted_rule(TwoStage(), like=None)
     caught = {one.error for one in found if one.caught}
     assert caught >= {
         "takes the worst for the best",

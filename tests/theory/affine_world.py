@@ -124,12 +124,12 @@ def exact_median(world: World, budget: int, *, fresh: bool) -> float:
     arms, rounds = world.arms, int(np.ceil(np.log2(world.arms)))
     gaps = np.concatenate([[0.0], world.gaps()])
     best_last = np.lexsort((np.arange(arms), -gaps))
-    law: dict[tuple[tuple[int, ...], tuple[int, ...]], float] = {
+    states: dict[tuple[tuple[int, ...], tuple[int, ...]], float] = {
         ((0,) * len(world.probabilities), tuple(range(arms))): 1.0
     }
     for _ in range(rounds):
         following: dict[tuple[tuple[int, ...], tuple[int, ...]], float] = {}
-        for (held, active), mass in law.items():
+        for (held, active), mass in states.items():
             n = budget // (rounds * len(active))
             counts = compositions(n, len(world.probabilities))
             weights = multinomial(counts, world.probabilities) * mass
@@ -142,5 +142,5 @@ def exact_median(world: World, budget: int, *, fresh: bool) -> float:
             for row, survivors, weight in zip(rows, kept, weights, strict=True):
                 state = ((0,) * len(row) if fresh else tuple(row), tuple(survivors))
                 following[state] = following.get(state, 0.0) + weight
-        law = following
-    return float(sum(mass for (_, active), mass in law.items() if gaps[active[0]] > 1e-9))
+        states = following
+    return float(sum(mass for (_, active), mass in states.items() if gaps[active[0]] > 1e-9))

@@ -16,7 +16,7 @@ B = np.array([400, 40_000])
 
 
 def test_bounds_are_those_of_the_theory() -> None:
-    one = BoundProblem(
+    problem = BoundProblem(
         4, None, 0.1, 0.5, gaps=(0.0, 0.1, 0.2), kernel="nonnegative", rows="fresh", pairing="independent"
     )  # fmt: skip
     point = {"K": 4, "theta": 0.1, "kappa_lambda": 0.5}
@@ -27,37 +27,39 @@ def test_bounds_are_those_of_the_theory() -> None:
             B, gap=None, gaps=[0.0, 0.1, 0.2], rows="fresh", pairing="independent", kernel="nonnegative", **point
         ),
     }
-    assert (*wanted, "pool") == tuple(VERSIONS)
-    assert one.declined("pool", "median")
+    assert (*wanted, "population") == tuple(VERSIONS)
+    assert problem.declined("population", "median")
     for version, values in wanted.items():
-        np.testing.assert_array_equal(one.bound(version, "median", B), values)
-        np.testing.assert_allclose(one.bound(version, "median", B, log=True), np.log(values), rtol=1e-12)
-        assert np.isfinite(one.bound(version, "median", one.launch(version, "median")))
-    assert [float(rung.value) for rung in one.ladder("median", 40_000)][-1] == wanted["tighter"][1]
-    assert np.isnan(one.bound("paper", "median", one.launch("paper", "median") - 1))
+        np.testing.assert_array_equal(problem.bound(version, "median", B), values)
+        np.testing.assert_allclose(problem.bound(version, "median", B, log=True), np.log(values), rtol=1e-12)
+        assert np.isfinite(problem.bound(version, "median", problem.launch(version, "median")))
+    assert [float(value.value) for value in problem.compare("median", 40_000)][-1] == wanted["tighter"][1]
+    assert np.isnan(problem.bound("paper", "median", problem.launch("paper", "median") - 1))
 
 
 def test_inverses_are_those_of_the_theory() -> None:
-    one = BoundProblem(8, 0.2, 0.1, 0.5, best_count=2, population=3000)
+    problem = BoundProblem(8, 0.2, 0.1, 0.5, best_count=2, population=3000)
     given = {"K": 8, "gap": 0.2, "theta": 0.1, "kappa_lambda": 0.5, "best_count": 2}
-    assert one.required("corrected", "uniform", 0.01) == required_budget(corrected.delta_fail_uniform, 0.01, **given)
+    assert problem.required("corrected", "uniform", 0.01) == required_budget(
+        corrected.delta_fail_uniform, 0.01, **given
+    )
     ours = {**given, "population": 3000}
-    assert one.required("tighter", "uniform", 0.01) == required_budget(tighter.delta_fail_uniform, 0.01, **ours)
-    assert one.launch("tighter", "median") == launch_budget(tighter.delta_fail_median, **ours)
-    assert one.informative("tighter", "uniform") < one.required("tighter", "uniform", 0.01)
+    assert problem.required("tighter", "uniform", 0.01) == required_budget(tighter.delta_fail_uniform, 0.01, **ours)
+    assert problem.launch("tighter", "median") == launch_budget(tighter.delta_fail_median, **ours)
+    assert problem.informative("tighter", "uniform") < problem.required("tighter", "uniform", 0.01)
     # More pulls than a whole number of them is exact for.
     assert BoundProblem(8, 1e-9, 0.1, 0.5).required("paper", "uniform", 0.05) is None
 
 
 def test_no_bound_is_about_a_pool_that_cannot_exist() -> None:
     """The smallest gap is below the ceiling 0.06, the largest is not: the first two versions see only the former."""
-    one = BoundProblem(3, None, 0.1, 0.06, gaps=(0.054, 0.08))
-    assert not one.possible
+    problem = BoundProblem(3, None, 0.1, 0.06, gaps=(0.054, 0.08))
+    assert not problem.possible
     assert corrected.delta_fail_uniform(50_000, 3, 0.054, 0.1, 0.06) < 1e-100
     for version in VERSIONS:
-        assert np.isnan(one.bound(version, "uniform", [50_000])).all()
-        found = (one.required(version, "uniform", 0.05), one.launch(version, "uniform"))
-        assert (*found, one.informative(version, "uniform")) == (None, None, None)
+        assert np.isnan(problem.bound(version, "uniform", [50_000])).all()
+        budgets = (problem.required(version, "uniform", 0.05), problem.launch(version, "uniform"))
+        assert (*budgets, problem.informative(version, "uniform")) == (None, None, None)
     assert BoundProblem(3, None, 0.1, 0.06, gaps=(0.054, 0.06)).required("corrected", "uniform", 0.05) is not None
 
 
@@ -74,10 +76,10 @@ def test_one_gap_for_all_is_the_same_gap_for_each(strategy) -> None:
 
 
 def test_gaps_count_ties_and_the_smallest() -> None:
-    one = BoundProblem(4, None, 0.1, 0.5, gaps=[0.3, 0.0, 0.1])
-    assert (one.gap, one.best_count, one.gaps) == (0.1, 2, (0.3, 0.0, 0.1))
-    assert (one.one_gap.gap, one.one_gap.best_count, one.one_gap.gaps) == (0.1, 2, None)
-    assert replace(one, theta=0.2).gap == 0.1
+    problem = BoundProblem(4, None, 0.1, 0.5, gaps=[0.3, 0.0, 0.1])
+    assert (problem.gap, problem.best_count, problem.gaps) == (0.1, 2, (0.3, 0.0, 0.1))
+    assert (problem.one_gap.gap, problem.one_gap.best_count, problem.one_gap.gaps) == (0.1, 2, None)
+    assert replace(problem, theta=0.2).gap == 0.1
 
 
 @pytest.mark.parametrize(
@@ -88,7 +90,7 @@ def test_gaps_count_ties_and_the_smallest() -> None:
         (lambda: BoundProblem(3, None, 0.1, 0.5, gaps=(0.0, 0.0)), "at least one of them positive"),
         (
             lambda: BoundProblem(3, 0.1, 0.1, 0.5).bound("newest", "uniform", 9),
-            "one of paper, corrected, tighter, pool, got 'newest'",
+            "one of paper, corrected, tighter, population, got 'newest'",
         ),
         (lambda: BoundProblem(3, 0.1, 0.1, 0.5).bound("paper", "halving", 9), '"uniform" or "median", got \'halving\''),
         (lambda: BoundProblem(3, 0.1, 0.7, 0.5).check(), "theta < 1/2"),
@@ -112,13 +114,13 @@ def test_a_version_declines_with_a_reason(monkeypatch) -> None:
     monkeypatch.setitem(VERSIONS, "shy", entry)
     assert version_of("shy").title == "shy bound"
     bare = BoundProblem(8, 0.2, 0.1, 0.5)
-    assert bare.declined("shy", "uniform") == "the shy bound needs data, which this point does not have"
+    assert bare.declined("shy", "uniform") == "the shy bound needs data, which this problem does not have"
     assert bare.declined("shy", "median") == "there is no shy bound for median"
     assert replace(bare, data="columns").declined("shy", "uniform") == "these data are no rows"
     assert np.isnan(bare.bound("shy", "uniform", B)).all()
     assert bare.required("shy", "uniform", 0.05) is None
-    assert "shy" not in {rung.name for rung in bare.ladder("uniform", 16_000)}
-    last = replace(bare, data="columns").ladder("uniform", 16_000)[-1]
+    assert "shy" not in {value.name for value in bare.compare("uniform", 16_000)}
+    last = replace(bare, data="columns").compare("uniform", 16_000)[-1]
     assert (last.name, last.vacuous, last.note) == ("shy", True, "these data are no rows")
     known = replace(bare, data="rows")
     assert known.declined("shy", "uniform") == ""

@@ -178,11 +178,11 @@ def test_with_ties_lemma_3_is_needed_for_all_arms(best: int) -> None:
     m, K, theta, r, delta = 8000, 8, 0.1, 0.5, 0.06
     spread = float(range_of_loss(theta, r))
     rows = np.sqrt(np.log(3 * K / delta) / (2 * m)) + spread * np.sqrt(np.log(3 / delta) / (2 * m))
-    uniform = corrected.excess_risk_uniform_terms(8000, K, 0.5, theta, r, m, delta, best_count=best)
-    median = corrected.excess_risk_median_terms(24000, K, 0.5, theta, r, m, delta, best_count=best)
+    uniform = corrected.excess_risk_uniform.terms(8000, K, 0.5, theta, r, m, delta, best_count=best)
+    median = corrected.excess_risk_median.terms(24000, K, 0.5, theta, r, m, delta, best_count=best)
     assert uniform.deviation_rows == pytest.approx(rows)
     assert median.deviation_rows == pytest.approx(rows)
-    alone = corrected.excess_risk_uniform_terms(8000, K, 0.5, theta, r, m, delta)
+    alone = corrected.excess_risk_uniform.terms(8000, K, 0.5, theta, r, m, delta)
     assert alone.deviation_rows == pytest.approx((1 + spread) * np.sqrt(np.log(3 / delta) / (2 * m)))
 
 
@@ -199,8 +199,7 @@ def test_conditions() -> None:
     # K = 5: the printed first round has more rows than Algorithm 1 buys.
     launch = 16 * (1.125 * 0.5 / 0.2) ** 2
     budget = int(np.ceil((int(launch) + 1) * 5 * np.log2(5)))
-    assert paper.identification_condition(budget, 5, 0.2, 0.1, 0.5, strategy="median")
-    assert not corrected.identification_condition(budget, 5, 0.2, 0.1, 0.5, strategy="median")
+    assert paper.delta_fail_median(budget, 5, 0.2, 0.1, 0.5) > 0
     with pytest.raises(AssumptionError, match="identification"):
         corrected.delta_fail_median(budget, 5, 0.2, 0.1, 0.5)
     with pytest.raises(ValueError, match="rows must be"):

@@ -16,7 +16,7 @@ from theory.exact import (
     failure,
     make_pool,
     median_selection,
-    sample_law,
+    sample_distribution,
     score,
     uniform_selection,
 )
@@ -51,26 +51,26 @@ def ordered_samples(pool, n, population=None):
 
 
 def slow_uniform(pool, n, *, rows="shared", population=None, last=False):
-    law = [F(0)] * pool.arms
+    selection = [F(0)] * pool.arms
     if rows == "shared":
         for sample, p in ordered_samples(pool, n, population):
             scores = {arm: slow_score(pool, arm, sample) for arm in range(pool.arms)}
-            law[best(scores, 1, last)[0]] += p
-        return tuple(law)
+            selection[best(scores, 1, last)[0]] += p
+        return tuple(selection)
     for joint in product(list(ordered_samples(pool, n, population)), repeat=pool.arms):
         scores = {arm: slow_score(pool, arm, sample) for arm, (sample, _) in enumerate(joint)}
-        law[best(scores, 1, last)[0]] += math.prod(p for _, p in joint)
-    return tuple(law)
+        selection[best(scores, 1, last)[0]] += math.prod(p for _, p in joint)
+    return tuple(selection)
 
 
 def slow_median(pool, budget, *, accumulate):
     rounds = math.ceil(math.log2(pool.arms))
-    law = [F(0)] * pool.arms
+    selection = [F(0)] * pool.arms
 
     def play(active, seen, probability, t):
         if t == rounds:
             (winner,) = active
-            law[winner] += probability
+            selection[winner] += probability
             return
         n = budget // (rounds * len(active))
         for sample, p in ordered_samples(pool, n):
@@ -79,7 +79,7 @@ def slow_median(pool, budget, *, accumulate):
             play(best(scores, math.ceil(len(active) / 2)), rows, probability * p, t + 1)
 
     play(list(range(pool.arms)), (), F(1), 0)
-    return tuple(law)
+    return tuple(selection)
 
 
 @st.composite
@@ -154,9 +154,9 @@ def test_gaps_and_best_arms():
     assert pool.risks() == (F(5, 8), F(5, 8), F(3, 4))
     assert pool.gap() == F(1, 8)
     assert pool.best() == (0, 1)
-    law = uniform_selection(pool, 12)
-    assert failure(pool, law) == law[2]
-    assert failure(pool, law, target=0) == law[1] + law[2]
+    selection = uniform_selection(pool, 12)
+    assert failure(pool, selection) == selection[2]
+    assert failure(pool, selection, target=0) == selection[1] + selection[2]
 
 
 def test_large_samples_match_the_binomial_law():
@@ -167,10 +167,10 @@ def test_large_samples_match_the_binomial_law():
     assert uniform_selection(pool, 2 * n) == (tie, 1 - tie)
 
 
-def test_sample_law_is_a_law():
+def test_sample_distribution_sums_to_one():
     pool = make_pool([F(1, 5), F(4, 5)], [[1, 0]], radius=F(1, 2), theta=F(1, 10))
-    assert sum(p for _, p in sample_law(pool, 7)) == 1
-    assert sample_law(pool, 5, population=5) == [((1, 4), F(1))]
+    assert sum(p for _, p in sample_distribution(pool, 7)) == 1
+    assert sample_distribution(pool, 5, population=5) == [((1, 4), F(1))]
 
 
 def test_compositions_are_complete_and_distinct():

@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from mpmath import mpf
 
 from tests.theory.points import BoundProblem, points
-from theory import AssumptionError, paper
+from theory import AssumptionError, formulas, paper
 
 mpmath.mp.dps = 60
 
@@ -150,14 +150,14 @@ def test_appendix_displays() -> None:
 
 @given(points())
 def test_the_theorem_condition_gives_the_simplified_exponent(p: BoundProblem) -> None:
-    assume(paper.identification_condition(p.budget, *p.rest, factor=64))
+    assume(p.n > formulas.launch_rows(64, p.gap, p.theta, p.r))
     exact = paper.delta_fail_uniform(p.budget, *p.rest, log=True)
     assert exact <= paper.delta_fail_uniform_simplified(p.budget, *p.rest, log=True) + 1e-9
 
 
 @given(points(launched=False))
 def test_condition_and_bound_agree_on_the_domain(p: BoundProblem) -> None:
-    holds = paper.identification_condition(p.budget, *p.rest)
+    holds = p.n > formulas.launch_rows(16, p.gap, p.theta, p.r)
     assert holds == (not np.isnan(paper.delta_fail_uniform(p.budget, *p.rest, strict=False)))
     if not holds:
         with pytest.raises(AssumptionError, match="identification condition") as caught:
@@ -233,12 +233,12 @@ def test_everything_broadcasts() -> None:
             assert table[i, j, k] == pytest.approx(alone, rel=1e-14)
     masked = paper.delta_fail_uniform([100, 80000], 8, [[0.2], [0.9]], 0.1, 0.5, strict=False)
     assert np.array_equal(np.isnan(masked), [[True, False], [True, True]])
-    terms = paper.excess_risk_uniform_terms([80000, 160000], 8, 0.3, 0.1, 0.5, 10**4, 0.05)
+    terms = paper.excess_risk_uniform.terms([80000, 160000], 8, 0.3, 0.1, 0.5, 10**4, 0.05)
     assert terms.total.shape == (2,)
 
 
 def test_terms_add_up() -> None:
-    terms = paper.excess_risk_median_terms(10**6, 8, 0.3, 0.1, 0.5, 10**4, 0.05, approximation_error=0.1)
+    terms = paper.excess_risk_median.terms(10**6, 8, 0.3, 0.1, 0.5, 10**4, 0.05, approximation_error=0.1)
     parts = (
         terms.complexity_rows,
         terms.complexity_pulls,
@@ -282,10 +282,6 @@ def test_bad_input_in_one_line(arguments: tuple[float, ...], message: str) -> No
 
 
 def test_bad_options() -> None:
-    with pytest.raises(ValueError, match="factor must be 16"):
-        paper.identification_condition(100, 2, 0.2, 0.1, 0.5, factor=32)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="strategy must be"):
-        paper.identification_condition(100, 2, 0.2, 0.1, 0.5, strategy="luck")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="delta must be strictly between 0 and 1"):
         paper.lemma_3(100, 0.1, 0.5, 1.0)
 

@@ -11,17 +11,18 @@ import numpy as np
 import pytest
 
 from theory import constants, corrected, tighter
-from theory._tails import Design, Tails, _least_entropy, landscape
+from theory._tails import Landscape, Tails, _least_entropy
 
 THEOREMS = " ".join((Path(__file__).parents[2] / "docs" / "theorems.md").read_text(encoding="utf-8").split())
 
 
 def without_replacement(n: int, m: int, ceiling: float) -> Tails:
     """The tails of a loss in [0, 1] whose mean is at most ``ceiling``, n of m rows."""
-    design = Design(population=np.asarray(m))
-    tails = landscape(np.asarray(0.1), np.asarray(0.5), design).tails(np.asarray(n))
     # The loss with theta = 0.1, r = 1/2 has range 1.
-    assert float(tails.spread) == pytest.approx(1.0)
+    spread, fall = (np.asarray(f(0.1, 0.5)) for f in (constants.loss_range, constants.gap_ceiling))
+    assert float(spread) == pytest.approx(1.0)
+    radius = np.asarray(constants.dual_constant(0.1) * 0.5)
+    tails = Landscape(spread, spread, fall, radius, "same", "dual", np.asarray(m)).tails(np.asarray(n))
     return replace(tails, fall=np.asarray(ceiling))
 
 
@@ -55,8 +56,8 @@ def test_an_entropy_form_with_the_gain_would_be_false() -> None:
     entropy = math.log(1 / 0.9)
     assert math.exp(-n * gain * entropy) < hypergeometric_tail(n, m, ones, 9) == pytest.approx(0.1)
     assert float(tails.log_best_high(np.asarray(0.1), np.asarray(0.0))) >= math.log(0.1)
-    assert "ν and the exponents of Theorem 2 multiplied by" in THEOREMS
-    assert "n and not nw in front of kl" in THEOREMS
+    assert r"$\nu$ and the exponents of Theorem 2 multiplied by" in THEOREMS
+    assert "$n$ and not $nw$ in front of $kl$" in THEOREMS
 
 
 @pytest.mark.parametrize("c", [1, 2, 3, 4])
@@ -69,7 +70,7 @@ def test_rows_of_the_selected_arm(c: int) -> None:
     whole = budgets % (K * c) == 0
     assert np.all(held[whole] == (K - 1) * first[whole])
     assert np.any(held > (K - 1) * first) == (c > 1)
-    assert "N_T ≥ (K−1)n₁ for K = 2^c, with equality when K log₂K divides B" in THEOREMS
+    assert r"For $K=2^c$, $N_T\ge(K-1)n_1$ with equality when $K\log_2K$ divides $B$" in THEOREMS
 
 
 @pytest.mark.parametrize(
@@ -95,9 +96,9 @@ def test_docstrings_name_the_premise(place: object, premise: str) -> None:
         "(iii) If the rows are i.i.d. from the distribution,",
         "(iv) If the pairs of rows are independent across draws",
         "(v) Median elimination with fresh rows and pairs that are independent across draws",
-        "for θ ≤ 0.2929 (c_d = 1) and Δ < min(r, 1−2θ) no valid bound",
-        "exact for θ ≤ 0.2929 and Δ < min(r, 1−2θ)",
-        "k = 1 if |S*| = 1 and k = K with ties",
+        r"for $\theta\le0.2929$ ($c_d=1$) and $\Delta<\min(r,1-2\theta)$ no valid bound",
+        r"exact for $\theta\le0.2929$ and $\Delta<\min(r,1-2\theta)$",
+        "$k=1$ if $|S^*|=1$ and $k=K$ with ties",
     ],
 )
 def test_the_theorems_name_the_premise(premise: str) -> None:

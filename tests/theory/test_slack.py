@@ -32,7 +32,9 @@ UNIFORM = [
 def test_factors_multiply_to_the_total(p: BoundProblem, log_truth: float, strategy: str, rows: str) -> None:
     K = min(p.K, 12)
     budget = p.n * K * (1 if strategy == "uniform" else 2 * (K - 1).bit_length()) + 1
-    anatomy = theory.slack(budget, K, p.gap, p.theta, p.r, float(np.exp(log_truth)), strategy=strategy, rows=rows)
+    anatomy = theory.decompose_slack(
+        budget, K, p.gap, p.theta, p.r, float(np.exp(log_truth)), strategy=strategy, rows=rows
+    )
     bound = paper.delta_fail_uniform if strategy == "uniform" else paper.delta_fail_median
     assert anatomy.log_bound == bound(budget, K, p.gap, p.theta, p.r, log=True)
     assert anatomy.total == pytest.approx(anatomy.log_bound - log_truth, rel=1e-12, abs=1e-9)
@@ -42,7 +44,7 @@ def test_factors_multiply_to_the_total(p: BoundProblem, log_truth: float, strate
 
 @given(points())
 def test_ingredients_that_can_only_lose(p: BoundProblem) -> None:
-    anatomy = theory.slack(p.budget + p.K - 1, p.K, p.gap, p.theta, p.r, 0.5)
+    anatomy = theory.decompose_slack(p.budget + p.K - 1, p.K, p.gap, p.theta, p.r, 0.5)
     logs = {factor.name: factor.log for factor in anatomy.factors}
     assert list(logs) == [*UNIFORM, "tail inequality and union bound"]
     assert logs["constant 4"] == pytest.approx(np.log(4))
@@ -62,7 +64,7 @@ def test_an_exact_instance_down_to_the_union_bound() -> None:
     mass, scores = multinomial(counts, world.probabilities), world.scores(counts / n)
     truth = exact_uniform(world, n)
     rivals = sum(mass[loses(scores, np.array([i]))].sum() for i in range(1, 4))
-    anatomy = theory.slack(4 * n + 3, 4, None, 0.1, 0.8, truth, gaps=gaps, expected_rivals=rivals)
+    anatomy = theory.decompose_slack(4 * n + 3, 4, None, 0.1, 0.8, truth, gaps=gaps, expected_rivals=rivals)
     logs = {factor.name: factor.log for factor in anatomy.factors}
     assert list(logs) == [*UNIFORM, "tail inequality", "union bound"]
     assert logs["union bound"] == pytest.approx(np.log(rivals / truth))
@@ -76,7 +78,7 @@ def test_an_exact_instance_down_to_the_union_bound() -> None:
 
 
 def test_median_elimination_has_its_own_factors() -> None:
-    anatomy = theory.slack(
+    anatomy = theory.decompose_slack(
         24 * 4000, 8, None, 0.1, 0.5, 1e-9, strategy="median", gaps=[0.2, 0.2, 0.3, 0.3, 0.4, 0.4, 0.5],
         expected_rivals=[1e-9, 1e-12, 0.0],
     )  # fmt: skip
@@ -94,18 +96,18 @@ def test_median_elimination_has_its_own_factors() -> None:
     assert logs["log2 K in place of whole rounds"] == pytest.approx(0, abs=1e-12)
     assert logs["geometric series"] > 0
     assert logs["Markov and union over rounds"] == pytest.approx(np.log(1e-9 / 4 + 1e-12 / 2) - np.log(1e-9))
-    fresh = theory.slack(24 * 4000, 8, 0.2, 0.1, 0.5, 1e-9, strategy="median", rows="fresh")
+    fresh = theory.decompose_slack(24 * 4000, 8, 0.2, 0.1, 0.5, 1e-9, strategy="median", rows="fresh")
     assert {factor.name: factor.log for factor in fresh.factors}["accumulated rows"] == 0
 
 
 def test_five_arms_pay_for_the_printed_logarithm() -> None:
-    anatomy = theory.slack(10**5, 5, 0.2, 0.1, 0.5, 1e-9, strategy="median")
+    anatomy = theory.decompose_slack(10**5, 5, 0.2, 0.1, 0.5, 1e-9, strategy="median")
     assert anatomy.factors[0].name == "log2 K in place of whole rounds"
     assert anatomy.factors[0].log < 0
     # Between the two launch budgets the series with whole rounds has no sum: the step is left out.
     n_1 = int(16 * (1.125 * 0.5 / 0.2) ** 2) + 1
     budget = int(np.ceil(n_1 * 5 * np.log2(5)))
-    below = theory.slack(budget, 5, 0.2, 0.1, 0.5, 1e-9, strategy="median")
+    below = theory.decompose_slack(budget, 5, 0.2, 0.1, 0.5, 1e-9, strategy="median")
     assert below.factors[0].name == "geometric series"
     assert sum(factor.log for factor in below.factors) == pytest.approx(below.total)
 
@@ -133,7 +135,7 @@ def test_bad_input(arguments: dict[str, object], message: str) -> None:
         "truth": 0.01,
     }
     with pytest.raises(ValueError, match=message):
-        theory.slack(**{**point, **arguments})  # type: ignore[arg-type]
+        theory.decompose_slack(**{**point, **arguments})  # type: ignore[arg-type]
 
 
 def test_huge_factors_become_infinite_not_an_error() -> None:

@@ -13,13 +13,6 @@ from theory import corrected, paper
 from theory.claims.assumptions import DEFINED, THETA, UNIT_THETA
 from theory.claims.claim import Assumption, Check, grid
 from theory.claims.exact_losses import largest_gap, surrogate
-from theory.claims.formulas import (
-    complexity,
-    identification_margin,
-    launch_rows,
-    rademacher_constant,
-    uniform_risk_deviation,
-)
 from theory.claims.instances import (
     OUTLIER_PREMISE,
     OUTLIERS,
@@ -29,6 +22,13 @@ from theory.claims.instances import (
     outlier_gap,
     pairwise,
     parameters,
+)
+from theory.formulas import (
+    complexity,
+    identification_margin,
+    launch_rows,
+    rademacher_constant,
+    uniform_risk_deviation,
 )
 
 F = Fraction

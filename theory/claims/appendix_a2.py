@@ -20,16 +20,16 @@ from theory.claims.assumptions import (
     WALK,
 )
 from theory.claims.claim import Check, grid
-from theory.claims.formulas import (
+from theory.claims.instances import mean_absolute_walk, walk_bound, walk_violation
+from theory.claims.section_4_2_2 import LEMMA_1_II, SIZES, log_fail
+from theory.constants import loss_range, tight_rademacher_constant
+from theory.formulas import (
     complexity,
     hoeffding_deviation,
     identification_margin,
     rademacher_constant,
     regret_paper,
 )
-from theory.claims.instances import mean_absolute_walk, walk_bound, walk_violation
-from theory.claims.section_4_2_2 import LEMMA_1_II, SIZES, log_fail
-from theory.constants import loss_range, tight_rademacher_constant
 
 F = Fraction
 

@@ -14,8 +14,8 @@ from theory.claims.appendix_a2 import walk_hoeffding
 from theory.claims.assumptions import FIRST_ARM_BEST, THETA, WALK
 from theory.claims.claim import Assumption, Check, grid
 from theory.claims.exact_losses import best_surrogate, surrogate_risk
-from theory.claims.formulas import hoeffding_deviation, launch_rows, log_failure_pair, regret_paper
 from theory.claims.instances import pairwise, pool, walk_violation
+from theory.formulas import hoeffding_deviation, launch_rows, log_failure_pair, regret_paper
 
 F = Fraction
 SCORES = grid(scores=product((0, 1, 2), repeat=3))
@@ -138,7 +138,7 @@ def _optimism(name: str, n: int, good_rows: int) -> tuple[Fraction, Fraction, Fr
     """Return (P(bad and i_s = 1), P(bad), P(i_s = 1)); bad: the first arm is right on ``good_rows`` rows or more."""
     built = pool(name)
     joint = bad = chosen = F(0)
-    for counts, p in exact.sample_law(built, n):
+    for counts, p in exact.sample_distribution(built, n):
         scores = [exact.score(built, arm, counts) for arm in range(built.arms)]
         is_bad = n - counts[1] >= good_rows
         is_first = scores[0] == min(scores)

@@ -21,7 +21,6 @@ from theory.claims.assumptions import (
     THETA,
 )
 from theory.claims.claim import Assumption, Check, grid
-from theory.claims.formulas import identification_margin, regret_paper
 from theory.claims.instances import corner_violation, pool
 from theory.claims.rounds import (
     active,
@@ -35,6 +34,7 @@ from theory.claims.rounds import (
     two_rounds,
 )
 from theory.claims.section_4_2_2 import LEMMA_1_II, corner_allowance, regret_corrected
+from theory.formulas import identification_margin, regret_paper
 
 F = Fraction
 

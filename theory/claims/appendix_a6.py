@@ -15,7 +15,6 @@ from theory.claims.appendix_a2 import RADEMACHER_CASES, WALK_STEP_3, rademacher
 from theory.claims.appendix_a4 import SPLITS, generalisation_error, split
 from theory.claims.assumptions import FIRST_ARM_BEST, LAUNCH_16, ONE_ROW_OR_AFFINE, SMALLEST_GAP, THETA, WALK
 from theory.claims.claim import Assumption, Check, grid
-from theory.claims.formulas import identification_margin, launch_rows, log_tail_paper
 from theory.claims.instances import (
     OUTLIER_PREMISE,
     is_outlier_instance,
@@ -27,6 +26,7 @@ from theory.claims.instances import (
     walk_violation,
 )
 from theory.constants import loss_range
+from theory.formulas import identification_margin, launch_rows, log_tail_paper
 
 F = Fraction
 _VALUES = tuple(F(i, 4) for i in range(5))
@@ -49,7 +49,7 @@ def _events(name: str, n: int) -> tuple[Fraction, Fraction, Fraction]:
     built = pool(name)
     risks, gap = built.risks(), built.gaps()[1]
     either = first = second = F(0)
-    for counts, p in exact.sample_law(built, n):
+    for counts, p in exact.sample_distribution(built, n):
         a = exact.score(built, 1, counts) < risks[1] - gap / 2
         b = exact.score(built, 0, counts) > risks[0] + gap / 2
         either, first, second = either + p * (a or b), first + p * a, second + p * b

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from theory.claims.claim import Assumption
-from theory.claims.formulas import launch_rows, rademacher_constant
 from theory.claims.instances import pool
 from theory.constants import gap_ceiling
+from theory.formulas import launch_rows, rademacher_constant
 
 
 def _launches(factor: int) -> Any:

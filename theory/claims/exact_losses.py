@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import combinations, product
 from typing import Any
 
-from theory.claims.formulas import RATIONALS, launch_rows, rejection_slope, surrogate_loss
+from theory.formulas import RATIONALS, launch_rows, rejection_slope, surrogate_loss
 
 HALF = Fraction(1, 2)
 Loss = Callable[..., Any]

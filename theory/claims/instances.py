@@ -27,8 +27,8 @@ from scipy import special
 
 from theory import exact
 from theory._inputs import Floats, Ints
-from theory.claims.formulas import FLOATS, hoeffding_deviation, rejection_slope
 from theory.exact import AffinePool, make_pool
+from theory.formulas import FLOATS, hoeffding_deviation, rejection_slope
 
 F = Fraction
 TINY = F(1, 10**6)

@@ -24,9 +24,9 @@ from typing import Literal
 
 import numpy as np
 
-from theory._repairs import Rows
 from theory.bound_problem import BoundProblem
 from theory.claims.rounds import pulls
+from theory.corrected import Rows
 
 THETA = 0.01
 #: kappa Lambda, at the edge of the affine regime 1 - 2 theta.

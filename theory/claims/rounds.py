@@ -9,9 +9,9 @@ from itertools import combinations
 from typing import Any
 
 from theory import exact
-from theory.claims.formulas import identification_margin
 from theory.claims.instances import pairwise, parameters, pool
 from theory.constants import halving_schedule
+from theory.formulas import identification_margin
 
 F = Fraction
 
@@ -56,9 +56,9 @@ def two_rounds(name: str, B: int, accumulate: bool) -> tuple[Fraction, Fraction,
     n_1, n_2 = pulls(B, built.arms)
     # Few counts are different ones among the pairs of two rounds.
     score = cache(partial(exact.score, built))
-    second_round = exact.sample_law(built, n_2)
+    second_round = exact.sample_distribution(built, n_2)
     out_1 = out_2 = with_second = beaten = F(0)
-    for counts, p in exact.sample_law(built, n_1):
+    for counts, p in exact.sample_distribution(built, n_1):
         order = sorted(range(built.arms), key=lambda arm: (score(arm, counts), arm))
         kept = sorted(order[: -(-built.arms // 2)])
         if 0 not in kept:
@@ -81,7 +81,7 @@ def better_counts(name: str, n: int) -> tuple[Fraction, ...]:
     """Return the distribution of X, the number of rivals that score strictly better than the first arm."""
     built = pool(name)
     chances = [F(0)] * built.arms
-    for counts, p in exact.sample_law(built, n):
+    for counts, p in exact.sample_distribution(built, n):
         scores = [exact.score(built, arm, counts) for arm in range(built.arms)]
         chances[sum(s < scores[0] for s in scores[1:])] += p
     return tuple(chances)
@@ -117,7 +117,7 @@ def better_pair(name: str, n: int) -> Fraction:
     return sum(
         (
             p
-            for counts, p in exact.sample_law(built, n)
+            for counts, p in exact.sample_distribution(built, n)
             if exact.score(built, 1, counts) < exact.score(built, 0, counts)
         ),
         F(0),

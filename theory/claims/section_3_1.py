@@ -19,7 +19,7 @@ from theory.claims.exact_losses import (
     surrogate,
     surrogate_risk,
 )
-from theory.claims.formulas import rejection_slope
+from theory.formulas import rejection_slope
 
 F = Fraction
 THETAS = (F(1, 10), F(1, 5), F(3, 10), F(2, 5), F(49, 100))

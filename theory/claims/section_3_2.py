@@ -114,7 +114,7 @@ def _fourth_moment(population: bool) -> Any:
         built = pool(name)
         mean = sum((w * x for w, x in zip(built.weights, built.features[0], strict=True)), F(0))
         total = F(0)
-        for counts, p in exact.sample_law(built, n, population=m if population else None):
+        for counts, p in exact.sample_distribution(built, n, population=m if population else None):
             sampled = sum((k * x for k, x in zip(counts, built.features[0], strict=True)), F(0)) / n
             total += p * (sampled - mean) * (sampled - mean) * (sampled - mean) * (sampled - mean)
         return total

@@ -20,9 +20,9 @@ from theory.claims.exact_losses import (
     surrogate_risk,
     true_risk,
 )
-from theory.claims.formulas import complexity, hoeffding_deviation
 from theory.claims.instances import pool
 from theory.constants import gap_ceiling
+from theory.formulas import complexity, hoeffding_deviation
 
 F = Fraction
 THETAS = (F(1, 10), F(1, 5), F(3, 10), F(2, 5))

@@ -11,16 +11,6 @@ from theory import corrected, paper
 from theory.claims.assumptions import ARMS, FEASIBLE_GAP, FIRST_ARM_BEST, LAUNCH_64, THETA
 from theory.claims.claim import Assumption, Check, grid
 from theory.claims.exact_losses import launch_row
-from theory.claims.formulas import (
-    complexity,
-    hoeffding_deviation,
-    identification_margin,
-    launch_rows,
-    log_failure_uniform_simplified,
-    rademacher_constant,
-    regret_paper,
-    regret_terms_corrected,
-)
 from theory.claims.instances import (
     CORNER_R,
     CORNER_THETA,
@@ -31,6 +21,16 @@ from theory.claims.instances import (
     pool,
 )
 from theory.constants import loss_range, tight_rademacher_constant
+from theory.formulas import (
+    complexity,
+    hoeffding_deviation,
+    identification_margin,
+    launch_rows,
+    log_failure_uniform_simplified,
+    rademacher_constant,
+    regret_paper,
+    regret_terms_corrected,
+)
 
 F = Fraction
 

@@ -21,13 +21,6 @@ from theory.claims.assumptions import (
 )
 from theory.claims.claim import Assumption, Check, grid
 from theory.claims.exact_losses import launch_row
-from theory.claims.formulas import (
-    identification_margin,
-    launch_rows,
-    log_failure_median_simplified,
-    rademacher_constant,
-    regret_paper,
-)
 from theory.claims.instances import corner_violation, failure_median, parameters, pool
 from theory.claims.rounds import pulls
 from theory.claims.section_4_2_2 import (
@@ -42,6 +35,13 @@ from theory.claims.section_4_2_2 import (
 )
 from theory.claims.section_4_2_2 import log_fail as log_fail_uniform
 from theory.constants import gap_ceiling, loss_range, tight_rademacher_constant
+from theory.formulas import (
+    identification_margin,
+    launch_rows,
+    log_failure_median_simplified,
+    rademacher_constant,
+    regret_paper,
+)
 
 RADII = np.geomspace(0.01, 50, 400)
 

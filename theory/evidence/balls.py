@@ -32,7 +32,7 @@ def ball(value: Any) -> Any:
 
 
 class Balls:
-    """The backend of :mod:`theory.claims.formulas` for balls."""
+    """The backend of :mod:`theory.formulas` for balls."""
 
     def q(self, numerator: int, denominator: int = 1) -> Any:
         """Return a quotient of integers."""
@@ -70,5 +70,5 @@ BALLS = Balls()
 
 
 def enclose(formula: Callable[..., Any], *numbers: Any) -> Any:
-    """Evaluate a formula of :mod:`theory.claims.formulas` on balls around the numbers."""
+    """Evaluate a formula of :mod:`theory.formulas` on balls around the numbers."""
     return formula(*map(ball, numbers), xp=BALLS)

@@ -15,9 +15,9 @@ from typing import Any
 from flint import arb
 
 from theory.claims import Claim, get
-from theory.claims.formulas import log_failure_uniform_simplified, regret_paper, uniform_risk_deviation
 from theory.evidence import sides
 from theory.evidence.balls import ball, digits, enclose
+from theory.formulas import log_failure_uniform_simplified, regret_paper, uniform_risk_deviation
 
 __all__ = ["REFUTATIONS", "Refutation", "Replay", "replay"]
 

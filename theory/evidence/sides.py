@@ -14,19 +14,6 @@ from typing import Any
 from flint import arb
 
 from theory import exact
-from theory.claims.formulas import (
-    complexity,
-    excess_risk_terms_paper,
-    hoeffding_deviation,
-    identification_margin,
-    launch_rows,
-    log_failure_median,
-    log_failure_pair,
-    log_failure_uniform,
-    log_tail_paper,
-    regret_paper,
-    uniform_risk_deviation,
-)
 from theory.claims.instances import (
     CORNER_THETA,
     corner_gap,
@@ -40,6 +27,19 @@ from theory.claims.instances import (
     walk_violation,
 )
 from theory.evidence.balls import BALLS, ball, enclose
+from theory.formulas import (
+    complexity,
+    excess_risk_terms_paper,
+    hoeffding_deviation,
+    identification_margin,
+    launch_rows,
+    log_failure_median,
+    log_failure_pair,
+    log_failure_uniform,
+    log_tail_paper,
+    regret_paper,
+    uniform_risk_deviation,
+)
 
 F = Fraction
 _THETA = F(CORNER_THETA)

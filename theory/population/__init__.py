@@ -1,10 +1,9 @@
-"""Bounds that know the population: upper bounds on failure probabilities from Gram matrices and labels.
+"""Bounds that use the population: upper bounds on failure probabilities from Gram matrices and labels.
 
 The other versions use K, theta, kappa Lambda and the gaps, and must hold for the worst population that has them. Here
-the law of the rows is known, and failure is covered by a few quadratic statistics whose exact moments are computed.
+the distribution of the rows is known, and failure is covered by a few quadratic statistics with exact moments.
 """
 
-from theory.population.design import Alignment, Pairing
 from theory.population.failure import (
     Effort,
     Rows,
@@ -12,28 +11,37 @@ from theory.population.failure import (
     delta_fail_median,
     delta_fail_rows,
     delta_fail_uniform,
+    median_at,
     required_budget,
+    uniform_at,
 )
-from theory.population.model import PopulationModel
-from theory.population.planner import approximate_failure, planned_budget
-from theory.population.rate import large_deviation_rate
-from theory.population.waterfall import Step, chernoff, waterfall
+from theory.population.model import Alignment, Pairing, PopulationModel
+from theory.population.planning import (
+    BudgetStep,
+    approximate_failure,
+    chernoff,
+    decompose_budget,
+    large_deviation_rate,
+    planned_budget,
+)
 
 __all__ = [
     "Alignment",
+    "BudgetStep",
     "Effort",
     "Pairing",
     "PopulationModel",
     "Rows",
-    "Step",
     "Strategy",
     "approximate_failure",
     "chernoff",
+    "decompose_budget",
     "delta_fail_median",
     "delta_fail_rows",
     "delta_fail_uniform",
     "large_deviation_rate",
+    "median_at",
     "planned_budget",
     "required_budget",
-    "waterfall",
+    "uniform_at",
 ]

@@ -5,21 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from theory._instance import POPULATION_EXHAUSTED
-from theory.constants import halving_schedule
+from theory import _inputs, budgets, tighter
+from theory._bound import POPULATION_EXHAUSTED, Rows, Strategy
+from theory._inputs import Bound
 from theory.errors import AssumptionError
+from theory.formulas import halving_schedule
 from theory.population.affine import AffineEvents
-from theory.population.design import Alignment, Design, Pairing
-from theory.population.draws import draws_of
-from theory.population.dual_events import DualEvents
-from theory.population.model import PopulationModel, require_level
-from theory.population.numbers import by_numbers
-from theory.population.pairs import PairEvents
-from theory.population.penalised import PenalisedEvents
+from theory.population.events import DualEvents, PairEvents, PenalisedEvents
+from theory.population.model import Alignment, Design, Pairing, PopulationModel, require_level
+from theory.population.probability import tail_bound_of
 
 __all__ = [
     "Effort",
@@ -28,12 +27,12 @@ __all__ = [
     "delta_fail_median",
     "delta_fail_rows",
     "delta_fail_uniform",
+    "median_at",
     "required_budget",
+    "uniform_at",
 ]
 
 Effort = Literal["quick", "sharp"]
-Rows = Literal["accumulated", "fresh"]
-Strategy = Literal["uniform", "median"]
 _Events = AffineEvents | DualEvents | PenalisedEvents
 
 _ORDERS: dict[str, int] = {"quick": 2, "sharp": 4}
@@ -51,7 +50,7 @@ def delta_fail_uniform(
     alignment: Alignment = "sample",
     replacement: bool = True,
 ) -> float:
-    """Upper bound on P[uniform allocation selects an arm outside the best set].
+    """Bound P[uniform allocation selects an arm outside the best set].
 
     Parameters
     ----------
@@ -64,7 +63,7 @@ def delta_fail_uniform(
     pairing
         Whether all arms are scored on the "same" rows (beginnings of one order) or each on "independent" ones.
     costs, alignment
-        Prices of the arms' rows, and whether all arms get the same number of rows ("sample") or the same money
+        Costs of the arms' rows, and whether all arms get the same number of rows ("sample") or the same cost
         ("budget").
     replacement
         Whether rows are drawn with replacement.
@@ -73,14 +72,14 @@ def delta_fail_uniform(
     counts = design.rows(Fraction(_whole(budget)), pool.n_arms, pool.n_arms)
     _require_rows(min(counts), budget, design.least(pool.n_arms))
     _require_population(pool, counts, design)
-    found = _beats_one(pool, pool.rivals, counts, _order(effort), design)
-    return min(found, by_numbers(pool, budget, "uniform", "accumulated", design))
+    value = _beats_one(pool, pool.rivals, counts, _order(effort), design)
+    return min(value, bound_from_gaps(pool, budget, "uniform", "accumulated", design))
 
 
 def delta_fail_rows(
     pool: PopulationModel, rows: Sequence[int], *, effort: Effort = "quick", pairing: Pairing = "independent"
 ) -> float:
-    """Upper bound on P[the arm with the smallest score is outside the best set], arm i on ``rows[i]`` rows.
+    """Bound P[the arm with the smallest score is outside the best set], arm i on ``rows[i]`` rows.
 
     With ``pairing`` "same" the rows of all arms are beginnings of one order, otherwise they are independent.
     """
@@ -101,7 +100,7 @@ def delta_fail_median(
     alignment: Alignment = "sample",
     replacement: bool = True,
 ) -> float:
-    """Upper bound on P[median elimination ends with an arm outside the best set].
+    """Bound P[median elimination ends with an arm outside the best set].
 
     Parameters
     ----------
@@ -118,7 +117,7 @@ def delta_fail_median(
     K = pool.n_arms
     design = Design.of(pairing, costs, alignment, replacement, K)
     if not design.fixed:
-        given = f"alignment='sample', {len(set(design.costs or ()))} prices"
+        given = f"alignment='sample', {len(set(design.costs or ()))} costs"
         raise AssumptionError("median elimination: rows that do not depend on which arms are left", 1.0, given)
     active = halving_schedule(max(_whole(budget), K * K), K).active.tolist()
     total, held = 0.0, (0,) * K
@@ -128,17 +127,17 @@ def delta_fail_median(
             _require_rows(min(bought), budget, len(active) * design.least(K))
         held = tuple(a + b for a, b in zip(held, bought, strict=True)) if rows == "accumulated" else bought
         _require_population(pool, held, design)
-        crowd = _crowd(pool, -(-count // 2))
-        if not crowd:
+        rivals = _deciding_rivals(pool, -(-count // 2))
+        if not rivals:
             continue
         # In the first round every best arm is active, so one of them can be named in advance.
         if t == 0:
-            total += _beats_one(pool, crowd, held, order, design)
+            total += _beats_one(pool, rivals, held, order, design)
         else:
-            total += _beats_any(pool, crowd, held, order, rows, design)
+            total += _beats_any(pool, rivals, held, order, rows, design)
         if total >= 1.0:
             break
-    return min(1.0, total * (1.0 + 1e-12), by_numbers(pool, budget, "median", rows, design))
+    return min(1.0, total * (1.0 + 1e-12), bound_from_gaps(pool, budget, "median", rows, design))
 
 
 def required_budget(
@@ -150,7 +149,7 @@ def required_budget(
     effort: Effort = "quick",
     pairing: Pairing = "same",
 ) -> int:
-    """The smallest budget, up to the search, whose bound is at most delta; the bound there is checked.
+    """Return the smallest budget, up to the search, whose bound is at most delta; the bound there is checked.
 
     Rows per arm (of the first round) are doubled and then bisected, so a dip of a bound that is not monotone can be
     missed; the answer is then too large, never too small.
@@ -166,24 +165,12 @@ def required_budget(
             return delta_fail_uniform(pool, n * K, effort=effort, pairing=pairing) <= delta
         return delta_fail_median(pool, n * K * rounds, rows=rows, effort=effort, pairing=pairing) <= delta
 
-    return K * rounds * _smallest(fits)
+    failure = f"no bound is small enough up to {_LARGEST} rows per arm"
+    return K * rounds * budgets.smallest_budget(budgets.one_by_one(fits), _LARGEST, failure)
 
 
-def _smallest(fits: Callable[[int], bool]) -> int:
-    high = 1
-    while not fits(high):
-        high *= 2
-        if high > _LARGEST:
-            raise ValueError(f"no bound is small enough up to {_LARGEST} rows per arm")
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if fits(middle) else (middle, high)
-    return high
-
-
-def _crowd(pool: PopulationModel, kept: int) -> tuple[int, ...]:
-    """Rivals of which one must beat the best arm if ``kept`` of all rivals do: all but the kept - 1 nearest ones."""
+def _deciding_rivals(pool: PopulationModel, kept: int) -> tuple[int, ...]:
+    """Return all but the kept - 1 nearest rivals: one of them must beat the best arm if ``kept`` rivals do."""
     ranked = sorted(pool.rivals, key=lambda i: float(pool.intervals[0][i]))
     return tuple(ranked[kept - 1 :])
 
@@ -191,23 +178,23 @@ def _crowd(pool: PopulationModel, kept: int) -> tuple[int, ...]:
 def _beats_one(
     pool: PopulationModel, rivals: tuple[int, ...], counts: tuple[int, ...], order: int, design: Design
 ) -> float:
-    """P[some rival beats arm j] for the best arm j for which the bound is smallest."""
+    """Bound P[some rival beats arm j] for the best arm j for which the bound is smallest."""
     return min(_beats(pool, j, rivals, counts, order, design) for j in pool.best_arms)
 
 
 def _beats_any(
     pool: PopulationModel, rivals: tuple[int, ...], counts: tuple[int, ...], order: int, rows: Rows, design: Design
 ) -> float:
-    """P[some rival beats the best arm that is left]: which one that is depends on earlier rows."""
-    chances = [_beats(pool, j, rivals, counts, order, design) for j in pool.best_arms]
+    """Bound P[some rival beats the best arm that is left], which depends on earlier rows."""
+    bounds = [_beats(pool, j, rivals, counts, order, design) for j in pool.best_arms]
     # On fresh rows the arm is fixed by the past; on accumulated rows it is not independent of the scores.
-    return max(chances) if rows == "fresh" else min(1.0, math.fsum(chances) * (1.0 + 1e-12))
+    return max(bounds) if rows == "fresh" else min(1.0, math.fsum(bounds) * (1.0 + 1e-12))
 
 
 def _beats(
     pool: PopulationModel, best: int, rivals: tuple[int, ...], counts: tuple[int, ...], order: int, design: Design
 ) -> float:
-    """P[some rival beats arm ``best``], arm i on ``counts[i]`` rows."""
+    """Bound P[some rival beats arm ``best``], arm i on ``counts[i]`` rows."""
     even = len({counts[i] for i in (best, *rivals)}) == 1
     if design.pairing == "same" and even:
         return _shared(pool, best, replacement=design.replacement).beaten(rivals, counts[best], order)
@@ -217,23 +204,19 @@ def _beats(
 
 
 def _shared(pool: PopulationModel, best: int, *, replacement: bool) -> _Events:
-    """The events of one best arm on the same rows for all; made once per pool."""
-    key = ("shared", best, replacement)
-    if key not in pool.cache:
-        draws = draws_of(pool, replacement=replacement)
+    """Return the events of one best arm on the same rows for all; computed once per pool."""
+
+    def make() -> _Events:
+        tail_bound = tail_bound_of(pool, replacement=replacement)
         kind = PenalisedEvents if pool.ball is None else AffineEvents if pool.affine else DualEvents
-        pool.cache[key] = kind(pool, best, draws)
-    found: _Events = pool.cache[key]
-    return found
+        return kind(pool, best, tail_bound)
+
+    return pool.cached(("shared", best, replacement), make)
 
 
 def _paired(pool: PopulationModel, best: int, pairing: Pairing) -> PairEvents:
-    """The events of one best arm on different rows; made once per pool."""
-    key = ("paired", best, pairing)
-    if key not in pool.cache:
-        pool.cache[key] = PairEvents(pool, best, shared=pairing == "same")
-    found: PairEvents = pool.cache[key]
-    return found
+    """Return the events of one best arm on different rows; computed once per pool."""
+    return pool.cached(("paired", best, pairing), lambda: PairEvents(pool, best, shared=pairing == "same"))
 
 
 def _order(effort: str) -> int:
@@ -257,3 +240,105 @@ def _require_population(pool: PopulationModel, counts: tuple[int, ...], design: 
     if not design.replacement and max(counts) > pool.n_rows:
         given = f"{max(counts)} rows of {pool.n_rows}"
         raise AssumptionError(POPULATION_EXHAUSTED, max(counts) - pool.n_rows, given)
+
+
+def bound_from_gaps(pool: PopulationModel, budget: int, strategy: Strategy, rows: Rows, design: Design) -> float:
+    """Return the bound of `theory.tighter`, or 1 where it does not apply: a penalised score, costs, no gap.
+
+    Moments of a statistic fall like a power of n, Theorems 3 to 5 exponentially: for very small levels they win.
+    """
+    if pool.ball is None or design.costs is not None:
+        return 1.0
+    arguments = _gap_arguments(pool)
+    if arguments is None:
+        return 1.0
+    arguments |= {"pairing": design.pairing, "population": None if design.replacement else pool.n_rows}
+    if strategy == "uniform":
+        value = float(np.asarray(tighter.delta_fail_uniform(budget, **arguments, strict=False)))
+    else:
+        value = float(np.asarray(tighter.delta_fail_median(budget, **arguments, rows=rows, strict=False)))
+    # A formula of a few dozen operations on logarithms of at most 1e3.
+    return min(1.0, value * (1.0 + 1e-10)) if np.isfinite(value) else 1.0
+
+
+def _gap_arguments(pool: PopulationModel) -> dict[str, Any] | None:
+    """Return K, gaps, theta and kappa Lambda; a gap is from the worst best arm, less ties and rounding."""
+
+    def make() -> list[float]:
+        low, high = pool.intervals
+        worst = max(float(high[j]) for j in pool.best_arms)
+        return [float(low[i]) - worst - pool.resolution - 1e-12 for i in pool.rivals]
+
+    gaps = pool.cached("gaps", make)
+    if min(gaps) <= 0.0:
+        return None
+    return {
+        "K": pool.n_arms,
+        "gap": None,
+        "gaps": np.array([0.0] * (len(pool.best_arms) - 1) + sorted(gaps)),
+        "theta": pool.theta,
+        "kappa_lambda": pool.kappa * pool.radius,
+        "kernel": "nonnegative" if pool.nonnegative else "any",
+    }
+
+
+def uniform_at(
+    B: ArrayLike,
+    *,
+    data: PopulationModel,
+    population: int | None = None,
+    strict: bool = True,
+    log: bool = False,
+    **how: Any,
+) -> Bound:
+    """Evaluate `delta_fail_uniform` at whole budgets; ``how`` are its options. For `theory.versions`."""
+    # At unit costs only floor(B/K) matters.
+    step = data.n_arms if how.get("costs") is None else 1
+    return _at(delta_fail_uniform, B, step, data, population, how, strict=strict, log=log)
+
+
+def median_at(
+    B: ArrayLike,
+    *,
+    data: PopulationModel,
+    population: int | None = None,
+    strict: bool = True,
+    log: bool = False,
+    **how: Any,
+) -> Bound:
+    """Evaluate `delta_fail_median` at whole budgets; ``how`` are its options. For `theory.versions`."""
+    return _at(delta_fail_median, B, 1, data, population, how, strict=strict, log=log)
+
+
+def _at(
+    bound: Callable[..., float],
+    B: ArrayLike,
+    step: int,
+    data: PopulationModel,
+    population: int | None,
+    how: dict[str, Any],
+    *,
+    strict: bool,
+    log: bool,
+) -> Bound:
+    """Evaluate the bound once per population and budget; nan or AssumptionError where it does not apply."""
+    if population is not None and population != data.n_rows:
+        raise ValueError(f"population must be None or the {data.n_rows} rows of the data, got {population}")
+    options = tuple((name, tuple(value) if np.ndim(value) else value) for name, value in sorted(how.items()))
+    memory: dict[Any, float] = data.cached((bound.__name__, population is None, options), dict)
+
+    def value(budget: int) -> float:
+        if budget not in memory or (strict and np.isnan(memory[budget])):
+            try:
+                memory[budget] = bound(data, budget, replacement=population is None, **how)
+            except AssumptionError:
+                # Too small a budget for a row of every arm, or too few rows without replacement.
+                if strict:
+                    raise
+                memory[budget] = np.nan
+        return memory[budget]
+
+    whole = _inputs.whole(B, "B", least=0)
+    values = np.array([value(int(budget) // step * step) for budget in whole.flat]).reshape(whole.shape)
+    with np.errstate(divide="ignore"):
+        return _inputs.result(np.log(values) if log else values)

@@ -1,21 +1,25 @@
-"""A population whose law is known: Gram matrices, labels, weights, and the score that is computed on them."""
+"""The population model: Gram matrices, labels, weights, score, and the design by which rows are bought."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from numbers import Real
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from theory.errors import AssumptionError, shown
-from theory.population.graphs import Floats
+from theory.formulas import rejection_slope
+from theory.population.moments import Floats
 
-__all__ = ["PopulationModel", "require_level"]
+__all__ = ["Alignment", "Design", "Pairing", "PopulationModel", "require_level"]
+
+T = TypeVar("T")
 
 #: Eigenvalues above minus this share of the largest entry are rounding.
 _PSD = 1e-8
@@ -28,8 +32,8 @@ class PopulationModel:
     Parameters
     ----------
     grams
-        Kernel matrix of every arm, each of shape (m, m). The sequence is read one matrix at a time, so it may make
-        them on demand.
+        Kernel matrix of every arm, each of shape (m, m). The sequence is read one matrix at a time, so it may
+        compute them on demand.
     y
         Labels -1 or +1, shape (m,).
     ball
@@ -139,8 +143,15 @@ class PopulationModel:
         """What is computed once per pool."""
         return {}
 
+    def cached(self, key: Any, make: Callable[[], T]) -> T:
+        """Return ``make()``, computed once per pool and key."""
+        if key not in self.cache:
+            self.cache[key] = make()
+        value: T = self.cache[key]
+        return value
+
     def gram(self, arm: int) -> Floats:
-        """Kernel matrix of one arm."""
+        """Return the kernel matrix of an arm."""
         return np.asarray(self.grams[arm], dtype=np.float64)
 
     @cached_property
@@ -166,21 +177,21 @@ class PopulationModel:
         return self.ball is not None and self.kappa * self.ball <= (1.0 - 2.0 * self.theta) * (1.0 + 1e-12)
 
     def penalties(self, n: float) -> tuple[float, float]:
-        """C_h and C_g on n rows, in front of the mean loss."""
+        """Return C_h and C_g on n rows, in front of the mean loss."""
         if self.penalty is None:
             raise AssumptionError("a penalised score", 1.0, f"ball={self.ball}")
         share = 1.0 if self.loss == "mean" else float(n)
         return float(self.penalty[0]) / share, float(self.penalty[1]) / share
 
     def quadratic(self, n: float) -> bool:
-        """Whether a penalised score on n rows is 1 - |mean y Phi|^2/(16 C_h) - |mean Phi|^2/(16 C_g) for all rows.
+        """Tell whether a penalised score on n rows is 1 - |mean y Phi|^2/(16 C_h) - |mean Phi|^2/(16 C_g) for all rows.
 
         That is so if the first piece of the loss is the largest for |h| <= kappa^2/(4 C_h), |g| <= kappa^2/(4 C_g).
         """
         if self.penalty is None:
             return False
         h, g = (self.kappa**2 / (4.0 * C) for C in self.penalties(n))
-        b = self.theta / (1.0 - 2.0 * self.theta)
+        b = rejection_slope(self.theta)
         return (h + g) / 2.0 <= 1.0 and h / 2.0 + (b + 0.5) * g <= 1.0 - self.theta
 
     @cached_property
@@ -216,7 +227,7 @@ class PopulationModel:
         if self.closed:
             return self.risks, self.risks
         # The certificates need this class.
-        from theory.population.duality import risk_intervals
+        from theory.population.certificates import risk_intervals
 
         return risk_intervals(self)
 
@@ -235,7 +246,7 @@ class PopulationModel:
         return tuple(i for i in self._all if i not in self.best_arms)
 
     def require_affine(self, what: str) -> None:
-        """Refuse what holds in the affine regime only."""
+        """Raise AssumptionError outside the affine regime."""
         if not self.affine:
             excess = self.kappa * self.radius - (1.0 - 2.0 * self.theta)
             given = f"kappa*Lambda={self.kappa * self.radius:g}, theta={shown(self.theta)}"
@@ -243,17 +254,17 @@ class PopulationModel:
 
 
 def require_level(delta: object) -> None:
-    """Refuse what is no probability strictly between 0 and 1."""
+    """Raise ValueError unless delta is strictly between 0 and 1."""
     if not isinstance(delta, Real) or not 0.0 < float(delta) < 1.0:
         raise ValueError(f"delta must be strictly between 0 and 1, got {delta!r}")
 
 
 def _separated(low: Floats, high: Floats) -> tuple[int, ...]:
-    """The best arm, if its interval is below all others."""
+    """Return the best arm, if its interval is below all others."""
     first = int(np.argmin(high))
     others = np.delete(low, first)
     if float(others.min()) <= float(high[first]):
-        raise ValueError("the risks of the two best arms are too close to tell apart: name the best arms in `best`")
+        raise ValueError("the risks of the two best arms are too close to separate: name the best arms in `best`")
     return (first,)
 
 
@@ -274,3 +285,84 @@ def _check_gram(gram: np.ndarray, m: int, arm: int) -> None:
 def _few(labels: np.ndarray) -> str:
     values = np.unique(labels.ravel())[:4]
     return "values " + ", ".join(str(v) for v in values) if values.size else "no values"
+
+
+Pairing = Literal["same", "independent"]
+Alignment = Literal["sample", "budget"]
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """How a budget becomes rows.
+
+    Attributes
+    ----------
+    pairing
+        "same": arms read one order of rows from its beginning; "independent": every arm has rows of its own.
+    costs
+        Cost of a row of every arm; None for 1 each.
+    alignment
+        With budget b for the arms A, "sample" buys floor(b / sum of their costs) rows of each, "budget"
+        floor(b / (|A| c_i)) rows of arm i.
+    replacement
+        Whether rows are drawn with replacement.
+    """
+
+    pairing: Pairing = "same"
+    costs: tuple[Fraction, ...] | None = None
+    alignment: Alignment = "sample"
+    replacement: bool = True
+
+    def __post_init__(self) -> None:
+        if self.pairing not in ("same", "independent"):
+            raise ValueError(f"pairing must be 'same' or 'independent', got {self.pairing!r}")
+        if self.alignment not in ("sample", "budget"):
+            raise ValueError(f"alignment must be 'sample' or 'budget', got {self.alignment!r}")
+        if not self.replacement and self.pairing == "independent":
+            raise AssumptionError("draws without replacement: the same rows for all arms", 1.0, "pairing='independent'")
+
+    @classmethod
+    def of(
+        cls, pairing: Pairing, costs: Sequence[object] | None, alignment: Alignment, replacement: bool, arms: int
+    ) -> Design:
+        """Build a design from checked arguments; equal costs are kept, because a cost of 2 halves the rows."""
+        exact = None if costs is None else tuple(_exact_cost(cost) for cost in costs)
+        if exact is not None and len(exact) != arms:
+            raise ValueError(f"costs must be {arms} positive numbers, one per arm, got {len(exact)}")
+        return cls(pairing, exact, alignment, replacement)
+
+    @property
+    def even(self) -> bool:
+        """Whether all arms get the same number of rows."""
+        return self.costs is None or self.alignment == "sample" or len(set(self.costs)) == 1
+
+    @property
+    def fixed(self) -> bool:
+        """Whether the rows of a round depend on the number of active arms only, not on which they are."""
+        return self.costs is None or self.alignment == "budget" or len(set(self.costs)) == 1
+
+    def least(self, arms: int) -> Fraction:
+        """Return the smallest budget that buys a row of every arm."""
+        if self.costs is None:
+            return Fraction(arms)
+        return sum(self.costs, Fraction(0)) if self.alignment == "sample" else arms * max(self.costs)
+
+    def rows(self, budget: Fraction, arms: int, active: int) -> tuple[int, ...]:
+        """Return the rows of every arm when ``active`` of them share the budget."""
+        if self.costs is None:
+            return (int(budget // active),) * arms
+        if self.alignment == "sample":
+            total = sum(self.costs) if active == arms else active * self.costs[0]
+            return (int(budget // total),) * arms
+        return tuple(int(budget // (active * cost)) for cost in self.costs)
+
+
+def _exact_cost(cost: object) -> Fraction:
+    """Return an exact cost; a float stands for the number that it prints."""
+    try:
+        exact = Fraction(str(cost))
+    except (ValueError, ZeroDivisionError):
+        raise ValueError(f"costs must be positive numbers, got {cost!r}") from None
+    if exact <= 0:
+        raise ValueError(f"costs must be positive numbers, got {cost!r}")
+    return exact

@@ -1,12 +1,12 @@
-"""Verdicts: what evidence says about a bound, with both error rates stated.
+"""Tests of bounds against evidence, with both error rates stated.
 
-A bound on a failure probability is held against ``failures`` out of ``trials``:
+A bound on a failure probability is tested against ``failures`` out of ``trials``:
 
 * `judge` for a fixed number of trials: the exact one-sided binomial test of "the true rate is at most the
-  bound".  It raises a false alarm with probability at most ``alarm`` whatever the truth under the bound is,
-  and it says how large a violation it would have seen with 95 % probability.  A test that would have seen
-  nothing is called undecided, not a success.
-* `judge_family` for many cells at once: ``alarm`` holds for the whole family.
+  bound".  It raises a false alarm with probability at most ``alpha`` whatever the truth under the bound is,
+  and it reports how large a violation it would have detected with 95 % probability.  A test without power
+  is called undecided, not a success.
+* `judge_family` for many cells at once: ``alpha`` holds for the whole family.
 * `judge_agreement` for a probability that is known exactly: too few failures refute it as well as too many.
 
 Deterministic checks (identities, inequalities, exact probabilities) use the same `Verdict` with
@@ -20,9 +20,9 @@ from theory.verdicts.counting import (
     detectable_rate,
     judge,
     judge_agreement,
+    judge_family,
     tail,
 )
-from theory.verdicts.families import judge_family
 from theory.verdicts.verdict import (
     OUTCOMES,
     Evidence,

@@ -1,4 +1,4 @@
-"""What a verdict is, and the verdicts of deterministic checks (identities, inequalities, exact probabilities)."""
+"""The verdict of a test, and the verdicts of deterministic checks (identities, inequalities, exact probabilities)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Evidence = tuple[tuple[str, Number | str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The outcome of holding a claim against evidence.
+    """The outcome of testing a claim against evidence.
 
     Attributes
     ----------
@@ -27,11 +27,11 @@ class Verdict:
     evidence : tuple of (name, value)
         The numbers behind the sentence, for replay.
     failures, trials, bound, rate : optional
-        What was counted and what it was held against; ``None`` for deterministic checks.
+        What was counted and what it was tested against; ``None`` for deterministic checks.
     lower, upper : float, optional
-        Limits of the rate, each one-sided at level ``alarm`` (Clopper-Pearson).
-    alarm : float
-        The allowed probability of a false refutation; 0 for deterministic checks.
+        Limits of the rate, each one-sided at level ``alpha`` (Clopper-Pearson).
+    alpha : float
+        The false-alarm rate: the allowed probability of a false refutation; 0 for deterministic checks.
     false_alarm : float
         The attained one: the probability of a refutation when the truth sits exactly at the bound.
     detectable_factor : float, optional
@@ -47,7 +47,7 @@ class Verdict:
     rate: float | None = None
     lower: float | None = None
     upper: float | None = None
-    alarm: float = 0.0
+    alpha: float = 0.0
     false_alarm: float = 0.0
     detectable_factor: float | None = None
 
@@ -64,27 +64,27 @@ class Verdict:
 
 
 def consistent(sentence: str, **evidence: Number | str) -> Verdict:
-    """A deterministic check that found no violation."""
+    """Return the verdict of a deterministic check without a violation."""
     return Verdict("consistent", sentence, tuple(evidence.items()))
 
 
 def refuted(sentence: str, **evidence: Number | str) -> Verdict:
-    """A deterministic check that found a violation; the evidence replays it."""
+    """Return the verdict of a deterministic check with a violation; the evidence replays it."""
     return Verdict("refuted", sentence, tuple(evidence.items()))
 
 
 def vacuous(sentence: str, **evidence: Number | str) -> Verdict:
-    """The statement says nothing on the instance (a bound of at least 1, or an empty premise)."""
+    """Return the verdict that the statement is vacuous here (a bound of at least 1, or an empty premise)."""
     return Verdict("vacuous", sentence, tuple(evidence.items()))
 
 
 def undecided(sentence: str, **evidence: Number | str) -> Verdict:
-    """The check cannot tell."""
+    """Return the verdict of a check that cannot decide."""
     return Verdict("undecided", sentence, tuple(evidence.items()))
 
 
 def judge_exact(probability: Number, bound: Number, *, where: str = "") -> Verdict:
-    """Hold an exactly known probability against a bound.
+    """Test a bound against an exactly known probability.
 
     Parameters
     ----------
@@ -109,32 +109,32 @@ def judge_exact(probability: Number, bound: Number, *, where: str = "") -> Verdi
 
 
 def is_vacuous(bound: float) -> bool:
-    """Whether a bound excludes nothing: at least 1, or ``nan`` because its assumptions are unmet."""
+    """Tell whether a bound excludes nothing: at least 1, or ``nan`` because its assumptions are unmet."""
     return math.isnan(bound) or bound >= 1
 
 
 def show_rate(value: float, digits: int = 3) -> str:
-    """A rate in a sentence: three digits, and as many more as it takes that a rate below 1 does not read 1."""
+    """Format a rate: three digits, and as many more as it takes that a rate below 1 does not read 1."""
     while value < 1 <= float(f"{value:.{digits}g}"):
         digits += 1
     return f"{value:.{digits}g}"
 
 
 def show_counts(failures: int, trials: int) -> str:
-    """The counts in a sentence; see `verb` for the word that follows them."""
-    many = "No failure" if failures == 0 else "1 failure" if failures == 1 else f"{failures} failures"
-    return f"{many} in {trials} {'trial' if trials == 1 else 'trials'}"
+    """Format the counts; see `verb` for the word that follows them."""
+    count = "No failure" if failures == 0 else "1 failure" if failures == 1 else f"{failures} failures"
+    return f"{count} in {trials} {'trial' if trials == 1 else 'trials'}"
 
 
 def verb(stem: str, failures: int) -> str:
-    """The verb that goes with `show_counts`: one failure agrees, two agree."""
+    """Return the verb that goes with `show_counts`: one failure agrees, two agree."""
     if failures > 1:
         return stem
     return "does" if stem == "do" else f"{stem}s"
 
 
 def _tell_apart(first: float, second: float) -> tuple[str, str]:
-    """Two numbers to six digits, or to as many as it takes that different ones look different."""
+    """Format two numbers to six digits, or to as many as it takes that different ones look different."""
     digits = 6
     while first != second and f"{first:.{digits}g}" == f"{second:.{digits}g}":
         digits += 1
@@ -146,9 +146,9 @@ def _check_probability(name: str, value: float) -> None:
         raise ValueError(f"{name} must lie in [0, 1]; got {value}.")
 
 
-def check_counts(failures: Any, batch: Any) -> tuple[int, int]:
-    """The counts as Python integers, which do not overflow; refuses those that cannot be."""
-    failures, trials = whole("failures", failures), whole("trials", batch)
+def check_counts(failures: Any, trials: Any) -> tuple[int, int]:
+    """Return the counts as Python integers, which do not overflow; raise ValueError for impossible ones."""
+    failures, trials = whole("failures", failures), whole("trials", trials)
     if trials < 1:
         raise ValueError(f"trials must be at least 1; got {trials}.")
     if not 0 <= failures <= trials:
@@ -157,7 +157,7 @@ def check_counts(failures: Any, batch: Any) -> tuple[int, int]:
 
 
 def whole(name: str, value: Any) -> int:
-    """An integer of any kind as a Python integer; fractions and truth values are refused."""
+    """Return an integer of any kind as a Python integer; raise ValueError for fractions and truth values."""
     try:
         # A truth value is an index to Python, but nobody counts in them on purpose.
         if not isinstance(value, bool):
@@ -168,7 +168,7 @@ def whole(name: str, value: Any) -> int:
 
 
 def real(name: str, value: Any) -> float:
-    """A real number of any kind, a fraction for instance, as a float."""
+    """Return a real number of any kind, a fraction for instance, as a float."""
     if not isinstance(value, Real):
         raise ValueError(f"{name} must be a real number; got {value!r}.")
     return float(value)

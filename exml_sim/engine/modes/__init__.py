@@ -1,4 +1,4 @@
-"""The modes of a study, one table: how each runs a block, rehearses, replays, and what a summary must know."""
+"""The modes of a study, one table: how each runs a block, runs a smoke test, replays, and what a summary must know."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 from exml_sim.bandit.trial import Exploration
 from exml_sim.engine.modes import exact, excess_risk, fixed_confidence, importance_sampling, monte_carlo
 from exml_sim.engine.study import Cell, Study
-from exml_sim.engine.trials import TERMS, Block, Facts, Law, find
+from exml_sim.engine.trials import TERMS, Block, CellMetadata, Law, find
+from exml_sim.plugins import guard_calls
 
 __all__ = ["MODES", "Mode", "mode_of", "replay", "run_block"]
 
@@ -21,7 +22,7 @@ class Mode:
 
     Attributes
     ----------
-    rehearse
+    smoke_test
         Fails where a cell cannot run at all.
     facts
         What summaries must know of a cell.
@@ -42,8 +43,8 @@ class Mode:
         holds trials of both.
     """
 
-    rehearse: Callable[[Study, Cell], object]
-    facts: Callable[[Study, Cell], Facts]
+    smoke_test: Callable[[Study, Cell], object]
+    facts: Callable[[Study, Cell], CellMetadata]
     block: Callable[[Study, Cell, range], Block] | None = None
     replay: Callable[[Study, Cell, int], Exploration] | None = None
     law: Callable[[Study, Cell], Law] | None = None
@@ -56,18 +57,18 @@ class Mode:
 def _sampling(
     block: Callable[[Study, Cell, range], Block],
     replay: Callable[[Study, Cell, int], Exploration],
-    facts: Callable[[Study, Cell], Facts],
+    facts: Callable[[Study, Cell], CellMetadata],
     *,
     paired: bool = False,
     terms: tuple[str, ...] = (),
     draws: int = 1,
 ) -> Mode:
-    """A mode that runs trials; one of them is its rehearsal."""
+    """A mode that runs trials; one of them is its smoke test."""
 
-    def rehearse(study: Study, cell: Cell) -> Block:
+    def smoke_test(study: Study, cell: Cell) -> Block:
         return block(study, cell, range(1))
 
-    return Mode(rehearse, facts, block, replay, paired=paired, terms=terms, draws=draws)
+    return Mode(smoke_test, facts, block, replay, paired=paired, terms=terms, draws=draws)
 
 
 MODES: Mapping[str, Mode] = {
@@ -111,4 +112,5 @@ def replay(study: Study, cell: int | Cell, trial: int) -> Exploration:
     where = find(study, cell)
     if isinstance(trial, bool) or not isinstance(trial, int | np.integer) or not 0 <= trial < study.trials:
         raise ValueError(f"trial {trial} does not exist: the study has {study.trials}, counted from 0")
-    return again(study, where, int(trial))
+    with guard_calls(*study.cell_plugins(where)):
+        return again(study, where, int(trial))

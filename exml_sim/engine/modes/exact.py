@@ -26,10 +26,9 @@ from exml_sim.bandit.parametric import BernoulliArm, BoundedArm, ParametricPool
 from exml_sim.bandit.pool import Pool
 from exml_sim.bandit.ranking import Scores
 from exml_sim.bandit.rows import FeaturePool
-from exml_sim.bandit.scores import Certified
-from exml_sim.bandit.scoring import RESOLUTION
+from exml_sim.bandit.scoring import RESOLUTION, Certified
 from exml_sim.bandit.strategy import Strategy
-from exml_sim.bandit.trial_batch import ArmState
+from exml_sim.bandit.trial_batch import ArmState, Payment
 from exml_sim.engine.modes.symmetry import drawn, least_states, symmetric_classes
 from exml_sim.engine.study import Cell, Study
 from exml_sim.engine.trials import Law, outcomes
@@ -276,13 +275,12 @@ class EnumeratedSession(ArmState):
         self._fresh = self._bought
         self._round = 0
 
-    def grant(self, pulls: IntArray, fresh: bool) -> IntArray:
-        """All pulls, or an error: a shortage of rows is not enumerated."""
+    def _check_rows(self, pulls: IntArray, fresh: bool) -> None:
+        """Raise an error if rows run out: a shortage of rows is not enumerated."""
         if self._bench.replacement != "always":
             room = int(self._bench.sizes(0).sum())
             if int((self._start(fresh) + pulls).max()) > room:
                 raise ValueError(f"the budget asks for more than the {room} rows there are without replacement")
-        return pulls
 
     def _start(self, fresh: bool) -> IntArray:
         """Where arms read next; the same rule as `RowSampler` has."""
@@ -293,8 +291,10 @@ class EnumeratedSession(ArmState):
             return np.broadcast_to(self._next.max(axis=1, keepdims=True), self._next.shape).copy()
         return self._next
 
-    def draw(self, pulls: IntArray, fresh: bool) -> None:
+    def pull(self, pulls: IntArray, fresh: bool, pay: Payment) -> IntArray:
         """Take the counts between two cuts of every arm's order."""
+        self._check_rows(pulls, fresh)
+        pay(pulls, pulls)
         start = self._start(fresh)
         stop = start + pulls
         turn = self._round + 1 if self._bench.replacement == "across" else 0
@@ -309,6 +309,7 @@ class EnumeratedSession(ArmState):
         self._fresh = gained
         self._next = stop if not fresh else np.where(pulls > 0, stop, self._next)
         self._round += 1
+        return pulls
 
     def _between(self, order: Order, start: IntArray, stop: IntArray, lines: BoolArray) -> IntArray:
         positions = np.array(self._outcomes.cuts.get(order, [0]))

@@ -37,7 +37,7 @@ from exml_sim.bandit.trial import Exploration
 from exml_sim.datasets.synthetic import HIDDEN, candidate_values, draw_rows
 from exml_sim.engine.specs import Score, SyntheticPool
 from exml_sim.engine.study import Cell, Study
-from exml_sim.engine.trials import NOISY, TERMS, Block, Facts, outcomes
+from exml_sim.engine.trials import NOISY, TERMS, Block, CellMetadata, outcomes
 from exml_sim.kernels import gaussian, linear
 from exml_sim.losses import rejection_loss, surrogate_loss
 from exml_sim.money import exact
@@ -231,10 +231,10 @@ def replay(study: Study, cell: Cell, trial: int) -> Exploration:
     return next(measured_trials(study, cell, [trial])).trial
 
 
-def facts(study: Study, cell: Cell) -> Facts:
+def facts(study: Study, cell: Cell) -> CellMetadata:
     """Every trial has a population of its own, but the minimal surrogate risk always lies in [0, 1]."""
     costs = tuple(float(cost) for cost in study.pool(cell).prices.exact_costs)
-    return Facts(1.0 if study.strategy(cell).objective == "risk" else 1.0 / min(costs), costs)
+    return CellMetadata(1.0 if study.strategy(cell).objective == "risk" else 1.0 / min(costs), costs)
 
 
 def measured_trials(study: Study, cell: Cell, trials: Iterable[int]) -> Iterator[ExcessTrial]:

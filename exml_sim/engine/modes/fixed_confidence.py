@@ -25,12 +25,12 @@ def block(study: Study, cell: Cell, trials: range) -> Block:
     start = time.perf_counter()
     pool, rule = study.pool(cell), study.strategy(cell)
     found = pool.explore_many(rule, exact(cell.budget), trials, seed=study.seed, stream=cell.stream)
-    if found.sure is None:
+    if found.confident is None:
         raise ValueError(
             f"mode 'fixed_confidence' is for rules with a confidence, and {cell.labels[2]!r} spends a fixed budget: "
             "use mode 'monte_carlo'"
         )
-    judged = block_of(study, cell, trials, found, found.sure.astype(np.float64), start)
+    judged = block_of(study, cell, trials, found, found.confident.astype(np.float64), start)
     aim = getattr(rule, "epsilon", 0.0)
-    wrong = found.sure & ~judged.success & (judged.regret > aim)
+    wrong = found.confident & ~judged.success & (judged.regret > aim)
     return replace(judged, success=np.asarray(~wrong, dtype=np.bool_), regret=np.where(wrong, judged.regret, 0.0))

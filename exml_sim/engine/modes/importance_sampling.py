@@ -22,7 +22,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from exml_sim.arrays import BoolArray, CountArray, FloatArray, IntArray, WordArray
-from exml_sim.bandit.rows import FeaturePool, RowSession
+from exml_sim.bandit.rows import FeaturePool, RowState
 from exml_sim.bandit.sampling import RowOptions, RowSampler
 from exml_sim.bandit.trial import Exploration, Explorations, read_trial
 from exml_sim.bandit.trial_batch import TrialBatch
@@ -31,7 +31,7 @@ from exml_sim.engine.modes import monte_carlo
 from exml_sim.engine.modes.failure_paths import read_schedule
 from exml_sim.engine.modes.tilting import Mixture, mixture
 from exml_sim.engine.study import Cell, Study
-from exml_sim.engine.trials import Block, Facts, block_of
+from exml_sim.engine.trials import Block, CellMetadata, block_of
 from exml_sim.money import exact
 from exml_sim.seeds import Seeds, mulhi, philox
 
@@ -50,7 +50,7 @@ def tilted_trials(study: Study, cell: Cell, trials: Iterable[int]) -> tuple[Expl
         run, sampler, selected = _explore(study, cell, pool, part, record=False)
         parts.append(Explorations(selected, run.pulls, run.ledger.spent_units, pool.prices.unit, part))
         weights.append(sampler.weights())
-    return Explorations.joined(parts, seeds), np.concatenate(weights)
+    return Explorations.join(parts, seeds), np.concatenate(weights)
 
 
 def block(study: Study, cell: Cell, trials: range) -> Block:
@@ -60,12 +60,12 @@ def block(study: Study, cell: Cell, trials: range) -> Block:
     return block_of(study, cell, trials, found, weight, start)
 
 
-def facts(study: Study, cell: Cell) -> Facts:
+def facts(study: Study, cell: Cell) -> CellMetadata:
     """The pool's facts, and what is known of the weights."""
     known = tilts(study, cell)
     bound = (bool(known.complete), float(known.weight_bound), float(known.left_out))
     plain = monte_carlo.facts(study, cell)
-    return Facts(plain.largest_regret, plain.costs, *bound)
+    return CellMetadata(plain.largest_regret, plain.costs, *bound)
 
 
 def replay(study: Study, cell: Cell, trial: int) -> Exploration:
@@ -100,7 +100,7 @@ def _explore(
 ) -> tuple[TrialBatch, TiltedSampler, IntArray]:
     rule = study.strategy(cell)
     sampler = TiltedSampler(seeds, pool.n_arms, pool.n_rows, pool.options, _tables(study, cell, pool))
-    session = RowSession(pool.arms, sampler)
+    session = RowState(pool.arms, sampler)
     run, selected = pool.drive(rule, exact(cell.budget), session, len(seeds), record=record)
     return run, sampler, selected
 
@@ -172,7 +172,7 @@ class TiltedSampler(RowSampler):
             target = self._fresh = np.zeros_like(self.counts)
         tables = self._tables
         _add_tilted(
-            target, self.seeds.key, self.seeds.trials, self._lanes, start, pulls,
+            target, self.seeds.key, self.seeds.trials, self._substreams, start, pulls,
             self._component, tables.bounds, tables.tilted, tables.edges, self._tables_of,
         )  # fmt: skip
         if fresh:
@@ -188,7 +188,7 @@ class TiltedSampler(RowSampler):
         read = self._read if substreams > 1 else self._read.max(axis=1, keepdims=True)
         logs = np.zeros((len(self.seeds), tables.log_share.size))
         _add_log_ratios(
-            logs, self.seeds.key, self.seeds.trials, self._lanes[:substreams], np.ascontiguousarray(read),
+            logs, self.seeds.key, self.seeds.trials, self._substreams[:substreams], np.ascontiguousarray(read),
             self._component, tables.bounds, tables.tilted, tables.edges, tables.log_ratio,
         )  # fmt: skip
         return np.asarray(np.exp(-logsumexp(logs + tables.log_share, axis=1)), dtype=np.float64)

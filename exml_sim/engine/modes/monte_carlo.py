@@ -6,10 +6,10 @@ import time
 
 import numpy as np
 
-from exml_sim.bandit.random_instances import RedrawnPool
+from exml_sim.bandit.parametric import RandomInstancePool
 from exml_sim.bandit.trial import Exploration
 from exml_sim.engine.study import Cell, Study
-from exml_sim.engine.trials import Block, Facts, aims, block_of
+from exml_sim.engine.trials import Block, CellMetadata, aims, block_of
 from exml_sim.money import exact
 from exml_sim.seeds import Seeds
 
@@ -28,10 +28,10 @@ def replay(study: Study, cell: Cell, trial: int) -> Exploration:
     return study.pool(cell).explore(study.strategy(cell), exact(cell.budget), address)
 
 
-def facts(study: Study, cell: Cell) -> Facts:
+def facts(study: Study, cell: Cell) -> CellMetadata:
     """The largest regret is that of the worst arm."""
     pool = study.pool(cell)
     objective = study.strategy(cell).objective
     aim = aims(pool, objective)
-    largest = pool.largest_regret(objective) if isinstance(pool, RedrawnPool) else float(aim.max() - aim.min())
-    return Facts(largest, tuple(float(cost) for cost in pool.prices.exact_costs))
+    largest = pool.largest_regret(objective) if isinstance(pool, RandomInstancePool) else float(aim.max() - aim.min())
+    return CellMetadata(largest, tuple(float(cost) for cost in pool.prices.exact_costs))

@@ -8,10 +8,17 @@ assumptions of a statement do not hold. */
 globalThis.exml = globalThis.exml || {};
 exml.bounds = (() => {
   const EPS = 2 ** -52;
+  // ---- constants, written by tools/generate_bounds_js.py ----
   const CEILING_TOLERANCE = 1e-12;
-  const LARGEST_BUDGET = 2 ** 52;
+  const CORRECTED_PREFACTOR = 2;
+  const LARGEST_BUDGET = 4503599627370496;
+  const LAUNCH_LEMMAS = 16;
+  const PAPER_GEOMETRIC = 8;
+  const PAPER_PREFACTOR = 4;
+  const PAPER_RATE = 2 / 9;
+  // ---- end of constants ----
 
-  // ---- the loss (theory/_loss.py) ----
+  // ---- the loss (theory/formulas.py) ----
   const slope = (theta) => theta / (1 - 2 * theta);
   const rademacher = (theta) => (1 - theta) / (1 - 2 * theta);
 
@@ -34,7 +41,7 @@ exml.bounds = (() => {
     return kernel === "nonnegative" ? Math.min(full, Math.SQRT2 * Math.max(1, slope(theta)) * r) : full;
   }
 
-  // ---- rows per arm (theory/_pulls.py, theory/constants.py) ----
+  // ---- rows per arm (theory/formulas.py) ----
   const uniformPulls = (B, K) => Math.floor(B / K);
 
   const FIXED = 400n; // bits after the point while squaring; every squaring costs one of them
@@ -91,7 +98,7 @@ exml.bounds = (() => {
 
   const clip = (x, low, high) => Math.min(Math.max(x, low), high);
 
-  // ---- what the statements share (theory/_instance.py) ----
+  // ---- what the statements share (theory/_bound.py) ----
   const positiveGaps = (point) => (point.gaps || [point.gap]).filter((gap) => gap > 0);
   const smallestGap = (point) => (point.gaps ? Math.min(...positiveGaps(point)) : point.gap);
   const largestGap = (point) => (point.gaps ? Math.max(...point.gaps) : point.gap);
@@ -114,20 +121,20 @@ exml.bounds = (() => {
   // ---- as printed (theory/paper.py) ----
   function paperLogQ(n, point) {
     const margin = smallestGap(point) / 2 - (2 * rademacher(point.theta) * point.r) / Math.sqrt(n);
-    return (-2 / 9) * n * margin ** 2;
+    return -PAPER_RATE * n * margin ** 2;
   }
 
   function paperUniform(point) {
     const n = uniformPulls(point.B, point.K);
-    if (broken(point) || !(n > launchRows(point, 16))) return NaN;
-    return Math.log(4 * (point.K - 1)) + paperLogQ(n, point);
+    if (broken(point) || !(n > launchRows(point, LAUNCH_LEMMAS))) return NaN;
+    return Math.log(PAPER_PREFACTOR * (point.K - 1)) + paperLogQ(n, point);
   }
 
   function paperMedian(point) {
     const n = firstRoundPulls(point.B, point.K);
-    if (broken(point) || !(n > launchRows(point, 16))) return NaN;
+    if (broken(point) || !(n > launchRows(point, LAUNCH_LEMMAS))) return NaN;
     const logQ = paperLogQ(n, point);
-    return Math.log(8) + logQ - Math.log(-Math.expm1(logQ));
+    return Math.log(PAPER_GEOMETRIC) + logQ - Math.log(-Math.expm1(logQ));
   }
 
   // ---- corrected (theory/corrected.py) ----
@@ -139,19 +146,19 @@ exml.bounds = (() => {
 
   function correctedUniform(point) {
     const n = uniformPulls(point.B, point.K);
-    if (broken(point) || !(n > launchRows(point, 16))) return NaN;
-    return Math.log(2 * (point.K - bestArms(point))) + correctedTail(n, point);
+    if (broken(point) || !(n > launchRows(point, LAUNCH_LEMMAS))) return NaN;
+    return Math.log(CORRECTED_PREFACTOR * (point.K - bestArms(point))) + correctedTail(n, point);
   }
 
   function correctedMedian(point) {
     const rounds = halvingSchedule(point.B, point.K);
-    if (broken(point) || !(rounds[0].pulls > launchRows(point, 16))) return NaN;
+    if (broken(point) || !(rounds[0].pulls > launchRows(point, LAUNCH_LEMMAS))) return NaN;
     const fresh = point.rows === "fresh";
     const best = bestArms(point);
     const terms = rounds.map(({ active, kept, pulls, accumulated }) => {
       const rivals = fresh ? Math.min(active - 1, point.K - best) : point.K - best;
       if (rivals < kept) return -Infinity;
-      const weight = (2 * rivals * (fresh ? 1 : best)) / kept;
+      const weight = (CORRECTED_PREFACTOR * rivals * (fresh ? 1 : best)) / kept;
       return Math.log(weight) + correctedTail(fresh ? pulls : accumulated, point);
     });
     return logSum(terms);
@@ -184,12 +191,12 @@ exml.bounds = (() => {
   }
 
   const scaled = (stiffness, shift) => (shift > 0 ? stiffness * shift * shift : 0);
-  const margins = (law, gaps) => gaps.map((gap) => (gap > 0 ? Math.max(gap - law.optimism, 0) : Infinity));
+  const margins = (tail, gaps) => gaps.map((gap) => (gap > 0 ? Math.max(gap - tail.optimism, 0) : Infinity));
 
-  function logBeatenByAny(law, rest) {
-    const rate = law.pairing === "independent" ? 1 : 0.5;
-    const prefactor = law.pairing === "arbitrary" ? Math.log(2) : 0;
-    return logSum(rest.map((margin) => Math.min(prefactor - rate * scaled(law.stiffness, margin), 0)));
+  function logBeatenByAny(tail, rest) {
+    const rate = tail.pairing === "independent" ? 1 : 0.5;
+    const prefactor = tail.pairing === "arbitrary" ? Math.log(2) : 0;
+    return logSum(rest.map((margin) => Math.min(prefactor - rate * scaled(tail.stiffness, margin), 0)));
   }
 
   /** min over p <= ceiling of kl(p + epsilon || p), its rounding taken off. */
@@ -202,24 +209,24 @@ exml.bounds = (() => {
     return Math.max(up + down - 4 * EPS * (up - down), 0);
   }
 
-  function logBestHigh(law, shift, largest) {
-    const epsilon = clip(shift / law.spread, 0, 1);
-    const entropy = leastEntropy(epsilon, clip((law.fall - largest) / law.spread, 0, 1));
-    return -Math.max(2 * scaled(law.stiffness, shift), law.rows * entropy);
+  function logBestHigh(tail, shift, largest) {
+    const epsilon = clip(shift / tail.spread, 0, 1);
+    const entropy = leastEntropy(epsilon, clip((tail.fall - largest) / tail.spread, 0, 1));
+    return -Math.max(2 * scaled(tail.stiffness, shift), tail.rows * entropy);
   }
 
   /** The best arm is high or its rivals are low, the smallest over a family of splits. */
-  function logCrowd(law, rest, logWeight, largest, best) {
+  function logCrowd(tail, rest, logWeight, largest, best) {
     const smallest = Math.min(...rest);
     if (!Number.isFinite(smallest)) return -Infinity;
     const logBest = Math.log(best);
     let least = Infinity;
     for (let rivals = 1; rivals <= rest.length; rivals += 1) {
       const logCount = Math.max(logWeight + Math.log(rivals) - logBest, 0);
-      const raw = smallest / 2 - logCount / (4 * law.stiffness * smallest);
+      const raw = smallest / 2 - logCount / (4 * tail.stiffness * smallest);
       const shift = smallest > 0 ? clip(raw, 0, smallest) : 0;
-      const low = logWeight + logSum(rest.map((x) => -2 * scaled(law.stiffness, Math.max(x - shift, 0))));
-      least = Math.min(least, logSum([logBest + logBestHigh(law, shift, largest), low]));
+      const low = logWeight + logSum(rest.map((x) => -2 * scaled(tail.stiffness, Math.max(x - shift, 0))));
+      least = Math.min(least, logSum([logBest + logBestHigh(tail, shift, largest), low]));
     }
     return least;
   }
@@ -234,11 +241,11 @@ exml.bounds = (() => {
   function tighterUniform(point) {
     const n = uniformPulls(point.B, point.K);
     if (!launched(n, point)) return NaN;
-    const law = tails(n, point);
+    const tail = tails(n, point);
     const gaps = point.gaps || [point.gap];
-    const rest = margins(law, gaps);
+    const rest = margins(tail, gaps);
     const logCount = point.gaps ? 0 : Math.log(point.K - bestArms(point));
-    return Math.min(logCount + logBeatenByAny(law, rest), logCrowd(law, rest, logCount, Math.max(...gaps), 1));
+    return Math.min(logCount + logBeatenByAny(tail, rest), logCrowd(tail, rest, logCount, Math.max(...gaps), 1));
   }
 
   function tighterMedian(point) {
@@ -251,19 +258,19 @@ exml.bounds = (() => {
     return logSum(rounds.map((round, t) => Math.min(term(tails(held[t], point), round, point, fresh), 0)));
   }
 
-  function oneGapRound(law, { active, kept }, point, fresh) {
+  function oneGapRound(tail, { active, kept }, point, fresh) {
     const best = bestArms(point);
     const rivals = fresh ? Math.min(point.K - best, active - 1) : point.K - best;
     if (rivals < kept) return -Infinity;
     const leaders = fresh ? 1 : best;
     const logWeight = Math.log(Math.max(rivals, 1) / kept);
-    const rest = margins(law, [point.gap]);
-    const markov = Math.log(leaders) + logWeight + logBeatenByAny(law, rest);
-    return Math.min(markov, logCrowd(law, rest, logWeight, point.gap, leaders));
+    const rest = margins(tail, [point.gap]);
+    const markov = Math.log(leaders) + logWeight + logBeatenByAny(tail, rest);
+    return Math.min(markov, logCrowd(tail, rest, logWeight, point.gap, leaders));
   }
 
-  function perArmRound(law, { active, kept }, point, fresh) {
-    const ordered = margins(law, point.gaps.slice()).sort((a, b) => a - b);
+  function perArmRound(tail, { active, kept }, point, fresh) {
+    const ordered = margins(tail, point.gaps.slice()).sort((a, b) => a - b);
     const rest = fresh ? ordered.slice(0, active - 1) : ordered;
     if (rest.length < kept) return -Infinity;
     const leaders = fresh ? 1 : bestArms(point);
@@ -274,8 +281,8 @@ exml.bounds = (() => {
       const logWeight = -Math.log(kept - dropped);
       least = Math.min(
         least,
-        Math.log(leaders) + logWeight + logBeatenByAny(law, others),
-        logCrowd(law, others, logWeight, largest, leaders),
+        Math.log(leaders) + logWeight + logBeatenByAny(tail, others),
+        logCrowd(tail, others, logWeight, largest, leaders),
       );
     }
     return least;

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binom
 
 from exml_sim.bandit.ledger import Ledger
-from exml_sim.bandit.rows import RowSession
+from exml_sim.bandit.rows import RowState
 from exml_sim.bandit.sampling import RowOptions, RowSampler
 from exml_sim.bandit.trial_batch import TrialBatch
 from exml_sim.engine import Study, run
@@ -117,7 +117,7 @@ def test_against_all_sequences_of_rows(rule):
     (cell,) = study.cells()
     pool, strategy = study.pool(cell), study.strategy(cell)
     orders = list(product(range(3), repeat=9))
-    session = RowSession(pool.arms, FixedSampler(orders, 3, 3))
+    session = RowState(pool.arms, FixedSampler(orders, 3, 3))
     ledger = Ledger(exact(cell.budget), pool.prices, pool.names, trials=len(orders))
     trials = TrialBatch(session, ledger, alignment=strategy.alignment, objective=strategy.objective)
     selected = strategy.explore(trials)

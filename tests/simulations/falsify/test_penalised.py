@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from exml_sim.engine.specs import AtomPool, Sampling, Score, build_pool
-from simulations.falsify.targets import get, penalised
+from simulations.falsify.targets import get, selection
+from tests.simulations.falsify.draws import draw
 from theory import tighter
 
 TARGET = get("tighter.delta_fail_uniform_regularised")
@@ -18,18 +19,15 @@ VARIANCE = get("tighter.lemma_4_variance")
 
 def sampled(target, count, seed=0):
     """Instances of a target's space on which its bound speaks, with few rows."""
-    rng, found = np.random.default_rng(seed), []
-    while len(found) < count:
-        one = target.space.sample(rng)
-        one = replace(one, budget=min(one.budget, 40 * one.arms))
-        if target.measure(one, 0).admissible:
-            found.append(one)
-    return found
+    small = (replace(pool, budget=min(pool.budget, 40 * pool.arms)) for pool in draw(target.space, 600, seed))
+    admissible = [pool for pool in dict.fromkeys(small) if target.measure(pool, 0).admissible]
+    assert len(admissible) >= count
+    return admissible[-count:]
 
 
 @pytest.mark.parametrize("one", sampled(TARGET, 6), ids=range(6))
 def test_the_fast_law_is_the_slow_one(one):
-    fast, slow = penalised.log_failure(one), penalised.slow_log_failure(one)
+    fast, slow = selection.log_penalised_failure(one), selection.slow_log_penalised_failure(one)
     assert fast == pytest.approx(slow, rel=1e-9)
     assert TARGET.confirm(one, 0).outcome in ("consistent", "vacuous")
 
@@ -41,15 +39,15 @@ def test_the_closed_form_is_what_the_solver_minimises(one):
         y=tuple(float(label) for label in one.labels),
         copies=one.weights,
     )
-    C = float(penalised.penalty(one))
+    C = float(selection.compute_penalty(one))
     score = Score(score="objective", theta=float(one.theta), penalty=(C, C), loss="mean")
     pool = build_pool(atoms, score, Sampling())
-    np.testing.assert_allclose(pool.gaps, [float(gap) for gap in penalised.gaps(one)], atol=1e-7)
+    np.testing.assert_allclose(pool.gaps, [float(gap) for gap in selection.penalised_gaps(one)], atol=1e-7)
 
 
 def test_a_wrong_bound_is_refuted(monkeypatch):
     """exp(-n), which the paper prints for uniform allocation, in the place of Theorem 8."""
-    monkeypatch.setattr(penalised, "log_bound", lambda one: -float(one.rows))
+    monkeypatch.setattr(selection, "log_penalised_bound", lambda one: -float(one.rows))
     outcomes = [TARGET.confirm(one, 0).outcome for one in sampled(TARGET, 4)]
     assert "refuted" in outcomes
 

@@ -27,7 +27,7 @@ def result():
 def test_the_steps_lead_from_the_gaps_to_practice(result) -> None:
     uniform, median = panels_of(result)
     steps = account(uniform)
-    assert [step.name for step in steps[1:-1]] == ["optimism", "union over arms", "worst-case law"]
+    assert [step.name for step in steps[1:-1]] == ["optimism", "union over arms", "worst-case distribution"]
     assert steps[0].budget == uniform.point.required("tighter", "uniform", 0.05)
     assert steps[-1].budget == uniform.practice(0.05)
     assert all(one.budget > other.budget for one, other in pairwise(steps[:-1]))
@@ -68,7 +68,7 @@ def test_the_power_is_where_the_test_would_refute(result) -> None:
     panels = panels_of(result)
     seen = [(panel, cell) for panel in panels for cell in panel.cells if cell.failures > 0]
     found = power(panels)
-    assert "pool" in {one.version for one in found}
+    assert "population" in {one.version for one in found}
     for one in found:
         ((panel, cell),) = [(p, c) for p, c in seen if (p.title, float(c.budget)) == (one.title, float(one.budget))]
         divided = panel.bound_at(one.version, cell) / one.factor

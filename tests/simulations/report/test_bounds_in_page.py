@@ -20,8 +20,8 @@ from tests.simulations.report.grid import (
     possible,
     read,
 )
-from theory._pulls import first_round_pulls
 from theory.budgets import launch_budget, required_budget
+from theory.formulas import first_round_pulls
 
 
 @pytest.fixture(scope="module")
@@ -51,20 +51,20 @@ def test_every_bound_is_equal_over_a_grid(visit, html) -> None:
 
 
 MUTANTS = {
-    "(-2 / 9) * n": "(-2 / 8) * n",
-    "Math.log(4 * (point.K - 1))": "Math.log(4 * point.K)",
+    "const PAPER_RATE = 2 / 9": "const PAPER_RATE = 2 / 8",
+    "Math.log(PAPER_PREFACTOR * (point.K - 1))": "Math.log(PAPER_PREFACTOR * point.K)",
     "(2 * rademacher(point.theta) * point.r) / Math.sqrt(n)": "(rademacher(point.theta) * point.r) / Math.sqrt(n)",
-    "launchRows(point, 16)": "launchRows(point, 64)",
+    "const LAUNCH_LEMMAS = 16": "const LAUNCH_LEMMAS = 64",
     "Math.max(margin, 0) / spread(point.theta, point.r)": "Math.max(margin, 0) / rise(point.theta, point.r)",
     "point.K - bestArms(point)": "point.K - 1",
     "accumulated += pulls": "accumulated = pulls",
     "const kept = Math.floor((active + 1) / 2)": "const kept = Math.max(1, Math.floor(active / 2))",
     "const steep = Math.max(slope(theta) ** 2, 0.5)": "const steep = 0.5",
     "Math.SQRT2 * Math.max(1, slope(theta)) * r": "2 * Math.max(1, slope(theta)) * r",
-    'law.pairing === "independent" ? 1 : 0.5': "0.5",
+    'tail.pairing === "independent" ? 1 : 0.5': "0.5",
     "stiffness *= permutationGain(rows, m)": "stiffness *= 1",
     "const logWeight = -Math.log(kept - dropped)": "const logWeight = -Math.log(kept)",
-    "law.rows * entropy": "0",
+    "tail.rows * entropy": "0",
     "CEILING_TOLERANCE) - largestGap(point)": "CEILING_TOLERANCE) - smallestGap(point)",
 }
 

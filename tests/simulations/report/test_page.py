@@ -116,24 +116,20 @@ def test_facets_where_there_are_several_pools() -> None:
             assert page["facets"] == style.inline(facets.figure(panels, page["title"]))
 
 
-def half(budget, setting) -> float:
+def half(budget, context) -> float:
     """A bound that is true."""
     return 0.9
 
 
-def hardly(budget, setting) -> float:
+def hardly(budget, context) -> float:
     """A bound that is not."""
     return 0.01
 
 
-@pytest.mark.parametrize(
-    ("bound", "words"), [("half", "1 are decided for the bound"), ("hardly", "1 against it (REFUT")]
-)
+@pytest.mark.parametrize(("bound", "words"), [(half, "1 are decided for the bound"), (hardly, "1 against it (REFUT")])
 def test_a_study_that_stops_by_the_verdict_says_it(bound, words) -> None:
     options = {"strategies": ["uniform_allocation"], "budgets": {"per_arm": [4]}, "trials": 5000}
-    with run(
-        known(bounds=[f"{__name__}:{bound}"], stop={"verdict": bound}, **options), n_jobs=1, progress=False
-    ) as result:
+    with run(known(bounds=[bound], stop={"verdict": bound.__name__}, **options), n_jobs=1, progress=False) as result:
         found = " ".join(page_of(result)["findings"])
         assert result.summary()[0].trials < 5000
     assert words in found

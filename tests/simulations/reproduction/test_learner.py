@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from exml_sim import ExMLClassifier, kernels
-from exml_sim.classifier import Hindsight
-from exml_sim.classifier.gated import ModelOptions
+from exml_sim.classifier import TestData
+from exml_sim.classifier.rejection_model import ModelOptions
 from exml_sim.oracle import ArrayOracle
 from exml_sim.strategies import MedianElimination, UniformAllocation
 from simulations.reproduction.learner import Learner, Predicted, Protocol
@@ -99,10 +99,10 @@ def test_runs_in_hindsight_are_those_of_the_classifier(data, task):
     fast = learner(task, hindsight=True)
     found = fast.explore(MedianElimination(), Fraction(1, 4))
     oracle = ArrayOracle({name: train[name] for name in GROUPS[1:]}, COSTS)
-    seen = Hindsight(test["seen"], truth, {name: test[name] for name in GROUPS[1:]})
-    slow = classifier(MedianElimination(), "hindsight").fit(train["seen"], y, oracle, hindsight=seen)
+    seen = TestData(test["seen"], truth, {name: test[name] for name in GROUPS[1:]})
+    slow = classifier(MedianElimination(), "tune_on_test").fit(train["seen"], y, oracle, test_data=seen)
     ours = [(run.theta, accuracy(fast.initial.then(run.behind), task)) for run in found]
-    assert ours == list(slow.hindsight_)
+    assert ours == list(slow.tuned_on_test_)
 
 
 def test_supervised_learning_is_the_initial_layer_with_another_theta(task):
@@ -158,13 +158,13 @@ def test_a_cascade_asks_the_second_layer_only_where_the_first_gives_up():
 def test_values_must_be_paid_for(task):
     """The session reads rows through the buyer, which refuses what was not bought."""
     from exml_sim.bandit.ledger import Ledger
-    from exml_sim.classifier.bought_arms import Base
+    from exml_sim.classifier.bought_arms import LayerInput
     from simulations.reproduction import learner as room
 
     one = learner(task, hindsight=True)
     buyer = room._buyer(task, one.candidates, Fraction(1, 4))
     assert isinstance(buyer.ledger, Ledger)
-    base = Base(np.zeros((len(task.y), 1)), task.y, 2, np.arange(len(task.y)), 2)
+    base = LayerInput(np.zeros((len(task.y), 1)), task.y, 2, np.arange(len(task.y)), 2)
     pool = room._DistancePool(one._pair_gram, buyer, base, one._options, 0.2)
     from exml_sim.seeds import as_seeds
 

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from exml_sim.bandit import betting, paired
+from exml_sim.bandit import evidence, selection_report
 from simulations.verification import coverage, report
-from simulations.verification.depths import DEPTHS
-from simulations.verification.run import chosen, verify
+from simulations.verification.plans import DEPTHS
+from simulations.verification.run import select_claims, verify
 
 QUICK = replace(DEPTHS["quick"], least=300, most=300)
 
 
 def test_the_entries_hold_and_are_shown(tmp_path: Path) -> None:
-    assert chosen(["coverage"]) == []
+    assert select_claims(["coverage"]) == []
     found = verify([], QUICK, n_jobs=1, statements=True)
     assert [one.claim for one in found.coverage] == ["C2", "C2", "C4", "C4", "C5", "jackknife", "jackknife"]
     assert not found.problems
@@ -25,7 +25,7 @@ def test_the_entries_hold_and_are_shown(tmp_path: Path) -> None:
     document = report.write(found, tmp_path, "", report.Clock(0.0, None, 0.0))
     assert [one["claim"] for one in document["coverage"]] == [one.claim for one in found.coverage]
     assert "## Statements about selections" in (tmp_path / "verify.md").read_text(encoding="utf-8")
-    assert "promised 0.2" in report.table(found)
+    assert "at most 0.2 guaranteed" in report.format_table(found)
     assert json.loads((tmp_path / "verify.json").read_text(encoding="utf-8"))["coverage"]
 
 
@@ -33,26 +33,26 @@ def test_planted_bets_that_do_not_pay_for_the_mean_are_refuted(monkeypatch: pyte
     """Differences that are too large by 0.9, as on rows that the models have seen: the trials notice."""
     honest = coverage.later_wealth
     monkeypatch.setattr(coverage, "later_wealth", lambda line, edge: honest(line + 0.9, edge))
-    found = [one for one in coverage.hold(QUICK, _bench()) if one.claim == "C5"]
+    found = [one for one in coverage.collect_evidence(QUICK, _bench()) if one.claim == "C5"]
     assert [one.verdict.outcome for one in found] == ["refuted"]
 
 
 def test_planted_limits_without_a_width_are_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(coverage, "half_widths", lambda found, level: 0.0 * found.error)
-    assert coverage.uncovered((70, 90), 300, 0) > 60
+    assert coverage.count_uncovered((70, 90), 300, 0) > 60
 
 
 def test_planted_a_bar_of_one_half_excludes_the_best_too_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = betting.log_wealth
+    honest = evidence.log_wealth
     monkeypatch.setattr(coverage, "log_wealth", lambda pairs, running: honest(pairs, running=running) + 4.0)
-    assert coverage.excluded((70, 90), 0.2, 200, 0) > 100
-    assert paired.LARGEST_LOSS == 2.0
+    assert coverage.count_excluded_best((70, 90), 0.2, 200, 0) > 100
+    assert selection_report.LARGEST_LOSS == 2.0
 
 
 class _Bench:
     seed = 0
 
-    def tick(self, words: str) -> None:
+    def notify(self, words: str) -> None:
         pass
 
 

@@ -11,12 +11,11 @@ import pytest
 
 from simulations.cache import Cache
 from simulations.figures import style
-from simulations.verification import budget_slack, excess_risk
-from simulations.verification.budget_slack import Need
-from simulations.verification.figures import claims, excess, slack
-from simulations.verification.promises import READINGS, failure_probability
-from simulations.verification.run import chosen, verify
-from simulations.verification.workbench import Workbench
+from simulations.verification import budget_slack, excess_risk, figures
+from simulations.verification.budget_slack import RequiredBudget
+from simulations.verification.guarantees import READINGS, failure_probability
+from simulations.verification.run import select_claims, verify
+from simulations.verification.trials import RunContext
 from tests.simulations.verification.test_run import SMALL
 from theory.claims.instances import failure_uniform
 
@@ -28,48 +27,50 @@ def ax():
 
 @pytest.fixture(scope="module")
 def found():
-    return verify(chosen(("a6-term-b", "a6-tail", "a6-gap")), SMALL, n_jobs=1)
+    return verify(select_claims(("a4-term-c", "a4-lemma-4", "a4-step-1")), SMALL, n_jobs=1)
 
 
 def test_claims_are_drawn_on_the_axes_given(ax, found):
-    assert claims.draw(ax, found.results) is ax
+    assert figures.draw_claims(ax, found.results) is ax
     assert [label.get_text() for label in ax.get_yticklabels()] == [one.claim.id for one in found.results]
     markers = {line.get_marker() for line in ax.get_lines()}
     assert {"s", "o", ">"} <= markers
 
 
 def test_cells_without_failures_are_triangles_at_a_lower_limit(ax, found):
-    row = [one.claim.id for one in found.results].index("a6-term-b")
-    claims.draw(ax, found.results)
+    row = [one.claim.id for one in found.results].index("a4-term-c")
+    figures.draw_claims(ax, found.results)
     drawn = sum(line.get_marker() == ">" and round(line.get_ydata()[0]) == row for line in ax.get_lines())
-    silent = [one for one in found.results[row].findings if one.verdict.failures == 0]
+    silent = [one for one in found.results[row].evidence if one.verdict.failures == 0]
     assert drawn == len(silent) > 0
 
 
 def test_one_figure_per_family(found, tmp_path):
-    (only,) = claims.figures(found)
-    assert only[0] == "claims-appendix-a6"
+    (only,) = figures.draw_families(found)
+    assert only[0] == "claims-appendix-a4"
     assert {file.suffix for file in style.save(only[1], tmp_path / only[0])} == {".png", ".svg"}
 
 
 def measured(rows, terms):
-    return excess_risk.RedrawnTrials("uniform", 4 * rows, rows, 300, True, np.tile(terms, (5, 1)), np.full(5, 0.07))
+    return excess_risk.RandomInstanceTrials(
+        "uniform", 4 * rows, rows, 300, True, np.tile(terms, (5, 1)), np.full(5, 0.07)
+    )
 
 
 def test_terms_are_stacked_from_zero(ax):
     one = measured(60_000, [0.06, -0.4, 0.01, -0.01, -0.02, 0.48])
-    assert excess.draw(ax, [one]) is ax
+    assert figures.draw_excess(ax, [one]) is ax
     solid = [bar for bar in ax.patches if not bar.get_hatch()]
     hatched = [bar for bar in ax.patches if bar.get_hatch()]
     assert sum(bar.get_height() for bar in solid) == pytest.approx(0.06)
-    assert sum(bar.get_height() for bar in hatched) == pytest.approx(sum(excess.bounds(one).values()))
+    assert sum(bar.get_height() for bar in hatched) == pytest.approx(sum(figures.bound_terms(one).values()))
     assert min(bar.get_y() + min(bar.get_height(), 0) for bar in solid) == pytest.approx(-0.43)
 
 
 def test_below_the_launch_budget_the_regret_has_no_bound(ax):
     one = measured(100, [0.06, -0.4, 0.0, 0.0, -0.02, 0.48])
-    assert math.isnan(excess.bounds(one)["b"])
-    excess.draw(ax, [one, measured(60_000, [0.06, -0.4, 0.01, -0.01, -0.02, 0.48])])
+    assert math.isnan(figures.bound_terms(one)["b"])
+    figures.draw_excess(ax, [one, measured(60_000, [0.06, -0.4, 0.01, -0.01, -0.02, 0.48])])
     (words,) = [text for text in ax.texts if "below launch" in text.get_text()]
     # The open part is higher than every bar with an end, and the words are inside of the panel.
     ends = [bar.get_y() + bar.get_height() for bar in ax.patches if hasattr(bar, "get_height") and bar.get_hatch()]
@@ -80,49 +81,51 @@ def test_below_the_launch_budget_the_regret_has_no_bound(ax):
 
 def test_the_interval_is_students_and_is_written_out(ax):
     one = dataclasses.replace(measured(60_000, [0.06, 0, 0, 0, 0, 0.06]), terms=np.tile(np.arange(4.0)[:, None], 6))
-    mean, spread = excess.interval(one)
+    mean, spread = figures.compute_interval(one)
     # Four trials 0, 1, 2, 3: t(0.995, 3) = 5.841, standard deviation 1.291.
     assert (mean, spread) == pytest.approx((1.5, 5.841 * 1.291 / 2), rel=1e-3)
-    excess.draw(ax, [one])
+    figures.draw_excess(ax, [one])
     assert ax.get_xticklabels()[0].get_text().endswith("n = 4\n1.500 ± 4")
-    excess.draw(ax, [measured(60_000, [0.06, -0.4, 0.01, -0.01, -0.02, 0.48])])
+    figures.draw_excess(ax, [measured(60_000, [0.06, -0.4, 0.01, -0.01, -0.02, 0.48])])
     assert ax.get_xticklabels()[0].get_text().endswith("n = 5\nall 0.060")
 
 
 def test_one_cell_is_not_many(ax):
-    found = verify(chosen(("lemma-3",)), dataclasses.replace(SMALL, most=20), n_jobs=1)
+    found = verify(select_claims(("lemma-3",)), dataclasses.replace(SMALL, most=20), n_jobs=1)
     (one,) = found.results
     for number, words in ((1, "1 cell not decided"), (2, "2 cells not decided")):
-        claims.draw(ax, [dataclasses.replace(one, findings=one.findings[:number])])
+        figures.draw_claims(ax, [dataclasses.replace(one, evidence=one.evidence[:number])])
         assert words in [text.get_text() for text in ax.texts]
     assert not [line for line in ax.get_lines() if line.get_marker() == ">"]
 
 
 def test_bounds_of_the_terms_add_up_to_the_corrected_theorem():
     one = measured(60_000, [0.06, -0.4, 0.01, -0.01, -0.02, 0.48])
-    limit, _ = excess_risk.promised("corrected", one, excess.DELTA)
-    assert sum(excess.bounds(one).values()) == pytest.approx(limit)
+    limit, _ = excess_risk.compute_guarantee("corrected", one, figures.DELTA)
+    assert sum(figures.bound_terms(one).values()) == pytest.approx(limit)
 
 
 NEEDS = [
-    Need("K", K, 0.1, 0.2, strategy, practice, dict(zip(READINGS, (6000 * K, 2000 * K, 500 * K), strict=True)))
+    RequiredBudget(
+        "K", K, 0.1, 0.2, strategy, practice, dict(zip(READINGS, (6000 * K, 2000 * K, 500 * K), strict=True))
+    )
     for K, practice in ((2, 50), (4, None))
     for strategy in ("uniform", "median-accumulated")
 ]
 
 
 def test_budget_slack_is_drawn_where_practice_is_known(ax):
-    assert slack.draw_needs(ax, NEEDS, "K") is ax
+    assert figures.draw_needs(ax, NEEDS, "K") is ax
     ratios = ax.get_lines()[0].get_ydata()
     assert ratios[0] == pytest.approx(12000 / 50)
     assert math.isnan(ratios[1])
-    assert slack.budget_figure(NEEDS, 40).axes
+    assert figures.draw_budget_figure(NEEDS, 40).axes
 
 
 def test_needs_by_bounds_are_the_smallest_budgets():
-    place = budget_slack.shifted_world(4, Fraction(1, 10), 12)
+    place = budget_slack.shifted_pool(4, Fraction(1, 10), 12)
     assert place.gaps == pytest.approx((0.216,) * 3)
-    found = budget_slack.by_bounds(place, "uniform")
+    found = budget_slack.required_by_bounds(place, "uniform")
     assert tuple(found) == READINGS
     for reading in READINGS:
         budget = found[reading]
@@ -132,7 +135,7 @@ def test_needs_by_bounds_are_the_smallest_budgets():
 
 def test_practice_is_below_every_bound():
     with Cache() as cache:
-        found = budget_slack.measure(150, Workbench(0, 1, cache), (("K", 2, Fraction(1, 10), 18),))
+        found = budget_slack.measure(150, RunContext(0, 1, cache), (("K", 2, Fraction(1, 10), 18),))
     assert [one.strategy for one in found] == list(budget_slack.WANTED)
     for one in found:
         assert one.practice is not None
@@ -141,23 +144,23 @@ def test_practice_is_below_every_bound():
 
 def test_waterfall_goes_from_the_bound_to_the_truth(ax):
     with Cache() as cache:
-        one = budget_slack.fall("uniform", Workbench(0, 1, cache), trials=300)
-    assert slack.draw_fall(ax, one) is ax
+        one = budget_slack.measure_slack("uniform", RunContext(0, 1, cache), trials=300)
+    assert figures.draw_decomposition(ax, one) is ax
     total = sum(factor.log for factor in one.slack.factors)
     assert one.slack.log_bound - total == pytest.approx(one.slack.log_truth)
     ends = [bar.get_x() + bar.get_width() for bar in ax.patches]
     assert ends[-1] == pytest.approx(one.slack.log_truth / math.log(10))
-    assert slack.waterfall_figure([one]).axes
+    assert figures.draw_slack_figure([one]).axes
 
 
 def test_the_truth_of_the_waterfall_agrees_with_enumeration():
-    """Tilted sampling on the same pool where the outcomes can be enumerated, within its own interval."""
+    """Importance sampling on the same pool where the outcomes can be enumerated, within its own interval."""
     with Cache() as cache:
-        bench = Workbench(0, 1, cache)
-        study = budget_slack.tilted_study("uniform", 120, bench.seed, 4000)
-        with bench.run(study) as result:
+        context = RunContext(0, 1, cache)
+        study = budget_slack.rival_pool().study("waterfall-uniform", ["uniform"], [120], 4000, 0, "importance_sampling")
+        with context.run(study) as result:
             (found,) = result.summary(level=1 - 1e-6)
-    with bench.run(dataclasses.replace(study, mode="exact")) as law:
+    with context.run(dataclasses.replace(study, mode="exact")) as law:
         truth = law.summary()[0].failure_rate
     assert found.lower <= truth <= found.upper
     assert 0 < truth < failure_uniform("one-rival-8", 240)

@@ -11,13 +11,14 @@ from exml_sim.losses import rejection_loss, surrogate_loss
 from exml_sim.rejection import solve
 from exml_sim.seeds import Seeds
 from exml_sim.strategies import MedianElimination, UniformAllocation
+from simulations import atoms
+from simulations.verification.guarantees import get_pool
 from simulations.verification.measures import MEASURED, AffineArm, Bought, supremum
-from simulations.verification.worlds import world
 
 
 def bought(pool, rule=None, budget=40, trials=6):
     run, selected = pool.run(rule or UniformAllocation(), budget, Seeds.of(3, range(trials)), record=False)
-    return Bought(pool, selected[:, 0], run.session.counts())
+    return Bought(pool, selected[:, 0], run.arms.counts())
 
 
 def gaussian_pool():
@@ -28,8 +29,8 @@ def gaussian_pool():
 def atom_pool(name):
     from exml_sim.engine.specs import Sampling, build_pool
 
-    place = world(name)
-    return build_pool(place.spec(), place.score(), Sampling())
+    place = get_pool(name)
+    return build_pool(atoms.atom_pool(place.pool, place.name), atoms.ball_score(place.pool), Sampling())
 
 
 def learned(pool, arm, counts):
@@ -92,16 +93,16 @@ def test_excess_risk_of_the_learned_model_counts_the_repaired_loss():
 def test_supremum_over_the_ball_by_brute_force(name):
     pool = atom_pool(name)
     seen = bought(pool, budget=30, trials=20)
-    bench = AffineArm.of(pool, 0)
+    context = AffineArm.of(pool, 0)
     feature = np.asarray(pool.population.candidates[0].values, dtype=float).ravel()
-    exact = supremum(bench, feature, seen.arm(0))
+    exact = supremum(context, feature, seen.arm(0))
     # Next to zero as well as at the ends: the supremum may only be approached.
-    slopes = bench.radius * np.array([-1.0, -0.5, -1e-9, 0.0, 1e-9, 0.5, 1.0])
+    slopes = context.radius * np.array([-1.0, -0.5, -1e-9, 0.0, 1e-9, 0.5, 1.0])
     brute = np.full(20, -np.inf)
     for a in slopes:
         for b in slopes:
-            risk = np.mean(rejection_loss(a * feature, b * feature, bench.y, bench.theta))
-            losses = surrogate_loss(a * feature, b * feature, bench.y, bench.theta)
+            risk = np.mean(rejection_loss(a * feature, b * feature, context.y, context.theta))
+            losses = surrogate_loss(a * feature, b * feature, context.y, context.theta)
             brute = np.maximum(brute, risk - seen.arm(0) @ losses / seen.arm(0).sum(axis=1))
     assert exact == pytest.approx(brute, abs=1e-7)
     assert np.all(exact + 1e-12 >= MEASURED["learned risk"](seen))

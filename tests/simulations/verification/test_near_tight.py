@@ -5,16 +5,15 @@ from __future__ import annotations
 import dataclasses
 import math
 from fractions import Fraction
-from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
 
 from exml_sim.cli import cli
-from simulations.verification import depths, near_tight, run
-from simulations.verification.checks import Check, Checks
+from simulations.verification import near_tight, plans, run
+from simulations.verification.run import Check, Checks
 from tests.simulations.verification.test_run import SMALL
-from theory import _tails, corrected, tighter
+from theory import formulas, tighter
 from theory.claims import get
 from theory.claims import near_tight as instances
 from theory.versions import VERSIONS
@@ -24,7 +23,7 @@ CLAIMS = ("lemma-1-i", "lemma-2-i", "lemma-4")
 
 @pytest.mark.parametrize("claim", CLAIMS)
 def test_the_right_bounds_pass_and_come_close(claim):
-    found = near_tight.hold(claim)
+    found = near_tight.collect_evidence(claim)
     assert {one.verdict.outcome for one in found} == {"consistent", "vacuous"}
     assert all(one.must_hold and one.method == "exact" for one in found)
     ratios = [one.verdict.rate / one.bound for one in found if one.informative]
@@ -34,7 +33,7 @@ def test_the_right_bounds_pass_and_come_close(claim):
 
 
 def test_other_claims_have_none():
-    assert near_tight.hold("lemma-3") == []
+    assert near_tight.collect_evidence("lemma-3") == []
 
 
 def plant(monkeypatch, wrong):
@@ -45,10 +44,9 @@ def plant(monkeypatch, wrong):
 
 
 def halved_optimism(monkeypatch):
-    """theory/_tails: 0.5 * _loss_constants.dual."""
-    right = _tails._loss_constants
-    wrong = SimpleNamespace(**vars(right) | {"dual": lambda theta: 0.5 * right.dual(theta)})
-    monkeypatch.setattr(_tails, "_loss_constants", wrong)
+    """theory/formulas: 0.5 * dual_constant."""
+    right = formulas.dual_constant
+    monkeypatch.setattr(formulas, "dual_constant", lambda theta, xp=formulas.FLOATS: 0.5 * right(theta, xp))
 
 
 def arms_dropped(monkeypatch):
@@ -72,9 +70,9 @@ def sum_over_arms_dropped(monkeypatch):
 
 
 def doubled_exponent(monkeypatch):
-    """corrected._log_tail: twice the exponent."""
-    right = corrected._log_tail
-    monkeypatch.setattr(corrected, "_log_tail", lambda n, point: 2 * right(n, point))
+    """theory/formulas: twice the exponent of log_tail_corrected."""
+    right = formulas.log_tail_corrected
+    monkeypatch.setattr(formulas, "log_tail_corrected", lambda *arguments: 2 * right(*arguments))
 
 
 MUTANTS = [
@@ -92,13 +90,13 @@ MUTANTS = [
 @pytest.mark.parametrize(("plant", "claim", "reading"), MUTANTS, ids=lambda value: getattr(value, "__name__", value))
 def test_a_moderate_error_is_refuted(monkeypatch, plant, claim, reading):
     plant(monkeypatch)
-    assert {one.reading for one in near_tight.hold(claim) if one.verdict.outcome == "refuted"} == {reading}
+    assert {one.reading for one in near_tight.collect_evidence(claim) if one.verdict.outcome == "refuted"} == {reading}
 
 
 @pytest.mark.parametrize("plant", [None, halved_optimism, arms_dropped, doubled_exponent])
 def test_the_command_exits_with_1(tmp_path, monkeypatch, plant):
     """Counted cells are thinned out here: they are not what catches these errors."""
-    monkeypatch.setitem(depths.DEPTHS, "quick", dataclasses.replace(SMALL, targets=()))
+    monkeypatch.setitem(plans.DEPTHS, "quick", dataclasses.replace(SMALL, targets=()))
     # Without counted cells nothing refutes the printed lemmas, which is not the question here.
     monkeypatch.setattr(run, "PLANS", tuple(dataclasses.replace(plan, refutes=False) for plan in run.PLANS))
 
@@ -128,7 +126,7 @@ def test_the_walk_against_whole_numbers():
 
 def test_a_bound_inside_the_bracket_is_undecided():
     one = dataclasses.replace(instances.opposed(100, 0.1), least=0.1, most=0.3)
-    assert [near_tight.judged(one, bound).outcome for bound in (0.05, 0.2, 0.3, 1.0, math.nan)] == [
+    assert [near_tight.judge_between(one, bound).outcome for bound in (0.05, 0.2, 0.3, 1.0, math.nan)] == [
         "refuted",
         "undecided",
         "consistent",

@@ -9,13 +9,11 @@ import numpy as np
 import pytest
 
 from simulations.cache import Cache
-from simulations.verification import comparison, excess_risk, report, run, workbench
-from simulations.verification.checks import Check, Checks, margin, run_checks
-from simulations.verification.depths import DEPTHS
-from simulations.verification.plans import COMPARED, EXCESS, tried
-from simulations.verification.promises import Promise
-from simulations.verification.run import Result, Verification, chosen, verify
-from simulations.verification.workbench import Workbench
+from simulations.verification import excess_risk, report, run, trials
+from simulations.verification.guarantees import Guarantee
+from simulations.verification.plans import COMPARED, DEPTHS, EXCESS, list_tested_claims
+from simulations.verification.run import Check, Checks, Result, Verification, margin, run_checks, select_claims, verify
+from simulations.verification.trials import RunContext
 from theory.claims import Reading, all_claims, get
 from theory.verdicts import refuted
 
@@ -26,16 +24,16 @@ FEW = ("a5-count-1", "lemma-3", "a6-term-b")
 
 
 def results(ids, depth=SMALL, **options):
-    return verify(chosen(ids), depth, n_jobs=1, **options)
+    return verify(select_claims(ids), depth, n_jobs=1, **options)
 
 
 def test_four_fifths_of_the_claims_about_trials_are_decided(monkeypatch):
     """The share that verify.json reports, on every claim that is tried, with the fewest trials that decide."""
     said = Check("consistent", "Not run here.", None)
     monkeypatch.setattr(run, "run_checks", lambda claim, cache: Checks(said, None, None))
-    found = results(tried())
+    found = results(list_tested_claims())
     document = report.to_json(found, "", report.Clock(0.0, None, 0.0))["summary"]["monte_carlo"]
-    assert document["claims"] == len(tried()) >= 20
+    assert document["claims"] == len(list_tested_claims()) >= 20
     assert document["held"] <= document["claims"]
     assert document["share"] >= 0.8
     assert document["distinct"]["share"] >= 0.8
@@ -45,7 +43,7 @@ def test_four_fifths_of_the_claims_about_trials_are_decided(monkeypatch):
     assert document["distinct"]["trials"] < document["summed"]["trials"]
     assert document["closest"]["seen"] > 0.2
     assert set(document["undecided"]) <= {*EXCESS, COMPARED}
-    assert not [cell for one in found.results for cell in one.findings if cell.must_hold and not _fine(cell)]
+    assert not [cell for one in found.results for cell in one.evidence if cell.must_hold and not _fine(cell)]
 
 
 def _fine(cell):
@@ -55,15 +53,15 @@ def _fine(cell):
 def test_an_undecided_cell_makes_its_claim_undecided():
     found = results(("lemma-3",), dataclasses.replace(SMALL, most=20))
     assert found.decided_share == 0.0
-    assert "lemma-3" in report.conclusion(found)
+    assert "lemma-3" in report.conclude(found)
     assert results(("lemma-3",)).decided_share == 1.0
 
 
 def test_claims_come_in_the_order_of_the_paper():
-    assert [claim.id for claim in chosen(("a5-count-1", "eq-1"))] == ["eq-1", "a5-count-1"]
-    assert len(chosen(())) == len(all_claims())
+    assert [claim.id for claim in select_claims(("a5-count-1", "eq-1"))] == ["eq-1", "a5-count-1"]
+    assert len(select_claims(())) == len(all_claims())
     with pytest.raises(ValueError, match="did you mean"):
-        chosen(("lemma-1i",))
+        select_claims(("lemma-1i",))
 
 
 def problems(claim, **changes):
@@ -85,13 +83,13 @@ def test_trials_that_refute_what_must_hold_are_a_problem(monkeypatch):
     plan = next(p for p in run.PLANS if p.claim == "a6-term-b")
 
     def too_small(*cell):
-        right = plan.says(*cell)
-        return None if right is None else Promise(right.probability, right.limit / 20)
+        right = plan.guarantee(*cell)
+        return None if right is None else Guarantee(right.probability, right.limit / 20)
 
-    monkeypatch.setattr(run, "PLANS", (dataclasses.replace(plan, says=too_small),))
+    monkeypatch.setattr(run, "PLANS", (dataclasses.replace(plan, guarantee=too_small),))
     found = results(("a6-term-b",))
     assert any("the corrected statement is refuted on opposed" in text for _, text in found.problems)
-    assert report.verdict_of(found.results[0]) == "PROBLEM"
+    assert report.summarise_verdict(found.results[0]) == "PROBLEM"
 
 
 def test_instances_that_do_not_refute_are_a_problem(monkeypatch):
@@ -112,19 +110,25 @@ class Killed(BaseException):
 @pytest.mark.parametrize("last", [0, 1, 3])
 def test_a_killed_run_continues_and_ends_with_the_same_document(tmp_path, monkeypatch, last):
     whole = document(results(FEW))
-    put, seen = Cache.put, []
+    compute, seen = Cache.run, []
 
-    def dying(self, key, value):
-        if len(seen) == last:
-            raise Killed
-        seen.append(key)
-        put(self, key, value)
+    def dying(self, key, job, item):
+        if key not in self:
+            if len(seen) == last:
+                raise Killed
+            seen.append(key)
+        return compute(self, key, job, item)
 
-    monkeypatch.setattr(Cache, "put", dying)
+    monkeypatch.setattr(Cache, "run", dying)
     with pytest.raises(Killed):
         results(FEW, store=tmp_path)
     again = []
-    monkeypatch.setattr(Cache, "put", lambda self, key, value: (again.append(key), put(self, key, value))[1])
+
+    def note(self, key, job, item):
+        again.extend([key] if key not in self else [])
+        return compute(self, key, job, item)
+
+    monkeypatch.setattr(Cache, "run", note)
     assert document(results(FEW, store=tmp_path)) == whole
     assert not set(seen) & set(again)
     third = len(again)
@@ -132,25 +136,15 @@ def test_a_killed_run_continues_and_ends_with_the_same_document(tmp_path, monkey
     assert len(again) == third
 
 
-def test_a_changed_source_finds_nothing(tmp_path, monkeypatch):
-    with workbench.workbench(0, 1, tmp_path) as bench:
-        bench.cache.put("check x", {"a": 1})
-    with workbench.workbench(0, 1, tmp_path) as bench:
-        assert bench.cache.get("check x") == {"a": 1}
-    assert len(workbench.source_digest()) == 64
-    monkeypatch.setattr(workbench, "source_digest", lambda: "other")
-    with workbench.workbench(0, 1, tmp_path) as bench:
-        assert "check x" not in bench.cache
-
-
-def test_a_folder_with_somebody_elses_file_is_refused(tmp_path):
-    with workbench.workbench(0, 1, tmp_path) as bench:
-        file = bench.cache.path
-    file.write_text("no database at all, but long enough to be looked at as one " * 20)
-    before = file.read_bytes()
-    with pytest.raises(ValueError, match="no store at all"):
-        results(FEW, store=tmp_path)
-    assert file.read_bytes() == before
+def test_a_changed_source_repeats_all_work(tmp_path, monkeypatch):
+    for _ in range(2):
+        with trials.open_context(0, 1, tmp_path) as context:
+            assert context.cache.run("check x", lambda value: value, {"a": 1}) == {"a": 1}
+            assert "check x" in context.cache
+    assert len(trials.source_digest()) == 64
+    monkeypatch.setattr(trials, "source_digest", lambda: "other")
+    with trials.open_context(0, 1, tmp_path) as context:
+        assert "check x" not in context.cache
 
 
 def test_margins_are_signed_decades():
@@ -168,7 +162,7 @@ def test_margins_are_signed_decades():
 
 
 def test_reports_never_show_a_rate_of_zero():
-    found = results(("lemma-3", "a6-term-b"))
+    found = results(("lemma-3", "a4-term-c"))
     cells = [cell for claim in document(found)["claims"] for cell in claim["cells"]]
     silent = [cell for cell in cells if cell["failures"] == 0]
     assert silent
@@ -178,16 +172,16 @@ def test_reports_never_show_a_rate_of_zero():
         assert cell["slack"]["at_least"]
         assert cell["sentence"].startswith("No failure in")
     assert any(cell["rate"] for cell in cells)
-    lines = report.cells_csv(found).splitlines()
+    lines = report.to_csv(found).splitlines()
     assert len(lines) == 1 + len(cells)
     assert not any(",0.0," in line for line in lines)
-    assert ">= " in report.table(found)
-    assert "| lemma-3 |" in report.markdown(found)
+    assert ">= " in report.format_table(found)
+    assert "| lemma-3 |" in report.to_markdown(found)
 
 
 def test_paired_trials_say_who_fails_alone():
     with Cache() as cache:
-        found = comparison.compare(dataclasses.replace(SMALL, pairs=3000), Workbench(0, 1, cache))
+        found = trials.compare(dataclasses.replace(SMALL, pairs=3000), RunContext(0, 1, cache))
     refuting = [one for one in found if one.verdict.outcome == "refuted"]
     assert {one.pool for one in refuting} >= {"one-rival-8"}
     for one in refuting:
@@ -197,19 +191,19 @@ def test_paired_trials_say_who_fails_alone():
 
 def test_excess_risk_is_the_sum_of_its_terms_and_its_theorems_are_judged(monkeypatch):
     with Cache() as cache:
-        bench = Workbench(0, 1, cache)
-        one = excess_risk.measure("uniform", 100, SMALL, bench)
+        context = RunContext(0, 1, cache)
+        one = excess_risk.measure("uniform", 100, SMALL, context)
         assert one.terms[:, 0] == pytest.approx(one.terms[:, 1:].sum(axis=1), abs=1e-9)
         assert np.all(one.gaps > 0)
         monkeypatch.setattr(excess_risk, "_block", lambda *_: pytest.fail("run again"))
-        assert np.array_equal(excess_risk.measure("uniform", 100, SMALL, bench).terms, one.terms)
+        assert np.array_equal(excess_risk.measure("uniform", 100, SMALL, context).terms, one.terms)
     # Below its launch budget the theorem says nothing; far above, a model that always errs refutes it.
-    assert excess_risk.judged("thm-1", "corrected", one, 0.2, 1e-7).verdict.outcome == "vacuous"
+    assert excess_risk.judge_trials("thm-1", "corrected", one, 0.2, 1e-7).verdict.outcome == "vacuous"
     terms = np.tile([0.95, 0.0, 0.0, 0.0, 0.0, 0.1], (300, 1))
-    bad = excess_risk.RedrawnTrials("uniform", 4 * 60_000, 60_000, 300, True, terms, np.full(300, 0.07))
-    assert excess_risk.judged("thm-1", "corrected", bad, 0.2, 1e-7).verdict.outcome == "refuted"
+    bad = excess_risk.RandomInstanceTrials("uniform", 4 * 60_000, 60_000, 300, True, terms, np.full(300, 0.07))
+    assert excess_risk.judge_trials("thm-1", "corrected", bad, 0.2, 1e-7).verdict.outcome == "refuted"
     good = dataclasses.replace(bad, terms=terms * [0.1, 1, 1, 1, 1, 1])
-    assert excess_risk.judged("thm-1", "corrected", good, 0.2, 1e-7).verdict.outcome == "consistent"
+    assert excess_risk.judge_trials("thm-1", "corrected", good, 0.2, 1e-7).verdict.outcome == "consistent"
 
 
 def test_verification_without_trials_has_nothing_to_decide():
@@ -223,27 +217,28 @@ def test_theorems_that_trials_did_not_decide_say_so():
     """With four trials nothing is decided, and the table does not read as if it were."""
     found = results(EXCESS)
     for one in found.results:
-        assert one.silent
+        assert one.is_undecided
         assert not one.decided
-        assert report.verdict_of(one).endswith("corrected: holds on 2 instances, not decided by trials")
-        assert report.words_of_slack(report.least_slack(one)) == "-"
+        assert report.summarise_verdict(one).endswith("corrected: holds on 2 instances, not decided by trials")
+        assert report.format_slack(report.compute_least_slack(one)) == "-"
         assert all(cell["slack"] is None for cell in report._claim(one)["cells"] if cell["outcome"] != "consistent")
-    text = report.conclusion(found)
-    held = sum(one.held for one in found.results)
-    assert f"2 claims are about trials, {held} of them promise anything at this depth, and 0 (0%) are decided" in text
-    nothing = [one for one in found.results if not one.held]
-    assert all("promises nothing in any cell of trials" in report.evidence_of(one) for one in nothing)
+    text = report.conclude(found)
+    held = sum(one.has_guarantee for one in found.results)
+    assert f"2 claims are about trials; {held} of them have a guarantee at this depth, and 0 (0%) are decided" in text
+    nothing = [one for one in found.results if not one.has_guarantee]
+    assert all("no guarantee in any cell of trials" in report.summarise_evidence(one) for one in nothing)
     assert nothing
 
 
 def test_an_undecided_claim_has_no_slack_and_one_that_is_decided_has():
     short = results(("lemma-3",), dataclasses.replace(SMALL, most=20)).results[0]
-    assert report.verdict_of(short) == "holds on 20 instances, not decided by trials"
-    assert report.least_slack(short) is None
+    assert report.summarise_verdict(short) == "holds on 20 instances, not decided by trials"
+    assert report.compute_least_slack(short) is None
     long = results(("lemma-3",)).results[0]
-    assert report.verdict_of(long) == "holds"
-    assert report.least_slack(long) is not None
+    assert report.summarise_verdict(long) == "holds"
+    assert report.compute_least_slack(long) is not None
 
 
 def test_seconds_are_named():
-    assert report.Clock(1.234, None, 2.0).plain() == {"claims": 1.2, "figures": None, "total": 2.0}
+    document = report.to_json(Verification(SMALL, 0, ()), "", report.Clock(1.234, None, 2.0))
+    assert document["seconds"] == {"claims": 1.2, "figures": None, "total": 2.0}

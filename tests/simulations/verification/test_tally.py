@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from simulations.verification.checks import Check, Checks
-from simulations.verification.probes import Evidence
-from simulations.verification.run import Result
-from simulations.verification.tally import closeness, closest, distinct, repeats, summed
+from simulations.verification.cells import (
+    Evidence,
+    compute_closeness,
+    count_all,
+    count_distinct,
+    find_closest,
+    find_repeats,
+)
+from simulations.verification.run import Check, Checks, Result
 from theory.claims import get
 from theory.verdicts import judge, judge_exact, vacuous
 
@@ -16,7 +21,7 @@ SAID = Checks(Check("consistent", "Not run here.", None), None, None)
 
 def cell(failures=0, trials=2000, bound=0.3, **changes):
     common = {"claim": "lemma-3", "reading": "corrected", "pool": "opposed", "strategy": "uniform", "budget": 40}
-    verdict = changes.pop("verdict", None) or judge(failures, trials, bound, alarm=1e-7, factor=2.0)
+    verdict = changes.pop("verdict", None) or judge(failures, trials, bound, alpha=1e-7, factor=2.0)
     return Evidence(**(common | {"event": "missed"} | changes), bound=bound, verdict=verdict)
 
 
@@ -26,59 +31,59 @@ def result(claim, *cells):
 
 def test_the_same_question_of_the_same_trials_counts_once():
     cells = [cell(), cell(claim="term-d", reading="paper"), cell(limit=0.1), cell(bound=0.2), cell(budget=48)]
-    assert summed(cells).cells == 5
-    assert summed(cells).trials == 10_000
-    once = distinct(cells)
+    assert count_all(cells).cells == 5
+    assert count_all(cells).trials == 10_000
+    once = count_distinct(cells)
     assert (once.cells, once.informative, once.decided) == (4, 4, 4)
     # Three questions are about the trials of budget 40, one about those of budget 48.
     assert once.trials == 4_000
 
 
 def test_of_shared_trials_the_larger_number_counts():
-    assert distinct([cell(trials=1500), cell(trials=2000, bound=0.2)]).trials == 2_000
+    assert count_distinct([cell(trials=1500), cell(trials=2000, bound=0.2)]).trials == 2_000
 
 
 def test_promises_that_differ_by_rounding_are_one_question():
-    assert distinct([cell(bound=0.3), cell(bound=0.3 * (1 + 1e-14))]).cells == 1
-    assert distinct([cell(bound=0.3), cell(bound=0.3 * (1 + 1e-6))]).cells == 2
+    assert count_distinct([cell(bound=0.3), cell(bound=0.3 * (1 + 1e-14))]).cells == 1
+    assert count_distinct([cell(bound=0.3), cell(bound=0.3 * (1 + 1e-6))]).cells == 2
 
 
 def test_paired_trials_are_runs_of_two_strategies():
     pair = cell(method="paired", strategy="uniform against median-accumulated", extra={"trials": 700})
-    assert summed([pair]).trials == 1_400
-    assert distinct([pair, cell(trials=2000)]).trials == 2_700
+    assert count_all([pair]).trials == 1_400
+    assert count_distinct([pair, cell(trials=2000)]).trials == 2_700
 
 
 def test_vacuous_and_undecided_cells_do_not_count_as_decided():
     empty = cell(bound=1.5, verdict=vacuous("Says nothing.", bound=1.5))
     short = cell(trials=3)
-    count = distinct([empty, short, cell(bound=0.2)])
+    count = count_distinct([empty, short, cell(bound=0.2)])
     assert (count.cells, count.informative, count.decided) == (3, 2, 1)
     assert count.share == 0.5
-    assert distinct([]).share == 1.0
+    assert count_distinct([]).share == 1.0
 
 
 def test_a_claim_inside_another_repeats_it_and_the_first_of_equals_does_not():
     large = result("lemma-2-ii", cell(), cell(budget=48))
     small = result("a5-regret", cell(budget=48))
-    assert repeats([large, small]) == {"a5-regret": "lemma-2-ii"}
-    assert repeats([small, large]) == {"a5-regret": "lemma-2-ii"}
-    assert repeats([result("term-d", cell()), result("a4-term-c", cell())]) == {"a4-term-c": "term-d"}
-    assert repeats([result("lemma-3"), result("term-a", cell())]) == {}
+    assert find_repeats([large, small]) == {"a5-regret": "lemma-2-ii"}
+    assert find_repeats([small, large]) == {"a5-regret": "lemma-2-ii"}
+    assert find_repeats([result("term-d", cell()), result("a4-term-c", cell())]) == {"a4-term-c": "term-d"}
+    assert find_repeats([result("lemma-3"), result("term-a", cell())]) == {}
 
 
 def test_closeness_is_of_decided_cells_that_must_hold():
     exact = cell(verdict=judge_exact(0.06, 0.3), method="exact")
-    near = closeness([cell(failures=20), exact, cell(failures=400, must_hold=False)])
+    near = compute_closeness([cell(failures=20), exact, cell(failures=400, must_hold=False)])
     assert near.seen == pytest.approx(0.2)
     assert near.limit == pytest.approx(0.2)
-    silent = closeness([cell()])
+    silent = compute_closeness([cell()])
     assert silent.seen is None
     assert 0 < silent.limit < 0.1
-    assert closeness([cell(trials=3)]) is None
+    assert compute_closeness([cell(trials=3)]) is None
 
 
 def test_the_closest_claim_is_the_first_of_equals():
     results = [result("lemma-3", cell()), result("term-a", cell(failures=30)), result("term-d", cell(failures=30))]
-    assert closest(results)[0] == "term-a"
-    assert closest(results[:1]) is None
+    assert find_closest(results)[0] == "term-a"
+    assert find_closest(results[:1]) is None

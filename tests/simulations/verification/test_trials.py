@@ -7,15 +7,13 @@ import math
 
 import pytest
 
+from simulations.atoms import atom_pool, ball_score
 from simulations.cache import Cache
-from simulations.verification import promises, trials
-from simulations.verification.depths import ALARM, DEPTHS, FACTOR, enough_trials
-from simulations.verification.plans import PLANS, Plan, tried
-from simulations.verification.probes import Probe, outcomes, probes
-from simulations.verification.promises import READINGS, Promise, failure_probability
-from simulations.verification.trials import make_study, run_claim
-from simulations.verification.workbench import Workbench, workbench
-from simulations.verification.worlds import world
+from simulations.verification import guarantees, trials
+from simulations.verification.cells import ClaimCell, count_outcomes, make_cells
+from simulations.verification.guarantees import READINGS, Guarantee, failure_probability, get_pool
+from simulations.verification.plans import ALPHA, DEPTHS, FACTOR, PLANS, Plan, count_needed_trials, list_tested_claims
+from simulations.verification.trials import RunContext, make_study, open_context, run_claim
 from theory.claims import all_claims, get
 from theory.claims.instances import POOLS, failure_uniform
 from theory.verdicts import judge
@@ -24,28 +22,28 @@ QUICK = DEPTHS["quick"]
 
 
 @pytest.fixture
-def bench():
-    with workbench(0, 1) as bench:
-        yield bench
+def context():
+    with open_context(0, 1) as context:
+        yield context
 
 
 def plan_of(claim, statistic=None):
     return next(p for p in PLANS if p.claim == claim and statistic in (None, p.statistic))
 
 
-def test_every_experiment_of_the_ledger_is_tried():
-    assert {claim.id for claim in all_claims() if claim.experiment is not None} <= set(tried())
-    assert all(get(claim) for claim in tried())
+def test_every_experiment_of_the_registry_is_tested():
+    assert {claim.id for claim in all_claims() if claim.experiment is not None} <= set(list_tested_claims())
+    assert all(get(claim) for claim in list_tested_claims())
 
 
-def test_a_world_begins_with_a_best_arm():
+def test_a_pool_begins_with_a_best_arm():
     with pytest.raises(ValueError, match="first arm of 'best-last' is not a best arm"):
-        world("best-last")
+        get_pool("best-last")
 
 
 @pytest.mark.parametrize("name", sorted(POOLS.keys() - {"best-last"}))
-def test_worlds_have_the_gaps_of_their_pools(name):
-    place = world(name)
+def test_pools_have_the_gaps_of_their_pools(name):
+    place = get_pool(name)
     pool = make_pool(place)
     assert pool.gaps.tolist() == pytest.approx([float(gap) for gap in place.pool.gaps()], abs=1e-12)
     assert len(pool.best_arms()) == place.best_count
@@ -54,145 +52,144 @@ def test_worlds_have_the_gaps_of_their_pools(name):
 def make_pool(place):
     from exml_sim.engine.specs import Sampling, build_pool
 
-    return build_pool(place.spec(), place.score(), Sampling())
+    return build_pool(atom_pool(place.pool, place.name), ball_score(place.pool), Sampling())
 
 
-def test_cells_are_where_the_promise_is_as_wanted():
-    cells = probes(plan_of("lemma-1-i"), QUICK)
-    for probe in cells:
-        below = failure_probability(probe.reading, world(probe.pool), probe.strategy, probe.budget - 1)
-        assert probe.promise.probability <= max(QUICK.targets)
-        assert any(not below <= target and probe.promise.probability <= target for target in QUICK.targets)
-    assert {probe.reading for probe in cells} == set(READINGS)
+def test_cells_are_where_the_guarantee_is_as_wanted():
+    cells = make_cells(plan_of("lemma-1-i"), QUICK)
+    for cell in cells:
+        below = failure_probability(cell.reading, get_pool(cell.pool), cell.strategy, cell.budget - 1)
+        assert cell.guarantee.probability <= max(QUICK.targets)
+        assert any(not below <= target and cell.guarantee.probability <= target for target in QUICK.targets)
+    assert {cell.reading for cell in cells} == set(READINGS)
 
 
 def test_enough_trials_decide_and_fewer_do_not():
     for bound in (0.3, 0.05, 0.004):
-        number = enough_trials(bound, 1e-8, 10**6)
-        assert judge(0, number, bound, alarm=1e-8, factor=FACTOR).outcome == "consistent"
-        assert judge(0, number * 2 // 3, bound, alarm=1e-8, factor=FACTOR).outcome == "undecided"
-    assert enough_trials(1e-9, 1e-8, 5000) == 5000
+        number = count_needed_trials(bound, 1e-8, 10**6)
+        assert judge(0, number, bound, alpha=1e-8, factor=FACTOR).outcome == "consistent"
+        assert judge(0, number * 2 // 3, bound, alpha=1e-8, factor=FACTOR).outcome == "undecided"
+    assert count_needed_trials(1e-9, 1e-8, 5000) == 5000
 
 
-def test_stored_counts_match_the_exact_law(bench):
+def test_stored_counts_match_the_exact_law(context):
     """Rates of the engine against the theory's enumeration; false alarm 1e-6 on either side of each."""
     cells = [
-        Probe("lemma-1-i", "tighter", pool, "uniform", budget, "missed", Promise(0.5))
+        ClaimCell("lemma-1-i", "tighter", pool, "uniform", budget, "missed", Guarantee(0.5))
         for pool, budget in (("opposed", 8), ("star-3", 24))
     ]
     depth = dataclasses.replace(QUICK, least=4000)
-    for probe, found in zip(cells, run_claim(cells, depth, bench), strict=True):
-        truth = failure_uniform(probe.pool, probe.budget)
+    for cell, found in zip(cells, run_claim(cells, depth, context), strict=True):
+        truth = failure_uniform(cell.pool, cell.budget)
         assert found.verdict.trials == 4000
-        assert judge(found.verdict.failures, 4000, truth, alarm=1e-6).outcome != "refuted"
-        assert judge(4000 - found.verdict.failures, 4000, 1 - truth, alarm=1e-6).outcome != "refuted"
+        assert judge(found.verdict.failures, 4000, truth, alpha=1e-6).outcome != "refuted"
+        assert judge(4000 - found.verdict.failures, 4000, 1 - truth, alpha=1e-6).outcome != "refuted"
 
 
-def test_measured_counts_match_stored_ones(bench):
+def test_measured_counts_match_stored_ones(context):
     """A gap that is exceeded by a positive regret: the measured statistic is the stored event."""
     common = ("lemma-1-ii", "tighter", "star-3", "uniform", 24)
-    measured = Probe(*common, "selection regret", Promise(0.5, 0.1), 0.2)
-    stored = Probe(*common, "missed", Promise(0.5), 0.2)
-    first, second = run_claim([measured, stored], QUICK, bench)
+    measured = ClaimCell(*common, "selection regret", Guarantee(0.5, 0.1), 0.2)
+    stored = ClaimCell(*common, "missed", Guarantee(0.5), 0.2)
+    first, second = run_claim([measured, stored], QUICK, context)
     assert first.verdict.failures == second.verdict.failures > 0
 
 
-def test_exact_cells_are_the_theorys_enumeration(bench):
-    probe = Probe("lemma-4", "tighter", "opposed", "uniform", 60, "missed", Promise(1e-3), method="exact")
-    (found,) = run_claim([probe], QUICK, bench)
+def test_exact_cells_are_the_theorys_enumeration(context):
+    probe = ClaimCell("lemma-4", "tighter", "opposed", "uniform", 60, "missed", Guarantee(1e-3), method="exact")
+    (found,) = run_claim([probe], QUICK, context)
     assert found.verdict.rate == pytest.approx(failure_uniform("opposed", 60), rel=1e-9)
     assert found.verdict.outcome == "consistent"
 
 
-def test_remote_cells_are_decided_where_counting_cannot(bench, monkeypatch):
+def test_remote_cells_are_decided_where_counting_cannot(context, monkeypatch):
     # With 300 trials too few failures carry the estimate, and the engine grants no narrow interval.
-    monkeypatch.setattr(trials, "TILTED", 1000)
+    monkeypatch.setattr(trials, "IMPORTANCE_TRIALS", 1000)
     depth = dataclasses.replace(QUICK, targets=(), remote=(1e-6,))
     plan = dataclasses.replace(plan_of("lemma-1-i"), pools=("opposed", "star-3#0,1"), readings=("tighter",))
-    found = run_claim(probes(plan, depth), depth, bench)
-    assert [one.method for one in found] == ["exact", "rare"]
+    found = run_claim(make_cells(plan, depth), depth, context)
+    assert [one.method for one in found] == ["exact", "importance_sampling"]
     for one in found:
         assert one.verdict.outcome == "consistent"
         assert 0 < one.verdict.rate < one.bound <= 1e-6
 
 
-def test_tilted_estimates_are_judged_by_their_interval():
-    assert trials.judge_tilted(1e-9, 8e-10, 1.2e-9, 1e-8).outcome == "consistent"
-    assert trials.judge_tilted(1e-9, 8e-10, 1.2e-9, 1e-9).outcome == "undecided"
-    assert trials.judge_tilted(1e-9, 8e-10, 1.2e-9, 5e-10).outcome == "refuted"
+def test_importance_sampling_estimates_are_judged_by_their_interval():
+    assert trials.judge_interval(1e-9, 8e-10, 1.2e-9, 1e-8).outcome == "consistent"
+    assert trials.judge_interval(1e-9, 8e-10, 1.2e-9, 1e-9).outcome == "undecided"
+    assert trials.judge_interval(1e-9, 8e-10, 1.2e-9, 5e-10).outcome == "refuted"
 
 
-def test_ties_refute_the_printed_lemma_and_not_the_corrected_one(bench):
+def test_ties_refute_the_printed_lemma_and_not_the_corrected_one(context):
     plan = dataclasses.replace(plan_of("lemma-1-i"), pools=("tied-3",))
-    found = run_claim(probes(plan, QUICK), QUICK, bench)
+    found = run_claim(make_cells(plan, QUICK), QUICK, context)
     assert {one.verdict.outcome for one in found if one.reading == "paper"} == {"refuted"}
     assert {one.verdict.outcome for one in found if one.reading != "paper"} == {"consistent"}
-    assert all(one.verdict.alarm <= ALARM / len(found) * (1 + 1e-9) for one in found)
+    assert all(one.verdict.alpha <= ALPHA / len(found) * (1 + 1e-9) for one in found)
 
 
-def wrong_exponent(reading, place, strategy, budget, delta):
+def wrong_exponent(case):
     """Planted: the bound of 32 times the rows that were bought."""
-    return Promise(failure_probability(reading, place, strategy, 32 * budget))
+    return guarantees.identification(dataclasses.replace(case, budget=32 * case.budget))
 
 
-def wrong_limit(reading, place, strategy, budget, delta):
+def wrong_limit(case):
     """Planted: a regret bound that is fifty times too small."""
-    found = promises.fixed_deviation(reading, place, strategy, budget, delta)
-    return None if found is None else Promise(found.probability, found.limit / 50)
+    right = guarantees.fixed_deviation(case)
+    return None if right is None else Guarantee(right.probability, right.limit / 50)
 
 
 @pytest.mark.parametrize(
-    ("claim", "statistic", "says"), [("lemma-4", "missed", wrong_exponent), ("a4-term-c", None, wrong_limit)]
+    ("claim", "statistic", "guarantee"), [("lemma-4", "missed", wrong_exponent), ("a4-term-c", None, wrong_limit)]
 )
-def test_planted_errors_are_refuted(bench, claim, statistic, says):
+def test_planted_errors_are_refuted(context, claim, statistic, guarantee):
     depth = dataclasses.replace(QUICK, targets=(0.01,))
     right = plan_of(claim, statistic)
-    reading = "tighter" if says is wrong_exponent else "corrected"
-    wrong = dataclasses.replace(right, says=says, readings=(reading,), pools=("opposed",))
-    assert "refuted" in {one.verdict.outcome for one in run_claim(probes(wrong, depth), depth, bench)}
+    reading = "tighter" if guarantee is wrong_exponent else "corrected"
+    wrong = dataclasses.replace(right, guarantee=guarantee, readings=(reading,), pools=("opposed",))
+    assert "refuted" in {one.verdict.outcome for one in run_claim(make_cells(wrong, depth), depth, context)}
     sound = dataclasses.replace(right, readings=(reading,), pools=("opposed",))
-    assert {one.verdict.outcome for one in run_claim(probes(sound, QUICK), QUICK, bench)} == {"consistent"}
+    assert {one.verdict.outcome for one in run_claim(make_cells(sound, QUICK), QUICK, context)} == {"consistent"}
 
 
-def test_an_empty_promise_is_vacuous_and_costs_no_trials(bench):
-    cells = probes(plan_of("lemma-1-condition"), QUICK)
-    found = run_claim(cells, QUICK, bench)
+def test_an_empty_guarantee_is_vacuous_and_costs_no_trials(context):
+    cells = make_cells(plan_of("lemma-1-condition"), QUICK)
+    found = run_claim(cells, QUICK, context)
     assert {one.verdict.outcome for one in found} == {"vacuous"}
     assert all(one.verdict.trials is None and one.bound >= 1 for one in found)
 
 
-def test_counts_do_not_depend_on_workers_or_blocks(bench, monkeypatch):
-    cells = probes(dataclasses.replace(plan_of("a6-term-b"), pools=("opposed",)), QUICK)
-    plain = [one.verdict.failures for one in run_claim(cells, QUICK, bench)]
+def test_counts_do_not_depend_on_workers_or_blocks(context, monkeypatch):
+    cells = make_cells(dataclasses.replace(plan_of("a6-term-b"), pools=("opposed",)), QUICK)
+    plain = [one.verdict.failures for one in run_claim(cells, QUICK, context)]
     monkeypatch.setattr(trials, "CHUNK", 170)
     with Cache() as cache:
-        assert [one.verdict.failures for one in run_claim(cells, QUICK, Workbench(0, 2, cache))] == plain
-        assert len(cache) > 1
+        assert [one.verdict.failures for one in run_claim(cells, QUICK, RunContext(0, 2, cache))] == plain
     assert any(plain)
 
 
-def test_recorded_blocks_are_not_run_again(bench, monkeypatch):
-    cells = probes(dataclasses.replace(plan_of("lemma-3"), pools=("opposed",)), QUICK)
-    first = run_claim(cells, QUICK, bench)
+def test_recorded_blocks_are_not_run_again(context, monkeypatch):
+    cells = make_cells(dataclasses.replace(plan_of("lemma-3"), pools=("opposed",)), QUICK)
+    first = run_claim(cells, QUICK, context)
     monkeypatch.setattr(trials, "count_block", lambda *_: pytest.fail("run again"))
-    assert run_claim(cells, QUICK, bench) == first
+    assert run_claim(cells, QUICK, context) == first
 
 
 def test_a_study_has_the_budgets_of_its_cells():
-    cells = [probe for probe in probes(plan_of("lemma-1-i"), QUICK) if probe.pool == "star-3"]
+    cells = [cell for cell in make_cells(plan_of("lemma-1-i"), QUICK) if cell.pool == "star-3"]
     study = make_study(cells, 10, 5)
-    assert {int(cell.budget) for cell in study.cells()} == {probe.budget for probe in cells}
+    assert {int(study_cell.budget) for study_cell in study.cells()} == {cell.budget for cell in cells}
     assert study.seed == 5
 
 
 def test_bad_plans_and_pools_are_refused():
     with pytest.raises(ValueError, match="own budgets"):
-        Plan("lemma-4", ("opposed",), ("uniform",), "missed", promises.pairwise, search="given")
+        Plan("lemma-4", ("opposed",), ("uniform",), "missed", guarantees.pairwise, search="given")
     with pytest.raises(ValueError, match="there is no pool"):
-        world("moon")
+        get_pool("moon")
     with pytest.raises(ValueError, match="not a best arm"):
-        world("star-3#1,0")
+        get_pool("star-3#1,0")
 
 
 def test_outcomes_of_an_enumeration_are_counted():
-    assert outcomes(world("opposed"), "uniform", 20) == math.comb(12, 2)
+    assert count_outcomes(get_pool("opposed"), "uniform", 20) == math.comb(12, 2)

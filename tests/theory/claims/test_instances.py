@@ -11,8 +11,8 @@ from scipy import optimize, stats
 
 from theory.claims import exact_losses, instances
 from theory.claims.appendix_a1 import _orthogonal_rows
-from theory.claims.formulas import rejection_slope
 from theory.claims.section_3_1 import DATA, _closed_form
+from theory.formulas import rejection_slope
 
 F = Fraction
 

@@ -26,10 +26,10 @@ class Small:
     theta: float
     ball: float
 
-    def strengths(self, law: np.ndarray) -> np.ndarray:
-        """|mean y Phi| + |mean Phi| of every arm under laws of the rows, shape (laws, K); larger is better."""
-        signed = np.einsum("sx,kxy,sy->sk", law * self.y, self.grams, law * self.y)
-        plain = np.einsum("sx,kxy,sy->sk", law, self.grams, law)
+    def strengths(self, shares: np.ndarray) -> np.ndarray:
+        """|mean y Phi| + |mean Phi| of every arm under row distributions, shape (distributions, K); larger wins."""
+        signed = np.einsum("sx,kxy,sy->sk", shares * self.y, self.grams, shares * self.y)
+        plain = np.einsum("sx,kxy,sy->sk", shares, self.grams, shares)
         return np.sqrt(np.maximum(signed, 0.0)) + np.sqrt(np.maximum(plain, 0.0))
 
     @property

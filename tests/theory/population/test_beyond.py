@@ -11,18 +11,19 @@ import pytest
 from exml_sim.rejection import solve_batch
 from tests.theory.population.small_pools import Small, exact_uniform, generated, samples
 from theory.errors import AssumptionError
+from theory.formulas import surrogate_loss
 from theory.population import (
     PopulationModel,
     approximate_failure,
     delta_fail_median,
     delta_fail_uniform,
-    dual_events,
+    events,
     large_deviation_rate,
     planned_budget,
     required_budget,
 )
-from theory.population.duality import DualPoint, best_dual, best_model, dual_value, risk_intervals, surrogate
-from theory.population.rate import _crossing, nearest_failure
+from theory.population.certificates import DualPoint, best_dual, best_model, dual_value, risk_intervals
+from theory.population.planning import _crossing, nearest_failure
 
 
 def wide(pool: Small, factor: float) -> Small:
@@ -76,12 +77,12 @@ def test_bounds_beyond_the_affine_regime_are_never_below_the_exact_probability()
 
 
 def test_a_dual_point_outside_the_triangle_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    true = dual_events.best_dual
+    true = events.best_dual
 
     def wrong(pool: PopulationModel, arm: int, n: float) -> DualPoint:
-        return DualPoint(true(pool, arm, n).one * 1.6, true(pool, arm, n).two * 1.6)
+        return DualPoint(true(pool, arm, n).first * 1.6, true(pool, arm, n).second * 1.6)
 
-    monkeypatch.setattr(dual_events, "best_dual", wrong)
+    monkeypatch.setattr(events, "best_dual", wrong)
     few = slice(6)
     for pool, _, _ in wide_cases()[few]:
         pool.cache.clear()
@@ -122,7 +123,7 @@ def test_a_model_of_the_best_arm_is_in_the_ball() -> None:
     for values in (model.h, model.g):
         c = np.linalg.lstsq(pool.gram(0), values, rcond=1e-9)[0]
         assert c @ pool.gram(0) @ c <= pool.ball**2 * (1 + 1e-6)
-    assert np.all(surrogate(pool.labels * model.h, model.g, pool.theta) >= 0)
+    assert np.all(surrogate_loss(pool.labels * model.h, model.g, pool.theta) >= 0)
 
 
 def test_what_needs_the_affine_regime_says_so() -> None:
@@ -202,12 +203,12 @@ def on_grid(m: int, parts: int) -> np.ndarray:
 
 @pytest.mark.parametrize(("m", "arms", "parts"), [(2, 2, 2000), (3, 3, 90), (4, 3, 30)])
 def test_no_law_of_a_grid_is_nearer_than_the_one_found(m: int, arms: int, parts: int) -> None:
-    laws, finite = on_grid(m, parts), 0
+    distributions, finite = on_grid(m, parts), 0
     for small in generated(8, seed=40 + m, arms=arms, rows=m):
         found = nearest_failure(PopulationModel(small.grams, small.y, small.ball, small.theta, weights=small.p))
-        strengths = small.strengths(np.vstack([found.law, laws]))
+        strengths = small.strengths(np.vstack([found.distribution, distributions]))
         ahead = strengths[:, ~small.best].max(axis=1) - strengths[:, small.best].max(axis=1)
-        distances = np.sum(laws * np.log(np.maximum(laws, 1e-300) / small.p), axis=1)
+        distances = np.sum(distributions * np.log(np.maximum(distributions, 1e-300) / small.p), axis=1)
         assert found.rate <= distances[ahead[1:] >= -1e-9].min(initial=np.inf) + 1e-7
         if np.isfinite(found.rate):
             assert ahead[0] >= -2.1e-8 / small.ball

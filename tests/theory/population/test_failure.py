@@ -8,10 +8,17 @@ import numpy as np
 import pytest
 
 from tests.theory.population.small_pools import KINDS, Small, exact_median, exact_uniform, generated, samples
-from theory.population import PopulationModel, affine, delta_fail_median, delta_fail_uniform, required_budget, tails
+from theory.population import (
+    PopulationModel,
+    affine,
+    delta_fail_median,
+    delta_fail_uniform,
+    probability,
+    required_budget,
+)
 from theory.population.affine import AffineEvents
-from theory.population.majorant import certified_slack, psd_majorant
-from theory.population.tails import event_probability
+from theory.population.certificates import certified_slack, psd_majorant
+from theory.population.probability import event_probability
 
 POOLS = 312
 
@@ -84,37 +91,37 @@ def test_the_probability_of_a_form_is_never_below_the_exact_one(order: int) -> N
 
 
 def test_forgetting_the_diagonal_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    true = tails.conditional_moments
+    true = probability.conditional_moments
 
     def wrong(S: np.ndarray, p: np.ndarray, n: int, **options: object) -> object:
         return true(S - np.diag(np.diagonal(S)), p, n, **options)
 
-    monkeypatch.setattr(tails, "conditional_moments", wrong)
+    monkeypatch.setattr(probability, "conditional_moments", wrong)
     assert form_ratios(4).min() < 1.0
 
 
 def test_dropping_part_of_the_lattice_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    true = tails._better
+    true = probability._better
 
     def wrong(bound: np.ndarray, *rest: object) -> np.ndarray:
         found = np.array(true(bound, *rest))
         found[len(found) // 2 :] = 0.0
         return found
 
-    monkeypatch.setattr(tails, "_better", wrong)
+    monkeypatch.setattr(probability, "_better", wrong)
     assert form_ratios(4).min() < 1.0
 
 
 def test_a_variance_that_is_too_small_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    true = tails.conditional_moments
+    true = probability.conditional_moments
 
     def wrong(*given: object, **options: object) -> object:
-        law = true(*given, **options)
-        centre = law.moments[0] ** 2 / np.maximum(law.mass, 1e-300)
-        law.moments[1] = centre + 0.1 * (law.moments[1] - centre)
-        return law
+        conditional = true(*given, **options)
+        centre = conditional.moments[0] ** 2 / np.maximum(conditional.mass, 1e-300)
+        conditional.moments[1] = centre + 0.1 * (conditional.moments[1] - centre)
+        return conditional
 
-    monkeypatch.setattr(tails, "conditional_moments", wrong)
+    monkeypatch.setattr(probability, "conditional_moments", wrong)
     assert form_ratios(2).min() < 1.0
 
 
@@ -157,9 +164,9 @@ def test_the_form_of_many_rivals_is_above_each() -> None:
         forms = [random_form(rng, m) for _ in range(5)]
         p = rng.dirichlet(np.ones(m))
         M, slack = psd_majorant([lambda C=C: C for C in forms], p)
-        laws = rng.dirichlet(np.full(m, 0.3), size=400)
+        distributions = rng.dirichlet(np.full(m, 0.3), size=400)
         for C in forms:
-            assert np.einsum("sx,xy,sy->s", laws, M - C, laws).min() >= -slack
+            assert np.einsum("sx,xy,sy->s", distributions, M - C, distributions).min() >= -slack
         assert slack < 1e-9
 
 

@@ -13,31 +13,31 @@ from theory.population import (
     delta_fail_median,
     delta_fail_rows,
     delta_fail_uniform,
-    independent,
+    probability,
     required_budget,
 )
-from theory.population.independent import both, two_samples
 from theory.population.moments import conditional_moments
+from theory.population.probability import add_independent, two_samples
 
 
 def exact(pool: Small, rows: tuple[int, ...]) -> float:
     """P[the arm with the largest strength is no best arm], every arm on its own rows; ties count as failures."""
-    laws = []
+    distributions = []
     for arm, n in enumerate(rows):
         counts, chance = samples(pool.p, n)
-        laws.append((pool.strengths(counts / n)[:, arm], chance))
+        distributions.append((pool.strengths(counts / n)[:, arm], chance))
     good, bad = (
-        _largest([law for law, is_best in zip(laws, pool.best, strict=True) if is_best == side])
+        _largest([pair for pair, is_best in zip(distributions, pool.best, strict=True) if is_best == side])
         for side in (True, False)
     )
     below = np.concatenate([[0.0], np.cumsum(good[1])])
     return float(bad[1] @ below[np.searchsorted(good[0], bad[0] + TIE, side="right")])
 
 
-def _largest(laws: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-    """The law of the largest of independent numbers, sorted."""
-    values, chance = laws[0]
-    for more, weight in laws[1:]:
+def _largest(distributions: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    """The distribution of the largest of independent numbers, sorted."""
+    values, chance = distributions[0]
+    for more, weight in distributions[1:]:
         values = np.maximum.outer(values, more).ravel()
         chance = np.multiply.outer(chance, weight).ravel()
     order = np.argsort(values)
@@ -87,20 +87,20 @@ def test_forms_of_two_samples_are_never_below_the_exact_probability(order: int) 
 
 
 def moments_of_a_sum() -> tuple[np.ndarray, np.ndarray]:
-    """E (U + U')^r for r = 1, ..., 4: from the joint law, and from the moments of the two."""
+    """E (U + U')^r for r = 1, ..., 4: from the joint distribution, and from the moments of the two."""
     rng = np.random.default_rng(9)
     p, step = np.array([0.2, 0.3, 0.5]), 0.05
     forms = rng.normal(size=(2, 3, 3))
     one, two = (conditional_moments(M + M.T, p, n, order=4, step=step) for M, n in zip(forms, (4, 6), strict=True))
-    joint = both(one, two, step)
-    a, b = ([1.0, *(law.moments[r].sum() * law.unit ** (r + 1) for r in range(4))] for law in (one, two))
+    joint = add_independent(one, two, step)
+    a, b = ([1.0, *(part.moments[r].sum() * part.unit ** (r + 1) for r in range(4))] for part in (one, two))
     wanted = [sum(comb(r, j) * a[j] * b[r - j] for j in range(r + 1)) for r in range(1, 5)]
     return np.array([joint.moments[r].sum() * joint.unit ** (r + 1) for r in range(4)]), np.array(wanted)
 
 
 def test_moments_of_a_sum_are_binomial_sums(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_allclose(*moments_of_a_sum(), rtol=1e-9, atol=1e-12)
-    monkeypatch.setattr(independent, "comb", lambda r, j: 1.0)
+    monkeypatch.setattr(probability, "comb", lambda r, j: 1.0)
     found, wanted = moments_of_a_sum()
     assert abs(found[3] / wanted[3] - 1.0) > 0.01
 

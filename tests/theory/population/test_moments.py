@@ -1,4 +1,4 @@
-"""Moments against enumeration, counts of multigraphs against all sequences of pairs, laws against exact numbers."""
+"""Moments against enumeration, counts of multigraphs against sequences of pairs, distributions against fractions."""
 
 from __future__ import annotations
 
@@ -10,10 +10,16 @@ import numpy as np
 import pytest
 
 from tests.theory.population.small_pools import samples
-from theory.population import graphs
-from theory.population.graphs import CONNECTED, GRAPHS, falling
-from theory.population.law import sum_laws
-from theory.population.moments import Conditional, conditional_moments, projection
+from theory.population import moments
+from theory.population.moments import (
+    CONNECTED,
+    GRAPHS,
+    ConditionalMoments,
+    conditional_moments,
+    falling,
+    projection,
+    sum_distributions,
+)
 
 
 def case(seed: int, m: int) -> tuple[np.ndarray, np.ndarray]:
@@ -23,7 +29,7 @@ def case(seed: int, m: int) -> tuple[np.ndarray, np.ndarray]:
     return S + S.T + 3.0 * np.diag(rng.normal(size=m)) - 1.0, p / p.sum()
 
 
-def enumerated(S: np.ndarray, p: np.ndarray, n: int, law: Conditional) -> float:
+def enumerated(S: np.ndarray, p: np.ndarray, n: int, conditional: ConditionalMoments) -> float:
     """Largest difference between the moments and those of all samples, in units of the moments' size.
 
     No mass is cut off in these small cases, so the first value belongs to the sum 0.
@@ -35,13 +41,13 @@ def enumerated(S: np.ndarray, p: np.ndarray, n: int, law: Conditional) -> float:
     L = counts @ np.rint((g - g.min()) / width)
     Z = np.einsum("sx,xy,sy->s", counts, S, counts) / n**2
     worst = 0.0
-    for i, value in enumerate(law.value):
-        at = np.abs(L - round(float((value - law.value[0]) * n / width))) < 0.5
-        U = (Z[at] - value) / law.unit
-        exact = np.array([np.sum(chance[at] * U**r) for r in range(1, len(law.moments) + 1)])
-        size = np.array([np.sum(chance[at] * np.abs(U) ** r) for r in range(1, len(law.moments) + 1)])
-        worst = max(worst, float(np.max(np.abs(exact - law.moments[:, i]) / (1.0 + size))))
-        worst = max(worst, abs(float(chance[at].sum()) - float(law.mass[i])))
+    for i, value in enumerate(conditional.value):
+        at = np.abs(L - round(float((value - conditional.value[0]) * n / width))) < 0.5
+        U = (Z[at] - value) / conditional.unit
+        exact = np.array([np.sum(chance[at] * U**r) for r in range(1, len(conditional.moments) + 1)])
+        size = np.array([np.sum(chance[at] * np.abs(U) ** r) for r in range(1, len(conditional.moments) + 1)])
+        worst = max(worst, float(np.max(np.abs(exact - conditional.moments[:, i]) / (1.0 + size))))
+        worst = max(worst, abs(float(chance[at].sum()) - float(conditional.mass[i])))
     return worst
 
 
@@ -57,7 +63,7 @@ def test_moments_equal_those_of_all_samples(m: int, n: int, order: int) -> None:
 def test_a_wrong_count_of_a_graph_is_caught(graph: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     order = sum(CONNECTED[name][0] for name in graph)
     wrong = {**GRAPHS, order: {**GRAPHS[order], graph: GRAPHS[order][graph] * 2}}
-    monkeypatch.setattr(graphs, "GRAPHS", wrong)
+    monkeypatch.setattr(moments, "GRAPHS", wrong)
     S, p = case(1, 4)
     assert enumerated(S, p, 6, conditional_moments(S, p, 6, order=4, levels=6)) > 1e-6
 
@@ -102,32 +108,32 @@ def test_counts_add_up_to_all_sequences(order: int) -> None:
 def test_the_law_of_a_sum_is_exact_far_into_its_tails() -> None:
     step = np.array([0.75, 0.25])
     for n in (1, 7, 60, 401, 900):
-        law = sum_laws(step, n, max(n - 3, 0))[n]
-        for i in range(0, law.mass.size, max(1, law.mass.size // 40)):
-            k = law.first + i
+        total = sum_distributions(step, n, max(n - 3, 0))[n]
+        for i in range(0, total.mass.size, max(1, total.mass.size // 40)):
+            k = total.first + i
             exact = float(Fraction(comb(n, k)) * Fraction(1, 4) ** k * Fraction(3, 4) ** (n - k))
-            assert abs(law.mass[i] - exact) <= law.error * exact + law.missing
-        assert abs(1.0 - law.mass.sum()) <= law.error + law.missing
-        assert law.missing < 1e-26
+            assert abs(total.mass[i] - exact) <= total.error * exact + total.missing
+        assert abs(1.0 - total.mass.sum()) <= total.error + total.missing
+        assert total.missing < 1e-26
 
 
 def test_the_cut_of_a_law_is_counted() -> None:
-    law = sum_laws(np.array([0.5, 0.5]), 1000, 992)[1000]
-    outside = sum(Fraction(comb(1000, k), 2**1000) for k in range(law.first))
-    assert 0 < float(outside) <= law.missing
+    total = sum_distributions(np.array([0.5, 0.5]), 1000, 992)[1000]
+    outside = sum(Fraction(comb(1000, k), 2**1000) for k in range(total.first))
+    assert 0 < float(outside) <= total.missing
 
 
 @pytest.mark.parametrize(("m", "n"), [(4, 6), (5, 4)])
 def test_rounding_errors_are_covered(m: int, n: int) -> None:
     for seed in range(6):
         S, p = case(seed, m)
-        law = conditional_moments(S, p, n, order=4, levels=5)
-        exact = fraction_moments(S, p, n, law)
-        assert np.all(np.abs(law.moments - exact) <= law.errors + 1e-300)
-        assert np.all(law.errors <= 1e-6 * (1.0 + np.abs(exact)))
+        conditional = conditional_moments(S, p, n, order=4, levels=5)
+        exact = fraction_moments(S, p, n, conditional)
+        assert np.all(np.abs(conditional.moments - exact) <= conditional.errors + 1e-300)
+        assert np.all(conditional.errors <= 1e-6 * (1.0 + np.abs(exact)))
 
 
-def fraction_moments(S: np.ndarray, p: np.ndarray, n: int, law: Conditional) -> np.ndarray:
+def fraction_moments(S: np.ndarray, p: np.ndarray, n: int, conditional: ConditionalMoments) -> np.ndarray:
     """The same moments in fractions; U is Z - l with the floating point S and l taken as exact numbers."""
     m = len(p)
     exact_S = [[Fraction(float(S[i, j])) for j in range(m)] for i in range(m)]
@@ -136,7 +142,7 @@ def fraction_moments(S: np.ndarray, p: np.ndarray, n: int, law: Conditional) -> 
     g = projection(S, p, n)
     width = (g.max() - g.min()) / 5
     k = np.rint((g - g.min()) / width).astype(int)
-    out = [[Fraction(0)] * len(law.value) for _ in law.moments]
+    out = [[Fraction(0)] * len(conditional.value) for _ in conditional.moments]
     for row in counts.tolist():
         ways = Fraction(1)
         left = n
@@ -145,7 +151,7 @@ def fraction_moments(S: np.ndarray, p: np.ndarray, n: int, law: Conditional) -> 
             left -= c
         Z = sum(row[i] * row[j] * exact_S[i][j] for i in range(m) for j in range(m)) / n**2
         at = int(np.dot(row, k))
-        U = (Z - Fraction(float(law.value[at]))) / Fraction(law.unit)
+        U = (Z - Fraction(float(conditional.value[at]))) / Fraction(conditional.unit)
         for r in range(len(out)):
             out[r][at] += ways * U ** (r + 1)
     return np.array([[float(value) for value in line] for line in out])

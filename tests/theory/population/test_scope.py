@@ -21,16 +21,14 @@ from theory.population import (
     delta_fail_median,
     delta_fail_rows,
     delta_fail_uniform,
-    distinct,
-    overlap,
     planned_budget,
+    probability,
     required_budget,
-    version,
+    uniform_at,
 )
-from theory.population.design import Design
-from theory.population.distinct import distinct_moments, distinct_rows
-from theory.population.moments import Conditional
-from theory.population.overlap import nested_moments, nested_samples
+from theory.population.model import Design
+from theory.population.moments import ConditionalMoments
+from theory.population.probability import distinct_moments, distinct_rows, nested_moments, nested_samples
 
 
 def subsets(m: int, n: int) -> np.ndarray:
@@ -71,8 +69,8 @@ def test_forms_of_distinct_rows_are_never_below_the_exact_probability() -> None:
 
 
 def test_a_wrong_probability_of_the_sample_size_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    true = distinct._hit
-    monkeypatch.setattr(distinct, "_hit", lambda n, m, q: 1.5 * true(n, m, q))
+    true = probability._hit
+    monkeypatch.setattr(probability, "_hit", lambda n, m, q: 1.5 * true(n, m, q))
     assert distinct_ratios().min() < 1.0
 
 
@@ -81,13 +79,13 @@ def test_moments_of_distinct_rows_are_exact(m: int, n: int) -> None:
     S = random_form(np.random.default_rng(m), m)
     counts = subsets(m, n)
     values = np.einsum("sx,xy,sy->s", counts, S, counts) / n**2
-    law = distinct_moments(S, n)
-    assert law is not None
-    first, second = law.moments[0] * law.unit, law.moments[1] * law.unit**2
-    found = [law.mass.sum(), (law.value * law.mass + first).sum()]
-    found.append((law.value**2 * law.mass + 2 * law.value * first + second).sum())
+    conditional = distinct_moments(S, n)
+    assert conditional is not None
+    first, second = conditional.moments[0] * conditional.unit, conditional.moments[1] * conditional.unit**2
+    found = [conditional.mass.sum(), (conditional.value * conditional.mass + first).sum()]
+    found.append((conditional.value**2 * conditional.mass + 2 * conditional.value * first + second).sum())
     np.testing.assert_allclose(found, [np.mean(values**r) for r in range(3)], rtol=1e-7)
-    assert law.errors.max() < 1e-8
+    assert conditional.errors.max() < 1e-8
 
 
 def test_uniform_allocation_without_replacement() -> None:
@@ -174,21 +172,26 @@ def test_moments_of_two_beginnings_are_exact() -> None:
     for S, n, T, k, p in nested_cases()[:12]:
         values, chance = nested_truth(S, n, T, k, p)
         short, few, long, many = (S, n, T, k) if n < k else (T, k, S, n)
-        law = nested_moments(short, few, long, many, p, order=4)
-        parts = [law.mass, *(law.moments[r] * law.unit ** (r + 1) for r in range(4))]
-        third = parts[3] + 3 * law.value * parts[2] + 3 * law.value**2 * parts[1] + law.value**3 * parts[0]
+        conditional = nested_moments(short, few, long, many, p, order=4)
+        parts = [conditional.mass, *(conditional.moments[r] * conditional.unit ** (r + 1) for r in range(4))]
+        third = (
+            parts[3]
+            + 3 * conditional.value * parts[2]
+            + 3 * conditional.value**2 * parts[1]
+            + conditional.value**3 * parts[0]
+        )
         np.testing.assert_allclose(third.sum(), chance @ values**3, rtol=1e-8, atol=1e-9)
 
 
 def test_a_variance_of_two_beginnings_that_is_too_small_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    true = overlap.tail_sum
+    true = probability.tail_sum
 
-    def wrong(law: Conditional) -> float:
-        centre = law.moments[0] ** 2 / np.maximum(law.mass, 1e-300)
-        law.moments[1] = centre + 0.02 * (law.moments[1] - centre)
-        return true(law)
+    def wrong(conditional: ConditionalMoments) -> float:
+        centre = conditional.moments[0] ** 2 / np.maximum(conditional.mass, 1e-300)
+        conditional.moments[1] = centre + 0.02 * (conditional.moments[1] - centre)
+        return true(conditional)
 
-    monkeypatch.setattr(overlap, "tail_sum", wrong)
+    monkeypatch.setattr(probability, "tail_sum", wrong)
     assert nested_ratios(2).min() < 1.0
 
 
@@ -212,8 +215,8 @@ def _fails(pool: Small, rows: tuple[int, ...]) -> float:
     (a, u), (b, v) = samples(pool.p, few), samples(pool.p, more)
     short = np.repeat(a, len(b), axis=0)
     long = short + np.tile(b, (len(a), 1))
-    laws = [(short if n == few else long) / n for n in rows]
-    strengths = np.stack([pool.strengths(law)[:, i] for i, law in enumerate(laws)], axis=1)
+    distributions = [(short if n == few else long) / n for n in rows]
+    strengths = np.stack([pool.strengths(shares)[:, i] for i, shares in enumerate(distributions)], axis=1)
     fails = strengths[:, ~pool.best].max(axis=1) >= strengths[:, pool.best].max(axis=1) - TIE
     return float(np.multiply.outer(u, v).ravel()[fails].sum())
 
@@ -235,9 +238,9 @@ def test_independent_rows_beyond_the_affine_regime() -> None:
         best, rows = int(np.argmin(risks)), ((6, 6), (4, 9))[i % 2]
         data = PopulationModel(pool.grams, pool.y, pool.ball, pool.theta, weights=pool.p, best=[best], resolution=1e-6)
         values = [(samples(pool.p, n), n) for n in rows]
-        laws = [(scores(pool, counts / n)[:, arm], chance) for arm, ((counts, chance), n) in enumerate(values)]
-        wins = laws[1 - best][0][:, None] <= laws[best][0][None, :] + 1e-7
-        truth = float(laws[1 - best][1] @ wins @ laws[best][1])
+        distributions = [(scores(pool, counts / n)[:, arm], chance) for arm, ((counts, chance), n) in enumerate(values)]
+        wins = distributions[1 - best][0][:, None] <= distributions[best][0][None, :] + 1e-7
+        truth = float(distributions[1 - best][1] @ wins @ distributions[best][1])
         bound = delta_fail_rows(data, rows, effort="sharp")
         assert truth <= bound
         informative += delta_fail_rows(data, (60, 60), effort="sharp") < 0.9
@@ -291,11 +294,11 @@ def test_penalised_scores_fail_no_more_often_than_their_bound(factor: float) -> 
 def test_a_penalised_score_is_quadratic_where_it_says_so() -> None:
     for data, pool, penalty, n in penalised_cases(1.01)[:4]:
         counts, _ = samples(pool.p, n)
-        law = counts / n
-        signed = np.einsum("sx,kxy,sy->sk", law * pool.y, pool.grams, law * pool.y)
-        plain = np.einsum("sx,kxy,sy->sk", law, pool.grams, law)
+        shares = counts / n
+        signed = np.einsum("sx,kxy,sy->sk", shares * pool.y, pool.grams, shares * pool.y)
+        plain = np.einsum("sx,kxy,sy->sk", shares, pool.grams, shares)
         expected = 1.0 - signed / (16 * penalty[0]) - plain / (16 * penalty[1])
-        np.testing.assert_allclose(penalised_scores(pool, law, penalty), expected, atol=1e-6)
+        np.testing.assert_allclose(penalised_scores(pool, shares, penalty), expected, atol=1e-6)
         np.testing.assert_allclose(data.risks, penalised_scores(pool, pool.p[None], penalty)[0], atol=1e-6)
     # For the sum of losses the penalty falls with the rows, and so does the regime.
     data = PopulationModel(
@@ -354,9 +357,9 @@ def test_bad_input_of_a_known_pool_is_named() -> None:
         ("delta must be strictly", lambda: required_budget(pool, "a")),
         ("budget must be a whole number, at least 2", lambda: approximate_failure(pool, 0)),
         ("missed by 190 ", lambda: delta_fail_uniform(pool, 10, costs=[100, 1], alignment="budget")),
-        ("population must be None or the 4 rows", lambda: version.uniform(8, data=pool, population=999)),
+        ("population must be None or the 4 rows", lambda: uniform_at(8, data=pool, population=999)),
     ):
         with pytest.raises(ValueError, match=message):
             call()
-    assert version.uniform(90, data=pool, costs=np.array([1, 2])) == delta_fail_uniform(pool, 90, costs=[1, 2])
+    assert uniform_at(90, data=pool, costs=np.array([1, 2])) == delta_fail_uniform(pool, 90, costs=[1, 2])
     assert planned_budget(pool, 0.999) == 2

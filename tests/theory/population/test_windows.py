@@ -9,8 +9,8 @@ from math import inf, isinf, sqrt
 import numpy as np
 import pytest
 
-from theory.population import windows
-from theory.population.windows import Law, choose_windows, quadratic_law
+from theory.population import affine
+from theory.population.affine import FormMoments, choose_windows, form_moments
 
 ROWS = 8
 
@@ -18,18 +18,18 @@ ROWS = 8
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fewer cuts and fewer values of t: plain loops over all of them take long."""
-    monkeypatch.setattr(windows, "_CUTS", np.array([-2.0, -0.6, 0.6, 2.0]))
-    monkeypatch.setattr(windows, "_STEPS", 5)
+    monkeypatch.setattr(affine, "_CUTS", np.array([-2.0, -0.6, 0.6, 2.0]))
+    monkeypatch.setattr(affine, "_STEPS", 5)
 
 
-def random_law(rng: np.random.Generator, nodes: int) -> Law:
-    """The law of forms M of random rivals, and of A and B of a best arm that is better than they are."""
+def random_moments(rng: np.random.Generator, nodes: int) -> FormMoments:
+    """The moments of forms M of random rivals, and of A and B of a best arm that is better than they are."""
     p = rng.dirichlet(np.ones(ROWS))
     forms = []
     for size in (*[0.25] * nodes, 1.0, 1.0):
         X = rng.normal(size=(ROWS, 3)) * size + rng.uniform(0.3, 0.8)
         forms.append(X @ X.T / 3.0)
-    return quadratic_law(forms, p)
+    return form_moments(forms, p)
 
 
 def offers(ts: np.ndarray, weights: np.ndarray, low: float, high: float) -> Iterator[list[float]]:
@@ -39,16 +39,16 @@ def offers(ts: np.ndarray, weights: np.ndarray, low: float, high: float) -> Iter
         on_a = -k * (1.0 if isinf(high) else 1.0 + 2.0 / (low + high))
         on_b = -k * (1.0 + 2.0 * low if isinf(high) else 1.0 + 2.0 * low * high / (low + high))
         yield [*mix, on_a, on_b]
-        for times in windows._MULTIPLES:
+        for times in affine._MULTIPLES:
             if low > 0.0:
                 yield [*mix, on_a + times, on_b - times * low**2]
             if not isinf(high):
                 yield [*mix, on_a - times, on_b + times * high**2]
 
 
-def chance(form: list[float], law: Law, n: int, order: int) -> float:
+def chance(form: list[float], moments: FormMoments, n: int, order: int) -> float:
     """The normal approximation for one form, sums written out."""
-    h, d, z1, z2 = law
+    h, d, z1, z2 = moments
     size = range(len(form))
     mean = sum(form[i] * ((1.0 - 1.0 / n) * h[i] + d[i] / n) for i in size)
     if mean >= 0.0:
@@ -56,26 +56,31 @@ def chance(form: list[float], law: Law, n: int, order: int) -> float:
     linear = sqrt(max(4.0 / n * sum(form[i] * z1[i, j] * form[j] for i in size for j in size), 0.0))
     rest = sqrt(max(2.0 / n**2 * sum(form[i] * z2[i, j] * form[j] for i in size for j in size), 1e-300))
     total = 0.0
-    for node, weight in zip(windows._NODES, windows._WEIGHTS, strict=True):
+    for node, weight in zip(affine._NODES, affine._WEIGHTS, strict=True):
         z = min(max(-(mean + linear * node) / rest, 0.0), 1e30)
         total += weight / (1.0 + z**2 + (max(z**2 - 1.0, 0.0) ** 2 / 3.0 if order == 4 else 0.0))
-    return float(total / sum(windows._WEIGHTS))
+    return float(total / sum(affine._WEIGHTS))
 
 
 def disagreement(seed: int) -> float:
     """The largest difference between the two ways: of the sum over the windows, and of a window's own estimate."""
     rng = np.random.default_rng(seed)
     nodes = [0.3] if seed % 3 == 0 else [0.2, 0.5, 0.9]
-    law, n, order, top = random_law(rng, len(nodes)), int(rng.integers(20, 300)), (2, 4)[seed % 2], (1.0, inf)[seed % 2]
-    chosen = choose_windows(law, nodes, n, top, order)
+    moments, n, order, top = (
+        random_moments(rng, len(nodes)),
+        int(rng.integers(20, 300)),
+        (2, 4)[seed % 2],
+        (1.0, inf)[seed % 2],
+    )
+    chosen = choose_windows(moments, nodes, n, top, order)
     assert [one.low for one in chosen] == [0.0, *(one.high for one in chosen[:-1])]
     assert chosen[-1].high == top
-    cuts = [float(cut) for cut in windows._cuts(law, n, top)]
-    ts, weights = windows._between(nodes)
+    cuts = [float(cut) for cut in affine._cuts(moments, n, top)]
+    ts, weights = affine._between(nodes)
 
     @cache
     def least(low: float, high: float) -> float:
-        return min(chance(form, law, n, order) for form in offers(ts, weights, low, high))
+        return min(chance(form, moments, n, order) for form in offers(ts, weights, low, high))
 
     @cache
     def rest(first: int) -> float:
@@ -86,7 +91,7 @@ def disagreement(seed: int) -> float:
 
     worst = abs(sum(one.estimate for one in chosen) - rest(0))
     for one in chosen:
-        own = chance([*one.on_forms, one.on_a, one.on_b], law, n, order)
+        own = chance([*one.on_forms, one.on_a, one.on_b], moments, n, order)
         worst = max(worst, abs(one.estimate - own), abs(one.estimate - least(one.low, one.high)))
     return worst
 
@@ -98,22 +103,22 @@ def test_side_by_side_is_one_by_one() -> None:
 
 def test_the_random_pools_are_no_trivial_ones() -> None:
     """More than one window, and probabilities that are neither 0 nor 1."""
-    some = [choose_windows(random_law(np.random.default_rng(s), 3), [0.2, 0.5, 0.9], 100, 1.0, 4) for s in range(6)]
+    some = [choose_windows(random_moments(np.random.default_rng(s), 3), [0.2, 0.5, 0.9], 100, 1.0, 4) for s in range(6)]
     assert max(len(one) for one in some) > 1
     assert any(1e-6 < window.estimate < 0.5 for one in some for window in one)
 
 
 @pytest.mark.parametrize("wrong", ["every other is left out", "lower ends are mixed up", "the linear part is lost"])
 def test_an_error_in_what_is_offered_is_found(monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
-    offered, tail = windows._offers, windows.approximate_tail
+    offered, tail = affine._offers, affine.approximate_tail
     if wrong == "every other is left out":
-        monkeypatch.setattr(windows, "_offers", lambda *given: offered(*given)[:, ::2])
+        monkeypatch.setattr(affine, "_offers", lambda *given: offered(*given)[:, ::2])
     elif wrong == "lower ends are mixed up":
-        monkeypatch.setattr(windows, "_offers", lambda ts, weights, low, high: offered(ts, weights, low[::-1], high))
+        monkeypatch.setattr(affine, "_offers", lambda ts, weights, low, high: offered(ts, weights, low[::-1], high))
     else:
         monkeypatch.setattr(
-            windows,
+            affine,
             "approximate_tail",
-            lambda forms, law, n, order: tail(forms, (*law[:2], 0 * law[2], law[3]), n, order),
+            lambda forms, moments, n, order: tail(forms, (*moments[:2], 0 * moments[2], moments[3]), n, order),
         )
     assert max(disagreement(seed) for seed in range(6)) > 1e-8

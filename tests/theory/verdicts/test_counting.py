@@ -27,24 +27,24 @@ def chance(trials: int, rate: Fraction, counts: range) -> Fraction:
     return sum((math.comb(trials, k) * rate**k * (1 - rate) ** (trials - k) for k in counts), Fraction(0))
 
 
-def refutations(trials: int, bound: float, alarm: float) -> range:
+def refutations(trials: int, bound: float, alpha: float) -> range:
     """All counts that judge refutes, found by asking it for every count."""
-    refuting = [k for k in range(trials + 1) if judge(k, trials, bound, alarm=alarm).outcome == "refuted"]
+    refuting = [k for k in range(trials + 1) if judge(k, trials, bound, alpha=alpha).outcome == "refuted"]
     assert refuting == list(range(refuting[0], trials + 1)) if refuting else True
     return range(refuting[0], trials + 1) if refuting else range(0)
 
 
 @pytest.mark.parametrize("trials", [1, 10, 60, 200])
 @pytest.mark.parametrize("bound", [Fraction(1, 1000), Fraction(1, 20), Fraction(1, 2), Fraction(99, 100)])
-@pytest.mark.parametrize("alarm", [1e-6, 1e-2])
-def test_false_alarm_rate_is_at_most_alarm_when_the_truth_is_at_the_bound(trials, bound, alarm):
-    counts = refutations(trials, float(bound), alarm)
+@pytest.mark.parametrize("alpha", [1e-6, 1e-2])
+def test_false_alarm_rate_is_at_most_alarm_when_the_truth_is_at_the_bound(trials, bound, alpha):
+    counts = refutations(trials, float(bound), alpha)
     exact = chance(trials, bound, counts)
-    assert exact <= alarm
+    assert exact <= alpha
     # The test is not needlessly weak: one count fewer would break the promise.
     if counts and counts.start > 0:
-        assert chance(trials, bound, range(counts.start - 1, trials + 1)) > alarm
-    claimed = judge(0, trials, float(bound), alarm=alarm).false_alarm
+        assert chance(trials, bound, range(counts.start - 1, trials + 1)) > alpha
+    claimed = judge(0, trials, float(bound), alpha=alpha).false_alarm
     assert claimed == pytest.approx(float(exact), rel=1e-9, abs=1e-300)
 
 
@@ -52,16 +52,16 @@ def test_false_alarm_rate_is_at_most_alarm_when_the_truth_is_at_the_bound(trials
     trials=st.integers(1, 5000),
     bound=st.floats(1e-4, 0.9),
     below=st.floats(0.01, 1),
-    alarm=st.sampled_from([1e-6, 1e-3]),
+    alpha=st.sampled_from([1e-6, 1e-3]),
 )
-def test_false_alarm_rate_below_the_bound(trials, bound, below, alarm):
-    critical = critical_count(trials, bound, alarm)
-    assert stats.binom.sf(critical - 1, trials, bound * below) <= alarm * (1 + 1e-9)
+def test_false_alarm_rate_below_the_bound(trials, bound, below, alpha):
+    critical = critical_count(trials, bound, alpha)
+    assert stats.binom.sf(critical - 1, trials, bound * below) <= alpha * (1 + 1e-9)
 
 
 @given(trials=st.integers(50, 20000), bound=st.floats(1e-3, 0.5))
 def test_power_is_what_is_claimed(trials, bound):
-    verdict = judge(0, trials, bound, alarm=1e-6)
+    verdict = judge(0, trials, bound, alpha=1e-6)
     critical = critical_count(trials, bound, 1e-6)
     if verdict.detectable_factor == math.inf:
         assert bound**trials > 1e-6
@@ -74,26 +74,26 @@ def test_power_is_what_is_claimed(trials, bound):
 @pytest.mark.parametrize("trials", [1, 5, 30])
 @pytest.mark.parametrize("rate", [Fraction(1, 50), Fraction(1, 3), Fraction(9, 10)])
 def test_clopper_pearson_limits_are_wrong_with_probability_at_most_alarm(trials, rate):
-    alarm = 0.01
-    limits = [clopper_pearson(k, trials, alarm) for k in range(trials + 1)]
+    alpha = 0.01
+    limits = [clopper_pearson(k, trials, alpha) for k in range(trials + 1)]
     too_high = sum((chance(trials, rate, range(k, k + 1)) for k, (low, _) in enumerate(limits) if low > rate), 0)
     too_low = sum((chance(trials, rate, range(k, k + 1)) for k, (_, up) in enumerate(limits) if up < rate), 0)
-    assert too_high <= alarm
-    assert too_low <= alarm
+    assert too_high <= alpha
+    assert too_low <= alpha
     for k, (low, up) in enumerate(limits):
         if k > 0:
-            assert float(chance(trials, Fraction(low), range(k, trials + 1))) == pytest.approx(alarm)
+            assert float(chance(trials, Fraction(low), range(k, trials + 1))) == pytest.approx(alpha)
         if k < trials:
-            assert float(chance(trials, Fraction(up), range(k + 1))) == pytest.approx(alarm)
+            assert float(chance(trials, Fraction(up), range(k + 1))) == pytest.approx(alpha)
 
 
 def test_a_normal_approximation_would_break_the_promise():
     # The planted error that the first test would catch: a z-test at the same level.
-    trials, bound, alarm = 200, Fraction(1, 1000), 1e-6
-    z = stats.norm.isf(alarm)
+    trials, bound, alpha = 200, Fraction(1, 1000), 1e-6
+    z = stats.norm.isf(alpha)
     sigma = math.sqrt(float(bound * (1 - bound)) / trials)
     counts = [k for k in range(trials + 1) if (k / trials - float(bound)) / sigma > z]
-    assert chance(trials, bound, range(counts[0], trials + 1)) > alarm
+    assert chance(trials, bound, range(counts[0], trials + 1)) > alpha
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_bad_counts(arguments, words):
         judge(*arguments)
 
 
-@pytest.mark.parametrize(("options", "words"), [({"alarm": 0}, "alarm"), ({"factor": 1}, "factor")])
+@pytest.mark.parametrize(("options", "words"), [({"alpha": 0}, "alpha"), ({"factor": 1}, "factor")])
 def test_bad_options(options, words):
     with pytest.raises(ValueError, match=words):
         judge(1, 10, 0.1, **options)
@@ -176,12 +176,12 @@ def test_a_verdict_is_a_known_outcome_and_a_sentence():
 
 @pytest.mark.parametrize("trials", [1, 30, 200])
 @pytest.mark.parametrize("probability", [Fraction(0), Fraction(1, 50), Fraction(1, 2), Fraction(1)])
-@pytest.mark.parametrize("alarm", [1e-6, 0.05])
-def test_a_true_probability_is_refuted_at_most_as_often_as_allowed(trials, probability, alarm):
-    verdicts = [judge_agreement(k, trials, float(probability), alarm=alarm) for k in range(trials + 1)]
+@pytest.mark.parametrize("alpha", [1e-6, 0.05])
+def test_a_true_probability_is_refuted_at_most_as_often_as_allowed(trials, probability, alpha):
+    verdicts = [judge_agreement(k, trials, float(probability), alpha=alpha) for k in range(trials + 1)]
     wrong = [k for k, verdict in enumerate(verdicts) if verdict.outcome == "refuted"]
     exact = sum((chance(trials, probability, range(k, k + 1)) for k in wrong), Fraction(0))
-    assert exact <= alarm
+    assert exact <= alpha
     assert verdicts[0].false_alarm == pytest.approx(float(exact), rel=1e-9, abs=1e-300)
 
 

@@ -52,15 +52,15 @@ def test_what_is_no_whole_number_is_no_count(count):
 def test_counts_that_cannot_be_are_refused_from_the_start():
     with pytest.raises(ValueError, match=r"failures must lie in 0\.\.5; got 6"):
         judge(6, 5, 0.1)
-    with pytest.raises(ValueError, match="alarm must lie in"):
+    with pytest.raises(ValueError, match="alpha must lie in"):
         clopper_pearson(1, 5, 1.0)
 
 
 def test_fractions_are_bounds():
     tenth, level = Fraction(1, 10), Fraction(1, 1000)
-    assert judge(3, 100, tenth, alarm=level) == judge(3, 100, 0.1, alarm=1e-3)
-    assert judge_agreement(3, 100, tenth, alarm=level) == judge_agreement(3, 100, 0.1, alarm=1e-3)
-    assert judge_family([(3, 100, tenth)], alarm=level) == judge_family([(3, 100, 0.1)], alarm=1e-3)
+    assert judge(3, 100, tenth, alpha=level) == judge(3, 100, 0.1, alpha=1e-3)
+    assert judge_agreement(3, 100, tenth, alpha=level) == judge_agreement(3, 100, 0.1, alpha=1e-3)
+    assert judge_family([(3, 100, tenth)], alpha=level) == judge_family([(3, 100, 0.1)], alpha=1e-3)
     assert type(judge(3, 100, tenth).bound) is float
     assert judge(3, 100, np.float32(0.25)) == judge(3, 100, 0.25)
     for bound in ("0.1", None, 0.1j):

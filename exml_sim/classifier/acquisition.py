@@ -1,0 +1,429 @@
+"""Acquire candidate values: pay first, query the oracle, record every answer, and ask people to measure.
+
+`AcquisitionManager` holds the oracle and the ledger of a run and asks for nothing that is not paid for.
+`RecordedOracle` answers from a journal. `ExMLClassifier.fit` is a function of its inputs, its random state and the
+answers, so a run is resumed by repeating it with the recorded answers. `AskTell` runs an exploration step by step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from numbers import Integral
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from exml_sim.arrays import BoolArray, FloatArray, IntArray
+from exml_sim.bandit.ledger import Ledger
+from exml_sim.classifier.journal import Journal, digest
+from exml_sim.money import Money, exact_cost, show
+from exml_sim.oracle import Oracle, availability, checked_answer, zip_names
+from exml_sim.validation import check_random_state, shown
+
+if TYPE_CHECKING:
+    from exml_sim.classifier.estimator import BaseExMLClassifier
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Acquisition:
+    """Values of one candidate that were bought together.
+
+    Attributes
+    ----------
+    number
+        Round of the ledger.
+    layer
+        Layer of the cascade it was for, from 2.
+    purpose
+        "exploration" or "validation".
+    candidate
+        Name.
+    rows
+        Row numbers.
+    """
+
+    number: int
+    layer: int
+    purpose: str
+    candidate: str
+    rows: IntArray
+
+
+class AcquisitionManager:
+    """Pays, queries the oracle, and keeps what was bought.
+
+    Parameters
+    ----------
+    oracle
+        Source of values.
+    n_rows
+        Number of rows m.
+    budget
+        All the money.
+
+    Attributes
+    ----------
+    ledger
+        Every purchase.
+    bought
+        Which values have been paid for, shape (K, m).
+    purchases
+        The same row by row, in order.
+    """
+
+    def __init__(self, oracle: Oracle, n_rows: int, budget: Money) -> None:
+        self._oracle = oracle
+        self.n_rows = n_rows
+        self.names = tuple(oracle.names)
+        self.costs = tuple(exact_cost(cost, f"cost of candidate {n!r}") for n, cost in zip_names(oracle))
+        self.ledger = Ledger(budget, self.costs, self.names)
+        self.bought = np.zeros((len(self.names), n_rows), dtype=np.bool_)
+        self.purchases: list[Acquisition] = []
+        self._values: list[FloatArray | None] = [None] * len(self.names)
+
+    def available(self, arm: int) -> BoolArray:
+        """Return the rows for which a candidate can be bought."""
+        return availability(self._oracle, self.names[arm], self.n_rows)
+
+    def usable_rows(self, arm: int, rows: IntArray) -> IntArray:
+        """Return those of the rows, in their order, that can be bought or are bought."""
+        usable = self.available(arm) | self.bought[arm]
+        return np.asarray(rows[usable[rows]], dtype=np.int64)
+
+    def price(self, arms: Iterable[int]) -> Fraction:
+        """Return the cost of one row of the candidates together."""
+        return sum((self.costs[arm] for arm in arms), Fraction(0))
+
+    def buy(self, wanted: Mapping[int, IntArray], *, layer: int, purpose: str) -> None:
+        """Buy values of rows by candidate: the ledger pays first, or raises an error. No value is bought twice."""
+        self._check_new(wanted)
+        self.ledger.buy([len(wanted.get(arm, ())) for arm in range(len(self.names))])
+        self.receive(wanted, layer=layer, purpose=purpose)
+
+    def receive(self, wanted: Mapping[int, IntArray], *, layer: int, purpose: str) -> None:
+        """Query values that the ledger has paid for already.
+
+        If the oracle fails, the money of undelivered values is refunded.
+        """
+        self._check_new(wanted)
+        paid = self.ledger.pulls[0] - self.bought.sum(axis=1)
+        for arm, rows in wanted.items():
+            if len(rows) > paid[arm]:
+                raise ValueError(
+                    f"{len(rows)} values of candidate {self.names[arm]!r} were asked for, {paid[arm]} are paid for"
+                )
+        try:
+            # A laboratory gets its orders for all candidates of a round at once.
+            prepare = getattr(self._oracle, "prepare", None)
+            if prepare is not None:
+                prepare({self.names[arm]: rows for arm, rows in wanted.items() if len(rows)})
+            for arm, rows in wanted.items():
+                if len(rows):
+                    self._store(arm, rows)
+                    self.purchases.append(Acquisition(self.ledger.rounds, layer, purpose, self.names[arm], rows.copy()))
+        except BaseException:
+            self.ledger.take_back(self.ledger.pulls[0] - self.bought.sum(axis=1))
+            raise
+
+    def _check_new(self, wanted: Mapping[int, IntArray]) -> None:
+        for arm, rows in wanted.items():
+            if not 0 <= arm < len(self.names) or (len(rows) and not 0 <= np.min(rows) <= np.max(rows) < self.n_rows):
+                raise ValueError(f"there is no candidate {arm}, or a row of it is outside of 0 to {self.n_rows - 1}")
+            if self.bought[arm, rows].any() or len(np.unique(rows)) < len(rows):
+                raise ValueError(f"a value of candidate {self.names[arm]!r} would be bought twice")
+
+    def _store(self, arm: int, rows: IntArray) -> None:
+        name = self.names[arm]
+        answer = checked_answer(self._oracle.query(name, rows), name, rows)
+        table = self._values[arm]
+        if table is None:
+            table = self._values[arm] = np.full((self.n_rows, answer.shape[1]), np.nan)
+        if table.shape[1] != answer.shape[1]:
+            raise ValueError(
+                f"the oracle first gave {table.shape[1]} columns for candidate {name!r}, now {answer.shape[1]}"
+            )
+        table[rows] = answer
+        self.bought[arm, rows] = True
+
+    @property
+    def widths(self) -> dict[str, int]:
+        """Number of columns of every candidate of which something was bought."""
+        return {n: table.shape[1] for n, table in zip(self.names, self._values, strict=True) if table is not None}
+
+    def values(self, arm: int, rows: IntArray) -> FloatArray:
+        """Return bought values; reading an unpaid value is an error."""
+        table = self._values[arm]
+        if table is None or not self.bought[arm, rows].all():
+            raise ValueError(f"a value of candidate {self.names[arm]!r} was read that has not been bought")
+        return table[rows]
+
+
+class MissingMeasurements(Exception):
+    """The run needs values that nobody has measured: `rows` by candidate."""
+
+    def __init__(self, rows: Mapping[str, IntArray]) -> None:
+        self.rows = dict(rows)
+        listed = ", ".join(f"{len(places)} of {name}" for name, places in self.rows.items())
+        super().__init__(f"values that nobody has measured are needed: {listed}")
+
+
+class RecordedOracle:
+    """An oracle that answers from a journal, then from a source; what neither has is `MissingMeasurements`.
+
+    Parameters
+    ----------
+    costs
+        Cost of one value of each candidate.
+    n_rows
+        Number of rows m.
+    journal
+        Answers so far; every new answer of the source is recorded before it is given.
+    source
+        Where values come from that are not in the journal; None if people measure them.
+    measurable
+        Whether people can measure what the source lacks. Otherwise such rows cannot be bought.
+    watch
+        Called after every purchase with the number of values of the run.
+    """
+
+    def __init__(
+        self,
+        costs: Mapping[str, Money],
+        n_rows: int,
+        journal: Journal,
+        source: Oracle | None = None,
+        *,
+        measurable: bool = True,
+        watch: Callable[[int], None] | None = None,
+    ) -> None:
+        if not costs:
+            raise ValueError("an oracle needs at least one candidate, got none")
+        self.names = tuple(costs)
+        self.costs = tuple(exact_cost(cost, f"cost of candidate {name!r}") for name, cost in costs.items())
+        self._rows, self._journal, self._source = n_rows, journal, source
+        self._measurable = measurable or source is None
+        self._watch = watch
+        self._asked: set[tuple[str, int]] = set()
+
+    @property
+    def unused(self) -> int:
+        """Recorded values that this run has not asked for so far."""
+        return len(set(self._journal.values) - self._asked)
+
+    def available(self, candidate: str) -> BoolArray:
+        """Return rows that are recorded, that the source has, or that can be measured; lost rows are not there."""
+        rows = np.ones(self._rows, dtype=np.bool_) if self._measurable else self._offered(candidate)
+        rows[[row for name, row in self._journal.values if name == candidate]] = True
+        rows[[row for name, row in self._journal.lost if name == candidate]] = False
+        return rows
+
+    def prepare(self, wanted: Mapping[str, IntArray]) -> None:
+        """Check a whole purchase before its values are queried; raise `MissingMeasurements` if values lack."""
+        missing = {}
+        for name, rows in wanted.items():
+            self._asked |= {(name, int(row)) for row in rows}
+            new = self._unrecorded(name, rows)
+            new = new[~self._offered(name)[new]]
+            if len(new):
+                missing[name] = new
+        if missing:
+            raise MissingMeasurements(missing)
+        if self._watch is not None:
+            self._watch(len(self._asked))
+
+    def query(self, candidate: str, rows: ArrayLike) -> FloatArray:
+        """Return recorded values; new ones of the source are recorded first."""
+        places = np.asarray(rows, dtype=np.int64)
+        self.prepare({candidate: places})
+        new = self._unrecorded(candidate, places)
+        if len(new) and self._source is not None:
+            answer = checked_answer(self._source.query(candidate, new), candidate, new)
+            self._journal.record(candidate, zip(new.tolist(), answer.tolist(), strict=True))
+        return np.array([self._journal.values[candidate, int(row)] for row in places], dtype=np.float64)
+
+    def _unrecorded(self, candidate: str, rows: IntArray) -> IntArray:
+        return np.array([row for row in rows if (candidate, int(row)) not in self._journal.values], dtype=np.int64)
+
+    def _offered(self, candidate: str) -> BoolArray:
+        """Return the rows that the source has."""
+        if self._source is None:
+            return np.zeros(self._rows, dtype=np.bool_)
+        return availability(self._source, candidate, self._rows).copy()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MeasurementRequest:
+    """Rows to be measured now by candidate, and the cost of one value of each candidate."""
+
+    rows: dict[str, IntArray]
+    costs: dict[str, Fraction]
+
+    def __len__(self) -> int:
+        return sum(map(len, self.rows.values()))
+
+    @property
+    def cost(self) -> Fraction:
+        """Money for the missing values."""
+        return sum((self.costs[name] * len(rows) for name, rows in self.rows.items()), Fraction(0))
+
+
+class AskTell:
+    """One exploration, step by step.
+
+    Parameters
+    ----------
+    model
+        An `ExMLClassifier`; it is fitted when nothing is left to measure. Its random state must be a whole number,
+        because every step repeats the run so far with the answers so far.
+    X, y
+        As for `ExMLClassifier.fit`.
+    costs
+        Cost of one value of each candidate.
+    journal
+        File to which every value is appended at once; a later `AskTell` with the same arguments continues it.
+    source
+        Oracle for values that are measured already.
+    measurable
+        False: what the source lacks cannot be bought, and nobody is asked.
+    watch
+        Called after every purchase with the number of values of the run.
+    about
+        Further plain values that identify the run, for instance names of columns.
+
+    Examples
+    --------
+    >>> from exml_sim.datasets import make_synthetic
+    >>> from exml_sim.classifier import ExMLClassifier
+    >>> rows = make_synthetic(40, angles=[20, 90], rng=0)
+    >>> laboratory = {c.name: c.values for c in rows.candidates}
+    >>> run = AskTell(ExMLClassifier(budget=100), rows.X, rows.y, {name: 1 for name in laboratory})
+    >>> while request := run.ask():
+    ...     run.tell({name: laboratory[name][places] for name, places in request.rows.items()})
+    >>> run.model.ledger_.spent == len(run.journal.values) <= 100
+    True
+    """
+
+    def __init__(
+        self,
+        model: BaseExMLClassifier,
+        X: ArrayLike,
+        y: ArrayLike,
+        costs: Mapping[str, Money],
+        *,
+        journal: str | Path | None = None,
+        source: Oracle | None = None,
+        measurable: bool = True,
+        watch: Callable[[int], None] | None = None,
+        about: Mapping[str, Any] | None = None,
+    ) -> None:
+        state = model.random_state
+        if isinstance(state, bool) or not isinstance(state, Integral):
+            raise ValueError(f"random_state must be a whole number, so that the run can be repeated; got {state!r}")
+        check_random_state(state)
+        if model.theta == "tune_on_test":
+            raise ValueError('theta="tune_on_test" buys once per theta and needs the truth: it cannot be asked for')
+        if not isinstance(costs, Mapping) or not costs:
+            raise ValueError(f"costs must name at least one candidate, like {{'ct': 5}}; got {shown(costs)}")
+        for name, cost in costs.items():
+            exact_cost(cost, f"cost of candidate {name!r}")
+        self.model, self._X, self._y = model, X, y
+        self._source, self._measurable = source, measurable
+        self._costs, self._watch = dict(costs), watch
+        run = {**_identify_run(model, X, y, self._costs), **(about or {})}
+        self.journal = Journal.open(run, None if journal is None else Path(journal))
+        self._request: MeasurementRequest | None = None
+        self.unused = 0
+
+    def ask(self) -> MeasurementRequest | None:
+        """Return what to measure next; None when the model is fitted."""
+        how: dict[str, Any] = {"measurable": self._measurable, "watch": self._watch}
+        oracle = RecordedOracle(self._costs, len(np.asarray(self._y)), self.journal, self._source, **how)
+        self._request = None
+        try:
+            self.model.fit(self._X, self._y, oracle)
+        except MissingMeasurements as missing:
+            self._request = MeasurementRequest(missing.rows, dict(zip(oracle.names, oracle.costs, strict=True)))
+        self.unused = oracle.unused
+        return self._request
+
+    def tell(self, values: Mapping[str, ArrayLike], lost: Mapping[str, ArrayLike] | None = None) -> None:
+        """Take values in the order of `MeasurementRequest.rows`; rows with NaN are asked for again.
+
+        Parameters
+        ----------
+        values
+            By candidate, shape (rows,) or (rows, columns). Candidates may be left out, they are asked for again.
+        lost
+            Row numbers by candidate that cannot be measured; the next row of the order is asked for instead.
+        """
+        if self._request is None:
+            raise ValueError("nothing was asked for: call ask first")
+        requested = self._request.rows
+        gone = {name: _check_lost(name, rows) for name, rows in (lost or {}).items()}
+        for name in [*values, *gone]:
+            if name not in requested:
+                raise ValueError(f"no value of {name!r} was asked for: {', '.join(requested)}")
+        tables = {name: _complete_rows(name, v, requested[name], gone.get(name, set())) for name, v in values.items()}
+        for name, rows in gone.items():
+            stray = sorted(rows - set(requested[name].tolist()))
+            if stray:
+                raise ValueError(f"row {stray[0]} of {name!r} was not asked for")
+        for name, answers in tables.items():
+            self.journal.record(name, answers.items())
+        for name, rows in gone.items():
+            self.journal.give_up(name, sorted(rows))
+        self._request = None
+
+
+def _complete_rows(name: str, values: ArrayLike, rows: IntArray, gone: set[int]) -> dict[int, tuple[float, ...]]:
+    """Return complete answers by row; rows with None or NaN are still lacking."""
+    table = _check_values(name, values)
+    if len(table) != len(rows):
+        raise ValueError(f"{len(rows)} values of candidate {name!r} were asked for, got {len(table)}")
+    blank = np.isnan(table.reshape(len(rows), -1)).any(axis=1)
+    keep = np.flatnonzero(~blank & ~np.isin(rows, list(gone)))
+    if not len(keep):
+        return {}
+    checked = checked_answer(table[keep], name, rows[keep])
+    return {int(row): tuple(numbers) for row, numbers in zip(rows[keep], checked.tolist(), strict=True)}
+
+
+def _check_values(name: str, values: ArrayLike) -> FloatArray:
+    try:
+        raw = np.asarray(values)
+        is_text = raw.dtype.kind in "US" or any(isinstance(cell, str) for cell in raw.ravel() if raw.dtype == object)
+        if is_text or raw.ndim not in (1, 2):
+            raise TypeError
+        return np.asarray(raw, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"values of candidate {name!r} must be numbers of shape (rows,) or (rows, columns), got {shown(values)}"
+        ) from None
+
+
+def _check_lost(name: str, rows: ArrayLike) -> set[int]:
+    raw = np.ravel(rows)
+    if raw.size and raw.dtype.kind not in "iu":
+        raise ValueError(f"lost rows of candidate {name!r} must be row numbers, got {shown(rows)}")
+    return {int(row) for row in raw}
+
+
+def _identify_run(model: BaseExMLClassifier, X: ArrayLike, y: ArrayLike, costs: Mapping[str, Money]) -> dict[str, Any]:
+    """Return plain values that identify a run; the number of threads does not."""
+    given = {name: _plain(value) for name, value in sorted(model.parameters().items()) if name != "n_jobs"}
+    plain_costs = {name: _plain(cost) for name, cost in costs.items()}
+    return {**given, "costs": plain_costs, "table": digest(np.asarray(X), np.asarray(y))}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Fraction):
+        return show(value)
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, np.generic):
+        return value.item()
+    return value if value is None or isinstance(value, bool | int | float | str) else repr(value)

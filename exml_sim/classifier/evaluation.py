@@ -1,0 +1,345 @@
+"""Evaluate a fitted classifier on out-of-fold predictions, next to simpler models, and list diagnostics.
+
+All numbers are about observed labels. Every row is predicted by models fitted without it. The same rows were used for
+selection, so the numbers of the model itself are optimistic. Intervals are exact for a fixed model (Clopper-Pearson).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exml_sim.arrays import BoolArray, IntArray
+from exml_sim.bandit.selection_report import sign_test
+from exml_sim.binomial import clopper_pearson
+from exml_sim.classifier import constants
+
+if TYPE_CHECKING:
+    from exml_sim.bandit.selection_report import SelectionReport
+    from exml_sim.bandit.trial import Exploration
+    from exml_sim.classifier.growth import LayerRecord
+    from exml_sim.classifier.latent_class import LabelNoise
+    from exml_sim.classifier.subset_selection import SelectionResult
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding for the reader.
+
+    Attributes
+    ----------
+    code
+        Stable name of the kind of finding.
+    message
+        The finding in words, without a full stop.
+    severity
+        "error", "warning" or "note".
+    subject
+        What it concerns: a candidate, a class, "labels".
+    """
+
+    code: str
+    message: str
+    severity: str = "note"
+    subject: str = ""
+
+    def to_dict(self) -> dict[str, str]:
+        """Return plain values, for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """An accuracy: `right` of `rows`, and the mean over classes."""
+
+    name: str
+    right: int
+    rows: int
+    balanced: float
+
+    @property
+    def accuracy(self) -> float:
+        """Fraction of right rows; NaN of no rows."""
+        return self.right / self.rows if self.rows else float("nan")
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Exact interval of the accuracy."""
+        return clopper_pearson(self.right, self.rows, constants.CONFIDENCE_LEVEL)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        numbers = {"accuracy": self.accuracy, "interval": list(self.interval), "balanced": self.balanced}
+        return {"name": self.name, "right": self.right, "rows": self.rows} | (
+            numbers if self.rows else dict.fromkeys(numbers)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ClassMetric:
+    """One known class: rows, accepted rows, and those of them that are recognised."""
+
+    name: Any
+    rows: int
+    accepted: int
+    recognised: int
+
+    @property
+    def has_poor_recall(self) -> bool:
+        """Whether most decided rows of the class are wrong, and it has rows enough to say so."""
+        return self.rows >= constants.MIN_RECALL_ROWS and self.recognised < constants.MIN_RECALL * self.accepted
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Out-of-fold metrics of a fitted classifier.
+
+    Attributes
+    ----------
+    rows
+        Evaluated rows: those that the last layer was trained on.
+    hidden
+        Rows that all layers reject.
+    metrics
+        The model on the rows that it accepts, then simpler models on all rows.
+    classes
+        Class by class.
+    gained, lost
+        Rows that are right only with, and only without the candidates, rejection aside. None without candidates.
+    diagnostics
+        Warnings about these numbers.
+    """
+
+    rows: int
+    hidden: int
+    metrics: tuple[Metric, ...]
+    classes: tuple[ClassMetric, ...]
+    gained: int | None
+    lost: int | None
+    diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def poor_classes(self) -> tuple[ClassMetric, ...]:
+        """Classes that are mostly decided wrongly, whatever the overall accuracy."""
+        return tuple(metric for metric in self.classes if metric.has_poor_recall)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        return asdict(self) | {"metrics": [metric.to_dict() for metric in self.metrics]}
+
+
+def evaluate(records: Sequence[LayerRecord], y: IntArray, classes: NDArray[Any], cascade: bool) -> Evaluation | None:
+    """Evaluate a run; None if it was not cross-validated, because theta was given.
+
+    Parameters
+    ----------
+    records
+        Its layers.
+    y
+        Class numbers of observed labels.
+    classes
+        Known classes.
+    cascade
+        Whether layers before the last one decide, too.
+    """
+    winners = [_scatter_winners(record, len(y)) for record in records]
+    prediction = np.full(len(y), -1, dtype=np.int64)
+    first, last = records[0], records[-1]
+    for record, winner in zip(records, winners, strict=True):
+        if not cascade and record is not last:
+            continue
+        if winner is None or record.rejected is None:
+            return None
+        decided = record.rows[(prediction[record.rows] < 0) & ~record.rejected[record.rows]]
+        prediction[decided] = winner[decided]
+    if winners[0] is None or winners[-1] is None:
+        return None
+    rows = last.rows
+    truth, predicted, full = y[rows], prediction[rows], winners[-1][rows]
+    latent = first.fitted.latent
+    plain = (winners[0] if latent is None else latent.label_probabilities.argmax(axis=1))[rows]
+    majority = np.full(len(rows), np.bincount(truth, minlength=len(classes)).argmax())
+    accepted, everything = predicted >= 0, np.ones(len(rows), dtype=np.bool_)
+    metrics = [_measure("this model, on the rows that it accepts", predicted, truth, accepted)]
+    gained = lost = None
+    if last.candidates:
+        metrics.append(_measure("the same without rejection", full, truth, everything))
+        gained, lost = int(((full == truth) & (plain != truth)).sum()), int(((full != truth) & (plain == truth)).sum())
+    metrics.append(_measure("a plain classifier on the observed columns", plain, truth, everything))
+    metrics.append(_measure("always the most frequent class", majority, truth, everything))
+    by_class = tuple(_measure_class(name, number, predicted, truth) for number, name in enumerate(classes))
+    diagnostics = _diagnose_metrics(metrics, by_class, gained, lost)
+    if last.fitted.latent is not None and last.candidates:
+        diagnostics += diagnose_noise(last.fitted.latent.label_noise, list(classes))
+    hidden = int((~accepted).sum())
+    return Evaluation(len(rows), hidden, tuple(metrics), by_class, gained, lost, tuple(diagnostics))
+
+
+def _scatter_winners(record: LayerRecord, n: int) -> IntArray | None:
+    """Return out-of-fold winners of a layer at the places of its rows, -1 elsewhere; None if there are none."""
+    if record.fitted.decided is None:
+        return None
+    winners = np.full(n, -1, dtype=np.int64)
+    winners[record.rows] = record.fitted.decided.winner
+    return winners
+
+
+def _measure(name: str, predicted: IntArray, truth: IntArray, among: BoolArray) -> Metric:
+    right = (predicted == truth) & among
+    shares = [right[truth == c].sum() / (among & (truth == c)).sum() for c in np.unique(truth[among])]
+    return Metric(name, int(right.sum()), int(among.sum()), float(np.mean(shares)) if shares else float("nan"))
+
+
+def _measure_class(name: Any, number: int, predicted: IntArray, truth: IntArray) -> ClassMetric:
+    own = truth == number
+    label = name.item() if isinstance(name, np.generic) else name
+    counts = own, own & (predicted >= 0), own & (predicted == number)
+    return ClassMetric(label, *(int(mask.sum()) for mask in counts))
+
+
+def _diagnose_metrics(
+    metrics: Sequence[Metric], classes: Sequence[ClassMetric], gained: int | None, lost: int | None
+) -> list[Diagnostic]:
+    warnings = []
+    own, majority = metrics[0], metrics[-1]
+    for metric in classes:
+        if metric.has_poor_recall:
+            text = (
+                f"class {metric.name!r} is recognised in {metric.recognised} of {metric.accepted} accepted rows, of "
+                f"{metric.rows} in all; the other metrics hide this"
+            )
+            warnings.append(Diagnostic("poor_recall", text, "warning", str(metric.name)))
+    if own.rows and own.interval[0] <= majority.accuracy:
+        text = f"on {own.rows} accepted rows the model is not significantly better than the most frequent class"
+        warnings.append(Diagnostic("no_better_than_majority", text, "warning"))
+    if gained is not None and lost is not None:
+        if gained <= lost or sign_test(gained, lost) > 1.0 - constants.CONFIDENCE_LEVEL:
+            text = (
+                f"the candidates make {gained} rows right and {lost} wrong: no significant improvement, "
+                "exploration may not pay"
+            )
+            warnings.append(Diagnostic("candidates_do_not_help", text, "warning"))
+    elif own.rows:
+        warnings += diagnose_one_sided_noise(own)
+    return warnings
+
+
+def diagnose_one_sided_noise(own: Metric) -> list[Diagnostic]:
+    """Report how large a hidden class could be whose rows nearly all carry one label.
+
+    If a share q of hidden rows carries the label of the class that they look like, n of them leave n (1 - q) rows with
+    a wrong prediction. So the upper limit of wrong predictions over 1 - q remains possible.
+    """
+    missed = own.rows - own.right
+    most = min(
+        1.0, clopper_pearson(missed, own.rows, constants.CONFIDENCE_LEVEL)[1] / (1.0 - constants.ONE_SIDED_NOISE)
+    )
+    if most <= constants.NEGLIGIBLE_HIDDEN_FRACTION:
+        return []
+    text = (
+        f"up to {most:.0%} of the rows could be hidden if {constants.ONE_SIDED_NOISE:.0%} of them carried the same "
+        f"label; {missed} wrong labels of {own.rows} do not exclude that"
+    )
+    return [Diagnostic("one_sided_noise_possible", text, "warning")]
+
+
+def diagnose_noise(estimate: LabelNoise | None, classes: Sequence[Any]) -> list[Diagnostic]:
+    """Report estimated label noise that hardly separates hidden rows from a class."""
+    if estimate is None or estimate.estimate.max() < constants.REPORTED_NOISE_FRACTION:
+        return []
+    at = int(estimate.estimate.argmax())
+    low, high = (ends[at] for ends in estimate.range)
+    text = (
+        f"estimated label noise: {estimate.estimate[at]:.0%} of hidden rows carry the label {classes[at]!s} "
+        f"({low:.0%} to {high:.0%} possible), so labels hardly separate them from that class; pass label_noise if it "
+        "is known"
+    )
+    return [Diagnostic("one_sided_noise_estimated", text, "warning", str(classes[at]))]
+
+
+def diagnose(records: Sequence[LayerRecord], names: Sequence[str]) -> list[Diagnostic]:
+    """List weak points of a run: selections that other rows might reverse, thetas at the end of their grid.
+
+    Parameters
+    ----------
+    names
+        All candidates, in the order of the oracle.
+    """
+    warnings = []
+    for record in records:
+        warnings += _diagnose_theta(record)
+        selection = record.selection
+        if selection is None or len(names) < 2:
+            continue
+        if selection.exploration is not None and len(selection.exploration.names) > 1:
+            warnings += _diagnose_exploration(selection.exploration, len(record.candidates))
+        if selection.subsets is not None:
+            # The report's own scale where there is one: two scales would name different sets.
+            report = selection.report
+            warnings += _diagnose_subsets(selection.subsets) if report is None else _diagnose_report(report)
+    return warnings
+
+
+def _diagnose_theta(record: LayerRecord) -> list[Diagnostic]:
+    """Report a theta at the end of its grid."""
+    if record.choice is None or len(record.choice.results) < 2:
+        return []
+    thetas = [result.theta for result in record.choice.results]
+    if record.number == 1 and (record.choice.met or record.theta != min(thetas)):
+        # Thetas of the initial layer are tried from the highest down to the first that is good enough.
+        return []
+    if record.theta not in (min(thetas), max(thetas)):
+        return []
+    end = "lowest" if record.theta == min(thetas) else "highest"
+    text = f"theta {record.theta:g} of layer {record.number} is the {end} that was tried; try further ones"
+    return [Diagnostic("theta_at_edge", text, "warning", str(record.number))]
+
+
+def _diagnose_exploration(exploration: Exploration, selected: int) -> list[Diagnostic]:
+    """Report a tie on one row each, and scores that are closer than chance could make them."""
+    if not exploration.rounds:
+        return []
+    last = exploration.rounds[-1]
+    bought = np.sum([entry.pulls for entry in exploration.rounds], axis=0)
+    rows = min(int(bought[arm]) for arm in last.active)
+    ahead = [arm for arm in last.active if arm in exploration.accepted[:selected]]
+    behind = [arm for arm in last.active if arm not in ahead]
+    if not ahead or not behind:
+        return []
+    worst, rival = max(ahead, key=lambda arm: last.scores[arm]), min(behind, key=lambda arm: last.scores[arm])
+    pair, gap = f"{exploration.names[worst]} and {exploration.names[rival]}", last.scores[rival] - last.scores[worst]
+    if rows <= 1:
+        return [Diagnostic("tie", f"{pair} were compared on {rows} row each: the selection is a tie", "warning")]
+    # A mean of n values between 0 and 1 has a standard deviation of at most 1/(2 sqrt n).
+    if gap < 1.0 / rows**0.5:
+        text = f"{pair} differ by {gap:.2g} on {rows} rows; other rows might reverse the selection"
+        return [Diagnostic("selection_uncertain", text, "warning")]
+    return []
+
+
+def _diagnose_subsets(result: SelectionResult) -> list[Diagnostic]:
+    """Report a selection without comparison."""
+    if result.rounds and result.rounds[-1].subsets:
+        return []
+    text = "the candidates were not compared; their costs decided the selection"
+    return [Diagnostic("not_compared", text, "warning")]
+
+
+def _diagnose_report(report: SelectionReport) -> list[Diagnostic]:
+    """Report sets that the selection report does not exclude."""
+    others = report.cannot_be_excluded[1:]
+    if not others:
+        return []
+    text = f"the difference between {report.selected} and {list_names(others)} is not significant; "
+    text += "other rows might reverse the selection"
+    return [Diagnostic("selection_uncertain", text, "warning", report.selected)]
+
+
+def list_names(names: Sequence[str]) -> str:
+    """Return the first names, and how many more there are."""
+    more = len(names) - constants.MAX_LISTED_NAMES
+    return ", ".join(names) if more < 2 else f"{', '.join(names[: constants.MAX_LISTED_NAMES])} and {more} others"

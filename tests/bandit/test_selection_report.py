@@ -1,0 +1,196 @@
+"""Statements about a selection: slow paths, exact attacks on the bets, coverage, and the words."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from exml_sim.arrays import FloatArray
+from exml_sim.bandit.evidence import Pairs, log_wealth, paired_log_wealth
+from exml_sim.bandit.jackknife import AffineJackknife
+from exml_sim.bandit.parametric import ParametricPool
+from exml_sim.bandit.rows import FeaturePool
+from exml_sim.bandit.selection_report import Comparison, SelectionReport, half_widths
+from exml_sim.datasets import make_synthetic
+from exml_sim.seeds import Seeds
+from theory.verdicts import judge
+
+
+def feature_pool(angles: tuple[int, ...], seed: int = 0, **options: object) -> FeaturePool:
+    """A small pool of Section 5.1 in the affine regime."""
+    return FeaturePool(make_synthetic(100, angles=angles, rng=seed), theta=0.1, ball=0.8, **options)  # type: ignore[arg-type]
+
+
+def slow_risk_difference(grams: list[FloatArray], y: FloatArray, draws: list[list[int]], radius: float) -> float:
+    """R_v - R_u by sums over pairs of different draws."""
+    found = []
+    for gram, rows in zip(grams, draws, strict=True):
+        n = len(rows)
+        pairs = [(i, j) for a, i in enumerate(rows) for b, j in enumerate(rows) if a != b]
+        ua = sum(y[i] * y[j] * gram[i, j] for i, j in pairs) / (n * (n - 1))
+        ub = sum(gram[i, j] for i, j in pairs) / (n * (n - 1))
+        va = math.sqrt(sum(y[i] * y[j] * gram[i, j] for i in rows for j in rows)) / n
+        vb = math.sqrt(sum(gram[i, j] for i in rows for j in rows)) / n
+        found.append((ua, ub, va, vb))
+    u, v = found
+    return radius / 2.0 * float((u[0] - v[0]) / (u[2] + v[2]) + (u[1] - v[1]) / (u[3] + v[3]))
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_the_jackknife_is_leaving_out_one_draw_after_the_other(shared: bool) -> None:
+    rng = np.random.default_rng(0)
+    pool = feature_pool((30, 90))
+    grams, y = [arm.gram for arm in pool.feature_arms], pool.population.y.astype(np.float64)
+    rows = rng.integers(0, 40, 12).tolist()
+    draws = [rows, rows[:9]] if shared else [rows, rng.integers(0, 40, 9).tolist()]
+    counts = np.array([np.bincount(one, minlength=pool.n_rows) for one in draws], dtype=np.int32)
+    found = AffineJackknife(grams, pool.population.y, 0.8, shared).differences(counts[None], np.array([0]))
+    if shared:
+        draws = [rows[:9], rows[:9]]
+        left = [slow_risk_difference(grams, y, [rows[:9][:i] + rows[:9][i + 1 :]] * 2, 0.8) for i in range(9)]
+        variance = 8 / 9 * np.sum((np.array(left) - np.mean(left)) ** 2)
+    else:
+        one = [slow_risk_difference(grams, y, [rows[:i] + rows[i + 1 :], draws[1]], 0.8) for i in range(12)]
+        two = [slow_risk_difference(grams, y, [rows, draws[1][:i] + draws[1][i + 1 :]], 0.8) for i in range(9)]
+        variance = 11 / 12 * np.sum((one - np.mean(one)) ** 2) + 8 / 9 * np.sum((two - np.mean(two)) ** 2)
+    assert found.value[0, 1] == pytest.approx(slow_risk_difference(grams, y, draws, 0.8), abs=1e-12)
+    assert found.error[0, 1] == pytest.approx(math.sqrt(variance), abs=1e-12)
+
+
+def small_populations(number: int) -> list[tuple[FloatArray, FloatArray, FloatArray]]:
+    """Gaussian Gram matrices of two candidates on four rows, and labels."""
+    rng = np.random.default_rng(7)
+    found = []
+    for _ in range(number):
+        y = rng.choice([-1.0, 1.0], 4)
+        grams = []
+        for _ in range(2):
+            x = rng.normal(size=4) * rng.choice([0.3, 1.0, 4.0]) + y * rng.choice([0.0, 1.0, 3.0])
+            grams.append(np.exp(-(np.subtract.outer(x, x) ** 2)))
+        found.append((grams[0], grams[1], y))
+    return found
+
+
+def norm_sum(gram: FloatArray, y: FloatArray) -> float:
+    """|mean y Phi| + |mean Phi| on the population."""
+    return math.sqrt(y @ gram @ y) / y.size + math.sqrt(gram.sum()) / y.size
+
+
+def test_exactly_no_bet_gains_under_the_null() -> None:
+    """All samples of four rows: the mean e-value against a true null is at most 1, with and without a shift."""
+    rows = np.array(list(itertools.product(range(4), repeat=4)))
+    largest, swapped = 0.0, 0.0
+    for first, second, y in small_populations(150):
+        u, v = (first, second) if norm_sum(first, y) <= norm_sum(second, y) else (second, first)
+        gap = norm_sum(v, y) - norm_sum(u, y)
+        largest = max(largest, float(np.exp(log_wealth(Pairs.of(u, v, y, rows))).mean()))
+        # The other way round the null is true up to the shift.
+        largest = max(largest, float(np.exp(log_wealth(Pairs.of(v, u, y, rows), gap)).mean()))
+        swapped = max(swapped, float(np.exp(log_wealth(Pairs.of(v, u, y, rows))).mean()))
+    assert largest <= 1.0 + 1e-12
+    # A planted error, the arms the wrong way round, does gain.
+    assert swapped > 1.01
+
+
+def test_bets_win_with_many_rows_and_say_by_how_much() -> None:
+    pool = feature_pool((0, 90))
+    found = pool.explore("uniform_allocation", 2 * 600, 1).report()
+    assert found.proven_worse == ("0°",)
+    assert found.comparisons[0].proven_at_least is not None
+    assert 0.0 <= found.comparisons[0].proven_at_least <= pool.gap
+    assert "the best candidate is not 0°" in found.lines()[2]
+    few = pool.explore("uniform_allocation", 2 * 16, 1).report()
+    assert few.proven_worse == ()
+    assert few.lines()[2].startswith("Nothing is proven")
+    assert "some hundred" in few.proof
+
+
+def test_averaging_over_pairings_keeps_the_mean() -> None:
+    first, second, y = small_populations(1)[0]
+    rows, pairings = np.array([0, 1, 2, 3, 1, 0]), np.array([[0, 1, 2, 3, 4, 5], [5, 2, 0, 1, 3, 4]])
+    each = [np.exp(log_wealth(Pairs.of(first, second, y, rows[one]))) for one in pairings]
+    assert paired_log_wealth(first, second, y, rows, pairings) == pytest.approx(float(np.log(np.mean(each))))
+
+
+@pytest.mark.parametrize("angles", [(0, 2, 4, 6, 8, 10, 12, 90), (70, 90)])
+def test_the_limits_cover(angles: tuple[int, ...]) -> None:
+    pool = feature_pool(angles)
+    rng = np.random.default_rng(0)
+    once = np.array([np.bincount(rng.integers(0, 300, 16), minlength=300) for _ in range(1000)], dtype=np.int32)
+    leader = np.column_stack([arm.refined(once, 0)[0] for arm in pool.feature_arms]).argmin(axis=1)
+    assert pool.judge is not None
+    found = pool.judge.differences(np.repeat(once[:, None], pool.n_arms, axis=1), leader)
+    truth = pool.risks[None] - pool.risks[leader][:, None]
+
+    def missed(width: float) -> int:
+        return int(((found.value - width * half_widths(found, 0.95) > truth + 1e-12).any(axis=1)).sum())
+
+    assert judge(missed(1.0), 1000, 0.06).outcome != "refuted"
+    # A planted error: limits of half the width.
+    if len(angles) == 2:
+        assert judge(missed(0.5), 1000, 0.06).outcome == "refuted"
+
+
+@pytest.mark.parametrize("replacement", ["always", "never"])
+def test_the_order_is_what_was_bought(replacement: str) -> None:
+    pool = feature_pool((0, 90), replacement=replacement)
+    found = pool.explore("successive_elimination", 200, Seeds.of(5, 3))
+    assert found.comparison_data is not None
+    assert found.comparison_data.order is not None
+    assert found.counts is not None
+    for held in found.counts:
+        assert np.array_equal(np.bincount(found.comparison_data.order[: held.sum()], minlength=300), held)
+    own = feature_pool((0, 90), rows="independent").explore("successive_elimination", 200, 1)
+    assert own.comparison_data is not None
+    assert own.comparison_data.order is None
+    assert "rows='same'" in own.report().proof
+
+
+def test_other_scores_leave_out_groups() -> None:
+    pool = FeaturePool(make_synthetic(100, angles=(0, 90), rng=0), theta=0.1, score="risk", penalty=(1.0, 1.0))
+    found = pool.explore("uniform_allocation", 80, 2).report()
+    assert "16 groups of 40 rows left out" in found.method
+    assert found.comparisons[0].at_least < found.comparisons[0].difference
+    assert "affine regime" in found.proof
+
+
+def report(*others: Comparison) -> SelectionReport:
+    return SelectionReport("high", 0.95, others, "jackknife", "bets")
+
+
+def test_the_sentences() -> None:
+    low = Comparison("low", 0.08, 0.03, 40, 0.0)
+    unclear = Comparison("mid", 0.1, -0.01, 12, 143.2)
+    assert report(low, unclear).sentence() == (
+        "high is better than low by 0.08 (at least 0.03 with 95 %). 1 of the 2 other candidates cannot be excluded. "
+        "About 140 more rows would settle it."
+    )
+    # One rival is named, several are counted as the table of comparisons has them.
+    assert " mid cannot be excluded. " in report(unclear).sentence()
+    assert " 2 of the 2 other candidates cannot be excluded. " in report(unclear, unclear).sentence()
+    one_row = replace(unclear, more_rows=1.0)
+    assert report(one_row).sentence().endswith(" About 1 more row would settle it.")
+    assert report(low).sentence().endswith(" All other candidates are excluded.")
+    hopeless = replace(unclear, difference=-0.01, at_least=-0.1, more_rows=math.inf)
+    assert report(hopeless).sentence().startswith("high was selected, but by labels alone mid is better by 0.01")
+    assert "not significant" in report(hopeless).sentence()
+    assert "No realistic number" in report(hopeless).sentence()
+    assert report().sentence() == "high is the only candidate."
+    assert json.loads(json.dumps(report(low, hopeless).to_dict()))["more_rows"] is None
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, "sure", True, math.nan])
+def test_a_level_is_between_0_and_1(level: object) -> None:
+    found = feature_pool((0, 90)).explore("uniform_allocation", 40)
+    with pytest.raises(ValueError, match="level must be between 0 and 1, both excluded"):
+        found.report(level)  # type: ignore[arg-type]
+
+
+def test_arms_without_rows_have_no_report() -> None:
+    with pytest.raises(ValueError, match="a report needs bought rows"):
+        ParametricPool.bernoulli([0.1, 0.2]).explore("uniform_allocation", 20).report()

@@ -1,0 +1,187 @@
+"""The report is true: held-out figures are what a slow recount finds, intervals cover, and doubts are spoken."""
+
+import re
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from exml_sim.binomial import clopper_pearson
+from exml_sim.classifier import ExMLClassifier
+from exml_sim.classifier.evaluation import ClassMetric, Metric, diagnose, diagnose_noise, diagnose_one_sided_noise
+from exml_sim.classifier.latent_class import LabelNoise
+from exml_sim.oracle import ArrayOracle
+from tests.classifier.tasks import clean, synthetic
+
+
+def coverage(interval, n, p):
+    """Exact probability that the interval holds p."""
+    return sum(binom.pmf(k, n, p) for k in range(n + 1) if interval(k, n)[0] <= p <= interval(k, n)[1])
+
+
+def test_intervals_cover_by_enumeration():
+    grid = np.linspace(0.001, 0.999, 199)
+    for n in (1, 5, 17):
+        assert min(coverage(clopper_pearson, n, p) for p in grid) >= 0.95
+
+    def wald(k, n):
+        """Planted error: the interval of the textbooks."""
+        half = 1.96 * np.sqrt(k / n * (1 - k / n) / n)
+        return k / n - half, k / n + half
+
+    assert min(coverage(wald, 17, p) for p in grid) < 0.95
+
+
+def recount(model, y):
+    """The same figures row by row."""
+    last, first = model.records_[-1], model.records_[0]
+    out = {"accepted": 0, "right": 0, "full": 0, "plain": 0}
+    for place, row in enumerate(last.rows):
+        decision = None
+        for record in model.records_ if model.cascade else [last]:
+            if not record.rejected[row]:
+                at = int(np.flatnonzero(record.rows == row)[0])
+                decision = record.fitted.decided.winner[at]
+                break
+        out["accepted"] += decision is not None
+        out["right"] += decision == y[row]
+        out["full"] += last.fitted.decided.winner[place] == y[row]
+        latent = first.fitted.latent
+        plain = first.fitted.decided.winner if latent is None else latent.label_probabilities.argmax(axis=1)
+        out["plain"] += plain[row] == y[row]
+    return out
+
+
+@pytest.mark.parametrize("options", [{}, {"model": "rejection"}, {"cascade": False}, {"max_stages": 3}], ids=str)
+def test_figures_are_those_of_a_recount(options):
+    rows, oracle, *_ = synthetic(per_class=40, angles=[20, 90])
+    model = ExMLClassifier(budget=120, explore="always", **{"model": "kernel", **options}).fit(rows.X, rows.y, oracle)
+    y = np.searchsorted(model.classes_, rows.y)
+    found, slow = model.evaluation_, recount(model, y)
+    own, full, plain, most = found.metrics
+    assert (own.right, own.rows) == (slow["right"], slow["accepted"])
+    assert (full.right, plain.right) == (slow["full"], slow["plain"])
+    assert found.rows == len(model.records_[-1].rows) == full.rows == own.rows + found.hidden
+    truth = y[model.records_[-1].rows]
+    assert most.right == np.bincount(truth).max()
+    assert most.balanced == 0.5
+    assert full.right - plain.right == found.gained - found.lost
+    assert [(one.name, one.rows) for one in found.classes] == [(-1, int((truth == 0).sum())), (1, int(truth.sum()))]
+    assert sum(one.recognised for one in found.classes) == own.right
+    assert f"| this model, on the rows that it accepts | {own.right} of {own.rows} |" in model.report()
+
+
+def test_held_out_accuracy_is_that_of_new_rows():
+    for seed in range(4):
+        rows, oracle, test, _, values = synthetic(seed, per_class=50, angles=[20, 90])
+        model = ExMLClassifier(budget=150, explore="always", model="kernel").fit(rows.X, rows.y, oracle)
+        own = model.evaluation_.metrics[0]
+        decided = model.decide(test.X, values)
+        accepted = decided.layer > 0
+        new = np.mean(model.classes_[decided.winner[accepted]] == test.y[accepted])
+        low, high = clopper_pearson(own.right, own.rows, 1 - 1e-6)
+        assert low <= new <= high
+
+
+def test_a_rare_class_is_not_forgotten():
+    """Accuracy is 95 % and little is rejected, but one class is never said: exploration is needed all the same."""
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(300) % 20 == 0, "rare", "common")
+    X, marker = rng.normal(size=(300, 2)), (y == "rare") + 0.1 * rng.normal(size=300)
+    oracle = ArrayOracle({"marker": marker, "noise": rng.normal(size=300)})
+    for kind in ("rejection", "kernel"):
+        options = {"budget": 300, "model": kind, "target": 0.9, "tolerated_rejection": 0.4}
+        calm = ExMLClassifier(explore="never", **options).fit(X, y, oracle)
+        assert calm.assessment_.needed
+        assert "but class 'rare' is recognised in 0 of" in calm.assessment_.reason
+        assert "class 'rare' is recognised in 0 of" in calm.report()
+        model = ExMLClassifier(**options).fit(X, y, oracle)
+        assert model.explored_
+        assert "marker" in model.selected_
+    easy = ExMLClassifier(budget=50).fit(*clean())
+    assert not easy.explored_
+    assert "one_sided_noise_possible" in [found.code for found in easy.evaluation_.diagnostics]
+
+
+def test_lopsided_mislabelling_that_the_data_cannot_see_is_said():
+    """95 to 5: the hidden rows look like one class, nothing needs exploring; the report says what it cannot know."""
+    rng = np.random.default_rng(0)
+    truth = np.repeat([0, 1, 2], [100, 100, 40])
+    y = np.where(truth == 2, (rng.random(240) < 0.05).astype(int), truth)
+    X = rng.normal(size=(240, 2)) + 8.0 * (truth == 1)[:, None] - 1.0 * (truth == 2)[:, None]
+    model = ExMLClassifier(budget=50, model="kernel").fit(X, y, ArrayOracle({"a": rng.normal(size=240)}))
+    assert not model.explored_
+    found = re.search(r"up to (\d+)% of the rows could be hidden", model.report())
+    assert found
+    assert int(found[1]) > 100 * 40 / 240
+
+
+def test_what_lopsided_rows_could_hide_is_the_upper_limit_of_missed_labels():
+    missed = Metric("model", 1960, 2000, 0.98)
+    (found,) = diagnose_one_sided_noise(missed)
+    assert f"up to {clopper_pearson(40, 2000)[1] / 0.05:.0%} of the rows" in found.message
+    assert diagnose_one_sided_noise(Metric("model", 20_000, 20_000, 1.0)) == []
+    laws = np.array([[0.9, 0.1], [0.5, 0.5]])
+    found = diagnose_noise(LabelNoise(laws, np.array([400.0, 0.0]), 50), ["one", "two"])
+    assert (found[0].code, found[0].subject) == ("one_sided_noise_estimated", "one")
+    assert "(90% to 100% possible)" in found[0].message
+    assert diagnose_noise(LabelNoise(laws, np.array([0.0, 400.0]), 50), ["one", "two"]) == []
+    assert diagnose_noise(None, ["one", "two"]) == []
+
+
+def test_candidates_that_do_not_help_are_said_not_to():
+    """A test at 5 %: of six tables it may be wrong about one."""
+    code = "candidates_do_not_help"
+    options = {"budget": 150, "explore": "always", "model": "kernel"}
+    said = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        rows, good, *_ = synthetic(seed, per_class=50, angles=[90, 80])
+        noise = ArrayOracle({"a": rng.normal(size=150), "b": rng.normal(size=150)})
+        bad, fine = (ExMLClassifier(**options).fit(rows.X, rows.y, source).evaluation_ for source in (noise, good))
+        said.append(code in [found.code for found in bad.diagnostics])
+        assert code not in [found.code for found in fine.diagnostics]
+    assert sum(said) >= 5
+
+
+def test_ties_are_called_ties():
+    rows, oracle, *_ = synthetic(per_class=50, angles=[20, 90])
+    paper = ExMLClassifier.paper(budget=6, explore="always", validation_fraction="0.6").fit(rows.X, rows.y, oracle)
+    assert max(paper.records_[1].selection.exploration.rounds[-1].pulls) == 1
+    assert "were compared on 1 row each: the selection is a tie" in paper.report()
+    rich = ExMLClassifier.paper(budget=300, explore="always").fit(rows.X, rows.y, oracle)
+    assert "tie" not in [found.code for found in diagnose(rich.records_, rich.ledger_.names)]
+    twins = ArrayOracle({"one": oracle.query("90°", np.arange(150)), "two": oracle.query("90°", np.arange(150))})
+    for model in (ExMLClassifier(budget=100, explore="always"), ExMLClassifier.paper(budget=100, explore="always")):
+        model.fit(rows.X, rows.y, twins)
+        assert "selection_uncertain" in [found.code for found in diagnose(model.records_, twins.names)]
+        assert "other rows might reverse the selection" in model.report()
+
+
+def test_a_theta_at_the_end_of_its_grid_is_said():
+    rows, oracle, *_ = synthetic(per_class=50, angles=[20, 90])
+    said = []
+    for thetas in ((0.02, 0.03), (0.1, 0.2, 0.3, 0.4), (0.02, 0.05, 0.1), (0.25,)):
+        model = ExMLClassifier.paper(budget=150, thetas=thetas).fit(rows.X, rows.y, oracle)
+        ends = (min(thetas), max(thetas)) if len(thetas) > 1 else ()
+        codes = [(found.code, found.subject) for found in diagnose(model.records_, oracle.names)]
+        said.append(("theta_at_edge", "2") in codes)
+        assert said[-1] == (model.records_[1].theta in ends)
+    assert said == [True, False, True, False]
+    # The initial price is at the end of its grid only if none is good enough.
+    easy = ExMLClassifier(budget=50).fit(*clean())
+    assert "theta_at_edge" not in [found.code for found in diagnose(easy.records_, "ab")]
+
+
+def test_a_given_theta_has_no_figures():
+    rows, oracle, *_ = synthetic(per_class=40, angles=[20, 90])
+    model = ExMLClassifier.paper(budget=80, theta=0.3, explore="always").fit(rows.X, rows.y, oracle)
+    assert model.evaluation_ is None
+    assert "there are no out-of-fold metrics" in model.report()
+
+
+def test_a_class_that_is_mostly_given_up_does_not_escape():
+    assert ClassMetric("rare", rows=5, accepted=2, recognised=0).has_poor_recall
+    assert not ClassMetric("rare", rows=5, accepted=0, recognised=0).has_poor_recall
+    assert not ClassMetric("tiny", rows=4, accepted=2, recognised=0).has_poor_recall
+    assert not ClassMetric("known", rows=5, accepted=2, recognised=1).has_poor_recall

@@ -1,0 +1,111 @@
+"""The estimated law of mislabelling: against a plain loop, on drawn mixtures, and on rows with a hidden class."""
+
+import re
+
+import numpy as np
+import pytest
+from scipy.stats import dirichlet
+
+from exml_sim import ExMLClassifier
+from exml_sim.classifier import constants, latent_class
+from exml_sim.classifier.latent_class import estimate_label_noise, noise_grid
+from tests.classifier.tasks import synthetic
+
+
+def drawn(rng, law, n, neighbours=10, noise=0.05, sizes=None):
+    """Held-out probabilities of rows of equal classes, the last hidden, and their labels."""
+    n_classes = len(law)
+    corners = np.full((n_classes, n_classes), noise / (n_classes - 1))
+    np.fill_diagonal(corners, 1 - noise)
+    means = np.vstack([corners, law])
+    true = rng.choice(n_classes + 1, size=n, p=sizes)
+    p = np.array([rng.dirichlet(neighbours * means[c]) for c in true])
+    y = np.array([rng.choice(n_classes, p=means[c]) for c in true])
+    return p, y
+
+
+def plain_fit(p, y, law, k, e):
+    """Log-likelihood and prior at weights found row by row, density by density."""
+    n_classes = p.shape[1]
+    means = [[1 - e if a == c else e / (n_classes - 1) for a in range(n_classes)] for c in range(n_classes)]
+    dens = []
+    for point, label in zip(p, y, strict=True):
+        known = [dirichlet.pdf(point, k * np.array(m)) * m[label] for m in means]
+        overlap = dirichlet.pdf(point, np.ones(n_classes)) * point[label]
+        dens.append([*known, overlap, dirichlet.pdf(point, k * law) * law[label]])
+    prior = [constants.PRIOR_CLASS_ROWS] * n_classes + [constants.PRIOR_OVERLAP_ROWS, constants.PRIOR_HIDDEN_ROWS]
+    weights = [1 / (n_classes + 2)] * (n_classes + 2)
+    for _ in range(constants.NOISE_EM_ROUNDS):
+        shares = [
+            [w * d / sum(a * b for a, b in zip(weights, row, strict=True)) for w, d in zip(weights, row, strict=True)]
+            for row in dens
+        ]
+        sums = [sum(row[c] for row in shares) + prior[c] for c in range(n_classes + 2)]
+        weights = [one / sum(sums) for one in sums]
+    return sum(np.log(np.dot(weights, row)) for row in dens) + np.dot(prior, np.log(weights))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_fit_is_that_of_a_plain_loop(n_classes):
+    rng = np.random.default_rng(n_classes)
+    p, y = drawn(rng, np.full(n_classes, 1 / n_classes), 30)
+    p = np.clip(p, constants.MIN_BORDER_DISTANCE, 1 - constants.MIN_BORDER_DISTANCE)
+    p /= p.sum(axis=1, keepdims=True)  # scipy refuses points off the simplex
+    laws = noise_grid(n_classes)
+    found = latent_class._noise_log_likelihoods(p, y, laws, 4.0, 0.12)
+    for law, one in zip(laws[::3], found[::3], strict=True):
+        assert one == pytest.approx(plain_fit(p, y, law, 4.0, 0.12), rel=1e-9)
+
+
+@pytest.mark.parametrize(("share", "sizes"), [(0.5, None), (0.8, None), (0.2, None), (0.8, (0.15, 0.5, 0.35))])
+def test_the_law_of_a_drawn_mixture_is_found(share, sizes):
+    """Also if one known class is rare; the estimate is pulled to the fair die, so it may stop short."""
+    law = np.array([share, 1 - share])
+    for seed in range(5):
+        estimate = estimate_label_noise(*drawn(np.random.default_rng(seed), law, 400, sizes=sizes))
+        assert abs(estimate.estimate[0] - share) < 0.08
+        low, high = estimate.range
+        assert low[0] <= share + 1e-9
+        assert high[0] >= share - 1e-9
+
+
+def test_more_classes_lean_where_the_law_leans():
+    law = np.array([0.1, 0.1, 0.7, 0.1])
+    estimate = estimate_label_noise(*drawn(np.random.default_rng(0), law, 400, neighbours=16))
+    assert estimate.estimate.argmax() == 2
+    assert estimate.estimate[2] > 0.5
+    assert estimate.estimate.sum() == pytest.approx(1.0)
+
+
+def test_relabelled_classes_relabel_the_law():
+    p, y = drawn(np.random.default_rng(1), np.array([0.6, 0.3, 0.1]), 120)
+    turned = estimate_label_noise(p[:, ::-1], 2 - y)
+    np.testing.assert_allclose(turned.estimate[::-1], estimate_label_noise(p, y).estimate, rtol=1e-9)
+
+
+def test_little_data_leaves_the_fair_die_and_nearly_everything_open():
+    p = np.array([[0.9, 0.1], [0.8, 0.2], [0.2, 0.8], [0.6, 0.4]])
+    estimate = estimate_label_noise(p, np.array([0, 0, 1, 0]))
+    np.testing.assert_allclose(estimate.estimate, 0.5, atol=0.03)
+    low, high = estimate.range
+    assert low.max() == 0.0
+    assert high.min() == 1.0
+
+
+def test_probabilities_at_the_border_are_taken():
+    p = np.repeat([[1.0, 0.0], [0.0, 1.0]], 20, axis=0)
+    estimate = estimate_label_noise(p, np.repeat([0, 1], 20))
+    assert np.isfinite(estimate.log_likelihoods).all()
+    np.testing.assert_allclose(estimate.estimate, 0.5, atol=0.02)
+
+
+def test_a_law_may_be_given_and_the_report_says_so():
+    rows, oracle, *_ = synthetic(per_class=40)
+    options = {"budget_ratio": "0.2", "explore": "always", "model": "kernel"}
+    found = ExMLClassifier(**options).fit(rows.X, rows.y, oracle).report()
+    assert re.search(r"hidden rows: -1 \d+% \(\d+% to \d+% possible\), 1 \d+% \(\d+% to \d+% possible\)\.", found)
+    given = ExMLClassifier(label_noise=[0.8, 0.2], **options).fit(rows.X, rows.y, oracle).report()
+    assert "Assumed label noise of hidden rows: -1 80%, 1 20%, as given." in given
+    for law in ([0.8, 0.3], [1.0, 0.0], [0.5, 0.3, 0.2], "x", [0.5, float("nan")]):
+        with pytest.raises(ValueError, match="label_noise must be"):
+            ExMLClassifier(label_noise=law, **options).fit(rows.X, rows.y, oracle)

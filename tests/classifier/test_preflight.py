@@ -1,0 +1,174 @@
+"""The door check: every planted fault of a table gives its line, and a good table none."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from exml_sim.classifier.preflight import (
+    DataSummary,
+    check_data,
+    count_blank,
+    diagnose_duplicates,
+    estimate_bytes,
+    max_rows,
+    raise_errors,
+)
+from exml_sim.memory import in_bytes, memory_limit
+
+
+def visit(**changes):
+    rng = np.random.default_rng(0)
+    good = {
+        "X": rng.normal(size=(200, 3)),
+        "y": np.array(["ill", "well"] * 100),
+        "names": ("ct", "blood"),
+        "costs": (Fraction(5), Fraction(1)),
+        "available": (200, 200),
+        "budget": Fraction(300),
+        "columns": ("age", "weight", "size"),
+        "first_rows": 25,
+    }
+    return DataSummary(**{**good, **changes})
+
+
+def labels(**counts):
+    return np.array([name for name, count in counts.items() for _ in range(count)])
+
+
+def column(values, place=1):
+    X = np.array(visit().X)
+    X[:, place] = values
+    return X
+
+
+def faults(findings):
+    return [one for one in findings if one.severity != "note"]
+
+
+def test_a_good_table_has_only_its_class_counts():
+    (only,) = check_data(visit())
+    assert (only.severity, only.message) == ("note", "200 rows, 2 classes: ill 100, well 100")
+    raise_errors(check_data(visit()))
+
+
+RNG = np.random.default_rng(1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "severity", "words"),
+    [
+        ({"y": np.array([1.0, np.nan] * 100)}, "error", "100 of 200 labels are blank"),
+        ({"y": np.array([None, "a"] * 100, dtype=object)}, "error", "100 of 200 labels are blank"),
+        ({"y": labels(ill=200)}, "error", "all labels are 'ill'"),
+        ({"y": RNG.normal(size=200)}, "error", "200 different labels in 200 rows: this looks like a measurement"),
+        ({"y": RNG.normal(size=200).astype(str)}, "error", "this looks like a measurement"),
+        ({"y": np.round(RNG.normal(size=200), 1)}, "error", "this looks like a measurement"),
+        ({"y": RNG.integers(0, 90, 200)}, "error", "this looks like a measurement"),
+        ({"y": labels(ill=100, well=98, wlel=2)}, "warning", "class 'wlel' has 2 rows; possible typo of 'well'"),
+        ({"y": labels(ill=100, well=97, sick=3)}, "warning", "class 'sick' has 3 rows"),
+        ({"y": labels(ill=100, well=99, sick=1)}, "warning", "class 'sick' has 1 row"),
+        ({"y": labels(ill=80, well=100, Ill=20)}, "warning", "classes 'Ill' and 'ill' differ in spelling only"),
+        ({"y": labels(ill=11, well=189)}, "warning", "class 'ill' is 5.5% of the rows"),
+        ({"X": column(7.0)}, "warning", "observed weight is the same in every row"),
+        ({"X": column(visit().X[:, 2])}, "warning", "observed weight and size are the same"),
+        (
+            {"X": column(np.r_[np.full(3, 9999.0), visit().X[3:, 1]])},
+            "warning",
+            "weight has 3 values far from the others",
+        ),
+        (
+            {"X": np.repeat(visit().X[:100], 2, axis=0), "y": np.repeat(visit().y[:100], 2)},
+            "warning",
+            "200 of 200 are duplicated rows, more than expected by chance",
+        ),
+        ({"available": (0, 200)}, "warning", "no row of candidate ct can be bought"),
+        ({"first_rows": 12}, "warning", "the first round buys 12 rows of a candidate; below 16"),
+        ({"memory": 2**20}, "error", "200 rows need about 1.3 MiB of memory, 1.0 MiB are available"),
+    ],
+)
+def test_planted_faults(changes, severity, words):
+    found = faults(check_data(visit(**changes)))
+    assert len(found) == 1
+    assert found[0].severity == severity
+    assert words in found[0].message
+    assert "\n" not in found[0].message
+    if severity == "error":
+        with pytest.raises(ValueError, match=found[0].message[:20]):
+            raise_errors(found)
+    else:
+        raise_errors(found)
+
+
+def test_what_is_no_fault():
+    # Many classes with many rows each, whole numbers as labels, heavy tails, two values, one candidate with few rows.
+    assert not faults(check_data(visit(y=np.arange(200) % 15)))
+    assert not faults(check_data(visit(y=np.arange(200) % 2)))
+    assert not faults(check_data(visit(X=column(np.random.default_rng(0).standard_t(3, size=200)))))
+    assert not faults(check_data(visit(X=column(np.arange(200) % 2))))
+    assert not faults(check_data(visit(names=("ct",), costs=(Fraction(5),), available=(200,), first_rows=3)))
+    (_, everything) = check_data(visit(budget=Fraction(1200), first_rows=3))
+    assert "buys everything there is (1200)" in everything.message
+
+
+def test_copies_are_told_from_chance():
+    """Few copies, equal rows with other labels and categories that meet by chance are no fault; their copies are."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 1)), np.arange(200) % 2
+    assert diagnose_duplicates(X, y) == []
+    few, many = X.copy(), X.copy()
+    few[:4], many[:6] = few[4:8], many[6:12]
+    assert diagnose_duplicates(few, y) == []
+    assert diagnose_duplicates(many, y)[0].message.startswith("12 of 200")
+    assert diagnose_duplicates(np.repeat(X[:100], 2, axis=0), y) == []
+    coded = rng.integers(0, 4, size=(200, 3))
+    assert diagnose_duplicates(coded, y) == []
+    wide = rng.integers(0, 4, size=(100, 12))
+    assert diagnose_duplicates(wide, y[:100]) == []
+    assert diagnose_duplicates(np.vstack([wide, wide]), y)[0].message.startswith("200 of 200")
+
+
+def test_refusals_come_first_and_are_told_together():
+    found = check_data(visit(first_rows=3, memory=1, y=RNG.normal(size=200)))
+    assert [one.severity for one in found] == ["error", "error", "warning"]
+    with pytest.raises(ValueError, match=r"measurement.*; 200 rows need about"):
+        raise_errors(found)
+
+
+def test_memory():
+    assert [memory_limit(text) for text in ("500M", "4G", "1.5 GiB", "123")] == [500 * 2**20, 2**32, 3 * 2**29, 123]
+    for bad in ("", "lots", "-1G", "0", "nan", "infG"):
+        with pytest.raises(ValueError, match="an amount of memory"):
+            memory_limit(bad)
+    # The largest table that fits does, one row more does not.
+    limit = 2**30
+    for largest in (None, 1500):
+        assert estimate_bytes(max_rows(limit, largest), largest) <= limit
+        assert limit < estimate_bytes(max_rows(limit, largest) + 1, largest)
+    assert [in_bytes(n) for n in (12, 2**21, 3 * 2**30)] == ["12 bytes", "2.0 MiB", "3.0 GiB"]
+    # Beyond the size at which pairs of rows are compared the table need not fit squared.
+    rows = visit(X=np.zeros((3000, 1)) + np.arange(3000)[:, None], y=np.array(["a", "b"] * 1500), columns=("x",))
+    assert any(one.severity == "error" for one in check_data(replace(rows, memory=2**28)))
+    assert not faults(check_data(replace(rows, memory=2**28, max_kernel_rows=1500)))
+
+
+def test_grammar_of_one():
+    found = faults(
+        check_data(visit(y=labels(ill=100, well=99, sick=1), X=column([9e9, *visit().X[1:, 1]]), first_rows=1))
+    )
+    assert [one.message.split(":")[0].split(";")[0] for one in found] == [
+        "class 'sick' has 1 row",
+        "observed weight has 1 value far from the others, like 9e+09, perhaps a code",
+        "the first round buys 1 row of a candidate",
+    ]
+
+
+def test_texts_and_numbers_are_not_sorted_together():
+    with pytest.raises(ValueError, match="labels must be all texts or all numbers, got both: 'ill' and 0"):
+        check_data(visit(y=np.array(["ill", 0] * 100, dtype=object)))
+
+
+def test_count_blank():
+    assert count_blank(["nan", "none", ""]) == 0
+    assert count_blank(np.array([np.nan, 1.0])) == 1

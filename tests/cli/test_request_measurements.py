@@ -1,0 +1,254 @@
+"""``exml explore --request-measurements``: requests filled in round by round; and runs that are killed."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from exml_sim.classifier.acquisition import AskTell
+from exml_sim.cli import main
+from exml_sim.cli.explore_files import FILES
+from exml_sim.datasets import make_synthetic
+
+ROWS = make_synthetic(40, angles=[10, 60, 80, 90], rng=0)
+LOW, MID, MID2, HIGH = (c.values[:, 0] for c in ROWS.candidates)
+VALUES = {"low": LOW, "m1": MID, "m2": MID2, "high": HIGH}
+COLUMNS = {"low": ["low"], "mid": ["m1", "m2"], "high": ["high"]}
+PRICES = {"low": Fraction(1), "mid": Fraction(5, 2), "high": Fraction(6, 5)}
+ARGUMENTS = ["--label", "y", "--observed", "a,b", "--id", "who", "--budget", "150", "--explore", "always"]
+ARGUMENTS += ["--model", "kernel"]
+ARGUMENTS += ["--candidate", "low=low:1", "--candidate", "mid=m1,m2:2.5", "--candidate", "high=high:1.2"]
+
+
+def write_table(path, columns=()):
+    labels = np.where(ROWS.y > 0, "ill", "well")
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["who", "a", "b", "y", *columns])
+        for i in range(len(labels)):
+            values = [columns[name][i] for name in columns] if columns else []
+            writer.writerow([f"p{i}", *ROWS.X[i], labels[i], *values])
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_table(tmp_path / "data.csv")
+    write_table(tmp_path / "full.csv", VALUES)
+    return tmp_path
+
+
+def run(capsys, *arguments):
+    with pytest.raises(SystemExit) as stop:
+        main(list(arguments))
+    out = capsys.readouterr()
+    return stop.value.code, out.out, out.err
+
+
+def measure(capsys, *more):
+    return run(capsys, "explore", "data.csv", *ARGUMENTS, "--request-measurements", *more)
+
+
+def read(path):
+    with Path(path).open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def fill(rows, some=None, skip=()):
+    """Write values into the blank cells of a sheet, of the first rows only if told so."""
+    for one in rows[:some]:
+        row = int(one["line"]) - 2
+        assert one["who"] == f"p{row}"
+        assert Fraction(one["cost"]) == PRICES[one["candidate"]]
+        for column in VALUES:
+            if column in one and column not in skip:
+                own = column in COLUMNS[one["candidate"]]
+                assert one[column] in (("", repr(float(VALUES[column][row]))) if own else ("-",))
+                one[column] = repr(float(VALUES[column][row])) if own else "-"
+    with open("exml-out/to_measure.csv", "w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+@pytest.mark.usefixtures("unseen_pictures")
+def test_round_by_round_it_is_the_run_on_the_full_table(place, capsys):
+    assert run(capsys, "explore", "full.csv", *ARGUMENTS, "--out", "full")[0] == 0
+    rounds = 0
+    while True:
+        code, out, err = measure(capsys)
+        assert (code, err) == (0, "")
+        if "Saved" in out:
+            break
+        rounds += 1
+        assert out.startswith("Measure ")
+        assert out.count("\n") == 1
+        fill(read("exml-out/to_measure.csv"))
+    assert rounds > 1
+    for name in ("ledger.csv", "purchases.csv", "predictions.csv", "report.md"):
+        assert (place / "exml-out" / name).read_bytes() == (place / "full" / name).read_bytes()
+    assert sorted(p.name for p in (place / "exml-out").iterdir()) == sorted(FILES)
+    spent = sum(PRICES[one["candidate"]] for one in read("exml-out/purchases.csv"))
+    assert spent == sum(Fraction(one["spent"]) for one in read("exml-out/ledger.csv")) <= 150
+    # Finished is finished; a forced repetition asks for nothing that was measured.
+    assert measure(capsys)[0] == 2
+    assert "Saved" in measure(capsys, "--force")[1]
+
+
+def test_half_filled_sheets_lose_nothing(place, capsys):
+    measure(capsys)
+    sheet = read("exml-out/to_measure.csv")
+    fill(sheet, some=5)
+    code, out, err = measure(capsys)
+    assert (code, err) == (0, "")
+    lacking = sheet[5]
+    first = COLUMNS[lacking["candidate"]][0]
+    assert f"still lacks {len(sheet) - 5} values" in out
+    assert f"the first is line {lacking['line']}, {lacking['candidate']}, column {first}." in out
+    # The sheet is left alone, and what was filled in is in the journal already: a lost sheet is written anew.
+    assert read("exml-out/to_measure.csv") == sheet
+    (place / "exml-out/to_measure.csv").unlink()
+    assert f"Measure {len(sheet) - 5} values" in measure(capsys)[1]
+    rest = read("exml-out/to_measure.csv")
+    assert {(r["line"], r["candidate"]) for r in rest} == {(r["line"], r["candidate"]) for r in sheet[5:]}
+    # One of two columns of a candidate: the row stays open, and the cell stays filled.
+    fill(rest, skip=["m2"])
+    out = measure(capsys)[1]
+    assert "column m2." in out
+    partly = [one for one in read("exml-out/to_measure.csv") if one["candidate"] == "mid"]
+    assert all(one["m1"] and not one["m2"] for one in partly)
+    found = json.loads(measure(capsys, "--json")[1])
+    assert found["values"] == {"mid": len(partly)}
+    assert {one["column"] for one in found["missing"]} == {"m2"}
+    assert Fraction(found["cost"]) == PRICES["mid"] * len(partly)
+
+
+def test_what_is_not_asked_for_is_not_read(place, capsys):
+    measure(capsys)
+    sheet = read("exml-out/to_measure.csv")
+    asked = {(one["line"], one["candidate"]) for one in sheet}
+    stranger = next(str(line) for line in range(2, 122) if (str(line), "low") not in asked)
+    fill(sheet)
+    for one in sheet:
+        for column in VALUES:
+            one[column] = "garbage" if one[column] == "-" else one[column]
+    extra = {**sheet[0], "line": stranger, "candidate": "low", "low": "not even a number"}
+    fill_lines = [*sheet, extra]
+    with open("exml-out/to_measure.csv", "w", newline="") as file:
+        writer = csv.DictWriter(file, list(sheet[0]))
+        writer.writeheader()
+        writer.writerows(fill_lines)
+    code, out, err = measure(capsys)
+    assert (code, err) == (0, "")
+    assert out.startswith("Measure ")
+    recorded = [json.loads(line) for line in (place / "exml-out/journal.jsonl").read_text().splitlines()[1:]]
+    assert {(str(one["row"] + 2), one["candidate"]) for one in recorded} == asked
+
+
+def test_bad_cells_are_one_line_and_change_nothing(place, capsys):
+    measure(capsys)
+    sheet = read("exml-out/to_measure.csv")
+    fill(sheet)
+    sheet[3]["low" if sheet[3]["candidate"] == "low" else COLUMNS[sheet[3]["candidate"]][0]] = "0,5"
+    with open("exml-out/to_measure.csv", "w", newline="") as file:
+        writer = csv.DictWriter(file, list(sheet[0]), delimiter=";")
+        writer.writeheader()
+        writer.writerows(sheet)
+    before = {p.name: p.read_bytes() for p in (place / "exml-out").iterdir()}
+    code, out, err = measure(capsys)
+    assert (code, out) == (2, "")
+    assert "must be a number, got '0,5'; write a decimal point, not a comma" in err
+    assert {p.name: p.read_bytes() for p in (place / "exml-out").iterdir()} == before
+    fill([*sheet[:3], sheet[0]])
+    assert "is there twice" in measure(capsys)[2]
+
+
+def test_a_lost_row_is_replaced(place, capsys):
+    measure(capsys, "--strategy", "uniform_allocation")
+    sheet = read("exml-out/to_measure.csv")
+    fill(sheet)
+    at = next(i for i, one in enumerate(sheet) if one["candidate"] == "mid")
+    sheet[at]["m2"] = "lost"
+    sheet_lines = [[*one.values()] for one in sheet]
+    with open("exml-out/to_measure.csv", "w", newline="") as file:
+        csv.writer(file).writerows([list(sheet[0]), *sheet_lines])
+    out = measure(capsys, "--strategy", "uniform_allocation")[1]
+    assert "Measure 1 value (1 of mid)" in out
+    assert read("exml-out/to_measure.csv")[0]["line"] != sheet[at]["line"]
+
+
+def test_other_runs_are_kept_apart(place, capsys):
+    measure(capsys)
+    fill(read("exml-out/to_measure.csv"))
+    code, _, err = measure(capsys, "--seed", "1")
+    assert code == 2
+    assert "belongs to a run with random_state 0, not 1" in err
+    measure(capsys)
+    journal = (place / "exml-out/journal.jsonl").read_bytes()
+    assert measure(capsys, "--seed", "1", "--force")[0] == 0
+    # What was measured is put aside, never deleted.
+    assert (place / "exml-out/journal.1.jsonl").read_bytes() == journal
+    (place / "exml-out/journal.jsonl").unlink()
+    assert "is there without journal.jsonl" in measure(capsys)[2]
+
+
+KILLED = """
+import os, signal, sys
+from exml_sim.classifier.journal import Journal
+from exml_sim.cli import main
+record, calls = Journal.record, [0]
+def dying(self, *arguments):
+    record(self, *arguments)
+    calls[0] += 1
+    if calls[0] == 4:
+        os.kill(os.getpid(), signal.SIGKILL)
+Journal.record = dying
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.usefixtures("unseen_pictures")
+def test_a_killed_run_goes_on(place, capsys):
+    arguments = ["explore", "full.csv", *ARGUMENTS]
+    assert run(capsys, *arguments, "--out", "whole")[0] == 0
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    found = subprocess.run([sys.executable, "-c", KILLED, *arguments, "--out", "k"], env=environment, check=False)
+    assert found.returncode == -signal.SIGKILL
+    kept = (place / "k/journal.jsonl").read_text()
+    assert kept.count("\n") > 4
+    assert not (place / "k/model.npz").exists()
+    assert run(capsys, *arguments, "--out", "k")[0] == 0
+    assert (place / "k/journal.jsonl").read_text().startswith(kept)
+    for name in ("ledger.csv", "purchases.csv", "predictions.csv", "report.md", "journal.jsonl"):
+        assert (place / "k" / name).read_bytes() == (place / "whole" / name).read_bytes()
+
+
+def test_an_interrupt_says_how_to_go_on(place, capsys, monkeypatch):
+    def stop(self):
+        raise KeyboardInterrupt
+
+    def stop_inside_compiled_code(self):
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as error:
+            raise SystemError("returned a result with an exception set") from error
+
+    def fail(self):
+        raise SystemError("something else")
+
+    monkeypatch.setattr(AskTell, "ask", fail)
+    with pytest.raises(SystemError, match="something else"):
+        main(["explore", "full.csv", *ARGUMENTS])
+    monkeypatch.setattr(AskTell, "ask", stop_inside_compiled_code)
+    assert run(capsys, "explore", "full.csv", *ARGUMENTS)[0] == 130
+    monkeypatch.setattr(AskTell, "ask", stop)
+    code, _, err = run(capsys, "explore", "full.csv", *ARGUMENTS)
+    assert code == 130
+    assert err == ("exml: interrupted: bought values are in exml-out/journal.jsonl; run the same command to continue\n")

@@ -1,0 +1,153 @@
+"""Names in a study, or in the study inside a store, never import or execute anything."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+#: Runs in a process of its own, because an audit hook cannot be removed.
+PROGRAM = '''
+import contextlib, io, json, os, sqlite3, sys
+from pathlib import Path
+from exml_sim.cli import main
+from exml_sim.engine import Study, run
+from exml_sim.engine.seals import head_seal
+
+MODULES = """antigravity ast asynchat asyncio.subprocess bdb builtins bz2 cProfile cgitb cmd code codeop compileall
+    crypt ctypes.util curses dbm distutils doctest ensurepip filecmp fileinput ftplib getpass idlelib imaplib imp
+    importlib lib2to3 lzma mailbox marshal modulefinder multiprocessing.pool nntplib os os.path pdb pickle pipes
+    platform poplib posix profile pstats pty py_compile pydoc runpy sched shelve shutil smtplib sndhdr socketserver
+    subprocess symtable sys tabnanny telnetlib test.support this timeit trace turtle venv webbrowser xmlrpc.server
+    zipapp zipimport""".split()
+ATTRIBUTES = {"os": "system", "posix": "system", "subprocess": "run", "builtins": "exit", "sys": "exit",
+              "shutil": "rmtree", "pty": "spawn", "runpy": "run_path", "webbrowser": "open", "pickle": "loads"}
+STUDY = """
+trials = 10
+strategies = [STRATEGY]
+budgets = {per_arm = [10]}
+bounds = [BOUND]
+STOP
+[[pools]]
+POOL
+[[scores]]
+SCORE
+"""
+KNOWN = 'kind = "parametric"\\nmeans = [0.3, 0.5]'
+FINE = {"STRATEGY": '"uniform_allocation"', "BOUND": "", "STOP": "", "POOL": KNOWN, "SCORE": "ball = 0.4"}
+command = f"touch {Path('marker').resolve()}"
+options = f'options = {{command = "{command}", args = "{command}", shell = true, cmd = "{command}"}}'
+PLACES = {
+    "strategy": {"STRATEGY": '"NAME"'},
+    "strategy with options": {"STRATEGY": f'{{name = "NAME", {options}}}'},
+    "kind of pool": {"POOL": f'kind = "NAME"\\n{options}'},
+    "name of pool": {"POOL": f'kind = "plugin"\\nname = "NAME"\\n{options}'},
+    "score": {"SCORE": 'score = "NAME"'},
+    "bound": {"BOUND": '"NAME"'},
+    "verdict": {"STOP": 'stop = {verdict = "NAME"}'},
+}
+
+
+def text_of(parts):
+    text = STUDY
+    for part, value in (FINE | parts).items():
+        text = text.replace(part, value)
+    return text
+
+
+def call(*arguments):
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main(list(arguments))
+        except SystemExit as stop:
+            return stop.code, err.getvalue().strip()
+    return None, err.getvalue().strip()
+
+
+def store_with(text, listed):
+    """A store whose study has another text, with right checksums; perhaps the plug-in is listed, too."""
+    Path("bad.sqlite").write_bytes(Path("good.sqlite").read_bytes())
+    with contextlib.closing(sqlite3.connect("bad.sqlite")) as database, database:
+        database.execute("UPDATE manifest SET value = ? WHERE key = 'study'", (text,))
+        if listed:
+            facts = [{"group": group, "name": listed, "version": "none", "digest": "0" * 64}
+                     for group in ("exml_sim.strategies", "exml_sim.pools", "exml_sim.scores", "theory.bounds")]
+            database.execute("INSERT INTO manifest VALUES ('plugins', ?)", (json.dumps(facts),))
+        head = database.execute("SELECT key, value FROM manifest WHERE key != 'seal'").fetchall()
+        cells = database.execute("SELECT * FROM cells ORDER BY cell").fetchall()
+        database.execute("UPDATE manifest SET value = ? WHERE key = 'seal'", (head_seal(head, cells),))
+
+
+def read_all(path):
+    Path("merged.sqlite").unlink(missing_ok=True)
+    return [call("report", path, "--out", "report.html"), call("plot", path, "--out", "pictures"),
+            call("plan", "--store", path), call("merge", path, "--out", "merged.sqlite")]
+
+
+# Everything that the commands import by themselves is imported before the hook counts.
+Path("good.toml").write_text(text_of({}))
+assert call("study", "good.toml", "--out", "warm", "--quiet")[0] == 0
+Path("good.sqlite").write_bytes(Path("warm/study.sqlite").read_bytes())
+assert [code for code, _ in read_all("good.sqlite")] == [0] * 4
+assert call("plan", "good.toml", "--trials", "10")[0] == 0
+
+forbidden = {"os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork", "subprocess.Popen", "pty.spawn",
+             "webbrowser.open", "shutil.rmtree", "cpython.run_file"}
+events = []
+
+
+def hook(event, arguments):
+    if event in forbidden or (event == "import" and arguments[0] in MODULES):
+        events.append((event, arguments[0]))
+
+
+sys.addaudithook(hook)
+assert len(MODULES) >= 50
+calls = 0
+for number, module in enumerate(MODULES):
+    name = f"{module}:{ATTRIBUTES.get(module, 'main')}"
+    Path("marker.py").write_text("")
+    for place, parts in PLACES.items():
+        text = text_of({part: value.replace("NAME", name) for part, value in parts.items()})
+        Path("bad.toml").write_text(text)
+        commands = [("study", "bad.toml", "--out", "out", "--quiet"),
+                    ("study", "bad.toml", "--out", "out", "--quiet", "--trust")]
+        commands += [("plan", "bad.toml", "--trials", "10")] * (place != "verdict")
+        answers = [call(*command) for command in commands]
+        if number % 10 == 0 and place != "verdict":
+            store_with(text, "")
+            answers += read_all("bad.sqlite")
+        for code, message in answers:
+            calls += 1
+            assert code == 2, (name, place, code, message)
+            assert message and "\\n" not in message, (name, place, message)
+        if number % 10 == 0:
+            store_with(text, name)
+            assert all(code in (0, 2) for code, _ in read_all("bad.sqlite"))
+    assert call("study", "good.toml", "--strategy", name, "--out", "out", "--quiet")[0] == 2
+assert not events, events
+assert not Path("marker").exists()
+assert not Path("out").exists()
+# The hook does see what it is for.
+os.system("true")
+__import__("symtable")
+assert {event for event, _ in events} >= {"os.system"}, events
+print(calls, "calls refused")
+'''
+
+
+def test_names_of_the_standard_library_are_refused_unseen(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "MPLBACKEND": "agg"},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert int(done.stdout.split()[-3]) > 1000
