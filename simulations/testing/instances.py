@@ -22,8 +22,8 @@ from exml_sim.strategies import Strategy, by_name
 from theory import BoundProblem
 from theory.claims import near_tight
 from theory.claims.instances import failure_median, failure_uniform, parameters
-from theory.claims.section_4_2_3 import MEDIAN_CORNER
 from theory.claims.near_tight import NearTight
+from theory.claims.section_4_2_3 import MEDIAN_CORNER
 
 #: A bound; with the event "regret" it returns (level, probability).
 Bound = Callable[[int, BoundContext], Any]

@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import combinations, product
 from typing import Any
 
-from theory.formulas import RATIONALS, launch_rows, rejection_slope, surrogate_loss
+from theory.formulas import launch_rows, rejection_slope, surrogate_pieces
 
 HALF = Fraction(1, 2)
 Loss = Callable[..., Any]
@@ -35,7 +35,7 @@ def pointwise_risk(eta: Fraction, theta: Fraction) -> Fraction:
 
 def surrogate(h: Any, g: Any, y: int, theta: Any) -> Any:
     """Return the surrogate of Eq. 2."""
-    return surrogate_loss(y * h, g, theta, RATIONALS)
+    return max(surrogate_pieces(y * h, g, theta))
 
 
 def launch_row(factor: int, gap: float, theta: float, r: float) -> int:
