@@ -5,9 +5,11 @@ import math
 from fractions import Fraction
 
 import mpmath as mp
+import numpy as np
 import pytest
 from scipy import stats
 
+from exml_sim.datasets.synthetic import draw_rows
 from theory.claims import get
 
 F = Fraction
@@ -190,3 +192,18 @@ def test_e18_uniform_allocation_fails_more_often(entries):
 def test_e19_alignment(entries):
     numbers = evidence(entries, "sample-alignment")
     assert (numbers["feature"], numbers["left"], numbers["right"]) == ("Pix", F(6, 5), 1)
+
+
+def test_the_bounds_are_empty_on_the_example_of_the_paper():
+    """R_1* of Section 5.1 by densities, with the missing feature, against the threshold of r-ap-trivial."""
+    points = draw_rows(70_000, rng=1).points
+    known = [stats.multivariate_normal(mean, 3.0 * np.eye(3)).pdf(points) for mean in ((-1, 0, -5), (1, 0, 5))]
+    hidden = stats.multivariate_normal((0, 0, 0), 1.5 * np.eye(3)).pdf(points)
+    eta = (known[1] + hidden / 2) / (known[0] + known[1] + hidden)
+    for theta, risk, empty in ((0.1, 0.0419, True), (0.2, 0.0788, True), (0.3, 0.1132, False), (0.4, 0.1447, False)):
+        values = np.minimum(np.minimum(eta, 1 - eta), theta)
+        error = values.std() / math.sqrt(len(values))
+        assert values.mean() == pytest.approx(risk, abs=5 * error)
+        distance = values.mean() - theta / (3 - 2 * theta)
+        assert abs(distance) > 5 * error
+        assert (distance > 0) == empty
