@@ -15,6 +15,7 @@ from theory.claims.assumptions import FIRST_ARM_BEST, THETA, WALK
 from theory.claims.claim import Assumption, Check, grid
 from theory.claims.exact_losses import best_surrogate, surrogate_risk
 from theory.claims.instances import pairwise, pool, walk_violation
+from theory.claims.rounds import sum_of_pairs
 from theory.formulas import hoeffding_deviation, launch_rows, log_failure_pair, regret_paper
 
 F = Fraction
@@ -24,10 +25,6 @@ SCORES = grid(scores=product((0, 1, 2), repeat=3))
 def _returns_another(scores: tuple[int, ...], **_: Any) -> bool:
     """Return whether the smallest score may be attributed to another arm than the first (no tie rule is printed)."""
     return min(scores[1:]) <= scores[0]
-
-
-def _union(name: str, n: int) -> float:
-    return sum(pairwise(name, rival, n) for rival in range(1, pool(name).arms))
 
 
 def _largest(name: str, n: int) -> float:
@@ -163,7 +160,7 @@ CHECKS = {
     ),
     "a4-union": Check(
         cases=({"name": "star-3", "n": 8}, {"name": "star-4-close", "n": 6}),
-        printed=(_beaten, _union),
+        printed=(_beaten, sum_of_pairs),
         mutant=(_beaten, _largest),
         assumptions=(FIRST_ARM_BEST,),
     ),

@@ -44,7 +44,7 @@ def launch_row(factor: int, gap: float, theta: float, r: float) -> int:
     return math.floor(rows) + 1
 
 
-def bayes_risk(loss: Loss, law: Iterable[tuple[Fraction, Fraction]], theta: Fraction) -> Fraction:
+def bayes_risk(loss: Loss, atoms: Iterable[tuple[Fraction, Fraction]], theta: Fraction) -> Fraction:
     """Return min_f E loss over all functions, for atoms given as (weight, P(y = +1)).
 
     The 0/1 loss sees only the signs of h and g, so each atom minimises over nine sign patterns.
@@ -55,7 +55,7 @@ def bayes_risk(loss: Loss, law: Iterable[tuple[Fraction, Fraction]], theta: Frac
             * min(
                 eta * loss(h, g, 1, theta) + (1 - eta) * loss(h, g, -1, theta) for h, g in product((-1, 0, 1), repeat=2)
             )
-            for weight, eta in law
+            for weight, eta in atoms
         ),
         Fraction(0),
     )

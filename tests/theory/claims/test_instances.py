@@ -37,11 +37,11 @@ def test_corner_regret_is_a_lower_bound(counts):
     theta, n = 1e-4, sum(counts)
     radius = math.sqrt(2) * (1 - 2 * theta)
     tilt, third = 0.2, 0.3
-    law = np.array([(1 - third - tilt) / 2, (1 - third + tilt) / 2, third])
+    weights = np.array([(1 - third - tilt) / 2, (1 - third + tilt) / 2, third])
     _, h, g = ball_erm(CORNER, np.ones(3), np.array(counts) / n, theta, radius)
-    best, *_ = ball_erm(CORNER, np.ones(3), law, theta, radius)
+    best, *_ = ball_erm(CORNER, np.ones(3), weights, theta, radius)
     loss = [float(exact_losses.surrogate(x @ h, x @ g, 1, theta)) for x in CORNER]
-    regret = float(law @ loss) - best
+    regret = float(weights @ loss) - best
     bound = instances.corner_regret(n, tilt, third, theta)
     assert bound - 1e-6 <= regret
     assert regret == pytest.approx(bound, abs=0.02)  # and not a trivial one
@@ -49,16 +49,16 @@ def test_corner_regret_is_a_lower_bound(counts):
 
 def test_corner_gap_is_a_lower_bound():
     theta = 1e-4
-    law = np.array([0.25, 0.45, 0.3])
-    best, *_ = ball_erm(CORNER, np.ones(3), law, theta, math.sqrt(2) * (1 - 2 * theta))
+    weights = np.array([0.25, 0.45, 0.3])
+    best, *_ = ball_erm(CORNER, np.ones(3), weights, theta, math.sqrt(2) * (1 - 2 * theta))
     assert 0.5 * (1 - 2 * theta) - 1e-7 <= 1 - best
 
 
 @pytest.mark.parametrize(("n", "tilt", "third"), [(30, 0.2, 0.3), (41, 0.05, 0.1)])
 def test_corner_flip_by_brute_force(n, tilt, third):
-    law = [(1 - third - tilt) / 2, (1 - third + tilt) / 2, third]
+    weights = [(1 - third - tilt) / 2, (1 - third + tilt) / 2, third]
     total = sum(
-        stats.multinomial.pmf([a, b, n - a - b], n, law)
+        stats.multinomial.pmf([a, b, n - a - b], n, weights)
         for a, b in product(range(n + 1), repeat=2)
         if a > b and a + b <= n
     )
@@ -164,18 +164,18 @@ def test_largest_gap_dominates_a_grid_and_is_attained_nearby(sampled, radius):
     eta, theta = F(1, 50), F(1, 10)
     top = exact_losses.largest_gap(eta, sampled, theta, radius)
     grid = [radius * F(i, 40) for i in range(-40, 41)]
-    found = max(
+    largest = max(
         eta * exact_losses.repaired_loss(h, g, 1, theta)
         + (1 - eta) * exact_losses.repaired_loss(h, g, -1, theta)
         - exact_losses.surrogate_risk(h, g, sampled, theta)
         for h, g in product(grid, grid)
     )
-    assert found <= top
-    assert top - found <= F(1, 10)
+    assert largest <= top
+    assert top - largest <= F(1, 10)
 
 
 def test_bayes_risk_by_the_closed_form():
-    law = [(F(1, 3), F(1, 10)), (F(2, 3), F(3, 5))]
+    weights = [(F(1, 3), F(1, 10)), (F(2, 3), F(3, 5))]
     expected = F(1, 3) * F(1, 10) + F(2, 3) * F(1, 5)
-    assert exact_losses.bayes_risk(exact_losses.repaired_loss, law, F(1, 5)) == expected
-    assert exact_losses.bayes_risk(exact_losses.strict_loss, law, F(1, 5)) == 0
+    assert exact_losses.bayes_risk(exact_losses.repaired_loss, weights, F(1, 5)) == expected
+    assert exact_losses.bayes_risk(exact_losses.strict_loss, weights, F(1, 5)) == 0

@@ -50,7 +50,7 @@ def test_e4_lemma_1_ii(entries):
     regret = tilt * (2 * (1 - 2 * theta) - 2 * theta * n) - 2 * theta * third
     assert n > 16 * (constant(theta) * r / gap) ** 2
     assert regret > bound
-    # P(N_A > N_B) again, by the normal law with the exact variance, up to ten per cent.
+    # P(N_A > N_B) again, by the normal distribution with the exact variance, up to ten per cent.
     sigma = math.sqrt(n * (1 - case["third"] - case["tilt"] ** 2))
     normal = stats.norm.sf((n * case["tilt"] + 0.5) / sigma)
     probability = evidence(entries, "lemma-1-ii")["left"]
@@ -177,7 +177,7 @@ def test_e16_distinct_rows_fail_more_often(entries):
 def test_e18_uniform_allocation_fails_more_often(entries):
     numbers = evidence(entries, "me-fails-more")
     assert numbers["name"] == "one-rival-8"
-    # Again, from the law of the signs alone: with B = 144 the arms have 18 rows, or 6 + 12 + 24 accumulated.
+    # Again, from the distribution of the signs alone: with B = 144 the arms have 18 rows, or 6 + 12 + 24 accumulated.
     for rows, value in ((18, numbers["right"]), (42, numbers["left"])):
         lost = sum(
             math.comb(rows, a) * math.comb(rows - a, b) * F(2, 5) ** (rows - b) * F(1, 5) ** b

@@ -155,8 +155,8 @@ def outliers(rng, *counts):
     q = rng.uniform(0.3, 1.2) / (1 + r)
     p = q * rng.uniform(0.3, 1.2)
     middle = min(n, max(0, round(n * (p + rng.random() * (q - p)))))
-    found = {"r": r, "theta": 10 ** rng.uniform(-9, -1), "n": n, "p": p, "q": q}
-    return {**found, **{name: max(0, middle - index) for index, name in enumerate(counts)}}
+    case = {"r": r, "theta": 10 ** rng.uniform(-9, -1), "n": n, "p": p, "q": q}
+    return {**case, **{name: max(0, middle - index) for index, name in enumerate(counts)}}
 
 
 def corner(rng):
@@ -361,7 +361,7 @@ NEEDED_AS_PRINTED = {
 def test_a_premise_is_stated_and_needed(claim_id, premise):
     claim, key = get(claim_id), (claim_id, premise)
     case, reading = (NEEDED[key], claim.repaired) if key in NEEDED else (NEEDED_AS_PRINTED[key], claim.reading)
-    broken = [one.name for one in claim.assumptions if not one.holds(**case)]
+    broken = [assumption.name for assumption in claim.assumptions if not assumption.holds(**case)]
     assert any(premise in name for name in broken)
     loose = dataclasses.replace(claim, cases=(case,), assumptions=())
     assert loose.examine(reading).outcome == "refuted"
