@@ -7,8 +7,8 @@ The comment of each group says where its values come from:
 *cited*
     from the paper, or from scikit-learn;
 *tuned on 13 tables*
-    tuned on thirteen tables (seeds below 400) and seven others, see docs/explanation/purchase-benchmark.md. Results are reported for other
-    seeds and for tables that were not used;
+    tuned on thirteen tables (seeds below 400) and seven others, see
+    docs/explanation/purchase-benchmark.md. Results are reported for other seeds and for tables that were not used;
 *tuned on all tables*
     tuned on other seeds of all tables of docs/explanation/purchase-benchmark.md;
 *measured*
