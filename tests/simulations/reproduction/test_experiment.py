@@ -132,7 +132,7 @@ class Terminal(io.StringIO):
 def test_progress_is_shown_on_a_terminal_only(tmp_path):
     shown, hidden, quiet = Terminal(), io.StringIO(), Terminal()
     run(small(), 2, tmp_path / "a.sqlite", n_jobs=1, stream=shown)
-    assert "synthetic: 2 of 2 configurations, 0:00 left" in shown.getvalue()
+    assert "synthetic: 2 of 2 configurations, 00:00 left" in shown.getvalue()
     run(small(), 1, tmp_path / "b.sqlite", n_jobs=1, stream=hidden)
     run(small(), 1, tmp_path / "c.sqlite", n_jobs=1, progress=False, stream=quiet)
     assert hidden.getvalue() == quiet.getvalue() == ""
