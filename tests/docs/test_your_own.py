@@ -56,8 +56,8 @@ def test_your_own(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name, text in written.items():
         (folder / name).write_text(text, encoding="utf-8")
     output = run_commands(page, capsys)
-    assert "the bound union needs" in output
-    assert "Final(share=0.25) on known" in output
+    assert "union (plug-in)" in output
+    assert "Final(share=0.25)" in output
     assert "sparse, K = 8, cost ratio = 3" in output
     assert (folder / "sweep" / "facets.png").exists()
     exec(written["check_it.py"], {})
