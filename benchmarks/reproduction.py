@@ -11,7 +11,7 @@ import resource
 import sys
 import time
 
-from simulations.reproduction.mfeat import table_1, table_2
+from simulations.reproduction.experiment import table_1, table_2
 
 CONFIGURATIONS, CORES = 50, 2
 

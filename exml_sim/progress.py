@@ -90,7 +90,7 @@ class Progress(Line):
         }
         self._name, self._there, self._done, self._failures = f"{name}: " if name else "", there, 0, 0
         self._counts_failures = what == "trials"
-        super().__init__(wanted, stream, desc=name or None, leave=True, **self._meter)
+        super().__init__(wanted, stream, desc=self._name or None, leave=True, **self._meter)
 
     def add(self, number: int = 1, failures: int = 0) -> None:
         """Count finished pieces, and failed trials among them."""

@@ -1,9 +1,9 @@
-"""Does an adaptive rule find the best arm more often than median elimination? A paired study.
+"""Compare an adaptive strategy with median elimination on the same trials.
 
-The family that favours it has one rival close to the best arm and K - 2 arms that are clearly worse: halving spends a
-T-th of the budget on all of them in each of the first rounds, the adaptive rule after its opening only on the two that
-matter. The family that does not is equal gaps, where there is no pair to concentrate on. Both rules see the same pulls,
-so the comparison is by discordant trials: one rule fails, the other does not.
+The family that favours the adaptive strategy has one rival close to the best arm and K - 2 arms that are clearly worse.
+Halving spends 1/T of the budget on all arms in each of its first rounds, the adaptive strategy after its first round
+only on the two close ones. The other family has equal gaps. Both strategies see the same pulls, so the comparison is by
+discordant trials: one strategy fails, the other does not.
 
 ``python -m simulations.adaptive_vs_halving --out DIR`` prints the comparisons and leaves the table (CSV) and the store
 of every study in the folder; ``exml plot`` and ``exml report`` draw a store.
@@ -22,28 +22,28 @@ from exml_sim.engine.runner import run
 from exml_sim.engine.specs import AtomPool, Budgets, ParametricArms, PoolSpec, Score, StrategySpec
 from exml_sim.engine.study import Study
 
-#: A verdict is wrong with at most this probability.
-ALARM = 1e-6
+#: Level of each sign test.
+ALPHA = 1e-6
 STRATEGIES = (StrategySpec("median_elimination"), StrategySpec("top_two"))
 
 
 def close_rival(arms: int, gap: float = 0.05) -> ParametricArms:
-    """Bernoulli arms: the best, one rival a gap away, and the rest clearly worse."""
+    """Make Bernoulli arms: the best, one rival a gap away, and the rest clearly worse."""
     return ParametricArms(means=(0.4, 0.4 + gap, *[0.8] * (arms - 2)), label=f"close rival, K={arms}")
 
 
 def equal_gaps(arms: int, gap: float = 0.1) -> ParametricArms:
-    """Bernoulli arms: the best, and all others equally far away."""
+    """Make Bernoulli arms: the best, and all others equally far away."""
     return ParametricArms(means=(0.4, *[0.4 + gap] * (arms - 1)), label=f"equal gaps, K={arms}")
 
 
 def close_rival_features(arms: int, rows: int = 300, seed: int = 0) -> AtomPool:
-    """Features in the affine regime: two candidates that separate the labels well, the rest noise."""
+    """Make features in the affine regime: two candidates that separate the labels well, the rest noise."""
     rng = np.random.default_rng(seed)
     y = np.repeat([-1.0, 1.0], rows // 2)
     values = [strength * y + rng.normal(size=y.size) for strength in (1.5, 1.3, *[0.0] * (arms - 2))]
     return AtomPool(
-        values=tuple(tuple(one.tolist()) for one in values),
+        values=tuple(tuple(column.tolist()) for column in values),
         y=tuple(y.tolist()),
         kernel="gaussian",
         label=f"close rival, features, K={arms}",
@@ -51,8 +51,8 @@ def close_rival_features(arms: int, rows: int = 300, seed: int = 0) -> AtomPool:
 
 
 def make_study(name: str, pools: tuple[PoolSpec, ...], per_arm: tuple[int, ...], trials: int, seed: int = 0) -> Study:
-    """Both rules on some pools, with so many pulls per arm."""
-    scores = (Score(score="ball", theta=0.3, ball=0.4),) if any(isinstance(one, AtomPool) for one in pools) else ()
+    """Make a study of both strategies on some pools, with given pulls per arm."""
+    scores = (Score(score="ball", theta=0.3, ball=0.4),) if any(isinstance(pool, AtomPool) for pool in pools) else ()
     budgets = Budgets(per_arm=tuple(str(pulls) for pulls in per_arm))
     return Study(
         name=name, pools=pools, scores=scores, strategies=STRATEGIES, budgets=budgets, trials=trials, seed=seed
@@ -60,7 +60,7 @@ def make_study(name: str, pools: tuple[PoolSpec, ...], per_arm: tuple[int, ...],
 
 
 def studies(trials: int, feature_trials: int, seed: int = 0) -> list[Study]:
-    """The three families."""
+    """Make the studies of the three families."""
     rivals, equal = tuple(close_rival(K) for K in (8, 16, 32)), tuple(equal_gaps(K) for K in (8, 16))
     return [
         make_study("close-rival", rivals, (50, 100, 200), trials, seed),
@@ -70,7 +70,7 @@ def studies(trials: int, feature_trials: int, seed: int = 0) -> list[Study]:
 
 
 def comparisons(result: StudyResult) -> Iterator[str]:
-    """One line per pool and budget: both failure rates, the exact sign test, and who is better."""
+    """Yield one line per pool and budget: both failure rates, the exact sign test, and the better strategy."""
     cells = result.summary()
     for halving, adaptive in zip(cells[::2], cells[1::2], strict=True):
         pair = result.compare(halving.cell, adaptive.cell)
@@ -78,7 +78,7 @@ def comparisons(result: StudyResult) -> Iterator[str]:
         yield (
             f"{halving.pool}, B={halving.budget}: median elimination fails {halving.failure_rate:.4f}, top two "
             f"{adaptive.failure_rate:.4f}, sign test p={pair.p_value:.2g}: "
-            f"{better if pair.p_value < ALARM else 'undecided'}"
+            f"{better if pair.p_value < ALPHA else 'undecided'}"
         )
 
 
@@ -88,7 +88,7 @@ def comparisons(result: StudyResult) -> Iterator[str]:
 @click.option("--feature-trials", default=2_000, show_default=True, help="Trials per cell of feature arms.")
 @click.option("--seed", default=0, show_default=True, help="Root seed.")
 def main(out: Path, trials: int, feature_trials: int, seed: int) -> None:
-    """Top two against median elimination on the same trials."""
+    """Compare top two with median elimination on the same trials."""
     out.mkdir(parents=True, exist_ok=True)
     for study in studies(trials, feature_trials, seed):
         with run(study, store=out / f"{study.name}.sqlite") as result:

@@ -1,7 +1,7 @@
-"""The bench: all rules with a fixed budget on the families of arms of the literature, and where each of them wins.
+"""Benchmark of strategies with a fixed budget on the families of arms of the literature.
 
 Families as in Audibert, Bubeck and Munos (2010, Section 6): one group, two groups, arithmetic, geometric, three groups,
-and sparse (one close rival). All rules see the same random numbers, so they are compared trial by trial.
+and sparse (one close rival). All strategies see the same random numbers, so they are compared trial by trial.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ ALL_ARMS = (8, 16, 32, 64, 128)
 GAP = 0.08
 PER_ARM = 100
 TRIALS = 10_000
-#: Error probability of the comparisons of one place together.
-LEVEL = 0.01
+#: Error probability of the comparisons on one pool together.
+ALPHA = 0.01
 
 
 def make_study(trials: int = TRIALS, *, seed: int = 0, arms: Sequence[int] = ARMS) -> Study:
-    """Rules x families x laws x numbers of arms."""
+    """Make the study: strategies x families x distributions x numbers of arms."""
     return Study.from_table(
         {
             "name": "bench of strategies",
@@ -54,55 +54,48 @@ def make_study(trials: int = TRIALS, *, seed: int = 0, arms: Sequence[int] = ARM
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """One pool: failure rates of all rules, and the rules that no other rule certainly beats there."""
+class Ranking:
+    """Failure rates of all strategies on one pool, and the strategies that no other one significantly beats there."""
 
     pool: str
     rates: dict[str, CellSummary]
     best: tuple[str, ...]
 
 
-def places(result: StudyResult) -> list[Place]:
-    """Every pool of the bench, in the order of the study."""
+def rank_strategies(result: StudyResult) -> list[Ranking]:
+    """Rank the strategies on every pool of the bench, in the order of the study."""
     names = {spec.label: name for spec, name in zip(result.study.strategies, RULES, strict=True)}
     pools: dict[str, dict[str, CellSummary]] = {}
-    for one in result.summary():
-        pools.setdefault(one.pool, {})[names[one.strategy]] = one
-    return [Place(pool, cells, _best(result, cells)) for pool, cells in pools.items()]
+    for summary in result.summary():
+        pools.setdefault(summary.pool, {})[names[summary.strategy]] = summary
+    return [Ranking(pool, cells, _find_best(result, cells)) for pool, cells in pools.items()]
 
 
-def _best(result: StudyResult, cells: dict[str, CellSummary]) -> tuple[str, ...]:
-    """The rule with the fewest failures, and those that the sign test on the same trials cannot tell from it."""
+def _find_best(result: StudyResult, cells: dict[str, CellSummary]) -> tuple[str, ...]:
+    """Find the strategy with the fewest failures, and those that a sign test on the same trials cannot distinguish."""
     first = min(cells, key=lambda name: cells[name].failure_rate)
-    level = 1.0 - LEVEL / max(len(cells) - 1, 1)
-    close = [name for name in cells if name == first or _open(result, cells[first], cells[name], level)]
-    return tuple(close)
+    level = 1.0 - ALPHA / max(len(cells) - 1, 1)
+    pairs = {name: result.compare(cells[name].cell, cells[first].cell, level) for name in cells if name != first}
+    return tuple(name for name in cells if name == first or pairs[name].lower <= 0.0 <= pairs[name].upper)
 
 
-def _open(result: StudyResult, first: CellSummary, second: CellSummary, level: float) -> bool:
-    found = result.compare(second.cell, first.cell, level)
-    return bool(found.lower <= 0.0 <= found.upper)
-
-
-def table(found: Sequence[Place]) -> list[str]:
-    """Rates in percent, pools down and rules across; a star marks the rules that win."""
-    width = max(len(place.pool) for place in found)
-    head = f"{'failures in %':{width}}" + "".join(f"  {name:>20}" for name in RULES)
-    lines = [head]
-    for place in found:
-        cells = (f"{100 * place.rates[name].failure_rate:.2f}{'*' if name in place.best else ' '}" for name in RULES)
-        lines.append(f"{place.pool:{width}}" + "".join(f"  {cell:>20}" for cell in cells))
+def format_table(rankings: Sequence[Ranking]) -> list[str]:
+    """Write rates in percent, pools down and strategies across; a star marks the best strategies."""
+    width = max(len(ranking.pool) for ranking in rankings)
+    lines = [f"{'failures in %':{width}}" + "".join(f"  {name:>20}" for name in RULES)]
+    for ranking in rankings:
+        rates = {name: 100 * ranking.rates[name].failure_rate for name in RULES}
+        cells = (f"{rate:.2f}{'*' if name in ranking.best else ' '}" for name, rate in rates.items())
+        lines.append(f"{ranking.pool:{width}}" + "".join(f"  {cell:>20}" for cell in cells))
     return lines
 
 
-def sentences(found: Sequence[Place]) -> list[str]:
-    """Where each rule wins, alone or with others."""
+def write_winners(rankings: Sequence[Ranking]) -> list[str]:
+    """Say where each strategy is best, alone or with others."""
     lines = []
     for name in RULES:
-        alone = [place.pool for place in found if place.best == (name,)]
-        shared = sum(name in place.best for place in found) - len(alone)
+        alone = [ranking.pool for ranking in rankings if ranking.best == (name,)]
+        shared = sum(name in ranking.best for ranking in rankings) - len(alone)
         where = f": {'; '.join(alone)}" if alone else ""
-        lines.append(
-            f"{name} wins alone on {len(alone)} of {len(found)} pools and shares the place on {shared}{where}."
-        )
+        lines.append(f"{name} is best alone on {len(alone)} of {len(rankings)} pools, with others on {shared}{where}.")
     return lines

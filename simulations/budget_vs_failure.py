@@ -1,15 +1,13 @@
-"""Budget against failure rate: how often a strategy misses the best candidate, and what the bounds say about it.
+"""The main study: failure rate against budget on the synthetic pool, with the bounds.
 
 The pool is Section 5.1's population with eight candidates: the missing third coordinate (90 degrees) and seven that
 mostly repeat what is observed (0 to 12 degrees). Scores are those of the theory, empirical risk minimisation over the
 norm ball, in the affine regime, where thousands of trials cost a second; rows are drawn with replacement, as in the
-lemmas. Small budgets show where practice stands, the large ones where the bounds begin to speak.
+lemmas. At small budgets failures are seen, at large ones the bounds are below 1.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 
 from exml_sim.engine.specs import Budgets, Score, StrategySpec, SyntheticPool
@@ -28,7 +26,7 @@ STRATEGIES = ("uniform_allocation", "median_elimination")
 
 
 def make_study(trials: int, *, seed: int = 0, budgets: Sequence[int] = BUDGETS + LARGE_BUDGETS) -> Study:
-    """The study as data: both strategies at every budget, on the same random numbers."""
+    """Make the study: both strategies at every budget, on the same random numbers."""
     return Study(
         name="budget against failure",
         pools=(SyntheticPool(per_class=100, angles=ANGLES),),
@@ -41,15 +39,14 @@ def make_study(trials: int, *, seed: int = 0, budgets: Sequence[int] = BUDGETS +
 
 
 def to_csv(panels: Sequence[Panel]) -> str:
-    """The cells with intervals and bounds, one line each."""
-    text = io.StringIO()
-    names = ["strategy", "budget", "trials", "failures", "rate", "low", "high", *(f"bound_{x}" for x in VERSIONS)]
-    writer = csv.DictWriter(text, names, lineterminator="\n")
-    writer.writeheader()
-    for panel in panels:
-        for cell in panel.cells:
-            bounds = {f"bound_{name}": panel.bound_at(name, cell) for name in VERSIONS}
-            counts = {"trials": cell.trials, "failures": cell.failures, "rate": cell.failure_rate}
-            ends = {"low": cell.lower, "high": cell.upper}
-            writer.writerow({"strategy": panel.strategy, "budget": cell.budget, **counts, **ends, **bounds})
-    return text.getvalue()
+    """Write the cells with intervals and bounds, one line each."""
+    import pandas as pd
+
+    rows = [
+        {"strategy": panel.strategy, "budget": cell.budget, "trials": cell.trials, "failures": cell.failures}
+        | {"rate": cell.failure_rate, "low": cell.lower, "high": cell.upper}
+        | {f"bound_{name}": panel.bound_at(name, cell) for name in VERSIONS}
+        for panel in panels
+        for cell in panel.cells
+    ]
+    return str(pd.DataFrame(rows).to_csv(index=False, na_rep="nan", lineterminator="\n"))

@@ -1,6 +1,6 @@
-"""Which budget does practice need? A search with the engine, for any pool and strategy.
+"""Search for the budget that a strategy needs in simulation, for any pool and strategy.
 
-Pulls per arm are doubled until the failure rate is certainly below the target, then the last step is divided
+Pulls per arm are doubled until the failure rate is significantly below the target, then the last step is divided
 geometrically. Every tried budget has the same number of trials and an interval of its own, and the answer is the
 smallest tried budget from which on every interval is below the target.
 """
@@ -15,7 +15,7 @@ from exml_sim.engine.runner import run
 from exml_sim.engine.specs import Budgets
 from exml_sim.engine.study import Study
 from exml_sim.money import show
-from simulations.panels import Panel, panels_of
+from simulations.panels import Panel, make_panels, needed_in_simulation
 
 #: Doublings after which the search gives up.
 DOUBLINGS = 14
@@ -24,21 +24,21 @@ PARTS = 8
 
 
 def enough_trials(delta: float) -> int:
-    """Trials after which a rate of a quarter of delta is told from delta: 40 expected failures at delta."""
+    """Return trials that separate a rate of delta / 4 from delta: 40 expected failures at delta."""
     if not 0.0 < delta < 1.0:
         raise ValueError(f"delta must be strictly between 0 and 1, got {delta:g}")
     return max(1000, math.ceil(40 / delta))
 
 
 def search(study: Study, delta: float, trials: int, *, n_jobs: int = -1, progress: bool = False) -> list[Panel]:
-    """Panels of the study's pools and strategies with as many budgets as the search needed.
+    """Return panels of the study's pools and strategies with as many budgets as the search needed.
 
     The budgets of the study itself play no role.
     """
     base = replace(study, trials=trials, mode="monte_carlo", stop=None)
     tried = [_first(base)]
     panels = _panels(base, tried, n_jobs, progress)
-    while not all(_settled(panel, delta) for panel in panels) and len(tried) <= DOUBLINGS:
+    while not all(_is_reached(panel, delta) for panel in panels) and len(tried) <= DOUBLINGS:
         tried.append(2 * tried[-1])
         panels = _joined(panels, _panels(base, tried[-1:], n_jobs, progress))
     finer = sorted(set(_between(panels, tried, delta)) - set(tried))
@@ -46,20 +46,20 @@ def search(study: Study, delta: float, trials: int, *, n_jobs: int = -1, progres
 
 
 def _joined(first: list[Panel], second: list[Panel]) -> list[Panel]:
-    """The same panels with the cells of both."""
+    """Return the same panels with the cells of both."""
     return [
         replace(old, cells=tuple(sorted((*old.cells, *new.cells), key=lambda cell: Fraction(cell.budget))))
         for old, new in zip(first, second, strict=True)
     ]
 
 
-def _settled(panel: Panel, delta: float) -> bool:
-    """Whether the two largest budgets are below the target: one alone may be luck."""
+def _is_reached(panel: Panel, delta: float) -> bool:
+    """Tell whether the two largest budgets are below the target: one alone may be chance."""
     return len(panel.cells) > 1 and all(cell.upper <= delta for cell in panel.cells[-2:])
 
 
 def _first(study: Study) -> Fraction:
-    """Pulls per arm that pay for every strategy's opening round."""
+    """Find pulls per arm that pay for every strategy's first round."""
     pulls = Fraction(1)
     for _ in range(12):
         try:
@@ -73,19 +73,20 @@ def _first(study: Study) -> Fraction:
 
 
 def _between(panels: list[Panel], tried: list[Fraction], delta: float) -> list[Fraction]:
-    """Finer steps below the first tried budget that works, for each panel."""
-    found = []
+    """Make finer steps below the first tried budget that is enough, for each panel."""
+    finer = []
     for panel in panels:
-        if panel.practice(delta) is None:
+        needed = needed_in_simulation(panel.cells, delta)
+        if needed is None:
             continue
-        works = sum(cell.upper > delta or Fraction(cell.budget) < (panel.practice(delta) or 0) for cell in panel.cells)
-        if works == 0:
+        first = sum(cell.upper > delta or Fraction(cell.budget) < needed for cell in panel.cells)
+        if first == 0:
             continue
-        low, high = tried[works - 1], tried[works]
+        low, high = tried[first - 1], tried[first]
         steps = [low * Fraction(round(1000 * 2 ** (part / PARTS)), 1000) for part in range(1, PARTS)]
         # Whole pulls per arm once there are many; a fraction of a pull buys nothing.
-        found += [step if high < 16 else Fraction(round(step)) for step in steps]
-    return found
+        finer += [step if high < 16 else Fraction(round(step)) for step in steps]
+    return finer
 
 
 def _budgets(pulls: list[Fraction]) -> Budgets:
@@ -94,4 +95,4 @@ def _budgets(pulls: list[Fraction]) -> Budgets:
 
 def _panels(study: Study, pulls: list[Fraction], n_jobs: int, progress: bool) -> list[Panel]:
     with run(replace(study, budgets=_budgets(pulls)), n_jobs=n_jobs, progress=progress) as result:
-        return panels_of(result)
+        return make_panels(result)

@@ -1,8 +1,8 @@
-"""Which budget will be needed? Planned from a pilot: a few rows of which all candidates are known.
+"""Plan a budget from a pilot: a few rows for which all candidates are known.
 
-The pilot stands for the population: the engine runs trials on it, and on worlds of as many rows drawn from it with
-replacement, and finds for each the budget with which the best candidate is missed in a share delta of the trials. The
-budget of the pilot itself is the plan; the worlds say how far it can be trusted.
+The pilot stands for the population. Trials are run on it, and on bootstrap samples of it ("worlds"), to find the budget
+with which the best candidate is missed in a share delta of the trials. The budget of the pilot itself is the plan; the
+bootstrap samples give its interval.
 
 Where scores tie, the first arm wins. So the best candidate is put last: a tie counts as a miss, and the plan does not
 depend on the order in which candidates were named.
@@ -20,10 +20,9 @@ import numpy as np
 
 from exml_sim.arrays import IntArray
 from exml_sim.bandit.rows import FeaturePool
-from exml_sim.engine.study import Cell
 from exml_sim.population import Candidate, Population
-from exml_sim.strategies import Strategy, by_name
-from simulations.pool_bounds import bounds_of
+from exml_sim.strategies import by_name
+from simulations.pool_bounds import match_bounds
 from theory import BoundProblem, paper
 
 #: Worlds that are drawn from the pilot, trials on each at every tried budget, and the level of the interval.
@@ -69,38 +68,38 @@ class Plan:
     share: float
 
     def sentence(self) -> str:
-        """The plan for people."""
-        sure = f"{100.0 * self.level:g} %"
+        """Write the plan as a sentence."""
+        level = f"{100.0 * self.level:g} %"
         if not math.isfinite(self.budget):
-            plan = "the pilot cannot tell its best candidates apart: no budget that was tried is enough"
+            plan = "no tried budget is enough: the best candidates of the pilot are too close"
         else:
             plan = f"about {self.budget:,.0f}"
         ends = f"{self.lower:,.0f} to {self.upper:,.0f}" if math.isfinite(self.upper) else f"at least {self.lower:,.0f}"
         ends = ends if math.isfinite(self.lower) else "more than was tried"
-        best = f"{self.best} is best in {self.share:.0%} of the worlds drawn from it"
-        return f"{plan} ({sure} interval {ends}) by a pilot of {self.rows} rows; {best}"
+        best = f"{self.best} is best in {self.share:.0%} of its bootstrap samples"
+        return f"{plan} ({level} interval {ends}) by a pilot of {self.rows} rows; {best}"
 
 
 def check_pilot(rows: int, available: int) -> int:
-    """A number of rows that the table has."""
+    """Check the number of rows of a pilot."""
     if not FEWEST_ROWS <= rows <= available:
         raise ValueError(f"a pilot needs {FEWEST_ROWS} to {available} complete rows of the table, got {rows}")
     return rows
 
 
 def drawn(pilot: Population, rows: IntArray) -> Population:
-    """Some rows of a population, perhaps several times."""
-    candidates = [Candidate(one.name, one.values[rows], one.cost) for one in pilot.candidates]
+    """Return some rows of a population, perhaps several times."""
+    candidates = [Candidate(part.name, part.values[rows], part.cost) for part in pilot.candidates]
     return Population(pilot.X[rows], pilot.y[rows], candidates)
 
 
 def in_order(pilot: Population, order: Sequence[int]) -> Population:
-    """The same rows with candidates in another order."""
+    """Return the same rows with candidates in another order."""
     return Population(pilot.X, pilot.y, [pilot.candidates[i] for i in order])
 
 
 def best_last(population: Population) -> FeaturePool:
-    """The pool in which ties count as misses: candidates by name, the best ones last."""
+    """Make the pool in which ties count as misses: candidates by name, the best ones last."""
     by_name = sorted(range(len(population.candidates)), key=lambda i: population.candidates[i].name)
     population = in_order(population, by_name)
     pool = FeaturePool(population, **SCORE)
@@ -110,15 +109,15 @@ def best_last(population: Population) -> FeaturePool:
 
 
 def needed(pool: FeaturePool, strategy: Any, delta: float, trials: int, seed: int = 0) -> float:
-    """The smallest tried budget with which at most a share delta of the trials miss the best candidate."""
+    """Find the smallest tried budget with which at most a share delta of the trials miss the best candidate."""
     best, price = pool.best_arms(), sum(pool.costs, Fraction(0))
 
     def misses(pulls: int) -> bool:
         try:
-            found = pool.explore_many(strategy, pulls * price, trials, seed=seed, stream=pulls)
+            explored = pool.explore_many(strategy, pulls * price, trials, seed=seed, stream=pulls)
         except ValueError:
             return True
-        return bool(found.failures(best).mean() > delta)
+        return bool(explored.failures(best).mean() > delta)
 
     high = 1
     while misses(high):
@@ -171,54 +170,31 @@ def plan(
     # Worlds have fewer different rows than the pilot, and need more: its own budget always counts.
     lower, upper = min(lower, budget), max(upper, budget)
     if same < level * worlds:
-        # Who is best is open, so two may be alike, and then no budget is enough.
+        # The best candidate is not significant: two may be equal, and then no budget is enough.
         upper = math.inf
     name = strategy if isinstance(strategy, str) else type(strategy).__name__
     return Plan(name, delta, rows, budget, lower, upper, level, worlds, trials, best, same / max(worlds, 1))
 
 
 def world(pilot: Population, rng: np.random.Generator) -> FeaturePool:
-    """As many rows drawn from the pilot, with both labels among them, the best candidate last."""
+    """Draw a bootstrap sample of the pilot with both labels, the best candidate last."""
     rows = len(pilot.y)
     while True:
-        some = rng.integers(0, rows, rows)
-        if len(np.unique(pilot.y[some])) > 1:
-            return best_last(drawn(pilot, some))
+        sample = rng.integers(0, rows, rows)
+        if len(np.unique(pilot.y[sample])) > 1:
+            return best_last(drawn(pilot, sample))
 
 
 def interval(budgets: Sequence[float], level: float) -> tuple[float, float]:
-    """Order statistics of the worlds' budgets, so that infinite ones are no trouble.
+    """Return order statistics of the budgets, which may be infinite.
 
-    A quarter of the tail is left out at either end, not half: worlds are fewer than pilots could be.
+    A quarter of the tail is left out at either end, not half, because there are few bootstrap samples.
     """
     ordered = sorted(budgets)
     first = int((1.0 - level) / 4.0 * len(ordered))
     return ordered[first], ordered[len(ordered) - 1 - first]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _AsStudy:
-    """One pool and strategy where a study is asked for them."""
-
-    feature_pool: FeaturePool
-    rule: Strategy
-    mode: str = "monte_carlo"
-
-    @property
-    def pools(self) -> tuple[_AsStudy, ...]:
-        return (self,)
-
-    def table(self) -> dict[str, str]:
-        return {"kernel": "gaussian"}
-
-    def pool(self, cell: object) -> FeaturePool:
-        return self.feature_pool
-
-    def strategy(self, cell: object) -> Strategy:
-        return self.rule
-
-
 def bounds(pilot: Population, strategy: str) -> tuple[paper.Strategy, BoundProblem] | str:
-    """The bounds at the pilot, or the reason why none applies."""
-    study = _AsStudy(FeaturePool(pilot, **SCORE), by_name(strategy))
-    return bounds_of(study, Cell(0, 0, 0, 0, "1", 0, ("pilot", "", strategy)))  # type: ignore[arg-type]
+    """Return the bounds at the pilot, or the reason why none applies."""
+    return match_bounds(FeaturePool(pilot, **SCORE), by_name(strategy), strategy, is_gaussian=True)

@@ -1,8 +1,8 @@
-"""Which bounds apply to a strategy on a pool of a study.
+"""Match the bounds to a strategy on a pool of a study.
 
 The lemmas are about empirical risk minimisation over the norm ball, unit costs, uniform allocation or median
-elimination; the bounds that know the population also about the penalised objective and about prices. A cell that is
-something else gets a reason instead of a point.
+elimination; the population bound also covers the penalised objective and unequal costs. For other cells there is a
+reason instead of a `theory.BoundProblem`.
 """
 
 from __future__ import annotations
@@ -23,19 +23,24 @@ from theory.versions import version_of
 
 
 def bounds_of(study: Study, cell: Cell) -> tuple[Strategy, BoundProblem] | str:
-    """The lemma's name of the cell's strategy and the point of its bounds, or the reason why none applies."""
+    """Return the lemma's name of the cell's strategy and the problem of its bounds, or why none applies."""
     if study.mode == "excess_risk":
         return "the population is redrawn in every trial, and the bounds are about one population"
     if missing := study.missing_plugin(cell):
         return missing
-    pool, strategy = study.pool(cell), study.strategy(cell)
+    is_gaussian = study.pools[cell.pool].table().get("kernel") == "gaussian"
+    return match_bounds(study.pool(cell), study.strategy(cell), cell.labels[2], is_gaussian)
+
+
+def match_bounds(pool: object, strategy: object, label: str, is_gaussian: bool) -> tuple[Strategy, BoundProblem] | str:
+    """Return the lemma's name of a strategy on a pool and the problem of its bounds, or why none applies."""
     if not isinstance(pool, FeaturePool):
         return "the arms have known distributions, and the bounds are about minimised risks"
     if pool.scoring.score not in ("ball", "objective"):
         return f"the score is {pool.scoring.score!r}, and the bounds are about minima, over the norm ball or penalised"
-    named = _strategy(strategy)
+    named = _name_strategy(strategy)
     if named is None:
-        return f"the paper has no bound for {cell.labels[2]}"
+        return f"the paper has no bound for {label}"
     gaps = sorted(float(gap) for gap in pool.gaps)[1:]
     if not gaps or gaps[-1] <= 0:
         return "all arms are equally good, so there is no gap"
@@ -51,7 +56,7 @@ def bounds_of(study: Study, cell: Cell) -> tuple[Strategy, BoundProblem] | str:
         gaps=tuple(gaps),
         rows=rows,
         pairing="same" if pool.options.rows == "same" else "independent",
-        kernel="nonnegative" if study.pools[cell.pool].table().get("kernel") == "gaussian" else "any",
+        kernel="nonnegative" if is_gaussian else "any",
         population=pool.n_rows if without else None,
         data=known_pool(pool),
         costs=None if all(cost == 1 for cost in pool.costs) else tuple(pool.costs),
@@ -60,27 +65,27 @@ def bounds_of(study: Study, cell: Cell) -> tuple[Strategy, BoundProblem] | str:
 
 
 def value_at(version: str, study: Study, cell: Cell) -> float:
-    """A version of our bound at a cell, NaN where it says nothing; studies that stop by a verdict ask for it."""
-    found = bounds_of(study, cell)
+    """Evaluate a bound at a cell, NaN where it does not apply; used by studies that stop by a verdict."""
+    bounds = bounds_of(study, cell)
     version_of(version)
-    if isinstance(found, str):
+    if isinstance(bounds, str):
         return float("nan")
-    kind, point = found
-    return float(point.bound(version, kind, int(Fraction(cell.budget))))
+    kind, problem = bounds
+    return float(problem.bound(version, kind, int(Fraction(cell.budget))))
 
 
-#: What the bounds computed about a population is kept as long as its pool is.
-_KNOWN: WeakKeyDictionary[FeaturePool, PopulationModel] = WeakKeyDictionary()
+#: Population models with their cached bounds, kept as long as their pools.
+_MODELS: WeakKeyDictionary[FeaturePool, PopulationModel] = WeakKeyDictionary()
 
 
 def known_pool(pool: FeaturePool) -> PopulationModel:
-    """The population as the bounds that know it see it; the same object for the same pool."""
-    if pool not in _KNOWN:
-        _KNOWN[pool] = _known(pool)
-    return _KNOWN[pool]
+    """Return the population of a pool for the population bound; the same object for the same pool."""
+    if pool not in _MODELS:
+        _MODELS[pool] = _make_model(pool)
+    return _MODELS[pool]
 
 
-def _known(pool: FeaturePool) -> PopulationModel:
+def _make_model(pool: FeaturePool) -> PopulationModel:
     scoring = pool.scoring
     grams = [arm.gram for arm in pool.feature_arms]
     return PopulationModel(
@@ -96,8 +101,8 @@ def _known(pool: FeaturePool) -> PopulationModel:
     )
 
 
-def _strategy(strategy: object) -> tuple[Strategy, Rows] | None:
-    """The lemma's name of a strategy, and the rows that its scores use."""
+def _name_strategy(strategy: object) -> tuple[Strategy, Rows] | None:
+    """Return the lemma's name of a strategy, and the rows that its scores use."""
     if getattr(strategy, "objective", "") != "risk":
         return None
     if type(strategy) is UniformAllocation and strategy.top == 1:

@@ -55,7 +55,7 @@ TOGETHER = (
         "docs/test_tutorial.py",
         "engine/test_dask.py",
         "simulations/figures/test_failure_rate.py",
-        "simulations/figures/test_waterfall.py",
+        "simulations/figures/test_slack_decomposition.py",
         "simulations/report",
         "simulations/test_budget_vs_failure.py",
         "simulations/test_versions.py",

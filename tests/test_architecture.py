@@ -46,6 +46,7 @@ DEPTH = {room: depth for depth, rooms in enumerate(LAYERS) for room in rooms}
 SHARED = (
     ("cache", "atoms", "tables", "pool_bounds", "plugin_bounds", "testing", "bench"),
     ("panels",),
+    ("comparison",),
     ("needed_budget", "budget_vs_failure", "figures", "pilot"),
     ("report",),
     ("falsify", "verification", "reproduction", "adaptive_vs_halving"),

@@ -24,8 +24,9 @@ from exml_sim.engine import Store, StoreError, Study, StudyResult, run
 from exml_sim.engine.seals import head_seal
 from exml_sim.plugins import PluginError
 from exml_sim.strategies import BaseStrategy
-from simulations.panels import panels_of, verdicts
-from simulations.report.findings import findings_of
+from simulations.comparison import judge_panels
+from simulations.panels import make_panels
+from simulations.report.findings import write_findings
 
 RULE = '''
 """A share of the money for everyone, the rest for the two leaders."""
@@ -96,14 +97,14 @@ def test_from_a_file_beside_the_study_to_figure_report_plan_and_verdicts(folder:
     out = tmp_path / "out"
     done = CliRunner().invoke(cli, ["study", str(folder / "study.toml"), "--trust", "--out", str(out), "--quiet"])
     assert done.exit_code == 0, done.output
-    assert "the bound union needs" in done.output
-    assert "none is refuted" in done.output
+    assert "union (plug-in)" in done.output
+    assert "No bound is refuted" in done.output
     assert {"failure_rate.png", "report.html", "my_rules.py"} <= {file.name for file in out.iterdir()}
-    assert "union bound" in (out / "failure_rate.svg").read_text(encoding="utf-8")
+    assert "union (plug-in)" in (out / "failure_rate.svg").read_text(encoding="utf-8")
     assert "union (plug-in)" in (out / "report.html").read_text(encoding="utf-8")
     with StudyResult.open(out / "study.sqlite", trust=True) as result:
-        panels = panels_of(result)
-        judged = [(panel.strategy, name, verdict.outcome) for panel, _, name, verdict in verdicts(panels)]
+        panels = make_panels(result)
+        judged = [(panel.strategy, name, verdict.outcome) for panel, _, name, verdict in judge_panels(panels)]
         assert [one[:2] for one in judged] == [("Final(share=0.4)", "union")] * 2
         assert judged[0][2] == "vacuous"
         assert judged[1][2] in ("undecided", "consistent")
@@ -161,12 +162,12 @@ def test_a_bound_that_speaks_where_failures_are_counted_is_in_the_findings(folde
     assert again.exit_code == 0, again.output
     assert "union (plug-in) divided by" in (tmp_path / "again.html").read_text(encoding="utf-8")
     with StudyResult.open(out / "study.sqlite", plugins=[folder / "my_rules.py"]) as result:
-        panels = panels_of(result)
-        found = " ".join(findings_of(result, panels))
-        silent = " ".join(findings_of(result, [replace(one, cells=one.cells[1:]) for one in panels]))
+        panels = make_panels(result)
+        found = " ".join(write_findings(result, panels))
+        silent = " ".join(write_findings(result, [replace(one, cells=one.cells[1:]) for one in panels]))
     assert "union (plug-in) divided by" in found
-    assert "other bounds speak" not in found
-    assert "No bound speaks where failures were seen" in silent
+    assert "No failure was seen where" not in found
+    assert "could not have refuted one" in silent
 
 
 def test_the_rule_of_the_file_is_the_rule_of_the_class(folder: Path) -> None:
@@ -201,7 +202,7 @@ def test_on_the_command_line_and_as_an_object(folder: Path, tmp_path: Path, monk
     given += ["--strategy", "median_elimination"]
     done = CliRunner().invoke(cli, ["study", "study.toml", *given, "--out", str(tmp_path / "o"), "--quiet"])
     assert done.exit_code == 0, done.output
-    assert "Final(share=0.25) on known" in done.output
+    assert "Final(share=0.25)" in done.output
     strategy = plugins.load_file("my_rules.py")[0].load()
     study = replace(study_of(folder), strategies=(strategy(share=0.25),), bounds=())
     assert study.strategies[0].label == "Final(share=0.25)"
@@ -436,7 +437,7 @@ def test_an_installed_package_in_a_process_of_its_own(tmp_path: Path) -> None:
         command, cwd=tmp_path, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": paths}, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert "the bound union needs" in done.stdout
+    assert "union (plug-in)" in done.stdout
 
 
 def test_two_files_of_one_name_are_two_plug_ins(folder: Path, tmp_path: Path) -> None:

@@ -28,14 +28,14 @@ _FIRST_LINE = re.compile(r'"""``exml (\w+)``: (.+)"""')
 
 
 def _subcommands() -> dict[str, str]:
-    """Name and one line for the overview, from the first line of every module; nothing is imported for it."""
-    found = {}
+    """Read name and summary of every command from the first line of its module; nothing is imported for it."""
+    commands = {}
     for file in sorted(Path(__file__).parent.glob("*.py")):
         with file.open(encoding="utf-8") as lines:
             first = _FIRST_LINE.match(lines.readline())
         if first is not None:
-            found[first[1]] = first[2][0].upper() + first[2][1:]
-    return found
+            commands[first[1]] = first[2][0].upper() + first[2][1:]
+    return commands
 
 
 SUBCOMMANDS = _subcommands()
@@ -76,10 +76,10 @@ def cli(debug: bool) -> None:
 def main(argv: Sequence[str] | None = None) -> None:
     """Entry point: exit code 0, 1 if a check failed, 2 for bad input, 130 after an interrupt."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    # Modules and tables are objects by the hundred thousand that stay: among them garbage is looked for less often.
+    # Modules and tables are many objects that stay: collect garbage less often.
     gc.set_threshold(200_000, 10, 10)
-    # Matrices are small here: two threads gain little on an idle machine, and wait for each other by the minute on a
-    # busy one. Whoever sets a number of threads gets it.
+    # Matrices are small: a second thread gains little on an idle machine and waits on a busy one. A number of threads
+    # in the environment is respected.
     if "OMP_NUM_THREADS" not in os.environ:
         for name in _BLAS_THREADS:
             os.environ.setdefault(name, "1")
@@ -88,40 +88,40 @@ def main(argv: Sequence[str] | None = None) -> None:
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
     except click.Abort as stop:
-        _say(str(stop) or "interrupted")
+        _print_error(str(stop) or "interrupted")
         sys.exit(130)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.ctx.get_help() if error.ctx else "")
         sys.exit(0)
     except click.ClickException as error:
-        _say(error.format_message())
+        _print_error(error.format_message())
         sys.exit(error.exit_code if error.exit_code == 1 and not isinstance(error, click.UsageError) else 2)
     except KeyboardInterrupt:
-        _say("interrupted")
+        _print_error("interrupted")
         sys.exit(130)
     except (ValueError, OSError, MemoryError, RecursionError, sqlite3.Error) as error:
         if "--debug" in arguments:
             raise
-        _say(_words(error))
+        _print_error(_describe_error(error))
         sys.exit(2)
 
 
-def _words(error: Exception) -> str:
-    """What went wrong, without the number of the system's error."""
+def _describe_error(error: Exception) -> str:
+    """Describe an error without the number of the system's error."""
     if isinstance(error, OSError) and error.strerror and error.filename:
         return f"{error.filename}: {error.strerror.lower()}"
     if isinstance(error, MemoryError):
         more = f" ({error})" if str(error) else ""
-        return f"there is not enough memory for this{more}; files are as they were, finished trials are kept"
+        return f"not enough memory{more}; files are unchanged, finished trials are kept"
     if isinstance(error, RecursionError):
-        return "something in the input is nested too deeply"
+        return "the input is nested too deeply"
     if isinstance(error, sqlite3.Error):
-        return f"a file of results cannot be used: {error}"
+        return f"the file of results cannot be used: {error}"
     return str(error)
 
 
-def _say(message: str) -> None:
-    """One line on standard error, of a length that can be read."""
+def _print_error(message: str) -> None:
+    """Print one line on standard error; a long one is cut in the middle."""
     line = " ".join(message.split())
     shown = line if len(line) <= _LONGEST else f"{line[: _LONGEST // 2]} … {line[-_LONGEST // 2 :]}"
     click.echo(f"exml: {shown}", err=True)

@@ -1,113 +1,174 @@
-"""``exml bound``: print all bounds on the probability of a miss, at a point or for the pools of a study."""
+"""``exml bound``: print all bounds on the probability of a miss, for given parameters or for the pools of a study."""
 
 from __future__ import annotations
 
-import json
 import math
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
-from click.core import ParameterSource
 
-from exml_sim.cli import options, points
-from exml_sim.cli.points import instance_options
+from exml_sim.cli import options
+from exml_sim.money import short
 
 if TYPE_CHECKING:
-    from theory import BoundValue
+    from theory import BoundProblem, BoundValue
+
+Strategy = Literal["uniform", "median"]
+STRATEGIES: tuple[Strategy, ...] = ("uniform", "median")
+
+
+class _Numbers(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+    """Numbers separated by commas."""
+
+    name = "numbers"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, ...]:
+        """Read the numbers."""
+        if str(value).count(",") >= options.MOST_NUMBERS:
+            self.fail(f"at most {options.MOST_NUMBERS:,} numbers are allowed", param, ctx)
+        try:
+            return tuple(float(part) for part in str(value).split(","))
+        except ValueError:
+            self.fail(f"expected numbers separated by commas, such as 0.1,0.2,0.2; got {value}", param, ctx)
+
+
+def problem_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that describe a `theory.BoundProblem`."""
+    pulls = click.IntRange(1, options.MOST_PULLS)
+    for name, *names, settings in reversed(
+        (
+            ("--K", "K", {"type": click.IntRange(2, options.MOST_ARMS), "help": "Number of candidates."}),
+            ("--theta", {"type": float, "help": "Rejection cost, between 0 and 1/2."}),
+            ("--kappa-lambda", {"type": float, "help": "kappa times the ball's radius Lambda."}),
+            ("--gap", {"type": float, "help": "Gap between the best candidate and all others."}),
+            ("--gaps", {"type": _Numbers(), "help": "A gap for each other candidate, separated by commas."}),
+            (
+                "--strategy",
+                _choice(*STRATEGIES, "both", default="both", help="Uniform allocation or median elimination."),
+            ),
+            ("--kernel", _choice("any", "nonnegative", help="nonnegative for a Gaussian kernel.")),
+            ("--rows", _choice("accumulated", "fresh", help="Rows behind the scores of median elimination.")),
+            ("--population", {"type": pulls, "help": "Rows, if drawn without replacement."}),
+        )
+    ):
+        command = click.option(name, *names, **settings)(command)
+    return command
+
+
+def _choice(*values: str, default: str | None = None, help: str) -> dict[str, Any]:
+    return {"type": click.Choice(values), "default": default or values[0], "show_default": True, "help": help}
+
+
+def read_problem(
+    K: int | None, gap: float | None, gaps: tuple[float, ...] | None, strategy: Strategy | Literal["both"], **rest: Any
+) -> tuple[BoundProblem, tuple[Strategy, ...]]:
+    """Return the problem and the strategies that the options describe, checked together."""
+    from theory import BoundProblem
+
+    if (gap is None) == (gaps is None):
+        raise click.UsageError("give either --gap (one number for all other candidates) or --gaps (one for each)")
+    if K is None:
+        if gaps is None:
+            raise click.UsageError("give --K, the number of candidates")
+        K = len(gaps) + 1
+    if gaps is not None and len(gaps) != K - 1:
+        raise click.UsageError(f"--gaps needs K - 1 = {K - 1} numbers, one for each other candidate; got {len(gaps)}")
+    problem = BoundProblem(K, gap, gaps=gaps, **rest)
+    problem.check()
+    return problem, STRATEGIES if strategy == "both" else (strategy,)
+
+
+def describe_problem(problem: BoundProblem) -> str:
+    """Write the parameters of a problem in one line."""
+    gaps = f"gap {short(problem.gap)}" if problem.gaps is None else f"gaps {', '.join(map(short, problem.gaps))}"
+    return f"K = {problem.K}, theta = {short(problem.theta)}, kappa Lambda = {short(problem.kappa_lambda)}, {gaps}"
 
 
 @click.command(name="bound")
 @click.argument("file", metavar="[STUDY.toml]", required=False, type=click.Path(exists=True, path_type=Path))
-@lambda command: instance_options(command, required=False)
+@problem_options
 @click.option("--budget", required=True, type=click.IntRange(1, options.MOST_PULLS), help="Number of pulls B.")
 @options.as_json
 def command(file: Path | None, budget: int, as_json: bool, **given: Any) -> None:
     """Print all bounds on the probability of missing the best of K candidates: paper, corrected, tighter.
 
-    With a study's file: for its pools and strategies, with the bounds that use the population (population; population,
-    sharp) beside the others; the budgets of the file play no role. A bound of 1 or more is vacuous.
-    Where a condition is not met, the line says by how much.
+    With a study's file: for its pools and strategies, also with the bounds that use the population; the budgets of the
+    file play no role. A bound of 1 or more is vacuous. Where a condition is not met, the line says by how much.
 
     Examples: exml bound --K 8 --theta 0.1 --kappa-lambda 0.5 --gap 0.2 --budget 16000; exml bound study.toml --budget
     448
     """
     if file is not None:
-        _of_study(file, budget, as_json)
-        return
-    if given["theta"] is None or given["kappa_lambda"] is None:
-        raise click.UsageError("give a point (--theta, --kappa-lambda and --gap or --gaps) or a study's file")
-    point, strategies = points.read(**given)
-    found = {strategy: point.compare(strategy, budget) for strategy in strategies}
-    if as_json:
-        rungs = {strategy: [_record(rung) for rung in ladder] for strategy, ladder in found.items()}
-        click.echo(json.dumps({"budget": budget, **points.table(point), "bounds": rungs}, indent=2))
-        return
-    click.echo(f"Probability of missing the best candidate at budget {budget:,}: {points.words(point)}.")
-    for strategy, ladder in found.items():
-        _print(strategy, ladder)
+        typed = [name for name in given if options.is_typed(name)]
+        if typed:
+            raise click.UsageError(f"--{typed[0].replace('_', '-')} cannot be combined with a study's file")
+        rows = _bound_study(file, budget)
+        data: dict[str, Any] = {"pools": [_record_study(*row) for row in rows]}
+        start = "."
+    else:
+        if given["theta"] is None or given["kappa_lambda"] is None:
+            raise click.UsageError("give parameters (--theta, --kappa-lambda and --gap or --gaps) or a study's file")
+        problem, strategies = read_problem(**given)
+        rows = [("", strategy, problem.compare(strategy, budget), "") for strategy in strategies]
+        names = ("K", "theta", "kappa_lambda", "gap", "gaps", "kernel", "rows", "population")
+        parameters = {name: getattr(problem, name) for name in names} | ({"gap": None} if problem.gaps else {})
+        data = {**parameters, "bounds": {row[1]: [_record(value) for value in row[2]] for row in rows}}
+        start = f": {describe_problem(problem)}."
+    parts = [f"Probability of missing the best candidate at budget {budget:,}{start}", *(_write(*row) for row in rows)]
+    options.emit({"budget": budget, **data}, "\n\n".join(parts), as_json)
 
 
-def _of_study(file: Path, budget: int, as_json: bool) -> None:
-    """The ladder of every pool and strategy of a study."""
+#: Pool, strategy, values of the bounds, and why there are none.
+Row = tuple[str, str, "tuple[BoundValue, ...]", str]
+
+
+def _bound_study(file: Path, budget: int) -> list[Row]:
+    """Evaluate the bounds of every pool and strategy of a study."""
     from exml_sim.engine.study import Study
     from simulations.pool_bounds import bounds_of
 
-    context = click.get_current_context()
-    others = [name for name in context.params if name not in ("file", "budget", "as_json")]
-    typed = [name for name in others if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
-    if typed:
-        raise click.UsageError(f"--{typed[0].replace('_', '-')} goes with a point; the study's file says it itself")
     study = Study.from_toml(file)
-    lines = []
+    rows: list[Row] = []
     for cell in {cell.labels: cell for cell in study.cells()}.values():
         pool, score, strategy = cell.labels
-        found = bounds_of(study, cell)
-        ladder = () if isinstance(found, str) else found[1].compare(found[0], budget)
+        bounds = bounds_of(study, cell)
         place = f"{pool} ({score})" if score else pool
-        lines.append((place, strategy, ladder, found if isinstance(found, str) else ""))
-    if as_json:
-        records = [
-            {"where": place, "strategy": strategy, "bounds": [_record(rung) for rung in ladder], "reason": reason}
-            for place, strategy, ladder, reason in lines
-        ]
-        click.echo(json.dumps({"budget": budget, "pools": records}, indent=2))
-        return
-    click.echo(f"Probability of missing the best candidate at budget {budget:,}.")
-    for place, strategy, ladder, reason in lines:
-        if ladder:
-            _print(f"{place}, {strategy}", ladder)
+        if isinstance(bounds, str):
+            rows.append((place, strategy, (), bounds))
         else:
-            click.echo(f"\n{place}, {strategy}\n  no bound: {reason}")
+            kind, problem = bounds
+            rows.append((place, strategy, problem.compare(kind, budget), ""))
+    return rows
 
 
-def _print(title: str, ladder: tuple[BoundValue, ...]) -> None:
-    click.echo(f"\n{title}")
-    width = max(len(rung.name) for rung in ladder)
-    for rung in ladder:
-        click.echo(f"  {rung.name:{width}}  {_value(rung)}{_note(rung)}")
+def _write(place: str, strategy: str, values: tuple[BoundValue, ...], reason: str) -> str:
+    title = f"{place}, {strategy}" if place else strategy
+    width = max((len(value.name) for value in values), default=0)
+    lines = [f"  {value.name:{width}}  {_format(value)}{f': {value.note}' if value.note else ''}" for value in values]
+    return "\n".join([title, *(lines or [f"  no bound: {reason}"])])
 
 
-def _value(rung: BoundValue) -> str:
-    log = float(rung.log_value)
+def _format(value: BoundValue) -> str:
+    log = float(value.log_value)
     if math.isnan(log):
-        return "says nothing"
+        return "does not apply"
     shown = f"{math.exp(log):.3g}" if -700 < log < 700 else f"10^{log / math.log(10):.1f}"
-    return f"{shown} (vacuous)" if rung.vacuous else shown
+    return f"{shown} (vacuous)" if value.vacuous else shown
 
 
-def _note(rung: BoundValue) -> str:
-    return f": {rung.note}" if rung.note else ""
+def _record_study(place: str, strategy: str, values: tuple[BoundValue, ...], reason: str) -> dict[str, Any]:
+    return {"where": place, "strategy": strategy, "bounds": [_record(value) for value in values], "reason": reason}
 
 
-def _record(rung: BoundValue) -> dict[str, Any]:
-    log = float(rung.log_value)
-    met = not math.isnan(log)
+def _record(value: BoundValue) -> dict[str, Any]:
+    log = float(value.log_value)
     return {
-        "name": rung.name,
-        "value": options.finite(float(rung.value)),
+        "name": value.name,
+        "value": options.finite(float(value.value)),
         "log_value": options.finite(log),
-        "conditions_met": met,
-        "vacuous": bool(rung.vacuous),
-        "note": rung.note,
+        "conditions_met": not math.isnan(log),
+        "vacuous": bool(value.vacuous),
+        "note": value.note,
     }

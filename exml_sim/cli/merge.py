@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
@@ -18,17 +17,13 @@ def command(stores: tuple[Path, ...], out: Path, as_json: bool) -> None:
     """Put the results of `exml study --shard i/n` together in one new store.
 
     The stores must belong to one study and share no trial. The new store gets its name when it is complete; a file that
-    has the name by then is left alone. What is still missing afterwards is said, and the next `exml study` with the new
-    store runs it.
+    has the name by then is left alone. The next `exml study` with the new store runs trials that are still missing.
 
     Example: exml merge one/study.sqlite two/study.sqlite --out all.sqlite
     """
-    from exml_sim.cli.study import contents
+    from exml_sim.cli.study import describe_store
     from exml_sim.engine import merge
 
     with merge(stores, out) as result:
-        if as_json:
-            click.echo(json.dumps(contents(result, out), indent=2))
-            return
         state = "complete" if result.complete else "not complete yet: the next run with this store continues it"
-        click.echo(f"{result!r} in {out}, {state}")
+        options.emit(describe_store(result, out), f"{result!r} in {out}, {state}", as_json)

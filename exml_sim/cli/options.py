@@ -1,7 +1,8 @@
-"""Options that several subcommands share, so that the same word means the same thing everywhere."""
+"""Options and output that several subcommands share."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 #: Largest numbers that options take; the engine's limits, which need no import of the engine here.
 MOST_SEED, MOST_TRIALS, MOST_PULLS, MOST_ARMS, MOST_NUMBERS = 2**63 - 1, 10**12, 10**18, 10**9, 10_000
@@ -18,7 +20,7 @@ seed = click.option("--seed", type=seeds, default=0, show_default=True, help="Ro
 
 
 def _jobs(context: click.Context, parameter: click.Parameter, value: int) -> int:
-    """Refuse a number of workers before anything is done with the other options."""
+    """Check the number of workers before the other options."""
     from exml_sim.validation import check_jobs
 
     check_jobs(value)
@@ -37,7 +39,7 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def plugins(place: str) -> Decorator:
-    """``--plugins`` and ``--trust``: which files may be executed; `place` says beside which file."""
+    """Make ``--plugins`` and ``--trust``: files that may be executed, also beside the file called `place`."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         for option in (
@@ -57,13 +59,13 @@ def plugins(place: str) -> Decorator:
 
 
 def out(default: str) -> Decorator:
-    """``--out``: the folder for results."""
+    """Make ``--out``, the folder for results."""
     kind = click.Path(path_type=Path, file_okay=False)
     return click.option("--out", default=default, show_default=True, type=kind, help="Folder for results.")
 
 
 def store(default: str | None = None, help: str = "SQLite file that a later run continues.") -> Decorator:
-    """``--store``: where finished work is kept."""
+    """Make ``--store``, where finished work is kept."""
     kind = click.Path(path_type=Path, dir_okay=False)
     return click.option("--store", default=default, show_default=default is not None, type=kind, help=help)
 
@@ -83,37 +85,47 @@ def table_format(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+def emit(data: Any, text: str, as_json: bool) -> None:
+    """Print a result: its values as JSON, or its text."""
+    click.echo(json.dumps(data, indent=2) if as_json else text)
+
+
+def is_typed(name: str) -> bool:
+    """Tell whether the user gave an option of the current command."""
+    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
+
+
 def finite(value: float) -> float | None:
-    """A number for JSON, which has no NaN and no infinity: null."""
+    """Return a number for JSON; NaN and infinity, which JSON does not have, become null."""
     return value if math.isfinite(value) else None
 
 
 def make_folder(place: Path) -> None:
-    """Make a folder and those above it, if they are not there yet."""
-    there = next(one for one in (place, *place.absolute().parents) if one.exists())
-    if not there.is_dir():
-        raise ValueError(f"there can be no folder {place}: {there} is a file")
+    """Make a folder and its parents, unless they exist."""
+    existing = next(path for path in (place, *place.absolute().parents) if path.exists())
+    if not existing.is_dir():
+        raise ValueError(f"cannot make folder {place}: {existing} is a file")
     place.mkdir(parents=True, exist_ok=True)
 
 
 @contextmanager
 def folder(place: Path) -> Iterator[None]:
-    """Make a folder for what is done inside; bad input that leaves nothing in it leaves no folder either."""
-    made = [one for one in (place, *place.parents) if not one.exists()]
+    """Make a folder for the work inside; if the input is bad and nothing was written, remove it again."""
+    made = [path for path in (place, *place.parents) if not path.exists()]
     make_folder(place)
     try:
         yield
     except (ValueError, MemoryError, click.UsageError):
-        for one in made:
-            if any(one.iterdir()):
+        for path in made:
+            if any(path.iterdir()):
                 break
-            one.rmdir()
+            path.rmdir()
         raise
 
 
 @contextmanager
 def resumable(how: str) -> Iterator[None]:
-    """Turn Ctrl-C into one line that says how to continue; `main` exits with 130."""
+    """Turn Ctrl-C into one line that says how to continue; the exit code is 130."""
     try:
         yield
     except (KeyboardInterrupt, SystemError) as error:
@@ -123,7 +135,7 @@ def resumable(how: str) -> Iterator[None]:
 
 
 def _interrupted(error: BaseException | None) -> bool:
-    """Whether an error goes back to Ctrl-C: compiled code that is interrupted raises a SystemError from it."""
+    """Tell whether an error was caused by Ctrl-C, as a SystemError of compiled code may be."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from importlib import import_module
 from pathlib import Path
 
@@ -17,19 +16,19 @@ class _Figure(click.ParamType):  # type: ignore[type-arg,unused-ignore]
     name = "name"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Look for the file; the module is imported when it draws."""
+        """Check the name; the module is imported when it draws."""
         names = known_figures()
         if value not in names:
-            self.fail(f"there is no figure {value!r}: there are {', '.join(names)}", param, ctx)
+            self.fail(f"figure must be one of {', '.join(names)}; got {value!r}", param, ctx)
         return value
 
 
 def known_figures() -> list[str]:
-    """Figures of a store, one file each."""
+    """List the figures of a store, one module each."""
     from exml_sim.plugins import modules
 
-    found = modules("simulations.figures")
-    return [module.__name__.rpartition(".")[2] for module in found if hasattr(module, "figures")]
+    candidates = modules("simulations.figures")
+    return [module.__name__.rpartition(".")[2] for module in candidates if hasattr(module, "figures")]
 
 
 @click.command(name="plot")
@@ -59,10 +58,7 @@ def command(store: Path, figure: str, out: Path | None, plugins: tuple[Path, ...
     folder = out or store.parent
     options.make_folder(folder)
     files = [file for stem, picture in pictures for file in style.save(picture, folder / stem)]
-    if as_json:
-        click.echo(json.dumps({"files": [str(file) for file in files]}, indent=2))
-        return
-    for file in files:
-        click.echo(str(file))
-    if missing:
+    names = [str(file) for file in files]
+    options.emit({"files": names}, "\n".join(names), as_json)
+    if missing and not as_json:
         click.echo(missing, err=True)

@@ -1,8 +1,7 @@
-"""``exml study``: run a study of budget against failure rate and lay the bounds over it."""
+"""``exml study``: measure failure rate against budget, and compare it with the bounds."""
 
 from __future__ import annotations
 
-import json
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -13,15 +12,20 @@ import click
 from exml_sim.cli import options
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from exml_sim.engine.result import StudyResult
     from exml_sim.engine.study import Study
+    from exml_sim.engine.summaries import CellSummary
     from simulations.panels import Panel
 
 TRIALS = 10_000
 QUICK = 1_000
 PRESETS = ("bench", "bench-all")
 #: Bytes of a file of data that is copied beside study.toml.
-LARGEST_COPY = 10**7
+MAX_COPY_BYTES = 10**7
+#: Columns and rows of a table that is printed without --explain.
+MAX_COLUMNS, MAX_ROWS = 4, 10
 BACKENDS = ("threads", "processes", "dask")
 
 
@@ -51,6 +55,7 @@ class _Shard(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 @click.option("--shard", type=_Shard(), help="Run only part i of n; put the stores together by exml merge.")
 @click.option("--replay", nargs=2, type=int, metavar="CELL TRIAL", help="Print one trial with its ledger, run nothing.")
 @options.plugins("study")
+@click.option("--explain", is_flag=True, help="Print all rates, findings and what they mean.")
 @options.out("out")
 @options.store(help="SQLite file that a later run continues; study.sqlite in the folder.")
 @options.quiet
@@ -69,6 +74,7 @@ def command(
     replay: tuple[int, int] | None,
     plugins: tuple[Path, ...],
     trust: bool,
+    explain: bool,
     out: Path,
     store: Path | None,
     quiet: bool,
@@ -85,34 +91,33 @@ def command(
     Examples: exml study --quick --out quick; exml study --preset bench --out bench
     """
     if listed:
-        _list(as_json)
+        _print_components(as_json)
         return
     if file is not None and preset is not None:
         raise click.UsageError("give a study's file or --preset, not both")
-    study = _chosen(file, preset, rules, quick, seed, plugins, trust)
+    study = _choose_study(file, preset, rules, quick, seed, plugins, trust)
     if replay is not None:
         if as_json:
             raise click.UsageError("--replay prints tables: leave out --json")
-        _replay(study, *replay)
+        _print_trial(study, *replay)
         return
-    kept = store or out / "study.sqlite"
-    continued = options.resumable(f"finished trials are in {kept}; the same command continues from there")
+    path = store or out / "study.sqlite"
+    continued = options.resumable(f"finished trials are in {path}; the same command continues from there")
     with options.folder(out), continued:
-        result = _run(study, kept, n_jobs, backend, scheduler, shard, not (quiet or as_json))
+        result = _run(study, path, n_jobs, backend, scheduler, shard, not (quiet or as_json))
     with result:
         (out / "study.toml").write_text(study.to_toml(), encoding="utf-8")
         _copy_plugins(study, out)
         if shard is not None and not result.complete:
-            text = f"{result!r} in {kept}; put all shards together by exml merge."
-            click.echo(json.dumps(contents(result, kept), indent=2) if as_json else text)
-            return
-        if preset is not None:
-            _leave_bench(result, out, kept, as_json)
-            return
-        _leave(result, out, kept, default=file is None and not rules, as_json=as_json)
+            data, text = describe_store(result, path), f"{result!r} in {path}; put all shards together by exml merge."
+        elif preset is not None:
+            data, text = _write_bench(result, out, path)
+        else:
+            data, text = _write_results(result, out, path, is_default=file is None and not rules, explain=explain)
+    options.emit(data, text, as_json)
 
 
-def _chosen(
+def _choose_study(
     file: Path | None,
     preset: str | None,
     rules: tuple[str, ...],
@@ -121,7 +126,7 @@ def _chosen(
     plugins: tuple[Path, ...],
     trust: bool,
 ) -> Study:
-    """The study that the options ask for."""
+    """Read or make the study that the options ask for."""
     from exml_sim.plugins import Plugins, files_beside
     from simulations import bench, budget_vs_failure
 
@@ -129,9 +134,9 @@ def _chosen(
         raise click.UsageError(
             "--strategy, --plugins and --trust do not go with --preset, which has its own strategies"
         )
-    strategies: tuple[Any, ...] = tuple(_rule(text) for text in rules)
+    strategies: tuple[Any, ...] = tuple(_parse_strategy(text) for text in rules)
     if file is not None:
-        study = _read(file, quick, seed, plugins, trust)
+        study = _read_study(file, quick, seed, plugins, trust)
     elif preset is not None:
         arms = bench.ALL_ARMS if preset == "bench-all" else bench.ARMS
         study = bench.make_study(QUICK if quick else bench.TRIALS, seed=seed or 0, arms=arms)
@@ -140,12 +145,12 @@ def _chosen(
     if not strategies:
         return study
     folder = Path.cwd() if file is None else file.resolve().parent
-    beside = files_beside(folder, [one["name"] for one in strategies]) if trust else ()
+    beside = files_beside(folder, [strategy["name"] for strategy in strategies]) if trust else ()
     return replace(study, strategies=strategies, plugins=Plugins.of((*plugins, *beside)))
 
 
-def _rule(given: str) -> dict[str, Any]:
-    """A strategy of the command line: a name, perhaps with options as a TOML table in braces."""
+def _parse_strategy(given: str) -> dict[str, Any]:
+    """Parse a strategy of the command line: a name, perhaps with options as a TOML table in braces."""
     import tomllib
 
     name, brace, rest = given.partition("{")
@@ -158,8 +163,8 @@ def _rule(given: str) -> dict[str, Any]:
     return {"name": name.strip(), "options": options}
 
 
-def _list(as_json: bool) -> None:
-    """Print what a study can name: ours, and what packages announce."""
+def _print_components(as_json: bool) -> None:
+    """Print what a study can name: built-in components, and plug-ins of installed packages."""
     from exml_sim.bandit.scoring import SCORES
     from exml_sim.datasets import DATASETS
     from exml_sim.engine.specs import POOLS
@@ -167,28 +172,26 @@ def _list(as_json: bool) -> None:
     from exml_sim.strategies import STRATEGIES
     from theory.versions import VERSIONS
 
-    ours = {"strategies": STRATEGIES, "pools": POOLS, "data sets": DATASETS, "scores": SCORES, "bounds": VERSIONS}
-    named = {what: sorted(names) for what, names in ours.items()}
-    found = list_installed()
-    if as_json:
-        click.echo(json.dumps({**named, "plugins": found}, indent=2))
-        return
-    for what, names in named.items():
-        click.echo(f"{what}: {', '.join(names)}")
-    for one in found:
-        click.echo(f"plug-in {one['name']} ({one['group']}): version {one['version']}, from {one['target']}")
-    if not found:
-        click.echo("plug-ins: no installed package announces one; --plugins FILE.py names a file")
+    own = {"strategies": STRATEGIES, "pools": POOLS, "data sets": DATASETS, "scores": SCORES, "bounds": VERSIONS}
+    named = {kind: sorted(names) for kind, names in own.items()}
+    plugins = list_installed()
+    lines = [f"{kind}: {', '.join(names)}" for kind, names in named.items()]
+    for plugin in plugins:
+        source = f"version {plugin['version']}, from {plugin['target']}"
+        lines.append(f"plug-in {plugin['name']} ({plugin['group']}): {source}")
+    if not plugins:
+        lines.append("plug-ins: no installed package announces one; --plugins FILE.py names a file")
+    options.emit({**named, "plugins": plugins}, "\n".join(lines), as_json)
 
 
 def _copy_plugins(study: Study, out: Path) -> None:
-    """Put files of plug-ins and small files of data beside study.toml, so that the folder can be read by itself."""
+    """Copy files of plug-ins and small data files beside study.toml, so that the folder is complete."""
     from exml_sim.plugins import DATA
 
     for plugin in study.used_plugins:
         if plugin.source is not None:
             (out / f"{plugin.stem}.py").write_text(plugin.source, encoding="utf-8")
-        elif plugin.group == DATA and Path(plugin.load()).stat().st_size <= LARGEST_COPY:
+        elif plugin.group == DATA and Path(plugin.load()).stat().st_size <= MAX_COPY_BYTES:
             source, copy = Path(plugin.load()), out / plugin.name
             # A name like ../table.csv must not write outside of the folder.
             if copy.resolve() != source and copy.resolve().is_relative_to(out.resolve()):
@@ -196,27 +199,25 @@ def _copy_plugins(study: Study, out: Path) -> None:
                 copy.write_bytes(source.read_bytes())
 
 
-def _leave_bench(result: StudyResult, out: Path, store: Path, as_json: bool) -> None:
-    """Leave the table of the bench, and say who wins where."""
+def _write_bench(result: StudyResult, out: Path, store: Path) -> tuple[dict[str, Any], str]:
+    """Write the table of the bench; return its values and its text."""
     from simulations import bench
 
-    found = bench.places(result)
+    rankings = bench.rank_strategies(result)
     result.to_csv(out / "summary.csv")
-    lines = [*bench.table(found), "", *bench.sentences(found)]
-    (out / "bench.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    if as_json:
-        places = [
-            {"pool": one.pool, "rates": {name: cell.failure_rate for name, cell in one.rates.items()}, "best": one.best}
-            for one in found
-        ]
-        click.echo(json.dumps({"places": places}, indent=2))
-        return
-    click.echo("\n".join(lines))
-    click.echo(f"\nResults are in {out}: summary.csv, bench.txt, study.toml, {store.name}.")
+    text = "\n".join([*bench.format_table(rankings), "", *bench.write_winners(rankings)])
+    (out / "bench.txt").write_text(f"{text}\n", encoding="utf-8")
+    pools = [
+        {"pool": ranking.pool, "rates": {name: cell.failure_rate for name, cell in ranking.rates.items()}}
+        | {"best": ranking.best}
+        for ranking in rankings
+    ]
+    files = f"Results are in {out}: summary.csv, bench.txt, study.toml, {store.name}."
+    return {"pools": pools}, f"{text}\n\n{files}"
 
 
-def _read(file: Path, quick: bool, seed: int | None, plugins: tuple[Path, ...], trust: bool) -> Study:
-    """A study from a file, with another number of trials or another seed if asked for."""
+def _read_study(file: Path, quick: bool, seed: int | None, plugins: tuple[Path, ...], trust: bool) -> Study:
+    """Read a study from a file; replace its number of trials or its seed if asked for."""
     from exml_sim.engine.study import Study
 
     study = Study.from_toml(file, plugins=plugins, trust=trust)
@@ -224,14 +225,14 @@ def _read(file: Path, quick: bool, seed: int | None, plugins: tuple[Path, ...], 
     return replace(study, trials=trials, seed=study.seed if seed is None else seed)
 
 
-def _replay(study: Study, cell: int, trial: int) -> None:
+def _print_trial(study: Study, cell: int, trial: int) -> None:
     """Print one trial: rounds, scores, certificates, and every purchase."""
     from exml_sim.engine.modes import replay
     from exml_sim.engine.trials import find
 
-    found = replay(study, cell, trial)
+    done = replay(study, cell, trial)
     click.echo(f"Trial {trial} of cell {cell}: {find(study, cell)}.\n")
-    click.echo(f"{found.table()}\n\n{found.ledger.table()}")
+    click.echo(f"{done.table()}\n\n{done.ledger.table()}")
 
 
 def _run(
@@ -260,75 +261,117 @@ def _run(
             raise OtherStudyError(f"{error}, by another --out or --store") from None
 
 
-def _leave(result: StudyResult, out: Path, store: Path, *, default: bool, as_json: bool) -> None:
-    """Leave table, figure and report, and say what they mean."""
+def _write_results(
+    result: StudyResult, out: Path, store: Path, *, is_default: bool, explain: bool
+) -> tuple[dict[str, Any], str]:
+    """Write table, figures and report; return the values and the text to print."""
     from simulations import budget_vs_failure
     from simulations.figures import facets, failure_rate, style
-    from simulations.panels import panels_of
-    from simulations.report.page import page_of
+    from simulations.panels import make_panels
+    from simulations.report.page import make_page
     from simulations.report.render import render
 
-    panels = panels_of(result)
-    if default:
+    panels = make_panels(result)
+    if is_default:
         (out / "summary.csv").write_text(budget_vs_failure.to_csv(panels), encoding="utf-8")
     else:
         result.to_csv(out / "summary.csv")
-    name = "Where practice stands and where theory stands" if default else result.study.name
+    name = "Failure rate and bounds" if is_default else result.study.name
     pictures = style.save(failure_rate.figure(panels, failure_rate.heading(panels, name)), out / "failure_rate")
     if len({panel.place for panel in panels}) > 1:
         pictures += style.save(facets.figure(panels, name), out / "facets")
-    page = page_of(result)
+    page = make_page(result)
     (out / "report.html").write_text(render(page), encoding="utf-8")
-    if as_json:
-        click.echo(_json(panels, page["findings"]))
-        return
-    if default:
-        _print_table(panels)
-    else:
-        _print_lines(result)
-    click.echo("\n" + "\n".join(page["findings"]))
-    files = ["summary.csv", *(file.name for file in pictures), "report.html", "study.toml"]
+    files = ["report.html", "summary.csv", *(file.name for file in pictures), "study.toml"]
     files += [store.name] if store.parent == out else []
-    click.echo(f"\nResults are in {out}: {', '.join(files)}.")
-
-
-def _print_lines(result: StudyResult) -> None:
-    from exml_sim.engine.result import excess_lines
-
-    for one in result.summary():
-        score = f" ({one.score})" if one.score else ""
-        click.echo(
-            f"{one.strategy} on {one.pool}{score} with budget {one.budget}: failure probability "
-            f"{one.failure_rate:.4g} in [{one.lower:.4g}, {one.upper:.4g}] ({one.level:.0%}, {one.interval})"
-        )
-    for line in excess_lines(result) if result.study.mode == "excess_risk" else ():
-        click.echo(line)
-
-
-def _print_table(panels: list[Panel]) -> None:
-    """Budgets down, strategies across; no failure seen is an upper limit."""
-    click.echo(f"{'budget':>7}" + "".join(f"  {panel.title:>24}" for panel in panels))
-    for cells in zip(*(panel.cells for panel in panels), strict=True):
-        columns = [
-            f"{cell.failure_rate:.4f} of {cell.trials:,}" if cell.failures else f"< {cell.upper:.1e} of {cell.trials:,}"
-            for cell in cells
-        ]
-        click.echo(f"{cells[0].budget:>7}" + "".join(f"  {column:>24}" for column in columns))
-
-
-def contents(result: StudyResult, store: Path) -> dict[str, Any]:
-    """What is in a store that need not be complete, as plain values."""
-    counts = [result.store.counts(cell["cell"]) for cell in result.cells]
-    trials, failures = (sum(count[i] for count in counts) for i in (0, 1))
-    facts = {"study": result.study.name, "cells": len(result.cells), "trials": trials, "failures": failures}
-    return {"store": str(store), **facts, "complete": result.complete}
-
-
-def _json(panels: list[Panel], findings: list[str]) -> str:
     cells = [
         {"pool": p.pool, "score": p.score, "strategy": p.strategy, "budget": c.budget, "trials": c.trials}
         | {"failures": c.failures, "rate": c.failure_rate, "lower": c.lower, "upper": c.upper, "level": c.level}
         for p in panels
         for c in p.cells
     ]
-    return json.dumps({"cells": cells, "findings": findings}, indent=2)
+    text = _write_text(result, panels, page, explain)
+    data = {"cells": cells, "findings": [*page["headline"], *page["budgets"], page["verdict"], *page["findings"]]}
+    return data, f"{text}\n\nResults are in {out}: {', '.join(files)}."
+
+
+def _write_text(result: StudyResult, panels: list[Panel], page: dict[str, Any], explain: bool) -> str:
+    """Write the answer: question, headline, tables, and with `explain` all findings."""
+    from exml_sim.engine.result import excess_lines
+    from simulations.panels import CONFIDENCE
+    from simulations.report.findings import QUESTION
+
+    parts = [[QUESTION, *page["headline"], *(page["budgets"] if explain else [])]]
+    parts.append([_print_frame(_tabulate_needs(panels), explain)])
+    rates = _tabulate_rates(panels)
+    if explain or len(rates) <= MAX_ROWS // 2:
+        title = f"Failure rate with its {CONFIDENCE:.0%} interval:"
+        parts.append([title, _print_frame(rates, explain)])
+    if result.study.mode == "excess_risk":
+        lines = excess_lines(result, CONFIDENCE)
+        parts.append(lines if explain else lines[:MAX_ROWS])
+    parts.append([page["verdict"], *(page["findings"] if explain else [])])
+    if explain:
+        parts.append(["A factor such as 3.3x is a multiple of the budget needed in simulation."])
+    return "\n\n".join("\n".join(lines) for lines in parts)
+
+
+def _tabulate_needs(panels: list[Panel]) -> pd.DataFrame:
+    """Tabulate the budgets for the target failure rate: simulation and bounds down, panels across."""
+    import pandas as pd
+
+    from simulations.panels import TARGET, find_needs, format_factor, name_bound
+
+    columns = {}
+    for label, panel in _label_panels(panels):
+        needs = find_needs(panel)
+        column = {"simulation": "not reached" if needs.simulated is None else f"{float(needs.simulated):,g}"}
+        for name, budget in sorted(needs.bounds.items(), key=lambda item: item[1] or 0):
+            factor = needs.factor(name)
+            times = "" if factor != factor else f" ({format_factor(factor)}x)"
+            column[name_bound(name)] = "none" if budget is None else f"{budget:,}{times}"
+        columns[label] = column
+    frame = pd.DataFrame(columns).fillna("")
+    return frame.rename_axis(columns=f"budget for {TARGET:.0%} failures (x simulation)")
+
+
+def _tabulate_rates(panels: list[Panel]) -> pd.DataFrame:
+    """Tabulate failure rates: budgets down, panels across; no failure seen is an upper limit."""
+    import pandas as pd
+
+    columns = {
+        label: dict(zip(panel.budgets, map(_format_rate, panel.cells), strict=True))
+        for label, panel in _label_panels(panels)
+    }
+    frame = pd.DataFrame(columns).sort_index().fillna("")
+    frame.index = pd.Index([f"{budget:,g}" for budget in frame.index])
+    return frame.rename_axis(columns="budget")
+
+
+def _label_panels(panels: list[Panel]) -> list[tuple[str, Panel]]:
+    several = len({panel.place for panel in panels}) > 1
+    return [(f"{panel.title}, {panel.place}" if several else panel.title, panel) for panel in panels]
+
+
+def _format_rate(cell: CellSummary) -> str:
+    if cell.interval == "exact":
+        return f"{cell.failure_rate:.4g} exactly"
+    if not cell.failures:
+        return f"at most {cell.upper:.1e}"
+    return f"{cell.failure_rate:.4f} [{cell.lower:.4f}, {cell.upper:.4f}]"
+
+
+def _print_frame(frame: pd.DataFrame, explain: bool) -> str:
+    """Print a table; one with many columns is turned, and cut unless `explain` is given."""
+    shown = frame if len(frame.columns) <= MAX_COLUMNS else frame.T
+    if explain or len(shown) <= MAX_ROWS:
+        return str(shown.to_string())
+    return f"{shown.head(MAX_ROWS).to_string()}\n... {len(shown) - MAX_ROWS} more with --explain"
+
+
+def describe_store(result: StudyResult, store: Path) -> dict[str, Any]:
+    """Count what is in a store that need not be complete."""
+    counts = [result.store.counts(cell["cell"]) for cell in result.cells]
+    trials, failures = (sum(count[i] for count in counts) for i in (0, 1))
+    totals = {"study": result.study.name, "cells": len(result.cells), "trials": trials, "failures": failures}
+    return {"store": str(store), **totals, "complete": result.complete}

@@ -1,4 +1,4 @@
-"""One exploration in three parts: scores with intervals look by look, what was bought, who decides the rows.
+"""Draw one exploration in three parts: scores with intervals, rows bought, and which layer decides the rows.
 
 Drawn from plain values, those of ``exml explore --json``, so that a picture can be drawn again from a file.
 """
@@ -17,15 +17,16 @@ if TYPE_CHECKING:
 #: Names longer than this are cut, those of a set to a share of it, down to the second number; of more names than the
 #: third is said only how many they are.
 LONGEST, SHORTEST, MOST_NAMES = 24, 10, 4
-#: Candidates among the purchases, and lines of all looks together, that are drawn one by one; the others of a look
-#: share a line. A look has a few lines of its own in any case.
-MOST, MOST_OF_LOOKS, FEWEST_OF_A_LOOK = 24, 24, 5
+#: Candidates among the purchases, and rows of all interim analyses together, that are drawn separately; the others of
+#: an analysis share a row. An analysis has at least a few rows of its own.
+MOST, MOST_OF_ALL, FEWEST_OF_ONE = 24, 24, 5
+Entries = Sequence[Mapping[str, Any]]
 #: Patterns, so that neighbouring parts of a bar differ without colour.
 HATCHES = ("", "//", "..", "xx", "\\\\", "--")
 
 
 def figure(facts: Mapping[str, Any]) -> Figure:
-    """The whole picture.
+    """Draw the whole picture.
 
     Parameters
     ----------
@@ -33,82 +34,83 @@ def figure(facts: Mapping[str, Any]) -> Figure:
         `layers` as in `exml_sim.classifier.report.layers_to_dict`, `purchases` (rows per candidate and round),
         `decisions` (who decides, and how many rows), `spent` and `budget`.
     """
-    looks = [look for layer in facts["layers"] for look in looks_of(layer)]
-    names = list(dict.fromkeys(name for one in facts["purchases"] for name in one))
-    lines = max(sum(min(len(look), most_of(looks) + 1) for look in looks), len(_bars(facts["purchases"], names)))
+    analyses = [analysis for layer in facts["layers"] for analysis in collect_analyses(layer)]
+    names = list(dict.fromkeys(name for bought in facts["purchases"] for name in bought))
+    most = most_of(analyses) + 1
+    lines = max(sum(min(len(analysis), most) for analysis in analyses), len(_bars(facts["purchases"], names)))
     tall = max(2.6, 1.0 + 0.28 * lines)
-    with style.look():
+    with style.context():
         picture = style.blank(10.5, tall)
         scores, bought, decided = picture.subplots(1, 3, width_ratios=(4, 3, 2))
-        draw_scores(scores, looks)
+        draw_scores(scores, analyses)
         draw_purchases(bought, facts["purchases"], names)
         draw_decisions(decided, facts["decisions"])
         picture.suptitle(f"Exploration: spent {facts['spent']} of {facts['budget']}")
     return picture
 
 
-def most_of(looks: Sequence[Sequence[Mapping[str, Any]]]) -> int:
-    """Lines of one look that are drawn one by one."""
-    return min(MOST, max(FEWEST_OF_A_LOOK, MOST_OF_LOOKS // max(len(looks), 1)))
+def most_of(analyses: Sequence[Entries]) -> int:
+    """Return the number of rows of an analysis that are drawn separately."""
+    return min(MOST, max(FEWEST_OF_ONE, MOST_OF_ALL // max(len(analyses), 1)))
 
 
-def looks_of(layer: Mapping[str, Any]) -> list[list[dict[str, Any]]]:
-    """Looks of a race or rounds of another strategy in one form: name, score, interval, rows, fate."""
+def collect_analyses(layer: Mapping[str, Any]) -> list[list[dict[str, Any]]]:
+    """Collect interim analyses or rounds in one form: name, score, interval, rows, fate."""
     excluded = _excluded(layer.get("statement"))
-    raced = [
-        [_line(one["candidates"], one["loss"], one, "chosen" if one["chosen"] else "") for one in look]
-        for look in layer["looks"]
+    compared = [
+        [_line(entry["candidates"], entry["loss"], entry, "chosen" if entry["chosen"] else "") for entry in analysis]
+        for analysis in layer["looks"]
     ]
     rounds = [
-        [_line([one["candidate"]], one["score"], one, "" if one["stays"] else "leaves") for one in look]
-        for look in layer["rounds"]
+        [_line([entry["candidate"]], entry["score"], entry, "" if entry["stays"] else "leaves") for entry in analysis]
+        for analysis in layer["rounds"]
     ]
-    found = [*raced, *rounds]
-    for number, look in enumerate(found):
-        later = {one["name"] for after in found[number + 1 :] for one in after}
-        for one in look:
-            if one["name"] in excluded and one["name"] not in later:
-                one["fate"] = "excluded"
-    return found
+    analyses = [*compared, *rounds]
+    for number, analysis in enumerate(analyses):
+        later = {entry["name"] for after in analyses[number + 1 :] for entry in after}
+        for entry in analysis:
+            if entry["name"] in excluded and entry["name"] not in later:
+                entry["fate"] = "excluded"
+    return analyses
 
 
-def _line(names: Sequence[str], score: float, one: Mapping[str, Any], fate: str) -> dict[str, Any]:
-    line = {"name": " + ".join(names), "label": _together(names), "score": score, "interval": one["interval"]}
-    return {**line, "rows": one["rows"], "fate": fate}
+def _line(names: Sequence[str], score: float, entry: Mapping[str, Any], fate: str) -> dict[str, Any]:
+    line = {"name": " + ".join(names), "label": _together(names), "score": score, "interval": entry["interval"]}
+    return {**line, "rows": entry["rows"], "fate": fate}
 
 
 def _excluded(statement: Mapping[str, Any] | None) -> set[str]:
-    return set() if statement is None else {one["name"] for one in statement["comparisons"] if one["excluded"]}
+    return set() if statement is None else {entry["name"] for entry in statement["comparisons"] if entry["excluded"]}
 
 
-def draw_scores(ax: Axes, looks: Sequence[Sequence[Mapping[str, Any]]]) -> Axes:
-    """Scores with intervals, one line each, the looks below each other; hollow marks are out of the race."""
+def draw_scores(ax: Axes, analyses: Sequence[Entries]) -> Axes:
+    """Draw scores with intervals, analyses below each other; hollow marks are excluded candidates."""
     ax.set_title("scores with 95 % intervals (approximate)")
     ax.set_xlabel("score on bought rows, lower is better")
-    if not looks:
+    if not analyses:
         return _empty(ax, "nothing was compared")
-    names = list(dict.fromkeys(one["name"] for look in looks for one in look))
+    names = list(dict.fromkeys(entry["name"] for analysis in analyses for entry in analysis))
     places, labels, at = [], [], 0.0
-    for number, look in enumerate(looks, 1):
-        shown, others = _foremost(look, most_of(looks))
-        for one in shown:
-            which = names.index(one["name"])
+    for number, analysis in enumerate(analyses, 1):
+        shown, others = _foremost(analysis, most_of(analyses))
+        for entry in shown:
+            which = names.index(entry["name"])
             colour, marker = style.CYCLE[which % len(style.CYCLE)], style.MARKERS[which % len(style.MARKERS)]
-            out = one["fate"] in ("excluded", "leaves")
-            if one["interval"] is not None:
-                ax.plot(one["interval"], [at, at], color=colour, linewidth=1.2)
-            ax.plot(one["score"], at, marker, color=colour, markersize=6, markerfacecolor="white" if out else colour)
+            out = entry["fate"] in ("excluded", "leaves")
+            if entry["interval"] is not None:
+                ax.plot(entry["interval"], [at, at], color=colour, linewidth=1.2)
+            ax.plot(entry["score"], at, marker, color=colour, markersize=6, markerfacecolor="white" if out else colour)
             places.append(at)
-            fate = f" ({one['fate']})" if one["fate"] else ""
-            labels.append(f"{number}: {one['label']}, {one['rows']} rows{fate}")
+            fate = f" ({entry['fate']})" if entry["fate"] else ""
+            labels.append(f"{number}: {entry['label']}, {entry['rows']} rows{fate}")
             at += 1.0
         if others:
-            ends = [min(one["score"] for one in others), max(one["score"] for one in others)]
+            ends = [min(entry["score"] for entry in others), max(entry["score"] for entry in others)]
             ax.plot(ends, [at, at], color=style.GUIDE, linewidth=3.0)
             places.append(at)
             labels.append(f"{number}: scores of {len(others)} others")
             at += 1.0
-        if number < len(looks):
+        if number < len(analyses):
             ax.axhline(at - 0.25, color=style.GUIDE, linewidth=0.6)
             at += 0.5
     ax.set_yticks(places, labels, fontsize=7.5)
@@ -116,18 +118,18 @@ def draw_scores(ax: Axes, looks: Sequence[Sequence[Mapping[str, Any]]]) -> Axes:
     return ax
 
 
-def _foremost(look: Sequence[Mapping[str, Any]], most: int) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
-    """The lines of a look that are drawn, best first and what was chosen among them, and the others."""
-    ranked = sorted(look, key=lambda one: float(one["score"]))
+def _foremost(analysis: Entries, most: int) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
+    """Split an analysis into entries that are drawn, best first and with the chosen one, and the others."""
+    ranked = sorted(analysis, key=lambda entry: float(entry["score"]))
     if len(ranked) <= most + 1:
         return ranked, []
-    chosen = [one for one in ranked[most:] if one["fate"] == "chosen"]
+    chosen = [entry for entry in ranked[most:] if entry["fate"] == "chosen"]
     shown = [*ranked[: most - len(chosen)], *chosen]
-    return shown, [one for one in ranked if one not in shown]
+    return shown, [entry for entry in ranked if entry not in shown]
 
 
 def draw_purchases(ax: Axes, purchases: Sequence[Mapping[str, int]], names: Sequence[str]) -> Axes:
-    """Rows bought per candidate, one part per round of the ledger."""
+    """Draw rows bought per candidate, one part per round of the ledger."""
     ax.set_title("what was bought")
     ax.set_xlabel("rows")
     if not names:
@@ -155,24 +157,24 @@ def draw_purchases(ax: Axes, purchases: Sequence[Mapping[str, int]], names: Sequ
 
 
 def _bars(purchases: Sequence[Mapping[str, int]], names: Sequence[str]) -> list[tuple[str, list[float]]]:
-    """Labels and rows per round; of many candidates those with more than most of them, and the others' mean."""
-    counts = {name: [float(one.get(name, 0)) for one in purchases] for name in names}
+    """Collect labels and rows per round; of many candidates those above the median, and the mean of the others."""
+    counts = {name: [float(entry.get(name, 0)) for entry in purchases] for name in names}
     most = set(names)
     if len(names) > MOST + 1:
-        totals = sorted(sum(some) for some in counts.values())
+        totals = sorted(sum(rows) for rows in counts.values())
         ranked = sorted(names, key=lambda name: -sum(counts[name]))
-        # Most candidates have the rows of the opening and no more: a bar for each of them would say nothing.
+        # Most candidates have the rows of the first round and no more, so that separate bars carry no information.
         above = {name for name in ranked[:MOST] if sum(counts[name]) > totals[len(totals) // 2]}
         most = above or set(ranked[:MOST])
     shown = [(_cut(name), counts[name]) for name in names if name in most]
     others = [counts[name] for name in names if name not in most]
     if not others:
         return shown
-    return [*shown, (f"mean of {len(others)} others", [sum(some) / len(others) for some in zip(*others, strict=True)])]
+    return [*shown, (f"mean of {len(others)} others", [sum(rows) / len(others) for rows in zip(*others, strict=True)])]
 
 
 def draw_decisions(ax: Axes, decisions: Mapping[str, int]) -> Axes:
-    """Who decides the rows of the table: one bar, a part for every layer, hidden, and what lacks a value."""
+    """Draw which layer decides the rows of the table; parts for hidden rows and missing values."""
     ax.set_title("who decides the rows")
     bottom, total = 0, max(sum(decisions.values()), 1)
     for number, (name, count) in enumerate(decisions.items()):
@@ -188,15 +190,15 @@ def draw_decisions(ax: Axes, decisions: Mapping[str, int]) -> Axes:
     return ax
 
 
-def _empty(ax: Axes, words: str) -> Axes:
-    ax.text(0.5, 0.5, words, transform=ax.transAxes, ha="center", va="center", color=style.GUIDE)
+def _empty(ax: Axes, text: str) -> Axes:
+    ax.text(0.5, 0.5, text, transform=ax.transAxes, ha="center", va="center", color=style.GUIDE)
     ax.set_xticks([])
     ax.set_yticks([])
     return ax
 
 
 def _together(names: Sequence[str]) -> str:
-    """The names of a set, each cut by itself, so that a set never looks like one candidate."""
+    """Join the names of a set, each cut separately, so that a set never looks like one candidate."""
     if len(names) > MOST_NAMES:
         return f"{len(names)} candidates together"
     return " + ".join(_cut(name, max(LONGEST // len(names), SHORTEST)) for name in names)

@@ -1,4 +1,4 @@
-"""Failure rate against budget: what was observed, what the bounds promise, and where they are vacuous."""
+"""Draw failure rate against budget with the bounds, and where they are vacuous."""
 
 from __future__ import annotations
 
@@ -11,8 +11,18 @@ from numpy.typing import NDArray
 
 from exml_sim.engine.result import CellSummary, StudyResult
 from exml_sim.money import short
+from simulations.comparison import affine_model
 from simulations.figures import style
-from simulations.panels import CONFIDENCE, TARGET, Panel, budget_axis, known_data, needs, panels_of, times
+from simulations.panels import (
+    CONFIDENCE,
+    TARGET,
+    Panel,
+    budget_axis,
+    find_needs,
+    format_factor,
+    make_panels,
+    name_bound,
+)
 from theory.population import chernoff
 from theory.versions import VERSIONS
 
@@ -27,7 +37,7 @@ WIDE_STEP = 1.25
 
 
 def draw(ax: Axes, panel: Panel, axis: tuple[float, float] | None = None, *, floor: float | None = None) -> Axes:
-    """One panel on logarithmic axes; a bound is drawn where it is below 1, and the zone before that is shaded.
+    """Draw one panel on logarithmic axes; a bound is drawn where it is below 1, the zone before it is shaded.
 
     Parameters
     ----------
@@ -48,15 +58,15 @@ def draw(ax: Axes, panel: Panel, axis: tuple[float, float] | None = None, *, flo
     ax.axhline(TARGET, color=style.GUIDE, linewidth=0.8, zorder=1)
     ax.set(xscale="log", yscale="log", xlim=(low / 1.3, high * 1.3), ylim=(bottom, 1.6))
     style.plain_ticks(ax.xaxis, low / 1.3, high * 1.3)
-    pulls = panel.point is not None and panel.point.costs is None
-    ax.set_xlabel("budget B (pulls)" if pulls else "budget B (money)")
+    pulls = panel.problem is not None and panel.problem.costs is None
+    ax.set_xlabel("budget B (pulls)" if pulls else "budget B (cost)")
     ax.set_title(panel.title, pad=18)
     ax.text(0.5, 1.015, _summary(panel), transform=ax.transAxes, ha="center", va="bottom", fontsize=8)
     return ax
 
 
 def _draw_cells(ax: Axes, cells: Sequence[CellSummary]) -> None:
-    """Rates with a band; no failure seen is an upper limit, never a rate of 0."""
+    """Draw rates with a band; no failure seen is an upper limit, never a rate of 0."""
     seen = [cell for cell in cells if cell.failure_rate > 0]
     unseen = [cell for cell in cells if cell.failure_rate <= 0]
     colour = style.COLOURS["practice"]
@@ -86,18 +96,18 @@ def _trials(cells: Sequence[CellSummary]) -> str:
 
 def _draw_bounds(ax: Axes, panel: Panel, low: float, high: float, bottom: float) -> None:
     edge = low / 1.3
-    # From the sharpest bound, which speaks first, to the paper's.
+    # From the sharpest bound, which is below 1 first, to the paper's.
     for name in reversed(panel.versions):
         start, launch = panel.informative(name), panel.launch(name)
-        look = style.of_version(name)
-        colour = look["color"]
+        line_style = style.of_version(name)
+        colour = line_style["color"]
         if start is None:
-            ax.plot([], [], label=f"{name} bound (vacuous everywhere)", **look)
+            ax.plot([], [], label=f"{name_bound(name)} (vacuous everywhere)", **line_style)
             continue
         # Three overlapping shades: the lightest zone is where only the paper's bound is vacuous.
         ax.axvspan(edge, min(start, high * 1.3), color=style.GUIDE, alpha=0.13, linewidth=0, zorder=0)
         budgets, values = _curve(panel, name, start, max(1.3 * high, 2.0 * start), bottom)
-        ax.plot(budgets, values, label=f"{name} bound", zorder=2, **look)
+        ax.plot(budgets, values, label=name_bound(name), zorder=2, **line_style)
         ax.axvline(start, color=colour, linewidth=0.8, linestyle=":", zorder=1)
         if launch is not None and launch > low:
             # The corrected statement often launches where the paper's does: the marks stand below each other.
@@ -106,21 +116,21 @@ def _draw_bounds(ax: Axes, panel: Panel, low: float, high: float, bottom: float)
             ax.plot([launch], [height], transform=ax.get_xaxis_transform(), zorder=5, **mark)
         # At the top, where no other curve runs left of this one; at the bottom if the observed one does.
         crossed = start <= max((_place(cell) for cell in panel.cells if cell.failure_rate > 0), default=0.0)
-        words, place = f"vacuous below {start:,}", (start / 1.04, 1.3 * bottom if crossed else 1.5)
+        label, place = f"vacuous below {start:,}", (start / 1.04, 1.3 * bottom if crossed else 1.5)
         side = "bottom" if crossed else "top"
-        ax.annotate(words, place, rotation=90, fontsize=6.5, color=colour, ha="right", va=side, zorder=3)
+        ax.annotate(label, place, rotation=90, fontsize=6.5, color=colour, ha="right", va=side, zorder=3)
     _draw_limit(ax, panel, low, high, bottom)
 
 
 def _draw_limit(ax: Axes, panel: Panel, low: float, high: float, bottom: float) -> None:
-    """exp(-n I) with the large-deviation rate that a search found: no bound, and practice may be on either side."""
-    data = known_data(panel)
-    if data is None:
+    """Draw exp(-n I) with the large-deviation rate of a search: an approximation, not a bound."""
+    model = affine_model(panel)
+    if model is None:
         return
     budgets = _budgets(low, high, STEP)
-    values = np.array([chernoff(data, float(budget)) for budget in budgets])
+    values = np.array([chernoff(model, float(budget)) for budget in budgets])
     shown = values > bottom / 10.0
-    label = "exp(-n I): large-deviation rate of the pool, found by a search; a guide only"
+    label = "exp(-n I), large-deviation rate by search (approximation)"
     ax.plot(budgets[shown], values[shown], color=style.COLOURS["practice"], linestyle=":", linewidth=1, label=label)
 
 
@@ -131,53 +141,53 @@ def _place(cell: CellSummary) -> float:
 def _curve(
     panel: Panel, name: str, start: int, stop: float, bottom: float
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """A bound on a logarithmic grid that begins exactly at the start; one that takes long ends below the picture."""
+    """Evaluate a bound on a logarithmic grid from the start; one that takes long ends below the picture."""
     if name in VERSIONS and VERSIONS[name].formula:
         budgets = _budgets(start, stop, STEP)
         return budgets, panel.values(name, budgets)
-    seen: list[float] = []
+    values: list[float] = []
     budgets = _budgets(start, stop, WIDE_STEP)
     for budget in budgets:
-        seen.append(float(panel.values(name, np.array([budget]))[0]))
-        if seen[-1] < bottom:
+        values.append(float(panel.values(name, np.array([budget]))[0]))
+        if values[-1] < bottom:
             break
-    return budgets[: len(seen)], np.array(seen)
+    return budgets[: len(values)], np.array(values)
 
 
 def _budgets(start: float, stop: float, step: float) -> NDArray[np.int64]:
-    """Whole budgets on a logarithmic grid that begins exactly at the start."""
+    """Make whole budgets on a logarithmic grid that begins exactly at the start."""
     number = max(int(np.log(stop / start) / np.log(step)), 2)
     return np.unique(np.geomspace(start, stop, min(number, 400)).astype(np.int64))
 
 
 def _floor(panels: Sequence[Panel]) -> float:
-    """A power of ten below every rate and every upper limit; a lower limit may leave the picture."""
+    """Return a power of ten below every rate and every upper limit; a lower limit may leave the picture."""
     seen = [cell.failure_rate or cell.upper for panel in panels for cell in panel.cells]
     smallest = min((rate for rate in seen if rate > 0), default=1e-4)
     return float(10.0 ** np.floor(np.log10(min(smallest / 1.5, 1e-3))))
 
 
 def _summary(panel: Panel) -> str:
-    """What practice needs, and how many times that the bounds ask for."""
-    found = needs(panel)
-    if found.practice is None:
+    """Say what budget is needed in simulation, and the multiples of it that the bounds need."""
+    needs = find_needs(panel)
+    if needs.simulated is None:
         return f"did not reach {TARGET:.0%} failures"
-    parts = [f"{TARGET:.0%} failures: {float(found.practice):,.0f} in practice"]
-    known = [name for name in reversed(found.bounds) if found.bounds[name] is not None]
-    parts += [f"{times(found.factor(name))}× {name}" for name in known]
-    return ", ".join(parts)
+    known = [name for name in reversed(needs.bounds) if needs.bounds[name] is not None]
+    factors = " / ".join(f"{format_factor(needs.factor(name))}x" for name in known)
+    start = f"{TARGET:.0%} failures: {float(needs.simulated):,.0f} in simulation"
+    return f"{start}; bounds need {factors}" if known else start
 
 
 def figure(panels: Sequence[Panel], heading: str) -> Figure:
-    """All panels side by side on common axes, with one legend."""
+    """Draw all panels side by side on common axes, with one legend."""
     if not panels:
         raise ValueError("there is nothing to draw: the study has no results yet")
     axis, floor = budget_axis(panels), _floor(panels)
     columns = min(2, len(panels))
-    lines = -(-len(panels) // columns)
-    with style.look():
-        picture = style.blank(5.2 * columns, 4.2 * lines + 0.6)
-        axes = picture.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
+    rows = -(-len(panels) // columns)
+    with style.context():
+        picture = style.blank(5.2 * columns, 4.2 * rows + 0.6)
+        axes = picture.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
         for ax in axes.flat[len(panels) :]:
             ax.set_visible(False)
         several = len({panel.place for panel in panels}) > 1
@@ -185,22 +195,24 @@ def figure(panels: Sequence[Panel], heading: str) -> Figure:
             draw(ax, panel, axis, floor=floor)
             if several:
                 ax.set_title(f"{panel.title}, {panel.place}", pad=18)
-        for line in axes:
-            line[0].set_ylabel("probability of missing the best candidate")
-        if any(panel.point for panel in panels):
+        for row in axes:
+            row[0].set_ylabel("probability of missing the best candidate")
+        if any(panel.problem for panel in panels):
             mark = {"marker": "|", "markersize": 8, "markeredgewidth": 2, "linestyle": "none"}
             axes.flat[0].plot(
                 [], [], color=style.GUIDE, label="launch budget: the condition of the bound is met", **mark
             )
-        handles = {text: one for ax in axes.flat for one, text in zip(*ax.get_legend_handles_labels(), strict=True)}
+        handles = {
+            text: handle for ax in axes.flat for handle, text in zip(*ax.get_legend_handles_labels(), strict=True)
+        }
         picture.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=3)
         picture.suptitle(heading)
     return picture
 
 
 def figures(result: StudyResult) -> Iterator[tuple[str, Figure]]:
-    """(file stem, picture) of a store: one for each pool and score."""
-    panels, name = panels_of(result), result.study.name
+    """Yield (file stem, picture) of a store, one for each pool and score."""
+    panels, name = make_panels(result), result.study.name
     places = list(dict.fromkeys(panel.place for panel in panels))
     for number, place in enumerate(places, start=1):
         shown = [panel for panel in panels if panel.place == place]
@@ -210,9 +222,9 @@ def figures(result: StudyResult) -> Iterator[tuple[str, Figure]]:
 
 
 def heading(panels: Sequence[Panel], name: str) -> str:
-    """Name of the study and the parameters of its bounds, if all panels share them."""
-    found = {(b.K, b.theta, b.kappa_lambda, b.gap) for b in (panel.point for panel in panels) if b is not None}
-    if len(found) != 1 or any(panel.point is not None and not panel.point.plain for panel in panels):
+    """Return the name of the study, with the parameters of its bounds if all panels share them."""
+    shared = {(b.K, b.theta, b.kappa_lambda, b.gap) for b in (panel.problem for panel in panels) if b is not None}
+    if len(shared) != 1 or any(panel.problem is not None and not panel.problem.plain for panel in panels):
         return name
-    K, theta, radius, gap = found.pop()
+    K, theta, radius, gap = shared.pop()
     return f"{name} (K = {K}, θ = {short(theta)}, κΛ = {radius:g}, smallest gap Δ = {gap:.3f})"

@@ -1,4 +1,4 @@
-"""Money against confidence: rules that stop when they are sure, the fixed budget, and the limit of all rules.
+"""Draw cost against confidence: strategies that stop when confident, the fixed budget, and the lower bound.
 
 For a study in mode "fixed_confidence" whose strategies differ in their confidence; one picture per pool of known arms.
 """
@@ -23,34 +23,34 @@ TRIALS = 4000
 
 
 def figures(result: StudyResult) -> Iterator[tuple[str, Figure]]:
-    """One picture per pool."""
+    """Yield one picture per pool."""
     if result.study.mode != "fixed_confidence":
         raise ValueError(
-            f"money against confidence needs a study in mode 'fixed_confidence', got mode {result.study.mode!r}"
+            f"cost against confidence needs a study in mode 'fixed_confidence', got mode {result.study.mode!r}"
         )
     cells = {cell.index: cell for cell in result.study_cells}
     lines = [dict(line, spec=cells[line["cell"]]) for line in result.costs()]
     for number, name in enumerate(dict.fromkeys(line["pool"] for line in lines)):
-        mine = [line for line in lines if line["pool"] == name]
-        pool = result.study.pool(mine[0]["spec"])
-        yield f"money_vs_confidence_{number}", figure(curves(result, mine), pool, name)
+        part = [line for line in lines if line["pool"] == name]
+        pool = result.study.pool(part[0]["spec"])
+        yield f"money_vs_confidence_{number}", figure(curves(result, part), pool, name)
 
 
 def curves(
     result: StudyResult, lines: Sequence[Mapping[str, Any]]
 ) -> dict[str, list[tuple[float, float, float, float]]]:
-    """By rule: delta, mean money, and its interval, by falling delta."""
-    found: dict[str, list[tuple[float, float, float, float]]] = {}
+    """Collect by strategy: delta, mean cost, and its interval, by falling delta."""
+    points: dict[str, list[tuple[float, float, float, float]]] = {}
     for line in lines:
         rule = result.study.strategy(line["spec"])
         delta = round(1.0 - float(rule.confidence), 12)  # type: ignore[attr-defined]
         point = (delta, line["mean"], line["mean_lower"], line["mean_upper"])
-        found.setdefault(type(rule).__name__, []).append(point)
-    return {name: sorted(points, reverse=True) for name, points in found.items()}
+        points.setdefault(type(rule).__name__, []).append(point)
+    return {name: sorted(values, reverse=True) for name, values in points.items()}
 
 
 def fixed_budget(pool: Pool, delta: float, trials: int = TRIALS) -> float:
-    """The smallest tried budget, in steps of a tenth, with which uniform allocation fails in a share delta at most."""
+    """Find the smallest budget, in steps of a tenth, with which uniform allocation fails at most in a share delta."""
     best, budget = pool.best_arms(), 2 * pool.n_arms
     while pool.explore_many("uniform_allocation", budget, trials).failures(best).mean() > delta:
         budget = max(budget + pool.n_arms, int(1.1 * budget))
@@ -58,10 +58,10 @@ def fixed_budget(pool: Pool, delta: float, trials: int = TRIALS) -> float:
 
 
 def limit(pool: Pool, delta: float) -> float | None:
-    """What any rule must pay on the average; None for arms without a family."""
+    """Return the lower bound on the mean cost of any strategy; None for arms without a family."""
     if not isinstance(pool, ParametricPool):
         return None
-    means, kinds = [float(one) for one in pool.risks], {type(arm) for arm in pool.arms}
+    means, kinds = [float(risk) for risk in pool.risks], {type(arm) for arm in pool.arms}
     if any(cost != 1 for cost in pool.costs):
         return None
     if kinds == {BernoulliArm}:
@@ -71,32 +71,32 @@ def limit(pool: Pool, delta: float) -> float | None:
 
 
 def figure(
-    found: Mapping[str, Sequence[tuple[float, float, float, float]]], pool: Pool, title: str, trials: int = TRIALS
+    points: Mapping[str, Sequence[tuple[float, float, float, float]]], pool: Pool, title: str, trials: int = TRIALS
 ) -> Figure:
-    """The picture of one pool."""
-    deltas = sorted({point[0] for points in found.values() for point in points}, reverse=True)
-    with style.look():
+    """Draw one pool."""
+    deltas = sorted({point[0] for values in points.values() for point in values}, reverse=True)
+    with style.context():
         picture = style.blank()
         ax = picture.subplots()
-        draw(ax, found)
+        draw(ax, points)
         fixed = [fixed_budget(pool, delta, trials) for delta in deltas]
         colour = style.COLOURS["practice"]
         ax.plot(deltas, fixed, "--", marker="x", color=colour, label="fixed budget, uniform allocation")
-        least = [one for delta in deltas if (one := limit(pool, delta)) is not None]
+        least = [pulls for delta in deltas if (pulls := limit(pool, delta)) is not None]
         if least:
-            ax.plot(deltas, least, ":", color=style.GUIDE, label="limit of all rules: characteristic time")
-        ax.set(xscale="log", yscale="log", xlabel="probability of being sure and wrong, 1 - confidence", ylabel="money")
+            ax.plot(deltas, least, ":", color=style.GUIDE, label="lower bound: characteristic time")
+        ax.set(xscale="log", yscale="log", xlabel="error probability, 1 - confidence", ylabel="cost")
         ax.invert_xaxis()
-        ax.set_title(f"Money against confidence: {title}")
+        ax.set_title(f"Cost against confidence: {title}")
         ax.legend(loc="best")
     return picture
 
 
-def draw(ax: Axes, found: Mapping[str, Sequence[tuple[float, float, float, float]]]) -> Axes:
-    """Mean money of every rule with its interval."""
-    for number, (name, points) in enumerate(found.items()):
+def draw(ax: Axes, points: Mapping[str, Sequence[tuple[float, float, float, float]]]) -> Axes:
+    """Draw the mean cost of every strategy with its interval."""
+    for number, (name, values) in enumerate(points.items()):
         colour, marker = style.CYCLE[number % len(style.CYCLE)], style.MARKERS[number % len(style.MARKERS)]
-        deltas, means, lower, upper = (list(column) for column in zip(*points, strict=True))
+        deltas, means, lower, upper = (list(column) for column in zip(*values, strict=True))
         ax.fill_between(deltas, lower, upper, color=colour, alpha=0.2, linewidth=0)
-        ax.plot(deltas, means, "-", marker=marker, color=colour, label=f"until sure: {name}")
+        ax.plot(deltas, means, "-", marker=marker, color=colour, label=f"until confident: {name}")
     return ax

@@ -1,4 +1,4 @@
-"""One look for all pictures: colours by role, sizes in inches, and how a picture is written.
+"""Common style of all figures: colours by role, sizes in inches, and how a figure is written.
 
 The colours are Okabe and Ito's, which people with the common colour blindnesses can tell apart. A role keeps its colour
 in every picture; a series that has no role takes the next colour of `CYCLE` and a marker of its own, so that no picture
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
-#: What was observed, and the versions of a bound that have had a role for long; others take colours of `CYCLE`.
+#: Observed rates and bounds with a fixed colour; others take colours of `CYCLE`.
 COLOURS = {"practice": "#000000", "tighter": "#0072B2", "corrected": "#009E73", "paper": "#D55E00"}
 DASHES = {"practice": "-", "tighter": "-", "corrected": "--", "paper": "-."}
 #: For series without a role.
@@ -49,8 +49,8 @@ SETTINGS: dict[str, Any] = {
 
 
 @contextmanager
-def look() -> Iterator[None]:
-    """Draw in the common look; settings outside are left as they were."""
+def context() -> Iterator[None]:
+    """Draw in the common style; settings outside are left as they were."""
     import matplotlib as mpl
     from cycler import cycler
 
@@ -60,7 +60,7 @@ def look() -> Iterator[None]:
 
 
 def of_version(name: str) -> dict[str, Any]:
-    """Colour and dashes of a version of the bound; one without a role takes the next free ones."""
+    """Return colour and dashes of a bound; one without a role takes the next free ones."""
     from theory.versions import VERSIONS
 
     if name in COLOURS:
@@ -73,14 +73,14 @@ def of_version(name: str) -> dict[str, Any]:
 
 
 def blank(width: float = 7.0, height: float = 4.2) -> Figure:
-    """An empty figure that no window shows."""
+    """Make an empty figure that no window shows."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
 
 
 def plain_ticks(axis: Axis, low: float, high: float) -> None:
-    """Ticks of a logarithmic axis: powers of ten, or plain numbers where there are fewer than three of those."""
+    """Label a logarithmic axis by powers of ten, or by plain numbers where there are fewer than three of those."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
@@ -89,7 +89,7 @@ def plain_ticks(axis: Axis, low: float, high: float) -> None:
         if len(ticks) >= 3:
             break
     else:
-        ticks = [one for one in MaxNLocator(5).tick_values(low, high) if low <= one <= high]
+        ticks = [tick for tick in MaxNLocator(5).tick_values(low, high) if low <= tick <= high]
     if steps == (1,):
         return
     axis.set_major_locator(FixedLocator(ticks))
@@ -98,9 +98,9 @@ def plain_ticks(axis: Axis, low: float, high: float) -> None:
 
 
 def inline(picture: Figure) -> str:
-    """A picture as an address that holds it, for a page that fetches nothing."""
+    """Encode a picture as a data address, for a page that fetches nothing."""
     file = io.BytesIO()
-    with look():
+    with context():
         _lay_out(picture, dpi=100)
         picture.savefig(file, format="png", dpi=100, metadata={"Software": None})
     return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"
@@ -110,7 +110,7 @@ def save(picture: Figure, stem: Path) -> list[Path]:
     """Write a picture as PNG and SVG next to each other; the same picture gives the same bytes."""
     stem.parent.mkdir(parents=True, exist_ok=True)
     files = []
-    with look():
+    with context():
         _lay_out(picture, dpi=SETTINGS["savefig.dpi"])
         for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
             file = stem.with_name(f"{stem.name}.{kind}")
@@ -120,7 +120,7 @@ def save(picture: Figure, stem: Path) -> list[Path]:
 
 
 def _lay_out(picture: Figure, dpi: float) -> None:
-    """Find room for labels at this resolution, once, and take the engine away that would look again.
+    """Lay the picture out at this resolution once, and remove the layout engine.
 
     A file of a picture with an engine is drawn twice, the first time for nothing but the engine.
     """
@@ -132,15 +132,15 @@ def _lay_out(picture: Figure, dpi: float) -> None:
     engine.execute(picture)
     picture.set_dpi(before)
     picture.set_layout_engine(None)
-    _settle(picture)
+    _round_positions(picture)
 
 
-def _settle(picture: Figure) -> None:
-    """Put the axes where every process puts them.
+def _round_positions(picture: Figure) -> None:
+    """Round the positions of the axes, so that every process writes the same file.
 
     The solver of the layout goes through sets, so that the last bits of a position differ from process to process. A
     pixel does not show it, but clip paths of an SVG file are named by digests of positions.
     """
     for axes in picture.axes:
-        left, bottom, width, height = (round(float(one), PLACES) for one in axes.get_position().bounds)
+        left, bottom, width, height = (round(float(length), PLACES) for length in axes.get_position().bounds)
         axes.set_position((left, bottom, width, height))

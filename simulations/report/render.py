@@ -1,7 +1,7 @@
-"""One HTML file from the page's data: template, style and scripts inlined, nothing fetched.
+"""Render one HTML file from a page's data, with style and scripts inside; nothing is fetched.
 
-Names come from users' files. They travel as JSON in which ``<``, ``>`` and ``&`` are escaped, so that no text can end
-the script element, and the page's scripts write them as text only. A Content-Security-Policy allows exactly the
+Names come from users' files. The templates escape them, and the JSON for the scripts escapes ``<``, ``>`` and ``&``, so
+that no text can end its element. The scripts write names as text only. A Content-Security-Policy allows exactly the
 scripts and styles of this page, by their hashes, and no network.
 """
 
@@ -11,9 +11,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping
-from html import escape
 from importlib.resources import files
-from string import Template
 from typing import Any
 
 #: In the order in which the page runs them.
@@ -21,25 +19,34 @@ SCRIPTS = ("d3.min.js", "bounds.js", "text.js", "chart.js", "explorer.js", "allo
 
 
 def render(page: Mapping[str, Any]) -> str:
-    """The page as the text of one HTML file."""
-    scripts = [asset(name) for name in SCRIPTS]
-    style = asset("page.css")
-    data = embed(page)
-    policy = (
-        f"default-src 'none'; script-src {hashes(scripts)}; style-src {hashes([style])}; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
+    """Render the page of a study as the text of one HTML file."""
+    scripts = [read_asset(name) for name in SCRIPTS]
+    drawn = {name: page[name] for name in ("target", "confidence", "versions", "groups")}
+    return fill_template("page.html", scripts=scripts, data=embed(drawn), page=page)
+
+
+def fill_template(name: str, *, style: str = "", scripts: list[str] | None = None, **values: Any) -> str:
+    """Fill a template with escaped values, the common style and the policy that allows style and scripts."""
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FunctionLoader(read_asset),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
     )
-    return Template(asset("page.html")).substitute(
-        title=escape(str(page["title"])),
-        policy=escape(policy),
-        style=style,
-        data=data,
-        scripts="\n".join(f"<script>{script}</script>" for script in scripts),
-    )
+    css = read_asset("page.css") + style
+    allowed = f"script-src {hash_texts(scripts)}; " if scripts else ""
+    rest = "img-src data:; base-uri 'none'; form-action 'none'"
+    policy = f"default-src 'none'; {allowed}style-src {hash_texts([css])}; {rest}"
+    template = environment.get_template(name)
+    return template.render(policy=policy, style=css, scripts=scripts or [], **values)
 
 
 def embed(data: Any) -> str:
-    """JSON that is safe inside a script element, whatever the texts in it."""
+    """Write JSON that is safe inside a script element, whatever the texts in it."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     # U+2028 and U+2029 end a line in older readers of JavaScript.
     risky = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
@@ -48,15 +55,15 @@ def embed(data: Any) -> str:
     return text
 
 
-def asset(name: str) -> str:
-    """The text of a file of the page; one that would end its element early is refused."""
+def read_asset(name: str) -> str:
+    """Read a file of the page; one that would end its element early is an error."""
     text = (files("simulations.report") / "assets" / name).read_text(encoding="utf-8")
     if not name.endswith(".html") and any(end in text.lower() for end in ("</script", "</style")):
         raise ValueError(f"{name} would end its element early")
     return text
 
 
-def hashes(texts: list[str]) -> str:
-    """What a Content-Security-Policy allows: the hashes of some texts."""
+def hash_texts(texts: list[str]) -> str:
+    """List what a Content-Security-Policy allows: the hashes of some texts."""
     digests = (hashlib.sha256(text.encode()).digest() for text in texts)
     return " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)

@@ -1,47 +1,37 @@
-"""An experiment of Section 5 as data: where tasks come from, which runs are made, how thresholds are chosen."""
+"""Experiments of Section 5 as data: tasks, ways to explore, budgets and the choice of thresholds."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
-from typing import Protocol as Interface
 
 import numpy as np
 
 from exml_sim.classifier.rejection_model import ModelOptions
+from exml_sim.datasets.realdisp import RealDisp
 from exml_sim.progress import Progress
 from exml_sim.strategies import MedianElimination, Strategy, UniformAllocation
 from exml_sim.threads import one_thread
 from exml_sim.validation import check_count, check_jobs
 from simulations.cache import Cache
 from simulations.reproduction.learner import Learner, Protocol
-from simulations.reproduction.results import Case, Configuration, Supervised, accuracy, best, run_record
-from simulations.reproduction.task import Task
+from simulations.reproduction.sources import (
+    DIVISIONS,
+    PAPER_COSTS,
+    MfeatSource,
+    RealDispSource,
+    Source,
+    SyntheticSource,
+)
+from simulations.reproduction.task import Task, stream
 
-#: The budget ratios of Tables 1 and 2, in per cent.
+#: The budget ratios of Tables 1 and 2, and of Section 5.1, in per cent.
 BUDGETS = (10, 20, 30)
-
-
-class Source(Interface):
-    """Where the tasks of an experiment come from."""
-
-    @property
-    def observed(self) -> tuple[str, ...]:
-        """Groups of features that are taken as the observed one in turn."""
-
-    def candidates(self, observed: str) -> tuple[str, ...]:
-        """Groups that can be bought then."""
-
-    def task(self, seed: int, number: int) -> Task:
-        """The task of one configuration."""
-
-    def identity(self) -> Mapping[str, Any]:
-        """Plain values that tell this source from any other."""
+SYNTHETIC_BUDGET = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +42,7 @@ class Exploring:
     alignment: str = "sample"
 
     def build(self) -> Strategy:
-        """The strategy."""
+        """Make the strategy."""
         if self.strategy == "ME":
             return MedianElimination(alignment=self.alignment)
         return UniformAllocation(alignment=self.alignment)
@@ -79,7 +69,7 @@ class Experiment:
     seed
         Root seed.
     attainable
-        Whether the accuracy with each candidate known for all rows is measured, to tell which are the best two.
+        Whether the accuracy with each candidate known for all rows is computed, to find the best two.
     """
 
     name: str
@@ -97,72 +87,77 @@ class Experiment:
         self.options()
 
     def options(self) -> ModelOptions:
-        """Options of all rejection models; normalised features are in the task's distances."""
+        """Make the options of all rejection models; normalised features are in the task's distances."""
         return ModelOptions(C_h=self.C, C_g=self.C, loss=self.loss, scaling="none")
 
     def identity(self) -> str:
-        """The settings as text; results of equal settings belong together."""
-        protocol = self.protocol
+        """Write the settings as text; results of equal settings belong together."""
         settings = {
             "name": self.name,
             "source": dict(self.source.identity()),
-            "explorings": [[one.strategy, one.alignment] for one in self.explorings],
+            "explorings": [[exploring.strategy, exploring.alignment] for exploring in self.explorings],
             "budgets": list(self.budgets),
-            "hindsight": protocol.hindsight,
-            "thetas": list(protocol.thetas),
-            "exploration_theta": protocol.exploration_theta,
-            "validation_share": str(protocol.validation_share),
-            "target": protocol.target,
-            "folds": protocol.folds,
+            **asdict(self.protocol),
             "C": self.C,
             "loss": self.loss,
             "seed": self.seed,
             "attainable": self.attainable,
         }
-        return json.dumps(settings, sort_keys=True)
+        return json.dumps(settings, sort_keys=True, default=str)
 
-    def run(self, number: int) -> Configuration:
-        """All runs of one configuration."""
+    def run(self, number: int) -> dict[str, Any]:
+        """Run one configuration; returns records of its cases and runs that go through JSON unchanged.
+
+        A case is one observed group: accuracy, theta and share of accepted rows of the initial layer, and the
+        attainable accuracy of each candidate. A run is one exploration with one theta (`Explored.record`); SL is a run
+        without strategy and budget.
+        """
         # One BLAS thread, so that results do not depend on how many workers share the cores.
         with one_thread():
             task = self.source.task(self.seed, number)
             known: dict[frozenset[str], float] = {}
-            cases = [self._case(task, number, k, known) for k in range(len(self.source.observed))]
-        return Configuration(number, tuple(cases))
+            cases, runs = [], []
+            for k in range(len(self.source.observed)):
+                learner = self.learner(task, number, k)
+                runs += self._run_all(learner)
+                cases.append(self._describe_case(learner, known))
+        return {"configuration": number, "cases": cases, "runs": runs}
 
     def learner(self, task: Task, number: int, k: int) -> Learner:
-        """The learner with the k-th group observed."""
+        """Make the learner with the k-th group observed."""
         observed = self.source.observed[k]
         rng = stream(self.seed, 2, number, k)
         return Learner(task, observed, self.source.candidates(observed), self.options(), self.protocol, rng)
 
-    def _case(self, task: Task, number: int, k: int, known: dict[frozenset[str], float]) -> Case:
-        learner = self.learner(task, number, k)
-        runs = [
-            run_record(one.strategy, one.alignment, budget, found, learner.initial, task)
-            for one in self.explorings
-            for budget in self.budgets
-            for found in learner.explore(one.build(), Fraction(budget, 100))
-        ]
-        return Case(
-            learner.observed,
-            learner.initial_theta,
-            accuracy(learner.initial, task),
-            float(np.mean(learner.initial.accepted)),
-            tuple(Supervised(theta, accuracy(predicted, task)) for theta, predicted in learner.supervised()),
-            self._attainable(learner, known) if self.attainable else {},
-            tuple(runs),
-        )
+    def _run_all(self, learner: Learner) -> list[dict[str, Any]]:
+        """Run every way to explore, budget and theta, and SL with every theta."""
+        runs = []
+        for exploring in self.explorings:
+            for budget in self.budgets:
+                kind = {"strategy": exploring.strategy, "alignment": exploring.alignment, "budget": budget}
+                explored = learner.explore(exploring.build(), Fraction(budget, 100))
+                runs += [kind | run.record(learner.initial, learner.task) for run in explored]
+        for theta, predicted in learner.supervised():
+            accuracy = predicted.accuracy(learner.task)
+            kind = {"strategy": "", "alignment": "", "budget": 0, "theta": theta, "cascade_theta": theta}
+            runs.append(kind | {"augmented": accuracy, "cascaded": accuracy})
+        return [{"observed": learner.observed, **run} for run in runs]
 
-    def _attainable(self, learner: Learner, known: dict[frozenset[str], float]) -> dict[str, float]:
-        """Accuracy with each candidate; a pair of groups is the same whichever of the two is observed."""
-        found = {}
-        for name in learner.candidates:
+    def _describe_case(self, learner: Learner, known: dict[frozenset[str], float]) -> dict[str, Any]:
+        """Describe the initial layer; attainable accuracies of a pair hold whichever of the two is observed."""
+        attainable = {}
+        for name in learner.candidates if self.attainable else ():
             pair = frozenset((learner.observed, name))
             if pair not in known:
-                known[pair] = best(learner.attainable(name), learner.task)
-            found[name] = known[pair]
-        return found
+                known[pair] = max(predicted.accuracy(learner.task) for _, predicted in learner.attainable(name))
+            attainable[name] = known[pair]
+        return {
+            "observed": learner.observed,
+            "initial_theta": learner.initial_theta,
+            "initial": learner.initial.accuracy(learner.task),
+            "initial_accepted": float(np.mean(learner.initial.accepted)),
+            "attainable": attainable,
+        }
 
 
 def run(
@@ -173,8 +168,8 @@ def run(
     n_jobs: int = -1,
     progress: bool = True,
     stream: TextIO | None = None,
-) -> list[Configuration]:
-    """Run what is missing of the first configurations, and return the results of all of them.
+) -> list[dict[str, Any]]:
+    """Run missing configurations, and return the records of all of them.
 
     Results depend on the experiment alone, not on `n_jobs` or on how often a run was interrupted.
 
@@ -190,19 +185,47 @@ def run(
     numbers = {str(number): number for number in range(check_count(configurations, "configurations"))}
     workers = check_jobs(n_jobs)
     with Cache(store, json.loads(experiment.identity())) as cache:
-        there = sum(key in cache for key in numbers)
-        line = Progress(len(numbers), progress, stream, there=there, what="configurations", name=experiment.name)
+        done = sum(key in cache for key in numbers)
+        line = Progress(len(numbers), progress, stream, there=done, what="configurations", name=experiment.name)
         try:
-            found = cache.map(partial(_plain, experiment), numbers, n_jobs=workers, prefer="processes", done=line.add)
+            return list(
+                cache.map(
+                    partial(Experiment.run, experiment), numbers, n_jobs=workers, prefer="processes", done=line.add
+                )
+            )
         finally:
             line.close()
-        return [Configuration.of(one) for one in found]
 
 
-def _plain(experiment: Experiment, number: int) -> dict[str, Any]:
-    return asdict(experiment.run(number))
+def figures_4_and_5(hindsight: bool, C: float, *, loss: str = "sum", seed: int = 0) -> Experiment:
+    """Make the experiment behind Figures 4 and 5: SL and ExML at a budget ratio of 20 %."""
+    ways, budgets = (Exploring("ME"),), (SYNTHETIC_BUDGET,)
+    return Experiment("synthetic", SyntheticSource(), ways, budgets, Protocol(hindsight), C, loss, seed, False)
 
 
-def stream(seed: int, *address: int) -> np.random.Generator:
-    """The random numbers at one address below the root seed."""
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=address))
+def table_1(
+    hindsight: bool, C: float, *, loss: str = "sum", seed: int = 0, divisions: int = DIVISIONS, short: bool = False
+) -> Experiment:
+    """Make the experiment behind Table 1: SL, aug/ME, csd/UA, csd/ME and recall.
+
+    The short form has median elimination at the largest budget only, and no recall: enough to compare settings.
+    """
+    ways = (Exploring("ME"),) if short else (Exploring("ME"), Exploring("UA"))
+    budgets = (max(BUDGETS),) if short else BUDGETS
+    source = MfeatSource(divisions=divisions)
+    return Experiment("mfeat", source, ways, budgets, Protocol(hindsight), C, loss, seed, not short)
+
+
+def table_2(hindsight: bool, C: float, *, loss: str = "sum", seed: int = 0, divisions: int = DIVISIONS) -> Experiment:
+    """Make the experiment behind Table 2: both strategies with both alignments, cascaded, with the paper's costs."""
+    ways = tuple(Exploring(name, alignment) for name in ("UA", "ME") for alignment in ("sample", "budget"))
+    source = MfeatSource(tuple(PAPER_COSTS.items()), divisions)
+    return Experiment("costs", source, ways, BUDGETS, Protocol(hindsight), C, loss, seed, False)
+
+
+def figures_6_and_7(
+    data: RealDisp, split: str, hindsight: bool, C: float, *, loss: str = "sum", seed: int = 0
+) -> Experiment:
+    """Make the experiment behind the accuracy figure and the allocation matrix."""
+    ways, source = (Exploring("ME"), Exploring("UA")), RealDispSource(data, split)
+    return Experiment("realdisp", source, ways, BUDGETS, Protocol(hindsight), C, loss, seed)

@@ -1,9 +1,9 @@
-"""The method on a task's distance matrices: the same steps as `exml_sim.ExMLClassifier`, without repeating work.
+"""Run the method on a task's distance matrices: the steps of `exml_sim.ExMLClassifier` without repeating work.
 
-The initial model is made once per task and observed group, and every strategy, budget and theta starts from it and from
-the same random order of rows (paired comparisons). Purchases, strategies, ledgers, thresholds and the solver are those
-of `exml_sim`; only Gram matrices come from distances that are there already. `tests/simulations/reproduction` holds the
-outcome against `ExMLClassifier` run by run.
+The initial model is fitted once per task and observed group, and every strategy, budget and theta starts from it and
+from the same random order of rows (paired comparisons). Purchases, strategies, ledgers, thresholds and the solver are
+those of `exml_sim`; only Gram matrices come from precomputed distances. `tests/simulations/reproduction` compares the
+outcome with `ExMLClassifier` run by run.
 """
 
 from __future__ import annotations
@@ -70,18 +70,22 @@ class Protocol:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Predicted:
-    """What a layer predicts for the testing rows: the winning class, and whether it is accepted."""
+    """Predictions of a layer for the testing rows: the winning class, and whether it is accepted."""
 
     winner: IntArray
     accepted: BoolArray
 
     def labels(self) -> IntArray:
-        """Classes; what is given up is the hidden one."""
+        """Return classes; rejected rows get the hidden one."""
         return np.where(self.accepted, self.winner, HIDDEN)
 
     def then(self, other: Predicted) -> Predicted:
-        """The cascade: what this layer gives up goes to the other one."""
+        """Return the cascade: rows that this layer rejects go to the other one."""
         return Predicted(np.where(self.accepted, self.winner, other.winner), self.accepted | other.accepted)
+
+    def accuracy(self, task: Task) -> float:
+        """Return the share of testing rows whose true class, known or hidden, is predicted."""
+        return float(np.mean(self.labels() == task.truth))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,6 +109,28 @@ class Explored:
     predicted: Predicted
     behind: Predicted
 
+    def record(self, initial: Predicted, task: Task) -> dict[str, Any]:
+        """Count what an exploration did for the testing rows.
+
+        `rescued`, `confused` and `lost` are testing rows that the initial layer rejects and the augmented one accepts:
+        known ones with the right class, known ones with the wrong class, hidden ones. The accuracy of the cascade less
+        that of the initial layer is (rescued - lost) / testing rows.
+        """
+        passed = ~initial.accepted & self.behind.accepted
+        is_hidden, is_right = task.truth == HIDDEN, self.behind.winner == task.truth
+        return {
+            "theta": self.theta,
+            "cascade_theta": self.cascade_theta,
+            "selected": self.selected,
+            "rows": self.rows,
+            "pulls": self.pulls,
+            "augmented": self.predicted.accuracy(task),
+            "cascaded": initial.then(self.behind).accuracy(task),
+            "rescued": int((passed & is_right).sum()),
+            "confused": int((passed & ~is_hidden & ~is_right).sum()),
+            "lost": int((passed & is_hidden).sum()),
+        }
+
 
 class Learner:
     """All runs of one task with one observed group of features.
@@ -122,7 +148,7 @@ class Learner:
     protocol
         How thresholds are chosen.
     rng
-        Folds and the order in which rows are bought.
+        Folds and the order of purchases.
     """
 
     def __init__(
@@ -139,10 +165,10 @@ class Learner:
         self._all = np.arange(len(task.y))
         self._gram, gamma = task.gram((observed,), self._all)
         self._cross = task.cross((observed,), self._all, gamma)
-        self._judge = CrossValidatedVotes(self._gram, task.y, N_CLASSES, options, folds=protocol.folds, rng=rng)
-        choice = choose_initial(self._judge.count_down_to(INITIAL_THETAS, protocol.target), protocol.target)
+        self._folds = CrossValidatedVotes(self._gram, task.y, N_CLASSES, options, folds=protocol.folds, rng=rng)
+        choice = choose_initial(self._folds.count_down_to(INITIAL_THETAS, protocol.target), protocol.target)
         self.initial_theta = choice.theta
-        self._given_up = ~self._judge.accepted(choice.theta)
+        self._is_rejected = ~self._folds.accepted(choice.theta)
         self._rng, self._state = rng, rng.bit_generator.state
         self.initial = self._fitted(choice.theta)
 
@@ -158,7 +184,7 @@ class Learner:
         """SL: the rejection model on the observed features, for every theta of the protocol."""
         thetas = self._protocol.thetas
         if not self._protocol.hindsight:
-            tried = [self._judge.count(theta) for theta in thetas]
+            tried = [self._folds.count(theta) for theta in thetas]
             thetas = (choose_fewest_errors(tried, N_CLASSES, "training rows").theta,)
         return [(theta, self._fitted(theta)) for theta in thetas]
 
@@ -185,8 +211,7 @@ class Learner:
         scored_at = protocol.exploration_theta if theta is None else theta
         pool = _DistancePool(self._pair_gram, buyer, base, self._options, scored_at)
         share = protocol.validation_share if theta is None else Fraction(0)
-        found = pool.explore(strategy, buyer.ledger.budget * (1 - share))
-        arm = found.selected
+        arm = pool.explore(strategy, buyer.ledger.budget * (1 - share)).selected
         if theta is None:
             buy_more([arm], base, buyer.ledger.budget - buyer.ledger.spent, buyer)
         bought = base.rows[buyer.bought[arm, base.rows]]
@@ -194,7 +219,7 @@ class Learner:
         gram, gamma = task.gram(groups, bought)
         alone, behind = (theta, theta) if theta is not None else self._automatic(gram, bought)
         cross = task.cross(groups, bought, gamma)
-        layers = {one: self._layer(gram, cross, task.y[bought], one) for one in {alone, behind}}
+        layers = {cost: self._layer(gram, cross, task.y[bought], cost) for cost in {alone, behind}}
         pulls = {name: int(count) for name, count in zip(self.candidates, buyer.bought.sum(axis=1), strict=True)}
         name, spent = self.candidates[arm], buyer.ledger.spent
         return Explored(alone, behind, name, pulls, spent, len(bought), layers[alone], layers[behind])
@@ -210,12 +235,12 @@ class Learner:
             return thetas[0], thetas[0]
         folds = min(self._protocol.folds, len(y))
         judge = CrossValidatedVotes(gram, y, N_CLASSES, self._options, folds=folds, rng=self._rng)
-        alone, behind = (choose_augmented(judge, thetas, N_CLASSES, mask) for mask in (None, self._given_up[bought]))
+        alone, behind = (choose_augmented(judge, thetas, N_CLASSES, mask) for mask in (None, self._is_rejected[bought]))
         return alone.theta, behind.theta
 
 
 def _buyer(task: Task, candidates: tuple[str, ...], ratio: Fraction) -> AcquisitionManager:
-    """Pays for values; what it hands out is row numbers, by which distances are looked up."""
+    """Make a buyer whose values are row numbers, by which distances are found."""
     costs = {name: task.costs[name] for name in candidates}
     budget = ratio * len(task.y) * sum(costs.values(), Fraction(0))
     oracle = CallableOracle(dict.fromkeys(candidates, _row_numbers), costs)
@@ -231,7 +256,7 @@ GramOf = Callable[[int, IntArray], FloatArray]
 
 
 class _DistancePool(OraclePool):
-    """Candidates as arms whose Gram matrices are looked up."""
+    """Candidates as arms whose Gram matrices come from distances."""
 
     def __init__(
         self, gram_of: GramOf, buyer: AcquisitionManager, base: LayerInput, options: ModelOptions, theta: float
@@ -250,17 +275,17 @@ class _DistancePool(OraclePool):
 
 
 class _DistanceSession(OracleArms):
-    """Scores on the rows that were bought, with Gram matrices that are looked up."""
+    """Scores on bought rows, with Gram matrices from distances."""
 
     def __init__(self, gram_of: GramOf, buyer: AcquisitionManager, *rest: Any) -> None:
         super().__init__(buyer, *rest)
         # Refinement scores the same rows of an arm again: the last matrix of each is kept.
-        self._looked_up: dict[int, tuple[IntArray, FloatArray]] = {}
+        self._grams: dict[int, tuple[IntArray, FloatArray]] = {}
         self._values, self._gram_of = buyer.values, gram_of
 
     def _gram(self, i: int, rows: IntArray) -> FloatArray:
-        if i not in self._looked_up or not np.array_equal(self._looked_up[i][0], rows):
-            # The buyer refuses rows that were not paid for; what it hands out is their numbers.
+        if i not in self._grams or not np.array_equal(self._grams[i][0], rows):
+            # The buyer refuses rows that were not paid for; its values are row numbers.
             paid = self._values(i, rows)[:, 0].astype(np.int64)
-            self._looked_up[i] = rows, self._gram_of(i, paid)
-        return self._looked_up[i][1]
+            self._grams[i] = rows, self._gram_of(i, paid)
+        return self._grams[i][1]

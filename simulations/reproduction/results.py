@@ -1,4 +1,4 @@
-"""What one configuration leaves behind, as plain numbers that go through JSON unchanged."""
+"""Results of an experiment as tables: which theta counts, means, and the paired t-test behind bold print."""
 
 from __future__ import annotations
 
@@ -7,127 +7,173 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from scipy import stats
 
-from simulations.reproduction.learner import Explored, Predicted
-from simulations.reproduction.task import HIDDEN, Task
+from exml_sim.arrays import FloatArray
 
-
-@dataclass(frozen=True, slots=True)
-class Supervised:
-    """SL with one theta."""
-
-    theta: float
-    accuracy: float
+#: How hindsight picks theta: the best one of every configuration, or the one with the best mean for a whole cell.
+THETAS_BY = ("each", "one")
+SIGNIFICANCE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """One exploration with one theta.
+class Method:
+    """A column of a table.
 
     Attributes
     ----------
-    strategy, alignment, budget
-        "ME" or "UA", "sample" or "budget", the budget ratio in per cent.
-    theta, cascade_theta, selected, rows
-        Rejection cost of the augmented layer alone and behind the initial one, its candidate and training rows.
-    pulls
-        Values bought of each candidate.
-    augmented, cascaded
-        Test accuracy of the augmented layer alone, and behind the initial one.
-    rescued, confused, lost
-        Testing rows that the initial layer gives up and the augmented one accepts: known ones with the right class,
-        known ones with the wrong class, hidden ones. cascaded - initial = (rescued - lost) / testing rows.
+    name
+        As printed.
+    strategy, alignment
+        Of the runs; "" for SL, which has none.
+    layer
+        "augmented" (alone) or "cascaded" (behind the initial layer); SL has one layer.
     """
 
+    name: str
     strategy: str
     alignment: str
-    budget: int
-    theta: float
-    cascade_theta: float
-    selected: str
-    rows: int
-    pulls: dict[str, int]
-    augmented: float
-    cascaded: float
-    rescued: int
-    confused: int
-    lost: int
+    layer: str
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
-    """All runs of one configuration with one observed group of features.
+SL = Method("SL", "", "", "cascaded")
+AUG_ME = Method("aug/ME", "ME", "sample", "augmented")
+CSD_UA = Method("csd/UA", "UA", "sample", "cascaded")
+CSD_ME = Method("csd/ME", "ME", "sample", "cascaded")
+TABLE_1 = (SL, AUG_ME, CSD_UA, CSD_ME)
+TABLE_2 = tuple(
+    Method(f"{short}/{strategy}", strategy, alignment, "cascaded")
+    for strategy in ("UA", "ME")
+    for short, alignment in (("SA", "sample"), ("BA", "budget"))
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableCell:
+    """One method on one observed group with one budget.
 
     Attributes
     ----------
-    observed
-        The group.
-    initial_theta, initial, initial_accepted
-        The initial layer: its theta, its accuracy alone, the share of rows that it accepts.
-    supervised
-        SL, for every theta of the protocol.
-    attainable
-        Accuracy of the augmented model with each candidate known for all training rows, best theta; may be empty.
+    accuracy
+        Per configuration, in per cent.
+    thetas
+        Per configuration.
     runs
-        The explorations.
+        The counted runs, one row per configuration.
     """
 
-    observed: str
-    initial_theta: float
-    initial: float
-    initial_accepted: float
-    supervised: tuple[Supervised, ...]
-    attainable: dict[str, float]
-    runs: tuple[Run, ...]
+    accuracy: FloatArray
+    thetas: FloatArray
+    runs: pd.DataFrame
+
+    @property
+    def mean(self) -> float:
+        """Mean accuracy."""
+        return float(self.accuracy.mean())
+
+    @property
+    def std(self) -> float:
+        """Standard deviation over configurations (0 for one)."""
+        return float(self.accuracy.std(ddof=1)) if len(self.accuracy) > 1 else 0.0
+
+    def share(self, names: Sequence[str]) -> FloatArray:
+        """Return the share of all queries that went to some candidates, per configuration, in per cent."""
+        queries = self.runs["pulls"]
+        return np.array([100.0 * sum(pulls.get(name, 0) for name in names) / sum(pulls.values()) for pulls in queries])
+
+    @property
+    def candidates(self) -> list[str]:
+        """Names of the candidates."""
+        return list(self.runs["pulls"].iloc[0])
+
+    @property
+    def most_selected(self) -> str:
+        """The candidate that was selected in most configurations; the first of equal ones."""
+        return max(self.candidates, key=lambda name: int((self.runs["selected"] == name).sum()))
 
 
-@dataclass(frozen=True, slots=True)
-class Configuration:
-    """The results of one configuration."""
+class Results:
+    """Records of all configurations, and how hindsight picks theta.
 
-    number: int
-    cases: tuple[Case, ...]
+    Parameters
+    ----------
+    records
+        What `Experiment.run` returns, one for each configuration.
+    thetas_by
+        One of `THETAS_BY`; it plays no role where there is one run per configuration.
+    """
 
-    @classmethod
-    def of(cls, data: Mapping[str, Any]) -> Configuration:
-        """Read back what `dataclasses.asdict` made of a configuration."""
-        return cls(data["number"], tuple(_case(one) for one in data["cases"]))
+    def __init__(self, records: Sequence[Mapping[str, Any]], thetas_by: str = "one") -> None:
+        if thetas_by not in THETAS_BY:
+            raise ValueError(f"thetas_by must be one of {', '.join(THETAS_BY)}; got {thetas_by!r}")
+        self.thetas_by, self.size = thetas_by, len(records)
+        runs = pd.DataFrame([run for record in records for run in record["runs"]])
+        cases = pd.DataFrame([case for record in records for case in record["cases"]])
+        self._runs = dict(tuple(runs.groupby(["observed", "strategy", "alignment", "budget"], sort=False)))
+        self._cases = dict(tuple(cases.groupby("observed", sort=False)))
+
+    @property
+    def observed(self) -> list[str]:
+        """Observed groups."""
+        return list(self._cases)
+
+    def cell(self, observed: str, method: Method, budget: int) -> TableCell:
+        """Collect a cell; with several thetas per configuration, `thetas_by` says which one counts."""
+        runs = self._runs[observed, method.strategy, method.alignment, budget if method.strategy else 0]
+        tried = runs[method.layer].to_numpy(dtype=np.float64).reshape(self.size, -1)
+        if self.thetas_by == "each":
+            picked = tried.argmax(axis=1)
+        else:
+            picked = np.full(self.size, int(tried.mean(axis=0).argmax()))
+        counted = runs.iloc[np.arange(self.size) * tried.shape[1] + picked]
+        theta = "theta" if method.layer == "augmented" else "cascade_theta"
+        return TableCell(100.0 * counted[method.layer].to_numpy(), counted[theta].to_numpy(), counted)
+
+    def initial(self, observed: str) -> FloatArray:
+        """Return the accuracy of the initial layer per configuration, in per cent."""
+        return 100.0 * np.asarray(self._cases[observed]["initial"])
+
+    def attainable(self, observed: str) -> pd.DataFrame:
+        """Return attainable accuracies: configurations down, candidates across; empty if they were not computed."""
+        return pd.DataFrame(list(self._cases[observed]["attainable"]))
+
+    def recall(self, observed: str, cell: TableCell) -> int:
+        """Count configurations whose selected candidate is one of the best two."""
+        quality = self.attainable(observed)
+        selected = _at(quality, cell)
+        return int(((quality.to_numpy() > selected[:, None]).sum(axis=1) < 2).sum())
+
+    def selected_quality(self, observed: str, cell: TableCell) -> FloatArray:
+        """Return the attainable accuracy of the selected candidate, per configuration."""
+        return _at(self.attainable(observed), cell)
 
 
-def _case(data: dict[str, Any]) -> Case:
-    supervised = tuple(Supervised(**one) for one in data["supervised"])
-    runs = tuple(Run(**one) for one in data["runs"])
-    return Case(**{**data, "supervised": supervised, "runs": runs})
+def _at(quality: pd.DataFrame, cell: TableCell) -> FloatArray:
+    columns = quality.columns.get_indexer(cell.runs["selected"])
+    return np.asarray(quality.to_numpy()[np.arange(len(quality)), columns])
 
 
-def accuracy(predicted: Predicted, task: Task) -> float:
-    """Share of testing rows whose true class, known or hidden, is predicted."""
-    return float(np.mean(predicted.labels() == task.truth))
+def p_above(first: FloatArray, second: FloatArray, margin: float = 0.0) -> float:
+    """Return the p-value of the one-sided paired t-test that `first` exceeds `second` + `margin` in the mean."""
+    difference = np.asarray(first) - np.asarray(second) - margin
+    if len(difference) < 2:
+        return 1.0
+    if np.ptp(difference) <= 1e-12:
+        # Nothing varies: the test statistic is infinite, or 0/0 where there is no difference at all.
+        return 0.0 if difference[0] > 1e-12 else 1.0
+    return float(stats.ttest_1samp(difference, 0.0, alternative="greater").pvalue)
 
 
-def best(tried: Sequence[tuple[float, Predicted]], task: Task) -> float:
-    """The best accuracy of some thetas."""
-    return max(accuracy(predicted, task) for _, predicted in tried)
+def mark_bold(cells: Sequence[TableCell]) -> list[bool]:
+    """Mark what the paper prints bold: the best mean and all that a paired t-test at 95 % does not separate from it.
+
+    If that is every method, none is bold, as in the rows of Table 2 where all are alike.
+    """
+    top = max(cells, key=lambda cell: cell.mean)
+    marked = [cell is top or not _differs(top.accuracy, cell.accuracy) for cell in cells]
+    return [False] * len(cells) if all(marked) else marked
 
 
-def run_record(strategy: str, alignment: str, budget: int, found: Explored, initial: Predicted, task: Task) -> Run:
-    """Count what an exploration did for the testing rows."""
-    layer = found.behind
-    passed = ~initial.accepted & layer.accepted
-    hidden = task.truth == HIDDEN
-    right = layer.winner == task.truth
-    return Run(
-        strategy,
-        alignment,
-        budget,
-        found.theta,
-        found.cascade_theta,
-        found.selected,
-        found.rows,
-        found.pulls,
-        accuracy(found.predicted, task),
-        accuracy(initial.then(layer), task),
-        int((passed & right).sum()),
-        int((passed & ~hidden & ~right).sum()),
-        int((passed & hidden).sum()),
-    )
+def _differs(first: FloatArray, second: FloatArray) -> bool:
+    return 2.0 * min(p_above(first, second), p_above(second, first)) < SIGNIFICANCE

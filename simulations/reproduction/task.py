@@ -33,7 +33,7 @@ class Task:
     test
         Group of features -> squared distances from testing to training rows, shape (t, m).
     y
-        Perceived classes of the training rows, 0 or 1.
+        Observed labels of the training rows, 0 or 1.
     truth
         True classes of the testing rows: 0, 1 or `HIDDEN`.
     costs
@@ -55,7 +55,7 @@ class Task:
         truth: IntArray,
         costs: Mapping[str, Fraction] | None = None,
     ) -> Task:
-        """Measure all distances."""
+        """Compute all distances."""
         prices = {name: Fraction(1) for name in train} if costs is None else dict(costs)
         return cls(
             {name: squared_distances(values) for name, values in train.items()},
@@ -66,21 +66,26 @@ class Task:
         )
 
     def gram(self, groups: tuple[str, ...], rows: IntArray) -> tuple[FloatArray, float]:
-        """Gaussian Gram matrix of some training rows, and its bandwidth: the median of their squared distances."""
+        """Compute the Gaussian Gram matrix of training rows and its bandwidth, the median squared distance."""
         at = np.ix_(rows, rows)
         squares = np.sum([self.train[name][at] for name in groups], axis=0)
         gamma = _median(squares)
         return np.exp(squares / -gamma), gamma
 
     def cross(self, groups: tuple[str, ...], rows: IntArray, gamma: float) -> FloatArray:
-        """Kernel values between all testing rows and some training rows."""
+        """Compute kernel values between all testing rows and some training rows."""
         squares: FloatArray = np.sum([self.test[name][:, rows] for name in groups], axis=0)
         values: FloatArray = np.exp(squares / -gamma)
         return values
 
 
+def stream(seed: int, *address: int) -> np.random.Generator:
+    """Return the random numbers at one address below the root seed."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=address))
+
+
 def _median(squares: FloatArray) -> float:
-    """The paper's bandwidth; any will do for one row, or if most rows are equal, as in `method.gated.Frame`."""
+    """Return the paper's bandwidth; 1 for one row, or if most rows are equal, as in `classifier.gated.Frame`."""
     if len(squares) < 2:
         return 1.0
     gamma = float(np.median(squares[np.triu_indices(len(squares), 1)]))

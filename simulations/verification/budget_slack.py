@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from exml_sim.engine.result import StudyResult
-from simulations.panels import practice
+from simulations.panels import needed_in_simulation
 from simulations.verification.guarantees import STRATEGIES, ClaimPool, StrategyName, to_bound_problem
 from simulations.verification.trials import RunContext
 from theory.claims.instances import one_rival_pool
@@ -119,7 +119,7 @@ def required_by_bounds(pool: ClaimPool, strategy: StrategyName) -> dict[str, int
 def measure_practice(result: StudyResult, strategy: str) -> int | None:
     """Return the first budget from which the upper limit of the failure rate is at most the target, or None."""
     rows = [row for row in result.summary(level=2 * LEVEL - 1) if row.strategy == strategy]
-    budget = practice(sorted(rows, key=lambda row: int(row.budget)), TARGET)
+    budget = needed_in_simulation(sorted(rows, key=lambda row: int(row.budget)), TARGET)
     return None if budget is None else int(budget)
 
 

@@ -113,7 +113,7 @@ def draw_family(title: str, results: Sequence[Result]) -> Figure:
     def mark(marker: str, colour: str, words: str, face: str | None = None) -> Line2D:
         return Line2D([], [], marker=marker, linestyle="", color=colour, markerfacecolor=face or colour, label=words)
 
-    with style.look():
+    with style.context():
         picture = style.blank(8.0, 1.9 + 0.34 * len(results))
         draw_claims(picture.subplots(), results)
         trials = count_distinct(cell for result in results for cell in result.evidence).trials
@@ -250,7 +250,7 @@ def draw_excess_figure(excess: Mapping[str, Sequence[RandomInstanceTrials]]) -> 
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    with style.look():
+    with style.context():
         picture = style.blank(5.2 * len(excess) + 0.6, 5.4)
         axes = picture.subplots(1, len(excess), sharey=True, squeeze=False)[0]
         titles = {"uniform": "uniform allocation (Theorem 1)", "median-accumulated": "median elimination (Theorem 2)"}
@@ -317,7 +317,7 @@ def draw_needs(ax: Axes, required: Sequence[RequiredBudget], axis: str) -> Axes:
 
 def draw_budget_figure(required: Sequence[RequiredBudget], trials: int) -> Figure:
     """Draw one panel per parameter."""
-    with style.look():
+    with style.context():
         picture = style.blank(10.0, 4.4)
         axes = picture.subplots(1, 3, sharey=True)
         for ax, axis in zip(axes, _AXIS_NAMES, strict=True):
@@ -381,7 +381,7 @@ def _factor(log10: float) -> str:
 
 def draw_slack_figure(decompositions: Sequence[SlackDecomposition]) -> Figure:
     """Draw one panel per strategy."""
-    with style.look():
+    with style.context():
         picture = style.blank(8.0, 0.6 + 3.0 * len(decompositions))
         axes = picture.subplots(len(decompositions), 1, squeeze=False)[:, 0]
         for ax, decomposition in zip(axes, decompositions, strict=True):

@@ -103,9 +103,9 @@ def test_a_study_and_a_point_are_one_line(capsys, tmp_path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(features().to_toml(), encoding="utf-8")
     for arguments, word in (
-        ((str(file), "--theta", "0.1"), "--theta goes with a point"),
+        ((str(file), "--theta", "0.1"), "--theta cannot be combined"),
         ((str(tmp_path / "none.toml"),), "none.toml"),
-        ((), "give a point"),
+        ((), "give parameters"),
     ):
         code, out, err = call(capsys, "bound", *arguments, "--budget", "60")
         assert (code, out, err.count("\n")) == (2, "", 1)

@@ -22,7 +22,7 @@ def fails(*_: object, **__: object) -> None:
 def one_line(answer: tuple[int, str, str]) -> None:
     code, out, err = answer
     assert (code, out) == (2, "")
-    assert err.startswith("exml: there is not enough memory for this (Unable to allocate 6.71 GiB")
+    assert err.startswith("exml: not enough memory (Unable to allocate 6.71 GiB")
     assert err.count("\n") == 1
 
 
@@ -78,6 +78,6 @@ def test_a_process_with_little_memory(tmp_path) -> None:
     command = [sys.executable, "-c", LIMITED, str(3 * 2**29), "study", str(tmp_path / "mine.toml")]
     done = subprocess.run([*command, "--out", str(tmp_path / "out")], capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 2, done.stderr[-500:]
-    assert done.stderr.startswith("exml: there is not enough memory for this (Unable to allocate")
+    assert done.stderr.startswith("exml: not enough memory (Unable to allocate")
     assert done.stderr.count("\n") == 1
     assert not (tmp_path / "out").exists()

@@ -9,7 +9,7 @@ import pytest
 
 from exml_sim.engine import StudyResult, run
 from simulations import needed_budget
-from simulations.panels import panels_of
+from simulations.panels import make_panels, needed_in_simulation
 from tests.cli.test_main import call
 from tests.engine.studies import features, known
 from theory import corrected, paper, tighter
@@ -57,8 +57,8 @@ def test_practice_on_the_pools_of_a_file(capsys, tmp_path) -> None:
     lines = json.loads(out)["budgets"]
     assert [line["strategy"] for line in lines] == ["uniform allocation", "median elimination"]
     for line in lines:
-        assert line["practice"] < line["bounds"]["tighter"] < line["bounds"]["corrected"]
-        assert line["factors"]["tighter"] == pytest.approx(line["bounds"]["tighter"] / line["practice"])
+        assert line["simulation"] < line["bounds"]["tighter"] < line["bounds"]["corrected"]
+        assert line["factors"]["tighter"] == pytest.approx(line["bounds"]["tighter"] / line["simulation"])
     assert call(capsys, "plan", str(file), *options, "--n-jobs", "1")[1] == out
 
 
@@ -66,7 +66,7 @@ def test_the_search_finds_where_the_rate_falls_below_the_target() -> None:
     """Two Bernoulli arms: the answer is the smallest tried budget from which on all upper limits are below delta."""
     study = known(pools=[{"kind": "parametric", "means": [0.2, 0.8]}], strategies=["uniform_allocation"])
     (panel,) = needed_budget.search(study, 0.05, 1000, n_jobs=1)
-    found = panel.practice(0.05)
+    found = needed_in_simulation(panel.cells, 0.05)
     budgets = [float(cell.budget) for cell in panel.cells]
     assert budgets == sorted(set(budgets))
     above = [cell for cell in panel.cells if cell.upper > 0.05]
@@ -85,7 +85,7 @@ def test_the_search_finds_where_the_rate_falls_below_the_target() -> None:
         n_jobs=1,
         progress=False,
     ) as result:
-        again = panels_of(result)[0]
+        again = make_panels(result)[0]
     assert [cell.failures for cell in again.cells] == [cell.failures for cell in panel.cells]
 
 
@@ -97,7 +97,7 @@ def test_practice_from_a_store(capsys, tmp_path) -> None:
     assert "1,500" in out
     assert "no bound for uniform allocation: the arms have known distributions" in out
     with StudyResult.open(store) as result:
-        assert float(panels_of(result)[0].practice(0.1)) == 1500
+        assert needed_in_simulation(make_panels(result)[0].cells, 0.1) == 1500
 
 
 @pytest.mark.parametrize(
@@ -106,13 +106,13 @@ def test_practice_from_a_store(capsys, tmp_path) -> None:
         ("--delta 0", "strictly between 0 and 1"),
         ("--delta 2 --K 8", "strictly between 0 and 1"),
         ("--theta 0.1", "--kappa-lambda"),
-        ("--K 8", "a point needs --theta, --kappa-lambda and --gap"),
-        ("--theta 0.1 --kappa-lambda 1 --K 8", "a point needs --theta, --kappa-lambda and --gap"),
-        ("--gap 0", "a point needs --theta, --kappa-lambda and --gap"),
-        ("--strategy both", "a point needs --theta, --kappa-lambda and --gap"),
-        ("--kernel any", "a point needs --theta, --kappa-lambda and --gap"),
-        ("--rows fresh", "a point needs --theta, --kappa-lambda and --gap"),
-        ("--population 50", "a point needs --theta, --kappa-lambda and --gap"),
+        ("--K 8", "--theta, --kappa-lambda and --gap"),
+        ("--theta 0.1 --kappa-lambda 1 --K 8", "--theta, --kappa-lambda and --gap"),
+        ("--gap 0", "--theta, --kappa-lambda and --gap"),
+        ("--strategy both", "--theta, --kappa-lambda and --gap"),
+        ("--kernel any", "--theta, --kappa-lambda and --gap"),
+        ("--rows fresh", "--theta, --kappa-lambda and --gap"),
+        ("--population 50", "--theta, --kappa-lambda and --gap"),
         ("--theta 0.1 --kappa-lambda 1 --K 3 --gap 0", "gap > 0"),
         ("--K 8 --store x.sqlite", "not both"),
         ("--theta 0.7 --kappa-lambda 1 --gap 0.1 --K 3", "theta < 1/2"),
@@ -140,9 +140,9 @@ def test_enough_trials() -> None:
 def test_options_of_trials_are_refused_where_none_are_run(capsys, tmp_path, option) -> None:
     code, out, err = call(capsys, "plan", *POINT, option, "2")
     assert (code, out) == (2, "")
-    assert err == f"exml: {option}: no trials are run at a point\n"
+    assert err == f"exml: {option}: no trials are run with these parameters\n"
     code, _, err = call(capsys, "plan", "--store", str(tmp_path / "study.sqlite"), option, "2")
-    assert (code, err) == (2, f"exml: {option}: no trials are run when a store is read\n")
+    assert (code, err) == (2, f"exml: {option}: no trials are run with a store\n")
 
 
 def test_a_theta_is_printed_as_it_is(capsys) -> None:

@@ -10,7 +10,9 @@ import pytest
 from exml_sim.bandit.rows import FeaturePool
 from exml_sim.cli import main
 from exml_sim.datasets import make_synthetic
+from simulations.panels import name_bound
 from simulations.pilot import SCORE, Plan, best_last, check_pilot, drawn, in_order, interval, needed, plan
+from theory.versions import VERSIONS
 
 ROLES = ["--label", "y", "--observed", "x1,x2"]
 OFFERS = ["--candidate", "low=a10:1", "--candidate", "high=a90:1"]
@@ -55,7 +57,7 @@ def test_a_pilot_plans_a_budget_with_an_interval_next_to_the_bounds(table, capsy
         assert one["bounds"]["paper"] > one["budget"]
     again = run(capsys, "plan", table, "--pilot", 40, *ROLES, *OFFERS, *size)[1]
     assert "by a pilot of 40 rows; high is best in" in again
-    assert "the bounds at the pilot's numbers: pool" in again
+    assert f"bounds at the pilot's parameters: {name_bound(list(VERSIONS)[-1])}" in again
 
 
 def test_an_exploration_is_a_pilot(table, capsys, tmp_path):
@@ -83,7 +85,7 @@ def test_an_exploration_is_a_pilot(table, capsys, tmp_path):
         (["--pilot", 40, "--delta", "1.5", *ROLES, *OFFERS], "delta must be strictly between 0 and 1"),
         ([*ROLES], "goes with a plan from a table"),
         (["--exploration", "nowhere", "--label", "y"], "was anything explored there?"),
-        (["--pilot", 40, "--K", 3, *ROLES, *OFFERS], "go with a table, not with a point"),
+        (["--pilot", 40, "--K", 3, *ROLES, *OFFERS], "go with a table, not with parameters"),
     ],
 )
 def test_what_cannot_be_planned_is_one_line(table, capsys, words, said):
@@ -142,5 +144,5 @@ def test_ends_of_intervals_and_words():
     said = Plan(
         "successive_elimination", 0.05, 40, float("inf"), 10.0, float("inf"), 0.95, 60, 400, "a", 0.5
     ).sentence()
-    assert "cannot tell its best candidates apart" in said
+    assert "no tried budget is enough" in said
     assert "at least 10" in said

@@ -35,7 +35,7 @@ def test_a_file_where_a_folder_should_be(capsys, tmp_path) -> None:
     for command, out in (("report", taken / "x.html"), ("plot", taken / "x"), ("report", taken / "x" / "y.html")):
         code, _, err = call(capsys, command, str(store), "--out", str(out))
         assert code == 2
-        assert err == f"exml: there can be no folder {out if command == 'plot' else out.parent}: {taken} is a file\n"
+        assert err == f"exml: cannot make folder {out if command == 'plot' else out.parent}: {taken} is a file\n"
     assert taken.read_text(encoding="utf-8") == "mine"
 
 
@@ -43,7 +43,7 @@ def test_bad_input_is_one_line(capsys, tmp_path) -> None:
     for arguments, word in (
         (("nowhere.sqlite",), "there is no store"),
         ((), "STORE"),
-        (("x", "--quie"), "--quiet"),
+        (("x", "--quite"), "--quiet"),
     ):
         code, _, err = call(capsys, "report", *arguments)
         assert code == 2

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from exml_sim.cli import main
-from exml_sim.cli.reproduce import command
+from exml_sim.cli.reproduce import DEFAULTS
 from exml_sim.datasets.realdisp import SENSORS, RealDisp, save_realdisp
 from simulations.reproduction import outputs
 
@@ -40,16 +40,12 @@ def test_synthetic_leaves_table_figures_and_verdicts(tmp_path, capsys, monkeypat
 def test_every_experiment_has_the_c_that_its_page_states():
     """The paper's C for synthetic data and RealDisp, the closest one for the digits."""
     stated = {"synthetic": 1.0, "mfeat": 0.15, "costs": 0.15, "realdisp": 1.0}
-    defaults = {
-        name: next(option.default for option in experiment.params if option.name == "penalty")
-        for name, experiment in command.commands.items()
-    }
-    assert defaults == stated
+    assert {name: defaults.C for name, defaults in DEFAULTS.items()} == stated
 
 
 def test_other_settings_in_the_same_folder(tmp_path, capsys):
     from simulations.cache import Cache
-    from simulations.reproduction.synthetic import figures_4_and_5
+    from simulations.reproduction.experiment import figures_4_and_5
 
     Cache(tmp_path / "results", json.loads(figures_4_and_5(True, 1.0, seed=0).identity()))
     assert call("synthetic", "--out", str(tmp_path), "--C", "0.5", "--seed", "5") == 2
@@ -75,10 +71,11 @@ def test_realdisp_with_arrays(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["mfeat", "--configurations", "51"], "51 is not in the range"),
+        (["mfeat", "--configurations", "51"], "2 to 50 configurations, got 51"),
         (["mfeat", "--C", "-1"], "got penalty=(-1.0, -1.0)"),
-        (["realdisp"], "Missing option '--from'"),
+        (["realdisp"], "realdisp needs --from"),
         (["realdisp", "--from", "no-such-file"], "there is no file or directory no-such-file"),
+        (["synthetic", "--divisions", "3"], "--divisions does not apply to synthetic"),
         (["synthetic", "--n-jobs", "0"], "n_jobs must be"),
     ],
 )

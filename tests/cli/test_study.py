@@ -20,6 +20,7 @@ from exml_sim.cli import cli, study
 from exml_sim.engine import Store, StoreError, StudyResult, run
 from exml_sim.engine.modes import excess_risk as excess
 from simulations import budget_vs_failure
+from simulations.report.findings import QUESTION
 from tests.engine.studies import contents, known
 
 WHOLE = budget_vs_failure.make_study
@@ -174,6 +175,32 @@ def _stored(path: Path) -> int:
         return 0
 
 
+def test_the_answer_is_short_and_comes_first(finished):
+    folder, output = finished
+    lines = output.splitlines()
+    assert lines[0] == QUESTION
+    assert "needs less budget than" in lines[1] or "did not reach" in lines[1]
+    assert any(line.startswith("On the same trials") for line in lines[2:4])
+    assert len(lines) <= 25
+    explained = call(folder, "--explain")
+    assert explained.exit_code == 0, explained.output
+    assert len(explained.output.splitlines()) > len(lines)
+    assert "is a multiple of the budget needed in simulation" in explained.output
+
+
+def test_a_study_loads_neither_claims_nor_proofs(tmp_path):
+    program = (
+        "import sys; from exml_sim.cli import cli, study; study.QUICK = 2\n"
+        "cli.main(sys.argv[1:], standalone_mode=False)\n"
+        "print([name for name in sys.modules if name.startswith(('theory.claims', 'theory.proofs'))], file=sys.stderr)"
+    )
+    file = tmp_path / "mine.toml"
+    file.write_text(known(trials=5).to_toml(), encoding="utf-8")
+    command = [sys.executable, "-c", program, "study", str(file), "--quiet", "--out", str(tmp_path / "out")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stderr.splitlines()[-1] == "[]"
+
+
 @pytest.mark.usefixtures("unseen_pictures")
 def test_json_has_the_cells(tmp_path, monkeypatch):
     """Here with every budget of the main study."""
@@ -203,7 +230,8 @@ def test_any_study_from_a_file(tmp_path):
     file.write_text(known(trials=50).to_toml(), encoding="utf-8")
     done = CliRunner().invoke(cli, ["study", str(file), "--out", str(tmp_path / "out")])
     assert done.exit_code == 0, done.output
-    assert done.output.count("clopper-pearson") == 4
+    assert done.output.count("uniform allocation") >= 2
+    assert "Failure rate with its 99% interval:" in done.output
     assert (tmp_path / "out" / "summary.csv").read_text(encoding="utf-8").count("\n") == 5
     with StudyResult.open(tmp_path / "out" / "study.sqlite") as result:
         assert result.study.hash == known(trials=50).hash

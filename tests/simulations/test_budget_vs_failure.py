@@ -14,7 +14,9 @@ from scipy import stats
 
 from exml_sim.engine import run
 from simulations import budget_vs_failure as study
-from simulations.panels import TARGET, gained, needs, panels_of, sentence, verdicts
+from simulations.comparison import find_gains, judge_panels
+from simulations.panels import TARGET, find_needs, make_panels, needed_in_simulation
+from simulations.report.findings import write_needs
 from theory.versions import VERSIONS
 
 SMALL = (24, 128, 1024, 49_152)
@@ -23,7 +25,7 @@ SMALL = (24, 128, 1024, 49_152)
 @pytest.fixture(scope="module")
 def panels():
     with run(study.make_study(400, budgets=SMALL), n_jobs=2, progress=False) as result:
-        return panels_of(result)
+        return make_panels(result)
 
 
 def test_every_cell_is_there_and_does_not_depend_on_threads(panels) -> None:
@@ -31,7 +33,7 @@ def test_every_cell_is_there_and_does_not_depend_on_threads(panels) -> None:
         (name, list(SMALL)) for name in study.STRATEGIES
     ]
     with run(study.make_study(400, budgets=SMALL), n_jobs=1, progress=False) as result:
-        assert panels_of(result) == panels
+        assert make_panels(result) == panels
 
 
 def test_failures_become_rare(panels) -> None:
@@ -50,13 +52,13 @@ def test_intervals_are_clopper_pearson_at_99_percent(panels) -> None:
 
 def test_required_budgets_are_the_smallest(panels) -> None:
     for panel in panels:
-        found = needs(panel)
+        found = find_needs(panel)
         for level in VERSIONS:
             at = found.bounds[level]
-            here, before = panel.point.bound(level, panel.kind, np.array([at, at - 1]))
+            here, before = panel.problem.bound(level, panel.kind, np.array([at, at - 1]))
             assert here <= TARGET
             assert not before <= TARGET
-            assert found.factor(level) == at / found.practice
+            assert found.factor(level) == at / found.simulated
         assert found.bounds["tighter"] < found.bounds["corrected"] < found.bounds["paper"]
 
 
@@ -65,9 +67,9 @@ def test_the_default_budgets_show_the_gain() -> None:
     limit = 1.0 - 0.005 ** (1 / 10_000)  # upper limit of the rate after 10,000 trials without a failure
     one = study.make_study(1, budgets=(48,))
     with run(one, n_jobs=1, progress=False) as result:
-        for panel in panels_of(result):
+        for panel in make_panels(result):
             budgets = np.array(study.LARGE_BUDGETS)
-            ours, printed = (panel.point.bound(name, panel.kind, budgets) for name in ("tighter", "paper"))
+            ours, printed = (panel.problem.bound(name, panel.kind, budgets) for name in ("tighter", "paper"))
             assert np.sum((ours < TARGET) & (ours > limit) & ~(printed < 1.0)) >= 3
 
 
@@ -76,27 +78,27 @@ def test_gained_needs_the_upper_limit_below_our_bound(panels) -> None:
     last = uniform.cells[-1]
     ours = uniform.bound_at("tighter", last)
     assert last.upper < ours < TARGET
-    assert gained(uniform) == [last]
-    assert gained(replace(uniform, cells=(replace(last, upper=2 * ours),))) == []
+    assert find_gains(uniform) == [last]
+    assert find_gains(replace(uniform, cells=(replace(last, upper=2 * ours),))) == []
 
 
 def test_practice_is_none_when_nothing_is_below_the_target(panels) -> None:
     bad = replace(panels[0].cells[-1], upper=0.5)
     poor = replace(panels[0], cells=(*panels[0].cells[:-1], bad))
-    assert poor.practice() is None
-    assert math.isnan(needs(poor).factor("paper"))
-    assert "did not reach 5%" in sentence(needs(poor))
-    assert panels[0].practice() == Fraction(1024)  # 400 trials at 128 are not enough to be sure
+    assert needed_in_simulation(poor.cells, TARGET) is None
+    assert math.isnan(find_needs(poor).factor("paper"))
+    assert "did not reach 5%" in write_needs(find_needs(poor))
+    assert needed_in_simulation(panels[0].cells, TARGET) == Fraction(1024)  # not yet at 128, with 400 trials
 
 
 def test_verdicts_see_a_bound_that_is_too_small(panels) -> None:
-    found = verdicts(panels)
+    found = judge_panels(panels)
     assert len(found) == 2 * len(SMALL) * len(VERSIONS)
     assert not [one for one in found if one[3].outcome == "refuted"]
     # A failure rate of one half where our bound promises less than 5 %.
     wrong = replace(panels[0], cells=(*panels[0].cells[:-1], replace(panels[0].cells[-1], failures=200)))
-    refuted = [(level, cell.budget) for _, cell, level, one in verdicts([wrong]) if one.outcome == "refuted"]
-    assert refuted == [("tighter", "49152"), ("population", "49152")]
+    refuted = [(level, cell.budget) for _, cell, level, one in judge_panels([wrong]) if one.outcome == "refuted"]
+    assert refuted == [("tighter", "49152"), (list(VERSIONS)[-1], "49152")]
 
 
 def test_csv(panels) -> None:

@@ -14,9 +14,11 @@ import pytest
 import theory
 from exml_sim.engine import StudyResult, run
 from simulations import budget_vs_failure
+from simulations.comparison import judge_panels
 from simulations.figures import failure_rate, style
-from simulations.panels import Needs, needs, panels_of, sentence, verdicts
-from simulations.report.page import page_of
+from simulations.panels import Needs, find_needs, make_panels, name_bound
+from simulations.report.findings import write_needs
+from simulations.report.page import make_page
 from tests.cli.test_main import call
 from theory import tighter
 from theory.versions import VERSIONS, Version
@@ -45,42 +47,42 @@ def store(tmp_path_factory):
 @pytest.fixture
 def panels(store, halved_version):
     with StudyResult.open(store) as result:
-        return panels_of(result)
+        return make_panels(result)
 
 
-def test_panels_sentence_table_and_verdicts(panels) -> None:
+def test_panels_sentence_table_and_judge_panels(panels) -> None:
     uniform, median = panels
     assert uniform.versions == (*median.versions, "halved")
     cell = uniform.cells[1]
     assert uniform.bound_at("halved", cell) == pytest.approx(uniform.bound_at("tighter", cell) / 2)
     assert math.isnan(median.bound_at("halved", cell))
-    asked = needs(uniform).bounds
+    asked = find_needs(uniform).bounds
     assert asked["halved"] < asked["tighter"]
-    told = sentence(Needs("uniform allocation", Fraction(128), asked))
-    assert f"the halved bound needs {asked['halved']:,} (" in told
+    told = write_needs(Needs("uniform allocation", Fraction(128), asked))
+    assert f"half of ours {asked['halved']:,} (" in told
     rows = list(csv.DictReader(io.StringIO(budget_vs_failure.to_csv(panels))))
     assert float(rows[1]["bound_halved"]) == uniform.bound_at("halved", cell)
-    assert {name for _, _, name, _ in verdicts(panels)} == set(VERSIONS)
+    assert {name for _, _, name, _ in judge_panels(panels)} == set(VERSIONS)
 
 
 def test_figure(panels) -> None:
     picture = failure_rate.figure(panels, "x")
     legend = [text.get_text() for text in picture.legends[0].get_texts()]
-    assert "halved bound" in legend
-    (curve,) = [line for line in picture.axes[0].lines if line.get_label() == "halved bound"]
-    assert np.allclose(curve.get_ydata(), panels[0].point.bound("halved", "uniform", curve.get_xdata()))
+    assert "half of ours" in legend
+    (curve,) = [line for line in picture.axes[0].lines if line.get_label() == "half of ours"]
+    assert np.allclose(curve.get_ydata(), panels[0].problem.bound("halved", "uniform", curve.get_xdata()))
     assert curve.get_color() not in style.COLOURS.values()
-    assert not [line for line in picture.axes[1].lines if line.get_label() == "halved bound"]
+    assert not [line for line in picture.axes[1].lines if line.get_label() == "half of ours"]
 
 
 def test_report_gets_points_of_the_curve(store, halved_version) -> None:
     with StudyResult.open(store) as result:
-        page = page_of(result)
-        point = panels_of(result)[0].point
+        page = make_page(result)
+        point = make_panels(result)[0].problem
     json.dumps(page, allow_nan=False)
     assert page["versions"][0] == {"name": "halved", "title": "half of ours"}
     uniform, median = (panel["bounds"] for panel in page["groups"][0]["panels"])
-    assert (uniform["versions"][0], median["versions"][0], *median["curves"]) == ("halved", "population", "population")
+    assert (uniform["versions"][0], median["versions"][0], *median["curves"]) == ("halved", *[list(VERSIONS)[-2]] * 2)
     curve = uniform["curves"]["halved"]
     assert curve["target"] == point.required("halved", "uniform", page["target"])
     assert curve["budgets"][0] == curve["informative"] == point.informative("halved", "uniform")
@@ -105,5 +107,7 @@ def test_ladder_and_commands(halved_version, capsys) -> None:
     assert uniform["declined"] == missing
     assert median["declined"] == {**missing, "halved": "there is no halved bound for median"}
     code, out, _ = call(capsys, "plan", *point)
-    assert out.splitlines()[2].split() == ["halved", "tighter", "corrected", "paper"]
+    header = out.splitlines()[2]
+    places = [header.index(name_bound(name)) for name in ("halved", "tighter", "corrected", "paper")]
+    assert places == sorted(places)
     assert "there is no halved bound for median" in out

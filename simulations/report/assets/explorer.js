@@ -13,6 +13,9 @@ exml.explorer = (() => {
     { id: "gap", label: "Δ, smallest gap", low: 0.001, high: 1, show: (v) => d3.format(".3~g")(v) },
     { id: "K", label: "K, candidates", min: 2, max: 64, step: 1, show: (v) => d3.format("d")(v) },
   ];
+  /** Round half to even, as the sentences of the page do. */
+  const even = (x) => (Math.abs(x % 1) === 0.5 && Math.round(x) % 2 ? Math.round(x) - 1 : Math.round(x));
+  const factor = (x) => (x < 9.95 ? d3.format(",.1f")(even(10 * x) / 10) : d3.format(",")(even(x)));
   let page;
   let state;
   let words;
@@ -66,7 +69,7 @@ exml.explorer = (() => {
     return i >= 0 ? curve.logs[i] ?? NaN : B >= (curve.launch ?? Infinity) ? 0 : NaN;
   }
 
-  function practice() {
+  function neededInSimulation() {
     let found = NaN;
     for (const cell of panel().cells.slice().reverse()) {
       if (cell.upper > page.target) break;
@@ -95,24 +98,24 @@ exml.explorer = (() => {
       + (now.point ? " Grey zones: a bound is vacuous there (at least 1, or below its launch budget). Short bars at the top: launch budgets." : "");
     byId("bounds-part").hidden = !now.point;
     byId("reason").hidden = Boolean(now.point);
-    byId("reason").textContent = now.point ? "" : `No bound is laid over: ${panel().reason}.`;
+    byId("reason").textContent = now.point ? "" : `No bound is drawn: ${panel().reason}.`;
     fillCells();
     if (!now.point) return;
     fillNeeds(now);
     const movable = panel().bounds.movable;
     for (const slider of SLIDERS) byId(`slider-${slider.id}`).disabled = !movable;
     if (movable) showSliders(now);
-    else byId("status").textContent = "Bounds of plug-ins stand where the study is: there is nothing to move.";
+    else byId("status").textContent = "Bounds of plug-ins are fixed at the study's parameters; the sliders do not apply.";
   }
 
   function fillNeeds(now) {
-    const seen = practice();
+    const seen = neededInSimulation();
     const percent = d3.format(".0~%")(page.target);
-    const times = (budget) => (budget / seen > 0 ? `${d3.format(",.4~r")(budget / seen)}×` : "");
-    byId("needs-name").textContent = `Budgets of ${panel().title} for at most ${percent} failures`;
-    const columns = [{ name: "who asks" }, { name: `${percent} from`, number: true }, { name: "times practice", number: true },
+    const times = (budget) => (budget / seen > 0 ? `${factor(budget / seen)}x` : "");
+    byId("needs-name").textContent = `Budgets of ${panel().title} for at most ${percent} failures; x simulation: multiple of the budget needed in simulation`;
+    const columns = [{ name: "budget needed by" }, { name: `${percent} from`, number: true }, { name: "x simulation", number: true },
       { name: "below 1 from", number: true, wide: true }, { name: "launch", number: true, wide: true }];
-    const rows = [["in practice (this study)", Number.isNaN(seen) ? "not reached" : amount(seen), "", "", ""]];
+    const rows = [["simulation (this study)", Number.isNaN(seen) ? "not reached" : amount(seen), "", "", ""]];
     for (const version of versions()) {
       const { launch, informative, target } = now.needs[version];
       rows.push([words[version], amount(target), times(target), amount(informative), amount(launch)]);

@@ -155,10 +155,12 @@ def test_the_page_escapes_names_and_fetches_nothing() -> None:
     assert "<b>x</b>" not in text
     assert "&lt;b&gt;x&lt;/b&gt;" in text
     assert "<td>&lt;i&gt;</td>" in text
-    assert "<li>one</li><li>two</li>" in text
+    assert "<li>one</li>\n<li>two</li>" in text
     assert not re.search(r"(src|href)=\"(?!data:)", text)
-    assert "default-src &#x27;none&#x27;" in text
-    assert html_of("```\na < b\n```") == "<pre>a &lt; b</pre>"
+    assert "default-src &#39;none&#39;" in text
+    assert "a &lt; b" in html_of("```\na < b\n```")
+    assert "![x](http://example.org) *a* <" not in html_of("![x](http://example.org) *a* <")
+    assert "![x](http://example.org) *a* &lt;" in html_of("![x](http://example.org) *a* <")
 
 
 def test_money_against_confidence_has_its_limit_below_and_the_fixed_budget_beside() -> None:
@@ -174,8 +176,8 @@ def test_money_against_confidence_has_its_limit_below_and_the_fixed_budget_besid
         ((stem, picture),) = money_vs_confidence.figures(result)
     assert stem == "money_vs_confidence_0"
     lines = {line.get_label(): dict(zip(*line.get_data(), strict=True)) for line in picture.axes[0].lines}
-    sure = lines["until sure: SuccessiveElimination"]
-    limit = lines["limit of all rules: characteristic time"]
+    sure = lines["until confident: SuccessiveElimination"]
+    limit = lines["lower bound: characteristic time"]
     assert sorted(sure) == pytest.approx([0.05, 0.2])
     assert limit[0.05] == pytest.approx(least_pulls([0.2, 0.6], 0.05))
     assert all(sure[delta] > limit[delta] for delta in sure)

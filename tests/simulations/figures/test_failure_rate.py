@@ -10,15 +10,16 @@ import pytest
 from exml_sim.engine import run
 from simulations import budget_vs_failure
 from simulations.figures import failure_rate, style
-from simulations.panels import panels_of
+from simulations.panels import make_panels, name_bound
 from tests.engine.studies import known
+from theory.versions import VERSIONS
 
 
 @pytest.fixture(scope="module")
 def panels():
     study = budget_vs_failure.make_study(100, budgets=(24, 128, 2048))
     with run(study, n_jobs=2, progress=False) as result:
-        return panels_of(result)
+        return make_panels(result)
 
 
 def lines(ax, word: str):
@@ -30,12 +31,12 @@ def test_axes_in_axes_out_with_all_curves(panels) -> None:
     assert failure_rate.draw(ax, panels[0]) is ax
     assert ax.get_xscale() == ax.get_yscale() == "log"
     for level in ("tighter", "corrected", "paper"):
-        (curve,) = lines(ax, f"{level} bound")
+        (curve,) = lines(ax, name_bound(level))
         budgets, values = curve.get_data()
         # It begins exactly where the bound begins to say something.
-        assert budgets[0] == panels[0].point.informative(level, "uniform")
+        assert budgets[0] == panels[0].problem.informative(level, "uniform")
         assert np.all(values < 1.0)
-        assert np.allclose(values, panels[0].point.bound(level, "uniform", budgets))
+        assert np.allclose(values, panels[0].problem.bound(level, "uniform", budgets))
 
 
 def test_no_failure_is_an_upper_limit(panels) -> None:
@@ -51,7 +52,7 @@ def test_no_failure_is_an_upper_limit(panels) -> None:
 
 def test_a_panel_without_bounds(tmp_path) -> None:
     with run(known(trials=30), n_jobs=1, progress=False) as result:
-        panels = panels_of(result)
+        panels = make_panels(result)
     picture = failure_rate.figure(panels, failure_rate.heading(panels, "known arms"))
     assert len(picture.axes) == 2
     assert not [line for ax in picture.axes for line in lines(ax, "bound")]
@@ -62,7 +63,8 @@ def test_labels_lie_on_no_curve_and_launch_marks_apart(panels) -> None:
     picture = failure_rate.figure(panels, "x")
     picture.draw_without_rendering()
     for ax in picture.axes:
-        drawn = [line for line in lines(ax, " bound") if len(line.get_xdata())]
+        names = {name_bound(name) for name in VERSIONS}
+        drawn = [line for line in ax.lines if line.get_label() in names and len(line.get_xdata())]
         curves = [ax.transData.transform(np.column_stack(line.get_data())) for line in drawn]
         assert len(curves) == 4
         labels = [text for text in ax.texts if "vacuous below" in text.get_text()]

@@ -10,7 +10,7 @@ import pytest
 
 from exml_sim.engine import Study, StudyResult, run
 from simulations import budget_vs_failure
-from simulations.report.page import page_of
+from simulations.report.page import make_page
 from simulations.report.render import render
 from tests.simulations.report.browser import chromium
 
@@ -30,7 +30,7 @@ def store(tmp_path_factory) -> Path:
 def page(store) -> dict[str, Any]:
     """Its page's data."""
     with StudyResult.open(store) as result:
-        return page_of(result)
+        return make_page(result)
 
 
 @pytest.fixture(scope="session")
@@ -56,7 +56,7 @@ def hostile_html(tmp_path_factory) -> Path:
     )
     run(study, store=store, n_jobs=1, progress=False).close()
     with StudyResult.open(store) as result:
-        page = page_of(result)
+        page = make_page(result)
     # Known arms get their names from the program; a name from a user's table would arrive here.
     page["groups"][0]["arms"][0] = f"{HOSTILE} arm"
     return write(page, folder / "report.html")

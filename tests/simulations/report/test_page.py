@@ -12,10 +12,11 @@ import pytest
 
 from exml_sim.engine import Store, StudyResult, run
 from simulations.figures import facets, style
-from simulations.panels import panels_of
-from simulations.report.page import page_of
+from simulations.panels import make_panels, name_bound
+from simulations.report.page import make_page
 from simulations.report.render import embed, render
 from tests.engine.studies import known
+from theory.versions import VERSIONS
 from tools import fetch_d3
 
 
@@ -84,22 +85,32 @@ def test_a_study_does_not_import_the_claims(tmp_path) -> None:
     assert [name for name in imported if name.startswith(("theory.claims", "theory.evidence"))] == []
 
 
-def test_findings(page) -> None:
-    words = " ".join(page["findings"])
-    assert "uniform allocation needs a budget of about 1,024" in words
-    assert "At budget 49,152 our bound for uniform allocation is below 5%" in words
-    assert "none is refuted" in words
-    assert "On the same random numbers uniform allocation misses the best candidate less often at budget" in words
+def test_headline_and_findings(page) -> None:
+    words = " ".join([*page["headline"], *page["budgets"], page["verdict"], *page["findings"]])
+    assert "uniform allocation needs a budget of about 1,024 in simulation" in words
+    assert f"At budget 49,152 our {name_bound('tighter')} of uniform allocation is below 5%" in words
+    assert "No bound is refuted" in words
+    assert "On the same trials uniform allocation misses the best candidate less often than median elimination" in words
+    assert "8 arms (best 90°, gaps " in page["studied"]
+    assert "400 trials each" in page["studied"]
+
+
+def test_verdicts_are_counted_by_bound_and_strategy(page) -> None:
+    outcomes = ("refuted", "consistent", "undecided", "vacuous")
+    assert [(row["strategy"], row["bound"]) for row in page["verdicts"]] == [
+        (strategy, name_bound(name)) for strategy in ("uniform allocation", "median elimination") for name in VERSIONS
+    ]
+    assert all(sum(row.get(outcome, 0) for outcome in outcomes) == row["cells"] == 4 for row in page["verdicts"])
 
 
 def test_other_kinds_of_studies(tmp_path) -> None:
     for options, word in (
         ({"mode": "exact", "trials": 1, "budgets": {"per_arm": [3]}}, "known distributions"),
-        ({"stop": {"bound": 0.4}, "trials": 3000}, "No bound is laid over"),
+        ({"stop": {"bound": 0.4}, "trials": 3000}, "No bound applies"),
     ):
         with run(known(**options), n_jobs=1, progress=False) as result:
-            page = page_of(result)
-            assert word in " ".join(page["findings"])
+            page = make_page(result)
+            assert word in page["verdict"]
             assert render(page)
 
 
@@ -108,8 +119,8 @@ def test_facets_where_there_are_several_pools() -> None:
     arms = [{"kind": "parametric", "means": [0.3, 0.6], "label": label} for label in ("one", "two")]
     for pools, number in ((arms, 1), (arms[:1], 0)):
         with run(known(trials=20, pools=pools), n_jobs=1, progress=False) as result:
-            page = page_of(result)
-            panels = panels_of(result)
+            page = make_page(result)
+            panels = make_panels(result)
         assert page["facets"].startswith("data:image/png;base64,") == bool(number)
         assert render(page).count("data:image/png;base64,") == number
         if number:
@@ -130,14 +141,14 @@ def hardly(budget, context) -> float:
 def test_a_study_that_stops_by_the_verdict_says_it(bound, words) -> None:
     options = {"strategies": ["uniform_allocation"], "budgets": {"per_arm": [4]}, "trials": 5000}
     with run(known(bounds=[bound], stop={"verdict": bound.__name__}, **options), n_jobs=1, progress=False) as result:
-        found = " ".join(page_of(result)["findings"])
+        found = make_page(result)["verdict"]
         assert result.summary()[0].trials < 5000
     assert words in found
-    assert "No bound is laid over" not in found
+    assert "No bound applies" not in found
 
 
 def test_a_store_without_results(tmp_path) -> None:
     study = known()
     Store.create_or_open(tmp_path / "x.sqlite", study, study.cells()).close()
     with StudyResult.open(tmp_path / "x.sqlite") as result, pytest.raises(ValueError, match="no results yet"):
-        page_of(result)
+        make_page(result)

@@ -26,12 +26,15 @@ def violations(tab) -> list[str]:
     return [f"{one['id']}: {one['nodes'][0]['html'][:120]}" for one in tab.evaluate(AXE)]
 
 
+def open_details(tab) -> None:
+    tab.evaluate("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_accessibility(visit, html, scheme, width) -> None:
     tab = visit(html, width=width, scheme=scheme)
-    for folded in tab.locator("details").all()[:3]:
-        folded.evaluate("one => { one.open = true; }")
+    open_details(tab)
     tab.locator("#chart .mark").first.focus()
     tab.evaluate(axe_source())
     assert violations(tab) == []
@@ -42,13 +45,20 @@ def test_accessibility(visit, html, scheme, width) -> None:
 def test_the_accessibility_check_can_fail(visit, html) -> None:
     tab = visit(html)
     tab.evaluate(axe_source())
+    open_details(tab)
     tab.evaluate("document.querySelector('label[for=allocation-budget]').remove()")
     tab.evaluate("document.querySelector('.lead').style.color = '#bbb'")
     assert {text.split(":")[0] for text in violations(tab)} == {"select-name", "color-contrast"}
 
 
-def test_findings_and_settings_are_there(visit, html, page) -> None:
+def test_headline_findings_and_settings_are_there(visit, html, page) -> None:
     tab = visit(html)
+    assert tab.locator("#studied").inner_text() == page["studied"]
+    assert tab.locator("#headline-list li").all_inner_texts() == page["headline"] + page["budgets"]
+    rows = tab.locator("#verdicts-table tbody tr").all_inner_texts()
+    assert [row.split("\t")[0] for row in rows] == [f"{row['bound']}, {row['strategy']}" for row in page["verdicts"]]
+    assert not tab.locator("#findings-list").is_visible()
+    open_details(tab)
     assert tab.locator("#findings-list li").all_inner_texts() == page["findings"]
     assert tab.locator("#settings-list dt").count() == len(page["settings"])
     assert page["provenance"]["digest"] in tab.locator("#provenance").inner_text()
@@ -217,6 +227,7 @@ def test_another_strategy(visit, html, page) -> None:
 
 def test_allocation_shows_mean_pulls(visit, html, page) -> None:
     tab = visit(html)
+    open_details(tab)
     tab.locator("#allocation-budget").select_option("128")
     group = page["groups"][0]
     cell = next(one for one in group["panels"][1]["cells"] if one["budget"] == 128)

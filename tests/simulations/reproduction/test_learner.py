@@ -13,7 +13,6 @@ from exml_sim.classifier.rejection_model import ModelOptions
 from exml_sim.oracle import ArrayOracle
 from exml_sim.strategies import MedianElimination, UniformAllocation
 from simulations.reproduction.learner import Learner, Predicted, Protocol
-from simulations.reproduction.results import accuracy, run_record
 from simulations.reproduction.task import HIDDEN, Task
 
 GROUPS = ("seen", "good", "noise", "fair")
@@ -101,7 +100,7 @@ def test_runs_in_hindsight_are_those_of_the_classifier(data, task):
     oracle = ArrayOracle({name: train[name] for name in GROUPS[1:]}, COSTS)
     seen = TestData(test["seen"], truth, {name: test[name] for name in GROUPS[1:]})
     slow = classifier(MedianElimination(), "tune_on_test").fit(train["seen"], y, oracle, test_data=seen)
-    ours = [(run.theta, accuracy(fast.initial.then(run.behind), task)) for run in found]
+    ours = [(run.theta, fast.initial.then(run.behind).accuracy(task)) for run in found]
     assert ours == list(slow.tuned_on_test_)
 
 
@@ -144,9 +143,9 @@ def test_the_bandwidth_of_equal_rows_is_one():
 def test_the_cascade_gains_what_it_rescues_and_loses_what_it_takes_for_known(task):
     one = learner(task, hindsight=True)
     for found in one.explore(UniformAllocation(), Fraction(1, 4)):
-        run = run_record("UA", "sample", 25, found, one.initial, task)
-        gain = (run.rescued - run.lost) / len(task.truth)
-        assert run.cascaded - accuracy(one.initial, task) == pytest.approx(gain)
+        run = found.record(one.initial, task)
+        gain = (run["rescued"] - run["lost"]) / len(task.truth)
+        assert run["cascaded"] - one.initial.accuracy(task) == pytest.approx(gain)
 
 
 def test_a_cascade_asks_the_second_layer_only_where_the_first_gives_up():

@@ -6,13 +6,21 @@ import numpy as np
 import pytest
 
 from exml_sim.datasets.realdisp import SENSORS, RealDisp, save_realdisp
-from simulations.reproduction import mfeat, realdisp
-from simulations.reproduction.synthetic import ANGLES, SyntheticSource
-from simulations.reproduction.task import HIDDEN
+from simulations.reproduction.experiment import table_2
+from simulations.reproduction.sources import (
+    ANGLES,
+    DIVISIONS,
+    MfeatSource,
+    RealDispSource,
+    SyntheticSource,
+    observe_labels,
+    read_source,
+)
+from simulations.reproduction.task import HIDDEN, stream
 
 
 def test_mfeat_tasks():
-    source = mfeat.MfeatSource()
+    source = MfeatSource()
     task = source.task(0, 3)
     assert len(task.y) == 600
     assert len(task.truth) == 1200
@@ -32,7 +40,7 @@ def test_divisions_repeat_every_five_configurations():
     """Digits of configuration c and c + 5 are divided alike; the truth of all rows tells."""
 
     def classes(number: int) -> list[int]:
-        return mfeat.stream(0, 0, number % mfeat.DIVISIONS).permutation(10).tolist()
+        return stream(0, 0, number % DIVISIONS).permutation(10).tolist()
 
     assert classes(2) == classes(7)
     assert len({tuple(classes(number)) for number in range(5)}) == 5
@@ -41,14 +49,14 @@ def test_divisions_repeat_every_five_configurations():
 def test_hidden_rows_are_labelled_by_a_coin():
     rng = np.random.default_rng(0)
     classes = np.repeat([0, 1, HIDDEN], 400)
-    y = mfeat.perceived(classes, rng)
+    y = observe_labels(classes, rng)
     assert np.array_equal(y[:800], classes[:800])
     # 400 fair coins: outside of [140, 260] with probability 1.5e-9.
     assert 140 <= int(y[800:].sum()) <= 260
 
 
 def test_costs_are_the_papers():
-    task = mfeat.table_2(True, 0.1).source.task(0, 0)
+    task = table_2(True, 0.1).source.task(0, 0)
     assert [float(task.costs[view]) for view in ("fac", "pix", "kar", "zer", "fou", "mor")] == [
         5,
         1.2,
@@ -81,7 +89,7 @@ def walk() -> RealDisp:
 
 @pytest.mark.parametrize("split", ["random", "blocked"])
 def test_realdisp_tasks(walk, split):
-    source = realdisp.RealDispSource(walk, split)
+    source = RealDispSource(walk, split)
     train, test = source.rows(0, 1)
     assert (len(train), len(test)) == (600, 1400)
     nearest = np.abs(train[:, None] - test[None, :]).min()
@@ -93,12 +101,12 @@ def test_realdisp_tasks(walk, split):
 
 def test_realdisp_input(walk, tmp_path):
     save_realdisp(walk, tmp_path / "walk.npz")
-    assert len(realdisp.read(tmp_path / "walk.npz")) == 3600
+    assert len(read_source(tmp_path / "walk.npz")) == 3600
     with pytest.raises(ValueError, match="split must be one of random, blocked"):
-        realdisp.RealDispSource(walk, "by hand")
+        RealDispSource(walk, "by hand")
     few = RealDisp({name: values[:10] for name, values in walk.views.items()}, walk.y[:10], walk.t[:10])
     with pytest.raises(ValueError, match="takes 2000 rows; the data have 10"):
-        realdisp.RealDispSource(few)
+        RealDispSource(few)
     save_realdisp(few, tmp_path / "few.npz")
     with pytest.raises(ValueError, match="needs at least 3 sensors and the activities 1, 2, 3"):
-        realdisp.read(tmp_path / "few.npz")
+        read_source(tmp_path / "few.npz")

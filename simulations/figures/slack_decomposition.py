@@ -1,0 +1,68 @@
+"""Draw how the slack of the distribution-free bound decomposes, one bar per cause."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from exml_sim.engine.result import StudyResult
+from simulations.comparison import SLACK_CAUSES, decompose_slack
+from simulations.figures import style
+from simulations.panels import TARGET, Panel, format_factor, make_panels, name_bound
+from theory.population import BudgetStep
+from theory.versions import VERSIONS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def draw(ax: Axes, panel: Panel, steps: Sequence[BudgetStep]) -> Axes:
+    """Draw one bar per cause, from the budget with it to the budget without it, on a logarithmic axis.
+
+    Parameters
+    ----------
+    ax
+        Where to draw.
+    panel
+        Whose sharpest bound is marked.
+    steps
+        Budgets of `simulations.comparison.decompose_slack`.
+    """
+    for row, (before, after) in enumerate(pairwise(steps)):
+        low, high = sorted((before.budget, after.budget))
+        ax.barh(row, high - low, left=low, color=style.CYCLE[row], height=0.6, zorder=2)
+        ax.text(high * 1.08, row, f"{format_factor(before.budget / after.budget)}x", va="center", fontsize=8)
+    sharpest = [name for name in panel.versions if name in VERSIONS][-1]
+    marks = {
+        name_bound("tighter"): steps[0].budget,
+        "simulation": steps[-1].budget,
+        name_bound(sharpest): panel.required(sharpest, TARGET),
+    }
+    for name, budget in marks.items():
+        if budget is not None:
+            ax.axvline(budget, color=style.GUIDE, linewidth=0.9, linestyle=":", zorder=1)
+            across = ax.get_xaxis_transform()
+            ax.text(budget, 1.01, f"{name} {budget:,.0f}", transform=across, fontsize=7, ha="center", va="bottom")
+    ax.set_yticks(range(len(steps) - 1), SLACK_CAUSES)
+    ax.set(xscale="log", ylim=(len(steps) - 1.4, -0.6), xlabel=f"budget B for {TARGET:.0%} failures (pulls)")
+    ax.set_xlim(min(step.budget for step in steps) / 1.6, steps[0].budget * 2.2)
+    return ax
+
+
+def figures(result: StudyResult) -> Iterator[tuple[str, Figure]]:
+    """Yield (file stem, picture) of every panel whose slack decomposes; a store without one is an error."""
+    decomposed = [(panel, steps) for panel in make_panels(result) if (steps := decompose_slack(panel))]
+    if not decomposed:
+        raise ValueError(
+            "there is nothing to draw: the slack decomposition needs uniform allocation in the affine regime on shared "
+            f"rows with replacement at unit costs, and budgets that reach {TARGET:.0%} failures"
+        )
+    for number, (panel, steps) in enumerate(decomposed, start=1):
+        with style.context():
+            picture = style.blank(7.0, 2.9)
+            draw(picture.subplots(), panel, steps)
+            factor = format_factor(steps[0].budget / steps[-1].budget)
+            picture.suptitle(f"{panel.title}, {panel.place}: decomposition of the factor {factor}")
+        yield "slack_decomposition" if len(decomposed) == 1 else f"slack_decomposition_{number}", picture
