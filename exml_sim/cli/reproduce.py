@@ -24,7 +24,7 @@ class Defaults(NamedTuple):
     own: tuple[str, ...] = ()
 
 
-#: The paper's C is 1; 0.15 comes closest to its numbers on Mfeat (docs/explanation/reproduction.md); losses are added up.
+#: C is 1 in the paper; 0.15 comes closest to its Mfeat numbers (docs/explanation/reproduction.md); losses are added up.
 DEFAULTS = {
     "synthetic": Defaults(50, 1000, 1.0),
     "mfeat": Defaults(50, 50, 0.15, ("divisions", "sensitivity")),
