@@ -206,6 +206,7 @@ VERSIONS: dict[str, Version] = {
             "tighter",
             _of(tighter),
             _tighter,
+            label="distribution-free bound",
             subject="our distribution-free bound",
             declines=_needs_plain,
             variants=_tighter_variants,

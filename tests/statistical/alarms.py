@@ -22,7 +22,7 @@ DRAWN: dict[str, Item] = {
 # about single runs from a fixed seed, without a statement about rates, are not statistical and not counted.
 STATED: dict[str, Item] = {
     "tests/fuzz/test_attack.py": Item(1e-8, 2),
-    "tests/bandit/test_known.py": Item(1e-6, 40),
+    "tests/bandit/test_parametric.py": Item(1e-6, 40),
     "tests/bandit/test_sampling.py": Item(1e-6, 2),
     "tests/classifier/test_thresholds.py": Item(1e-8, 1),
     "tests/test_seeds.py": Item(1e-6, 6),
@@ -31,9 +31,9 @@ STATED: dict[str, Item] = {
     "tests/testing/test_check_strategy.py": Item(1e-7, 5),
     "tests/testing/test_check_bound.py": Item(1e-7, 1),
     "tests/engine/test_result.py": Item(1e-6, 1),
-    "tests/engine/modes/test_rare.py": Item(1e-6, 3),
+    "tests/engine/modes/test_importance_sampling.py": Item(1e-6, 3),
     "tests/engine/modes/test_exact.py": Item(1e-7, 1),
-    "tests/engine/modes/test_excess.py": Item(1e-7, 1),
+    "tests/engine/modes/test_excess_risk.py": Item(1e-7, 1),
     "tests/strategies/test_literature_bounds.py": Item(1e-6, 18),
     "tests/strategies/test_against_reference.py": Item(1e-7, 7),
     "tests/datasets/test_synthetic.py": Item(1e-9, 19),
