@@ -11,7 +11,7 @@ import pytest
 from simulations.falsify.counterexamples import read as read_counterexample
 from simulations.falsify.targets import all_targets
 from simulations.verification import near_tight
-from simulations.verification.plans import DEPTHS, tried
+from simulations.verification.plans import DEPTHS, list_tested_claims
 from tests.docs.pages import README, ROOT, read
 from tests.simulations.report.test_bounds_in_page import MUTANTS
 from tests.statistical import instances, test_planted_bounds, test_planted_bugs
@@ -92,7 +92,7 @@ def test_the_table_of_counterexamples_is_that_of_the_files() -> None:
 def test_every_simulated_claim_is_listed_and_no_other() -> None:
     table = VERIFICATION.split("| claim | what makes a trial fail |\n|---|---|\n")[1].split("\n\n")[0]
     listed = {name.strip() for line in table.splitlines() for name in line.split("|")[1].split(",")}
-    assert listed == set(tried())
+    assert listed == set(list_tested_claims())
 
 
 def find_row(start: str) -> list[str]:
