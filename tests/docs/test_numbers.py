@@ -116,7 +116,7 @@ def test_the_table_of_depths() -> None:
 def test_what_no_depth_can_detect() -> None:
     """The factors that are quoted are those of the near-tight instances, rounded up."""
     for claim in ("lemma-1-i", "lemma-2-i", "lemma-4"):
-        cells = [cell for cell in near_tight.hold(claim) if cell.informative]
+        cells = [cell for cell in near_tight.collect_evidence(claim) if cell.informative]
         factor = min(cell.bound / cell.verdict.rate for cell in cells if cell.reading == "tighter")
         assert f"a factor below {math.ceil(10 * factor) / 10:g} (1 / {1 / factor:.2f})" in VERIFICATION
         for reading, words in (("tighter", "our bounds by a factor"), ("corrected", "the corrected exponent")):
