@@ -104,13 +104,13 @@ def find_row(start: str) -> list[str]:
 def test_the_table_of_depths() -> None:
     depths = [DEPTHS[name] for name in ("quick", "standard", "deep")]
     assert find_row("trials per cell, at least") == [f"{depth.least:,}" for depth in depths]
-    assert find_row("trials with redrawn training sets") == [f"{depth.excess:,}" for depth in depths]
+    assert find_row("trials with newly drawn training sets") == [f"{depth.excess:,}" for depth in depths]
     assert find_row("values of delta") == [", ".join(f"{level:g}" for level in depth.levels) for depth in depths]
     assert find_row("promised probabilities of counted cells")[1:] == [
         f"down to {depth.targets[-1]:g}" for depth in depths[1:]
     ]
     remote = [", ".join(f"{target:.0e}".replace("e-0", "e-") for target in depth.remote) for depth in depths[1:]]
-    assert find_row("enumerated or tilted cells")[1:] == remote
+    assert find_row("enumerated or importance-sampled cells")[1:] == remote
 
 
 def test_what_no_depth_can_detect() -> None:
