@@ -45,9 +45,7 @@ def test_numbers_of_the_main_study_in_the_readme() -> None:
     paper, corrected, tighter, population = uniform.bounds.values()
     assert None not in (paper, corrected, tighter, population, uniform.practice)
     assert f"the paper's bound needs {paper:,}, the corrected bound {corrected:,}" in text
-    assert (
-        f"our distribution-free bound {tighter:,} ({float(tighter / uniform.practice):.0f} times practice)" in text
-    )
+    assert f"our distribution-free bound {tighter:,} ({float(tighter / uniform.practice):.0f} times practice)" in text
     assert f"needs {population:,} ({float(population / uniform.practice):.1f} times practice)" in text
 
 
