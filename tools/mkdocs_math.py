@@ -18,6 +18,8 @@ _CODE_OR_MATH = re.compile(
     r"|(?<![\\$\w])\$(?!\s)(?P<inline>(?:[^$\n]|\n(?!\s*\n))+?)(?<!\s)\$(?![\d$])",
     re.DOTALL | re.MULTILINE,
 )
+#: Bars and slashes, which browsers space like relations.
+_WIDE_OPERATOR = re.compile(r"<mo(?: stretchy=\"false\")?>(&#x0007C;|&#x0002F;)</mo>")
 _PLACEHOLDER = "zqmath{:d}zq"
 
 
@@ -41,7 +43,8 @@ def extract_formulas(markdown: str) -> tuple[str, list[str]]:
             return match[0]
         display = match["display"] is not None
         latex = " ".join((match["display"] or match["inline"]).split())
-        elements.append(convert(latex, display="block" if display else "inline"))
+        element = convert(latex, display="block" if display else "inline")
+        elements.append(_WIDE_OPERATOR.sub(r'<mo stretchy="false" lspace="0" rspace="0">\1</mo>', element))
         return _PLACEHOLDER.format(len(elements) - 1)
 
     return _CODE_OR_MATH.sub(replace, markdown), elements

@@ -90,7 +90,7 @@ SAYS = {
     "Add a bound": "cautious",
     "Add a claim": "leaves less than one row per candidate",
     "Add a data set": "0,twins,",
-    "Add a score": "careful C 1:1",
+    "Add a score": "Careful C 1:1",
     "Add a figure": "regret.png",
     "Add a command": "good 0",
 }

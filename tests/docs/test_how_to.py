@@ -119,8 +119,6 @@ def test_check_another_theory(folder: Path, capsys: pytest.CaptureFixture[str]) 
         exec(files[name], {})
     output += capsys.readouterr().out
     assert output.count(": not refuted at") == 3
-    assert output.count("refuted mutants: four times the budget") >= 1
-    assert output.count("tightest of 120: means") == 2
     printed = [line for _, text in find_blocks(page, "text") for line in text.splitlines() if line]
     assert printed
     assert [line for line in printed if line not in output] == []
@@ -189,6 +187,8 @@ def test_the_study_file_page_has_every_kind_of_pool_and_every_key() -> None:
     rows = {line.split("|")[1].strip(): line for line in page.splitlines() if line.startswith("| `")}
     common = {"label", "kernel", "gamma"}
     assert all(f"`{key}`" in page for key in common)
+    # "plugin" holds what a file or plug-in was resolved to; a study file cannot set it.
+    common |= {"plugin"}
     for kind, pool in POOLS.items():
         keys = {field.name for field in fields(pool)} - common
         assert [key for key in keys if f"`{key}`" not in rows[f"`{kind}`"]] == [], kind

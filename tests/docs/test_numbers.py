@@ -11,7 +11,7 @@ import pytest
 from simulations.falsify.counterexamples import read as read_counterexample
 from simulations.falsify.targets import all_targets
 from simulations.verification import near_tight
-from simulations.verification.plans import DEPTHS, tried
+from simulations.verification.plans import DEPTHS, list_tested_claims
 from tests.docs.pages import README, ROOT, read
 from tests.simulations.report.test_bounds_in_page import MUTANTS
 from tests.statistical import instances, test_planted_bounds, test_planted_bugs
@@ -92,7 +92,7 @@ def test_the_table_of_counterexamples_is_that_of_the_files() -> None:
 def test_every_simulated_claim_is_listed_and_no_other() -> None:
     table = VERIFICATION.split("| claim | what makes a trial fail |\n|---|---|\n")[1].split("\n\n")[0]
     listed = {name.strip() for line in table.splitlines() for name in line.split("|")[1].split(",")}
-    assert listed == set(tried())
+    assert listed == set(list_tested_claims())
 
 
 def find_row(start: str) -> list[str]:
@@ -104,19 +104,19 @@ def find_row(start: str) -> list[str]:
 def test_the_table_of_depths() -> None:
     depths = [DEPTHS[name] for name in ("quick", "standard", "deep")]
     assert find_row("trials per cell, at least") == [f"{depth.least:,}" for depth in depths]
-    assert find_row("trials with redrawn training sets") == [f"{depth.excess:,}" for depth in depths]
+    assert find_row("trials with newly drawn training sets") == [f"{depth.excess:,}" for depth in depths]
     assert find_row("values of delta") == [", ".join(f"{level:g}" for level in depth.levels) for depth in depths]
     assert find_row("promised probabilities of counted cells")[1:] == [
         f"down to {depth.targets[-1]:g}" for depth in depths[1:]
     ]
     remote = [", ".join(f"{target:.0e}".replace("e-0", "e-") for target in depth.remote) for depth in depths[1:]]
-    assert find_row("enumerated or tilted cells")[1:] == remote
+    assert find_row("enumerated or importance-sampled cells")[1:] == remote
 
 
 def test_what_no_depth_can_detect() -> None:
     """The factors that are quoted are those of the near-tight instances, rounded up."""
     for claim in ("lemma-1-i", "lemma-2-i", "lemma-4"):
-        cells = [cell for cell in near_tight.hold(claim) if cell.informative]
+        cells = [cell for cell in near_tight.collect_evidence(claim) if cell.informative]
         factor = min(cell.bound / cell.verdict.rate for cell in cells if cell.reading == "tighter")
         assert f"a factor below {math.ceil(10 * factor) / 10:g} (1 / {1 / factor:.2f})" in VERIFICATION
         for reading, words in (("tighter", "our bounds by a factor"), ("corrected", "the corrected exponent")):
