@@ -15,7 +15,7 @@ import pytest
 
 from exml_sim import engine
 from simulations.budget_vs_failure import make_study
-from simulations.panels import needs, panels_of
+from simulations.panels import find_needs, make_panels
 from tests.docs.pages import DOCS, README, find_blocks, find_files, read, run_command
 
 
@@ -40,13 +40,13 @@ def test_numbers_of_the_main_study_in_the_readme() -> None:
     """The budgets around those that the README names; every budget has its own random numbers."""
     text = " ".join(README.read_text(encoding="utf-8").split())
     result = engine.run(make_study(10_000, budgets=(96, 128, 256, 384)), progress=False)
-    uniform, median = (needs(panel) for panel in panels_of(result))
-    assert f"at a budget of about {uniform.practice}, median elimination at about {median.practice}." in text
+    uniform, median = (find_needs(panel) for panel in make_panels(result))
+    assert f"at a budget of about {uniform.simulated}, median elimination at about {median.simulated}." in text
     paper, corrected, tighter, population = uniform.bounds.values()
-    assert None not in (paper, corrected, tighter, population, uniform.practice)
+    assert None not in (paper, corrected, tighter, population, uniform.simulated)
     assert f"the paper's bound needs {paper:,}, the corrected bound {corrected:,}" in text
-    assert f"our distribution-free bound {tighter:,} ({float(tighter / uniform.practice):.0f} times practice)" in text
-    assert f"needs {population:,} ({float(population / uniform.practice):.1f} times practice)" in text
+    assert f"our distribution-free bound {tighter:,} ({float(tighter / uniform.simulated):.0f} times practice)" in text
+    assert f"needs {population:,} ({float(population / uniform.simulated):.1f} times practice)" in text
 
 
 @pytest.mark.parametrize(
