@@ -24,8 +24,7 @@ from benchmarks.pool_checks import Promises, against_exact
 from exml_sim.bandit.rows import FeaturePool
 from exml_sim.datasets import make_graded
 from exml_sim.datasets.graded import largest_ball
-from exml_sim.engine import run
-from exml_sim.engine.specs import MfeatPool, SyntheticPool
+from exml_sim.engine import MfeatPool, SyntheticPool, run
 from simulations.budget_vs_failure import ANGLES, RADIUS, THETA, make_study
 from simulations.pool_bounds import known_pool
 from theory.budgets import required_budget as by_gaps

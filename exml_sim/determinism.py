@@ -71,13 +71,13 @@ class DeterminismGuard:
         self.violation = ""
         self._modules = {getattr(thing, "__module__", None) or "" for thing in things}
         self._packages = {name.partition(".")[0] for name in self._modules}
-        held = {f"the generator {name}, which keeps its state": one for thing in things for name, one in _held(thing)}
+        held = {f"the generator {name}, which keeps its state": kept for thing in things for name, kept in _held(thing)}
         # Python's is drawn from by threads of libraries; calls of its C functions are seen by thread.
         alone = {"python's global generator random": _PYTHON} if threading.active_count() == 1 else {}
         self._generators = {**held, **alone, _NUMPY_NAME: _NUMPY}
 
     def __enter__(self) -> Self:
-        self._before = {name: pickle.dumps(one) for name, one in self._generators.items()}
+        self._before = {name: pickle.dumps(generator) for name, generator in self._generators.items()}
         self._outer = sys.getprofile()
         sys.setprofile(self._watch)
         return self
@@ -88,7 +88,7 @@ class DeterminismGuard:
         sys.setprofile(self._outer)
         if self.violation:
             return
-        used = [name for name, one in self._generators.items() if pickle.dumps(one) != self._before[name]]
+        used = [name for name, generator in self._generators.items() if pickle.dumps(generator) != self._before[name]]
         if used:
             self.violation = f"used {used[0]}"
 
@@ -121,7 +121,8 @@ class DeterminismGuard:
 
 def _held(thing: Any) -> Iterator[tuple[str, Any]]:
     """Generators in the module, the class, the defaults and the closures of a plug-in."""
-    functions = [thing] if inspect.isfunction(thing) else [one for one in _members(thing) if inspect.isfunction(one)]
+    members = [thing] if inspect.isfunction(thing) else vars(thing).values() if isinstance(thing, type) else []
+    functions = [f for f in (getattr(member, "__func__", member) for member in members) if inspect.isfunction(f)]
     spaces: list[Mapping[str, Any]] = [getattr(sys.modules.get(getattr(thing, "__module__", "")), "__dict__", {})]
     spaces += [vars(thing)] if isinstance(thing, type) else []
     for function in functions:
@@ -130,10 +131,6 @@ def _held(thing: Any) -> Iterator[tuple[str, Any]]:
         for name, value in list(space.items()):
             if isinstance(value, _GENERATORS) and value is not _PYTHON and value is not _NUMPY:
                 yield name, value
-
-
-def _members(thing: Any) -> list[Any]:
-    return [getattr(one, "__func__", one) for one in vars(thing).values()] if isinstance(thing, type) else []
 
 
 def _kept(function: FunctionType) -> Iterator[Mapping[str, Any]]:

@@ -42,17 +42,6 @@ _PREFIX = "exml_plugin_"
 T = TypeVar("T")
 
 
-def by_name(group: str, name: str, **options: Any) -> Any:
-    """Build what a package of this project calls `name`.
-
-    Examples
-    --------
-    >>> by_name("exml_sim.strategies", "median_elimination", accumulate=False).accumulate
-    False
-    """
-    return import_module(group).by_name(name, **options)
-
-
 def modules(group: str) -> Iterator[ModuleType]:
     """Import the modules of a package of this project, by name."""
     for name in sorted(module.name for module in pkgutil.iter_modules(import_module(group).__path__)):
@@ -158,12 +147,7 @@ class Plugin:
         except Exception as error:
             raise _import_error(self.name, error) from None
 
-    @classmethod
-    def of_facts(cls, facts: Mapping[str, str]) -> Plugin:
-        """Read what a store keeps of it; nothing is loaded."""
-        return cls(facts["group"], facts["name"], facts["version"], facts["digest"])
-
-    def facts(self) -> dict[str, str]:
+    def identity(self) -> dict[str, str]:
         """Return what a store keeps of it."""
         return {"group": self.group, "name": self.name, "version": self.version, "digest": self.digest}
 
@@ -193,19 +177,19 @@ def load_file(path: Path | str) -> tuple[Plugin, ...]:
         raise _explain(str(file), error, "cannot be read:") from None
     digest = hashlib.sha256(source.encode()).hexdigest()
     module = _execute(file, source, digest)
-    found = tuple(
+    plugins = tuple(
         Plugin(getattr(value, "plugin_group", ""), f"{file.stem}:{name}", _version(module), digest, value, source)
         for name, value in vars(module).items()
         if isinstance(value, type) or inspect.isfunction(value)
         if value.__module__ == module.__name__ and getattr(value, "plugin_group", None) in GROUPS
         if not isabstract(value)
     )
-    if not found:
+    if not plugins:
         raise PluginError(
             f"{file} announces no plug-in: subclass BaseStrategy or Pool, "
             "or use the decorators strategy, pool, score, bound"
         )
-    return found
+    return plugins
 
 
 def _execute(file: Path, source: str, digest: str) -> ModuleType:
@@ -294,7 +278,7 @@ class Plugins:
         """Load files that the user named."""
         if isinstance(given, Plugins):
             return given
-        parts = ((one,) if isinstance(one, Plugin) else load_file(one) for one in given)
+        parts = ((part,) if isinstance(part, Plugin) else load_file(part) for part in given)
         return cls(tuple(plugin for part in parts for plugin in part), folders=tuple(folders))
 
     def resolve(self, group: str, name: str, own: Iterable[str] = ()) -> Plugin:
@@ -305,23 +289,23 @@ class Plugins:
         UnknownPlugin
             If nothing of the group announces itself by that name.
         """
-        mine = [plugin for plugin in self.offered if plugin.group == group]
-        matches = [one for one in mine if one.name == name] or [one for one in mine if _short(one.name) == name]
+        offered = {plugin.name: plugin for plugin in self.offered if plugin.group == group}
+        matches = [name] if name in offered else [full for full in offered if full.partition(":")[2] == name]
         if len(matches) > 1:
-            raise PluginError(f"{WORDS[group]} {name!r} is in several files: {', '.join(one.name for one in matches)}")
+            raise PluginError(f"{WORDS[group]} {name!r} is in several files: {', '.join(matches)}")
         if matches:
-            return replace(matches[0], name=name)
+            return replace(offered[matches[0]], name=name)
         entries = find_installed(group) if self.installed else {}
         if name in entries:
             return load_entry(group, name, entries[name])
-        known = ", ".join(map(repr, [*own, *(one.name for one in mine), *entries])) or "none here"
+        known = ", ".join(map(repr, [*own, *offered, *entries])) or "none here"
         raise UnknownPlugin(
             f"unknown {WORDS[group]} {name[:80]!r}: allowed are {known}, and what a file named by --plugins announces"
         )
 
     def find_data(self, name: str) -> Plugin:
         """Find a data file of a study, with the digest of its contents."""
-        stored = next((one for one in self.offered if (one.group, one.name) == (DATA, name)), None)
+        stored = next((plugin for plugin in self.offered if (plugin.group, plugin.name) == (DATA, name)), None)
         if stored is not None and stored.thing is not None:
             return stored
         folders = (*self.folders, Path.cwd())
@@ -331,10 +315,10 @@ class Plugins:
         if file is None:
             places = ", ".join(dict.fromkeys(map(str, folders)))
             raise PluginError(f"there is no file {name!r} in {places}")
-        found = Plugin(DATA, name, "none", hashlib.sha256(file.read_bytes()).hexdigest(), str(file.resolve()))
-        if stored is not None and stored.digest != found.digest:
-            raise PluginError(describe_change(stored.facts(), found.facts()))
-        return found
+        current = Plugin(DATA, name, "none", hashlib.sha256(file.read_bytes()).hexdigest(), str(file.resolve()))
+        if stored is not None and stored.digest != current.digest:
+            raise PluginError(describe_change(stored.identity(), current.identity()))
+        return current
 
 
 def files_beside(folder: Path, table: Any) -> tuple[Path, ...]:
@@ -429,10 +413,6 @@ def _digest_without_file(thing: Any) -> str:
         return hashlib.sha256(inspect.getsource(thing).encode()).hexdigest()
     except (OSError, TypeError):
         return hashlib.sha256(_pickled(thing)).hexdigest()
-
-
-def _short(name: str) -> str:
-    return name.partition(":")[2] or name
 
 
 def _one_line(error: BaseException) -> str:

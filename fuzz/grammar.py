@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from hypothesis import strategies as st
+from tomli_w import dumps as to_toml
 
 from exml_sim.cli import main
 from exml_sim.engine import Study, run
-from exml_sim.engine.fields import to_toml
 from exml_sim.money import exact
 from fuzz.case import HANG, Finding, check_message
 
@@ -148,7 +148,7 @@ STUDIES = st.fixed_dictionaries(
         "sampling": _mostly(st.just({"rows": "independent", "replacement": "never"})),
         "seed": _mostly(st.integers(0, 9)),
         "mode": _mostly(st.sampled_from(["monte_carlo", "exact", "importance_sampling"])),
-        "stop": _mostly(st.just({"bound": 0.1, "every": 2})),
+        "stop": _mostly(st.just({"bound": 0.1, "check_every": 2})),
         "name": _mostly(st.just("mine")),
     },
 )

@@ -68,7 +68,7 @@ def _store(name: str) -> Kind:
 
 def _read_store(path: Path) -> Any:
     with StudyResult.open(path) as result:
-        facts = result.store.facts, result.store.sessions(), result.cells, result.study, result.complete
+        facts = result.store.metadata, result.store.sessions(), result.cells, result.study, result.complete
         return (result.store.digest(), result.summary(), list(result.rows()), facts)
 
 

@@ -17,9 +17,9 @@ from pathlib import Path
 import click
 import numpy as np
 
+from exml_sim.engine import AtomPool, Budgets, ParametricArms, PoolSpec, Score, StrategySpec
 from exml_sim.engine.result import StudyResult
 from exml_sim.engine.runner import run
-from exml_sim.engine.specs import AtomPool, Budgets, ParametricArms, PoolSpec, Score, StrategySpec
 from exml_sim.engine.study import Study
 
 #: Level of each sign test.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from exml_sim.engine.specs import AtomPool, Score
+from exml_sim.engine import AtomPool, Score
 from theory.exact import AffinePool
 
 

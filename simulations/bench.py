@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from exml_sim.engine.families import FAMILIES, LAWS
+from exml_sim.engine.pools import DISTRIBUTIONS, FAMILIES
 from exml_sim.engine.result import CellSummary, StudyResult
 from exml_sim.engine.study import Study
 
@@ -44,8 +44,14 @@ def make_study(trials: int = TRIALS, *, seed: int = 0, arms: Sequence[int] = ARM
             "strategies": list(RULES.values()),
             "budgets": {"per_arm": [PER_ARM]},
             "pools": [
-                {"kind": "family", "family": family, "law": law, "gap": GAP, "label": f"{family}, {law}"}
-                for law in LAWS
+                {
+                    "kind": "family",
+                    "family": family,
+                    "distribution": distribution,
+                    "gap": GAP,
+                    "label": f"{family}, {distribution}",
+                }
+                for distribution in DISTRIBUTIONS
                 for family in FAMILIES
             ],
             "grid": {"K": list(arms)},

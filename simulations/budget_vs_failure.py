@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from exml_sim.engine.specs import Budgets, Score, StrategySpec, SyntheticPool
+from exml_sim.engine import Budgets, Score, StrategySpec, SyntheticPool
 from exml_sim.engine.study import Study
 from simulations.panels import Panel
 from theory.versions import VERSIONS

@@ -11,8 +11,8 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 
+from exml_sim.engine import Budgets
 from exml_sim.engine.runner import run
-from exml_sim.engine.specs import Budgets
 from exml_sim.engine.study import Study
 from exml_sim.money import show
 from simulations.panels import Panel, make_panels, needed_in_simulation

@@ -9,8 +9,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from exml_sim.engine.bound_context import PluginBound, plugin_bounds
 from exml_sim.engine.result import CellSummary, StudyResult
-from simulations.plugin_bounds import PluginBound, plugin_bounds
 from simulations.pool_bounds import bounds_of
 from theory import BoundProblem
 from theory.paper import Strategy

@@ -28,7 +28,7 @@ def bounds_of(study: Study, cell: Cell) -> tuple[Strategy, BoundProblem] | str:
         return "the population is redrawn in every trial, and the bounds are about one population"
     if missing := study.missing_plugin(cell):
         return missing
-    is_gaussian = study.pools[cell.pool].table().get("kernel") == "gaussian"
+    is_gaussian = getattr(study.pools[cell.pool], "kernel", None) == "gaussian"
     return match_bounds(study.pool(cell), study.strategy(cell), cell.labels[2], is_gaussian)
 
 

@@ -15,7 +15,7 @@ import contextlib, io, json, os, sqlite3, sys
 from pathlib import Path
 from exml_sim.cli import main
 from exml_sim.engine import Study, run
-from exml_sim.engine.seals import head_seal
+from exml_sim.engine.schema import header_checksum
 
 MODULES = """antigravity ast asynchat asyncio.subprocess bdb builtins bz2 cProfile cgitb cmd code codeop compileall
     crypt ctypes.util curses dbm distutils doctest ensurepip filecmp fileinput ftplib getpass idlelib imaplib imp
@@ -76,10 +76,10 @@ def store_with(text, listed):
         if listed:
             facts = [{"group": group, "name": listed, "version": "none", "digest": "0" * 64}
                      for group in ("exml_sim.strategies", "exml_sim.pools", "exml_sim.scores", "theory.bounds")]
-            database.execute("INSERT INTO manifest VALUES ('plugins', ?)", (json.dumps(facts),))
-        head = database.execute("SELECT key, value FROM manifest WHERE key != 'seal'").fetchall()
+            database.execute("UPDATE manifest SET value = ? WHERE key = 'plugins'", (json.dumps(facts),))
+        head = database.execute("SELECT key, value FROM manifest WHERE key != 'checksum'").fetchall()
         cells = database.execute("SELECT * FROM cells ORDER BY cell").fetchall()
-        database.execute("UPDATE manifest SET value = ? WHERE key = 'seal'", (head_seal(head, cells),))
+        database.execute("UPDATE manifest SET value = ? WHERE key = 'checksum'", (header_checksum(head, cells),))
 
 
 def read_all(path):

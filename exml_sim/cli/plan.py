@@ -158,11 +158,11 @@ def _plan_simulation(
     loaded: dict[str, Any],
 ) -> list[dict[str, Any]]:
     """Find the budget needed in simulation next to those of the bounds, one row per strategy and pool."""
+    from exml_sim.engine.bound_context import describe_missing
     from exml_sim.engine.result import StudyResult
     from exml_sim.engine.study import Study
     from simulations import budget_vs_failure, needed_budget
     from simulations.panels import find_needs, make_panels
-    from simulations.plugin_bounds import describe_missing
 
     trials, seed, n_jobs, progress = how
     if store is not None:

@@ -46,9 +46,9 @@ def command(store: Path, figure: str, out: Path | None, plugins: tuple[Path, ...
 
     Example: exml plot out/study.sqlite --out pictures
     """
+    from exml_sim.engine.bound_context import describe_missing
     from exml_sim.engine.result import StudyResult
     from simulations.figures import style
-    from simulations.plugin_bounds import describe_missing
 
     with StudyResult.open(store, plugins=plugins, trust=trust) as result:
         missing = describe_missing(result.study)

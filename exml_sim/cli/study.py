@@ -167,7 +167,7 @@ def _print_components(as_json: bool) -> None:
     """Print what a study can name: built-in components, and plug-ins of installed packages."""
     from exml_sim.bandit.scoring import SCORES
     from exml_sim.datasets import DATASETS
-    from exml_sim.engine.specs import POOLS
+    from exml_sim.engine import POOLS
     from exml_sim.plugins import list_installed
     from exml_sim.strategies import STRATEGIES
     from theory.versions import VERSIONS

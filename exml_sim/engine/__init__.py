@@ -2,28 +2,32 @@
 
 from exml_sim.engine.bound_context import BoundContext, bound
 from exml_sim.engine.modes import replay
-from exml_sim.engine.result import StudyResult
-from exml_sim.engine.runner import merge, run
-from exml_sim.engine.specs import (
+from exml_sim.engine.pools import (
+    POOLS,
     AtomPool,
-    Budgets,
+    FamilyPool,
     MfeatPool,
     ParametricArms,
-    Sampling,
-    Score,
-    StrategySpec,
+    PoolSpec,
     SyntheticPool,
+    build_pool,
 )
+from exml_sim.engine.result import StudyResult
+from exml_sim.engine.runner import merge, run
+from exml_sim.engine.specs import Budgets, Sampling, Score, Stop, StrategySpec
 from exml_sim.engine.store import Store, StoreError
-from exml_sim.engine.study import Cell, Stop, Study
+from exml_sim.engine.study import Cell, Study
 
 __all__ = [
+    "POOLS",
     "AtomPool",
     "BoundContext",
     "Budgets",
     "Cell",
+    "FamilyPool",
     "MfeatPool",
     "ParametricArms",
+    "PoolSpec",
     "Sampling",
     "Score",
     "Stop",
@@ -34,6 +38,7 @@ __all__ = [
     "StudyResult",
     "SyntheticPool",
     "bound",
+    "build_pool",
     "merge",
     "replay",
     "run",

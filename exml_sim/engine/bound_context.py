@@ -16,9 +16,8 @@ import numpy as np
 
 from exml_sim.bandit.parametric import BernoulliArm, CorrelatedArm, GaussianArm, ParametricPool
 from exml_sim.bandit.rows import FeaturePool
-from exml_sim.engine.fields import Fields, entry, several, text
+from exml_sim.engine.fields import Text, read_spec, spec
 from exml_sim.plugins import BOUNDS, Plugin, PluginError, announce, guard_calls, of_object
-from exml_sim.validation import shown
 
 if TYPE_CHECKING:
     from exml_sim.engine.study import Cell, Study
@@ -109,13 +108,13 @@ def bound(*strategies: str, distributions: tuple[str, ...] = ()) -> Callable[[F]
     return mark
 
 
-@dataclass(frozen=True, slots=True)
-class BoundSpec(Fields):
+@spec
+class BoundSpec:
     """A bound of a plug-in by name; `strategies` narrows down of which strategies it is taken to speak."""
 
     what: ClassVar[str] = "bound"
-    name: str = entry(text)
-    strategies: tuple[str, ...] = entry(several(text, empty=True), default=())
+    name: Text
+    strategies: tuple[Text, ...] = ()
     plugin: Plugin | None = field(default=None, compare=False, repr=False, kw_only=True)
 
     @classmethod
@@ -128,9 +127,7 @@ class BoundSpec(Fields):
             return cls(plugin.name, plugin=plugin)
         if isinstance(given, str):
             return cls(given)
-        if not isinstance(given, Mapping):
-            raise ValueError(f"a bound must be a name, or a table with a name and strategies; got {shown(given)}")
-        return cls.of(given)
+        return read_spec(cls, given, "a bound")
 
     @property
     def loaded(self) -> bool:
@@ -213,3 +210,64 @@ def evaluate(spec: BoundSpec, budget: float, context: BoundContext) -> float:
     if value < 0.0:
         raise PluginError(f"plug-in {spec.name!r} returned {value:g} at budget {whole}: a probability is not negative")
     return value
+
+
+#: Budgets beyond which a bound counts as vacuous: no study has a larger one.
+MAX_BUDGET = 2**40
+
+
+@dataclass(frozen=True, slots=True)
+class PluginBound:
+    """A bound of a plug-in on one pool and strategy.
+
+    Attributes
+    ----------
+    spec
+        The bound; it must not rise with the budget.
+    context
+        What it may know.
+    """
+
+    spec: BoundSpec
+    context: BoundContext
+
+    @property
+    def name(self) -> str:
+        """Its name in figure, report and plan."""
+        return self.spec.label
+
+    def at(self, budget: float) -> float:
+        """Evaluate the bound at a budget, NaN where it does not apply."""
+        return evaluate(self.spec, budget, self.context)
+
+    def required(self, delta: float) -> int | None:
+        """Smallest whole budget whose bound is at most delta; None if there is none."""
+        high = 1
+        while not self.at(high) <= delta:
+            high *= 2
+            if high > MAX_BUDGET:
+                return None
+        low = high // 2
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.at(middle) <= delta else (middle, high)
+        return high
+
+    def informative(self) -> int | None:
+        """Smallest budget at which the bound is below 1."""
+        return self.required(math.nextafter(1.0, 0.0))
+
+
+def plugin_bounds(study: Study, cell: Cell) -> tuple[PluginBound, ...]:
+    """List the loaded bounds of plug-ins that cover a cell's strategy and arms."""
+    specs = [spec for spec in study.bounds if spec.loaded]
+    context = context_of(study, cell) if specs else ""
+    if isinstance(context, str):
+        return ()
+    return tuple(PluginBound(spec, context) for spec in specs if not find_reason(spec, context))
+
+
+def describe_missing(study: Study) -> str:
+    """Say which bounds of plug-ins are not drawn because only the store was read; empty if all are."""
+    names = [spec.label for spec in study.bounds if not spec.loaded]
+    return f"Not drawn: bounds of plug-ins ({', '.join(names)}); --plugins FILE draws them." if names else ""

@@ -25,8 +25,8 @@ def is_lost(error: BaseException) -> bool:
 
 def current_backend() -> str:
     """Name of the surrounding joblib backend."""
-    found: Any = get_active_backend()[0]
-    return "dask" if type(found).__name__ == "DaskDistributedBackend" else type(found).__name__
+    backend: Any = get_active_backend()[0]
+    return "dask" if type(backend).__name__ == "DaskDistributedBackend" else type(backend).__name__
 
 
 @contextmanager

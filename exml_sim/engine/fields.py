@@ -1,166 +1,159 @@
-"""Parts of a study as tables: read with checks at the door, written as TOML, in one canonical form.
+"""Types of the values in a study file with their limits; what is refused is explained in one line.
 
-Two texts that mean the same study (an option left out or written at its default, 1 or 1.0 for a float) must give the
-same identity. So every field has a reader that checks a value and turns it into its canonical form.
+Two texts that mean the same study (an option left out or written at its default, 1 or 1.0) must give the same identity.
+So pydantic turns every value into one canonical form: numbers as floats, money as exact text, lists as tuples.
 """
 
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, fields
-from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
+from fractions import Fraction
+from functools import wraps
+from typing import Annotated, Any, Literal, TypeVar, dataclass_transform
 
-from exml_sim.engine import limits
+import pydantic
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    ValidationError,
+    WithJsonSchema,
+)
+from pydantic_core import ArgsKwargs, core_schema
+
 from exml_sim.money import exact, exact_cost, show
-from exml_sim.validation import check_choice, shown
+from exml_sim.validation import shown
 
-Reader = Callable[[Any, str], Any]
+#: Bytes of a study file, characters of a name, entries of a list, rows of a pool, cells of a study.
+MAX_FILE_BYTES, MAX_NAME, MAX_LIST, MAX_ROWS, MAX_CELLS = 10**7, 200, 10_000, 50_000, 100_000
+#: Size of a number, and the range of money.
+MAX_NUMBER = 1e15
+MIN_MONEY, MAX_MONEY = Fraction(1, 10**12), 10**15
+#: A root seed, a whole number among options, trials per cell, and pulls in one trial.
+MAX_SEED, MAX_OPTION, MAX_TRIALS, MAX_PULLS = 2**63 - 1, 10**9, 10**12, 10**9
 
-
-class Fields:
-    """A frozen dataclass that is one table of a study; its fields are made by `entry`."""
-
-    __slots__ = ()
-    what: ClassVar[str] = "table"
-
-    def __post_init__(self) -> None:
-        for one in _entries(self):
-            read = one.metadata["read"](getattr(self, one.name), f"{one.name} of {self.what}")
-            object.__setattr__(self, one.name, read)
-
-    @classmethod
-    def of(cls, table: Mapping[str, Any], **given: Any) -> Self:
-        """Read a table, and take hidden fields as given; names that do not exist are refused."""
-        allowed = tuple(one.name for one in _entries(cls))
-        for name in table:
-            check_choice(name, f"option of {cls.what}", allowed)
-        missing = [one.name for one in _entries(cls) if required(one) and one.name not in table]
-        if missing:
-            raise ValueError(f"{cls.what} needs {', '.join(missing)}, got only {', '.join(table) or 'nothing'}")
-        return cls(**table, **given)
-
-    def table(self) -> dict[str, Any]:
-        """All fields in canonical form, without those that are None."""
-        pairs = ((one.name, getattr(self, one.name)) for one in _entries(self))
-        return {name: plain(value) for name, value in pairs if value is not None}
+#: Words of pydantic's messages that this project says differently.
+_PLAIN_WORDS = {
+    "greater than or equal to": "at least",
+    "less than or equal to": "at most",
+    "a valid integer": "a whole number",
+    "a valid string": "a text",
+    "a valid tuple": "a list",
+    "a valid number": "a number",
+}
+T = TypeVar("T")
+_CONFIG = ConfigDict(extra="forbid", validate_default=True, arbitrary_types_allowed=True)
 
 
-def _entries(table: Any) -> list[Any]:
-    return [one for one in fields(table) if "read" in one.metadata]
+@dataclass_transform(frozen_default=True, field_specifiers=(field, Field))
+def spec(cls: type[T]) -> type[T]:
+    """Make a frozen dataclass whose values are checked, with errors of one line.
+
+    The class has `what`, its name in messages. Fields that are not compared are no part of the study file.
+    """
+    made: Any = pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)(cls)
+    validate = made.__init__
+
+    @wraps(validate)
+    def init(self: Any, *values: Any, **named: Any) -> None:
+        try:
+            validate(self, *values, **named)
+        except ValidationError as error:
+            raise _explain(error, made) from None
+
+    made.__init__ = init
+    return made  # type: ignore[no-any-return]
 
 
-def required(one: Any) -> bool:
-    """Whether a dataclass field has no default."""
-    return type(one.default).__name__ == "_MISSING_TYPE" and type(one.default_factory).__name__ == "_MISSING_TYPE"
+def name_values(cls: Any, given: Any) -> dict[str, Any]:
+    """Return the arguments of a spec by name, for validators that run before the fields are checked."""
+    if not isinstance(given, ArgsKwargs):
+        return dict(given)
+    names = [entry.name for entry in fields(cls) if not entry.kw_only]
+    return dict(zip(names, given.args, strict=False)) | dict(given.kwargs or {})
 
 
-def entry(read: Reader, **options: Any) -> Any:
-    """A field of a `Fields`: its reader, and `default=` if it has one."""
-    return field(metadata={"read": read}, **options)
+def read_spec(cls: type[T], table: Any, what: str, **resolved: Any) -> T:
+    """Read a table of a study file; an object of the class is returned as it is."""
+    if isinstance(table, cls):
+        return table
+    if not isinstance(table, Mapping):
+        raise ValueError(f"{what} must be a table, got {shown(table)}")
+    return cls(**{str(name): value for name, value in table.items()}, **resolved)
 
 
-def plain(value: Any) -> Any:
-    """Tuples as lists and mappings as dicts, for JSON and TOML."""
-    if isinstance(value, Fields):
-        return value.table()
-    if isinstance(value, Mapping | Pairs):
-        return {key: plain(part) for key, part in dict(value).items()}
-    if isinstance(value, tuple | list):
-        return [plain(part) for part in value]
+def _explain(error: ValidationError, cls: Any) -> ValueError:
+    """Say what was given and what is allowed, for the first error."""
+    errors = error.errors(include_url=False)
+    unknown = [entry for entry in errors if entry["type"].startswith("unexpected")]
+    missing = [str(entry["loc"][0]) for entry in errors if entry["type"] == "missing" and len(entry["loc"]) == 1]
+    first = errors[0]
+    if unknown:
+        allowed = ", ".join(entry.name for entry in fields(cls) if entry.compare)
+        return ValueError(f"unknown option of {cls.what} {shown(unknown[0]['loc'][0])}: allowed are {allowed}")
+    if missing:
+        return ValueError(f"{cls.what} needs {', '.join(missing)}")
+    place = " of ".join(str(part) for part in (*first["loc"][:1], cls.what) if part)
+    cause = first.get("ctx", {}).get("error")
+    if isinstance(cause, ValueError):
+        # Errors of plug-ins keep their type; texts that begin with "must" are about one field.
+        text = str(cause)
+        return type(cause)(f"{place} {text}" if text.startswith("must ") else text)
+    text = re.sub(r"^\w+ should", "must", first["msg"])
+    for formal, plain in _PLAIN_WORDS.items():
+        text = text.replace(formal, plain)
+    return ValueError(f"{place} {text}, got {shown(first['input'])}")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of some names, for `Annotated`."""
+
+    allowed: Sequence[str]
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        return core_schema.literal_schema(list(self.allowed))
+
+
+def whole(least: int, most: int = MAX_OPTION) -> Any:
+    """Return the limits of a whole number, for `Annotated`."""
+    return Field(strict=True, ge=least, le=most)
+
+
+def _check_text(value: str) -> str:
+    if "\n" in value:
+        raise ValueError(f"must be a text on one line, got {shown(value)}")
+    if re.search("[\ud800-\udfff]", value):
+        raise ValueError(f"must be a text without lone surrogates (halves of a character), got {value!r}")
     return value
 
 
-def canonical(value: Any) -> str:
-    """The one JSON text of a plain value."""
-    return json.dumps(plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+def _read_amount(value: Any) -> str:
+    amount = exact_cost(value, "money")
+    if not MIN_MONEY <= amount <= MAX_MONEY:
+        least, most = float(MIN_MONEY), float(MAX_MONEY)
+        raise ValueError(f"must be money between {least:g} and {most:g}, got {shown(value)}")
+    return show(amount)
 
 
-def whole(least: int, most: int = limits.OPTION) -> Reader:
-    """A whole number of at least `least`, and at most `most`."""
-
-    def read(value: Any, what: str) -> int:
-        if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-            raise ValueError(f"{what} must be a whole number of at least {least}, got {shown(value)}")
-        if int(value) > most:
-            raise ValueError(f"{what} must be at most {most}, got {shown(value)}")
-        return int(value)
-
-    return read
+def _read_share(value: Any) -> str:
+    share = exact(value, "ratio")
+    if not 0 < share <= 1:
+        raise ValueError(f"must be in (0, 1], got {shown(value)}")
+    if share < MIN_MONEY:
+        raise ValueError(f"must be at least {float(MIN_MONEY):g}, got {shown(value)}")
+    return show(share)
 
 
-def number(value: Any, what: str) -> float:
-    """A finite number within the limit."""
-    # Not as a float yet: a whole number may be too large for one.
-    size: Any = abs(value) if isinstance(value, Real) else math.inf
-    if isinstance(value, bool) or not size <= limits.NUMBER:
-        raise ValueError(f"{what} must be a finite number of at most {limits.NUMBER:g}, got {shown(value)}")
-    return float(value)
-
-
-def between(low: float, high: float) -> Reader:
-    """A number strictly between two others."""
-
-    def read(value: Any, what: str) -> float:
-        found = number(value, what)
-        if not low < found < high:
-            raise ValueError(f"{what} must lie between {low:g} and {high:g}, got {shown(value)}")
-        return found
-
-    return read
-
-
-def text(value: Any, what: str) -> str:
-    """A text on one line, of characters that can be stored."""
-    if not isinstance(value, str) or "\n" in value:
-        raise ValueError(f"{what} must be a text on one line, got {shown(value)}")
-    if len(value) > limits.NAME:
-        raise ValueError(f"{what} must be a text of at most {limits.NAME} characters, got {len(value):,}")
-    if any("\ud800" <= letter <= "\udfff" for letter in value):
-        raise ValueError(f"{what} must be a text without lone surrogates (halves of a character), got {value!r}")
+def _check_gamma(value: Any) -> Any:
+    if isinstance(value, str) and value != "median":
+        raise ValueError(f"must be a number or 'median', got {shown(value)}")
     return value
-
-
-def one_of(allowed: Sequence[str]) -> Reader:
-    """One of some names."""
-
-    def read(value: Any, what: str) -> str:
-        return str(check_choice(value, what, allowed))
-
-    return read
-
-
-def optional(read: Reader) -> Reader:
-    """None, or what `read` accepts."""
-    return lambda value, what: None if value is None else read(value, what)
-
-
-def several(read: Reader, *, empty: bool = False, most: int = limits.LIST) -> Reader:
-    """A list of what `read` accepts, of at most `most` entries."""
-
-    def read_all(value: Any, what: str) -> tuple[Any, ...]:
-        if isinstance(value, str | Mapping) or not hasattr(value, "__iter__"):
-            raise ValueError(f"{what} must be a list, got {shown(value)}")
-        if hasattr(value, "__len__") and len(value) > most:
-            raise ValueError(f"{what} must have at most {most:,} entries, got {len(value):,}")
-        found = tuple(read(part, what) for part in value)
-        if not found and not empty:
-            raise ValueError(f"{what} must not be empty")
-        return found
-
-    return read_all
-
-
-def bandwidth(value: Any, what: str) -> float | str:
-    """The gamma of a kernel: a number, or "median"."""
-    return "median" if value == "median" else number(value, what)
-
-
-def kernel_name(value: Any, what: str) -> str:
-    """The kernel of a pool."""
-    return str(one_of(("gaussian", "linear"))(value, what))
 
 
 class Pairs(tuple[tuple[str, Any], ...]):
@@ -169,86 +162,59 @@ class Pairs(tuple[tuple[str, Any], ...]):
     __slots__ = ()
 
 
-def pairs(value: Any, what: str) -> Pairs:
-    """A table of plain values: numbers, texts, and lists of them."""
+def read_pairs(value: Any, most: int = MAX_ROWS) -> Pairs:
+    """Read a table of plain values: numbers, texts, and lists of them."""
     try:
         table = dict(value)
     except (TypeError, ValueError):
-        raise ValueError(f"{what} must be a table, got {shown(value)}") from None
-    return Pairs(sorted((text(name, what), frozen(part, f"{name} in {what}")) for name, part in table.items()))
+        raise ValueError(f"must be a table, got {shown(value)}") from None
+    return Pairs(sorted((str(name), _freeze(part, str(name), most)) for name, part in table.items()))
 
 
-def frozen(value: Any, what: str, most: int = limits.ROWS, depth: int = 0) -> Any:
-    """A number, a text, or a list of them that can be hashed; whole numbers of at most `most`."""
-    if isinstance(value, list | tuple) and depth < 3:
-        if len(value) > limits.LIST:
-            raise ValueError(f"{what} must have at most {limits.LIST:,} entries, got {len(value):,}")
-        return tuple(frozen(part, what, most, depth + 1) for part in value)
+def _freeze(value: Any, name: str, most: int, depth: int = 0) -> Any:
+    """Check a plain value, and make it hashable; whole numbers are at most `most`."""
+    if isinstance(value, list | tuple) and depth < 3 and len(value) <= MAX_LIST:
+        return tuple(_freeze(part, name, most, depth + 1) for part in value)
+    if isinstance(value, list | tuple):
+        raise ValueError(f"{name} must have at most {MAX_LIST:,} entries, nested 3 times, got {shown(value)}")
     if isinstance(value, str):
-        return text(value, what)
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, int):
-        return whole(-most, most)(value, what)
-    if isinstance(value, float):
-        return number(value, what)
-    raise ValueError(f"{what} must be a number, a text or a list of them, got {shown(value)}")
+        if len(value) > MAX_NAME:
+            raise ValueError(f"{name} must be a text of at most {MAX_NAME} characters, got {len(value):,}")
+        return _check_text(value)
+    if not isinstance(value, int | float | Fraction):
+        raise ValueError(f"{name} must be a number, a text or a list of them, got {shown(value)}")
+    limit = most if isinstance(value, int) else MAX_NUMBER
+    if not -limit <= value <= limit:
+        raise ValueError(f"{name} must be a number of at most {limit}, got {shown(value)}")
+    return value
 
 
-def amount(value: Any, what: str) -> str:
-    """Money within the limits, which is greater than 0, as exact text."""
-    found = exact_cost(value, what)
-    if not limits.LEAST_MONEY <= found <= limits.MOST_MONEY:
-        least, most = float(limits.LEAST_MONEY), float(limits.MOST_MONEY)
-        raise ValueError(f"{what} must be money between {least:g} and {most:g}, got {shown(value)}")
-    return show(found)
+Text = Annotated[str, Field(strict=True, max_length=MAX_NAME), AfterValidator(_check_text)]
+Number = Annotated[float, Field(strict=True, ge=-MAX_NUMBER, le=MAX_NUMBER, allow_inf_nan=False)]
+Probability = Annotated[float, Field(strict=True, gt=0, lt=1, allow_inf_nan=False)]
+Seed = Annotated[int, whole(0, MAX_SEED)]
+_MONEY = WithJsonSchema({"type": ["string", "number"]})
+Amount = Annotated[str, PlainValidator(_read_amount), _MONEY]
+Share = Annotated[str, PlainValidator(_read_share), _MONEY]
+Gamma = Annotated[Number | Literal["median"], BeforeValidator(_check_gamma)]
+Kernel = Literal["gaussian", "linear"]
+Options = Annotated[Pairs, PlainValidator(read_pairs), WithJsonSchema({"type": "object"})]
+_FILLED = Field(min_length=1, max_length=MAX_LIST)
+Numbers = Annotated[tuple[Number, ...], _FILLED]
+Texts = Annotated[tuple[Text, ...], _FILLED]
+Amounts = Annotated[tuple[Amount, ...], _FILLED]
 
 
-def share(value: Any, what: str) -> str:
-    """An exact number in (0, 1], as text."""
-    found = exact(value, what)
-    if not 0 < found <= 1:
-        raise ValueError(f"{what} must be in (0, 1], got {shown(value)}")
-    if found < limits.LEAST_MONEY:
-        raise ValueError(f"{what} must be at least {float(limits.LEAST_MONEY):g}, got {shown(value)}")
-    return show(found)
+def to_plain(value: Any) -> Any:
+    """Return specs and options as dicts and tuples as lists; fields that are None or not compared are left out."""
+    if is_dataclass(value):
+        pairs = ((entry.name, getattr(value, entry.name)) for entry in fields(value) if entry.compare)
+        return {name: to_plain(part) for name, part in pairs if part is not None}
+    if isinstance(value, Mapping | Pairs):
+        return {key: to_plain(part) for key, part in dict(value).items()}
+    return [to_plain(part) for part in value] if isinstance(value, tuple | list) else value
 
 
-def to_toml(table: Mapping[str, Any]) -> str:
-    """Write a plain table as TOML: plain values first, then tables, then lists of tables."""
-    lines = [f"{_key(key)} = {_toml(value)}" for key, value in table.items() if not _is_table(value)]
-    for key, value in table.items():
-        if isinstance(value, Mapping):
-            lines += ["", f"[{_key(key)}]", *(f"{_key(name)} = {_toml(part)}" for name, part in value.items())]
-        elif _is_table(value):
-            for part in value:
-                lines += ["", f"[[{_key(key)}]]", *(f"{_key(name)} = {_toml(inner)}" for name, inner in part.items())]
-    return "\n".join(lines) + "\n"
-
-
-def _is_table(value: Any) -> bool:
-    return isinstance(value, Mapping) or (isinstance(value, list) and bool(value) and isinstance(value[0], Mapping))
-
-
-def _key(name: str) -> str:
-    bare = name.isascii() and name.replace("_", "").replace("-", "").isalnum()
-    return name if bare else _quoted(name)
-
-
-def _quoted(value: str) -> str:
-    """A basic string of TOML: as in JSON, but no character is cut into surrogates, and DEL is escaped."""
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return _quoted(value)
-    if isinstance(value, int | float):
-        return repr(value)
-    if isinstance(value, list):
-        return f"[{', '.join(_toml(part) for part in value)}]"
-    if isinstance(value, Mapping):
-        return f"{{ {', '.join(f'{_key(name)} = {_toml(part)}' for name, part in value.items())} }}"
-    raise TypeError(f"{value!r} has no place in TOML")
+def to_canonical(value: Any) -> str:
+    """Return the canonical JSON text of a plain value."""
+    return json.dumps(to_plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)

@@ -30,7 +30,7 @@ class OtherStudyError(StoreError):
 
 
 def beside(path: Path, suffix: str) -> Path:
-    """The file of the same name with something appended."""
+    """Return the file of the same name with something appended."""
     return path.with_name(path.name + suffix)
 
 
@@ -109,7 +109,7 @@ def explained(path: Path | None, doing: str = "use", what: str = "a trial of thi
         raise StoreError(f"{path} is damaged or no store at all ({one_line(error)}); it was left as it is") from None
 
 
-class Lines:
+class Rows:
     """The answer to a query, line by line; what goes wrong on the way is said in one line, too.
 
     Parameters
@@ -134,24 +134,24 @@ class Lines:
                 yield line
 
     def fetchone(self) -> Any:
-        """The next line, or None."""
+        """Return the next line, or None."""
         with explained(self._path, "read"):
             return self._cursor.fetchone()
 
     def fetchall(self) -> list[Any]:
-        """All lines that are left."""
+        """Return all lines that are left."""
         with explained(self._path, "read"):
             return self._cursor.fetchall()
 
 
 def one_line(error: BaseException) -> str:
-    """The message of an error without line breaks."""
+    """Return the message of an error without line breaks."""
     return " ".join(str(error).split())
 
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """All or nothing."""
+    """Commit all statements inside, or none."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -200,7 +200,7 @@ class DriverLock:
 
 @contextmanager
 def draft(target: Path) -> Iterator[Path]:
-    """A file beside the target to build a database in; call with the target's `DriverLock` held.
+    """Yield a file beside the target to build a database in; call with the target's `DriverLock` held.
 
     The lock makes the name ours: what a killed run left there is removed, and so is what is not published.
     """

@@ -1,4 +1,4 @@
-"""Intervals and tests: Clopper-Pearson, confidence sequences, means of bounded values, paired comparisons."""
+"""Intervals and tests: confidence sequences, means of bounded values, paired comparisons."""
 
 from __future__ import annotations
 
@@ -7,36 +7,32 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betainccinv, betaincinv, betaln, stdtrit, xlog1py, xlogy
+from scipy.special import betaln, stdtrit, xlog1py, xlogy
 
 from exml_sim.bandit.selection_report import sign_test
+from exml_sim.binomial import clopper_pearson
 
 Interval = tuple[float, float]
 
 
-def clopper_pearson(failures: int, trials: int, level: float = 0.95) -> Interval:
-    """The exact two-sided interval of a rate: it covers with probability at least `level`, whatever the rate is."""
-    _check(failures, trials, level)
-    tail = (1.0 - level) / 2.0
-    low = 0.0 if failures == 0 else float(betaincinv(failures, trials - failures + 1, tail))
-    high = 1.0 if failures == trials else float(betainccinv(failures + 1, trials - failures, tail))
-    return low, high
-
-
-def confidence_sequence(failures: int, trials: int, alarm: float = 0.05) -> Interval:
-    r"""An interval that may be looked at after every trial and still covers at all looks together.
+def confidence_sequence(failures: int, trials: int, alpha: float = 0.05) -> Interval:
+    r"""Return an interval that covers at all interim analyses together, even after every trial.
 
     The uniform mixture over rates q of the likelihood ratio of q against p,
 
     .. math:: e_n(p) = \frac{\int_0^1 q^k (1-q)^{n-k} dq}{p^k (1-p)^{n-k}} = \frac{B(k+1, n-k+1)}{p^k (1-p)^{n-k}},
 
-    is a martingale with mean 1 when p is the rate, so by Ville's inequality it ever exceeds 1/alarm with probability at
-    most `alarm`. The interval is the set of rates with e_n(p) < 1/alarm; since log e_n is convex in p with its minimum
+    is a martingale with mean 1 when p is the rate, so by Ville's inequality it ever exceeds 1/alpha with probability at
+    most `alpha`. The interval is the set of rates with e_n(p) < 1/alpha; since log e_n is convex in p with its minimum
     at k/n, its ends are two roots.
     """
-    _check(failures, trials, 1.0 - alarm)
+    if trials < 1 or not 0 <= failures <= trials or not 0.0 < alpha < 1.0:
+        raise ValueError(
+            f"a confidence sequence needs 0 <= failures <= trials, at least one trial and alpha in (0, 1), "
+            f"got {failures} of {trials} at {alpha}"
+        )
     mixed = float(betaln(failures + 1, trials - failures + 1))
-    limit = -math.log(alarm)
+    limit = -math.log(alpha)
 
     def excess(p: float) -> float:
         likelihood = failures * math.log(p) if failures else 0.0
@@ -61,7 +57,7 @@ def mean_interval(mean: float, deviation: float, number: int, level: float = 0.9
 
 
 def bounded_interval(mean: float, deviation: float, number: int, top: float, level: float = 0.95) -> Interval:
-    r"""An interval for the mean of independent values in [0, top]; it covers with at least `level` for any number.
+    r"""Return an interval for the mean of independent values in [0, top] that covers with at least `level`.
 
     Each end is the better of two proven ones, each at half of the end's error: Hoeffding's bound in its
     relative-entropy form, n KL(mean / top, mu / top) <= log(1 / error) (Hoeffding 1963, Theorem 1), which is nearly
@@ -82,7 +78,7 @@ def bounded_interval(mean: float, deviation: float, number: int, top: float, lev
 
 
 def _entropy_ends(mean: float, reach: float) -> Interval:
-    """The rates mu below and above a mean in [0, 1] with KL(mean, mu) = reach."""
+    """Return the rates mu below and above a mean in [0, 1] with KL(mean, mu) = reach."""
 
     def excess(mu: float) -> float:
         entropy = xlogy(mean, mean) + xlog1py(1.0 - mean, -mean) if 0.0 < mean < 1.0 else 0.0
@@ -91,8 +87,8 @@ def _entropy_ends(mean: float, reach: float) -> Interval:
     return _sides(excess, mean)
 
 
-def bounded_sequence(values: Sequence[tuple[float, int]], top: float, alarm: float = 0.05) -> Interval:
-    r"""A confidence sequence for the mean of values in [0, top], given as (value, how often).
+def bounded_sequence(values: Sequence[tuple[float, int]], top: float, alpha: float = 0.05) -> Interval:
+    r"""Return a confidence sequence for the mean of values in [0, top], given as (value, how often).
 
     For x = value / top and a true mean p of x, :math:`x q / p + (1 - x)(1 - q) / (1 - p)` has mean 1 for every q. So a
     mixture over q of its products over the trials,
@@ -100,14 +96,14 @@ def bounded_sequence(values: Sequence[tuple[float, int]], top: float, alarm: flo
     .. math:: e_n(p) = \sum_q w_q \prod_i \Big( x_i \frac{q}{p} + (1 - x_i) \frac{1 - q}{1 - p} \Big), \qquad \sum_q w_q
     = 1,
 
-    is a martingale that starts at 1, and Ville's inequality applies: it ever exceeds 1/alarm with probability at most
-    `alarm`, whenever one stops. The q are equally spaced in arcsin(sqrt q), fine enough for 100,000 trials; a coarser
+    is a martingale that starts at 1, and Ville's inequality applies: it ever exceeds 1/alpha with probability at most
+    `alpha`, whenever one stops. The q are equally spaced in arcsin(sqrt q), fine enough for 100,000 trials; a coarser
     grid would cost width, never coverage. Each factor is log-convex in p, so sums and products of them are, and the set
-    of p with e_n(p) < 1/alarm is an interval.
+    of p with e_n(p) < 1/alpha is an interval.
     """
     number = sum(often for _, often in values)
     mean = math.fsum(value * often for value, often in values) / max(number, 1)
-    _check_bounded(mean, number, top, 1.0 - alarm)
+    _check_bounded(mean, number, top, 1.0 - alpha)
     if top == 0.0:
         return 0.0, 0.0
     x = np.array([min(value / top, 1.0) for value, often in values if often])
@@ -116,7 +112,7 @@ def bounded_sequence(values: Sequence[tuple[float, int]], top: float, alarm: flo
     def excess(p: float) -> float:
         logs = np.log(x / p * _GRID + (1.0 - x) / (1.0 - p) * (1.0 - _GRID)) @ times
         peak = float(logs.max())
-        return peak + math.log(float(np.exp(logs - peak).mean())) + math.log(alarm)
+        return peak + math.log(float(np.exp(logs - peak).mean())) + math.log(alpha)
 
     low, high = _sides(excess, min(mean / top, 1.0))
     return top * low, top * high
@@ -133,7 +129,7 @@ def _root(excess: Callable[[float], float], low: float, high: float, **precision
 
 
 def _sides(excess: Callable[[float], float], middle: float) -> Interval:
-    """The roots of a convex function on both sides of `middle`, where it is not positive; 0 or 1 without a root."""
+    """Find the roots of a convex function on both sides of `middle`; 0 or 1 without a root."""
     tiny, edge = 1e-300, 1.0 - 1e-16
     inner = min(max(middle, tiny), edge)
     low = high = middle
@@ -215,11 +211,3 @@ def check_level(level: float) -> None:
     """Refuse a level outside of (0, 1)."""
     if isinstance(level, bool) or not isinstance(level, int | float) or not 0.0 < level < 1.0:
         raise ValueError(f"a level must be a number in (0, 1), got {level!r}")
-
-
-def _check(failures: int, trials: int, level: float) -> None:
-    if trials < 1 or not 0 <= failures <= trials or not 0.0 < level < 1.0:
-        raise ValueError(
-            f"an interval needs 0 <= failures <= trials, at least one trial and a level in (0, 1), "
-            f"got {failures} of {trials} at {level}"
-        )

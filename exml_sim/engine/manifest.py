@@ -16,7 +16,7 @@ PACKAGES = ("numpy", "scipy", "numba", "joblib", "scikit-learn")
 
 
 def manifest() -> dict[str, str]:
-    """One text per fact about the present run."""
+    """Return one text per fact about the present run."""
     return {"started": datetime.now(UTC).isoformat(timespec="seconds"), **_lasting()}
 
 
@@ -57,16 +57,16 @@ def _cpu() -> str:
 
 
 def _blas() -> str:
-    found = {
-        f"{one.get('internal_api')} {one.get('version')} {one.get('architecture', '')}".strip()
-        for one in threadpool_info()
-        if one.get("user_api") == "blas"
+    libraries = {
+        f"{library.get('internal_api')} {library.get('version')} {library.get('architecture', '')}".strip()
+        for library in threadpool_info()
+        if library.get("user_api") == "blas"
     }
-    return ", ".join(sorted(found)) or "unknown"
+    return ", ".join(sorted(libraries)) or "unknown"
 
 
 def _commit() -> str:
-    """The commit of the source tree the package was imported from, if it is one."""
+    """Return the commit of the source tree the package was imported from, if it is one."""
     home = Path(__file__).resolve().parents[2]
     if not (home / ".git").exists():
         return "not a source tree"

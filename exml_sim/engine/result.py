@@ -19,7 +19,7 @@ from exml_sim.engine.modes import mode_of, replay
 from exml_sim.engine.store import Store, StoreError
 from exml_sim.engine.study import Cell, Study
 from exml_sim.engine.summaries import CellSummary, Moments, summarise
-from exml_sim.engine.trials import NOISY, TERMS, CellMetadata
+from exml_sim.engine.trials import NOISY, TERMS
 from exml_sim.money import exact, show
 from exml_sim.plugins import Plugins, files_beside
 
@@ -30,7 +30,7 @@ __all__ = ["CellSummary", "StudyResult", "excess_lines"]
 
 _CELL = ("cell", "pool", "score", "strategy", "budget")
 _TRIAL = ("trial", "selected", "success", "regret", "spent", "weight")
-#: What may happen in a trial: how `trials` tells, and the column of `laws` with its probability.
+#: What may happen in a trial: how `trials` tells, and the column of `distributions` with its probability.
 _EVENTS = {
     "missed": ("NOT success", "failure"),
     "found": ("success", "success"),
@@ -43,7 +43,7 @@ QUANTILES = (0.1, 0.5, 0.9, 0.99)
 
 
 def _quantile(lines: list[tuple[int, int, float]], share: float, number: int) -> int:
-    """The least value that at least this share of the trials does not exceed, from (value, how often, …) in order."""
+    """Return the least value that at least this share of trials does not exceed, from (value, count, …) in order."""
     seen = 0
     for value, often, _ in lines:
         seen += often
@@ -127,37 +127,32 @@ class StudyResult:
     @property
     def complete(self) -> bool:
         """Whether every cell has all its trials (a cell that stopped early has not)."""
-        if mode_of(self.study).law is not None:
-            return all(self.store.has_law(cell["cell"]) for cell in self.cells)
+        if mode_of(self.study).distribution is not None:
+            return all(self.store.has_distribution(cell["cell"]) for cell in self.cells)
         return all(self.store.counts(cell["cell"])[0] == self.study.trials for cell in self.cells)
 
     def summary(self, level: float | None = None) -> list[CellSummary]:
-        """One summary per cell that has results, in the order of the cells.
+        """Return one summary per cell that has results, in the order of the cells.
 
         Parameters
         ----------
         level
-            Of the intervals; 0.95 by default, and 1 - `stop.alarm` in a study whose cells may stop early, so that what
+            Of the intervals; 0.95 by default, and 1 - `stop.alpha` in a study whose cells may stop early, so that what
             is reported is what was decided by.
         """
         level = self._level(level)
-        lines = zip(self.cells, self._facts, strict=True)
-        found = (summarise(self.store, self.study, cell, facts, level) for cell, facts in lines)
-        return [one for one in found if one is not None]
-
-    @cached_property
-    def _facts(self) -> list[CellMetadata]:
-        """As stored; stores of earlier versions have none, and the pools are built once more."""
-        return self.store.facts or [mode_of(self.study).facts(self.study, cell) for cell in self.study.cells()]
+        lines = zip(self.cells, self.store.metadata, strict=False)
+        summaries = (summarise(self.store, self.study, cell, metadata, level) for cell, metadata in lines)
+        return [summary for summary in summaries if summary is not None]
 
     def _level(self, level: float | None) -> float:
         if level is None:
-            return 0.95 if self.study.stop is None else 1.0 - self.study.stop.alarm
+            return 0.95 if self.study.stop is None else 1.0 - self.study.stop.alpha
         check_level(level)
         return level
 
     def excess(self, level: float = 0.95) -> list[dict[str, Any]]:
-        """Mean excess risk and mean of each of its five terms (Eq. 8), one line per cell.
+        """Return the mean excess risk and mean of each of its five terms (Eq. 8), one line per cell.
 
         The intervals are Student's for the variance over trials plus the variance of the fresh sample that all trials
         share (see `exml_sim.engine.modes.excess_risk`). Terms (c), (d), (e) concern the model that stands in for f_1*,
@@ -187,10 +182,11 @@ class StudyResult:
         unit = float(Fraction(cell["unit"]))
         query = "SELECT spent, count(*), sum(weight) FROM trials WHERE cell = ? GROUP BY spent ORDER BY spent"
         lines = self.store.rows(query, (cell["cell"],)).fetchall()
-        found = Moments.of(lambda: ((spent * unit, often) for spent, often, _ in lines), number)
-        low, high = mean_interval(found.mean, found.deviation, number, level)
-        line = {name: cell[name] for name in _CELL} | {"trials": number, "sure": sum(one[2] for one in lines) / number}
-        line |= {"mean": found.mean, "mean_lower": low, "mean_upper": high}
+        moments = Moments.of(lambda: ((spent * unit, often) for spent, often, _ in lines), number)
+        low, high = mean_interval(moments.mean, moments.deviation, number, level)
+        confident = sum(weight for _, _, weight in lines) / number
+        line = {name: cell[name] for name in _CELL} | {"trials": number, "sure": confident}
+        line |= {"mean": moments.mean, "mean_lower": low, "mean_upper": high}
         return line | {f"quantile {q}": _quantile(lines, q, number) * unit for q in QUANTILES}
 
     def _terms(self, cell: dict[str, Any], level: float) -> dict[str, Any]:
@@ -201,12 +197,12 @@ class StudyResult:
             def values(column: str = term) -> Iterator[tuple[float, int]]:
                 return ((value, 1) for (value,) in self._column(column, cell["cell"]))
 
-            found = Moments.of(values, number)
+            moments = Moments.of(values, number)
             shared = Moments.of(lambda: values(f"{term}_noise"), number).mean if term in NOISY else 0.0  # noqa: B023
             # `mean_interval` divides by the number of trials, which the shared part does not shrink with.
-            total = (found.deviation**2 + number * shared) ** 0.5
-            low, high = mean_interval(found.mean, total, number, level)
-            line |= {term: found.mean, f"{term}_lower": low, f"{term}_upper": high}
+            total = (moments.deviation**2 + number * shared) ** 0.5
+            low, high = mean_interval(moments.mean, total, number, level)
+            line |= {term: moments.mean, f"{term}_lower": low, f"{term}_upper": high}
         return line
 
     def _column(self, column: str, cell: int) -> Iterator[tuple[float]]:
@@ -222,9 +218,9 @@ class StudyResult:
         """
         if not mode_of(self.study).paired or self.study.stop is not None:
             raise ValueError("a paired comparison needs counted trials without early stopping")
-        one, other = (self._cell(number) for number in (first, second))
-        if one["stream"] != other["stream"]:
-            names = (f"{cell['strategy']} on {cell['pool']} with budget {cell['budget']}" for cell in (one, other))
+        pair = [self._cell(number) for number in (first, second)]
+        if pair[0]["stream"] != pair[1]["stream"]:
+            names = (f"{cell['strategy']} on {cell['pool']} with budget {cell['budget']}" for cell in pair)
             raise ValueError(
                 f"cells {first} and {second} do not share random numbers: they differ in pool or budget "
                 f"({'; '.join(names)})"
@@ -256,7 +252,7 @@ class StudyResult:
 
     def probability(self, cell: int, event: str) -> float:
         """Exact probability of such an event, in mode "exact"."""
-        lines = self.store.rows(f"SELECT {_EVENTS[event][1]} FROM laws WHERE cell = ?", (cell,))
+        lines = self.store.rows(f"SELECT {_EVENTS[event][1]} FROM distributions WHERE cell = ?", (cell,))
         return max(0.0, math.fsum(value for (value,) in lines))
 
     def replay(self, cell: int, trial: int) -> Exploration:
@@ -264,7 +260,7 @@ class StudyResult:
         return replay(self.study, cell, trial)
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """One tidy line per trial."""
+        """Yield one tidy line per trial."""
         for cell in self.cells:
             unit = Fraction(cell["unit"])
             fixed = {name: cell[name] for name in _CELL}
@@ -289,8 +285,8 @@ class StudyResult:
             yield from self.rows()
             return
         terms = {line["cell"]: line for line in self.excess()} if self._measured else {}
-        for one in self.summary():
-            yield one.row() | {key: value for key, value in terms.get(one.cell, {}).items() if key not in _CELL}
+        for summary in self.summary():
+            yield summary.row() | {key: value for key, value in terms.get(summary.cell, {}).items() if key not in _CELL}
 
     def to_csv(self, path: str | Path, *, trials: bool = False) -> None:
         """Write one line per cell, or with `trials` one line per trial."""
@@ -310,7 +306,7 @@ class StudyResult:
             raise ValueError(f"cannot write {path}: {error.strerror}") from None
 
     def to_pandas(self, *, trials: bool = False) -> pd.DataFrame:
-        """A data frame with one line per cell, or per trial."""
+        """Return a data frame with one line per cell, or per trial."""
         try:
             import pandas as pd
         except ImportError:
@@ -332,14 +328,14 @@ class StudyResult:
 
 
 def excess_lines(result: StudyResult, level: float = 0.95) -> list[str]:
-    """The excess risk and its five terms (Eq. 8) in words, one line per cell, of a study in mode "excess_risk"."""
-    found = []
-    for line in result.excess(level):
-        score = f" ({line['score']})" if line["score"] else ""
-        terms = [f"({term}) {line[term]:.4g}" for term in TERMS[1:]]
-        found.append(
-            f"{line['strategy']} on {line['pool']}{score} with budget {line['budget']}: "
-            f"excess risk {line['excess']:.4g} in "
-            f"[{line['excess_lower']:.4g}, {line['excess_upper']:.4g}] ({level:.0%}) = {' + '.join(terms)}"
+    """Describe the excess risk and its five terms (Eq. 8), one line per cell, in mode "excess_risk"."""
+    lines = []
+    for row in result.excess(level):
+        score = f" ({row['score']})" if row["score"] else ""
+        terms = [f"({term}) {row[term]:.4g}" for term in TERMS[1:]]
+        lines.append(
+            f"{row['strategy']} on {row['pool']}{score} with budget {row['budget']}: "
+            f"excess risk {row['excess']:.4g} in "
+            f"[{row['excess_lower']:.4g}, {row['excess_upper']:.4g}] ({level:.0%}) = {' + '.join(terms)}"
         )
-    return found
+    return lines

@@ -1,6 +1,7 @@
-"""Running a study: cells x blocks of trials on any joblib backend, streamed into the store by the driver.
+"""Run a study: cells x blocks of trials on any joblib backend, streamed into the store by the driver.
 
-Parts of a study that ran elsewhere are put together by `merge`.
+`merge` combines shards that ran elsewhere. A cell whose plug-in fails does not stop the others: they are finished and
+stored before the error is raised.
 """
 
 from __future__ import annotations
@@ -8,9 +9,10 @@ from __future__ import annotations
 import logging
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import ExitStack
+from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -21,12 +23,13 @@ from threadpoolctl import threadpool_limits
 from exml_sim.engine.bound_context import context_of, evaluate, find_reason
 from exml_sim.engine.cluster import is_lost
 from exml_sim.engine.files import DriverLock, check_place, is_blank
-from exml_sim.engine.forecast import forecast
 from exml_sim.engine.modes import Mode, mode_of
 from exml_sim.engine.result import StudyResult
+from exml_sim.engine.runtime_estimate import estimate_runtime
 from exml_sim.engine.smoke_test import run_checked, smoke_test
+from exml_sim.engine.specs import Stop
 from exml_sim.engine.store import Store, StoreError
-from exml_sim.engine.study import Cell, Stop, Study
+from exml_sim.engine.study import Cell, Study
 from exml_sim.engine.trials import Block
 from exml_sim.money import exact
 from exml_sim.plugins import MissingPackage, PluginError, guard_calls
@@ -42,7 +45,7 @@ logger = logging.getLogger(__name__)
 
 _BACKENDS = {"threads": "threading", "processes": "loky"}
 
-Stretch = tuple[int, int]
+Range = tuple[int, int]
 #: Evaluates a bound of ours, by its version, at a cell: `simulations.pool_bounds.value_at`.
 BoundValue = Callable[[str, Study, Cell], float]
 
@@ -87,13 +90,15 @@ def run(
     Raises
     ------
     ValueError
-        For a budget that does not pay for an opening round, before anything is run.
+        For a budget that does not pay for a first round, before anything is run.
+    PluginError
+        If a plug-in fails in a trial, after the other cells are finished and stored.
     StoreError
         If the store cannot be used.
     """
     cells = study.check()
     _check_options(study, n_jobs, shard, block)
-    asked = {cell.index: _verdict_bound(study, cell, bound_value) for cell in cells}
+    bounds = {cell.index: _evaluate_verdict_bound(study, cell, bound_value) for cell in cells}
     parallel = _parallel(n_jobs, backend)
     if store is not None:
         check_place(Path(store))
@@ -102,24 +107,24 @@ def run(
         new = store is None or is_blank(Path(store))
         if new:
             smoke_test(study, cells)
-        facts = [mode_of(study).facts(study, cell) for cell in cells] if new else []
-        opened = Store.create_or_open(store, study, cells, facts)
+        metadata = [mode_of(study).metadata(study, cell) for cell in cells] if new else []
+        opened = Store.create_or_open(store, study, cells, metadata)
         try:
             if not new:
-                begun = {cell.index for cell in cells if opened.stretches(cell.index) or opened.has_law(cell.index)}
+                begun = {c.index for c in cells if opened.ranges(c.index) or opened.has_distribution(c.index)}
                 smoke_test(study, [cell for cell in cells if cell.index not in begun])
-            if mode_of(study).law is not None:
-                _enumerate(study, mode_of(study), cells, opened, shard)
+            if mode_of(study).distribution is not None:
+                failed = _enumerate(study, mode_of(study), cells, opened, shard)
             else:
-                _sample(study, cells, opened, parallel, progress, shard, block, asked)
+                failed = _sample(study, cells, opened, parallel, progress, shard, block, bounds)
+            if failed:
+                raise _summarise_failures(failed, cells)
         except BrokenExecutor:
             opened.close()
             raise StoreError(
                 "a worker process was killed, most likely for lack of memory; finished trials are kept: "
                 "run it again with fewer workers, or with the backend threads"
             ) from None
-        except PluginError as error:
-            raise _refused(error, study, opened, new) from None
         except BaseException as error:
             opened.close()
             if is_lost(error):
@@ -132,19 +137,11 @@ def run(
     return StudyResult(Store.read_own(store), study)
 
 
-def _refused(error: PluginError, study: Study, store: Store, new: bool) -> PluginError:
-    """The error of a plug-in in mid-run. A store that was begun by this run does not stay.
-
-    Nothing is lost by that: a plug-in that was mended has another digest and could not go on with the store. Only where
-    a worker lacks a package that others have the plug-in stays as it is, and so do its trials.
-    """
-    others = {cell.index for cell in study.cells() if study.cell_plugins(cell)}
-    worked = isinstance(error, MissingPackage) and any(store.stretches(cell) for cell in others)
-    if not new or worked:
-        store.close()
-        return type(error)(f"{error}; finished trials are kept")
-    store.discard()
-    return type(error)(f"{error}; nothing was stored")
+def _summarise_failures(failed: Mapping[int, PluginError], cells: Sequence[Cell]) -> PluginError:
+    """Say in one line which cells failed, and the first reason."""
+    index, error = next(iter(failed.items()))
+    more = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
+    return type(error)(f"{error}; failed: cell {index} ({cells[index]}){more}; trials of other cells are kept")
 
 
 def _check_options(study: Study, n_jobs: int, shard: tuple[int, int] | None, block: int | None) -> None:
@@ -170,20 +167,28 @@ def _parallel(n_jobs: int, backend: str | None) -> Parallel:
         raise ValueError(f"unknown backend {backend!r}: {error}") from None
 
 
-def _enumerate(study: Study, mode: Mode, cells: Sequence[Cell], store: Store, shard: tuple[int, int] | None) -> None:
-    """Find the laws that are missing; a shard of an exact study is every n-th cell.
+def _enumerate(
+    study: Study, mode: Mode, cells: Sequence[Cell], store: Store, shard: tuple[int, int] | None
+) -> dict[int, PluginError]:
+    """Enumerate the missing distributions; a shard of an exact study is every n-th cell. Return what failed, and why.
 
-    The largest cell comes first: if there is one that is too large after all, nothing has been stored.
+    The largest cell comes first: if it is too large, nothing has been stored.
     """
-    law, size = mode.law, mode.size
-    assert law is not None
+    enumerate_cell, size = mode.distribution, mode.size
+    assert enumerate_cell is not None
     assert size is not None
     part, parts = shard or (1, 1)
-    missing = [cell for cell in cells[part - 1 :: parts] if not store.has_law(cell.index)]
+    missing = [cell for cell in cells[part - 1 :: parts] if not store.has_distribution(cell.index)]
+    failed: dict[int, PluginError] = {}
     for cell in sorted(missing, key=lambda cell: -size(study, cell)):
-        with guard_calls(*study.cell_plugins(cell)):
-            exact_law = law(study, cell)
-        store.add_law(cell.index, exact_law)
+        try:
+            with guard_calls(*study.cell_plugins(cell)):
+                distribution = enumerate_cell(study, cell)
+        except PluginError as error:
+            failed[cell.index] = error
+            continue
+        store.add_distribution(cell.index, distribution)
+    return failed
 
 
 def _sample(
@@ -191,40 +196,53 @@ def _sample(
     cells: Sequence[Cell],
     store: Store,
     parallel: Parallel,
-    wanted: bool,
+    show_progress: bool,
     shard: tuple[int, int] | None,
     block: int | None,
-    asked: Mapping[int, float | None],
-) -> None:
-    """Run all missing trials, look by look (one look unless cells may stop early)."""
+    bounds: Mapping[int, float | None],
+) -> dict[int, PluginError]:
+    """Run all missing trials up to each interim analysis; return the cells that failed, and why."""
     part, parts = shard or (1, 1)
     low, high = (part - 1) * study.trials // parts, part * study.trials // parts
-    stored = {cell.index: store.stretches(cell.index) for cell in cells}
+    stored = {cell.index: store.ranges(cell.index) for cell in cells}
     seen = {cell.index: (0, 0) for cell in cells}
     undecided = list(cells)
     left = [(cell, _size(_missing(stored[cell.index], low, high))) for cell in cells]
-    foreseen = forecast(study, left, effective_n_jobs(parallel.n_jobs), store.path)
-    if foreseen is not None:
-        logger.warning(foreseen)
-    line = Progress(sum(trials for _, trials in left), wanted)
+    workers = effective_n_jobs(parallel.n_jobs)
+    estimate = estimate_runtime(study, left, workers, store.path)
+    if estimate is not None:
+        logger.warning(estimate)
+    line = Progress(sum(trials for _, trials in left), show_progress)
+    failed: dict[int, PluginError] = {}
     try:
         before = low
-        for look in study.looks():
-            after = min(look, high)
+        for analysis in study.interim_analyses():
+            after = min(analysis, high)
             todo = [(cell, part) for cell in undecided for part in _missing(stored[cell.index], before, after)]
-            sizes = BlockSizes(effective_n_jobs(parallel.n_jobs), block)
-            for done in parallel(sizes.tasks(study, todo)):
+            sizes = BlockSizes(workers, block)
+            for done in parallel(sizes.tasks(study, todo, failed)):
+                if isinstance(done, FailedBlock):
+                    failed.setdefault(done.cell, done.error)
+                    continue
+                if done.cell in failed:
+                    continue
                 store.add(done)
                 sizes.learn(done)
                 line.add(len(done), int((~done.success).sum()))
+            undecided = [cell for cell in undecided if cell.index not in failed]
+            for index, error in failed.items():
+                # Trials of a plug-in that was found out are not trusted, unless a worker only lacked a package.
+                if not stored[index] and not isinstance(error, MissingPackage):
+                    store.drop(index)
             if study.stop is not None:
-                undecided = [c for c in undecided if not _decided(study.stop, store, c, seen, asked, before, after)]
+                undecided = [c for c in undecided if not _is_decided(study.stop, store, c, seen, bounds, before, after)]
             before = after
     finally:
         line.close()
+    return failed
 
 
-def _verdict_bound(study: Study, cell: Cell, bound_value: BoundValue | None) -> float | None:
+def _evaluate_verdict_bound(study: Study, cell: Cell, bound_value: BoundValue | None) -> float | None:
     """Evaluate the bound that the verdict of a cell is about; NaN where it does not apply, None if there is none."""
     name = None if study.stop is None else study.stop.verdict
     if name is None:
@@ -241,32 +259,27 @@ def _verdict_bound(study: Study, cell: Cell, bound_value: BoundValue | None) -> 
     return evaluate(spec, float(exact(cell.budget)), context)
 
 
-def _decided(
+def _is_decided(
     stop: Stop,
     store: Store,
     cell: Cell,
     seen: dict[int, tuple[int, int]],
-    asked: Mapping[int, float | None],
+    bounds: Mapping[int, float | None],
     before: int,
     after: int,
 ) -> bool:
-    """Whether a cell is decided at a look; `seen` holds its trials and failures, to which those since are added."""
+    """Whether a cell is decided at an interim analysis; trials and failures since the last one are added to `seen`."""
     new = store.counts(cell.index, after, before)
     trials, failures = (old + more for old, more in zip(seen[cell.index], new, strict=True))
     seen[cell.index] = trials, failures
-    return stop.decided(failures, trials, asked[cell.index])
+    return stop.is_decided(failures, trials, bounds[cell.index])
 
 
-def _missing(stored: Sequence[Stretch], low: int, high: int) -> list[Stretch]:
-    """Trials low … high - 1 that are not stored, as stretches."""
-    found = []
-    at = low
-    for first, stop in stored:
-        if first > at:
-            found.append((at, min(first, high)))
-        at = max(at, stop)
-    found.append((at, high))
-    return [(first, stop) for first, stop in found if first < stop]
+def _missing(stored: Sequence[Range], low: int, high: int) -> list[Range]:
+    """Trials low … high - 1 that are not stored, as ranges."""
+    edges = [low, *(edge for part in stored for edge in part), high]
+    gaps = ((max(first, low), min(stop, high)) for first, stop in zip(edges[::2], edges[1::2], strict=True))
+    return [(first, stop) for first, stop in gaps if first < stop]
 
 
 def is_whole(value: Any) -> bool:
@@ -274,15 +287,26 @@ def is_whole(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
-def _size(stretches: Sequence[Stretch]) -> int:
-    return sum(stop - first for first, stop in stretches)
+def _size(ranges: Sequence[Range]) -> int:
+    return sum(stop - first for first, stop in ranges)
 
 
-def _work(study: Study, cell: Cell, first: int, stop: int, driver: int) -> Block:
-    """One task. A worker that is another process pins its BLAS to one thread; in threads the driver has done so."""
+@dataclass(frozen=True, slots=True)
+class FailedBlock:
+    """A block in which a plug-in failed, and how."""
+
+    cell: int
+    error: PluginError
+
+
+def _work(study: Study, cell: Cell, first: int, stop: int, driver: int) -> Block | FailedBlock:
+    """Run one block. A worker that is another process pins its BLAS to one thread; for threads the driver does."""
     if driver != os.getpid() and not _PINNED:
         _PINNED.append(threadpool_limits(limits=1))
-    return run_checked(study, cell, first, stop)
+    try:
+        return run_checked(study, cell, first, stop)
+    except PluginError as error:
+        return FailedBlock(cell.index, error)
 
 
 _PINNED: list[threadpool_limits] = []
@@ -318,12 +342,12 @@ class BlockSizes:
             return FIRST_TRIALS
         return max(1, min(int(TASK_SECONDS / seconds), max(-(-left // self._workers), FIRST_TRIALS)))
 
-    def tasks(self, study: Study, todo: Sequence[tuple[Cell, Stretch]]) -> Iterator[Any]:
-        """Calls for joblib, made when it asks for them."""
+    def tasks(self, study: Study, todo: Sequence[tuple[Cell, Range]], failed: Container[int]) -> Iterator[Any]:
+        """Yield the calls for joblib, when it asks for them; cells that failed get no more."""
         driver = os.getpid()
-        left = _size([stretch for _, stretch in todo])
+        left = _size([part for _, part in todo])
         for cell, (first, stop) in todo:
-            while first < stop:
+            while first < stop and cell.index not in failed:
                 after = min(stop, first + self.size(cell, left))
                 yield delayed(_work)(study, cell, first, after, driver)
                 left -= after - first
@@ -348,13 +372,13 @@ def merge(stores: Sequence[str | Path], out: str | Path) -> StudyResult:
     _check_free(target)
     with ExitStack() as opened:
         parts = [opened.enter_context(Store.read(path)) for path in stores]
-        for one in parts[1:]:
-            if one.hash != parts[0].hash:
+        for other in parts[1:]:
+            if other.hash != parts[0].hash:
                 raise StoreError(
-                    f"{one.path} ({one.hash[:12]}) and {parts[0].path} ({parts[0].hash[:12]}) belong to different "
+                    f"{other.path} ({other.hash[:12]}) and {parts[0].path} ({parts[0].hash[:12]}) belong to different "
                     "studies; nothing was merged"
                 )
-            one.check_plugins(parts[0].plugins, "nothing was merged")
+            other.check_plugins(parts[0].plugins, "nothing was merged")
         check_place(target)
         lock = DriverLock(target)
         opened.callback(lock.release)

@@ -14,7 +14,7 @@ import numpy as np
 
 from exml_sim.engine.bound_context import context_of, evaluate, find_reason
 from exml_sim.engine.modes import MODES, mode_of, run_block
-from exml_sim.engine.plugin_pools import PluginPool
+from exml_sim.engine.pools import PluginPool
 from exml_sim.engine.study import Cell, Study
 from exml_sim.engine.trials import Block
 from exml_sim.money import exact

@@ -3,7 +3,7 @@
 In WAL mode a transaction is there as a whole or not at all, whatever kills the process, so a store always holds
 complete blocks and the next run computes what is missing. Nothing that is stored is ever overwritten: a trial that is
 there twice is an error. Every part has a SHA-256 beside it, which is compared when a store is opened: SQLite itself
-does not notice a flipped bit inside a number.
+does not notice a flipped bit inside a number (`exml_sim.engine.schema`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import hashlib
 import json
 import logging
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
@@ -23,8 +23,8 @@ import numpy as np
 from exml_sim.engine.files import (
     APPLICATION,
     DriverLock,
-    Lines,
     OtherStudyError,
+    Rows,
     StoreError,
     beside,
     check_owner,
@@ -37,17 +37,27 @@ from exml_sim.engine.files import (
     publish,
     transaction,
 )
-from exml_sim.engine.layout import VERSION, schema_damage, statements
 from exml_sim.engine.manifest import DECISIVE, manifest
-from exml_sim.engine.modes import MODES, mode_of
-from exml_sim.engine.seals import block_seal, head_seal, law_seal, text_seal, verify
-from exml_sim.engine.study import Cell, Study
-from exml_sim.engine.trials import Block, CellMetadata, Law
+from exml_sim.engine.schema import (
+    VERSION,
+    block_checksum,
+    distribution_checksum,
+    find_schema_damage,
+    header_checksum,
+    list_statements,
+    text_checksum,
+    verify,
+)
+from exml_sim.engine.study import DRAWS, Cell, Study
+from exml_sim.engine.trials import Block, CellMetadata, OutcomeDistribution
 from exml_sim.plugins import BOUNDS, DATA, GROUPS, Plugin, Plugins, UnknownPlugin, describe_change
 
 __all__ = ["APPLICATION", "VERSION", "Store", "StoreError"]
 
 logger = logging.getLogger(__name__)
+
+#: Tables that shards bring together, with their numbers of columns.
+_RESULTS = {"trials": 7, "blocks": 6, "distributions": 7, "distribution_checksums": 2, "terms": 12}
 
 
 class Store:
@@ -64,9 +74,9 @@ class Store:
 
     @classmethod
     def create_or_open(
-        cls, path: Path | str | None, study: Study, cells: Sequence[Cell], facts: Sequence[CellMetadata] = ()
+        cls, path: Path | str | None, study: Study, cells: Sequence[Cell], metadata: Sequence[CellMetadata] = ()
     ) -> Self:
-        """Open the store of a study for writing; make it, with the facts of its cells, if the file does not exist.
+        """Open the store of a study for writing; make it, with the metadata of its cells, if the file does not exist.
 
         Raises
         ------
@@ -76,7 +86,7 @@ class Store:
         """
         if path is None:
             store = cls(connect(None, "rwc"), None)
-            store._create(study, cells, facts)
+            store._create(study, cells, metadata)
             store._note_session()
             return store
         where = Path(path)
@@ -85,7 +95,7 @@ class Store:
         try:
             beside(where.resolve(), "-new").unlink(missing_ok=True)
             if is_blank(where):
-                cls.make(where, study, cells, facts)
+                cls.make(where, study, cells, metadata)
             return cls._open_to_write(where, study, lock)
         except BaseException:
             lock.release()
@@ -179,29 +189,24 @@ class Store:
             self._lock.release()
             self._lock = None
 
-    def discard(self) -> None:
-        """Let go of the file and remove it: for a store that this run has made and that must not stay."""
-        self._connection.close()
-        if self.path is not None:
-            for end in ("", "-wal", "-shm"):
-                beside(self.path.resolve(), end).unlink(missing_ok=True)
-        self.close()
-
-    def _create(self, study: Study, cells: Sequence[Cell], facts: Sequence[CellMetadata]) -> None:
+    def _create(self, study: Study, cells: Sequence[Cell], metadata: Sequence[CellMetadata]) -> None:
         text = study.to_toml()
         if Study.from_toml(text, plugins=Plugins(study.used_plugins)) != study:
             raise StoreError("the study cannot be written as TOML and read again: a text in it is the reason")
-        head = [("hash", study.hash), ("study", text), ("seed", str(study.seed)), ("mode", study.mode)]
-        head.append(("draws", str(mode_of(study).draws)))
-        if facts:
-            head.append(("facts", json.dumps([asdict(one) for one in facts])))
-        if study.used_plugins:
-            head.append(("plugins", json.dumps([plugin.facts() for plugin in study.used_plugins])))
+        head = [
+            ("hash", study.hash),
+            ("study", text),
+            ("seed", str(study.seed)),
+            ("mode", study.mode),
+            ("draws", str(DRAWS.get(study.mode, 1))),
+            ("metadata", json.dumps([asdict(cell) for cell in metadata])),
+            ("plugins", json.dumps([plugin.identity() for plugin in study.used_plugins])),
+        ]
         lines = [
             (c.index, *c.labels, c.budget, c.stream, str(pool.prices.unit), json.dumps(list(pool.names)))
             for c, pool in ((c, study.pool(c)) for c in cells)
         ]
-        self._write_head([*head, ("seal", head_seal(head, lines))], lines)
+        self._write_head([*head, ("checksum", header_checksum(head, lines))], lines)
 
     def _create_like(self, other: Store) -> None:
         """Take over study, cells and checksum of another store."""
@@ -211,7 +216,7 @@ class Store:
     def _write_head(self, head: Sequence[Sequence[Any]], cells: Sequence[Sequence[Any]]) -> None:
         self._connection.execute(f"PRAGMA application_id = {APPLICATION}")
         with transaction(self._connection):
-            for statement in statements():
+            for statement in list_statements():
                 self._connection.execute(statement)
             self._connection.executemany("INSERT INTO cells VALUES (?, ?, ?, ?, ?, ?, ?, ?)", cells)
             self._connection.executemany("INSERT INTO manifest VALUES (?, ?)", head)
@@ -222,10 +227,10 @@ class Store:
         if version != VERSION:
             other = "a later" if version > VERSION else "an earlier"
             raise StoreError(
-                f"{self.path} was written by {other} version (layout {version}, this version has layout {VERSION}); "
+                f"{self.path} was written by {other} version (schema {version}, this version has schema {VERSION}); "
                 "nothing was changed"
             )
-        damage = schema_damage(self._connection)
+        damage = find_schema_damage(self._connection)
         if damage is not None:
             raise StoreError(f"{self.path} is damaged ({damage}); nothing was changed")
         if not contents:
@@ -233,18 +238,15 @@ class Store:
         damage = self._value("PRAGMA quick_check(1)")
         if damage != "ok":
             raise StoreError(f"{self.path} is damaged ({' '.join(str(damage).split())}); nothing was changed")
-        found = verify(self._connection)
-        if found is not None:
-            raise StoreError(f"{self.path} is damaged ({found}); nothing was changed")
+        damage = verify(self._connection)
+        if damage is not None:
+            raise StoreError(f"{self.path} is damaged ({damage}); nothing was changed")
         self._check_draws()
 
     def _check_draws(self) -> None:
         """Refuse trials that this version would draw otherwise: to go on, to merge or to replay would mix the two."""
-        mode = str(self._value("SELECT value FROM manifest WHERE key = 'mode'"))
-        noted = self.rows("SELECT value FROM manifest WHERE key = 'draws'").fetchone()
-        # The first draws were not noted; a mode that is unknown here is refused where the study is read.
-        theirs = 1 if noted is None else int(noted[0])
-        ours = MODES[mode].draws if mode in MODES else theirs
+        mode, theirs = self._header("mode"), int(self._header("draws"))
+        ours = DRAWS.get(mode, 1)
         if theirs != ours:
             other = "a later" if theirs > ours else "an earlier"
             raise StoreError(
@@ -252,52 +254,60 @@ class Store:
                 f"version has draws {ours}); nothing was changed: run the study into another file"
             )
 
+    def _header(self, key: str) -> str:
+        return str(self._value("SELECT value FROM manifest WHERE key = ?", (key,)))
+
     def _check_study(self, study: Study) -> None:
         if self.hash != study.hash:
             raise OtherStudyError(
                 f"{self.path} belongs to another study ({self.hash[:12]}, and this one is {study.hash[:12]}); "
                 "nothing was changed: give another file"
             )
-        self.check_plugins([plugin.facts() for plugin in study.used_plugins], "nothing was changed: give another file")
+        self.check_plugins(
+            [plugin.identity() for plugin in study.used_plugins], "nothing was changed: give another file"
+        )
 
     def check_plugins(self, now: Sequence[Mapping[str, str]], end: str) -> None:
         """Refuse to put results of a changed plug-in, or of changed data, beside those that are stored.
 
         Bounds may change: they are laid over results and are no part of them.
         """
-        there = {(one["group"], one["name"]): one for one in now}
+        there = {(plugin["group"], plugin["name"]): plugin for plugin in now}
         for before in self.plugins:
             other = there.get((before["group"], before["name"]))
             if other is not None and other["digest"] != before["digest"] and before["group"] != BOUNDS:
                 raise OtherStudyError(f"{self.path}: {describe_change(before, other)}; {end}")
 
     def _note_session(self) -> None:
-        facts = manifest()
+        environment = manifest()
         before = self.sessions()
         if before:
-            changed = [key for key in DECISIVE if before[0].get(key) != facts.get(key)]
+            changed = [key for key in DECISIVE if before[0].get(key) != environment.get(key)]
             if changed:
                 logger.warning(
                     "the store was begun with another %s; results may differ in their last bits", " and ".join(changed)
                 )
-        text = json.dumps(facts)
+        text = json.dumps(environment)
         with transaction(self._connection):
-            self._connection.execute("INSERT INTO sessions (facts, seal) VALUES (?, ?)", (text, text_seal(text)))
+            self._add_sessions([(text, text_checksum(text))])
+
+    def _add_sessions(self, lines: Iterable[tuple[str, str]]) -> None:
+        self._connection.executemany("INSERT INTO sessions (environment, checksum) VALUES (?, ?)", lines)
 
     def _value(self, query: str, parameters: Sequence[Any] = ()) -> Any:
-        found = self.rows(query, parameters).fetchone()
-        if found is None:
+        line = self.rows(query, parameters).fetchone()
+        if line is None:
             raise StoreError(f"{self.path} is damaged (something is not there); it was left as it is")
-        return found[0]
+        return line[0]
 
-    def rows(self, query: str, parameters: Sequence[Any] = ()) -> Lines:
-        """Any query, one line at a time."""
-        return Lines(self._connection, query, parameters, self.path)
+    def rows(self, query: str, parameters: Sequence[Any] = ()) -> Rows:
+        """Answer any query, one line at a time."""
+        return Rows(self._connection, query, parameters, self.path)
 
     @property
     def hash(self) -> str:
         """Identity of the study."""
-        return str(self._value("SELECT value FROM manifest WHERE key = 'hash'"))
+        return self._header("hash")
 
     @property
     def study(self) -> Study:
@@ -313,17 +323,16 @@ class Store:
             If there is no study that can be read, or a plug-in has changed.
         """
         folders = () if self.path is None else (self.path.resolve().parent,)
-        known = tuple(_resolve_stored(facts, offer) for facts in self.plugins)
+        known = tuple(_resolve_stored(identity, offer) for identity in self.plugins)
         try:
-            text = str(self._value("SELECT value FROM manifest WHERE key = 'study'"))
-            study = Study.from_toml(text, plugins=Plugins(known, False, folders))
+            study = Study.from_toml(self._header("study"), plugins=Plugins(known, False, folders))
         except ValueError as error:
             raise StoreError(f"{self.path} holds no study that can be read: {error}") from None
-        self.check_plugins([plugin.facts() for plugin in study.used_plugins], "nothing was changed")
+        self.check_plugins([plugin.identity() for plugin in study.used_plugins], "nothing was changed")
         return study
 
     def study_cells(self, study: Study) -> tuple[Cell, ...]:
-        """The cells of its study as they were stored; no pool is built."""
+        """Return the cells of its study as they were stored; no pool is built."""
         pools = {pool.label: place for place, pool in enumerate(study.pools)}
         scores = {score.label: place for place, score in enumerate(study.scores)} | {"": -1}
         lines = self.rows("SELECT cell, pool, score, strategy, budget, stream FROM cells ORDER BY cell").fetchall()
@@ -339,23 +348,21 @@ class Store:
     @property
     def plugins(self) -> list[Mapping[str, str]]:
         """Group, name, version and digest of everything in the study that is somebody else's."""
-        found = self.rows("SELECT value FROM manifest WHERE key = 'plugins'").fetchone()
-        plugins = [] if found is None else json.loads(found[0])
+        plugins = json.loads(self._header("plugins"))
         for plugin in plugins:
             if set(plugin) != {"group", "name", "version", "digest"} or plugin["group"] not in (*GROUPS, DATA):
                 raise StoreError(f"{self.path} is damaged (a plug-in that is none); it was left as it is")
         return list(plugins)
 
     @property
-    def facts(self) -> list[CellMetadata]:
-        """What summaries need to know of the cells, one after the other; empty in stores of earlier versions."""
-        found = self.rows("SELECT value FROM manifest WHERE key = 'facts'").fetchone()
-        lines = [] if found is None else json.loads(found[0])
+    def metadata(self) -> list[CellMetadata]:
+        """What summaries need to know of the cells, in their order."""
+        lines = json.loads(self._header("metadata"))
         return [CellMetadata(**{**line, "costs": tuple(line["costs"])}) for line in lines]
 
     def sessions(self) -> list[Mapping[str, str]]:
-        """Versions, processor and commit of every run that wrote here, the first one first."""
-        return [json.loads(facts) for (facts,) in self.rows("SELECT facts FROM sessions ORDER BY number")]
+        """Return versions, processor and commit of every run that wrote here, the first one first."""
+        return [json.loads(text) for (text,) in self.rows("SELECT environment FROM sessions ORDER BY number")]
 
     def add(self, block: Block) -> None:
         """Store one block in one transaction.
@@ -384,20 +391,28 @@ class Store:
                 self._connection.executemany(f"INSERT INTO terms VALUES ({', '.join('?' * 12)})", terms)
             self._connection.execute(
                 "INSERT INTO blocks VALUES (?, ?, ?, ?, ?, ?)",
-                (block.cell, block.first, len(block), pulls, block.seconds, block_seal(block, pulls)),
+                (block.cell, block.first, len(block), pulls, block.seconds, block_checksum(block, pulls)),
             )
 
-    def add_law(self, cell: int, law: Law) -> None:
-        """Store the exact law of a cell."""
+    def drop(self, cell: int) -> None:
+        """Remove the trials of a cell whose plug-in failed."""
+        with explained(self.path, "write to"), transaction(self._connection):
+            for table in ("trials", "terms", "blocks"):
+                self._connection.execute(f"DELETE FROM {table} WHERE cell = ?", (cell,))
+
+    def add_distribution(self, cell: int, distribution: OutcomeDistribution) -> None:
+        """Store the exact distribution of the outcome of a cell."""
+        lines = distribution.lines()
         with explained(self.path, "write to"), transaction(self._connection):
             self._connection.executemany(
-                "INSERT INTO laws VALUES (?, ?, ?, ?, ?, ?, ?)",
-                [(cell, arm, *line) for arm, line in enumerate(law.lines())],
+                f"INSERT INTO distributions VALUES ({', '.join('?' * 7)})",
+                [(cell, arm, *line) for arm, line in enumerate(lines)],
             )
-            self._connection.execute("INSERT INTO law_seals VALUES (?, ?)", (cell, law_seal(cell, law.lines())))
+            checksum = distribution_checksum(cell, lines)
+            self._connection.execute("INSERT INTO distribution_checksums VALUES (?, ?)", (cell, checksum))
 
     def copy_from(self, other: Store) -> None:
-        """Take over all blocks and laws of another store of the same study, in one transaction.
+        """Take over all blocks and distributions of another store of the same study, in one transaction.
 
         Raises
         ------
@@ -405,26 +420,22 @@ class Store:
             If both hold a trial.
         """
         with explained(self.path, "write to"), transaction(self._connection):
-            for table, columns in (("trials", 7), ("blocks", 6), ("laws", 7), ("law_seals", 2), ("terms", 12)):
-                marks = ", ".join("?" * columns)
+            for table, columns in _RESULTS.items():
                 lines = other.rows(f"SELECT * FROM {table}")
-                self._connection.executemany(f"INSERT INTO {table} VALUES ({marks})", lines)
-            facts = other.rows("SELECT facts, seal FROM sessions ORDER BY number")
-            self._connection.executemany("INSERT INTO sessions (facts, seal) VALUES (?, ?)", facts)
+                self._connection.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * columns)})", lines)
+            self._add_sessions(other.rows("SELECT environment, checksum FROM sessions ORDER BY number"))
 
-    def stretches(self, cell: int) -> list[tuple[int, int]]:
-        """The stored trials of a cell as stretches first … stop - 1, in order."""
-        found: list[tuple[int, int]] = []
+    def ranges(self, cell: int) -> list[tuple[int, int]]:
+        """Return the stored trials of a cell as ranges first … stop - 1, in order."""
+        ranges: list[tuple[int, int]] = []
         for first, trials in self.rows("SELECT first, trials FROM blocks WHERE cell = ? ORDER BY first", (cell,)):
-            if found and found[-1][1] == first:
-                found[-1] = (found[-1][0], first + trials)
-            else:
-                found.append((first, first + trials))
-        return found
+            start = ranges.pop()[0] if ranges and ranges[-1][1] == first else first
+            ranges.append((start, first + trials))
+        return ranges
 
-    def has_law(self, cell: int) -> bool:
-        """Whether the exact law of a cell is stored."""
-        return bool(self._value("SELECT count(*) FROM laws WHERE cell = ?", (cell,)))
+    def has_distribution(self, cell: int) -> bool:
+        """Whether the exact distribution of a cell is stored."""
+        return bool(self._value("SELECT count(*) FROM distributions WHERE cell = ?", (cell,)))
 
     def counts(self, cell: int, stop: int | None = None, first: int = 0) -> tuple[int, int]:
         """Trials and failures of a cell (of its trials first … stop - 1, if given)."""
@@ -435,15 +446,15 @@ class Store:
 
     def pulls(self, cell: int) -> list[int]:
         """Pulls per arm, summed over the stored trials of a cell."""
-        found = [json.loads(pulls) for (pulls,) in self.rows("SELECT pulls FROM blocks WHERE cell = ?", (cell,))]
-        return [sum(column) for column in zip(*found, strict=True)]
+        blocks = [json.loads(pulls) for (pulls,) in self.rows("SELECT pulls FROM blocks WHERE cell = ?", (cell,))]
+        return [sum(column) for column in zip(*blocks, strict=True)]
 
     def digest(self) -> str:
         """SHA-256 of all results, whatever the blocks and sessions that made them."""
         total = hashlib.sha256(self.hash.encode())
         for line in self.rows("SELECT * FROM trials ORDER BY cell, trial"):
             total.update(repr(line).encode())
-        for table in ("laws", "terms"):
+        for table in ("distributions", "terms"):
             for line in self.rows(f"SELECT * FROM {table} ORDER BY 1, 2"):
                 total.update(repr(line).encode())
         for (cell,) in self.rows("SELECT cell FROM cells ORDER BY cell").fetchall():
@@ -451,9 +462,12 @@ class Store:
         return total.hexdigest()
 
 
-def _resolve_stored(facts: Mapping[str, str], offer: Plugins) -> Plugin:
+def _resolve_stored(identity: Mapping[str, str], offer: Plugins) -> Plugin:
     """Find what a store names among the plug-ins that are offered; it is not loaded if there is none."""
+    group, name = identity["group"], identity["name"]
     try:
-        return Plugin.of_facts(facts) if facts["group"] == DATA else offer.resolve(facts["group"], facts["name"])
+        if group != DATA:
+            return offer.resolve(group, name)
     except UnknownPlugin:
-        return Plugin.of_facts(facts)
+        pass
+    return Plugin(group, name, identity["version"], identity["digest"])

@@ -4,23 +4,36 @@ from __future__ import annotations
 
 import hashlib
 import threading
-import tomllib
 from collections import Counter, OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
+
+import tomli_w
+from pydantic import BeforeValidator, TypeAdapter, ValidationInfo, model_validator
 
 from exml_sim.bandit.pool import Pool
 from exml_sim.bandit.strategy import check_budget
-from exml_sim.engine import limits
 from exml_sim.engine.bound_context import BoundSpec
-from exml_sim.engine.fields import Fields, between, canonical, entry, one_of, optional, text, to_toml, whole
-from exml_sim.engine.grids import expanded
-from exml_sim.engine.intervals import confidence_sequence
-from exml_sim.engine.plugin_pools import PluginPool
-from exml_sim.engine.specs import Budgets, PoolSpec, Sampling, Score, StrategySpec, build_pool, read_pool, scored
+from exml_sim.engine.fields import (
+    MAX_CELLS,
+    MAX_LIST,
+    MAX_PULLS,
+    MAX_TRIALS,
+    Choice,
+    Seed,
+    Text,
+    read_spec,
+    spec,
+    to_canonical,
+    to_plain,
+    whole,
+)
+from exml_sim.engine.pools import PluginPool, PoolSpec, build_pool, is_scored, read_pool
+from exml_sim.engine.specs import Budgets, Sampling, Score, Stop, StrategySpec
+from exml_sim.engine.study_file import expand, read_toml
 from exml_sim.money import exact, show
 from exml_sim.plugins import BOUNDS, DATA, Plugin, Plugins, files_beside, guard_calls
 from exml_sim.strategies import Strategy
@@ -29,52 +42,12 @@ from exml_sim.validation import shown
 
 #: Raised when the meaning of a stored number changes: old stores then belong to another study.
 FORMAT = 1
-
-MODES: Sequence[str] = ("monte_carlo", "exact", "importance_sampling", "excess_risk", "fixed_confidence")
-
-
-@dataclass(frozen=True, slots=True)
-class Stop(Fields):
-    """When a cell may stop before its last trial: when its question is decided, at looks that are fixed beforehand.
-
-    Looks are at multiples of `every` trials, and a decision uses exactly the trials before the look. So the number of
-    trials of a cell depends on the study alone, not on workers or blocks. What is then reported is the confidence
-    sequence, which is valid at a stopping time; a Clopper-Pearson interval would not be.
-
-    Attributes
-    ----------
-    bound
-        Stop when the failure rate is decided to be above or below this number.
-    width
-        Stop when the confidence sequence is at most this wide.
-    verdict
-        Stop a cell when it is decided whether its failure rate is above or below this bound there: a version of ours
-        ("tighter") or a bound of the study's. Where the bound says nothing a cell stops at the first look.
-    alarm
-        Error probability of the confidence sequence, over all looks together.
-    every
-        Look after this many trials, and again after as many more.
-    """
-
-    what: ClassVar[str] = "stop"
-    bound: float | None = entry(optional(between(0.0, 1.0)), default=None)
-    width: float | None = entry(optional(between(0.0, 1.0)), default=None)
-    verdict: str | None = entry(optional(text), default=None)
-    alarm: float = entry(between(0.0, 1.0), default=0.05)
-    every: int = entry(whole(1, limits.TRIALS), default=1000)
-
-    def __post_init__(self) -> None:
-        Fields.__post_init__(self)
-        if self.bound is None and self.width is None and self.verdict is None:
-            raise ValueError("stop needs a bound or a verdict to decide, or an interval width to reach, got neither")
-
-    def decided(self, failures: int, trials: int, bound: float | None = None) -> bool:
-        """Whether the question of a cell is decided after so many trials; `bound` is that of its verdict."""
-        low, high = confidence_sequence(failures, trials, self.alarm)
-        asked = [one for one in (self.bound, bound) if one is not None]
-        clear = any(not one < 1.0 or not low <= one <= high for one in asked)
-        narrow = self.width is not None and high - low <= self.width
-        return clear or narrow
+MODES = ("monte_carlo", "exact", "importance_sampling", "excess_risk", "fixed_confidence")
+#: Version of the random draws of a mode, 1 if it is not listed. It is raised when the same study would draw other
+#: trials, so that no store holds trials of both. Importance sampling has its second: tilts are found by half steps.
+DRAWS: Mapping[str, int] = {"importance_sampling": 2}
+#: Keys of a study file, in the order in which they are written.
+_ORDER = ("name", "mode", "trials", "seed", "budgets", "sampling", "strategies", "pools", "scores", "stop", "bounds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +59,7 @@ class Cell:
     index
         Position in `study.cells()`.
     pool, score, strategy
-        Positions in the study's lists; `score` is -1 for known arms, which bring their own.
+        Positions in the study's lists; `score` is -1 for arms that bring their own.
     budget
         Exact money as text.
     stream
@@ -108,7 +81,31 @@ class Cell:
         return f"{strategy} on {pool}{f' ({score})' if score else ''} with budget {self.budget}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+def _read_list(read: Callable[[Any, Plugins], Any], *, empty: bool = False) -> BeforeValidator:
+    """Read the parts of a list, each with the plug-ins that names may refer to."""
+
+    def read_parts(values: Any, info: ValidationInfo) -> tuple[Any, ...]:
+        if isinstance(values, str | Mapping) or not isinstance(values, Sequence):
+            raise ValueError(f"{info.field_name} must be a list, got {shown(values)}")
+        if len(values) > MAX_LIST:
+            raise ValueError(f"{info.field_name} must have at most {MAX_LIST:,} entries, got {len(values):,}")
+        if not values and not empty:
+            raise ValueError(f"{info.field_name} must not be empty")
+        return tuple(read(value, info.data.get("plugins", Plugins())) for value in values)
+
+    return BeforeValidator(read_parts)
+
+
+def _read_table(cls: type[Any]) -> BeforeValidator:
+    return BeforeValidator(lambda value: None if value is None else read_spec(cls, value, cls.what))
+
+
+def _read_bound(given: Any, offer: Plugins) -> BoundSpec:
+    bound = BoundSpec.read(given)
+    return bound if bound.plugin is not None else replace(bound, plugin=offer.resolve(BOUNDS, bound.name))
+
+
+@spec
 class Study:
     """A grid of cells (pools x scores x budgets x strategies) with trials per cell and one root seed.
 
@@ -117,7 +114,7 @@ class Study:
     Attributes
     ----------
     pools
-        Where arms come from: `SyntheticPool`, `MfeatPool`, `AtomPool` or `ParametricArms`.
+        Where arms come from, see `exml_sim.engine.pools`.
     strategies
         Names, or tables with a name and options.
     budgets
@@ -129,14 +126,15 @@ class Study:
     trials, seed
         Trials per cell, and the root seed.
     mode
-        "count": count failures. "exact": enumerate all outcomes, no randomness. "rare": sample rows from tilted
-        distributions and weight, for failure probabilities that counting cannot see. "excess": redraw the population in
-        every trial and measure the excess risk of the returned model (Eq. 8). "sure": run rules with a confidence to
-        their stop; a failure is to be sure and wrong, and `StudyResult.costs` has the money.
+        "monte_carlo": count failures. "exact": enumerate all outcomes, no randomness. "importance_sampling": sample
+        rows from tilted distributions and weight, for failure probabilities that counting cannot see. "excess_risk":
+        redraw the population in every trial and measure the excess risk of the returned model (Eq. 8).
+        "fixed_confidence": run strategies with a confidence to their stop; a failure is to be confident and wrong, and
+        `StudyResult.costs` has the money.
     stop
         Early stopping of cells; off by default.
     bounds
-        Bounds of plug-ins that are laid over the results; they are no part of the study's identity.
+        Bounds of plug-ins that are drawn over the results; they are no part of the study's identity.
     plugins
         Files of plug-ins that names in the study may refer to; they are executed. See `exml_sim.plugins`.
 
@@ -151,60 +149,49 @@ class Study:
     True
     """
 
-    pools: tuple[PoolSpec, ...]
-    strategies: tuple[StrategySpec, ...]
-    budgets: Budgets
-    scores: tuple[Score, ...] = ()
-    sampling: Sampling = Sampling()  # noqa: RUF009 - frozen, and empty of state
-    trials: int = 1000
-    seed: int = 0
-    mode: str = "monte_carlo"
-    stop: Stop | None = None
-    name: str = "study"
-    bounds: tuple[BoundSpec, ...] = ()
-    plugins: Plugins | Sequence[Path] = field(default=(), compare=False, repr=False)
+    what: ClassVar[str] = ""
+    # The first field, so that the readers of the others know it.
+    plugins: Annotated[Plugins, BeforeValidator(Plugins.of)] = field(
+        default=Plugins(), compare=False, repr=False, kw_only=True
+    )
+    pools: Annotated[tuple[PoolSpec, ...], _read_list(read_pool)] = field(kw_only=True)
+    strategies: Annotated[tuple[StrategySpec, ...], _read_list(StrategySpec.read)] = field(kw_only=True)
+    budgets: Annotated[Budgets, _read_table(Budgets)] = field(kw_only=True)
+    scores: Annotated[tuple[Score, ...], _read_list(Score.read, empty=True)] = field(default=(), kw_only=True)
+    sampling: Annotated[Sampling, _read_table(Sampling)] = field(default=Sampling(), kw_only=True)
+    trials: Annotated[int, whole(1, MAX_TRIALS)] = field(default=1000, kw_only=True)
+    seed: Seed = field(default=0, kw_only=True)
+    mode: Annotated[str, Choice(MODES)] = field(default="monte_carlo", kw_only=True)
+    stop: Annotated[Stop | None, _read_table(Stop)] = field(default=None, kw_only=True)
+    name: Text = field(default="study", kw_only=True)
+    bounds: Annotated[tuple[BoundSpec, ...], _read_list(_read_bound, empty=True)] = field(default=(), kw_only=True)
 
-    def __post_init__(self) -> None:
-        settle = object.__setattr__
-        offer = Plugins.of(self.plugins)
-        settle(self, "plugins", offer)
-        settle(self, "pools", _parts(self.pools, "pools", lambda part: read_pool(part, offer)))
-        settle(self, "strategies", _parts(self.strategies, "strategies", lambda part: StrategySpec.of(part, offer)))
-        settle(self, "scores", _parts(self.scores, "scores", lambda part: Score.read(part, offer), empty=True))
-        settle(self, "budgets", _part(self.budgets, Budgets))
-        settle(self, "sampling", _part(self.sampling, Sampling))
-        settle(self, "stop", None if self.stop is None else _part(self.stop, Stop))
-        settle(self, "trials", whole(1, limits.TRIALS)(self.trials, "trials"))
-        settle(self, "seed", whole(0, limits.SEED)(self.seed, "seed"))
-        settle(self, "mode", one_of(MODES)(self.mode, "mode"))
-        settle(self, "name", text(self.name, "name"))
-        settle(self, "bounds", _parts(self.bounds, "bounds", lambda part: _bound(part, offer), empty=True))
-        for what, labels in (
-            ("pool", [pool.label for pool in self.pools]),
-            ("score", [score.label for score in self.scores]),
-            ("strategy", [strategy.label for strategy in self.strategies]),
-        ):
-            twice = next((label for label, number in Counter(labels).items() if number > 1), None)
-            if twice is not None:
-                raise ValueError(f"{what} {twice!r} is given more than once: give it another label or leave it out")
-        self._check_size()
+    @model_validator(mode="after")
+    def _check(self) -> Any:
+        parts = {"pool": self.pools, "score": self.scores, "strategy": self.strategies}
+        for what, specs in parts.items():
+            label, number = Counter(part.label for part in specs).most_common(1)[0] if specs else ("", 0)
+            if number > 1:
+                raise ValueError(f"{what} {label!r} is given more than once: give it another label or leave it out")
+        crossed = sum(len(self.scores) if self.scores and is_scored(pool) else 1 for pool in self.pools)
+        cells = crossed * len(self.budgets) * len(self.strategies)
+        if cells > MAX_CELLS:
+            raise ValueError(f"the study has {cells:,} cells, at most {MAX_CELLS:,} are allowed")
         if self.stop is not None and self.mode not in ("monte_carlo", "fixed_confidence"):
             raise ValueError(f"early stopping counts failures, so it does not go with mode {self.mode!r}")
+        return self
 
     @property
     def used_plugins(self) -> tuple[Plugin, ...]:
         """The plug-ins and data files that the study names, each once."""
         parts: tuple[Any, ...] = (*self.strategies, *self.pools, *self.scores, *self.bounds)
-        found = (getattr(part, "plugin", None) for part in parts)
-        return tuple(dict.fromkeys(plugin for plugin in found if plugin is not None))
+        return tuple(dict.fromkeys(_list_plugins(parts)))
 
     def cell_plugins(self, cell: Cell) -> tuple[Plugin, ...]:
-        """The plug-ins whose code runs in the trials of a cell."""
-        score = self._score(cell.score)
+        """Return the plug-ins whose code runs in the trials of a cell."""
         pool = self.pools[cell.pool]
-        parts = (self.strategies[cell.strategy], pool if isinstance(pool, PluginPool) else None, score)
-        found = (getattr(part, "plugin", None) for part in parts)
-        return tuple(plugin for plugin in found if plugin is not None)
+        code = pool if isinstance(pool, PluginPool) else None
+        return tuple(_list_plugins((self.strategies[cell.strategy], code, self._score(cell.score))))
 
     def missing_plugin(self, cell: Cell) -> str:
         """Say which plug-in of a cell was not loaded because results are only read; empty if there is none."""
@@ -214,55 +201,41 @@ class Study:
         names = [plugin.name for plugin in self.cell_plugins(cell) if not plugin.loaded]
         return f"plug-in {names[0]!r} is not loaded (--plugins FILE loads it)" if names else ""
 
-    def _check_size(self) -> None:
-        budgets = len(self.budgets.absolute) + len(self.budgets.per_arm) + len(self.budgets.ratio)
-        crossed = sum(len(self.scores) if self.scores and scored(pool) else 1 for pool in self.pools)
-        cells = crossed * budgets * len(self.strategies)
-        if cells > limits.CELLS:
-            raise ValueError(f"the study has {cells:,} cells, at most {limits.CELLS:,} are allowed")
-
     @property
     def hash(self) -> str:
         """The study's identity: SHA-256 of its canonical form, without its name and the bounds beside it."""
         table = {key: value for key, value in self.table().items() if key not in ("name", "bounds")}
-        return hashlib.sha256(canonical({"format": FORMAT, **table}).encode()).hexdigest()
+        return hashlib.sha256(to_canonical({"format": FORMAT, **table}).encode()).hexdigest()
 
     def table(self) -> dict[str, Any]:
-        """The study as plain values."""
-        table: dict[str, Any] = {
-            "name": self.name,
-            "mode": self.mode,
-            "trials": self.trials,
-            "seed": self.seed,
-            "budgets": self.budgets.table(),
-            "sampling": self.sampling.table(),
-            "strategies": [strategy.table() for strategy in self.strategies],
-            "pools": [{"kind": pool.kind, **pool.table()} for pool in self.pools],
-        }
-        if self.scores:
-            table["scores"] = [score.table() for score in self.scores]
-        if self.stop is not None:
-            table["stop"] = self.stop.table()
-        if self.bounds:
-            table["bounds"] = [one.table() for one in self.bounds]
-        return table
+        """Return the study as plain values."""
+        parts = to_plain(self) | {"strategies": [to_plain(strategy.table()) for strategy in self.strategies]}
+        return {key: parts[key] for key in _ORDER if parts.get(key, []) != []}
 
     def to_toml(self) -> str:
-        """The study as TOML text."""
-        return to_toml(self.table())
+        """Return the study as TOML text."""
+        return tomli_w.dumps(self.table())
+
+    @classmethod
+    def json_schema(cls) -> dict[str, Any]:
+        """Return the JSON schema of a study file, for editors."""
+        schema = TypeAdapter(cls).json_schema()
+        tables = [schema, *schema["$defs"].values()]
+        for table in tables:
+            for name in ("plugin", "plugins"):
+                table.get("properties", {}).pop(name, None)
+        used = {name for name in schema["$defs"] if name not in ("Plugin", "Plugins")}
+        return schema | {"$defs": {name: schema["$defs"][name] for name in sorted(used)}}
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any], plugins: Plugins | Sequence[Path] = ()) -> Study:
-        """Read plain values; `strategy`, `half_width` and `grid` are shorter ways to write what they stand for."""
-        table = expanded(table)
-        allowed = tuple(name for name in cls.__dataclass_fields__ if name != "plugins")
-        for key in table:
-            if key not in allowed:
-                raise ValueError(f"unknown part of a study {shown(key)}: allowed are {', '.join(allowed)}")
-        for key in ("pools", "strategies", "budgets"):
-            if key not in table:
-                raise ValueError(f"a study needs pools, strategies and budgets, but there is no {key!r}")
-        return cls(**table, plugins=plugins)
+        """Read plain values; `strategy`, `half_width` and `grid` are abbreviations."""
+        allowed = [entry.name for entry in fields(cls) if entry.compare]
+        table = expand(table, allowed)
+        missing = [name for name in ("pools", "strategies", "budgets") if name not in table]
+        if missing:
+            raise ValueError(f"a study needs pools, strategies and budgets, but there is no {missing[0]!r}")
+        return cls(**table, plugins=plugins)  # type: ignore[arg-type]
 
     @classmethod
     def from_toml(cls, source: str | Path, *, plugins: Plugins | Sequence[Path] = (), trust: bool = False) -> Study:
@@ -277,138 +250,97 @@ class Study:
         trust
             Execute also files beside the study that it names, like my_rules.py for "my_rules:Final".
         """
-        name = source if isinstance(source, Path) else "this"
-        text = _text(source) if isinstance(source, Path) else source
-        try:
-            table = tomllib.loads(text)
-        except RecursionError:
-            raise ValueError(f"{name} is no study: its lists or tables are nested too deeply") from None
-        except tomllib.TOMLDecodeError as error:
-            raise ValueError(f"{name} is no study: the TOML is wrong: {shown(str(error), 300)[1:-1]}") from None
-        except ValueError as error:
-            raise ValueError(f"{name} is no study: a number in it has too many digits ({error})") from None
-        if not isinstance(source, Path):
-            return cls.from_table(table, plugins)
-        folder = source.resolve().parent
-        if not isinstance(plugins, Plugins):
+        table = read_toml(source)
+        if isinstance(source, Path) and not isinstance(plugins, Plugins):
+            folder = source.resolve().parent
             beside = files_beside(folder, table) if trust else ()
             plugins = Plugins.of((*plugins, *beside), [folder])
         return cls.from_table(table, plugins)
 
-    def looks(self) -> Iterator[int]:
-        """Numbers of trials after which cells may stop; the last one is all trials."""
+    def interim_analyses(self) -> Iterator[int]:
+        """Yield the numbers of trials after which cells may stop; the last one is all trials."""
         if self.stop is not None:
-            yield from range(self.stop.every, self.trials, self.stop.every)
+            yield from range(self.stop.check_every, self.trials, self.stop.check_every)
         yield self.trials
 
     def pool(self, cell: Cell) -> Pool:
-        """The pool of a cell, built once and kept for a while."""
-        return self._built(self.pools[cell.pool], self._score(cell.score), self.sampling)
+        """Return the pool of a cell, built once and kept for a while."""
+        return self._build(self.pools[cell.pool], self._score(cell.score))
 
     def strategy(self, cell: Cell) -> Strategy:
-        """The strategy of a cell."""
+        """Build the strategy of a cell."""
         return self.strategies[cell.strategy].build()
 
-    def _built(self, spec: PoolSpec, score: Score | None, sampling: Sampling) -> Pool:
-        return _built(spec, score, sampling, tuple(plugin.digest for plugin in self.used_plugins))
+    def _build(self, pool: PoolSpec, score: Score | None) -> Pool:
+        return _build_once(pool, score, self.sampling, tuple(plugin.digest for plugin in self.used_plugins))
 
     def _score(self, index: int) -> Score | None:
         return self.scores[index] if index >= 0 else None
 
     def cells(self) -> tuple[Cell, ...]:
-        """All cells: for each pool, score and budget the strategies in their order."""
-        found: list[Cell] = []
-        for p, spec in enumerate(self.pools):
-            for s in range(len(self.scores)) if self.scores and scored(spec) else [-1]:
+        """Return all cells: for each pool, score and budget the strategies in their order."""
+        cells: list[Cell] = []
+        for p, pool in enumerate(self.pools):
+            for s in range(len(self.scores)) if self.scores and is_scored(pool) else [-1]:
                 score = self._score(s)
-                pool = self._built(spec, score, self.sampling)
-                for budget in self.budgets.amounts(pool):
-                    stream = _stream(spec, self.sampling, budget)
+                for budget in self.budgets.amounts(self._build(pool, score)):
+                    stream = _stream(pool, self.sampling, budget)
                     for r, strategy in enumerate(self.strategies):
-                        labels = (spec.label, score.label if score else "", strategy.label)
-                        found.append(Cell(len(found), p, s, r, show(budget), stream, labels))
-        return tuple(found)
+                        labels = (pool.label, score.label if score else "", strategy.label)
+                        cells.append(Cell(len(cells), p, s, r, show(budget), stream, labels))
+        return tuple(cells)
 
     def check(self) -> tuple[Cell, ...]:
-        """All cells, or a ValueError that names every budget that does not pay for its opening round."""
+        """Return all cells, or raise a ValueError if a budget does not pay for its first round."""
         cells = self.cells()
-        wrong = []
-        for cell in cells:
-            rule, pool = self.strategy(cell), self.pool(cell)
-            try:
-                with guard_calls(*self.cell_plugins(cell)):
-                    check_budget(exact(cell.budget), rule, pool.prices)
-                pulls = exact(cell.budget) / min(pool.prices.exact_costs)
-                if pulls > limits.PULLS:
-                    most = f"at most {limits.PULLS:.0e} are allowed"
-                    raise ValueError(f"a budget of {cell.budget} buys {float(pulls):.3g} pulls, {most}")
-            except ValueError as error:
-                wrong.append(f"cell {cell.index} ({cell}): {error}")
-        if wrong:
-            more = f" (and {len(wrong) - 1} more cells)" if len(wrong) > 1 else ""
-            raise ValueError(f"{wrong[0]}{more}; nothing was run")
+        errors = [f"cell {cell.index} ({cell}): {reason}" for cell in cells if (reason := self._find_reason(cell))]
+        if errors:
+            more = f" (and {len(errors) - 1} more cells)" if len(errors) > 1 else ""
+            raise ValueError(f"{errors[0]}{more}; nothing was run")
         return cells
 
-
-def _text(file: Path) -> str:
-    """The text of a file, which is not read beyond the limit."""
-    with file.open("rb") as opened:
-        data = opened.read(limits.FILE + 1)
-    if len(data) > limits.FILE:
-        raise ValueError(f"{file} is no study: it has more than {limits.FILE:,} bytes")
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        raise ValueError(f"{file} is no study: it is not UTF-8 text") from None
-
-
-def _part(value: Any, cls: type[Any]) -> Any:
-    if isinstance(value, cls):
-        return value
-    if not isinstance(value, Mapping):
-        raise ValueError(f"{cls.what} must be a table, got {shown(value)}")
-    return cls.of(value)
+    def _find_reason(self, cell: Cell) -> str:
+        """Say why the budget of a cell cannot be run; empty if it can."""
+        prices, budget = self.pool(cell).prices, exact(cell.budget)
+        try:
+            with guard_calls(*self.cell_plugins(cell)):
+                check_budget(budget, self.strategy(cell), prices)
+        except ValueError as error:
+            return str(error)
+        pulls = budget / min(prices.exact_costs)
+        if pulls > MAX_PULLS:
+            return f"a budget of {cell.budget} buys {float(pulls):.3g} pulls, at most {MAX_PULLS:.0e} are allowed"
+        return ""
 
 
-def _parts(values: Any, what: str, read: Any, *, empty: bool = False) -> tuple[Any, ...]:
-    if isinstance(values, str | Mapping) or not isinstance(values, Sequence):
-        raise ValueError(f"{what} must be a list, got {shown(values)}")
-    if len(values) > limits.LIST:
-        raise ValueError(f"{what} must have at most {limits.LIST:,} entries, got {len(values):,}")
-    if not values and not empty:
-        raise ValueError(f"{what} must not be empty")
-    return tuple(read(one) for one in values)
+def _list_plugins(parts: Sequence[Any]) -> Iterator[Plugin]:
+    return (part.plugin for part in parts if getattr(part, "plugin", None) is not None)
 
 
-def _bound(given: Any, offer: Plugins) -> BoundSpec:
-    spec = BoundSpec.read(given)
-    return spec if spec.plugin is not None else replace(spec, plugin=offer.resolve(BOUNDS, spec.name))
-
-
-def _stream(spec: PoolSpec, sampling: Sampling, budget: Fraction) -> int:
-    """A number for (pool, sampling, budget): a grid can grow without changing the trials it already had."""
-    table = {key: value for key, value in spec.table().items() if key != "label"}
-    seen = canonical([spec.kind, table, sampling.table(), show(budget)])
-    return int.from_bytes(hashlib.sha256(seen.encode()).digest()[:7], "big")
+def _stream(pool: PoolSpec, sampling: Sampling, budget: Fraction) -> int:
+    """Derive a number from (pool, sampling, budget): a grid can grow without changing the trials it already had."""
+    table = {key: value for key, value in to_plain(pool).items() if key not in ("kind", "label")}
+    text = to_canonical([pool.kind, table, to_plain(sampling), show(budget)])
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:7], "big")
 
 
 _POOLS: OrderedDict[tuple[PoolSpec, Score | None, Sampling, tuple[str, ...]], Pool] = OrderedDict()
-_KEPT = 8
+_MAX_POOLS = 8
 _LOCK = threading.Lock()
 
 
-def _built(spec: PoolSpec, score: Score | None, sampling: Sampling, digests: tuple[str, ...]) -> Pool:
+def _build_once(pool: PoolSpec, score: Score | None, sampling: Sampling, digests: tuple[str, ...]) -> Pool:
     """Build a pool once; under one BLAS thread, so that its matrices are the same bits in every worker."""
-    key = (spec, score, sampling, digests)
+    key = (pool, score, sampling, digests)
     with _LOCK:
         if key in _POOLS:
             _POOLS.move_to_end(key)
             return _POOLS[key]
         with one_thread():
-            pool = build_pool(spec, score, sampling)
+            built = build_pool(pool, score, sampling)
             # What a pool computes on first use: threads would each do it again.
-            pool.best_arms()
-        _POOLS[key] = pool
-        while len(_POOLS) > _KEPT:
+            built.best_arms()
+        _POOLS[key] = built
+        while len(_POOLS) > _MAX_POOLS:
             _POOLS.popitem(last=False)
-        return pool
+        return built

@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
 
+from exml_sim.binomial import clopper_pearson
 from exml_sim.engine.intervals import (
     Interval,
     bounded_interval,
     bounded_sequence,
-    clopper_pearson,
     confidence_sequence,
     mean_interval,
 )
@@ -38,8 +38,8 @@ class CellSummary:
     cell, pool, score, strategy, budget
         The cell; the budget as exact text.
     trials, failures
-        Trials that were run, and how many of them did not select a best arm; 0 and 0 for exact laws. With tilted
-        sampling `failures` counts trials of the tilted distribution.
+        Trials that were run, and how many of them did not select a best arm; 0 and 0 for exact distributions. With
+        tilted sampling `failures` counts trials of the tilted distribution.
     failure_rate, lower, upper
         The failure probability and its interval at `level`.
     interval
@@ -84,7 +84,7 @@ class CellSummary:
     largest_share: float = math.nan
 
     def row(self) -> dict[str, Any]:
-        """A flat line: one column per arm's mean pulls; what a mode does not have is left out."""
+        """Return a flat line: one column per arm's mean pulls; what a mode does not have is left out."""
         line = asdict(self)
         del line["allocation"]
         for name in ("effective_failures", "largest_share"):
@@ -140,7 +140,7 @@ class Trials:
         yield from self._store.rows(query, (self._cell,))
 
     def weights(self, top: float = math.inf) -> Iterable[tuple[float, int]]:
-        """The weight of every failure, 0 for a success and for weights above `top`."""
+        """Return the weight of every failure, 0 for a success and for weights above `top`."""
         return ((weight if failed and weight <= top else 0.0, often) for failed, _, weight, often in self.lines())
 
     def regrets(self, top: float = math.inf) -> Iterable[tuple[float, int]]:
@@ -157,14 +157,14 @@ class Trials:
 
 
 def summarise(
-    store: Store, study: Study, cell: Mapping[str, Any], facts: CellMetadata, level: float
+    store: Store, study: Study, cell: Mapping[str, Any], metadata: CellMetadata, level: float
 ) -> CellSummary | None:
     """Summary of a cell as it is stored, in the study's mode; None if there is nothing of it yet."""
-    return _READERS.get(study.mode, sampled)(store, study, cell, facts, level)
+    return _READERS.get(study.mode, sampled)(store, study, cell, metadata, level)
 
 
 def sampled(
-    store: Store, study: Study, cell: Mapping[str, Any], facts: CellMetadata, level: float
+    store: Store, study: Study, cell: Mapping[str, Any], metadata: CellMetadata, level: float
 ) -> CellSummary | None:
     """Summary of a cell's trials; None if it has none yet."""
     number = cell["cell"]
@@ -176,12 +176,12 @@ def sampled(
     if study.mode == "importance_sampling":
         rate = Moments.of(trials.weights, trials.number)
         spread = trials.spread()
-        kind, ends, regret_ends = _weighted(facts, trials, rate, regret, spread, level)
+        kind, ends, regret_ends = _weighted(metadata, trials, rate, regret, spread, level)
         mean, regret_kind = rate.mean, kind
     else:
         mean = trials.failures / trials.number
         kind, ends = _counted(study, trials, level)
-        regret_kind, regret_ends = _regret(study, facts.largest_regret, trials, regret, level)
+        regret_kind, regret_ends = _regret(study, metadata.largest_regret, trials, regret, level)
     spent = store.rows("SELECT sum(spent) FROM trials WHERE cell = ?", (number,)).fetchone()[0]
     pulls = zip(cell["arms"], store.pulls(number), strict=True)
     return CellSummary(
@@ -218,7 +218,7 @@ def _regret(study: Study, top: float, trials: Trials, regret: Moments, level: fl
 
 
 def _weighted(
-    known: CellMetadata,
+    metadata: CellMetadata,
     trials: Trials,
     rate: Moments,
     regret: Moments,
@@ -227,26 +227,26 @@ def _weighted(
 ) -> tuple[str, Interval, Interval]:
     """Student's intervals where enough failures of every kind were seen, else what the bound on the weights proves."""
     n = trials.number
-    if known.weights_complete and spread[0] >= EFFECTIVE and spread[1] <= LARGEST:
+    if metadata.weights_complete and spread[0] >= EFFECTIVE and spread[1] <= LARGEST:
         ends = mean_interval(rate.mean, rate.deviation, n, level)
         regret_ends = mean_interval(regret.mean, regret.deviation, n, level)
         return "student", (max(ends[0], 0.0), min(ends[1], 1.0)), (max(regret_ends[0], 0.0), regret_ends[1])
-    # Heavier failures belong to ways that were left out, and these are bounded by themselves.
-    top = known.weight_bound * (1.0 + 1e-9)
-    largest = known.largest_regret
+    # Heavier failures belong to failure paths that were left out, and these are bounded by themselves.
+    top = metadata.weight_bound * (1.0 + 1e-9)
+    largest = metadata.largest_regret
     rate = Moments.of(lambda: trials.weights(top), n)
     regret = Moments.of(lambda: trials.regrets(top), n)
     low, high = bounded_interval(rate.mean, rate.deviation, n, top, level)
     regret_low, regret_high = bounded_interval(regret.mean, regret.deviation, n, top * largest, level)
-    ends = low, min(high + known.left_out, 1.0)
-    return "bounded weights", ends, (regret_low, min(regret_high + known.left_out * largest, largest))
+    ends = low, min(high + metadata.left_out, 1.0)
+    return "bounded weights", ends, (regret_low, min(regret_high + metadata.left_out * largest, largest))
 
 
 def enumerated(
-    store: Store, study: Study, cell: Mapping[str, Any], facts: CellMetadata, level: float
+    store: Store, study: Study, cell: Mapping[str, Any], metadata: CellMetadata, level: float
 ) -> CellSummary | None:
-    """Summary of a cell's exact law; None if it is not known yet."""
-    query = "SELECT failure, regret, pulls FROM laws WHERE cell = ? ORDER BY arm"
+    """Summarise a cell's exact distribution; None if it is not known yet."""
+    query = "SELECT failure, regret, pulls FROM distributions WHERE cell = ? ORDER BY arm"
     lines: Sequence[tuple[float, float, float]] = store.rows(query, (cell["cell"],)).fetchall()
     if not lines:
         return None
@@ -264,7 +264,7 @@ def enumerated(
         regret,
         regret,
         regret,
-        math.fsum(line[2] * cost for line, cost in zip(lines, facts.costs, strict=True)),
+        math.fsum(line[2] * cost for line, cost in zip(lines, metadata.costs, strict=True)),
         {name: line[2] for name, line in zip(cell["arms"], lines, strict=True)},
         "exact",
     )

@@ -1,6 +1,6 @@
-"""Pools from a person's own files: rows of a table (CSV, Parquet, npz), and rewards that were seen.
+"""Pools from the user's files: rows of a table (CSV, Parquet, npz), and observed rewards.
 
-A file is named relative to the study's; its contents have a digest, so that a store refuses a file that has changed.
+A file is named relative to the study's. Its contents have a digest, so that a store refuses a file that has changed.
 """
 
 from __future__ import annotations
@@ -8,25 +8,15 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import field
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
 
 from exml_sim.arrays import FloatArray
 from exml_sim.bandit.parametric import BoundedArm, JointArm, ParametricPool
-from exml_sim.engine import limits
-from exml_sim.engine.fields import (
-    Fields,
-    amount,
-    bandwidth,
-    entry,
-    kernel_name,
-    one_of,
-    optional,
-    several,
-    text,
-)
+from exml_sim.engine.fields import MAX_LIST, Amounts, Gamma, Kernel, Text, Texts, spec
 from exml_sim.plugins import Plugin, Plugins, read_data
 from exml_sim.population import Candidate, Population
 from exml_sim.validation import shown
@@ -34,38 +24,47 @@ from exml_sim.validation import shown
 SUFFIXES = (".csv", ".parquet", ".npz")
 
 
-def _file(value: Any, what: str) -> str:
-    name = text(value, what)
-    if not name.lower().endswith(SUFFIXES):
-        raise ValueError(f"{what} must be a {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]} file, got {shown(value)}")
-    return name
+def _check_suffix(value: str) -> str:
+    if not value.lower().endswith(SUFFIXES):
+        raise ValueError(f"must be a {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]} file, got {shown(value)}")
+    return value
 
 
-def _columns(value: Any, what: str) -> tuple[str, ...]:
-    return (text(value, what),) if isinstance(value, str) else tuple(several(text)(value, what))
+File = Annotated[Text, AfterValidator(_check_suffix)]
+#: A column, or several that are bought together.
+Columns = Annotated[Texts, BeforeValidator(lambda value: (value,) if isinstance(value, str) else value)]
 
 
-def read_columns(name: str, found: Plugin | None) -> dict[str, Any]:
-    """Columns of a file by name, as they are written: texts, or numbers.
+def match_costs(costs: Sequence[str] | None, number: int, label: str, what: str) -> Sequence[str]:
+    """Return one cost for each arm; all are 1 if none are given."""
+    if costs is not None and len(costs) != number:
+        raise ValueError(f"costs of pool {label!r} must be one for each of {number} {what}, got {len(costs)}")
+    return costs or ("1",) * number
+
+
+def read_columns(name: str, plugin: Plugin | None) -> dict[str, Any]:
+    """Read the columns of a file by name, as they are written: texts, or numbers.
 
     Raises
     ------
     ValueError
         If the file is not what its name says.
     """
-    data = read_data(found or Plugins().find_data(name))
+    data = read_data(plugin or Plugins().find_data(name))
     try:
         if name.lower().endswith(".csv"):
-            return _from_csv(data)
+            return _read_csv(data)
         if name.lower().endswith(".npz"):
             with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
                 return {key: arrays[key] for key in arrays.files}
+        return _read_parquet(data)
+    except ImportError:
+        raise ValueError(f"{name} needs the package pyarrow, which is not installed") from None
     except (ValueError, OSError, EOFError, csv.Error) as error:
         raise ValueError(f"{name} cannot be read: {' '.join(str(error).split())}") from None
-    return _from_parquet(name, data)
 
 
-def _from_csv(data: bytes) -> dict[str, Any]:
+def _read_csv(data: bytes) -> dict[str, Any]:
     lines = list(csv.reader(io.StringIO(data.decode("utf-8-sig"))))
     if len(lines) < 2:
         raise ValueError("it has no rows")
@@ -76,34 +75,36 @@ def _from_csv(data: bytes) -> dict[str, Any]:
     return {name.strip(): [line[place].strip() for line in rows] for place, name in enumerate(header)}
 
 
-def _from_parquet(name: str, data: bytes) -> dict[str, Any]:
-    try:
-        from pyarrow import ArrowException, parquet
-    except ImportError:
-        raise ValueError(f"{name} needs the package pyarrow, which is not installed") from None
+def _read_parquet(data: bytes) -> dict[str, Any]:
+    from pyarrow import ArrowException, parquet
+
     try:
         table = parquet.read_table(io.BytesIO(data))
-    except (ArrowException, OSError) as error:
-        raise ValueError(f"{name} cannot be read: {' '.join(str(error).split())}") from None
+    except ArrowException as error:
+        raise ValueError(error) from None
     return {column: table[column].to_pylist() for column in table.column_names}
 
 
-def _numbers(columns: Mapping[str, Any], name: str, file: str) -> FloatArray:
-    """One column as finite numbers (of an npz file, perhaps a matrix)."""
+def _find_column(columns: Mapping[str, Any], name: str, file: str) -> Any:
     if name not in columns:
         raise ValueError(f"{file} has no column {name!r}: it has {', '.join(map(str, list(columns)[:20]))}")
-    values = columns[name]
+    return columns[name]
+
+
+def _read_numbers(columns: Mapping[str, Any], name: str, file: str) -> FloatArray:
+    """Read a column of finite numbers (of an npz file, perhaps a matrix)."""
+    values = _find_column(columns, name, file)
     try:
         # Python reads 1_000 as a number; in a table it is a text.
-        if any(isinstance(one, str) and "_" in one for one in values):
+        if any(isinstance(value, str) and "_" in value for value in values):
             raise ValueError
-        found = np.asarray(values, dtype=np.float64)
+        numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        bad = next((n for n, one in enumerate(values) if not _is_number(one)), 0)
+        bad = next((n for n, value in enumerate(values) if not _is_number(value)), 0)
         raise ValueError(f"column {name!r} of {file} has {shown(values[bad])} in row {bad + 1}: no number") from None
-    if not np.isfinite(found).all():
+    if not np.isfinite(numbers).all():
         raise ValueError(f"column {name!r} of {file} has a value that is missing or not finite")
-    return found
+    return numbers
 
 
 def _is_number(value: Any) -> bool:
@@ -114,110 +115,98 @@ def _is_number(value: Any) -> bool:
     return not (isinstance(value, str) and "_" in value)
 
 
-@dataclass(frozen=True, slots=True)
-class TablePool(Fields):
-    """Rows of a person's table: what is observed, the label, and the candidates with their costs.
+@spec
+class TablePool:
+    """Rows of the user's table: what is observed, the label, and the candidates with their costs.
 
     A candidate is a column or a list of columns that are bought together. The label has two values; `positive` says
-    which one is +1 if they are not -1 and 1 or 0 and 1. Nothing observed is a constant.
+    which one is +1 if they are not -1 and 1 or 0 and 1. Without `observed`, a constant is observed.
     """
 
     what: ClassVar[str] = "table pool"
-    kind: ClassVar[str] = "table"
-    file: str = entry(_file)
-    target: str = entry(text)
-    candidates: tuple[tuple[str, ...], ...] = entry(several(_columns))
-    observed: tuple[str, ...] = entry(several(text, empty=True), default=())
-    costs: tuple[str, ...] | None = entry(optional(several(amount)), default=None)
-    positive: str | None = entry(optional(text), default=None)
-    label: str = entry(text, default="")
-    kernel: str = entry(kernel_name, default="gaussian")
-    gamma: float | str = entry(bandwidth, default="median")
+    kind: Literal["table"] = field(default="table", kw_only=True, repr=False)
     plugin: Plugin | None = field(default=None, compare=False, repr=False, kw_only=True)
+    file: File
+    target: Text
+    candidates: Annotated[tuple[Columns, ...], Field(min_length=1, max_length=MAX_LIST)]
+    observed: tuple[Text, ...] = ()
+    costs: Amounts | None = None
+    positive: Text | None = None
+    label: Text = ""
+    kernel: Kernel = "gaussian"
+    gamma: Gamma = "median"
 
-    def __post_init__(self) -> None:
-        Fields.__post_init__(self)
-        if not self.label:
-            object.__setattr__(self, "label", self.file)
+    @field_validator("label")
+    @classmethod
+    def _set_label(cls, value: str, info: ValidationInfo) -> str:
+        return value or str(info.data.get("file"))
 
     def population(self) -> Population:
         """Read the rows."""
         columns = read_columns(self.file, self.plugin)
-        y = self._labels(columns)
-        limits.check_rows(len(y), len(self.candidates), self.label)
-        prices = self.costs or ("1",) * len(self.candidates)
-        if len(prices) != len(self.candidates):
-            raise ValueError(f"costs of pool {self.label!r} must be one for each of {len(self.candidates)} candidates")
+        y = self._read_labels(columns)
+        costs = match_costs(self.costs, len(self.candidates), self.label, "candidates")
         candidates = [
-            Candidate(" + ".join(names), self._matrix(columns, names), price)
-            for names, price in zip(self.candidates, prices, strict=True)
+            Candidate(" + ".join(names), self._read_matrix(columns, names), cost)
+            for names, cost in zip(self.candidates, costs, strict=True)
         ]
-        X = self._matrix(columns, self.observed) if self.observed else np.zeros((len(y), 1))
+        X = self._read_matrix(columns, self.observed) if self.observed else np.zeros((len(y), 1))
         return Population(X, y, candidates)
 
-    def _matrix(self, columns: Mapping[str, Any], names: Sequence[str]) -> FloatArray:
-        parts = [_numbers(columns, name, self.file) for name in names]
-        return np.column_stack(parts)
+    def _read_matrix(self, columns: Mapping[str, Any], names: Sequence[str]) -> FloatArray:
+        return np.column_stack([_read_numbers(columns, name, self.file) for name in names])
 
-    def _labels(self, columns: Mapping[str, Any]) -> FloatArray:
-        if self.target not in columns:
-            raise ValueError(f"{self.file} has no column {self.target!r}: it has {', '.join(map(str, columns))}")
-        values = [_word(one) for one in columns[self.target]]
-        found = sorted(set(values))
+    def _read_labels(self, columns: Mapping[str, Any]) -> FloatArray:
+        raw = _find_column(columns, self.target, self.file)
+        # 1.0 is 1.
+        values = [f"{float(value):g}" if _is_number(value) else str(value) for value in raw]
+        labels = sorted(set(values))
         positive = self.positive if self.positive is not None else "1"
-        if len(found) != 2 or positive not in found or (self.positive is None and found[0] not in ("-1", "0")):
+        if len(labels) != 2 or positive not in labels or (self.positive is None and labels[0] not in ("-1", "0")):
             raise ValueError(
                 f"the label {self.target!r} of {self.file} must have two values, -1 and 1 or 0 and 1, or one that is "
-                f"named by positive; it has {', '.join(found[:5])}"
+                f"named by positive; it has {', '.join(labels[:5])}"
             )
         return np.where(np.array(values) == positive, 1.0, -1.0)
 
 
-def _word(value: Any) -> str:
-    """A label as text; 1.0 is 1."""
-    return f"{float(value):g}" if _is_number(value) else str(value)
-
-
-@dataclass(frozen=True, slots=True)
-class RewardsPool(Fields):
-    """Arms whose pulls are drawn from rewards that were seen: one column per arm, one row per occasion.
+@spec
+class RewardsPool:
+    """Arms whose pulls are drawn from observed rewards: one column per arm, one row per occasion.
 
     A pull draws one of the rows. `rows = "independent"`: every arm draws for itself. `rows = "same"`: pull j of all
     arms is one row, so that arms are as correlated as in the file. `better = "higher"` for rewards, "lower" for losses.
     """
 
     what: ClassVar[str] = "rewards pool"
-    kind: ClassVar[str] = "rewards"
-    scored: ClassVar[bool] = False
-    file: str = entry(_file)
-    arms: tuple[str, ...] | None = entry(optional(several(text)), default=None)
-    rows: str = entry(one_of(("independent", "same")), default="independent")
-    better: str = entry(one_of(("higher", "lower")), default="higher")
-    costs: tuple[str, ...] | None = entry(optional(several(amount)), default=None)
-    label: str = entry(text, default="")
+    kind: Literal["rewards"] = field(default="rewards", kw_only=True, repr=False)
     plugin: Plugin | None = field(default=None, compare=False, repr=False, kw_only=True)
+    file: File
+    arms: Texts | None = None
+    rows: Literal["independent", "same"] = "independent"
+    better: Literal["higher", "lower"] = "higher"
+    costs: Amounts | None = None
+    label: Text = ""
 
-    def __post_init__(self) -> None:
-        Fields.__post_init__(self)
-        if not self.label:
-            object.__setattr__(self, "label", self.file)
+    @field_validator("label")
+    @classmethod
+    def _set_label(cls, value: str, info: ValidationInfo) -> str:
+        return value or str(info.data.get("file"))
 
     def pool(self) -> ParametricPool:
         """Build the arms."""
         columns = read_columns(self.file, self.plugin)
         names = self.arms or tuple(columns)
         sign = -1.0 if self.better == "higher" else 1.0
-        values = [sign * _numbers(columns, name, self.file) for name in names]
-        if len({one.shape for one in values}) != 1 or values[0].ndim != 1:
+        values = [sign * _read_numbers(columns, name, self.file) for name in names]
+        if len({column.shape for column in values}) != 1 or values[0].ndim != 1:
             raise ValueError(f"the arms of {self.file} must be columns of one length, got shapes {values[0].shape}, …")
-        prices = self.costs or ("1",) * len(names)
-        if len(prices) != len(names):
-            raise ValueError(f"costs of pool {self.label!r} must be one for each of {len(names)} arms")
+        pairs = zip(values, match_costs(self.costs, len(names), self.label, "arms"), strict=True)
         if self.rows == "same":
-            return ParametricPool([JointArm(tuple(v.tolist()), c) for v, c in zip(values, prices, strict=True)], names)
-        return ParametricPool([_empirical(v, c) for v, c in zip(values, prices, strict=True)], names)
+            return ParametricPool([JointArm(tuple(column.tolist()), cost) for column, cost in pairs], names)
+        return ParametricPool([_make_empirical(column, cost) for column, cost in pairs], names)
 
 
-def _empirical(values: FloatArray, cost: str) -> BoundedArm:
-    found, times = np.unique(values, return_counts=True)
-    return BoundedArm(tuple(found.tolist()), tuple((times / times.sum()).tolist()), cost)
+def _make_empirical(values: FloatArray, cost: str) -> BoundedArm:
+    support, counts = np.unique(values, return_counts=True)
+    return BoundedArm(tuple(support.tolist()), tuple((counts / counts.sum()).tolist()), cost)

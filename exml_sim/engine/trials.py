@@ -1,4 +1,4 @@
-"""What running a cell leaves: blocks of judged trials, or a law, and facts for its summary."""
+"""Results of a cell: blocks of judged trials, or an exact distribution, and metadata for its summary."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Law:
-    """The exact law of a cell, one entry per arm.
+class OutcomeDistribution:
+    """The exact distribution of the outcome of a cell, one entry per arm.
 
     Attributes
     ----------
@@ -87,13 +87,13 @@ class Law:
     pulls: tuple[float, ...]
 
     def lines(self) -> list[tuple[float, ...]]:
-        """One line per arm."""
+        """Return one line per arm."""
         return list(zip(self.selected, self.success, self.failure, self.regret, self.pulls, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
 class CellMetadata:
-    """What a summary must know of a cell beside its trials; noted in the store when it is made.
+    """What a summary must know of a cell beside its trials; stored when the store is made.
 
     Attributes
     ----------
@@ -102,8 +102,8 @@ class CellMetadata:
     costs
         Cost of one pull of every arm.
     weights_complete, weight_bound, left_out
-        With tilted sampling: whether every way to fail has a tilt, the largest weight of a failure that has, and the
-        probability of the others at most.
+        With tilted sampling: whether every failure path has a tilt, the largest weight of a failure that has, and the
+        largest probability of the others.
     """
 
     largest_regret: float
@@ -113,22 +113,24 @@ class CellMetadata:
     left_out: float = 0.0
 
 
-def block_of(study: Study, cell: Cell, trials: range, found: Explorations, weight: FloatArray, start: float) -> Block:
-    """The block of finished trials, judged on the cell's pool; `start` is when they were begun."""
+def block_of(
+    study: Study, cell: Cell, trials: range, explored: Explorations, weight: FloatArray, start: float
+) -> Block:
+    """Make the block of finished trials, judged on the cell's pool; `start` is when they were begun."""
     pool, objective = study.pool(cell), study.strategy(cell).objective
     if isinstance(pool, RandomInstancePool):
-        success, regret = pool.outcomes(found.seeds, found.selected, objective)
+        success, regret = pool.outcomes(explored.seeds, explored.selected, objective)
     else:
-        success, regret = outcomes(pool, found.selected, objective)
+        success, regret = outcomes(pool, explored.selected, objective)
     return Block(
         cell.index,
         trials.start,
-        found.selected[:, 0].astype(np.int64),
+        explored.selected[:, 0].astype(np.int64),
         success,
         regret,
-        found.spent_units,
+        explored.spent_units,
         weight,
-        found.pulls.sum(axis=0),
+        explored.pulls.sum(axis=0),
         time.perf_counter() - start,
     )
 
@@ -150,7 +152,7 @@ def outcomes(pool: Pool, selected: IntArray, objective: str) -> tuple[BoolArray,
 
 
 def aims(pool: Pool, objective: str) -> FloatArray:
-    """What each arm is worth on the whole population, lower is better."""
+    """Return what each arm is worth on the whole population, lower is better."""
     risks = pool.risks
     if objective == "risk":
         return risks
@@ -159,7 +161,7 @@ def aims(pool: Pool, objective: str) -> FloatArray:
 
 
 def find(study: Study, cell: int | Cell) -> Cell:
-    """The cell of a number."""
+    """Return the cell of a number."""
     if isinstance(cell, Cell):
         return cell
     cells = study.cells()

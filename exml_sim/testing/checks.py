@@ -1,6 +1,6 @@
-"""`check_strategy`: what every rule with a fixed budget must do, whatever it is clever about.
+"""`check_strategy`: check what every strategy with a fixed budget must do.
 
-Checks are exact where they can be: money, arms and bits are compared, laws are enumerated. What is counted shares one
+Checks are exact where possible: money, arms and bits are compared, distributions are enumerated. Counts share one
 false-alarm probability. Every failure is a sentence with the seed that replays it.
 """
 
@@ -11,9 +11,8 @@ from typing import Any
 
 from exml_sim.bandit.pool import Pool
 from exml_sim.bandit.strategy import Strategy, smallest_budget
-from exml_sim.testing.conduct import bits, clear, contract, money, spent, ties
-from exml_sim.testing.examined import Bench, CheckError, Loop, Report
-from exml_sim.testing.laws import agreement, exact_law, likeness, relabelling
+from exml_sim.testing import properties
+from exml_sim.testing.properties import Bench, CheckError, Loop, Report
 
 
 def check_strategy(rule: Strategy, **options: Any) -> Report:
@@ -37,7 +36,7 @@ def examine(
     like: Strategy | Loop | None = None,
     pools: Sequence[Pool] = (),
     seed: int = 0,
-    alarm: float = 1e-6,
+    alpha: float = 1e-6,
 ) -> Report:
     """Run all checks.
 
@@ -46,19 +45,19 @@ def examine(
     rule
         The strategy, an object.
     like
-        What the rule must agree with: another strategy (laws are compared, by enumeration where that is possible), or a
-        plain loop ``loop(means, budget, rng)`` over Bernoulli arms (failures are counted).
+        What the rule must agree with: another strategy (distributions are compared, enumerated if possible), or a plain
+        loop ``loop(means, budget, rng)`` over Bernoulli arms (failures are counted).
     pools
-        Pools of the user's own, on which trials are held against the enumerated law, too.
+        Pools of the user's own, on which trials are held against the enumerated probabilities, too.
     seed
         Root seed of all trials.
-    alarm
+    alpha
         The probability that a right rule is called wrong, at most.
     """
-    bench = Bench(rule, like, seed, alarm)
+    bench = Bench(rule, like, seed, alpha)
     ran: list[str] = []
     findings = tuple(_findings(bench, pools, ran))
-    return Report(type(rule).__name__, findings, tuple(ran), tuple(bench.skipped), alarm if bench.counted else 0.0)
+    return Report(type(rule).__name__, findings, tuple(ran), tuple(bench.skipped), alpha if bench.counted else 0.0)
 
 
 def first_finding(
@@ -67,44 +66,44 @@ def first_finding(
     like: Strategy | Loop | None = None,
     pools: Sequence[Pool] = (),
     seed: int = 0,
-    alarm: float = 1e-6,
+    alpha: float = 1e-6,
 ) -> str:
-    """The first sentence of `examine`, empty if the rule passes; what comes after it is not run."""
-    return next(_findings(Bench(rule, like, seed, alarm), pools, []), "")
+    """Return the first sentence of `examine`, empty if the rule passes; what comes after it is not run."""
+    return next(_findings(Bench(rule, like, seed, alpha), pools, []), "")
 
 
 def _findings(bench: Bench, pools: Sequence[Pool], ran: list[str]) -> Iterator[str]:
-    """One check after another, each to its end: a check that raises says only that."""
+    """Run one check after another; a check that raises yields only that."""
     for name, check in _CHECKS.items():
         ran.append(name)
         try:
-            found = [f"{name}: {one}" for one in check(bench)]
+            findings = [f"{name}: {finding}" for finding in check(bench)]
         except Exception as error:
-            found = [f"{name}: raised {type(error).__name__}: {' '.join(str(error).split())} (seed {bench.seed})"]
-        yield from found
+            findings = [f"{name}: raised {type(error).__name__}: {' '.join(str(error).split())} (seed {bench.seed})"]
+        yield from findings
     for pool in pools:
         ran.append(f"pool {pool!r}")
         try:
-            found = [f"pool {pool!r}: {one}" for one in on_pool(bench, pool)]
+            findings = [f"pool {pool!r}: {finding}" for finding in on_pool(bench, pool)]
         except Exception as error:
-            found = [f"pool {pool!r}: raised {type(error).__name__}: {' '.join(str(error).split())}"]
-        yield from found
+            findings = [f"pool {pool!r}: raised {type(error).__name__}: {' '.join(str(error).split())}"]
+        yield from findings
 
 
 def on_pool(bench: Bench, pool: Pool) -> Iterator[str]:
-    """Money, bits, law and independence on a pool of the user's own."""
+    """Money, bits, probabilities and independence on a pool of the user's own."""
     budget = 10 * smallest_budget(bench.rule, pool.prices)
-    yield from spent(bench.rule, pool, budget, bench.seed)
-    yield from agreement(bench, pool, budget, 24)
+    yield from properties.spent(bench.rule, pool, budget, bench.seed)
+    yield from properties.agreement(bench, pool, budget, 24)
 
 
 _CHECKS: dict[str, Callable[[Bench], Iterator[str]]] = {
-    "contract": contract,
-    "money": money,
-    "bits": bits,
-    "clear best": clear,
-    "ties": ties,
-    "relabelling": relabelling,
-    "exact law": exact_law,
-    "likeness": likeness,
+    "contract": properties.contract,
+    "money": properties.money,
+    "bits": properties.bits,
+    "clear best": properties.clear,
+    "ties": properties.ties,
+    "relabelling": properties.relabelling,
+    "exact distribution": properties.check_enumeration,
+    "likeness": properties.likeness,
 }

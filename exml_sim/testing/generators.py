@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from exml_sim.bandit.parametric import BernoulliArm, ParametricPool
 from exml_sim.bandit.strategy import Strategy, smallest_budget
-from exml_sim.engine.families import FAMILIES, LAWS, FamilyPool
+from exml_sim.engine.pools import DISTRIBUTIONS, FAMILIES, FamilyPool
 from exml_sim.money import ALIGNMENTS, Prices
 
 #: How a round's money becomes pulls.
@@ -20,14 +20,16 @@ alignments = st.sampled_from(list(ALIGNMENTS))
 def cost_lists(draw: Any, min_arms: int = 1, max_arms: int = 64) -> list[Fraction]:
     """Rational prices from 1/20 to 5 in up to three denominators (finer lists are refused, by a clear error)."""
     denominators = draw(st.lists(st.integers(1, 1000), min_size=1, max_size=3))
-    one = st.sampled_from(denominators).flatmap(lambda d: st.integers(-(-d // 20), 5 * d).map(lambda k: Fraction(k, d)))
-    found: list[Fraction] = draw(st.lists(one, min_size=min_arms, max_size=max_arms))
-    return found
+    cost = st.sampled_from(denominators).flatmap(
+        lambda d: st.integers(-(-d // 20), 5 * d).map(lambda k: Fraction(k, d))
+    )
+    costs: list[Fraction] = draw(st.lists(cost, min_size=min_arms, max_size=max_arms))
+    return costs
 
 
 @st.composite
 def budgets(draw: Any, rule: Strategy, costs: list[Fraction], most: int = 5) -> Fraction:
-    """A budget that opens the rule: the smallest one, or up to `1 + most` times that."""
+    """Return a budget that pays for the first round: the smallest, or up to `1 + most` times that."""
     need = smallest_budget(rule, Prices.of(costs))
     extra: Fraction = draw(st.fractions(0, most, max_denominator=30))
     return need * (1 + extra)
@@ -55,6 +57,6 @@ def bernoulli_pools(draw: Any, min_arms: int = 1, max_arms: int = 8, costs: bool
 @st.composite
 def family_pools(draw: Any, max_arms: int = 32) -> ParametricPool:
     """Arms of the literature's families."""
-    family, law = draw(st.sampled_from(sorted(FAMILIES))), draw(st.sampled_from(LAWS))
+    family, distribution = draw(st.sampled_from(sorted(FAMILIES))), draw(st.sampled_from(DISTRIBUTIONS))
     gap = draw(st.sampled_from([0.02, 0.05, 0.08]))
-    return FamilyPool(family, draw(st.integers(2, max_arms)), gap, law).pool()
+    return FamilyPool(family, draw(st.integers(2, max_arms)), gap, distribution).pool()

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from exml_sim.engine.fields import to_toml
+from tomli_w import dumps as to_toml
+
 from simulations.falsify.search import Outcome, confirm, derive_seeds
 from simulations.falsify.target import Instance, Measured, Target
 from simulations.falsify.targets import get

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import pairwise
 
+from exml_sim.engine.bound_context import describe_missing
 from exml_sim.engine.intervals import Paired
 from exml_sim.engine.result import CellSummary, StudyResult
 from simulations.comparison import SLACK_CAUSES, decompose_slack, find_gains, find_power, judge_panels
@@ -21,7 +22,6 @@ from simulations.panels import (
     name_bound,
     needed_in_simulation,
 )
-from simulations.plugin_bounds import describe_missing
 from theory.versions import VERSIONS
 
 QUESTION = f"How much budget does a strategy need to miss the best candidate in at most {TARGET:.0%} of all trials?"

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from exml_sim.engine.fields import to_plain
 from exml_sim.engine.result import CellSummary, StudyResult
 from simulations.comparison import judge_panels
 from simulations.figures import facets, style
@@ -91,11 +92,11 @@ def _list_settings(result: StudyResult) -> list[list[str]]:
         ["strategies", ", ".join(dict.fromkeys(cell.labels[2] for cell in cells))],
         ["budgets", ", ".join(dict.fromkeys(f"{float(Fraction(cell.budget)):,g}" for cell in cells))],
     ]
-    rows += [[f"pool {spec.label}", _format_table({"kind": spec.kind, **spec.table()})] for spec in study.pools]
-    rows += [[f"score {score.label}", _format_table(score.table())] for score in study.scores]
-    rows.append(["sampling", _format_table(study.sampling.table())])
+    rows += [[f"pool {spec.label}", _format_table(to_plain(spec))] for spec in study.pools]
+    rows += [[f"score {score.label}", _format_table(to_plain(score))] for score in study.scores]
+    rows.append(["sampling", _format_table(to_plain(study.sampling))])
     if study.stop is not None:
-        rows.append(["early stopping", _format_table(study.stop.table())])
+        rows.append(["early stopping", _format_table(to_plain(study.stop))])
     return rows
 
 

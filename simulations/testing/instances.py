@@ -14,10 +14,10 @@ from typing import Any
 
 from exml_sim.bandit.parametric import BernoulliArm, ParametricPool
 from exml_sim.bandit.strategy import smallest_budget
+from exml_sim.binomial import clopper_pearson
 from exml_sim.engine.bound_context import BoundContext
-from exml_sim.engine.families import FAMILIES, FamilyPool
-from exml_sim.engine.intervals import clopper_pearson
-from exml_sim.engine.modes.exact import law_of
+from exml_sim.engine.modes.exact import enumerate_distribution
+from exml_sim.engine.pools import FAMILIES, FamilyPool
 from exml_sim.strategies import Strategy, by_name
 from theory import BoundProblem
 from theory.claims import near_tight
@@ -234,7 +234,7 @@ def _exact(
     if budget < smallest_budget(rule, pool.prices):
         return None
     try:
-        outcome = law_of(pool, rule, Fraction(budget), outcomes)
+        outcome = enumerate_distribution(pool, rule, Fraction(budget), outcomes)
     except ValueError as error:
         if "outcomes to enumerate" not in str(error):
             raise

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from exml_sim.arrays import FloatArray
+from exml_sim.engine import Budgets, Sampling, Score, SyntheticPool
 from exml_sim.engine.modes.excess_risk import excess_trials
-from exml_sim.engine.specs import Budgets, Sampling, Score, SyntheticPool
 from exml_sim.engine.study import Cell, Study
 from exml_sim.engine.trials import TERMS
 from simulations.verification.cells import Evidence, must_hold

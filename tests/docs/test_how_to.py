@@ -17,8 +17,7 @@ import pandas as pd
 import pytest
 
 from exml_sim.bandit.rows import FeaturePool
-from exml_sim.engine import run
-from exml_sim.engine.specs import POOLS, Budgets, Sampling, Score
+from exml_sim.engine import POOLS, Budgets, Sampling, Score, run
 from exml_sim.engine.study import Stop
 from exml_sim.population import Population
 from exml_sim.strategies import STRATEGIES

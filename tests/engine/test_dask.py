@@ -76,10 +76,11 @@ def test_a_plug_in_travels_to_the_workers(cluster, tmp_path):
 def test_a_worker_that_lacks_a_package(cluster, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "no_such_package", ModuleType("no_such_package"))
     study, path = plugged(tmp_path, "import no_such_package", "no_such_package"), tmp_path / "study.sqlite"
-    words = "plug-in 'once:Once' needs the package 'no_such_package', which is not installed here; nothing was stored"
+    words = "plug-in 'once:Once' needs the package 'no_such_package', which is not installed here; failed: cell"
     with dask_workers(cluster.scheduler_address) as threads, pytest.raises(PluginError, match=words):
         run(study, n_jobs=threads, block=20, store=path, progress=False)
-    assert not path.exists()
+    with StudyResult.open(path) as result:
+        assert {summary.strategy for summary in result.summary()} == {"uniform_allocation"}
 
 
 def test_loss_of_a_worker_in_mid_run(cluster, tmp_path):

@@ -10,9 +10,9 @@ import pytest
 
 from exml_sim.bandit.parametric import ParametricPool, RandomInstancePool, RandomMeanArm
 from exml_sim.engine import Study, run
-from exml_sim.engine.families import FAMILIES, FamilyPool
+from exml_sim.engine.pools import FAMILIES, FamilyPool
 from exml_sim.seeds import Seeds
-from exml_sim.testing.examined import agrees
+from exml_sim.testing.properties import agrees
 from simulations.pool_bounds import value_at
 
 ALARM = 1e-7
@@ -210,7 +210,7 @@ def test_a_cell_stops_by_its_verdict(tmp_path: Path) -> None:
     )
     study = Study.from_table(
         BASE | {"pools": [{"kind": "parametric", "means": [0.3, 0.5]}], "bounds": ["wide:half"], "trials": 4000,
-                "budgets": {"per_arm": [8, 40]}, "stop": {"verdict": "half", "every": 100}},
+                "budgets": {"per_arm": [8, 40]}, "stop": {"verdict": "half", "check_every": 100}},
         [tmp_path / "wide.py"],
     )  # fmt: skip
     with run(study, progress=False, n_jobs=1) as result:
@@ -218,7 +218,7 @@ def test_a_cell_stops_by_its_verdict(tmp_path: Path) -> None:
     assert trials == [100, 100]
     ours = Study.from_table(
         BASE | {"pools": [{"kind": "synthetic", "per_class": 8, "angles": [10, 90]}], "trials": 300,
-                "scores": [{"theta": 0.3, "ball": 0.4}], "stop": {"verdict": "tighter", "every": 50}}
+                "scores": [{"theta": 0.3, "ball": 0.4}], "stop": {"verdict": "tighter", "check_every": 50}}
     )  # fmt: skip
     assert [one.trials for one in run(ours, progress=False, n_jobs=1, bound_value=value_at).summary()] == [50]
     with pytest.raises(ValueError, match="'tighter' is no bound of the study"):

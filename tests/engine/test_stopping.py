@@ -7,8 +7,9 @@ import pytest
 from scipy.special import betaln
 from scipy.stats import binom
 
+from exml_sim.binomial import clopper_pearson
 from exml_sim.engine import Store, run
-from exml_sim.engine.intervals import bounded_sequence, clopper_pearson, confidence_sequence
+from exml_sim.engine.intervals import bounded_sequence, confidence_sequence
 from tests.bandit.exact_laws import uniform_selection_probabilities
 from tests.engine.studies import known
 
@@ -54,7 +55,7 @@ def test_looking_after_every_trial_keeps_the_error_rate():
 
 
 def test_cells_stop_when_decided_whatever_the_workers():
-    stop = {"bound": 0.2, "alarm": 0.01, "every": 100}
+    stop = {"bound": 0.2, "alpha": 0.01, "check_every": 100}
     study = known(trials=5000, strategies=["uniform_allocation"], budgets={"per_arm": [5, 25, 60]}, stop=stop)
     results = [run(study, n_jobs=n, block=b) for n, b in ((1, None), (2, 30), (2, 1000))]
     assert len({result.store.digest() for result in results}) == 1
@@ -70,7 +71,7 @@ def test_cells_stop_when_decided_whatever_the_workers():
 
 
 def test_a_target_width_is_reached_at_the_first_look_that_has_it():
-    study = known(trials=10_000, strategies=["uniform_allocation"], stop={"width": 0.1, "every": 50})
+    study = known(trials=10_000, strategies=["uniform_allocation"], stop={"width": 0.1, "check_every": 50})
     result = run(study, n_jobs=2)
     for one in result.summary():
         assert one.upper - one.lower <= 0.1
@@ -80,7 +81,7 @@ def test_a_target_width_is_reached_at_the_first_look_that_has_it():
 
 
 def test_resume_of_a_stopped_study_runs_nothing(tmp_path):
-    study = known(trials=5000, stop={"bound": 0.2, "every": 100})
+    study = known(trials=5000, stop={"bound": 0.2, "check_every": 100})
     with run(study, store=tmp_path / "study.sqlite") as result:
         digest = result.store.digest()
     with run(study, store=tmp_path / "study.sqlite", n_jobs=1) as result:
@@ -107,7 +108,7 @@ def test_reported_intervals_cover_at_the_stopping_time():
             seed=seed,
             strategies=["uniform_allocation"],
             budgets={"per_arm": [25]},
-            stop={"bound": 0.25, "every": 40},
+            stop={"bound": 0.25, "check_every": 40},
         )
         (one,) = run(study, n_jobs=1).summary()
         misses += not one.lower <= exact <= one.upper
@@ -135,7 +136,7 @@ def test_regret_at_the_stopping_time_is_anytime_valid():
 
 
 def test_reported_regret_of_stopped_cells():
-    study = known(trials=1000, strategies=["uniform_allocation"], stop={"bound": 0.2, "every": 100})
+    study = known(trials=1000, strategies=["uniform_allocation"], stop={"bound": 0.2, "check_every": 100})
     for one in run(study, n_jobs=1).summary():
         assert one.regret_interval == "bounded sequence"
         assert one.regret_lower <= one.mean_regret <= one.regret_upper
@@ -143,7 +144,7 @@ def test_reported_regret_of_stopped_cells():
 
 def test_the_width_is_that_of_the_reported_interval():
     """With an alarm of 0.2 the interval is reported at 80 % unless asked otherwise, and there it is narrow enough."""
-    study = known(trials=5000, strategies=["uniform_allocation"], stop={"width": 0.1, "every": 50, "alarm": 0.2})
+    study = known(trials=5000, strategies=["uniform_allocation"], stop={"width": 0.1, "check_every": 50, "alpha": 0.2})
     for one in run(study, n_jobs=1).summary():
         assert one.level == pytest.approx(0.8)
         assert one.upper - one.lower <= 0.1
@@ -152,7 +153,7 @@ def test_the_width_is_that_of_the_reported_interval():
 def test_looks_are_linear(monkeypatch, tmp_path):
     """Every trial is counted once for the decisions, however many looks there are; so are the stretches."""
     counted, listed = [], []
-    count, stretches = Store.counts, Store.stretches
+    count, ranges = Store.counts, Store.ranges
 
     def counts(self, cell, stop=None, first=0):
         found = count(self, cell, stop, first)
@@ -160,8 +161,8 @@ def test_looks_are_linear(monkeypatch, tmp_path):
         return found
 
     monkeypatch.setattr(Store, "counts", counts)
-    monkeypatch.setattr(Store, "stretches", lambda self, cell: listed.append(cell) or stretches(self, cell))
-    study = known(trials=600, strategies=["uniform_allocation"], stop={"width": 1e-4, "every": 5})
+    monkeypatch.setattr(Store, "ranges", lambda self, cell: listed.append(cell) or ranges(self, cell))
+    study = known(trials=600, strategies=["uniform_allocation"], stop={"width": 1e-4, "check_every": 5})
     run(study, store=tmp_path / "study.sqlite", n_jobs=1).close()
     assert 600 <= sum(counted) <= 2 * 600
     assert len(listed) == 2

@@ -13,10 +13,11 @@ from exml_sim.money import exact
 from exml_sim.seeds import Seeds
 from tests.engine.studies import FEATURES, KNOWN, RULES, features, known
 from tests.words import words
+from tools import study_schema
 
 
 @pytest.mark.parametrize(
-    "study", [known(), features(), known(stop={"bound": 0.2, "every": 50}), features(mode="importance_sampling")]
+    "study", [known(), features(), known(stop={"bound": 0.2, "check_every": 50}), features(mode="importance_sampling")]
 )
 def test_toml_round_trip(study: Study, tmp_path):
     path = tmp_path / "study.toml"
@@ -134,16 +135,19 @@ def test_regret_and_success_of_several_selected_arms():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"trials": 0}, "trials must be a whole number of at least 1, got 0"),
+        ({"trials": 0}, "trials must be at least 1, got 0"),
         ({"trials": 2.5}, "trials must be a whole number"),
-        ({"seed": -1}, "seed must be a whole number of at least 0"),
-        ({"mode": "guess"}, "unknown mode 'guess'"),
+        ({"seed": -1}, "seed must be at least 0"),
+        ({"mode": "guess"}, "mode must be 'monte_carlo', 'exact', .* got 'guess'"),
         ({"strategies": []}, "strategies must not be empty"),
         ({"strategies": ["halving"]}, "unknown strategy 'halving'"),
         ({"strategies": [{"name": "uniform_allocation", "accumulate": True}]}, "does not take the options"),
         ({"strategies": [RULES[0], RULES[0]]}, "given more than once"),
         ({"pools": [{"kind": "magic"}]}, "unknown kind of pool 'magic'"),
-        ({"pools": [{"kind": "parametric", "mean": [1]}]}, "unknown option of known pool 'mean'"),
+        (
+            {"pools": [{"kind": "parametric", "mean": [1]}]},
+            "unknown option of parametric pool 'mean': allowed are",
+        ),
         ({"pools": [{"kind": "finite_support"}]}, "needs values, y"),
         ({"pools": [{"kind": "synthetic"}]}, "needs at least one score"),
         ({"scores": [{"score": "accuracy"}]}, "unknown score 'accuracy'"),
@@ -152,25 +156,48 @@ def test_regret_and_success_of_several_selected_arms():
         ({"budgets": {"ratio": [1.5]}}, r"must be in \(0, 1\]"),
         ({"budgets": {"absolute": [-3]}}, "must be greater than 0"),
         ({"budgets": {"ratio": [0.5]}}, "needs a pool with rows"),
-        ({"stop": {"every": 10}}, "needs a bound"),
+        ({"stop": {"check_every": 10}}, "needs a bound"),
         ({"stop": {"bound": 0.1}, "mode": "exact"}, "does not go with mode"),
-        ({"sampling": {"rows": "some"}}, "unknown rows of sampling"),
+        ({"sampling": {"rows": "some"}}, "rows of sampling must be 'same'"),
         ({"colour": "red"}, "unknown part of a study 'colour'"),
         ({"name": 3}, "name must be a text"),
-        ({"name": "half \ud83d"}, "without lone surrogates"),
+        ({"name": "half \ud83d"}, "unicode"),
         ({"pools": [5]}, "a pool must be a table with a kind"),
         ({"pools": ["synthetic"]}, "a pool must be a table with a kind"),
         ({"strategies": [5]}, "a strategy must be a name, or a table"),
         ({"strategies": [{"top": 2}]}, "a strategy must be a name, or a table"),
         ({"scores": [5]}, "score must be a table"),
+        ({"scores": [{"score": {"a": [1]}}]}, "score of score must be a text, got"),
+        ({"pools": [{"kind": [6]}]}, "a pool must be a table with a kind"),
+        ({"budgets": [1]}, "budgets must be a table"),
+        (
+            {"pools": [{"kind": "family", "family": "sparse", "gap": "x"}]},
+            "gap of family pool must be a number",
+        ),
+        ({"strategies": [{"name": "uniform_allocation", "top": {"a": 1}}]}, "top must be a number, a text or a list"),
         ({"trials": 10**30}, "trials must be at most 1000000000000"),
         ({"budgets": {"absolute": [3 * 10**12]}}, "buys 3e.12 pulls, at most 1e.09"),
         ({"budgets": {"absolute": [10**30]}}, "must be money between 1e-12 and 1e.15"),
     ],
 )
 def test_bad_input(change, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=message) as caught:
         known(**change).check()
+    assert "\n" not in str(caught.value)
+
+
+def test_a_byte_order_mark_is_skipped(tmp_path):
+    path = tmp_path / "study.toml"
+    path.write_text(known().to_toml(), encoding="utf-8-sig")
+    assert Study.from_toml(path) == known()
+
+
+def test_the_schema_describes_study_files():
+    schema = Study.json_schema()
+    assert {"pools", "strategies", "budgets"} == set(schema["required"])
+    assert schema["$defs"]["FamilyPool"]["properties"]["kind"]["const"] == "family"
+    assert "plugin" not in schema["$defs"]["TablePool"]["properties"]
+    assert study_schema.FILE.read_text(encoding="utf-8") == study_schema.make_text()
 
 
 def test_infeasible_budgets_are_named():

@@ -82,12 +82,12 @@ FINITE = {
     "label": "finite",
     "probabilities": [[0.5, 0.25, 0.25], [0.25, 0.25, 0.5], [0.4, 0.3, 0.3]],
 }
-FAMILY = {"kind": "family", "family": "geometric", "K": 6, "gap": 0.05, "law": "gaussian", "cost_ratio": "3"}
+FAMILY = {"kind": "family", "family": "geometric", "K": 6, "gap": 0.05, "distribution": "gaussian", "cost_ratio": "3"}
 RANDOM_INSTANCE = {"kind": "random_instance", "K": 5}
 RANDOM_GAUSSIAN = {
     "kind": "random_instance",
     "K": 4,
-    "law": "gaussian",
+    "distribution": "gaussian",
     "sd": 0.3,
     "cost_ratio": "2",
     "label": "normal",
@@ -257,7 +257,7 @@ STOPPED_STUDY = {
     "strategies": [UNIFORM, MEDIAN],
     "budgets": {"per_arm": [8, 40]},
     "trials": 400,
-    "stop": {"bound": 0.2, "width": 0.2, "every": 50},
+    "stop": {"bound": 0.2, "width": 0.2, "check_every": 50},
 }
 
 
@@ -296,7 +296,7 @@ def _run_cells(study: Study, streams: Sequence[int] | None) -> list[dict[str, An
 
 
 def _run_cell(study: Study, cell: Any) -> dict[str, Any]:
-    distribution = mode_of(study).law
+    distribution = mode_of(study).distribution
     if distribution is not None:
         return {"distribution": [round_floats(column) for column in distribution(study, cell).lines()]}
     middle = study.trials // 2

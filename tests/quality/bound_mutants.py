@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from exml_sim.engine.bound_context import BoundContext
-from exml_sim.testing.mutants import Plant
 from simulations.testing import Assumes, Bound, examine_bound
+from tests.quality.strategy_mutants import Plant
 
 
 def _change_context(bound: Bound, **change: Callable[[BoundContext], Any]) -> Bound:

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 from click.testing import CliRunner
 
+from exml_sim.engine import Sampling, build_pool
 from exml_sim.engine.runner import run
-from exml_sim.engine.specs import Sampling, build_pool
 from exml_sim.strategies import MedianElimination, TopTwo
 from simulations.adaptive_vs_halving import (
     STRATEGIES,

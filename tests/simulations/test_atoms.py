@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from exml_sim.engine.specs import Sampling, build_pool
+from exml_sim.engine import Sampling, build_pool
 from simulations.atoms import atom_pool, ball_score
 from theory.claims.instances import POOLS
 

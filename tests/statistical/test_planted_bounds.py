@@ -9,7 +9,7 @@ import pytest
 
 from exml_sim.engine import run
 from tests.statistical import instances
-from tests.statistical.alarms import purse
+from tests.statistical.alarms import allot
 from tests.statistical.bounds import FRESH, REUSE, UNIFORM
 from tests.statistical.instances import BEST, EMPTY, RADIUS, RIVAL
 from tests.statistical.planted_table import printed_regret, ties
@@ -95,7 +95,7 @@ def tried(world: World, strategy, planted, budget, trials, money):
     """Verdicts on the right and on the wrong bound of a world, from trials of the engine."""
     failures = world.count(strategy, budget, trials, seed=1)
     bounds = [bound(world.point, budget) for bound in (planted.right, planted.wrong)]
-    return [judge(failures, trials, bound, alpha=money.alarm()).outcome for bound in bounds]
+    return [judge(failures, trials, bound, alpha=money.alpha()).outcome for bound in bounds]
 
 
 @pytest.mark.parametrize(
@@ -103,12 +103,12 @@ def tried(world: World, strategy, planted, budget, trials, money):
 )
 def test_a_wrong_bound_is_refuted_by_trials(error):
     world = instances.opposed_world(TENTH, TENTH)
-    found = tried(world, UNIFORM, BY_ERROR[error], 2 * 400, 5000, purse("test_planted_bounds"))
+    found = tried(world, UNIFORM, BY_ERROR[error], 2 * 400, 5000, allot("test_planted_bounds"))
     assert found == ["consistent", "refuted"]
 
 
 def test_dropping_the_number_of_arms_is_refuted_by_trials():
-    money, where = purse("test_planted_bounds"), BY_ERROR["K - 1 dropped"].instance
+    money, where = allot("test_planted_bounds"), BY_ERROR["K - 1 dropped"].instance
     world = instances.crowd_world(64, 1 / 3)
     assert world.point.gaps == pytest.approx(where.point.gaps)
     found = tried(world, UNIFORM, BY_ERROR["K - 1 dropped"], where.budget, 1000, money)
@@ -116,12 +116,12 @@ def test_dropping_the_number_of_arms_is_refuted_by_trials():
     # The trials agree with the closed form.
     few = instances.crowd(8, 36, 1 / 3)
     failures = instances.crowd_world(8, 1 / 3).count(UNIFORM, few.budget, 4000, seed=2)
-    assert judge_agreement(failures, 4000, few.least, alpha=money.alarm()).outcome == "consistent"
+    assert judge_agreement(failures, 4000, few.least, alpha=money.alpha()).outcome == "consistent"
 
 
 @pytest.mark.parametrize("error", ["optimism dropped", "kappa without the square root"])
 def test_forgetting_the_optimism_is_refuted_by_trials(error):
-    money, planted = purse("test_planted_bounds"), BY_ERROR[error]
+    money, planted = allot("test_planted_bounds"), BY_ERROR[error]
     point, budget = planted.instance.point, planted.instance.budget
     pool = instances.overfit_pool(25, 900, planted.instance.kappa)
     assert pool.gap == pytest.approx(point.gap, rel=1e-6)
@@ -129,22 +129,22 @@ def test_forgetting_the_optimism_is_refuted_by_trials(error):
     trials = 300
     failures = int(pool.explore_many("uniform_allocation", budget, trials, seed=0).failures(pool.best_arms()).sum())
     assert failures == trials
-    assert judge(failures, trials, planted.right(point, budget), alpha=money.alarm()).outcome == "vacuous"
-    assert judge(failures, trials, planted.wrong(point, budget), alpha=money.alarm()).outcome == "refuted"
+    assert judge(failures, trials, planted.right(point, budget), alpha=money.alpha()).outcome == "vacuous"
+    assert judge(failures, trials, planted.wrong(point, budget), alpha=money.alpha()).outcome == "refuted"
 
 
 def test_the_printed_sum_of_rows_is_refuted_by_trials():
     world = instances.opposed_world(TENTH, TENTH, (RIVAL, RIVAL, RIVAL, BEST))
     error = "sum of n_t as printed, in every round"
-    found = tried(world, REUSE, BY_ERROR[error], 8 * 400, 3000, purse("test_planted_bounds"))
+    found = tried(world, REUSE, BY_ERROR[error], 8 * 400, 3000, allot("test_planted_bounds"))
     assert found == ["consistent", "refuted"]
 
 
 def test_wrong_bounds_beyond_the_reach_of_counting_are_refuted_by_tilted_trials():
     """The probability is 1.2e-5: counting would need 12 million trials. The interval is Student's, 1e-7 a side."""
-    world, budget, money = instances.opposed_world(TENTH, TENTH), 2 * 1600, purse("test_planted_bounds")
+    world, budget, money = instances.opposed_world(TENTH, TENTH), 2 * 1600, allot("test_planted_bounds")
     study = world.study(UNIFORM, budget, "importance_sampling", trials=3000)
-    (found,) = run(study, progress=False, n_jobs=1).summary(level=1 - 2 * money.alarm())
+    (found,) = run(study, progress=False, n_jobs=1).summary(level=1 - 2 * money.alpha())
     assert found.lower < instances.passed(1600, 0.1, 0.1) < found.upper
     for error in ("the 2 of 2 M^2 dropped", "independent rows assumed", "nonnegative kernel assumed"):
         right, wrong = BY_ERROR[error].right(world.point, budget), BY_ERROR[error].wrong(world.point, budget)

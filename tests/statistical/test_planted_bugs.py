@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from exml_sim.strategies import MedianElimination
-from tests.statistical.alarms import purse
+from tests.statistical.alarms import allot
 from tests.statistical.wrong_strategies import BUGS, ROWS, WORLD, WorseHalf, seen
 from theory import tighter
 from theory.verdicts import judge, judge_agreement
@@ -13,9 +13,9 @@ from theory.verdicts import judge, judge_agreement
 
 @pytest.mark.parametrize("error", BUGS)
 def test_a_bug_is_refuted(error):
-    found, money = seen(error), purse("test_planted_bugs")
+    found, money = seen(error), allot("test_planted_bugs")
     outcomes = [
-        judge_agreement(count, found.trials, found.probability, alpha=money.alarm()).outcome
+        judge_agreement(count, found.trials, found.probability, alpha=money.alpha()).outcome
         for count in (found.right, found.wrong)
     ]
     assert outcomes == ["consistent", "refuted"]
@@ -33,11 +33,11 @@ def test_the_ledger_of_ignored_costs_is_overdrawn():
 
 
 def test_keeping_the_worse_half_is_refuted_by_the_bound_too():
-    world, budget, money = WORLD[4], 8 * 400, purse("test_planted_bugs")
+    world, budget, money = WORLD[4], 8 * 400, allot("test_planted_bugs")
     point = world.point
     bound = float(tighter.delta_fail_median(budget, 4, None, point.theta, point.kappa_lambda, gaps=point.gaps))
     outcomes = [
-        judge(world.count(rule, budget, 2000, seed=7), 2000, bound, alpha=money.alarm()).outcome
+        judge(world.count(rule, budget, 2000, seed=7), 2000, bound, alpha=money.alpha()).outcome
         for rule in (MedianElimination(), WorseHalf())
     ]
     assert outcomes == ["consistent", "refuted"]

@@ -7,8 +7,8 @@ import pytest
 
 from benchmarks.rules import PAIRS
 from exml_sim.bandit.parametric import ParametricPool
+from exml_sim.binomial import clopper_pearson
 from exml_sim.engine import StrategySpec
-from exml_sim.engine.intervals import clopper_pearson
 from exml_sim.seeds import Seeds
 from exml_sim.strategies import (
     MedianElimination,
@@ -60,9 +60,9 @@ CASES = [
 
 
 def test_every_rule_of_the_bench_has_a_plain_loop():
-    bench = {StrategySpec.of(rule).label for rule in RULES.values()}
-    assert bench <= {StrategySpec.of(strategy).label for strategy, _ in CASES}
-    assert bench == {StrategySpec.of(pair.rule).label for pair in PAIRS}
+    bench = {StrategySpec.read(rule).label for rule in RULES.values()}
+    assert bench <= {StrategySpec.read(strategy).label for strategy, _ in CASES}
+    assert bench == {StrategySpec.read(pair.rule).label for pair in PAIRS}
 
 
 @pytest.mark.parametrize(("strategy", "slow"), CASES, ids=lambda case: type(case).__name__)

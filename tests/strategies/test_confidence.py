@@ -201,6 +201,7 @@ def test_no_guarantee_no_rule() -> None:
         mode="fixed_confidence",
     )
     with pytest.raises(
-        ValueError, match="mode 'fixed_confidence' is for rules with a confidence, and 'top_two' spends a fixed budget"
+        ValueError,
+        match="mode 'fixed_confidence' is for strategies with a confidence, and 'top_two' spends a fixed budget",
     ):
         run(study)

@@ -22,8 +22,6 @@ from theory import corrected, paper, tighter
 from theory.claims.section_4_2_2 import regret_corrected
 from theory.claims.section_4_2_3 import regret_with_twice_the_rows
 
-pytest_plugins = ["pytester"]
-
 ABOUT = {
     "uniform": Assumes(),
     "accumulate": Assumes("median_elimination"),
@@ -169,25 +167,3 @@ def test_generated_pools_have_a_best_arm(pool: ParametricPool) -> None:
 def test_the_best_of_a_family_is_the_last(pool: ParametricPool, gaps: list[float]) -> None:
     assert pool.best_arms() == (pool.n_arms - 1,)
     assert len(gaps) == 3
-
-
-BOOK = """
-import pytest
-
-@pytest.mark.alarm(1e-6, verdicts=2)
-def test_draws(alarms):
-    assert alarms.alarm() + alarms.alarm() == 2e-6
-    with pytest.raises(ValueError, match="more than its 2"):
-        alarms.alarm()
-"""
-
-
-def test_the_book_as_a_plugin(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(BOOK)
-    done = pytester.runpytest_inprocess("-p", "exml_sim.testing.pytest_plugin", "-p", "no:xdist")
-    done.assert_outcomes(passed=1)
-    done.stdout.fnmatch_lines(["false alarms: 1 statistical tests plan 2e-06 of 0.0001"])
-    refused = pytester.runpytest_inprocess(
-        "-p", "exml_sim.testing.pytest_plugin", "-p", "no:xdist", "-o", "false_alarms=1e-6"
-    )
-    assert refused.ret == pytest.ExitCode.USAGE_ERROR

@@ -11,8 +11,9 @@ from exml_sim.bandit.rows import FeaturePool
 from exml_sim.money import Prices
 from exml_sim.strategies import MedianElimination, SuccessiveRejects, UniformAllocation
 from exml_sim.strategies.median_elimination import halving_rounds
-from exml_sim.testing import CheckError, check_strategy, examine, planted_rule
+from exml_sim.testing import CheckError, check_strategy, examine
 from exml_sim.testing.checks import first_finding
+from tests.quality.strategy_mutants import planted_rule
 from tests.statistical.wrong_strategies import (
     MEDIAN,
     WORLD,
@@ -76,13 +77,13 @@ def test_a_planted_bug_is_found(error: str) -> None:
 
 @pytest.mark.parametrize("rule", [MedianElimination(), MedianElimination(accumulate=False), SuccessiveRejects()])
 def test_ours_pass(rule: Any) -> None:
-    check_strategy(rule, like=rule, pools=[WORLD[2].pool], alarm=ALARM)
+    check_strategy(rule, like=rule, pools=[WORLD[2].pool], alpha=ALARM)
 
 
 @pytest.mark.parametrize(("rule", "loop"), [(TwoStage(), two_stage), (Ladder(), ladder)])
 def test_foreign_rules_pass_against_their_loops(rule: Any, loop: Any) -> None:
-    report = check_strategy(rule, like=loop, alarm=ALARM)
-    assert report.alarm == ALARM
+    report = check_strategy(rule, like=loop, alpha=ALARM)
+    assert report.alpha == ALARM
 
 
 def test_a_loop_of_something_else_is_told_apart() -> None:

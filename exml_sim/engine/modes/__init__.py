@@ -1,4 +1,4 @@
-"""The modes of a study, one table: how each runs a block, runs a smoke test, replays, and what a summary must know."""
+"""The modes of a study: how each runs a block of trials, runs a smoke test, and replays a trial."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from exml_sim.bandit.trial import Exploration
-from exml_sim.engine.modes import exact, excess_risk, fixed_confidence, importance_sampling, monte_carlo
+from exml_sim.engine.modes import exact, excess_risk, importance_sampling, monte_carlo
 from exml_sim.engine.study import Cell, Study
-from exml_sim.engine.trials import TERMS, Block, CellMetadata, Law, find
+from exml_sim.engine.trials import TERMS, Block, CellMetadata, OutcomeDistribution, find
 from exml_sim.plugins import guard_calls
 
 __all__ = ["MODES", "Mode", "mode_of", "replay", "run_block"]
@@ -18,73 +18,69 @@ __all__ = ["MODES", "Mode", "mode_of", "replay", "run_block"]
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """One way to find out how often a strategy fails.
+    """One way to estimate how often a strategy fails.
 
     Attributes
     ----------
     smoke_test
         Fails where a cell cannot run at all.
-    facts
-        What summaries must know of a cell.
+    metadata
+        Returns what summaries must know of a cell.
     block
         Runs trials of a cell; None where there are no trials.
     replay
         Runs one trial again with everything about it; None where there are no trials.
-    law
-        Finds the exact law of a cell; None where trials are run.
+    distribution
+        Enumerates the exact distribution of a cell's outcome; None where trials are run.
     size
-        How large the law of a cell is, at least.
+        Returns a lower bound of the number of outcomes to enumerate.
     paired
         Whether trials of two cells can be compared one by one.
     terms
         Names of what is measured beside failure and regret.
-    draws
-        Number of the way in which trials are drawn: raised when the same study would draw others, so that no store
-        holds trials of both.
     """
 
     smoke_test: Callable[[Study, Cell], object]
-    facts: Callable[[Study, Cell], CellMetadata]
+    metadata: Callable[[Study, Cell], CellMetadata]
     block: Callable[[Study, Cell, range], Block] | None = None
     replay: Callable[[Study, Cell, int], Exploration] | None = None
-    law: Callable[[Study, Cell], Law] | None = None
+    distribution: Callable[[Study, Cell], OutcomeDistribution] | None = None
     size: Callable[[Study, Cell], int] | None = None
     paired: bool = False
     terms: tuple[str, ...] = ()
-    draws: int = 1
 
 
 def _sampling(
     block: Callable[[Study, Cell, range], Block],
     replay: Callable[[Study, Cell, int], Exploration],
-    facts: Callable[[Study, Cell], CellMetadata],
+    metadata: Callable[[Study, Cell], CellMetadata],
     *,
     paired: bool = False,
     terms: tuple[str, ...] = (),
-    draws: int = 1,
 ) -> Mode:
-    """A mode that runs trials; one of them is its smoke test."""
+    """Make a mode that runs trials; one of them is its smoke test."""
 
     def smoke_test(study: Study, cell: Cell) -> Block:
         return block(study, cell, range(1))
 
-    return Mode(smoke_test, facts, block, replay, paired=paired, terms=terms, draws=draws)
+    return Mode(smoke_test, metadata, block, replay, paired=paired, terms=terms)
 
 
 MODES: Mapping[str, Mode] = {
-    "monte_carlo": _sampling(monte_carlo.block, monte_carlo.replay, monte_carlo.facts, paired=True),
-    "exact": Mode(exact.least_outcomes, monte_carlo.facts, law=exact.exact_law, size=exact.least_outcomes),
-    # The second draws: tilts are found by half steps.
-    "importance_sampling": _sampling(
-        importance_sampling.block, importance_sampling.replay, importance_sampling.facts, draws=2
+    "monte_carlo": _sampling(monte_carlo.block, monte_carlo.replay, monte_carlo.metadata, paired=True),
+    "exact": Mode(
+        exact.least_outcomes, monte_carlo.metadata, distribution=exact.enumerate_cell, size=exact.least_outcomes
     ),
-    "excess_risk": _sampling(excess_risk.block, excess_risk.replay, excess_risk.facts, paired=True, terms=TERMS),
-    "fixed_confidence": _sampling(fixed_confidence.block, fixed_confidence.replay, fixed_confidence.facts, paired=True),
+    "importance_sampling": _sampling(
+        importance_sampling.block, importance_sampling.replay, importance_sampling.metadata
+    ),
+    "excess_risk": _sampling(excess_risk.block, excess_risk.replay, excess_risk.metadata, paired=True, terms=TERMS),
+    "fixed_confidence": _sampling(monte_carlo.confidence_block, monte_carlo.replay, monte_carlo.metadata, paired=True),
 }
 
 
 def mode_of(study: Study) -> Mode:
-    """The mode of a study."""
+    """Return the mode of a study."""
     return MODES[study.mode]
 
 

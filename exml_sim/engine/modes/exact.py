@@ -1,8 +1,8 @@
-"""Exact laws: every outcome of a cell once, with its probability, driven by the very strategies that trials run.
+"""Exact distributions: enumerate every outcome of a cell with its probability, with the strategies that trials run.
 
 A trial reads rows from orders (one for all arms, or one per arm), and only the counts of rows between the positions
 where arms start and stop reading matter. So the orders are cut at those positions, all count vectors of the pieces are
-enumerated, and the strategy runs in lock-step over all of them as if each were a trial. Where a strategy stops reading
+enumerated, and the strategy runs over all of them as if each were a trial. Where a strategy stops reading
 is not known before it runs: it starts with no cuts, says which one it misses, and runs again.
 
 Rows that are alike (same label, same features) are one atom with a multiplicity, and counts that differ by an exchange
@@ -31,7 +31,7 @@ from exml_sim.bandit.strategy import Strategy
 from exml_sim.bandit.trial_batch import ArmState, Payment
 from exml_sim.engine.modes.symmetry import drawn, least_states, symmetric_classes
 from exml_sim.engine.study import Cell, Study
-from exml_sim.engine.trials import Law, outcomes
+from exml_sim.engine.trials import OutcomeDistribution, outcomes
 from exml_sim.money import exact
 from exml_sim.seeds import Seeds
 
@@ -60,12 +60,12 @@ class Bench(Protocol):
     has_exact_scores: bool
     resolution: float
 
-    def law(self, substream: int) -> FloatArray:
-        """Probability of every atom of a substream."""
+    def probabilities(self, substream: int) -> FloatArray:
+        """Return the probability of every atom of a substream."""
         ...
 
     def sizes(self, substream: int) -> IntArray:
-        """Number of rows of every atom of a substream, for draws without replacement."""
+        """Return the number of rows of every atom of a substream, for draws without replacement."""
         ...
 
     def classes(self, substream: int) -> IntArray:
@@ -73,7 +73,7 @@ class Bench(Protocol):
         ...
 
     def score(self, arm: int, counts: IntArray, level: int) -> Certified:
-        """Scores of lines of atom counts."""
+        """Return the scores of lines of atom counts."""
         ...
 
 
@@ -90,20 +90,20 @@ class RowBench:
         self._pool = pool
         grams = [arm.gram[np.ix_(first, first)] for arm in pool.feature_arms]
         # One order of the atoms for all arms, in which the members of a class are neighbours.
-        found = symmetric_classes(grams, population.y[first], sizes)
-        order = np.argsort(found, kind="stable")
-        self._classes = np.unique(found[order], return_inverse=True)[1].astype(np.int64)
+        classes = symmetric_classes(grams, population.y[first], sizes)
+        order = np.argsort(classes, kind="stable")
+        self._classes = np.unique(classes[order], return_inverse=True)[1].astype(np.int64)
         self._first, self._sizes = first[order], sizes[order].astype(np.int64)
         self.substreams = [0] * pool.n_arms if pool.options.rows == "same" else list(range(pool.n_arms))
         self.replacement = pool.options.replacement
         self.levels = max(arm.levels for arm in pool.feature_arms)
 
-    def law(self, substream: int) -> FloatArray:
+    def probabilities(self, substream: int) -> FloatArray:
         """Atoms by the number of their rows."""
         return np.asarray(self._sizes / self._sizes.sum(), dtype=np.float64)
 
     def sizes(self, substream: int) -> IntArray:
-        """Numbers of rows."""
+        """Return the numbers of rows."""
         return self._sizes
 
     def classes(self, substream: int) -> IntArray:
@@ -126,23 +126,23 @@ class KnownBench:
     resolution = 0.0
 
     def __init__(self, pool: ParametricPool) -> None:
-        self._laws, self._values = [], []
+        self._probabilities, self._values = [], []
         self._grids = [arm.grid for arm in pool.arms]
         for arm in pool.arms:
             if isinstance(arm, BernoulliArm):
                 self._values.append(np.array([0.0, 1.0]))
-                self._laws.append(np.array([1.0 - arm.mean, arm.mean]))
+                self._probabilities.append(np.array([1.0 - arm.mean, arm.mean]))
             elif isinstance(arm, BoundedArm):
                 # In whole steps of the arm's grid, as its trials add them up: equal means are equal scores.
                 self._values.append(np.array([float(exact(value) * arm.grid) for value in arm.values]))
-                self._laws.append(np.array(arm.probabilities))
+                self._probabilities.append(np.array(arm.probabilities))
             else:
                 raise ValueError(f"mode 'exact' needs arms with finitely many values, got {arm!r}")
         self.substreams = list(range(pool.n_arms))
 
-    def law(self, substream: int) -> FloatArray:
-        """The arm's law."""
-        return self._laws[substream]
+    def probabilities(self, substream: int) -> FloatArray:
+        """Return the probabilities of the arm's values."""
+        return self._probabilities[substream]
 
     def sizes(self, substream: int) -> IntArray:
         """Distributions do not run out."""
@@ -150,7 +150,7 @@ class KnownBench:
 
     def classes(self, substream: int) -> IntArray:
         """Different values are never symmetric."""
-        return np.arange(len(self._laws[substream]))
+        return np.arange(len(self._probabilities[substream]))
 
     def score(self, arm: int, counts: IntArray, level: int) -> Certified:
         """Means."""
@@ -182,11 +182,11 @@ class Outcomes:
 
 
 def enumerate_outcomes(bench: Bench, cuts: dict[Order, list[int]]) -> Outcomes:
-    """All count vectors of the pieces of all orders."""
+    """Return all count vectors of the pieces of all orders."""
     prefix: dict[Order, IntArray] = {}
     probability = np.ones(1)
     for order, positions in cuts.items():
-        atoms = len(bench.law(order[0]))
+        atoms = len(bench.probabilities(order[0]))
         lines = np.zeros((1, 1, atoms), dtype=np.int64)
         mass = np.ones(1)
         for length in np.diff(positions).tolist():
@@ -213,7 +213,7 @@ def _extended(
     piece = np.tile(pieces, (lines.shape[0], 1))
     if bench.replacement == "always":
         with np.errstate(divide="ignore", invalid="ignore"):
-            terms = np.where(piece > 0, piece * np.log(bench.law(substream)), 0.0)
+            terms = np.where(piece > 0, piece * np.log(bench.probabilities(substream)), 0.0)
         log = gammaln(length + 1) - gammaln(piece + 1).sum(axis=1) + terms.sum(axis=1)
     else:
         left = bench.sizes(substream) - last
@@ -231,15 +231,15 @@ def _extended(
 
 
 def _chances(bench: Bench, substream: int, counts: IntArray) -> FloatArray:
-    """Probability of every atom for the next draw after lines of counts."""
+    """Return the probability of every atom for the next draw after lines of counts."""
     if bench.replacement == "always":
-        return np.broadcast_to(bench.law(substream), counts.shape).copy()
+        return np.broadcast_to(bench.probabilities(substream), counts.shape).copy()
     left = bench.sizes(substream) - counts
     return np.asarray(left / left.sum(axis=1, keepdims=True), dtype=np.float64)
 
 
 def compositions(total: int, parts: int) -> IntArray:
-    """All vectors of `parts` non-negative whole numbers with the given sum, one per line."""
+    """Return all vectors of `parts` non-negative whole numbers with the given sum, one per line."""
     size = comb(total + parts - 1, parts - 1)
     _check_size(size)
     bars = np.array(list(combinations(range(total + parts - 1), parts - 1)), dtype=np.int64).reshape(size, parts - 1)
@@ -270,7 +270,7 @@ class EnumeratedSession(ArmState):
         lines = outcomes_.probability.size
         self._next = np.zeros((lines, len(bench.substreams)), dtype=np.int64)
         self._bought: list[IntArray] = [
-            np.zeros((lines, len(bench.law(substream))), np.int64) for substream in bench.substreams
+            np.zeros((lines, len(bench.probabilities(substream))), np.int64) for substream in bench.substreams
         ]
         self._fresh = self._bought
         self._round = 0
@@ -328,8 +328,8 @@ class EnumeratedSession(ArmState):
         for arm in range(wanted.shape[1]):
             lines = np.flatnonzero(wanted[:, arm])
             if lines.size:
-                found = self._bench.score(arm, bought[arm][lines], level)
-                value[lines, arm], lower[lines, arm], upper[lines, arm] = found
+                scores = self._bench.score(arm, bought[arm][lines], level)
+                value[lines, arm], lower[lines, arm], upper[lines, arm] = scores
         return (
             Scores(value, lower, upper)
             if self.has_exact_scores
@@ -342,7 +342,7 @@ class EnumeratedSession(ArmState):
 
 
 def bench_of(pool: Pool) -> Bench:
-    """What enumeration must know of a pool."""
+    """Return what enumeration must know of a pool."""
     if isinstance(pool, FeaturePool):
         return RowBench(pool)
     if isinstance(pool, ParametricPool):
@@ -350,8 +350,8 @@ def bench_of(pool: Pool) -> Bench:
     raise ValueError(f"mode 'exact' needs a feature pool or known arms, got {pool!r}")
 
 
-def exact_law(study: Study, cell: Cell) -> Law:
-    """The exact law of a cell's outcome.
+def enumerate_cell(study: Study, cell: Cell) -> OutcomeDistribution:
+    """Enumerate the exact distribution of a cell's outcome.
 
     Raises
     ------
@@ -359,13 +359,15 @@ def exact_law(study: Study, cell: Cell) -> Law:
         If there are too many outcomes, or the pool is not of a kind that can be enumerated.
     """
     try:
-        return law_of(study.pool(cell), study.strategy(cell), exact(cell.budget))
+        return enumerate_distribution(study.pool(cell), study.strategy(cell), exact(cell.budget))
     except ValueError as error:
         raise ValueError(f"cell {cell.index} ({cell}): {error}") from None
 
 
-def law_of(pool: Pool, rule: Strategy, budget: Fraction, most: int = MAX_OUTCOMES) -> Law:
-    """The exact law of a strategy on a pool, by enumeration of all outcomes, at most `most` of them.
+def enumerate_distribution(
+    pool: Pool, rule: Strategy, budget: Fraction, most: int = MAX_OUTCOMES
+) -> OutcomeDistribution:
+    """Enumerate the outcomes of a strategy on a pool, at most `most` of them.
 
     Raises
     ------
@@ -377,24 +379,24 @@ def law_of(pool: Pool, rule: Strategy, budget: Fraction, most: int = MAX_OUTCOME
     while True:
         _check_size(_foreseen(bench, cuts), most)
         try:
-            return _law(pool, rule, budget, bench, enumerate_outcomes(bench, cuts))
+            return _sum_outcomes(pool, rule, budget, bench, enumerate_outcomes(bench, cuts))
         except MissingCut as missing:
             known = cuts.get(missing.order, [0])
             cuts[missing.order] = sorted({*known, *missing.positions})
 
 
 def _foreseen(bench: Bench, cuts: dict[Order, list[int]]) -> int:
-    """How many outcomes there are at some cuts, rows with replacement; without it there are fewer."""
+    """Return how many outcomes there are at some cuts, rows with replacement; without it there are fewer."""
     total = 1
     for (substream, _), positions in cuts.items():
-        atoms = len(bench.law(substream))
+        atoms = len(bench.probabilities(substream))
         for length in np.diff(positions).tolist() if bench.replacement == "always" else ():
             total *= comb(length + atoms - 1, atoms - 1)
     return total
 
 
 def least_outcomes(study: Study, cell: Cell) -> int:
-    """How many outcomes a cell has at least, by the cuts that one trial needs, before any work is done.
+    """Return how many outcomes a cell has at least, by the cuts that one trial needs, before any work is done.
 
     Raises
     ------
@@ -405,16 +407,16 @@ def least_outcomes(study: Study, cell: Cell) -> int:
     bench = bench_of(pool)
     trial = pool.explore(study.strategy(cell), exact(cell.budget), Seeds.of(study.seed, 0, cell.stream))
     total = 1
-    for one in trial.rounds:
+    for turn in trial.rounds:
         for substream in set(bench.substreams):
-            length = max(int(one.pulls[arm]) for arm, at in enumerate(bench.substreams) if at == substream)
+            length = max(int(turn.pulls[arm]) for arm, at in enumerate(bench.substreams) if at == substream)
             if bench.replacement == "always":
                 total *= least_states(bench.classes(substream), length)
     _check_size(total)
     return total
 
 
-def _law(pool: Pool, rule: Strategy, budget: Fraction, bench: Bench, all_of: Outcomes) -> Law:
+def _sum_outcomes(pool: Pool, rule: Strategy, budget: Fraction, bench: Bench, all_of: Outcomes) -> OutcomeDistribution:
     sums = np.zeros((5, pool.n_arms))
     for start in range(0, all_of.probability.size, pool.block):
         part = all_of.part(slice(start, start + pool.block))
@@ -424,7 +426,7 @@ def _law(pool: Pool, rule: Strategy, budget: Fraction, bench: Bench, all_of: Out
         for row, weight in enumerate(_shares(part.probability, success, regret)):
             sums[row] += np.bincount(first, weight, minlength=pool.n_arms)
         sums[4] += part.probability @ trials.pulls
-    return Law(*(tuple(line.tolist()) for line in sums))
+    return OutcomeDistribution(*(tuple(line.tolist()) for line in sums))
 
 
 def _shares(mass: FloatArray, success: BoolArray, regret: FloatArray) -> tuple[FloatArray, ...]:

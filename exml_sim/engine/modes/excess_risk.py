@@ -35,7 +35,9 @@ from exml_sim.arrays import FloatArray
 from exml_sim.bandit.rows import FeaturePool
 from exml_sim.bandit.trial import Exploration
 from exml_sim.datasets.synthetic import HIDDEN, candidate_values, draw_rows
-from exml_sim.engine.specs import Score, SyntheticPool
+from exml_sim.engine.fields import to_plain
+from exml_sim.engine.pools import SyntheticPool
+from exml_sim.engine.specs import Score
 from exml_sim.engine.study import Cell, Study
 from exml_sim.engine.trials import NOISY, TERMS, Block, CellMetadata, outcomes
 from exml_sim.kernels import gaussian, linear
@@ -68,7 +70,7 @@ class Model:
     w: FloatArray
 
     def at(self, spec: SyntheticPool, features: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Values of h and g at other rows."""
+        """Return the values of h and g at other rows."""
         if spec.kernel == "linear":
             cross = linear(features, self.rows)
         else:
@@ -131,24 +133,24 @@ def features(spec: SyntheticPool, arm: int, points: FloatArray) -> FloatArray:
 
 
 def expected(loss: Any, values: tuple[FloatArray, FloatArray], eta: FloatArray, theta: float) -> float:
-    """Mean loss over points, averaged over the label at each."""
+    """Return the mean loss over points, averaged over the label at each."""
     return float(np.mean(expected_at(loss, values, eta, theta)))
 
 
 def expected_at(loss: Any, values: tuple[FloatArray, FloatArray], eta: FloatArray, theta: float) -> FloatArray:
-    """Loss at every point, averaged over its label."""
+    """Return the loss at every point, averaged over its label."""
     ones = np.ones_like(eta)
-    found = eta * loss(*values, ones, theta) + (1.0 - eta) * loss(*values, -ones, theta)
-    return np.asarray(found, dtype=np.float64)
+    losses = eta * loss(*values, ones, theta) + (1.0 - eta) * loss(*values, -ones, theta)
+    return np.asarray(losses, dtype=np.float64)
 
 
 def noise(values: FloatArray) -> float:
-    """Variance of the mean of independent values."""
+    """Return the variance of the mean of independent values."""
     return float(np.var(values, ddof=1) / values.size)
 
 
 def check(study: Study, cell: Cell) -> tuple[SyntheticPool, Score]:
-    """The spec and the score of a cell, or why excess risk cannot be measured there."""
+    """Return the spec and the score of a cell, or why excess risk cannot be measured there."""
     spec = study.pools[cell.pool]
     if not isinstance(spec, SyntheticPool):
         raise ValueError(f"mode 'excess_risk' needs a known distribution, a synthetic pool; got {spec.kind!r}")
@@ -189,22 +191,22 @@ def truth(spec: SyntheticPool, score: Score, seed: int) -> Truth:
 def fitted(
     spec: SyntheticPool, score: Score, arm: int, points: FloatArray, y: FloatArray, counts: Any = None
 ) -> tuple[Model, float]:
-    """The empirical risk minimiser over the ball on (counted) rows, and its risk there."""
+    """Return the empirical risk minimiser over the ball on (counted) rows, and its risk there."""
     kept = np.arange(len(y)) if counts is None else np.flatnonzero(counts)
     rows = features(spec, arm, points[kept])
     weights = None if counts is None else counts[kept]
     gram = linear(rows) if spec.kernel == "linear" else gaussian(rows, gamma=float(spec.gamma))
-    found = solve(gram, y[kept], score.theta, weights=weights, ball=score.ball)
-    return Model(rows, found.u, found.w), float(found.risk)
+    solution = solve(gram, y[kept], score.theta, weights=weights, ball=score.ball)
+    return Model(rows, solution.u, solution.w), float(solution.risk)
 
 
 def excess_trials(
     study: Study, cell: Cell, trials: Iterable[int]
 ) -> tuple[list[Exploration], list[FeaturePool], FloatArray]:
     """Run trials, each on a population of its own; returns them, their pools, and the terms, shape (trials, 6)."""
-    found = list(measured_trials(study, cell, trials))
-    terms = np.array([one.terms for one in found])
-    return [one.trial for one in found], [one.pool for one in found], terms
+    measured = list(measured_trials(study, cell, trials))
+    terms = np.array([trial.terms for trial in measured])
+    return [trial.trial for trial in measured], [trial.pool for trial in measured], terms
 
 
 def block(study: Study, cell: Cell, trials: range) -> Block:
@@ -215,12 +217,12 @@ def block(study: Study, cell: Cell, trials: range) -> Block:
     success, regret = np.empty(number, dtype=np.bool_), np.empty(number)
     terms, noises = np.empty((number, len(TERMS))), np.empty((number, len(NOISY)))
     pulls = np.zeros(study.pool(cell).n_arms, dtype=np.int64)
-    for line, one in enumerate(measured_trials(study, cell, trials)):
-        judged = outcomes(one.pool, np.array([one.trial.accepted]), rule.objective)
+    for line, measured in enumerate(measured_trials(study, cell, trials)):
+        judged = outcomes(measured.pool, np.array([measured.trial.accepted]), rule.objective)
         success[line], regret[line] = judged[0][0], judged[1][0]
-        selected[line], spent[line] = one.trial.selected, int(one.trial.ledger.spent / unit)
-        terms[line], noises[line] = one.terms, one.noise
-        pulls += one.trial.ledger.pulls.reshape(-1)
+        selected[line], spent[line] = measured.trial.selected, int(measured.trial.ledger.spent / unit)
+        terms[line], noises[line] = measured.terms, measured.noise
+        pulls += measured.trial.ledger.pulls.reshape(-1)
     ones = np.ones(number)
     seconds = time.perf_counter() - start
     return Block(cell.index, trials.start, selected, success, regret, spent, ones, pulls, seconds, terms, noises)
@@ -231,8 +233,8 @@ def replay(study: Study, cell: Cell, trial: int) -> Exploration:
     return next(measured_trials(study, cell, [trial])).trial
 
 
-def facts(study: Study, cell: Cell) -> CellMetadata:
-    """Every trial has a population of its own, but the minimal surrogate risk always lies in [0, 1]."""
+def metadata(study: Study, cell: Cell) -> CellMetadata:
+    """Return the costs, and a bound of the regret: the minimal surrogate risk of any population lies in [0, 1]."""
     costs = tuple(float(cost) for cost in study.pool(cell).prices.exact_costs)
     return CellMetadata(1.0 if study.strategy(cell).objective == "risk" else 1.0 / min(costs), costs)
 
@@ -262,20 +264,20 @@ def _pool(study: Study, spec: SyntheticPool, score: Score, sample: Sample) -> Fe
         ball=score.ball,
         kernel=spec.kernel,
         gamma=spec.gamma,
-        **study.sampling.table(),
+        **to_plain(study.sampling),
     )
 
 
 def _terms(
     spec: SyntheticPool, score: Score, known: Truth, sample: Sample, done: Exploration
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """The excess risk and its five terms in the order of `TERMS`, and the noise of those in `NOISY`."""
+    """Return the excess risk and its five terms in the order of `TERMS`, and the noise of those in `NOISY`."""
     theta, arm = score.theta, done.selected
     assert done.counts is not None
     model, _ = fitted(spec, score, arm, sample.points, sample.y, done.counts[arm])
 
-    def on_rows(one: Model, which: int) -> float:
-        values = one.at(spec, features(spec, which, sample.points))
+    def on_rows(fitted_model: Model, which: int) -> float:
+        values = fitted_model.at(spec, features(spec, which, sample.points))
         return float(np.mean(surrogate_loss(*values, sample.y, theta)))
 
     fresh = known.fresh

@@ -1,4 +1,4 @@
-r"""Every way to fail: which rivals pass which best arms, in which rounds.
+r"""Failure paths: which rivals pass which best arms, in which rounds.
 
 A rule with rounds of fixed lengths fails iff the last of the best arms leaves. Look at the rounds in which best arms
 leave. If the best arms L leave in round t while the best arms H stay, then the arms that survive the round are H and
@@ -9,7 +9,7 @@ into rounds and the nested choices of P, of the events
 .. math:: C = \{\text{in round } t \text{ rival } j \text{ is no worse than best arm } i, \text{ for all steps } (t, j,
 i)\},
 
-and this module lists these ways. Uniform allocation that selects k arms is one round: it fails iff some rival j passes
+and this module lists these paths. Uniform allocation that selects k arms is one round: it fails iff some rival j passes
 |G| - k + 1 of the arms G that are worth selecting.
 """
 
@@ -33,7 +33,7 @@ class Passing:
     best: int
 
 
-Way = tuple[Passing, ...]
+Path = tuple[Passing, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,40 +62,40 @@ class Schedule:
     fixed: bool
 
     def length(self, segment: int) -> int:
-        """Number of positions of a segment."""
+        """Return the number of positions of a segment."""
         return self.bounds[segment + 1] - self.bounds[segment]
 
     def rows(self, turn: int) -> int:
-        """Number of rows that a round scores on."""
+        """Return the number of rows that a round scores on."""
         first, stop = self.windows[turn]
         return self.bounds[stop] - self.bounds[first]
 
 
 def read_schedule(rule: Strategy, prices: Prices, trial: Exploration) -> Schedule:
-    """The schedule of a rule, from one recorded trial."""
+    """Return the schedule of a rule, from one recorded trial."""
     bounds = [0]
-    for one in trial.rounds:
-        bounds.append(bounds[-1] + int(one.pulls.max()))
+    for turn in trial.rounds:
+        bounds.append(bounds[-1] + int(turn.pulls.max()))
     fresh = not getattr(rule, "accumulate", True)
     windows = tuple((turn if fresh else 0, turn + 1) for turn in range(len(trial.rounds)))
-    keeps = tuple(len(one.survivors) for one in trial.rounds)
-    level = all(len({int(one.pulls[arm]) for arm in one.active}) == 1 for one in trial.rounds)
+    keeps = tuple(len(turn.survivors) for turn in trial.rounds)
+    level = all(len({int(turn.pulls[arm]) for arm in turn.active}) == 1 for turn in trial.rounds)
     lasting = len(keeps) == 1 or len(set(prices.exact_costs)) == 1
     known = isinstance(rule, UniformAllocation | MedianElimination | SuccessiveRejects)
     return Schedule(tuple(bounds), windows, keeps, len(trial.accepted), known and level and lasting)
 
 
-def all_ways(
+def list_paths(
     schedule: Schedule, good: Sequence[int], bad: Sequence[int], likely: Callable[[Passing], bool] = lambda _: True
-) -> Iterator[Way]:
-    """The ways to fail that are made of likely steps alone.
+) -> Iterator[Path]:
+    """Yield the failure paths that are made of likely steps alone.
 
     Parameters
     ----------
     good, bad
         Arms that are right to select, and the others, the nearest first.
     likely
-        Steps that are worth looking at; ways with another step are left out.
+        Steps that are worth looking at; paths with another step are left out.
     """
     if not schedule.fixed:
         # Where rounds differ from trial to trial, every single step is the start of some failure.
@@ -104,21 +104,21 @@ def all_ways(
     elif schedule.top > 1:
         for j in bad:
             for passed in combinations(good, len(good) - schedule.top + 1):
-                way = tuple(Passing(0, j, i) for i in passed)
-                if all(map(likely, way)):
-                    yield way
+                path = tuple(Passing(0, j, i) for i in passed)
+                if all(map(likely, path)):
+                    yield path
     else:
-        yield from _ways(schedule, 0, tuple(good), tuple(bad), (), likely)
+        yield from _list_paths(schedule, 0, tuple(good), tuple(bad), (), likely)
 
 
-def _ways(
+def _list_paths(
     schedule: Schedule,
     turn: int,
     good: tuple[int, ...],
     bad: tuple[int, ...],
-    so_far: Way,
+    so_far: Path,
     likely: Callable[[Passing], bool],
-) -> Iterator[Way]:
+) -> Iterator[Path]:
     if not good:
         yield so_far
         return
@@ -130,11 +130,11 @@ def _ways(
             continue
         if number == 0:
             # Nobody of the best leaves: nothing is asked of the rivals, and any of them may stay, if there is room.
-            yield from _ways(schedule, turn + 1, good, bad if rivals else (), so_far, likely)
+            yield from _list_paths(schedule, turn + 1, good, bad if rivals else (), so_far, likely)
             continue
         for leaving in combinations(good, number):
             staying = tuple(arm for arm in good if arm not in leaving)
             able = [j for j in bad if all(likely(Passing(turn, j, i)) for i in leaving)]
             for passing in combinations(able, rivals):
                 steps = tuple(Passing(turn, j, i) for j in passing for i in leaving)
-                yield from _ways(schedule, turn + 1, staying, passing, so_far + steps, likely)
+                yield from _list_paths(schedule, turn + 1, staying, passing, so_far + steps, likely)

@@ -56,15 +56,15 @@ def tilted_trials(study: Study, cell: Cell, trials: Iterable[int]) -> tuple[Expl
 def block(study: Study, cell: Cell, trials: range) -> Block:
     """Run trials of a cell with tilted rows, each with its likelihood ratio as weight."""
     start = time.perf_counter()
-    found, weight = tilted_trials(study, cell, trials)
-    return block_of(study, cell, trials, found, weight, start)
+    explored, weight = tilted_trials(study, cell, trials)
+    return block_of(study, cell, trials, explored, weight, start)
 
 
-def facts(study: Study, cell: Cell) -> CellMetadata:
-    """The pool's facts, and what is known of the weights."""
+def metadata(study: Study, cell: Cell) -> CellMetadata:
+    """Return the metadata of the pool, and what is known of the weights."""
     known = tilts(study, cell)
     bound = (bool(known.complete), float(known.weight_bound), float(known.left_out))
-    plain = monte_carlo.facts(study, cell)
+    plain = monte_carlo.metadata(study, cell)
     return CellMetadata(plain.largest_regret, plain.costs, *bound)
 
 
@@ -76,7 +76,7 @@ def replay(study: Study, cell: Cell, trial: int) -> Exploration:
 
 
 def tilts(study: Study, cell: Cell) -> Mixture:
-    """The mixture that a cell's trials are drawn from."""
+    """Return the mixture that a cell's trials are drawn from."""
     return _tables(study, cell, _feature_pool(study, cell)).mixture
 
 
@@ -129,22 +129,22 @@ class Tables:
         )
 
 
-def _edges(law: FloatArray) -> WordArray:
-    """Upper ends of the stretches of words that stand for each entry; the last one is open."""
-    reached = np.cumsum([Fraction(float(p)) for p in law])
+def _edges(probabilities: FloatArray) -> WordArray:
+    """Return the upper ends of the ranges of words that stand for each entry; the last one is open."""
+    reached = np.cumsum([Fraction(float(p)) for p in probabilities])
     ends = [min(int(edge / reached[-1] * 2**64), 2**64 - 1) for edge in reached]
     ends[-1] = 2**64 - 1
     return np.array(ends, dtype=np.uint64)
 
 
-def _rounded(law: FloatArray) -> tuple[WordArray, FloatArray]:
-    """Edges of a law over rows, and log of (its rounded probability / uniform probability)."""
-    edges = _edges(law)
+def _rounded(probabilities: FloatArray) -> tuple[WordArray, FloatArray]:
+    """Return the edges of probabilities over rows, and log of (their rounded probability / uniform probability)."""
+    edges = _edges(probabilities)
     ends = [int(edge) for edge in edges]
     ends[-1] = 2**64
     widths = np.diff([0, *ends])
     with np.errstate(divide="ignore"):
-        return edges, np.array([float(np.log(float(width) / 2**64 * law.size)) for width in widths])
+        return edges, np.array([float(np.log(float(width) / 2**64 * probabilities.size)) for width in widths])
 
 
 class TiltedSampler(RowSampler):
@@ -196,7 +196,7 @@ class TiltedSampler(RowSampler):
 
 @kernel
 def _find(edges: WordArray, word: np.uint64) -> np.int64:
-    """The entry whose stretch holds a word: the first one whose upper end is above it."""
+    """Return the entry whose range holds a word: the first whose upper end is above it."""
     low, high = np.int64(0), np.int64(edges.size - 1)
     while low < high:
         middle = (low + high) // 2
@@ -216,7 +216,7 @@ def _choose(component: IntArray, key: WordArray, trials: WordArray, edges: WordA
 
 @kernel
 def _segment(position: int, bounds: IntArray) -> int:
-    """The segment of a position; as many as there are segments for one beyond the last."""
+    """Return the segment of a position; as many as there are segments for one beyond the last."""
     s = 0
     while s < bounds.size - 1 and position >= bounds[s + 1]:
         s += 1
@@ -225,7 +225,7 @@ def _segment(position: int, bounds: IntArray) -> int:
 
 @kernel
 def _row(word: np.uint64, segment: int, tilted: BoolArray, edges: WordArray) -> np.int64:
-    """The row at a position: by the tilt of its segment, or plain where there is none."""
+    """Return the row at a position: by the tilt of its segment, or plain where there is none."""
     if segment < tilted.size and tilted[segment]:
         return _find(edges[segment], word)
     return np.int64(mulhi(word, np.uint64(edges.shape[1])))
@@ -271,7 +271,7 @@ _LOCK = threading.Lock()
 
 
 def _tables(study: Study, cell: Cell, pool: FeaturePool) -> Tables:
-    """The mixture of a cell, found once: its rounds are those of one plain trial."""
+    """Return the mixture of a cell, found once: its rounds are those of one plain trial."""
     key = (study.hash, cell.index)
     with _LOCK:
         if key not in _KEPT:

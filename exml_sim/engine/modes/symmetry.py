@@ -19,7 +19,7 @@ TOLERANCE = 1e-12
 
 
 def symmetric_classes(grams: Sequence[FloatArray], labels: IntArray, sizes: IntArray) -> IntArray:
-    """The class of every atom; exchanging two atoms of a class changes nothing.
+    """Return the class of every atom; exchanging two atoms of a class changes nothing.
 
     Exchanges of neighbours generate all of them, so a class is found by comparing with its first member.
     """
@@ -41,12 +41,12 @@ def symmetric_classes(grams: Sequence[FloatArray], labels: IntArray, sizes: IntA
     return classes
 
 
-def _exchangeable(gram: FloatArray, one: int, other: int, scale: float) -> bool:
+def _exchangeable(gram: FloatArray, atom: int, other: int, scale: float) -> bool:
     limit = TOLERANCE * scale
-    if abs(gram[one, one] - gram[other, other]) > limit:
+    if abs(gram[atom, atom] - gram[other, other]) > limit:
         return False
-    difference = np.abs(gram[one] - gram[other])
-    difference[[one, other]] = 0.0
+    difference = np.abs(gram[atom] - gram[other])
+    difference[[atom, other]] = 0.0
     return bool(difference.max() <= limit)
 
 

@@ -1,19 +1,19 @@
-r"""Which distributions of rows make a failure likely: exponential tilts, one per way to fail.
+r"""Which distributions of rows make a failure likely: exponential tilts, one per failure path.
 
-A way C (see `exml_sim.engine.modes.failure_paths`) is a set of steps (t, j, i): on the rows of round t rival j scores
+A path C (see `exml_sim.engine.modes.failure_paths`) is a set of steps (t, j, i): on the rows of round t rival j scores
 no worse than best arm i. For losses l_i of fixed models let :math:`S_{tji}` be the sum of :math:`\ell_i - \ell_j` over
-those rows. The tilt of the way multiplies the density of the order of rows by
+those rows. The tilt of the path multiplies the density of the order of rows by
 
 .. math:: \exp\Big(\sum_{(t,j,i) \in C} \lambda_{tji} S_{tji} - \Lambda(\lambda)\Big), \qquad \lambda \ge 0,
 
-with :math:`\Lambda` the log of the mean of the exponential, so that rows stay independent, with one law per segment of
-the order. On C all S are at least 0, so the likelihood ratio of the population to the tilt is at most
+with :math:`\Lambda` the log of the mean of the exponential, so that rows stay independent, with one distribution
+per segment of the order. On C all S are at least 0, so the likelihood ratio of the population to the tilt is at most
 :math:`e^{\Lambda(\lambda)}` there. The multipliers that minimise the convex :math:`\Lambda` make this bound smallest:
-it is Chernoff's, :math:`e^{-I_C} \ge P(C)`, with I_C the relative entropy of the nearest law, the *cost* of C.
+it is Chernoff's, :math:`e^{-I_C} \ge P(C)`, with I_C the relative entropy of the nearest distribution, the *cost* of C.
 
-The mixture gives way C a share near :math:`\alpha_C \propto e^{-I_C}`. A failure lies in some way, so its weight is at
-most :math:`\max_C e^{-I_C} / \alpha_C \le \sum_C e^{-I_C} / (1 - \alpha_0)` (up to the floor of the shares), which is
-of the size of the failure probability p itself, up to a power of the number of rows: the relative variance of the
+The mixture gives path C a share near :math:`\alpha_C \propto e^{-I_C}`. A failure lies in some path, so its weight is
+at most :math:`\max_C e^{-I_C} / \alpha_C \le \sum_C e^{-I_C} / (1 - \alpha_0)` (up to the floor of the shares), which
+is of the size of the failure probability p itself, up to a power of the number of rows: the relative variance of the
 estimate is at most this bound over p.
 
 The score of arm i is :math:`V_i = \min_f E \ell_i(f) \le E \ell_i(f_i)` whatever f_i is, so for the best arms the
@@ -22,7 +22,7 @@ the minimiser is the same for all samples (`is_linear`); elsewhere f_j is the mi
 loss is the derivative of V_j there (the envelope theorem), and what is neglected is the amount by which V_j fits its
 sample better: a factor that does not grow with the number of rows, but is not bounded either. The losses therefore
 belong to the tilt, and are found together with it by iteration: with the new losses alone tilt and minimiser may chase
-each other around the solution, so every turn goes half of the way. All this decides about the variance only, never
+each other around the solution, so every turn goes half of the path. All this decides about the variance only, never
 about bias.
 """
 
@@ -39,7 +39,7 @@ import numpy as np
 from exml_sim.arrays import BoolArray, FloatArray, IntArray
 from exml_sim.bandit.rows import FeaturePool
 from exml_sim.bandit.scoring import RESOLUTION
-from exml_sim.engine.modes.failure_paths import Passing, Schedule, Way, all_ways
+from exml_sim.engine.modes.failure_paths import Passing, Path, Schedule, list_paths
 from exml_sim.losses import surrogate_loss
 from exml_sim.rejection import solve
 
@@ -52,12 +52,12 @@ TOL = 1e-4
 PLAIN = 0.05
 #: A component gets at least this share of the most likely one's.
 FLOOR = 0.02
-#: Ways that are less likely than the likeliest by this factor (as a logarithm) need no component of their own.
+#: Paths that are less likely than the likeliest by this factor (as a logarithm) need no component of their own.
 MARGIN = 30.0
-#: Components at most, and ways that are looked at at most.
-MOST_COMPONENTS = 160
-MOST_WAYS = 20_000
-#: The mixture is complete if the ways without a component have this part of the likeliest one's bound at most.
+#: Components at most, and paths that are looked at at most.
+MAX_COMPONENTS = 160
+MAX_PATHS = 20_000
+#: The mixture is complete if the paths without a component have this part of the likeliest one's bound at most.
 NEGLIGIBLE = 1e-6
 
 
@@ -76,11 +76,11 @@ class Mixture:
     tilted
         Where log_ratio is not 0 throughout, shape (components, segments, substreams).
     complete
-        Whether every way to fail has a component, but for some that are negligible.
+        Whether every path to fail has a component, but for some that are negligible.
     weight_bound
-        No failure outside of the ways left out has a larger weight than this.
+        No failure outside of the paths left out has a larger weight than this.
     left_out
-        Bound on the probability of the ways left out, where `weight_bound` is not simply 1 / share[0].
+        Bound on the probability of the paths left out, where `weight_bound` is not simply 1 / share[0].
     """
 
     share: FloatArray
@@ -102,20 +102,20 @@ class Tilt:
 
 
 def mixture(pool: FeaturePool, schedule: Schedule) -> Mixture:
-    """One component for every way to fail that is likely enough to matter."""
+    """Return one component for every failure path that is likely enough to matter."""
     good, bad = arms_of(pool, schedule.top)
     if not bad:
         raise ValueError("all arms are equally good: there is no failure to sample")
-    found, left_out = _likely_ways(pool, schedule, good, bad)
-    costs = np.array([tilt.cost for _, tilt in found])
+    components, left_out = _list_likely_paths(pool, schedule, good, bad)
+    costs = np.array([tilt.cost for _, tilt in components])
     share = np.maximum(np.exp(costs.min() - costs), FLOOR)
     share = np.append(PLAIN, (1.0 - PLAIN) * share / share.sum())
-    log_ratio = np.array([np.zeros_like(found[0][1].log_ratio), *(tilt.log_ratio for _, tilt in found)])
+    log_ratio = np.array([np.zeros_like(components[0][1].log_ratio), *(tilt.log_ratio for _, tilt in components)])
     complete = schedule.fixed and left_out <= NEGLIGIBLE * math.exp(-costs.min())
     bound = 1.0 / PLAIN
     if schedule.fixed and all(is_linear(pool, arm) for arm in bad):
         # Scores within the resolution count as equal, along chains of arms: a step may fall short by that much.
-        short = np.array([tilt.reach for _, tilt in found]) * 2.0 * pool.n_arms * RESOLUTION
+        short = np.array([tilt.reach for _, tilt in components]) * 2.0 * pool.n_arms * RESOLUTION
         bound = min(bound, float(np.exp(short - costs - np.log(share[1:])).max()))
     else:
         left_out = 0.0
@@ -131,12 +131,12 @@ def arms_of(pool: FeaturePool, top: int) -> tuple[list[int], list[int]]:
     return good, [int(arm) for arm in np.argsort(risks, kind="stable") if arm not in good]
 
 
-def _likely_ways(
+def _list_likely_paths(
     pool: FeaturePool, schedule: Schedule, good: Sequence[int], bad: Sequence[int]
-) -> tuple[list[tuple[Way, Tilt]], float]:
-    """Ways with their tilts, and a bound on the probability of those left out.
+) -> tuple[list[tuple[Path, Tilt]], float]:
+    """Paths with their tilts, and a bound on the probability of those left out.
 
-    A way costs at least what each of its steps costs alone, so dear steps rule out all ways with them.
+    A path costs at least what each of its steps costs alone, so expensive steps rule out all paths with them.
     """
     alone: dict[Passing, float] = {}
 
@@ -145,46 +145,46 @@ def _likely_ways(
             alone[step] = find_tilt(pool, schedule, (step,)).cost
         return alone[step]
 
-    def least(way: Way) -> float:
-        return max(cost(step) for step in way)
+    def least(path: Path) -> float:
+        return max(cost(step) for step in path)
 
-    first = min(islice(all_ways(schedule, good, bad), MOST_WAYS), key=least, default=None)
+    first = min(islice(list_paths(schedule, good, bad), MAX_PATHS), key=least, default=None)
     if first is None:
         raise ValueError("the best arms cannot lose: there is no failure to sample")
-    found = {first: find_tilt(pool, schedule, first)}
-    cheapest = found[first].cost
-    listed = list(islice(all_ways(schedule, good, bad, lambda s: cost(s) <= cheapest + MARGIN), MOST_WAYS + 1))
-    # Without a list of all ways there is no bound on the others.
-    missing = math.inf if len(listed) > MOST_WAYS else 0.0
-    for way in sorted(set(listed), key=lambda way: (least(way), [(s.round, s.rival, s.best) for s in way])):
-        if way in found:
+    tilts = {first: find_tilt(pool, schedule, first)}
+    cheapest = tilts[first].cost
+    listed = list(islice(list_paths(schedule, good, bad, lambda s: cost(s) <= cheapest + MARGIN), MAX_PATHS + 1))
+    # Without a list of all paths there is no bound on the others.
+    missing = math.inf if len(listed) > MAX_PATHS else 0.0
+    for path in sorted(set(listed), key=lambda path: (least(path), [(s.round, s.rival, s.best) for s in path])):
+        if path in tilts:
             continue
-        if len(found) >= MOST_COMPONENTS or least(way) > cheapest + MARGIN:
-            missing += math.exp(-least(way))
+        if len(tilts) >= MAX_COMPONENTS or least(path) > cheapest + MARGIN:
+            missing += math.exp(-least(path))
             continue
-        found[way] = find_tilt(pool, schedule, way)
-        cheapest = min(cheapest, found[way].cost)
-    kept = {way: tilt for way, tilt in found.items() if tilt.cost <= cheapest + MARGIN}
-    total = missing + sum(math.exp(-tilt.cost) for way, tilt in found.items() if way not in kept)
-    # Ways with a dear step were not even listed: each is contained in that step.
+        tilts[path] = find_tilt(pool, schedule, path)
+        cheapest = min(cheapest, tilts[path].cost)
+    kept = {path: tilt for path, tilt in tilts.items() if tilt.cost <= cheapest + MARGIN}
+    total = missing + sum(math.exp(-tilt.cost) for path, tilt in tilts.items() if path not in kept)
+    # Paths with an expensive step were not even listed: each is contained in that step.
     total += sum(math.exp(-price) for price in alone.values() if price > cheapest + MARGIN)
     return list(kept.items()), total
 
 
-def find_tilt(pool: FeaturePool, schedule: Schedule, way: Way) -> Tilt:
-    """The tilt of one way: losses under the present tilt, then the multipliers for these losses, until both agree."""
+def find_tilt(pool: FeaturePool, schedule: Schedule, path: Path) -> Tilt:
+    """Find the tilt of a path: alternate losses under the tilt and multipliers for these losses until they agree."""
     same = pool.options.rows == "same"
     segments, rows = len(schedule.bounds) - 1, pool.n_rows
     log_ratio = np.zeros((segments, 1 if same else pool.n_arms, rows))
-    multipliers = np.zeros(len(way))
-    pairs = sorted({(s.round, s.rival) for s in way} | {(s.round, s.best) for s in way})
+    multipliers = np.zeros(len(path))
+    pairs = sorted({(s.round, s.rival) for s in path} | {(s.round, s.best) for s in path})
     value, losses = 0.0, dict[tuple[int, int], FloatArray]()
     for _ in range(ITERATIONS):
         for turn, arm in pairs:
-            law = _law(schedule, turn, log_ratio[:, 0 if same else arm])
-            found = _losses(pool, arm, law, schedule.rows(turn))
-            losses[turn, arm] = (losses.get((turn, arm), found) + found) / 2.0
-        slopes = _slopes(schedule, way, losses, log_ratio.shape, same)
+            probabilities = _mix_segments(schedule, turn, log_ratio[:, 0 if same else arm])
+            loss = _losses(pool, arm, probabilities, schedule.rows(turn))
+            losses[turn, arm] = (losses.get((turn, arm), loss) + loss) / 2.0
+        slopes = _slopes(schedule, path, losses, log_ratio.shape, same)
         multipliers, value = _multipliers(schedule, slopes, multipliers)
         following = np.tensordot(multipliers, slopes, 1)
         following -= _log_mean(following)[:, :, None]
@@ -193,23 +193,23 @@ def find_tilt(pool: FeaturePool, schedule: Schedule, way: Way) -> Tilt:
         log_ratio = following
         if change < SETTLED:
             break
-    reach = sum(weight * schedule.rows(step.round) for weight, step in zip(multipliers, way, strict=True))
+    reach = sum(weight * schedule.rows(step.round) for weight, step in zip(multipliers, path, strict=True))
     return Tilt(log_ratio, max(-value, 0.0), float(reach))
 
 
-def _law(schedule: Schedule, turn: int, log_ratio: FloatArray) -> FloatArray:
-    """Mean law of the rows that a round scores on, from log q / p per segment."""
+def _mix_segments(schedule: Schedule, turn: int, log_ratio: FloatArray) -> FloatArray:
+    """Return the mean probabilities of the rows that a round scores on, from log q / p per segment."""
     first, stop = schedule.windows[turn]
     lengths = np.array([schedule.length(segment) for segment in range(first, stop)], dtype=np.float64)
     return np.asarray(lengths @ np.exp(log_ratio[first:stop]) / lengths.sum() / log_ratio.shape[1], dtype=np.float64)
 
 
 def _slopes(
-    schedule: Schedule, way: Way, losses: dict[tuple[int, int], FloatArray], shape: tuple[int, ...], same: bool
+    schedule: Schedule, path: Path, losses: dict[tuple[int, int], FloatArray], shape: tuple[int, ...], same: bool
 ) -> FloatArray:
     """Derivative of the exponents by every multiplier, shape (steps, segments, substreams, rows)."""
-    slopes = np.zeros((len(way), *shape))
-    for number, step in enumerate(way):
+    slopes = np.zeros((len(path), *shape))
+    for number, step in enumerate(path):
         window = slice(*schedule.windows[step.round])
         slopes[number, window, 0 if same else step.best] += losses[step.round, step.best]
         slopes[number, window, 0 if same else step.rival] -= losses[step.round, step.rival]
@@ -217,7 +217,7 @@ def _slopes(
 
 
 def _multipliers(schedule: Schedule, slopes: FloatArray, start: FloatArray) -> tuple[FloatArray, float]:
-    """The multipliers that minimise the log of the mean of the exponential, and its minimum."""
+    """Return the multipliers that minimise the log of the mean of the exponential, and its minimum."""
     lengths = np.array([schedule.length(segment) for segment in range(slopes.shape[1])], dtype=np.float64)
     total = float(lengths.sum())
     touched = np.any(slopes != 0.0, axis=(0, 3))
@@ -228,16 +228,16 @@ def _multipliers(schedule: Schedule, slopes: FloatArray, start: FloatArray) -> t
     def value(multipliers: FloatArray) -> tuple[float, FloatArray]:
         exponent = (multipliers @ flat).reshape(slopes.shape[1:])
         mean = _log_mean(exponent)
-        law = np.exp(exponent - mean[:, None]) * (weights / rows)[:, None]
-        return float(weights @ mean), flat @ law.ravel()
+        probabilities = np.exp(exponent - mean[:, None]) * (weights / rows)[:, None]
+        return float(weights @ mean), flat @ probabilities.ravel()
 
     # scipy.optimize takes a quarter of a second to import: every process would wait for it.
     from scipy.optimize import minimize
 
     scale = max(float(np.abs(slopes).max()), 1e-12)
     bounds = [(0.0, 300.0 / scale)] * len(start)
-    found: Any = minimize(value, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": 1e-14})
-    return np.asarray(found.x, dtype=np.float64), float(found.fun) * total
+    optimum: Any = minimize(value, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": 1e-14})
+    return np.asarray(optimum.x, dtype=np.float64), float(optimum.fun) * total
 
 
 def _log_mean(exponent: FloatArray) -> FloatArray:
@@ -261,7 +261,7 @@ def is_linear(pool: FeaturePool, arm: int) -> bool:
 
 
 def _losses(pool: FeaturePool, arm: int, weights: FloatArray, rows: int) -> FloatArray:
-    """Loss at every row of the minimiser for weighted rows."""
+    """Return the loss at every row of the minimiser for weighted rows."""
     scoring, y, gram = pool.scoring, pool.population.y, pool.feature_arms[arm].gram
     if is_linear(pool, arm):
         assert scoring.ball is not None
@@ -269,16 +269,16 @@ def _losses(pool: FeaturePool, arm: int, weights: FloatArray, rows: int) -> Floa
     if scoring.ball is not None and pool.feature_arms[arm].levels == 1:
         return _affine_losses(gram, y, weights, scoring.ball)
     if scoring.ball is not None:
-        found = solve(gram, y, scoring.theta, weights=weights, ball=scoring.ball, tol=TOL)
+        solution = solve(gram, y, scoring.theta, weights=weights, ball=scoring.ball, tol=TOL)
     else:
         # The sum of `rows` losses, or their mean.
         scaled = weights * (rows if scoring.loss == "sum" else 1)
-        found = solve(gram, y, scoring.theta, weights=scaled, penalty=scoring.penalty, tol=TOL)
-    return np.asarray(surrogate_loss(found.h, found.g, y, scoring.theta), dtype=np.float64)
+        solution = solve(gram, y, scoring.theta, weights=scaled, penalty=scoring.penalty, tol=TOL)
+    return np.asarray(surrogate_loss(solution.h, solution.g, y, scoring.theta), dtype=np.float64)
 
 
 def _affine_losses(gram: FloatArray, y: FloatArray | IntArray, weights: FloatArray, ball: float) -> FloatArray:
-    """The same in the affine regime: h lies along the mean of y Phi, g against the mean of Phi, both on the sphere."""
+    """Return the losses in the affine regime: h along the mean of y Phi, g against that of Phi, on the sphere."""
     share = weights / weights.sum()
     means = np.stack([share * y, share])
     at_rows = means @ gram

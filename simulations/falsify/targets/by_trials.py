@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from exml_sim.bandit.rows import FeaturePool
-from exml_sim.engine.specs import Sampling, build_pool
+from exml_sim.engine import Sampling, build_pool
 from exml_sim.strategies import MedianElimination, UniformAllocation
 from simulations.atoms import atom_pool, ball_score
 from simulations.falsify.spaces import PoolInstance, PoolSpace

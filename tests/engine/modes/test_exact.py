@@ -14,7 +14,7 @@ from exml_sim.bandit.rows import RowState
 from exml_sim.bandit.sampling import RowOptions, RowSampler
 from exml_sim.bandit.trial_batch import TrialBatch
 from exml_sim.engine import Study, run
-from exml_sim.engine.modes.exact import exact_law
+from exml_sim.engine.modes.exact import enumerate_cell
 from exml_sim.engine.trials import outcomes
 from exml_sim.money import exact
 from exml_sim.seeds import Seeds
@@ -123,7 +123,7 @@ def test_against_all_sequences_of_rows(rule):
     selected = strategy.explore(trials)
     assert trials.pulls.max() <= 9
     success, regret = outcomes(pool, selected, strategy.objective)
-    law = exact_law(study, cell)
+    law = enumerate_cell(study, cell)
     assert law.selected == pytest.approx(np.bincount(selected[:, 0], minlength=3) / len(orders), abs=1e-12)
     assert sum(law.failure) == pytest.approx(1 - success.mean(), abs=1e-12)
     assert sum(law.regret) == pytest.approx(regret.mean(), abs=1e-12)

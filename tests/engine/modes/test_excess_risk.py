@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, multivariate_normal
 
-from exml_sim.engine import Study, merge, run
+from exml_sim.engine import Score, Study, SyntheticPool, merge, run
+from exml_sim.engine.fields import to_plain
 from exml_sim.engine.intervals import mean_interval
 from exml_sim.engine.modes import excess_risk as module
 from exml_sim.engine.modes.excess_risk import TERMS, draw, expected, features, fitted, label_probability, truth
 from exml_sim.engine.result import excess_lines
-from exml_sim.engine.specs import Score, SyntheticPool
 from exml_sim.losses import rejection_loss, surrogate_loss
 
 SPEC = SyntheticPool(per_class=15, angles=(10, 50, 90), gamma=20.0)
@@ -31,7 +31,7 @@ def small(monkeypatch):
 
 def study(trials: int = 8, pool: dict | None = None, **options) -> Study:
     table = {
-        "pools": [{"kind": "synthetic", **SPEC.table(), **(pool or {})}],
+        "pools": [{**to_plain(SPEC), **(pool or {})}],
         "scores": [{"ball": 4.0, "theta": 0.3}],
         "strategies": ["uniform_allocation", "median_elimination"],
         "budgets": {"per_arm": [10]},

@@ -206,10 +206,10 @@ def test_every_rule_against_exact_probabilities(strategy, rows):
 def test_a_missing_way_is_noticed(monkeypatch):
     """Without the sets of rivals that leave out the nearest, a failure comes by that weighs more than is proven."""
     study, _ = CROWDS["halving against three equal rivals, 1e-10"]
-    complete = tilting.all_ways
+    complete = tilting.list_paths
     monkeypatch.setattr(rare_module, "_KEPT", OrderedDict())
     monkeypatch.setattr(
-        tilting, "all_ways", lambda *given: (way for way in complete(*given) if any(s.rival == 1 for s in way))
+        tilting, "list_paths", lambda *given: (path for path in complete(*given) if any(s.rival == 1 for s in path))
     )
     assert weighted(study, 60_000).max() > tilts(study, study.cells()[0]).weight_bound
     monkeypatch.undo()
@@ -240,7 +240,7 @@ def test_few_effective_failures_are_flagged():
 
 
 def test_rules_without_a_fixed_schedule_get_the_proven_interval_only():
-    """Top-two reads other rows in every trial, so that no list of ways is known to be complete."""
+    """Top-two reads other rows in every trial, so that no list of paths is known to be complete."""
     options = {"strategies": ["top_two"], "budgets": {"per_arm": [12]}}
     study = atoms(VALUES, (1, 1, 1), (30, 6, 6), mode="importance_sampling", trials=2000, **options)
     (one,) = run(study).summary()

@@ -10,7 +10,7 @@ import pytest
 
 from exml_sim.engine import Study
 from exml_sim.engine.modes import exact
-from exml_sim.engine.modes.exact import bench_of, enumerate_outcomes, exact_law
+from exml_sim.engine.modes.exact import bench_of, enumerate_cell, enumerate_outcomes
 from exml_sim.engine.modes.symmetry import drawn, least_states, symmetric_classes
 
 #: Rows 0 and 1 are opposite for the first arm and alike for the second; row 2 is orthogonal to both for the first.
@@ -29,7 +29,7 @@ def study(**sampling: str) -> Study:
 
 
 def laws(one: Study) -> list[np.ndarray]:
-    return [np.array(exact_law(one, cell).selected) for cell in one.cells()]
+    return [np.array(enumerate_cell(one, cell).selected) for cell in one.cells()]
 
 
 @pytest.mark.parametrize(

@@ -58,12 +58,12 @@ def test_log_means():
 @pytest.mark.parametrize("score", [BALL, PENALISED])
 def test_half_steps_end_near_a_fixed_point(score, monkeypatch):
     """What the quick iteration finds is nearly what many more turns find; full steps may never settle."""
-    known, way = pool(score), (Passing(0, 0, 2),)
-    quick = tilting.find_tilt(known, ONE_ROUND, way)
+    known, path = pool(score), (Passing(0, 0, 2),)
+    quick = tilting.find_tilt(known, ONE_ROUND, path)
     monkeypatch.setattr(tilting, "ITERATIONS", 100)
     monkeypatch.setattr(tilting, "SETTLED", 1e-6)
     monkeypatch.setattr(tilting, "TOL", 1e-9)
-    slow = tilting.find_tilt(known, ONE_ROUND, way)
+    slow = tilting.find_tilt(known, ONE_ROUND, path)
     assert quick.cost == pytest.approx(slow.cost, rel=0.1)
     assert np.abs(quick.log_ratio - slow.log_ratio).max() < 0.3
     assert np.abs(slow.log_ratio).max() > 0.3

@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from exml_sim.engine.modes.exact import exact_law
-from exml_sim.engine.specs import AtomPool, Budgets, Score, StrategySpec
+from exml_sim.engine import AtomPool, Budgets, Score, StrategySpec
+from exml_sim.engine.modes.exact import enumerate_cell
 from exml_sim.engine.study import Study
 from simulations.falsify import distributions
 from simulations.falsify.spaces import PoolInstance, PoolSpace
@@ -58,7 +58,7 @@ def test_failures_are_those_of_the_strategies_themselves(pool):
         (distributions.log_uniform_failure(pool, pool.best), distributions.log_median_failure(pool, pool.best)),
         strict=True,
     ):
-        selected = exact_law(study, cell).selected
+        selected = enumerate_cell(study, cell).selected
         failed = sum(p for arm, p in enumerate(selected) if arm not in pool.best)
         assert math.exp(log_value) == pytest.approx(failed, rel=1e-9, abs=1e-12)
 

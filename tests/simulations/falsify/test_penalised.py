@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from exml_sim.engine.specs import AtomPool, Sampling, Score, build_pool
+from exml_sim.engine import AtomPool, Sampling, Score, build_pool
 from simulations.falsify.targets import get, selection
 from tests.simulations.falsify.draws import draw
 from theory import tighter

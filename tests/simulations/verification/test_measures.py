@@ -27,7 +27,7 @@ def gaussian_pool():
 
 
 def atom_pool(name):
-    from exml_sim.engine.specs import Sampling, build_pool
+    from exml_sim.engine import Sampling, build_pool
 
     place = get_pool(name)
     return build_pool(atoms.atom_pool(place.pool, place.name), atoms.ball_score(place.pool), Sampling())

@@ -50,7 +50,7 @@ def test_pools_have_the_gaps_of_their_pools(name):
 
 
 def make_pool(place):
-    from exml_sim.engine.specs import Sampling, build_pool
+    from exml_sim.engine import Sampling, build_pool
 
     return build_pool(atom_pool(place.pool, place.name), ball_score(place.pool), Sampling())
 

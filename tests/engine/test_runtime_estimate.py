@@ -8,45 +8,44 @@ from concurrent.futures.process import BrokenProcessPool
 
 import pytest
 
-from exml_sim.engine import StoreError, Study, run, runner
-from exml_sim.engine import forecast as forecasts
-from exml_sim.engine.forecast import TERMS_BYTES, TRIAL_BYTES, duration, forecast
+from exml_sim.engine import StoreError, Study, run, runner, runtime_estimate
+from exml_sim.engine.runtime_estimate import TERMS_BYTES, TRIAL_BYTES, estimate_runtime, format_duration
 from tests.engine.studies import known
 
 Usage = namedtuple("Usage", "total used free")
 
 
-def told(study: Study, trials: int, store=None, workers: int = 2) -> str | None:
-    return forecast(study, [(cell, trials) for cell in study.cells()], workers, store)
+def estimate(study: Study, trials: int, store=None, workers: int = 2) -> str | None:
+    return estimate_runtime(study, [(cell, trials) for cell in study.cells()], workers, store)
 
 
 def test_a_short_run_is_not_spoken_of(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(forecasts, "_seconds_per_trial", lambda study, cells: 1e-5)
-    assert told(known(), 200) is None
-    assert told(known(), 10**6, tmp_path / "s") is None
+    monkeypatch.setattr(runtime_estimate, "_time_trial", lambda study, cells: 1e-5)
+    assert estimate(known(), 200) is None
+    assert estimate(known(), 10**6, tmp_path / "s") is None
 
 
 def test_a_long_run_says_how_long(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(forecasts, "_seconds_per_trial", lambda study, cells: 1e-3)
+    monkeypatch.setattr(runtime_estimate, "_time_trial", lambda study, cells: 1e-3)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(0, 0, 10**15))
-    said = told(known(), 10**9, tmp_path / "s")
+    said = estimate(known(), 10**9, tmp_path / "s")
     assert said is not None
     assert said.startswith("4,000,000,000 trials take about 23 days with 2 workers and 120.0 GB on the disk: ")
     assert said.endswith("; it may be stopped, and continues")
-    assert "they are lost" in str(told(known(), 10**9))
+    assert "they are lost" in str(estimate(known(), 10**9))
 
 
 def test_a_disk_that_is_too_small_says_where_it_stops(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(forecasts, "_seconds_per_trial", lambda study, cells: 1e-3)
+    monkeypatch.setattr(runtime_estimate, "_time_trial", lambda study, cells: 1e-3)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(0, 0, 21 * 10**9))
-    said = told(known(), 10**9, tmp_path / "s")
+    said = estimate(known(), 10**9, tmp_path / "s")
     assert said is not None
     assert "of which 21.0 GB are free: the run will stop after about 17.5% of them, in about 4 days" in said
 
 
 def test_the_timing_is_that_of_the_trials() -> None:
     study = known()
-    assert 0 < forecasts._seconds_per_trial(study, study.cells()) < 1.0
+    assert 0 < runtime_estimate._time_trial(study, study.cells()) < 1.0
 
 
 def test_the_bytes_of_a_trial(tmp_path) -> None:
@@ -61,21 +60,21 @@ def test_the_runner_says_it_once(monkeypatch) -> None:
     said: list[str] = []
     # Not through the log itself: other tests of the same worker may have configured it.
     monkeypatch.setattr(runner.logger, "warning", said.append)
-    monkeypatch.setattr(forecasts, "TRIALS_FROM", 1)
-    monkeypatch.setattr(forecasts, "SECONDS_FROM", 0.0)
-    monkeypatch.setattr(forecasts, "_seconds_per_trial", lambda study, cells: 1e-5)
+    monkeypatch.setattr(runtime_estimate, "MIN_TRIALS", 1)
+    monkeypatch.setattr(runtime_estimate, "MIN_SECONDS", 0.0)
+    monkeypatch.setattr(runtime_estimate, "_time_trial", lambda study, cells: 1e-5)
     with run(known(trials=20), n_jobs=1) as result:
         digest = result.store.digest()
     assert len(said) == 1
     assert said[0].startswith("80 trials take about 1 seconds with 1 workers")
-    monkeypatch.setattr(forecasts, "TRIALS_FROM", 10**6)
+    monkeypatch.setattr(runtime_estimate, "MIN_TRIALS", 10**6)
     with run(known(trials=20), n_jobs=1) as result:
         assert result.store.digest() == digest
     assert len(said) == 1
 
 
 def test_durations() -> None:
-    assert [duration(s) for s in (0.2, 90, 7200, 86400 * 400, 1e12)] == [
+    assert [format_duration(s) for s in (0.2, 90, 7200, 86400 * 400, 1e12)] == [
         "1 seconds",
         "90 seconds",
         "2 hours",

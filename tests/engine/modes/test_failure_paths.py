@@ -1,11 +1,11 @@
-"""The list of ways to fail is complete: whatever the scores are, a failure is one of them."""
+"""The list of paths to fail is complete: whatever the scores are, a failure is one of them."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from exml_sim.engine.modes.failure_paths import Passing, Schedule, all_ways
+from exml_sim.engine.modes.failure_paths import Passing, Schedule, list_paths
 
 
 def schedule(keeps: tuple[int, ...], top: int = 1, fixed: bool = True) -> Schedule:
@@ -22,9 +22,9 @@ def play(scores: np.ndarray, keeps: tuple[int, ...]) -> list[int]:
     return active
 
 
-def happens(way: tuple[Passing, ...], scores: np.ndarray) -> bool:
-    """Whether every rival of a way passes (or ties with) every best arm it should pass."""
-    return all(scores[s.round, s.rival] <= scores[s.round, s.best] for s in way)
+def happens(path: tuple[Passing, ...], scores: np.ndarray) -> bool:
+    """Whether every rival of a path passes (or ties with) every best arm it should pass."""
+    return all(scores[s.round, s.rival] <= scores[s.round, s.best] for s in path)
 
 
 RULES = {
@@ -45,7 +45,7 @@ def test_every_failure_is_one_of_the_ways(name, best):
     arms = {"halving of 4": 4, "halving of 6": 6, "halving of 8": 8}.get(name, 5)
     best = max(best, top)
     good, bad = list(range(arms - best, arms)), list(range(arms - best))
-    ways = list(all_ways(schedule(keeps, top), good, bad))
+    paths = list(list_paths(schedule(keeps, top), good, bad))
     rng = np.random.default_rng(7)
     failures = 0
     for _ in range(2000):
@@ -53,34 +53,34 @@ def test_every_failure_is_one_of_the_ways(name, best):
         selected = play(scores, keeps)
         if any(arm in bad for arm in selected):
             failures += 1
-            assert any(happens(way, scores) for way in ways)
+            assert any(happens(path, scores) for path in paths)
     assert failures > 100
 
 
 def test_no_way_is_idle():
-    """Every way of halving is the only one to happen for some scores: without it a failure would be missed."""
+    """Every path of halving is the only one to happen for some scores: without it a failure would be missed."""
     keeps, good, bad = (2, 1), [0, 1], [2, 3]
-    ways = set(all_ways(schedule(keeps), good, bad))
+    paths = set(list_paths(schedule(keeps), good, bad))
     rng = np.random.default_rng(3)
     needed = set()
     for _ in range(20_000):
         scores = rng.integers(0, 5, size=(2, 4))
         if play(scores, keeps)[0] in bad:
-            happening = [way for way in ways if happens(way, scores)]
+            happening = [path for path in paths if happens(path, scores)]
             if len(happening) == 1:
                 needed.add(happening[0])
-    assert needed == ways
+    assert needed == paths
 
 
 def test_the_sets_that_the_review_missed():
     """Four arms, three rivals: any two of them throw the best arm out of the first round, also the two farther ones."""
-    ways = set(all_ways(schedule((2, 1)), [0], [1, 2, 3]))
-    assert (Passing(0, 2, 0), Passing(0, 3, 0)) in ways
-    assert len(ways) == 3 + 3
+    paths = set(list_paths(schedule((2, 1)), [0], [1, 2, 3]))
+    assert (Passing(0, 2, 0), Passing(0, 3, 0)) in paths
+    assert len(paths) == 3 + 3
 
 
 def test_unlikely_steps_and_unknown_schedules():
-    ways = list(all_ways(schedule((1,)), [0], [1, 2], lambda step: step.rival == 2))
-    assert ways == [(Passing(0, 2, 0),)]
-    loose = list(all_ways(schedule((3, 1), fixed=False), [0], [1, 2]))
+    paths = list(list_paths(schedule((1,)), [0], [1, 2], lambda step: step.rival == 2))
+    assert paths == [(Passing(0, 2, 0),)]
+    loose = list(list_paths(schedule((3, 1), fixed=False), [0], [1, 2]))
     assert loose == [(Passing(t, j, 0),) for t in (0, 1) for j in (1, 2)]

@@ -1,4 +1,4 @@
-"""The schema of a store is compared with its layout: a flipped bit in it is one clear line, through every command."""
+"""A flipped bit in the schema of a store is reported in one clear line, by every command."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import sqlite3
 
 import pytest
 
-from exml_sim.engine import Store, StoreError, StudyResult, layout, run
-from exml_sim.engine.layout import TABLES, schema_damage, statements
+from exml_sim.engine import Store, StoreError, StudyResult, run
+from exml_sim.engine.schema import TABLES, find_schema_damage, list_statements
 from tests.cli.test_main import call
 from tests.engine.studies import contents, known
 
@@ -65,15 +65,15 @@ def test_every_command_says_so_in_one_line(capsys, stored, tmp_path) -> None:
         assert (code, out) == (2, "")
         assert err.startswith("exml: ")
         assert err.count("\n") == 1
-        assert "the table 'trials' of its schema is not of the layout" in err
+        assert "the table 'trials' of its schema is not of the schema" in err
     assert not (tmp_path / "all.sqlite").exists()
 
 
 def test_no_flipped_bit_of_the_schema_is_accepted_as_another_schema(stored) -> None:
     """160 flips inside the texts of the schema, keywords included: all are refused."""
     whole = stored.read_bytes()
-    places = [whole.index(statement.encode()) for statement in statements()]
-    lengths = [len(statement) for statement in statements()]
+    places = [whole.index(statement.encode()) for statement in list_statements()]
+    lengths = [len(statement) for statement in list_statements()]
     rng = random.Random(3)
     for _ in range(160):
         table = rng.randrange(len(places))
@@ -84,31 +84,18 @@ def test_no_flipped_bit_of_the_schema_is_accepted_as_another_schema(stored) -> N
             StudyResult.open(stored)
 
 
-def test_the_seal_is_what_notices(stored, monkeypatch) -> None:
+def test_the_comparison_is_what_notices(stored, monkeypatch) -> None:
     """Without the comparison a type that is none comes through."""
     rewrite(stored, *FOUND["no type"])
-    monkeypatch.setattr("exml_sim.engine.store.schema_damage", lambda connection: None)
+    monkeypatch.setattr("exml_sim.engine.store.find_schema_damage", lambda connection: None)
     StudyResult.open(stored).close()
-
-
-def test_an_earlier_form_of_the_same_layout_is_read(tmp_path, monkeypatch) -> None:
-    """Stores of this layout once had laws without a column of successes; their counted trials are as good as ever."""
-    earlier = {statement.split()[2]: statement for statement in statements(layout._EARLIER)}
-    made = [earlier.get(statement.split()[2], statement) for statement in statements()]
-    assert made != statements()
-    path = tmp_path / "study.sqlite"
-    monkeypatch.setattr("exml_sim.engine.store.statements", lambda: made)
-    with run(STUDY, store=path, n_jobs=1) as result:
-        digest = result.store.digest()
-    with Store.read(path) as store:
-        assert store.digest() == digest
 
 
 @pytest.mark.parametrize(
     ("change", "word"),
     [
         ("DROP TABLE terms", "'terms' of its schema is missing"),
-        ("CREATE TABLE more (x)", "'more' of its schema is not of the layout"),
+        ("CREATE TABLE more (x)", "'more' of its schema is not of the schema"),
         ("CREATE VIEW trials_too AS SELECT 1", "'trials_too'"),
         ("ALTER TABLE cells ADD COLUMN x", "'cells'"),
     ],
@@ -116,9 +103,9 @@ def test_an_earlier_form_of_the_same_layout_is_read(tmp_path, monkeypatch) -> No
 def test_what_is_missing_or_new(change, word) -> None:
     connection = sqlite3.connect(":memory:")
     connection.executescript(TABLES)
-    assert schema_damage(connection) is None
+    assert find_schema_damage(connection) is None
     connection.execute(change)
-    assert word in str(schema_damage(connection))
+    assert word in str(find_schema_damage(connection))
     connection.close()
 
 

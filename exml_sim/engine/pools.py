@@ -1,0 +1,483 @@
+"""Pools of a study as data: generated rows, rows written out, and arms with parametric distributions."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import field, replace
+from fractions import Fraction
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field, ValidationInfo, field_validator
+
+from exml_sim import datasets, plugins
+from exml_sim.bandit.parametric import (
+    BernoulliArm,
+    BoundedArm,
+    CorrelatedArm,
+    GaussianArm,
+    ParametricPool,
+    RandomInstancePool,
+    RandomMeanArm,
+)
+from exml_sim.bandit.points import MATRIX_ROWS
+from exml_sim.bandit.pool import Pool
+from exml_sim.bandit.rows import FeaturePool
+from exml_sim.datasets import DATASETS, make_synthetic
+from exml_sim.datasets.mfeat import VIEWS, make_mfeat
+from exml_sim.engine.fields import (
+    MAX_LIST,
+    MAX_ROWS,
+    Amount,
+    Amounts,
+    Choice,
+    Gamma,
+    Kernel,
+    Number,
+    Numbers,
+    Options,
+    Pairs,
+    Seed,
+    Text,
+    read_spec,
+    spec,
+    whole,
+)
+from exml_sim.engine.specs import Sampling, Score
+from exml_sim.engine.table_pools import RewardsPool, TablePool, match_costs
+from exml_sim.money import exact, show
+from exml_sim.plugins import Plugin, PluginError, Plugins, guard_calls
+from exml_sim.population import Candidate, Population
+from exml_sim.validation import shown
+
+DISTRIBUTIONS = ("bernoulli", "gaussian")
+
+
+def find_memory() -> int:
+    """Return the bytes that this process may have: the machine's, or less if the process is limited."""
+    try:
+        import resource
+
+        limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), *resource.getrlimit(resource.RLIMIT_AS)]
+    except (ImportError, OSError, ValueError):  # pragma: no cover - a system that does not say
+        return sys.maxsize
+    return min(limit for limit in limits if limit > 0)
+
+
+def check_rows(rows: int, arms: int, label: str) -> None:
+    """Refuse a pool whose rows, or kernel matrices of m x m numbers per arm, are beyond the limits or the memory."""
+    if rows > MAX_ROWS:
+        raise ValueError(f"pool {label!r} has {rows:,} rows, at most {MAX_ROWS:,} are allowed")
+    needed, memory = 8 * arms * rows**2, find_memory()
+    if rows <= MATRIX_ROWS and needed > memory:
+        raise ValueError(
+            f"pool {label!r} needs {needed / 2**30:,.1f} GiB for the kernel matrices of {arms} arms on {rows:,} rows, "
+            f"and there are {memory / 2**30:,.1f} GiB"
+        )
+
+
+@spec
+class SyntheticPool:
+    """The generator of Section 5.1; see `exml_sim.datasets.make_synthetic`."""
+
+    what: ClassVar[str] = "synthetic pool"
+    kind: Literal["synthetic"] = field(default="synthetic", kw_only=True, repr=False)
+    label: Text = "synthetic"
+    per_class: Annotated[int, whole(1, MAX_ROWS)] = 100
+    angles: Numbers = (10, 20, 30, 40, 50, 60, 70, 80, 90)
+    costs: Amounts | None = None
+    a: Number = 1.0
+    sigma: Number | None = None
+    z: Number | None = None
+    seed: Seed = 0
+    kernel: Kernel = "gaussian"
+    gamma: Gamma = "median"
+
+    def population(self) -> Population:
+        """Draw the rows."""
+        check_rows(3 * self.per_class, len(self.angles), self.label)
+        return make_synthetic(
+            self.per_class, angles=self.angles, costs=self.costs, a=self.a, sigma=self.sigma, z=self.z, rng=self.seed
+        )
+
+
+@spec
+class MfeatPool:
+    """Three digits of the shipped Multiple Features data: two known, one hidden and mislabelled by a fair coin."""
+
+    what: ClassVar[str] = "mfeat pool"
+    kind: Literal["mfeat"] = field(default="mfeat", kw_only=True, repr=False)
+    label: Text = "mfeat"
+    negative: Annotated[int, whole(0)] = 0
+    positive: Annotated[int, whole(0)] = 1
+    hidden: Annotated[int, whole(0)] = 2
+    observed: Annotated[str, Choice(VIEWS)] = "mor"
+    candidates: tuple[Annotated[str, Choice(VIEWS)], ...] = ("fac", "pix", "kar", "zer", "fou")
+    costs: Amounts | None = None
+    per_class: Annotated[int, whole(1, MAX_ROWS)] = 100
+    seed: Seed = 0
+    kernel: Kernel = "gaussian"
+    gamma: Gamma = "median"
+
+    def population(self) -> Population:
+        """Choose the rows and mislabel the hidden digit."""
+        return make_mfeat(
+            (self.negative, self.positive, self.hidden),
+            self.per_class,
+            observed=self.observed,
+            candidates=self.candidates,
+            costs=self.costs,
+            rng=np.random.default_rng(self.seed),
+        )
+
+
+_RowNumbers = Annotated[tuple[Number, ...], Field(min_length=1, max_length=MAX_ROWS)]
+
+
+@spec
+class AtomPool:
+    """Rows written out: labels, one list of values per candidate, and the number of copies of each row.
+
+    Nothing is observed for free. With the linear kernel and a small ball this is the affine pool of the exact
+    enumerations.
+    """
+
+    what: ClassVar[str] = "finite_support pool"
+    kind: Literal["finite_support"] = field(default="finite_support", kw_only=True, repr=False)
+    values: Annotated[tuple[_RowNumbers, ...], Field(min_length=1, max_length=MAX_LIST)]
+    y: _RowNumbers
+    copies: Annotated[tuple[Annotated[int, whole(1)], ...], Field(min_length=1, max_length=MAX_ROWS)] | None = None
+    costs: Amounts | None = None
+    label: Text = "atoms"
+    kernel: Kernel = "linear"
+    gamma: Gamma = "median"
+
+    def population(self) -> Population:
+        """Repeat every row as often as there are copies."""
+        for values in self.values:
+            if len(values) != len(self.y):
+                raise ValueError(f"every candidate of {self.label!r} needs {len(self.y)} values, got {len(values)}")
+        copies = self.copies or (1,) * len(self.y)
+        if len(copies) != len(self.y):
+            raise ValueError(f"copies of pool {self.label!r} must be one for each of {len(self.y)} rows")
+        costs = match_costs(self.costs, len(self.values), self.label, "candidates")
+        check_rows(sum(copies), len(self.values), self.label)
+        rows = np.repeat(np.arange(len(self.y)), copies)
+        candidates = [
+            Candidate(f"arm {i}", np.array(values)[rows], cost)
+            for i, (values, cost) in enumerate(zip(self.values, costs, strict=True))
+        ]
+        return Population(np.zeros((rows.size, 1)), np.array(self.y)[rows], candidates)
+
+
+@spec
+class ParametricArms:
+    """Arms with known distributions: Bernoulli by means, Gaussian with `sd`, or finitely many values.
+
+    With `correlation` pull j of every Gaussian arm shares a part of its noise with pull j of the others.
+    """
+
+    what: ClassVar[str] = "parametric pool"
+    kind: Literal["parametric"] = field(default="parametric", kw_only=True, repr=False)
+    scored: ClassVar[bool] = False
+    means: Numbers | None = None
+    sd: Number | None = None
+    correlation: Number | None = None
+    values: Numbers | None = None
+    probabilities: Annotated[tuple[Numbers, ...], Field(min_length=1, max_length=MAX_LIST)] | None = None
+    costs: Amounts | None = None
+    label: Text = "known"
+
+    def pool(self) -> ParametricPool:
+        """Build the arms."""
+        by_values = self.values is not None and self.probabilities is not None
+        if (self.means is None) != by_values or (self.values is None) != (self.probabilities is None):
+            raise ValueError(f"pool {self.label!r} needs either means (and sd), or values and probabilities")
+        size = len(self.means or self.probabilities or ())
+        costs = match_costs(self.costs, size, self.label, "arms")
+        if self.means is None:
+            assert self.values is not None
+            assert self.probabilities is not None
+            arms = zip(self.probabilities, costs, strict=True)
+            return ParametricPool([BoundedArm(self.values, probabilities, cost) for probabilities, cost in arms])
+        if self.sd is None and self.correlation is not None:
+            raise ValueError(f"pool {self.label!r} has a correlation, so it needs sd: only Gaussian arms share noise")
+        if self.sd is None:
+            return ParametricPool.bernoulli(self.means, costs)
+        pairs = list(zip(self.means, costs, strict=True))
+        if self.correlation is None:
+            return ParametricPool([GaussianArm(mean, self.sd, cost) for mean, cost in pairs])
+        return ParametricPool([CorrelatedArm(mean, self.sd, self.correlation, cost) for mean, cost in pairs])
+
+
+@spec
+class DatasetPool:
+    """A population of any file in `exml_sim.datasets`, by name, with the options that its function takes."""
+
+    what: ClassVar[str] = "dataset pool"
+    kind: Literal["dataset"] = field(default="dataset", kw_only=True, repr=False)
+    name: Annotated[str, Choice(tuple(DATASETS))]
+    options: Options = Pairs()
+    seed: Seed = 0
+    label: Text = ""
+    kernel: Kernel = "gaussian"
+    gamma: Gamma = "median"
+
+    @field_validator("options")
+    @classmethod
+    def _check_options(cls, value: Pairs) -> Pairs:
+        if "rng" in dict(value):
+            raise ValueError("options of a dataset pool must not have rng: give seed beside them")
+        return value
+
+    @field_validator("label")
+    @classmethod
+    def _set_label(cls, value: str, info: ValidationInfo) -> str:
+        return value or str(info.data.get("name"))
+
+    def population(self) -> Population:
+        """Make it."""
+        return datasets.by_name(self.name, **dict(self.options), rng=np.random.default_rng(self.seed))
+
+
+def _spread(rivals: int) -> list[float]:
+    """Return the numbers from 0 to 1 in equal steps, one per rival."""
+    return [i / max(rivals - 1, 1) for i in range(rivals)]
+
+
+def _group(rivals: int, sizes: tuple[float, ...]) -> list[float]:
+    """Divide rivals into groups of about equal number, each with its multiple of the smallest gap."""
+    return [sizes[i * len(sizes) // rivals] for i in range(rivals)]
+
+
+#: Gaps of the K - 1 rivals in units of the smallest gap (after Audibert, Bubeck and Munos, 2010, Section 6).
+FAMILIES: Mapping[str, Callable[[int], list[float]]] = {
+    "one group": lambda rivals: [1.0] * rivals,
+    "two groups": lambda rivals: _group(rivals, (1.0, 1.5, 1.5)),
+    "arithmetic": lambda rivals: [1.0 + 7.0 * x for x in _spread(rivals)],
+    "geometric": lambda rivals: [8.0**x for x in _spread(rivals)],
+    "three groups": lambda rivals: _group(rivals, (1.0, 2.0, 4.0)),
+    "sparse": lambda rivals: [1.0] + [8.0] * (rivals - 1),
+}
+
+
+def _ramp(K: int, ratio: Fraction) -> tuple[str, ...]:
+    """Return costs from 1 to `ratio` in equal steps, exactly."""
+    return tuple(show(1 + (ratio - 1) * Fraction(i, max(K - 1, 1))) for i in range(K))
+
+
+@spec
+class FamilyPool:
+    """K arms of a family; the best one, with mean `best`, is the last, which wins no ties.
+
+    The rival with the smallest gap comes first. Costs rise in equal steps from 1 to `cost_ratio`, the best arm's.
+    """
+
+    what: ClassVar[str] = "family pool"
+    kind: Literal["family"] = field(default="family", kw_only=True, repr=False)
+    scored: ClassVar[bool] = False
+    family: Annotated[str, Choice(tuple(FAMILIES))]
+    K: Annotated[int, whole(1, MAX_LIST)] = 8
+    gap: Annotated[Number, Field(gt=0)] = 0.05
+    distribution: Annotated[str, Choice(DISTRIBUTIONS)] = "bernoulli"
+    best: Number = 0.3
+    sd: Number = 0.5
+    cost_ratio: Amount = "1"
+    label: Text = ""
+
+    @field_validator("label")
+    @classmethod
+    def _set_label(cls, value: str, info: ValidationInfo) -> str:
+        return value or f"{info.data.get('family')}, {info.data.get('distribution')}"
+
+    @property
+    def means(self) -> tuple[float, ...]:
+        """Means of the arms; lower is better."""
+        rivals = FAMILIES[self.family](self.K - 1) if self.K > 1 else []
+        return (*(round(self.best + self.gap * size, 12) for size in rivals), self.best)
+
+    def pool(self) -> ParametricPool:
+        """Build the arms."""
+        costs = _ramp(self.K, exact(self.cost_ratio))
+        pairs = zip(self.means, costs, strict=True)
+        if self.distribution == "gaussian":
+            return ParametricPool([GaussianArm(mean, self.sd, cost) for mean, cost in pairs])
+        if not 0.0 <= min(self.means) <= max(self.means) <= 1.0:
+            raise ValueError(
+                f"pool {self.label!r} needs means in [0, 1], and best {self.best:g} with gap {self.gap:g} goes to "
+                f"{max(self.means):g}: take a smaller gap"
+            )
+        return ParametricPool([BernoulliArm(mean, cost) for mean, cost in pairs])
+
+
+@spec
+class RandomInstanceArms:
+    """K arms whose means are drawn anew in every trial, uniformly between `low` and `high`."""
+
+    what: ClassVar[str] = "random_instance pool"
+    kind: Literal["random_instance"] = field(default="random_instance", kw_only=True, repr=False)
+    scored: ClassVar[bool] = False
+    K: Annotated[int, whole(1, MAX_LIST)] = 8
+    low: Number = 0.0
+    high: Number = 1.0
+    distribution: Annotated[str, Choice(DISTRIBUTIONS)] = "bernoulli"
+    sd: Number = 0.5
+    cost_ratio: Amount = "1"
+    label: Text = "redrawn"
+
+    def pool(self) -> RandomInstancePool:
+        """Build the arms."""
+        sd = None if self.distribution == "bernoulli" else self.sd
+        return RandomInstancePool(
+            [RandomMeanArm(self.low, self.high, sd, c) for c in _ramp(self.K, exact(self.cost_ratio))]
+        )
+
+
+_MADE: OrderedDict[tuple[Any, str], Population | Pool] = OrderedDict()
+_MAX_MADE = 8
+
+
+@spec
+class PluginPool:
+    """What a plug-in makes of the options (and of `rng`, if it takes one): a `Population`, or a `Pool` of arms."""
+
+    what: ClassVar[str] = "plug-in pool"
+    kind: Literal["plugin"] = field(default="plugin", kw_only=True, repr=False)
+    plugin: Plugin | None = field(default=None, compare=False, repr=False, kw_only=True)
+    name: Text
+    options: Options = Pairs()
+    seed: Seed = 0
+    label: Text = ""
+    kernel: Kernel = "gaussian"
+    gamma: Gamma = "median"
+
+    @field_validator("label")
+    @classmethod
+    def _set_label(cls, value: str, info: ValidationInfo) -> str:
+        name = str(info.data.get("name"))
+        return value or name.partition(":")[2] or name
+
+    @property
+    def scored(self) -> bool:
+        """Whether it makes rows, which need a score; assumed where the plug-in is not loaded."""
+        return not self._plugin.loaded or isinstance(self.make_once(), Population)
+
+    @property
+    def _plugin(self) -> Plugin:
+        return self.plugin or Plugin(plugins.POOLS, self.name)
+
+    def make_once(self) -> Population | Pool:
+        """Make it once and keep it for a while; the digest distinguishes a changed source."""
+        key = (self, self._plugin.digest)
+        if key not in _MADE:
+            _MADE[key] = self.make()
+            while len(_MADE) > _MAX_MADE:
+                _MADE.popitem(last=False)
+        return _MADE[key]
+
+    def make(self) -> Population | Pool:
+        """Call the plug-in.
+
+        Raises
+        ------
+        PluginError
+            If it raises, or returns neither rows nor arms with known risks.
+        """
+        function, options = self._plugin.load(), dict(self.options)
+        with guard_calls(self._plugin):
+            if "rng" in inspect.signature(function).parameters:
+                options["rng"] = np.random.default_rng(self.seed)
+            made = function(**options)
+            if isinstance(made, Pool):
+                made.best_arms()
+        if not isinstance(made, Population | Pool):
+            raise PluginError(f"plug-in {self.name!r} must make a Population or a Pool, got {type(made).__name__}")
+        return made
+
+    def check_same(self) -> None:
+        """Refuse a plug-in that makes another pool the second time."""
+        if _contents(self.make()) != _contents(self.make()):
+            raise PluginError(f"plug-in {self.name!r} made another pool the second time: draw from the rng it is given")
+
+
+def _contents(made: Population | Pool) -> tuple[Any, ...]:
+    """Return what two pools are compared by."""
+    if isinstance(made, Pool):
+        return made.names, tuple(made.costs), made.risks.tobytes()
+    values = [(candidate.name, candidate.cost, candidate.values.tobytes()) for candidate in made.candidates]
+    return made.X.tobytes(), np.asarray(made.y).tobytes(), *values
+
+
+RowSpec = SyntheticPool | MfeatPool | AtomPool | DatasetPool | TablePool | PluginPool
+ArmSpec = ParametricArms | RewardsPool | FamilyPool | RandomInstanceArms
+PoolSpec = RowSpec | ArmSpec
+POOLS: Mapping[str, type[PoolSpec]] = {
+    "synthetic": SyntheticPool,
+    "mfeat": MfeatPool,
+    "finite_support": AtomPool,
+    "dataset": DatasetPool,
+    "table": TablePool,
+    "plugin": PluginPool,
+    "parametric": ParametricArms,
+    "rewards": RewardsPool,
+    "family": FamilyPool,
+    "random_instance": RandomInstanceArms,
+}
+
+
+def is_scored(pool: PoolSpec) -> bool:
+    """Whether the arms are features, which need a score; other arms bring their own."""
+    return pool.scored if isinstance(pool, PluginPool) else not isinstance(pool, ArmSpec)
+
+
+def read_pool(given: Any, offer: Plugins) -> PoolSpec:
+    """Read the table of one pool by its kind; names of plug-ins and of data files are resolved."""
+    pool = given if isinstance(given, PoolSpec) else _read_table(given)
+    if isinstance(pool, PluginPool) and pool.plugin is None:
+        return replace(pool, plugin=offer.resolve(plugins.POOLS, pool.name, POOLS))
+    if isinstance(pool, TablePool | RewardsPool) and pool.plugin is None:
+        return replace(pool, plugin=offer.find_data(pool.file))
+    return pool
+
+
+def _read_table(given: Any) -> PoolSpec:
+    kind = given.get("kind") if isinstance(given, Mapping) else None
+    if not isinstance(kind, str):
+        raise ValueError(
+            f'a pool must be a table with a kind ({", ".join(POOLS)}), like {{kind = "synthetic"}}; got {shown(given)}'
+        )
+    if kind not in POOLS:
+        return read_spec(PluginPool, {**given, "kind": "plugin", "name": kind}, "pool")
+    return read_spec(POOLS[kind], given, "pool")
+
+
+def build_pool(pool: PoolSpec, score: Score | None, sampling: Sampling) -> Pool:
+    """Build the pool of a spec; feature pools need a score."""
+    if isinstance(pool, ArmSpec):
+        return pool.pool()
+    population = pool.make_once() if isinstance(pool, PluginPool) else None
+    if isinstance(population, Pool):
+        return population
+    if score is None:
+        raise ValueError(f"pool {pool.label!r} has features, so the study needs at least one score")
+    if population is None:
+        assert not isinstance(pool, PluginPool)
+        population = pool.population()
+    check_rows(len(population.y), len(population.candidates), pool.label)
+    return FeaturePool(
+        population,
+        theta=score.theta,
+        score=score.plugin or score.score,
+        ball=score.ball,
+        penalty=score.penalty,
+        loss=score.loss,
+        kernel=pool.kernel,
+        gamma=pool.gamma,
+        rows=sampling.rows,
+        replacement=sampling.replacement,
+        shortfall=sampling.shortfall,
+    )
