@@ -14,10 +14,10 @@ def clopper_pearson(k: int, n: int, level: float = 0.95) -> tuple[float, float]:
     Raises
     ------
     ValueError
-        Unless 0 <= k <= n, n >= 1 and the level is in (0, 1).
+        Unless 0 <= k <= n and the level is in (0, 1). Without trials the interval is [0, 1].
     """
-    if n < 1 or not 0 <= k <= n or not 0.0 < level < 1.0:
-        raise ValueError(f"an interval needs 0 <= k <= n, n >= 1 and a level in (0, 1), got {k} of {n} at {level}")
+    if not 0 <= k <= n or not 0.0 < level < 1.0:
+        raise ValueError(f"an interval needs 0 <= k <= n and a level in (0, 1), got {k} of {n} at {level}")
     tail = (1.0 - level) / 2.0
     low = 0.0 if k == 0 else float(betaincinv(k, n - k + 1, tail))
     high = 1.0 if k == n else float(betainccinv(k + 1, n - k, tail))

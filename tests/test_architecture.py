@@ -174,7 +174,6 @@ def test_dynamic_imports_stand_where_they_are_declared() -> None:
     }
     assert found == {
         "exml_sim/__init__.py",
-        "exml_sim/bandit/pool.py",
         "exml_sim/plugins.py",
         "exml_sim/cli/__init__.py",
         "exml_sim/cli/plot.py",

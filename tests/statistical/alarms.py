@@ -21,7 +21,6 @@ DRAWN: dict[str, PlannedTests] = {
 # Files whose statistical assertions state their own alarms, each counted as often as it runs, rounded up. Assertions
 # about single runs from a fixed seed, without a statement about rates, are not statistical and not counted.
 STATED: dict[str, PlannedTests] = {
-    "tests/fuzz/test_fuzz.py": PlannedTests(1e-8, 2),
     "tests/bandit/test_parametric.py": PlannedTests(1e-6, 40),
     "tests/bandit/test_sampling.py": PlannedTests(1e-6, 2),
     "tests/classifier/test_thresholds.py": PlannedTests(1e-8, 1),
