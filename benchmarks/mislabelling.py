@@ -18,9 +18,9 @@ import numpy as np
 from benchmarks.practice.situations import Setting, Situation, law_of, situation
 from benchmarks.practice.tables import FloatArray, IntArray
 from benchmarks.practice.unseen import HINT, there
-from exml_sim.classifier.latent_class import fit_em, uniform_noise
-from exml_sim.classifier.probability_models import make_fitter
-from exml_sim.threads import one_thread
+from exml_sim._internal.threads import one_thread
+from exml_sim.classifier._latent_class import fit_em, uniform_noise
+from exml_sim.classifier._probability_models import make_fitter
 
 #: Table, observed group, and the numbers of known classes that it has enough classes for.
 TABLES = (

@@ -25,8 +25,8 @@ from exml_sim.bandit.rows import FeaturePool
 from exml_sim.datasets import make_graded
 from exml_sim.datasets.graded import largest_ball
 from exml_sim.engine import MfeatPool, SyntheticPool, run
+from simulations._pool_bounds import known_pool
 from simulations.budget_vs_failure import ANGLES, RADIUS, THETA, make_study
-from simulations.pool_bounds import known_pool
 from theory.budgets import required_budget as by_gaps
 from theory.population import Effort, PopulationModel, Strategy, large_deviation_rate, planned_budget, required_budget
 from theory.population import delta_fail_uniform as delta_fail

@@ -15,7 +15,7 @@ import numpy as np
 
 from theory import constants, corrected, paper, tighter
 from theory._inputs import Floats
-from theory.evidence.balls import BALLS, ball, digits
+from theory.evidence._balls import BALLS, ball, digits
 from theory.formulas import (
     hoeffding_deviation,
     log_tail_paper,

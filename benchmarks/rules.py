@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks import textbook
+from exml_sim._internal.binomial import clopper_pearson
 from exml_sim.bandit.parametric import ParametricPool
-from exml_sim.binomial import clopper_pearson
 from exml_sim.strategies import MedianElimination, Strategy, SuccessiveRejects, TopTwo, UniformAllocation
 from exml_sim.strategies.ocba import Ocba
 from exml_sim.strategies.ugap import UGapEb

@@ -12,8 +12,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from exml_sim.arrays import FloatArray
-from exml_sim.validation import check_choice, check_finite, check_matrix, check_positive, check_size
+from exml_sim._internal.arrays import FloatArray
+from exml_sim._internal.validation import check_choice, check_finite, check_matrix, check_positive, check_size
 
 #: Rows up to which the median bandwidth is taken over all pairs, and rows sampled beyond.
 MEDIAN_ROWS = 2000

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from exml_sim.arrays import FloatArray
-from exml_sim.validation import check_labels, check_theta
+from exml_sim._internal.arrays import FloatArray
+from exml_sim._internal.validation import check_labels, check_theta
 
 
 def rejection_loss(

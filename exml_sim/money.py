@@ -17,8 +17,8 @@ from numbers import Integral, Rational
 
 import numpy as np
 
-from exml_sim.arrays import BoolArray, IntArray
-from exml_sim.validation import check_choice, shown
+from exml_sim._internal.arrays import BoolArray, IntArray
+from exml_sim._internal.validation import check_choice, shown
 
 Money = int | float | str | Decimal | Fraction
 

@@ -13,9 +13,9 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from exml_sim.arrays import BoolArray, FloatArray, IntArray
+from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
+from exml_sim._internal.validation import check_size, numeric_column, shown
 from exml_sim.money import Money, exact_cost
-from exml_sim.validation import check_size, numeric_column, shown
 
 
 @runtime_checkable

@@ -26,7 +26,7 @@ from typing import Any, TypeVar
 
 import cloudpickle  # type: ignore[import-untyped]
 
-from exml_sim.determinism import DeterminismGuard
+from exml_sim._internal.determinism import DeterminismGuard
 
 #: Groups of entry points by which a package announces its plug-ins.
 GROUPS: Sequence[str] = ("exml_sim.strategies", "exml_sim.pools", "exml_sim.scores", "theory.bounds")

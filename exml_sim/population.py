@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from exml_sim.arrays import FloatArray
+from exml_sim._internal.arrays import FloatArray
+from exml_sim._internal.validation import counted
 from exml_sim.money import Money, exact_cost, show
-from exml_sim.validation import counted
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,8 +17,8 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic
 
-from exml_sim.arrays import WordArray
-from exml_sim.compiled import kernel
+from exml_sim._internal.arrays import WordArray
+from exml_sim._internal.compiled import kernel
 
 Block = tuple[np.uint64, np.uint64, np.uint64, np.uint64]
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from exml_sim.engine.bound_context import PluginBound, plugin_bounds
 from exml_sim.engine.result import CellSummary, StudyResult
-from simulations.pool_bounds import bounds_of
+from simulations._pool_bounds import bounds_of
 from theory import BoundProblem
 from theory.paper import Strategy
 from theory.versions import VERSIONS

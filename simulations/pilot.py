@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from exml_sim.arrays import IntArray
+from exml_sim._internal.arrays import IntArray
 from exml_sim.bandit.rows import FeaturePool
 from exml_sim.population import Candidate, Population
 from exml_sim.strategies import by_name
-from simulations.pool_bounds import match_bounds
+from simulations._pool_bounds import match_bounds
 from theory import BoundProblem, paper
 
 #: Worlds that are drawn from the pilot, trials on each at every tried budget, and the level of the interval.
@@ -36,7 +36,7 @@ SCORE: dict[str, Any] = {"theta": 0.1, "ball": 0.8}
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PilotPlan:
     """The budget for a probability delta of missing the best candidate, by a pilot.
 
     Attributes
@@ -142,7 +142,7 @@ def plan(
     trials: int = TRIALS,
     level: float = LEVEL,
     seed: int = 0,
-) -> Plan:
+) -> PilotPlan:
     """Plan a budget from a pilot.
 
     Parameters
@@ -173,7 +173,7 @@ def plan(
         # The best candidate is not significant: two may be equal, and then no budget is enough.
         upper = math.inf
     name = strategy if isinstance(strategy, str) else type(strategy).__name__
-    return Plan(name, delta, rows, budget, lower, upper, level, worlds, trials, best, same / max(worlds, 1))
+    return PilotPlan(name, delta, rows, budget, lower, upper, level, worlds, trials, best, same / max(worlds, 1))
 
 
 def world(pilot: Population, rng: np.random.Generator) -> FeaturePool:

@@ -77,7 +77,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # Many files use the same few small pools: what bounds have computed about one is kept as long as the pool is.
     import_module("exml_sim.engine.study")._MAX_POOLS = 64
     # What a command writes must not depend on how long a busy machine takes.
-    import_module("exml_sim.progress").LOG_FROM = float("inf")
+    import_module("exml_sim._internal.progress").LOG_FROM = float("inf")
     if share is not None and share["workerid"] != "gw0" and [Path(one).resolve() for one in config.args] == [HERE]:
         _from_the_end()
 

@@ -3,7 +3,7 @@
 import pytest
 from scipy.stats import binomtest
 
-from exml_sim.binomial import clopper_pearson
+from exml_sim._internal.binomial import clopper_pearson
 
 
 @pytest.mark.parametrize("level", [0.9, 0.95, 0.99])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from exml_sim.engine import Study, StudyResult, run
-from exml_sim.engine.smoke_test import TRIALS
+from exml_sim.engine._smoke_test import TRIALS
 from exml_sim.plugins import PluginError
 
 FILE = """

@@ -5,10 +5,11 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from exml_sim import ExMLClassifier, memory
+from exml_sim import ExMLClassifier
+from exml_sim._internal import memory
 from exml_sim.oracle import CallableOracle
 from exml_sim.rejection import RejectionClassifier, memory_needed
-from exml_sim.rejection.factor import largest_rank
+from exml_sim.rejection._factor import largest_rank
 
 
 def test_what_is_free(tmp_path, monkeypatch):
@@ -85,7 +86,7 @@ def test_rejection_layers_are_refused_before_anything_is_bought(monkeypatch):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(100, 2)), rng.choice([0, 1], 100)
     oracle = CallableOracle({"a": lambda rows: asked.append(rows) or np.zeros(len(rows))})
-    monkeypatch.setattr("exml_sim.classifier.preflight.free_memory", lambda: 16 * 100 * 100 - 1)
+    monkeypatch.setattr("exml_sim.classifier._preflight.free_memory", lambda: 16 * 100 * 100 - 1)
     with pytest.raises(
         MemoryError, match=r"^rejection models of 100 rows need at least 156.2 KiB of memory, 156.2 KiB are"
     ):

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from exml_sim import progress
-from exml_sim.progress import Elapsed, Line, Progress
+from exml_sim._internal import progress
+from exml_sim._internal.progress import Elapsed, Line, Progress
 
 
 class Terminal(io.StringIO):

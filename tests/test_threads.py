@@ -10,9 +10,9 @@ from types import ModuleType
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from exml_sim import threads
+from exml_sim._internal import threads
+from exml_sim._internal.threads import one_thread
 from exml_sim.cli import _BLAS_THREADS
-from exml_sim.threads import one_thread
 
 
 def used() -> list[int]:

@@ -15,7 +15,7 @@ import contextlib, io, json, os, sqlite3, sys
 from pathlib import Path
 from exml_sim.cli import main
 from exml_sim.engine import Study, run
-from exml_sim.engine.schema import header_checksum
+from exml_sim.engine._schema import header_checksum
 
 MODULES = """antigravity ast asynchat asyncio.subprocess bdb builtins bz2 cProfile cgitb cmd code codeop compileall
     crypt ctypes.util curses dbm distutils doctest ensurepip filecmp fileinput ftplib getpass idlelib imaplib imp

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from exml_sim.compiled import forget_stale
+from exml_sim._internal.compiled import forget_stale
 
 ROOT = Path(__file__).parents[1]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from exml_sim.arrays import WordArray
-from exml_sim.compiled import kernel
+from exml_sim._internal.arrays import WordArray
+from exml_sim._internal.compiled import kernel
 from exml_sim.seeds import Seeds, philox
 
 

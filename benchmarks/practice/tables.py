@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from exml_sim.arrays import FloatArray, IntArray
+from exml_sim._internal.arrays import FloatArray, IntArray
 from exml_sim.datasets import load_mfeat, make_synthetic
 
 

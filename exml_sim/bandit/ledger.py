@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exml_sim.arrays import BoolArray, IntArray
+from exml_sim._internal.arrays import BoolArray, IntArray
 from exml_sim.money import Money, Prices, exact, show
 
 # Budgets have at most 2**52 units (see `Prices.units`), and sums below this stay far from 2**63.

@@ -12,8 +12,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from exml_sim.arrays import BoolArray, FloatArray, IntArray
-from exml_sim.bandit.arms import (
+from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
+from exml_sim._internal.compiled import kernel
+from exml_sim._internal.validation import check_choice
+from exml_sim.bandit._arms import (
     BaseArm,
     BernoulliArm,
     BoundedArm,
@@ -23,14 +25,12 @@ from exml_sim.bandit.arms import (
     Pulls,
     RandomMeanArm,
 )
-from exml_sim.bandit.evidence import Evidence, ParametricEvidence
+from exml_sim.bandit._evidence import Evidence, ParametricEvidence
+from exml_sim.bandit._ranking import Scores
 from exml_sim.bandit.pool import Pool
-from exml_sim.bandit.ranking import Scores
 from exml_sim.bandit.trial_batch import BASELINE_RISK, OBJECTIVES, ArmState, Payment
-from exml_sim.compiled import kernel
 from exml_sim.money import Money, exact
 from exml_sim.seeds import Seeds
-from exml_sim.validation import check_choice
 
 __all__ = [
     "BernoulliArm",

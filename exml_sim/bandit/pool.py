@@ -11,7 +11,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from exml_sim.arrays import FloatArray, IntArray
+from exml_sim._internal.arrays import FloatArray, IntArray
+from exml_sim._internal.validation import check_count, check_jobs
 from exml_sim.bandit.ledger import Ledger
 from exml_sim.bandit.strategy import Strategy, check_budget, check_strategy, with_confidence
 from exml_sim.bandit.trial import Exploration, Explorations, read_trial
@@ -20,7 +21,6 @@ from exml_sim.money import Money, Prices, exact
 from exml_sim.plugins import POOLS
 from exml_sim.seeds import Rng, Seeds, as_seeds
 from exml_sim.strategies import by_name
-from exml_sim.validation import check_count, check_jobs
 
 
 class Pool(ABC):

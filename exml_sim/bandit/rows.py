@@ -10,13 +10,14 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from exml_sim.arrays import BoolArray, CountArray, FloatArray, IntArray
-from exml_sim.bandit import points
-from exml_sim.bandit.evidence import Evidence
-from exml_sim.bandit.jackknife import AffineJackknife, InterimAnalyses
+from exml_sim._internal.arrays import BoolArray, CountArray, FloatArray, IntArray
+from exml_sim._internal.validation import check_choice, check_count
+from exml_sim.bandit import _points as points
+from exml_sim.bandit._evidence import Evidence
+from exml_sim.bandit._jackknife import AffineJackknife, InterimAnalyses
+from exml_sim.bandit._ranking import Scores
+from exml_sim.bandit._sampling import HeldRows, RangeSampler, RowOptions, RowSampler
 from exml_sim.bandit.pool import Pool
-from exml_sim.bandit.ranking import Scores
-from exml_sim.bandit.sampling import HeldRows, RangeSampler, RowOptions, RowSampler
 from exml_sim.bandit.scoring import RESOLUTION, Certified, Scoring, penalised_scores
 from exml_sim.bandit.selection_report import RowComparisonData
 from exml_sim.bandit.trial_batch import BASELINE_RISK, OBJECTIVES, ArmState, Payment
@@ -25,7 +26,6 @@ from exml_sim.money import Money, exact_cost, show
 from exml_sim.plugins import Plugin
 from exml_sim.population import Population
 from exml_sim.seeds import Seeds
-from exml_sim.validation import check_choice, check_count
 
 
 @runtime_checkable
@@ -149,7 +149,7 @@ class RowPool(Pool):
     n_rows
         Number of rows m.
     rows, replacement, shortfall
-        The row options, see `exml_sim.bandit.sampling.RowOptions`.
+        The row options, see `exml_sim.bandit._sampling.RowOptions`.
     """
 
     def __init__(
@@ -244,7 +244,7 @@ class FeaturePool(RowPool):
     kernel, gamma
         Kernel of the augmented rows, see `exml_sim.kernels.gram`.
     rows, replacement, shortfall
-        The row options, see `exml_sim.bandit.sampling.RowOptions`.
+        The row options, see `exml_sim.bandit._sampling.RowOptions`.
     """
 
     def __init__(

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from exml_sim.arrays import CountArray, FloatArray
+from exml_sim._internal.arrays import CountArray, FloatArray
+from exml_sim._internal.validation import check_choice
 from exml_sim.plugins import Plugin, guard_calls
-from exml_sim.validation import check_choice
 
 if TYPE_CHECKING:
     from exml_sim.rejection.solve import BatchSolution

@@ -27,9 +27,9 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.special import bdtrc, stdtrit
 
-from exml_sim.arrays import CountArray, FloatArray, IntArray
-from exml_sim.bandit.evidence import Evidence, Pairs, log_wealth, paired_log_wealth
-from exml_sim.bandit.jackknife import AffineJackknife, Differences, half_widths, jackknife_groups, log_mixture
+from exml_sim._internal.arrays import CountArray, FloatArray, IntArray
+from exml_sim.bandit._evidence import Evidence, Pairs, log_wealth, paired_log_wealth
+from exml_sim.bandit._jackknife import AffineJackknife, Differences, half_widths, jackknife_groups, log_mixture
 
 #: Orders in which a fixed number of rows is paired, and their seed: chosen before any value is seen.
 PAIRINGS = 64
@@ -54,7 +54,7 @@ LARGEST_LOSS = 2.0
 STAKES = (0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.95)
 #: Parts of the rows: each is predicted by models that were fitted to the parts before it.
 PARTS = 4
-#: Rows of a cycle of a balanced order (`exml_sim.classifier.bought_arms`): bets are settled at the end of one.
+#: Rows of a cycle of a balanced order (`exml_sim.classifier._bought_arms`): bets are settled at the end of one.
 CYCLE = 16
 
 

@@ -8,10 +8,10 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from exml_sim.arrays import IntArray
+from exml_sim._internal.arrays import IntArray
+from exml_sim._internal.validation import check_choice
 from exml_sim.bandit.trial_batch import OBJECTIVES, TrialBatch
 from exml_sim.money import ALIGNMENTS, LARGEST_UNITS, Prices, allot, exact, show
-from exml_sim.validation import check_choice
 
 
 @runtime_checkable

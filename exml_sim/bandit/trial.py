@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from exml_sim.arrays import BoolArray, CountArray, FloatArray, IntArray
+from exml_sim._internal.arrays import BoolArray, CountArray, FloatArray, IntArray
 from exml_sim.bandit.ledger import Ledger
 from exml_sim.bandit.selection_report import ComparisonData, SelectionReport
 from exml_sim.bandit.trial_batch import TrialBatch

@@ -14,13 +14,13 @@ from typing import Protocol
 
 import numpy as np
 
-from exml_sim.arrays import BoolArray, CountArray, IntArray
-from exml_sim.bandit.evidence import Evidence
+from exml_sim._internal.arrays import BoolArray, CountArray, IntArray
+from exml_sim._internal.validation import check_count
+from exml_sim.bandit._evidence import Evidence
+from exml_sim.bandit._ranking import Scores, any_arm, cut_unclear, lowest, mark_arms
 from exml_sim.bandit.ledger import Ledger
-from exml_sim.bandit.ranking import Scores, any_arm, cut_unclear, lowest, mark_arms
 from exml_sim.bandit.selection_report import ComparisonData
 from exml_sim.money import Money, Prices, allot, exact
-from exml_sim.validation import check_count
 
 OBJECTIVES: Sequence[str] = ("risk", "risk_per_cost")
 

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from exml_sim.arrays import BoolArray, FloatArray, IntArray
+from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
+from exml_sim._internal.validation import check_random_state, shown
 from exml_sim.bandit.ledger import Ledger
-from exml_sim.classifier.journal import Journal, digest
+from exml_sim.classifier._journal import Journal, digest
 from exml_sim.money import Money, exact_cost, show
 from exml_sim.oracle import Oracle, availability, checked_answer, zip_names
-from exml_sim.validation import check_random_state, shown
 
 if TYPE_CHECKING:
     from exml_sim.classifier.estimator import BaseExMLClassifier

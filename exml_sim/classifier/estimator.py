@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from exml_sim.arrays import FloatArray, IntArray
-from exml_sim.classifier.acquisition import AcquisitionManager
-from exml_sim.classifier.cascade import Cascade, Decisions, Layer, make_ask
-from exml_sim.classifier.constants import PAPER_THETAS
-from exml_sim.classifier.evaluation import Evaluation, evaluate
-from exml_sim.classifier.growth import (
+from exml_sim._internal.arrays import FloatArray, IntArray
+from exml_sim._internal.threads import one_thread
+from exml_sim._internal.validation import check_alike, check_random_state
+from exml_sim.classifier._cascade import Cascade, Decisions, Layer, make_ask
+from exml_sim.classifier._growth import (
     Assessment,
     Growth,
     LayerRecord,
@@ -31,11 +30,11 @@ from exml_sim.classifier.growth import (
     fit_initial_record,
     grow,
 )
-from exml_sim.classifier.latent_class import LatentModel
-from exml_sim.classifier.layers import check_class_rows
-from exml_sim.classifier.layout import Columns, Layout
-from exml_sim.classifier.parameters import PAPER, Parameters, resolve_parameters
-from exml_sim.classifier.preflight import (
+from exml_sim.classifier._latent_class import LatentModel
+from exml_sim.classifier._layers import check_class_rows
+from exml_sim.classifier._layout import Columns, Layout
+from exml_sim.classifier._parameters import PAPER, Parameters, resolve_parameters
+from exml_sim.classifier._preflight import (
     check_memory,
     count_blank,
     diagnose_duplicates,
@@ -43,12 +42,13 @@ from exml_sim.classifier.preflight import (
     diagnose_labels,
     raise_errors,
 )
+from exml_sim.classifier._saved import SavedModel, load, save
+from exml_sim.classifier.acquisition import AcquisitionManager
+from exml_sim.classifier.constants import PAPER_THETAS
+from exml_sim.classifier.evaluation import Evaluation, evaluate
 from exml_sim.classifier.report import render_report
-from exml_sim.classifier.saved import SavedModel, load, save
 from exml_sim.money import Money, exact
 from exml_sim.oracle import ArrayOracle, Oracle, zip_names
-from exml_sim.threads import one_thread
-from exml_sim.validation import check_alike, check_random_state
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator, ClassifierMixin
@@ -149,7 +149,7 @@ class BaseExMLClassifier:
     theta : "auto", "tune_on_test" or float, default "auto"
         Rejection cost of the augmented layers. "auto": `validation_fraction` of the budget buys more rows of the
         selected candidate, and theta is chosen from `thetas` by cross-validation on its bought rows (see
-        `exml_sim.classifier.thresholds`). "tune_on_test": the paper's protocol; the run is repeated for every theta,
+        `exml_sim.classifier._thresholds`). "tune_on_test": the paper's protocol; the run is repeated for every theta,
         each with the whole budget, and the best on *test labels* is kept, so `fit` needs ``test_data=``; for comparison
         with the paper only.
     thetas : sequence of float, default (0.1, 0.2, 0.3, 0.4)
@@ -172,11 +172,11 @@ class BaseExMLClassifier:
         objective per row.
     model : {"auto", "rejection", "forest", "kernel"} or a classifier, default "auto"
         Model of a layer: the paper's rejection model; a forest, kernel regression or any classifier of scikit-learn
-        with `predict_proba`, with the hidden class as a class of its own (`exml_sim.classifier.latent_class`). "auto":
+        with `predict_proba`, with the hidden class as a class of its own (`exml_sim.classifier._latent_class`). "auto":
         the mean of forest and kernel, or one of them where its out-of-fold predictions are better.
     label_noise : "estimate", "uniform" or sequence of float, default "estimate"
         Distribution of the observed labels of hidden rows, not for rejection models: estimated
-        (`exml_sim.classifier.latent_class`), uniform, or probabilities of the known classes in sorted order.
+        (`exml_sim.classifier._latent_class`), uniform, or probabilities of the known classes in sorted order.
     hidden_share : float in (0, 1), optional
         Approximate share of hidden rows; not for rejection models. It is weakly identified by labels. By default a
         hidden class is assumed to be about as large as a known one, unless the labels show a larger one.
@@ -187,7 +187,7 @@ class BaseExMLClassifier:
     C_h, C_g : float, default 0.1
         Penalties of rejection models.
     loss, scaling : str
-        Loss and scaling of rejection models, see `exml_sim.classifier.rejection_model.ModelOptions`.
+        Loss and scaling of rejection models, see `exml_sim.classifier._rejection_model.ModelOptions`.
     folds : int, default 5
         Folds of the cross-validations.
     hidden_label : default "hidden"

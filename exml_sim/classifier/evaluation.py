@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exml_sim.arrays import BoolArray, IntArray
+from exml_sim._internal.arrays import BoolArray, IntArray
+from exml_sim._internal.binomial import clopper_pearson
 from exml_sim.bandit.selection_report import sign_test
-from exml_sim.binomial import clopper_pearson
 from exml_sim.classifier import constants
 
 if TYPE_CHECKING:
     from exml_sim.bandit.selection_report import SelectionReport
     from exml_sim.bandit.trial import Exploration
-    from exml_sim.classifier.growth import LayerRecord
-    from exml_sim.classifier.latent_class import LabelNoise
+    from exml_sim.classifier._growth import LayerRecord
+    from exml_sim.classifier._latent_class import LabelNoise
     from exml_sim.classifier.subset_selection import SelectionResult
 
 

@@ -9,15 +9,15 @@ from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from exml_sim.binomial import clopper_pearson
-from exml_sim.classifier.consensus import Arms
+from exml_sim._internal.binomial import clopper_pearson
+from exml_sim._internal.validation import counted
+from exml_sim.classifier._consensus import Arms
+from exml_sim.classifier._growth import LayerRecord
+from exml_sim.classifier._thresholds import ThetaResult
 from exml_sim.classifier.constants import CONFIDENCE_LEVEL
 from exml_sim.classifier.evaluation import diagnose
-from exml_sim.classifier.growth import LayerRecord
 from exml_sim.classifier.subset_selection import SelectionResult, SubsetScore
-from exml_sim.classifier.thresholds import ThetaResult
 from exml_sim.money import short, show
-from exml_sim.validation import counted
 
 if TYPE_CHECKING:
     from jinja2 import Environment

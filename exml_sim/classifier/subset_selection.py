@@ -1,7 +1,7 @@
 """Select a set of candidates, as long as comparing is worth more than rows of the best set.
 
 A few rows are bought for all candidates, the same rows wherever possible. On them sets of candidates are scored by
-out-of-fold predictions (`exml_sim.classifier.consensus`): every candidate alone, the best one with another, all
+out-of-fold predictions (`exml_sim.classifier._consensus`): every candidate alone, the best one with another, all
 together. A set that costs less can have more rows, so each score is extrapolated to the number of rows that the money
 would buy of this set (`exml_sim.strategies.value_of_information` has the formulas). Comparing goes on with the
 candidates that could still change the choice by more than their rows would cost. The remaining money buys rows of the
@@ -17,14 +17,14 @@ from functools import partial
 
 import numpy as np
 
-from exml_sim.arrays import FloatArray, IntArray
+from exml_sim._internal.arrays import FloatArray, IntArray
 from exml_sim.bandit.selection_report import Pair, interval_of, is_worth_betting
 from exml_sim.classifier import constants
+from exml_sim.classifier._bought_arms import LayerInput
+from exml_sim.classifier._consensus import Arms, ConsensusScorer, pair_of
+from exml_sim.classifier._probability_models import Fitter
 from exml_sim.classifier.acquisition import AcquisitionManager
-from exml_sim.classifier.bought_arms import LayerInput
-from exml_sim.classifier.consensus import Arms, ConsensusScorer, pair_of
 from exml_sim.classifier.evaluation import Diagnostic
-from exml_sim.classifier.probability_models import Fitter
 from exml_sim.money import exact, show
 from exml_sim.strategies.value_of_information import ValueOfInformationCommit, expected_gain
 

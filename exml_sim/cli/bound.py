@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from exml_sim.cli import options
+from exml_sim.cli import _options as options
 from exml_sim.money import short
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ Row = tuple[str, str, "tuple[BoundValue, ...]", str]
 def _bound_study(file: Path, budget: int) -> list[Row]:
     """Evaluate the bounds of every pool and strategy of a study."""
     from exml_sim.engine.study import Study
-    from simulations.pool_bounds import bounds_of
+    from simulations._pool_bounds import bounds_of
 
     study = Study.from_toml(file)
     rows: list[Row] = []

@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 import numpy as np
 
-from exml_sim.cli import options
-from exml_sim.cli.tables import as_csv, write_atomically
+from exml_sim.cli import _options as options
+from exml_sim.cli._tables import as_csv, write_atomically
 from exml_sim.datasets.realdisp import ACTIVITIES, read_realdisp, save_realdisp
 from exml_sim.datasets.synthetic import HIDDEN, candidate_values, draw_rows
 

@@ -13,28 +13,28 @@ from typing import Any
 import click
 import numpy as np
 
+from exml_sim._internal.memory import memory_limit
+from exml_sim._internal.progress import Elapsed
+from exml_sim._internal.validation import counted
 from exml_sim.bandit.scoring import LOSSES
+from exml_sim.classifier._parameters import CANDIDATE_SCORES, EXPLORE, MODELS
+from exml_sim.classifier._preflight import DataSummary, check_data, raise_errors
+from exml_sim.classifier._purchase_plan import plan_purchase
+from exml_sim.classifier._rejection_model import KERNELS, SCALINGS
 from exml_sim.classifier.acquisition import AskTell, MeasurementRequest
 from exml_sim.classifier.constants import MAX_KERNEL_ROWS
 from exml_sim.classifier.estimator import BaseExMLClassifier
 from exml_sim.classifier.evaluation import Diagnostic, diagnose
-from exml_sim.classifier.parameters import CANDIDATE_SCORES, EXPLORE, MODELS
-from exml_sim.classifier.preflight import DataSummary, check_data, raise_errors
-from exml_sim.classifier.purchase_plan import plan_purchase
-from exml_sim.classifier.rejection_model import KERNELS, SCALINGS
 from exml_sim.classifier.report import layers_to_dict
-from exml_sim.cli import options
-from exml_sim.cli.columns import Roles, assign_roles, parse_names, parse_offer, read_costs
-from exml_sim.cli.explore_files import FILES, JOURNAL, check_target, clear_target, start_loading_figures, write_results
-from exml_sim.cli.measurement_request import NAME as REQUEST
-from exml_sim.cli.measurement_request import FilledRequest, read_request, write_request
-from exml_sim.cli.tables import Table, parse_na_values, parse_number, read_table
-from exml_sim.memory import memory_limit
+from exml_sim.cli import _options as options
+from exml_sim.cli._columns import Roles, assign_roles, parse_names, parse_offer, read_costs
+from exml_sim.cli._explore_files import FILES, JOURNAL, check_target, clear_target, start_loading_figures, write_results
+from exml_sim.cli._measurement_request import NAME as REQUEST
+from exml_sim.cli._measurement_request import FilledRequest, read_request, write_request
+from exml_sim.cli._tables import Table, parse_na_values, parse_number, read_table
 from exml_sim.money import Money, show
 from exml_sim.oracle import ArrayOracle
-from exml_sim.progress import Elapsed
 from exml_sim.strategies import STRATEGIES
-from exml_sim.validation import counted
 
 #: Parameters of the classifier that are no options, or that an option of another name sets.
 _NO_OPTIONS = ("budget", "budget_ratio", "random_state", "n_jobs", "candidates", "costs", "C_h", "C_g")

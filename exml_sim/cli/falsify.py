@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from exml_sim.cli import options
-from exml_sim.progress import Line
+from exml_sim._internal.progress import Line
+from exml_sim.cli import _options as options
 
 if TYPE_CHECKING:
+    from simulations.falsify._target import Measured
     from simulations.falsify.search import Outcome
-    from simulations.falsify.target import Measured
 
 STATES = {True: "holds", False: "false", None: "open"}
 EVALUATIONS = 5000
@@ -147,8 +147,8 @@ def _replay(file: Path, as_json: bool) -> None:
 def _measure_tightness(
     part: str | None, seed: int, limits: tuple[int | None, float], out: Path, as_json: bool, quiet: bool
 ) -> None:
+    from simulations.falsify._tightness import measure_tightness, to_markdown
     from simulations.falsify.targets import all_targets
-    from simulations.falsify.tightness import measure_tightness, to_markdown
 
     targets = [target for target in all_targets() if part is None or part in target.id]
     if not targets:

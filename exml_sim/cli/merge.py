@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from exml_sim.cli import options
+from exml_sim.cli import _options as options
 
 
 @click.command(name="merge")

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from exml_sim.cli import options
+from exml_sim.cli import _options as options
 from exml_sim.cli.bound import describe_problem, problem_options, read_problem
 
 if TYPE_CHECKING:
-    from exml_sim.cli.tables import Table
+    from exml_sim.cli._tables import Table
     from exml_sim.population import Population
-    from simulations.pilot import Plan
+    from simulations.pilot import PilotPlan
     from theory import BoundProblem
     from theory.paper import Strategy
 
@@ -161,7 +161,8 @@ def _plan_simulation(
     from exml_sim.engine.bound_context import describe_missing
     from exml_sim.engine.result import StudyResult
     from exml_sim.engine.study import Study
-    from simulations import budget_vs_failure, needed_budget
+    from simulations import _needed_budget as needed_budget
+    from simulations import budget_vs_failure
     from simulations.panels import find_needs, make_panels
 
     trials, seed, n_jobs, progress = how
@@ -263,7 +264,7 @@ def _plan_pilot(
     return [_describe_plan(plan, population) for plan in plans]
 
 
-def _describe_plan(plan: Plan, population: Population) -> dict[str, Any]:
+def _describe_plan(plan: PilotPlan, population: Population) -> dict[str, Any]:
     from simulations.panels import STRATEGY_TITLES
     from simulations.pilot import bounds
 
@@ -309,7 +310,7 @@ def _read_pilot(file: Path, given: Mapping[str, Any], seed: int) -> Population:
     """Read complete rows from a table, or from the values that an exploration has bought."""
     import numpy as np
 
-    from exml_sim.cli.tables import parse_na_values, read_table
+    from exml_sim.cli._tables import parse_na_values, read_table
     from exml_sim.population import Candidate, Population
     from simulations.pilot import check_pilot
 
@@ -340,7 +341,7 @@ Columns = tuple[Any, Any, dict[str, Any], dict[str, Any]]
 
 def _read_measured(table: Table, given: Mapping[str, Any]) -> Columns:
     """Read the columns of the table itself."""
-    from exml_sim.cli.columns import assign_roles, parse_names, parse_offer, read_costs
+    from exml_sim.cli._columns import assign_roles, parse_names, parse_offer, read_costs
 
     priced = () if given["costs"] is None else read_costs(given["costs"])
     offers = (*(parse_offer(text) for text in given["candidate"]), *priced)
@@ -356,8 +357,8 @@ def _read_bought(table: Table, given: Mapping[str, Any]) -> Columns:
     """Read the columns with the values that an exploration has bought."""
     import numpy as np
 
-    from exml_sim.classifier.journal import Journal, digest
-    from exml_sim.cli.explore_files import JOURNAL
+    from exml_sim.classifier._journal import Journal, digest
+    from exml_sim.cli._explore_files import JOURNAL
     from exml_sim.money import exact_cost
 
     folder = given["exploration"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from exml_sim.cli import options
+from exml_sim.cli import _options as options
 
 
 class _Figure(click.ParamType):  # type: ignore[type-arg,unused-ignore]

@@ -8,11 +8,11 @@ from pathlib import Path
 import click
 import numpy as np
 
-from exml_sim.arrays import FloatArray
-from exml_sim.classifier.saved import SavedModel, load
-from exml_sim.cli import options
-from exml_sim.cli.explore_files import make_id_columns
-from exml_sim.cli.tables import Table, as_csv, parse_na_values, read_table, write_atomically
+from exml_sim._internal.arrays import FloatArray
+from exml_sim.classifier._saved import SavedModel, load
+from exml_sim.cli import _options as options
+from exml_sim.cli._explore_files import make_id_columns
+from exml_sim.cli._tables import Table, as_csv, parse_na_values, read_table, write_atomically
 
 
 @click.command(name="predict")

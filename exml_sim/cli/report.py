@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from exml_sim.cli import options
+from exml_sim.cli import _options as options
 
 
 @click.command(name="report")
@@ -26,8 +26,8 @@ def command(store: Path, out: Path | None, plugins: tuple[Path, ...], trust: boo
     Example: exml report out/study.sqlite --out report.html
     """
     from exml_sim.engine.result import StudyResult
-    from simulations.report.page import make_page
-    from simulations.report.render import render
+    from simulations.report._page import make_page
+    from simulations.report._render import render
 
     target = out or store.parent / "report.html"
     with StudyResult.open(store, plugins=plugins, trust=trust) as result:

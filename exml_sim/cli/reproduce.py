@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from exml_sim.cli import options
+from exml_sim.cli import _options as options
 
 if TYPE_CHECKING:
+    from simulations.reproduction._results import Results
     from simulations.reproduction.experiment import Experiment
-    from simulations.reproduction.results import Results
 
 
 class Defaults(NamedTuple):
@@ -123,7 +123,7 @@ def _make_experiment(
 ) -> Experiment:
     """Make the experiment; another loss and C may be given."""
     from simulations.reproduction import experiment
-    from simulations.reproduction.sources import read_source
+    from simulations.reproduction._sources import read_source
 
     settings = {"loss": loss or given["loss"], "seed": given["seed"]}
     fixed = (given["protocol"] == "hindsight", given["penalty"] if C is None else C)
@@ -139,7 +139,7 @@ def _make_experiment(
 def _run(given: dict[str, Any], progress: bool, made: Experiment, store: Path) -> Results:
     """Run missing configurations and return the results of all."""
     from simulations.reproduction import experiment
-    from simulations.reproduction.results import Results
+    from simulations.reproduction._results import Results
 
     continued = options.resumable(f"finished configurations are in {store}; the same command continues from there")
     with options.folder(store.parent), continued:
@@ -149,7 +149,7 @@ def _run(given: dict[str, Any], progress: bool, made: Experiment, store: Path) -
 
 def _run_experiment(make: Any, run: Any, folder: Path) -> tuple[Any, str]:
     """Run an experiment and write tables, figures and verdicts; return values and text."""
-    from simulations.reproduction.outputs import write_report
+    from simulations.reproduction._outputs import write_report
 
     experiment = make()
     return write_report(experiment, run(experiment, folder / "results"), folder)
@@ -159,7 +159,7 @@ def _run_sensitivity(make: Any, run: Any, folder: Path) -> tuple[Any, str]:
     """Run SL and csd/ME with the largest budget for several C, and for Eq. 3 as printed (mean loss, C = 1)."""
     import pandas as pd
 
-    from simulations.reproduction import tables
+    from simulations.reproduction import _result_tables as tables
 
     stores = {(loss, c): folder / f"{loss}-{c:g}" for loss, c in tables.GRID}
     parts = [

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from exml_sim.cli import options
+from exml_sim.cli import _options as options
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from exml_sim.engine._summaries import CellSummary
     from exml_sim.engine.result import StudyResult
     from exml_sim.engine.study import Study
-    from exml_sim.engine.summaries import CellSummary
     from simulations.panels import Panel
 
 TRIALS = 10_000
@@ -227,8 +227,8 @@ def _read_study(file: Path, quick: bool, seed: int | None, plugins: tuple[Path, 
 
 def _print_trial(study: Study, cell: int, trial: int) -> None:
     """Print one trial: rounds, scores, certificates, and every purchase."""
+    from exml_sim.engine._trials import find
     from exml_sim.engine.modes import replay
-    from exml_sim.engine.trials import find
 
     done = replay(study, cell, trial)
     click.echo(f"Trial {trial} of cell {cell}: {find(study, cell)}.\n")
@@ -244,10 +244,10 @@ def _run(
     shard: tuple[int, int] | None,
     progress: bool,
 ) -> StudyResult:
+    from exml_sim.engine._files import OtherStudyError
     from exml_sim.engine.cluster import dask_workers
-    from exml_sim.engine.files import OtherStudyError
     from exml_sim.engine.runner import run
-    from simulations.pool_bounds import value_at
+    from simulations._pool_bounds import value_at
 
     if (backend == "dask") != (scheduler is not None):
         raise click.UsageError("--backend dask and --scheduler ADDRESS go together")
@@ -268,8 +268,8 @@ def _write_results(
     from simulations import budget_vs_failure
     from simulations.figures import facets, failure_rate, style
     from simulations.panels import make_panels
-    from simulations.report.page import make_page
-    from simulations.report.render import render
+    from simulations.report._page import make_page
+    from simulations.report._render import render
 
     panels = make_panels(result)
     if is_default:
@@ -299,7 +299,7 @@ def _write_text(result: StudyResult, panels: list[Panel], page: dict[str, Any], 
     """Write the answer: question, headline, tables, and with `explain` all findings."""
     from exml_sim.engine.result import excess_lines
     from simulations.panels import CONFIDENCE
-    from simulations.report.findings import QUESTION
+    from simulations.report._findings import QUESTION
 
     parts = [[QUESTION, *page["headline"], *(page["budgets"] if explain else [])]]
     parts.append([_print_frame(_tabulate_needs(panels), explain)])

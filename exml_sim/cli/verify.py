@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from exml_sim.cli import options
-from exml_sim.progress import Line
+from exml_sim._internal.progress import Line
+from exml_sim.cli import _options as options
 
 if TYPE_CHECKING:
     from simulations.verification.run import Verification
@@ -59,8 +59,9 @@ def command(
     A run that was interrupted continues where it stopped. Example: exml verify lemma-1-i lemma-2-i --depth standard
     """
     started, clock = datetime.now(UTC).isoformat(timespec="seconds"), time.monotonic()
-    from simulations.verification import coverage, report
-    from simulations.verification.plans import DEPTHS
+    from simulations.verification import _coverage as coverage
+    from simulations.verification import report
+    from simulations.verification._plans import DEPTHS
     from simulations.verification.run import select_claims, verify
 
     selected = select_claims(claims)
@@ -96,8 +97,9 @@ def command(
 def _draw(verification: Verification, out: Path, n_jobs: int, store: Path, notify: Callable[[str], None]) -> None:
     """Write all figures that the verified claims have data for."""
     from simulations.figures import style
-    from simulations.verification import budget_slack, figures
-    from simulations.verification.trials import open_context
+    from simulations.verification import _budget_slack as budget_slack
+    from simulations.verification import _figures as figures
+    from simulations.verification._claim_trials import open_context
 
     for stem, figure in figures.draw_families(verification):
         style.save(figure, out / stem)

@@ -8,13 +8,13 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from exml_sim._internal.validation import check_choice
 from exml_sim.datasets.graded import make_graded
 from exml_sim.datasets.mfeat import Mfeat, load_mfeat, make_mfeat
 from exml_sim.datasets.realdisp import load_realdisp, read_realdisp
 from exml_sim.datasets.synthetic import make_synthetic
 from exml_sim.plugins import modules
 from exml_sim.population import Population
-from exml_sim.validation import check_choice
 
 __all__ = [
     "DATASETS",

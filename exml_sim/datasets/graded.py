@@ -18,10 +18,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from exml_sim.arrays import FloatArray
+from exml_sim._internal.arrays import FloatArray
+from exml_sim._internal.validation import check_finite, check_positive, check_theta
 from exml_sim.money import Money
 from exml_sim.population import Candidate, Population
-from exml_sim.validation import check_finite, check_positive, check_theta
 
 #: sup |x|^2 = 1 + (rho + sqrt(1 - rho^2))^2 <= 3.
 KAPPA = float(np.sqrt(3.0))

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from exml_sim.arrays import FloatArray, IntArray
+from exml_sim._internal.arrays import FloatArray, IntArray
 from exml_sim.money import Money
 from exml_sim.population import Candidate, Population
 

@@ -16,8 +16,8 @@ from typing import IO
 
 import numpy as np
 
-from exml_sim import archives
-from exml_sim.arrays import FloatArray, IntArray
+from exml_sim._internal import archives
+from exml_sim._internal.arrays import FloatArray, IntArray
 from exml_sim.money import Money
 from exml_sim.population import Candidate, Population
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from exml_sim.arrays import FloatArray
+from exml_sim._internal.arrays import FloatArray
+from exml_sim._internal.validation import check_count, check_finite, check_positive
 from exml_sim.money import Money
 from exml_sim.population import Candidate, Population
-from exml_sim.validation import check_count, check_finite, check_positive
 
 #: Label of the hidden class among the true classes 1, 2, 3.
 HIDDEN = 3

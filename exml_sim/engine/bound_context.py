@@ -16,7 +16,7 @@ import numpy as np
 
 from exml_sim.bandit.parametric import BernoulliArm, CorrelatedArm, GaussianArm, ParametricPool
 from exml_sim.bandit.rows import FeaturePool
-from exml_sim.engine.fields import Text, read_spec, spec
+from exml_sim.engine._fields import Text, read_spec, spec
 from exml_sim.plugins import BOUNDS, Plugin, PluginError, announce, guard_calls, of_object
 
 if TYPE_CHECKING:

@@ -15,6 +15,8 @@ import numpy as np
 from pydantic import Field, ValidationInfo, field_validator
 
 from exml_sim import datasets, plugins
+from exml_sim._internal.validation import shown
+from exml_sim.bandit._points import MATRIX_ROWS
 from exml_sim.bandit.parametric import (
     BernoulliArm,
     BoundedArm,
@@ -24,12 +26,11 @@ from exml_sim.bandit.parametric import (
     RandomInstancePool,
     RandomMeanArm,
 )
-from exml_sim.bandit.points import MATRIX_ROWS
 from exml_sim.bandit.pool import Pool
 from exml_sim.bandit.rows import FeaturePool
 from exml_sim.datasets import DATASETS, make_synthetic
 from exml_sim.datasets.mfeat import VIEWS, make_mfeat
-from exml_sim.engine.fields import (
+from exml_sim.engine._fields import (
     MAX_LIST,
     MAX_ROWS,
     Amount,
@@ -47,12 +48,11 @@ from exml_sim.engine.fields import (
     spec,
     whole,
 )
-from exml_sim.engine.specs import Sampling, Score
-from exml_sim.engine.table_pools import RewardsPool, TablePool, match_costs
+from exml_sim.engine._specs import Sampling, Score
+from exml_sim.engine._table_pools import RewardsPool, TablePool, match_costs
 from exml_sim.money import exact, show
 from exml_sim.plugins import Plugin, PluginError, Plugins, guard_calls
 from exml_sim.population import Candidate, Population
-from exml_sim.validation import shown
 
 DISTRIBUTIONS = ("bernoulli", "gaussian")
 

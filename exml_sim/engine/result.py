@@ -14,12 +14,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from exml_sim.bandit.trial import Exploration
-from exml_sim.engine.intervals import Paired, check_level, mean_interval, paired
+from exml_sim.engine._intervals import Paired, check_level, mean_interval, paired
+from exml_sim.engine._summaries import CellSummary, Moments, summarise
+from exml_sim.engine._trials import NOISY, TERMS
 from exml_sim.engine.modes import mode_of, replay
 from exml_sim.engine.store import Store, StoreError
 from exml_sim.engine.study import Cell, Study
-from exml_sim.engine.summaries import CellSummary, Moments, summarise
-from exml_sim.engine.trials import NOISY, TERMS
 from exml_sim.money import exact, show
 from exml_sim.plugins import Plugins, files_beside
 
@@ -155,7 +155,7 @@ class StudyResult:
         """Return the mean excess risk and mean of each of its five terms (Eq. 8), one line per cell.
 
         The intervals are Student's for the variance over trials plus the variance of the fresh sample that all trials
-        share (see `exml_sim.engine.modes.excess_risk`). Terms (c), (d), (e) concern the model that stands in for f_1*,
+        share (see `exml_sim.engine.modes._excess_risk`). Terms (c), (d), (e) concern the model that stands in for f_1*,
         whatever its distance to f_1*; that distance is no part of the intervals.
         """
         if not self._measured:

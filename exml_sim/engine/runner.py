@@ -20,22 +20,22 @@ from typing import Any
 from joblib import Parallel, delayed, effective_n_jobs
 from threadpoolctl import threadpool_limits
 
+from exml_sim._internal.progress import Progress
+from exml_sim._internal.threads import one_thread
+from exml_sim._internal.validation import check_jobs
+from exml_sim.engine._files import DriverLock, check_place, is_blank
+from exml_sim.engine._runtime_estimate import estimate_runtime
+from exml_sim.engine._smoke_test import run_checked, smoke_test
+from exml_sim.engine._specs import Stop
+from exml_sim.engine._trials import Block
 from exml_sim.engine.bound_context import context_of, evaluate, find_reason
 from exml_sim.engine.cluster import is_lost
-from exml_sim.engine.files import DriverLock, check_place, is_blank
 from exml_sim.engine.modes import Mode, mode_of
 from exml_sim.engine.result import StudyResult
-from exml_sim.engine.runtime_estimate import estimate_runtime
-from exml_sim.engine.smoke_test import run_checked, smoke_test
-from exml_sim.engine.specs import Stop
 from exml_sim.engine.store import Store, StoreError
 from exml_sim.engine.study import Cell, Study
-from exml_sim.engine.trials import Block
 from exml_sim.money import exact
 from exml_sim.plugins import MissingPackage, PluginError, guard_calls
-from exml_sim.progress import Progress
-from exml_sim.threads import one_thread
-from exml_sim.validation import check_jobs
 
 #: Seconds that one task should take: long against the cost of handing it out, short against a lost worker.
 TASK_SECONDS = 0.7
@@ -46,7 +46,7 @@ logger = logging.getLogger(__name__)
 _BACKENDS = {"threads": "threading", "processes": "loky"}
 
 Range = tuple[int, int]
-#: Evaluates a bound of ours, by its version, at a cell: `simulations.pool_bounds.value_at`.
+#: Evaluates a bound of ours, by its version, at a cell: `simulations._pool_bounds.value_at`.
 BoundValue = Callable[[str, Study, Cell], float]
 
 
@@ -85,7 +85,7 @@ def run(
     block
         Trials per task; by default tasks take about 0.7 s.
     bound_value
-        Evaluates the bound that `stop.verdict` names, if it is one of `theory`: `simulations.pool_bounds.value_at`.
+        Evaluates the bound that `stop.verdict` names, if it is one of `theory`: `simulations._pool_bounds.value_at`.
 
     Raises
     ------

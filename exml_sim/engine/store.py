@@ -3,7 +3,7 @@
 In WAL mode a transaction is there as a whole or not at all, whatever kills the process, so a store always holds
 complete blocks and the next run computes what is missing. Nothing that is stored is ever overwritten: a trial that is
 there twice is an error. Every part has a SHA-256 beside it, which is compared when a store is opened: SQLite itself
-does not notice a flipped bit inside a number (`exml_sim.engine.schema`).
+does not notice a flipped bit inside a number (`exml_sim.engine._schema`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from exml_sim.engine.files import (
+from exml_sim.engine._files import (
     APPLICATION,
     DriverLock,
     OtherStudyError,
@@ -37,8 +37,8 @@ from exml_sim.engine.files import (
     publish,
     transaction,
 )
-from exml_sim.engine.manifest import DECISIVE, manifest
-from exml_sim.engine.schema import (
+from exml_sim.engine._manifest import DECISIVE, manifest
+from exml_sim.engine._schema import (
     VERSION,
     block_checksum,
     distribution_checksum,
@@ -48,8 +48,8 @@ from exml_sim.engine.schema import (
     text_checksum,
     verify,
 )
+from exml_sim.engine._trials import Block, CellMetadata, OutcomeDistribution
 from exml_sim.engine.study import DRAWS, Cell, Study
-from exml_sim.engine.trials import Block, CellMetadata, OutcomeDistribution
 from exml_sim.plugins import BOUNDS, DATA, GROUPS, Plugin, Plugins, UnknownPlugin, describe_change
 
 __all__ = ["APPLICATION", "VERSION", "Store", "StoreError"]

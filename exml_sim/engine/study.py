@@ -14,10 +14,11 @@ from typing import Annotated, Any, ClassVar
 import tomli_w
 from pydantic import BeforeValidator, TypeAdapter, ValidationInfo, model_validator
 
+from exml_sim._internal.threads import one_thread
+from exml_sim._internal.validation import shown
 from exml_sim.bandit.pool import Pool
 from exml_sim.bandit.strategy import check_budget
-from exml_sim.engine.bound_context import BoundSpec
-from exml_sim.engine.fields import (
+from exml_sim.engine._fields import (
     MAX_CELLS,
     MAX_LIST,
     MAX_PULLS,
@@ -31,14 +32,13 @@ from exml_sim.engine.fields import (
     to_plain,
     whole,
 )
+from exml_sim.engine._specs import Budgets, Sampling, Score, Stop, StrategySpec
+from exml_sim.engine._study_file import expand, read_toml
+from exml_sim.engine.bound_context import BoundSpec
 from exml_sim.engine.pools import PluginPool, PoolSpec, build_pool, is_scored, read_pool
-from exml_sim.engine.specs import Budgets, Sampling, Score, Stop, StrategySpec
-from exml_sim.engine.study_file import expand, read_toml
 from exml_sim.money import exact, show
 from exml_sim.plugins import BOUNDS, DATA, Plugin, Plugins, files_beside, guard_calls
 from exml_sim.strategies import Strategy
-from exml_sim.threads import one_thread
-from exml_sim.validation import shown
 
 #: Raised when the meaning of a stored number changes: old stores then belong to another study.
 FORMAT = 1

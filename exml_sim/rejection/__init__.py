@@ -24,8 +24,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from exml_sim.rejection.factor import DEFAULT_RANK, EXACT_ROWS, Factor, factorise, memory_needed
-from exml_sim.rejection.large import solve_low_rank
+from exml_sim.rejection._factor import DEFAULT_RANK, EXACT_ROWS, LowRankFactor, factorise, memory_needed
+from exml_sim.rejection._large import solve_low_rank
 from exml_sim.rejection.problem import ConvergenceWarning, Solution
 from exml_sim.rejection.solve import BatchSolution, solve, solve_batch
 
@@ -37,7 +37,7 @@ __all__ = [
     "EXACT_ROWS",
     "BatchSolution",
     "ConvergenceWarning",
-    "Factor",
+    "LowRankFactor",
     "RejectionClassifier",
     "Solution",
     "factorise",

@@ -11,9 +11,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from exml_sim import kernels
-from exml_sim.arrays import FloatArray
-from exml_sim.memory import free_memory, in_bytes
-from exml_sim.rejection.factor import (
+from exml_sim._internal.arrays import FloatArray
+from exml_sim._internal.memory import free_memory, in_bytes
+from exml_sim._internal.validation import check_alike, check_choice, check_count, check_positive
+from exml_sim.rejection._factor import (
     DEFAULT_RANK,
     EXACT_ROWS,
     check_low_rank,
@@ -23,9 +24,8 @@ from exml_sim.rejection.factor import (
     largest_rank,
     memory_needed,
 )
-from exml_sim.rejection.large import CERTIFICATES, solve_low_rank
+from exml_sim.rejection._large import CERTIFICATES, solve_low_rank
 from exml_sim.rejection.solve import solve
-from exml_sim.validation import check_alike, check_choice, check_count, check_positive
 
 
 class RejectionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

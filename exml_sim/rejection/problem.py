@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from exml_sim.arrays import FloatArray
-from exml_sim.rejection.certificates import ball_lower, ball_model, model_of, penalised_bounds
-from exml_sim.rejection.linalg import asymmetry, digest, exact_product, factor_exists
-from exml_sim.validation import as_numbers, check_finite, check_labels, check_positive, check_theta
+from exml_sim._internal.arrays import FloatArray
+from exml_sim._internal.validation import as_numbers, check_finite, check_labels, check_positive, check_theta
+from exml_sim.rejection._certificates import ball_lower, ball_model, model_of, penalised_bounds
+from exml_sim.rejection._linalg import asymmetry, digest, exact_product, factor_exists
 
 #: A Gram matrix counts as positive semidefinite down to this share of its trace below zero.
 PSD_TOLERANCE = 1e-10

@@ -7,7 +7,7 @@ import warnings
 import cvxpy as cp
 import numpy as np
 
-from exml_sim.arrays import FloatArray
+from exml_sim._internal.arrays import FloatArray
 from exml_sim.rejection.problem import Problem, Solution, certify_ball, certify_penalised
 
 

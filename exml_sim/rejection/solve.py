@@ -11,10 +11,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from exml_sim.arrays import FloatArray
-from exml_sim.rejection.ball import EITHER
-from exml_sim.rejection.batch import affine_block, ball_block, penalised_block, tidy_weights
-from exml_sim.rejection.dual import maximise
+from exml_sim._internal.arrays import FloatArray
+from exml_sim._internal.validation import (
+    as_numbers,
+    check_choice,
+    check_count,
+    check_finite,
+    check_jobs,
+    check_positive,
+)
+from exml_sim.rejection._ball import EITHER
+from exml_sim.rejection._batch import affine_block, ball_block, penalised_block, tidy_weights
+from exml_sim.rejection._dual import maximise
+from exml_sim.rejection._triangle import A1, A2, B2, geometry
 from exml_sim.rejection.problem import (
     NEGLIGIBLE,
     SMALLEST_WEIGHT,
@@ -30,8 +39,6 @@ from exml_sim.rejection.problem import (
     norm,
     warn_if_short,
 )
-from exml_sim.rejection.triangle import A1, A2, B2, geometry
-from exml_sim.validation import as_numbers, check_choice, check_count, check_finite, check_jobs, check_positive
 
 METHODS = ("auto", "dual", "cvxpy")
 MAX_ITER = 5000

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
+from exml_sim._internal.validation import check_choice
 from exml_sim.bandit.strategy import Strategy, check_strategy
 from exml_sim.plugins import Plugin, classes, guard_calls
 from exml_sim.strategies.accept_reject import SuccessiveAcceptsRejects
@@ -13,7 +14,6 @@ from exml_sim.strategies.successive_rejects import SuccessiveRejects
 from exml_sim.strategies.top_two import TopTwo
 from exml_sim.strategies.uniform import UniformAllocation
 from exml_sim.strategies.value_of_information import ValueOfInformationCommit
-from exml_sim.validation import check_choice
 
 __all__ = [
     "STRATEGIES",

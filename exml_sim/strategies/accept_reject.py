@@ -9,13 +9,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from exml_sim.arrays import BoolArray, IntArray
-from exml_sim.bandit.ranking import Scores, any_arm, ranking
+from exml_sim._internal.arrays import BoolArray, IntArray
+from exml_sim._internal.validation import check_count
+from exml_sim.bandit._ranking import Scores, any_arm, ranking
 from exml_sim.bandit.trial_batch import TrialBatch
 from exml_sim.money import Prices
 from exml_sim.strategies.base import BaseStrategy
 from exml_sim.strategies.successive_rejects import phase_money
-from exml_sim.validation import check_count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,11 +22,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from exml_sim.arrays import IntArray
+from exml_sim._internal.arrays import IntArray
+from exml_sim._internal.validation import check_choice, check_count
 from exml_sim.bandit.trial_batch import OBJECTIVES, TrialBatch
 from exml_sim.money import ALIGNMENTS, Money, Prices, exact
 from exml_sim.plugins import STRATEGIES
-from exml_sim.validation import check_choice, check_count
 
 
 def check_share(share: Money) -> None:

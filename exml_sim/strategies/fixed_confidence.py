@@ -10,13 +10,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from exml_sim.arrays import BoolArray, FloatArray, IntArray
-from exml_sim.bandit.evidence import Evidence
-from exml_sim.bandit.ranking import Scores, any_arm, cut_unclear, lowest, mark_arms
+from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
+from exml_sim._internal.validation import check_count
+from exml_sim.bandit._evidence import Evidence
+from exml_sim.bandit._ranking import Scores, any_arm, cut_unclear, lowest, mark_arms
 from exml_sim.bandit.trial_batch import TrialBatch
 from exml_sim.money import Prices
 from exml_sim.strategies.base import BaseStrategy
-from exml_sim.validation import check_count
 
 
 def check_confidence(value: object) -> float:

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from exml_sim.arrays import IntArray
+from exml_sim._internal.arrays import IntArray
 from exml_sim.bandit.trial_batch import TrialBatch
 from exml_sim.money import Prices
 from exml_sim.strategies.base import BaseStrategy

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from exml_sim.arrays import BoolArray, FloatArray, IntArray
-from exml_sim.bandit.ranking import lowest
+from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
+from exml_sim.bandit._ranking import lowest
 from exml_sim.bandit.trial_batch import TrialBatch
 from exml_sim.strategies.base import Batched
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from exml_sim.arrays import BoolArray, IntArray
-from exml_sim.bandit.evidence import Evidence
-from exml_sim.bandit.ranking import Scores
+from exml_sim._internal.arrays import BoolArray, IntArray
+from exml_sim.bandit._evidence import Evidence
+from exml_sim.bandit._ranking import Scores
 from exml_sim.bandit.trial_batch import TrialBatch
 from exml_sim.strategies.fixed_confidence import FixedConfidence
 

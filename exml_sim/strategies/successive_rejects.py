@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from exml_sim.arrays import IntArray
+from exml_sim._internal.arrays import IntArray
 from exml_sim.bandit.trial_batch import TrialBatch
 from exml_sim.money import Prices
 from exml_sim.strategies.base import BaseStrategy

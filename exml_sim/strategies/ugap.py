@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from exml_sim.arrays import BoolArray, FloatArray, IntArray
-from exml_sim.bandit.evidence import Evidence
-from exml_sim.bandit.ranking import Scores
+from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
+from exml_sim.bandit._evidence import Evidence
+from exml_sim.bandit._ranking import Scores
 from exml_sim.bandit.trial_batch import TrialBatch
 from exml_sim.strategies.base import Batched
 from exml_sim.strategies.fixed_confidence import FixedConfidence, check_epsilon, undecided

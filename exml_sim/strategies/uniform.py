@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from exml_sim.arrays import IntArray
+from exml_sim._internal.arrays import IntArray
+from exml_sim._internal.validation import check_count
 from exml_sim.bandit.trial_batch import TrialBatch
 from exml_sim.money import Prices
 from exml_sim.strategies.base import BaseStrategy
-from exml_sim.validation import check_count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,11 +21,11 @@ from fractions import Fraction
 import numpy as np
 from scipy.special import ndtr
 
-from exml_sim.arrays import BoolArray, FloatArray, IntArray
+from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
+from exml_sim._internal.validation import check_count, check_positive
 from exml_sim.bandit.trial_batch import BASELINE_RISK, TrialBatch
 from exml_sim.money import Money, Prices, exact
 from exml_sim.strategies.base import BaseStrategy, check_share
-from exml_sim.validation import check_count, check_positive
 
 #: Rows that explain half of what can be explained; chosen, not tuned.
 HALF = 24.0

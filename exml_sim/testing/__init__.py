@@ -5,7 +5,7 @@
 - `exml_sim.testing.generators` has hypothesis strategies for pools, budgets, costs and gaps.
 """
 
+from exml_sim.testing._properties import CheckError, Report
 from exml_sim.testing.checks import check_strategy, examine
-from exml_sim.testing.properties import CheckError, Report
 
 __all__ = ["CheckError", "Report", "check_strategy", "examine"]

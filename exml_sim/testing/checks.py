@@ -11,8 +11,8 @@ from typing import Any
 
 from exml_sim.bandit.pool import Pool
 from exml_sim.bandit.strategy import Strategy, smallest_budget
-from exml_sim.testing import properties
-from exml_sim.testing.properties import Bench, CheckError, Loop, Report
+from exml_sim.testing import _properties as properties
+from exml_sim.testing._properties import CheckError, Loop, PoolBench, Report
 
 
 def check_strategy(rule: Strategy, **options: Any) -> Report:
@@ -54,7 +54,7 @@ def examine(
     alpha
         The probability that a right rule is called wrong, at most.
     """
-    bench = Bench(rule, like, seed, alpha)
+    bench = PoolBench(rule, like, seed, alpha)
     ran: list[str] = []
     findings = tuple(_findings(bench, pools, ran))
     return Report(type(rule).__name__, findings, tuple(ran), tuple(bench.skipped), alpha if bench.counted else 0.0)
@@ -69,10 +69,10 @@ def first_finding(
     alpha: float = 1e-6,
 ) -> str:
     """Return the first sentence of `examine`, empty if the rule passes; what comes after it is not run."""
-    return next(_findings(Bench(rule, like, seed, alpha), pools, []), "")
+    return next(_findings(PoolBench(rule, like, seed, alpha), pools, []), "")
 
 
-def _findings(bench: Bench, pools: Sequence[Pool], ran: list[str]) -> Iterator[str]:
+def _findings(bench: PoolBench, pools: Sequence[Pool], ran: list[str]) -> Iterator[str]:
     """Run one check after another; a check that raises yields only that."""
     for name, check in _CHECKS.items():
         ran.append(name)
@@ -90,14 +90,14 @@ def _findings(bench: Bench, pools: Sequence[Pool], ran: list[str]) -> Iterator[s
         yield from findings
 
 
-def on_pool(bench: Bench, pool: Pool) -> Iterator[str]:
+def on_pool(bench: PoolBench, pool: Pool) -> Iterator[str]:
     """Money, bits, probabilities and independence on a pool of the user's own."""
     budget = 10 * smallest_budget(bench.rule, pool.prices)
     yield from properties.spent(bench.rule, pool, budget, bench.seed)
     yield from properties.agreement(bench, pool, budget, 24)
 
 
-_CHECKS: dict[str, Callable[[Bench], Iterator[str]]] = {
+_CHECKS: dict[str, Callable[[PoolBench], Iterator[str]]] = {
     "contract": properties.contract,
     "money": properties.money,
     "bits": properties.bits,

@@ -13,8 +13,8 @@ from typing import Any
 
 from tomli_w import dumps as to_toml
 
+from simulations.falsify._target import Instance, Measured, Target
 from simulations.falsify.search import Outcome, confirm, derive_seeds
-from simulations.falsify.target import Instance, Measured, Target
 from simulations.falsify.targets import get
 from theory.verdicts import Verdict
 
@@ -67,7 +67,7 @@ class Counterexample:
 
 
 @dataclass(frozen=True, slots=True)
-class Replay:
+class CounterexampleReplay:
     """A counterexample measured and confirmed again."""
 
     counterexample: Counterexample
@@ -148,7 +148,9 @@ def _read_toml(file: Path) -> dict[str, Any]:
         raise ValueError(f"{file} is not a TOML file: {' '.join(str(error).split())}") from None
 
 
-def replay(counterexample: Counterexample) -> Replay:
+def replay(counterexample: Counterexample) -> CounterexampleReplay:
     """Measure a counterexample again with the seed of its search, and confirm it with another."""
     target, instance, seed = counterexample.target, counterexample.instance, counterexample.seed
-    return Replay(counterexample, target.measure(instance, derive_seeds(seed)[0]), confirm(target, instance, seed))
+    return CounterexampleReplay(
+        counterexample, target.measure(instance, derive_seeds(seed)[0]), confirm(target, instance, seed)
+    )

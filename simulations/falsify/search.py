@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from simulations.falsify.target import Instance, Measured, Target, unmet
+from simulations.falsify._target import Instance, Measured, Target, unmet
 from theory.verdicts import Verdict
 
 #: Random codes of a start, parents, children without improvement before a restart, and shares of simplest integers in

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from exml_sim.engine.result import CellSummary, StudyResult
 from exml_sim.money import short
-from simulations.comparison import affine_model
+from simulations._comparison import affine_model
 from simulations.figures import style
 from simulations.panels import (
     CONFIDENCE,

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from exml_sim.engine.result import StudyResult
-from simulations.comparison import SLACK_CAUSES, decompose_slack
+from simulations._comparison import SLACK_CAUSES, decompose_slack
 from simulations.figures import style
 from simulations.panels import TARGET, Panel, format_factor, make_panels, name_bound
 from theory.population import BudgetStep
@@ -28,7 +28,7 @@ def draw(ax: Axes, panel: Panel, steps: Sequence[BudgetStep]) -> Axes:
     panel
         Whose sharpest bound is marked.
     steps
-        Budgets of `simulations.comparison.decompose_slack`.
+        Budgets of `simulations._comparison.decompose_slack`.
     """
     for row, (before, after) in enumerate(pairwise(steps)):
         low, high = sorted((before.budget, after.budget))

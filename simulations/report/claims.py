@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from simulations.report.render import fill_template
+from simulations.report._render import fill_template
 from theory.claims import Claim
 from theory.claims.document import MATTERS, count_errata, grades, summary
 from theory.evidence.grades import grade

@@ -11,15 +11,15 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from exml_sim.classifier.rejection_model import ModelOptions
+from exml_sim._internal.progress import Progress
+from exml_sim._internal.threads import one_thread
+from exml_sim._internal.validation import check_count, check_jobs
+from exml_sim.classifier._rejection_model import ModelOptions
 from exml_sim.datasets.realdisp import RealDisp
-from exml_sim.progress import Progress
 from exml_sim.strategies import MedianElimination, Strategy, UniformAllocation
-from exml_sim.threads import one_thread
-from exml_sim.validation import check_count, check_jobs
-from simulations.cache import Cache
-from simulations.reproduction.learner import Learner, Protocol
-from simulations.reproduction.sources import (
+from simulations._cache import Cache
+from simulations.reproduction._learner import Learner, Protocol
+from simulations.reproduction._sources import (
     DIVISIONS,
     PAPER_COSTS,
     MfeatSource,
@@ -27,7 +27,7 @@ from simulations.reproduction.sources import (
     Source,
     SyntheticSource,
 )
-from simulations.reproduction.task import Task, stream
+from simulations.reproduction._task import Task, stream
 
 #: The budget ratios of Tables 1 and 2, and of Section 5.1, in per cent.
 BUDGETS = (10, 20, 30)

@@ -4,7 +4,7 @@ A bound is a function ``bound(budget, context)``. Every instance has a failure p
 between two numbers, or counted; one false-alarm probability alpha covers all counts.
 """
 
+from simulations.testing._bound_instances import Assumes, Bound, BoundInstance, point_of
 from simulations.testing.checks import BoundReport, check_bound, examine_bound
-from simulations.testing.instances import Assumes, Bound, Instance, point_of
 
-__all__ = ["Assumes", "Bound", "BoundReport", "Instance", "check_bound", "examine_bound", "point_of"]
+__all__ = ["Assumes", "Bound", "BoundInstance", "BoundReport", "check_bound", "examine_bound", "point_of"]

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from exml_sim.testing import CheckError
-from simulations.testing.instances import (
+from simulations.testing._bound_instances import (
     Assumes,
     Bound,
-    Instance,
+    BoundInstance,
     corner_instances,
     count_instances,
     enumerate_instances,
@@ -78,7 +78,12 @@ def check_bound(bound: Bound, assumes: Assumes | None = None, **options: Any) ->
 
 
 def examine_bound(
-    bound: Bound, assumes: Assumes | None = None, *, alpha: float = 1e-6, seed: int = 0, more: Sequence[Instance] = ()
+    bound: Bound,
+    assumes: Assumes | None = None,
+    *,
+    alpha: float = 1e-6,
+    seed: int = 0,
+    more: Sequence[BoundInstance] = (),
 ) -> BoundReport:
     """Test a bound on the instances of what it assumes.
 
@@ -120,7 +125,7 @@ def examine_bound(
     return BoundReport(name, tuple(findings), spoke, len(instances) - spoke, factor, where, spent, _asked(instances))
 
 
-def _asked(instances: Sequence[Instance]) -> str:
+def _asked(instances: Sequence[BoundInstance]) -> str:
     """Describe K, budgets and costs of the instances."""
     budgets = [instance.budget for instance in instances]
     uneven = sum(instance.budget % instance.context.K > 0 for instance in instances)
@@ -136,18 +141,18 @@ def _asked(instances: Sequence[Instance]) -> str:
     return f"K = {numbers}, budgets {min(budgets):,} to {max(budgets):,} ({rest}), {prices}"
 
 
-def _regret(bound: Bound, instance: Instance) -> tuple[float, float]:
+def _regret(bound: Bound, instance: BoundInstance) -> tuple[float, float]:
     """The probability that is allowed, and that of a regret beyond the level that the bound names."""
-    from theory.claims.instances import corner_violation
+    from theory.claims._instances import corner_violation
 
     level, allowed = bound(instance.budget, instance.context)
     return float(allowed), float(corner_violation(lambda **_: float(level))(**instance.case))
 
 
-_INSTANCES: dict[str, list[Instance]] = {}
+_INSTANCES: dict[str, list[BoundInstance]] = {}
 
 
-def _get_instances(about: Assumes, alpha: float, seed: int) -> list[Instance]:
+def _get_instances(about: Assumes, alpha: float, seed: int) -> list[BoundInstance]:
     """Return all instances of what a bound assumes, made once: mutants are tested on the same."""
     key = f"{about!r} {alpha!r} {seed}"
     if key not in _INSTANCES:
@@ -155,7 +160,7 @@ def _get_instances(about: Assumes, alpha: float, seed: int) -> list[Instance]:
     return _INSTANCES[key]
 
 
-def _make_instances(about: Assumes, alpha: float, seed: int) -> list[Instance]:
+def _make_instances(about: Assumes, alpha: float, seed: int) -> list[BoundInstance]:
     if about.event == "regret":
         return list(corner_instances(about))
     if about.event == "first":

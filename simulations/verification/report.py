@@ -36,11 +36,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from exml_sim.engine.manifest import manifest
-from simulations.tables import markdown_table
-from simulations.verification.cells import (
+from exml_sim.engine._manifest import manifest
+from simulations._tables import markdown_table
+from simulations.verification._cells import (
+    CellEvidence,
     Closeness,
-    Evidence,
     EvidenceCount,
     compute_closeness,
     count_all,
@@ -48,9 +48,9 @@ from simulations.verification.cells import (
     find_closest,
     find_repeats,
 )
-from simulations.verification.plans import ALPHA, FACTOR
+from simulations.verification._claim_trials import source_digest
+from simulations.verification._plans import ALPHA, FACTOR
 from simulations.verification.run import Result, Verification
-from simulations.verification.trials import source_digest
 from theory.claims import Claim, section_titles
 from theory.claims.document import grades
 from theory.evidence.grades import grade
@@ -87,7 +87,7 @@ def group_by_family(verification: Verification) -> dict[str, list[Result]]:
     return {name: [result for family, result in pairs if family == name] for name in names}
 
 
-def compute_slack(cell: Evidence) -> tuple[float, bool] | None:
+def compute_slack(cell: CellEvidence) -> tuple[float, bool] | None:
     """Return (log10(bound / probability), whether it is at least that much); None where nothing was counted."""
     verdict = cell.verdict
     if verdict.rate is None or not 0 < cell.bound < 1 or cell.method == "paired":
@@ -325,7 +325,7 @@ def _claim(result: Result) -> dict[str, Any]:
     }
 
 
-def _cell(cell: Evidence) -> dict[str, Any]:
+def _cell(cell: CellEvidence) -> dict[str, Any]:
     values = {name: getattr(cell, name) for name in CELL} | {name: getattr(cell.verdict, name) for name in VERDICT}
     slack = _slack(compute_slack(cell)) if cell.decided else None
     return values | {"rate": cell.verdict.rate or None, "slack": slack, "extra": dict(cell.extra)}

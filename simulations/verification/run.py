@@ -9,18 +9,20 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from simulations.cache import Cache
-from simulations.verification import coverage, excess_risk, near_tight
-from simulations.verification.cells import Evidence, make_cells
-from simulations.verification.excess_risk import RandomInstanceTrials
-from simulations.verification.plans import COMPARED, EXCESS, PLANS, Depth, list_tested_claims
-from simulations.verification.trials import RunContext, compare, open_context, run_claim
+from simulations._cache import Cache
+from simulations.verification import _coverage as coverage
+from simulations.verification import _excess_risk as excess_risk
+from simulations.verification import _near_tight as near_tight
+from simulations.verification._cells import CellEvidence, make_cells
+from simulations.verification._claim_trials import RunContext, compare, open_context, run_claim
+from simulations.verification._excess_risk import RandomInstanceTrials
+from simulations.verification._plans import COMPARED, EXCESS, PLANS, Depth, list_tested_claims
 from theory.claims import Claim, Reading, all_claims, get
 from theory.verdicts import Verdict
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class ClaimCheck:
     """Outcome of one version of a claim on its instances.
 
     Attributes
@@ -41,14 +43,14 @@ class Check:
 class Checks:
     """All checks of one claim: as printed, corrected, and with a planted error."""
 
-    printed: Check
-    corrected: Check | None
-    mutant: Check | None
+    printed: ClaimCheck
+    corrected: ClaimCheck | None
+    mutant: ClaimCheck | None
 
     @classmethod
     def of(cls, table: Mapping[str, Any]) -> Checks:
         """Build from the dictionary of `asdict`."""
-        parts = {name: None if check is None else Check(**check) for name, check in table.items()}
+        parts = {name: None if check is None else ClaimCheck(**check) for name, check in table.items()}
         return cls(**parts)  # type: ignore[arg-type]
 
     def problems(self, claim: Claim) -> list[str]:
@@ -77,8 +79,8 @@ def _check_claim(claim: Claim) -> dict[str, Any]:
     return asdict(checks)
 
 
-def _check(reading: Reading, verdict: Verdict) -> Check:
-    return Check(verdict.outcome, verdict.sentence, margin(reading, verdict))
+def _check(reading: Reading, verdict: Verdict) -> ClaimCheck:
+    return ClaimCheck(verdict.outcome, verdict.sentence, margin(reading, verdict))
 
 
 def margin(reading: Reading, verdict: Verdict) -> float | None:
@@ -107,13 +109,13 @@ class Result:
     ----------
     claim : Claim
     checks : Checks
-    evidence : tuple of Evidence
+    evidence : tuple of CellEvidence
         One per cell; empty for claims that are not about trials.
     """
 
     claim: Claim
     checks: Checks
-    evidence: tuple[Evidence, ...] = ()
+    evidence: tuple[CellEvidence, ...] = ()
 
     @property
     def problems(self) -> list[str]:
@@ -164,7 +166,7 @@ class Verification:
         In the order of the paper.
     excess : dict
         Trials with random instances by claim, for the figure.
-    coverage : tuple of Evidence
+    coverage : tuple of CellEvidence
         How often statements about selections were wrong.
     """
 
@@ -172,7 +174,7 @@ class Verification:
     seed: int
     results: tuple[Result, ...]
     excess: dict[str, tuple[RandomInstanceTrials, ...]] = field(default_factory=dict)
-    coverage: tuple[Evidence, ...] = ()
+    coverage: tuple[CellEvidence, ...] = ()
 
     @property
     def problems(self) -> list[tuple[str, str]]:
@@ -240,7 +242,7 @@ def verify(
     return Verification(depth, seed, tuple(results), excess, covered)
 
 
-def _test(claim: str, depth: Depth, context: RunContext) -> tuple[list[Evidence], tuple[RandomInstanceTrials, ...]]:
+def _test(claim: str, depth: Depth, context: RunContext) -> tuple[list[CellEvidence], tuple[RandomInstanceTrials, ...]]:
     if claim not in list_tested_claims():
         return [], ()
     if claim == COMPARED:

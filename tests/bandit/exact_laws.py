@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from scipy.stats import binom
 
-from exml_sim.arrays import FloatArray
-from exml_sim.validation import check_count
+from exml_sim._internal.arrays import FloatArray
+from exml_sim._internal.validation import check_count
 
 
 def uniform_selection_probabilities(means: Sequence[float], pulls: Sequence[int] | int) -> FloatArray:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from exml_sim.bandit.arms import Pulls
+from exml_sim.bandit._arms import Pulls
 from exml_sim.bandit.parametric import BernoulliArm, BoundedArm, GaussianArm, ParametricPool
 from exml_sim.seeds import Seeds
 from exml_sim.strategies import MedianElimination, UniformAllocation

@@ -7,9 +7,9 @@ from collections import OrderedDict
 import numpy as np
 import pytest
 
-from exml_sim.bandit import points
+from exml_sim.bandit import _points as points
+from exml_sim.bandit._sampling import RangeSampler, RowOptions, RowSampler
 from exml_sim.bandit.rows import FeatureArm, FeaturePool
-from exml_sim.bandit.sampling import RangeSampler, RowOptions, RowSampler
 from exml_sim.engine import run, study
 from exml_sim.population import Population
 from exml_sim.seeds import Seeds

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from exml_sim.bandit.ranking import Scores, cut_unclear, lowest, mark_arms, ranking
+from exml_sim.bandit._ranking import Scores, cut_unclear, lowest, mark_arms, ranking
 
 
 def scores(values, half_width=0.0, resolution=0.0):

@@ -6,8 +6,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from exml_sim.bandit._sampling import Shortfall
 from exml_sim.bandit.rows import FeaturePool, RowPool
-from exml_sim.bandit.sampling import Shortfall
 from exml_sim.bandit.scoring import RESOLUTION, Scoring, risk_interval
 from exml_sim.kernels import gram
 from exml_sim.population import Population

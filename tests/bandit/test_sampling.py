@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from exml_sim.bandit.sampling import RowOptions, RowSampler, Shortfall
+from exml_sim.bandit._sampling import RowOptions, RowSampler, Shortfall
 from exml_sim.seeds import Seeds
 from tests.words import words
 

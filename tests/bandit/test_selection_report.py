@@ -10,9 +10,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from exml_sim.arrays import FloatArray
-from exml_sim.bandit.evidence import Pairs, log_wealth, paired_log_wealth
-from exml_sim.bandit.jackknife import AffineJackknife
+from exml_sim._internal.arrays import FloatArray
+from exml_sim.bandit._evidence import Pairs, log_wealth, paired_log_wealth
+from exml_sim.bandit._jackknife import AffineJackknife
 from exml_sim.bandit.parametric import ParametricPool
 from exml_sim.bandit.rows import FeaturePool
 from exml_sim.bandit.selection_report import Comparison, SelectionReport, half_widths

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from exml_sim.bandit.ledger import Ledger
+from exml_sim.classifier._bought_arms import LayerInput, OutOfFoldPool
+from exml_sim.classifier._kernel_regression import KernelFitter
+from exml_sim.classifier._rejection_model import ModelOptions
 from exml_sim.classifier.acquisition import AcquisitionManager
-from exml_sim.classifier.bought_arms import LayerInput, OutOfFoldPool
-from exml_sim.classifier.kernel_regression import KernelFitter
-from exml_sim.classifier.rejection_model import ModelOptions
 
 
 class Breaking:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from exml_sim.classifier.cascade import Cascade, Layer
+from exml_sim.classifier._cascade import Cascade, Layer
 
 
 class Above:

@@ -12,11 +12,11 @@ import pytest
 from exml_sim.bandit.rows import FeaturePool
 from exml_sim.bandit.selection_report import FEWEST_ROWS
 from exml_sim.classifier import ExMLClassifier
+from exml_sim.classifier._bought_arms import LayerInput, OraclePool, OutOfFoldPool
+from exml_sim.classifier._kernel_regression import KernelFitter
+from exml_sim.classifier._probability_models import brier, normalise, one_hot
+from exml_sim.classifier._rejection_model import ModelOptions
 from exml_sim.classifier.acquisition import AcquisitionManager
-from exml_sim.classifier.bought_arms import LayerInput, OraclePool, OutOfFoldPool
-from exml_sim.classifier.kernel_regression import KernelFitter
-from exml_sim.classifier.probability_models import brier, normalise, one_hot
-from exml_sim.classifier.rejection_model import ModelOptions
 from exml_sim.classifier.report import layers_to_dict
 from exml_sim.oracle import ArrayOracle
 from exml_sim.strategies import STRATEGIES

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from exml_sim.classifier import ExMLClassifier, TestData
-from exml_sim.classifier.rejection_model import ModelOptions, fit_rejection_model
+from exml_sim.classifier._rejection_model import ModelOptions, fit_rejection_model
 from exml_sim.oracle import ArrayOracle, CallableOracle
 from exml_sim.strategies import STRATEGIES, MedianElimination
 from tests.classifier.tasks import Recording, clean, mfeat, refused, synthetic

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from exml_sim.binomial import clopper_pearson
+from exml_sim._internal.binomial import clopper_pearson
 from exml_sim.classifier import ExMLClassifier
+from exml_sim.classifier._latent_class import LabelNoise
 from exml_sim.classifier.evaluation import ClassMetric, Metric, diagnose, diagnose_noise, diagnose_one_sided_noise
-from exml_sim.classifier.latent_class import LabelNoise
 from exml_sim.oracle import ArrayOracle
 from tests.classifier.tasks import clean, synthetic
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from exml_sim.classifier import BaseExMLClassifier
+from exml_sim.classifier._kernel_regression import KernelFitter, clip_limits
+from exml_sim.classifier._preflight import diagnose_far, far_cells
 from exml_sim.classifier.constants import CLIP_QUARTILE_DISTANCES, FAR_QUARTILE_DISTANCES, MAX_FAR_COLUMNS
-from exml_sim.classifier.kernel_regression import KernelFitter, clip_limits
-from exml_sim.classifier.preflight import diagnose_far, far_cells
 
 
 def test_far_cells_are_counted_in_distances_of_the_quartiles():

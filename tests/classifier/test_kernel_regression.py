@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from exml_sim.classifier._kernel_regression import KernelFitter, additive, expand_basis, weigh_regressions
 from exml_sim.classifier.constants import (
     BASIS_NORM,
     BLOCK_COLUMNS,
@@ -11,7 +12,6 @@ from exml_sim.classifier.constants import (
     PENALTIES,
     REGRESSION_TEMPERATURE,
 )
-from exml_sim.classifier.kernel_regression import KernelFitter, additive, expand_basis, weigh_regressions
 from tests.classifier.tasks import soft_rows
 
 

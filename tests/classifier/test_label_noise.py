@@ -7,8 +7,9 @@ import pytest
 from scipy.stats import dirichlet
 
 from exml_sim import ExMLClassifier
-from exml_sim.classifier import constants, latent_class
-from exml_sim.classifier.latent_class import estimate_label_noise, noise_grid
+from exml_sim.classifier import _latent_class as latent_class
+from exml_sim.classifier import constants
+from exml_sim.classifier._latent_class import estimate_label_noise, noise_grid
 from tests.classifier.tasks import synthetic
 
 

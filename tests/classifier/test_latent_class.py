@@ -10,11 +10,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from exml_sim import ExMLClassifier
-from exml_sim.classifier import latent_class
-from exml_sim.classifier.cascade import Cascade, Layer
-from exml_sim.classifier.constants import MAX_HIDDEN_SIZE
-from exml_sim.classifier.kernel_regression import KernelFitter
-from exml_sim.classifier.latent_class import (
+from exml_sim.classifier import _latent_class as latent_class
+from exml_sim.classifier._cascade import Cascade, Layer
+from exml_sim.classifier._kernel_regression import KernelFitter
+from exml_sim.classifier._latent_class import (
     decide,
     estimate_row_losses,
     fit_em,
@@ -23,8 +22,9 @@ from exml_sim.classifier.latent_class import (
     mix_labels,
     uniform_noise,
 )
-from exml_sim.classifier.probability_models import make_fitter
-from exml_sim.classifier.saved import SavedModel, load, save
+from exml_sim.classifier._probability_models import make_fitter
+from exml_sim.classifier._saved import SavedModel, load, save
+from exml_sim.classifier.constants import MAX_HIDDEN_SIZE
 from exml_sim.oracle import ArrayOracle
 from tests.classifier.tasks import mfeat, synthetic
 

@@ -6,7 +6,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from exml_sim.classifier.preflight import (
+from exml_sim._internal.memory import in_bytes, memory_limit
+from exml_sim.classifier._preflight import (
     DataSummary,
     check_data,
     count_blank,
@@ -15,7 +16,6 @@ from exml_sim.classifier.preflight import (
     max_rows,
     raise_errors,
 )
-from exml_sim.memory import in_bytes, memory_limit
 
 
 def visit(**changes):

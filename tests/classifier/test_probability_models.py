@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression, Perceptron
 
-from exml_sim.classifier.kernel_regression import KernelFitter
-from exml_sim.classifier.probability_models import (
+from exml_sim.classifier._kernel_regression import KernelFitter
+from exml_sim.classifier._probability_models import (
     check_estimator,
     make_estimator_fitter,
     make_forest_fitter,

@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from exml_sim.classifier import ExMLClassifier
-from exml_sim.classifier.purchase_plan import plan_rounds, plan_subset_selection
+from exml_sim.classifier._purchase_plan import plan_rounds, plan_subset_selection
 from exml_sim.strategies import MedianElimination, UniformAllocation, ValueOfInformationCommit
 from tests.classifier.tasks import synthetic
 

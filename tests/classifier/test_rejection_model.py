@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from exml_sim.classifier.rejection_model import (
+from exml_sim.classifier._rejection_model import (
     Frame,
     ModelOptions,
     apply_rejector,

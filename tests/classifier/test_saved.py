@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from exml_sim.classifier import ExMLClassifier
-from exml_sim.classifier.kernel_regression import KernelFitter
-from exml_sim.classifier.saved import SavedModel, load, pack, save, unpack
+from exml_sim.classifier._kernel_regression import KernelFitter
+from exml_sim.classifier._saved import SavedModel, load, pack, save, unpack
 from tests.classifier.tasks import soft_rows, synthetic
 
 

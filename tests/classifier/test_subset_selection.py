@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exml_sim import ExMLClassifier
+from exml_sim.classifier._bought_arms import LayerInput
+from exml_sim.classifier._consensus import ConsensusScorer
+from exml_sim.classifier._kernel_regression import KernelFitter
+from exml_sim.classifier._probability_models import normalise
 from exml_sim.classifier.acquisition import AcquisitionManager
-from exml_sim.classifier.bought_arms import LayerInput
-from exml_sim.classifier.consensus import ConsensusScorer
-from exml_sim.classifier.kernel_regression import KernelFitter
-from exml_sim.classifier.probability_models import normalise
 from exml_sim.classifier.subset_selection import SubsetSelection, count_first_rows
 from exml_sim.oracle import ArrayOracle
 from exml_sim.strategies import ValueOfInformationCommit

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from exml_sim.classifier.rejection_model import (
+from exml_sim.classifier._rejection_model import (
     Frame,
     ModelOptions,
     apply_rejector,
     fit_coefficients,
     fit_rejection_model,
 )
-from exml_sim.classifier.thresholds import (
+from exml_sim.classifier._thresholds import (
     CrossValidatedVotes,
     ThetaResult,
     choose_augmented,

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from exml_sim.classifier import ExMLClassifier, bought_arms
+from exml_sim.classifier import ExMLClassifier
+from exml_sim.classifier import _bought_arms as bought_arms
 from exml_sim.money import exact
 from exml_sim.oracle import ArrayOracle, CallableOracle
 from tests.classifier.tasks import Recording, synthetic

@@ -8,7 +8,7 @@ import math
 import pytest
 
 import theory
-from simulations.pool_bounds import bounds_of
+from simulations._pool_bounds import bounds_of
 from tests.cli.test_main import call
 from tests.engine.studies import features
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from exml_sim.cli import main
-from exml_sim.cli.tables import read_table
+from exml_sim.cli._tables import read_table
 from exml_sim.datasets import make_synthetic
 from exml_sim.datasets.realdisp import load_realdisp
 from tests.datasets.test_realdisp import write_log

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from exml_sim.engine import StudyResult, run
-from simulations import needed_budget
+from simulations import _needed_budget as needed_budget
 from simulations.panels import make_panels, needed_in_simulation
 from tests.cli.test_main import call
 from tests.engine.studies import features, known

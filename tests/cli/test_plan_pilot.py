@@ -11,7 +11,7 @@ from exml_sim.bandit.rows import FeaturePool
 from exml_sim.cli import main
 from exml_sim.datasets import make_synthetic
 from simulations.panels import name_bound
-from simulations.pilot import SCORE, Plan, best_last, check_pilot, drawn, in_order, interval, needed, plan
+from simulations.pilot import SCORE, PilotPlan, best_last, check_pilot, drawn, in_order, interval, needed, plan
 from theory.versions import VERSIONS
 
 ROLES = ["--label", "y", "--observed", "x1,x2"]
@@ -141,7 +141,7 @@ def test_a_tie_is_no_success():
 def test_ends_of_intervals_and_words():
     assert interval([3.0, 1.0, float("inf"), 2.0], 0.9) == (1.0, float("inf"))
     assert check_pilot(10, 10) == 10
-    said = Plan(
+    said = PilotPlan(
         "successive_elimination", 0.05, 40, float("inf"), 10.0, float("inf"), 0.95, 60, 400, "a", 0.5
     ).sentence()
     assert "no tried budget is enough" in said

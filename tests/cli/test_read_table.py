@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from exml_sim.cli.tables import parse_na_values, read_table, write_atomically
+from exml_sim.cli._tables import parse_na_values, read_table, write_atomically
 
 
 def table(tmp_path, text, written="utf-8", **how):
@@ -143,7 +143,7 @@ def test_parquet(tmp_path):
 
 def test_a_file_is_replaced_as_a_whole(tmp_path, monkeypatch):
     """Planted error: a disk that fails while the new file is written leaves the old one."""
-    from exml_sim.cli import tables
+    from exml_sim.cli import _tables as tables
 
     write_atomically(tmp_path / "f", "old")
 

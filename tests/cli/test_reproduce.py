@@ -11,7 +11,7 @@ import pytest
 from exml_sim.cli import main
 from exml_sim.cli.reproduce import DEFAULTS
 from exml_sim.datasets.realdisp import SENSORS, RealDisp, save_realdisp
-from simulations.reproduction import outputs
+from simulations.reproduction import _outputs as outputs
 
 
 def call(*arguments: str) -> int:
@@ -44,7 +44,7 @@ def test_every_experiment_has_the_c_that_its_page_states():
 
 
 def test_other_settings_in_the_same_folder(tmp_path, capsys):
-    from simulations.cache import Cache
+    from simulations._cache import Cache
     from simulations.reproduction.experiment import figures_4_and_5
 
     Cache(tmp_path / "results", json.loads(figures_4_and_5(True, 1.0, seed=0).identity()))

@@ -18,9 +18,9 @@ from click.testing import CliRunner
 
 from exml_sim.cli import cli, study
 from exml_sim.engine import Store, StoreError, StudyResult, run
-from exml_sim.engine.modes import excess_risk as excess
+from exml_sim.engine.modes import _excess_risk as excess
 from simulations import budget_vs_failure
-from simulations.report.findings import QUESTION
+from simulations.report._findings import QUESTION
 from tests.engine.studies import contents, known
 
 WHOLE = budget_vs_failure.make_study

@@ -9,7 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from exml_sim.cli import cli, main
-from simulations.verification import plans, run
+from simulations.verification import _plans as plans
+from simulations.verification import run
 from tests.simulations.verification.test_run import SMALL
 from theory.claims import get
 

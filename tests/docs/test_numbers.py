@@ -10,8 +10,8 @@ import pytest
 
 from simulations.falsify.counterexamples import read as read_counterexample
 from simulations.falsify.targets import all_targets
-from simulations.verification import near_tight
-from simulations.verification.plans import DEPTHS, list_tested_claims
+from simulations.verification import _near_tight as near_tight
+from simulations.verification._plans import DEPTHS, list_tested_claims
 from tests.docs.pages import README, ROOT, read
 from tests.simulations.report.test_bounds_in_page import MUTANTS
 from tests.statistical import instances, test_planted_bounds, test_planted_bugs

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from exml_sim.engine import Score, Study, fields, pools
+from exml_sim._internal.validation import check_jobs, shown
+from exml_sim.engine import Score, Study, pools
+from exml_sim.engine import _fields as fields
 from exml_sim.money import exact, short
-from exml_sim.validation import check_jobs, shown
 from tests.engine.studies import KNOWN, RULES
 
 BASE = {**KNOWN, "strategies": RULES, "budgets": {"per_arm": [10]}}

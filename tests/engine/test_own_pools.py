@@ -12,8 +12,8 @@ from exml_sim.bandit.parametric import ParametricPool, RandomInstancePool, Rando
 from exml_sim.engine import Study, run
 from exml_sim.engine.pools import FAMILIES, FamilyPool
 from exml_sim.seeds import Seeds
-from exml_sim.testing.properties import agrees
-from simulations.pool_bounds import value_at
+from exml_sim.testing._properties import agrees
+from simulations._pool_bounds import value_at
 
 ALARM = 1e-7
 BASE: dict[str, Any] = {"strategies": ["uniform_allocation"], "budgets": {"per_arm": [8]}, "trials": 40}

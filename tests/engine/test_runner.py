@@ -12,10 +12,10 @@ from pathlib import Path
 import joblib
 import pytest
 
+from exml_sim._internal.progress import Progress
 from exml_sim.engine import Store, StudyResult, run
 from exml_sim.engine.modes import replay
 from exml_sim.engine.runner import BlockSizes
-from exml_sim.progress import Progress
 from tests.engine.starting import begin, run_the_file_beside
 from tests.engine.studies import features, known
 

@@ -8,8 +8,9 @@ from concurrent.futures.process import BrokenProcessPool
 
 import pytest
 
-from exml_sim.engine import StoreError, Study, run, runner, runtime_estimate
-from exml_sim.engine.runtime_estimate import TERMS_BYTES, TRIAL_BYTES, estimate_runtime, format_duration
+from exml_sim.engine import StoreError, Study, run, runner
+from exml_sim.engine import _runtime_estimate as runtime_estimate
+from exml_sim.engine._runtime_estimate import TERMS_BYTES, TRIAL_BYTES, estimate_runtime, format_duration
 from tests.engine.studies import known
 
 Usage = namedtuple("Usage", "total used free")

@@ -8,7 +8,7 @@ import sqlite3
 import pytest
 
 from exml_sim.engine import Store, StoreError, StudyResult, run
-from exml_sim.engine.schema import TABLES, find_schema_damage, list_statements
+from exml_sim.engine._schema import TABLES, find_schema_damage, list_statements
 from tests.cli.test_main import call
 from tests.engine.studies import contents, known
 

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from exml_sim.cli import cli
 from exml_sim.engine import Store, StoreError, StudyResult, merge, run
-from exml_sim.engine.files import DriverLock
+from exml_sim.engine._files import DriverLock
 from tests.engine.studies import contents, known
 
 

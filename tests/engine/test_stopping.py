@@ -7,9 +7,9 @@ import pytest
 from scipy.special import betaln
 from scipy.stats import binom
 
-from exml_sim.binomial import clopper_pearson
+from exml_sim._internal.binomial import clopper_pearson
 from exml_sim.engine import Store, run
-from exml_sim.engine.intervals import bounded_sequence, confidence_sequence
+from exml_sim.engine._intervals import bounded_sequence, confidence_sequence
 from tests.bandit.exact_laws import uniform_selection_probabilities
 from tests.engine.studies import known
 

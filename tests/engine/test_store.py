@@ -12,9 +12,9 @@ import pytest
 
 from exml_sim.engine import Store, StoreError, StudyResult, merge, run
 from exml_sim.engine import store as store_module
-from exml_sim.engine.files import explained, transaction
+from exml_sim.engine._files import explained, transaction
+from exml_sim.engine._schema import header_checksum
 from exml_sim.engine.modes import run_block
-from exml_sim.engine.schema import header_checksum
 from exml_sim.engine.store import APPLICATION, VERSION
 from tests.engine.starting import begin, store_five_blocks_and_die
 from tests.engine.studies import contents, features, known

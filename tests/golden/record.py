@@ -25,6 +25,7 @@ from unittest import mock
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
+from exml_sim._internal.threads import one_thread
 from exml_sim.bandit.scoring import SCORES
 from exml_sim.classifier import AskTell, ExMLClassifier
 from exml_sim.cli import main
@@ -35,7 +36,6 @@ from exml_sim.money import show
 from exml_sim.oracle import ArrayOracle
 from exml_sim.rejection import factorise, solve, solve_batch, solve_low_rank
 from exml_sim.strategies import STRATEGIES
-from exml_sim.threads import one_thread
 from simulations.falsify import counterexamples as finds
 from tests.golden.values import (
     collect_numbers,

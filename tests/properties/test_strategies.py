@@ -8,8 +8,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from exml_sim.bandit._ranking import Scores
 from exml_sim.bandit.pool import Pool
-from exml_sim.bandit.ranking import Scores
 from exml_sim.bandit.strategy import smallest_budget
 from exml_sim.bandit.trial import read_trial
 from exml_sim.bandit.trial_batch import ArmState

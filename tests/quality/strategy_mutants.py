@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from exml_sim.arrays import IntArray
+from exml_sim._internal.arrays import IntArray
+from exml_sim.bandit._ranking import Scores
 from exml_sim.bandit.parametric import BernoulliArm, ParametricPool
-from exml_sim.bandit.ranking import Scores
 from exml_sim.bandit.strategy import Strategy, smallest_budget
 from exml_sim.bandit.trial_batch import TrialBatch
 from exml_sim.money import ALIGNMENTS, Prices

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from simulations.testing.instances import SMALL, Assumes, Bound, exact_instance
+from simulations.testing._bound_instances import SMALL, Assumes, Bound, exact_instance
 
 
 @dataclass(frozen=True)

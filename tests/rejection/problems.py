@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from exml_sim import kernels
-from exml_sim.arrays import FloatArray
+from exml_sim._internal.arrays import FloatArray
 from exml_sim.losses import surrogate_loss
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from exml_sim.rejection import solve, solve_batch
-from exml_sim.rejection.batch import tidy_weights
+from exml_sim.rejection._batch import tidy_weights
 
 K = np.array([[1.0, 0.5], [0.5, 1.0]])
 GOOD: dict[str, Any] = {"gram": K, "y": [1, -1], "theta": 0.2, "penalty": (1.0, 1.0)}

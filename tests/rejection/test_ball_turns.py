@@ -7,12 +7,14 @@ import pytest
 
 from exml_sim import kernels
 from exml_sim.datasets.synthetic import draw_rows
-from exml_sim.rejection import ball, dual, solve
-from exml_sim.rejection.batch import ball_block
-from exml_sim.rejection.linalg import pivoted_cholesky
-from exml_sim.rejection.multipliers import first_multiplier, mean_diagonal
-from exml_sim.rejection.proximal import settle
-from exml_sim.rejection.triangle import A1, A2, B2, EDGE_AB, EDGE_OA, EDGE_OB, geometry
+from exml_sim.rejection import _ball as ball
+from exml_sim.rejection import _dual as dual
+from exml_sim.rejection import solve
+from exml_sim.rejection._batch import ball_block
+from exml_sim.rejection._linalg import pivoted_cholesky
+from exml_sim.rejection._multipliers import first_multiplier, mean_diagonal
+from exml_sim.rejection._proximal import settle
+from exml_sim.rejection._triangle import A1, A2, B2, EDGE_AB, EDGE_OA, EDGE_OB, geometry
 
 TOL = 1e-8
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from benchmarks.solver import FAMILIES, draw_family
-from exml_sim.rejection.ball import EITHER, SEARCH, TOGETHER
-from exml_sim.rejection.batch import ball_block, gather
-from exml_sim.rejection.proximal import pace
+from exml_sim.rejection._ball import EITHER, SEARCH, TOGETHER
+from exml_sim.rejection._batch import ball_block, gather
+from exml_sim.rejection._proximal import pace
 
 # Draws with a problem that a solver stopped short of which counted rising steps as stalled, kept steps that sank, or
 # certified in plain precision only.

@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from exml_sim.compiled import compiled
-from exml_sim.rejection.linalg import (
+from exml_sim._internal.compiled import compiled
+from exml_sim.rejection._linalg import (
     SCRATCH,
     add_rows,
     cholesky,
@@ -18,7 +18,7 @@ from exml_sim.rejection.linalg import (
     padded,
     solve_columns,
 )
-from exml_sim.rejection.triangle import CORNER_B, INSIDE, geometry, nearest, project, shape
+from exml_sim.rejection._triangle import CORNER_B, INSIDE, geometry, nearest, project, shape
 
 SIZES = [1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 19, 31, 33, 67, 131]
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from exml_sim import kernels
 from exml_sim.rejection import (
     ConvergenceWarning,
-    Factor,
+    LowRankFactor,
     RejectionClassifier,
     Solution,
     factorise,
@@ -24,12 +24,12 @@ from exml_sim.rejection import (
     solve,
     solve_low_rank,
 )
-from exml_sim.rejection.residual import Setting, lower_bound
+from exml_sim.rejection._residual import Setting, lower_bound
 
 from .problems import table
 
 
-def full_kernel(factor: Factor) -> np.ndarray:
+def full_kernel(factor: LowRankFactor) -> np.ndarray:
     if factor.kernel == "linear":
         return kernels.linear(factor.points)
     return kernels.gaussian(factor.points, gamma=factor.gamma)
@@ -88,7 +88,7 @@ class TestFactor:
 
     def test_a_bandwidth_below_rounding_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Where the distance of a row to itself is not 0, a tiny bandwidth leaves nothing of the kernel."""
-        monkeypatch.setattr("exml_sim.rejection.factor.gaussian_cross", lambda X, Z, *rest: np.zeros((len(X), len(Z))))
+        monkeypatch.setattr("exml_sim.rejection._factor.gaussian_cross", lambda X, Z, *rest: np.zeros((len(X), len(Z))))
         with pytest.raises(ValueError, match="gamma 1e-59 is below the rounding of squared distances"):
             factorise([[1.0, 2.0], [1.0, 2.0], [3.0, 4.0]], gamma=1e-59, rank=2)
 
@@ -243,7 +243,7 @@ def test_a_planted_error_in_the_residual_is_caught() -> None:
     blind = solve(factor.values @ factor.values.T, y, 0.3, penalty=(1.0, 1.0))
     assert blind.lower_bound > exact.objective
     # The same through the code under test, with a factor that claims to have left out nothing.
-    liar = Factor(
+    liar = LowRankFactor(
         factor.points, "gaussian", factor.gamma, factor.landmarks, factor.triangle, factor.values, np.zeros(300)
     )
     ones = np.ones(300)

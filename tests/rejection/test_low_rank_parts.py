@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exml_sim import kernels
-from exml_sim.compiled import compiled
+from exml_sim._internal.compiled import compiled
 from exml_sim.rejection import (
     factorise,
 )
-from exml_sim.rejection.gaussian import STRIP, gaussian_cross, gaussian_forms, in_columns, room, scale
-from exml_sim.rejection.lowrank import Point, _Bouts
-from exml_sim.rejection.rows import shuffle
-from exml_sim.rejection.simd import WIDTH, load, power_of_two, store
-from exml_sim.rejection.triangle import geometry, project, shape
+from exml_sim.rejection._gaussian import STRIP, gaussian_cross, gaussian_forms, in_columns, room, scale
+from exml_sim.rejection._lowrank import Point, _Bouts
+from exml_sim.rejection._rows import shuffle
+from exml_sim.rejection._simd import WIDTH, load, power_of_two, store
+from exml_sim.rejection._triangle import geometry, project, shape
 
 from .problems import table
 
@@ -103,7 +103,7 @@ def test_sweeps_are_maximisations_row_by_row(sweeps: int, scale: float) -> None:
                 kept += 1
         count = kept
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("exml_sim.rejection.lowrank.SWEEPS", sweeps)
+        patch.setattr("exml_sim.rejection._lowrank.SWEEPS", sweeps)
         guess, moved = bouts.run(point)
     size = np.max(np.abs(z))
     np.testing.assert_allclose(np.column_stack([point.u, point.v]) / size, z / size, atol=1e-4)

@@ -8,8 +8,8 @@ from fractions import Fraction
 import pytest
 
 from exml_sim.engine import Sampling, build_pool
-from simulations.atoms import atom_pool, ball_score
-from theory.claims.instances import POOLS
+from simulations._atoms import atom_pool, ball_score
+from theory.claims._instances import POOLS
 
 NAMES = sorted(POOLS)
 

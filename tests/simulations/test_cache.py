@@ -7,7 +7,7 @@ import warnings
 import joblib
 import pytest
 
-from simulations.cache import Cache
+from simulations._cache import Cache
 
 SETTINGS = {"C": 0.15, "thetas": [0.1, 0.2]}
 

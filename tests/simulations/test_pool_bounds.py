@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from exml_sim.engine import Study
-from simulations.pool_bounds import bounds_of
+from simulations._pool_bounds import bounds_of
 from tests.engine.studies import FEATURES, features, known
 
 

@@ -14,11 +14,11 @@ import pytest
 import theory
 from exml_sim.engine import StudyResult, run
 from simulations import budget_vs_failure
-from simulations.comparison import judge_panels
+from simulations._comparison import judge_panels
 from simulations.figures import failure_rate, style
 from simulations.panels import Needs, find_needs, make_panels, name_bound
-from simulations.report.findings import write_needs
-from simulations.report.page import make_page
+from simulations.report._findings import write_needs
+from simulations.report._page import make_page
 from tests.cli.test_main import call
 from theory import tighter
 from theory.versions import VERSIONS, Version

@@ -1,4 +1,4 @@
-"""The near-tight instances of `theory.claims.near_tight` with the points that bounds take, and as rows."""
+"""The near-tight instances of `theory.claims._near_tight` with the points that bounds take, and as rows."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from exml_sim.bandit.rows import FeaturePool
 from exml_sim.population import Candidate, Population
 from tests.statistical.worlds import World
 from theory import BoundProblem
-from theory.claims import near_tight
-from theory.claims.near_tight import RADIUS, SHY, THETA, NearTight, passed
-from theory.claims.rounds import pulls
+from theory.claims import _near_tight as near_tight
+from theory.claims._near_tight import RADIUS, SHY, THETA, NearTight, passed
+from theory.claims._rounds import pulls
 from theory.exact import AffinePool, make_pool
 
 __all__ = ["RADIUS", "THETA", "passed", "pulls"]

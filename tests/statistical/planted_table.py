@@ -6,7 +6,7 @@ from tests.statistical.wrong_bounds import PLANTED
 from tests.statistical.wrong_strategies import BUGS, seen
 from theory import tighter
 from theory.claims import all_claims
-from theory.claims.instances import failure_median, failure_uniform, parameters
+from theory.claims._instances import failure_median, failure_uniform, parameters
 from theory.verdicts import Verdict, judge_exact
 
 HEAD = ("| planted error | caught by | evidence |", "|---|---|---|")

@@ -24,7 +24,7 @@ class World:
     values : one tuple per arm, with the feature's value at every atom
     y, copies : label and number of rows of every atom
     theta, ball : the loss and the radius Lambda
-    rows, replacement : as for `exml_sim.bandit.sampling.RowOptions`
+    rows, replacement : as for `exml_sim.bandit._sampling.RowOptions`
     kernel : "linear", or "gaussian" with gamma = 1
     """
 

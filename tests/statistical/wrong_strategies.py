@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from exml_sim.bandit._sampling import RowSampler
 from exml_sim.bandit.rows import FeaturePool, RowState
-from exml_sim.bandit.sampling import RowSampler
 from exml_sim.seeds import Seeds
 from exml_sim.strategies import MedianElimination, UniformAllocation
 from exml_sim.strategies.median_elimination import halving_rounds

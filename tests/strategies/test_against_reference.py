@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from benchmarks.rules import PAIRS
+from exml_sim._internal.binomial import clopper_pearson
 from exml_sim.bandit.parametric import ParametricPool
-from exml_sim.binomial import clopper_pearson
 from exml_sim.engine import StrategySpec
 from exml_sim.seeds import Seeds
 from exml_sim.strategies import (

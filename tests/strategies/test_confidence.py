@@ -10,7 +10,7 @@ import pytest
 from scipy.special import betaln, xlogy
 
 from benchmarks.textbook import kl_lucb, top_two_thompson
-from exml_sim.bandit.evidence import ParametricEvidence
+from exml_sim.bandit._evidence import ParametricEvidence
 from exml_sim.bandit.parametric import BoundedArm, GaussianArm, ParametricPool
 from exml_sim.bandit.rows import FeaturePool
 from exml_sim.engine.runner import run

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from theory.claims.exact_losses import surrogate
+from theory.claims._exact_losses import surrogate
 from theory.exact import (
     AffinePool,
     compositions,

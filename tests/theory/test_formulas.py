@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from theory import formulas
-from theory.evidence.balls import Balls, ball
+from theory.evidence._balls import Balls, ball
 from theory.formulas import RATIONALS
 from tools.generate_bounds_js import ASSET, with_constants
 

@@ -10,10 +10,9 @@ from itertools import product
 from typing import Any
 
 from theory import corrected, paper
-from theory.claims.assumptions import DEFINED, THETA, UNIT_THETA
-from theory.claims.claim import Assumption, Check, grid
-from theory.claims.exact_losses import largest_gap, surrogate
-from theory.claims.instances import (
+from theory.claims._assumptions import DEFINED, THETA, UNIT_THETA
+from theory.claims._exact_losses import largest_gap, surrogate
+from theory.claims._instances import (
     OUTLIER_PREMISE,
     OUTLIERS,
     OUTLIERS_SMALL_BALL,
@@ -23,6 +22,7 @@ from theory.claims.instances import (
     pairwise,
     parameters,
 )
+from theory.claims.claim import Assumption, Check, grid
 from theory.formulas import (
     complexity,
     identification_margin,

@@ -9,8 +9,7 @@ from typing import Any
 
 from theory import corrected, paper
 from theory.claims import section_4_1
-from theory.claims.appendix_a1 import LEMMA_3
-from theory.claims.assumptions import (
+from theory.claims._assumptions import (
     ARMS,
     FEASIBLE_GAP,
     LARGEST_GAP,
@@ -19,8 +18,9 @@ from theory.claims.assumptions import (
     THETA,
     WALK,
 )
+from theory.claims._instances import mean_absolute_walk, walk_bound, walk_violation
+from theory.claims.appendix_a1 import LEMMA_3
 from theory.claims.claim import Check, grid
-from theory.claims.instances import mean_absolute_walk, walk_bound, walk_violation
 from theory.claims.section_4_2_2 import LEMMA_1_II, SIZES, log_fail
 from theory.constants import loss_range, tight_rademacher_constant
 from theory.formulas import (

@@ -9,7 +9,7 @@ from typing import Any
 
 from theory import paper
 from theory.claims import section_4_1
-from theory.claims.assumptions import ARMS, FEASIBLE_GAP, LARGEST_GAP, LAUNCH_64, POWER_OF_TWO, THETA
+from theory.claims._assumptions import ARMS, FEASIBLE_GAP, LARGEST_GAP, LAUNCH_64, POWER_OF_TWO, THETA
 from theory.claims.claim import Assumption, Check, grid
 from theory.claims.section_4_2_3 import LEMMA_2_II, ORDER, log_fail
 from theory.formulas import identification_margin, launch_rows, log_tail_paper, rademacher_constant, regret_paper

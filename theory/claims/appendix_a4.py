@@ -9,13 +9,13 @@ from itertools import product
 from typing import Any
 
 from theory import exact
+from theory.claims._assumptions import FIRST_ARM_BEST, THETA, WALK
+from theory.claims._exact_losses import best_surrogate, surrogate_risk
+from theory.claims._instances import pairwise, pool, walk_violation
+from theory.claims._rounds import sum_of_pairs
 from theory.claims.appendix_a1 import LEMMA_4, rademacher_term
 from theory.claims.appendix_a2 import walk_hoeffding
-from theory.claims.assumptions import FIRST_ARM_BEST, THETA, WALK
 from theory.claims.claim import Assumption, Check, grid
-from theory.claims.exact_losses import best_surrogate, surrogate_risk
-from theory.claims.instances import pairwise, pool, walk_violation
-from theory.claims.rounds import sum_of_pairs
 from theory.formulas import hoeffding_deviation, launch_rows, log_failure_pair, regret_paper
 
 F = Fraction

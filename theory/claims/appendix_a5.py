@@ -8,8 +8,7 @@ from itertools import product
 from typing import Any
 
 from theory import corrected, exact, paper
-from theory.claims.appendix_a1 import LEMMA_4
-from theory.claims.assumptions import (
+from theory.claims._assumptions import (
     ARMS,
     DIVISIBLE,
     FIRST_ARM_BEST,
@@ -20,9 +19,8 @@ from theory.claims.assumptions import (
     SMALLEST_GAP,
     THETA,
 )
-from theory.claims.claim import Assumption, Check, grid
-from theory.claims.instances import corner_violation, pool
-from theory.claims.rounds import (
+from theory.claims._instances import corner_violation, pool
+from theory.claims._rounds import (
     active,
     better_pair,
     expectation_bound,
@@ -33,6 +31,8 @@ from theory.claims.rounds import (
     sum_of_pairs,
     two_rounds,
 )
+from theory.claims.appendix_a1 import LEMMA_4
+from theory.claims.claim import Assumption, Check, grid
 from theory.claims.section_4_2_2 import LEMMA_1_II, corner_allowance, regret_corrected
 from theory.formulas import identification_margin, regret_paper
 

@@ -10,12 +10,8 @@ from itertools import product
 from typing import Any
 
 from theory import exact, paper
-from theory.claims.appendix_a1 import rademacher_term
-from theory.claims.appendix_a2 import RADEMACHER_CASES, WALK_STEP_3, rademacher
-from theory.claims.appendix_a4 import SPLITS, generalisation_error, split
-from theory.claims.assumptions import FIRST_ARM_BEST, LAUNCH_16, ONE_ROW_OR_AFFINE, SMALLEST_GAP, THETA, WALK
-from theory.claims.claim import Assumption, Check, grid
-from theory.claims.instances import (
+from theory.claims._assumptions import FIRST_ARM_BEST, LAUNCH_16, ONE_ROW_OR_AFFINE, SMALLEST_GAP, THETA, WALK
+from theory.claims._instances import (
     OUTLIER_PREMISE,
     is_outlier_instance,
     outlier_gap,
@@ -25,6 +21,10 @@ from theory.claims.instances import (
     walk_bound,
     walk_violation,
 )
+from theory.claims.appendix_a1 import rademacher_term
+from theory.claims.appendix_a2 import RADEMACHER_CASES, WALK_STEP_3, rademacher
+from theory.claims.appendix_a4 import SPLITS, generalisation_error, split
+from theory.claims.claim import Assumption, Check, grid
 from theory.constants import loss_range
 from theory.formulas import identification_margin, launch_rows, log_tail_paper
 

@@ -132,7 +132,7 @@ class Experiment:
     Attributes
     ----------
     pools : tuple of str
-        Names in `theory.claims.instances.POOLS`.
+        Names in `theory.claims._instances.POOLS`.
     strategies : tuple of str
         "uniform", "median-fresh", "median-accumulated".
     budgets : tuple of int

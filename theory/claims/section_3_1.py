@@ -6,9 +6,8 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from theory.claims.assumptions import DEFINED, THETA, UNIT_THETA
-from theory.claims.claim import Assumption, Check, grid
-from theory.claims.exact_losses import (
+from theory.claims._assumptions import DEFINED, THETA, UNIT_THETA
+from theory.claims._exact_losses import (
     Loss,
     bayes_risk,
     best_surrogate,
@@ -19,6 +18,7 @@ from theory.claims.exact_losses import (
     surrogate,
     surrogate_risk,
 )
+from theory.claims.claim import Assumption, Check, grid
 from theory.formulas import rejection_slope
 
 F = Fraction

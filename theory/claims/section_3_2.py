@@ -8,10 +8,10 @@ from itertools import product
 from typing import Any
 
 from theory import exact
-from theory.claims.assumptions import ARMS, BUDGET_PER_ARM, FIRST_ARM_BEST, FIRST_EPISODE
+from theory.claims._assumptions import ARMS, BUDGET_PER_ARM, FIRST_ARM_BEST, FIRST_EPISODE
+from theory.claims._instances import failure_median, failure_uniform, pool
+from theory.claims._rounds import active, pulls
 from theory.claims.claim import Check, grid
-from theory.claims.instances import failure_median, failure_uniform, pool
-from theory.claims.rounds import active, pulls
 
 F = Fraction
 COSTS = {"Fac": F(5), "Pix": F(6, 5), "Kar": F(1), "Zer": F(19, 20), "Fou": F(3, 2), "Mor": F(9, 10)}

@@ -8,9 +8,8 @@ from itertools import product
 from typing import Any
 
 from theory import paper
-from theory.claims.assumptions import FIRST_ARM_BEST, THETA
-from theory.claims.claim import Assumption, Check, grid
-from theory.claims.exact_losses import (
+from theory.claims._assumptions import FIRST_ARM_BEST, THETA
+from theory.claims._exact_losses import (
     Loss,
     bayes_risk,
     best_surrogate,
@@ -20,7 +19,8 @@ from theory.claims.exact_losses import (
     surrogate_risk,
     true_risk,
 )
-from theory.claims.instances import pool
+from theory.claims._instances import pool
+from theory.claims.claim import Assumption, Check, grid
 from theory.constants import gap_ceiling
 from theory.formulas import complexity, hoeffding_deviation
 

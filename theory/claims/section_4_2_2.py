@@ -8,10 +8,9 @@ from itertools import product
 from typing import Any
 
 from theory import corrected, paper
-from theory.claims.assumptions import ARMS, FEASIBLE_GAP, FIRST_ARM_BEST, LAUNCH_64, THETA
-from theory.claims.claim import Assumption, Check, grid
-from theory.claims.exact_losses import launch_row
-from theory.claims.instances import (
+from theory.claims._assumptions import ARMS, FEASIBLE_GAP, FIRST_ARM_BEST, LAUNCH_64, THETA
+from theory.claims._exact_losses import launch_row
+from theory.claims._instances import (
     CORNER_R,
     CORNER_THETA,
     corner_gap,
@@ -20,6 +19,7 @@ from theory.claims.instances import (
     parameters,
     pool,
 )
+from theory.claims.claim import Assumption, Check, grid
 from theory.constants import loss_range, tight_rademacher_constant
 from theory.formulas import (
     complexity,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from theory import corrected, paper
-from theory.claims.assumptions import (
+from theory.claims._assumptions import (
     ARMS,
     DIVISIBLE,
     FEASIBLE_GAP,
@@ -19,10 +19,10 @@ from theory.claims.assumptions import (
     POWER_OF_TWO,
     THETA,
 )
+from theory.claims._exact_losses import launch_row
+from theory.claims._instances import corner_violation, failure_median, parameters, pool
+from theory.claims._rounds import pulls
 from theory.claims.claim import Assumption, Check, grid
-from theory.claims.exact_losses import launch_row
-from theory.claims.instances import corner_violation, failure_median, parameters, pool
-from theory.claims.rounds import pulls
 from theory.claims.section_4_2_2 import (
     CORNER_PREMISES,
     ONE_ROW,

@@ -1,7 +1,7 @@
 """Refute claims of the registry in exact or ball arithmetic, one counterexample each.
 
 Most claims compute with fractions, and their own reading is evaluated at the counterexample. Claims with logarithms,
-roots or long sums are evaluated on balls by `theory.evidence.sides`; a test compares these sides with the registry's.
+roots or long sums are evaluated on balls by `theory.evidence._sides`; a test compares these sides with the registry's.
 A probability that is too large is bounded from below, and a violated bound is enclosed.
 """
 
@@ -15,8 +15,8 @@ from typing import Any
 from flint import arb
 
 from theory.claims import Claim, get
-from theory.evidence import sides
-from theory.evidence.balls import ball, digits, enclose
+from theory.evidence import _sides as sides
+from theory.evidence._balls import ball, digits, enclose
 from theory.formulas import log_failure_uniform_simplified, regret_paper, uniform_risk_deviation
 
 __all__ = ["REFUTATIONS", "Refutation", "Replay", "replay"]

@@ -15,10 +15,10 @@ from theory._bound import POPULATION_EXHAUSTED, Rows, Strategy
 from theory._inputs import Bound
 from theory.errors import AssumptionError
 from theory.formulas import halving_schedule
-from theory.population.affine import AffineEvents
-from theory.population.events import DualEvents, PairEvents, PenalisedEvents
+from theory.population._affine import AffineEvents
+from theory.population._events import DualEvents, PairEvents, PenalisedEvents
+from theory.population._probability import tail_bound_of
 from theory.population.model import Alignment, Design, Pairing, PopulationModel, require_level
-from theory.population.probability import tail_bound_of
 
 __all__ = [
     "Effort",

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from theory.errors import AssumptionError, shown
 from theory.formulas import rejection_slope
-from theory.population.moments import Floats
+from theory.population._moments import Floats
 
 __all__ = ["Alignment", "Design", "Pairing", "PopulationModel", "require_level"]
 
@@ -227,7 +227,7 @@ class PopulationModel:
         if self.closed:
             return self.risks, self.risks
         # The certificates need this class.
-        from theory.population.certificates import risk_intervals
+        from theory.population._certificates import risk_intervals
 
         return risk_intervals(self)
 

@@ -25,8 +25,8 @@ from scipy import special
 from theory import budgets, tighter
 from theory._bound import Strategy
 from theory.formulas import halving_schedule
+from theory.population._moments import Floats
 from theory.population.model import PopulationModel, require_level
-from theory.population.moments import Floats
 
 __all__ = [
     "BudgetStep",

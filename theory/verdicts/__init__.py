@@ -13,7 +13,7 @@ Deterministic checks (identities, inequalities, exact probabilities) use the sam
 `consistent`, `refuted`, `vacuous`, `undecided` and `judge_exact`; they have no false-alarm rate.
 """
 
-from theory.verdicts.counting import (
+from theory.verdicts._counting import (
     POWER,
     clopper_pearson,
     critical_count,

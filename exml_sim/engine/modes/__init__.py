@@ -8,9 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from exml_sim.bandit.trial import Exploration
-from exml_sim.engine.modes import exact, excess_risk, importance_sampling, monte_carlo
+from exml_sim.engine._trials import TERMS, Block, CellMetadata, OutcomeDistribution, find
+from exml_sim.engine.modes import _exact as exact
+from exml_sim.engine.modes import _excess_risk as excess_risk
+from exml_sim.engine.modes import _importance_sampling as importance_sampling
+from exml_sim.engine.modes import _monte_carlo as monte_carlo
 from exml_sim.engine.study import Cell, Study
-from exml_sim.engine.trials import TERMS, Block, CellMetadata, OutcomeDistribution, find
 from exml_sim.plugins import guard_calls
 
 __all__ = ["MODES", "Mode", "mode_of", "replay", "run_block"]

@@ -5,13 +5,17 @@ from __future__ import annotations
 import difflib
 from functools import cache
 
-from simulations.falsify.target import Target
+from simulations.falsify._target import Target
 
 
 @cache
 def all_targets() -> tuple[Target, ...]:
     """Return every target; those measured by trials last, as they cost the most."""
-    from simulations.falsify.targets import by_trials, definitions, lemma_4, regrets, selection
+    from simulations.falsify.targets import _by_trials as by_trials
+    from simulations.falsify.targets import _definitions as definitions
+    from simulations.falsify.targets import _lemma_4 as lemma_4
+    from simulations.falsify.targets import _regrets as regrets
+    from simulations.falsify.targets import _selection as selection
 
     modules = (definitions, selection, lemma_4, regrets, by_trials)
     targets = [target for module in modules for target in module.targets()]

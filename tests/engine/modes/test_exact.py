@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from exml_sim.bandit._sampling import RowOptions, RowSampler
 from exml_sim.bandit.ledger import Ledger
 from exml_sim.bandit.rows import RowState
-from exml_sim.bandit.sampling import RowOptions, RowSampler
 from exml_sim.bandit.trial_batch import TrialBatch
 from exml_sim.engine import Study, run
-from exml_sim.engine.modes.exact import enumerate_cell
-from exml_sim.engine.trials import outcomes
+from exml_sim.engine._trials import outcomes
+from exml_sim.engine.modes._exact import enumerate_cell
 from exml_sim.money import exact
 from exml_sim.seeds import Seeds
 from tests.bandit.exact_laws import uniform_selection_probabilities

@@ -11,10 +11,10 @@ import pytest
 from scipy.stats import chi2, multivariate_normal
 
 from exml_sim.engine import Score, Study, SyntheticPool, merge, run
-from exml_sim.engine.fields import to_plain
-from exml_sim.engine.intervals import mean_interval
-from exml_sim.engine.modes import excess_risk as module
-from exml_sim.engine.modes.excess_risk import TERMS, draw, expected, features, fitted, label_probability, truth
+from exml_sim.engine._fields import to_plain
+from exml_sim.engine._intervals import mean_interval
+from exml_sim.engine.modes import _excess_risk as module
+from exml_sim.engine.modes._excess_risk import TERMS, draw, expected, features, fitted, label_probability, truth
 from exml_sim.engine.result import excess_lines
 from exml_sim.losses import rejection_loss, surrogate_loss
 

@@ -9,12 +9,12 @@ import pytest
 from scipy.stats import binom, t
 
 from exml_sim.engine import Study, run
-from exml_sim.engine.intervals import bounded_interval
-from exml_sim.engine.modes import importance_sampling as rare_module
-from exml_sim.engine.modes import tilting
-from exml_sim.engine.modes.importance_sampling import tilted_trials, tilts
-from exml_sim.engine.modes.tilting import PLAIN
-from exml_sim.engine.trials import outcomes
+from exml_sim.engine._intervals import bounded_interval
+from exml_sim.engine._trials import outcomes
+from exml_sim.engine.modes import _importance_sampling as rare_module
+from exml_sim.engine.modes import _tilting as tilting
+from exml_sim.engine.modes._importance_sampling import tilted_trials, tilts
+from exml_sim.engine.modes._tilting import PLAIN
 from tests.engine.modes.test_exact import RULES, atoms
 from tests.engine.studies import features, known
 

@@ -5,8 +5,8 @@ import pytest
 from scipy.special import logsumexp
 
 from exml_sim.engine import Study
-from exml_sim.engine.modes import tilting
-from exml_sim.engine.modes.failure_paths import Passing, Schedule
+from exml_sim.engine.modes import _tilting as tilting
+from exml_sim.engine.modes._failure_paths import Passing, Schedule
 from exml_sim.losses import surrogate_loss
 from exml_sim.rejection import solve
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from exml_sim.engine import AtomPool, Budgets, Score, StrategySpec
-from exml_sim.engine.modes.exact import enumerate_cell
+from exml_sim.engine.modes._exact import enumerate_cell
 from exml_sim.engine.study import Study
-from simulations.falsify import distributions
-from simulations.falsify.spaces import PoolInstance, PoolSpace
-from simulations.falsify.targets import regrets
-from simulations.falsify.targets.lemma_4 import _grid_score, exchangeable_score
-from simulations.falsify.targets.selection import slow_median
+from simulations.falsify import _distributions as distributions
+from simulations.falsify._spaces import PoolInstance, PoolSpace
+from simulations.falsify.targets import _regrets as regrets
+from simulations.falsify.targets._lemma_4 import _grid_score, exchangeable_score
+from simulations.falsify.targets._selection import slow_median
 from tests.simulations.falsify.draws import draw
 from theory import exact, paper
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from exml_sim.engine import AtomPool, Sampling, Score, build_pool
-from simulations.falsify.targets import get, selection
+from simulations.falsify.targets import _selection as selection
+from simulations.falsify.targets import get
 from tests.simulations.falsify.draws import draw
 from theory import tighter
 

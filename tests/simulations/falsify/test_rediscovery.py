@@ -7,8 +7,8 @@ import pytest
 
 from simulations.falsify.search import Limits, search
 from simulations.falsify.targets import all_targets, get
-from simulations.falsify.targets.definitions import rows_of_selected
-from simulations.falsify.targets.selection import in_fractions
+from simulations.falsify.targets._definitions import rows_of_selected
+from simulations.falsify.targets._selection import in_fractions
 from theory import exact, paper
 
 

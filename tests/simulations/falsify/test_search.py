@@ -6,12 +6,12 @@ from fractions import Fraction
 
 import pytest
 
+from simulations.falsify._spaces import Numbers, PoolInstance, PoolSpace, axis, box
+from simulations.falsify._target import LOG_ZERO, Measured, Target, format_log, judge_measured, unmet
 from simulations.falsify.search import MAX_CONFIRMATIONS, Limits, confirm, derive_seeds, search
-from simulations.falsify.spaces import Numbers, PoolInstance, PoolSpace, axis, box
-from simulations.falsify.target import LOG_ZERO, Measured, Target, format_log, judge_measured, unmet
 from simulations.falsify.targets import all_targets, get
-from simulations.falsify.targets.by_trials import MANY_ROWS, build_rate_target, run_failures
-from simulations.falsify.targets.selection import UNIFORM, UNIFORM_FAILURE, _by, build_target
+from simulations.falsify.targets._by_trials import MANY_ROWS, build_rate_target, run_failures
+from simulations.falsify.targets._selection import UNIFORM, UNIFORM_FAILURE, _by, build_target
 from tests.simulations.falsify.draws import draw
 from theory import tighter, verdicts
 

@@ -2,16 +2,16 @@
 
 import math
 
-from simulations.falsify.spaces import PoolInstance
-from simulations.falsify.target import log
+from simulations.falsify._spaces import PoolInstance
+from simulations.falsify._target import log
+from simulations.falsify._tightness import LEVEL, measure_tightness, to_markdown
 from simulations.falsify.targets import get
-from simulations.falsify.targets.selection import (
+from simulations.falsify.targets._selection import (
     KNOWN_UNIFORM,
     UNIFORM_FAILURE,
     build_target,
     to_population_model,
 )
-from simulations.falsify.tightness import LEVEL, measure_tightness, to_markdown
 from theory.population import delta_fail_uniform
 
 

@@ -16,7 +16,7 @@ from exml_sim.bandit.parametric import ParametricPool
 from exml_sim.engine.runner import run
 from exml_sim.engine.study import Study
 from simulations.figures import exploration, money_vs_confidence, style
-from simulations.report.exploration import html_of, page
+from simulations.report._exploration import html_of, page
 from theory.characteristic import least_pulls
 
 LOOK = {"rows": 27, "interval": [0.1, 0.3], "chosen": False}

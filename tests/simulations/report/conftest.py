@@ -10,8 +10,8 @@ import pytest
 
 from exml_sim.engine import Study, StudyResult, run
 from simulations import budget_vs_failure
-from simulations.report.page import make_page
-from simulations.report.render import render
+from simulations.report._page import make_page
+from simulations.report._render import render
 from tests.simulations.report.browser import chromium
 
 HOSTILE = "<script>window.pwned = 1</script><img src=x onerror='window.pwned = 2'>"

@@ -13,8 +13,8 @@ import pytest
 from exml_sim.engine import Store, StudyResult, run
 from simulations.figures import facets, style
 from simulations.panels import make_panels, name_bound
-from simulations.report.page import make_page
-from simulations.report.render import embed, render
+from simulations.report._page import make_page
+from simulations.report._render import embed, render
 from tests.engine.studies import known
 from theory.versions import VERSIONS
 from tools import fetch_d3

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from simulations.cache import Cache
-from simulations.reproduction import learner
+from simulations._cache import Cache
+from simulations.reproduction import _learner as learner
+from simulations.reproduction._sources import SyntheticSource
 from simulations.reproduction.experiment import Experiment, Exploring, run
-from simulations.reproduction.sources import SyntheticSource
 
 COUNT = 6
 

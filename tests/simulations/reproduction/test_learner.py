@@ -9,11 +9,11 @@ import pytest
 
 from exml_sim import ExMLClassifier, kernels
 from exml_sim.classifier import TestData
-from exml_sim.classifier.rejection_model import ModelOptions
+from exml_sim.classifier._rejection_model import ModelOptions
 from exml_sim.oracle import ArrayOracle
 from exml_sim.strategies import MedianElimination, UniformAllocation
-from simulations.reproduction.learner import Learner, Predicted, Protocol
-from simulations.reproduction.task import HIDDEN, Task
+from simulations.reproduction._learner import Learner, Predicted, Protocol
+from simulations.reproduction._task import HIDDEN, Task
 
 GROUPS = ("seen", "good", "noise", "fair")
 COSTS = {"good": Fraction(5), "noise": Fraction("0.9"), "fair": Fraction("1.2")}
@@ -157,8 +157,8 @@ def test_a_cascade_asks_the_second_layer_only_where_the_first_gives_up():
 def test_values_must_be_paid_for(task):
     """The session reads rows through the buyer, which refuses what was not bought."""
     from exml_sim.bandit.ledger import Ledger
-    from exml_sim.classifier.bought_arms import LayerInput
-    from simulations.reproduction import learner as room
+    from exml_sim.classifier._bought_arms import LayerInput
+    from simulations.reproduction import _learner as room
 
     one = learner(task, hindsight=True)
     buyer = room._buyer(task, one.candidates, Fraction(1, 4))

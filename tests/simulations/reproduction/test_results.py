@@ -7,9 +7,21 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from simulations.reproduction import printed, statements, tables
-from simulations.reproduction.results import AUG_ME, CSD_ME, CSD_UA, SL, TABLE_1, Results, TableCell, mark_bold, p_above
-from simulations.reproduction.sources import GOOD, POOR
+from simulations.reproduction import _printed as printed
+from simulations.reproduction import _result_tables as tables
+from simulations.reproduction import _statements as statements
+from simulations.reproduction._results import (
+    AUG_ME,
+    CSD_ME,
+    CSD_UA,
+    SL,
+    TABLE_1,
+    Results,
+    TableCell,
+    mark_bold,
+    p_above,
+)
+from simulations.reproduction._sources import GOOD, POOR
 
 VIEWS = (*GOOD, *POOR)
 LEVEL = {"fac": 0.93, "pix": 0.92, "kar": 0.87, "zer": 0.74, "fou": 0.69, "mor": 0.57}

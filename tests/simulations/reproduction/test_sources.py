@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from exml_sim.datasets.realdisp import SENSORS, RealDisp, save_realdisp
-from simulations.reproduction.experiment import table_2
-from simulations.reproduction.sources import (
+from simulations.reproduction._sources import (
     ANGLES,
     DIVISIONS,
     MfeatSource,
@@ -16,7 +15,8 @@ from simulations.reproduction.sources import (
     observe_labels,
     read_source,
 )
-from simulations.reproduction.task import HIDDEN, stream
+from simulations.reproduction._task import HIDDEN, stream
+from simulations.reproduction.experiment import table_2
 
 
 def test_mfeat_tasks():

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from exml_sim.bandit import evidence, selection_report
-from simulations.verification import coverage, report
-from simulations.verification.plans import DEPTHS
+from exml_sim.bandit import _evidence as evidence
+from exml_sim.bandit import selection_report
+from simulations.verification import _coverage as coverage
+from simulations.verification import report
+from simulations.verification._plans import DEPTHS
 from simulations.verification.run import select_claims, verify
 
 QUICK = replace(DEPTHS["quick"], least=300, most=300)

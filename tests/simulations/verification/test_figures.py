@@ -9,15 +9,17 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from simulations.cache import Cache
+from simulations._cache import Cache
 from simulations.figures import style
-from simulations.verification import budget_slack, excess_risk, figures
-from simulations.verification.budget_slack import RequiredBudget
-from simulations.verification.guarantees import READINGS, failure_probability
+from simulations.verification import _budget_slack as budget_slack
+from simulations.verification import _excess_risk as excess_risk
+from simulations.verification import _figures as figures
+from simulations.verification._budget_slack import RequiredBudget
+from simulations.verification._claim_trials import RunContext
+from simulations.verification._guarantees import READINGS, failure_probability
 from simulations.verification.run import select_claims, verify
-from simulations.verification.trials import RunContext
 from tests.simulations.verification.test_run import SMALL
-from theory.claims.instances import failure_uniform
+from theory.claims._instances import failure_uniform
 
 
 @pytest.fixture

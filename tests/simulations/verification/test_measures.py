@@ -11,9 +11,9 @@ from exml_sim.losses import rejection_loss, surrogate_loss
 from exml_sim.rejection import solve
 from exml_sim.seeds import Seeds
 from exml_sim.strategies import MedianElimination, UniformAllocation
-from simulations import atoms
-from simulations.verification.guarantees import get_pool
-from simulations.verification.measures import MEASURED, AffineArm, Bought, supremum
+from simulations import _atoms as atoms
+from simulations.verification._guarantees import get_pool
+from simulations.verification._measures import MEASURED, AffineArm, Bought, supremum
 
 
 def bought(pool, rule=None, budget=40, trials=6):

@@ -10,12 +10,14 @@ import pytest
 from click.testing import CliRunner
 
 from exml_sim.cli import cli
-from simulations.verification import near_tight, plans, run
-from simulations.verification.run import Check, Checks
+from simulations.verification import _near_tight as near_tight
+from simulations.verification import _plans as plans
+from simulations.verification import run
+from simulations.verification.run import Checks, ClaimCheck
 from tests.simulations.verification.test_run import SMALL
 from theory import formulas, tighter
+from theory.claims import _near_tight as instances
 from theory.claims import get
-from theory.claims import near_tight as instances
 from theory.versions import VERSIONS
 
 CLAIMS = ("lemma-1-i", "lemma-2-i", "lemma-4")
@@ -101,7 +103,7 @@ def test_the_command_exits_with_1(tmp_path, monkeypatch, plant):
     monkeypatch.setattr(run, "PLANS", tuple(dataclasses.replace(plan, refutes=False) for plan in run.PLANS))
 
     def recorded(claim, records):
-        return Checks(Check(claim.expected, "Not run here.", None), None, None)
+        return Checks(ClaimCheck(claim.expected, "Not run here.", None), None, None)
 
     monkeypatch.setattr(run, "run_checks", recorded)
     if plant is not None:

@@ -8,12 +8,23 @@ import json
 import numpy as np
 import pytest
 
-from simulations.cache import Cache
-from simulations.verification import excess_risk, report, run, trials
-from simulations.verification.guarantees import Guarantee
-from simulations.verification.plans import COMPARED, DEPTHS, EXCESS, list_tested_claims
-from simulations.verification.run import Check, Checks, Result, Verification, margin, run_checks, select_claims, verify
-from simulations.verification.trials import RunContext
+from simulations._cache import Cache
+from simulations.verification import _excess_risk as excess_risk
+from simulations.verification import _trials as trials
+from simulations.verification import report, run
+from simulations.verification._claim_trials import RunContext
+from simulations.verification._guarantees import Guarantee
+from simulations.verification._plans import COMPARED, DEPTHS, EXCESS, list_tested_claims
+from simulations.verification.run import (
+    Checks,
+    ClaimCheck,
+    Result,
+    Verification,
+    margin,
+    run_checks,
+    select_claims,
+    verify,
+)
 from theory.claims import Reading, all_claims, get
 from theory.verdicts import refuted
 
@@ -29,7 +40,7 @@ def results(ids, depth=SMALL, **options):
 
 def test_four_fifths_of_the_claims_about_trials_are_decided(monkeypatch):
     """The share that verify.json reports, on every claim that is tried, with the fewest trials that decide."""
-    said = Check("consistent", "Not run here.", None)
+    said = ClaimCheck("consistent", "Not run here.", None)
     monkeypatch.setattr(run, "run_checks", lambda claim, cache: Checks(said, None, None))
     found = results(list_tested_claims())
     document = report.to_json(found, "", report.Clock(0.0, None, 0.0))["summary"]["monte_carlo"]

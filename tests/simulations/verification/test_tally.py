@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import pytest
 
-from simulations.verification.cells import (
-    Evidence,
+from simulations.verification._cells import (
+    CellEvidence,
     compute_closeness,
     count_all,
     count_distinct,
     find_closest,
     find_repeats,
 )
-from simulations.verification.run import Check, Checks, Result
+from simulations.verification.run import Checks, ClaimCheck, Result
 from theory.claims import get
 from theory.verdicts import judge, judge_exact, vacuous
 
-SAID = Checks(Check("consistent", "Not run here.", None), None, None)
+SAID = Checks(ClaimCheck("consistent", "Not run here.", None), None, None)
 
 
 def cell(failures=0, trials=2000, bound=0.3, **changes):
     common = {"claim": "lemma-3", "reading": "corrected", "pool": "opposed", "strategy": "uniform", "budget": 40}
     verdict = changes.pop("verdict", None) or judge(failures, trials, bound, alpha=1e-7, factor=2.0)
-    return Evidence(**(common | {"event": "missed"} | changes), bound=bound, verdict=verdict)
+    return CellEvidence(**(common | {"event": "missed"} | changes), bound=bound, verdict=verdict)
 
 
 def result(claim, *cells):

@@ -7,15 +7,24 @@ import math
 
 import pytest
 
-from simulations.atoms import atom_pool, ball_score
-from simulations.cache import Cache
-from simulations.verification import guarantees, trials
-from simulations.verification.cells import ClaimCell, count_outcomes, make_cells
-from simulations.verification.guarantees import READINGS, Guarantee, failure_probability, get_pool
-from simulations.verification.plans import ALPHA, DEPTHS, FACTOR, PLANS, Plan, count_needed_trials, list_tested_claims
-from simulations.verification.trials import RunContext, make_study, open_context, run_claim
+from simulations._atoms import atom_pool, ball_score
+from simulations._cache import Cache
+from simulations.verification import _guarantees as guarantees
+from simulations.verification import _trials as trials
+from simulations.verification._cells import ClaimCell, count_outcomes, make_cells
+from simulations.verification._claim_trials import RunContext, make_study, open_context, run_claim
+from simulations.verification._guarantees import READINGS, Guarantee, failure_probability, get_pool
+from simulations.verification._plans import (
+    ALPHA,
+    DEPTHS,
+    FACTOR,
+    PLANS,
+    ClaimPlan,
+    count_needed_trials,
+    list_tested_claims,
+)
 from theory.claims import all_claims, get
-from theory.claims.instances import POOLS, failure_uniform
+from theory.claims._instances import POOLS, failure_uniform
 from theory.verdicts import judge
 
 QUICK = DEPTHS["quick"]
@@ -184,7 +193,7 @@ def test_a_study_has_the_budgets_of_its_cells():
 
 def test_bad_plans_and_pools_are_refused():
     with pytest.raises(ValueError, match="own budgets"):
-        Plan("lemma-4", ("opposed",), ("uniform",), "missed", guarantees.pairwise, search="given")
+        ClaimPlan("lemma-4", ("opposed",), ("uniform",), "missed", guarantees.pairwise, search="given")
     with pytest.raises(ValueError, match="there is no pool"):
         get_pool("moon")
     with pytest.raises(ValueError, match="not a best arm"):

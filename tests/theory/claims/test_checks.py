@@ -8,10 +8,11 @@ from fractions import Fraction
 
 import pytest
 
-from theory.claims import Claim, Experiment, Place, Reading, all_claims, assumptions, get
-from theory.claims.assumptions import THETA
+from theory.claims import Claim, Experiment, Place, Reading, all_claims, get
+from theory.claims import _assumptions as assumptions
+from theory.claims._assumptions import THETA
+from theory.claims._instances import POOLS
 from theory.claims.document import MATTERS
-from theory.claims.instances import POOLS
 
 CLAIMS = all_claims()
 IDS = [claim.id for claim in CLAIMS]

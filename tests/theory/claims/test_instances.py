@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from theory.claims import exact_losses, instances
+from theory.claims import _exact_losses as exact_losses
+from theory.claims import _instances as instances
 from theory.claims.appendix_a1 import _orthogonal_rows
 from theory.claims.section_3_1 import DATA, _closed_form
 from theory.formulas import rejection_slope

@@ -11,7 +11,8 @@ import pytest
 
 import theory
 from theory import corrected, paper
-from theory.claims import appendix_a2, get, rounds
+from theory.claims import _rounds as rounds
+from theory.claims import appendix_a2, get
 from theory.claims.document import run
 
 ORIGINAL = {

@@ -14,7 +14,7 @@ from flint import arb
 
 from theory.claims import all_claims, get
 from theory.evidence import coq, grades
-from theory.evidence.balls import digits
+from theory.evidence._balls import digits
 from theory.evidence.grades import Grade, grade
 from theory.evidence.refutations import BITS, REFUTATIONS, Refutation, replay
 

@@ -17,12 +17,12 @@ from theory.population import (
     approximate_failure,
     delta_fail_median,
     delta_fail_uniform,
-    events,
     large_deviation_rate,
     planned_budget,
     required_budget,
 )
-from theory.population.certificates import DualPoint, best_dual, best_model, dual_value, risk_intervals
+from theory.population import _events as events
+from theory.population._certificates import DualPoint, best_dual, best_model, dual_value, risk_intervals
 from theory.population.planning import _crossing, nearest_failure
 
 

@@ -8,17 +8,12 @@ import numpy as np
 import pytest
 
 from tests.theory.population.small_pools import KINDS, Small, exact_median, exact_uniform, generated, samples
-from theory.population import (
-    PopulationModel,
-    affine,
-    delta_fail_median,
-    delta_fail_uniform,
-    probability,
-    required_budget,
-)
-from theory.population.affine import AffineEvents
-from theory.population.certificates import certified_slack, psd_majorant
-from theory.population.probability import event_probability
+from theory.population import PopulationModel, delta_fail_median, delta_fail_uniform, required_budget
+from theory.population import _affine as affine
+from theory.population import _probability as probability
+from theory.population._affine import AffineEvents
+from theory.population._certificates import certified_slack, psd_majorant
+from theory.population._probability import event_probability
 
 POOLS = 312
 

@@ -8,16 +8,10 @@ import numpy as np
 import pytest
 
 from tests.theory.population.small_pools import TIE, Small, generated, samples
-from theory.population import (
-    PopulationModel,
-    delta_fail_median,
-    delta_fail_rows,
-    delta_fail_uniform,
-    probability,
-    required_budget,
-)
-from theory.population.moments import conditional_moments
-from theory.population.probability import add_independent, two_samples
+from theory.population import PopulationModel, delta_fail_median, delta_fail_rows, delta_fail_uniform, required_budget
+from theory.population import _probability as probability
+from theory.population._moments import conditional_moments
+from theory.population._probability import add_independent, two_samples
 
 
 def exact(pool: Small, rows: tuple[int, ...]) -> float:

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from tests.theory.population.small_pools import samples
-from theory.population import moments
-from theory.population.moments import (
+from theory.population import _moments as moments
+from theory.population._moments import (
     CONNECTED,
     GRAPHS,
     ConditionalMoments,

@@ -22,13 +22,13 @@ from theory.population import (
     delta_fail_rows,
     delta_fail_uniform,
     planned_budget,
-    probability,
     required_budget,
     uniform_at,
 )
+from theory.population import _probability as probability
+from theory.population._moments import ConditionalMoments
+from theory.population._probability import distinct_moments, distinct_rows, nested_moments, nested_samples
 from theory.population.model import Design
-from theory.population.moments import ConditionalMoments
-from theory.population.probability import distinct_moments, distinct_rows, nested_moments, nested_samples
 
 
 def subsets(m: int, n: int) -> np.ndarray:

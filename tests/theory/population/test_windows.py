@@ -9,8 +9,8 @@ from math import inf, isinf, sqrt
 import numpy as np
 import pytest
 
-from theory.population import affine
-from theory.population.affine import FormMoments, choose_windows, form_moments
+from theory.population import _affine as affine
+from theory.population._affine import FormMoments, choose_windows, form_moments
 
 ROWS = 8
 

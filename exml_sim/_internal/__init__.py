@@ -1,0 +1,1 @@
+"""Helpers without a stable interface: arrays, validation, compiled code, threads, progress."""

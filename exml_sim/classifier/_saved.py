@@ -1,0 +1,200 @@
+"""Save a fitted ExMLClassifier as arrays and JSON in one .npz file, and load it.
+
+Trees of dataclasses are packed generically, without pickle: a file from a stranger cannot run code. The file holds the
+training rows that kernel models need, so it is as confidential as the data.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from exml_sim._internal import archives
+from exml_sim._internal.validation import check_matrix
+from exml_sim.classifier._cascade import Cascade, Decisions, Layer, make_ask
+from exml_sim.classifier._kernel_regression import KernelModel
+from exml_sim.classifier._latent_class import LatentModel
+from exml_sim.classifier._layout import Layout
+from exml_sim.classifier._probability_models import ForestModel, MeanModel, StackedModel
+from exml_sim.classifier._rejection_model import Frame, RejectionModel
+from exml_sim.oracle import Oracle
+
+if TYPE_CHECKING:
+    from exml_sim.classifier.estimator import BaseExMLClassifier
+
+FORMAT, VERSION = "exml model", 3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SavedModel:
+    """A cascade with its labels and the names of its columns: all that predicting needs.
+
+    Attributes
+    ----------
+    cascade
+        The layers.
+    classes
+        Known classes.
+    hidden_label
+        Label of the hidden class.
+    observed
+        Names of the observed columns, in order.
+    columns
+        Names of the columns of every candidate that the cascade needs.
+    layout
+        Columns of X, if the model was trained on a table with candidates in it or with names.
+    """
+
+    cascade: Cascade
+    classes: NDArray[Any]
+    hidden_label: Any
+    observed: tuple[str, ...]
+    columns: dict[str, tuple[str, ...]]
+    layout: Layout | None = None
+
+    @classmethod
+    def of(
+        cls,
+        model: BaseExMLClassifier,
+        observed: Sequence[str] | None = None,
+        columns: Mapping[str, Sequence[str]] | None = None,
+    ) -> SavedModel:
+        """Take what predicting needs from a fitted classifier.
+
+        Parameters
+        ----------
+        observed, columns
+            Names of the columns; numbered names by default.
+        """
+        width = len(model.layout_.observed)
+        names = tuple(observed) if observed is not None else tuple(f"x{i}" for i in range(width))
+        if len(names) != width:
+            raise ValueError(f"{width} observed columns need as many names, got {len(names)}")
+        named = {name: _name_columns(name, model.widths_[name], columns) for name in model.cascade_.candidates}
+        return cls(model.cascade_, model.classes_, model.hidden_label, names, named, model.layout_)
+
+    def decide(self, X: ArrayLike, values: Oracle | Mapping[str, ArrayLike] | None = None) -> Decisions:
+        """Decide as `ExMLClassifier.decide`."""
+        points = check_matrix(X, "X")
+        if points.shape[1] != len(self.observed):
+            raise ValueError(f"the model was trained on {len(self.observed)} observed columns, got {points.shape[1]}")
+        return self.cascade.decide(points, make_ask(values, self.cascade.candidates, len(points)))
+
+    def labels(self, decisions: Decisions, undecided: Any = None) -> NDArray[Any]:
+        """Return labels of decided rows; `undecided` for rows that lack a value."""
+        return decisions.labels(self.classes, self.hidden_label, undecided)
+
+    def explain(self, decisions: Decisions) -> list[str]:
+        """Return one sentence per row."""
+        return self.cascade.explain(decisions, self.classes, self.hidden_label)
+
+
+def _name_columns(name: str, width: int, columns: Mapping[str, Sequence[str]] | None) -> tuple[str, ...]:
+    if not columns:
+        return (name,) if width == 1 else tuple(f"{name}{i}" for i in range(width))
+    if name not in columns:
+        raise ValueError(f"the columns of candidate {name!r} are not named")
+    return tuple(columns[name])
+
+
+_KINDS = {
+    kind.__name__: kind
+    for kind in (
+        SavedModel,
+        Cascade,
+        Layer,
+        Layout,
+        RejectionModel,
+        Frame,
+        LatentModel,
+        ForestModel,
+        KernelModel,
+        MeanModel,
+        StackedModel,
+    )
+}
+
+
+def save(saved: SavedModel, path: Path) -> None:
+    """Write the file; an existing one is not overwritten.
+
+    Raises
+    ------
+    ValueError
+        If a layer is a user's own estimator, which is no plain array.
+    """
+    arrays: dict[str, Any] = {}
+    manifest = {"format": FORMAT, "version": VERSION, "model": pack(saved, arrays)}
+    with path.open("xb") as file:
+        np.savez_compressed(file, manifest=np.array(json.dumps(manifest)), **arrays)
+
+
+def load(path: Path) -> SavedModel:
+    """Read a file that `save` wrote.
+
+    Raises
+    ------
+    ValueError
+        If it is something else, or damaged.
+    """
+    with archives.open_archive(path, "a model that exml explore saved") as file:
+        if "manifest" not in file:
+            raise ValueError("it holds no manifest")
+        manifest = json.loads(str(file["manifest"]))
+        if manifest.get("format") != FORMAT or manifest.get("version") != VERSION:
+            raise ValueError(f"it is not of the format {FORMAT!r}, version {VERSION}")
+        saved = unpack(manifest["model"], file)
+        if not isinstance(saved, SavedModel):
+            raise ValueError("it holds no model")
+        for layer in saved.cascade.layers:
+            width = len(saved.observed) + sum(len(saved.columns[name]) for name in layer.candidates)
+            layer.model.check(width, len(saved.classes))
+        return saved
+
+
+def pack(value: Any, arrays: dict[str, Any]) -> Any:
+    """Turn a tree of dataclasses into JSON values; numeric arrays are added to `arrays`."""
+    if is_dataclass(value) and type(value).__name__ in _KINDS:
+        return {"kind": type(value).__name__} | {f.name: pack(getattr(value, f.name), arrays) for f in fields(value)}
+    if isinstance(value, np.ndarray) and value.dtype in (np.float64, np.int64):
+        arrays[name := f"array_{len(arrays)}"] = value
+        return {"kind": "array", "name": name}
+    if isinstance(value, np.ndarray):
+        return {"kind": "labels", "values": value.tolist()}
+    if isinstance(value, Mapping):
+        return {"kind": "mapping", "items": [[key, pack(part, arrays)] for key, part in value.items()]}
+    if isinstance(value, tuple | list):
+        return [pack(part, arrays) for part in value]
+    plain = value.item() if isinstance(value, np.generic) else value
+    if plain is None or isinstance(plain, bool | int | float | str):
+        return plain
+    raise ValueError(
+        "only rejection, forest and kernel models are saved as plain arrays: pickle a classifier of your own"
+    )
+
+
+def unpack(value: Any, file: Mapping[str, Any]) -> Any:
+    """Build the tree again from what `pack` wrote."""
+    if isinstance(value, list):
+        return tuple(unpack(part, file) for part in value)
+    if not isinstance(value, dict):
+        return value
+    kind, content = value["kind"], {name: part for name, part in value.items() if name != "kind"}
+    if kind == "array":
+        array = file[content["name"]]
+        if array.dtype != np.int64 and (array.dtype != np.float64 or not np.isfinite(array).all()):
+            raise ValueError("an array must be finite numbers")
+        return array
+    if kind == "labels":
+        return np.array(content["values"])
+    if kind == "mapping":
+        return {str(key): unpack(part, file) for key, part in content["items"]}
+    if kind not in _KINDS:
+        raise ValueError(f"it holds an unknown kind of object, {kind!r}")
+    return _KINDS[kind](**{name: unpack(part, file) for name, part in content.items()})

@@ -1,0 +1,162 @@
+"""The files of an exploration, written one by one, the model last, so that a killed run can continue."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import numpy as np
+
+from exml_sim.classifier._cascade import Decisions
+from exml_sim.classifier._journal import Journal
+from exml_sim.classifier._saved import SavedModel, save
+from exml_sim.classifier.estimator import BaseExMLClassifier
+from exml_sim.classifier.report import layers_to_dict
+from exml_sim.cli._columns import Roles
+from exml_sim.cli._measurement_request import NAME as REQUEST
+from exml_sim.cli._tables import Table, as_csv, write_atomically
+from exml_sim.money import show
+
+JOURNAL = "journal.jsonl"
+PICTURE = "exploration"
+FILES = (
+    "model.npz",
+    "ledger.csv",
+    "purchases.csv",
+    "predictions.csv",
+    "report.md",
+    f"{PICTURE}.png",
+    f"{PICTURE}.svg",
+    "report.html",
+    JOURNAL,
+)
+
+
+def check_target(out: Path, force: bool) -> None:
+    """Raise an error if a finished run or other files would be overwritten; a stopped run may continue."""
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"--out {out} is not a directory")
+    if force:
+        return
+    there = [name for name in FILES[:-1] if (out / name).exists()]
+    finished = (out / FILES[0]).exists() or not (out / JOURNAL).exists()
+    if there and finished:
+        raise ValueError(f"{out / there[0]} exists already: choose another --out, or --force to replace it")
+    if (out / REQUEST).exists() and not (out / JOURNAL).exists():
+        raise ValueError(f"{out / REQUEST} is there without {JOURNAL}: choose another --out, or --force to start anew")
+
+
+def clear_target(out: Path, run: Mapping[str, Any]) -> None:
+    """Rename measured values of another run, and delete results that will be replaced."""
+    journal = out / JOURNAL
+    try:
+        Journal.open(run, journal)
+        is_other = not journal.exists()
+    except ValueError:
+        is_other = True
+    if is_other:
+        for name in (JOURNAL, REQUEST):
+            if (out / name).exists():
+                (out / name).rename(_find_free_name(out / name))
+    for name in FILES[:-1]:
+        (out / name).unlink(missing_ok=True)
+
+
+def _find_free_name(path: Path) -> Path:
+    """Return the first free name like journal.1.jsonl."""
+    number = 1
+    while (place := path.with_suffix(f".{number}{path.suffix}")).exists():
+        number += 1
+    return place
+
+
+def write_results(
+    out: Path,
+    model: BaseExMLClassifier,
+    table: Table,
+    roles: Roles,
+    X: Any,
+    y: Any,
+    journal: Journal,
+    report: str,
+    title: str = "table",
+) -> None:
+    """Write all files of a finished run; `title` is the name of the table."""
+    out.mkdir(parents=True, exist_ok=True)
+    journal.begin()
+    columns = {offer.name: offer.columns for offer in roles.offers}
+    saved = SavedModel.of(model, roles.observed, columns)
+    # Unpaid values are missing for the predictions on the same file, too.
+    paid = {name: np.full((len(X), len(cols)), np.nan) for name, cols in columns.items()}
+    for (name, row), values in journal.values.items():
+        if name in paid and model.bought_[model.ledger_.names.index(name), row]:
+            paid[name][row] = values
+    decisions = saved.decide(X, paid)
+    heads, ids = make_id_columns(table, roles.id)
+    results = zip(y.tolist(), saved.labels(decisions, "").tolist(), saved.explain(decisions), strict=True)
+    rows = [[*start, *rest] for start, rest in zip(ids, results, strict=True)]
+    texts = {
+        "ledger.csv": model.ledger_.to_csv(),
+        "purchases.csv": as_csv(["round", "layer", "purpose", "candidate", *heads], _purchases(model, ids)),
+        "predictions.csv": as_csv([*heads, "observed", "prediction", "explanation"], rows),
+        "report.md": report,
+    }
+    for name, text in texts.items():
+        write_atomically(out / name, text)
+    _draw(out, model, decisions, report, title)
+    aside = out / ".model.npz.part"
+    aside.unlink(missing_ok=True)
+    save(saved, aside)
+    aside.replace(out / "model.npz")
+    (out / REQUEST).unlink(missing_ok=True)
+
+
+def figure_values(model: BaseExMLClassifier, decisions: Decisions) -> dict[str, Any]:
+    """Return the contents of the figure as plain values."""
+    ledger = model.ledger_
+    rounds = [ledger.round_pulls(number)[0] for number in range(1, ledger.rounds + 1)]
+    layers = {f"layer {k}": int((decisions.layer == k).sum()) for k in range(1, len(model.cascade_.layers) + 1)}
+    rest = {"hidden": int(decisions.hidden.sum()), "value not bought": int(decisions.undecided.sum())}
+    return {
+        "layers": layers_to_dict(model.records_, ledger.names),
+        "purchases": [
+            {name: int(n) for name, n in zip(ledger.names, pulls, strict=True) if n or len(rounds) == 1}
+            for pulls in rounds
+        ],
+        "decisions": {**layers, **rest},
+        "spent": show(ledger.spent),
+        "budget": show(model.budget_),
+    }
+
+
+def start_loading_figures() -> None:
+    """Import matplotlib in a thread while compiled code computes."""
+    Thread(target=import_module, args=("matplotlib.figure",)).start()
+
+
+def _draw(out: Path, model: BaseExMLClassifier, decisions: Decisions, report: str, title: str) -> None:
+    """Write the figure, and the report as a page with it."""
+    from simulations.figures import exploration, style
+    from simulations.report._exploration import page
+
+    style.save(exploration.figure(figure_values(model, decisions)), out / PICTURE)
+    write_atomically(out / "report.html", page(report, (out / f"{PICTURE}.svg").read_text(encoding="utf-8"), title))
+
+
+def make_id_columns(table: Table, column: str | None) -> tuple[list[str], list[list[object]]]:
+    """Return headings and cells that identify rows: the line, and the column that names them, if given."""
+    if column is None:
+        return [table.unit], [[line] for line in table.lines]
+    cells = zip(table.lines, table.raw(column), strict=True)
+    return [table.unit, column], [[line, name] for line, name in cells]
+
+
+def _purchases(model: BaseExMLClassifier, ids: list[list[object]]) -> list[list[object]]:
+    return [
+        [bought.number, bought.layer, bought.purpose, bought.candidate, *ids[row]]
+        for bought in model.purchases_
+        for row in bought.rows
+    ]

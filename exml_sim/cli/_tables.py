@@ -1,0 +1,273 @@
+"""Read user tables (CSV, gzip, Parquet) with one-line errors, and write CSV files."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import gzip
+import io
+import os
+import re
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exml_sim._internal.arrays import FloatArray
+from exml_sim._internal.validation import LARGEST_NUMBER, counted
+
+#: Cells that mean "not measured" (compared in lower case).
+NA_VALUES = frozenset({"", "na", "nan", "n/a", "null", "none"})
+
+#: Separators that are detected.
+SEPARATORS = ",;\t|"
+
+_DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+([eE][-+]?\d+)?")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """The cells of a file as text.
+
+    Attributes
+    ----------
+    path
+        Where it came from.
+    header
+        Names of the columns.
+    cells
+        One list per row.
+    lines
+        Line of the file on which each row ends; of a Parquet file, the number of the row, from 1.
+    na_values
+        Cells that mean "not measured", in lower case.
+    unit
+        What `lines` counts: "line" or "row".
+    """
+
+    path: Path
+    header: tuple[str, ...]
+    cells: tuple[tuple[str, ...], ...]
+    lines: tuple[int, ...]
+    na_values: frozenset[str] = NA_VALUES
+    unit: str = "line"
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    def text(self, column: str) -> NDArray[np.str_]:
+        """Return one column as text without blanks."""
+        place = self._place(column)
+        for row, line in zip(self.cells, self.lines, strict=True):
+            if row[place].strip().lower() in self.na_values:
+                raise ValueError(self._blank(row[place].strip(), column, line))
+        return np.array([row[place].strip() for row in self.cells])
+
+    def raw(self, column: str) -> list[str]:
+        """Return one column as it stands in the file."""
+        place = self._place(column)
+        return [row[place] for row in self.cells]
+
+    def numbers(self, columns: Sequence[str], *, blanks: bool = False) -> FloatArray:
+        """Return columns as numbers, shape (rows, columns); blanks, where allowed, become NaN."""
+        places = [self._place(column) for column in columns]
+        out = np.empty((len(self.cells), len(places)))
+        for j, (column, place) in enumerate(zip(columns, places, strict=True)):
+            cells = [row[place] for row in self.cells]
+            fast = self._convert_plain(cells)
+            out[:, j] = fast if fast is not None else self._convert_each(cells, column, blanks)
+        return out
+
+    def _convert_plain(self, cells: Sequence[str]) -> FloatArray | None:
+        """Convert a column of finite numbers at once; None if a cell may be anything else."""
+        if any(_is_number(word) for word in self.na_values):
+            return None
+        # What `parse_number` does, without a call for every cell of a large table.
+        if "_" in "".join(cells):
+            return None
+        try:
+            numbers = np.array(list(map(float, cells)))
+        except ValueError:
+            return None
+        return numbers if (np.abs(numbers) <= LARGEST_NUMBER).all() else None
+
+    def _convert_each(self, cells: Sequence[str], column: str, blanks: bool) -> list[float]:
+        numbered = zip(cells, self.lines, strict=True)
+        return [self.number(cell.strip(), column, line, blanks) for cell, line in numbered]
+
+    def has(self, column: str) -> bool:
+        """Return whether there is such a column."""
+        return column in self.header
+
+    def is_blank(self, cell: str) -> bool:
+        """Return whether a cell means "not measured"."""
+        return cell.strip().lower() in self.na_values
+
+    def number(self, cell: str, column: str, line: int, blanks: bool = False) -> float:
+        """Convert one cell to a finite number; NaN for a blank one, where it is allowed."""
+        if self.is_blank(cell):
+            if blanks:
+                return float("nan")
+            raise ValueError(self._blank(cell, column, line))
+        try:
+            value = parse_number(cell)
+        except ValueError:
+            value = float("inf")
+        if not abs(value) <= LARGEST_NUMBER:
+            hint = "; write a decimal point, not a comma" if _DECIMAL_COMMA.fullmatch(cell.strip()) else ""
+            hint = f" (at most {LARGEST_NUMBER:g} in size)" if np.isfinite(value) else hint
+            raise ValueError(f"{self.path}, {self.unit} {line}: column {column!r} must be a number, got {cell!r}{hint}")
+        return value
+
+    def _place(self, column: str) -> int:
+        if column not in self.header:
+            near = difflib.get_close_matches(column, self.header, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            if len(self.header) == 1:
+                hint = "; is another character between the columns? --delimiter says which"
+            raise ValueError(f"{self.path} has no column {column!r}: it has {', '.join(map(repr, self.header))}{hint}")
+        return self.header.index(column)
+
+    def _blank(self, cell: str, column: str, line: int) -> str:
+        hint = f"; if {cell!r} is a value, say with --na-values which cells are blank" if cell else ""
+        return f"{self.path}, {self.unit} {line}: column {column!r} is blank, but it must be known everywhere{hint}"
+
+
+def parse_number(cell: str) -> float:
+    """Convert a cell to a number; 1_000 is one in Python only, and may be a name in a table."""
+    if "_" in cell:
+        raise ValueError
+    return float(cell)
+
+
+def _is_number(word: str) -> bool:
+    """Return whether a word is a finite number."""
+    try:
+        return bool(np.isfinite(parse_number(word)))
+    except ValueError:
+        return False
+
+
+def parse_na_values(text: str | None) -> frozenset[str]:
+    """Return words that mean "not measured", from a list like ``NA,-``; an empty cell always does."""
+    return NA_VALUES if text is None else frozenset({"", *(word.strip().lower() for word in text.split(","))})
+
+
+def read_table(
+    path: Path, *, encoding: str = "utf-8", delimiter: str | None = None, na_values: frozenset[str] = NA_VALUES
+) -> Table:
+    """Read a table with a header: Parquet by its name, otherwise CSV, which may be compressed (.gz).
+
+    Parameters
+    ----------
+    encoding
+        Of a CSV file.
+    delimiter
+        Of a CSV file; by default the comma, semicolon, tab or bar that the header has most of.
+    na_values
+        Cells that mean "not measured", in lower case.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be read, has no rows, repeats a column name, or has a row of another length.
+    """
+    if path.suffix.lower() in (".parquet", ".pq"):
+        return _read_parquet(path, na_values)
+    try:
+        rows = _read_lines(path, encoding, delimiter)
+    except UnicodeDecodeError as error:
+        raise ValueError(f"cannot read {path}: {_describe_encoding(error, encoding)}") from None
+    except LookupError:
+        raise ValueError(f"there is no encoding {encoding!r}; try utf-8, latin-1 or cp1252") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        raise ValueError(f"cannot read {path}: it is no complete .gz file") from None
+    except (OSError, csv.Error) as error:
+        raise ValueError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
+    if len(rows) < 2:
+        raise ValueError(f"{path} has no rows: a header and at least one row are needed")
+    header = _check_header(path, tuple(name.strip() for name in rows[0][0]))
+    for row, line in rows[1:]:
+        if len(row) != len(header):
+            raise ValueError(f"{path}, line {line}: {counted(len(row), 'cell')}, but the header has {len(header)}")
+    return Table(path, header, tuple(row for row, _ in rows[1:]), tuple(line for _, line in rows[1:]), na_values)
+
+
+def _read_lines(path: Path, encoding: str, delimiter: str | None) -> list[tuple[tuple[str, ...], int]]:
+    """Return the cells of every line that is not empty, with the number of the line."""
+    name = "utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
+    opener: Any = gzip.open if path.suffix.lower() == ".gz" else open
+    with opener(path, "rt", newline="", encoding=name) as file:
+        text = file.read()
+    first = text.split("\n", 1)[0]
+    separator = max(SEPARATORS, key=first.count) if delimiter is None else delimiter.replace("\\t", "\t")
+    if len(separator) != 1:
+        raise ValueError(f"a delimiter is one character, like ';' or '\\t'; got {delimiter!r}")
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    return [(tuple(row), reader.line_num) for row in reader if row]
+
+
+def _describe_encoding(error: UnicodeDecodeError, encoding: str) -> str:
+    """Describe text in another encoding, or no text at all."""
+    data = error.object
+    if b"\x00" in data or encoding.lower().replace("_", "-") not in ("utf-8", "utf8"):
+        return "it is not text" if b"\x00" in data else f"it is not in {encoding}"
+    line = data[: error.start].count(b"\n") + 1
+    return f"line {line} is not in UTF-8; if it was written by a spreadsheet, try --encoding latin-1 (or cp1252)"
+
+
+def _check_header(path: Path, header: tuple[str, ...]) -> tuple[str, ...]:
+    for name in header:
+        if header.count(name) > 1:
+            raise ValueError(f"{path} has more than one column {name!r}")
+    return header
+
+
+def _read_parquet(path: Path, na_values: frozenset[str]) -> Table:
+    """Read a Parquet file, its cells as text; numbers keep all their digits."""
+    try:
+        from pyarrow import ArrowException
+        from pyarrow.parquet import ParquetFile
+    except ImportError:
+        raise ValueError(f"cannot read {path}: Parquet files need the package pyarrow") from None
+    try:
+        with ParquetFile(path) as file:
+            content = file.read()
+    except (OSError, ArrowException) as error:
+        reason = getattr(error, "strerror", None) or " ".join(str(error).split())
+        raise ValueError(f"cannot read {path}: {reason}") from None
+    header = _check_header(path, tuple(content.column_names))
+    if not content.num_rows or not header:
+        raise ValueError(f"{path} has no rows: a header and at least one row are needed")
+    columns = [[_cell(value) for value in column.to_pylist()] for column in content.columns]
+    cells = tuple(zip(*columns, strict=True))
+    return Table(path, header, cells, tuple(range(1, len(cells) + 1)), na_values, "row")
+
+
+def _cell(value: object) -> str:
+    if value is None or (isinstance(value, float) and value != value):
+        return ""
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+def as_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return rows as CSV text."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def write_atomically(path: Path, text: str | bytes) -> None:
+    """Replace a file in one step: a reader sees all of it or the one before."""
+    aside = path.with_name(f".{path.name}.part")
+    with aside.open("wb") as file:
+        file.write(text.encode("utf-8") if isinstance(text, str) else text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(aside, path)

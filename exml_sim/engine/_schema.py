@@ -1,0 +1,183 @@
+"""The tables of a store, and SHA-256 checksums of their contents.
+
+The text of a schema lies in the file like any other data, so a flipped bit can rename a column, and SQLite does not
+notice a flipped bit inside a number either. So the schema is compared with `TABLES`, and every part with its checksum,
+which is over the numbers themselves (their 64 bits), not over their text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from exml_sim.engine._trials import Block
+
+#: Number of the schema. A store with another number was written by another version.
+VERSION = 3
+
+TABLES = """
+CREATE TABLE manifest (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE sessions (number INTEGER PRIMARY KEY, environment TEXT NOT NULL, checksum TEXT NOT NULL);
+CREATE TABLE cells (
+    cell INTEGER PRIMARY KEY, pool TEXT NOT NULL, score TEXT NOT NULL, strategy TEXT NOT NULL,
+    budget TEXT NOT NULL, stream INTEGER NOT NULL, unit TEXT NOT NULL, arms TEXT NOT NULL
+);
+CREATE TABLE blocks (
+    cell INTEGER NOT NULL, first INTEGER NOT NULL, trials INTEGER NOT NULL, pulls TEXT NOT NULL, seconds REAL NOT NULL,
+    checksum TEXT NOT NULL,
+    PRIMARY KEY (cell, first)
+) WITHOUT ROWID;
+CREATE TABLE trials (
+    cell INTEGER NOT NULL, trial INTEGER NOT NULL, selected INTEGER NOT NULL, success INTEGER NOT NULL,
+    regret REAL NOT NULL, spent INTEGER NOT NULL, weight REAL NOT NULL,
+    PRIMARY KEY (cell, trial)
+) WITHOUT ROWID;
+CREATE TABLE terms (
+    cell INTEGER NOT NULL, trial INTEGER NOT NULL, excess REAL NOT NULL, a REAL NOT NULL, b REAL NOT NULL,
+    c REAL NOT NULL, d REAL NOT NULL, e REAL NOT NULL,
+    excess_noise REAL NOT NULL, a_noise REAL NOT NULL, d_noise REAL NOT NULL, e_noise REAL NOT NULL,
+    PRIMARY KEY (cell, trial)
+) WITHOUT ROWID;
+CREATE TABLE distributions (
+    cell INTEGER NOT NULL, arm INTEGER NOT NULL, probability REAL NOT NULL, success REAL NOT NULL,
+    failure REAL NOT NULL, regret REAL NOT NULL, pulls REAL NOT NULL,
+    PRIMARY KEY (cell, arm)
+) WITHOUT ROWID;
+CREATE TABLE distribution_checksums (cell INTEGER PRIMARY KEY, checksum TEXT NOT NULL);
+"""
+
+# Blobs: a damaged text need not be text, and is compared, not decoded.
+_SCHEMA = "SELECT CAST(name AS BLOB), CAST(type AS BLOB), CAST(tbl_name AS BLOB), CAST(sql AS BLOB) FROM sqlite_master"
+#: Types of the columns selected, success, regret, spent and weight of a trial, the same on every machine.
+_TYPES = ("<i8", "<i8", "<f8", "<i8", "<f8")
+
+
+def list_statements(tables: str = TABLES) -> list[str]:
+    """Return the statements one by one."""
+    return [part.strip() for part in tables.split(";") if part.strip()]
+
+
+@cache
+def _list_entries(statements: tuple[str, ...]) -> tuple[tuple[Any, ...], ...]:
+    """Return what SQLite notes about the tables that statements make."""
+    connection = sqlite3.connect(":memory:")
+    try:
+        for statement in statements:
+            connection.execute(statement)
+        return tuple(connection.execute(_SCHEMA))
+    finally:
+        connection.close()
+
+
+def find_schema_damage(connection: sqlite3.Connection, statements: Sequence[str] | None = None) -> str | None:
+    """Compare the schema of an open file with the statements that made it; return what is wrong, or None."""
+    expected = _list_entries(tuple(list_statements() if statements is None else statements))
+    stored = connection.execute(_SCHEMA).fetchall()
+    if sorted(stored, key=repr) == sorted(expected, key=repr):
+        return None
+    entry = min({*expected} ^ {*stored} or stored, key=repr)
+    name = (entry[0] or b"?").decode("utf-8", "backslashreplace")
+    missing = entry[0] not in [other[0] for other in stored]
+    return f"the table {name!r} of its schema {'is missing' if missing else 'is not of the schema'}"
+
+
+def text_checksum(*parts: str) -> str:
+    """Return the checksum of texts; their lengths are in it, so that nothing can move from one to the next."""
+    total = hashlib.sha256()
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        total.update(len(data).to_bytes(8, "little") + data)
+    return total.hexdigest()
+
+
+def header_checksum(manifest: Iterable[tuple[Any, ...]], cells: Iterable[tuple[Any, ...]]) -> str:
+    """Return the checksum of the manifest, without its own line, and of the cells."""
+    rest = [line for line in manifest if line[0] != "checksum"]
+    return text_checksum(repr(sorted(rest)), repr(sorted(cells)))
+
+
+def distribution_checksum(cell: int, lines: Sequence[Sequence[float]]) -> str:
+    """Return the checksum of the exact distribution of a cell."""
+    return text_checksum(f"{cell}", repr([tuple(float(value).hex() for value in line) for line in lines]))
+
+
+def block_checksum(block: Block, pulls: str) -> str:
+    """Return the checksum of a block that is about to be stored; `pulls` as they are stored."""
+    columns = (block.selected, block.success, block.regret, block.spent, block.weight)
+    return _columns_checksum((block.cell, block.first, len(block), pulls, block.seconds), columns, block.measured)
+
+
+def _columns_checksum(header: tuple[Any, ...], columns: Iterable[Any], terms: Any) -> str:
+    total = hashlib.sha256(repr(header).encode("utf-8", "surrogatepass"))
+    for column, kind in zip(columns, _TYPES, strict=True):
+        total.update(np.ascontiguousarray(column, dtype=kind).tobytes())
+    if terms is not None:
+        total.update(np.ascontiguousarray(terms, dtype="<f8").tobytes())
+    return total.hexdigest()
+
+
+def verify(connection: sqlite3.Connection) -> str | None:
+    """Compare everything with its checksum; return what is wrong, in a few words, or None."""
+    # One state of the file from the first query to the last, also while a run adds blocks.
+    connection.execute("BEGIN")
+    try:
+        return _verify_header(connection) or _verify_blocks(connection) or _verify_distributions(connection)
+    except (TypeError, ValueError) as error:
+        return f"a stored value is of another type: {' '.join(str(error).split())}"
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def _verify_header(connection: sqlite3.Connection) -> str | None:
+    manifest = connection.execute("SELECT key, value FROM manifest").fetchall()
+    cells = connection.execute("SELECT * FROM cells").fetchall()
+    if dict(manifest).get("checksum") != header_checksum(manifest, cells):
+        return "the study or its cells do not match their checksum"
+    for number, environment, checksum in connection.execute("SELECT * FROM sessions"):
+        if checksum != text_checksum(environment):
+            return f"session {number} does not match its checksum"
+    return None
+
+
+def _verify_blocks(connection: sqlite3.Connection) -> str | None:
+    blocks = connection.execute("SELECT * FROM blocks ORDER BY cell, first").fetchall()
+    measured = connection.execute("SELECT count(*) FROM terms").fetchone()[0]
+    total = 0
+    for cell, first, trials, pulls, seconds, checksum in blocks:
+        lines = _read_lines(connection, "trials", cell, first, trials)
+        terms = _read_lines(connection, "terms", cell, first, trials) if measured else []
+        columns = list(zip(*lines, strict=True)) or [()] * (2 + len(_TYPES))
+        places = [(cell, trial) for trial in range(first, first + trials)]
+        # A key that was changed moves a line to another place, or to one that is taken.
+        in_place = list(zip(*columns[:2], strict=True)) == places and [line[:2] for line in terms] in (places, [])
+        extra = [line[2:] for line in terms] if measured else None
+        if not in_place or _columns_checksum((cell, first, trials, pulls, seconds), columns[2:], extra) != checksum:
+            return f"trials {first} to {first + trials - 1} of cell {cell} do not match their checksum"
+        total += trials
+    for table, expected in (("trials", total), ("terms", total if measured else 0)):
+        number = connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+        if number != expected:
+            return f"there are {number} lines of {table}, and {expected} belong to blocks"
+    return None
+
+
+def _read_lines(connection: sqlite3.Connection, table: str, cell: int, first: int, trials: int) -> list[Any]:
+    query = f"SELECT * FROM {table} WHERE cell = ? AND trial >= ? AND trial < ? ORDER BY trial"
+    return connection.execute(query, (cell, first, first + trials)).fetchall()
+
+
+def _verify_distributions(connection: sqlite3.Connection) -> str | None:
+    checksums = dict(connection.execute("SELECT * FROM distribution_checksums").fetchall())
+    distributions: dict[int, list[Sequence[float]]] = {}
+    for cell, _, *line in connection.execute("SELECT * FROM distributions ORDER BY cell, arm"):
+        distributions.setdefault(cell, []).append(line)
+    for cell in sorted({*checksums, *distributions}):
+        if checksums.get(cell) != distribution_checksum(cell, distributions.get(cell, [])):
+            return f"the distribution of cell {cell} does not match its checksum"
+    return None

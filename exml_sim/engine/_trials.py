@@ -1,0 +1,170 @@
+"""Results of a cell: blocks of judged trials, or an exact distribution, and metadata for its summary."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
+from exml_sim.bandit.parametric import RandomInstancePool
+from exml_sim.bandit.pool import Pool
+from exml_sim.bandit.trial import Explorations
+from exml_sim.bandit.trial_batch import BASELINE_RISK
+from exml_sim.engine.study import Cell, Study
+
+#: The excess risk and the terms of Eq. 8, and those of them that are measured on a sample which all trials share.
+TERMS = ("excess", "a", "b", "c", "d", "e")
+NOISY = ("excess", "a", "d", "e")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """Results of trials first, first + 1, … of one cell.
+
+    Attributes
+    ----------
+    selected
+        The selected arm (the first choice, for a rule that selects several).
+    success
+        Whether only best arms were selected.
+    regret
+        Mean of the selected arms' exact regrets; 0 for a success.
+    spent
+        Money in whole units of the price list.
+    weight
+        Likelihood ratio of the trial; 1 unless rows were drawn from tilted distributions.
+    pulls
+        Pulls per arm, summed over the block.
+    seconds
+        Time that the block took.
+    terms
+        Excess risk and its five terms per trial, shape (trials, 6); in mode "excess_risk" only.
+    noise
+        Variance of the terms that are measured on a sample all trials share, shape (trials, 4); with `terms`.
+    """
+
+    cell: int
+    first: int
+    selected: IntArray
+    success: BoolArray
+    regret: FloatArray
+    spent: IntArray
+    weight: FloatArray
+    pulls: IntArray
+    seconds: float
+    terms: FloatArray | None = None
+    noise: FloatArray | None = None
+
+    @property
+    def measured(self) -> FloatArray | None:
+        """Terms and noise side by side."""
+        return None if self.terms is None or self.noise is None else np.hstack([self.terms, self.noise])
+
+    def __len__(self) -> int:
+        return int(self.selected.size)
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeDistribution:
+    """The exact distribution of the outcome of a cell, one entry per arm.
+
+    Attributes
+    ----------
+    selected
+        Probability that the arm is selected (first).
+    success, failure, regret
+        The parts of the success and failure probability and of the mean regret from outcomes that select the arm.
+    pulls
+        Mean pulls of the arm.
+    """
+
+    selected: tuple[float, ...]
+    success: tuple[float, ...]
+    failure: tuple[float, ...]
+    regret: tuple[float, ...]
+    pulls: tuple[float, ...]
+
+    def lines(self) -> list[tuple[float, ...]]:
+        """Return one line per arm."""
+        return list(zip(self.selected, self.success, self.failure, self.regret, self.pulls, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class CellMetadata:
+    """What a summary must know of a cell beside its trials; stored when the store is made.
+
+    Attributes
+    ----------
+    largest_regret
+        The largest regret that a trial can have.
+    costs
+        Cost of one pull of every arm.
+    weights_complete, weight_bound, left_out
+        With tilted sampling: whether every failure path has a tilt, the largest weight of a failure that has, and the
+        largest probability of the others.
+    """
+
+    largest_regret: float
+    costs: tuple[float, ...]
+    weights_complete: bool = True
+    weight_bound: float = 1.0
+    left_out: float = 0.0
+
+
+def block_of(
+    study: Study, cell: Cell, trials: range, explored: Explorations, weight: FloatArray, start: float
+) -> Block:
+    """Make the block of finished trials, judged on the cell's pool; `start` is when they were begun."""
+    pool, objective = study.pool(cell), study.strategy(cell).objective
+    if isinstance(pool, RandomInstancePool):
+        success, regret = pool.outcomes(explored.seeds, explored.selected, objective)
+    else:
+        success, regret = outcomes(pool, explored.selected, objective)
+    return Block(
+        cell.index,
+        trials.start,
+        explored.selected[:, 0].astype(np.int64),
+        success,
+        regret,
+        explored.spent_units,
+        weight,
+        explored.pulls.sum(axis=0),
+        time.perf_counter() - start,
+    )
+
+
+def outcomes(pool: Pool, selected: IntArray, objective: str) -> tuple[BoolArray, FloatArray]:
+    """Success and exact regret of selected arms, shape (trials, k).
+
+    A selection of k arms succeeds if no arm outside it is better than one inside it. Its regret is the mean of the
+    selected arms' values less the mean of the k lowest, exactly 0 for a success.
+    """
+    aim = np.array(aims(pool, objective))
+    aim[list(pool.best_arms(objective))] = aim.min()
+    ranked = np.sort(aim)
+    number = selected.shape[1]
+    chosen = aim[selected]
+    success = np.asarray(chosen.max(axis=1) <= ranked[number - 1], dtype=np.bool_)
+    regret = np.where(success, 0.0, chosen.mean(axis=1) - ranked[:number].mean())
+    return success, regret
+
+
+def aims(pool: Pool, objective: str) -> FloatArray:
+    """Return what each arm is worth on the whole population, lower is better."""
+    risks = pool.risks
+    if objective == "risk":
+        return risks
+    prices = np.array([float(cost) for cost in pool.prices.exact_costs])
+    return np.asarray((risks - BASELINE_RISK) / prices, dtype=np.float64)
+
+
+def find(study: Study, cell: int | Cell) -> Cell:
+    """Return the cell of a number."""
+    if isinstance(cell, Cell):
+        return cell
+    cells = study.cells()
+    if not 0 <= cell < len(cells):
+        raise ValueError(f"cell {cell} does not exist: the study has {len(cells)}, counted from 0")
+    return cells[cell]

@@ -1,0 +1,434 @@
+"""Exact distributions: enumerate every outcome of a cell with its probability, with the strategies that trials run.
+
+A trial reads rows from orders (one for all arms, or one per arm), and only the counts of rows between the positions
+where arms start and stop reading matter. So the orders are cut at those positions, all count vectors of the pieces are
+enumerated, and the strategy runs over all of them as if each were a trial. Where a strategy stops reading
+is not known before it runs: it starts with no cuts, says which one it misses, and runs again.
+
+Rows that are alike (same label, same features) are one atom with a multiplicity, and counts that differ by an exchange
+of symmetric atoms are one outcome (`exml_sim.engine.modes._symmetry`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from itertools import combinations
+from math import comb
+from typing import Protocol
+
+import numpy as np
+from scipy.special import gammaln
+
+from exml_sim._internal.arrays import BoolArray, CountArray, FloatArray, IntArray
+from exml_sim.bandit._ranking import Scores
+from exml_sim.bandit.parametric import BernoulliArm, BoundedArm, ParametricPool
+from exml_sim.bandit.pool import Pool
+from exml_sim.bandit.rows import FeaturePool
+from exml_sim.bandit.scoring import RESOLUTION, Certified
+from exml_sim.bandit.strategy import Strategy
+from exml_sim.bandit.trial_batch import ArmState, Payment
+from exml_sim.engine._trials import OutcomeDistribution, outcomes
+from exml_sim.engine.modes._symmetry import drawn, least_states, symmetric_classes
+from exml_sim.engine.study import Cell, Study
+from exml_sim.money import exact
+from exml_sim.seeds import Seeds
+
+#: Outcomes that are enumerated at most; beyond this, trials are the better tool.
+MAX_OUTCOMES = 2_000_000
+
+#: An order of rows: (substream, round); the round is 0 unless every round has orders of its own.
+Order = tuple[int, int]
+
+
+class MissingCut(Exception):
+    """The strategy reads up to a position at which an order has not been cut yet."""
+
+    def __init__(self, order: Order, positions: set[int]) -> None:
+        super().__init__(order, positions)
+        self.order = order
+        self.positions = positions
+
+
+class Bench(Protocol):
+    """What enumeration must know of a pool."""
+
+    substreams: list[int]
+    replacement: str
+    levels: int
+    has_exact_scores: bool
+    resolution: float
+
+    def probabilities(self, substream: int) -> FloatArray:
+        """Return the probability of every atom of a substream."""
+        ...
+
+    def sizes(self, substream: int) -> IntArray:
+        """Return the number of rows of every atom of a substream, for draws without replacement."""
+        ...
+
+    def classes(self, substream: int) -> IntArray:
+        """Class of every atom of a substream: exchanging atoms of a class changes no score; members are neighbours."""
+        ...
+
+    def score(self, arm: int, counts: IntArray, level: int) -> Certified:
+        """Return the scores of lines of atom counts."""
+        ...
+
+
+class RowBench:
+    """A feature pool seen through its atoms."""
+
+    has_exact_scores = False
+    resolution = RESOLUTION
+
+    def __init__(self, pool: FeaturePool) -> None:
+        population = pool.population
+        whole = np.column_stack([population.y, population.X, *(c.values for c in population.candidates)])
+        _, first, sizes = np.unique(whole, axis=0, return_index=True, return_counts=True)
+        self._pool = pool
+        grams = [arm.gram[np.ix_(first, first)] for arm in pool.feature_arms]
+        # One order of the atoms for all arms, in which the members of a class are neighbours.
+        classes = symmetric_classes(grams, population.y[first], sizes)
+        order = np.argsort(classes, kind="stable")
+        self._classes = np.unique(classes[order], return_inverse=True)[1].astype(np.int64)
+        self._first, self._sizes = first[order], sizes[order].astype(np.int64)
+        self.substreams = [0] * pool.n_arms if pool.options.rows == "same" else list(range(pool.n_arms))
+        self.replacement = pool.options.replacement
+        self.levels = max(arm.levels for arm in pool.feature_arms)
+
+    def probabilities(self, substream: int) -> FloatArray:
+        """Atoms by the number of their rows."""
+        return np.asarray(self._sizes / self._sizes.sum(), dtype=np.float64)
+
+    def sizes(self, substream: int) -> IntArray:
+        """Return the numbers of rows."""
+        return self._sizes
+
+    def classes(self, substream: int) -> IntArray:
+        """Atoms that are symmetric for all arms."""
+        return self._classes
+
+    def score(self, arm: int, counts: IntArray, level: int) -> Certified:
+        """Score with all copies of an atom counted on one of its rows."""
+        spread: CountArray = np.zeros((counts.shape[0], self._pool.n_rows), dtype=np.int32)
+        spread[:, self._first] = counts
+        return self._pool.feature_arms[arm].refined(spread, level)
+
+
+class KnownBench:
+    """Arms with finitely many values."""
+
+    has_exact_scores = True
+    levels = 1
+    replacement = "always"
+    resolution = 0.0
+
+    def __init__(self, pool: ParametricPool) -> None:
+        self._probabilities, self._values = [], []
+        self._grids = [arm.grid for arm in pool.arms]
+        for arm in pool.arms:
+            if isinstance(arm, BernoulliArm):
+                self._values.append(np.array([0.0, 1.0]))
+                self._probabilities.append(np.array([1.0 - arm.mean, arm.mean]))
+            elif isinstance(arm, BoundedArm):
+                # In whole steps of the arm's grid, as its trials add them up: equal means are equal scores.
+                self._values.append(np.array([float(exact(value) * arm.grid) for value in arm.values]))
+                self._probabilities.append(np.array(arm.probabilities))
+            else:
+                raise ValueError(f"mode 'exact' needs arms with finitely many values, got {arm!r}")
+        self.substreams = list(range(pool.n_arms))
+
+    def probabilities(self, substream: int) -> FloatArray:
+        """Return the probabilities of the arm's values."""
+        return self._probabilities[substream]
+
+    def sizes(self, substream: int) -> IntArray:
+        """Distributions do not run out."""
+        raise NotImplementedError
+
+    def classes(self, substream: int) -> IntArray:
+        """Different values are never symmetric."""
+        return np.arange(len(self._probabilities[substream]))
+
+    def score(self, arm: int, counts: IntArray, level: int) -> Certified:
+        """Means."""
+        mean = counts @ self._values[arm] / (counts.sum(axis=1) * self._grids[arm])
+        return mean, mean, mean
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcomes:
+    """All outcomes of the orders at some cuts.
+
+    Attributes
+    ----------
+    prefix
+        For every order, counts of its atoms up to each cut, shape (outcomes, cuts, atoms).
+    cuts
+        Positions of the cuts of every order, the first one 0.
+    probability
+        Probability of each outcome.
+    """
+
+    prefix: dict[Order, IntArray]
+    cuts: dict[Order, list[int]]
+    probability: FloatArray
+
+    def part(self, which: slice) -> Outcomes:
+        """Some of the outcomes."""
+        return Outcomes({key: value[which] for key, value in self.prefix.items()}, self.cuts, self.probability[which])
+
+
+def enumerate_outcomes(bench: Bench, cuts: dict[Order, list[int]]) -> Outcomes:
+    """Return all count vectors of the pieces of all orders."""
+    prefix: dict[Order, IntArray] = {}
+    probability = np.ones(1)
+    for order, positions in cuts.items():
+        atoms = len(bench.probabilities(order[0]))
+        lines = np.zeros((1, 1, atoms), dtype=np.int64)
+        mass = np.ones(1)
+        for length in np.diff(positions).tolist():
+            lines, mass = _extended(bench, order[0], lines, mass, length)
+        size = probability.size * mass.size
+        _check_size(size)
+        prefix = {key: np.repeat(value, mass.size, axis=0) for key, value in prefix.items()}
+        prefix[order] = np.tile(lines, (probability.size, 1, 1))
+        probability = np.multiply.outer(probability, mass).ravel()
+    return Outcomes(prefix, cuts, probability)
+
+
+def _extended(
+    bench: Bench, substream: int, lines: IntArray, mass: FloatArray, length: int
+) -> tuple[IntArray, FloatArray]:
+    """Append one piece to every line."""
+    atoms = lines.shape[2]
+    classes = bench.classes(substream)
+    if int(classes.max()) + 1 < atoms:
+        return drawn(lines, mass, length, classes, partial(_chances, bench, substream), _check_size)
+    _check_size(lines.shape[0] * comb(length + atoms - 1, atoms - 1))
+    pieces = compositions(length, atoms)
+    last = np.repeat(lines[:, -1], len(pieces), axis=0)
+    piece = np.tile(pieces, (lines.shape[0], 1))
+    if bench.replacement == "always":
+        with np.errstate(divide="ignore", invalid="ignore"):
+            terms = np.where(piece > 0, piece * np.log(bench.probabilities(substream)), 0.0)
+        log = gammaln(length + 1) - gammaln(piece + 1).sum(axis=1) + terms.sum(axis=1)
+    else:
+        left = bench.sizes(substream) - last
+        possible = (piece <= left).all(axis=1)
+        last, piece, left = last[possible], piece[possible], left[possible]
+        log = _log_comb(left, piece).sum(axis=1) - _log_comb(left.sum(axis=1), piece.sum(axis=1))
+        keep = np.flatnonzero(possible)
+        mass = np.repeat(mass, len(pieces))[keep]
+        lines = np.repeat(lines, len(pieces), axis=0)[keep]
+        return np.concatenate([lines, (last + piece)[:, None]], axis=1), mass * np.exp(log)
+    lines = np.repeat(lines, len(pieces), axis=0)
+    kept = np.isfinite(log)
+    following = np.concatenate([lines, (last + piece)[:, None]], axis=1)
+    return following[kept], (np.repeat(mass, len(pieces)) * np.exp(log))[kept]
+
+
+def _chances(bench: Bench, substream: int, counts: IntArray) -> FloatArray:
+    """Return the probability of every atom for the next draw after lines of counts."""
+    if bench.replacement == "always":
+        return np.broadcast_to(bench.probabilities(substream), counts.shape).copy()
+    left = bench.sizes(substream) - counts
+    return np.asarray(left / left.sum(axis=1, keepdims=True), dtype=np.float64)
+
+
+def compositions(total: int, parts: int) -> IntArray:
+    """Return all vectors of `parts` non-negative whole numbers with the given sum, one per line."""
+    size = comb(total + parts - 1, parts - 1)
+    _check_size(size)
+    bars = np.array(list(combinations(range(total + parts - 1), parts - 1)), dtype=np.int64).reshape(size, parts - 1)
+    edges = np.hstack([np.full((size, 1), -1), bars, np.full((size, 1), total + parts - 1)])
+    return np.asarray(np.diff(edges, axis=1) - 1, dtype=np.int64)
+
+
+def _log_comb(n: IntArray, k: IntArray) -> FloatArray:
+    return np.asarray(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1), dtype=np.float64)
+
+
+def _check_size(size: int, most: int = MAX_OUTCOMES) -> None:
+    if size > most:
+        raise ValueError(
+            f"{size} outcomes to enumerate, at most {most} are allowed: lower the budget, use a pool "
+            "with fewer different rows, or mode 'monte_carlo' or 'importance_sampling'"
+        )
+
+
+class EnumeratedSession(ArmState):
+    """A session whose lines are all outcomes instead of trials."""
+
+    def __init__(self, bench: Bench, outcomes_: Outcomes) -> None:
+        self._bench = bench
+        self._outcomes = outcomes_
+        self.levels = bench.levels
+        self.has_exact_scores = bench.has_exact_scores
+        lines = outcomes_.probability.size
+        self._next = np.zeros((lines, len(bench.substreams)), dtype=np.int64)
+        self._bought: list[IntArray] = [
+            np.zeros((lines, len(bench.probabilities(substream))), np.int64) for substream in bench.substreams
+        ]
+        self._fresh = self._bought
+        self._round = 0
+
+    def _check_rows(self, pulls: IntArray, fresh: bool) -> None:
+        """Raise an error if rows run out: a shortage of rows is not enumerated."""
+        if self._bench.replacement != "always":
+            room = int(self._bench.sizes(0).sum())
+            if int((self._start(fresh) + pulls).max()) > room:
+                raise ValueError(f"the budget asks for more than the {room} rows there are without replacement")
+
+    def _start(self, fresh: bool) -> IntArray:
+        """Where arms read next; the same rule as `RowSampler` has."""
+        if self._bench.replacement == "across":
+            return np.zeros_like(self._next)
+        independent = isinstance(self._bench, KnownBench)
+        if fresh and not independent:
+            return np.broadcast_to(self._next.max(axis=1, keepdims=True), self._next.shape).copy()
+        return self._next
+
+    def pull(self, pulls: IntArray, fresh: bool, pay: Payment) -> IntArray:
+        """Take the counts between two cuts of every arm's order."""
+        self._check_rows(pulls, fresh)
+        pay(pulls, pulls)
+        start = self._start(fresh)
+        stop = start + pulls
+        turn = self._round + 1 if self._bench.replacement == "across" else 0
+        gained = []
+        for arm, substream in enumerate(self._bench.substreams):
+            wanted = pulls[:, arm] > 0
+            piece = np.zeros_like(self._bought[arm])
+            if wanted.any():
+                piece[wanted] = self._between((substream, turn), start[wanted, arm], stop[wanted, arm], wanted)
+            gained.append(piece)
+        self._bought = [old + new for old, new in zip(self._bought, gained, strict=True)]
+        self._fresh = gained
+        self._next = stop if not fresh else np.where(pulls > 0, stop, self._next)
+        self._round += 1
+        return pulls
+
+    def _between(self, order: Order, start: IntArray, stop: IntArray, lines: BoolArray) -> IntArray:
+        positions = np.array(self._outcomes.cuts.get(order, [0]))
+        first, last = np.searchsorted(positions, start), np.searchsorted(positions, stop)
+        top = len(positions) - 1
+        if (positions[np.minimum(first, top)] != start).any() or (positions[np.minimum(last, top)] != stop).any():
+            raise MissingCut(order, set(np.unique(start).tolist()) | set(np.unique(stop).tolist()))
+        prefix = self._outcomes.prefix[order][lines]
+        at = np.arange(prefix.shape[0])
+        return np.asarray(prefix[at, last] - prefix[at, first], dtype=np.int64)
+
+    def score(self, wanted: BoolArray, fresh: bool, level: int) -> Scores:
+        """Score the wanted arms on their counts."""
+        bought = self._fresh if fresh else self._bought
+        value, lower, upper = (np.full(wanted.shape, np.inf) for _ in range(3))
+        for arm in range(wanted.shape[1]):
+            lines = np.flatnonzero(wanted[:, arm])
+            if lines.size:
+                scores = self._bench.score(arm, bought[arm][lines], level)
+                value[lines, arm], lower[lines, arm], upper[lines, arm] = scores
+        return (
+            Scores(value, lower, upper)
+            if self.has_exact_scores
+            else Scores(value, lower, upper, self._bench.resolution)
+        )
+
+    def counts(self) -> None:
+        """Counts are of atoms, not of rows."""
+        return
+
+
+def bench_of(pool: Pool) -> Bench:
+    """Return what enumeration must know of a pool."""
+    if isinstance(pool, FeaturePool):
+        return RowBench(pool)
+    if isinstance(pool, ParametricPool):
+        return KnownBench(pool)
+    raise ValueError(f"mode 'exact' needs a feature pool or known arms, got {pool!r}")
+
+
+def enumerate_cell(study: Study, cell: Cell) -> OutcomeDistribution:
+    """Enumerate the exact distribution of a cell's outcome.
+
+    Raises
+    ------
+    ValueError
+        If there are too many outcomes, or the pool is not of a kind that can be enumerated.
+    """
+    try:
+        return enumerate_distribution(study.pool(cell), study.strategy(cell), exact(cell.budget))
+    except ValueError as error:
+        raise ValueError(f"cell {cell.index} ({cell}): {error}") from None
+
+
+def enumerate_distribution(
+    pool: Pool, rule: Strategy, budget: Fraction, most: int = MAX_OUTCOMES
+) -> OutcomeDistribution:
+    """Enumerate the outcomes of a strategy on a pool, at most `most` of them.
+
+    Raises
+    ------
+    ValueError
+        If there are too many outcomes, or the pool is not of a kind that can be enumerated.
+    """
+    bench = bench_of(pool)
+    cuts: dict[Order, list[int]] = {}
+    while True:
+        _check_size(_foreseen(bench, cuts), most)
+        try:
+            return _sum_outcomes(pool, rule, budget, bench, enumerate_outcomes(bench, cuts))
+        except MissingCut as missing:
+            known = cuts.get(missing.order, [0])
+            cuts[missing.order] = sorted({*known, *missing.positions})
+
+
+def _foreseen(bench: Bench, cuts: dict[Order, list[int]]) -> int:
+    """Return how many outcomes there are at some cuts, rows with replacement; without it there are fewer."""
+    total = 1
+    for (substream, _), positions in cuts.items():
+        atoms = len(bench.probabilities(substream))
+        for length in np.diff(positions).tolist() if bench.replacement == "always" else ():
+            total *= comb(length + atoms - 1, atoms - 1)
+    return total
+
+
+def least_outcomes(study: Study, cell: Cell) -> int:
+    """Return how many outcomes a cell has at least, by the cuts that one trial needs, before any work is done.
+
+    Raises
+    ------
+    ValueError
+        If that is already too many, or the pool is not of a kind that can be enumerated.
+    """
+    pool = study.pool(cell)
+    bench = bench_of(pool)
+    trial = pool.explore(study.strategy(cell), exact(cell.budget), Seeds.of(study.seed, 0, cell.stream))
+    total = 1
+    for turn in trial.rounds:
+        for substream in set(bench.substreams):
+            length = max(int(turn.pulls[arm]) for arm, at in enumerate(bench.substreams) if at == substream)
+            if bench.replacement == "always":
+                total *= least_states(bench.classes(substream), length)
+    _check_size(total)
+    return total
+
+
+def _sum_outcomes(pool: Pool, rule: Strategy, budget: Fraction, bench: Bench, all_of: Outcomes) -> OutcomeDistribution:
+    sums = np.zeros((5, pool.n_arms))
+    for start in range(0, all_of.probability.size, pool.block):
+        part = all_of.part(slice(start, start + pool.block))
+        trials, selected = pool.drive(rule, budget, EnumeratedSession(bench, part), part.probability.size)
+        success, regret = outcomes(pool, selected, rule.objective)
+        first = selected[:, 0]
+        for row, weight in enumerate(_shares(part.probability, success, regret)):
+            sums[row] += np.bincount(first, weight, minlength=pool.n_arms)
+        sums[4] += part.probability @ trials.pulls
+    return OutcomeDistribution(*(tuple(line.tolist()) for line in sums))
+
+
+def _shares(mass: FloatArray, success: BoolArray, regret: FloatArray) -> tuple[FloatArray, ...]:
+    """Probability, its parts with success and with failure, and its part of the mean regret, of every outcome."""
+    return mass, mass * success, mass * ~success, mass * regret

@@ -1,0 +1,287 @@
+r"""Compute Newton steps of the proximal subproblem: direction and line search.
+
+The subproblem's dual :math:`\psi` (see :mod:`exml_sim.rejection._dual`) is piecewise quadratic. Its Newton direction
+solves :math:`(I + \sigma P K) d = \Pi(q) - x`, where P is zero for rows at a corner of their triangle, rank one on an
+edge and the identity inside: a small system over the free rows, or, for a low-rank factor of K, one of twice its rank.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from exml_sim._internal.compiled import compiled, compiled_inline, compiled_sums
+from exml_sim.rejection._border import (
+    LEAST,
+    SHARE,
+    added_directions,
+    append_border,
+    count_changes,
+    held_directions,
+    solve_border,
+)
+from exml_sim.rejection._linalg import SCRATCH, add_rows, cholesky, cholesky_solve, copy_two, dot, pad, padded
+from exml_sim.rejection._simd import WIDTH, load, minus, plus, store, times, zeros
+from exml_sim.rejection._triangle import C1, C2, CORNER_B, INSIDE, edge, nearest, shape
+
+
+@compiled
+def weights_of(face, sign, geo):
+    """Entries (1,1), (1,2), (2,2) of the projection's derivative P at a face."""
+    if face <= CORNER_B:
+        return 0.0, 0.0, 0.0
+    if face == INSIDE:
+        return 1.0, 0.0, 1.0
+    a, b = edge(face, sign, geo)
+    return a * a, a * b, b * b
+
+
+@compiled
+def directions(face, y, geo):
+    """Free directions: the row of each and its two components; two for rows inside, one for rows on an edge."""
+    free = 0
+    for where in face:
+        free += (where > CORNER_B) + (where == INSIDE)
+    # Unsigned: what is gathered with them needs no check for indices from the end.
+    at, e1, e2 = np.empty(free, np.uint64), np.zeros(free), np.zeros(free)
+    k = 0
+    for i in range(len(face)):
+        if face[i] == INSIDE:
+            at[k], e1[k] = i, 1.0
+            at[k + 1], e2[k + 1] = i, 1.0
+            k += 2
+        elif face[i] > CORNER_B:
+            at[k] = i
+            e1[k], e2[k] = edge(face[i], y[i], geo)
+            k += 1
+    return at, e1, e2
+
+
+@compiled
+def factor_free(gram, at, e1, e2, shift, system):
+    """Cholesky factor of D' K D + shift I over free directions; whether there is one, and the array that holds it."""
+    free = len(at)
+    system = room_for(free, system)
+    size = pad(system, free)
+    for k in range(0, free - 1, 2):
+        row, next_row, target, next_target = gram[at[k]], gram[at[k + 1]], system[k], system[k + 1]
+        for j in range(k, free):
+            target[j], next_target[j] = row[at[j]], next_row[at[j]]
+    if free % 2 == 1:
+        system[free - 1, free - 1] = gram[at[free - 1], at[free - 1]]
+    weigh_entries(e1, e2, shift, system)
+    return cholesky(system, size), system
+
+
+@compiled
+def weigh_entries(e1, e2, shift, system):
+    """Multiply entries (k, j) of the upper triangle by e1_k e1_j + e2_k e2_j, and add to the diagonal."""
+    free = len(e1)
+    components = np.zeros((2, free + WIDTH))
+    f1, f2 = components[0], components[1]
+    copy_two(e1, e2, f1, f2)
+    for k in range(free):
+        row = system[k]
+        for j in range(k - k % WIDTH, free, WIDTH):
+            both = minus(times(f1[k], load(f1, j)), -f2[k], load(f2, j))
+            store(row, j, plus(zeros(), load(row, j), both))
+        row[k] += shift
+
+
+@compiled
+def room_for(size, system):
+    """The array if it holds a system of that size with the columns that factors and borders ask for, else a new one."""
+    if len(system) >= padded(size):
+        return system
+    rows = padded(size + size // 4)
+    return np.empty((rows, rows + SCRATCH))
+
+
+@compiled
+def exact_direction(gram, y, geo, face, based, ru, rv, sigma, du, dv, kdu, kdv, system):
+    """Solve (I + sigma P K) d = r over the rows that are off the corners; returns K d too, and the system to reuse.
+
+    `based` holds the faces that the factor in `system` belongs to, the first of them -1 if there is none for this sigma
+    and geometry. Where few faces changed since then the factor is bordered, else made anew.
+    """
+    n = len(y)
+    at, e1, e2 = directions(face, y, geo)
+    kdu[:] = 0.0
+    kdv[:] = 0.0
+    for i in range(n):
+        du[i], dv[i] = ru[i], rv[i]
+    for k in range(len(at)):
+        i = at[k]
+        along = ru[i] * e1[k] + rv[i] * e2[k]
+        du[i] -= along * e1[k]
+        dv[i] -= along * e2[k]
+    for i in range(n):
+        # A residual along its edge leaves nothing but rounding across.
+        if abs(du[i]) + abs(dv[i]) <= 1e-14 * (abs(ru[i]) + abs(rv[i])):
+            du[i], dv[i] = 0.0, 0.0
+    add_rows(gram, du, dv, kdu, kdv)
+    solution = np.zeros((2, n))
+    su, sv = solution[0], solution[1]
+    bordered = len(at) >= LEAST and based[0] >= 0
+    if bordered:
+        bordered = bordered_solution(gram, y, geo, face, based, ru, rv, sigma, kdu, kdv, su, sv, system)
+    if not bordered:
+        sound, system = factor_free(gram, at, e1, e2, 1.0 / sigma, system)
+        based[0] = -1
+        if not sound:
+            return False, system
+        for i in range(n):
+            based[i] = face[i]
+        x = right_side(at, e1, e2, ru, rv, sigma, kdu, kdv, padded(len(at)))
+        cholesky_solve(system, x, len(x))
+        spread(at, e1, e2, x, su, sv)
+    add_rows(gram, su, sv, kdu, kdv)
+    for i in range(n):
+        du[i] += su[i]
+        dv[i] += sv[i]
+    return True, system
+
+
+@compiled
+def right_side(at, e1, e2, ru, rv, sigma, kdu, kdv, length):
+    """Right-hand side r / sigma - K d along directions, with zeros up to a length."""
+    x = np.zeros(length)
+    for k in range(len(at)):
+        i = at[k]
+        x[k] = e1[k] * (ru[i] / sigma - kdu[i]) + e2[k] * (rv[i] / sigma - kdv[i])
+    return x
+
+
+@compiled
+def spread(at, e1, e2, x, su, sv):
+    """Add the directions, so many times each, to the rows that they belong to."""
+    for k in range(len(at)):
+        su[at[k]] += x[k] * e1[k]
+        sv[at[k]] += x[k] * e2[k]
+
+
+@compiled_inline
+def bordered_solution(gram, y, geo, face, based, ru, rv, sigma, kdu, kdv, su, sv, system):
+    """Solve with the factor at the faces `based`, if few have changed and the border is sound; whether that was so."""
+    added, removed = count_changes(face, based)
+    at, e1, e2 = directions(based, y, geo)
+    free, changed = padded(len(at)), added + removed
+    if SHARE * changed > len(at) or free + padded(changed) > len(system):
+        return False
+    rows, a1, a2 = added_directions(face, based, y, geo, added)
+    held, w1, w2 = held_directions(face, based, y, geo, removed)
+    if changed > 0 and not append_border(gram, at, e1, e2, rows, a1, a2, held, w1, w2, 1.0 / sigma, system):
+        return False
+    x = right_side(at, e1, e2, ru, rv, sigma, kdu, kdv, free + changed)
+    more = right_side(rows, a1, a2, ru, rv, sigma, kdu, kdv, added)
+    for k in range(added):
+        x[free + k] = more[k]
+    solve_border(system, x, free, added, removed)
+    spread(at, e1, e2, x, su, sv)
+    spread(rows, a1, a2, x[free:], su, sv)
+    for k in range(removed):
+        # Across the edge that is left there is nothing but rounding.
+        i = held[k]
+        if CORNER_B < face[i] < INSIDE:
+            b1, b2 = edge(face[i], y[i], geo)
+            along = su[i] * b1 + sv[i] * b2
+            su[i], sv[i] = along * b1, along * b2
+    return True
+
+
+@compiled
+def weigh(curvature, row, rank, w11, w12, w22):
+    """Add a row's share of L' P L: the three weighted copies of its outer product, upper triangles."""
+    for a in range(rank):
+        s = w11 * row[a]
+        t = w12 * row[a]
+        q = w22 * row[a]
+        c0, c1, c2 = curvature[0, a], curvature[1, a], curvature[2, a]
+        for b in range(a, rank):
+            c0[b] += s * row[b]
+            c1[b] += t * row[b]
+            c2[b] += q * row[b]
+
+
+@compiled
+def coarse_direction(factor, y, geo, face, seen, curvature, ru, rv, sigma, du, dv, kdu, kdv, system):
+    """The same direction on K = L L', from (I + sigma L' P L) e = L' r, d = r - sigma P L e, K d = L e.
+
+    `curvature` holds L' P L for the faces in `seen`; only rows whose face changed are added or taken away.
+    """
+    n, rank = factor.shape
+    e = np.zeros(2 * rank)
+    for i in range(n):
+        if face[i] != seen[i]:
+            n11, n12, n22 = weights_of(face[i], y[i], geo)
+            o11, o12, o22 = weights_of(seen[i], y[i], geo)
+            weigh(curvature, factor[i], rank, n11 - o11, n12 - o12, n22 - o22)
+            seen[i] = face[i]
+    add_rows(factor, ru, rv, e[:rank], e[rank:])
+    system = room_for(2 * rank, system)
+    for a in range(rank):
+        for b in range(a, rank):
+            system[a, b] = sigma * curvature[0, a, b]
+            system[rank + a, rank + b] = sigma * curvature[2, a, b]
+            system[a, rank + b] = sigma * curvature[1, a, b]
+            system[b, rank + a] = sigma * curvature[1, a, b]
+        system[a, a] += 1.0
+        system[rank + a, rank + a] += 1.0
+    if not cholesky(system, pad(system, 2 * rank)):
+        return False, system
+    cholesky_solve(system, e, 2 * rank)
+    for i in range(n):
+        kdu[i] = dot(factor[i], e[:rank], rank)
+        kdv[i] = dot(factor[i], e[rank:], rank)
+        w11, w12, w22 = weights_of(face[i], y[i], geo)
+        du[i] = ru[i] - sigma * (w11 * kdu[i] + w12 * kdv[i])
+        dv[i] = rv[i] - sigma * (w12 * kdu[i] + w22 * kdv[i])
+    return True, system
+
+
+@compiled_sums
+def slope(t, y, p, geo, zu, zv, xu, xv, kxu, kxv, du, dv, kdu, kdv, sigma):
+    """Derivative of psi along d at x + t d: (K d)' (x + t d - Pi(q))."""
+    c1, c2, corners = geo[C1], geo[C2], shape(geo)
+    total = 0.0
+    for i in range(len(y)):
+        sign, share = y[i], 1.0 / p[i]
+        qu = sign * zu[i] + sigma * (c1 - sign * (kxu[i] + t * kdu[i]))
+        qv = zv[i] + sigma * (c2 - kxv[i] - t * kdv[i])
+        pu, pv, _ = nearest(share * qu, share * qv, corners)
+        total += kdu[i] * (xu[i] + t * du[i] - sign * p[i] * pu) + kdv[i] * (xv[i] + t * dv[i] - p[i] * pv)
+    return total
+
+
+@compiled
+def line_search(y, p, geo, zu, zv, xu, xv, kxu, kxv, du, dv, kdu, kdv, sigma, ru, rv):
+    """Step that all but minimises psi along d: psi' is increasing and piecewise linear, so bracket and interpolate.
+
+    (ru, rv) is the residual Pi(q) - x at x itself, which gives psi' there. Searching exactly lets many rows change face
+    in one Newton step.
+    """
+    start = -dot(kdu, ru, len(y)) - dot(kdv, rv, len(y))
+    if not start < 0.0:
+        return 0.0
+    low, at_low = 0.0, start
+    high = 1.0
+    at_high = slope(1.0, y, p, geo, zu, zv, xu, xv, kxu, kxv, du, dv, kdu, kdv, sigma)
+    if abs(at_high) <= -0.1 * start:
+        return 1.0
+    while at_high < 0.0:
+        if high > 1e3:
+            return high
+        low, at_low = high, at_high
+        high *= 2.0
+        at_high = slope(high, y, p, geo, zu, zv, xu, xv, kxu, kxv, du, dv, kdu, kdv, sigma)
+    t = high
+    for k in range(14):
+        # Every third point is the middle: interpolation alone can creep along one end of the bracket.
+        t = 0.5 * (low + high) if k % 3 == 2 else low - at_low * (high - low) / (at_high - at_low)
+        at_t = slope(t, y, p, geo, zu, zv, xu, xv, kxu, kxv, du, dv, kdu, kdv, sigma)
+        if abs(at_t) <= -0.05 * start:
+            break
+        if at_t < 0.0:
+            low, at_low = t, at_t
+        else:
+            high, at_high = t, at_t
+    return t

@@ -1,0 +1,392 @@
+"""What every strategy must do: pay for pulls, repeat results, select arms that exist, agree with enumeration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from scipy.special import bdtr, bdtrc
+
+from exml_sim._internal.arrays import IntArray
+from exml_sim._internal.binomial import clopper_pearson
+from exml_sim.bandit.parametric import BernoulliArm, BoundedArm, GaussianArm, ParametricPool
+from exml_sim.bandit.pool import Pool
+from exml_sim.bandit.rows import FeaturePool
+from exml_sim.bandit.strategy import Strategy, smallest_budget
+from exml_sim.bandit.strategy import check_strategy as check_protocol
+from exml_sim.bandit.trial import Explorations
+from exml_sim.engine.modes._exact import enumerate_distribution
+from exml_sim.money import ALIGNMENTS, show
+from exml_sim.population import Candidate, Population
+from exml_sim.seeds import Seeds
+
+#: Trials that are compared bit by bit, and trials that are counted.
+FEW, MANY = 24, 6_000
+#: Outcomes that are enumerated at most; beyond, trials are cheaper.
+OUTCOMES = 40_000
+#: Two enumerations of one probabilities agree to this.
+CLOSE = 1e-9
+#: A plain loop: ``loop(means, budget, rng)`` returns the selected arm of one trial on Bernoulli arms at unit cost.
+Loop = Callable[[Sequence[float], int, np.random.Generator], int]
+
+
+class CheckError(AssertionError):
+    """What is wrong with a strategy or a bound, one sentence each."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the checks found.
+
+    Attributes
+    ----------
+    name
+        Whom they are about.
+    findings
+        One sentence for everything that is wrong.
+    checks
+        Names of the checks that ran.
+    skipped
+        Checks that could not say anything, and why.
+    alpha
+        The probability that a right rule is called wrong, at most.
+    """
+
+    name: str
+    findings: tuple[str, ...]
+    checks: tuple[str, ...]
+    skipped: tuple[str, ...] = ()
+    alpha: float = 0.0
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.findings
+
+    def __str__(self) -> str:
+        if self.passed:
+            return f"{self.name}: {len(self.checks)} checks passed (false-alarm probability {self.alpha:.0e})"
+        return f"{self.name}:\n" + "\n".join(f"- {finding}" for finding in self.findings)
+
+
+@dataclass
+class PoolBench:
+    """A rule under examination."""
+
+    rule: Strategy
+    like: Strategy | Loop | None
+    seed: int
+    alpha: float
+    counted: int = 0
+    skipped: list[str] = field(default_factory=list)
+
+
+def selected_by(
+    bench: PoolBench, pool: Pool, budget: Fraction, trials: Sequence[int], block: int | None = None
+) -> IntArray:
+    """Return the first selected arm of every trial."""
+    return np.asarray(pool.explore_many(bench.rule, budget, trials, seed=bench.seed, block=block).selected[:, 0])
+
+
+def differs(first: Explorations, other: Explorations, back: slice) -> int | None:
+    """Return the first trial in which two runs differ, `back` ordering the other's; None if there is none."""
+    same = (first.selected == other.selected[back]).all(axis=1) & (first.pulls == other.pulls[back]).all(axis=1)
+    same &= first.spent_units == other.spent_units[back]
+    return None if same.all() else int(np.flatnonzero(~same)[0])
+
+
+def distribution_by(bench: PoolBench, rule: Strategy, pool: Pool, budget: Fraction) -> tuple[float, ...] | None:
+    """Return the probabilities of the selected arms by enumeration; None where there is too much to enumerate."""
+    try:
+        return enumerate_distribution(pool, rule, budget, OUTCOMES).selected
+    except ValueError as error:
+        if "outcomes to enumerate" not in str(error):
+            raise
+        bench.skipped.append(f"no distribution of {type(rule).__name__} at budget {show(budget)}: {error}")
+        return None
+
+
+def agrees(times: int, number: int, p: float, alpha: float) -> bool:
+    """Whether a count is no rarer than `alpha` under its probability, exactly, both tails together."""
+    p = min(max(p, 0.0), 1.0)
+    tails = float(bdtr(times, number, p)), float(bdtrc(times - 1, number, p))
+    # Rounding of an enumerated probability that should be 0 or 1.
+    if p < 1e-12 or p > 1 - 1e-12:
+        return times == round(number * p)
+    return 2.0 * min(tails) > alpha
+
+
+def ends(times: int, number: int, alpha: float) -> tuple[float, float]:
+    """Limits of a probability that a count allows."""
+    return clopper_pearson(times, number, 1.0 - alpha)
+
+
+#: Values of two opposed features and of others at three atoms, as in `theory.claims._near_tight`.
+_OPPOSED = ((-1.0, 1.0, 1.0), (1.0, -1.0, 1.0), (0.0, 0.0, 0.0))
+
+
+def affine(copies: Sequence[int], arms: int = 3) -> FeaturePool:
+    """Feature arms over three atoms, where the surrogate is affine on the ball."""
+    rows = np.repeat(np.arange(3), copies)
+    values = [_OPPOSED[min(i, 2)] for i in range(arms)]
+    candidates = [Candidate(f"arm {i}", np.array(feature)[rows]) for i, feature in enumerate(values)]
+    return FeaturePool(
+        Population(np.zeros((rows.size, 1)), np.ones(rows.size), candidates), theta=0.01, ball=0.98, kernel="linear"
+    )
+
+
+def aligned(rule: Any) -> Iterator[Strategy]:
+    """Yield the rule with both alignments, if it has that option."""
+    if hasattr(rule, "with_alignment"):
+        yield from (rule.with_alignment(alignment) for alignment in ALIGNMENTS)
+    elif is_dataclass(rule) and any(entry.name == "alignment" for entry in fields(rule)):
+        change: Any = replace
+        yield from (change(rule, alignment=alignment) for alignment in ALIGNMENTS)
+    else:
+        yield rule
+
+
+def contract(bench: PoolBench) -> Iterator[str]:
+    check_protocol(bench.rule)
+    pool = ParametricPool.bernoulli([0.4, 0.6, 0.5])
+    for position, K in ((0, 1), (1, 2), (2, 3)):
+        small = ParametricPool.bernoulli([0.4, 0.6, 0.5][:K])
+        need = smallest_budget(bench.rule, small.prices)
+        explored = small.explore_many(bench.rule, 8 * need, FEW, seed=bench.seed)
+        if explored.selected.shape[1] < 1 or explored.selected.min() < 0 or explored.selected.max() >= K:
+            yield f"selects arms that do not exist with K = {K} (seed {bench.seed}, trial {position})"
+    need = smallest_budget(bench.rule, pool.prices)
+    if (single := pool.explore(bench.rule, 8 * need, Seeds.of(bench.seed, 3)).selected) != selected_by(
+        bench, pool, 8 * need, [3]
+    )[0]:
+        yield f"selects arm {single} in a readable trial and another one among many (seed {bench.seed}, trial 3)"
+
+
+def money(bench: PoolBench) -> Iterator[str]:
+    """Small budgets, unequal costs, both alignments: never more than the budget, and all pulls are paid for."""
+    lists: tuple[tuple[int | Fraction, ...], ...] = (
+        (1, 1),
+        (1, 1, 1, 1, 1),
+        (1, 3, 2),
+        (Fraction(1, 3), Fraction(5, 2), 1, Fraction(7, 5)),
+    )
+    for rule in aligned(bench.rule):
+        for costs in lists:
+            pool = ParametricPool([BernoulliArm(0.3 + 0.1 * i, cost) for i, cost in enumerate(costs)])
+            need = smallest_budget(rule, pool.prices)
+            for budget in (need, need + pool.prices.unit, need * Fraction(13, 7), 40 * need):
+                yield from spent(rule, pool, budget, bench.seed)
+            try:
+                pool.explore_many(rule, need - pool.prices.unit / pool.n_arms, 1, seed=bench.seed)
+            except ValueError:
+                continue
+            yield f"accepts a budget below its smallest, {show(need)}, at costs {_words(costs)}"
+
+
+def spent(rule: Strategy, pool: Pool, budget: Fraction, seed: int) -> Iterator[str]:
+    explored = pool.explore_many(rule, budget, FEW, seed=seed)
+    # The pool's costs as they are declared; a price list that says something else is part of what is checked.
+    costs = [Fraction(cost) for cost in pool.costs]
+    worth = [sum((int(n) * c for n, c in zip(line, costs, strict=True)), Fraction(0)) for line in explored.pulls]
+    for trial, (value, units) in enumerate(zip(worth, explored.spent_units, strict=True)):
+        if value > budget or int(units) * explored.unit > budget:
+            yield f"spends {show(value)} of {show(budget)} at costs {_words(costs)} (seed {seed}, trial {trial})"
+            return
+        if value != int(units) * explored.unit:
+            paid = show(int(units) * explored.unit)
+            place = f"at costs {_words(costs)} (seed {seed}, trial {trial})"
+            yield f"takes pulls worth {show(value)} and pays {paid} {place}"
+            return
+
+
+def _words(costs: Sequence[Any]) -> str:
+    return ", ".join(show(Fraction(cost)) for cost in costs)
+
+
+def bits(bench: PoolBench) -> Iterator[str]:
+    """Check that results are the same bits again, in any block and order, and after other work."""
+    for pool in (ParametricPool.bernoulli([0.5, 0.4, 0.55, 0.45, 0.5]), affine((1, 2, 2))):
+        budget = 6 * smallest_budget(bench.rule, pool.prices)
+        first = pool.explore_many(bench.rule, budget, FEW, seed=bench.seed, block=FEW)
+        ParametricPool.bernoulli([0.1, 0.9]).explore_many(
+            bench.rule, 9 * smallest_budget(bench.rule, ParametricPool.bernoulli([0.1, 0.9]).prices), 3
+        )
+        backwards = list(reversed(range(FEW)))
+        others = {
+            "the second time": pool.explore_many(bench.rule, budget, FEW, seed=bench.seed, block=FEW),
+            "in blocks of 1": pool.explore_many(bench.rule, budget, FEW, seed=bench.seed, block=1),
+            "in blocks of 7": pool.explore_many(bench.rule, budget, FEW, seed=bench.seed, block=7),
+            "in another order": pool.explore_many(bench.rule, budget, backwards, seed=bench.seed, block=FEW),
+        }
+        for how, other in others.items():
+            back = slice(None, None, -1) if how == "in another order" else slice(None)
+            wrong = differs(first, other, back)
+            if wrong is not None:
+                yield f"does something else {how} (seed {bench.seed}, trial {wrong})"
+
+
+def clear(bench: PoolBench) -> Iterator[str]:
+    """Arms without noise: the best one is always selected, wherever it is and whatever the others cost."""
+    for K in (2, 3, 5, 8):
+        for place in {0, K // 2, K - 1}:
+            means = [0.9] * K
+            means[place] = 0.1
+            pool = ParametricPool([GaussianArm(mean, 0.0) for mean in means])
+            budget = 8 * smallest_budget(bench.rule, pool.prices)
+            missed = np.flatnonzero(selected_by(bench, pool, budget, range(3)) != place)
+            if missed.size:
+                where = f"(seed {bench.seed}, trial {missed[0]})"
+                yield f"misses arm {place} of {K}, whose pulls are all 0.1 among 0.9 {where}"
+                return
+
+
+def ties(bench: PoolBench) -> Iterator[str]:
+    """Arms that are equal in every pull: the rule ends and selects one of them."""
+    for K in (2, 5):
+        pool = ParametricPool([GaussianArm(0.5, 0.0) for _ in range(K)])
+        selected = selected_by(bench, pool, 8 * smallest_budget(bench.rule, pool.prices), range(3))
+        if selected.min() < 0 or selected.max() >= K:
+            yield f"selects no arm among {K} equal ones (seed {bench.seed})"
+
+
+def _untied(order: Sequence[int]) -> ParametricPool:
+    """Three arms with two values each that can never tie, in any order."""
+    made = [(0.3, 0.0), (0.45, 1e-5), (0.6, 3e-5)]
+    return ParametricPool([BoundedArm((shift, 1 + shift), (1 - p, p)) for p, shift in (made[i] for i in order)])
+
+
+def relabelling(bench: PoolBench) -> Iterator[str]:
+    """Check that the distribution does not depend on the names of the arms."""
+    orders = ((0, 1, 2), (2, 0, 1), (1, 2, 0), (2, 1, 0))
+    budget = 4 * smallest_budget(bench.rule, _untied(orders[0]).prices)
+    distributions = [distribution_by(bench, bench.rule, _untied(order), budget) for order in orders]
+    named: list[list[float]] = []
+    for order, probabilities in zip(orders, distributions, strict=True):
+        if probabilities is None:
+            named = []
+            break
+        named.append([probabilities[order.index(arm)] for arm in range(3)])
+    if named:
+        for order, other in zip(orders[1:], named[1:], strict=True):
+            gap = max(abs(a - b) for a, b in zip(named[0], other, strict=True))
+            if gap > CLOSE:
+                yield f"selects arms with other probabilities when they are in the order {order}: by {gap:.2g}, exactly"
+                return
+        return
+    counts = []
+    for order in orders:
+        selected = selected_by(bench, _untied(order), budget, range(MANY))
+        counts.append(int((np.array(order)[selected] == 0).sum()))
+    bench.counted += 1
+    low, high = ends(min(counts), MANY, bench.alpha / 10), ends(max(counts), MANY, bench.alpha / 10)
+    if low[1] < high[0]:
+        times = f"{min(counts)} to {max(counts)} times of {MANY}"
+        yield f"selects the best arm {times}, by where it stands (seed {bench.seed})"
+
+
+def _battery(rule: Strategy) -> Iterator[tuple[Pool, Fraction]]:
+    """Small pools and budgets on which distributions are enumerated."""
+    for means in ((0.4, 0.6), (0.3, 0.5, 0.6), (0.5, 0.45, 0.6, 0.4)):
+        pool = ParametricPool.bernoulli(means)
+        yield pool, (5 if len(means) < 4 else 2) * smallest_budget(rule, pool.prices)
+    for arms, times in ((2, 8), (3, 3), (4, 2)):
+        feature = affine((11, 7, 2), arms)
+        yield feature, times * smallest_budget(rule, feature.prices)
+
+
+def check_enumeration(bench: PoolBench) -> Iterator[str]:
+    """Trials agree with the rule's own probabilities, and neighbouring trials are independent."""
+    for pool, budget in _battery(bench.rule):
+        yield from agreement(bench, pool, budget, 24)
+
+
+def agreement(bench: PoolBench, pool: Pool, budget: Fraction, share: int) -> Iterator[str]:
+    probabilities = distribution_by(bench, bench.rule, pool, budget)
+    if probabilities is None:
+        return
+    selected = selected_by(bench, pool, budget, range(MANY))
+    bench.counted += 1
+    # One alpha for all arms and the pairs of all pools of this check.
+    alpha = bench.alpha / (share * (len(probabilities) + 1) * 4)
+    where = f"on {pool!r} at budget {show(budget)}"
+    for arm, p in enumerate(probabilities):
+        times = int((selected == arm).sum())
+        if not agrees(times, MANY, p, alpha):
+            yield f"selects arm {arm} {times} times of {MANY} {where}, and enumeration says {p:.4g} (seed {bench.seed})"
+            return
+    arm = int(np.argmin([abs(p - 0.4) for p in probabilities]))
+    both = int(((selected[::2] == arm) & (selected[1::2] == arm)).sum())
+    if not agrees(both, MANY // 2, probabilities[arm] ** 2, alpha):
+        yield f"trials 2 i and 2 i + 1 go together {where}: {both} pairs of {MANY // 2} (seed {bench.seed})"
+
+
+#: Pools whose distribution is too large to enumerate.
+_WIDE = ((0.5, 0.45, 0.6, 0.4, 0.55), (0.5, 0.45, 0.6, 0.4, 0.55, 0.5, 0.65, 0.42))
+
+
+def likeness(bench: PoolBench) -> Iterator[str]:
+    """Check that the strategy agrees with its reference."""
+    if bench.like is None:
+        return
+    if not isinstance(bench.like, Strategy):
+        yield from _against_loop(bench, bench.like)
+        return
+    for pool, budget in _battery(bench.like):
+        _check_opening(bench, pool, budget)
+        pair = [distribution_by(bench, rule, pool, budget) for rule in (bench.rule, bench.like)]
+        where = f"on {pool!r} at budget {show(budget)}"
+        if pair[0] is not None and pair[1] is not None:
+            gap = max(abs(a - b) for a, b in zip(pair[0], pair[1], strict=True))
+            if gap > CLOSE:
+                other = type(bench.like).__name__
+                yield f"has another distribution than {other} {where}: a probability differs by {gap:.2g}, exactly"
+                return
+        else:
+            yield from _same_pulls(bench, pool, budget, where)
+    # More rounds than the small pools have: an error in a third one shows at K = 5 and 8 only.
+    for means in _WIDE:
+        wide = ParametricPool.bernoulli(means)
+        budget = 6 * smallest_budget(bench.like, wide.prices)
+        _check_opening(bench, wide, budget)
+        yield from _same_pulls(bench, wide, budget, f"with K = {len(means)} at budget {show(budget)}")
+    costly = ParametricPool([BernoulliArm(0.4, 1), BernoulliArm(0.5, 3), BernoulliArm(0.6, 2)])
+    budget = 6 * smallest_budget(bench.like, costly.prices)
+    yield from _same_pulls(bench, costly, budget, f"at costs 1, 3, 2 and budget {show(budget)}")
+
+
+def _check_opening(bench: PoolBench, pool: Pool, budget: Fraction) -> None:
+    need = smallest_budget(bench.rule, pool.prices)
+    if need > budget:
+        raise ValueError(f"needs {show(need)} to open where {type(bench.like).__name__} runs with {show(budget)}")
+
+
+def _same_pulls(bench: PoolBench, pool: Pool, budget: Fraction, where: str) -> Iterator[str]:
+    """On the same random numbers two rules that are one select the same arms."""
+    assert isinstance(bench.like, Strategy)
+    first = pool.explore_many(bench.rule, budget, 400, seed=bench.seed)
+    other = pool.explore_many(bench.like, budget, 400, seed=bench.seed)
+    wrong = differs(first, other, slice(None))
+    if wrong is not None:
+        yield f"does something else than {type(bench.like).__name__} {where} (seed {bench.seed}, trial {wrong})"
+
+
+def _against_loop(bench: PoolBench, loop: Loop) -> Iterator[str]:
+    for means in ((0.4, 0.5, 0.6), (0.5, 0.45, 0.6, 0.4, 0.55)):
+        pool = ParametricPool.bernoulli(means)
+        budget = int(20 * smallest_budget(bench.rule, pool.prices))
+        ours = np.bincount(selected_by(bench, pool, Fraction(budget), range(MANY)), minlength=len(means))
+        rng = np.random.default_rng([bench.seed, len(means)])
+        theirs = np.bincount([loop(means, budget, rng) for _ in range(MANY)], minlength=len(means))
+        bench.counted += 1
+        alpha = bench.alpha / (8 * len(means))
+        for arm, (ours_times, loop_times) in enumerate(zip(ours.tolist(), theirs.tolist(), strict=True)):
+            low, high = ends(min(ours_times, loop_times), MANY, alpha), ends(max(ours_times, loop_times), MANY, alpha)
+            if low[1] < high[0]:
+                yield (
+                    f"selects arm {arm} of means {means} {ours_times} times of {MANY} at budget {budget}, "
+                    f"the loop {loop_times} times (seed {bench.seed})"
+                )
+                return

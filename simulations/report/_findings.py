@@ -1,0 +1,308 @@
+"""Write the results of a study as sentences: what was studied, the headline, and further findings."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import pairwise
+
+from exml_sim.engine._intervals import Paired
+from exml_sim.engine.bound_context import describe_missing
+from exml_sim.engine.result import CellSummary, StudyResult
+from simulations._comparison import SLACK_CAUSES, decompose_slack, find_gains, find_power, judge_panels
+from simulations.panels import (
+    ALPHA,
+    CONFIDENCE,
+    TARGET,
+    Needs,
+    Panel,
+    find_needs,
+    format_factor,
+    name_bound,
+    needed_in_simulation,
+)
+from theory.versions import VERSIONS
+
+QUESTION = f"How much budget does a strategy need to miss the best candidate in at most {TARGET:.0%} of all trials?"
+#: Error probability of all comparisons of strategies together.
+PAIRED_ALPHA = 0.01
+#: Pools and pairs of strategies with a sentence of their own in the headline.
+MAX_PLACES = 3
+
+
+def describe_study(result: StudyResult, panels: Sequence[Panel]) -> str:
+    """Say in one line what was studied: pools, arms, best arm, gaps, strategies, budgets, trials."""
+    places = {panel.place: panel for panel in panels}
+    pools = [_describe_pool(result, panel) for panel in list(places.values())[:MAX_PLACES]]
+    pools += [f"{len(places) - MAX_PLACES} more pools"] if len(places) > MAX_PLACES else []
+    strategies = list(dict.fromkeys(panel.title for panel in panels))
+    budgets = sorted({budget for panel in panels for budget in panel.budgets})
+    span = f"{len(budgets)} budgets from {budgets[0]:,g} to {budgets[-1]:,g}"
+    span = f"budget {budgets[0]:,g}" if len(budgets) == 1 else span
+    return f"{'; '.join(pools)}; {_join(strategies)}; {span}; {_trials(panels)}."
+
+
+def _describe_pool(result: StudyResult, panel: Panel) -> str:
+    start = f"{panel.place} with {len(panel.arms)} arms"
+    cell = next(cell for cell in result.study_cells if cell.index == panel.cells[0].cell)
+    if result.study.missing_plugin(cell):
+        return start
+    pool = result.study.pool(cell)
+    best = pool.best_arms()
+    if len(best) == len(panel.arms):
+        return start
+    gaps = sorted(float(gap) for i, gap in enumerate(pool.gaps) if i not in best)
+    names = _join([panel.arms[i] for i in best[:MAX_PLACES]])
+    span = f"gap {gaps[0]:.3g}" if len(gaps) == 1 else f"gaps {gaps[0]:.3g} to {gaps[-1]:.3g}"
+    return f"{start} (best {names}, {span})"
+
+
+def _trials(panels: Sequence[Panel]) -> str:
+    counts = sorted({cell.trials for panel in panels for cell in panel.cells})
+    if all(cell.interval == "exact" for panel in panels for cell in panel.cells):
+        return "computed exactly"
+    return f"{counts[0]:,} trials each" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,} trials each"
+
+
+def write_headline(result: StudyResult, panels: Sequence[Panel]) -> list[str]:
+    """Answer `QUESTION`: which strategy needs how much, with its uncertainty, and who misses less often."""
+    places = list(dict.fromkeys(panel.place for panel in panels))
+    sentences = []
+    for place in places[:MAX_PLACES]:
+        ranking = _rank([panel for panel in panels if panel.place == place])
+        sentences.append(f"{place}: {ranking}" if len(places) > 1 else ranking)
+    if any(needed_in_simulation(panel.cells, TARGET) for panel in panels):
+        limit = f"the {CONFIDENCE:.0%} upper limit of the failure rate is at most {TARGET:.0%}"
+        sentences.append(f"A needed budget is the smallest tried one from which on {limit}")
+    comparisons = _compare_strategies(result, panels)
+    if len(comparisons) > MAX_PLACES:
+        more = f"{len(comparisons) - MAX_PLACES} more pairs of strategies were compared"
+        comparisons = [*comparisons[:MAX_PLACES], f"{more}; their rates are in the table of cells."]
+    return [f"{sentence}." for sentence in sentences] + comparisons
+
+
+def _rank(panels: Sequence[Panel]) -> str:
+    """Order the strategies of one pool by the budget that they need in simulation."""
+    needed = [(needed_in_simulation(panel.cells, TARGET), panel.title) for panel in panels]
+    reached = sorted([(budget, title) for budget, title in needed if budget is not None], key=lambda pair: pair[0])
+    missing = [title for budget, title in needed if budget is None]
+    short = f"{_join(missing)} did not reach {TARGET:.0%} failures"
+    if not reached:
+        return _capitalise(short)
+    budgets, titles = [f"{float(budget):,.0f}" for budget, _ in reached], [title for _, title in reached]
+    if len(reached) == 2 and reached[0][0] < reached[1][0]:
+        text = f"{titles[0]} needs less budget than {titles[1]}: {budgets[0]} against {budgets[1]}"
+    else:
+        text = _join([f"{title} needs {budget}" for title, budget in zip(titles, budgets, strict=True)])
+    return _capitalise(f"{text}; {short}" if missing else text)
+
+
+def write_needs(needs: Needs, target: float = TARGET) -> str:
+    """Say what budget a strategy needs in simulation and by each bound."""
+    if needs.simulated is None:
+        return f"{needs.title.capitalize()} did not reach {target:.0%} failures in this study."
+    start = (
+        f"To miss the best candidate in at most {target:.0%} of all trials, {needs.title} needs a budget of about "
+        f"{float(needs.simulated):,.0f} in simulation"
+    )
+    parts = [
+        f"{_whose(name)} {name_bound(name)} {budget:,} ({format_factor(needs.factor(name))}x)"
+        for name, budget in needs.bounds.items()
+        if budget is not None
+    ]
+    if not parts:
+        return f"{start}."
+    first, *rest = parts
+    return f"{start}; {', '.join([first.replace(' bound ', ' bound needs ', 1), *rest])}."
+
+
+def _whose(version: str) -> str:
+    """Bounds beyond the corrected one are ours."""
+    return "the" if version in ("paper", "corrected") or version not in VERSIONS else "our"
+
+
+def write_slack(panel: Panel, target: float = TARGET) -> str:
+    """Say into which factors the slack of the distribution-free bound decomposes; empty if unknown."""
+    steps = decompose_slack(panel, target)
+    if not steps:
+        return ""
+    factors = [before.budget / after.budget for before, after in pairwise(steps)]
+    parts = [f"{name} {format_factor(factor)}" for name, factor in zip(SLACK_CAUSES, factors, strict=True)]
+    total = format_factor(steps[0].budget / steps[-1].budget)
+    note = (
+        " Sampling is below 1 because exp(-n I) is not a bound and the budgets are a grid." if factors[-1] < 1 else ""
+    )
+    return f"The factor {total} decomposes into {' x '.join(parts)}.{note}"
+
+
+def write_budgets(panels: Sequence[Panel]) -> list[str]:
+    """Say for every panel what budget it needs in simulation and by each bound, and how the slack decomposes."""
+    sentences = [
+        (panel, " ".join(filter(None, (write_needs(find_needs(panel)), write_slack(panel))))) for panel in panels
+    ]
+    return _prefix_places(sentences)
+
+
+def write_findings(result: StudyResult, panels: Sequence[Panel]) -> list[str]:
+    """Write further findings: gains over the paper's bound, and the power of the tests."""
+    findings = _prefix_places([(panel, text) for panel in panels if (text := _write_gains(panel))])
+    if _write_verdicts(panels):
+        findings.append(_write_power(panels))
+    if missing := describe_missing(result.study):
+        findings.append(missing)
+    if not result.complete:
+        findings.append("The study is not complete: some cells have fewer trials than planned, or stopped early.")
+    return findings
+
+
+def _prefix_places(sentences: Sequence[tuple[Panel, str]]) -> list[str]:
+    """Put the pool before each sentence if there are several pools."""
+    several = len({panel.place for panel, _ in sentences}) > 1
+    return [f"{panel.place}: {text}" if several else text for panel, text in sentences]
+
+
+def _write_gains(panel: Panel) -> str:
+    cells = find_gains(panel)
+    if not cells:
+        return ""
+    limit = max(cell.upper for cell in cells)
+    return (
+        f"At {_list_budgets([cell.budget for cell in cells])} our {name_bound('tighter')} of {panel.title} is below "
+        f"{TARGET:.0%} while the {name_bound('paper')} is vacuous. The failure rate is below both (at most {limit:.1e} "
+        f"at {CONFIDENCE:.0%})."
+    )
+
+
+def write_verdict(panels: Sequence[Panel]) -> str:
+    """Summarise the tests of all bounds, or say why there are none."""
+    return _write_verdicts(panels) or _explain_silence(panels)
+
+
+def _write_verdicts(panels: Sequence[Panel]) -> str:
+    """Summarise the tests of all bounds that are not vacuous."""
+    outcomes = Counter(verdict.outcome for _, _, _, verdict in judge_panels(panels))
+    informative = sum(outcomes.values()) - outcomes["vacuous"]
+    if not informative:
+        return ""
+    refuted = outcomes["refuted"]
+    return (
+        f"{'No bound is refuted' if not refuted else f'{refuted} comparisons REFUTE a bound'}: {informative} of "
+        f"{sum(outcomes.values())} comparisons of a cell with a bound are not vacuous, {outcomes['consistent']} would "
+        f"have detected a violation by the factor 2, {outcomes['undecided']} only a larger one (alpha {ALPHA:.0e} for "
+        "all together)."
+    )
+
+
+def _write_power(panels: Sequence[Panel]) -> str:
+    """Say how much smaller a bound would have been refuted."""
+    powers = find_power(panels)
+    if not powers:
+        return "No failure was seen where a bound is below 1, so these trials could not have refuted one by its size."
+    parts = [
+        f"{name_bound(power.version)} divided by {format_factor(power.factor)} ({power.title} at {power.budget:,.0f})"
+        for power in powers
+    ]
+    informative = dict.fromkeys(name for panel in panels for name in panel.versions if _is_informative(panel, name))
+    silent = [name_bound(name) for name in informative if name not in {power.version for power in powers}]
+    rest = (
+        f" No failure was seen where the {_join(silent)} {'is' if len(silent) == 1 else 'are'} below 1."
+        if silent
+        else ""
+    )
+    return f"The trials would have refuted smaller bounds: {_join(parts)}.{rest}"
+
+
+def _is_informative(panel: Panel, version: str) -> bool:
+    return any(panel.bound_at(version, cell) < 1 for cell in panel.cells)
+
+
+def _explain_silence(panels: Sequence[Panel]) -> str:
+    """Say why there are no verdicts."""
+    if stopped := _write_stopped(panels):
+        return stopped
+    reasons = list(dict.fromkeys(panel.reason for panel in panels if panel.reason))
+    if reasons and not any(panel.plugin_bounds for panel in panels):
+        return f"No bound applies: {_join(reasons)}."
+    if any(_is_informative(panel, name) for panel in panels for name in panel.versions):
+        return "Rates by importance sampling are estimates; they are not tested against the bounds."
+    return "All bounds are vacuous at these budgets: at least 1, or below their launch budgets."
+
+
+def _write_stopped(panels: Sequence[Panel]) -> str:
+    """Summarise cells that may stop early, by the confidence sequence that stopped them."""
+    pairs = [
+        (cell, panel.bound_at(name, cell))
+        for panel in panels
+        for cell in panel.cells
+        if cell.interval == "confidence sequence"
+        for name in panel.versions
+        if panel.bound_at(name, cell) < 1
+    ]
+    if not pairs:
+        return ""
+    below = sum(cell.upper <= bound for cell, bound in pairs)
+    above = sum(cell.lower > bound for cell, bound in pairs)
+    return (
+        f"Of {len(pairs)} comparisons of a cell that may stop early with a bound that is not vacuous, {below} are "
+        f"decided for the bound, {above} against it{' (REFUTED)' if above else ''}, {len(pairs) - below - above} are "
+        f"open (confidence sequences at {pairs[0][0].level:.0%}, each by itself)."
+    )
+
+
+def _compare_strategies(result: StudyResult, panels: Sequence[Panel]) -> list[str]:
+    """Compare strategies on the same trials by exact sign tests."""
+    pairs = list(_pair_cells(result, panels))
+    limit = PAIRED_ALPHA / max(len(pairs), 1)
+    sentences = []
+    for first, second in dict.fromkeys((pair[0], pair[1]) for pair in pairs):
+        group = [(budget, paired) for *titles, budget, paired in pairs if titles == [first, second]]
+        decided = [(budget, paired.difference) for budget, paired in group if paired.p_value < limit]
+        less = {
+            first: [budget for budget, difference in decided if difference < 0],
+            second: [budget for budget, difference in decided if difference > 0],
+        }
+        sentences.append(f"On the same trials {_write_comparison(less, len(decided), len(group))}.")
+    return sentences
+
+
+def _write_comparison(less: dict[str, list[str]], decided: int, total: int) -> str:
+    """Say at which budgets each of two strategies misses the best candidate less often."""
+    test = f"exact sign tests, {PAIRED_ALPHA:.0%} for all together"
+    winners = [title for title, budgets in less.items() if budgets]
+    if not winners:
+        return f"no difference between {_join(list(less))} is significant at any of {total} budgets ({test})"
+    if len(winners) == 1:
+        (loser,) = (title for title in less if title not in winners)
+        where = f"every decided budget ({decided} of {total}; {test})"
+        return f"{winners[0]} misses the best candidate less often than {loser} at {where}"
+    parts = [f"{title} misses the best candidate less often at {_list_budgets(less[title])}" for title in winners]
+    return f"{'; '.join(parts)} ({decided} of {total} decided; {test})"
+
+
+def _pair_cells(result: StudyResult, panels: Sequence[Panel]) -> Iterator[tuple[str, str, str, Paired]]:
+    """Yield titles, budget and comparison of all pairs of strategies at equal pool, score and budget."""
+    if result.study.mode not in ("monte_carlo", "excess_risk") or result.study.stop is not None:
+        return
+    for i, first in enumerate(panels):
+        for second in panels[i + 1 :]:
+            if (first.pool, first.score) != (second.pool, second.score):
+                continue
+            cells: dict[str, CellSummary] = {cell.budget: cell for cell in second.cells}
+            for cell in first.cells:
+                if cell.budget in cells:
+                    paired = result.compare(cell.cell, cells[cell.budget].cell)
+                    yield first.title, second.title, cell.budget, paired
+
+
+def _list_budgets(budgets: Sequence[str]) -> str:
+    shown = [f"{float(Fraction(budget)):,g}" for budget in budgets]
+    return f"budget {shown[0]}" if len(shown) == 1 else f"budgets {_join(shown)}"
+
+
+def _join(words: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
+
+
+def _capitalise(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,288 @@
+"""Instances on which a bound is tested.
+
+Feature arms have closed forms; Bernoulli and Gaussian arms are enumerated or counted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from exml_sim._internal.binomial import clopper_pearson
+from exml_sim.bandit.parametric import BernoulliArm, ParametricPool
+from exml_sim.bandit.strategy import smallest_budget
+from exml_sim.engine.bound_context import BoundContext
+from exml_sim.engine.modes._exact import enumerate_distribution
+from exml_sim.engine.pools import FAMILIES, FamilyPool
+from exml_sim.strategies import Strategy, by_name
+from theory import BoundProblem
+from theory.claims import _near_tight as near_tight
+from theory.claims._instances import failure_median, failure_uniform, parameters
+from theory.claims._near_tight import NearTight
+from theory.claims.section_4_2_3 import MEDIAN_CORNER
+
+#: A bound; with the event "regret" it returns (level, probability).
+Bound = Callable[[int, BoundContext], Any]
+
+#: What can go wrong: a best arm is missed, the first arm is missed (as statements that ignore ties have it), or the
+#: regret of the selected arm is beyond a level.
+EVENTS = ("miss", "first", "regret")
+
+
+@dataclass(frozen=True)
+class Assumes:
+    """Strategy, distribution and event of a bound.
+
+    Attributes
+    ----------
+    strategy, options
+        Name of the strategy (also a plug-in's "module:BaseStrategy") and its options.
+    law
+        "features" (scored over the ball: the instances of this project), "bernoulli" or "gaussian".
+    event
+        "miss", "first" or "regret".
+    rule
+        The strategy itself, in place of its name.
+    costs
+        "unit" (one pull of every arm costs 1), or "any" if the bound reads ``context.costs``: Bernoulli arms with
+        unequal costs are asked, too.
+    """
+
+    strategy: str = "uniform_allocation"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    distribution: str = "features"
+    event: str = "miss"
+    rule: Strategy | None = None
+    costs: str = "unit"
+
+    def __post_init__(self) -> None:
+        if self.event not in EVENTS:
+            raise ValueError(f"event must be one of {', '.join(EVENTS)}, got {self.event!r}")
+        if self.distribution not in ("features", "bernoulli", "gaussian"):
+            raise ValueError(f"distribution must be features, bernoulli or gaussian, got {self.distribution!r}")
+        if self.costs not in ("unit", "any"):
+            raise ValueError(f"costs must be unit or any, got {self.costs!r}")
+        if self.costs == "any" and (self.distribution, self.event) != ("bernoulli", "miss"):
+            raise ValueError(
+                "instances with unequal costs are there for distribution bernoulli and event miss, "
+                f"got {self.distribution} and {self.event}"
+            )
+
+    def build(self) -> Strategy:
+        """Build the strategy."""
+        return self.rule if self.rule is not None else by_name(self.strategy, **dict(self.options))
+
+
+@dataclass(frozen=True)
+class BoundInstance:
+    """An instance on which a bound is tested, with limits of the failure probability."""
+
+    name: str
+    context: BoundContext
+    budget: int
+    least: float
+    most: float
+    kind: str
+    case: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _kind(about: Assumes) -> near_tight.Strategy:
+    if about.strategy == "uniform_allocation":
+        return "uniform"
+    if about.strategy != "median_elimination":
+        raise ValueError(
+            "near-tight instances of feature arms are for uniform_allocation and median_elimination, "
+            f"got {about.strategy}"
+        )
+    return "median-accumulated" if about.options.get("accumulate", True) else "median-fresh"
+
+
+@lru_cache(maxsize=8)
+def _places(kind: near_tight.Strategy) -> tuple[tuple[NearTight, float], ...]:
+    """Near-tight instances with kappa; at K = 2 all strategies compare once."""
+    pairs = [
+        *((near_tight.opposed(n, 0.02, kind), 1.0) for n in (2_500, 10_000, 40_000, 160_000)),
+        *((near_tight.opposed(n, 0.1, kind), 1.0) for n in (25, 100, 400, 1_600)),
+        *((near_tight.overfit(25, 900, kind), kappa) for kappa in (1.0, 0.25)),
+        (near_tight.overfit(100, 2_500, kind), 1.0),
+    ]
+    if kind == "uniform":
+        pairs += [(near_tight.crowd(arms, 36, 1 / 3), 1.0) for arms in (8, 64)]
+    for arms, first in ((4, 10_000), (8, 10_000), (8, 22_500)):
+        pairs.append((near_tight.one_rival(arms, first, 0.02, kind), 1.0))
+        if kind != "uniform":
+            pairs.append((near_tight.duplicates(arms, first, 0.02, kind), 1.0))
+    return tuple(pairs)
+
+
+def near_tight_instances(about: Assumes) -> Iterator[BoundInstance]:
+    """Yield near-tight instances of the strategy."""
+    for near, kappa in _places(_kind(about)):
+        known: dict[str, Any] = {
+            "distribution": "features",
+            "theta": near.theta,
+            "kappa_lambda": near.r,
+            "kappa": kappa,
+        }
+        context = BoundContext(
+            about.strategy,
+            near.K,
+            (0.0, *near.gaps),
+            about.options,
+            costs=(1.0,) * near.K,
+            pairing=near.pairing,
+            **known,
+        )
+        yield BoundInstance(near.name, context, near.budget, near.least, near.most, "by a closed form")
+
+
+def point_of(context: BoundContext) -> BoundProblem:
+    """A context of feature arms as our bounds take it."""
+    rows: Any = "accumulated" if context.options.get("accumulate", True) else "fresh"
+    pairing: Any = context.pairing
+    return BoundProblem(
+        context.K, None, context.theta, context.kappa_lambda, gaps=context.ordered, rows=rows, pairing=pairing
+    )
+
+
+def tied_instances(about: Assumes) -> Iterator[BoundInstance]:
+    """Two arms tie: a statement about "the best arm" that means the first one is wrong there."""
+    kind = _kind(about)
+    for budget in (300, 600, 800):
+        name = "tied-3" if kind == "uniform" else "tied-4"
+        if kind == "uniform":
+            p = failure_uniform(name, budget, target=0)
+        else:
+            p = failure_median(name, budget, target=0, accumulate=kind == "median-accumulated")
+        K, gap, theta, radius = parameters(name)
+        context = BoundContext(
+            about.strategy,
+            K,
+            (0.0, 0.0, *(gap,) * (K - 2)),
+            about.options,
+            distribution="features",
+            theta=theta,
+            kappa_lambda=radius,
+            kappa=1.0,
+        )
+        yield BoundInstance(f"two tied arms of {K}", context, budget, p, p, "exactly")
+
+
+def corner_instances(about: Assumes) -> Iterator[BoundInstance]:
+    """Yield regrets of the corner family, whose distribution is exact."""
+    from theory.claims._instances import CORNER_R, CORNER_THETA, corner_gap
+
+    for case in MEDIAN_CORNER:
+        gap = corner_gap(case["tilt"], case["third"])
+        options = {**about.options, "delta": case["delta"]}
+        known: dict[str, Any] = {
+            "distribution": "features",
+            "theta": CORNER_THETA,
+            "kappa_lambda": CORNER_R,
+            "kappa": 1.0,
+        }
+        context = BoundContext(about.strategy, 2, (0.0, gap), options, **known)
+        yield BoundInstance(f"the corner, n = {case['n']:,}", context, 2 * int(case["n"]), 0.0, 1.0, "exactly", case)
+
+
+#: Outcomes of one exact distribution, and trials of one count.
+OUTCOMES, TRIALS = 30_000, 4_000
+#: Means of small pools, lower is better: near 1/2, where variances are largest, at the ends, and one close rival.
+SMALL = (
+    (0.45, 0.55), (0.4, 0.6), (0.3, 0.7), (0.0, 0.3), (0.7, 1.0), (0.05, 0.15), (0.2, 0.8),
+    (0.4, 0.6, 0.6), (0.3, 0.6, 0.6), (0.2, 0.4, 0.9), (0.35, 0.65, 1.0),
+    (0.25, 0.75, 0.75, 0.75), (0.2, 0.8, 0.8, 1.0),
+    (0.3, 0.7, 1.0, 1.0, 1.0), (0.35, 0.65, 1.0, 1.0, 1.0, 1.0),
+)  # fmt: skip
+#: Pulls per arm of exact distributions; for those in `UNEVEN` also budgets that leave 1 and K - 1 over.
+PER_ARM, UNEVEN = (2, 5, 10, 20, 40, 80, 160), (5, 10, 20)
+#: Pools with unequal costs (means, costs), for bounds that are about costs: the best arm is expensive, or cheap.
+COSTLY = (((0.7, 0.3), (1, 3)), ((0.7, 0.3), (3, 1)), ((1.0, 0.65, 0.35), (2, 1, 3)))
+
+
+def context_for(
+    about: Assumes,
+    means: Sequence[float],
+    *,
+    distribution: str = "bernoulli",
+    sd: float = math.nan,
+    costs: Sequence[int] | None = None,
+) -> BoundContext:
+    """The context of known arms, at unit cost unless costs are given."""
+    prices = tuple(map(float, costs or (1,) * len(means)))
+    gaps = tuple(round(mean - min(means), 12) for mean in means)
+    ends: dict[str, Any] = {"low": 0.0, "high": 1.0} if distribution == "bernoulli" else {"sd": sd}
+    return BoundContext(about.strategy, len(means), gaps, about.options, tuple(means), prices, distribution, **ends)
+
+
+def exact_instance(
+    about: Assumes, means: Sequence[float], budget: int, outcomes: int = OUTCOMES
+) -> BoundInstance | None:
+    """The exact failure probability of Bernoulli arms; None if there is too much to enumerate or too little money."""
+    # The best arm comes last and loses ties.
+    return _exact(about, sorted(means, reverse=True), (1,) * len(means), budget, outcomes)
+
+
+def _exact(
+    about: Assumes, means: Sequence[float], costs: Sequence[int], budget: int, outcomes: int = OUTCOMES
+) -> BoundInstance | None:
+    """The same with costs, the arms in the order that is given."""
+    pool = ParametricPool([BernoulliArm(mean, cost) for mean, cost in zip(means, costs, strict=True)])
+    rule = about.build()
+    if budget < smallest_budget(rule, pool.prices):
+        return None
+    try:
+        outcome = enumerate_distribution(pool, rule, Fraction(budget), outcomes)
+    except ValueError as error:
+        if "outcomes to enumerate" not in str(error):
+            raise
+        return None
+    p = min(max(sum(outcome.failure), 0.0), 1.0)
+    even = set(costs) == {1}
+    shown = ", ".join(f"{mean:g}" for mean in (sorted(means) if even else means))
+    name = f"means {shown}" if even else f"means {shown} at costs {', '.join(map(str, costs))}"
+    return BoundInstance(name, context_for(about, means, costs=costs), budget, p, p, "exactly")
+
+
+def enumerate_instances(about: Assumes) -> Iterator[BoundInstance]:
+    """Small pools at budgets that are multiples of K and some that are not; unequal costs if the bound knows them."""
+    for means in SMALL:
+        K = len(means)
+        budgets = (n * K + over for n in PER_ARM for over in (sorted({0, 1, K - 1}) if n in UNEVEN else (0,)))
+        yield from _until_too_large(exact_instance(about, means, budget) for budget in budgets)
+    if about.costs == "any":
+        for means, costs in COSTLY:
+            budgets = (n * sum(costs) + over for n in PER_ARM for over in (0, 1))
+            yield from _until_too_large(_exact(about, means, costs, budget) for budget in budgets)
+
+
+def _until_too_large(instances: Iterator[BoundInstance | None]) -> Iterator[BoundInstance]:
+    """Instances of ascending budgets, until one cannot be enumerated."""
+    for instance in instances:
+        if instance is None:
+            return
+        yield instance
+
+
+def count_instances(about: Assumes, alpha: float, seed: int) -> Iterator[BoundInstance]:
+    """Families of the literature, by trials; the lower limits share one alpha."""
+    rule, distribution = about.build(), about.distribution
+    places = [(K, gap, n * K) for K, gap in ((2, 0.3), (8, 0.08)) for n in (20, 100)]
+    # Budgets that are no multiples of K.
+    places += [(5, 0.08, 20 * 5 + 4), (6, 0.08, 20 * 6 + 1)]
+    points = [(family, *place) for family in FAMILIES for place in places]
+    for family, K, gap, budget in points:
+        spec = FamilyPool(family, K, gap, distribution, best=0.3 if K > 2 else 0.35)
+        pool = spec.pool()
+        if budget < smallest_budget(rule, pool.prices):
+            continue
+        result = pool.explore_many(rule, budget, TRIALS, seed=seed)
+        failures = int(result.failures(pool.best_arms()).sum())
+        low, high = clopper_pearson(failures, TRIALS, 1.0 - 2.0 * alpha / len(points))
+        context = context_for(about, spec.means, distribution=distribution, sd=spec.sd)
+        name = f"{family} of {K} arms, gap {gap:g}"
+        yield BoundInstance(name, context, budget, low, high, f"counted: {failures} of {TRIALS}")

@@ -1,0 +1,273 @@
+"""Run cells: as studies of the engine, by enumeration, by importance sampling, or two strategies on the same trials."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+import exml_sim
+import simulations
+import theory
+from exml_sim import engine
+from exml_sim.bandit.rows import FeaturePool
+from exml_sim.engine._intervals import Paired
+from exml_sim.engine.result import StudyResult
+from exml_sim.engine.study import Cell, Study
+from exml_sim.money import exact
+from exml_sim.seeds import Seeds
+from simulations._cache import Cache
+from simulations.verification._cells import CellEvidence, ClaimCell
+from simulations.verification._guarantees import StrategyName, get_pool
+from simulations.verification._measures import MEASURED, Bought
+from simulations.verification._plans import ALPHA, COMPARED, FACTOR, STORED, Depth, Statistic, count_needed_trials
+from theory import verdicts
+from theory.claims import get
+from theory.verdicts import Outcome, Verdict, judge, judge_exact, undecided
+
+
+@lru_cache(maxsize=1)
+def source_digest() -> str:
+    """Return the SHA-256 of the Python files that results depend on."""
+    digest = hashlib.sha256()
+    for package in (exml_sim, theory, simulations):
+        home = Path(package.__path__[0])
+        for file in sorted(home.rglob("*.py")):
+            part = file.relative_to(home).as_posix()
+            if package is simulations and not part.startswith(("verification/", "cache", "atoms")):
+                continue
+            if not part.startswith(("cli/", "verification/report", "verification/figures")):
+                digest.update(part.encode() + b"\0" + file.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class RunContext:
+    """Seed, workers, finished work, the folder of the engine's stores, and a function that reports progress."""
+
+    seed: int
+    n_jobs: int
+    cache: Cache
+    folder: Path | None = None
+    notify: Callable[[str], None] = lambda _: None
+
+    def run(self, study: Study) -> StudyResult:
+        """Run a study, or what is missing of it."""
+        store = None if self.folder is None else self.folder / _file(study.name, study.hash)
+        return engine.run(study, store=store, n_jobs=self.n_jobs, progress=False)
+
+    def blocks(self, name: str, trials: int, size: int, job: Callable[[int, int], Any], doing: str = "") -> list[Any]:
+        """Return job(first, stop) of all blocks of trials; finished blocks of this name are not run again."""
+        parts = [(first, min(first + size, trials)) for first in range(0, trials, size)]
+        return self.cache.map(
+            lambda part: job(*part),
+            {f"{name} trials {first}-{stop}": (first, stop) for first, stop in parts},
+            n_jobs=self.n_jobs,
+            done=lambda: self.notify(doing) if doing else None,
+        )
+
+
+@contextmanager
+def open_context(
+    seed: int, n_jobs: int, folder: Path | None = None, notify: Callable[[str], None] = lambda _: None
+) -> Iterator[RunContext]:
+    """Open a context with finished work in a folder, or in memory without one."""
+    if folder is None:
+        path, settings = None, {}
+    else:
+        folder.mkdir(parents=True, exist_ok=True)
+        path, settings = folder / _file("finished"), {"source": source_digest()}
+    with Cache(path, settings) as cache:
+        yield RunContext(seed, n_jobs, cache, folder, notify)
+
+
+def _file(name: str, identity: str = "") -> str:
+    """Return a name that no other study, seed or source has: after a change of the code all work is repeated."""
+    digest = hashlib.sha256(f"{identity} {source_digest()}".encode()).hexdigest()[:16]
+    return f"{name}-{digest}.sqlite"
+
+
+#: Trials of one task of a measured statistic.
+CHUNK = 4096
+#: Importance sampling: trials, and the error probability of its interval.
+IMPORTANCE_TRIALS, IMPORTANCE_ALPHA = 2_000, 1e-6
+#: (cells that share pool and strategy, alpha of each, depth, context) -> their verdicts.
+Runner = Callable[[Sequence[ClaimCell], float, Depth, RunContext], dict[ClaimCell, Verdict]]
+
+
+def run_claim(cells: Sequence[ClaimCell], depth: Depth, context: RunContext) -> list[CellEvidence]:
+    """Run all cells of one claim and judge them; alpha is split over its cells."""
+    alpha = ALPHA / max(1, len(cells))
+    verdicts_of = {cell: _judge_vacuous(cell) for cell in cells if cell.is_vacuous}
+    groups: dict[tuple[str, StrategyName, Runner], list[ClaimCell]] = {}
+    for cell in cells:
+        if not cell.is_vacuous:
+            groups.setdefault((cell.pool, cell.strategy, _runner(cell)), []).append(cell)
+    for (pool, strategy, runner), group in groups.items():
+        context.notify(f"{group[0].claim}: {strategy} on {pool}")
+        verdicts_of |= runner(group, alpha, depth, context)
+    return [CellEvidence.of(cell, verdicts_of[cell]) for cell in cells]
+
+
+def _runner(cell: ClaimCell) -> Runner:
+    if cell.method == "monte_carlo":
+        return _count_stored if cell.event in STORED else _count_measured
+    return _enumerate if cell.method == "exact" else _run_importance_sampling
+
+
+def _judge_vacuous(cell: ClaimCell) -> Verdict:
+    bound = cell.guarantee.probability
+    shown = "is not defined" if math.isnan(bound) else f"is {bound:.3g}"
+    return verdicts.vacuous(f"The guaranteed probability {shown} here and excludes nothing.", bound=bound)
+
+
+def make_study(group: Sequence[ClaimCell], trials: int, seed: int, mode: str = "monte_carlo") -> Study:
+    """Build the study of cells of one claim that share pool and strategy."""
+    first, budgets = group[0], sorted({cell.budget for cell in group})
+    return get_pool(first.pool).study(first.claim, [first.strategy], budgets, trials, seed, mode)
+
+
+def _trials(group: Iterable[ClaimCell], alpha: float, depth: Depth) -> int:
+    enough = max(count_needed_trials(cell.guarantee.probability, alpha, depth.most) for cell in group)
+    return max(enough, depth.least)
+
+
+def _count_stored(
+    group: Sequence[ClaimCell], alpha: float, depth: Depth, context: RunContext
+) -> dict[ClaimCell, Verdict]:
+    """Count events that the engine stores for every trial."""
+    with context.run(make_study(group, _trials(group, alpha, depth), context.seed)) as result:
+        where = {int(study_cell["budget"]): study_cell["cell"] for study_cell in result.cells}
+        counts = {cell: result.count(where[cell.budget], cell.event) for cell in group}
+    return {cell: _judge_count(cell, *count, alpha) for cell, count in counts.items()}
+
+
+def _judge_count(cell: ClaimCell, failures: int, trials: int, alpha: float) -> Verdict:
+    return judge(failures, trials, cell.guarantee.probability, alpha=alpha, factor=FACTOR)
+
+
+def _enumerate(group: Sequence[ClaimCell], alpha: float, depth: Depth, context: RunContext) -> dict[ClaimCell, Verdict]:
+    """Enumerate exact probabilities with the engine."""
+    with context.run(make_study(group, 1, context.seed, mode="exact")) as result:
+        where = {int(study_cell["budget"]): study_cell["cell"] for study_cell in result.cells}
+        probabilities = {cell: result.probability(where[cell.budget], cell.event) for cell in group}
+    return {cell: judge_exact(p, cell.guarantee.probability) for cell, p in probabilities.items()}
+
+
+def _run_importance_sampling(
+    group: Sequence[ClaimCell], alpha: float, depth: Depth, context: RunContext
+) -> dict[ClaimCell, Verdict]:
+    """Estimate failure probabilities that are too small to count, with an interval."""
+    with context.run(make_study(group, IMPORTANCE_TRIALS, context.seed, mode="importance_sampling")) as result:
+        rows = {int(row.budget): row for row in result.summary(level=1.0 - IMPORTANCE_ALPHA)}
+    pairs = ((cell, rows[cell.budget]) for cell in group)
+    return {c: judge_interval(row.failure_rate, row.lower, row.upper, c.guarantee.probability) for c, row in pairs}
+
+
+def judge_interval(rate: float, lower: float, upper: float, bound: float) -> Verdict:
+    """Compare an estimate with an interval to a bound: decided where the bound is outside of the interval.
+
+    Where many failures carry the estimate its interval is Student's, and the verdict approximate; elsewhere it rests on
+    the bound of the weights, and is rigorous.
+    """
+    words = f"Importance sampling puts the probability at {rate:.3g}, in [{lower:.3g}, {upper:.3g}]"
+    ends: Mapping[Outcome, str] = {"consistent": "is below", "refuted": "is above", "undecided": "contains"}
+    outcome: Outcome = "consistent" if upper <= bound else "refuted" if lower > bound else "undecided"
+    sentence = f"{words} at level {IMPORTANCE_ALPHA:g}, which {ends[outcome]} the bound {bound:.3g}."
+    numbers = (("probability", rate), ("lower", lower), ("upper", upper), ("bound", bound))
+    return Verdict(outcome, sentence, numbers, bound=bound, rate=rate, lower=lower, upper=upper)
+
+
+def _count_measured(
+    group: Sequence[ClaimCell], alpha: float, depth: Depth, context: RunContext
+) -> dict[ClaimCell, Verdict]:
+    """Count events that need the bought rows, in blocks of trials that are stored when finished."""
+    trials = _trials(group, alpha, depth)
+    study = make_study(group, trials, context.seed)
+    verdicts_of: dict[ClaimCell, Verdict] = {}
+    for study_cell in study.check():
+        here = [cell for cell in group if cell.budget == int(study_cell.budget)]
+        asked = [(cell.event, cell.guarantee.limit) for cell in here]
+        name = hashlib.sha256(repr((study.hash, study_cell.index, asked)).encode()).hexdigest()[:24]
+        blocks = context.blocks(f"cell {name}", trials, CHUNK, partial(count_block, study, study_cell, asked))
+        failures = (sum(counts) for counts in zip(*blocks, strict=True))
+        verdicts_of |= {cell: _judge_count(cell, k, trials, alpha) for cell, k in zip(here, failures, strict=True)}
+    return verdicts_of
+
+
+def count_block(
+    study: Study, study_cell: Cell, asked: Sequence[tuple[Statistic, float | None]], first: int, stop: int
+) -> list[int]:
+    """Run trials first … stop - 1 of a cell and count those in which each statistic exceeds its limit."""
+    pool, strategy = study.pool(study_cell), study.strategy(study_cell)
+    assert isinstance(pool, FeaturePool)
+    totals = [0] * len(asked)
+    for start in range(first, stop, pool.block):
+        seeds = Seeds.of(study.seed, range(start, min(start + pool.block, stop)), study_cell.stream)
+        trials, selected = pool.run(strategy, exact(study_cell.budget), seeds, record=False)
+        counts = trials.arms.counts()
+        assert counts is not None
+        bought = Bought(pool, selected[:, 0], counts)
+        values = {statistic: MEASURED[statistic](bought) for statistic, _ in asked}
+        for i, (statistic, limit) in enumerate(asked):
+            # Rounding must not make a failure of a value that equals its limit.
+            totals[i] += int((values[statistic] > (limit or 0.0) + 1e-12).sum())
+    return totals
+
+
+#: Smallest number of trials with exactly one failure for a verdict.
+MIN_PAIRS = 30
+
+
+def compare(depth: Depth, context: RunContext) -> list[CellEvidence]:
+    """Test whether median elimination fails at least as often as uniform allocation, on paired trials.
+
+    Both strategies see the same rows, so trials in which both fail, or neither, say nothing about their order. Of the
+    others, the remark of Section 3.2 claims that at most half are failures of uniform allocation alone. Their number is
+    binomial given how many there are, so the test is exact.
+    """
+    plan = get(COMPARED).experiment
+    assert plan is not None
+    alpha = ALPHA / (len(plan.pools) * len(plan.budgets))
+    evidence = []
+    for pool in plan.pools:
+        context.notify(f"{COMPARED}: both strategies on {pool}")
+        study = get_pool(pool).study(
+            COMPARED, ("uniform", "median-accumulated"), plan.budgets, depth.pairs, context.seed
+        )
+        with context.run(study) as result:
+            for first, second in zip(result.cells[::2], result.cells[1::2], strict=True):
+                pair = result.compare(first["cell"], second["cell"])
+                evidence.append(_judge_pair(pool, int(first["budget"]), pair, alpha))
+    return evidence
+
+
+def _judge_pair(pool: str, budget: int, pair: Paired, alpha: float) -> CellEvidence:
+    alone, other, trials = pair.only_first, pair.only_second, pair.trials
+    if alone + other < MIN_PAIRS:
+        verdict = undecided(
+            f"Only {alone + other} of {trials} trials failed under exactly one of the strategies.",
+            uniform_alone=alone,
+            median_alone=other,
+            trials=trials,
+        )
+    else:
+        verdict = judge(alone, alone + other, 0.5, alpha=alpha, factor=FACTOR)
+    return CellEvidence(
+        COMPARED,
+        "paper",
+        pool,
+        "uniform against median-accumulated",
+        budget,
+        "uniform allocation fails and median elimination does not, given that exactly one of them fails",
+        0.5,
+        verdict,
+        method="paired",
+        must_hold=False,
+        extra={"uniform_alone": alone, "median_alone": other, "trials": trials},
+    )

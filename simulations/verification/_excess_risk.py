@@ -1,0 +1,184 @@
+"""Theorems 1 and 2: excess risk when the training set itself is drawn anew in every trial.
+
+The distribution is Section 5.1's with four candidates, of which the one at 90 degrees is by far the best, and a gap
+that the theorems can see. Trials are those of `engine.modes.excess_risk`, which measures the excess risk and the five
+terms of Eq. 8. The printed and the corrected theorem hold with probability 1 - delta - E[delta_fail]; the gap, and with
+it delta_fail, is a function of the training set, so its mean over the trials is taken. Theorem 6 (ii) needs rows that
+are independent of each other given the distribution: there, rows are drawn without replacement.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from exml_sim._internal.arrays import FloatArray
+from exml_sim.engine import Budgets, Sampling, Score, SyntheticPool
+from exml_sim.engine._trials import TERMS
+from exml_sim.engine.modes._excess_risk import excess_trials
+from exml_sim.engine.study import Cell, Study
+from simulations.verification._cells import CellEvidence, must_hold
+from simulations.verification._claim_trials import RunContext
+from simulations.verification._guarantees import STRATEGIES, Reading, StrategyName
+from simulations.verification._plans import ALPHA, FACTOR, Depth
+from theory import corrected, paper, tighter, verdicts
+from theory.claims import get
+from theory.verdicts import judge
+
+THETA = 0.1
+RADIUS = 0.8
+ANGLES = (2.0, 4.0, 6.0, 90.0)
+#: Rows per arm (in the first round) with replacement: below all launch budgets, and above them.
+BELOW = (100, 1_000)
+ABOVE = (20_000, 60_000)
+CHUNK = 10
+CLAIMS: dict[str, StrategyName] = {"thm-1": "uniform", "thm-2": "median-accumulated"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RandomInstanceTrials:
+    """The trials of one strategy at one budget.
+
+    Attributes
+    ----------
+    strategy, budget, rows, m
+        Rows per arm in the first round; rows of the training set.
+    replacement : bool
+        Whether rows are drawn with replacement.
+    terms : array (trials, 6)
+        Excess risk and the five terms of Eq. 8.
+    gaps : array (trials,)
+        Delta of every training set (Eq. 7).
+    """
+
+    strategy: StrategyName
+    budget: int
+    rows: int
+    m: int
+    replacement: bool
+    terms: FloatArray
+    gaps: FloatArray
+
+    @property
+    def approximation(self) -> float:
+        """R_ap, term (e), which is the same in every trial."""
+        return float(self.terms[0, TERMS.index("e")])
+
+
+def make_study(strategy: StrategyName, rows: int, depth: Depth, seed: int, *, replacement: bool = True) -> Study:
+    """Build the study of a strategy with a number of rows per arm in the first round."""
+    rounds = 1 if strategy == "uniform" else math.ceil(math.log2(len(ANGLES)))
+    return Study(
+        name="excess",
+        pools=(
+            SyntheticPool(per_class=depth.rows, angles=ANGLES, a=0.05, sigma=0.2, z=2.0, kernel="gaussian", gamma=16.0),
+        ),
+        scores=(Score(score="ball", theta=THETA, ball=RADIUS),),
+        strategies=(STRATEGIES[strategy],),
+        budgets=Budgets(absolute=(str(rows * rounds * len(ANGLES)),)),
+        sampling=Sampling(replacement="always" if replacement else "never"),
+        trials=depth.excess,
+        seed=seed,
+        mode="excess_risk",
+    )
+
+
+def measure(
+    strategy: StrategyName, rows: int, depth: Depth, context: RunContext, *, replacement: bool = True
+) -> RandomInstanceTrials:
+    """Run the trials, or read finished ones.
+
+    Budgets below all launch budgets are measured for the figure only, with fewer trials.
+    """
+    study = make_study(strategy, rows, depth, context.seed, replacement=replacement)
+    if replacement and rows in BELOW:
+        study = replace(study, trials=max(4, depth.excess // 8))
+    (cell,) = study.check()
+    lines = context.blocks(
+        f"excess {study.hash}",
+        study.trials,
+        CHUNK,
+        lambda first, stop: _block(study, cell, first, stop),
+        doing=f"excess risk: {strategy} with {rows} rows per arm",
+    )
+    table = np.array([line for block in lines for line in block])
+    return RandomInstanceTrials(
+        strategy, int(cell.budget), rows, 3 * depth.rows, replacement, table[:, : len(TERMS)], table[:, len(TERMS)]
+    )
+
+
+def _block(study: Study, cell: Cell, first: int, stop: int) -> list[list[float]]:
+    """Return terms and the gap of the training set, one line per trial."""
+    _, pools, terms = excess_trials(study, cell, range(first, stop))
+    return [[*line.tolist(), float(pool.gap)] for pool, line in zip(pools, terms, strict=True)]
+
+
+def compute_guarantee(reading: Reading, run: RandomInstanceTrials, delta: float) -> tuple[float, float]:
+    """(limit of the excess risk, probability with which it may be exceeded); nan where the theorem does not apply."""
+    K, gap = len(ANGLES), float(np.median(run.gaps))
+    point: dict[str, Any] = {"theta": THETA, "kappa_lambda": RADIUS, "delta": delta, "strict": False}
+    point["approximation_error"] = run.approximation
+    if reading == "tighter":
+        if run.strategy != "uniform" or run.replacement:
+            return math.nan, math.nan
+        return float(tighter.excess_risk_uniform(run.budget, K, **point, kernel="nonnegative")), delta
+    kind = "uniform" if run.strategy == "uniform" else "median"
+    module: Any = paper if reading == "paper" else corrected
+    limit = float(getattr(module, f"excess_risk_{kind}")(run.budget, K, gap, m=run.m, **point))
+    fail = getattr(module, f"delta_fail_{kind}")(run.budget, K, run.gaps, THETA, RADIUS, strict=False)
+    # Training sets below the launch condition are not in the event; they count as failures here, to be safe.
+    return limit, delta + float(np.mean(np.minimum(np.nan_to_num(fail, nan=1.0), 1.0)))
+
+
+def judge_trials(claim: str, reading: Reading, run: RandomInstanceTrials, delta: float, alpha: float) -> CellEvidence:
+    """Test one version of a theorem with the trials."""
+    limit, bound = compute_guarantee(reading, run, delta)
+    failures = int((run.terms[:, 0] > limit).sum()) if not math.isnan(limit) else 0
+    if math.isnan(limit) or not bound < 1 or limit >= 1:
+        # No model has a larger excess risk than 1.
+        verdict = verdicts.vacuous(
+            f"The limit {limit:.3g} on the excess risk, with probability {bound:.3g} of more, excludes nothing.",
+            limit=limit,
+            bound=bound,
+        )
+    else:
+        verdict = judge(failures, len(run.terms), bound, alpha=alpha, factor=FACTOR)
+    return CellEvidence(
+        claim,
+        reading,
+        "synthetic, random instances",
+        run.strategy,
+        run.budget,
+        "the excess risk of the returned model exceeds the limit",
+        bound,
+        verdict,
+        delta,
+        limit,
+        "random_instance",
+        must_hold(get(claim), reading),
+        {"mean_excess": float(run.terms[:, 0].mean()), "m": run.m, "rows_per_arm": run.rows},
+    )
+
+
+def run_all(claim: str, depth: Depth, context: RunContext) -> list[RandomInstanceTrials]:
+    """Run all trials of one theorem."""
+    strategy = CLAIMS[claim]
+    runs = [measure(strategy, n, depth, context) for n in (*BELOW, *ABOVE)]
+    if strategy == "uniform":
+        runs.append(measure(strategy, 3 * depth.rows, depth, context, replacement=False))
+    return runs
+
+
+def collect_evidence(claim: str, trials: Sequence[RandomInstanceTrials], depth: Depth) -> list[CellEvidence]:
+    """Judge every version of a theorem at every budget above the launch budgets."""
+    cases: list[tuple[RandomInstanceTrials, Reading, float]] = []
+    for run in trials:
+        if run.replacement and run.rows in BELOW:
+            continue
+        readings: tuple[Reading, ...] = ("paper", "corrected") if run.replacement else ("tighter",)
+        cases += [(run, reading, delta) for reading in readings for delta in depth.excess_levels]
+    return [judge_trials(claim, reading, run, delta, ALPHA / len(cases)) for run, reading, delta in cases]
