@@ -1,9 +1,9 @@
 """Solve the penalised problem on a low-rank factor K = L L', in O(m r^2).
 
 The solver is that of :mod:`exml_sim.rejection._dual`: the same triangles, sweeps, then proximal steps solved by
-Newton's method, here with matrix products for the parts that grow with m. A Newton system has the size of twice the rank, or of
-the number of free directions if that is smaller. What the result says about the full kernel is the matter of
-:mod:`exml_sim.rejection._residual`.
+Newton's method, here with matrix products for the parts that grow with m. A Newton system has the size of twice the
+rank, or of the number of free directions if that is smaller. What the result says about the full kernel is the matter
+of :mod:`exml_sim.rejection._residual`.
 """
 
 from __future__ import annotations
