@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from simulations._cache import Cache
-from simulations.verification import _excess_risk as excess_risk
 from simulations.verification import _claim_trials as trials
+from simulations.verification import _excess_risk as excess_risk
 from simulations.verification import report, run
 from simulations.verification._claim_trials import RunContext
 from simulations.verification._guarantees import Guarantee

@@ -9,8 +9,8 @@ import pytest
 
 from simulations._atoms import atom_pool, ball_score
 from simulations._cache import Cache
-from simulations.verification import _guarantees as guarantees
 from simulations.verification import _claim_trials as trials
+from simulations.verification import _guarantees as guarantees
 from simulations.verification._cells import ClaimCell, count_outcomes, make_cells
 from simulations.verification._claim_trials import RunContext, make_study, open_context, run_claim
 from simulations.verification._guarantees import READINGS, Guarantee, failure_probability, get_pool
