@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from simulations._atoms import atom_pool, ball_score
+from simulations._finite_support import atom_pool, ball_score
 from simulations._cache import Cache
 from simulations.verification import _claim_trials as trials
 from simulations.verification import _guarantees as guarantees
