@@ -1,6 +1,6 @@
 """Time and memory of the paper's tables: ``python -m benchmarks.reproduction [CONFIGURATIONS]``.
 
-Runs a few configurations of Table 1 (automatic protocol, test labels) and Table 2 one after the other in this process and
+Runs a few configurations of Table 1 (automatic protocol, hindsight) and Table 2 one after the other in this process and
 prints processor seconds per configuration, what 50 of them come to on two idle cores, and the peak memory of a worker.
 Processor seconds count what other programs leave of the caches too, so they are an upper estimate on a busy machine.
 """
@@ -20,9 +20,9 @@ def main(count: int = 3) -> None:
     """Measure and print one line per table."""
     tables = {
         "Table 1, automatic": table_1(False, 0.15),
-        "Table 1, test labels": table_1(True, 0.15),
+        "Table 1, hindsight": table_1(True, 0.15),
         "Table 2, automatic": table_2(False, 0.15),
-        "Table 2, test labels": table_2(True, 0.15),
+        "Table 2, hindsight": table_2(True, 0.15),
     }
     # The first configuration loads compiled code, once per worker.
     next(iter(tables.values())).run(CONFIGURATIONS - 1)

@@ -15,7 +15,7 @@ from theory.exact import AffinePool
 
 
 def atom_pool(pool: AffinePool, label: str = "atoms", copies: Sequence[int] | None = None) -> AtomPool:
-    """Make the pool of a study with the distribution of an affine pool; own copies must be in proportion to its weights."""
+    """Make a study's pool with the distribution of an affine pool; own copies must be in proportion to its weights."""
     parts = math.lcm(*(weight.denominator for weight in pool.weights))
     return AtomPool(
         values=tuple(tuple(float(value) for value in arm) for arm in pool.features),

@@ -24,7 +24,7 @@ from theory import _inputs, formulas
 from theory._inputs import Bound, Floats, Ints
 from theory.errors import AssumptionError, Assumptions
 
-__all__ = ["BLOCK", "BoundFunction", "ExcessRisk", "BoundArguments", "bound", "is_elementwise", "require_population"]
+__all__ = ["BLOCK", "BoundArguments", "BoundFunction", "ExcessRisk", "bound", "is_elementwise", "require_population"]
 
 Strategy = Literal["uniform", "median"]
 Rows = Literal["accumulated", "fresh"]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from theory import formulas
-from theory._bound import Optimism, Pairing, BoundArguments, at_least_one
+from theory._bound import BoundArguments, Optimism, Pairing, at_least_one
 from theory._inputs import Floats, Ints, log_sum
 
 __all__ = ["Landscape", "Tails", "landscape"]

@@ -54,8 +54,8 @@ class BoundValue:
 class BoundProblem:
     """What the bounds know of a pool of arms.
 
-    ``bound``, ``required``, ``launch_budget``, ``informative`` and ``compare`` evaluate a version of the bound (a name of
-    `theory.versions.VERSIONS`) for a strategy, "uniform" or "median". Arrays that broadcast may stand in place of
+    ``bound``, ``required``, ``launch_budget``, ``informative`` and ``compare`` evaluate a version of the bound (a name
+    of `theory.versions.VERSIONS`) for a strategy, "uniform" or "median". Arrays that broadcast may stand in place of
     numbers for ``bound`` and ``compare``.
 
     Attributes

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from theory import _inputs, formulas
-from theory._bound import PARAMETERS, ExcessRisk, BoundArguments, Rows, at_least_one, bound
+from theory._bound import PARAMETERS, BoundArguments, ExcessRisk, Rows, at_least_one, bound
 from theory._inputs import Bound, Floats, Ints
 from theory.formulas import LAUNCH_LEMMAS, LAUNCH_THEOREMS, halving_schedule
 from theory.paper import lemma_3

@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 from theory import formulas
-from theory._bound import ExcessRisk, BoundArguments, Strategy, at_least_one, bound
+from theory._bound import BoundArguments, ExcessRisk, Strategy, at_least_one, bound
 from theory.formulas import LAUNCH_LEMMAS, LAUNCH_THEOREMS, first_round_pulls, total_pulls_median, uniform_pulls
 
 __all__ = [

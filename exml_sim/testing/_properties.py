@@ -150,7 +150,7 @@ def aligned(rule: Any) -> Iterator[Strategy]:
 
 
 def contract(bench: PoolBench) -> Iterator[str]:
-    """Check the protocol of a strategy: it selects existing arms and keeps to the interface."""
+    """Check the protocol: existing arms are selected, and a single trial selects the same arm as a batch."""
     check_protocol(bench.rule)
     pool = ParametricPool.bernoulli([0.4, 0.6, 0.5])
     for position, K in ((0, 1), (1, 2), (2, 3)):
