@@ -168,8 +168,8 @@ class StudyResult:
     def costs(self, level: float = 0.95) -> list[dict[str, Any]]:
         """Money until a rule stopped, one line per cell of a study in mode "fixed_confidence".
 
-        `sure` is the part of trials that stopped with confidence, `mean` the mean money with Student's interval; quantiles
-        follow.
+        `sure` is the part of trials that stopped with confidence, `mean` the mean money with Student's interval;
+        quantiles follow.
         """
         if self.study.mode != "fixed_confidence":
             raise ValueError(
