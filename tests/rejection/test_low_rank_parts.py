@@ -80,8 +80,6 @@ def test_sweeps_are_maximisations_row_by_row(sweeps: int, scale: float) -> None:
     bouts = _Bouts(values, y, p, geo)
     zeros = [np.zeros(90), np.zeros(90), np.zeros((25, 2)), np.zeros(90), np.zeros(90)]
     point = DualIterate(*zeros, np.zeros(90, np.int64))
-        np.zeros(90), np.zeros(90), np.zeros((25, 2)), np.zeros(90), np.zeros(90), np.zeros(90, np.int64)
-    )
     order, state = np.arange(90), bouts.state.copy()
     z, faces, count, gap = np.zeros((90, 2)), np.zeros(90, np.int64), 90, 0.0
     K, c = values @ values.T, np.array([geo[3], geo[4]])
