@@ -44,7 +44,7 @@ FRONT_DOOR = {f"exml_sim.{name}": home for name, home in exml_sim._HOME.items()}
 DEPTH = {room: depth for depth, rooms in enumerate(LAYERS) for room in rooms}
 #: The rooms of simulations that others build on, lowest first; the rest import these and nothing of each other.
 SHARED = (
-    ("_cache", "_atoms", "_tables", "_pool_bounds", "testing", "bench"),
+    ("_cache", "_finite_support", "_tables", "_pool_bounds", "testing", "bench"),
     ("panels",),
     ("_comparison",),
     ("_needed_budget", "budget_vs_failure", "figures", "pilot"),
