@@ -228,6 +228,16 @@ def test_help_has_an_example(capsys: pytest.CaptureFixture[str], name: str) -> N
     assert f"exml {name} " in out.split("Example")[1]
 
 
+def test_the_api_pages_name_public_modules_only() -> None:
+    names = [
+        name
+        for file in (DOCS / "reference" / "api").glob("*.md")
+        for name in re.findall(r"^::: (\S+)", file.read_text(encoding="utf-8"), re.MULTILINE)
+    ]
+    assert len(names) > 30
+    assert [name for name in names if "._" in name] == []
+
+
 # Architecture
 
 
