@@ -28,7 +28,7 @@ DOUBTFUL_MEDIAN = 1e-12
 #: A bandwidth below this share of the size of a row is lost in the rounding of its distances.
 SMALLEST_SHARE = 1e-14
 
-#: A row so many times as far from the mean as the median row, in squares, may have drawn the mean away from them.
+#: A row this many times as far from the mean as the median row, in squares, may have drawn the mean away from them.
 OUTSIDE = 1000.0
 
 

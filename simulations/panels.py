@@ -120,11 +120,11 @@ class Panel:
         """Find the smallest budget at which a bound is below 1; None if there is none."""
         return self.required(version, float(np.nextafter(1.0, 0.0)))
 
-    def launch(self, version: str) -> int | None:
+    def launch_budget(self, version: str) -> int | None:
         """Find the smallest budget that meets the launch condition; bounds of plug-ins have none."""
         if self._find_plugin_bound(version) is not None or self.problem is None:
             return None
-        return self.problem.launch(version, self.kind)
+        return self.problem.launch_budget(version, self.kind)
 
     def _find_plugin_bound(self, version: str) -> PluginBound | None:
         return next((bound for bound in self.plugin_bounds if bound.name == version), None)

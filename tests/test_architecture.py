@@ -21,9 +21,9 @@ ROOT = Path(__file__).parents[1]
 
 #: The layers of docs/explanation/architecture.md, lowest first. A package imports from layers below its own only.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("archives", "arrays", "binomial", "compiled", "determinism", "memory", "progress", "threads", "__init__"),
+    ("_internal", "__init__"),
     ("plugins",),
-    ("validation", "seeds"),
+    ("seeds",),
     ("money", "losses", "kernels"),
     ("rejection", "population", "oracle"),
     ("datasets",),
@@ -44,10 +44,10 @@ FRONT_DOOR = {f"exml_sim.{name}": home for name, home in exml_sim._HOME.items()}
 DEPTH = {room: depth for depth, rooms in enumerate(LAYERS) for room in rooms}
 #: The rooms of simulations that others build on, lowest first; the rest import these and nothing of each other.
 SHARED = (
-    ("cache", "atoms", "tables", "pool_bounds", "testing", "bench"),
+    ("_cache", "_atoms", "_tables", "_pool_bounds", "testing", "bench"),
     ("panels",),
-    ("comparison",),
-    ("needed_budget", "budget_vs_failure", "figures", "pilot"),
+    ("_comparison",),
+    ("_needed_budget", "budget_vs_failure", "figures", "pilot"),
     ("report",),
     ("falsify", "verification", "reproduction", "adaptive_vs_halving"),
 )
@@ -233,7 +233,7 @@ def test_an_exploration_needs_no_scikit_learn() -> None:
     """It takes as long to import as a small exploration takes."""
     code = (
         "import warnings; warnings.simplefilter('ignore')\n"
-        "from exml_sim.cli import explore, explore_files\n"
+        "from exml_sim.cli import _explore_files, explore\n"
         "from exml_sim.datasets import make_synthetic\n"
         "from exml_sim.classifier.estimator import BaseExMLClassifier\n"
         "from exml_sim.oracle import ArrayOracle\n"

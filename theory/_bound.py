@@ -1,10 +1,10 @@
 """The decorator `bound`: argument checks, broadcasting, ``strict``, ``log``, launch conditions and documentation.
 
-A bound is a function of one checked `Point`. The decorator gives it its public signature, written as text with
+A bound is a function of one checked `BoundArguments`. The decorator gives it its public signature, written as text with
 the parameters of `PARAMETERS`, for example::
 
-    @bound("Lemma 1 (i), Eq. 9", "B, K, gap, theta, kappa_lambda, *, strict, log", pulls="uniform", launch=16)
-    def delta_fail_uniform(p: Point) -> Any:
+    @bound("Lemma 1 (i), Eq. 9", "B, K, gap, theta, kappa_lambda, *, strict, log", pulls="uniform", launch_factor=16)
+    def delta_fail_uniform(p: BoundArguments) -> Any:
         return formulas.log_failure_uniform(p.rows_per_arm, p.K, p.gap, p.theta, p.r)
 """
 
@@ -24,7 +24,7 @@ from theory import _inputs, formulas
 from theory._inputs import Bound, Floats, Ints
 from theory.errors import AssumptionError, Assumptions
 
-__all__ = ["BLOCK", "BoundFunction", "ExcessRisk", "Point", "bound", "is_elementwise", "require_population"]
+__all__ = ["BLOCK", "BoundArguments", "BoundFunction", "ExcessRisk", "bound", "is_elementwise", "require_population"]
 
 Strategy = Literal["uniform", "median"]
 Rows = Literal["accumulated", "fresh"]
@@ -139,7 +139,7 @@ PARAMETERS: dict[str, Parameter] = {
 """Every parameter that a bound may have, described once."""
 
 
-class Point(SimpleNamespace):
+class BoundArguments(SimpleNamespace):
     """Checked arguments of a bound; where an assumption is broken the numbers are harmless placeholders.
 
     Besides the arguments: ``r`` is kappa_lambda, ``n`` the rows per arm (of the first round), ``schedule`` the rounds
@@ -216,11 +216,11 @@ def bound(
     signature: str,
     *,
     pulls: Pulls | None = None,
-    launch: int | None = None,
+    launch_factor: int | None = None,
     least: int = 0,
     ceiling: bool = True,
-) -> Callable[[Callable[[Point], Any]], BoundFunction]:
-    """Turn a formula of a `Point` into a public bound.
+) -> Callable[[Callable[[BoundArguments], Any]], BoundFunction]:
+    """Turn a formula of a `BoundArguments` into a public bound.
 
     Parameters
     ----------
@@ -231,7 +231,7 @@ def bound(
         without "strict" the assumptions are always required.
     pulls : {"uniform", "first_round", "schedule"}, optional
         How B becomes rows per arm: floor(B / K), floor(B / (K log2 K)), or the rounds of `halving_schedule`.
-    launch : int, optional
+    launch_factor : int, optional
         Factor of the identification condition on n.
     least : int
         Smallest allowed value of the first parameter, if it is a number of rows.
@@ -240,9 +240,9 @@ def bound(
     """
     public = _signature(signature)
 
-    def decorate(formula: Callable[[Point], Any]) -> BoundFunction:
-        def checked(given: Mapping[str, Any]) -> Point:
-            return _checked(given, pulls=pulls, launch=launch, least=least, ceiling=ceiling)
+    def decorate(formula: Callable[[BoundArguments], Any]) -> BoundFunction:
+        def checked(given: Mapping[str, Any]) -> BoundArguments:
+            return _checked(given, pulls=pulls, launch_factor=launch_factor, least=least, ceiling=ceiling)
 
         def arguments(args: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
             call = public.bind(*args, **options)
@@ -315,9 +315,11 @@ def _parameters(signature: inspect.Signature) -> str:
     return "Parameters\n----------\n" + "\n".join(described)
 
 
-def _checked(given: Mapping[str, Any], *, pulls: Pulls | None, launch: int | None, least: int, ceiling: bool) -> Point:
+def _checked(
+    given: Mapping[str, Any], *, pulls: Pulls | None, launch_factor: int | None, least: int, ceiling: bool
+) -> BoundArguments:
     """Check all arguments; with ``strict`` the first broken assumption raises, otherwise it is remembered."""
-    point = Point(per_arm=False)
+    point = BoundArguments(per_arm=False)
     for place, (name, value) in enumerate(given.items()):
         if name in ("B", "n") and place == 0:
             checked = _inputs.whole(value, name, least=least)
@@ -341,12 +343,12 @@ def _checked(given: Mapping[str, Any], *, pulls: Pulls | None, launch: int | Non
         _require_loss(point, bool(given.get("strict", True)))
     if "gap" in given:
         _require_gap(point, ceiling=ceiling)
-    if launch is not None:
-        _require_launch(point, launch)
+    if launch_factor is not None:
+        _require_launch(point, launch_factor)
     return point
 
 
-def _set_gaps(point: Point, gap: Any, gaps: Any) -> None:
+def _set_gaps(point: BoundArguments, gap: Any, gaps: Any) -> None:
     """Set the smallest positive gap and the gaps with rival arms on a last axis (of length 1 for one common gap)."""
     if (gap is None and gaps is None) or not (gap is None or gaps is None):
         raise ValueError(EITHER_GAP)
@@ -362,7 +364,7 @@ def _set_gaps(point: Point, gap: Any, gaps: Any) -> None:
     point.gaps, point.per_arm = values, True
 
 
-def _set_best(point: Point, best_count: Any) -> None:
+def _set_best(point: BoundArguments, best_count: Any) -> None:
     if point.per_arm:
         point.best = 1 + np.sum(point.gaps == 0, axis=-1)
         return
@@ -371,7 +373,7 @@ def _set_best(point: Point, best_count: Any) -> None:
         raise ValueError(f"best_count must be below K (no gap exists otherwise), got {best_count!r}")
 
 
-def _require_loss(point: Point, strict: bool) -> None:
+def _require_loss(point: BoundArguments, strict: bool) -> None:
     """Require theta in (0, 1/2); broken elements get the placeholder 1/4."""
     shown = [name for name in ("gap", "n") if hasattr(point, name)]
     if not hasattr(point, "n"):
@@ -387,7 +389,7 @@ def _require_loss(point: Point, strict: bool) -> None:
         point.theta = np.where((point.theta > 0) & (point.theta < 0.5), point.theta, 0.25)
 
 
-def _require_gap(point: Point, *, ceiling: bool) -> None:
+def _require_gap(point: BoundArguments, *, ceiling: bool) -> None:
     point.check.require("gap > 0", point.gap)
     if ceiling:
         largest = formulas.loss_fall(point.theta, point.r, point.r) * (1 + CEILING_TOLERANCE)
@@ -395,7 +397,7 @@ def _require_gap(point: Point, *, ceiling: bool) -> None:
         point.check.require(text, largest - np.max(point.gaps, axis=-1), strictly=False)
 
 
-def _require_launch(point: Point, factor: int) -> None:
+def _require_launch(point: BoundArguments, factor: int) -> None:
     """Require the identification condition in rows, so that the message says how many are missing."""
     text = f"identification condition n > {factor} ((1 - theta) r)^2 / ((1 - 2 theta) gap)^2"
     gap = point.gap

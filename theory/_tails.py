@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from theory import formulas
-from theory._bound import Optimism, Pairing, Point, at_least_one
+from theory._bound import BoundArguments, Optimism, Pairing, at_least_one
 from theory._inputs import Floats, Ints, log_sum
 
 __all__ = ["Landscape", "Tails", "landscape"]
@@ -153,7 +153,7 @@ class Landscape:
         )
 
 
-def landscape(p: Point) -> Landscape:
+def landscape(p: BoundArguments) -> Landscape:
     """Prepare the tails of a point for all numbers of rows."""
     mean_radius = p.mean_kappa_lambda
     if mean_radius is not None and np.any(mean_radius > p.r * (1 + 1e-12)):

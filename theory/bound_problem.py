@@ -54,8 +54,8 @@ class BoundValue:
 class BoundProblem:
     """What the bounds know of a pool of arms.
 
-    ``bound``, ``required``, ``launch``, ``informative`` and ``compare`` evaluate a version of the bound (a name of
-    `theory.versions.VERSIONS`) for a strategy, "uniform" or "median". Arrays that broadcast may stand in place of
+    ``bound``, ``required``, ``launch_budget``, ``informative`` and ``compare`` evaluate a version of the bound (a name
+    of `theory.versions.VERSIONS`) for a strategy, "uniform" or "median". Arrays that broadcast may stand in place of
     numbers for ``bound`` and ``compare``.
 
     Attributes
@@ -163,7 +163,7 @@ class BoundProblem:
         """Return the smallest budget whose bound is at most delta; None if there is none."""
         return self._budget(version, strategy, lambda f, arguments: required_budget(f, delta, **arguments), self)
 
-    def launch(self, version: str, strategy: Strategy) -> int | None:
+    def launch_budget(self, version: str, strategy: Strategy) -> int | None:
         """Return the smallest budget at which the smallest gap satisfies the launch condition; None if there is none.
 
         With per-arm gaps our bound has no such condition (an arm below it counts as a certain winner), so this is

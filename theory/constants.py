@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from theory import formulas
-from theory._bound import Point, bound
+from theory._bound import BoundArguments, bound
 from theory.formulas import HalvingSchedule, halving_schedule
 
 __all__ = [
@@ -35,19 +35,19 @@ __all__ = [
 
 
 @bound("Eq. 2", "theta")
-def rejection_slope(p: Point) -> Any:
+def rejection_slope(p: BoundArguments) -> Any:
     """Return b = theta / (1 - 2 theta), the slope of the second piece of Eq. 2 in g."""
     return formulas.rejection_slope(p.theta)
 
 
 @bound("A.2", "theta")
-def rademacher_constant(p: Point) -> Any:
+def rademacher_constant(p: BoundArguments) -> Any:
     """Return c = (1 - theta) / (1 - 2 theta): the paper's R_n(l o F) <= c r / sqrt(n)."""
     return formulas.rademacher_constant(p.theta)
 
 
 @bound("Lemma E of docs/theorems.md", "theta")
-def tight_rademacher_constant(p: Point) -> Any:
+def tight_rademacher_constant(p: BoundArguments) -> Any:
     """Return c* = 1/2 + max(1/2, b) = max(1, 1 / (2 (1 - 2 theta))): R_n(l o F) <= c* r / sqrt(n).
 
     Never above the paper's c.
@@ -56,7 +56,7 @@ def tight_rademacher_constant(p: Point) -> Any:
 
 
 @bound("Theorem 1 of docs/theorems.md", "theta")
-def dual_constant(p: Point) -> Any:
+def dual_constant(p: BoundArguments) -> Any:
     """Return c_d, the optimism of the minimised risk: R_i - E V_i <= c_d r / sqrt(n), with no factor 2.
 
     c_d = 1 for b^2 <= 1/2 (theta <= 0.2929) and 2 b^2 / sqrt(4 b^2 - 1) above; c_d <= c* <= c.
@@ -65,19 +65,19 @@ def dual_constant(p: Point) -> Any:
 
 
 @bound("Eq. 2", "theta, kappa_lambda")
-def loss_sup(p: Point) -> Any:
+def loss_sup(p: BoundArguments) -> Any:
     """Return sup l = max{1 + r, theta + b r} over |t|, |s| <= r."""
     return 1 + formulas.loss_rise(p.theta, p.r, p.r)
 
 
 @bound("Eq. 2", "theta, kappa_lambda")
-def loss_inf(p: Point) -> Any:
+def loss_inf(p: BoundArguments) -> Any:
     """Return inf l = 1 - r for r <= 1 - 2 theta, and theta (3 - 2 theta - r)_+ beyond."""
     return 1 - formulas.loss_fall(p.theta, p.r, p.r)
 
 
 @bound("Eq. 2", "theta, kappa_lambda, r_g")
-def loss_range(p: Point) -> Any:
+def loss_range(p: BoundArguments) -> Any:
     """Return M = sup l - inf l over |h| <= r, |g| <= r (or |g| <= r_g when given): the paper's proofs take 1.
 
     It is the constant that Hoeffding's and McDiarmid's inequalities need in A.2, A.4 and A.6.
@@ -86,7 +86,7 @@ def loss_range(p: Point) -> Any:
 
 
 @bound("Theorem 2 of docs/theorems.md", "theta, kappa_lambda, *, kernel")
-def replacement_range(p: Point) -> Any:
+def replacement_range(p: BoundArguments) -> Any:
     """Return sup over f, z, z' of l(f, z) - l(f, z'): how far n V can move when one row is replaced.
 
     For ``kernel="any"`` this is M. For ``kernel="nonnegative"`` (Gaussian, say), two feature vectors
@@ -96,7 +96,7 @@ def replacement_range(p: Point) -> Any:
 
 
 @bound("Eq. 7", "theta, kappa_lambda, positive_fraction")
-def gap_ceiling(p: Point) -> Any:
+def gap_ceiling(p: BoundArguments) -> Any:
     """Return Delta_max, the largest possible gap of Eq. 7.
 
     f = 0 has loss 1 everywhere, so every minimised risk lies in [inf l, 1] and Delta_max = 1 - inf l.

@@ -6,7 +6,7 @@ Repairs, with the place that needs each (proofs in ``docs/theorems.md``, section
   A.6); M is :func:`theory.constants.loss_range`.
 * comparator: the best arm's full-data minimiser is a fixed function, so terms A.4 (c), A.2 (d) and
   A.6 (b) need Hoeffding's inequality and no Rademacher term.
-* ties: "identifies feature 1" becomes "selects an arm of the best set S*"; ``best_count = |S*|``
+* ties: "identifies feature 1" becomes "selects one of the best arms S*"; ``best_count = |S*|``
   (Lemma 1 (i), Lemma 2 (i), A.4, A.5).
 * any K: T = ceil(log2 K) rounds, ceil(a_t / 2) arms kept, a finite sum over rounds in place of the
   geometric series (A.5); the sum of the n_t is counted exactly (A.5, Lemma 2 (ii), Theorem 2).
@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from theory import _inputs, formulas
-from theory._bound import PARAMETERS, ExcessRisk, Point, Rows, at_least_one, bound
+from theory._bound import PARAMETERS, BoundArguments, ExcessRisk, Rows, at_least_one, bound
 from theory._inputs import Bound, Floats, Ints
 from theory.formulas import LAUNCH_LEMMAS, LAUNCH_THEOREMS, halving_schedule
 from theory.paper import lemma_3
@@ -69,8 +69,8 @@ def selected_rows(B: ArrayLike, K: ArrayLike, *, rows: Rows = "accumulated") -> 
     return np.asarray(np.max(halving_schedule(B, K).rows(PARAMETERS["rows"].check(rows, "rows")), axis=0))
 
 
-@bound("Lemma 4, corrected", "n, gap, theta, kappa_lambda, *, strict, log", launch=LAUNCH_LEMMAS)
-def lemma_4(p: Point) -> Any:
+@bound("Lemma 4, corrected", "n, gap, theta, kappa_lambda, *, strict, log", launch_factor=LAUNCH_LEMMAS)
+def lemma_4(p: BoundArguments) -> Any:
     """Bound P[V_i <= V_1] by 2 exp(-2 n (Delta_i/2 - 2 c r / sqrt n)^2 / M^2).
 
     Repairs the range in A.6; the condition needs this arm's gap only. Never above the printed
@@ -79,14 +79,14 @@ def lemma_4(p: Point) -> Any:
     return formulas.log_failure_pair_corrected(p.rows_per_arm, p.gap, p.theta, p.r, p.width)
 
 
-@bound("Lemma 1 (i), corrected", _FAILURE, pulls="uniform", launch=LAUNCH_LEMMAS)
-def delta_fail_uniform(p: Point) -> Any:
+@bound("Lemma 1 (i), corrected", _FAILURE, pulls="uniform", launch_factor=LAUNCH_LEMMAS)
+def delta_fail_uniform(p: BoundArguments) -> Any:
     """Bound P[i_s not in S*] by 2 (K - |S*|) exp(-2 n (Delta/2 - 2 c r / sqrt n)^2 / M^2)."""
     return formulas.log_failure_uniform_corrected(p.rows_per_arm, p.rivals, p.gap, p.theta, p.r, p.width)
 
 
-@bound("order claim of Theorem 1, corrected", _FAILURE, pulls="uniform", launch=LAUNCH_THEOREMS)
-def delta_fail_uniform_simplified(p: Point) -> Any:
+@bound("order claim of Theorem 1, corrected", _FAILURE, pulls="uniform", launch_factor=LAUNCH_THEOREMS)
+def delta_fail_uniform_simplified(p: BoundArguments) -> Any:
     """Bound P[i_s not in S*] by 2 (K - |S*|) exp(-Delta^2 n / (8 M^2)) under the factor 64.
 
     The exponent is Delta^2 n / (8 M^2), not n: the printed O(exp(-floor(B / K))) is false.
@@ -98,9 +98,9 @@ def delta_fail_uniform_simplified(p: Point) -> Any:
     "Lemma 2 (i), corrected",
     "B, K, gap, theta, kappa_lambda, *, best_count, rows, strict, log",
     pulls="schedule",
-    launch=LAUNCH_LEMMAS,
+    launch_factor=LAUNCH_LEMMAS,
 )
-def delta_fail_median(p: Point) -> Any:
+def delta_fail_median(p: BoundArguments) -> Any:
     """Bound P[i_s not in S*] for every K >= 2, with q(n) = exp(-2 n (Delta/2 - 2 c r / sqrt n)^2 / M^2):
 
     fresh rows:        sum_t 2 min(a_t - 1, K - |S*|) / k_t  q(n_t),
@@ -123,9 +123,9 @@ def delta_fail_median(p: Point) -> Any:
     "Lemma 1 (ii), corrected",
     "B, K, gap, theta, kappa_lambda, delta, *, best_count, strict",
     pulls="uniform",
-    launch=LAUNCH_LEMMAS,
+    launch_factor=LAUNCH_LEMMAS,
 )
-def exploratory_regret_uniform(p: Point) -> Any:
+def exploratory_regret_uniform(p: BoundArguments) -> Any:
     """Bound the regret by 2 c r / sqrt n + M sqrt(log(2|S*|/delta)/2n) + M sqrt(log(2/delta)/2n).
 
     With probability at least 1 - delta - delta_fail of this module.
@@ -138,9 +138,9 @@ def exploratory_regret_uniform(p: Point) -> Any:
     "Lemma 2 (ii), corrected",
     "B, K, gap, theta, kappa_lambda, delta, *, best_count, rows, strict",
     pulls="schedule",
-    launch=LAUNCH_LEMMAS,
+    launch_factor=LAUNCH_LEMMAS,
 )
-def exploratory_regret_median(p: Point) -> Any:
+def exploratory_regret_median(p: BoundArguments) -> Any:
     """Bound the regret by 2 c r / sqrt n + 2 M sqrt(log(2|S*|/delta)/2n), n the selected arm's true rows.
 
     With probability at least 1 - delta - delta_fail of this module.
@@ -154,9 +154,9 @@ def exploratory_regret_median(p: Point) -> Any:
     "Theorem 1, corrected",
     "B, K, gap, theta, kappa_lambda, m, delta, *, best_count, approximation_error, strict",
     pulls="uniform",
-    launch=LAUNCH_LEMMAS,
+    launch_factor=LAUNCH_LEMMAS,
 )
-def excess_risk_uniform(p: Point) -> Any:
+def excess_risk_uniform(p: BoundArguments) -> Any:
     """Bound the excess risk on the event that the paper's Assumption and the condition hold.
 
     It exceeds the following with probability at most delta + E[delta_fail], s = |S*|:
@@ -173,9 +173,9 @@ def excess_risk_uniform(p: Point) -> Any:
     "Theorem 2, corrected",
     "B, K, gap, theta, kappa_lambda, m, delta, *, best_count, rows, approximation_error, strict",
     pulls="schedule",
-    launch=LAUNCH_LEMMAS,
+    launch_factor=LAUNCH_LEMMAS,
 )
-def excess_risk_median(p: Point) -> Any:
+def excess_risk_median(p: BoundArguments) -> Any:
     """Bound the excess risk as Theorem 1 corrected, with the selected arm's true number of rows.
 
     For ties log(6s/delta) stands in both terms on the bought rows.
@@ -184,7 +184,7 @@ def excess_risk_median(p: Point) -> Any:
 
 
 @bound("Eq. 6, corrected", "B, theta, kappa_lambda, delta, *, approximation_error, strict", least=1)
-def excess_risk_supervised(p: Point) -> Any:
+def excess_risk_supervised(p: BoundArguments) -> Any:
     """Bound the excess risk of the ball minimiser by 2cr/sqrt B + (1 + M) sqrt(log(2/delta)/2B) + R_ap."""
     deviation = formulas.hoeffding_deviation(p.B, 2 / p.delta)
     complexity = formulas.complexity(p.B, formulas.rademacher_constant(p.theta), p.r, 2)
@@ -192,7 +192,7 @@ def excess_risk_supervised(p: Point) -> Any:
 
 
 @bound("term (a) of A.2, corrected", "m, theta, kappa_lambda, delta, *, arms, strict")
-def term_a(p: Point) -> Any:
+def term_a(p: BoundArguments) -> Any:
     """Evaluate Lemma 3 for ``arms`` arms at once, delta / arms each: term (a) corrected for ties.
 
     1 arm when S* = {1}, which the Assumption fixes; all K arms with ties, because S* is then a function
@@ -202,22 +202,22 @@ def term_a(p: Point) -> Any:
 
 
 @bound("term (d) of A.2, corrected", "m, theta, kappa_lambda, delta, *, strict")
-def term_d(p: Point) -> Any:
+def term_d(p: BoundArguments) -> Any:
     """Evaluate M sqrt(log(1/delta) / 2m); the comparator is fixed."""
     return formulas.loss_range(p.theta, p.r, p.r) * formulas.hoeffding_deviation(p.m, 1 / p.delta)
 
 
-def _selected(p: Point) -> Floats:
+def _selected(p: BoundArguments) -> Floats:
     """Return the rows of the selected arm, at least 1."""
     return at_least_one(np.max(p.schedule.rows(p.rows), axis=0))
 
 
-def _regret(p: Point, n: Floats, delta: Floats, comparators: Ints | int) -> tuple[Any, Any]:
+def _regret(p: BoundArguments, n: Floats, delta: Floats, comparators: Ints | int) -> tuple[Any, Any]:
     """Return complexity and deviation; ``comparators`` arms of S* may be the one compared with."""
     return formulas.regret_terms_corrected(n, p.theta, p.r, delta, p.best, comparators, p.width)
 
 
-def _excess_risk(p: Point, n: Floats, comparators: Ints | int) -> ExcessRisk:
+def _excess_risk(p: BoundArguments, n: Floats, comparators: Ints | int) -> ExcessRisk:
     share, m = p.delta / 3, p.m
     # Lemma 3 must hold for arm 1 alone without ties, for all K arms with ties.
     candidates = np.where(p.best > 1, p.K, 1)

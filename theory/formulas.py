@@ -52,12 +52,23 @@ CORRECTED_SIMPLIFIED = 8
 class Backend(Protocol):
     """Elementary functions of one kind of numbers; `q` is a quotient of integers."""
 
-    def q(self, numerator: int, denominator: int = 1) -> Any: ...
-    def sqrt(self, x: Any) -> Any: ...
-    def log(self, x: Any) -> Any: ...
-    def exp(self, x: Any) -> Any: ...
-    def max(self, *values: Any) -> Any: ...
-    def min(self, *values: Any) -> Any: ...
+    def q(self, numerator: int, denominator: int = 1) -> Any:
+        """Return the quotient of two integers."""
+
+    def sqrt(self, x: Any) -> Any:
+        """Return the square root."""
+
+    def log(self, x: Any) -> Any:
+        """Return the natural logarithm."""
+
+    def exp(self, x: Any) -> Any:
+        """Return the exponential."""
+
+    def max(self, *values: Any) -> Any:
+        """Return the largest value."""
+
+    def min(self, *values: Any) -> Any:
+        """Return the smallest value."""
 
 
 class Floats:

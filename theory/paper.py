@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 from theory import formulas
-from theory._bound import ExcessRisk, Point, Strategy, at_least_one, bound
+from theory._bound import BoundArguments, ExcessRisk, Strategy, at_least_one, bound
 from theory.formulas import LAUNCH_LEMMAS, LAUNCH_THEOREMS, first_round_pulls, total_pulls_median, uniform_pulls
 
 __all__ = [
@@ -47,8 +47,8 @@ _RISK = "B, K, gap, theta, kappa_lambda, m, delta, *, approximation_error, stric
 _ROWS = "m, theta, kappa_lambda, delta, *, strict"
 
 
-@bound("Lemma 4 (A.1)", "n, gap, theta, kappa_lambda, *, min_gap, strict, log", launch=LAUNCH_LEMMAS)
-def lemma_4(p: Point) -> Any:
+@bound("Lemma 4 (A.1)", "n, gap, theta, kappa_lambda, *, min_gap, strict, log", launch_factor=LAUNCH_LEMMAS)
+def lemma_4(p: BoundArguments) -> Any:
     """Bound P[V_i < V_1] by 4 exp(-(2/9) n (Delta_i/2 - 2 c r / sqrt n)^2).
 
     ``gap`` is Delta_i. The printed identification condition uses the smallest gap Delta of the pool;
@@ -57,8 +57,8 @@ def lemma_4(p: Point) -> Any:
     return formulas.log_failure_pair(p.rows_per_arm, p.gap, p.theta, p.r)
 
 
-@bound("Lemma 1 (i), Eq. 9", _FAILURE, pulls="uniform", launch=LAUNCH_LEMMAS)
-def delta_fail_uniform(p: Point) -> Any:
+@bound("Lemma 1 (i), Eq. 9", _FAILURE, pulls="uniform", launch_factor=LAUNCH_LEMMAS)
+def delta_fail_uniform(p: BoundArguments) -> Any:
     """Bound the failure of uniform allocation by 4 (K - 1) exp(-(2/9) n (Delta/2 - 2 c r / sqrt n)^2).
 
     n = floor(B / K).
@@ -66,8 +66,8 @@ def delta_fail_uniform(p: Point) -> Any:
     return formulas.log_failure_uniform(p.rows_per_arm, p.K, p.gap, p.theta, p.r)
 
 
-@bound("Lemma 2 (i), Eq. 11", _FAILURE, pulls="first_round", launch=LAUNCH_LEMMAS)
-def delta_fail_median(p: Point) -> Any:
+@bound("Lemma 2 (i), Eq. 11", _FAILURE, pulls="first_round", launch_factor=LAUNCH_LEMMAS)
+def delta_fail_median(p: BoundArguments) -> Any:
     """Bound the failure of median elimination by 8 q / (1 - q), n = floor(B / (K log2 K)).
 
     q = exp(-(2/9) n (Delta/2 - 2 c r / sqrt n)^2).
@@ -75,20 +75,20 @@ def delta_fail_median(p: Point) -> Any:
     return formulas.log_failure_median(p.rows_per_arm, p.gap, p.theta, p.r)
 
 
-@bound("last display of A.2", _FAILURE, pulls="uniform", launch=LAUNCH_THEOREMS)
-def delta_fail_uniform_appendix(p: Point) -> Any:
+@bound("last display of A.2", _FAILURE, pulls="uniform", launch_factor=LAUNCH_THEOREMS)
+def delta_fail_uniform_appendix(p: BoundArguments) -> Any:
     """Evaluate the display at the end of A.2, which prints (4 - 4 theta) where Eq. 9 has (2 - 2 theta)."""
     return formulas.log_failure_uniform(p.rows_per_arm, p.K, p.gap, p.theta, p.r, factor=4)
 
 
-@bound("last line of A.2", _FAILURE, pulls="uniform", launch=LAUNCH_THEOREMS)
-def delta_fail_uniform_simplified(p: Point) -> Any:
+@bound("last line of A.2", _FAILURE, pulls="uniform", launch_factor=LAUNCH_THEOREMS)
+def delta_fail_uniform_simplified(p: BoundArguments) -> Any:
     """Bound the failure of uniform allocation by 4 (K - 1) exp(-Delta^2 floor(B / K) / 72), under the factor 64."""
     return formulas.log_failure_uniform_simplified(p.n, p.K, p.gap)
 
 
-@bound("A.3", _FAILURE, pulls="first_round", launch=LAUNCH_THEOREMS)
-def delta_fail_median_simplified(p: Point) -> Any:
+@bound("A.3", _FAILURE, pulls="first_round", launch_factor=LAUNCH_THEOREMS)
+def delta_fail_median_simplified(p: BoundArguments) -> Any:
     """Bound the failure of median elimination by 8 exp(-Delta^2 n_1 / 72) / (1 - exp(-Delta^2 C / 72)).
 
     C = 64 c^2 r^2 / Delta^2.
@@ -96,8 +96,8 @@ def delta_fail_median_simplified(p: Point) -> Any:
     return formulas.log_failure_median_simplified(p.n, p.gap, p.theta, p.r)
 
 
-@bound("Lemma 1 (ii)", _REGRET, pulls="uniform", launch=LAUNCH_LEMMAS)
-def exploratory_regret_uniform(p: Point) -> Any:
+@bound("Lemma 1 (ii)", _REGRET, pulls="uniform", launch_factor=LAUNCH_LEMMAS)
+def exploratory_regret_uniform(p: BoundArguments) -> Any:
     """Bound the regret by 4 c r / sqrt n + 2 sqrt(log(2/delta) / (2 n)) with n = floor(B / K) rows.
 
     It is claimed with probability at least 1 - delta - delta_fail.
@@ -105,14 +105,14 @@ def exploratory_regret_uniform(p: Point) -> Any:
     return formulas.regret_paper(p.rows_per_arm, p.theta, p.r, p.delta)
 
 
-@bound("Lemma 2 (ii)", _REGRET, pulls="first_round", launch=LAUNCH_LEMMAS)
-def exploratory_regret_median(p: Point) -> Any:
+@bound("Lemma 2 (ii)", _REGRET, pulls="first_round", launch_factor=LAUNCH_LEMMAS)
+def exploratory_regret_median(p: BoundArguments) -> Any:
     """Bound the regret as Lemma 1 (ii) with floor(B / log2 K) rows, under the condition on floor(B / (K log2 K))."""
     return formulas.regret_paper(at_least_one(total_pulls_median(p.B, p.K)), p.theta, p.r, p.delta)
 
 
-@bound("Theorem 1, Eq. 10 with its O() opened as in A.2", _RISK, pulls="uniform", launch=LAUNCH_THEOREMS)
-def excess_risk_uniform(p: Point) -> Any:
+@bound("Theorem 1, Eq. 10 with its O() opened as in A.2", _RISK, pulls="uniform", launch_factor=LAUNCH_THEOREMS)
+def excess_risk_uniform(p: BoundArguments) -> Any:
     """Bound the excess risk of uniform allocation with probability at least 1 - delta - delta_fail:
 
     R(f) - R* <= 4cr/sqrt m + 4cr/sqrt n + 2 sqrt(log(3/delta)/2m) + 2 sqrt(log(6/delta)/2n) + R_ap.
@@ -120,19 +120,21 @@ def excess_risk_uniform(p: Point) -> Any:
     return _excess_risk(p, p.rows_per_arm)
 
 
-@bound("Theorem 2, Eq. 12 with its O() opened as in A.2 and A.3", _RISK, pulls="first_round", launch=LAUNCH_THEOREMS)
-def excess_risk_median(p: Point) -> Any:
+@bound(
+    "Theorem 2, Eq. 12 with its O() opened as in A.2 and A.3", _RISK, pulls="first_round", launch_factor=LAUNCH_THEOREMS
+)
+def excess_risk_median(p: BoundArguments) -> Any:
     """Bound the excess risk of median elimination: Theorem 1 with floor(B / log2 K) in place of floor(B / K)."""
     return _excess_risk(p, at_least_one(total_pulls_median(p.B, p.K)))
 
 
-def _excess_risk(p: Point, n: Any) -> ExcessRisk:
+def _excess_risk(p: BoundArguments, n: Any) -> ExcessRisk:
     terms = formulas.excess_risk_terms_paper(p.m, n, p.theta, p.r, p.delta)
     return ExcessRisk(*terms, p.approximation_error)
 
 
 @bound("Eq. 6", "B, theta, kappa_lambda, delta, *, approximation_error, strict", least=1)
-def excess_risk_supervised(p: Point) -> Any:
+def excess_risk_supervised(p: BoundArguments) -> Any:
     """Bound the excess risk of the baseline that knows the best feature, with B rows.
 
     The paper gives O(r / sqrt B + sqrt(log(1/delta) / 2B)) + R_ap only; its constants are opened here
@@ -143,18 +145,18 @@ def excess_risk_supervised(p: Point) -> Any:
 
 
 @bound("Lemma 3 (A.1)", _ROWS)
-def lemma_3(p: Point) -> Any:
+def lemma_3(p: BoundArguments) -> Any:
     """Bound R(f) - R_hat_surr(f) for all f by 2 c r / sqrt m + sqrt(log(1/delta) / 2m)."""
     return formulas.uniform_risk_deviation(p.m, p.theta, p.r, p.delta)
 
 
 @bound("term (a) of A.2", _ROWS)
-def term_a(p: Point) -> Any:
+def term_a(p: BoundArguments) -> Any:
     """Evaluate Lemma 3 at the selected model: 2 c r / sqrt m + sqrt(log(1/delta_1) / 2m)."""
     return formulas.uniform_risk_deviation(p.m, p.theta, p.r, p.delta)
 
 
 @bound("term (d) of A.2", _ROWS)
-def term_d(p: Point) -> Any:
+def term_d(p: BoundArguments) -> Any:
     """Evaluate term (d), printed with the same right-hand side: 2 c r / sqrt m + sqrt(log(1/delta_2) / 2m)."""
     return formulas.uniform_risk_deviation(p.m, p.theta, p.r, p.delta)

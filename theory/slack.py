@@ -176,9 +176,9 @@ def _median_chain(
     schedule = halving_schedule(B, K)
     active, kept = schedule.active.tolist(), schedule.kept.tolist()
     fresh = [float(n) for n in schedule.pulls]
-    held = fresh if rows == "fresh" else [float(n) for n in schedule.accumulated]
+    scored_rows = fresh if rows == "fresh" else [float(n) for n in schedule.accumulated]
     real = [B / (len(active) * a) for a in active]
-    real_held = real if rows == "fresh" else np.cumsum(real).tolist()
+    real_scored_rows = real if rows == "fresh" else np.cumsum(real).tolist()
     rivals = [a - 1 for a in active] if rows == "fresh" else [K - 1] * len(active)
     steps = _tail_steps(theta, r)
     printed, best = steps[0][1], steps[-1][1]
@@ -198,10 +198,10 @@ def _median_chain(
         chain.append(("log2 K in place of whole rounds", series))
     chain.append(("geometric series", total(printed, lambda _: float(formulas.PAPER_GEOMETRIC), fresh)))
     chain.append(("Markov at half the arms", total(printed, lambda t: 4 * (active[t] - 1) / kept[t], fresh)))
-    chain.append(("accumulated rows", total(printed, lambda t: 4 * rivals[t] / kept[t], held)))
-    chain += [(name, total(tail, lambda t: rivals[t] / kept[t], held)) for name, tail in steps]
-    chain.append(("smallest gap for every arm", sorted_total(held)))
-    chain.append(("floors", sorted_total(real_held)))
+    chain.append(("accumulated rows", total(printed, lambda t: 4 * rivals[t] / kept[t], scored_rows)))
+    chain += [(name, total(tail, lambda t: rivals[t] / kept[t], scored_rows)) for name, tail in steps]
+    chain.append(("smallest gap for every arm", sorted_total(scored_rows)))
+    chain.append(("floors", sorted_total(real_scored_rows)))
     return chain
 
 

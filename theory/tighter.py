@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from theory import _inputs, formulas
-from theory._bound import CEILING_TOLERANCE, Point, at_least_one, bound, require_population
+from theory._bound import CEILING_TOLERANCE, BoundArguments, at_least_one, bound, require_population
 from theory._inputs import Floats, Ints
 from theory._tails import Landscape, Tails, landscape
 
@@ -62,7 +62,7 @@ _SPLITS = np.linspace(1 / 64, 63 / 64, 63)
 
 
 @bound("Theorem 2", "gap, theta, kappa_lambda, *, optimism")
-def launch_rows(p: Point) -> Any:
+def launch_rows(p: BoundArguments) -> Any:
     """Return the rows per arm above which Theorem 2 is informative: (c_d r / Delta)^2, or (2 c* r / Delta)^2.
 
     Lemma 1 of the paper needs 16 c^2 r^2 / Delta^2, which is 20, 28, 48 and 34 times as much at theta = 0.1,
@@ -72,7 +72,7 @@ def launch_rows(p: Point) -> Any:
 
 
 @bound("Theorem 9", "gap, theta, kappa_lambda, m")
-def impossible_rows(p: Point) -> Any:
+def impossible_rows(p: BoundArguments) -> Any:
     """Return r^2 / (Delta + r / sqrt m)^2: with fewer rows per arm some population surely fails.
 
     The population has m rows; needs Delta + r / sqrt m <= min(r, 1 - 2 theta). As m grows the number
@@ -86,7 +86,7 @@ def impossible_rows(p: Point) -> Any:
 
 
 @bound("Theorem 2", f"n, gap, theta, kappa_lambda, *, {_DESIGN}")
-def lemma_4(p: Point) -> Any:
+def lemma_4(p: BoundArguments) -> Any:
     """Bound P[V_i <= V_1] by exp(-n w (Delta_i - c_d r / sqrt n)^2 / (2 D^2)) for pairing "same".
 
     Twice the exponent for "independent" rows; a sum of two terms for "arbitrary" pairing. D is the
@@ -98,7 +98,7 @@ def lemma_4(p: Point) -> Any:
 
 
 @bound("Theorem 3", f"B, K, gap, theta, kappa_lambda, *, gaps, best_count, {_DESIGN}", pulls="uniform")
-def delta_fail_uniform(p: Point) -> Any:
+def delta_fail_uniform(p: BoundArguments) -> Any:
     """Bound P[i_s not in S*] for uniform allocation, n = floor(B / K), by the smaller of
 
     sum_i P_i                                     with P_i from Theorem 2, and
@@ -114,7 +114,7 @@ def delta_fail_uniform(p: Point) -> Any:
 
 
 @bound("Theorem 4", f"B, K, gap, theta, kappa_lambda, *, gaps, best_count, rows, {_DESIGN}", pulls="schedule")
-def delta_fail_median(p: Point) -> Any:
+def delta_fail_median(p: BoundArguments) -> Any:
     """Bound P[i_s not in S*] for median elimination, for every K >= 2, by a finite sum over rounds.
 
     Round t contributes at most the smallest, over 0 <= j < k_t, of
@@ -123,15 +123,15 @@ def delta_fail_median(p: Point) -> Any:
     """
     ground = landscape(p)
     _launched(p, ground)
-    held = p.schedule.rows(p.rows)
-    require_population(held.max(axis=0), p.population, p.check)
+    scored_rows = p.schedule.rows(p.rows)
+    require_population(scored_rows.max(axis=0), p.population, p.check)
     log_round = _log_round_per_arm if p.per_arm else _log_round
-    rounds = zip(held, p.schedule.active, p.schedule.kept, strict=True)
+    rounds = zip(scored_rows, p.schedule.active, p.schedule.kept, strict=True)
     logs = [(log_round(p, ground.tails(n), active, kept), active) for n, active, kept in rounds]
     return _inputs.log_sum([np.where(active > 1, np.minimum(value, 0.0), -np.inf) for value, active in logs])
 
 
-def _launched(p: Point, ground: Landscape) -> Tails:
+def _launched(p: BoundArguments, ground: Landscape) -> Tails:
     """Return the tails on n rows, after checking n >= 1, n <= m and (for one gap) the launch condition."""
     p.check.require("at least one row per arm", p.n)
     require_population(p.n, p.population, p.check)
@@ -142,7 +142,7 @@ def _launched(p: Point, ground: Landscape) -> Tails:
     return tails
 
 
-def _log_round(p: Point, tails: Tails, active: Ints, kept: Ints) -> Floats:
+def _log_round(p: BoundArguments, tails: Tails, active: Ints, kept: Ints) -> Floats:
     """Bound the log probability that the last best arm leaves in a round, from one common gap."""
     fresh = p.rows == "fresh"
     rivals = np.minimum(p.rivals, active - 1) if fresh else p.rivals
@@ -155,7 +155,7 @@ def _log_round(p: Point, tails: Tails, active: Ints, kept: Ints) -> Floats:
     return np.asarray(np.where(rivals >= kept, np.minimum(markov, crowd), -np.inf))
 
 
-def _log_round_per_arm(p: Point, tails: Tails, active: Ints, kept: Ints) -> Floats:
+def _log_round_per_arm(p: BoundArguments, tails: Tails, active: Ints, kept: Ints) -> Floats:
     """Bound the log probability that the last best arm leaves in a round, from the gaps of all arms."""
     fresh = p.rows == "fresh"
     # K is one number here: the gaps of one pool are given.
@@ -178,7 +178,7 @@ def _log_round_per_arm(p: Point, tails: Tails, active: Ints, kept: Ints) -> Floa
 
 
 @bound("Theorem 6 (i)", _GAP_FREE, pulls="uniform")
-def exploratory_regret_uniform(p: Point) -> Any:
+def exploratory_regret_uniform(p: BoundArguments) -> Any:
     """Bound the regret of uniform allocation, n = floor(B / K), with probability at least 1 - delta:
 
     R_tr,is(f_is) - R_1 <= d r / sqrt n + D (sqrt(ln(2K/delta)/2n) + sqrt(ln(2/delta)/2n)),
@@ -189,7 +189,7 @@ def exploratory_regret_uniform(p: Point) -> Any:
 
 
 @bound("Theorem 6 (ii)", _GAP_FREE_RISK, pulls="uniform")
-def excess_risk_uniform(p: Point) -> Any:
+def excess_risk_uniform(p: BoundArguments) -> Any:
     """Bound the excess 0/1 risk of uniform allocation for rows i.i.d. from the distribution.
 
     With probability at least 1 - delta it is at most R_ap plus the smaller of (i) and
@@ -207,7 +207,7 @@ def excess_risk_uniform(p: Point) -> Any:
 
 
 @bound("Theorem 6 (iii)", _GAP_FREE_RISK, pulls="uniform")
-def excess_risk_calibrated(p: Point) -> Any:
+def excess_risk_calibrated(p: BoundArguments) -> Any:
     """Bound the excess 0/1 risk by (A_1 + the bound of (i)) / (1 - theta), with probability at least 1 - delta.
 
     The rows must be i.i.d. from the distribution, as for (ii).
@@ -219,7 +219,7 @@ def excess_risk_calibrated(p: Point) -> Any:
 
 
 @bound("Theorem 6 (iv)", _GAP_FREE, pulls="uniform")
-def selection_regret_uniform(p: Point) -> Any:
+def selection_regret_uniform(p: BoundArguments) -> Any:
     """Bound R_is - R_1 by c_d r / sqrt n + D sqrt(2 ln((K - 1)/delta) / n), with probability at least 1 - delta.
 
     R_i is arm i's minimised risk on all rows: how much worse the selected arm can be. The pairs of rows
@@ -230,7 +230,7 @@ def selection_regret_uniform(p: Point) -> Any:
 
 
 @bound("Theorem 6 (v)", _GAP_FREE, pulls="schedule")
-def selection_regret_median(p: Point) -> Any:
+def selection_regret_median(p: BoundArguments) -> Any:
     """Bound the regret of median elimination with fresh rows, with probability at least 1 - delta:
 
     R_is - R_1 <= sum_t c_d r / sqrt n_t + D sqrt(2 ln(T (a_t - 1) / (k_t delta)) / n_t).
@@ -249,7 +249,7 @@ def selection_regret_median(p: Point) -> Any:
     return total
 
 
-def _regret_gap_free(p: Point) -> Any:
+def _regret_gap_free(p: BoundArguments) -> Any:
     p.check.require("at least one row per arm", p.n)
     return formulas.regret_gap_free(p.rows_per_arm, p.K, p.theta, p.r, p.delta, p.moved)
 
@@ -258,7 +258,7 @@ def _regret_gap_free(p: Point) -> Any:
 
 
 @bound("Theorem 7", "theta, top_h, top_g, radius")
-def loss_variance(p: Point) -> Any:
+def loss_variance(p: BoundArguments) -> Any:
     """Bound the variance of the loss over the ball by Lambda^2 (sqrt(top_h) / 2 + max(1/2, b) sqrt(top_g))^2.
 
     ``top_h`` and ``top_g`` are the largest eigenvalues of the centred covariances of y Phi and Phi
@@ -269,7 +269,7 @@ def loss_variance(p: Point) -> Any:
 
 
 @bound("Theorem 7", "n, shift, theta, kappa_lambda, *, variance, strict, log", least=1)
-def comparator_tail_variance(p: Point) -> Any:
+def comparator_tail_variance(p: BoundArguments) -> Any:
     """Bound P[V_1 >= R_1 + shift] by exp(-n shift^2 / (2 (variance + M shift / 3))), Bernstein.
 
     ``variance`` bounds the variance of the loss of the best arm's full-data minimiser.
@@ -278,7 +278,7 @@ def comparator_tail_variance(p: Point) -> Any:
 
 
 @bound("Theorem 7", "n, shift, theta, kappa_lambda, *, variance, strict, log", least=1)
-def erm_tail_variance(p: Point) -> Any:
+def erm_tail_variance(p: BoundArguments) -> Any:
     """Bound P[V_i <= R_i - shift] by exp(-x), where x solves Bousquet's inequality
 
     shift = beta + sqrt(2 x (variance + 2 M beta) / n) + M x / (3 n),
@@ -290,7 +290,7 @@ def erm_tail_variance(p: Point) -> Any:
 
 
 @bound("Theorem 7", "n, gap, theta, kappa_lambda, *, variance_rival, variance_best, strict, log", least=1)
-def lemma_4_variance(p: Point) -> Any:
+def lemma_4_variance(p: BoundArguments) -> Any:
     """Bound P[V_i <= V_1] by Bernstein for the best arm and Bousquet for the rival, with the best split.
 
     Without ``variance_best`` the variance is bounded by (sup l - R)(R - inf l) for the worst
@@ -310,7 +310,7 @@ def lemma_4_variance(p: Point) -> Any:
 
 
 @bound("Theorem 8", "n, gap, theta, kappa, *, C_h, C_g, strict, log", ceiling=False)
-def lemma_4_regularised(p: Point) -> Any:
+def lemma_4_regularised(p: BoundArguments) -> Any:
     """Bound P[S_i <= S_1] by exp(-n (Delta_i - beta)^2 / (2 D^2)) for the score of Eq. 3,
 
     S_i = min_f {mean loss + C_h |h|^2 + C_g |g|^2} and gaps of the same objective on all rows, with
@@ -324,12 +324,12 @@ def lemma_4_regularised(p: Point) -> Any:
 
 
 @bound("Theorem 8", "B, K, gap, theta, kappa, *, C_h, C_g, strict, log", pulls="uniform", ceiling=False)
-def delta_fail_uniform_regularised(p: Point) -> Any:
+def delta_fail_uniform_regularised(p: BoundArguments) -> Any:
     """Sum Theorem 8 over the K - 1 other arms: uniform allocation with the score of Eq. 3."""
     return np.log(p.K - 1.0) + _log_tail_regularised(p)
 
 
-def _log_tail_regularised(p: Point) -> Any:
+def _log_tail_regularised(p: BoundArguments) -> Any:
     largest, optimism = formulas.penalised_optimism(p.theta, p.r, p.C_h, p.C_g)
     ceiling = np.minimum(1.0, largest) * (1 + CEILING_TOLERANCE)
     p.check.require("gap <= min(1, kappa^2 (1/C_h + 1/C_g) / 16)", ceiling - p.gap, strictly=False)

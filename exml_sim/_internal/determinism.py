@@ -71,10 +71,14 @@ class DeterminismGuard:
         self.violation = ""
         self._modules = {getattr(thing, "__module__", None) or "" for thing in things}
         self._packages = {name.partition(".")[0] for name in self._modules}
-        held = {f"the generator {name}, which keeps its state": kept for thing in things for name, kept in _held(thing)}
+        kept_generators = {
+            f"the generator {name}, which keeps its state": kept
+            for thing in things
+            for name, kept in _list_generators(thing)
+        }
         # Python's is drawn from by threads of libraries; calls of its C functions are seen by thread.
         alone = {"python's global generator random": _PYTHON} if threading.active_count() == 1 else {}
-        self._generators = {**held, **alone, _NUMPY_NAME: _NUMPY}
+        self._generators = {**kept_generators, **alone, _NUMPY_NAME: _NUMPY}
 
     def __enter__(self) -> Self:
         self._before = {name: pickle.dumps(generator) for name, generator in self._generators.items()}
@@ -119,8 +123,8 @@ class DeterminismGuard:
         return True
 
 
-def _held(thing: Any) -> Iterator[tuple[str, Any]]:
-    """Generators in the module, the class, the defaults and the closures of a plug-in."""
+def _list_generators(thing: Any) -> Iterator[tuple[str, Any]]:
+    """List the generators in the module, the class, the defaults and the closures of a plug-in."""
     members = [thing] if inspect.isfunction(thing) else vars(thing).values() if isinstance(thing, type) else []
     functions = [f for f in (getattr(member, "__func__", member) for member in members) if inspect.isfunction(f)]
     spaces: list[Mapping[str, Any]] = [getattr(sys.modules.get(getattr(thing, "__module__", "")), "__dict__", {})]

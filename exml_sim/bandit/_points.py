@@ -111,17 +111,17 @@ def score(
 
 
 def _score_line(
-    points: Points, scoring: Scoring, y: NDArray[np.int64], held: HeldRows, level: int
+    points: Points, scoring: Scoring, y: NDArray[np.int64], sample: HeldRows, level: int
 ) -> tuple[float, float, float]:
-    rows = held.rows
+    rows = sample.rows
     if len(rows) > MATRIX_ROWS:
-        counts = held.dense(len(y))
+        counts = sample.dense(len(y))
         if scoring.levels(points.diagonal) == 1:
             return _affine(points, scoring, y, counts)
         if scoring.score in LOW_RANK_SCORES and not callable(points.kernel):
             return _penalised(points, scoring, y, counts, level)
         check_memory(len(rows), f"score {scoring.score!r} of the population")
-    value, lower, upper = scoring.of(points.gram(rows), y[rows], held.times[None], level)
+    value, lower, upper = scoring.of(points.gram(rows), y[rows], sample.times[None], level)
     return float(value[0]), float(lower[0]), float(upper[0])
 
 

@@ -95,21 +95,21 @@ class OrderReader:
             return None
         return np.asarray(np.maximum(self.n_rows - self._start(fresh), 0), dtype=np.int64)
 
-    def grant(self, pulls: IntArray, fresh: bool) -> IntArray:
+    def cap_pulls(self, pulls: IntArray, fresh: bool) -> IntArray:
         """Cap the wanted pulls at the rows that are left, shape (trials, K); may raise `Shortfall`."""
         left = self.rows_left(fresh)
         if left is None:
             return pulls
-        granted = np.minimum(pulls, left)
-        if self.options.shortfall == "error" and np.any(granted < pulls):
-            trial, arm = np.argwhere(granted < pulls)[0]
+        capped = np.minimum(pulls, left)
+        if self.options.shortfall == "error" and np.any(capped < pulls):
+            trial, arm = np.argwhere(capped < pulls)[0]
             raise Shortfall(
                 f"round {self._round + 1} asks for {pulls[trial, arm]} rows of arm {arm}, but only "
                 f"{left[trial, arm]} of the {self.n_rows} rows are left without replacement "
                 f"(replacement={self.options.replacement!r}): lower the budget, "
                 "use shortfall='cap' or replacement='always'"
             )
-        return np.asarray(granted, dtype=np.int64)
+        return np.asarray(capped, dtype=np.int64)
 
     def _advance(self, start: IntArray, pulls: IntArray, fresh: bool) -> None:
         """Move the arms on in their orders."""
@@ -148,7 +148,7 @@ class RowSampler(OrderReader):
         return counts
 
     def draw(self, pulls: IntArray, fresh: bool) -> None:
-        """Add granted pulls to the counts."""
+        """Add capped pulls to the counts."""
         start = np.ascontiguousarray(self._start(fresh))
         target = self.counts
         if fresh:
@@ -231,14 +231,14 @@ class RangeSampler(OrderReader):
         self._has_all = True
 
     def draw(self, pulls: IntArray, fresh: bool) -> None:
-        """Record the ranges of granted pulls."""
+        """Record the ranges of capped pulls."""
         bounds = (self._start(fresh).copy(), pulls.copy())
         if fresh:
             self._fresh = bounds
         self._ranges.append(bounds)
         self._advance(*bounds, fresh)
 
-    def held(self, trial: int, arm: int, fresh: bool) -> HeldRows:
+    def held_rows(self, trial: int, arm: int, fresh: bool) -> HeldRows:
         """Compute what an arm holds in a trial: everything bought so far, or the latest fresh round alone."""
         if self._has_all:
             return HeldRows(np.arange(self.n_rows), np.ones(self.n_rows, dtype=np.int32))
@@ -251,7 +251,7 @@ class RangeSampler(OrderReader):
 
     def trial_counts(self, trial: int) -> CountArray:
         """Compute the counts of one trial, shape (K, m)."""
-        return np.stack([self.held(trial, arm, False).dense(self.n_rows) for arm in range(self._next.shape[1])])
+        return np.stack([self.held_rows(trial, arm, False).dense(self.n_rows) for arm in range(self._next.shape[1])])
 
     @property
     def counts(self) -> CountArray:

@@ -164,10 +164,10 @@ class Ledger:
         spent = self._spent + whole @ self.prices.costs
         if np.any(spent > self._limit):
             raise Overspend(self._explain_overspend(whole))
-        self._book(_Purchase(whole, whole > 0 if active is None else active.copy(), money, alignment, short))
+        self._add_purchase(_Purchase(whole, whole > 0 if active is None else active.copy(), money, alignment, short))
         self._spent = spent
 
-    def _book(self, purchase: _Purchase) -> None:
+    def _add_purchase(self, purchase: _Purchase) -> None:
         self._rounds += 1
         if self._history:
             self._purchases.append(purchase)
@@ -342,7 +342,7 @@ class _Window(Ledger):
         super().__init__(budget, [costs[arm] for arm in arms], [whole.names[arm] for arm in arms])
         self._whole, self._arms = whole, list(arms)
 
-    def _book(self, purchase: _Purchase) -> None:
+    def _add_purchase(self, purchase: _Purchase) -> None:
         money = purchase.money
         self._whole.buy(
             self._spread(purchase.pulls),
@@ -351,7 +351,7 @@ class _Window(Ledger):
             alignment=purchase.alignment,
             short=None if purchase.short is None else self._spread(purchase.short),
         )
-        super()._book(purchase)
+        super()._add_purchase(purchase)
 
     def _spread(self, values: NDArray[Any]) -> NDArray[Any]:
         """Add a column of zeros for every other arm of the whole ledger."""

@@ -340,11 +340,11 @@ class RowState(ArmState):
         self._sampler.take_all()
 
     def pull(self, pulls: IntArray, fresh: bool, pay: Payment) -> IntArray:
-        """Buy the rows that the sampler grants."""
-        granted = self._sampler.grant(pulls, fresh)
-        pay(granted, granted)
-        self._sampler.draw(granted, fresh)
-        return granted
+        """Buy the rows that the sampler still has."""
+        pulled = self._sampler.cap_pulls(pulls, fresh)
+        pay(pulled, pulled)
+        self._sampler.draw(pulled, fresh)
+        return pulled
 
     def pulls_left(self) -> IntArray | None:
         """Rows that every arm can still buy; None with replacement."""
@@ -396,11 +396,11 @@ class RowState(ArmState):
     def _score_arm(self, arm: Arm, index: int, lines: IntArray, fresh: bool, level: int) -> Certified:
         no_rows = ValueError(f"arm {arm.name!r} has no {'fresh ' if fresh else ''}rows to score")
         if isinstance(self._sampler, RangeSampler):
-            held = [self._sampler.held(int(line), index, fresh) for line in lines]
-            if not all(part.rows.size for part in held):
+            samples = [self._sampler.held_rows(int(line), index, fresh) for line in lines]
+            if not all(part.rows.size for part in samples):
                 raise no_rows
             assert isinstance(arm, FeatureArm)
-            return _check_certified(arm, arm.score_held(held, level), lines.size)
+            return _check_certified(arm, arm.score_held(samples, level), lines.size)
         bought = self._sampler.bought(fresh)[lines, index]
         if not bought.any(axis=1).all():
             raise no_rows

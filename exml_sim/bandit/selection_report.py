@@ -45,8 +45,8 @@ ALIKE = 1e-9
 INFLATED, SHARED = 2.5, 0.04
 #: Rows below which no limit is given, and rows from which bets on later rows are worth their fits.
 FEWEST_ROWS, ROWS_FOR_BETS = 40, 80
-#: Bets are placed only where the other one is so many plain standard errors behind on held-out rows: a proof among two
-#: candidates at 95 % already needs wealth 20, which a difference of fewer than about 2.4 deviations does not bring.
+#: Bets are placed only where the other one is this many plain standard errors behind on held-out rows: a proof among
+#: two candidates at 95 % already needs wealth 20, which a difference of fewer than about 2.4 deviations does not bring.
 WORTH_A_BET = 1.5
 #: Squared errors of probabilities are in [0, 2], so their differences in [-2, 2].
 LARGEST_LOSS = 2.0

@@ -27,7 +27,7 @@ OBJECTIVES: Sequence[str] = ("risk", "risk_per_cost")
 # The zero model has surrogate loss 1 on every row, so quality is what an arm saves against 1.
 BASELINE_RISK = 1.0
 
-#: Pays for a round: takes the granted pulls and those of them that cost money, both of shape (trials, K).
+#: Pays for a round: takes the pulled pulls and those of them that cost money, both of shape (trials, K).
 Payment = Callable[[IntArray, IntArray], None]
 
 
@@ -51,11 +51,11 @@ class ArmState(Protocol):
         fresh
             Whether the round shares no rows with earlier ones.
         pay
-            Must be called once, with the granted pulls and those that are not paid for yet, before any value is read.
+            Must be called once, with the pulled pulls and those that are not paid for yet, before any value is read.
 
         Returns
         -------
-        The granted pulls, shape (trials, K); `pulls` itself where nothing is missing.
+        The pulled pulls, shape (trials, K); `pulls` itself where nothing is missing.
         """
         ...
 
@@ -183,16 +183,16 @@ class TrialBatch:
         units = money if isinstance(money, np.ndarray) else self.prices.units(money)
         wanted = allot(units, self.prices.costs, sharing, self.alignment)
 
-        def pay(granted: IntArray, due: IntArray) -> None:
-            short = None if granted is wanted else wanted - granted
+        def pay(pulled: IntArray, due: IntArray) -> None:
+            short = None if pulled is wanted else wanted - pulled
             self.ledger.buy(due, money=money, active=sharing, alignment=self.alignment, short=short)
 
-        granted = self.arms.pull(wanted, fresh, pay)
-        self.pulls += granted
-        self._stale |= granted > 0
+        pulled = self.arms.pull(wanted, fresh, pay)
+        self.pulls += pulled
+        self._stale |= pulled > 0
         self._fresh = fresh
         if self._record:
-            self._round_pulls += granted
+            self._round_pulls += pulled
 
     def score(self, unclear: Callable[[Scores], BoolArray], *, fresh: bool = False) -> tuple[Scores, BoolArray]:
         """Score the active arms; refine what `unclear` marks until it marks nothing or no accuracy is left.

@@ -175,11 +175,11 @@ class OracleArms(ArmState):
 
     def pull(self, pulls: IntArray, fresh: bool, pay: Payment) -> IntArray:
         """Receive the next rows of every arm; values that an earlier layer bought are free."""
-        granted = np.asarray(np.minimum(pulls, self._left(fresh)), dtype=np.int64)
+        pulled = np.asarray(np.minimum(pulls, self._left(fresh)), dtype=np.int64)
         start, bought = self._start(fresh), self._acquisition.bought
-        new = [order[s : s + n] for order, s, n in zip(self._orders, start, granted[0], strict=True)]
-        owned = [[bought[arm, rows].sum() for arm, rows in zip(self._arms, new, strict=True)]]
-        pay(granted, granted - np.array(owned))
+        new = [order[s : s + n] for order, s, n in zip(self._orders, start, pulled[0], strict=True)]
+        already_bought = [[bought[arm, rows].sum() for arm, rows in zip(self._arms, new, strict=True)]]
+        pay(pulled, pulled - np.array(already_bought))
         lacking = {arm: rows[~bought[arm, rows]] for arm, rows in zip(self._arms, new, strict=True)}
         self._acquisition.receive(lacking, layer=self._data.layer, purpose="exploration")
         for i, rows in enumerate(new):
@@ -187,8 +187,8 @@ class OracleArms(ArmState):
             self._known[i] = np.concatenate([self._known[i], rows])
         if fresh:
             self._fresh = new
-        self._next = np.where(granted[0] > 0, start + granted[0], self._next)
-        return granted
+        self._next = np.where(pulled[0] > 0, start + pulled[0], self._next)
+        return pulled
 
     def counts(self) -> CountArray:
         """Rows pulled in this exploration, shape (1, K, m)."""

@@ -169,7 +169,7 @@ class KernelFitter:
     Parameters
     ----------
     choosing
-        Rows above which so many of them choose one kernel and one penalty, which are solved for all rows.
+        Above this number of rows, this many of them choose one kernel and one penalty, which are solved for all rows.
     penalties, weigh
         Penalties of the regressions, and how they are weighted.
     """

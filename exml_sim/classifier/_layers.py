@@ -202,7 +202,7 @@ def make_layer_fitter(parameters: Parameters, n_classes: int, rng: np.random.Gen
 
 
 def make_scoring_fitter(parameters: Parameters, rng: np.random.Generator, candidates: int) -> Fitter:
-    """Return the model that compares so many candidates: with few rows the kernel, then kernel and forest.
+    """Return the model that compares that many candidates: with few rows the kernel, then kernel and forest.
 
     A model by name may be fitted in several threads at a time.
     """

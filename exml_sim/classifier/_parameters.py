@@ -58,7 +58,7 @@ class Parameters(SimpleNamespace):
 
 
 def resolve_parameters(given: Mapping[str, Any], n_classes: int = 2) -> Parameters:
-    """Validate the parameters of a classifier for so many known classes."""
+    """Validate the parameters of a classifier for `n_classes` known classes."""
     p = Parameters(**given)
     check_choice(p.explore, "explore option", EXPLORE)
     check_choice(p.candidate_score, "candidate_score", CANDIDATE_SCORES)

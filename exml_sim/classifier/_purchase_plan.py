@@ -218,10 +218,10 @@ class _CountedArms(ArmState):
         self._badness = np.asarray(badness, dtype=np.float64)
 
     def pull(self, pulls: IntArray, fresh: bool, pay: Payment) -> IntArray:
-        granted = np.asarray(np.minimum(pulls, self._left), dtype=np.int64)
-        pay(granted, granted)
-        self._left = self._left - granted[0]
-        return granted
+        pulled = np.asarray(np.minimum(pulls, self._left), dtype=np.int64)
+        pay(pulled, pulled)
+        self._left = self._left - pulled[0]
+        return pulled
 
     def pulls_left(self) -> IntArray:
         return self._left[None]

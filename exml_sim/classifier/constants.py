@@ -81,8 +81,8 @@ MAX_HIDDEN_SIZE = 1.1
 HIDDEN_SHARE_FACTOR = 1.25
 #: Tuned on 13 tables: hidden parts up to which a row is clear, and above which it is mixed.
 CLEAR_HIDDEN_PART, MIXED_HIDDEN_PART = 0.25, 0.5
-#: Tuned on 13 tables: a larger hidden class needs this fraction of clear rows, and at most so many in between per clear
-#: row.
+#: Tuned on 13 tables: a larger hidden class needs this fraction of clear rows, and at most this many in between per
+#: clear row.
 MIN_CLEAR_FRACTION, MAX_BETWEEN_PER_CLEAR = 0.2, 0.5
 #: Tuned on all tables (seeds below 100), like all constants of label noise: q = (1 - s)/C + s e_c for s in this grid.
 NOISE_LEANS = (0.2, 0.4, 0.6, 0.8)
@@ -130,7 +130,7 @@ WIDE_POWER, KERNEL_PRIOR = 16, np.array([1.0, 0.3, 1.0])
 MIN_RELATIVE_WEIGHT = 1e-3
 #: Chosen by hand, for speed: rows on which kernel and penalty are chosen.
 MAX_CHOOSING_ROWS = 600
-#: Chosen by hand, for speed: the same with at least so many candidates.
+#: Chosen by hand, for speed: the same with at least that many candidates.
 MANY_CANDIDATES, MAX_SCORING_ROWS = 25, 96
 #: Chosen by hand, for memory: columns and kernel values that are held at a time.
 BLOCK_COLUMNS, MAX_BLOCK_VALUES = 64, 1 << 22
@@ -152,7 +152,7 @@ MAX_PLAIN_CLASSES, MIN_MEAN_ROWS_PER_CLASS = 10, 5
 MIN_DUPLICATED_FRACTION = 0.05
 #: Measured: m x m arrays held by rejection models and by kernels of the default models, and bytes of a forest per row.
 REJECTION_COPIES, KERNEL_COPIES, FOREST_BYTES_PER_ROW = 4.3, 11.0, 5_000
-#: Chosen by hand: a class is poorly recognised below this fraction of its accepted rows, if it has so many rows.
+#: Chosen by hand: a class is poorly recognised below this fraction of its accepted rows, if it has that many rows.
 MIN_RECALL, MIN_RECALL_ROWS = 0.5, 5
 #: Chosen by hand: fraction of hidden rows with one label for which an undetectable hidden class is computed, and the
 #: fraction of rows that is negligible.

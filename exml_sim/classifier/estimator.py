@@ -124,7 +124,7 @@ class BaseExMLClassifier:
         b m K).
     strategy : str or Strategy, default "value_of_information_commit"
         Strategy of the purchases, one of `exml_sim.strategies.STRATEGIES`. The default selects a set of
-        candidates and explores as long as that is worth more than further rows of the best set
+        candidates and explores as long as that is worth more than further rows of the best subset
         (`exml_sim.classifier.subset_selection`). With one candidate all money buys its rows.
     confidence : number in (0, 1), optional
         Buy until the best candidate is known with this probability (approximate), up to epsilon, or the money ends;
@@ -420,7 +420,7 @@ class BaseExMLClassifier:
         return np.asarray(codes, dtype=np.int64)
 
     def budget_for(self, oracle: Oracle, rows: int) -> Fraction:
-        """Return the exact budget for a table of so many rows."""
+        """Return the exact budget for a table with `rows` rows."""
         priced = zip_names(oracle)
         if self.budget is not None and self.budget_ratio is None:
             budget = exact(self.budget, "budget")

@@ -1,4 +1,4 @@
-"""Select a set of candidates, as long as comparing is worth more than rows of the best set.
+"""Select a set of candidates, as long as comparing is worth more than rows of the best subset.
 
 A few rows are bought for all candidates, the same rows wherever possible. On them sets of candidates are scored by
 out-of-fold predictions (`exml_sim.classifier._consensus`): every candidate alone, the best one with another, all
@@ -48,7 +48,7 @@ class SubsetScore:
     predicted
         `target_loss` with what the set will not explain for lack of rows: the explained part times N/(N + h).
     deviation
-        Standard deviation of the difference to the best set; 0 for the best itself.
+        Standard deviation of the difference to the best subset; 0 for the best itself.
     interval
         Approximate 95 % interval of the loss.
     """
@@ -214,7 +214,7 @@ class SubsetSelection:
         return min(self._rows_of(arms), int(self._left / (2 * self._price(arms))))
 
     def _buy(self, arms: Sequence[int], rows: int) -> int:
-        """Bring the candidates to so many rows each, as far as money and rows go; return how many values."""
+        """Bring the candidates to `rows` rows each, as far as money and rows go; return how many values."""
         bought = self._acquisition.bought
         lacking = {arm: [row for row in self._orders[arm][:rows] if not bought[arm, row]] for arm in arms}
         # Row by row in the common order, so that money that runs out leaves whole rows.
@@ -279,7 +279,7 @@ class SubsetSelection:
         return SubsetScore(arms, len(rows), loss, target, baseline, final, predicted, interval=interval)
 
     def _learned(self, rows: int) -> float:
-        """Return the fraction of what can be explained that so many rows explain."""
+        """Return the fraction of what can be explained that `rows` rows explain."""
         return rows / (rows + self._half)
 
     def _compare_once(self, active: Arms, last: bool) -> SelectionRound:
@@ -334,7 +334,7 @@ class SubsetSelection:
         return score.predicted - best.predicted <= width * score.deviation
 
     def _with_deviation(self, best: SubsetScore, score: SubsetScore) -> SubsetScore:
-        """Add the deviation of the difference to the best set, on common rows where there are enough."""
+        """Add the deviation of the difference to the best subset, on common rows where there are enough."""
         best_rows, rows = self._shared(best.arms), self._shared(score.arms)
         best_losses = self._scorer.target_losses(best.arms, best_rows)
         losses = self._scorer.target_losses(score.arms, rows)

@@ -143,7 +143,7 @@ def _find_budgets(problem: BoundProblem, strategy: Strategy, delta: float) -> di
     reasons = {name: problem.declined(name, strategy) for name in VERSIONS}
     applying = [name for name in VERSIONS if not reasons[name]]
     budgets = {
-        "launch": {name: problem.launch(name, strategy) for name in applying},
+        "launch_budget": {name: problem.launch_budget(name, strategy) for name in applying},
         "bounds": {name: problem.required(name, strategy, delta) for name in applying},
     }
     declined = {name: reason for name, reason in reasons.items() if reason}
@@ -179,7 +179,9 @@ def _plan_simulation(
     rows = []
     for panel in panels:
         needs = find_needs(panel, delta)
-        budgets = _find_budgets(panel.problem, panel.kind, delta) if panel.problem else {"launch": {}, "bounds": {}}
+        budgets = (
+            _find_budgets(panel.problem, panel.kind, delta) if panel.problem else {"launch_budget": {}, "bounds": {}}
+        )
         budgets["bounds"] = {
             **budgets["bounds"],
             **{bound.name: bound.required(delta) for bound in panel.plugin_bounds},
@@ -241,11 +243,11 @@ def _write_notes(row: dict[str, Any]) -> list[str]:
 
     if not row["bounds"]:
         return [f"  no bound for {row['strategy']}: {row['reason']}"] if row.get("reason") else []
-    launch = ", ".join(
-        f"{name_bound(name)} {_format_budget(row['launch'].get(name))}" for name in reversed(row["bounds"])
+    budgets = ", ".join(
+        f"{name_bound(name)} {_format_budget(row['launch_budget'].get(name))}" for name in reversed(row["bounds"])
     )
     reasons = [f"  {row['strategy']}: {reason}" for reason in row.get("declined", {}).values()]
-    return [f"  launch budgets of {row['strategy']}: {launch}", *reasons]
+    return [f"  launch budgets of {row['strategy']}: {budgets}", *reasons]
 
 
 def _format_budget(budget: float | None) -> str:

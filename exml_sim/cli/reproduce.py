@@ -38,8 +38,8 @@ DEFAULTS = {
 @click.option("--configurations", type=int, help="Configurations or repetitions.  [default: 50, realdisp 10]")
 @click.option(
     "--protocol",
-    type=click.Choice(("hindsight", "automatic")),
-    default="hindsight",
+    type=click.Choice(("test_labels", "automatic")),
+    default="test_labels",
     show_default=True,
     help="Theta by test labels, as the paper does, or by cross-validation on bought rows.",
 )
@@ -48,7 +48,7 @@ DEFAULTS = {
     type=click.Choice(("one", "each")),
     default="one",
     show_default=True,
-    help="Hindsight takes one theta for all configurations, or the best of each.",
+    help="With test labels: one theta for all configurations, or the best of each.",
 )
 @click.option("--C", "penalty", type=float, help="C_h = C_g; paper: 1.  [default: 1, mfeat and costs 0.15]")
 @click.option("--loss", type=click.Choice(("sum", "mean")), default="sum", show_default=True)
@@ -126,7 +126,7 @@ def _make_experiment(
     from simulations.reproduction._sources import read_source
 
     settings = {"loss": loss or given["loss"], "seed": given["seed"]}
-    fixed = (given["protocol"] == "hindsight", given["penalty"] if C is None else C)
+    fixed = (given["protocol"] == "test_labels", given["penalty"] if C is None else C)
     if name == "synthetic":
         return experiment.figures_4_and_5(*fixed, **settings)
     if name == "realdisp":

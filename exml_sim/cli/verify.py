@@ -111,4 +111,4 @@ def _draw(verification: Verification, out: Path, n_jobs: int, store: Path, notif
             budgets = budget_slack.measure(trials, context)
             style.save(figures.draw_budget_figure(budgets, trials), out / "budget-slack")
             parts = [budget_slack.measure_slack(strategy, context) for strategy in ("uniform", "median")]
-            style.save(figures.draw_slack_figure(parts), out / "slack-waterfall")
+            style.save(figures.draw_slack_figure(parts), out / "slack-decomposition")

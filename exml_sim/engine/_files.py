@@ -185,10 +185,10 @@ class DriverLock:
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # A driver that has just ended may have removed the name of the file that was locked here.
-            held = os.fstat(self._file.fileno()).st_ino == self.path.stat().st_ino
+            is_locked = os.fstat(self._file.fileno()).st_ino == self.path.stat().st_ino
         except OSError:
-            held = False
-        if not held:
+            is_locked = False
+        if not is_locked:
             self._file.close()
             raise StoreError(f"another run is writing to {path}")
 
@@ -200,7 +200,7 @@ class DriverLock:
 
 @contextmanager
 def draft(target: Path) -> Iterator[Path]:
-    """Yield a file beside the target to build a database in; call with the target's `DriverLock` held.
+    """Yield a file beside the target to build a database in; call with the target's `DriverLock` is_locked.
 
     The lock makes the name ours: what a killed run left there is removed, and so is what is not published.
     """

@@ -40,7 +40,7 @@ class BoundContext:
     gaps
         Gap of every arm to the best, in the order of the arms, 0 for the best.
     means
-        What every arm is worth, lower is better; None for arms that are not known beforehand.
+        What every arm is worth, lower is better; None for arms that are not known in advance.
     costs
         Price of one pull of every arm.
     distribution

@@ -168,11 +168,13 @@ class StudyResult:
     def costs(self, level: float = 0.95) -> list[dict[str, Any]]:
         """Money until a rule stopped, one line per cell of a study in mode "fixed_confidence".
 
-        `sure` is the part of trials that were sure, `mean` the mean money with Student's interval, then quantiles.
+        `sure` is the part of trials that stopped with confidence, `mean` the mean money with Student's interval;
+        quantiles follow.
         """
         if self.study.mode != "fixed_confidence":
             raise ValueError(
-                f"costs until sure are counted in mode 'fixed_confidence', and this study has mode {self.study.mode!r}"
+                "costs until a rule stops are counted in mode 'fixed_confidence', "
+                f"and this study has mode {self.study.mode!r}"
             )
         check_level(level)
         return [self._cost(cell, level) for cell in self.cells if self.store.counts(cell["cell"])[0]]

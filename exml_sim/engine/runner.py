@@ -233,7 +233,7 @@ def _sample(
             for index, error in failed.items():
                 # Trials of a plug-in that was found out are not trusted, unless a worker only lacked a package.
                 if not stored[index] and not isinstance(error, MissingPackage):
-                    store.drop(index)
+                    store.remove_trials(index)
             if study.stop is not None:
                 undecided = [c for c in undecided if not _is_decided(study.stop, store, c, seen, bounds, before, after)]
             before = after
@@ -334,7 +334,7 @@ class BlockSizes:
         self._seconds[done.cell] = self._any = done.seconds / len(done)
 
     def size(self, cell: Cell, left: int) -> int:
-        """Trials of the next task of a cell, when so many are left in all: the last ones are shared out."""
+        """Trials of the next task of a cell, when `left` are left in all: the last ones are shared out."""
         if self._fixed is not None:
             return self._fixed
         seconds = self._seconds.get(cell.index, self._any)
@@ -357,8 +357,8 @@ class BlockSizes:
 def merge(stores: Sequence[str | Path], out: str | Path) -> StudyResult:
     """Put the stores of a study's shards together in a new one.
 
-    The new store is built under another name and gets its own when it is complete; a file that has that name by then,
-    whoever made it, is left alone.
+    The new store is built under another name and gets its own when it is complete; a file that has that name by then
+    is left alone, also if another program made it.
 
     Raises
     ------

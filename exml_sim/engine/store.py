@@ -394,7 +394,7 @@ class Store:
                 (block.cell, block.first, len(block), pulls, block.seconds, block_checksum(block, pulls)),
             )
 
-    def drop(self, cell: int) -> None:
+    def remove_trials(self, cell: int) -> None:
         """Remove the trials of a cell whose plug-in failed."""
         with explained(self.path, "write to"), transaction(self._connection):
             for table in ("trials", "terms", "blocks"):

@@ -251,8 +251,8 @@ def turns(gram, factor, y, p, theta, radius, c, u, v, ku, kv, face, sigma, tol, 
             add_products(factor, work[4], work[5], ku, kv)
             foretold, _ = measure(y, p, geo, u, v, ku, kv, zero, zero)
             refresh(gram, u, v, ku, kv, zero, zero)
-            found, _ = measure(y, p, geo, u, v, ku, kv, zero, zero)
-            if found > max(COARSE_MISS * foretold, 0.1 * best_gap):
+            actual_gap, _ = measure(y, p, geo, u, v, ku, kv, zero, zero)
+            if actual_gap > max(COARSE_MISS * foretold, 0.1 * best_gap):
                 copy_point(old_u, old_v, old_ku, old_kv, old_face, u, v, ku, kv, face)
                 c[0], c[1], sigma = old_c[0], old_c[1], old_sigma
                 break

@@ -26,7 +26,7 @@ from exml_sim.rejection._linalg import (
 from exml_sim.rejection._triangle import CORNER_B, INSIDE, edge
 
 LEAST = 64  # free directions below which a factor of its own is as cheap
-SHARE = 10  # at most one in so many directions may have changed
+SHARE = 10  # at most one in this many directions may have changed
 SOUND = 1e-7  # smallest pivot of an added direction over its diagonal entry
 
 
@@ -99,13 +99,13 @@ def held_directions(face, based, y, geo, removed):
 
 
 @compiled
-def append_border(gram, at, e1, e2, rows, a1, a2, held, w1, w2, shift, system):
+def append_border(gram, at, e1, e2, rows, a1, a2, fixed, w1, w2, shift, system):
     """Append the columns of the border to the factor of S in `system`, that of D' K D + shift I over (at, e1, e2).
 
     False where a pivot is too small, and the system has to be factorised anew.
     """
     size, added = padded(len(at)), len(rows)
-    count = added + len(held)
+    count = added + len(fixed)
     first = np.full(len(gram), -1)
     for j in range(len(at) - 1, -1, -1):
         first[at[j]] = j
@@ -118,12 +118,12 @@ def append_border(gram, at, e1, e2, rows, a1, a2, held, w1, w2, shift, system):
         for s in range(t + 1):
             system[size + s, size + t] = row[rows[s]] * (a1[t] * a1[s] + a2[t] * a2[s])
         system[size + t, size + t] += shift
-    for t in range(len(held)):
-        system[first[held[t]], size + added + t] = w1[t]
+    for t in range(len(fixed)):
+        system[first[fixed[t]], size + added + t] = w1[t]
         if w2[t] != 0.0:
-            system[first[held[t]] + 1, size + added + t] = w2[t]
+            system[first[fixed[t]] + 1, size + added + t] = w2[t]
     solve_columns(system, size, count)
-    return factor_border(system, size, added, len(held))
+    return factor_border(system, size, added, len(fixed))
 
 
 @compiled_sums

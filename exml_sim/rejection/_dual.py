@@ -30,7 +30,7 @@ from exml_sim.rejection._proximal import measure, project_gradient, proximal, re
 from exml_sim.rejection._triangle import C1, C2, CORNER_B, INSIDE, project, shape
 
 SWEEPS = 5  # row-by-row sweeps in a bout, at least
-LOOK_AFTER = 4  # sweeps of a bout after which every one is followed by a look at the gap
+GAP_CHECK_AFTER = 4  # sweeps of a bout after which the gap is computed after each sweep
 SWEEP_GAIN = 0.5  # a bout of sweeps that leaves more than this share of the gap is the last
 SWEEP_COST = 20  # free^3 / (this * n^2) sweeps cost about one Newton step
 MAX_SWEEPS = 1000
@@ -96,7 +96,7 @@ def bout(gram, y, p, geo, u, v, ku, kv, ku0, kv0, face, sweeps, stop):
     gap, value, moved = np.inf, 0.0, 0
     for k in range(sweeps):
         moved = sweep(gram, y, p, geo, u, v, ku, kv, face)
-        if k >= LOOK_AFTER or moved == 0 or k == sweeps - 1:
+        if k >= GAP_CHECK_AFTER or moved == 0 or k == sweeps - 1:
             gap, value = measure(y, p, geo, u, v, ku, kv, ku0, kv0)
             if moved == 0 or gap <= stop * max(1.0, abs(value + gap)):
                 break

@@ -238,7 +238,7 @@ class _Drawing:
         self.points, self.kernel, self.gamma, self.rank = points, kernel, gamma, rank
         self.flat = np.empty(len(points) * rank)
         self.parts = chunks(len(points), ROUND)
-        self.held = [self.flat[part.start * rank : part.stop * rank].reshape(rank, -1) for part in self.parts]
+        self.chunk_factors = [self.flat[part.start * rank : part.stop * rank].reshape(rank, -1) for part in self.parts]
         self.triangle = np.zeros((rank, rank))
         self.chosen: list[int] = []
         self.rest = _diagonal(points, kernel)
@@ -268,14 +268,14 @@ class _Drawing:
         new = slice(k, k + len(rows))
         before = np.ascontiguousarray(own[kept])
         lines = np.asfortranarray(corner)
-        for part, held, values in zip(self.parts, self.held, self.values.lines(rows), strict=True):
-            fresh = held[new]
-            np.matmul(before, held[:k], out=fresh)
+        for part, chunk_factor, values in zip(self.parts, self.chunk_factors, self.values.lines(rows), strict=True):
+            fresh = chunk_factor[new]
+            np.matmul(before, chunk_factor[:k], out=fresh)
             np.subtract(values, fresh, out=fresh)
             dtrsm(1.0, lines, fresh.T, side=1, lower=1, trans_a=1, overwrite_b=1)
             self.rest[part] = np.maximum(self.rest[part] - np.einsum("ij,ij->j", fresh, fresh), 0.0)
         for row, line in zip(rows, corner, strict=True):
-            self.held[row // ROUND][new, row % ROUND] = line
+            self.chunk_factors[row // ROUND][new, row % ROUND] = line
         self.rest[rows] = 0.0
         self.triangle[new, :k] = before
         self.triangle[new, new] = corner
@@ -284,7 +284,7 @@ class _Drawing:
     def _lines(self, rows: list[int]) -> FloatArray:
         """Return the present rows of L."""
         k = len(self.chosen)
-        return np.array([self.held[row // ROUND][:k, row % ROUND] for row in rows]).reshape(len(rows), k)
+        return np.array([self.chunk_factors[row // ROUND][:k, row % ROUND] for row in rows]).reshape(len(rows), k)
 
     def _corner(self, block: FloatArray) -> FloatArray:
         """Compute the Cholesky factor of the new landmarks given the earlier ones."""
@@ -300,12 +300,12 @@ class _Drawing:
         triangle = self.triangle[:r, :r].copy()
         if r == 0:  # every K(x, x) is 0: one landmark that changes nothing keeps all shapes
             self.chosen, triangle = [0], np.eye(1)
-            for held in self.held:
-                held[:1] = 0.0
+            for chunk_factor in self.chunk_factors:
+                chunk_factor[:1] = 0.0
         r = len(self.chosen)
-        for part, held in zip(self.parts, self.held, strict=True):
+        for part, chunk_factor in zip(self.parts, self.chunk_factors, strict=True):
             # In place: what is written to has been read before.
-            lines = np.ascontiguousarray(held[:r].T)
+            lines = np.ascontiguousarray(chunk_factor[:r].T)
             self.flat[part.start * r : part.stop * r] = lines.ravel()
             # The updates above carry rounding; this does not.
             square = np.einsum("ij,ij->i", lines, lines)

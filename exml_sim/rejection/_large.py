@@ -73,9 +73,9 @@ def solve_low_rank(
     check_choice(certificate, "certificate", CERTIFICATES)
     geo = geometry(theta, *pair)
     rows = np.flatnonzero(p > NEGLIGIBLE * np.max(p))
-    held = factor if len(rows) == len(p) else factor.take(rows)
+    used_factor = factor if len(rows) == len(p) else factor.take(rows)
     with one_thread("blas"):
-        work = Maximiser(held.values, labels[rows], p[rows], geo, slack * held.rest)
+        work = Maximiser(used_factor.values, labels[rows], p[rows], geo, slack * used_factor.rest)
         u, v = _warm(start, labels, p, geo, rows)
         scale = float(np.mean(p[rows])) / np.sqrt(pair[0] * pair[1])
         # More than asked for: the certificate's allowance for rounding comes on top.
@@ -114,13 +114,13 @@ def _warm(
     return y[rows] * geo[A1] * alpha, geo[B2] * beta - geo[A2] * alpha
 
 
-def _trusted(setting: Setting, found: Upper) -> bool:
+def _trusted(setting: Setting, upper: Upper) -> bool:
     """Check that a model beats the zero model as measured, and that most kernel values are known to a tenth.
 
     The allowance for rounding goes by the row that lies furthest outside: one cell of a million can make it larger than
     the objective itself, and the model is as good as before.
     """
-    return bool(found.measured <= float(np.sum(setting.p)) and typical_error(setting.factor) <= KNOWN_ENTRIES)
+    return bool(upper.measured <= float(np.sum(setting.p)) and typical_error(setting.factor) <= KNOWN_ENTRIES)
 
 
 def _certify(

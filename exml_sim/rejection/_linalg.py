@@ -57,7 +57,7 @@ def add_rows(matrix: np.ndarray, s: np.ndarray, t: np.ndarray, x: np.ndarray, y:
 
 @compiled
 def add_four(matrix, a, b, c, d, s0, s1, s2, s3, t0, t1, t2, t3, x, y):
-    """Rows a to d of a matrix, so many times each, added to x and to y."""
+    """Add multiples of the rows a to d of a matrix to x and to y."""
     n = matrix.shape[1]
     r0, r1, r2, r3 = matrix[a], matrix[b], matrix[c], matrix[d]
     whole = n - n % WIDTH

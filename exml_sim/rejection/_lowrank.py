@@ -174,10 +174,10 @@ class Maximiser:
         self.steps += 1
         free = int(np.sum(face > CORNER_B) + np.sum(face == INSIDE))
         solve = self._by_rows if free <= 2 * self.factor.shape[1] else self._by_columns
-        found = solve(face, ru, rv, sigma)
-        if found is None:
+        move = solve(face, ru, rv, sigma)
+        if move is None:
             return None
-        u, v, image, values = found
+        u, v, image, values = move
         if values is None:
             values = self.factor @ image
         return DualIterate(u, v, image, np.ascontiguousarray(values[:, 0]), np.ascontiguousarray(values[:, 1]), face)

@@ -87,8 +87,8 @@ def ball_bounds(y, p, theta, radius, alpha, beta, h, g, norm_h, norm_g, pull_h, 
     upper = 0.0
     lower = -radius * (pull_h + pull_g)
     for i in range(len(y)):
-        gate = shrink_g * g[i]
-        upper += p[i] * max(1.0 + 0.5 * (gate - y[i] * shrink_h * h[i]), theta * (1.0 - b * gate), 0.0)
+        rejector = shrink_g * g[i]
+        upper += p[i] * max(1.0 + 0.5 * (rejector - y[i] * shrink_h * h[i]), theta * (1.0 - b * rejector), 0.0)
         lower += alpha[i] + theta * beta[i]
     return upper, lower, shrink_h, shrink_g
 

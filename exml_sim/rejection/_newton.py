@@ -168,8 +168,8 @@ def bordered_solution(gram, y, geo, face, based, ru, rv, sigma, kdu, kdv, su, sv
     if SHARE * changed > len(at) or free + padded(changed) > len(system):
         return False
     rows, a1, a2 = added_directions(face, based, y, geo, added)
-    held, w1, w2 = held_directions(face, based, y, geo, removed)
-    if changed > 0 and not append_border(gram, at, e1, e2, rows, a1, a2, held, w1, w2, 1.0 / sigma, system):
+    fixed, w1, w2 = held_directions(face, based, y, geo, removed)
+    if changed > 0 and not append_border(gram, at, e1, e2, rows, a1, a2, fixed, w1, w2, 1.0 / sigma, system):
         return False
     x = right_side(at, e1, e2, ru, rv, sigma, kdu, kdv, free + changed)
     more = right_side(rows, a1, a2, ru, rv, sigma, kdu, kdv, added)
@@ -180,7 +180,7 @@ def bordered_solution(gram, y, geo, face, based, ru, rv, sigma, kdu, kdv, su, sv
     spread(rows, a1, a2, x[free:], su, sv)
     for k in range(removed):
         # Across the edge that is left there is nothing but rounding.
-        i = held[k]
+        i = fixed[k]
         if CORNER_B < face[i] < INSIDE:
             b1, b2 = edge(face[i], y[i], geo)
             along = su[i] * b1 + sv[i] * b2

@@ -23,7 +23,7 @@ SIGMA_GROWTH = 6.0
 SIGMA_CAP = 1e9
 INNER_LIMIT = 30  # Newton steps per proximal step
 INNER_ACCURACY = 1e-3  # of the proximal step's length; looser inner solves can make the outer iteration wander
-LOOSE = 0.1  # the same for a penalised problem until a step lowers the dual value: the next mends what one leaves
+LOOSE = 0.1  # the same for a penalised problem until a step lowers the dual value: the next step corrects the rest
 REFRESH = 1e-7  # relative gap below which the rounding that updates pile up matters
 WORK = 10  # vectors that one proximal step works with
 

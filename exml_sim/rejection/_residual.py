@@ -108,18 +108,20 @@ def forms(
     roots = np.sqrt(factor.diagonal)
     reach = [float(size @ roots) for size in sizes]
     if factor.kernel == "linear":
-        found = [float(np.sum((factor.points.T @ x) ** 2)) for x in (a, c)]
+        quadratic = [float(np.sum((factor.points.T @ x) ** 2)) for x in (a, c)]
         unit = 4.0 * (len(a) + factor.points.shape[1] + 8) * EPS
     elif streamed:
-        found = list(_stream(factor, a, c))
+        quadratic = list(_stream(factor, a, c))
         # Strips of products are added up one after the other: this many additions at most for any of them.
         unit = entry_error(factor) + (2 * STRIP + len(a) + len(a) // STRIP + 8) * EPS
     else:
-        found = [_by_the_diagonal(factor, x) for x in (a, c)]
+        quadratic = [_by_the_diagonal(factor, x) for x in (a, c)]
         unit = 2.0 * factor_error(factor) + 4.0 * (len(a) + factor.rank + 8) * EPS
     # |K_ij| <= sqrt(K_ii K_jj): no form is larger, also where rounding leaves nothing of the kernel (fmin passes NaN).
-    most = [one * one * (1.0 + 4.0 * (len(a) + 8) * EPS) for one in reach]
-    first, second = (np.fmin(form + unit * one * one, top) for form, one, top in zip(found, reach, most, strict=True))
+    most = [size * size * (1.0 + 4.0 * (len(a) + 8) * EPS) for size in reach]
+    first, second = (
+        np.fmin(form + unit * size * size, top) for form, size, top in zip(quadratic, reach, most, strict=True)
+    )
     return float(first), float(second)
 
 
@@ -183,8 +185,8 @@ def evaluate(
     for part in chunks(len(factor)):
         block = factor.cross(factor.points[part], space)
         if factor.kernel == "gaussian":  # its entries err by a share of themselves
-            found = block @ np.column_stack([both, np.abs(both)])
-            values[part], sizes[part] = found[:, :2], found[:, 2:]
+            products = block @ np.column_stack([both, np.abs(both)])
+            values[part], sizes[part] = products[:, :2], products[:, 2:]
         else:
             values[part] = block @ both
             sizes[part] = np.outer(np.sqrt(factor.diagonal[part]), roots @ np.abs(both))

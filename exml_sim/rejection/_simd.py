@@ -65,9 +65,9 @@ def load(typing: Any, array: Any, at: Any) -> Any:
     """Eight entries of a contiguous array."""
 
     def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        found = builder.load(_place(context, builder, signature.args[0], *given))
-        found.align = 8
-        return found
+        value = builder.load(_place(context, builder, signature.args[0], *given))
+        value.align = 8
+        return value
 
     return _vector(array, types.int64), code
 
@@ -161,12 +161,14 @@ def power_of_two(typing: Any, vector: Any, number: Any) -> Any:
         x = builder.select(builder.fcmp_ordered("<", x, constant(0.0)), x, constant(0.0))
         shifted = builder.fadd(x, constant(_SHIFTER))
         part = builder.fsub(x, builder.fsub(shifted, constant(_SHIFTER)))
-        found = constant(_TAYLOR[-1])
-        for one in _TAYLOR[-2::-1]:
-            found = builder.fadd(builder.fmul(found, part, flags=("contract",)), constant(one), flags=("contract",))
+        series = constant(_TAYLOR[-1])
+        for coefficient in _TAYLOR[-2::-1]:
+            series = builder.fadd(
+                builder.fmul(series, part, flags=("contract",)), constant(coefficient), flags=("contract",)
+            )
         # The whole part goes to the exponent.
         whole = builder.shl(builder.bitcast(shifted, _BITS), ir.Constant(_BITS, [52] * WIDTH))
-        return builder.bitcast(builder.add(builder.bitcast(found, _BITS), whole), _LANES)
+        return builder.bitcast(builder.add(builder.bitcast(series, _BITS), whole), _LANES)
 
     return _vector(_vector, types.float64), code
 

@@ -175,13 +175,13 @@ class RejectionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Evaluate h at the points: positive for the second class, negative for the first."""
         return self._values(X)[0]
 
-    def gate(self, X: ArrayLike) -> FloatArray:
+    def rejection_function(self, X: ArrayLike) -> FloatArray:
         """Evaluate g at the points: negative where the model rejects."""
         return self._values(X)[1]
 
     def predict_reject(self, X: ArrayLike) -> NDArray[np.bool_]:
         """Mark the rejected points, g(x) < 0 (the paper's prediction rule)."""
-        return self.gate(X) < 0.0
+        return self.rejection_function(X) < 0.0
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Predict known classes, and `hidden_label` for rejected points if one was given."""

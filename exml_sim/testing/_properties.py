@@ -150,6 +150,7 @@ def aligned(rule: Any) -> Iterator[Strategy]:
 
 
 def contract(bench: PoolBench) -> Iterator[str]:
+    """Check the protocol: existing arms are selected, and a single trial selects the same arm as a batch."""
     check_protocol(bench.rule)
     pool = ParametricPool.bernoulli([0.4, 0.6, 0.5])
     for position, K in ((0, 1), (1, 2), (2, 3)):
@@ -187,6 +188,7 @@ def money(bench: PoolBench) -> Iterator[str]:
 
 
 def spent(rule: Strategy, pool: Pool, budget: Fraction, seed: int) -> Iterator[str]:
+    """Check that no trial spends more than the budget and that the pulls cost what was paid."""
     explored = pool.explore_many(rule, budget, FEW, seed=seed)
     # The pool's costs as they are declared; a price list that says something else is part of what is checked.
     costs = [Fraction(cost) for cost in pool.costs]
@@ -304,6 +306,7 @@ def check_enumeration(bench: PoolBench) -> Iterator[str]:
 
 
 def agreement(bench: PoolBench, pool: Pool, budget: Fraction, share: int) -> Iterator[str]:
+    """Compare the frequencies of selected arms with the probabilities of the strategy."""
     probabilities = distribution_by(bench, bench.rule, pool, budget)
     if probabilities is None:
         return

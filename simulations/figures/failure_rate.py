@@ -98,7 +98,7 @@ def _draw_bounds(ax: Axes, panel: Panel, low: float, high: float, bottom: float)
     edge = low / 1.3
     # From the sharpest bound, which is below 1 first, to the paper's.
     for name in reversed(panel.versions):
-        start, launch = panel.informative(name), panel.launch(name)
+        start, launch_budget = panel.informative(name), panel.launch_budget(name)
         line_style = style.of_version(name)
         colour = line_style["color"]
         if start is None:
@@ -109,11 +109,11 @@ def _draw_bounds(ax: Axes, panel: Panel, low: float, high: float, bottom: float)
         budgets, values = _curve(panel, name, start, max(1.3 * high, 2.0 * start), bottom)
         ax.plot(budgets, values, label=name_bound(name), zorder=2, **line_style)
         ax.axvline(start, color=colour, linewidth=0.8, linestyle=":", zorder=1)
-        if launch is not None and launch > low:
+        if launch_budget is not None and launch_budget > low:
             # The corrected statement often launches where the paper's does: the marks stand below each other.
             height = 0.935 if name == "paper" else 0.975
             mark: dict[str, Any] = {"marker": "|", "markersize": 8, "markeredgewidth": 2, "color": colour}
-            ax.plot([launch], [height], transform=ax.get_xaxis_transform(), zorder=5, **mark)
+            ax.plot([launch_budget], [height], transform=ax.get_xaxis_transform(), zorder=5, **mark)
         # At the top, where no other curve runs left of this one; at the bottom if the observed one does.
         crossed = start <= max((_place(cell) for cell in panel.cells if cell.failure_rate > 0), default=0.0)
         label, place = f"vacuous below {start:,}", (start / 1.04, 1.3 * bottom if crossed else 1.5)

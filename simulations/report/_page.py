@@ -158,7 +158,7 @@ def _describe_bounds(panel: Panel) -> dict[str, Any]:
 def _sample_curve(panel: Panel, name: str) -> dict[str, Any]:
     """Sample the logarithm of a bound from where it is below 1 to beyond the right end of the chart."""
     informative, target = panel.informative(name), panel.required(name, TARGET)
-    ends = {"launch": panel.launch(name), "informative": informative, "target": target}
+    ends = {"launch": panel.launch_budget(name), "informative": informative, "target": target}
     if informative is None:
         return {**ends, "budgets": [], "logs": []}
     last = 2.0 * max(informative, target or 0, *panel.budgets)

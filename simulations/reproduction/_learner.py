@@ -44,7 +44,7 @@ class Protocol:
 
     Attributes
     ----------
-    hindsight
+    test_labels
         True: every theta of `thetas` is tried with the whole budget and the test accuracy of each is kept, from which
         the best is taken afterwards (the paper). False: theta is chosen by cross-validation on bought rows, among them
         rows bought with `validation_share` of the budget (the paper's remark on automatic tuning).
@@ -60,7 +60,7 @@ class Protocol:
         Folds of all cross-validations.
     """
 
-    hindsight: bool
+    test_labels: bool
     thetas: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4)
     exploration_theta: float = 0.2
     validation_share: Fraction = Fraction(1, 10)
@@ -97,7 +97,7 @@ class Explored:
     theta, predicted
         The augmented layer alone.
     cascade_theta, behind
-        The augmented layer behind the initial one; the same in hindsight, where every theta is tried for both.
+        The augmented layer behind the initial one; the same with test labels, where every theta is tried for both.
     """
 
     theta: float
@@ -183,7 +183,7 @@ class Learner:
     def supervised(self) -> list[tuple[float, Predicted]]:
         """SL: the rejection model on the observed features, for every theta of the protocol."""
         thetas = self._protocol.thetas
-        if not self._protocol.hindsight:
+        if not self._protocol.test_labels:
             tried = [self._folds.count(theta) for theta in thetas]
             thetas = (choose_fewest_errors(tried, N_CLASSES, "training rows").theta,)
         return [(theta, self._fitted(theta)) for theta in thetas]
@@ -197,7 +197,7 @@ class Learner:
 
     def explore(self, strategy: Strategy, ratio: Fraction) -> list[Explored]:
         """Explore with the budget ratio * m * (sum of costs): one run per theta, or one automatic run."""
-        if not self._protocol.hindsight:
+        if not self._protocol.test_labels:
             return [self._run(strategy, ratio, None)]
         return [self._run(strategy, ratio, theta) for theta in self._protocol.thetas]
 

@@ -17,7 +17,7 @@ from simulations.reproduction import _result_tables as tables
 from simulations.reproduction import _statements as statements
 from simulations.reproduction._results import CSD_ME, SL, TABLE_1, TABLE_2, Results
 from simulations.reproduction._sources import OBSERVED, PAPER_COSTS, SyntheticSource
-from simulations.reproduction._statements import Statement
+from simulations.reproduction._statements import PaperStatement
 from simulations.reproduction.experiment import Experiment
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def write_report(experiment: Experiment, results: Results, out: Path) -> tuple[d
 
 
 #: Table, verdicts, and the files of figures.
-Parts = tuple["DataFrame", list[Statement], list[Path]]
+Parts = tuple["DataFrame", list[PaperStatement], list[Path]]
 
 
 def _report_table_1(experiment: Experiment, results: Results, out: Path) -> Parts:

@@ -62,9 +62,9 @@ def write_markdown(table: pd.DataFrame) -> str:
             number = f"**{number}**" if cell.bold else number
             shown.append(number if pd.isna(cell.paper_mean) else f"{number} ({cell.paper_mean:.2f})")
         if has_recall:
-            (found,) = cells.loc[cells["recall"].notna()].itertuples()
-            paper = "" if pd.isna(found.paper_recall) else f" ({found.paper_recall:.0%})"
-            shown.append(f"{found.recall:.0%}{paper}".replace("%", " %"))
+            (recalled,) = cells.loc[cells["recall"].notna()].itertuples()
+            paper = "" if pd.isna(recalled.paper_recall) else f" ({recalled.paper_recall:.0%})"
+            shown.append(f"{recalled.recall:.0%}{paper}".replace("%", " %"))
         rows.append(shown)
     return markdown_table(header, rows)
 

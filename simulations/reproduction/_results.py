@@ -12,7 +12,7 @@ from scipy import stats
 
 from exml_sim._internal.arrays import FloatArray
 
-#: How hindsight picks theta: the best one of every configuration, or the one with the best mean for a whole cell.
+#: How the test labels pick theta: the best one of every configuration, or the one with the best mean for a whole cell.
 THETAS_BY = ("each", "one")
 SIGNIFICANCE = 0.05
 
@@ -94,7 +94,7 @@ class TableCell:
 
 
 class Results:
-    """Records of all configurations, and how hindsight picks theta.
+    """Records of all configurations, and how the test labels pick theta.
 
     Parameters
     ----------

@@ -50,7 +50,7 @@ class AccuracyComparison:
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class PaperStatement:
     """One statement of the paper in our words, what was tested, and its instances."""
 
     statement: str
@@ -66,20 +66,22 @@ class Statement:
 Pair = tuple[str, FloatArray, FloatArray]
 
 
-def ahead(statement: str, pairs: Iterable[Pair], what: str) -> Statement:
+def ahead(statement: str, pairs: Iterable[Pair], what: str) -> PaperStatement:
     """Test that the first is better in every instance."""
     tested = [(pair, p_above(pair[1], pair[2])) for pair in pairs]
     instances = [_compare(pair, p, p < SIGNIFICANCE) for pair, p in tested]
-    return Statement(statement, f"{what}: paired t-test, p < 0.05 in every instance", tuple(instances))
+    return PaperStatement(statement, f"{what}: paired t-test, p < 0.05 in every instance", tuple(instances))
 
 
-def at_least(statement: str, pairs: Sequence[Pair], what: str, margin: float = 0.0) -> Statement:
+def at_least(statement: str, pairs: Sequence[Pair], what: str, margin: float = 0.0) -> PaperStatement:
     """Test that the first is not worse (by more than the margin) in any instance."""
     level = SIGNIFICANCE / len(pairs)
     tested = [(pair, p_above(pair[2], pair[1], margin)) for pair in pairs]
     instances = [_compare(pair, p, p >= level) for pair, p in tested]
     slack = f" by more than {margin:g} points" if margin else ""
-    return Statement(statement, f"{what}: not below{slack} by a paired t-test, 5 % for all together", tuple(instances))
+    return PaperStatement(
+        statement, f"{what}: not below{slack} by a paired t-test, 5 % for all together", tuple(instances)
+    )
 
 
 def _compare(pair: Pair, p: float, holds: bool) -> AccuracyComparison:
@@ -102,7 +104,7 @@ def _pairs(
     ]
 
 
-def check_table_1(results: Results, budgets: Sequence[int]) -> list[Statement]:
+def check_table_1(results: Results, budgets: Sequence[int]) -> list[PaperStatement]:
     """Test the statements of Section 5.2."""
     views = (*GOOD, *POOR)
     last = max(budgets)
@@ -165,7 +167,7 @@ def _best_of_two(results: Results, view: str, budget: int) -> Pair:
     return f"{view}, {budget} %", results.cell(view, CSD_ME, budget).accuracy, top.accuracy
 
 
-def _test_selection(results: Results, budgets: Sequence[int]) -> Statement:
+def _test_selection(results: Results, budgets: Sequence[int]) -> PaperStatement:
     """Test recall on poor views against a random choice among five, which is in the top two with probability 2/5."""
     instances = []
     for view in POOR:
@@ -175,10 +177,10 @@ def _test_selection(results: Results, budgets: Sequence[int]) -> Statement:
             share = 100.0 * hits / results.size
             instances.append(AccuracyComparison(f"{view}, {budget} %", share, 40.0, p, p < SIGNIFICANCE))
     test = "share of selections among the top two against 2/5: binomial test, p < 0.05 in every instance"
-    return Statement("On poor views one of the two best candidates is selected.", test, tuple(instances))
+    return PaperStatement("On poor views one of the two best candidates is selected.", test, tuple(instances))
 
 
-def check_table_2(results: Results, budgets: Sequence[int]) -> list[Statement]:
+def check_table_2(results: Results, budgets: Sequence[int]) -> list[PaperStatement]:
     """Test the statements of Section 5.4."""
     sa_ua, ba_ua, sa_me, ba_me = TABLE_2
     middle = sorted(budgets)[len(budgets) // 2]
@@ -227,7 +229,7 @@ def _spread(results: Results, view: str, budget: int) -> Pair:
     return f"{view}, {budget} %", cells[0].accuracy, cells[-1].accuracy
 
 
-def check_synthetic(results: Results, budget: int) -> list[Statement]:
+def check_synthetic(results: Results, budget: int) -> list[PaperStatement]:
     """Test the statements of Section 5.1."""
     explored, supervised = results.cell(OBSERVED, CSD_ME, budget), results.cell(OBSERVED, SL, budget)
     names = explored.candidates
@@ -252,7 +254,7 @@ def _correlate_ranks(pulls: Sequence[int]) -> float:
     return correlation if np.isfinite(correlation) else 0.0
 
 
-def check_realdisp(results: Results, budgets: Sequence[int]) -> list[Statement]:
+def check_realdisp(results: Results, budgets: Sequence[int]) -> list[PaperStatement]:
     """Test the statements of Section 5.3; accuracies are means over sensors, repetition by repetition."""
     sensors, last = results.observed, max(budgets)
 
@@ -275,7 +277,7 @@ def check_realdisp(results: Results, budgets: Sequence[int]) -> list[Statement]:
     ]
 
 
-def _test_modal_selection(results: Results, budget: int) -> Statement:
+def _test_modal_selection(results: Results, budget: int) -> PaperStatement:
     """Test the candidate that is selected most often, for every observed sensor; the paper excuses one of nine."""
     rows = []
     for sensor in results.observed:
@@ -284,14 +286,14 @@ def _test_modal_selection(results: Results, budget: int) -> Statement:
         selected = results.cell(sensor, CSD_ME, budget).most_selected
         rows.append((sensor, float(quality[selected]), float(quality[ranked[1]]), selected in ranked[:2]))
     misses = sum(not row[3] for row in rows)
-    return Statement(
+    return PaperStatement(
         "The selected candidate is one of the two best, for all sensors but one.",
         "most often selected candidate by mean attainable accuracy; no test, at most one miss allowed",
         tuple(AccuracyComparison(*row[:3], float("nan"), row[3] or misses <= 1) for row in rows),
     )
 
 
-def markdown(statements: Sequence[Statement]) -> str:
+def markdown(statements: Sequence[PaperStatement]) -> str:
     """Write all verdicts: a summary line, one line per statement, and the instances that do not hold."""
     parts = [(statement, part) for statement in statements for part in statement.instances]
     misses = [(statement, part) for statement, part in parts if not part.holds]
@@ -316,7 +318,7 @@ def markdown(statements: Sequence[Statement]) -> str:
     )
 
 
-def as_data(statements: Sequence[Statement]) -> list[dict[str, object]]:
+def as_data(statements: Sequence[PaperStatement]) -> list[dict[str, object]]:
     """Return the verdicts for JSON."""
     return [
         {

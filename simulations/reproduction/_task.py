@@ -85,7 +85,7 @@ def stream(seed: int, *address: int) -> np.random.Generator:
 
 
 def _median(squares: FloatArray) -> float:
-    """Return the paper's bandwidth; 1 for one row, or if most rows are equal, as in `classifier.gated.Frame`."""
+    """Return the paper's bandwidth; 1 for one row, or if most rows are equal, as in `Frame` of the classifier."""
     if len(squares) < 2:
         return 1.0
     gamma = float(np.median(squares[np.triu_indices(len(squares), 1)]))

@@ -63,7 +63,7 @@ class Experiment:
     budgets
         Budget ratios in per cent.
     protocol
-        Thresholds in hindsight or automatic.
+        Thresholds by test labels or automatic.
     C, loss
         C_h = C_g = C, and whether losses are added up or averaged (see docs/explanation/conventions.md).
     seed
@@ -197,14 +197,14 @@ def run(
             line.close()
 
 
-def figures_4_and_5(hindsight: bool, C: float, *, loss: str = "sum", seed: int = 0) -> Experiment:
+def figures_4_and_5(test_labels: bool, C: float, *, loss: str = "sum", seed: int = 0) -> Experiment:
     """Make the experiment behind Figures 4 and 5: SL and ExML at a budget ratio of 20 %."""
     ways, budgets = (Exploring("ME"),), (SYNTHETIC_BUDGET,)
-    return Experiment("synthetic", SyntheticSource(), ways, budgets, Protocol(hindsight), C, loss, seed, False)
+    return Experiment("synthetic", SyntheticSource(), ways, budgets, Protocol(test_labels), C, loss, seed, False)
 
 
 def table_1(
-    hindsight: bool, C: float, *, loss: str = "sum", seed: int = 0, divisions: int = DIVISIONS, short: bool = False
+    test_labels: bool, C: float, *, loss: str = "sum", seed: int = 0, divisions: int = DIVISIONS, short: bool = False
 ) -> Experiment:
     """Make the experiment behind Table 1: SL, aug/ME, csd/UA, csd/ME and recall.
 
@@ -213,19 +213,19 @@ def table_1(
     ways = (Exploring("ME"),) if short else (Exploring("ME"), Exploring("UA"))
     budgets = (max(BUDGETS),) if short else BUDGETS
     source = MfeatSource(divisions=divisions)
-    return Experiment("mfeat", source, ways, budgets, Protocol(hindsight), C, loss, seed, not short)
+    return Experiment("mfeat", source, ways, budgets, Protocol(test_labels), C, loss, seed, not short)
 
 
-def table_2(hindsight: bool, C: float, *, loss: str = "sum", seed: int = 0, divisions: int = DIVISIONS) -> Experiment:
+def table_2(test_labels: bool, C: float, *, loss: str = "sum", seed: int = 0, divisions: int = DIVISIONS) -> Experiment:
     """Make the experiment behind Table 2: both strategies with both alignments, cascaded, with the paper's costs."""
     ways = tuple(Exploring(name, alignment) for name in ("UA", "ME") for alignment in ("sample", "budget"))
     source = MfeatSource(tuple(PAPER_COSTS.items()), divisions)
-    return Experiment("costs", source, ways, BUDGETS, Protocol(hindsight), C, loss, seed, False)
+    return Experiment("costs", source, ways, BUDGETS, Protocol(test_labels), C, loss, seed, False)
 
 
 def figures_6_and_7(
-    data: RealDisp, split: str, hindsight: bool, C: float, *, loss: str = "sum", seed: int = 0
+    data: RealDisp, split: str, test_labels: bool, C: float, *, loss: str = "sum", seed: int = 0
 ) -> Experiment:
     """Make the experiment behind the accuracy figure and the allocation matrix."""
     ways, source = (Exploring("ME"), Exploring("UA")), RealDispSource(data, split)
-    return Experiment("realdisp", source, ways, BUDGETS, Protocol(hindsight), C, loss, seed)
+    return Experiment("realdisp", source, ways, BUDGETS, Protocol(test_labels), C, loss, seed)

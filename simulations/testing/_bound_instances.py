@@ -41,7 +41,7 @@ class Assumes:
     ----------
     strategy, options
         Name of the strategy (also a plug-in's "module:BaseStrategy") and its options.
-    law
+    distribution
         "features" (scored over the ball: the instances of this project), "bernoulli" or "gaussian".
     event
         "miss", "first" or "regret".

@@ -161,7 +161,7 @@ def measure_slack(strategy: Strategy, context: RunContext, *, trials: int = 4000
     assert budget is not None
     name = _NAMES[strategy]
     # Failures are far too rare to count.
-    study = pool.study(f"waterfall-{strategy}", [name], [budget], trials, context.seed, "importance_sampling")
+    study = pool.study(f"slack-decomposition-{strategy}", [name], [budget], trials, context.seed, "importance_sampling")
     with context.run(study) as result:
         (row,) = result.summary(level=0.99)
     parts = decompose_slack(

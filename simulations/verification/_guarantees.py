@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 
 from exml_sim.engine import Budgets, StrategySpec
 from exml_sim.engine.study import Study
-from simulations._atoms import atom_pool, ball_score
+from simulations._finite_support import atom_pool, ball_score
 from theory import BoundProblem, corrected, paper, tighter
 from theory.claims._instances import POOLS
 from theory.constants import loss_range
@@ -191,7 +191,7 @@ def failure_probability(reading: Reading, pool: ClaimPool, strategy: StrategyNam
 def launch_budget(pool: ClaimPool, strategy: StrategyName) -> int:
     """Return the smallest budget that meets the printed identification condition."""
     kind, problem = to_bound_problem(pool, strategy)
-    budget = problem.launch("paper", kind)
+    budget = problem.launch_budget("paper", kind)
     assert budget is not None, f"no budget meets the paper's condition on {pool.name}"
     return budget
 

@@ -133,7 +133,7 @@ def test_ranges_hold_the_rows_that_counts_hold(rows):
             assert (first is None) == (second is None)
             assert first is None or np.array_equal(first, second)
             for arm in range(3):
-                held = sparse.held(trial, arm, fresh=number > 0)
+                held = sparse.held_rows(trial, arm, fresh=number > 0)
                 assert np.array_equal(held.dense(50), dense.bought(number > 0)[trial, arm])
     stored = [part for bounds in sparse._ranges for part in bounds]
     assert max(part.size for part in stored) == 4 * 3

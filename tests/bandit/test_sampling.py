@@ -18,9 +18,9 @@ def sampler(trials=6, **options):
 
 def buy(table, pulls, fresh=False):
     wanted = np.broadcast_to(np.asarray(pulls), table.counts.shape[:2]).astype(np.int64)
-    granted = table.grant(wanted, fresh)
-    table.draw(granted, fresh)
-    return granted
+    capped = table.cap_pulls(wanted, fresh)
+    table.draw(capped, fresh)
+    return capped
 
 
 def counted(rows, size=M):

@@ -91,7 +91,7 @@ def test_validation_money_is_kept_and_spent_on_the_selected_candidate():
     assert fixed.records_[1].theta == 0.3
 
 
-def test_hindsight_is_the_best_of_the_pool_on_test_labels():
+def test_tuning_on_test_labels_takes_the_best_of_the_pool():
     rows, oracle, test, truth, values = synthetic(per_class=60, angles=[10, 50, 70, 90])
     model = ExMLClassifier.paper(budget=200, hidden_label=3, theta="tune_on_test")
     model.fit(rows.X, rows.y, oracle, test_data=TestData(test.X, truth, values))

@@ -27,10 +27,10 @@ def test_budgets_by_the_bounds(capsys) -> None:
         for level, module in (("paper", paper), ("corrected", corrected)):
             bound = getattr(module, f"delta_fail_{line['strategy']}")
             assert line["bounds"][level] == required_budget(bound, 0.01, **point)
-            assert line["launch"][level] == launch_budget(bound, **point)
+            assert line["launch_budget"][level] == launch_budget(bound, **point)
         ours = getattr(tighter, f"delta_fail_{line['strategy']}")
         assert line["bounds"]["tighter"] <= required_budget(ours, 0.01, **point)
-        assert line["launch"]["tighter"] == launch_budget(ours, **point)
+        assert line["launch_budget"]["tighter"] == launch_budget(ours, **point)
     code, out, _ = call(capsys, "plan", "--delta", "0.01", *POINT)
     assert code == 0
     assert f"{uniform['bounds']['paper']:,}" in out

@@ -557,7 +557,7 @@ def record_budgets() -> dict[str, Any]:
                 [
                     p.required(version, strategy, 0.05),
                     p.required(version, strategy, 1e-6),
-                    p.launch(version, strategy),
+                    p.launch_budget(version, strategy),
                     p.informative(version, strategy),
                 ]
                 for p in problems

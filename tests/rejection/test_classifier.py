@@ -32,14 +32,14 @@ def test_agrees_with_solve(rows) -> None:
     K = kernels.gram(rows.points)
     direct = solve(K, rows.y, 0.2, penalty=(0.5, 2.0))
     np.testing.assert_allclose(model.decision_function(rows.points), direct.h, atol=1e-12)
-    np.testing.assert_allclose(model.gate(rows.points), direct.g, atol=1e-12)
+    np.testing.assert_allclose(model.rejection_function(rows.points), direct.g, atol=1e-12)
     np.testing.assert_array_equal(model.predict_reject(rows.points), direct.g < 0)
 
 
 def test_mean_loss_is_the_sum_with_scaled_penalty(rows) -> None:
     mean = RejectionClassifier(loss="mean", C_h=0.01, C_g=0.02).fit(rows.points, rows.y)
     total = RejectionClassifier(loss="sum", C_h=1.2, C_g=2.4).fit(rows.points, rows.y)
-    np.testing.assert_allclose(mean.gate(rows.points), total.gate(rows.points), atol=1e-9)
+    np.testing.assert_allclose(mean.rejection_function(rows.points), total.rejection_function(rows.points), atol=1e-9)
 
 
 def test_the_printed_objective_rejects_everything_and_the_sum_does_not(rows) -> None:
@@ -86,13 +86,13 @@ def test_precomputed_kernel_equals_the_kernel(rows) -> None:
 def test_callable_kernel(rows) -> None:
     own = RejectionClassifier(kernel=lambda A, B: A @ B.T).fit(rows.points, rows.y)
     linear = RejectionClassifier(kernel="linear").fit(rows.points, rows.y)
-    np.testing.assert_allclose(own.gate(rows.points), linear.gate(rows.points), atol=1e-6)
+    np.testing.assert_allclose(own.rejection_function(rows.points), linear.rejection_function(rows.points), atol=1e-6)
 
 
 def test_clones_and_pickles(rows) -> None:
     model = RejectionClassifier(theta=0.2, C_h=0.3).fit(rows.points, rows.y)
     again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.gate(rows.points), model.gate(rows.points))
+    np.testing.assert_array_equal(again.rejection_function(rows.points), model.rejection_function(rows.points))
     assert clone(model).get_params() == model.get_params()
 
 

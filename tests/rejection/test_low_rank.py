@@ -327,7 +327,7 @@ class TestClassifier:
         near = reach * sum(np.sqrt(max(s.gap, 0.0) / 0.1) for s in (low.solution_, exact.solution_))
         assert near < 1.0
         np.testing.assert_allclose(low.decision_function(new), exact.decision_function(new), atol=near)
-        np.testing.assert_allclose(low.gate(new), exact.gate(new), atol=near)
+        np.testing.assert_allclose(low.rejection_function(new), exact.rejection_function(new), atol=near)
         assert low.solution_.method == "low-rank"
         assert len(low.X_fit_) == low.solution_.rank == (120 if kernel == "gaussian" else 3)
         np.testing.assert_allclose(low.decision_function(self.X), low.solution_.h, atol=1e-9)
@@ -360,7 +360,7 @@ class TestClassifier:
         weights = np.arange(500) % 3
         model = RejectionClassifier(rank=40).fit(self.X, self.y, sample_weight=weights)
         again = pickle.loads(pickle.dumps(model))
-        np.testing.assert_array_equal(again.gate(self.X[:9]), model.gate(self.X[:9]))
+        np.testing.assert_array_equal(again.rejection_function(self.X[:9]), model.rejection_function(self.X[:9]))
         same = RejectionClassifier(rank=3).fit(np.ones((10, 2)), [0, 1] * 5)
         assert same.solution_.rank == 1
         assert same.predict_reject([[1.0, 1.0]]).all()

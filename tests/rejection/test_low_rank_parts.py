@@ -14,7 +14,7 @@ from exml_sim.rejection import (
     factorise,
 )
 from exml_sim.rejection._gaussian import STRIP, gaussian_cross, gaussian_forms, in_columns, room, scale
-from exml_sim.rejection._lowrank import Point, _Bouts
+from exml_sim.rejection._lowrank import DualIterate, _Bouts
 from exml_sim.rejection._rows import shuffle
 from exml_sim.rejection._simd import WIDTH, load, power_of_two, store
 from exml_sim.rejection._triangle import geometry, project, shape
@@ -78,7 +78,8 @@ def test_sweeps_are_maximisations_row_by_row(sweeps: int, scale: float) -> None:
     values, p = factorise(X, rank=25).values / np.sqrt(scale), scale * (1.0 + np.arange(90) % 3)
     geo = geometry(0.3, 0.1, 0.2)
     bouts = _Bouts(values, y, p, geo)
-    point = Point(np.zeros(90), np.zeros(90), np.zeros((25, 2)), np.zeros(90), np.zeros(90), np.zeros(90, np.int64))
+    zeros = [np.zeros(90), np.zeros(90), np.zeros((25, 2)), np.zeros(90), np.zeros(90)]
+    point = DualIterate(*zeros, np.zeros(90, np.int64))
     order, state = np.arange(90), bouts.state.copy()
     z, faces, count, gap = np.zeros((90, 2)), np.zeros(90, np.int64), 90, 0.0
     K, c = values @ values.T, np.array([geo[3], geo[4]])

@@ -32,9 +32,9 @@ def test_bounds_are_those_of_the_theory() -> None:
     for version, values in wanted.items():
         np.testing.assert_array_equal(problem.bound(version, "median", B), values)
         np.testing.assert_allclose(problem.bound(version, "median", B, log=True), np.log(values), rtol=1e-12)
-        assert np.isfinite(problem.bound(version, "median", problem.launch(version, "median")))
+        assert np.isfinite(problem.bound(version, "median", problem.launch_budget(version, "median")))
     assert [float(value.value) for value in problem.compare("median", 40_000)][-1] == wanted["tighter"][1]
-    assert np.isnan(problem.bound("paper", "median", problem.launch("paper", "median") - 1))
+    assert np.isnan(problem.bound("paper", "median", problem.launch_budget("paper", "median") - 1))
 
 
 def test_inverses_are_those_of_the_theory() -> None:
@@ -45,7 +45,7 @@ def test_inverses_are_those_of_the_theory() -> None:
     )
     ours = {**given, "population": 3000}
     assert problem.required("tighter", "uniform", 0.01) == required_budget(tighter.delta_fail_uniform, 0.01, **ours)
-    assert problem.launch("tighter", "median") == launch_budget(tighter.delta_fail_median, **ours)
+    assert problem.launch_budget("tighter", "median") == launch_budget(tighter.delta_fail_median, **ours)
     assert problem.informative("tighter", "uniform") < problem.required("tighter", "uniform", 0.01)
     # More pulls than a whole number of them is exact for.
     assert BoundProblem(8, 1e-9, 0.1, 0.5).required("paper", "uniform", 0.05) is None
@@ -58,7 +58,7 @@ def test_no_bound_is_about_a_pool_that_cannot_exist() -> None:
     assert corrected.delta_fail_uniform(50_000, 3, 0.054, 0.1, 0.06) < 1e-100
     for version in VERSIONS:
         assert np.isnan(problem.bound(version, "uniform", [50_000])).all()
-        budgets = (problem.required(version, "uniform", 0.05), problem.launch(version, "uniform"))
+        budgets = (problem.required(version, "uniform", 0.05), problem.launch_budget(version, "uniform"))
         assert (*budgets, problem.informative(version, "uniform")) == (None, None, None)
     assert BoundProblem(3, None, 0.1, 0.06, gaps=(0.054, 0.06)).required("corrected", "uniform", 0.05) is not None
 
@@ -69,7 +69,7 @@ def test_one_gap_for_all_is_the_same_gap_for_each(strategy) -> None:
     same = BoundProblem(8, 0.2, 0.1, 0.5, population=2000)
     assert each.one_gap == same
     for version in VERSIONS:
-        assert same.launch(version, strategy) == each.launch(version, strategy)
+        assert same.launch_budget(version, strategy) == each.launch_budget(version, strategy)
         assert same.required(version, strategy, 0.05) == each.required(version, strategy, 0.05)
         found = [point.bound(version, strategy, [9000]) for point in (same, each)]
         np.testing.assert_allclose(*found, rtol=1e-9)

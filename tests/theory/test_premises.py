@@ -57,7 +57,7 @@ def test_an_entropy_form_with_the_gain_would_be_false() -> None:
     assert math.exp(-n * gain * entropy) < hypergeometric_tail(n, m, ones, 9) == pytest.approx(0.1)
     assert float(tails.log_best_high(np.asarray(0.1), np.asarray(0.0))) >= math.log(0.1)
     assert r"$\nu$ and the exponents of Theorem 2 multiplied by" in THEOREMS
-    assert "$n$ and not $nw$ in front of $kl$" in THEOREMS
+    assert r"$n$ and not $nw$ in front of $\text{kl}$" in THEOREMS
 
 
 @pytest.mark.parametrize("c", [1, 2, 3, 4])
@@ -70,7 +70,7 @@ def test_rows_of_the_selected_arm(c: int) -> None:
     whole = budgets % (K * c) == 0
     assert np.all(held[whole] == (K - 1) * first[whole])
     assert np.any(held > (K - 1) * first) == (c > 1)
-    assert r"For $K=2^c$, $N_T\ge(K-1)n_1$ with equality when $K\log_2K$ divides $B$" in THEOREMS
+    assert r"For $K=2^c$, $N_T\ge(K-1)n_1$ with equality when $K\,\log_2K$ divides $B$" in THEOREMS
 
 
 @pytest.mark.parametrize(

@@ -318,6 +318,13 @@ def test_ordinary_identifiers_are_not_denied(tmp_path: Path) -> None:
     assert find(tmp_path, {"exml_sim/a.py": source}) == []
 
 
+def test_fresh_is_a_parameter_of_pulls_and_no_option_of_strategies(tmp_path: Path) -> None:
+    source = "class Halving:\n    fresh: bool = True\ndef pull(fresh): pass\n"
+    files = {"exml_sim/strategies/a.py": source, "exml_sim/bandit/a.py": source}
+    place = "exml_sim/strategies/a.py"
+    assert find(tmp_path, files) == [(place, 2, "fresh"), (place, 3, "fresh")]
+
+
 def test_kinds_and_files_limit_an_entry(tmp_path: Path) -> None:
     plant(
         tmp_path,

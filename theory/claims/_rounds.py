@@ -88,10 +88,13 @@ def better_counts(name: str, n: int) -> tuple[Fraction, ...]:
 
 
 def half_beaten(name: str, n: int) -> Fraction:
+    """Return the exact probability that at least half of the arms score strictly better than the first arm."""
     return sum(better_counts(name, n)[pool(name).arms // 2 :], F(0))
 
 
 def markov(divisor: int) -> Any:
+    """Return Markov\'s bound of that probability: E[X] over the number of arms divided by `divisor`."""
+
     def bound(name: str, n: int) -> Fraction:
         mean = sum((k * p for k, p in enumerate(better_counts(name, n))), F(0))
         return mean / F(pool(name).arms, divisor)
@@ -100,10 +103,13 @@ def markov(divisor: int) -> Any:
 
 
 def sum_of_pairs(name: str, n: int) -> float:
+    """Return the sum over rivals of the probability that a rival scores better than the first arm."""
     return sum(pairwise(name, rival, n) for rival in range(1, pool(name).arms))
 
 
 def expectation_bound(exponent: float) -> Any:
+    """Return the bound 4 K exp(-exponent n x²) of E[X], with the identification margin x."""
+
     def bound(name: str, n: int) -> float:
         arms, gap, theta, r = parameters(name)
         return 4 * arms * math.exp(-exponent * n * identification_margin(n, gap, theta, r) ** 2)

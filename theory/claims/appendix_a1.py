@@ -114,14 +114,14 @@ def lemma_4_without_nine(**case: Any) -> float:
     return float(math.log(2) - 2 * case["n"] * identification_margin(*case_parameters(**case)) ** 2)
 
 
-def _launch(**case: Any) -> bool:
+def _meets_launch_condition(**case: Any) -> bool:
     n, *rest = case_parameters(**case)
     return rest[0] > 0 and n > launch_rows(16, *rest)
 
 
 LEMMA_4_PREMISES = (
     Assumption(OUTLIER_PREMISE, lambda **case: "name" in case or is_outlier_instance(**case)),
-    Assumption("identification condition with the factor 16", _launch),
+    Assumption("identification condition with the factor 16", _meets_launch_condition),
 )
 LEMMA_4_CASES: tuple[dict[str, Any], ...] = (
     {"name": "opposed", "n": 500},

@@ -80,14 +80,14 @@ def _tail(prefactor: int, exponent: Any) -> Any:
     return bound
 
 
-def _launch(r: float, theta: float, n: int, count: int, p: float, q: float) -> bool:
+def _meets_launch_condition(r: float, theta: float, n: int, count: int, p: float, q: float) -> bool:
     gap = outlier_gap(r, theta, p, q)
     return bool(gap > 0 and n > launch_rows(16, gap, theta, r))
 
 
 _PREMISES = (
     Assumption(OUTLIER_PREMISE, is_outlier_instance),
-    Assumption("identification condition with the factor 16", _launch),
+    Assumption("identification condition with the factor 16", _meets_launch_condition),
 )
 _PRINTED = _tail(2, lambda theta, r: 2 / 9)
 _CORRECTED = _tail(1, lambda theta, r: 2 / float(loss_range(theta, r)) ** 2)

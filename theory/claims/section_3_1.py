@@ -122,8 +122,8 @@ def _sum_loss_accepts(data: str, theta: Fraction, C: Fraction) -> bool:
     (_, first), (_, second) = DATA[data]
     if _dot(first, second) != 0 or not _dot(first, first) == _dot(second, second) == 1:
         raise ValueError(f"the separating pair needs two orthogonal unit rows; {data} has other rows.")
-    margin, gate = 3 - 2 * theta, 1 - 2 * theta
-    separating = C * (2 * margin**2 + 2 * gate**2)
+    margin, rejector = 3 - 2 * theta, 1 - 2 * theta
+    separating = C * (2 * margin**2 + 2 * rejector**2)
     return separating < 400 * theta
 
 
@@ -140,8 +140,8 @@ def _at_minimiser(data: str, theta: Fraction, C: Fraction, lift: Fraction) -> Fr
 def _neighbour(data: str, theta: Fraction, C: Fraction, step: Vector) -> Fraction:
     w, v = _closed_form(data, C)
     moved = tuple(a + s for a, s in zip(w, step[:2], strict=True))
-    gate = tuple(a + s for a, s in zip(v, step[2:], strict=True))
-    return _objective(data, moved, gate, theta, C)
+    moved_rejector = tuple(a + s for a, s in zip(v, step[2:], strict=True))
+    return _objective(data, moved, moved_rejector, theta, C)
 
 
 def _quadratic_program(h: Fraction, g: Fraction, y: int, theta: Fraction) -> Fraction:

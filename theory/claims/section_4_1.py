@@ -152,6 +152,7 @@ def _five_terms(comparator: Any) -> Any:
 
 
 def term_c(eta: Fraction, train: Fraction, theta: Fraction, radius: Fraction, **_: Any) -> Fraction:
+    """Return term (c): the smallest surrogate risk on the training distribution minus that of the best pair."""
     star = _surrogate_pair(eta, theta, radius)
     return best_surrogate(train, theta, radius)[0] - F(surrogate_risk(*star, train, theta))
 

@@ -123,8 +123,8 @@ def _times_supervised(factor: Any) -> Any:
     return lambda B, K, theta, r, delta: math.sqrt(factor(K)) * float(paper.excess_risk_supervised(B, theta, r, delta))
 
 
-def _launch(strategy: str) -> Any:
-    """Return smallest budget that meets the identification condition with the factor 16."""
+def _launch_budget(strategy: str) -> Any:
+    """Return the smallest budget that meets the identification condition with the factor 16."""
 
     def budget(K: int, gap: float, theta: float, r: float) -> int:
         rows = int(launch_rows(16, gap, theta, r)) + 1
@@ -211,8 +211,8 @@ CHECKS = {
     ),
     "remark-7-launch-budget": Check(
         cases=_CONDITIONS,
-        printed=(_launch("median"), _launch("uniform")),
-        corrected=(_launch("median"), lambda K, **k: _launch("uniform")(K=K, **k) + (K > 2)),
+        printed=(_launch_budget("median"), _launch_budget("uniform")),
+        corrected=(_launch_budget("median"), lambda K, **k: _launch_budget("uniform")(K=K, **k) + (K > 2)),
         assumptions=(THETA, ARMS, FEASIBLE_GAP),
     ),
     "remark-7-failure-bounds": Check(

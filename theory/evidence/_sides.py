@@ -247,7 +247,7 @@ def orthogonal_bound(kappa: Fraction, radius: Fraction, n: int, m: int, first: F
 # --- budgets and levels ---------------------------------------------------------------------------------------
 
 
-def launch(gap: Fraction, theta: Fraction, r: Fraction, K: int = 2) -> int:
+def launch_budget(gap: Fraction, theta: Fraction, r: Fraction, K: int = 2) -> int:
     """Return the launch budget, which is the same for both strategies at K = 2."""
     return K * (int(launch_rows(16, gap, theta, r)) + 1)
 

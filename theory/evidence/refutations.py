@@ -199,8 +199,8 @@ REFUTATIONS: tuple[Refutation, ...] = (
     Refutation(
         "remark-7-launch-budget",
         {"K": 2, "gap": F(1, 2), "theta": Q, "r": F(1, 2)},
-        sides.launch,
-        sides.launch,
+        sides.launch_budget,
+        sides.launch_budget,
     ),
     Refutation("eq-3-parameters", {"data": "two-clusters", "theta": Q, "C": F(1)}),
     Refutation(

@@ -293,7 +293,7 @@ CUT = 1e-30
 #: Entries at an end in which the place of the cut is sought first.
 _NEAR = 64
 #: Up to this many rows a distribution is built row by row, whose rounding is smallest; up to the second number in
-#: blocks of so many rows, which is half as exact and takes a tenth of the sums; beyond from two halves.
+#: blocks of `BLOCK` rows, which is half as exact and takes a tenth of the sums; beyond from two halves.
 BLOCK, BLOCKWISE = 24, 400
 
 

@@ -50,7 +50,7 @@ def delta_fail_uniform(
     alignment: Alignment = "sample",
     replacement: bool = True,
 ) -> float:
-    """Bound P[uniform allocation selects an arm outside the best set].
+    """Bound P[uniform allocation selects an arm that is not a best arm].
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def delta_fail_uniform(
 def delta_fail_rows(
     pool: PopulationModel, rows: Sequence[int], *, effort: Effort = "quick", pairing: Pairing = "independent"
 ) -> float:
-    """Bound P[the arm with the smallest score is outside the best set], arm i on ``rows[i]`` rows.
+    """Bound P[the arm with the smallest score is not a best arm], arm i on ``rows[i]`` rows.
 
     With ``pairing`` "same" the rows of all arms are beginnings of one order, otherwise they are independent.
     """
@@ -100,7 +100,7 @@ def delta_fail_median(
     alignment: Alignment = "sample",
     replacement: bool = True,
 ) -> float:
-    """Bound P[median elimination ends with an arm outside the best set].
+    """Bound P[median elimination ends with an arm that is not a best arm].
 
     Parameters
     ----------
@@ -120,21 +120,23 @@ def delta_fail_median(
         given = f"alignment='sample', {len(set(design.costs or ()))} costs"
         raise AssumptionError("median elimination: rows that do not depend on which arms are left", 1.0, given)
     active = halving_schedule(max(_whole(budget), K * K), K).active.tolist()
-    total, held = 0.0, (0,) * K
+    total, scored_rows = 0.0, (0,) * K
     for t, count in enumerate(active):
         bought = design.rows(Fraction(_whole(budget), len(active)), K, count)
         if t == 0:
             _require_rows(min(bought), budget, len(active) * design.least(K))
-        held = tuple(a + b for a, b in zip(held, bought, strict=True)) if rows == "accumulated" else bought
-        _require_population(pool, held, design)
+        scored_rows = (
+            tuple(a + b for a, b in zip(scored_rows, bought, strict=True)) if rows == "accumulated" else bought
+        )
+        _require_population(pool, scored_rows, design)
         rivals = _deciding_rivals(pool, -(-count // 2))
         if not rivals:
             continue
         # In the first round every best arm is active, so one of them can be named in advance.
         if t == 0:
-            total += _beats_one(pool, rivals, held, order, design)
+            total += _beats_one(pool, rivals, scored_rows, order, design)
         else:
-            total += _beats_any(pool, rivals, held, order, rows, design)
+            total += _beats_any(pool, rivals, scored_rows, order, rows, design)
         if total >= 1.0:
             break
     return min(1.0, total * (1.0 + 1e-12), bound_from_gaps(pool, budget, "median", rows, design))

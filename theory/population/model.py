@@ -112,7 +112,7 @@ class PopulationModel:
             if not best or any(not isinstance(i, int | np.integer) or not 0 <= i < self.n_arms for i in best):
                 raise ValueError(f"best must name arms between 0 and {self.n_arms - 1}, got {best}")
         if len(self.best_arms) == self.n_arms:
-            raise ValueError(f"the best set has all {self.n_arms} arms: there is no positive gap, nothing can fail")
+            raise ValueError(f"all {self.n_arms} arms are best arms: there is no positive gap, nothing can fail")
 
     @property
     def n_arms(self) -> int:

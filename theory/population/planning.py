@@ -110,7 +110,7 @@ def _failure(approximation: _NormalApproximation, K: int, budget: int, strategy:
         raise ValueError(f"strategy must be 'uniform' or 'median', got {strategy!r}")
     schedule = halving_schedule(budget, K)
     rounds = zip(schedule.accumulated.tolist(), schedule.kept.tolist(), strict=True)
-    return min(1.0, math.fsum(approximation.several(max(held, 1), kept) for held, kept in rounds))
+    return min(1.0, math.fsum(approximation.several(max(scored_rows, 1), kept) for scored_rows, kept in rounds))
 
 
 def _normal(pool: PopulationModel) -> _NormalApproximation:

@@ -17,7 +17,7 @@ import numpy as np
 from exml_sim.bandit.rows import FeaturePool
 from exml_sim.engine import Sampling, build_pool
 from exml_sim.strategies import MedianElimination, UniformAllocation
-from simulations._atoms import atom_pool, ball_score
+from simulations._finite_support import atom_pool, ball_score
 from simulations.falsify._spaces import PoolInstance, PoolSpace
 from simulations.falsify._target import LOG_ZERO, Measured, Target, log, unmet
 from theory import BoundProblem, verdicts

@@ -229,13 +229,13 @@ def _launch_is_a_limit() -> Target:
     def measured(instance: PoolInstance, uniform: LogFailure) -> Measured:
         if instance.gap <= 0:
             return unmet(10.0)
-        launch = (
+        launch_rows = (
             16
             * (float(instance.kappa_lambda / instance.gap) * float((1 - instance.theta) / (1 - 2 * instance.theta)))
             ** 2
         )
-        if instance.rows > launch:
-            return unmet(math.log(instance.rows / launch))
+        if instance.rows > launch_rows:
+            return unmet(math.log(instance.rows / launch_rows))
         return Measured(math.log(0.05), uniform(instance, instance.best))
 
     return Target(

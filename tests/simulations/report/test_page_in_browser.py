@@ -209,7 +209,11 @@ def test_a_radius_that_only_the_smallest_gap_allows(visit, html, page) -> None:
     for row, level in enumerate(("tighter", "corrected", "paper"), start=ROW_OF_TIGHTER):
         cells = tab.locator("#needs tbody tr").nth(row).locator("td").all_inner_texts()
         assert [cells[0], *cells[2:]] == ["never"] * 3
-        assert (point.required(level, kind, TARGET), point.informative(level, kind), point.launch(level, kind)) == (
+        assert (
+            point.required(level, kind, TARGET),
+            point.informative(level, kind),
+            point.launch_budget(level, kind),
+        ) == (
             None,
             None,
             None,

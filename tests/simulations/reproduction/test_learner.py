@@ -47,9 +47,9 @@ def task(data) -> Task:
     return Task.of(train, test, y, truth, {"seen": Fraction(1), **COSTS})
 
 
-def learner(task: Task, hindsight: bool, C: float = 0.3) -> Learner:
+def learner(task: Task, test_labels: bool, C: float = 0.3) -> Learner:
     options = ModelOptions(C_h=C, C_g=C, scaling="none")
-    return Learner(task, "seen", GROUPS[1:], options, Protocol(hindsight), np.random.default_rng(7))
+    return Learner(task, "seen", GROUPS[1:], options, Protocol(test_labels), np.random.default_rng(7))
 
 
 def classifier(strategy: object, theta: object, C: float = 0.3) -> ExMLClassifier:
@@ -77,7 +77,7 @@ STRATEGIES = [
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_an_automatic_run_is_that_of_the_classifier(data, task, strategy):
     train, test, y, _ = data
-    fast = learner(task, hindsight=False)
+    fast = learner(task, test_labels=False)
     (found,) = fast.explore(strategy, Fraction(1, 4))
     oracle = ArrayOracle({name: train[name] for name in GROUPS[1:]}, COSTS)
     slow = classifier(strategy, "auto").fit(train["seen"], y, oracle)
@@ -93,9 +93,9 @@ def test_an_automatic_run_is_that_of_the_classifier(data, task, strategy):
     assert np.array_equal(found.predicted.labels(), slow.predict(test["seen"], values))
 
 
-def test_runs_in_hindsight_are_those_of_the_classifier(data, task):
+def test_runs_with_test_labels_are_those_of_the_classifier(data, task):
     train, test, y, truth = data
-    fast = learner(task, hindsight=True)
+    fast = learner(task, test_labels=True)
     found = fast.explore(MedianElimination(), Fraction(1, 4))
     oracle = ArrayOracle({name: train[name] for name in GROUPS[1:]}, COSTS)
     seen = TestData(test["seen"], truth, {name: test[name] for name in GROUPS[1:]})
@@ -105,7 +105,7 @@ def test_runs_in_hindsight_are_those_of_the_classifier(data, task):
 
 
 def test_supervised_learning_is_the_initial_layer_with_another_theta(task):
-    tried = dict(learner(task, hindsight=True).supervised())
+    tried = dict(learner(task, test_labels=True).supervised())
     assert sorted(tried) == [0.1, 0.2, 0.3, 0.4]
     one = Learner(
         task,
@@ -141,7 +141,7 @@ def test_the_bandwidth_of_equal_rows_is_one():
 
 
 def test_the_cascade_gains_what_it_rescues_and_loses_what_it_takes_for_known(task):
-    one = learner(task, hindsight=True)
+    one = learner(task, test_labels=True)
     for found in one.explore(UniformAllocation(), Fraction(1, 4)):
         run = found.record(one.initial, task)
         gain = (run["rescued"] - run["lost"]) / len(task.truth)
@@ -160,7 +160,7 @@ def test_values_must_be_paid_for(task):
     from exml_sim.classifier._bought_arms import LayerInput
     from simulations.reproduction import _learner as room
 
-    one = learner(task, hindsight=True)
+    one = learner(task, test_labels=True)
     buyer = room._buyer(task, one.candidates, Fraction(1, 4))
     assert isinstance(buyer.ledger, Ledger)
     base = LayerInput(np.zeros((len(task.y), 1)), task.y, 2, np.arange(len(task.y)), 2)

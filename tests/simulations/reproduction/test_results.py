@@ -49,7 +49,7 @@ def record(number: int, tried: list[tuple[float, float]], selected: str = "a") -
     return {"configuration": number, "cases": [case("seen", {"a": 0.9, "b": 0.8, "c": 0.7})], "runs": runs}
 
 
-def test_hindsight_has_two_readings():
+def test_choice_by_test_labels_has_two_readings():
     records = [record(0, [(0.1, 0.9), (0.2, 0.8)]), record(1, [(0.1, 0.5), (0.2, 0.7)])]
     for method in (SL, CSD_ME):
         each, shared = (Results(records, name).cell("seen", method, 10) for name in ("each", "one"))

@@ -144,7 +144,7 @@ def test_practice_is_below_every_bound():
         assert one.practice < one.bounds["tighter"] < one.bounds["corrected"] < one.bounds["paper"]
 
 
-def test_waterfall_goes_from_the_bound_to_the_truth(ax):
+def test_slack_decomposition_goes_from_the_bound_to_the_truth(ax):
     with Cache() as cache:
         one = budget_slack.measure_slack("uniform", RunContext(0, 1, cache), trials=300)
     assert figures.draw_decomposition(ax, one) is ax
@@ -155,11 +155,13 @@ def test_waterfall_goes_from_the_bound_to_the_truth(ax):
     assert figures.draw_slack_figure([one]).axes
 
 
-def test_the_truth_of_the_waterfall_agrees_with_enumeration():
+def test_the_truth_of_the_slack_decomposition_agrees_with_enumeration():
     """Importance sampling on the same pool where the outcomes can be enumerated, within its own interval."""
     with Cache() as cache:
         context = RunContext(0, 1, cache)
-        study = budget_slack.rival_pool().study("waterfall-uniform", ["uniform"], [120], 4000, 0, "importance_sampling")
+        study = budget_slack.rival_pool().study(
+            "slack-decomposition-uniform", ["uniform"], [120], 4000, 0, "importance_sampling"
+        )
         with context.run(study) as result:
             (found,) = result.summary(level=1 - 1e-6)
     with context.run(dataclasses.replace(study, mode="exact")) as law:

@@ -7,8 +7,8 @@ import math
 
 import pytest
 
-from simulations._atoms import atom_pool, ball_score
 from simulations._cache import Cache
+from simulations._finite_support import atom_pool, ball_score
 from simulations.verification import _claim_trials as trials
 from simulations.verification import _guarantees as guarantees
 from simulations.verification._cells import ClaimCell, count_outcomes, make_cells

@@ -1,8 +1,8 @@
 """A pool of a few kinds of rows (atoms), from the exact arithmetic of `theory` to the engine's data.
 
 `theory` knows such a pool as exact weights. A population with as many copies of every atom as the common denominator
-says has the same law when rows are drawn with replacement, so exact probabilities and trials can be held against each
-other.
+says has the same distribution when rows are drawn with replacement, so exact probabilities and trials can be
+compared.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from theory.exact import AffinePool
 
 
 def atom_pool(pool: AffinePool, label: str = "atoms", copies: Sequence[int] | None = None) -> AtomPool:
-    """The pool of a study with the law of an affine pool; own copies must be in proportion to its weights."""
+    """Make a study's pool with the distribution of an affine pool; own copies must be in proportion to its weights."""
     parts = math.lcm(*(weight.denominator for weight in pool.weights))
     return AtomPool(
         values=tuple(tuple(float(value) for value in arm) for arm in pool.features),

@@ -1,0 +1,73 @@
+"""The repository itself keeps to the limits of the measuring tools and of the glossary."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tools import measure_code, measure_words
+
+ROOT = Path(__file__).parents[2]
+GLOSSARY = ROOT / "docs" / "glossary.md"
+MAX_TERMS = 45
+
+
+def read_terms(glossary: str) -> list[str]:
+    """List the terms of the table: the first cell of every row below the head."""
+    rows = re.findall(r"^\| *(.+?) *\|", glossary, flags=re.MULTILINE)
+    return [term for term in rows if term != "term" and set(term) - set("-|: ")]
+
+
+def is_used(term: str, text: str) -> bool:
+    """Tell whether a text has the term, in any case, with blanks, breaks, hyphens or underscores, or in the plural."""
+    stem = term.removesuffix("y")
+    words = r"[\s_-]+".join(re.escape(word) for word in stem.split())
+    ending = "(y|ies)" if stem != term else "(e?s)?"
+    return re.search(rf"(?<![a-z]){words}{ending}(?![a-z])", text, re.IGNORECASE) is not None
+
+
+@pytest.fixture(scope="module")
+def terms() -> list[str]:
+    return read_terms(GLOSSARY.read_text(encoding="utf-8"))
+
+
+def test_no_denied_word() -> None:
+    denied = measure_words.find_denied(measure_words.read_sources(ROOT), measure_words.read_deny_list())
+    assert [str(occurrence) for occurrence in denied] == []
+
+
+def test_few_vague_variables() -> None:
+    values, details = measure_words.measure_code(ROOT)
+    assert values["vague variables"] <= 20, details["vague variables"]
+    assert details["public functions without docstring"] == []
+
+
+def test_size_of_the_glossary(terms: list[str]) -> None:
+    assert 0 < len(terms) <= MAX_TERMS
+    assert len({term.lower() for term in terms}) == len(terms), "every term is defined once"
+
+
+def test_every_term_is_used_outside_the_glossary(terms: list[str]) -> None:
+    pages = [page for page in measure_words.list_pages(ROOT) if page != GLOSSARY]
+    text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
+    assert [term for term in terms if not is_used(term, text)] == []
+
+
+def test_unused_terms_are_found() -> None:
+    text = "A failure\nprobability, two oracles and best_arms; populations."
+    glossary = "| term | meaning |\n|---|---|\n| best arms | x |\n| e-value | y |\n| arm | z |\n"
+    assert read_terms(glossary) == ["best arms", "e-value", "arm"]
+    assert [term for term in ("failure probability", "oracle", "best arms") if not is_used(term, text)] == []
+    assert is_used("strategy", "All strategies.")
+    assert not is_used("arm", "An alarm, and harm."), "a part of a word is not a use"
+    assert not is_used("pop", text)
+
+
+def test_size_of_the_interface() -> None:
+    values, details = measure_code.measure_source(ROOT)
+    for name, limit in {"public names": 600, "duplicate class names": 4, "duplicate module names": 10}.items():
+        value = values[name]
+        assert value is not None
+        assert value <= limit, (name, details.get(name))
