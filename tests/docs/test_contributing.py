@@ -85,6 +85,16 @@ def run(project: Path, *arguments: str) -> str:
     return done.stdout
 
 
+def follow(project: Path, title: str) -> str:
+    """Run the command of a recipe and return what it prints, or the table that a study writes."""
+    (command,) = blocks(section(title), "sh")
+    arguments = command.split()[1:]
+    output = run(project, *arguments)
+    if arguments[0] == "study":
+        return (project / arguments[arguments.index("--out") + 1] / "summary.csv").read_text(encoding="utf-8")
+    return output
+
+
 SAYS = {
     "Add a strategy": ",two_halves,40",
     "Add a bound": "cautious",
@@ -103,12 +113,7 @@ def test_a_recipe_does_what_it_says(project: Path, theory_project: Path, title: 
     # Pictures are drawn of the study that the first recipe ran.
     if title == "Add a figure" and not (project / "two_halves").exists():
         run(project, "study", "study.toml", "--out", "two_halves", "--quiet")
-    (command,) = blocks(section(title), "sh")
-    arguments = command.split()[1:]
-    output = run(project, *arguments)
-    if arguments[0] == "study":
-        output = (project / arguments[arguments.index("--out") + 1] / "summary.csv").read_text(encoding="utf-8")
-    assert SAYS[title] in output
+    assert SAYS[title] in follow(project, title)
 
 
 def test_the_new_things_are_where_the_table_of_versions_and_the_help_are_read(
@@ -125,8 +130,7 @@ def test_all_recipes_go_together(tmp_path: Path) -> None:
     """In one copy, with a page that grades the new claim and a report that shows the new bound."""
     everything = copy_with(tmp_path, *RECIPES)
     for title in RECIPES:
-        (command,) = blocks(section(title), "sh")
-        assert SAYS[title] in run(everything, *command.split()[1:])
+        assert SAYS[title] in follow(everything, title)
     report = (everything / "two_halves" / "report.html").read_text(encoding="utf-8")
     assert "cautious" in report
     assert "ua-left-over" in run(everything, "claims", "--html")
