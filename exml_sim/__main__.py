@@ -1,6 +1,14 @@
 """``python -m exml_sim`` is ``exml``."""
 
-from exml_sim.cli import main
+import sys
+from pathlib import Path
+
+# Python puts the current folder first on the path. A file there, such as theory.py, must not run in place of ours.
+_HOME = Path(__file__).resolve().parents[1]
+if not sys.flags.safe_path and sys.path and Path(sys.path[0] or ".").resolve() != _HOME:
+    del sys.path[0]
+
+from exml_sim.cli import main  # noqa: E402 - after the path is clean
 
 if __name__ == "__main__":
     main()

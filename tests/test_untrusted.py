@@ -151,3 +151,13 @@ def test_names_of_the_standard_library_are_refused_unseen(tmp_path: Path) -> Non
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert int(done.stdout.split()[-3]) > 1000
+
+
+def test_files_in_the_current_folder_do_not_run_in_place_of_ours(tmp_path: Path) -> None:
+    for name in ("click", "simulations", "theory"):
+        (tmp_path / f"{name}.py").write_text("from pathlib import Path\nPath('marker').touch()\n", encoding="utf-8")
+    command = [sys.executable, "-m", "exml_sim", "bound", "--K=2", "--gap=0.2", "--theta=0.1", "--kappa-lambda=0.5"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([*command, "--budget=100"], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "marker").exists()

@@ -124,14 +124,15 @@ def folder(place: Path) -> Iterator[None]:
 
 
 @contextmanager
-def resumable(how: str) -> Iterator[None]:
-    """Turn Ctrl-C into one line that says how to continue; the exit code is 130."""
+def resumable(how: str, store: Path | None = None) -> Iterator[None]:
+    """Turn Ctrl-C into one line that says how to continue, or that nothing is stored; the exit code is 130."""
     try:
         yield
     except (KeyboardInterrupt, SystemError) as error:
         if not _interrupted(error):
             raise
-        raise click.Abort(f"interrupted: {how}") from None
+        is_empty = store is not None and not store.exists()
+        raise click.Abort(f"interrupted: {'nothing is stored yet' if is_empty else how}") from None
 
 
 def _interrupted(error: BaseException | None) -> bool:

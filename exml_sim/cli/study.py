@@ -102,7 +102,7 @@ def command(
         _print_trial(study, *replay)
         return
     path = store or out / "study.sqlite"
-    continued = options.resumable(f"finished trials are in {path}; the same command continues from there")
+    continued = options.resumable(f"finished trials are in {path}; the same command continues from there", path)
     with options.folder(out), continued:
         result = _run(study, path, n_jobs, backend, scheduler, shard, not (quiet or as_json))
     with result:

@@ -348,17 +348,30 @@ class Store:
     @property
     def plugins(self) -> list[Mapping[str, str]]:
         """Group, name, version and digest of everything in the study that is somebody else's."""
-        plugins = json.loads(self._header("plugins"))
+        plugins = self._list_of_tables("plugins")
         for plugin in plugins:
             if set(plugin) != {"group", "name", "version", "digest"} or plugin["group"] not in (*GROUPS, DATA):
                 raise StoreError(f"{self.path} is damaged (a plug-in that is none); it was left as it is")
-        return list(plugins)
+        return plugins
+
+    def _list_of_tables(self, key: str) -> list[Any]:
+        """Read an entry of the header that must be a JSON list of objects."""
+        try:
+            tables = json.loads(self._header(key))
+        except ValueError:
+            tables = None
+        if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+            raise StoreError(f"{self.path} is damaged (its {key} are no list of tables); it was left as it is")
+        return tables
 
     @property
     def metadata(self) -> list[CellMetadata]:
         """What summaries need to know of the cells, in their order."""
-        lines = json.loads(self._header("metadata"))
-        return [CellMetadata(**{**line, "costs": tuple(line["costs"])}) for line in lines]
+        tables = self._list_of_tables("metadata")
+        try:
+            return [CellMetadata(**{**table, "costs": tuple(table["costs"])}) for table in tables]
+        except (KeyError, TypeError):
+            raise StoreError(f"{self.path} is damaged (metadata of a cell); it was left as it is") from None
 
     def sessions(self) -> list[Mapping[str, str]]:
         """Return versions, processor and commit of every run that wrote here, the first one first."""

@@ -56,13 +56,27 @@ def test_earlier_version(stored):
 
 def noted_draws(path, draws):
     """Write another number of draws into a store, with the checksum that fits."""
+    write_header(path, "draws", str(draws))
+
+
+def write_header(path, key, value):
+    """Change an entry of the header, with the checksum that fits."""
     with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE manifest SET value = ? WHERE key = 'draws'", (str(draws),))
+        connection.execute("UPDATE manifest SET value = ? WHERE key = ?", (value, key))
         head = connection.execute("SELECT key, value FROM manifest").fetchall()
         cells = connection.execute("SELECT * FROM cells").fetchall()
         checksum = header_checksum(head, cells)
         connection.execute("UPDATE manifest SET value = ? WHERE key = 'checksum'", (checksum,))
     connection.close()
+
+
+@pytest.mark.parametrize("key", ["metadata", "plugins"])
+@pytest.mark.parametrize("value", ["[1, 2]", "{{", "7", '[{"costs": 3}]'])
+def test_a_header_of_another_shape_is_one_line(stored, key, value):
+    write_header(stored, key, value)
+    with pytest.raises(StoreError, match=r"is damaged \(") as refusal, StudyResult.open(stored) as result:
+        result.summary()
+    assert "\n" not in str(refusal.value)
 
 
 @pytest.fixture(scope="module")
