@@ -14,7 +14,7 @@ from exml_sim.engine import AtomPool, Score
 from theory.exact import AffinePool
 
 
-def atom_pool(pool: AffinePool, label: str = "atoms", copies: Sequence[int] | None = None) -> AtomPool:
+def atom_pool(pool: AffinePool, label: str = "finite support", copies: Sequence[int] | None = None) -> AtomPool:
     """Make a study's pool with the distribution of an affine pool; own copies must be in proportion to its weights."""
     parts = math.lcm(*(weight.denominator for weight in pool.weights))
     return AtomPool(

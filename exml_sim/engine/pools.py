@@ -152,7 +152,7 @@ class AtomPool:
     y: _RowNumbers
     copies: Annotated[tuple[Annotated[int, whole(1)], ...], Field(min_length=1, max_length=MAX_ROWS)] | None = None
     costs: Amounts | None = None
-    label: Text = "atoms"
+    label: Text = "finite_support"
     kernel: Kernel = "linear"
     gamma: Gamma = "median"
 
@@ -190,7 +190,7 @@ class ParametricArms:
     values: Numbers | None = None
     probabilities: Annotated[tuple[Numbers, ...], Field(min_length=1, max_length=MAX_LIST)] | None = None
     costs: Amounts | None = None
-    label: Text = "known"
+    label: Text = "parametric"
 
     def pool(self) -> ParametricPool:
         """Build the arms."""
@@ -327,7 +327,7 @@ class RandomInstanceArms:
     distribution: Annotated[str, Choice(DISTRIBUTIONS)] = "bernoulli"
     sd: Number = 0.5
     cost_ratio: Amount = "1"
-    label: Text = "redrawn"
+    label: Text = "random_instance"
 
     def pool(self) -> RandomInstancePool:
         """Build the arms."""

@@ -144,7 +144,7 @@ class Study:
     ...     pools=[{"kind": "parametric", "means": [0.3, 0.5]}], strategies=["uniform_allocation"],
     ...     budgets={"per_arm": [10, 20]}, trials=100)
     >>> [str(cell) for cell in study.cells()]
-    ['uniform_allocation on known with budget 20', 'uniform_allocation on known with budget 40']
+    ['uniform_allocation on parametric with budget 20', 'uniform_allocation on parametric with budget 40']
     >>> Study.from_toml(study.to_toml()).hash == study.hash
     True
     """

@@ -39,9 +39,9 @@ def source_digest() -> str:
         home = Path(package.__path__[0])
         for file in sorted(home.rglob("*.py")):
             part = file.relative_to(home).as_posix()
-            if package is simulations and not part.startswith(("verification/", "cache", "atoms")):
+            if package is simulations and not part.startswith(("verification/", "_cache", "_finite_support")):
                 continue
-            if not part.startswith(("cli/", "verification/report", "verification/figures")):
+            if not part.startswith(("cli/", "verification/report", "verification/_figures")):
                 digest.update(part.encode() + b"\0" + file.read_bytes() + b"\0")
     return digest.hexdigest()
 
