@@ -1,19 +1,20 @@
-"""Finished work on disk, so that an interrupted run continues: results by key in a folder, kept by `joblib.Memory`.
+"""Finished work on disk, so that an interrupted run continues: one JSON file per result in a folder.
 
-joblib renames a finished file into place, so a killed process leaves whole results only. Results that cannot be read or
-do not match their checksum are computed again.
+A finished file is renamed into place, so a killed process leaves whole results only. Results that cannot be read or do
+not match their checksum are computed again. Pickle is not used: a folder of somebody else executes nothing.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from joblib import Memory, Parallel, delayed, effective_n_jobs
+from joblib import Parallel, delayed, effective_n_jobs
 
 Item = TypeVar("Item")
 
@@ -46,10 +47,13 @@ class Cache:
             self._compare(file)
         else:
             file.write_text(json.dumps(self._settings, sort_keys=True), encoding="utf-8")
-        self._call = Memory(home, verbose=0).cache(_compute, ignore=["job", "item"])
+        self._home = home
 
     def _compare(self, file: Path) -> None:
-        stored = json.loads(file.read_text(encoding="utf-8"))
+        try:
+            stored = dict(json.loads(file.read_text(encoding="utf-8")))
+        except (ValueError, TypeError):
+            raise ValueError(f"{file} is damaged; nothing was changed: give another --out") from None
         names = sorted(stored.keys() | self._settings.keys())
         differing = [name for name in names if stored.get(name) != self._settings.get(name)]
         if differing:
@@ -66,14 +70,33 @@ class Cache:
             self._temporary.cleanup()
 
     def __contains__(self, key: str) -> bool:
-        return bool(self._call.check_call_in_cache(key, self._settings, None, None))
+        return self._read(key) is not None
 
     def run(self, key: str, job: Callable[[Item], Any], item: Item) -> Any:
         """Return the result of a key; compute it if it is missing or damaged."""
-        text, checksum = self._call(key, self._settings, job, item)
-        if _digest(key, text) != checksum:
-            (text, _), _ = self._call.call(key, self._settings, job, item)
+        text = self._read(key)
+        if text is None:
+            text = json.dumps(job(item), sort_keys=True)
+            self._write(key, text)
         return json.loads(text)
+
+    def _file(self, key: str) -> Path:
+        return self._home / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.json"
+
+    def _read(self, key: str) -> str | None:
+        """Return the text of a result, or None if it is missing or damaged."""
+        try:
+            entry = json.loads(self._file(key).read_text(encoding="utf-8"))
+            text = str(entry["result"])
+            return text if entry["checksum"] == _digest(key, text) else None
+        except (OSError, ValueError, TypeError, KeyError):
+            return None
+
+    def _write(self, key: str, text: str) -> None:
+        handle, name = tempfile.mkstemp(dir=self._home, suffix=".tmp")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump({"key": key, "result": text, "checksum": _digest(key, text)}, file)
+        os.replace(name, self._file(key))
 
     def map(
         self,
@@ -104,11 +127,6 @@ class Cache:
             for _ in parallel(delayed(self.run)(key, job, items[key]) for key in missing):
                 done()
         return [self.run(key, job, item) for key, item in items.items()]
-
-
-def _compute(key: str, settings: Mapping[str, Any], job: Callable[[Any], Any], item: Any) -> tuple[str, str]:
-    text = json.dumps(job(item), sort_keys=True)
-    return text, _digest(key, text)
 
 
 def _digest(key: str, text: str) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
+import json
+import pickle
 
-import joblib
 import pytest
 
 from simulations._cache import Cache
@@ -65,20 +65,50 @@ def test_a_file_is_no_folder(tmp_path):
         Cache(tmp_path / "a")
 
 
-@pytest.mark.parametrize("damage", [lambda text, checksum: ("2", checksum), lambda text, checksum: (text, "0")])
-def test_a_changed_result_is_computed_again(tmp_path, damage):
+def read_entry(folder):
+    (file,) = (file for file in folder.glob("*.json") if file.name != "settings.json")
+    return file, json.loads(file.read_text())
+
+
+@pytest.mark.parametrize("change", [{"result": "2"}, {"checksum": "0"}, {"result": None}])
+def test_a_changed_result_is_computed_again(tmp_path, change):
     with Cache(tmp_path, SETTINGS) as cache:
         assert cache.run("x", lambda _: 1, None) == 1
-        (file,) = tmp_path.rglob("output.pkl")
-        joblib.dump(damage(*joblib.load(file)), file)
+        file, entry = read_entry(tmp_path)
+        file.write_text(json.dumps(entry | change))
+        assert "x" not in cache
         assert cache.run("x", lambda _: 1, None) == 1
-        assert joblib.load(file)[0] == "1"
+        assert read_entry(tmp_path)[1] == entry
 
 
-def test_an_unreadable_result_is_computed_again(tmp_path):
-    with Cache(tmp_path, SETTINGS) as cache, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+@pytest.mark.parametrize("content", [b"\x80\x04damaged", b"[1, 2]", b""])
+def test_an_unreadable_result_is_computed_again(tmp_path, content):
+    with Cache(tmp_path, SETTINGS) as cache:
         assert cache.run("x", lambda _: 1, None) == 1
-        (file,) = tmp_path.rglob("output.pkl")
-        file.write_bytes(b"\x80\x04damaged")
+        read_entry(tmp_path)[0].write_bytes(content)
         assert cache.run("x", lambda _: 1, None) == 1
+
+
+@pytest.mark.parametrize("content", ["{", "7"])
+def test_damaged_settings_are_one_line(tmp_path, content):
+    with Cache(tmp_path, SETTINGS):
+        (tmp_path / "settings.json").write_text(content)
+    with pytest.raises(ValueError, match=r"settings\.json is damaged; nothing was changed"):
+        Cache(tmp_path, SETTINGS)
+
+
+def test_nothing_is_unpickled(tmp_path):
+    """A pickle in the folder stays unread, whatever its name."""
+    marker = tmp_path / "marker"
+
+    class Evil:
+        def __reduce__(self):
+            return marker.touch, ()
+
+    with Cache(tmp_path / "cache", SETTINGS) as cache:
+        cache.run("x", lambda _: 1, None)
+        file, _ = read_entry(tmp_path / "cache")
+        file.write_bytes(pickle.dumps(Evil()))
+        file.with_name("output.pkl").write_bytes(pickle.dumps(Evil()))
+        assert cache.run("x", lambda _: 1, None) == 1
+    assert not marker.exists()

@@ -121,7 +121,7 @@ def test_a_killed_run_is_continued(truth, tmp_path):
 
 
 def _stored(path: Path) -> int:
-    return len(list(path.rglob("output.pkl"))) if path.exists() else 0
+    return len([file for file in path.glob("*.json") if file.name != "settings.json"]) if path.exists() else 0
 
 
 class Terminal(io.StringIO):
