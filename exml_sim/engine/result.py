@@ -168,7 +168,7 @@ class StudyResult:
     def costs(self, level: float = 0.95) -> list[dict[str, Any]]:
         """Money until a rule stopped, one line per cell of a study in mode "fixed_confidence".
 
-        `sure` is the part of trials that stopped with confidence, `mean` the mean money with Student's interval;
+        `confident` is the part of trials that stopped with confidence, `mean` the mean money with Student's interval;
         quantiles follow.
         """
         if self.study.mode != "fixed_confidence":
@@ -187,7 +187,7 @@ class StudyResult:
         moments = Moments.of(lambda: ((spent * unit, often) for spent, often, _ in lines), number)
         low, high = mean_interval(moments.mean, moments.deviation, number, level)
         confident = sum(weight for _, _, weight in lines) / number
-        line = {name: cell[name] for name in _CELL} | {"trials": number, "sure": confident}
+        line = {name: cell[name] for name in _CELL} | {"trials": number, "confident": confident}
         line |= {"mean": moments.mean, "mean_lower": low, "mean_upper": high}
         return line | {f"quantile {q}": _quantile(lines, q, number) * unit for q in QUANTILES}
 

@@ -252,7 +252,10 @@ def _evaluate_verdict_bound(study: Study, cell: Cell, bound_value: BoundValue | 
         if bound_value is None:
             known = ", ".join(spec.label for spec in study.bounds) or "none"
             raise ValueError(f"stop.verdict {name!r} is no bound of the study ({known}): give bound_value for ours")
-        return float(bound_value(name, study, cell))
+        try:
+            return float(bound_value(name, study, cell))
+        except ValueError as error:
+            raise ValueError(f"stop.verdict: {error}") from None
     context = context_of(study, cell)
     if isinstance(context, str) or find_reason(spec, context):
         return math.nan

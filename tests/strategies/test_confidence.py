@@ -165,7 +165,7 @@ def test_a_study_counts_cost_until_sure() -> None:
     )
     with run(study) as result:
         usual, surer = result.costs()
-        assert usual["sure"] == surer["sure"] == 1.0
+        assert usual["confident"] == surer["confident"] == 1.0
         assert usual["mean"] < surer["mean"]
         assert usual["quantile 0.1"] <= usual["quantile 0.5"] <= usual["quantile 0.9"]
         assert result.summary()[0].mean_spend == pytest.approx(usual["mean"])
