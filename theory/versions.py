@@ -44,8 +44,6 @@ class Version:
         ``arguments(problem, strategy)`` are the function's arguments other than the budget.
     label : str
         Name in a table or on a button, such as "paper's bound"; "<name> bound" if empty.
-    subject : str
-        Name in a sentence, such as "our population bound"; "the <name> bound" if empty.
     needs : tuple of str
         Fields of the problem that must not be None, such as "data"; the version declines without them.
     declines : callable
@@ -62,7 +60,6 @@ class Version:
     functions: Mapping[Strategy, Callable[..., Bound]]
     arguments: Callable[[BoundProblem, Strategy], Arguments]
     label: str = ""
-    subject: str = ""
     needs: tuple[str, ...] = ()
     declines: Callable[[BoundProblem, Strategy], str] = _no_reason
     note: Callable[[BoundProblem, Strategy], str] = _no_reason
@@ -73,11 +70,6 @@ class Version:
     def title(self) -> str:
         """The label, or one made from the name."""
         return self.label or f"{self.name} bound"
-
-    @property
-    def budget_phrase(self) -> str:
-        """The start of a sentence that ends with a budget, such as "the paper's bound needs"."""
-        return f"{self.subject or f'the {self.name} bound'} needs"
 
     def compared(self, problem: BoundProblem, strategy: Strategy) -> Iterable[tuple[str, Arguments]]:
         """Return (name, arguments) of every value in a comparison of bounds."""
@@ -196,7 +188,6 @@ VERSIONS: dict[str, Version] = {
             _of(paper),
             _paper,
             label="paper's bound",
-            subject="the paper's bound",
             note=_paper_note,
             declines=_needs_plain,
             formula=True,
@@ -207,7 +198,6 @@ VERSIONS: dict[str, Version] = {
             _of(tighter),
             _tighter,
             label="distribution-free bound",
-            subject="our distribution-free bound",
             declines=_needs_plain,
             variants=_tighter_variants,
             formula=True,
@@ -216,7 +206,6 @@ VERSIONS: dict[str, Version] = {
             "population",
             {"uniform": uniform_at, "median": median_at},
             _population,
-            subject="our population bound",
             needs=("data",),
             declines=_population_declines,
             variants=_population_variants,
