@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from exml_sim._internal.compiled import forget_stale
+import exml_sim
+from exml_sim._internal.compiled import PACKAGE, forget_stale
+
+
+def test_the_whole_package_is_watched() -> None:
+    assert Path(exml_sim.__file__).parent == PACKAGE
+    assert (PACKAGE / "__pycache__" / "compiled.stamp").exists()
 
 
 def test_a_change_in_any_compiled_module_drops_the_compiled_code(tmp_path: Path) -> None:

@@ -19,6 +19,9 @@ compiled: Any = njit(**_HOW)
 compiled_sums: Any = njit(**_HOW, fastmath=REORDER)
 compiled_inline: Any = njit(**_HOW, inline="always")
 
+#: The folder whose modules contain compiled functions.
+PACKAGE = Path(__file__).parents[1]
+
 F = TypeVar("F", bound=Callable[..., object])
 
 
@@ -51,4 +54,4 @@ def forget_stale(package: Path) -> bool:
     return True
 
 
-forget_stale(Path(__file__).parent)
+forget_stale(PACKAGE)
