@@ -16,7 +16,8 @@ def test_what_is_free(tmp_path, monkeypatch):
     """The smaller one of the machine's and the group's; files that the system keeps count as free."""
     (tmp_path / "meminfo").write_text("MemTotal: 900 kB\nMemFree: 100 kB\nMemAvailable:    500 kB\n")
     monkeypatch.setattr(memory, "_MEMINFO", tmp_path / "meminfo")
-    monkeypatch.setattr(memory, "_GROUP", tmp_path)
+    monkeypatch.setattr(memory, "_GROUPS", tmp_path)
+    monkeypatch.setattr(memory, "_OWN_GROUP", tmp_path / "cgroup")
     assert memory.free_memory() == 500 * 1024
     (tmp_path / "memory.max").write_text("max\n")
     (tmp_path / "memory.current").write_text("1000\n")
@@ -27,9 +28,28 @@ def test_what_is_free(tmp_path, monkeypatch):
     assert memory.free_memory() == 0
 
 
+@pytest.mark.parametrize(
+    ("line", "folder", "limit", "used"),
+    [
+        ("0::/slice/job\n", "slice/job", "memory.max", "memory.current"),
+        ("0::/slice/job/step\n", "slice/job", "memory.max", "memory.current"),
+        ("5:cpu:/\n4:memory:/job\n", "memory/job", "memory.limit_in_bytes", "memory.usage_in_bytes"),
+    ],
+)
+def test_limit_of_the_own_group_counts(tmp_path, monkeypatch, line, folder, limit, used):
+    """The limit of the group or of a parent, in both versions of control groups."""
+    monkeypatch.setattr(memory, "_GROUPS", tmp_path)
+    monkeypatch.setattr(memory, "_OWN_GROUP", tmp_path / "cgroup")
+    (tmp_path / "cgroup").write_text(line)
+    (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / folder / limit).write_text("3000\n")
+    (tmp_path / folder / used).write_text("1000\n")
+    assert memory.free_memory() == 2000
+
+
 def test_a_machine_without_such_files(tmp_path, monkeypatch):
     monkeypatch.setattr(memory, "_MEMINFO", tmp_path / "none")
-    monkeypatch.setattr(memory, "_GROUP", tmp_path)
+    monkeypatch.setattr(memory, "_GROUPS", tmp_path)
     monkeypatch.setattr(memory.os, "sysconf", lambda name: {"SC_AVPHYS_PAGES": 7, "SC_PAGE_SIZE": 10}[name])
     assert memory.free_memory() == 70
 

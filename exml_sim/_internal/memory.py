@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
 
 _MEMINFO = Path("/proc/meminfo")
-#: Limit and use of the control group (version 2) that a container runs in.
-_GROUP = Path("/sys/fs/cgroup")
+#: Mount point of control groups, and the file that names the group of this process.
+_GROUPS = Path("/sys/fs/cgroup")
+_OWN_GROUP = Path("/proc/self/cgroup")
 
 
 def free_memory() -> int | None:
@@ -32,13 +34,33 @@ def _machine_memory() -> int | None:
 
 
 def _group_memory() -> int | None:
+    """Return what the control groups of this process leave free: the smallest over the group and its parents."""
+    free = []
+    for folder, limit_file, use_file in _group_folders():
+        try:
+            limit = int((folder / limit_file).read_text(encoding="ascii"))
+            used = int((folder / use_file).read_text(encoding="ascii"))
+        except (OSError, ValueError):
+            # No such group, or "max": no limit.
+            continue
+        free.append(max(limit - used, 0))
+    return min(free, default=None)
+
+
+def _group_folders() -> Iterator[tuple[Path, str, str]]:
+    """Yield folder, file of the limit and file of the use for versions 2 and 1 of control groups."""
     try:
-        limit = int((_GROUP / "memory.max").read_text(encoding="ascii"))
-        used = int((_GROUP / "memory.current").read_text(encoding="ascii"))
+        lines = _OWN_GROUP.read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError):
-        # No group, or "max": no limit.
-        return None
-    return max(limit - used, 0)
+        lines = []
+    own = {controllers: PurePosixPath(path) for _, controllers, path in (line.split(":", 2) for line in lines if line)}
+    for controller, mount, limit, used in (
+        ("", _GROUPS, "memory.max", "memory.current"),
+        ("memory", _GROUPS / "memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),
+    ):
+        group = own.get(controller, PurePosixPath("/"))
+        for parent in (group, *group.parents):
+            yield mount / str(parent).lstrip("/"), limit, used
 
 
 def memory_limit(text: str) -> int:
