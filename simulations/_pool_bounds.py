@@ -2,20 +2,24 @@
 
 The lemmas are about empirical risk minimisation over the norm ball, unit costs, uniform allocation or median
 elimination; the population bound also covers the penalised objective and unequal costs. For other cells there is a
-reason instead of a `theory.BoundProblem`.
+reason instead of a `theory.BoundProblem`. Parametric arms have the bounds of `theory.classical`.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from weakref import WeakKeyDictionary
 
+from exml_sim.bandit.parametric import BernoulliArm, BoundedArm, GaussianArm, ParametricPool
 from exml_sim.bandit.rows import FeaturePool
 from exml_sim.bandit.scoring import RESOLUTION
+from exml_sim.engine.bound_context import search_budget
 from exml_sim.engine.study import Cell, Study
-from exml_sim.strategies import MedianElimination, UniformAllocation
+from exml_sim.strategies import MedianElimination, SuccessiveRejects, UniformAllocation
 from theory import BoundProblem
+from theory.classical import ClassicalBound, SubGaussianArms, find_bounds
 from theory.corrected import Rows
 from theory.paper import Strategy
 from theory.population import PopulationModel
@@ -35,7 +39,7 @@ def bounds_of(study: Study, cell: Cell) -> tuple[Strategy, BoundProblem] | str:
 def match_bounds(pool: object, strategy: object, label: str, is_gaussian: bool) -> tuple[Strategy, BoundProblem] | str:
     """Return the lemma's name of a strategy on a pool and the problem of its bounds, or why none applies."""
     if not isinstance(pool, FeaturePool):
-        return "the arms have known distributions, and the bounds are about minimised risks"
+        return "the paper's bounds are about minimised risks, and these arms have known distributions"
     if pool.scoring.score not in ("ball", "objective"):
         return f"the score is {pool.scoring.score!r}, and the bounds are about minima, over the norm ball or penalised"
     named = _name_strategy(strategy)
@@ -110,3 +114,62 @@ def _name_strategy(strategy: object) -> tuple[Strategy, Rows] | None:
     if type(strategy) is MedianElimination:
         return "median", "accumulated" if strategy.accumulate else "fresh"
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class ArmBound:
+    """A classical bound on the arms of a pool.
+
+    Attributes
+    ----------
+    bound
+        The bound.
+    arms
+        Gaps and variance proxies.
+    """
+
+    bound: ClassicalBound
+    arms: SubGaussianArms
+
+    @property
+    def name(self) -> str:
+        """Its name in files."""
+        return self.bound.name
+
+    def at(self, budget: float) -> float:
+        """Evaluate the bound at a budget; NaN where it does not apply."""
+        return self.bound.function(budget, self.arms)
+
+    def required(self, delta: float) -> int | None:
+        """Find the smallest whole budget whose bound is at most delta; None if there is none."""
+        return search_budget(self.at, delta)
+
+
+def match_classical(pool: object, strategy: object) -> tuple[ArmBound, ...]:
+    """List the classical bounds that cover a strategy on a pool: independent arms at unit costs."""
+    named = _name_classical(strategy)
+    if named is None or not isinstance(pool, ParametricPool) or any(cost != 1 for cost in pool.costs):
+        return ()
+    variances = [_find_variance(arm) for arm in pool.arms]
+    if len(variances) < 2 or not all(variances):
+        return ()
+    arms = SubGaussianArms(tuple(float(gap) for gap in pool.gaps), tuple(filter(None, variances)))
+    return tuple(ArmBound(bound, arms) for bound in find_bounds(named, arms))
+
+
+def _find_variance(arm: object) -> float:
+    """Return the variance proxy of an independent arm; 0 if it has none that we know."""
+    if isinstance(arm, BernoulliArm):
+        return 0.25
+    if isinstance(arm, GaussianArm):
+        return float(arm.sd) ** 2
+    return ((max(arm.values) - min(arm.values)) / 2.0) ** 2 if isinstance(arm, BoundedArm) else 0.0
+
+
+def _name_classical(strategy: object) -> str | None:
+    """Return the name that classical bounds have for a strategy."""
+    if type(strategy) is SuccessiveRejects:
+        return "rejects"
+    if type(strategy) is MedianElimination:
+        return "accumulated halving" if strategy.accumulate else "halving"
+    return "uniform" if type(strategy) is UniformAllocation and strategy.top == 1 else None

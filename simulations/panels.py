@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from exml_sim.engine.bound_context import PluginBound, plugin_bounds
 from exml_sim.engine.result import CellSummary, StudyResult
-from simulations._pool_bounds import bounds_of
+from simulations._pool_bounds import ArmBound, bounds_of, match_classical
 from theory import BoundProblem
+from theory.classical import CLASSICAL
 from theory.paper import Strategy
 from theory.versions import VERSIONS
 
@@ -46,6 +47,8 @@ class Panel:
         Why none applies, or the empty string.
     plugin_bounds
         Bounds of the study's plug-ins.
+    arm_bounds
+        Classical bounds of parametric arms.
     """
 
     pool: str
@@ -57,6 +60,7 @@ class Panel:
     problem: BoundProblem | None = None
     reason: str = ""
     plugin_bounds: tuple[PluginBound, ...] = ()
+    arm_bounds: tuple[ArmBound, ...] = ()
     # Table, figure, report and findings all ask for required budgets, and each answer is a search.
     _required: dict[tuple[str, float], int | None] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -77,17 +81,17 @@ class Panel:
 
     @property
     def versions(self) -> tuple[str, ...]:
-        """Names of the bounds that apply, from the paper's to the sharpest, then those of plug-ins."""
+        """Names of the bounds that apply, from the paper's to the sharpest, then the classical ones and plug-ins."""
         problem = self.problem
         own = () if problem is None else tuple(name for name in VERSIONS if not problem.declined(name, self.kind))
-        return (*own, *(bound.name for bound in self.plugin_bounds))
+        return (*own, *(bound.name for bound in self.curves))
 
     def bound_at(self, version: str, cell: CellSummary) -> float:
         """Evaluate a bound at the budget of a cell; NaN where it does not apply."""
-        plugin = self._find_plugin_bound(version)
+        curve = self._find_curve(version)
         budget = Fraction(cell.budget)
-        if plugin is not None:
-            return plugin.at(float(budget))
+        if curve is not None:
+            return curve.at(float(budget))
         if self.problem is None or version not in VERSIONS:
             return float("nan")
         if self.problem.costs is not None and budget.denominator != 1:
@@ -97,20 +101,20 @@ class Panel:
 
     def values(self, version: str, budgets: NDArray[np.int64], *, log: bool = False) -> NDArray[np.float64]:
         """Evaluate a bound, or its logarithm, at whole budgets."""
-        plugin = self._find_plugin_bound(version)
-        if plugin is None:
+        curve = self._find_curve(version)
+        if curve is None:
             assert self.problem is not None
             return np.atleast_1d(np.asarray(self.problem.bound(version, self.kind, budgets, log=log)))
-        values = np.array([plugin.at(int(budget)) for budget in np.atleast_1d(budgets)])
+        values = np.array([curve.at(int(budget)) for budget in np.atleast_1d(budgets)])
         with np.errstate(divide="ignore"):
             return np.log(values) if log else values
 
     def required(self, version: str, delta: float) -> int | None:
         """Find the smallest budget whose bound is at most delta; None if there is none."""
         if (version, delta) not in self._required:
-            plugin = self._find_plugin_bound(version)
-            if plugin is not None:
-                budget = plugin.required(delta)
+            curve = self._find_curve(version)
+            if curve is not None:
+                budget = curve.required(delta)
             else:
                 budget = None if self.problem is None else self.problem.required(version, self.kind, delta)
             self._required[version, delta] = budget
@@ -121,13 +125,18 @@ class Panel:
         return self.required(version, float(np.nextafter(1.0, 0.0)))
 
     def launch_budget(self, version: str) -> int | None:
-        """Find the smallest budget that meets the launch condition; bounds of plug-ins have none."""
-        if self._find_plugin_bound(version) is not None or self.problem is None:
+        """Find the smallest budget that meets the launch condition; other bounds have none."""
+        if self._find_curve(version) is not None or self.problem is None:
             return None
         return self.problem.launch_budget(version, self.kind)
 
-    def _find_plugin_bound(self, version: str) -> PluginBound | None:
-        return next((bound for bound in self.plugin_bounds if bound.name == version), None)
+    @property
+    def curves(self) -> tuple[PluginBound | ArmBound, ...]:
+        """Bounds beside those of `VERSIONS`."""
+        return (*self.arm_bounds, *self.plugin_bounds)
+
+    def _find_curve(self, version: str) -> PluginBound | ArmBound | None:
+        return next((bound for bound in self.curves if bound.name == version), None)
 
 
 def make_panels(result: StudyResult) -> list[Panel]:
@@ -144,8 +153,10 @@ def make_panels(result: StudyResult) -> list[Panel]:
         bounds = bounds_of(study, cells[first])
         ordered = tuple(sorted(summaries, key=lambda summary: Fraction(summary.budget)))
         panel = Panel(*labels, arms[first], ordered, plugin_bounds=plugin_bounds(study, cells[first]))
+        if isinstance(bounds, str) and study.mode != "excess_risk" and not study.missing_plugin(cells[first]):
+            panel = replace(panel, arm_bounds=match_classical(study.pool(cells[first]), study.strategy(cells[first])))
         if isinstance(bounds, str):
-            panels.append(replace(panel, reason=bounds))
+            panels.append(replace(panel, reason="" if panel.arm_bounds else bounds))
         else:
             panels.append(replace(panel, kind=bounds[0], problem=bounds[1]))
     return panels
@@ -185,7 +196,9 @@ def find_needs(panel: Panel, target: float = TARGET) -> Needs:
 
 def name_bound(version: str) -> str:
     """Return the one name that text, tables, figures and pages use for a bound."""
-    return VERSIONS[version].title if version in VERSIONS else f"{version} (plug-in)"
+    if version in VERSIONS:
+        return VERSIONS[version].title
+    return CLASSICAL[version].title if version in CLASSICAL else f"{version} (plug-in)"
 
 
 def format_factor(factor: float) -> str:

@@ -49,7 +49,7 @@ SHARED = (
     ("_comparison",),
     ("_needed_budget", "budget_vs_failure", "figures", "pilot"),
     ("report",),
-    ("falsify", "verification", "reproduction", "adaptive_vs_halving"),
+    ("falsify", "verification", "reproduction"),
 )
 
 

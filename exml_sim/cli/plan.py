@@ -184,7 +184,7 @@ def _plan_simulation(
         )
         budgets["bounds"] = {
             **budgets["bounds"],
-            **{bound.name: bound.required(delta) for bound in panel.plugin_bounds},
+            **{bound.name: bound.required(delta) for bound in panel.curves},
         }
         rows.append(
             {
@@ -243,11 +243,10 @@ def _write_notes(row: dict[str, Any]) -> list[str]:
 
     if not row["bounds"]:
         return [f"  no bound for {row['strategy']}: {row['reason']}"] if row.get("reason") else []
-    budgets = ", ".join(
-        f"{name_bound(name)} {_format_budget(row['launch_budget'].get(name))}" for name in reversed(row["bounds"])
-    )
+    launched = [name for name in reversed(row["bounds"]) if name in row["launch_budget"]]
+    budgets = ", ".join(f"{name_bound(name)} {_format_budget(row['launch_budget'][name])}" for name in launched)
     reasons = [f"  {row['strategy']}: {reason}" for reason in row.get("declined", {}).values()]
-    return [f"  launch budgets of {row['strategy']}: {budgets}", *reasons]
+    return [f"  launch budgets of {row['strategy']}: {budgets}", *reasons] if launched else reasons
 
 
 def _format_budget(budget: float | None) -> str:

@@ -242,20 +242,35 @@ class PluginBound:
 
     def required(self, delta: float) -> int | None:
         """Smallest whole budget whose bound is at most delta; None if there is none."""
-        high = 1
-        while not self.at(high) <= delta:
-            high *= 2
-            if high > MAX_BUDGET:
-                return None
-        low = high // 2
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if self.at(middle) <= delta else (middle, high)
-        return high
+        return search_budget(self.at, delta)
 
-    def informative(self) -> int | None:
-        """Smallest budget at which the bound is below 1."""
-        return self.required(math.nextafter(1.0, 0.0))
+
+def search_budget(evaluate_at: Callable[[float], float], delta: float) -> int | None:
+    """Find the smallest whole budget from which on a bound is at most delta; None if there is none.
+
+    The bound is evaluated at all powers of two up to `MAX_BUDGET` and bisected behind the last one that exceeds delta,
+    so that a bound that rises again is not trusted too early.
+
+    Parameters
+    ----------
+    evaluate_at
+        The bound at a budget; NaN where it does not apply.
+    delta
+        The largest probability that is allowed.
+    """
+    powers = [2**power for power in range(MAX_BUDGET.bit_length())]
+    values = [evaluate_at(budget) for budget in powers]
+    last = max((i for i, value in enumerate(values) if value > delta), default=-1)
+    high = next(
+        (budget for budget, value in zip(powers[last + 1 :], values[last + 1 :], strict=True) if value <= delta), 0
+    )
+    if not high:
+        return None
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if evaluate_at(middle) <= delta else (middle, high)
+    return high
 
 
 def plugin_bounds(study: Study, cell: Cell) -> tuple[PluginBound, ...]:

@@ -222,7 +222,7 @@ def _explain_silence(panels: Sequence[Panel]) -> str:
     if stopped := _write_stopped(panels):
         return stopped
     reasons = list(dict.fromkeys(panel.reason for panel in panels if panel.reason))
-    if reasons and not any(panel.plugin_bounds for panel in panels):
+    if reasons and not any(panel.versions for panel in panels):
         return f"No bound applies: {_join(reasons)}."
     if any(_is_informative(panel, name) for panel in panels for name in panel.versions):
         return "Rates by importance sampling are estimates; they are not tested against the bounds."

@@ -65,9 +65,7 @@ def _draw_facets(result: StudyResult, panels: Sequence[Panel]) -> str:
 
 def _list_versions(panels: Sequence[Panel]) -> list[str]:
     """List bounds from the sharpest to the paper's, then those of plug-ins."""
-    return list(
-        dict.fromkeys([*reversed(VERSIONS), *(bound.name for panel in panels for bound in panel.plugin_bounds)])
-    )
+    return list(dict.fromkeys([*reversed(VERSIONS), *(name for panel in panels for name in panel.versions)]))
 
 
 def _count_verdicts(panels: Sequence[Panel]) -> list[dict[str, Any]]:

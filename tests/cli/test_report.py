@@ -11,7 +11,7 @@ from tests.engine.studies import known
 
 def test_the_page_is_left_next_to_the_store_or_where_told(capsys, tmp_path) -> None:
     store = tmp_path / "study.sqlite"
-    run(known(trials=30), store=store, n_jobs=1, progress=False).close()
+    run(known(trials=30, strategies=["ocba"]), store=store, n_jobs=1, progress=False).close()
     before = store.read_bytes()
     code, out, _ = call(capsys, "report", str(store))
     assert code == 0

@@ -216,7 +216,7 @@ def test_json_has_the_cells(tmp_path, monkeypatch):
 @pytest.mark.usefixtures("unseen_pictures")
 def test_another_store(tmp_path):
     file = tmp_path / "mine.toml"
-    file.write_text(known(trials=20).to_toml(), encoding="utf-8")
+    file.write_text(known(trials=20, strategies=["ocba"]).to_toml(), encoding="utf-8")
     arguments = ["study", str(file), "--out", str(tmp_path / "out"), "--store", str(tmp_path / "kept.sqlite")]
     assert CliRunner().invoke(cli, arguments).exit_code == 0
     assert (tmp_path / "kept.sqlite").exists()

@@ -50,7 +50,7 @@ def hostile_html(tmp_path_factory) -> Path:
             {"kind": "parametric", "means": [0.3, 0.6], "label": f"{HOSTILE} pool"},
             {"kind": "parametric", "means": [0.2, 0.3, 0.6], "label": "</script><script>window.pwned = 3</script>"},
         ],
-        strategies=["uniform_allocation", "median_elimination"],
+        strategies=["ocba", "top_two"],
         budgets={"per_arm": [10, 40]},
         trials=50,
     )

@@ -1,0 +1,183 @@
+"""Classical bounds on the failure probability of arms with known gaps, at unit costs and a fixed budget.
+
+Pulls of different arms are independent, and pulls of arm i are sub-Gaussian with variance proxy s_i^2: a range of width
+w has w^2 / 4 (Hoeffding), a normal distribution its variance. With n pulls each, an arm with gap D scores at least as
+well as the best one with probability at most exp(-n D^2 / (2 (s_i^2 + s_1^2))). Ties may be broken in any way.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+__all__ = ["CLASSICAL", "ClassicalBound", "SubGaussianArms", "find_bounds"]
+
+
+@dataclass(frozen=True, slots=True)
+class SubGaussianArms:
+    """Independent arms with known gaps and variance proxies.
+
+    Parameters
+    ----------
+    gaps : tuple of float
+        Gap of every arm, 0 for the best ones.
+    variances : tuple of float
+        Variance proxy of every arm.
+    """
+
+    gaps: tuple[float, ...]
+    variances: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.gaps) != len(self.variances) or len(self.gaps) < 2:
+            raise ValueError(
+                f"at least two arms need as many gaps as variances, got {len(self.gaps)} and {len(self.variances)}"
+            )
+        if min(self.gaps) != 0 or not all(0 < value < math.inf for value in self.variances):
+            raise ValueError("the best arm must have gap 0, and every variance must be positive and finite")
+
+    @property
+    def best_count(self) -> int:
+        """Number of arms that tie for the best."""
+        return self.gaps.count(0.0)
+
+    @property
+    def variance(self) -> float:
+        """The largest variance proxy."""
+        return max(self.variances)
+
+    @property
+    def hardness(self) -> float:
+        """H_2 = max_{i >= 2} i / D_(i)^2 with increasing gaps; infinite if several arms are best."""
+        ordered = sorted(self.gaps)[1:]
+        return max(i / gap**2 if gap > 0 else math.inf for i, gap in enumerate(ordered, 2))
+
+    def exponents(self) -> list[float]:
+        """Return D^2 / (2 (s_i^2 + s_1^2)) of all arms but one best arm, the smallest first."""
+        best = min((v, i) for i, (gap, v) in enumerate(zip(self.gaps, self.variances, strict=True)) if gap == 0)
+        pairs = [pair for i, pair in enumerate(zip(self.gaps, self.variances, strict=True)) if i != best[1]]
+        return sorted(gap**2 / (2.0 * (variance + best[0])) for gap, variance in pairs)
+
+
+def _bound_uniform(budget: float, arms: SubGaussianArms) -> float:
+    """Bound uniform allocation by Hoeffding's inequality and a union over the arms."""
+    pulls = budget // len(arms.gaps)
+    return math.fsum(math.exp(-pulls * exponent) for exponent in arms.exponents() if exponent > 0)
+
+
+def _bound_rejects(budget: float, arms: SubGaussianArms) -> float:
+    """Bound successive rejects by K (K - 1) / 2 exp(-(B - K) / (4 s^2 logbar(K) H_2))."""
+    K = len(arms.gaps)
+    logbar = 0.5 + math.fsum(1.0 / i for i in range(2, K + 1))
+    return K * (K - 1) / 2 * math.exp(min(0.0, -(budget - K) / (4.0 * arms.variance * logbar * arms.hardness)))
+
+
+def _bound_halving(budget: float, arms: SubGaussianArms) -> float:
+    """Bound sequential halving by 3 L exp(-B / (16 s^2 H_2 L)), L = ceil(log2 K), for B >= K L."""
+    K = len(arms.gaps)
+    rounds = (K - 1).bit_length()
+    if budget < K * rounds:
+        return math.nan
+    return 3.0 * rounds * math.exp(-budget / (16.0 * arms.variance * arms.hardness * rounds))
+
+
+def _bound_halving_sum(budget: float, arms: SubGaussianArms, *, accumulate: bool = False) -> float:
+    """Bound halving round by round, by Markov's inequality for the number of arms that beat the best one.
+
+    The best arm leaves round t only if k_t = ceil(a_t / 2) of the other arms score at least as well, hence k_t - j
+    outside the j arms with the smallest gaps, for any j < k_t. With pulls of the round only, the other a_t - 1 active
+    arms are at worst those with the smallest gaps. With all pulls so far, every other arm counts.
+    """
+    exponents, active = arms.exponents(), len(arms.gaps)
+    rounds, pulls, total = (active - 1).bit_length(), 0.0, []
+    for _ in range(rounds):
+        new = budget // (rounds * active)
+        pulls = pulls + new if accumulate else new
+        others = exponents if accumulate else exponents[: active - 1]
+        winners = [math.exp(-pulls * exponent) for exponent in others]
+        active = (active + 1) // 2
+        total.append(min(1.0, *(math.fsum(winners[j:]) / (active - j) for j in range(active))))
+    return math.fsum(total)
+
+
+def _bound_accumulated_halving(budget: float, arms: SubGaussianArms) -> float:
+    """Bound halving whose scores use all pulls so far (median elimination)."""
+    return _bound_halving_sum(budget, arms, accumulate=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ClassicalBound:
+    """A bound with its name, its source and the strategy that it covers.
+
+    Attributes
+    ----------
+    name, title : str
+        Name in files, and for readers.
+    strategy : str
+        "uniform", "rejects", "halving" or "accumulated halving".
+    function : callable
+        ``function(budget, arms)`` falls with the budget; NaN where the bound does not apply.
+    source : str
+        Where it is proved.
+    allows_ties : bool
+        Whether several arms may be best.
+    """
+
+    name: str
+    title: str
+    strategy: str
+    function: Callable[[float, SubGaussianArms], float]
+    source: str
+    allows_ties: bool = False
+
+
+#: By name. The first four have the rounding that is proved: whole pulls, and L = ceil(log2 K) for any K.
+CLASSICAL: dict[str, ClassicalBound] = {
+    bound.name: bound
+    for bound in (
+        ClassicalBound(
+            "hoeffding",
+            "Hoeffding and union bound",
+            "uniform",
+            _bound_uniform,
+            "Hoeffding (1963), Theorem 2, for every other arm",
+            allows_ties=True,
+        ),
+        ClassicalBound(
+            "audibert",
+            "Audibert et al. (2010)",
+            "rejects",
+            _bound_rejects,
+            "Audibert, Bubeck and Munos (COLT 2010), Theorem 2",
+        ),
+        ClassicalBound(
+            "karnin",
+            "Karnin et al. (2013)",
+            "halving",
+            _bound_halving,
+            "Karnin, Koren and Somekh (ICML 2013), Theorem 4.1; constants of Lattimore and Szepesvari (2020), "
+            "Theorem 33.10, with ceil(log2 K) rounds",
+        ),
+        ClassicalBound(
+            "halving_sum",
+            "finite-sum bound",
+            "halving",
+            _bound_halving_sum,
+            "Markov's inequality in every round, see the source",
+        ),
+        ClassicalBound(
+            "accumulated_sum",
+            "finite-sum bound, all pulls",
+            "accumulated halving",
+            _bound_accumulated_halving,
+            "Markov's inequality in every round, see the source",
+        ),
+    )
+}
+
+
+def find_bounds(strategy: str, arms: SubGaussianArms) -> tuple[ClassicalBound, ...]:
+    """Return the bounds that cover a strategy on these arms."""
+    bounds = [bound for bound in CLASSICAL.values() if bound.strategy == strategy]
+    return tuple(bound for bound in bounds if bound.allows_ties or arms.best_count == 1)
