@@ -97,6 +97,11 @@ def median_gamma(X: ArrayLike, weights: ArrayLike | None = None) -> float:
     DegenerateMedianError
         A ValueError, if there are fewer than two rows, or if more than half of all pairs are duplicates: the median is
         then 0 and the kernel undefined. Give ``gamma`` as a number, or drop duplicates.
+
+    Examples
+    --------
+    >>> median_gamma([[0.0], [1.0], [3.0]])  # squared distances 1, 4 and 9
+    4.0
     """
     X, weights = _sample(check_points(X, "X"), weights)
     squares = squared_distances(X)
@@ -174,7 +179,14 @@ def resolve_gamma(X: ArrayLike, gamma: Gamma, weights: ArrayLike | None = None) 
 
 
 def gaussian(X: ArrayLike, Z: ArrayLike | None = None, *, gamma: float) -> FloatArray:
-    r"""Compute the Gaussian kernel :math:`\exp(-\|x - z\|^2/\gamma)`."""
+    r"""Compute the Gaussian kernel :math:`\exp(-\|x - z\|^2/\gamma)`.
+
+    Examples
+    --------
+    >>> gaussian([[0.0], [1.0]], gamma=1.0).round(3)
+    array([[1.   , 0.368],
+           [0.368, 1.   ]])
+    """
     gamma = check_positive(gamma, "gamma")
     with np.errstate(over="ignore"):  # a quotient beyond all floats is infinite, and its kernel value 0
         values: FloatArray = np.exp(squared_distances(X, Z) / -gamma)
@@ -182,7 +194,13 @@ def gaussian(X: ArrayLike, Z: ArrayLike | None = None, *, gamma: float) -> Float
 
 
 def linear(X: ArrayLike, Z: ArrayLike | None = None) -> FloatArray:
-    r"""Compute the linear kernel :math:`\langle x, z \rangle`."""
+    r"""Compute the linear kernel :math:`\langle x, z \rangle`.
+
+    Examples
+    --------
+    >>> linear([[1.0, 2.0]], [[3.0, 4.0]])
+    array([[11.]])
+    """
     left, right = _pair(X, Z)
     product: FloatArray = left @ right.T
     return 0.5 * (product + product.T) if Z is None else product
@@ -206,6 +224,11 @@ def gram(X: ArrayLike, kernel: Kernel = "gaussian", gamma: Gamma = "median") -> 
         A callable takes two matrices and returns the matrix of kernel values.
     gamma : "median", float or callable
         Bandwidth of the Gaussian kernel; ignored by the others.
+
+    Examples
+    --------
+    >>> gram([[0.0], [1.0], [3.0]])[0].round(3)  # bandwidth 4
+    array([1.   , 0.779, 0.105])
     """
     rows = check_matrix(X, "X")
     if callable(kernel):

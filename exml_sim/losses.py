@@ -38,6 +38,11 @@ def rejection_loss(
     -------
     ndarray or scalar
         The loss, with the broadcast shape of the arguments.
+
+    Examples
+    --------
+    >>> rejection_loss(h=[2.0, -1.0, 0.5], g=[1.0, 1.0, -1.0], y=[1, 1, 1], theta=0.3)  # right, wrong, rejected
+    array([0. , 1. , 0.3])
     """
     h, g, y = (np.asarray(a, dtype=np.float64) for a in (h, g, y))
     theta = check_theta(theta)
@@ -63,6 +68,11 @@ def surrogate_loss(h: ArrayLike, g: ArrayLike, y: ArrayLike, theta: ArrayLike) -
     -------
     ndarray or scalar
         The loss, with the broadcast shape of the arguments.
+
+    Examples
+    --------
+    >>> surrogate_loss(h=[2.0, -1.0, 0.5], g=[1.0, 1.0, -1.0], y=[1, 1, 1], theta=0.3)
+    array([0.5 , 2.  , 1.05])
     """
     h, g, y = (np.asarray(a, dtype=np.float64) for a in (h, g, y))
     theta = check_theta(theta)

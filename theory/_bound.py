@@ -47,12 +47,21 @@ _REQUIRED = inspect.Parameter.empty
 
 
 class Parameter(NamedTuple):
-    """One parameter of the bounds: its check, default and description; ``array`` if it broadcasts."""
+    """One parameter of the bounds: check, description, default, value in examples; ``array`` if it broadcasts."""
 
     check: Callable[[Any, str], Any]
     text: str
     default: Any = _REQUIRED
     array: bool = True
+    example: Any = None
+
+    @property
+    def kind(self) -> str:
+        """Type in documentation."""
+        kind = "int" if isinstance(self.example, int) else "str" if isinstance(self.default, str) else "float"
+        kind = "bool" if isinstance(self.default, bool) else kind
+        shape = f"{kind} or array" if self.array and kind != "str" else kind
+        return shape if self.default is _REQUIRED else f"{shape}, optional"
 
 
 def _whole(least: int) -> Callable[[Any, str], Ints]:
@@ -92,32 +101,38 @@ def _unchecked(value: Any, name: str) -> Any:
 
 _POSITIVE = _inputs.positive
 PARAMETERS: dict[str, Parameter] = {
-    "B": Parameter(_whole(0), "Budget in pulls."),
-    "n": Parameter(_whole(0), "Rows per arm."),
-    "m": Parameter(_whole(1), "Rows of the training set."),
-    "K": Parameter(_whole(2), "Number of arms."),
-    "gap": Parameter(_inputs.real, "Optimality gap Delta of Eq. 7, of all other arms."),
-    "theta": Parameter(_inputs.real, "Rejection cost, in (0, 1/2)."),
-    "kappa_lambda": Parameter(_POSITIVE, "r = kappa * Lambda, kappa^2 the largest K(x, x), Lambda the radius."),
-    "kappa": Parameter(lambda value, name: _POSITIVE(value, "kappa_lambda"), "Root of the largest K(x, x)."),
-    "radius": Parameter(lambda value, name: _POSITIVE(value, "kappa_lambda"), "Lambda, the radius of the ball."),
-    "delta": Parameter(_inputs.fraction, "Probability with which the bound may fail."),
-    "shift": Parameter(_POSITIVE, "Distance from the risk."),
-    "top_h": Parameter(_POSITIVE, "Largest eigenvalue of the centred covariance of y Phi."),
-    "top_g": Parameter(_POSITIVE, "Largest eigenvalue of the centred covariance of Phi."),
+    "B": Parameter(_whole(0), "Budget in pulls.", example=16000),
+    "n": Parameter(_whole(0), "Rows per arm.", example=2000),
+    "m": Parameter(_whole(1), "Rows of the training set.", example=300),
+    "K": Parameter(_whole(2), "Number of arms.", example=8),
+    "gap": Parameter(_inputs.real, "Optimality gap Delta of Eq. 7, of all other arms.", example=0.2),
+    "theta": Parameter(_inputs.real, "Rejection cost, in (0, 1/2).", example=0.1),
+    "kappa_lambda": Parameter(
+        _POSITIVE, "r = kappa * Lambda, kappa^2 the largest K(x, x), Lambda the radius.", example=0.5
+    ),
+    "kappa": Parameter(
+        lambda value, name: _POSITIVE(value, "kappa_lambda"), "Root of the largest K(x, x).", example=1.0
+    ),
+    "radius": Parameter(
+        lambda value, name: _POSITIVE(value, "kappa_lambda"), "Lambda, the radius of the ball.", example=0.5
+    ),
+    "delta": Parameter(_inputs.fraction, "Probability with which the bound may fail.", example=0.05),
+    "shift": Parameter(_POSITIVE, "Distance from the risk.", example=0.1),
+    "top_h": Parameter(_POSITIVE, "Largest eigenvalue of the centred covariance of y Phi.", example=0.2),
+    "top_g": Parameter(_POSITIVE, "Largest eigenvalue of the centred covariance of Phi.", example=0.2),
     "r_g": Parameter(_optional(_POSITIVE), "Radius of g, if it is not kappa_lambda.", None),
     "positive_fraction": Parameter(_optional(_share), "Fraction of positive labels, if known.", None),
     "gaps": Parameter(_unchecked, "The K - 1 gaps of the other arms, 0 for a tie, in place of gap.", None, False),
-    "best_count": Parameter(_whole(1), "|S*|, the number of arms that tie for the best.", 1),
+    "best_count": Parameter(_whole(1), "|S*|, the number of arms that tie for the best.", 1, example=1),
     "min_gap": Parameter(_optional(_POSITIVE), "Smallest gap of the pool, if it is not gap.", None),
-    "arms": Parameter(_whole(1), "Number of arms for which the statement holds at once.", 1),
+    "arms": Parameter(_whole(1), "Number of arms for which the statement holds at once.", 1, example=1),
     "rows": Parameter(
         _choice("accumulated", "fresh"), "Rows behind the scores of median elimination.", "accumulated", False
     ),
     "pairing": Parameter(
         _choice("same", "independent", "arbitrary"), "Whether arms are scored on the same rows.", "same", False
     ),
-    "population": Parameter(_optional(_whole(1)), "Number of rows, if drawn without replacement.", None),
+    "population": Parameter(_optional(_whole(1)), "Number of rows, if drawn without replacement.", None, example=1),
     "kernel": Parameter(
         _choice("any", "nonnegative"), '"nonnegative" if K(x, x\') >= 0, as for a Gaussian kernel.', "any", False
     ),
@@ -127,11 +142,11 @@ PARAMETERS: dict[str, Parameter] = {
     "mean_kappa_lambda": Parameter(
         _optional(_POSITIVE), "Lambda sqrt(mean K(x, x)), in place of kappa_lambda in the optimism.", None
     ),
-    "variance": Parameter(_POSITIVE, "Bound on the variance of the loss."),
-    "variance_rival": Parameter(_POSITIVE, "Bound on the variance of the rival's loss over the ball."),
+    "variance": Parameter(_POSITIVE, "Bound on the variance of the loss.", example=0.05),
+    "variance_rival": Parameter(_POSITIVE, "Bound on the variance of the rival's loss over the ball.", example=0.05),
     "variance_best": Parameter(_optional(_POSITIVE), "Bound on the variance of the best arm's loss.", None),
-    "C_h": Parameter(_above_zero, "Penalty of |h|^2 in Eq. 3."),
-    "C_g": Parameter(_above_zero, "Penalty of |g|^2 in Eq. 3."),
+    "C_h": Parameter(_above_zero, "Penalty of |h|^2 in Eq. 3.", example=0.1),
+    "C_g": Parameter(_above_zero, "Penalty of |g|^2 in Eq. 3.", example=0.1),
     "approximation_error": Parameter(_inputs.real, "Approximation error of the ball.", 0.0),
     "strict": Parameter(_unchecked, "Raise AssumptionError outside the assumptions; else return nan.", True, False),
     "log": Parameter(_unchecked, "Return the natural logarithm of the bound.", False, False),
@@ -219,6 +234,7 @@ def bound(
     launch_factor: int | None = None,
     least: int = 0,
     ceiling: bool = True,
+    example: str | None = None,
 ) -> Callable[[Callable[[BoundArguments], Any]], BoundFunction]:
     """Turn a formula of a `BoundArguments` into a public bound.
 
@@ -237,6 +253,8 @@ def bound(
         Smallest allowed value of the first parameter, if it is a number of rows.
     ceiling : bool
         Whether the gap is one of risks over the ball, and so at most 1 - inf loss.
+    example : str, optional
+        Value with three digits at the parameters' example values, for the documentation; a test evaluates it.
     """
     public = _signature(signature)
 
@@ -269,7 +287,7 @@ def bound(
             masked["approximation"] = parts.approximation
             return ExcessRisk(**{name: _inputs.result(part) for name, part in masked.items()})
 
-        document = f"{inspect.getdoc(formula)}\n\n{_parameters(public)}\n\nNotes\n-----\nStatement: {statement}."
+        document = _document(formula, public, statement, example)
         for name, value in (
             ("__signature__", public),
             ("__doc__", document),
@@ -310,9 +328,29 @@ def _signature(text: str) -> inspect.Signature:
     return inspect.Signature(parameters, return_annotation="Bound")
 
 
-def _parameters(signature: inspect.Signature) -> str:
-    described = [f"{name}\n    {PARAMETERS[name].text}" for name in signature.parameters]
-    return "Parameters\n----------\n" + "\n".join(described)
+def _document(
+    formula: Callable[[BoundArguments], Any], signature: inspect.Signature, statement: str, example: str | None
+) -> str:
+    """Return the docstring of a bound: its own text, parameters, statement and an example."""
+    described = [f"{name} : {PARAMETERS[name].kind}\n    {PARAMETERS[name].text}" for name in signature.parameters]
+    sections = [
+        str(inspect.getdoc(formula)),
+        "Parameters\n----------\n" + "\n".join(described),
+        "Returns\n-------\nfloat or array\n    The bound.",
+        f"Notes\n-----\nStatement: {statement}.",
+    ]
+    if example is not None:
+        package, _, module = formula.__module__.rpartition(".")
+        values = ", ".join(
+            f"{name}={PARAMETERS[name].example}"
+            if parameter.kind is parameter.KEYWORD_ONLY
+            else str(PARAMETERS[name].example)
+            for name, parameter in signature.parameters.items()
+            if parameter.default is _REQUIRED
+        )
+        call = f'>>> print(f"{{{module}.{formula.__name__}({values}):.3g}}")'
+        sections.append(f"Examples\n--------\n>>> from {package} import {module}\n{call}\n{example}")
+    return "\n\n".join(sections)
 
 
 def _checked(

@@ -84,6 +84,12 @@ class BoundProblem:
         Cost of a row of every arm, if not every row costs 1; budgets are then costs.
     alignment : {"sample", "budget"}
         With costs: the same number of rows for all arms, or the same cost.
+
+    Examples
+    --------
+    >>> problem = BoundProblem(K=8, gap=0.2, theta=0.1, kappa_lambda=0.5)
+    >>> problem.required("tighter", "uniform", 0.05)
+    2400
     """
 
     K: int

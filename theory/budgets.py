@@ -67,6 +67,13 @@ def required_budget(
     ------
     ValueError
         When no budget up to ``limit`` works.
+
+    Examples
+    --------
+    >>> from theory import paper, tighter
+    >>> pool = {"K": 8, "gap": 0.2, "theta": 0.1, "kappa_lambda": 0.5}
+    >>> [required_budget(bounds.delta_fail_uniform, 0.05, **pool) for bounds in (paper, tighter)]
+    [33400, 2400]
     """
     wanted, rest = _target(target, parameters)
     end = _limit(bound, limit, rest)
@@ -78,6 +85,12 @@ def launch_budget(bound: Callable[..., Bound], *, limit: int = LARGEST_BUDGET, *
     """Return the smallest budget at which the statement behind ``bound`` applies.
 
     That is the smallest B for which its assumptions hold, the identification condition among them.
+
+    Examples
+    --------
+    >>> from theory import paper
+    >>> launch_budget(paper.delta_fail_uniform, K=8, gap=0.2, theta=0.1, kappa_lambda=0.5)
+    1016
     """
     end = _limit(bound, limit, parameters)
     failure = f"{_name(bound)} applies to no budget up to {end}"
@@ -95,6 +108,13 @@ def smallest_gap(bound: Callable[..., Bound], target: float | None = None, /, **
     ------
     ValueError
         When even the largest possible gap is not certified.
+
+    Examples
+    --------
+    >>> from theory import tighter
+    >>> gap = smallest_gap(tighter.delta_fail_uniform, 0.05, B=16000, K=8, theta=0.1, kappa_lambda=0.5)
+    >>> round(gap, 4)
+    0.0788
     """
     wanted, rest = _target(target, parameters)
     ceiling = float(gap_ceiling(rest["theta"], rest["kappa_lambda"]))

@@ -57,7 +57,13 @@ _FAILURE = "B, K, gap, theta, kappa_lambda, *, best_count, strict, log"
 
 
 def kappa_of(largest_kernel_value: ArrayLike) -> Bound:
-    """Return kappa = sqrt(sup K(x, x)); repairs the definition in Lemma 4, which omits the root."""
+    """Return kappa = sqrt(sup K(x, x)); repairs the definition in Lemma 4, which omits the root.
+
+    Examples
+    --------
+    >>> kappa_of(4.0)
+    2.0
+    """
     return _inputs.result(np.sqrt(_inputs.positive(largest_kernel_value, "largest_kernel_value")))
 
 
@@ -65,11 +71,18 @@ def selected_rows(B: ArrayLike, K: ArrayLike, *, rows: Rows = "accumulated") -> 
     """Return the rows behind the model of median elimination: n_1 + ... + n_T, or n_T for fresh rows.
 
     Repairs A.5, which has (2^{T+1} - 1) n_1 where (K - 1) n_1 is true for K = 2^c and K log2 K a divisor of B.
+
+    Examples
+    --------
+    >>> int(selected_rows(240, 8)), int(selected_rows(240, 8, rows="fresh"))
+    (70, 40)
     """
     return np.asarray(np.max(halving_schedule(B, K).rows(PARAMETERS["rows"].check(rows, "rows")), axis=0))
 
 
-@bound("Lemma 4, corrected", "n, gap, theta, kappa_lambda, *, strict, log", launch_factor=LAUNCH_LEMMAS)
+@bound(
+    "Lemma 4, corrected", "n, gap, theta, kappa_lambda, *, strict, log", launch_factor=LAUNCH_LEMMAS, example="3.71e-10"
+)
 def lemma_4(p: BoundArguments) -> Any:
     """Bound P[V_i <= V_1] by 2 exp(-2 n (Delta_i/2 - 2 c r / sqrt n)^2 / M^2).
 
@@ -79,13 +92,15 @@ def lemma_4(p: BoundArguments) -> Any:
     return formulas.log_failure_pair_corrected(p.rows_per_arm, p.gap, p.theta, p.r, p.width)
 
 
-@bound("Lemma 1 (i), corrected", _FAILURE, pulls="uniform", launch_factor=LAUNCH_LEMMAS)
+@bound("Lemma 1 (i), corrected", _FAILURE, pulls="uniform", launch_factor=LAUNCH_LEMMAS, example="2.6e-09")
 def delta_fail_uniform(p: BoundArguments) -> Any:
     """Bound P[i_s not in S*] by 2 (K - |S*|) exp(-2 n (Delta/2 - 2 c r / sqrt n)^2 / M^2)."""
     return formulas.log_failure_uniform_corrected(p.rows_per_arm, p.rivals, p.gap, p.theta, p.r, p.width)
 
 
-@bound("order claim of Theorem 1, corrected", _FAILURE, pulls="uniform", launch_factor=LAUNCH_THEOREMS)
+@bound(
+    "order claim of Theorem 1, corrected", _FAILURE, pulls="uniform", launch_factor=LAUNCH_THEOREMS, example="0.000636"
+)
 def delta_fail_uniform_simplified(p: BoundArguments) -> Any:
     """Bound P[i_s not in S*] by 2 (K - |S*|) exp(-Delta^2 n / (8 M^2)) under the factor 64.
 
@@ -99,6 +114,7 @@ def delta_fail_uniform_simplified(p: BoundArguments) -> Any:
     "B, K, gap, theta, kappa_lambda, *, best_count, rows, strict, log",
     pulls="schedule",
     launch_factor=LAUNCH_LEMMAS,
+    example="0.0505",
 )
 def delta_fail_median(p: BoundArguments) -> Any:
     """Bound P[i_s not in S*] for every K >= 2, with q(n) = exp(-2 n (Delta/2 - 2 c r / sqrt n)^2 / M^2):
@@ -124,6 +140,7 @@ def delta_fail_median(p: BoundArguments) -> Any:
     "B, K, gap, theta, kappa_lambda, delta, *, best_count, strict",
     pulls="uniform",
     launch_factor=LAUNCH_LEMMAS,
+    example="0.0859",
 )
 def exploratory_regret_uniform(p: BoundArguments) -> Any:
     """Bound the regret by 2 c r / sqrt n + M sqrt(log(2|S*|/delta)/2n) + M sqrt(log(2/delta)/2n).
@@ -139,6 +156,7 @@ def exploratory_regret_uniform(p: BoundArguments) -> Any:
     "B, K, gap, theta, kappa_lambda, delta, *, best_count, rows, strict",
     pulls="schedule",
     launch_factor=LAUNCH_LEMMAS,
+    example="0.0562",
 )
 def exploratory_regret_median(p: BoundArguments) -> Any:
     """Bound the regret by 2 c r / sqrt n + 2 M sqrt(log(2|S*|/delta)/2n), n the selected arm's true rows.
@@ -155,6 +173,7 @@ def exploratory_regret_median(p: BoundArguments) -> Any:
     "B, K, gap, theta, kappa_lambda, m, delta, *, best_count, approximation_error, strict",
     pulls="uniform",
     launch_factor=LAUNCH_LEMMAS,
+    example="0.325",
 )
 def excess_risk_uniform(p: BoundArguments) -> Any:
     """Bound the excess risk on the event that the paper's Assumption and the condition hold.
@@ -174,6 +193,7 @@ def excess_risk_uniform(p: BoundArguments) -> Any:
     "B, K, gap, theta, kappa_lambda, m, delta, *, best_count, rows, approximation_error, strict",
     pulls="schedule",
     launch_factor=LAUNCH_LEMMAS,
+    example="0.292",
 )
 def excess_risk_median(p: BoundArguments) -> Any:
     """Bound the excess risk as Theorem 1 corrected, with the selected arm's true number of rows.
@@ -183,7 +203,7 @@ def excess_risk_median(p: BoundArguments) -> Any:
     return _excess_risk(p, _selected(p), p.best)
 
 
-@bound("Eq. 6, corrected", "B, theta, kappa_lambda, delta, *, approximation_error, strict", least=1)
+@bound("Eq. 6, corrected", "B, theta, kappa_lambda, delta, *, approximation_error, strict", least=1, example="0.0304")
 def excess_risk_supervised(p: BoundArguments) -> Any:
     """Bound the excess risk of the ball minimiser by 2cr/sqrt B + (1 + M) sqrt(log(2/delta)/2B) + R_ap."""
     deviation = formulas.hoeffding_deviation(p.B, 2 / p.delta)
@@ -191,7 +211,7 @@ def excess_risk_supervised(p: BoundArguments) -> Any:
     return complexity + (1 + formulas.loss_range(p.theta, p.r, p.r)) * deviation + p.approximation_error
 
 
-@bound("term (a) of A.2, corrected", "m, theta, kappa_lambda, delta, *, arms, strict")
+@bound("term (a) of A.2, corrected", "m, theta, kappa_lambda, delta, *, arms, strict", example="0.136")
 def term_a(p: BoundArguments) -> Any:
     """Evaluate Lemma 3 for ``arms`` arms at once, delta / arms each: term (a) corrected for ties.
 
@@ -201,7 +221,7 @@ def term_a(p: BoundArguments) -> Any:
     return formulas.uniform_risk_deviation(p.m, p.theta, p.r, p.delta / p.arms)
 
 
-@bound("term (d) of A.2, corrected", "m, theta, kappa_lambda, delta, *, strict")
+@bound("term (d) of A.2, corrected", "m, theta, kappa_lambda, delta, *, strict", example="0.0707")
 def term_d(p: BoundArguments) -> Any:
     """Evaluate M sqrt(log(1/delta) / 2m); the comparator is fixed."""
     return formulas.loss_range(p.theta, p.r, p.r) * formulas.hoeffding_deviation(p.m, 1 / p.delta)

@@ -47,7 +47,12 @@ _RISK = "B, K, gap, theta, kappa_lambda, m, delta, *, approximation_error, stric
 _ROWS = "m, theta, kappa_lambda, delta, *, strict"
 
 
-@bound("Lemma 4 (A.1)", "n, gap, theta, kappa_lambda, *, min_gap, strict, log", launch_factor=LAUNCH_LEMMAS)
+@bound(
+    "Lemma 4 (A.1)",
+    "n, gap, theta, kappa_lambda, *, min_gap, strict, log",
+    launch_factor=LAUNCH_LEMMAS,
+    example="0.332",
+)
 def lemma_4(p: BoundArguments) -> Any:
     """Bound P[V_i < V_1] by 4 exp(-(2/9) n (Delta_i/2 - 2 c r / sqrt n)^2).
 
@@ -57,7 +62,7 @@ def lemma_4(p: BoundArguments) -> Any:
     return formulas.log_failure_pair(p.rows_per_arm, p.gap, p.theta, p.r)
 
 
-@bound("Lemma 1 (i), Eq. 9", _FAILURE, pulls="uniform", launch_factor=LAUNCH_LEMMAS)
+@bound("Lemma 1 (i), Eq. 9", _FAILURE, pulls="uniform", launch_factor=LAUNCH_LEMMAS, example="2.32")
 def delta_fail_uniform(p: BoundArguments) -> Any:
     """Bound the failure of uniform allocation by 4 (K - 1) exp(-(2/9) n (Delta/2 - 2 c r / sqrt n)^2).
 
@@ -66,7 +71,7 @@ def delta_fail_uniform(p: BoundArguments) -> Any:
     return formulas.log_failure_uniform(p.rows_per_arm, p.K, p.gap, p.theta, p.r)
 
 
-@bound("Lemma 2 (i), Eq. 11", _FAILURE, pulls="first_round", launch_factor=LAUNCH_LEMMAS)
+@bound("Lemma 2 (i), Eq. 11", _FAILURE, pulls="first_round", launch_factor=LAUNCH_LEMMAS, example="13.3")
 def delta_fail_median(p: BoundArguments) -> Any:
     """Bound the failure of median elimination by 8 q / (1 - q), n = floor(B / (K log2 K)).
 
@@ -75,19 +80,19 @@ def delta_fail_median(p: BoundArguments) -> Any:
     return formulas.log_failure_median(p.rows_per_arm, p.gap, p.theta, p.r)
 
 
-@bound("last display of A.2", _FAILURE, pulls="uniform", launch_factor=LAUNCH_THEOREMS)
+@bound("last display of A.2", _FAILURE, pulls="uniform", launch_factor=LAUNCH_THEOREMS, example="9.35")
 def delta_fail_uniform_appendix(p: BoundArguments) -> Any:
     """Evaluate the display at the end of A.2, which prints (4 - 4 theta) where Eq. 9 has (2 - 2 theta)."""
     return formulas.log_failure_uniform(p.rows_per_arm, p.K, p.gap, p.theta, p.r, factor=4)
 
 
-@bound("last line of A.2", _FAILURE, pulls="uniform", launch_factor=LAUNCH_THEOREMS)
+@bound("last line of A.2", _FAILURE, pulls="uniform", launch_factor=LAUNCH_THEOREMS, example="9.22")
 def delta_fail_uniform_simplified(p: BoundArguments) -> Any:
     """Bound the failure of uniform allocation by 4 (K - 1) exp(-Delta^2 floor(B / K) / 72), under the factor 64."""
     return formulas.log_failure_uniform_simplified(p.n, p.K, p.gap)
 
 
-@bound("A.3", _FAILURE, pulls="first_round", launch_factor=LAUNCH_THEOREMS)
+@bound("A.3", _FAILURE, pulls="first_round", launch_factor=LAUNCH_THEOREMS, example="22.5")
 def delta_fail_median_simplified(p: BoundArguments) -> Any:
     """Bound the failure of median elimination by 8 exp(-Delta^2 n_1 / 72) / (1 - exp(-Delta^2 C / 72)).
 
@@ -96,7 +101,7 @@ def delta_fail_median_simplified(p: BoundArguments) -> Any:
     return formulas.log_failure_median_simplified(p.n, p.gap, p.theta, p.r)
 
 
-@bound("Lemma 1 (ii)", _REGRET, pulls="uniform", launch_factor=LAUNCH_LEMMAS)
+@bound("Lemma 1 (ii)", _REGRET, pulls="uniform", launch_factor=LAUNCH_LEMMAS, example="0.111")
 def exploratory_regret_uniform(p: BoundArguments) -> Any:
     """Bound the regret by 4 c r / sqrt n + 2 sqrt(log(2/delta) / (2 n)) with n = floor(B / K) rows.
 
@@ -105,13 +110,19 @@ def exploratory_regret_uniform(p: BoundArguments) -> Any:
     return formulas.regret_paper(p.rows_per_arm, p.theta, p.r, p.delta)
 
 
-@bound("Lemma 2 (ii)", _REGRET, pulls="first_round", launch_factor=LAUNCH_LEMMAS)
+@bound("Lemma 2 (ii)", _REGRET, pulls="first_round", launch_factor=LAUNCH_LEMMAS, example="0.068")
 def exploratory_regret_median(p: BoundArguments) -> Any:
     """Bound the regret as Lemma 1 (ii) with floor(B / log2 K) rows, under the condition on floor(B / (K log2 K))."""
     return formulas.regret_paper(at_least_one(total_pulls_median(p.B, p.K)), p.theta, p.r, p.delta)
 
 
-@bound("Theorem 1, Eq. 10 with its O() opened as in A.2", _RISK, pulls="uniform", launch_factor=LAUNCH_THEOREMS)
+@bound(
+    "Theorem 1, Eq. 10 with its O() opened as in A.2",
+    _RISK,
+    pulls="uniform",
+    launch_factor=LAUNCH_THEOREMS,
+    example="0.415",
+)
 def excess_risk_uniform(p: BoundArguments) -> Any:
     """Bound the excess risk of uniform allocation with probability at least 1 - delta - delta_fail:
 
@@ -121,7 +132,11 @@ def excess_risk_uniform(p: BoundArguments) -> Any:
 
 
 @bound(
-    "Theorem 2, Eq. 12 with its O() opened as in A.2 and A.3", _RISK, pulls="first_round", launch_factor=LAUNCH_THEOREMS
+    "Theorem 2, Eq. 12 with its O() opened as in A.2 and A.3",
+    _RISK,
+    pulls="first_round",
+    launch_factor=LAUNCH_THEOREMS,
+    example="0.368",
 )
 def excess_risk_median(p: BoundArguments) -> Any:
     """Bound the excess risk of median elimination: Theorem 1 with floor(B / log2 K) in place of floor(B / K)."""
@@ -133,7 +148,7 @@ def _excess_risk(p: BoundArguments, n: Any) -> ExcessRisk:
     return ExcessRisk(*terms, p.approximation_error)
 
 
-@bound("Eq. 6", "B, theta, kappa_lambda, delta, *, approximation_error, strict", least=1)
+@bound("Eq. 6", "B, theta, kappa_lambda, delta, *, approximation_error, strict", least=1, example="0.0393")
 def excess_risk_supervised(p: BoundArguments) -> Any:
     """Bound the excess risk of the baseline that knows the best feature, with B rows.
 
@@ -144,19 +159,19 @@ def excess_risk_supervised(p: BoundArguments) -> Any:
     return formulas.regret_paper(p.B, p.theta, p.r, p.delta) + p.approximation_error
 
 
-@bound("Lemma 3 (A.1)", _ROWS)
+@bound("Lemma 3 (A.1)", _ROWS, example="0.136")
 def lemma_3(p: BoundArguments) -> Any:
     """Bound R(f) - R_hat_surr(f) for all f by 2 c r / sqrt m + sqrt(log(1/delta) / 2m)."""
     return formulas.uniform_risk_deviation(p.m, p.theta, p.r, p.delta)
 
 
-@bound("term (a) of A.2", _ROWS)
+@bound("term (a) of A.2", _ROWS, example="0.136")
 def term_a(p: BoundArguments) -> Any:
     """Evaluate Lemma 3 at the selected model: 2 c r / sqrt m + sqrt(log(1/delta_1) / 2m)."""
     return formulas.uniform_risk_deviation(p.m, p.theta, p.r, p.delta)
 
 
-@bound("term (d) of A.2", _ROWS)
+@bound("term (d) of A.2", _ROWS, example="0.136")
 def term_d(p: BoundArguments) -> Any:
     """Evaluate term (d), printed with the same right-hand side: 2 c r / sqrt m + sqrt(log(1/delta_2) / 2m)."""
     return formulas.uniform_risk_deviation(p.m, p.theta, p.r, p.delta)

@@ -61,7 +61,7 @@ _SPLITS = np.linspace(1 / 64, 63 / 64, 63)
 """Shares of the gap given to the best arm's deviation; every one gives a valid bound."""
 
 
-@bound("Theorem 2", "gap, theta, kappa_lambda, *, optimism")
+@bound("Theorem 2", "gap, theta, kappa_lambda, *, optimism", example="6.25")
 def launch_rows(p: BoundArguments) -> Any:
     """Return the rows per arm above which Theorem 2 is informative: (c_d r / Delta)^2, or (2 c* r / Delta)^2.
 
@@ -71,7 +71,7 @@ def launch_rows(p: BoundArguments) -> Any:
     return formulas.launch_rows_tighter(p.gap, p.theta, p.r, p.optimism)
 
 
-@bound("Theorem 9", "gap, theta, kappa_lambda, m")
+@bound("Theorem 9", "gap, theta, kappa_lambda, m", example="4.77")
 def impossible_rows(p: BoundArguments) -> Any:
     """Return r^2 / (Delta + r / sqrt m)^2: with fewer rows per arm some population surely fails.
 
@@ -85,7 +85,7 @@ def impossible_rows(p: BoundArguments) -> Any:
     return (p.r / level) ** 2
 
 
-@bound("Theorem 2", f"n, gap, theta, kappa_lambda, *, {_DESIGN}")
+@bound("Theorem 2", f"n, gap, theta, kappa_lambda, *, {_DESIGN}", example="3.28e-16")
 def lemma_4(p: BoundArguments) -> Any:
     """Bound P[V_i <= V_1] by exp(-n w (Delta_i - c_d r / sqrt n)^2 / (2 D^2)) for pairing "same".
 
@@ -97,7 +97,9 @@ def lemma_4(p: BoundArguments) -> Any:
     return np.minimum(tails.log_beaten_by_any(margins), tails.log_crowd(margins, 0.0, p.gap))
 
 
-@bound("Theorem 3", f"B, K, gap, theta, kappa_lambda, *, gaps, best_count, {_DESIGN}", pulls="uniform")
+@bound(
+    "Theorem 3", f"B, K, gap, theta, kappa_lambda, *, gaps, best_count, {_DESIGN}", pulls="uniform", example="8.71e-16"
+)
 def delta_fail_uniform(p: BoundArguments) -> Any:
     """Bound P[i_s not in S*] for uniform allocation, n = floor(B / K), by the smaller of
 
@@ -113,7 +115,12 @@ def delta_fail_uniform(p: BoundArguments) -> Any:
     return np.minimum(beaten, tails.log_crowd(margins, log_count, np.max(p.gaps, axis=-1)))
 
 
-@bound("Theorem 4", f"B, K, gap, theta, kappa_lambda, *, gaps, best_count, rows, {_DESIGN}", pulls="schedule")
+@bound(
+    "Theorem 4",
+    f"B, K, gap, theta, kappa_lambda, *, gaps, best_count, rows, {_DESIGN}",
+    pulls="schedule",
+    example="3.13e-05",
+)
 def delta_fail_median(p: BoundArguments) -> Any:
     """Bound P[i_s not in S*] for median elimination, for every K >= 2, by a finite sum over rounds.
 
@@ -177,7 +184,7 @@ def _log_round_per_arm(p: BoundArguments, tails: Tails, active: Ints, kept: Ints
 # Theorem 6: regret and risk without a gap, a launch budget or an assumption on the arms.
 
 
-@bound("Theorem 6 (i)", _GAP_FREE, pulls="uniform")
+@bound("Theorem 6 (i)", _GAP_FREE, pulls="uniform", example="0.0795")
 def exploratory_regret_uniform(p: BoundArguments) -> Any:
     """Bound the regret of uniform allocation, n = floor(B / K), with probability at least 1 - delta:
 
@@ -188,7 +195,7 @@ def exploratory_regret_uniform(p: BoundArguments) -> Any:
     return _regret_gap_free(p)
 
 
-@bound("Theorem 6 (ii)", _GAP_FREE_RISK, pulls="uniform")
+@bound("Theorem 6 (ii)", _GAP_FREE_RISK, pulls="uniform", example="0.0717")
 def excess_risk_uniform(p: BoundArguments) -> Any:
     """Bound the excess 0/1 risk of uniform allocation for rows i.i.d. from the distribution.
 
@@ -206,7 +213,7 @@ def excess_risk_uniform(p: BoundArguments) -> Any:
     return np.minimum(by_clipping, surrogate) + p.approximation_error
 
 
-@bound("Theorem 6 (iii)", _GAP_FREE_RISK, pulls="uniform")
+@bound("Theorem 6 (iii)", _GAP_FREE_RISK, pulls="uniform", example="0.0884")
 def excess_risk_calibrated(p: BoundArguments) -> Any:
     """Bound the excess 0/1 risk by (A_1 + the bound of (i)) / (1 - theta), with probability at least 1 - delta.
 
@@ -218,7 +225,7 @@ def excess_risk_calibrated(p: BoundArguments) -> Any:
     return (surplus + _regret_gap_free(p)) / (1 - p.theta)
 
 
-@bound("Theorem 6 (iv)", _GAP_FREE, pulls="uniform")
+@bound("Theorem 6 (iv)", _GAP_FREE, pulls="uniform", example="0.0815")
 def selection_regret_uniform(p: BoundArguments) -> Any:
     """Bound R_is - R_1 by c_d r / sqrt n + D sqrt(2 ln((K - 1)/delta) / n), with probability at least 1 - delta.
 
@@ -229,7 +236,7 @@ def selection_regret_uniform(p: BoundArguments) -> Any:
     return formulas.selection_regret(p.rows_per_arm, p.theta, p.r, (p.K - 1) / p.delta, p.moved)
 
 
-@bound("Theorem 6 (v)", _GAP_FREE, pulls="schedule")
+@bound("Theorem 6 (v)", _GAP_FREE, pulls="schedule", example="0.299")
 def selection_regret_median(p: BoundArguments) -> Any:
     """Bound the regret of median elimination with fresh rows, with probability at least 1 - delta:
 
@@ -257,7 +264,7 @@ def _regret_gap_free(p: BoundArguments) -> Any:
 # Theorem 7: tails that use variances (Bernstein, Bousquet).
 
 
-@bound("Theorem 7", "theta, top_h, top_g, radius")
+@bound("Theorem 7", "theta, top_h, top_g, radius", example="0.05")
 def loss_variance(p: BoundArguments) -> Any:
     """Bound the variance of the loss over the ball by Lambda^2 (sqrt(top_h) / 2 + max(1/2, b) sqrt(top_g))^2.
 
@@ -268,7 +275,7 @@ def loss_variance(p: BoundArguments) -> Any:
     return (p.r * (np.sqrt(p.top_h) / 2 + steep * np.sqrt(p.top_g))) ** 2
 
 
-@bound("Theorem 7", "n, shift, theta, kappa_lambda, *, variance, strict, log", least=1)
+@bound("Theorem 7", "n, shift, theta, kappa_lambda, *, variance, strict, log", least=1, example="7.67e-53")
 def comparator_tail_variance(p: BoundArguments) -> Any:
     """Bound P[V_1 >= R_1 + shift] by exp(-n shift^2 / (2 (variance + M shift / 3))), Bernstein.
 
@@ -277,7 +284,7 @@ def comparator_tail_variance(p: BoundArguments) -> Any:
     return formulas.log_tail_bernstein(p.rows_per_arm, p.shift, formulas.loss_range(p.theta, p.r, p.r), p.variance)
 
 
-@bound("Theorem 7", "n, shift, theta, kappa_lambda, *, variance, strict, log", least=1)
+@bound("Theorem 7", "n, shift, theta, kappa_lambda, *, variance, strict, log", least=1, example="4.57e-35")
 def erm_tail_variance(p: BoundArguments) -> Any:
     """Bound P[V_i <= R_i - shift] by exp(-x), where x solves Bousquet's inequality
 
@@ -289,7 +296,12 @@ def erm_tail_variance(p: BoundArguments) -> Any:
     return formulas.log_tail_bousquet(p.rows_per_arm, p.shift, p.theta, p.r, p.variance)
 
 
-@bound("Theorem 7", "n, gap, theta, kappa_lambda, *, variance_rival, variance_best, strict, log", least=1)
+@bound(
+    "Theorem 7",
+    "n, gap, theta, kappa_lambda, *, variance_rival, variance_best, strict, log",
+    least=1,
+    example="4.72e-24",
+)
 def lemma_4_variance(p: BoundArguments) -> Any:
     """Bound P[V_i <= V_1] by Bernstein for the best arm and Bousquet for the rival, with the best split.
 
@@ -309,7 +321,7 @@ def lemma_4_variance(p: BoundArguments) -> Any:
 # Theorem 8: the score that Eq. 3 really minimises.
 
 
-@bound("Theorem 8", "n, gap, theta, kappa, *, C_h, C_g, strict, log", ceiling=False)
+@bound("Theorem 8", "n, gap, theta, kappa, *, C_h, C_g, strict, log", ceiling=False, example="0.0368")
 def lemma_4_regularised(p: BoundArguments) -> Any:
     """Bound P[S_i <= S_1] by exp(-n (Delta_i - beta)^2 / (2 D^2)) for the score of Eq. 3,
 
@@ -323,7 +335,9 @@ def lemma_4_regularised(p: BoundArguments) -> Any:
     return _log_tail_regularised(p)
 
 
-@bound("Theorem 8", "B, K, gap, theta, kappa, *, C_h, C_g, strict, log", pulls="uniform", ceiling=False)
+@bound(
+    "Theorem 8", "B, K, gap, theta, kappa, *, C_h, C_g, strict, log", pulls="uniform", ceiling=False, example="0.258"
+)
 def delta_fail_uniform_regularised(p: BoundArguments) -> Any:
     """Sum Theorem 8 over the K - 1 other arms: uniform allocation with the score of Eq. 3."""
     return np.log(p.K - 1.0) + _log_tail_regularised(p)

@@ -53,7 +53,14 @@ class Mfeat:
 
 @cache
 def load_mfeat() -> Mfeat:
-    """Load the shipped data, read-only."""
+    """Load the shipped data, read-only.
+
+    Examples
+    --------
+    >>> digits = load_mfeat()
+    >>> len(digits.y), digits.views["mor"].shape
+    (2000, (2000, 6))
+    """
     with np.load(Path(__file__).with_name("mfeat.npz"), allow_pickle=False) as file:
         views = {name: file[name].astype(np.float64) for name in VIEWS}
         y = file["y"].astype(np.int64)

@@ -162,6 +162,12 @@ def solve_batch(
     -------
     BatchSolution
         Certified scores without the models; call :func:`solve` with ``weights=counts[t]`` for the model of trial t.
+
+    Examples
+    --------
+    >>> gram, y = [[1.0, 0.2], [0.2, 1.0]], [1, -1]
+    >>> solve_batch(gram, y, 0.3, counts=[[1, 1], [2, 0]], ball=1.0).objective.round(3)
+    array([0.53, 0.42])
     """
     gram, y, theta = check_rows(gram, y, theta)
     penalty, ball = check_form(penalty, ball)

@@ -182,6 +182,13 @@ class Claim:
     coq, corrected_coq : theorems of theory/coq that are the statement, as printed or as corrected
     proof, corrected_proof : headings of docs/theorems.md that prove it
     group : name of the data file that states the claim
+
+    Examples
+    --------
+    >>> from theory.claims.registry import get
+    >>> claim = get("lemma-1-i")
+    >>> claim.printed, claim.matters
+    ('holds-corrected', 'constant')
     """
 
     id: str

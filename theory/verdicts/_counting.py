@@ -51,6 +51,13 @@ def judge(failures: int, trials: int, bound: float, *, alpha: float = 1e-6, fact
     Verdict
         With exact Clopper-Pearson limits, the attained false-alarm rate and the smallest detectable
         violation factor.  Zero failures are reported as an upper limit, never as a rate of zero.
+
+    Examples
+    --------
+    >>> judge(failures=30, trials=1000, bound=0.1).outcome
+    'consistent'
+    >>> judge(failures=200, trials=1000, bound=0.1).outcome
+    'refuted'
     """
     failures, trials = check_counts(failures, trials)
     alpha, factor = check_options(alpha, factor)
@@ -139,6 +146,11 @@ def judge_family(cells: Iterable[Cell], *, alpha: float = 1e-6, factor: float = 
         In the order of the cells.  ``Verdict.alpha`` is the level at which the cell was judged: alpha / m, or
         Holm's level where only that refuted the cell.  Limits and the detectable factor belong to that level; the
         power at alpha / m does not depend on the other cells.
+
+    Examples
+    --------
+    >>> [verdict.outcome for verdict in judge_family([(30, 1000, 0.1), (200, 1000, 0.1), (30, 1000, 1.0)])]
+    ['consistent', 'refuted', 'vacuous']
     """
     alpha, factor = check_options(alpha, factor)
     family: list[Cell] = [(*check_counts(failures, trials), check_bound(bound)) for failures, trials, bound in cells]

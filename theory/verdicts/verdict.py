@@ -36,6 +36,13 @@ class Verdict:
         The attained one: the probability of a refutation when the truth sits exactly at the bound.
     detectable_factor : float, optional
         The smallest violation factor (true rate / bound) that is refuted with probability 95 %.
+
+    Examples
+    --------
+    >>> from theory.verdicts import judge
+    >>> verdict = judge(failures=0, trials=1000, bound=0.1)
+    >>> verdict.outcome, round(verdict.upper, 4)
+    ('consistent', 0.0137)
     """
 
     outcome: Outcome
