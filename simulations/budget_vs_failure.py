@@ -12,8 +12,6 @@ from collections.abc import Sequence
 
 from exml_sim.engine import Budgets, Score, StrategySpec, SyntheticPool
 from exml_sim.engine.study import Study
-from simulations.panels import Panel
-from theory.versions import VERSIONS
 
 ANGLES = (0, 2, 4, 6, 8, 10, 12, 90)
 THETA = 0.1
@@ -36,17 +34,3 @@ def make_study(trials: int, *, seed: int = 0, budgets: Sequence[int] = BUDGETS +
         trials=trials,
         seed=seed,
     )
-
-
-def to_csv(panels: Sequence[Panel]) -> str:
-    """Write the cells with intervals and bounds, one line each."""
-    import pandas as pd
-
-    rows = [
-        {"strategy": panel.strategy, "budget": cell.budget, "trials": cell.trials, "failures": cell.failures}
-        | {"rate": cell.failure_rate, "low": cell.lower, "high": cell.upper}
-        | {f"bound_{name}": panel.bound_at(name, cell) for name in VERSIONS}
-        for panel in panels
-        for cell in panel.cells
-    ]
-    return str(pd.DataFrame(rows).to_csv(index=False, na_rep="nan", lineterminator="\n"))

@@ -24,8 +24,6 @@ CONFIDENCE = 0.99
 #: The probability that the verdicts of a whole study contain a false refutation.
 ALPHA = 1e-6
 
-STRATEGY_TITLES = {"uniform_allocation": "uniform allocation", "median_elimination": "median elimination"}
-
 
 @dataclass(frozen=True, slots=True)
 class Panel:
@@ -49,6 +47,8 @@ class Panel:
         Bounds of the study's plug-ins.
     arm_bounds
         Classical bounds of parametric arms.
+    label
+        Title of the strategy, if it is not made from its name.
     """
 
     pool: str
@@ -61,13 +61,14 @@ class Panel:
     reason: str = ""
     plugin_bounds: tuple[PluginBound, ...] = ()
     arm_bounds: tuple[ArmBound, ...] = ()
+    label: str = ""
     # Table, figure, report and findings all ask for required budgets, and each answer is a search.
     _required: dict[tuple[str, float], int | None] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def title(self) -> str:
         """The strategy for readers."""
-        return STRATEGY_TITLES.get(self.strategy, self.strategy.replace("_", " "))
+        return self.label or self.strategy.replace("_", " ")
 
     @property
     def place(self) -> str:

@@ -41,6 +41,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 POOLS = ("exml_sim.bandit.pool", "exml_sim.bandit.parametric", "exml_sim.bandit.rows")
 #: Names that the package itself hands out, by the module behind them.
 FRONT_DOOR = {f"exml_sim.{name}": home for name, home in exml_sim._HOME.items()}
+#: The one import that goes up: `Pool.compare` puts results beside bounds, and only simulations knows both.
+COMPARE = re.compile(r"exml_sim/bandit/pool\.py:\d+ imports simulations\.compare")
 DEPTH = {room: depth for depth, rooms in enumerate(LAYERS) for room in rooms}
 #: The rooms of simulations that others build on, lowest first; the rest import these and nothing of each other.
 SHARED = (
@@ -48,7 +50,7 @@ SHARED = (
     ("panels",),
     ("_comparison",),
     ("_needed_budget", "budget_vs_failure", "figures", "pilot"),
-    ("report",),
+    ("report", "compare"),
     ("falsify", "verification", "reproduction"),
 )
 
@@ -125,7 +127,9 @@ def test_every_room_has_a_layer() -> None:
 
 
 def test_imports_only_go_down() -> None:
-    assert not places(edges(room), DEPTH)
+    upward = places(edges(room), DEPTH)
+    assert not [place for place in upward if not COMPARE.fullmatch(place)]
+    assert upward, "the exception is needed no more"
 
 
 @pytest.mark.parametrize(
@@ -208,7 +212,16 @@ def test_the_system_does_not_know_the_theory() -> None:
         for file in (ROOT / "exml_sim").rglob("*.py")
         if "cli" not in file.parts and imports(file) & {"theory", "simulations"}
     }
-    assert not offenders
+    assert offenders == {"pool.py"}, "only Pool.compare"
+
+
+def test_the_front_door_opens_every_name() -> None:
+    assert all(getattr(exml_sim, name) is not None for name in exml_sim.__all__)
+    assert [name for name, home in exml_sim._HOME.items() if home.startswith(("theory", "simulations"))] == [
+        "Comparison",
+        "compare",
+        "plot",
+    ]
 
 
 def loaded_after(code: str) -> set[str]:

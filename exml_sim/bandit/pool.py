@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -21,6 +21,11 @@ from exml_sim.money import Money, Prices, exact
 from exml_sim.plugins import POOLS
 from exml_sim.seeds import Rng, Seeds, as_seeds
 from exml_sim.strategies import by_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from simulations.compare import Comparison
 
 
 class Pool(ABC):
@@ -170,6 +175,18 @@ class Pool(ABC):
             return Explorations.join([run_part(part) for part in parts], seeds)
         with ThreadPoolExecutor(n_jobs) as threads:
             return Explorations.join(list(threads.map(run_part, parts)), seeds)
+
+    def compare(
+        self,
+        strategies: Mapping[str, Strategy | str] | Iterable[Strategy | str],
+        budgets: Iterable[Money],
+        trials: int = 10_000,
+        **options: Any,
+    ) -> Comparison:
+        """Compare strategies at several budgets; `simulations.compare.compare` describes the options."""
+        from simulations.compare import compare
+
+        return compare(self, strategies, budgets, trials, **options)
 
     def run(
         self, strategy: Strategy | str, budget: Money, seeds: Seeds, *, record: bool

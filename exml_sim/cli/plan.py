@@ -266,11 +266,10 @@ def _plan_pilot(
 
 
 def _describe_plan(plan: PilotPlan, population: Population) -> dict[str, Any]:
-    from simulations.panels import STRATEGY_TITLES
     from simulations.pilot import bounds
 
     row: dict[str, Any] = {
-        "strategy": STRATEGY_TITLES[plan.strategy],
+        "strategy": plan.strategy.replace("_", " "),
         "budget": options.finite(plan.budget),
         "interval": [options.finite(plan.lower), options.finite(plan.upper)],
         "level": plan.level,

@@ -265,21 +265,19 @@ def _write_results(
     result: StudyResult, out: Path, store: Path, *, is_default: bool, explain: bool
 ) -> tuple[dict[str, Any], str]:
     """Write table, figures and report; return the values and the text to print."""
-    from simulations import budget_vs_failure
-    from simulations.figures import facets, failure_rate, style
+    from simulations.compare import Comparison
+    from simulations.figures import failure_rate, style
     from simulations.panels import make_panels
     from simulations.report._page import make_page
     from simulations.report._render import render
 
     panels = make_panels(result)
-    if is_default:
-        (out / "summary.csv").write_text(budget_vs_failure.to_csv(panels), encoding="utf-8")
-    else:
+    if result.study.mode == "excess_risk":
         result.to_csv(out / "summary.csv")
+    else:
+        Comparison(panels).to_frame().to_csv(out / "summary.csv", index=False, lineterminator="\n")
     name = "Failure rate and bounds" if is_default else result.study.name
-    pictures = style.save(failure_rate.figure(panels, failure_rate.heading(panels, name)), out / "failure_rate")
-    if len({panel.place for panel in panels}) > 1:
-        pictures += style.save(facets.figure(panels, name), out / "facets")
+    pictures = style.save(failure_rate.choose_figure(panels, name), out / "failure_rate")
     page = make_page(result)
     (out / "report.html").write_text(render(page), encoding="utf-8")
     files = ["report.html", "summary.csv", *(file.name for file in pictures), "study.toml"]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from exml_sim.engine.result import CellSummary, StudyResult
 from exml_sim.money import short
 from simulations._comparison import affine_model
-from simulations.figures import style
+from simulations.figures import facets, style
 from simulations.panels import (
     CONFIDENCE,
     TARGET,
@@ -218,7 +218,22 @@ def figures(result: StudyResult) -> Iterator[tuple[str, Figure]]:
         shown = [panel for panel in panels if panel.place == place]
         alone = len(places) == 1
         title = name if alone else f"{name}: {place}"
-        yield "failure_rate" if alone else f"failure_rate_{number}", figure(shown, heading(shown, title))
+        yield "failure_rate" if alone else f"failure_rate_{number}", choose_figure(shown, title)
+
+
+def choose_figure(panels: Sequence[Panel], name: str) -> Figure:
+    """Draw all strategies on one axes, or one axes each where two at most have the paper's bounds.
+
+    Parameters
+    ----------
+    panels
+        Strategies; those of several pools give one axes per pool.
+    name
+        Title.
+    """
+    if 0 < len(panels) <= 2 and len({panel.place for panel in panels}) == 1 and any(p.problem for p in panels):
+        return figure(panels, heading(panels, name))
+    return facets.figure(panels, name)
 
 
 def heading(panels: Sequence[Panel], name: str) -> str:

@@ -91,10 +91,12 @@ def test_coming_from_bandits(
     for name, text in find_files(page).items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     (code,) = [block for _, block in find_blocks(page, "python")]
-    exec(code, {})
-    names, rates = zip(*(row.split() for row in capsys.readouterr().out.splitlines()), strict=True)
-    assert names == ("uniform_allocation", "successive_rejects")
-    assert all(0.05 < float(rate) < 0.2 for rate in rates)
+    assert len([row for row in code.splitlines() if row]) <= 8
+    names: dict[str, Any] = {}
+    exec(code, names)
+    assert (tmp_path / "strategies.pdf").read_bytes().startswith(b"%PDF")
+    texts = names["result"].plot().figure.legends[0].get_texts()
+    assert len([text for text in texts if ":" in text.get_text()]) == 3, "bounds of three strategies"
     (command,) = [block for _, block in find_blocks(page, "sh")]
     assert "ocba" in run_command(command, capsys)
 

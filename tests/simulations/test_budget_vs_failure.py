@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from dataclasses import replace
 from fractions import Fraction
@@ -15,6 +13,7 @@ from scipy import stats
 from exml_sim.engine import run
 from simulations import budget_vs_failure as study
 from simulations._comparison import find_gains, judge_panels
+from simulations.compare import Comparison
 from simulations.panels import TARGET, find_needs, make_panels, needed_in_simulation
 from simulations.report._findings import write_needs
 from theory.versions import VERSIONS
@@ -101,8 +100,8 @@ def test_verdicts_see_a_bound_that_is_too_small(panels) -> None:
     assert refuted == [("tighter", "49152"), (list(VERSIONS)[-1], "49152")]
 
 
-def test_csv(panels) -> None:
-    rows = list(csv.DictReader(io.StringIO(study.to_csv(panels))))
+def test_table(panels) -> None:
+    rows = Comparison(panels).to_frame()
     assert len(rows) == 2 * len(SMALL)
-    assert float(rows[0]["rate"]) == panels[0].cells[0].failure_rate
-    assert float(rows[3]["bound_tighter"]) == panels[0].bound_at("tighter", panels[0].cells[3])
+    assert rows["failure_rate"][0] == panels[0].cells[0].failure_rate
+    assert rows["bound_tighter"][3] == panels[0].bound_at("tighter", panels[0].cells[3])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 from fractions import Fraction
@@ -15,6 +13,7 @@ import theory
 from exml_sim.engine import StudyResult, run
 from simulations import budget_vs_failure
 from simulations._comparison import judge_panels
+from simulations.compare import Comparison
 from simulations.figures import failure_rate, style
 from simulations.panels import Needs, find_needs, make_panels, name_bound
 from simulations.report._findings import write_needs
@@ -60,8 +59,7 @@ def test_panels_sentence_table_and_judge_panels(panels) -> None:
     assert asked["halved"] < asked["tighter"]
     told = write_needs(Needs("uniform allocation", Fraction(128), asked))
     assert f"half of ours {asked['halved']:,} (" in told
-    rows = list(csv.DictReader(io.StringIO(budget_vs_failure.to_csv(panels))))
-    assert float(rows[1]["bound_halved"]) == uniform.bound_at("halved", cell)
+    assert Comparison(panels).to_frame()["bound_halved"][1] == uniform.bound_at("halved", cell)
     assert {name for _, _, name, _ in judge_panels(panels)} == set(VERSIONS)
 
 

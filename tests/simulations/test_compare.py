@@ -1,0 +1,155 @@
+"""Comparison of strategies in Python: numbers, tables, exports, figure."""
+
+from __future__ import annotations
+
+import re
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import stats
+
+import exml_sim
+from exml_sim.bandit.parametric import RandomInstancePool, RandomMeanArm
+from exml_sim.engine import run
+from exml_sim.strategies import MedianElimination
+from simulations.compare import Comparison, compare, plot
+from simulations.figures import facets, style
+from tests.engine.studies import known
+
+mpl.use("Agg")
+
+NAMES = ["uniform_allocation", "median_elimination", "successive_rejects", "ocba"]
+POOL = exml_sim.ParametricPool.bernoulli([0.2, 0.5, 0.6, 0.7])
+
+
+@pytest.fixture(scope="module")
+def comparison() -> Comparison:
+    return POOL.compare(NAMES, [40, 80, 400, 2000], 300, progress=False)
+
+
+def test_rates_are_those_of_explore_many_with_exact_intervals(comparison: Comparison) -> None:
+    frame = comparison.to_frame()
+    assert list(dict.fromkeys(frame["strategy"])) == [name.replace("_", " ") for name in NAMES]
+    assert len(frame) == len(NAMES) * 4
+    for row in frame.itertuples():
+        name = row.strategy.replace(" ", "_")
+        failures = POOL.explore_many(name, row.budget, 300).failures(POOL.best_arms()).sum()
+        assert row.failures == failures
+        interval = stats.binomtest(int(failures), 300).proportion_ci(0.99, "exact")
+        assert (row.lower, row.upper) == pytest.approx((interval.low, interval.high))
+        assert row.regret_lower <= row.mean_regret <= row.regret_upper
+
+
+def test_bounds_stand_beside_the_rates_of_their_strategy_only(comparison: Comparison) -> None:
+    frame = comparison.to_frame().set_index(["strategy", "budget"])
+    n, gaps = 400 // 4, np.array([0.3, 0.4, 0.5])
+    assert frame["bound_hoeffding"]["uniform allocation", 400] == pytest.approx(np.exp(-n * gaps**2).sum())
+    assert frame["bound_hoeffding"].drop("uniform allocation", level=0).isna().all()
+    assert frame.loc["ocba"].filter(like="bound_").isna().all(axis=None)
+
+
+def test_pandas_polars_arrow_and_xarray_read_the_same_numbers(comparison: Comparison) -> None:
+    frame = comparison.to_frame()
+    assert pl.DataFrame(comparison)["failure_rate"].to_list() == frame["failure_rate"].to_list()
+    assert pa.table(comparison).num_rows == len(frame)
+    pytest.importorskip("xarray")
+    rates = comparison.to_xarray()["failure_rate"].sel(strategy="ocba").squeeze()
+    assert rates.values.tolist() == frame[frame["strategy"] == "ocba"]["failure_rate"].tolist()
+
+
+def test_tables_for_notebooks_and_papers(comparison: Comparison) -> None:
+    html, latex = comparison._repr_html_(), comparison.to_latex()
+    assert html.count("<tr") == 4 + 2
+    assert "\\toprule" in latex
+    assert re.search(r"^2,000 & ", latex, re.M)
+    assert "99%" in repr(comparison)
+
+
+def test_labels_are_text_in_html_and_latex() -> None:
+    comparison = POOL.compare({"<b>A_1 & B%</b>": "ocba"}, [40], 20, progress=False)
+    assert "<b>" not in comparison._repr_html_()
+    assert r"A\_1 \& B\%" in comparison.to_latex()
+
+
+def test_one_axes_with_all_strategies_and_no_line_to_an_upper_limit(comparison: Comparison) -> None:
+    ax = comparison.plot()
+    lines = {line.get_label(): line for line in ax.lines}
+    for panel in comparison.panels:
+        budgets = [budget for budget, cell in zip(panel.budgets, panel.cells, strict=True) if cell.failures]
+        assert lines[panel.title].get_xdata().tolist() == budgets
+        assert np.all(np.diff(lines[panel.title].get_ydata()) <= 0), "curves of this pool fall"
+    limits = [line for line in ax.lines if line.get_marker() == "v" and line.get_markerfacecolor() == "white"]
+    unseen = sum(cell.failures == 0 for panel in comparison.panels for cell in panel.cells)
+    assert unseen
+    assert sum(len(line.get_xdata()) for line in limits) == unseen
+    assert all(line.get_linestyle() == "None" for line in limits)
+    curve = lines["uniform allocation: Hoeffding and union bound"]
+    assert curve.get_color() == lines["uniform allocation"].get_color()
+    assert np.all(curve.get_ydata() < 1)
+
+
+def test_the_legend_lies_inside_the_picture(comparison: Comparison) -> None:
+    for picture in (comparison.plot().figure, facets.figure(comparison.panels, "four strategies")):
+        picture.draw_without_rendering()
+        box = picture.legends[0].get_window_extent()
+        assert picture.bbox.x0 <= box.x0
+        assert box.x1 <= picture.bbox.x1
+        assert picture.bbox.y0 <= box.y0
+
+
+def test_labels_order_colours_and_bounds_are_the_users(comparison: Comparison) -> None:
+    ax = style.blank().subplots()
+    labels, colours = {"ocba": "OCBA", "uniform allocation": "UA"}, {"UA": "#123456"}
+    options = {"labels": labels, "order": ["OCBA", "uniform_allocation"], "colours": colours, "bounds": False}
+    assert comparison.plot(ax, **options) is ax
+    assert ax.get_legend_handles_labels()[1] == ["OCBA", "UA"]
+    assert next(line for line in ax.lines if line.get_label() == "UA").get_color() == "#123456"
+    ax = comparison.plot(style.blank().subplots(), quantity="regret")
+    assert "regret" in ax.get_ylabel()
+    with pytest.raises(ValueError, match="no strategy 'ucb'"):
+        comparison.plot(ax, order=["ucb"])
+    with pytest.raises(ValueError, match="quantity must be one of"):
+        comparison.plot(ax, quantity="speed")
+
+
+def test_a_study_is_drawn_by_the_same_function() -> None:
+    with run(known(trials=30), n_jobs=1, progress=False) as result:
+        ax = plot(result, style.blank().subplots(), bounds=["hoeffding"])
+        frame = Comparison.from_study(result).to_frame()
+    texts = ax.get_legend_handles_labels()[1]
+    assert [text for text in texts if "bound" in text] == [
+        "uniform allocation: Hoeffding and union bound (vacuous here)"
+    ]
+    assert {"bound_hoeffding", "bound_accumulated_sum"} < set(frame)
+
+
+def test_arms_that_are_drawn_anew_have_rates_and_no_bounds() -> None:
+    pool = RandomInstancePool([RandomMeanArm(0.0, 1.0) for _ in range(3)])
+    frame = compare(pool, ["uniform_allocation"], [30], 50, progress=False).to_frame()
+    assert 0 <= frame["failure_rate"][0] <= 1
+    assert not list(frame.filter(like="bound_"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([], [40]), "at least one budget and one strategy"),
+        ((["ocba"], []), "at least one budget and one strategy"),
+        (("ocba", [40]), "must be a list or a mapping"),
+        ((["no such"], [40]), "unknown strategy 'no such'"),
+        (([MedianElimination(), "median_elimination"], [40]), "label of its own"),
+        ((["ocba"], [40], 0), "trials"),
+    ],
+)
+def test_bad_input(arguments: tuple, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        POOL.compare(*arguments, progress=False)
+
+
+def test_frames_are_plain(comparison: Comparison) -> None:
+    assert isinstance(comparison.to_frame(), pd.DataFrame)
+    assert comparison.to_frame()["budget"].dtype == float
