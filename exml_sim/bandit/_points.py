@@ -24,15 +24,11 @@ from exml_sim._internal.arrays import CountArray, FloatArray
 from exml_sim._internal.memory import free_memory, in_bytes
 from exml_sim.bandit._sampling import HeldRows
 from exml_sim.bandit.scoring import Scoring, risk_interval
-from exml_sim.rejection import factorise, solve_low_rank
-from exml_sim.rejection._factor import DEFAULT_RANK
 
 #: Rows up to which every arm keeps its kernel matrix.
 MATRIX_ROWS = 6000
 #: Scores that a factor bounds.
 LOW_RANK_SCORES = ("objective", "risk")
-#: Landmarks of a factor of the whole population.
-RANK = DEFAULT_RANK
 #: Accuracy of the minimum on a factor at best: beyond it the bounds of many rows are rounding.
 LOW_RANK_TOL = 1e-7
 #: Rows of a block of kernel values.
@@ -141,9 +137,12 @@ def _penalised(
     points: Points, scoring: Scoring, y: NDArray[np.int64], counts: CountArray, level: int
 ) -> tuple[float, float, float]:
     """Minimise over the span of a factor, with bounds for the full kernel."""
+    # Few pools are so large: the others do not wait for the compiled modules.
+    from exml_sim.rejection import DEFAULT_RANK, factorise, solve_low_rank
+
     assert scoring.penalty is not None
     gamma = 1.0 if points.bandwidth is None else points.bandwidth
-    factor = factorise(points.X, kernel=points.kernel, gamma=gamma, rank=min(RANK, len(points.X)))
+    factor = factorise(points.X, kernel=points.kernel, gamma=gamma, rank=min(DEFAULT_RANK, len(points.X)))
     rows = int(counts.sum())
     total = 1.0 if scoring.loss == "mean" else float(rows)
     tol = max(scoring.tolerances[level], LOW_RANK_TOL)

@@ -20,7 +20,6 @@ from exml_sim.bandit.trial_batch import ArmState, TrialBatch
 from exml_sim.money import Money, Prices, exact
 from exml_sim.plugins import POOLS
 from exml_sim.seeds import Rng, Seeds, as_seeds
-from exml_sim.strategies import by_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -234,4 +233,8 @@ class Pool(ABC):
 
 def resolve_strategy(strategy: Strategy | str) -> Strategy:
     """Return a strategy, given as itself or by its name."""
-    return check_strategy(by_name(strategy) if isinstance(strategy, str) else strategy)
+    if isinstance(strategy, str):
+        from exml_sim.strategies import by_name
+
+        return by_name(strategy)
+    return check_strategy(strategy)

@@ -79,7 +79,10 @@ class FeatureArm:
         self._scoring = scoring
         self._kernel = kernel
         self._gamma = gamma
+        self._terms = scoring.terms()
         self.resolution = RESOLUTION
+        #: Whether there are too many rows to keep a kernel matrix: values are then computed where they are needed.
+        self.large = population.n_rows > points.MATRIX_ROWS
 
     @property
     def name(self) -> str:
@@ -95,11 +98,6 @@ class FeatureArm:
     def points(self) -> points.Points:
         """The rows with the candidate's values appended, and the kernel."""
         return points.Points(self._population.augmented(self._index), self._kernel, self._gamma)
-
-    @property
-    def large(self) -> bool:
-        """Whether there are too many rows to keep a kernel matrix: values are then computed where they are needed."""
-        return self._population.n_rows > points.MATRIX_ROWS
 
     @cached_property
     def gram(self) -> FloatArray:
@@ -132,7 +130,7 @@ class FeatureArm:
         """Score every line of counts with one of the accuracies."""
         if self.large:
             return self.score_held([HeldRows(np.flatnonzero(line), line[line != 0]) for line in counts], level)
-        return self._scoring.of(self.gram, self._population.y, counts, min(level, self.levels - 1))
+        return self._scoring.of(self.gram, self._population.y, counts, min(level, self.levels - 1), self._terms)
 
     def score_held(self, lines: Iterable[HeldRows], level: int) -> Certified:
         """Score rows of a large population with one of the accuracies, line by line."""

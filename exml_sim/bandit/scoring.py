@@ -21,7 +21,7 @@ from exml_sim._internal.validation import check_choice
 from exml_sim.plugins import Plugin, guard_calls
 
 if TYPE_CHECKING:
-    from exml_sim.rejection.solve import BatchSolution
+    from exml_sim.rejection.solve import BatchSolution, BatchSolver
 
 #: Values with the lower and upper ends of their certificates.
 Certified = tuple[FloatArray, FloatArray, FloatArray]
@@ -31,7 +31,7 @@ LOSSES: Sequence[str] = ("sum", "mean")
 RESOLUTION = 1e-8
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Terms:
     """What a score may read: rejection cost, radius, penalty (C_h, C_g), and whether the penalty is added to a sum."""
 
@@ -39,6 +39,16 @@ class Terms:
     ball: float | None
     penalty: tuple[float, float] | None
     loss: str
+    _solver: tuple[FloatArray, BatchSolver] | None = field(default=None, init=False, repr=False, compare=False)
+
+    def solve(self, gram: FloatArray, y: NDArray[np.int64], weights: FloatArray, tol: float) -> BatchSolution:
+        """Solve one rejection problem per line of weights; the rows are checked once for as long as they are used."""
+        if self._solver is None or self._solver[0] is not gram:
+            # Names of scores are read by many, the solver's compiled modules are wanted by few.
+            from exml_sim.rejection.solve import BatchSolver
+
+            self._solver = gram, BatchSolver(gram, y, self.theta, penalty=self.penalty, ball=self.ball)
+        return self._solver[1].solve(weights, tol)
 
 
 class BallScore:
@@ -50,10 +60,7 @@ class BallScore:
     @staticmethod
     def score(terms: Terms, gram: FloatArray, y: NDArray[np.int64], counts: CountArray, tol: float) -> Certified:
         """Compute the minimum, with the dual value below it."""
-        # Names of scores are read by many, the solver's compiled modules are wanted by few.
-        from exml_sim.rejection import solve_batch
-
-        solution = solve_batch(gram, y, terms.theta, counts, ball=terms.ball, tol=tol)
+        solution = terms.solve(gram, y, counts.astype(np.float64), tol)
         return solution.risk, solution.lower_bound, solution.objective
 
 
@@ -96,15 +103,13 @@ def _solve_penalised(
     terms: Terms, gram: FloatArray, y: NDArray[np.int64], counts: CountArray, tol: float
 ) -> tuple[BatchSolution, FloatArray]:
     """Solve Eq. 3 on counts of rows; return the solutions and what their objectives are divided by."""
-    from exml_sim.rejection import solve_batch
-
     total = counts.sum(axis=1, dtype=np.int64).astype(np.float64)
     if terms.loss == "mean":
         # Mean loss plus penalty is the weighted sum of losses with weights count / rows, plus penalty.
         weights, total = counts / total[:, None], np.ones_like(total)
     else:
         weights = counts.astype(np.float64)
-    return solve_batch(gram, y, terms.theta, weights, penalty=terms.penalty, tol=tol), total
+    return terms.solve(gram, y, weights, tol), total
 
 
 def risk_interval(
@@ -193,7 +198,13 @@ class Scoring:
         is_affine = self.ball is not None and kappa * self.ball <= 1.0 - 2.0 * self.theta
         return 1 if is_affine else len(self.tolerances)
 
-    def of(self, gram: FloatArray, y: NDArray[np.int64], counts: CountArray, level: int) -> Certified:
+    def terms(self) -> Terms:
+        """Return what the score may read, for one matrix after another."""
+        return Terms(self.theta, self.ball, self.penalty, self.loss)
+
+    def of(
+        self, gram: FloatArray, y: NDArray[np.int64], counts: CountArray, level: int, terms: Terms | None = None
+    ) -> Certified:
         """Score every line of counts.
 
         Parameters
@@ -206,12 +217,14 @@ class Scoring:
             How often each row was bought, shape (trials, m), each line with at least one row.
         level
             Accuracy, below `levels` of the matrix's diagonal.
+        terms
+            Those of an earlier call with the same rows, which are then not checked again.
 
         Returns
         -------
         Values, lower and upper ends of their certificates, each of shape (trials,).
         """
-        terms = Terms(self.theta, self.ball, self.penalty, self.loss)
+        terms = self.terms() if terms is None else terms
         if self._plugin is None:
             certified: Certified = self._score.score(terms, gram, y, counts, self.tolerances[level])
             return certified

@@ -227,11 +227,10 @@ def _read_study(file: Path, quick: bool, seed: int | None, plugins: tuple[Path, 
 
 def _print_trial(study: Study, cell: int, trial: int) -> None:
     """Print one trial: rounds, scores, certificates, and every purchase."""
-    from exml_sim.engine._trials import find
     from exml_sim.engine.modes import replay
 
     done = replay(study, cell, trial)
-    click.echo(f"Trial {trial} of cell {cell}: {find(study, cell)}.\n")
+    click.echo(f"Trial {trial} of cell {cell}: {study.cell(cell)}.\n")
     click.echo(f"{done.table()}\n\n{done.ledger.table()}")
 
 

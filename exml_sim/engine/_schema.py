@@ -11,11 +11,12 @@ import hashlib
 import sqlite3
 from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from exml_sim.engine._trials import Block
+if TYPE_CHECKING:
+    from exml_sim.engine._trials import Block
 
 #: Number of the schema. A store with another number was written by another version.
 VERSION = 3

@@ -12,9 +12,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from exml_sim.engine._trials import Block
+from exml_sim.engine._trials import Block, run_plain
 from exml_sim.engine.bound_context import context_of, evaluate, find_reason
-from exml_sim.engine.modes import MODES, mode_of, run_block
+from exml_sim.engine.modes import mode_of, run_block
 from exml_sim.engine.pools import PluginPool
 from exml_sim.engine.study import Cell, Study
 from exml_sim.money import exact
@@ -62,8 +62,7 @@ def _check_plugins(study: Study, cells: Sequence[Cell]) -> None:
 
 def _check_repeats(study: Study, cell: Cell) -> None:
     """Run a few trials together, again, in two halves and alone, and compare."""
-    run = mode_of(study).block or MODES["monte_carlo"].block
-    assert run is not None
+    run = mode_of(study).block or run_plain
     number = min(TRIALS, study.trials)
     starts = {"the second time": (0, number), "in smaller blocks": (0, number // 2, number)}
     with guard_calls(*study.cell_plugins(cell)):

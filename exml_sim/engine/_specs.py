@@ -114,7 +114,7 @@ class StrategySpec:
         options = read_pairs(values.get("options", ()), MAX_OPTION)
         built = None
         if isinstance(name, str) and len(name) <= MAX_NAME and (plugin is None or plugin.loaded):
-            built = _build(name, plugin, dict(options))
+            built = _build(name, plugin, options)
         complete = tuple(sorted(_options_of(built).items())) if is_dataclass(built) else options
         return values | {"options": complete}
 
@@ -138,8 +138,12 @@ class StrategySpec:
         return cls(name, tuple({**rest, **options}.items()), plugin=plugin)
 
     def build(self) -> Strategy:
-        """Build the strategy."""
-        return _build(self.name, self.plugin, dict(self.options))
+        """Build the strategy; one of this package only once, because it has no state."""
+        return self._own if self.plugin is None else build_plugin(self.plugin, dict(self.options))
+
+    @cached_property
+    def _own(self) -> Strategy:
+        return by_name(self.name, **dict(self.options))
 
     @cached_property
     def label(self) -> str:
@@ -150,7 +154,7 @@ class StrategySpec:
             required = is_dataclass(built) and any(
                 entry.default is MISSING and entry.default_factory is MISSING for entry in fields(built) if entry.init
             )
-            default = _options_of(_build(self.name, self.plugin, {})) if is_dataclass(built) and not required else {}
+            default = _options_of(_build(self.name, self.plugin, ())) if is_dataclass(built) and not required else {}
         changed = [f"{name}={value}" for name, value in self.options if name not in default or default[name] != value]
         short_name = self.name.partition(":")[2] or self.name
         return f"{short_name}({', '.join(sorted(changed))})" if changed else short_name
@@ -160,8 +164,8 @@ class StrategySpec:
         return {"name": self.name, **{name: value for name, value in self.options if value is not None}}
 
 
-def _build(name: str, plugin: Plugin | None, options: Mapping[str, Any]) -> Strategy:
-    return by_name(name, **options) if plugin is None else build_plugin(plugin, options)
+def _build(name: str, plugin: Plugin | None, options: tuple[tuple[str, Any], ...]) -> Strategy:
+    return by_name(name, **dict(options)) if plugin is None else build_plugin(plugin, dict(options))
 
 
 def _options_of(strategy: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from exml_sim._internal.binomial import clopper_pearson
 from exml_sim.engine._intervals import (
@@ -16,9 +16,11 @@ from exml_sim.engine._intervals import (
     confidence_sequence,
     mean_interval,
 )
-from exml_sim.engine._trials import CellMetadata
-from exml_sim.engine.store import Store
-from exml_sim.engine.study import Study
+
+if TYPE_CHECKING:
+    from exml_sim.engine._trials import CellMetadata
+    from exml_sim.engine.store import Store
+    from exml_sim.engine.study import Study
 
 #: Weighted failures support Student's interval if they count like this many equal ones, and none is this much of the
 #: sum.

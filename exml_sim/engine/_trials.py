@@ -1,18 +1,28 @@
-"""Results of a cell: blocks of judged trials, or an exact distribution, and metadata for its summary."""
+"""Plain trials of a cell, and the results of all modes: blocks of judged trials or an exact distribution, and metadata.
+
+In mode "fixed_confidence" strategies with a confidence stop by themselves. A trial's weight is then 1 where the
+strategy was confident and 0 where its money ended before. A failure is a trial that was confident of a wrong arm, which
+a strategy with confidence 1 - delta promises to have probability delta at most.
+"""
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
 from exml_sim.bandit.parametric import RandomInstancePool
 from exml_sim.bandit.pool import Pool
-from exml_sim.bandit.trial import Explorations
+from exml_sim.bandit.trial import Exploration, Explorations
 from exml_sim.bandit.trial_batch import BASELINE_RISK
-from exml_sim.engine.study import Cell, Study
+from exml_sim.money import exact
+from exml_sim.seeds import Seeds
+
+if TYPE_CHECKING:
+    from exml_sim.engine.study import Cell, Study
 
 #: The excess risk and the terms of Eq. 8, and those of them that are measured on a sample which all trials share.
 TERMS = ("excess", "a", "b", "c", "d", "e")
@@ -160,11 +170,43 @@ def aims(pool: Pool, objective: str) -> FloatArray:
     return np.asarray((risks - BASELINE_RISK) / prices, dtype=np.float64)
 
 
-def find(study: Study, cell: int | Cell) -> Cell:
-    """Return the cell of a number."""
-    if isinstance(cell, Cell):
-        return cell
-    cells = study.cells()
-    if not 0 <= cell < len(cells):
-        raise ValueError(f"cell {cell} does not exist: the study has {len(cells)}, counted from 0")
-    return cells[cell]
+def run_plain(study: Study, cell: Cell, trials: range) -> Block:
+    """Run trials of a cell; each weighs the same."""
+    start = time.perf_counter()
+    explored = _explore(study, cell, trials)
+    return block_of(study, cell, trials, explored, np.ones(len(trials)), start)
+
+
+def _explore(study: Study, cell: Cell, trials: range) -> Explorations:
+    pool, strategy = study.pool(cell), study.strategy(cell)
+    return pool.explore_many(strategy, exact(cell.budget), trials, seed=study.seed, stream=cell.stream)
+
+
+def run_confident(study: Study, cell: Cell, trials: range) -> Block:
+    """Run trials of a cell; `success` is that the strategy was not confident of a wrong arm."""
+    start = time.perf_counter()
+    explored = _explore(study, cell, trials)
+    if explored.confident is None:
+        raise ValueError(
+            f"mode 'fixed_confidence' is for strategies with a confidence, and {cell.labels[2]!r} spends a fixed "
+            "budget: use mode 'monte_carlo'"
+        )
+    judged = block_of(study, cell, trials, explored, explored.confident.astype(np.float64), start)
+    epsilon = getattr(study.strategy(cell), "epsilon", 0.0)
+    wrong = explored.confident & ~judged.success & (judged.regret > epsilon)
+    return replace(judged, success=np.asarray(~wrong, dtype=np.bool_), regret=np.where(wrong, judged.regret, 0.0))
+
+
+def replay_plain(study: Study, cell: Cell, trial: int) -> Exploration:
+    """Run one trial again and keep everything about it."""
+    address = Seeds.of(study.seed, trial, cell.stream)
+    return study.pool(cell).explore(study.strategy(cell), exact(cell.budget), address)
+
+
+def plain_metadata(study: Study, cell: Cell) -> CellMetadata:
+    """Return the costs and the largest regret, which is that of the worst arm."""
+    pool = study.pool(cell)
+    objective = study.strategy(cell).objective
+    aim = aims(pool, objective)
+    largest = pool.largest_regret(objective) if isinstance(pool, RandomInstancePool) else float(aim.max() - aim.min())
+    return CellMetadata(largest, tuple(float(cost) for cost in pool.prices.exact_costs))

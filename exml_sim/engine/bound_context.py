@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 
 from exml_sim.bandit.parametric import BernoulliArm, CorrelatedArm, GaussianArm, ParametricPool
-from exml_sim.bandit.rows import FeaturePool
+from exml_sim.bandit.pool import Pool
 from exml_sim.engine._fields import Text, read_spec, spec
 from exml_sim.plugins import BOUNDS, Plugin, PluginError, announce, guard_calls, of_object
 
@@ -150,14 +150,8 @@ def context_of(study: Study, cell: Cell) -> BoundContext | str:
         gaps = tuple(float(gap) for gap in pool.gaps)
     except ValueError as error:
         return str(error)
-    if isinstance(pool, ParametricPool):
-        known = _describe_known(pool)
-    elif isinstance(pool, FeaturePool):
-        known = {"distribution": "features", "theta": float(pool.scoring.theta), "rows": pool.n_rows}
-        known |= {"kappa": float(pool.kappa), "pairing": "same" if pool.options.rows == "same" else "independent"}
-        if pool.scoring.ball is not None:
-            known["kappa_lambda"] = pool.kappa * float(pool.scoring.ball)
-    else:
+    known = _describe_known(pool) if isinstance(pool, ParametricPool) else _describe_features(pool)
+    if not known:
         return "the arms have no fixed gaps"
     costs = tuple(float(cost) for cost in pool.prices.exact_costs)
     means = tuple(float(risk) for risk in pool.risks)
@@ -178,6 +172,19 @@ def _describe_known(pool: ParametricPool) -> dict[str, Any]:
         return {"distribution": "other"}
     low, high = min(float(np.min(values)) for values in ranges), max(float(np.max(values)) for values in ranges)
     return {"distribution": "bounded", "low": low, "high": high}
+
+
+def _describe_features(pool: Pool) -> dict[str, Any]:
+    """Describe feature arms; empty for others."""
+    from exml_sim.bandit.rows import FeaturePool
+
+    if not isinstance(pool, FeaturePool):
+        return {}
+    known = {"distribution": "features", "theta": float(pool.scoring.theta), "rows": pool.n_rows}
+    known |= {"kappa": float(pool.kappa), "pairing": "same" if pool.options.rows == "same" else "independent"}
+    if pool.scoring.ball is not None:
+        known["kappa_lambda"] = pool.kappa * float(pool.scoring.ball)
+    return known
 
 
 def find_reason(spec: BoundSpec, context: BoundContext) -> str:

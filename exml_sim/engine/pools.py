@@ -16,7 +16,6 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from exml_sim import datasets, plugins
 from exml_sim._internal.validation import shown
-from exml_sim.bandit._points import MATRIX_ROWS
 from exml_sim.bandit.parametric import (
     BernoulliArm,
     BoundedArm,
@@ -27,7 +26,6 @@ from exml_sim.bandit.parametric import (
     RandomMeanArm,
 )
 from exml_sim.bandit.pool import Pool
-from exml_sim.bandit.rows import FeaturePool
 from exml_sim.datasets import DATASETS, make_synthetic
 from exml_sim.datasets.mfeat import VIEWS, make_mfeat
 from exml_sim.engine._fields import (
@@ -72,6 +70,8 @@ def check_rows(rows: int, arms: int, label: str) -> None:
     """Refuse a pool whose rows, or kernel matrices of m x m numbers per arm, are beyond the limits or the memory."""
     if rows > MAX_ROWS:
         raise ValueError(f"pool {label!r} has {rows:,} rows, at most {MAX_ROWS:,} are allowed")
+    from exml_sim.bandit._points import MATRIX_ROWS
+
     needed, memory = 8 * arms * rows**2, find_memory()
     if rows <= MATRIX_ROWS and needed > memory:
         raise ValueError(
@@ -468,6 +468,9 @@ def build_pool(pool: PoolSpec, score: Score | None, sampling: Sampling) -> Pool:
         assert not isinstance(pool, PluginPool)
         population = pool.population()
     check_rows(len(population.y), len(population.candidates), pool.label)
+    # Studies of parametric arms need neither scores nor the solver.
+    from exml_sim.bandit.rows import FeaturePool
+
     return FeaturePool(
         population,
         theta=score.theta,

@@ -6,7 +6,6 @@ stored before the error is raised.
 
 from __future__ import annotations
 
-import logging
 import math
 import os
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
@@ -24,7 +23,6 @@ from exml_sim._internal.progress import Progress
 from exml_sim._internal.threads import one_thread
 from exml_sim._internal.validation import check_jobs
 from exml_sim.engine._files import DriverLock, check_place, is_blank
-from exml_sim.engine._runtime_estimate import estimate_runtime
 from exml_sim.engine._smoke_test import run_checked, smoke_test
 from exml_sim.engine._specs import Stop
 from exml_sim.engine._trials import Block
@@ -40,8 +38,6 @@ from exml_sim.plugins import MissingPackage, PluginError, guard_calls
 #: Seconds that one task should take: long against the cost of handing it out, short against a lost worker.
 TASK_SECONDS = 0.7
 FIRST_TRIALS = 32
-
-logger = logging.getLogger(__name__)
 
 _BACKENDS = {"threads": "threading", "processes": "loky"}
 
@@ -207,12 +203,9 @@ def _sample(
     stored = {cell.index: store.ranges(cell.index) for cell in cells}
     seen = {cell.index: (0, 0) for cell in cells}
     undecided = list(cells)
-    left = [(cell, _size(_missing(stored[cell.index], low, high))) for cell in cells]
+    left = [_size(_missing(stored[cell.index], low, high)) for cell in cells]
     workers = effective_n_jobs(parallel.n_jobs)
-    estimate = estimate_runtime(study, left, workers, store.path)
-    if estimate is not None:
-        logger.warning(estimate)
-    line = Progress(sum(trials for _, trials in left), show_progress)
+    line = Progress(sum(left), show_progress)
     failed: dict[int, PluginError] = {}
     try:
         before = low

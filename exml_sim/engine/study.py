@@ -290,6 +290,15 @@ class Study:
                         cells.append(Cell(len(cells), p, s, r, show(budget), stream, labels))
         return tuple(cells)
 
+    def cell(self, number: int | Cell) -> Cell:
+        """Return the cell of a number."""
+        if isinstance(number, Cell):
+            return number
+        cells = self.cells()
+        if not 0 <= number < len(cells):
+            raise ValueError(f"cell {number} does not exist: the study has {len(cells)}, counted from 0")
+        return cells[number]
+
     def check(self) -> tuple[Cell, ...]:
         """Return all cells, or raise a ValueError if a budget does not pay for its first round."""
         cells = self.cells()

@@ -169,20 +169,45 @@ def solve_batch(
     >>> solve_batch(gram, y, 0.3, counts=[[1, 1], [2, 0]], ball=1.0).objective.round(3)
     array([0.53, 0.42])
     """
-    gram, y, theta = check_rows(gram, y, theta)
-    penalty, ball = check_form(penalty, ball)
-    counts = _check_counts(counts, len(y))
-    tol = check_positive(tol, "tol")
-    max_iter = check_count(max_iter, "max_iter")
-    if penalty is not None:
-        scores = _batch_penalised(gram, y, theta, counts, penalty, tol, max_iter, n_jobs)
-        methods = {"dual"}
-    else:
-        assert ball is not None
-        scores, methods = _batch_over_ball(gram, y, theta, counts, ball, tol, max_iter, n_jobs)
-    risk, objective, lower, steps = scores
-    warn_if_short(objective - lower, objective, tol)
-    return BatchSolution(risk, objective, lower, objective - lower, steps, " and ".join(sorted(methods)))
+    solver = BatchSolver(gram, y, theta, penalty=penalty, ball=ball)
+    value = as_numbers(counts, "counts")
+    tol, max_iter = check_positive(tol, "tol"), check_count(max_iter, "max_iter")
+    return solver.solve(value, tol, max_iter, check_jobs(n_jobs))
+
+
+class BatchSolver:
+    """Rows that are checked once and solved for many weightings.
+
+    Parameters
+    ----------
+    gram, y, theta, penalty, ball
+        As in :func:`solve_batch`. Nobody may change the arrays afterwards.
+    """
+
+    def __init__(
+        self,
+        gram: ArrayLike,
+        y: ArrayLike,
+        theta: float,
+        *,
+        penalty: tuple[float, float] | None = None,
+        ball: float | None = None,
+    ) -> None:
+        self.rows = check_rows(gram, y, theta)
+        self.penalty, self.ball = check_form(penalty, ball)
+
+    def solve(self, counts: FloatArray, tol: float, max_iter: int = MAX_ITER, jobs: int = 1) -> BatchSolution:
+        """Solve one problem per row of `counts`, see :func:`solve_batch`."""
+        counts = _check_counts(counts, len(self.rows[1]))
+        if self.penalty is not None:
+            scores, methods = _Columns.empty(len(counts)), {"dual"}
+            _in_blocks(penalised_block, (*self.rows, counts, *self.penalty, tol, max_iter), scores, len(counts), jobs)
+        else:
+            assert self.ball is not None
+            scores, methods = _batch_over_ball(*self.rows, counts, self.ball, tol, max_iter, jobs)
+        risk, objective, lower, steps = scores
+        warn_if_short(objective - lower, objective, tol)
+        return BatchSolution(risk, objective, lower, objective - lower, steps, " and ".join(sorted(methods)))
 
 
 class _Columns(NamedTuple):
@@ -202,21 +227,6 @@ class _Columns(NamedTuple):
         """Fill in the trials of a mask."""
         for ours, theirs in zip(self, part, strict=True):
             ours[where] = theirs
-
-
-def _batch_penalised(
-    gram: FloatArray,
-    y: FloatArray,
-    theta: float,
-    counts: FloatArray,
-    penalty: tuple[float, float],
-    tol: float,
-    steps: int,
-    jobs: int,
-) -> _Columns:
-    scores = _Columns.empty(len(counts))
-    _in_blocks(penalised_block, (gram, y, theta, counts, *penalty, tol, steps), scores, len(counts), jobs)
-    return scores
 
 
 def _batch_over_ball(
@@ -336,7 +346,7 @@ def _in_blocks(
     n_jobs: int,
 ) -> None:
     """Run a compiled block kernel over all trials, on threads if asked to; each block writes its own entries."""
-    workers = min(check_jobs(n_jobs), trials)
+    workers = min(n_jobs, trials)
     if workers <= 1:
         kernel(*arguments, 0, trials, *results)
         return
@@ -381,8 +391,8 @@ def _with_help(problem: Problem, ours: Solution, tol: float) -> Solution:
     )
 
 
-def _check_counts(counts: ArrayLike, m: int) -> FloatArray:
-    value = np.ascontiguousarray(as_numbers(counts, "counts"))
+def _check_counts(counts: FloatArray, m: int) -> FloatArray:
+    value = np.ascontiguousarray(counts)
     if value.ndim != 2 or value.shape[1] != m or len(value) == 0:
         raise ValueError(f"counts must have shape (trials, {m}) with at least one trial; got {value.shape}")
     tidy = np.empty_like(value)

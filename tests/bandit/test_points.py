@@ -79,7 +79,7 @@ def test_norms_in_blocks_are_norms(monkeypatch):
 def test_a_rank_that_does_not_tell_the_best_arm_is_refused(monkeypatch):
     """Two landmarks leave bounds wider than the gap: the truth that trials are held against would be a guess."""
     large(monkeypatch)
-    monkeypatch.setattr(points, "RANK", 2)
+    monkeypatch.setattr("exml_sim.rejection.DEFAULT_RANK", 2)
     pool = FeaturePool(population(), theta=0.3, gamma=0.01, **SCORES["objective"])
     with pytest.raises(
         ValueError, match=r"^the low-rank bounds of 90 rows do not separate the best arm from the others: .*$"

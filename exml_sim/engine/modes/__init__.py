@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
 from exml_sim.bandit.trial import Exploration
-from exml_sim.engine._trials import TERMS, Block, CellMetadata, OutcomeDistribution, find
-from exml_sim.engine.modes import _exact as exact
-from exml_sim.engine.modes import _excess_risk as excess_risk
-from exml_sim.engine.modes import _importance_sampling as importance_sampling
-from exml_sim.engine.modes import _monte_carlo as monte_carlo
+from exml_sim.engine._trials import (
+    TERMS,
+    Block,
+    CellMetadata,
+    OutcomeDistribution,
+    plain_metadata,
+    replay_plain,
+    run_confident,
+    run_plain,
+)
 from exml_sim.engine.study import Cell, Study
 from exml_sim.plugins import guard_calls
 
@@ -53,7 +59,25 @@ class Mode:
     terms: tuple[str, ...] = ()
 
 
-def _sampling(
+def _import_exact() -> Mode:
+    from exml_sim.engine.modes._exact import enumerate_cell, least_outcomes
+
+    return Mode(least_outcomes, plain_metadata, distribution=enumerate_cell, size=least_outcomes)
+
+
+def _import_importance_sampling() -> Mode:
+    from exml_sim.engine.modes._importance_sampling import block, metadata, replay
+
+    return _sample(block, replay, metadata)
+
+
+def _import_excess_risk() -> Mode:
+    from exml_sim.engine.modes._excess_risk import block, metadata, replay
+
+    return _sample(block, replay, metadata, paired=True, terms=TERMS)
+
+
+def _sample(
     block: Callable[[Study, Cell, range], Block],
     replay: Callable[[Study, Cell, int], Exploration],
     metadata: Callable[[Study, Cell], CellMetadata],
@@ -69,22 +93,24 @@ def _sampling(
     return Mode(smoke_test, metadata, block, replay, paired=paired, terms=terms)
 
 
-MODES: Mapping[str, Mode] = {
-    "monte_carlo": _sampling(monte_carlo.block, monte_carlo.replay, monte_carlo.metadata, paired=True),
-    "exact": Mode(
-        exact.least_outcomes, monte_carlo.metadata, distribution=exact.enumerate_cell, size=exact.least_outcomes
-    ),
-    "importance_sampling": _sampling(
-        importance_sampling.block, importance_sampling.replay, importance_sampling.metadata
-    ),
-    "excess_risk": _sampling(excess_risk.block, excess_risk.replay, excess_risk.metadata, paired=True, terms=TERMS),
-    "fixed_confidence": _sampling(monte_carlo.confidence_block, monte_carlo.replay, monte_carlo.metadata, paired=True),
+#: Makes a mode by its name; a study imports the modules of its own mode only.
+MODES: Mapping[str, Callable[[], Mode]] = {
+    "monte_carlo": lambda: _sample(run_plain, replay_plain, plain_metadata, paired=True),
+    "exact": _import_exact,
+    "importance_sampling": _import_importance_sampling,
+    "excess_risk": _import_excess_risk,
+    "fixed_confidence": lambda: _sample(run_confident, replay_plain, plain_metadata, paired=True),
 }
 
 
 def mode_of(study: Study) -> Mode:
     """Return the mode of a study."""
-    return MODES[study.mode]
+    return _make_mode(study.mode)
+
+
+@cache
+def _make_mode(name: str) -> Mode:
+    return MODES[name]()
 
 
 def run_block(study: Study, cell: Cell, first: int, stop: int) -> Block:
@@ -108,7 +134,7 @@ def replay(study: Study, cell: int | Cell, trial: int) -> Exploration:
     again = mode_of(study).replay
     if again is None:
         raise ValueError(f"mode {study.mode!r} runs no trials, so there is none to replay")
-    where = find(study, cell)
+    where = study.cell(cell)
     if isinstance(trial, bool) or not isinstance(trial, int | np.integer) or not 0 <= trial < study.trials:
         raise ValueError(f"trial {trial} does not exist: the study has {study.trials}, counted from 0")
     with guard_calls(*study.cell_plugins(where)):

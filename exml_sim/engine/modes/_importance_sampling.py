@@ -27,8 +27,7 @@ from exml_sim.bandit._sampling import RowOptions, RowSampler
 from exml_sim.bandit.rows import FeaturePool, RowState
 from exml_sim.bandit.trial import Exploration, Explorations, read_trial
 from exml_sim.bandit.trial_batch import TrialBatch
-from exml_sim.engine._trials import Block, CellMetadata, block_of
-from exml_sim.engine.modes import _monte_carlo as monte_carlo
+from exml_sim.engine._trials import Block, CellMetadata, block_of, plain_metadata
 from exml_sim.engine.modes._failure_paths import read_schedule
 from exml_sim.engine.modes._tilting import Mixture, mixture
 from exml_sim.engine.study import Cell, Study
@@ -62,10 +61,9 @@ def block(study: Study, cell: Cell, trials: range) -> Block:
 
 def metadata(study: Study, cell: Cell) -> CellMetadata:
     """Return the metadata of the pool, and what is known of the weights."""
-    known = tilts(study, cell)
-    bound = (bool(known.complete), float(known.weight_bound), float(known.left_out))
-    plain = monte_carlo.metadata(study, cell)
-    return CellMetadata(plain.largest_regret, plain.costs, *bound)
+    known, plain = tilts(study, cell), plain_metadata(study, cell)
+    weights = (bool(known.complete), float(known.weight_bound), float(known.left_out))
+    return CellMetadata(plain.largest_regret, plain.costs, *weights)
 
 
 def replay(study: Study, cell: Cell, trial: int) -> Exploration:
