@@ -133,6 +133,18 @@ def _check_text(value: str) -> str:
     return value
 
 
+def without_module(name: str) -> str:
+    """Return the name of a component without the module of a plug-in."""
+    return name.partition(":")[2] or name
+
+
+def label_from(*names: str) -> AfterValidator:
+    """Make the validator of a label that is by default the text of other fields, for `Annotated`."""
+    return AfterValidator(
+        lambda value, info: value or ", ".join(without_module(str(info.data.get(name))) for name in names)
+    )
+
+
 def _read_amount(value: Any) -> str:
     amount = exact_cost(value, "money")
     if not MIN_MONEY <= amount <= MAX_MONEY:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from collections.abc import Iterable, Sequence
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,33 +57,22 @@ _SCHEMA = "SELECT CAST(name AS BLOB), CAST(type AS BLOB), CAST(tbl_name AS BLOB)
 _TYPES = ("<i8", "<i8", "<f8", "<i8", "<f8")
 
 
-def list_statements(tables: str = TABLES) -> list[str]:
+def list_statements() -> list[str]:
     """Return the statements one by one."""
-    return [part.strip() for part in tables.split(";") if part.strip()]
+    return [part.strip() for part in TABLES.split(";") if part.strip()]
 
 
-@cache
-def _list_entries(statements: tuple[str, ...]) -> tuple[tuple[Any, ...], ...]:
-    """Return what SQLite notes about the tables that statements make."""
-    connection = sqlite3.connect(":memory:")
-    try:
-        for statement in statements:
-            connection.execute(statement)
-        return tuple(connection.execute(_SCHEMA))
-    finally:
-        connection.close()
-
-
-def find_schema_damage(connection: sqlite3.Connection, statements: Sequence[str] | None = None) -> str | None:
+def find_schema_damage(connection: sqlite3.Connection) -> str | None:
     """Compare the schema of an open file with the statements that made it; return what is wrong, or None."""
-    expected = _list_entries(tuple(list_statements() if statements is None else statements))
-    stored = connection.execute(_SCHEMA).fetchall()
-    if sorted(stored, key=repr) == sorted(expected, key=repr):
+    names = {statement.split()[2].encode(): statement.encode() for statement in list_statements()}
+    expected = {(name, b"table", name, statement) for name, statement in names.items()}
+    stored = set(connection.execute(_SCHEMA))
+    if stored == expected:
         return None
-    entry = min({*expected} ^ {*stored} or stored, key=repr)
-    name = (entry[0] or b"?").decode("utf-8", "backslashreplace")
-    missing = entry[0] not in [other[0] for other in stored]
-    return f"the table {name!r} of its schema {'is missing' if missing else 'is not of the schema'}"
+    name = min(stored ^ expected, key=repr)[0]
+    missing = name not in {entry[0] for entry in stored}
+    text = (name or b"?").decode("utf-8", "backslashreplace")
+    return f"the table {text!r} of its schema {'is missing' if missing else 'is not of the schema'}"
 
 
 def text_checksum(*parts: str) -> str:

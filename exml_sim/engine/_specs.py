@@ -31,6 +31,7 @@ from exml_sim.engine._fields import (
     read_spec,
     spec,
     whole,
+    without_module,
 )
 from exml_sim.engine._intervals import confidence_sequence
 from exml_sim.money import exact, short, show
@@ -156,7 +157,7 @@ class StrategySpec:
             )
             default = _options_of(_build(self.name, self.plugin, ())) if is_dataclass(built) and not required else {}
         changed = [f"{name}={value}" for name, value in self.options if name not in default or default[name] != value]
-        short_name = self.name.partition(":")[2] or self.name
+        short_name = without_module(self.name)
         return f"{short_name}({', '.join(sorted(changed))})" if changed else short_name
 
     def table(self) -> dict[str, Any]:

@@ -12,12 +12,12 @@ from dataclasses import field
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from exml_sim._internal.arrays import FloatArray
 from exml_sim._internal.validation import shown
 from exml_sim.bandit.parametric import BoundedArm, JointArm, ParametricPool
-from exml_sim.engine._fields import MAX_LIST, Amounts, Gamma, Kernel, Text, Texts, spec
+from exml_sim.engine._fields import MAX_LIST, Amounts, Gamma, Kernel, Text, Texts, label_from, spec
 from exml_sim.plugins import Plugin, Plugins, read_data
 from exml_sim.population import Candidate, Population
 
@@ -132,14 +132,9 @@ class TablePool:
     observed: tuple[Text, ...] = ()
     costs: Amounts | None = None
     positive: Text | None = None
-    label: Text = ""
+    label: Annotated[Text, label_from("file")] = ""
     kernel: Kernel = "gaussian"
     gamma: Gamma = "median"
-
-    @field_validator("label")
-    @classmethod
-    def _set_label(cls, value: str, info: ValidationInfo) -> str:
-        return value or str(info.data.get("file"))
 
     def population(self) -> Population:
         """Read the rows."""
@@ -186,12 +181,7 @@ class RewardsPool:
     rows: Literal["independent", "same"] = "independent"
     better: Literal["higher", "lower"] = "higher"
     costs: Amounts | None = None
-    label: Text = ""
-
-    @field_validator("label")
-    @classmethod
-    def _set_label(cls, value: str, info: ValidationInfo) -> str:
-        return value or str(info.data.get("file"))
+    label: Annotated[Text, label_from("file")] = ""
 
     def pool(self) -> ParametricPool:
         """Build the arms."""

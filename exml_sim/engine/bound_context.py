@@ -16,7 +16,7 @@ import numpy as np
 
 from exml_sim.bandit.parametric import BernoulliArm, CorrelatedArm, GaussianArm, ParametricPool
 from exml_sim.bandit.pool import Pool
-from exml_sim.engine._fields import Text, read_spec, spec
+from exml_sim.engine._fields import Text, read_spec, spec, without_module
 from exml_sim.plugins import BOUNDS, Plugin, PluginError, announce, guard_calls, of_object
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ class BoundSpec:
     @property
     def label(self) -> str:
         """The name without its module."""
-        return self.name.partition(":")[2] or self.name
+        return without_module(self.name)
 
 
 def context_of(study: Study, cell: Cell) -> BoundContext | str:
@@ -191,10 +191,9 @@ def find_reason(spec: BoundSpec, context: BoundContext) -> str:
     """Say why a bound does not cover a cell at any budget; empty if it does."""
     assert spec.plugin is not None
     function = spec.plugin.load()
-    short = context.strategy.partition(":")[2] or context.strategy
     covered = spec.strategies or getattr(function, "strategies", ())
-    names = {context.strategy, short, context.rule}
-    if covered and not names & {*covered, *(name.partition(":")[2] for name in covered)}:
+    names = {context.strategy, without_module(context.strategy), context.rule}
+    if covered and not names & {*covered, *map(without_module, covered)}:
         return f"{spec.label} is about {', '.join(covered)}"
     distributions = getattr(function, "distributions", ())
     if distributions and context.distribution not in distributions:

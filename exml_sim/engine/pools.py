@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import os
-import sys
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
@@ -12,9 +10,10 @@ from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field, field_validator
 
 from exml_sim import datasets, plugins
+from exml_sim._internal.memory import free_memory, in_bytes
 from exml_sim._internal.validation import shown
 from exml_sim.bandit.parametric import (
     BernoulliArm,
@@ -42,6 +41,7 @@ from exml_sim.engine._fields import (
     Pairs,
     Seed,
     Text,
+    label_from,
     read_spec,
     spec,
     whole,
@@ -55,28 +55,17 @@ from exml_sim.population import Candidate, Population
 DISTRIBUTIONS = ("bernoulli", "gaussian")
 
 
-def find_memory() -> int:
-    """Return the bytes that this process may have: the machine's, or less if the process is limited."""
-    try:
-        import resource
-
-        limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), *resource.getrlimit(resource.RLIMIT_AS)]
-    except (ImportError, OSError, ValueError):  # pragma: no cover - a system that does not say
-        return sys.maxsize
-    return min(limit for limit in limits if limit > 0)
-
-
 def check_rows(rows: int, arms: int, label: str) -> None:
     """Refuse a pool whose rows, or kernel matrices of m x m numbers per arm, are beyond the limits or the memory."""
     if rows > MAX_ROWS:
         raise ValueError(f"pool {label!r} has {rows:,} rows, at most {MAX_ROWS:,} are allowed")
     from exml_sim.bandit._points import MATRIX_ROWS
 
-    needed, memory = 8 * arms * rows**2, find_memory()
-    if rows <= MATRIX_ROWS and needed > memory:
+    needed, free = 8 * arms * rows**2, free_memory()
+    if rows <= MATRIX_ROWS and free is not None and needed > free:
         raise ValueError(
-            f"pool {label!r} needs {needed / 2**30:,.1f} GiB for the kernel matrices of {arms} arms on {rows:,} rows, "
-            f"and there are {memory / 2**30:,.1f} GiB"
+            f"pool {label!r} needs {in_bytes(needed)} for the kernel matrices of {arms} arms on {rows:,} rows, "
+            f"and {in_bytes(free)} are free"
         )
 
 
@@ -183,7 +172,6 @@ class ParametricArms:
 
     what: ClassVar[str] = "parametric pool"
     kind: Literal["parametric"] = field(default="parametric", kw_only=True, repr=False)
-    scored: ClassVar[bool] = False
     means: Numbers | None = None
     sd: Number | None = None
     correlation: Number | None = None
@@ -223,7 +211,7 @@ class DatasetPool:
     name: Annotated[str, Choice(tuple(DATASETS))]
     options: Options = Pairs()
     seed: Seed = 0
-    label: Text = ""
+    label: Annotated[Text, label_from("name")] = ""
     kernel: Kernel = "gaussian"
     gamma: Gamma = "median"
 
@@ -233,11 +221,6 @@ class DatasetPool:
         if "rng" in dict(value):
             raise ValueError("options of a dataset pool must not have rng: give seed beside them")
         return value
-
-    @field_validator("label")
-    @classmethod
-    def _set_label(cls, value: str, info: ValidationInfo) -> str:
-        return value or str(info.data.get("name"))
 
     def population(self) -> Population:
         """Make it."""
@@ -279,7 +262,6 @@ class FamilyPool:
 
     what: ClassVar[str] = "family pool"
     kind: Literal["family"] = field(default="family", kw_only=True, repr=False)
-    scored: ClassVar[bool] = False
     family: Annotated[str, Choice(tuple(FAMILIES))]
     K: Annotated[int, whole(1, MAX_LIST)] = 8
     gap: Annotated[Number, Field(gt=0)] = 0.05
@@ -287,12 +269,7 @@ class FamilyPool:
     best: Number = 0.3
     sd: Number = 0.5
     cost_ratio: Amount = "1"
-    label: Text = ""
-
-    @field_validator("label")
-    @classmethod
-    def _set_label(cls, value: str, info: ValidationInfo) -> str:
-        return value or f"{info.data.get('family')}, {info.data.get('distribution')}"
+    label: Annotated[Text, label_from("family", "distribution")] = ""
 
     @property
     def means(self) -> tuple[float, ...]:
@@ -320,7 +297,6 @@ class RandomInstanceArms:
 
     what: ClassVar[str] = "random_instance pool"
     kind: Literal["random_instance"] = field(default="random_instance", kw_only=True, repr=False)
-    scored: ClassVar[bool] = False
     K: Annotated[int, whole(1, MAX_LIST)] = 8
     low: Number = 0.0
     high: Number = 1.0
@@ -351,15 +327,9 @@ class PluginPool:
     name: Text
     options: Options = Pairs()
     seed: Seed = 0
-    label: Text = ""
+    label: Annotated[Text, label_from("name")] = ""
     kernel: Kernel = "gaussian"
     gamma: Gamma = "median"
-
-    @field_validator("label")
-    @classmethod
-    def _set_label(cls, value: str, info: ValidationInfo) -> str:
-        name = str(info.data.get("name"))
-        return value or name.partition(":")[2] or name
 
     @property
     def scored(self) -> bool:
