@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from exml_sim.engine import AtomPool, Score
+from exml_sim.engine._specs import Score
+from exml_sim.engine.pools import AtomPool
 from theory.exact import AffinePool
 
 

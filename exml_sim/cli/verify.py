@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from exml_sim._internal.progress import Line
 from exml_sim.cli import _options as options
 
-if TYPE_CHECKING:
-    from simulations.verification.run import Verification
-
 DEPTH_NAMES = ("quick", "standard", "deep")
-#: Claims whose slack is drawn: the two lemmas on identification.
-SLACK_CLAIMS = ("lemma-1-i", "lemma-2-i")
 
 
 @click.command(name="verify")
@@ -33,7 +26,6 @@ SLACK_CLAIMS = ("lemma-1-i", "lemma-2-i")
 @options.out("out/verify")
 @options.n_jobs
 @options.seed
-@click.option("--figures/--no-figures", default=True, show_default=True, help="Draw one figure per family of claims.")
 @options.quiet
 @options.as_json
 def command(
@@ -43,14 +35,13 @@ def command(
     out: Path,
     n_jobs: int,
     seed: int,
-    figures: bool,
     quiet: bool,
     as_json: bool,
 ) -> None:
     """Test every claim of the paper's theory against the evidence.
 
     Runs the checks of all claims (or of those named) and the trials behind those about probabilities: as printed,
-    corrected, and by our theorems. Writes verify.json, verify.md, verify.csv and figures to the folder; exits with 1 if
+    corrected, and by our theorems. Writes verify.json, verify.md and verify.csv to the folder; exits with 1 if
     anything that should hold is refuted, if something recorded as wrong is not refuted, or if a check lets a planted
     error pass.
 
@@ -75,14 +66,7 @@ def command(
                 selected, DEPTHS[depth], seed=seed, n_jobs=n_jobs, store=folder, statements=statements, notify=line.show
             )
             done = time.monotonic()
-            document = report.write(verification, out, started, report.Clock(done - begin, None, done - clock))
-            if figures:
-                line.show("drawing")
-                _draw(verification, out, n_jobs, folder, line.show)
-                # The results were written before the first figure; now the time of the figures is known, too.
-                end = time.monotonic()
-                seconds = report.Clock(done - begin, end - done, end - clock)
-                document = report.write(verification, out, started, seconds)
+            document = report.write(verification, out, started, report.Clock(done - begin, done - clock))
     finally:
         line.close()
     if as_json:
@@ -92,23 +76,3 @@ def command(
         click.echo(f"{report.conclude(verification)}\n\n{table}\n\nResults are in {out}.")
     if verification.problems:
         raise SystemExit(1)
-
-
-def _draw(verification: Verification, out: Path, n_jobs: int, store: Path, notify: Callable[[str], None]) -> None:
-    """Write all figures that the verified claims have data for."""
-    from simulations.figures import style
-    from simulations.verification import _budget_slack as budget_slack
-    from simulations.verification import _figures as figures
-    from simulations.verification._claim_trials import open_context
-
-    for stem, figure in figures.draw_families(verification):
-        style.save(figure, out / stem)
-    if verification.excess:
-        style.save(figures.draw_excess_figure(verification.excess), out / "excess-risk")
-    if any(result.claim.id in SLACK_CLAIMS for result in verification.results):
-        trials = verification.depth.slack_trials
-        with open_context(verification.seed, n_jobs, store, notify) as context:
-            budgets = budget_slack.measure(trials, context)
-            style.save(figures.draw_budget_figure(budgets, trials), out / "budget-slack")
-            parts = [budget_slack.measure_slack(strategy, context) for strategy in ("uniform", "median")]
-            style.save(figures.draw_slack_figure(parts), out / "slack-decomposition")

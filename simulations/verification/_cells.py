@@ -1,15 +1,15 @@
 """Cells in which a version of a claim is tested, the evidence about a cell, and counts of distinct evidence.
 
-Several claims ask the same question of the same trials, and every claim is reported with all of its cells. Sums over
-claims count evidence more than once; `count_distinct` does not.
+Several claims ask the same question of the same trials, and every claim is reported with all of its cells;
+`count_distinct` counts each question and each trial once.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from simulations.verification._guarantees import (
     Case,
@@ -24,9 +24,6 @@ from simulations.verification._plans import EVENTS, STORED, ClaimPlan, Depth, St
 from theory.budgets import required_budget
 from theory.claims import Claim, get
 from theory.verdicts import Verdict
-
-if TYPE_CHECKING:
-    from simulations.verification.run import Result
 
 Method = Literal["monte_carlo", "exact", "importance_sampling", "paired", "random_instance"]
 
@@ -236,12 +233,6 @@ class EvidenceCount:
         return self.decided / self.informative if self.informative else 1.0
 
 
-def count_all(evidence: Iterable[CellEvidence]) -> EvidenceCount:
-    """Count every cell of every claim, whether or not another claim has it too."""
-    cells = list(evidence)
-    return _count(cells, sum(sum(cell.runs.values()) for cell in cells))
-
-
 def count_distinct(evidence: Iterable[CellEvidence]) -> EvidenceCount:
     """Count every question once, and every trial once.
 
@@ -253,25 +244,10 @@ def count_distinct(evidence: Iterable[CellEvidence]) -> EvidenceCount:
     for cell in cells:
         for key, trials in cell.runs.items():
             runs[key] = max(trials, runs.get(key, 0))
-    return _count(list({cell.question: cell for cell in cells}.values()), sum(runs.values()))
-
-
-def _count(cells: Sequence[CellEvidence], trials: int) -> EvidenceCount:
+    cells = list({cell.question: cell for cell in cells}.values())
     informative = [cell for cell in cells if cell.informative]
     decided, exact = sum(cell.decided for cell in informative), sum(cell.method == "exact" for cell in informative)
-    return EvidenceCount(len(cells), len(informative), decided, exact, trials)
-
-
-def find_repeats(results: Sequence[Result]) -> dict[str, str]:
-    """Map claims to another claim that has all of their informative cells (of equal claims, the earlier one)."""
-    asked = {result.claim.id: {cell.question for cell in result.evidence if cell.informative} for result in results}
-    repeats = {}
-    for number, (claim, questions) in enumerate(asked.items()):
-        for place, (other, more) in enumerate(asked.items()):
-            if questions and other != claim and (questions < more or (questions == more and place < number)):
-                repeats[claim] = other
-                break
-    return repeats
+    return EvidenceCount(len(cells), len(informative), decided, exact, sum(runs.values()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,10 +273,3 @@ def compute_closeness(evidence: Iterable[CellEvidence]) -> Closeness | None:
     upper = [cell.verdict.rate if cell.method == "exact" else cell.verdict.upper for cell in cells]
     limits = [top / cell.bound for top, cell in zip(upper, cells, strict=True) if top is not None]
     return Closeness(max(seen, default=None), max(limits)) if limits else None
-
-
-def find_closest(results: Iterable[Result]) -> tuple[str, Closeness] | None:
-    """Return the claim whose rate comes closest to its bound, the first of equals; None if no failure was seen."""
-    ratios = ((result.claim.id, compute_closeness(result.evidence)) for result in results)
-    seen = [(claim, ratio) for claim, ratio in ratios if ratio is not None and ratio.seen is not None]
-    return max(seen, key=lambda pair: pair[1].seen or 0.0, default=None)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from functools import cache, partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,9 +23,11 @@ from exml_sim.bandit.selection_report import log_row_wealth as later_wealth
 from exml_sim.datasets import make_synthetic
 from exml_sim.strategies import by_name
 from simulations.verification._cells import CellEvidence
-from simulations.verification._claim_trials import RunContext
 from simulations.verification._plans import ALPHA, FACTOR, Depth, count_needed_trials
 from theory.verdicts import judge
+
+if TYPE_CHECKING:
+    from simulations.verification._claim_trials import RunContext
 
 #: Name that selects these entries in the command.
 NAME = "coverage"

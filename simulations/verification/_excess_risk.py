@@ -12,22 +12,25 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from exml_sim._internal.arrays import FloatArray
-from exml_sim.engine import Budgets, Sampling, Score, SyntheticPool
+from exml_sim.engine._specs import Budgets, Sampling, Score
 from exml_sim.engine._trials import TERMS
 from exml_sim.engine.modes._excess_risk import excess_trials
+from exml_sim.engine.pools import SyntheticPool
 from exml_sim.engine.study import Cell, Study
 from simulations.verification._cells import CellEvidence, must_hold
-from simulations.verification._claim_trials import RunContext
 from simulations.verification._guarantees import STRATEGIES, Reading, StrategyName
 from simulations.verification._plans import ALPHA, FACTOR, Depth
 from theory import corrected, paper, tighter, verdicts
 from theory.claims import get
 from theory.verdicts import judge
+
+if TYPE_CHECKING:
+    from simulations.verification._claim_trials import RunContext
 
 THETA = 0.1
 RADIUS = 0.8

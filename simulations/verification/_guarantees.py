@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Literal, get_args
 
-from exml_sim.engine import Budgets, StrategySpec
+from exml_sim.engine._specs import Budgets, StrategySpec
 from exml_sim.engine.study import Study
 from simulations._finite_support import atom_pool, ball_score
 from theory import BoundProblem, corrected, paper, tighter

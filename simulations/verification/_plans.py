@@ -42,8 +42,6 @@ class Depth:
         Trials per cell with random instances, and the values of delta there.
     rows : int
         Rows per class of those populations.
-    slack_trials : int
-        Trials per budget for the budget needed in practice.
     """
 
     name: str
@@ -56,7 +54,6 @@ class Depth:
     excess: int
     excess_levels: tuple[float, ...]
     rows: int
-    slack_trials: int
 
 
 DEPTHS = {
@@ -64,16 +61,15 @@ DEPTHS = {
     for depth in (
         Depth(
             "quick", targets=(0.3, 0.1), levels=(0.2,), remote=(), least=1_000, most=2_000, pairs=4_000,
-            excess=12, excess_levels=(0.2,), rows=30, slack_trials=400,
+            excess=12, excess_levels=(0.2,), rows=30,
         ),
         Depth(
             "standard", targets=(0.3, 0.1, 0.03, 0.01), levels=(0.2, 0.05), remote=(1e-6, 1e-12),
-            least=10_000, most=40_000, pairs=40_000, excess=320, excess_levels=(0.2,), rows=100, slack_trials=4_000,
+            least=10_000, most=40_000, pairs=40_000, excess=320, excess_levels=(0.2,), rows=100,
         ),
         Depth(
             "deep", targets=(0.3, 0.1, 0.03, 0.01, 0.003, 0.001), levels=(0.2, 0.05, 0.01), remote=(1e-6, 1e-9, 1e-12),
             least=200_000, most=1_000_000, pairs=400_000, excess=4_000, excess_levels=(0.2, 0.05), rows=100,
-            slack_trials=20_000,
         ),
     )
 }  # fmt: skip

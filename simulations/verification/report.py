@@ -1,18 +1,14 @@
 """Report of a verification: a table for people, JSON for programs, CSV for spreadsheets.
 
-``verify.json`` (schema 3)::
+``verify.json`` (schema 4)::
 
     schema, software {exml_sim, python, numpy, ...}, source (digest), depth, seed, started
-    seconds {claims, figures, total}   total from the start of the command, imports included; figures null without them
+    seconds {claims, total}   total from the start of the command, imports included
     violation_factor      a bound is decided when a violation by this factor would have been seen
     alpha {per_claim, claims, total}   probability of refuting true claims by chance
     summary {claims, as_recorded, problems [[claim, text]], checks {outcome: number},
              monte_carlo {claims, held, decided, share, undecided [ids],
-                          summed {cells, informative, decided, exact, trials, share}    over claims,
-                          distinct {the same, every question and every trial once},
-                          repeats {claim: the claim that has all of its cells},
-                          own {claims, decided, share}    without those,
-                          closest {claim, seen, limit}}}
+                          distinct {cells, informative, decided, exact, trials, share}}}    each question and trial once
     claims [{id, place, family, kind, printed, inferred, grade, corrected_grade, as_recorded, problems,
              checks {printed, corrected, mutant: {outcome, sentence, margin}},
              slack {log10, at_least}, decided, closeness {seen, limit},
@@ -43,10 +39,7 @@ from simulations.verification._cells import (
     Closeness,
     EvidenceCount,
     compute_closeness,
-    count_all,
     count_distinct,
-    find_closest,
-    find_repeats,
 )
 from simulations.verification._claim_trials import source_digest
 from simulations.verification._plans import ALPHA, FACTOR
@@ -55,7 +48,7 @@ from theory.claims import Claim, section_titles
 from theory.claims.document import grades
 from theory.evidence.grades import grade
 
-SCHEMA = 3
+SCHEMA = 4
 #: Share of a bound below which a rate is weak evidence about errors of the bound.
 WEAK_SHARE = 0.1
 #: Facts of `manifest` that do not change between runs on one machine.
@@ -72,11 +65,6 @@ FAMILIES = section_titles()
 def family_of(claim: Claim) -> str:
     """Return the family of a claim: its section of the paper."""
     return claim.group or "section_3_1"
-
-
-def title_of(family: str) -> str:
-    """Return the title of a family."""
-    return FAMILIES[family]
 
 
 def group_by_family(verification: Verification) -> dict[str, list[Result]]:
@@ -220,28 +208,20 @@ def conclude(verification: Verification) -> str:
 
 def _conclude_trials(verification: Verification) -> list[str]:
     numbers = _monte_carlo(verification)
-    once, own, top = numbers["distinct"], numbers["own"], numbers["closest"]
+    once = numbers["distinct"]
     text = [
         f"{_count(numbers['claims'], 'claim')} are about trials; {numbers['held']} of them have a guarantee at this "
         f"depth, and {numbers['decided']} ({numbers['share']:.0%}) are decided at the violation factor {FACTOR:g}. "
         f"A true claim is refuted by chance with probability at most {ALPHA:g}.",
         f"Distinct evidence: {once['decided']} of {_count(once['informative'], 'cell')} decided "
-        f"({once['share']:.0%}), {once['exact']} of them exact, the others in {_count(once['trials'], 'trial')}. "
-        f"Claims share cells: summed over claims there are {_count(numbers['summed']['informative'], 'cell')}.",
+        f"({once['share']:.0%}), {once['exact']} of them exact, the others in {_count(once['trials'], 'trial')}.",
     ]
-    if numbers["repeats"]:
-        pairs = ", ".join(f"{claim} in {other}" for claim, other in numbers["repeats"].items())
-        text.append(
-            f"Claims whose cells are all in another claim: {pairs}. Of the other {own['claims']} claims "
-            f"{own['decided']} ({own['share']:.0%}) are decided."
-        )
-    if top is not None:
-        ratios = [near.seen for result in verification.monte_carlo if (near := compute_closeness(result.evidence))]
+    ratios = [near.seen for result in verification.monte_carlo if (near := compute_closeness(result.evidence))]
+    if any(ratios):
         weak = sum(seen is None or seen < WEAK_SHARE for seen in ratios)
         text.append(
-            f"Closest to its bound is {top['claim']}, with rate/bound {top['seen']:.2g}. For {weak} of {len(ratios)} "
-            f"claims no rate above {WEAK_SHARE:g} of a bound was seen; a bound too small by less than a factor "
-            f"{1 / WEAK_SHARE:g} passes there."
+            f"For {weak} of {len(ratios)} claims no rate above {WEAK_SHARE:g} of a bound was seen; a bound too small "
+            f"by less than a factor {1 / WEAK_SHARE:g} passes there."
         )
     if numbers["undecided"]:
         text.append(f"Not decided at this depth: {', '.join(numbers['undecided'])}.")
@@ -250,17 +230,16 @@ def _conclude_trials(verification: Verification) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Seconds of a command: for checks and trials, for figures (None without any), and in all."""
+    """Seconds of a command: for checks and trials, and in all."""
 
     claims: float
-    figures: float | None
     total: float
 
 
 def to_json(verification: Verification, started: str, clock: Clock) -> dict[str, Any]:
     """Return the document verify.json; all but `started` and `seconds` is the same for the same source and seed."""
     facts, results, tested = manifest(), verification.results, verification.monte_carlo
-    seconds = {name: None if value is None else round(value, 1) for name, value in asdict(clock).items()}
+    seconds = {name: round(value, 1) for name, value in asdict(clock).items()}
     document = {
         "schema": SCHEMA,
         "software": {name: facts[name] for name in SOFTWARE},
@@ -287,20 +266,14 @@ def to_json(verification: Verification, started: str, clock: Clock) -> dict[str,
 
 def _monte_carlo(verification: Verification) -> dict[str, Any]:
     tested = verification.monte_carlo
-    cells = [cell for result in tested for cell in result.evidence]
-    top, repeats = find_closest(tested), find_repeats(tested)
-    own = [result.decided for result in tested if result.claim.id not in repeats]
-    counts = {"summed": count_all(cells), "distinct": count_distinct(cells)}
+    once = count_distinct(cell for result in tested for cell in result.evidence)
     return {
         "claims": len(tested),
         "held": sum(result.has_guarantee for result in tested),
         "decided": sum(result.decided for result in tested),
         "share": verification.decided_share,
         "undecided": [result.claim.id for result in tested if not result.decided],
-        **{name: {**asdict(count), "share": count.share} for name, count in counts.items()},
-        "repeats": repeats,
-        "own": {"claims": len(own), "decided": sum(own), "share": sum(own) / len(own) if own else 1.0},
-        "closest": None if top is None else {"claim": top[0], **asdict(top[1])},
+        "distinct": {**asdict(once), "share": once.share},
     }
 
 
@@ -309,7 +282,7 @@ def _claim(result: Result) -> dict[str, Any]:
     return {
         "id": claim.id,
         "place": str(claim.where),
-        "family": title_of(family_of(claim)),
+        "family": FAMILIES[family_of(claim)],
         "kind": claim.kind,
         "printed": claim.printed,
         "inferred": claim.inferred,
@@ -348,7 +321,7 @@ def to_markdown(verification: Verification) -> str:
     text = ["# Verification", "", conclude(verification).replace("\n", "\n\n"), ""]
     header = ("claim", "place", "verdict", "evidence", "slack")
     for family, results in group_by_family(verification).items():
-        text += [f"## {title_of(family)}", "", markdown_table(header, map(_row, results))]
+        text += [f"## {FAMILIES[family]}", "", markdown_table(header, map(_row, results))]
     if verification.coverage:
         header = ("statement", "place", "verdict", "wrong", "guaranteed at most")
         text += ["## Statements about selections", "", markdown_table(header, coverage_rows(verification))]

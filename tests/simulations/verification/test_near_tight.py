@@ -108,7 +108,7 @@ def test_the_command_exits_with_1(tmp_path, monkeypatch, plant):
     monkeypatch.setattr(run, "run_checks", recorded)
     if plant is not None:
         plant(monkeypatch)
-    done = CliRunner().invoke(cli, ["verify", *CLAIMS, "--out", str(tmp_path), "--n-jobs", "1", "--no-figures"])
+    done = CliRunner().invoke(cli, ["verify", *CLAIMS, "--out", str(tmp_path), "--n-jobs", "1"])
     assert done.exit_code == (0 if plant is None else 1), done.output
     assert ("statement is refuted on" in done.output) == (plant is not None)
 

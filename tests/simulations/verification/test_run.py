@@ -28,9 +28,7 @@ from simulations.verification.run import (
 from theory.claims import Reading, all_claims, get
 from theory.verdicts import refuted
 
-SMALL = dataclasses.replace(
-    DEPTHS["quick"], targets=(0.1,), least=1, most=2_000, pairs=600, excess=4, rows=8, slack_trials=40
-)
+SMALL = dataclasses.replace(DEPTHS["quick"], targets=(0.1,), least=1, most=2_000, pairs=600, excess=4, rows=8)
 FEW = ("a5-count-1", "lemma-3", "a6-term-b")
 
 
@@ -43,16 +41,11 @@ def test_four_fifths_of_the_claims_about_trials_are_decided(monkeypatch):
     said = ClaimCheck("consistent", "Not run here.", None)
     monkeypatch.setattr(run, "run_checks", lambda claim, cache: Checks(said, None, None))
     found = results(list_tested_claims())
-    document = report.to_json(found, "", report.Clock(0.0, None, 0.0))["summary"]["monte_carlo"]
+    document = report.to_json(found, "", report.Clock(0.0, 0.0))["summary"]["monte_carlo"]
     assert document["claims"] == len(list_tested_claims()) >= 20
     assert document["held"] <= document["claims"]
     assert document["share"] >= 0.8
     assert document["distinct"]["share"] >= 0.8
-    assert document["own"]["share"] >= 0.8
-    assert document["repeats"] == {"a4-term-c": "term-d", "a5-regret": "lemma-2-ii"}
-    assert document["distinct"]["informative"] < document["summed"]["informative"]
-    assert document["distinct"]["trials"] < document["summed"]["trials"]
-    assert document["closest"]["seen"] > 0.2
     assert set(document["undecided"]) <= {*EXCESS, COMPARED}
     assert not [cell for one in found.results for cell in one.evidence if cell.must_hold and not _fine(cell)]
 
@@ -252,4 +245,4 @@ def test_an_undecided_claim_has_no_slack_and_one_that_is_decided_has():
 
 def test_seconds_are_named():
     document = report.to_json(Verification(SMALL, 0, ()), "", report.Clock(1.234, None, 2.0))
-    assert document["seconds"] == {"claims": 1.2, "figures": None, "total": 2.0}
+    assert document["seconds"] == {"claims": 1.2, "total": 2.0}

@@ -4,19 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from simulations.verification._cells import (
-    CellEvidence,
-    compute_closeness,
-    count_all,
-    count_distinct,
-    find_closest,
-    find_repeats,
-)
-from simulations.verification.run import Checks, ClaimCheck, Result
-from theory.claims import get
+from simulations.verification._cells import CellEvidence, compute_closeness, count_distinct
 from theory.verdicts import judge, judge_exact, vacuous
-
-SAID = Checks(ClaimCheck("consistent", "Not run here.", None), None, None)
 
 
 def cell(failures=0, trials=2000, bound=0.3, **changes):
@@ -25,14 +14,8 @@ def cell(failures=0, trials=2000, bound=0.3, **changes):
     return CellEvidence(**(common | {"event": "missed"} | changes), bound=bound, verdict=verdict)
 
 
-def result(claim, *cells):
-    return Result(get(claim), SAID, cells)
-
-
 def test_the_same_question_of_the_same_trials_counts_once():
     cells = [cell(), cell(claim="term-d", reading="paper"), cell(limit=0.1), cell(bound=0.2), cell(budget=48)]
-    assert count_all(cells).cells == 5
-    assert count_all(cells).trials == 10_000
     once = count_distinct(cells)
     assert (once.cells, once.informative, once.decided) == (4, 4, 4)
     # Three questions are about the trials of budget 40, one about those of budget 48.
@@ -50,7 +33,7 @@ def test_promises_that_differ_by_rounding_are_one_question():
 
 def test_paired_trials_are_runs_of_two_strategies():
     pair = cell(method="paired", strategy="uniform against median-accumulated", extra={"trials": 700})
-    assert count_all([pair]).trials == 1_400
+    assert count_distinct([pair]).trials == 1_400
     assert count_distinct([pair, cell(trials=2000)]).trials == 2_700
 
 
@@ -63,15 +46,6 @@ def test_vacuous_and_undecided_cells_do_not_count_as_decided():
     assert count_distinct([]).share == 1.0
 
 
-def test_a_claim_inside_another_repeats_it_and_the_first_of_equals_does_not():
-    large = result("lemma-2-ii", cell(), cell(budget=48))
-    small = result("a5-regret", cell(budget=48))
-    assert find_repeats([large, small]) == {"a5-regret": "lemma-2-ii"}
-    assert find_repeats([small, large]) == {"a5-regret": "lemma-2-ii"}
-    assert find_repeats([result("term-d", cell()), result("a4-term-c", cell())]) == {"a4-term-c": "term-d"}
-    assert find_repeats([result("lemma-3"), result("term-a", cell())]) == {}
-
-
 def test_closeness_is_of_decided_cells_that_must_hold():
     exact = cell(verdict=judge_exact(0.06, 0.3), method="exact")
     near = compute_closeness([cell(failures=20), exact, cell(failures=400, must_hold=False)])
@@ -81,9 +55,3 @@ def test_closeness_is_of_decided_cells_that_must_hold():
     assert silent.seen is None
     assert 0 < silent.limit < 0.1
     assert compute_closeness([cell(trials=3)]) is None
-
-
-def test_the_closest_claim_is_the_first_of_equals():
-    results = [result("lemma-3", cell()), result("term-a", cell(failures=30)), result("term-d", cell(failures=30))]
-    assert find_closest(results)[0] == "term-a"
-    assert find_closest(results[:1]) is None
