@@ -24,7 +24,7 @@ def test_the_entries_hold_and_are_shown(tmp_path: Path) -> None:
     assert [one.claim for one in found.coverage] == ["C2", "C2", "C4", "C4", "C5", "jackknife", "jackknife"]
     assert not found.problems
     assert all(one.verdict.outcome != "refuted" for one in found.coverage)
-    document = report.write(found, tmp_path, "", report.Clock(0.0, None, 0.0))
+    document = report.write(found, tmp_path, "", report.Clock(0.0, 0.0))
     assert [one["claim"] for one in document["coverage"]] == [one.claim for one in found.coverage]
     assert "## Statements about selections" in (tmp_path / "verify.md").read_text(encoding="utf-8")
     assert "at most 0.2 guaranteed" in report.format_table(found)
