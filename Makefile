@@ -34,8 +34,8 @@ study: $(VENV)/.run
 	$(BIN)/exml study --out out
 
 # Two workers, whole files each: a worker needs up to 900 MB, and more would compile the same inner loops side by side.
-# tests/conftest.py says which files come first. Bytecode is kept: processes that tests start need not compile again.
-PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+# Bytecode is kept: processes that tests start need not compile again.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 test: $(VENV)/.dev
 	$(PYTEST)

@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 import exml_sim
-from tests.conftest import FIRST, TOGETHER, together
 
 ROOT = Path(__file__).parents[1]
 
@@ -106,20 +105,6 @@ def edges(of: Callable[[str], str]) -> dict[tuple[str, str], list[str]]:
 def places(found: dict[tuple[str, str], list[str]], depth: dict[str, int]) -> list[str]:
     """Where an import does not go down."""
     return [one for (above, below), lines in found.items() if depth[above] <= depth[below] for one in lines]
-
-
-def test_files_that_are_begun_first_exist() -> None:
-    assert len(set(FIRST)) == len(FIRST)
-    assert [name for name in FIRST if not (ROOT / "tests" / name).exists()] == []
-
-
-def test_files_that_go_together_exist_and_are_one_piece_of_work() -> None:
-    names = [name for line in TOGETHER for name in line]
-    assert len(set(names)) == len(names)
-    assert [name for name in names if not (ROOT / "tests" / name).exists()] == []
-    assert together("tests/theory/evidence/test_grades.py") == together("tests/theory/claims/test_numbers.py")
-    assert together("tests/docs/test_tutorial.py") == together("tests/cli/test_study.py")
-    assert together("tests/theory/test_claims_of_others.py") == "tests/theory/test_claims_of_others.py"
 
 
 def test_every_room_has_a_layer() -> None:
