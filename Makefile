@@ -53,8 +53,8 @@ types: $(VENV)/.dev
 check: lint types
 
 measure: $(VENV)/.run
-	$(BIN)/python tools/measure_code.py --trace
-	$(BIN)/python tools/measure_words.py
+	$(BIN)/python -m tools.measure_code --trace
+	$(BIN)/python -m tools.measure_words
 
 docs: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict

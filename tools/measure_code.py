@@ -1,11 +1,10 @@
-"""Measure size, names, imports and one traced trial block of the packages: ``python tools/measure_code.py``.
+"""Measure size, names, imports and one traced trial block of the packages: ``python -m tools.measure_code``.
 
 Nothing of the project is imported here. What needs a running command is measured in a subprocess.
 """
 
 from __future__ import annotations
 
-import argparse
 import ast
 import graphlib
 import json
@@ -19,11 +18,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
-PACKAGES = ("exml_sim", "theory", "simulations")
+from tools._measures import PACKAGES, format_report, list_code, list_missed, make_parser
 
 #: Largest allowed values: the size that two maintainers can read, as agreed for the first release.
-TARGETS = {
+TARGETS: dict[str, float | None] = {
     "lines": 46_000,
     "modules": 260,
     "public names": 600,
@@ -148,43 +146,15 @@ class Module:
 
 
 def read_modules(root: Path, packages: Sequence[str] = PACKAGES) -> dict[str, Module]:
-    """Parse all modules of the packages below a root folder.
-
-    Parameters
-    ----------
-    root : Path
-        Folder that holds the packages.
-    packages : sequence of str
-        Names of the packages.
-
-    Returns
-    -------
-    dict of str to Module
-        Modules by dotted name, sorted.
-    """
-    modules = {}
-    for package in packages:
-        for file in sorted((root / package).rglob("*.py")):
-            path = file.relative_to(root).as_posix()
-            name = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-            text = file.read_text(encoding="utf-8")
-            modules[name] = Module(name, path, len(text.splitlines()), ast.parse(text, filename=path))
-    return modules
+    """Parse all modules of the packages below a root folder."""
+    return {
+        name: Module(name, path, len(text.splitlines()), ast.parse(text, filename=path))
+        for path, name, text in list_code(root, tuple(packages))
+    }
 
 
 def count_lines(modules: Mapping[str, Module]) -> dict[str, int]:
-    """Sum the lines of the modules by package (folder).
-
-    Parameters
-    ----------
-    modules : mapping of str to Module
-        Parsed modules.
-
-    Returns
-    -------
-    dict of str to int
-        Lines by dotted package name.
-    """
+    """Sum the lines of the modules by package (folder)."""
     lines: Counter[str] = Counter()
     for module in modules.values():
         lines[module.package] += module.lines
@@ -192,18 +162,7 @@ def count_lines(modules: Mapping[str, Module]) -> dict[str, int]:
 
 
 def iterate_top_level(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield statements that run on import, inside ``if`` and ``try`` too, without type-checking branches.
-
-    Parameters
-    ----------
-    body : iterable of ast.stmt
-        Statements of a module.
-
-    Yields
-    ------
-    ast.stmt
-        Statements other than ``if``, ``try`` and ``with``.
-    """
+    """Yield statements that run on import, inside ``if`` and ``try`` too, without type-checking branches."""
     for statement in body:
         if isinstance(statement, ast.If):
             branches = statement.orelse if _is_type_checking(statement.test) else statement.body + statement.orelse
@@ -222,18 +181,7 @@ def _is_type_checking(test: ast.expr) -> bool:
 
 
 def list_public_names(module: Module) -> dict[str, str]:
-    """List functions, classes and constants that a public module defines without leading underscore.
-
-    Parameters
-    ----------
-    module : Module
-        Parsed module.
-
-    Returns
-    -------
-    dict of str to str
-        Kind (function, class or constant) by name; empty for a module that is not public.
-    """
+    """List functions, classes and constants that a public module defines without leading underscore."""
     if not module.is_public:
         return {}
     names = {name: kind for s in iterate_top_level(module.tree.body) for name, kind in _list_defined(s)}
@@ -258,18 +206,7 @@ def _list_defined(statement: ast.stmt) -> list[tuple[str, str]]:
 
 
 def find_duplicate_classes(modules: Mapping[str, Module]) -> dict[str, list[str]]:
-    """Find class names that more than one module defines at its top level.
-
-    Parameters
-    ----------
-    modules : mapping of str to Module
-        Parsed modules.
-
-    Returns
-    -------
-    dict of str to list of str
-        Paths of the modules by class name.
-    """
+    """Find class names that more than one module defines at its top level."""
     places: dict[str, list[str]] = {}
     for module in modules.values():
         names = {s.name for s in iterate_top_level(module.tree.body) if isinstance(s, ast.ClassDef)}
@@ -279,18 +216,7 @@ def find_duplicate_classes(modules: Mapping[str, Module]) -> dict[str, list[str]
 
 
 def find_duplicate_modules(modules: Mapping[str, Module]) -> dict[str, list[str]]:
-    """Find file names of modules that occur in more than one folder; ``__init__`` and ``__main__`` do not count.
-
-    Parameters
-    ----------
-    modules : mapping of str to Module
-        Parsed modules.
-
-    Returns
-    -------
-    dict of str to list of str
-        Paths by file name without suffix.
-    """
+    """Find file names of modules that occur in more than one folder; ``__init__`` and ``__main__`` do not count."""
     places: dict[str, list[str]] = {}
     for module in modules.values():
         stem = Path(module.path).stem
@@ -303,16 +229,6 @@ def build_import_graph(modules: Mapping[str, Module]) -> dict[str, set[str]]:
     """Build the graph of top-level imports between the modules.
 
     ``from a import b`` is an edge to ``a.b`` if that is a module, else to ``a``.
-
-    Parameters
-    ----------
-    modules : mapping of str to Module
-        Parsed modules.
-
-    Returns
-    -------
-    dict of str to set of str
-        Imported modules by importing module.
     """
     graph: dict[str, set[str]] = {}
     for module in modules.values():
@@ -336,23 +252,7 @@ def _list_imported(statement: ast.stmt, module: Module, modules: Mapping[str, Mo
 
 
 def find_longest_chain(graph: Mapping[str, set[str]]) -> list[str]:
-    """Find the longest chain of imports.
-
-    Parameters
-    ----------
-    graph : mapping of str to set of str
-        Imported modules by importing module.
-
-    Returns
-    -------
-    list of str
-        Modules of the chain, the importing one first.
-
-    Raises
-    ------
-    ValueError
-        If the imports have a cycle.
-    """
+    """Find the longest chain of imports."""
     try:
         order = list(graphlib.TopologicalSorter({name: sorted(graph[name]) for name in sorted(graph)}).static_order())
     except graphlib.CycleError as error:
@@ -365,56 +265,14 @@ def find_longest_chain(graph: Mapping[str, set[str]]) -> list[str]:
 
 
 def list_loaded(root: Path, module: str, *arguments: str, packages: Sequence[str] = PACKAGES) -> list[str]:
-    """List our modules that are loaded when a module was imported or run with arguments.
-
-    Parameters
-    ----------
-    root : Path
-        Folder that holds the packages.
-    module : str
-        Module to import, or to run as ``python -m`` if there are arguments.
-    *arguments : str
-        Its arguments.
-    packages : sequence of str
-        Names of the packages.
-
-    Returns
-    -------
-    list of str
-        Dotted names, sorted.
-
-    Raises
-    ------
-    RuntimeError
-        If the command fails.
-    """
+    """List our modules that are loaded when a module was imported or run with arguments."""
     return [str(name) for name in _run(root, LOADED_SCRIPT, [list(packages)], [module, *arguments])]
 
 
 def trace_blocks(
     root: Path, block: str, module: str, *arguments: str, packages: Sequence[str] = PACKAGES
 ) -> list[list[str]]:
-    """Run a command and list the files that are called inside every call of a function.
-
-    Parameters
-    ----------
-    root : Path
-        Folder that holds the packages.
-    block : str
-        Name of the function that runs a block of trials.
-    module : str
-        Module to run as ``python -m``.
-    *arguments : str
-        Its arguments.
-    packages : sequence of str
-        Names of the packages.
-
-    Returns
-    -------
-    list of list of str
-        Per call of the function, the files of the called functions in order, relative to the root. Compiled functions
-        are not seen.
-    """
+    """Run a command and list the files that are called inside every call of a function."""
     head = [list(packages), str(root), block]
     blocks = _run(root, TRACE_SCRIPT, head, [module, *arguments])
     return [[Path(file).relative_to(root).as_posix() for file in files] for files in blocks]  # type: ignore[attr-defined]
@@ -436,37 +294,13 @@ def _run(root: Path, script: str, head: Sequence[object], command: Sequence[str]
 
 
 def count_crossings(files: Sequence[str]) -> int:
-    """Count how often two calls in a row are in different folders.
-
-    Parameters
-    ----------
-    files : sequence of str
-        Files of the called functions, in the order of the calls.
-
-    Returns
-    -------
-    int
-        Number of changes of the folder.
-    """
+    """Count how often two calls in a row are in different folders."""
     folders = [os.path.dirname(file) for file in files]
     return sum(before != after for before, after in pairwise(folders))
 
 
 def measure_source(root: Path) -> tuple[dict[str, int | None], dict[str, object]]:
-    """Measure what the source alone tells.
-
-    Parameters
-    ----------
-    root : Path
-        Folder that holds the packages.
-
-    Returns
-    -------
-    values : dict of str to int or None
-        Values by the names of `TARGETS`; None if it could not be measured.
-    details : dict of str to object
-        Lines by package, duplicates and the import chain.
-    """
+    """Measure what the source alone tells."""
     modules = read_modules(root)
     lines = count_lines(modules)
     classes, files = find_duplicate_classes(modules), find_duplicate_modules(modules)
@@ -489,20 +323,7 @@ def measure_source(root: Path) -> tuple[dict[str, int | None], dict[str, object]
 
 
 def measure_loaded(root: Path) -> tuple[dict[str, int | None], dict[str, object]]:
-    """Count our modules that an import and three commands load.
-
-    Parameters
-    ----------
-    root : Path
-        Folder that holds the packages.
-
-    Returns
-    -------
-    values : dict of str to int or None
-        Values by the names of `TARGETS`; None if the command failed.
-    details : dict of str to object
-        The loaded modules, or the reason of the failure.
-    """
+    """Count our modules that an import and three commands load."""
     with tempfile.TemporaryDirectory() as folder:
         study, table = Path(folder) / "study.toml", Path(folder) / "table.csv"
         study.write_text(STUDY, encoding="utf-8")
@@ -525,22 +346,7 @@ def measure_loaded(root: Path) -> tuple[dict[str, int | None], dict[str, object]
 
 
 def measure_trace(root: Path, block: str) -> tuple[dict[str, int | None], dict[str, object]]:
-    """Trace the block of two trials that touches most files.
-
-    Parameters
-    ----------
-    root : Path
-        Folder that holds the packages.
-    block : str
-        Name of the function that runs a block of trials.
-
-    Returns
-    -------
-    values : dict of str to int or None
-        Values by the names of `TARGETS`; None if no block was seen.
-    details : dict of str to object
-        The files of the block, or the reason of the failure.
-    """
+    """Trace the block of two trials that touches most files."""
     names = ("files per trial block", "crossings per trial block")
     with tempfile.TemporaryDirectory() as folder:
         study = Path(folder) / "study.toml"
@@ -558,115 +364,37 @@ def measure_trace(root: Path, block: str) -> tuple[dict[str, int | None], dict[s
 
 
 def make_table() -> str:
-    """Make a table of 60 rows with a label, an observed column and two candidates.
-
-    Returns
-    -------
-    str
-        The table as CSV.
-    """
+    """Make a table of 60 rows with a label, an observed column and two candidates."""
     rows = [f"{'no' if i % 2 else 'yes'},{(7 * i) % 11},{(i % 2) * 5 + (3 * i) % 7},{(5 * i) % 13}" for i in range(60)]
     return "\n".join(["y,x,a,b", *rows]) + "\n"
 
 
-def list_missed(values: Mapping[str, int | None]) -> list[str]:
-    """List targets that are missed or could not be measured.
-
-    Parameters
-    ----------
-    values : mapping of str to int or None
-        Values by the names of `TARGETS`.
-
-    Returns
-    -------
-    list of str
-        Names of the missed targets.
-    """
-    missed = []
-    for name, value in values.items():
-        target = TARGETS[name]
-        if target is not None and (value is None or value > target):
-            missed.append(name)
-    return missed
-
-
-def format_report(values: Mapping[str, int | None], details: Mapping[str, object]) -> str:
-    """Format values and targets side by side, then the details.
-
-    Parameters
-    ----------
-    values : mapping of str to int or None
-        Values by the names of `TARGETS`.
-    details : mapping of str to object
-        Lists and tables by name.
-
-    Returns
-    -------
-    str
-        The report.
-    """
-    missed = set(list_missed(values))
-    lines = [f"{'measure':<28}{'value':>10}{'target':>10}"]
-    for name, value in values.items():
-        target, shown = TARGETS[name], "failed" if value is None else f"{value:,}"
-        mark = "  missed" if name in missed else ""
-        lines.append(f"{name:<28}{shown:>10}{'-' if target is None else f'{target:,}':>10}{mark}")
-    for name, detail in details.items():
-        lines += ["", f"{name}:", *_format_detail(detail)]
-    return "\n".join(lines)
-
-
-def _format_detail(detail: object) -> list[str]:
-    if isinstance(detail, Mapping):
-        shown = {key: f"{value:,}" if isinstance(value, int) else ", ".join(value) for key, value in detail.items()}
-        return [f"  {key:<36} {value}" for key, value in shown.items()]
-    return [f"  {entry}" for entry in detail] if isinstance(detail, list) else [f"  {detail}"]
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the measurements.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        Command-line arguments.
-
-    Returns
-    -------
-    int
-        1 with ``--strict`` if a target is missed, else 0.
-    """
-    parser = argparse.ArgumentParser(description="Measure size, names and imports of the packages.")
-    parser.add_argument("--root", type=Path, default=ROOT, help="folder that holds the packages")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--details", action="store_true", help="print duplicates, chain and loaded modules too")
+    """Print the measurements."""
+    parser = make_parser("Measure size, names and imports of the packages.")
     parser.add_argument("--source-only", action="store_true", help="run no command of the project")
     parser.add_argument("--trace", action="store_true", help="trace a block of two trials too")
     parser.add_argument("--block", default="run_block", help="function that runs a block (default: run_block)")
-    parser.add_argument("--strict", action="store_true", help="exit with 1 if a target is missed")
     options = parser.parse_args(arguments)
     root = options.root.resolve()
     values, details = measure_source(root)
     if not options.source_only:
-        for more_values, more_details in _measure_runs(root, options.trace, options.block):
+        for more_values, more_details in [
+            measure_loaded(root),
+            *([measure_trace(root, options.block)] * options.trace),
+        ]:
             values |= more_values
             details |= more_details
     if options.json:
         print(json.dumps({"values": values, "targets": TARGETS, "details": details}, indent=2))
     else:
         brief = {name: detail for name, detail in details.items() if name in SHOWN or isinstance(detail, str)}
-        print(format_report(values, details if options.details else brief))
-    return int(options.strict and bool(list_missed(values)))
+        print(format_report(values, TARGETS, details if options.details else brief))
+    return int(options.strict and bool(list_missed(values, TARGETS)))
 
 
 #: Details of the short report.
 SHOWN = ("lines by package", "public names by kind", "longest import chain")
-
-
-def _measure_runs(root: Path, trace: bool, block: str) -> Iterator[tuple[dict[str, int | None], dict[str, object]]]:
-    yield measure_loaded(root)
-    if trace:
-        yield measure_trace(root, block)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,10 @@
-"""Measure sentences, names and deny-listed words of documents and code: ``python tools/measure_words.py``.
+"""Measure sentences, names and deny-listed words of documents and code: ``python -m tools.measure_words``.
 
 Nothing of the project is imported here. The list of words is tools/deny_list.toml.
 """
 
 from __future__ import annotations
 
-import argparse
 import ast
 import io
 import json
@@ -15,15 +14,15 @@ import sys
 import tokenize
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from tools._measures import format_report, list_code, list_missed, make_parser
+
 DENY_LIST = Path(__file__).parent / "deny_list.toml"
-PACKAGES = ("exml_sim", "theory", "simulations")
 
 #: Pages that a command of the repository writes from the code.
 GENERATED = ("docs/CLAIMS.md", "docs/claims.md", "docs/commands/*", "docs/*/commands/*", "docs/*/claims.md")
@@ -82,18 +81,7 @@ class Entry:
     files: tuple[str, ...] = ()
 
     def find(self, text: str) -> list[re.Match[str]]:
-        """Find matches of the pattern in a text, outside of allowed expressions.
-
-        Parameters
-        ----------
-        text : str
-            Text on one line.
-
-        Returns
-        -------
-        list of re.Match
-            Matches that are not allowed.
-        """
+        """Find matches of the pattern in a text, outside of allowed expressions."""
         matches = list(re.finditer(self.pattern, text, self.flags))
         if not matches:
             return []
@@ -147,23 +135,7 @@ class Source:
 
 
 def read_deny_list(path: Path = DENY_LIST) -> list[Entry]:
-    """Read the deny list.
-
-    Parameters
-    ----------
-    path : Path
-        TOML file with tables ``[[entry]]``.
-
-    Returns
-    -------
-    list of Entry
-        Its entries.
-
-    Raises
-    ------
-    ValueError
-        If an entry has an unknown scope.
-    """
+    """Read the deny list."""
     entries = []
     for table in tomllib.loads(path.read_text(encoding="utf-8"))["entry"]:
         if table["scope"] not in ("identifiers", "prose", "both"):
@@ -174,18 +146,7 @@ def read_deny_list(path: Path = DENY_LIST) -> list[Entry]:
 
 
 def extract_blocks(text: str) -> list[str]:
-    """Extract paragraphs and list items of a Markdown text, without code, tables, headings and directives.
-
-    Parameters
-    ----------
-    text : str
-        Markdown.
-
-    Returns
-    -------
-    list of str
-        Blocks of prose on one line each; links are replaced by their text, code and formulas by one word.
-    """
+    """Extract paragraphs and list items of a Markdown text, without code, tables, headings and directives."""
     blocks: list[list[str]] = [[]]
     for line in _drop_fences(re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)):
         bare = re.sub(r"^\s*>\s?", "", line)
@@ -213,36 +174,14 @@ def _drop_fences(text: str) -> Iterator[str]:
 
 
 def simplify_inline(text: str) -> str:
-    """Replace links by their text, and code and formulas by one word each.
-
-    Parameters
-    ----------
-    text : str
-        Markdown on one line.
-
-    Returns
-    -------
-    str
-        Plain text.
-    """
+    """Replace links by their text, and code and formulas by one word each."""
     text = re.sub(r"!\[[^\]]*\]\([^)]*\)", "", text)
     text = re.sub(r"`+[^`]*`+|\$[^$]+\$", "code", text)
     return re.sub(r"\[([^\]]*)\](\([^)]*\)|\[[^\]]*\])", r"\1", text)
 
 
 def split_sentences(block: str) -> list[str]:
-    """Split a block into sentences, without labels of a few words and a rest that does not end like a sentence.
-
-    Parameters
-    ----------
-    block : str
-        Prose on one line.
-
-    Returns
-    -------
-    list of str
-        Sentences.
-    """
+    """Split a block into sentences, without labels of a few words and a rest that does not end like a sentence."""
     for abbreviation in ABBREVIATIONS:
         block = re.sub(rf"(?<!\w){re.escape(abbreviation)}", abbreviation.replace(".", "\0"), block)
     parts = [part.replace("\0", ".").strip() for part in _SENTENCE_END.split(block)]
@@ -251,34 +190,12 @@ def split_sentences(block: str) -> list[str]:
 
 
 def count_words(text: str) -> int:
-    """Count words: runs without blanks that have a letter or digit.
-
-    Parameters
-    ----------
-    text : str
-        Any text.
-
-    Returns
-    -------
-    int
-        Number of words.
-    """
+    """Count words: runs without blanks that have a letter or digit."""
     return sum(bool(re.search(r"\w", part)) for part in text.split())
 
 
 def list_pages(root: Path) -> list[Path]:
-    """List README.md and the pages of docs that are not generated.
-
-    Parameters
-    ----------
-    root : Path
-        Folder of the repository.
-
-    Returns
-    -------
-    list of Path
-        Files, README.md first.
-    """
+    """List README.md and the pages of docs that are not generated."""
     pages = [page for page in sorted((root / "docs").rglob("*.md")) if not _is_generated(page, root)]
     return [page for page in [root / "README.md", *pages] if page.exists()]
 
@@ -289,18 +206,7 @@ def _is_generated(page: Path, root: Path) -> bool:
 
 
 def measure_pages(root: Path) -> dict[str, float]:
-    """Measure sentences and words of README.md and docs.
-
-    Parameters
-    ----------
-    root : Path
-        Folder of the repository.
-
-    Returns
-    -------
-    dict of str to float
-        Values by the names of `TARGETS`.
-    """
+    """Measure sentences and words of README.md and docs."""
     texts = {page: page.read_text(encoding="utf-8") for page in list_pages(root)}
     sentences = [s for text in texts.values() for block in extract_blocks(text) for s in split_sentences(block)]
     lengths = [count_words(sentence) for sentence in sentences]
@@ -321,20 +227,7 @@ def _percent_above(lengths: Sequence[int], limit: int) -> float:
 
 
 def list_longest(root: Path, number: int) -> list[str]:
-    """List the longest sentences of README.md and docs.
-
-    Parameters
-    ----------
-    root : Path
-        Folder of the repository.
-    number : int
-        How many.
-
-    Returns
-    -------
-    list of str
-        File, number of words and sentence.
-    """
+    """List the longest sentences of README.md and docs."""
     rows = [
         (count_words(sentence), page.relative_to(root).as_posix(), sentence)
         for page in list_pages(root)
@@ -344,52 +237,14 @@ def list_longest(root: Path, number: int) -> list[str]:
     return [f"{file}: {words} words: {sentence}" for words, file, sentence in sorted(rows, reverse=True)[:number]]
 
 
-def list_code(root: Path) -> list[Path]:
-    """List the modules of the packages.
-
-    Parameters
-    ----------
-    root : Path
-        Folder of the repository.
-
-    Returns
-    -------
-    list of Path
-        Files.
-    """
-    return [file for package in PACKAGES for file in sorted((root / package).rglob("*.py"))]
-
-
 def count_vague_variables(tree: ast.AST) -> Counter[str]:
-    """Count assignments, loops and comprehensions whose variable has a vague name.
-
-    Parameters
-    ----------
-    tree : ast.AST
-        Syntax tree of a module.
-
-    Returns
-    -------
-    Counter of str
-        Number of bindings by name.
-    """
+    """Count assignments, loops and comprehensions whose variable has a vague name."""
     names = (node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
     return Counter(name for name in names if name in VAGUE_NAMES)
 
 
 def list_undocumented(tree: ast.Module) -> list[tuple[int, str]]:
-    """List public functions and methods whose docstring or its first line is missing.
-
-    Parameters
-    ----------
-    tree : ast.Module
-        Syntax tree of a module.
-
-    Returns
-    -------
-    list of tuple
-        Line and name.
-    """
+    """List public functions and methods whose docstring or its first line is missing."""
     return [(node.lineno, name) for node, name in _iterate_public(tree, "") if not _has_first_line(node)]
 
 
@@ -416,20 +271,7 @@ def _has_first_line(node: _Function) -> bool:
 
 
 def list_identifiers(tree: ast.AST, module: str) -> list[Identifier]:
-    """List the names that a module defines, with its own dotted name first.
-
-    Parameters
-    ----------
-    tree : ast.AST
-        Syntax tree of the module.
-    module : str
-        Dotted name.
-
-    Returns
-    -------
-    list of Identifier
-        Names in the order of the tree.
-    """
+    """List the names that a module defines, with its own dotted name first."""
     identifiers = [Identifier(module, "module", 1)]
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef):
@@ -446,78 +288,30 @@ def list_identifiers(tree: ast.AST, module: str) -> list[Identifier]:
 
 
 def split_identifier(name: str) -> str:
-    """Split an identifier into lower-case words.
-
-    Parameters
-    ----------
-    name : str
-        Identifier or dotted name.
-
-    Returns
-    -------
-    str
-        Words separated by blanks: "BestSet" and "best_set" are "best set".
-    """
+    """Split an identifier into lower-case words."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
     return re.sub(r"[_.]+", " ", spaced).strip().lower()
 
 
 def list_code_prose(text: str) -> list[tuple[int, str]]:
-    """List comments and strings of Python source.
-
-    Parameters
-    ----------
-    text : str
-        Source.
-
-    Returns
-    -------
-    list of tuple
-        Line and text.
-    """
+    """List comments and strings of Python source."""
     kinds = {tokenize.COMMENT, tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
     return [(t.start[0], t.string) for t in tokenize.generate_tokens(io.StringIO(text).readline) if t.type in kinds]
 
 
 def read_sources(root: Path) -> list[Source]:
-    """Read everything that is searched for deny-listed words: documents and packages.
-
-    Parameters
-    ----------
-    root : Path
-        Folder of the repository.
-
-    Returns
-    -------
-    list of Source
-        One per file.
-    """
+    """Read everything that is searched for deny-listed words: documents and packages."""
     documents = [root / name for name in DOCUMENTS if name != "README.md"]
     sources = []
     for file in [*list_pages(root), *(document for document in documents if document.exists())]:
         sources.append(Source(file.relative_to(root).as_posix(), prose=[(1, file.read_text(encoding="utf-8"))]))
-    for file in list_code(root):
-        text, name = file.read_text(encoding="utf-8"), file.relative_to(root).as_posix()
-        module = name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-        sources.append(Source(name, list_identifiers(ast.parse(text), module), list_code_prose(text)))
+    for path, module, text in list_code(root):
+        sources.append(Source(path, list_identifiers(ast.parse(text), module), list_code_prose(text)))
     return sources
 
 
 def find_denied(sources: Iterable[Source], entries: Sequence[Entry]) -> list[Occurrence]:
-    """Find deny-listed words.
-
-    Parameters
-    ----------
-    sources : iterable of Source
-        Files.
-    entries : sequence of Entry
-        Deny list.
-
-    Returns
-    -------
-    list of Occurrence
-        Sorted by file and line, each once.
-    """
+    """Find deny-listed words."""
     occurrences: set[Occurrence] = set()
     for source in sources:
         for entry in entries:
@@ -557,27 +351,13 @@ def _join_lines(text: str) -> str:
 
 
 def measure_code(root: Path) -> tuple[dict[str, float], dict[str, list[str]]]:
-    """Measure variables and docstrings of the packages.
-
-    Parameters
-    ----------
-    root : Path
-        Folder of the repository.
-
-    Returns
-    -------
-    values : dict of str to float
-        Values by the names of `TARGETS`.
-    details : dict of str to list of str
-        Number of bindings by vague name, and places without docstring.
-    """
+    """Measure variables and docstrings of the packages."""
     vague: Counter[str] = Counter()
     undocumented = []
-    for file in list_code(root):
-        tree = ast.parse(file.read_text(encoding="utf-8"))
+    for path, _, text in list_code(root):
+        tree = ast.parse(text)
         vague += count_vague_variables(tree)
-        name = file.relative_to(root).as_posix()
-        undocumented += [f"{name}:{line}: {function}" for line, function in list_undocumented(tree)]
+        undocumented += [f"{path}:{line}: {function}" for line, function in list_undocumented(tree)]
     values: dict[str, float] = {
         "vague variables": vague.total(),
         "public functions without docstring": len(undocumented),
@@ -588,67 +368,11 @@ def measure_code(root: Path) -> tuple[dict[str, float], dict[str, list[str]]]:
     }
 
 
-def list_missed(values: Mapping[str, float]) -> list[str]:
-    """List targets that are missed.
-
-    Parameters
-    ----------
-    values : mapping of str to float
-        Values by the names of `TARGETS`.
-
-    Returns
-    -------
-    list of str
-        Names of the missed targets.
-    """
-    return [name for name, value in values.items() if (target := TARGETS[name]) is not None and value > target]
-
-
-def format_report(values: Mapping[str, float], details: Mapping[str, Sequence[str]]) -> str:
-    """Format values and targets side by side, then the details.
-
-    Parameters
-    ----------
-    values : mapping of str to float
-        Values by the names of `TARGETS`.
-    details : mapping of str to sequence of str
-        Lines by name.
-
-    Returns
-    -------
-    str
-        The report.
-    """
-    missed = set(list_missed(values))
-    lines = [f"{'measure':<38}{'value':>10}{'target':>10}"]
-    for name, value in values.items():
-        target = "-" if TARGETS[name] is None else f"{TARGETS[name]:,}"
-        lines.append(f"{name:<38}{value:>10,}{target:>10}{'  missed' if name in missed else ''}")
-    for name, detail in details.items():
-        lines += ["", f"{name}:", *(f"  {entry}" for entry in detail)]
-    return "\n".join(lines)
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the measurements.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        Command-line arguments.
-
-    Returns
-    -------
-    int
-        1 with ``--strict`` if a target is missed, else 0.
-    """
-    parser = argparse.ArgumentParser(description="Measure sentences, names and deny-listed words.")
-    parser.add_argument("--root", type=Path, default=ROOT, help="folder of the repository")
+    """Print the measurements."""
+    parser = make_parser("Measure sentences, names and deny-listed words.")
     parser.add_argument("--deny-list", type=Path, default=DENY_LIST, help="TOML file of deny-listed words")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--details", action="store_true", help="print all places")
     parser.add_argument("--longest", type=int, default=0, metavar="N", help="print the N longest sentences too")
-    parser.add_argument("--strict", action="store_true", help="exit with 1 if a target is missed")
     options = parser.parse_args(arguments)
     root = options.root.resolve()
     values, details = measure_code(root)
@@ -661,8 +385,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     else:
         shown = {**details, "deny-listed words": [str(occurrence) for occurrence in denied]}
         kept = shown if options.details else {name: shown[name] for name in shown if name in SHOWN}
-        print(format_report(values, kept))
-    return int(options.strict and bool(list_missed(values)))
+        print(format_report(values, TARGETS, kept))
+    return int(options.strict and bool(list_missed(values, TARGETS)))
 
 
 #: Details of the short report.
