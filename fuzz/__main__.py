@@ -13,11 +13,10 @@ from typing import Any
 from fuzz.case import Finding, run, try_case
 from fuzz.grammar import CommandLines, StudyFiles
 from fuzz.matrices import Matrices
-from fuzz.pools import Pools
 from fuzz.stores import Damage, Processes
 
 FUZZERS: Mapping[str, type[Any]] = {
-    fuzzer.name: fuzzer for fuzzer in (Processes, Damage, StudyFiles, CommandLines, Pools, Matrices)
+    fuzzer.name: fuzzer for fuzzer in (Processes, Damage, StudyFiles, CommandLines, Matrices)
 }
 
 

@@ -39,7 +39,6 @@ _TEXTS = st.sampled_from(
         "9" * 5000,
         "/",
         "1/0",
-        "0x10",
         " 7 ",
     ]
 )
@@ -61,96 +60,78 @@ def _mostly(usual: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return st.integers(0, 29).flatmap(lambda number: _ODD if number == 17 else usual)
 
 
-_THETAS = _mostly(st.floats(0.01, 0.49))
-_COSTS = _mostly(st.lists(st.sampled_from(["1", "0.5", "1/3", 2, 0.95]), min_size=2, max_size=2))
-_KNOWN = st.fixed_dictionaries(
-    {"kind": st.just("parametric"), "means": _mostly(st.lists(st.floats(0, 1), min_size=2, max_size=2))},
-    optional={
-        "sd": _mostly(st.floats(0, 2)),
-        "costs": _COSTS,
-        "label": _mostly(st.just("arms")),
-    },
+def _table(required: dict[str, Any], **optional: Any) -> st.SearchStrategy[dict[str, Any]]:
+    """Draw a table; values other than strategies are usual ones, and every value may be anything."""
+    parts = [
+        {
+            name: _mostly(value if isinstance(value, st.SearchStrategy) else st.just(value))
+            for name, value in part.items()
+        }
+        for part in (required, optional)
+    ]
+    return st.fixed_dictionaries(parts[0], optional=parts[1])
+
+
+_THETAS = st.floats(0.01, 0.49)
+_COSTS = st.lists(st.sampled_from(["1", "0.5", "1/3", 2, 0.95]), min_size=2, max_size=2)
+_MEANS = st.lists(st.floats(0, 1), min_size=2, max_size=2)
+_PARTS = [[0.2, 0.3, 0.5], [0.5, 0.3, 0.2]]
+_GRADED = {"gaps": [0.0, 0.1], "ball": 0.3, "rows": 8}
+_POOL = st.one_of(
+    _table({"kind": "parametric", "means": _MEANS}, sd=st.floats(0, 2), costs=_COSTS, label="arms"),
+    _table({"kind": "parametric", "values": [0, 0.5, 1], "probabilities": _PARTS}, costs=_COSTS),
+    _table(
+        {"kind": "finite_support", "values": [[1, 0.5], [0.25, 0.75]], "y": [1, -1]},
+        copies=st.lists(st.integers(1, 9), min_size=2, max_size=2),
+        costs=_COSTS,
+        kernel=st.sampled_from(["linear", "gaussian"]),
+        gamma=st.sampled_from(["median", 0.5]),
+    ),
+    _table(
+        {"kind": "synthetic", "per_class": st.integers(1, 6), "angles": [9, 90]},
+        a=st.floats(0.1, 3),
+        sigma=st.floats(0.1, 3),
+        seed=st.integers(0, 5),
+        costs=_COSTS,
+    ),
+    _table(
+        {"kind": "mfeat", "per_class": st.integers(1, 6), "candidates": ["mor", "zer"]},
+        hidden=st.integers(2, 9),
+        observed="kar",
+        costs=_COSTS,
+    ),
+    _table(
+        {"kind": "dataset", "name": st.sampled_from(["graded", "synthetic", "mfeat"])},
+        options=st.sampled_from([_GRADED, {"per_class": 4}]),
+    ),
 )
-_FINITE = st.fixed_dictionaries(
-    {
-        "kind": st.just("parametric"),
-        "values": _mostly(st.just([0, 0.5, 1])),
-        "probabilities": _mostly(st.just([[0.2, 0.3, 0.5], [0.5, 0.3, 0.2]])),
-    },
-    optional={"costs": _COSTS},
-)
-_ATOMS = st.fixed_dictionaries(
-    {
-        "kind": st.just("finite_support"),
-        "values": _mostly(st.just([[1, 0.5], [0.25, 0.75]])),
-        "y": _mostly(st.just([1, -1])),
-    },
-    optional={
-        "copies": _mostly(st.lists(st.integers(1, 9), min_size=2, max_size=2)),
-        "costs": _COSTS,
-        "kernel": _mostly(st.sampled_from(["linear", "gaussian"])),
-        "gamma": _mostly(st.sampled_from(["median", 0.5])),
-    },
-)
-_SYNTHETIC = st.fixed_dictionaries(
-    {
-        "kind": _mostly(st.just("synthetic")),
-        "per_class": _mostly(st.integers(1, 6)),
-        "angles": _mostly(st.just([9, 90])),
-    },
-    optional={
-        "a": _mostly(st.floats(0.1, 3)),
-        "sigma": _mostly(st.floats(0.1, 3)),
-        "seed": _mostly(st.integers(0, 5)),
-        "costs": _COSTS,
-    },
-)
-_MFEAT = st.fixed_dictionaries(
-    {"kind": st.just("mfeat"), "per_class": _mostly(st.integers(1, 6)), "candidates": _mostly(st.just(["mor", "zer"]))},
-    optional={"hidden": _mostly(st.integers(2, 9)), "observed": _mostly(st.just("kar")), "costs": _COSTS},
-)
-_DATASET = st.fixed_dictionaries(
-    {"kind": st.just("dataset"), "name": _mostly(st.sampled_from(["graded", "synthetic", "mfeat"]))},
-    optional={"options": _mostly(st.sampled_from([{"gaps": [0.0, 0.1], "ball": 0.3, "rows": 8}, {"per_class": 4}]))},
-)
-_POOL = st.one_of(_KNOWN, _FINITE, _ATOMS, _SYNTHETIC, _MFEAT, _DATASET)
 _RULE = st.one_of(
     st.sampled_from(_STRATEGIES),
-    st.fixed_dictionaries(
-        {"name": _mostly(st.sampled_from(["uniform_allocation", "top_two", "median_elimination"]))},
-        optional={"alignment": _mostly(st.sampled_from(["sample", "budget"]))},
-    ),
-    st.fixed_dictionaries(
-        {"name": st.just("top_two"), "rounds": _mostly(st.integers(1, 9)), "first_round_share": _ODD}
-    ),
+    _table({"name": st.sampled_from(_STRATEGIES)}, alignment=st.sampled_from(["sample", "budget"])),
+    _table({"name": "top_two", "rounds": st.integers(1, 9), "first_round_share": _ODD}),
 )
 _SCORE = st.one_of(
-    st.fixed_dictionaries({"theta": _THETAS, "ball": _mostly(st.floats(0.01, 2))}),
-    st.fixed_dictionaries(
-        {"theta": _THETAS, "score": _mostly(st.sampled_from(["risk", "objective"]))},
-        optional={"penalty": _mostly(st.just([1, 0.5])), "loss": _mostly(st.sampled_from(["sum", "mean"]))},
+    _table({"theta": _THETAS, "ball": st.floats(0.01, 2)}),
+    _table(
+        {"theta": _THETAS, "score": st.sampled_from(["risk", "objective"])},
+        penalty=[1, 0.5],
+        loss=st.sampled_from(["sum", "mean"]),
     ),
 )
-STUDIES = st.fixed_dictionaries(
+_BUDGETS = _table({"per_arm": st.lists(_mostly(st.integers(6, 30)), min_size=1, max_size=2)}, absolute=[17, "12.5"])
+STUDIES = _table(
     {
-        "pools": _mostly(st.lists(_POOL, min_size=1, max_size=2)),
-        "strategies": _mostly(st.lists(_RULE, min_size=1, max_size=2)),
-        "scores": _mostly(st.lists(_SCORE, min_size=1, max_size=2)),
-        "trials": _mostly(st.integers(1, 5)),
-        "budgets": _mostly(
-            st.fixed_dictionaries(
-                {"per_arm": _mostly(st.lists(_mostly(st.integers(6, 30)), min_size=1, max_size=2))},
-                optional={"absolute": _mostly(st.just([17, "12.5"]))},
-            )
-        ),
+        "pools": st.lists(_POOL, min_size=1, max_size=2),
+        "strategies": st.lists(_RULE, min_size=1, max_size=2),
+        "scores": st.lists(_SCORE, min_size=1, max_size=2),
+        "trials": st.integers(1, 5),
+        "budgets": _BUDGETS,
     },
-    optional={
-        "sampling": _mostly(st.just({"rows": "independent", "replacement": "never"})),
-        "seed": _mostly(st.integers(0, 9)),
-        "mode": _mostly(st.sampled_from(["monte_carlo", "exact", "importance_sampling"])),
-        "stop": _mostly(st.just({"bound": 0.1, "check_every": 2})),
-        "name": _mostly(st.just("mine")),
-    },
+    sampling={"rows": "independent", "replacement": "never"},
+    seed=st.integers(0, 9),
+    mode=st.sampled_from(["monte_carlo", "exact", "importance_sampling"]),
+    stop={"bound": 0.1, "check_every": 2},
+    name="mine",
 )
 #: Texts that are no study.
 _BROKEN = st.sampled_from(

@@ -6,19 +6,15 @@ import json
 import logging
 from collections import Counter
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-import theory.population
 from exml_sim.engine import StoreError
 from fuzz import __main__ as command
-from fuzz import case, grammar, matrices, pools, stores
+from fuzz import case, grammar, matrices, stores
 from fuzz.case import Finding, expect, run, try_case
-from theory import corrected, tighter
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -98,84 +94,6 @@ def test_a_store_that_loses_trials_is_found(small_processes) -> None:
     small_processes._truth["monte_carlo"] = "another"
     with pytest.raises(Finding, match="differs from one that was never interrupted"):
         small_processes.judge({"mode": "monte_carlo", "steps": [["kill", 0.5]]})
-
-
-#: A pool on which all bounds are informative.
-CLOSE = {
-    "atoms": [[30, 1], [20, 1]],
-    "features": [[8, 8], [8, -8]],
-    "theta": 0.001,
-    "radius": 1.0,
-    "rows": [50, 150, 180],
-    "rest": 0.0,
-}
-
-
-@pytest.mark.parametrize("radius", [1.0, 3.0])
-def test_bounds_by_enumeration(radius) -> None:
-    features = [[8, 8], [8, -8], [-8, 8], [0, 8]]
-    outcomes = try_case(pools.Pools(), {**CLOSE, "features": features, "radius": radius, "rows": [2, 9]})
-    assert outcomes.total() > 10
-
-
-@pytest.mark.parametrize(
-    ("module", "name", "power"),
-    [
-        (tighter, "delta_fail_uniform", 10),
-        (tighter, "delta_fail_median", 10),
-        (tighter, "lemma_4", 10),
-        (corrected, "delta_fail_uniform", 25),
-        (corrected, "delta_fail_median", 25),
-        (theory.population, "delta_fail_uniform", 2),
-        (theory.population, "delta_fail_median", 2),
-    ],
-)
-def test_a_bound_that_is_too_small_is_found(module, name, power, monkeypatch) -> None:
-    """Planted: the bound to a power."""
-    right = getattr(module, name)
-    assert try_case(pools.Pools(), CLOSE)["comparisons"] > 30
-    monkeypatch.setattr(module, name, lambda *given, **options: np.asarray(right(*given, **options)) ** power)
-    with pytest.raises(Finding, match=f"{name}.* is above "):
-        try_case(pools.Pools(), CLOSE)
-
-
-def small_pool(**changes: object) -> pools.SmallPool:
-    features = np.array([[0.9, 0.3], [0.4, 0.8], [-0.6, 0.7]])
-    given = {"sizes": np.array([4, 3]), "labels": np.array([1, -1]), "features": features, "theta": 0.2, "r": 0.6}
-    pool = pools.SmallPool(**(given | changes))
-    return replace(pool, features=features[np.argsort(pool.risks)])
-
-
-@pytest.mark.parametrize("accumulate", [True, False])
-def test_median_elimination_is_enumerated_as_by_hand(accumulate) -> None:
-    pool, budget = small_pool(), 14
-    rounds = pools.schedule(budget, 3)
-    assert rounds == [(2, 2), (3, 1)]
-    chances = np.zeros(3)
-    for rows in product(range(2), repeat=5):
-        active, first = [0, 1, 2], 0
-        for n, kept in rounds:
-            seen = rows[: first + n] if accumulate else rows[first : first + n]
-            scores = pool.hostile_scores(np.bincount(seen, minlength=2)[None])[0]
-            active = sorted(sorted(active, key=lambda arm, scores=scores: scores[arm])[:kept])
-            first += n
-        chances[active[0]] += np.prod(pool.weights[list(rows)])
-    assert pools.eliminate(pool, budget, accumulate=accumulate) == pytest.approx(chances, abs=1e-14)
-    assert chances[0] < 0.999
-
-
-def test_scores_beyond_the_affine_regime_agree_with_it_at_its_end() -> None:
-    inside, outside = small_pool(r=0.6), small_pool(r=0.6 * (1 + 1e-9))
-    counts = pools.compositions(5, 2)
-    assert inside.affine
-    assert not outside.affine
-    assert outside.scores(counts) == pytest.approx(inside.scores(counts), abs=1e-7)
-
-
-def test_distributions_of_samples_sum_to_one() -> None:
-    counts, sizes = pools.compositions(7, 3), np.array([4, 3, 5])
-    assert pools.multinomial(counts, sizes / 12).sum() == pytest.approx(1.0)
-    assert pools.hypergeometric(counts, sizes).sum() == pytest.approx(1.0)
 
 
 def test_matrices_and_a_certificate_that_is_wrong(monkeypatch, tmp_path) -> None:
