@@ -289,8 +289,8 @@ def _run_cell(
 
 def _make_panel(pool: Pool, strategy: Strategy, place: str, label: str, cells: Sequence[CellSummary]) -> Panel:
     """Put the cells of a strategy beside the bounds that cover it."""
-    known = {"arm_bounds": match_classical(pool, strategy), "label": label}
-    panel = Panel(place, "", label.replace(" ", "_"), tuple(pool.names), tuple(cells), **known)
+    name, known = label.replace(" ", "_"), match_classical(pool, strategy)
+    panel = Panel(place, "", name, tuple(pool.names), tuple(cells), arm_bounds=known, label=label)
     bounds = match_bounds(pool, strategy, label, is_gaussian=False)
     if isinstance(bounds, str):
         return replace(panel, reason="" if panel.arm_bounds else bounds)

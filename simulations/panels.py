@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from exml_sim.engine.bound_context import PluginBound, plugin_bounds
 from exml_sim.engine.result import CellSummary, StudyResult
+from simulations._certification import Certificate
 from simulations._pool_bounds import ArmBound, bounds_of, match_classical
 from theory import BoundProblem
 from theory.classical import CLASSICAL
@@ -49,6 +50,8 @@ class Panel:
         Classical bounds of parametric arms.
     label
         Title of the strategy, if it is not made from its name.
+    certificates
+        Budgets certified by simulation for this pool and strategy.
     """
 
     pool: str
@@ -62,6 +65,7 @@ class Panel:
     plugin_bounds: tuple[PluginBound, ...] = ()
     arm_bounds: tuple[ArmBound, ...] = ()
     label: str = ""
+    certificates: tuple[Certificate, ...] = ()
     # Table, figure, report and findings all ask for required budgets, and each answer is a search.
     _required: dict[tuple[str, float], int | None] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -140,8 +144,8 @@ class Panel:
         return next((bound for bound in self.curves if bound.name == version), None)
 
 
-def make_panels(result: StudyResult) -> list[Panel]:
-    """Group the results of a study into panels, in the order of its cells."""
+def make_panels(result: StudyResult, certificates: Sequence[Certificate] = ()) -> list[Panel]:
+    """Group the results of a study into panels, in the order of its cells, each with its certificates."""
     study = result.study
     cells = {cell.index: cell for cell in result.study_cells}
     arms = {cell["cell"]: tuple(cell["arms"]) for cell in result.cells}
@@ -156,6 +160,8 @@ def make_panels(result: StudyResult) -> list[Panel]:
         panel = Panel(*labels, arms[first], ordered, plugin_bounds=plugin_bounds(study, cells[first]))
         if isinstance(bounds, str) and study.mode != "excess_risk" and not study.missing_plugin(cells[first]):
             panel = replace(panel, arm_bounds=match_classical(study.pool(cells[first]), study.strategy(cells[first])))
+        own = tuple(certificate for certificate in certificates if certificate.concerns(study, cells[first]))
+        panel = replace(panel, certificates=own)
         if isinstance(bounds, str):
             panels.append(replace(panel, reason="" if panel.arm_bounds else bounds))
         else:

@@ -167,7 +167,13 @@ class Pool(ABC):
         def run_part(part: Seeds) -> Explorations:
             batch, selected = self.run(chosen, budget, part, record=False)
             return Explorations(
-                selected, batch.pulls, batch.ledger.spent_units, self.prices.unit, part, batch.confident
+                selected,
+                batch.pulls,
+                batch.ledger.spent_units,
+                self.prices.unit,
+                part,
+                batch.confident,
+                batch.uncertain,
             )
 
         if n_jobs == 1 or len(parts) == 1:

@@ -200,6 +200,8 @@ class Explorations:
         i.
     confident
         Whether a fixed-confidence strategy reached its confidence, shape (trials,); None for other strategies.
+    uncertain
+        Trials with a decision that certificates left open, shape (trials,); None where it was not recorded.
     """
 
     selected: IntArray
@@ -208,6 +210,7 @@ class Explorations:
     unit: Fraction
     seeds: Seeds
     confident: BoolArray | None = None
+    uncertain: BoolArray | None = None
 
     def __len__(self) -> int:
         return int(self.selected.shape[0])
@@ -238,6 +241,7 @@ class Explorations:
     def join(cls, parts: list[Explorations], seeds: Seeds) -> Explorations:
         """Put the blocks of one run together."""
         confident = [part.confident for part in parts if part.confident is not None]
+        uncertain = [part.uncertain for part in parts if part.uncertain is not None]
         return cls(
             np.concatenate([part.selected for part in parts]),
             np.concatenate([part.pulls for part in parts]),
@@ -245,4 +249,5 @@ class Explorations:
             parts[0].unit,
             seeds,
             np.concatenate(confident) if confident else None,
+            np.concatenate(uncertain) if uncertain else None,
         )

@@ -127,6 +127,8 @@ class TrialBatch:
         Arms that have not been dropped, shape (trials, K).
     confident
         Set by a fixed-confidence strategy: trials that reached its confidence, shape (trials,).
+    uncertain
+        Trials in which certificates left a decision open, which values within their reach took, shape (trials,).
     """
 
     def __init__(self, arms: ArmState, ledger: Ledger, *, alignment: str, objective: str, record: bool = False) -> None:
@@ -137,6 +139,7 @@ class TrialBatch:
         self.active = np.ones((ledger.trials, ledger.prices.size), dtype=np.bool_)
         self.pulls = np.zeros((ledger.trials, ledger.prices.size), dtype=np.int64)
         self.confident: BoolArray | None = None
+        self.uncertain = np.zeros(ledger.trials, dtype=np.bool_)
         self.rounds: list[RoundRecord] = []
         self._record = record
         self._round_pulls = np.zeros_like(self.pulls)
@@ -210,6 +213,8 @@ class TrialBatch:
                 break
             scores = scores.replaced(doubtful, self._score_arms(doubtful, fresh, level))
             doubtful = unclear(scores)
+        if not self.arms.has_exact_scores:
+            self.uncertain |= any_arm(doubtful)
         if not fresh:
             self._known, self._stale = scores, np.zeros_like(self._stale)
         return scores, doubtful

@@ -14,7 +14,9 @@ from exml_sim.cli.bound import describe_problem, problem_options, read_problem
 
 if TYPE_CHECKING:
     from exml_sim.cli._tables import Table
+    from exml_sim.engine.study import Study
     from exml_sim.population import Population
+    from simulations.panels import Panel
     from simulations.pilot import PilotPlan
     from theory import BoundProblem
     from theory.paper import Strategy
@@ -58,6 +60,8 @@ def _table_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @options.store(help="Read the budget needed in simulation from a store instead of running trials.")
 @click.option("--trials", type=options.trials, help="Trials per tried budget; as many as delta needs.")
 @click.option("--seed", type=options.seeds, help="Root seed of all trials; 0, or what the file says.")
+@click.option("--certify", is_flag=True, help="Certify budgets by simulation, with files that exml verify replays.")
+@options.out("out/plan")
 @_table_options
 @options.plugins("study or store")
 @options.n_jobs
@@ -69,6 +73,8 @@ def command(
     store: Path | None,
     trials: int | None,
     seed: int | None,
+    certify: bool,
+    out: Path,
     plugins: tuple[Path, ...],
     trust: bool,
     n_jobs: int,
@@ -82,6 +88,10 @@ def command(
     on the synthetic pool, or on the pools of a study's file, or read from a store. With a table and --pilot, or an
     exploration's folder: the budget for your own candidates, by simulation on the pilot, with an interval.
 
+    With --certify: also the smallest budget whose failure probability is certified by simulation to be at most delta,
+    with confidence 1 - 1e-9. The trials use a seed that nobody chose, a digest of pool, strategy and budget. The
+    certificates are written to the folder; exml verify FILE repeats them.
+
     Examples: exml plan --delta 0.05 --K 8 --theta 0.1 --kappa-lambda 0.5 --gap 0.2; exml plan --delta 0.05;
     exml plan table.csv --pilot 40 --label y --observed x1,x2 --candidate ct=a10:1 --candidate mri=a90:1
     """
@@ -90,7 +100,7 @@ def command(
     table = {name: given.pop(name) for name in TABLE_OPTIONS}
     has_pilot = table["pilot"] is not None or table["exploration"] is not None
     has_problem = any(options.is_typed(name) for name in given)
-    _check_options(file, store, has_pilot, has_problem)
+    _check_options(file, store, has_pilot, has_problem, certify)
     if has_pilot:
         assert file is not None
         rows = _plan_pilot(file, table, delta, trials, seed or 0)
@@ -99,15 +109,20 @@ def command(
         rows = _plan_problem(delta, given)
         text = _write_budgets(delta, rows)
     else:
-        rows = _plan_simulation(
-            file, store, delta, (trials, seed, n_jobs, not quiet), {"plugins": plugins, "trust": trust}
-        )
+        how = (trials, seed, n_jobs, not quiet, out if certify else None)
+        rows = _plan_simulation(file, store, delta, how, {"plugins": plugins, "trust": trust})
         text = _write_budgets(delta, rows)
     options.emit({"delta": delta, "budgets": rows}, text, as_json)
 
 
-def _check_options(file: Path | None, store: Path | None, has_pilot: bool, has_problem: bool) -> None:
+def _check_options(
+    file: Path | None, store: Path | None, has_pilot: bool, has_problem: bool, certify: bool = False
+) -> None:
     """Report options that do not go together."""
+    if certify and (has_pilot or has_problem):
+        raise click.UsageError("--certify runs trials on a pool: give a study's file, --store, or nothing")
+    if options.is_typed("out") and not certify:
+        raise click.UsageError("--out is the folder of certificates: give --certify as well")
     if has_pilot:
         if file is None or has_problem or store:
             raise click.UsageError("--pilot and --exploration go with a table, not with parameters or a store")
@@ -154,7 +169,7 @@ def _plan_simulation(
     file: Path | None,
     store: Path | None,
     delta: float,
-    how: tuple[int | None, int | None, int, bool],
+    how: tuple[int | None, int | None, int, bool, Path | None],
     loaded: dict[str, Any],
 ) -> list[dict[str, Any]]:
     """Find the budget needed in simulation next to those of the bounds, one row per strategy and pool."""
@@ -165,10 +180,10 @@ def _plan_simulation(
     from simulations import budget_vs_failure
     from simulations.panels import find_needs, make_panels
 
-    trials, seed, n_jobs, progress = how
+    trials, seed, n_jobs, progress, certificates = how
     if store is not None:
         with StudyResult.open(store, **loaded) as result:
-            panels = make_panels(result)
+            panels, study = make_panels(result), result.study
             if missing := describe_missing(result.study):
                 click.echo(missing, err=True)
     else:
@@ -188,6 +203,7 @@ def _plan_simulation(
         }
         rows.append(
             {
+                **({} if certificates is None else {"certified": _certify(study, panel, delta, how)}),
                 "strategy": panel.title,
                 "where": panel.place,
                 "simulation": None if needs.simulated is None else float(needs.simulated),
@@ -198,6 +214,31 @@ def _plan_simulation(
             }
         )
     return rows
+
+
+def _certify(
+    study: Study, panel: Panel, delta: float, how: tuple[int | None, int | None, int, bool, Path | None]
+) -> dict[str, Any]:
+    """Certify the budget of a panel by simulation, and write the certificate."""
+    from exml_sim._internal.progress import Line
+    from simulations._certification import search_budget
+
+    _, _, n_jobs, progress, folder = how
+    cell = next(cell for cell in study.cells() if cell.labels == (panel.pool, panel.score, panel.strategy))
+    line = Line(progress)
+    try:
+        certificate = search_budget(study, cell, delta, n_jobs=n_jobs, notify=line.show)
+    finally:
+        line.close()
+    assert folder is not None
+    file = certificate.save(folder)
+    budget = certificate.budget
+    return {
+        "budget": None if budget is None else float(budget),
+        "alpha": certificate.alpha,
+        "sentence": certificate.sentence,
+        "file": str(file),
+    }
 
 
 def _write_budgets(delta: float, rows: list[dict[str, Any]]) -> str:
@@ -211,6 +252,9 @@ def _write_budgets(delta: float, rows: list[dict[str, Any]]) -> str:
         parts.append(_write_table(group))
         for row in group:
             parts += _write_notes(row)
+            if "certified" in row:
+                parts.append(f"  {row['strategy']}: {row['certified']['sentence']} Replay: exml verify")
+                parts[-1] += f" {row['certified']['file']}"
         if "simulation" in group[0]:
             parts.append(f"  simulation: {group[0]['trials']:,} trials per budget, upper limits at {CONFIDENCE:.0%}")
         parts.append("")
@@ -229,6 +273,8 @@ def _write_table(rows: list[dict[str, Any]]) -> str:
     table: dict[str, dict[str, str]] = {}
     for row in rows:
         cells = {"simulation": _format_budget(row["simulation"])} if "simulation" in row else {}
+        if "certified" in row:
+            cells["certified"] = _format_budget(row["certified"]["budget"])
         for name in order:
             factor = row.get("factors", {}).get(name)
             times = "" if factor is None else f" ({format_factor(factor)}x)"

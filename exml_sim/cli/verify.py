@@ -1,4 +1,4 @@
-"""``exml verify``: test every claim on instances, exact probabilities and trials; exit 1 if a true one is refuted."""
+"""``exml verify``: test every claim on instances and trials, or replay a certificate; exit 1 if something is wrong."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DEPTH_NAMES = ("quick", "standard", "deep")
 
 
 @click.command(name="verify")
-@click.argument("claims", metavar="[CLAIM]...", nargs=-1)
+@click.argument("claims", metavar="[CLAIM|CERTIFICATE.json]...", nargs=-1)
 @click.option("--depth", type=click.Choice(DEPTH_NAMES), default="quick", show_default=True, help="Amount of evidence.")
 @click.option(
     "--store",
@@ -26,6 +26,7 @@ DEPTH_NAMES = ("quick", "standard", "deep")
 @options.out("out/verify")
 @options.n_jobs
 @options.seed
+@options.plugins("certificate")
 @options.quiet
 @options.as_json
 def command(
@@ -35,6 +36,8 @@ def command(
     out: Path,
     n_jobs: int,
     seed: int,
+    plugins: tuple[Path, ...],
+    trust: bool,
     quiet: bool,
     as_json: bool,
 ) -> None:
@@ -47,8 +50,20 @@ def command(
 
     The coverage of statements about selections is tested, too; the name "coverage" selects them alone.
 
-    A run that was interrupted continues where it stopped. Example: exml verify lemma-1-i lemma-2-i --depth standard
+    With files of exml plan --certify instead of claims: run the trials of every certificate again, and compare digest,
+    levels, counts and evidence; exits with 1 if something differs.
+
+    A run that was interrupted continues where it stopped. Examples: exml verify lemma-1-i lemma-2-i --depth standard;
+    exml verify out/plan/certificate-0123456789abcdef.json
     """
+    files = [Path(name) for name in claims if name.endswith(".json")]
+    if files:
+        if len(files) < len(claims):
+            raise click.UsageError("give claims or certificates, not both")
+        _replay(files, plugins, trust, n_jobs, as_json)
+        return
+    if plugins or trust:
+        raise click.UsageError("--plugins and --trust go with a certificate")
     started, clock = datetime.now(UTC).isoformat(timespec="seconds"), time.monotonic()
     from simulations.verification import _coverage as coverage
     from simulations.verification import report
@@ -75,4 +90,29 @@ def command(
         table = report.format_table(verification)
         click.echo(f"{report.conclude(verification)}\n\n{table}\n\nResults are in {out}.")
     if verification.problems:
+        raise SystemExit(1)
+
+
+def _replay(files: list[Path], plugins: tuple[Path, ...], trust: bool, n_jobs: int, as_json: bool) -> None:
+    """Replay certificates, and print for each whether it holds."""
+    from exml_sim.plugins import Plugins, files_beside
+    from simulations.certificates import Certificate, replay
+
+    results = []
+    for file in files:
+        try:
+            certificate = Certificate.from_json(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise ValueError(f"{file}: {error}") from None
+        folder = file.resolve().parent
+        beside = files_beside(folder, dict(certificate.specification)) if trust else ()
+        differences = replay(certificate, Plugins.of((*plugins, *beside), [folder]), n_jobs=n_jobs)
+        results.append({"file": str(file), "sentence": certificate.sentence, "differences": differences})
+    lines = [
+        f"{result['file']}: {result['sentence'] if not result['differences'] else ''}"
+        + "".join(f"\n  differs: {difference}" for difference in result["differences"])
+        for result in results
+    ]
+    options.emit(results, "\n".join(lines), as_json)
+    if any(result["differences"] for result in results):
         raise SystemExit(1)

@@ -8,6 +8,7 @@ A bound on a failure probability is tested against ``failures`` out of ``trials`
   is called undecided, not a success.
 * `judge_family` for many cells at once: ``alpha`` holds for the whole family.
 * `judge_agreement` for a probability that is known exactly: too few failures refute it as well as too many.
+* `log_evidence_below` for any number of trials: evidence that the rate is below a bound, valid at every stop.
 
 Deterministic checks (identities, inequalities, exact probabilities) use the same `Verdict` with
 `consistent`, `refuted`, `vacuous`, `undecided` and `judge_exact`; they have no false-alarm rate.
@@ -23,6 +24,7 @@ from theory.verdicts._counting import (
     judge_family,
     tail,
 )
+from theory.verdicts._sequential import ROUNDING, log_evidence_below, upper_limit
 from theory.verdicts.verdict import (
     OUTCOMES,
     Evidence,
@@ -39,6 +41,7 @@ from theory.verdicts.verdict import (
 __all__ = [
     "OUTCOMES",
     "POWER",
+    "ROUNDING",
     "Evidence",
     "Number",
     "Outcome",
@@ -51,8 +54,10 @@ __all__ = [
     "judge_agreement",
     "judge_exact",
     "judge_family",
+    "log_evidence_below",
     "refuted",
     "tail",
     "undecided",
+    "upper_limit",
     "vacuous",
 ]

@@ -1,0 +1,315 @@
+"""Budgets certified by simulation: exact probabilities, replay, planted errors, everything the engine simulates."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+from exml_sim.engine import Study, run
+from simulations import _certification as certification
+from simulations._certification import bound_cell, search_budget
+from simulations.certificates import Attempt, Certificate, certified_budget, certify, read_certificates, replay
+from simulations.panels import make_panels
+from tests.cli.test_main import call
+from tests.engine.studies import FEATURES
+from theory.verdicts import clopper_pearson, critical_count
+
+#: Two normal arms, where the failure probability is known without ties.
+GAP = 0.5
+
+
+def two_normals(gap: float = GAP) -> dict[str, object]:
+    return {"kind": "parametric", "means": [0.0, gap], "sd": 1.0}
+
+
+def true_rate(pulls: int, gap: float = GAP) -> float:
+    return float(ndtr(-gap * math.sqrt(pulls / 2)))
+
+
+def test_the_smallest_budget_is_found_and_the_one_below_is_not_certified() -> None:
+    """Eleven pulls fail in 5.03 % of the trials, twelve in 4.32 %."""
+    assert 0.05 < true_rate(11, 0.7) < 0.0504
+    assert true_rate(12, 0.7) < 0.0433
+    certificate = certified_budget(two_normals(0.7), "uniform_allocation", 0.05)
+    assert certificate.budget == 24
+    assert not certify(two_normals(0.7), "uniform_allocation", 22, 0.05).attempts[0].certified
+    assert math.fsum(attempt.level for attempt in certificate.attempts) <= 1e-9
+    assert replay(certificate) == []
+
+
+def count_false(monkeypatch, number: int, trials: int, counts=None) -> int:
+    """Attempt certificates of a probability that is just not small enough, each with a seed of its own."""
+    table = {"pools": [two_normals()], "strategies": ["uniform_allocation"], "budgets": {"absolute": [20]}}
+    study = Study.from_table(table)
+    only = certification._only(study, study.cells()[0])
+    digests = iter(f"{seed:064x}" for seed in range(1, 10**6))
+    monkeypatch.setattr(certification, "_digest", lambda only, budget: next(digests)[::-1])
+    monkeypatch.setattr(certification, "_is_hopeless", lambda *given: False)
+    if counts is not None:
+        monkeypatch.setattr(certification, "_count_failures", counts)
+    attempts = [certification._attempt(only, Fraction(20), true_rate(10), 1e-3, trials, 1) for _ in range(number)]
+    return sum(attempt.certified for attempt in attempts)
+
+
+@pytest.mark.long
+def test_no_more_certificates_are_false_than_alpha_allows(monkeypatch) -> None:
+    """2,000 certificates at alpha = 1e-3; the false-alarm rate of the test is 1e-6."""
+    monkeypatch.setattr(certification, "FIRST_ANALYSIS", 100)
+    assert count_false(monkeypatch, 2000, 2000) < critical_count(2000, 1e-3, 1e-6)
+
+
+def test_wrong_optional_stopping_is_caught(monkeypatch) -> None:
+    """The planted error stops as soon as a limit for a fixed number of trials is low enough."""
+    rng = np.random.default_rng(0)
+
+    def draw(only, budget, digest, trials, n_jobs):
+        return int(rng.binomial(len(trials), true_rate(10))), 0
+
+    monkeypatch.setattr(certification, "FIRST_ANALYSIS", 40)
+    most = critical_count(2000, 1e-3, 1e-6)
+    assert count_false(monkeypatch, 2000, 2000, draw) < most
+    fixed = lambda failures, trials, delta, level: clopper_pearson(failures, trials, level)[1] <= delta  # noqa: E731
+    monkeypatch.setattr(certification, "_is_certified", fixed)
+    monkeypatch.setattr(certification, "FIRST_ANALYSIS", 10)
+    assert count_false(monkeypatch, 2000, 2000, draw) >= most
+
+
+def test_a_limit_is_above_the_true_probability() -> None:
+    study = Study.from_table(
+        {"pools": [two_normals()], "strategies": ["uniform_allocation"], "budgets": {"absolute": [20]}}
+    )
+    certificate = bound_cell(study, study.cells()[0], 20_000)
+    assert true_rate(10) < certificate.delta < 1.15 * true_rate(10)
+    assert replay(certificate) == []
+
+
+@pytest.fixture(scope="module")
+def certificate() -> Certificate:
+    return certify(two_normals(), "uniform_allocation", 60, 0.05)
+
+
+def with_attempt(certificate: Certificate, **changes: object) -> Certificate:
+    return replace(certificate, attempts=(replace(certificate.attempts[0], **changes),))
+
+
+@pytest.mark.parametrize(
+    ("changes", "difference"),
+    [
+        ({"failures": 0}, "the trials give"),
+        ({"trials": 999}, "the trials give"),
+        ({"uncertain": 1}, "the trials give"),
+        # A chosen seed, and the trials of a larger budget for a smaller one.
+        ({"digest": 64 * "0"}, "the digest is"),
+        ({"budget": "58"}, "the digest is"),
+        ({"failures": 900}, "do not certify 0.05"),
+        ({"level": 1e-30}, "do not certify 0.05"),
+        ({"level": 1e-3}, "the levels of the attempts add up to 0.001, more than alpha = 1e-09"),
+        ({"certified": False}, "no attempt is certified"),
+    ],
+)
+def test_replay_finds_every_edit(certificate, changes, difference) -> None:
+    assert replay(certificate) == []
+    differences = replay(with_attempt(certificate, **changes))
+    assert any(difference in text for text in differences), differences
+
+
+def test_a_smaller_delta_or_another_pool_is_found(certificate) -> None:
+    assert "do not certify" in replay(replace(certificate, delta=0.001))[0]
+    other = json.loads(json.dumps(certificate.specification))
+    other["pools"][0]["means"] = [0.0, 0.51]
+    assert "the digest is" in replay(replace(certificate, specification=other))[0]
+
+
+def test_labels_and_spelling_do_not_change_the_seed(certificate) -> None:
+    named = certify({**two_normals(), "label": "mine"}, {"name": "uniform_allocation", "top": 1}, "60.0", 0.05)
+    assert named.attempts == certificate.attempts
+    assert certify(two_normals(0.49), "uniform_allocation", 60, 0.05).attempts[0].digest != named.attempts[0].digest
+
+
+def test_files_are_read_and_checked(certificate, tmp_path) -> None:
+    file = certificate.save(tmp_path)
+    assert certificate.save(tmp_path) == file
+    assert read_certificates(tmp_path) == [certificate]
+    table = json.loads(certificate.to_json())
+    for key, value in [("kind", "x"), ("delta", 2.0), ("alpha", "0"), ("specification", []), ("attempts", [{}])]:
+        with pytest.raises(ValueError, match="not a certificate of exml-sim"):
+            Certificate.from_json(json.dumps(table | {key: value}))
+    with pytest.raises(ValueError, match="not a certificate of exml-sim"):
+        Certificate.from_json("[1")
+    attempt = table["attempts"][0] | {"failures": 10**9}
+    with pytest.raises(ValueError, match="1000000000 failures"):
+        Certificate.from_json(json.dumps(table | {"attempts": [attempt]}))
+
+
+SPECIAL = [
+    {"kind": "synthetic", "per_class": 20, "angles": [5, 90], "costs": ["0.5", "1.5"]},
+    {"kind": "parametric", "means": [0.1, 0.9]},
+    {"kind": "parametric", "sd": 1.0, "means": [0.0, 2.0], "costs": [1, 2]},
+]
+
+
+@pytest.mark.parametrize("pool", SPECIAL)
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        {"name": "uniform_allocation", "alignment": "budget"},
+        {"name": "median_elimination", "alignment": "sample"},
+        {"name": "median_elimination", "accumulate": False},
+        "successive_rejects",
+        "top_two",
+    ],
+)
+def test_costs_alignments_and_strategies(pool, strategy) -> None:
+    scores = {"scores": FEATURES["scores"]} if pool["kind"] == "synthetic" else {}
+    certificate = certify(pool, strategy, 48, 0.3, 1e-3, **scores)
+    assert certificate.budget == 48
+    assert replay(certificate) == []
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"scores": [{"score": "risk", "theta": 0.1}]},
+        {"scores": [{"score": "objective", "theta": 0.1}]},
+        {"scores": [{"score": "ball", "theta": 0.1, "ball": 2.0}]},
+        {"scores": FEATURES["scores"], "sampling": {"replacement": "never"}},
+        {"scores": FEATURES["scores"], "sampling": {"rows": "independent"}},
+    ],
+)
+def test_scores_and_sampling(parts, monkeypatch) -> None:
+    monkeypatch.setattr(certification, "FIRST_ANALYSIS", 60)
+    pool = {"kind": "synthetic", "per_class": 20, "angles": [5, 90]}
+    assert certify(pool, "uniform_allocation", 60, 0.6, 0.01, **parts).budget == 60
+
+
+def test_an_uncertain_order_counts_as_a_failure() -> None:
+    """Two equal candidates: every trial selects a best one, and none by a certificate."""
+    pool = {"kind": "finite_support", "values": 2 * [[1.0, -1.0, 0.5]], "y": [1, -1, 1]}
+    attempt = certify(pool, "uniform_allocation", 20, 0.5, scores=FEATURES["scores"]).attempts[0]
+    assert attempt.failures == attempt.uncertain == attempt.trials
+
+
+def test_plug_ins_are_part_of_the_digest(tmp_path) -> None:
+    source = """
+from dataclasses import dataclass
+from exml_sim.strategies.base import BaseStrategy
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mine(BaseStrategy):
+    '''Buy once.'''
+    def first_round_cost(self, budget, prices):
+        return budget
+    def explore(self, batch):
+        batch.buy(batch.budget)
+        return batch.keep_best(1)
+"""
+    digests = []
+    for comment in ("", "# another version\n"):
+        (tmp_path / "mine.py").write_text(source + comment)
+        certificate = certify(two_normals(), "mine:Mine", 60, 0.05, plugins=[tmp_path / "mine.py"])
+        assert replay(certificate, [tmp_path / "mine.py"]) == []
+        digests.append(certificate.attempts[0].digest)
+    assert digests[0] != digests[1]
+
+
+def test_certificates_are_found_for_their_cells(certificate) -> None:
+    table = {"pools": [two_normals()], "strategies": ["uniform_allocation", "median_elimination"]}
+    study = Study.from_table(table | {"budgets": {"absolute": [20, 40]}})
+    concerned = [certificate.concerns(study, cell) for cell in study.cells()]
+    assert concerned == [True, False, True, False]
+    with run(replace(study, trials=2), progress=False) as result:
+        assert [panel.certificates for panel in make_panels(result, [certificate])] == [(certificate,), ()]
+
+
+def test_too_few_trials_and_levels_are_one_line() -> None:
+    with pytest.raises(ValueError, match="400,000 trials cannot certify 1e-06 at level 1e-09; allow more trials"):
+        certify(two_normals(), "uniform_allocation", 1000, 1e-6)
+    with pytest.raises(ValueError, match="delta must be strictly between 0 and 1, got 2"):
+        certify(two_normals(), "uniform_allocation", 1000, 2.0)
+    with pytest.raises(ValueError, match="about one score, got 2"):
+        certify(FEATURES["pools"][0], "uniform_allocation", 50, 0.1, scores=[{"ball": 0.3}, {"ball": 0.4}])
+
+
+def test_a_search_that_finds_nothing_says_what_was_tried() -> None:
+    attempt = Attempt("60", 1e-9, 64 * "0", 1000, 100, 3, False)
+    sentence = Certificate({}, 0.05, 1e-9, (attempt,)).sentence
+    assert sentence == (
+        "No budget was certified for a failure probability of 0.05; "
+        "tried: 60 (100 failures in 1,000 trials, 3 of them uncertain)."
+    )
+
+
+STUDY = """
+strategies = ["uniform_allocation"]
+trials = 50
+[[pools]]
+kind = "parametric"
+sd = 1.0
+means = [0.0, 0.5]
+[budgets]
+per_arm = [10]
+"""
+
+
+def test_commands_certify_and_replay(capsys, tmp_path) -> None:
+    (tmp_path / "study.toml").write_text(STUDY)
+    study, out = str(tmp_path / "study.toml"), str(tmp_path / "out")
+    code, text, _ = call(capsys, "plan", study, "--certify", "--out", out, "--quiet", "--json", "--trials", "200")
+    assert code == 0
+    row = json.loads(text)["budgets"][0]["certified"]
+    loaded = Study.from_toml(tmp_path / "study.toml")
+    assert row["budget"] == float(search_budget(loaded, loaded.cells()[0], 0.05).budget)
+    code, text, _ = call(capsys, "verify", row["file"])
+    assert code == 0
+    assert row["sentence"] in text
+    certificate = Certificate.from_json(Path(row["file"]).read_text(encoding="utf-8"))
+    edited = tmp_path / "edited.json"
+    edited.write_text(replace(certificate, delta=0.01).to_json())
+    code, text, _ = call(capsys, "verify", str(edited))
+    assert code == 1
+    assert "do not certify 0.01" in text
+    code, text, _ = call(capsys, "bound", study, "--budget", "60", "--certify")
+    assert code == 0
+    assert "certified by simulation with confidence 1 - 1e-09" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["verify", "missing.json"], "missing.json"),
+        (["verify", "missing.json", "lemma-1-i"], "give claims or certificates, not both"),
+        (["verify", "--trust"], "go with a certificate"),
+        (["plan", "--out", "x"], "give --certify as well"),
+        (
+            ["plan", "--certify", "--K", "2", "--theta", "0.1", "--kappa-lambda", "0.5", "--gap", "0.2"],
+            "runs trials on a pool",
+        ),
+        (
+            [
+                "bound",
+                "--certify",
+                "--K",
+                "2",
+                "--theta",
+                "0.1",
+                "--kappa-lambda",
+                "0.5",
+                "--gap",
+                "0.2",
+                "--budget",
+                "9",
+            ],
+            "runs trials on a pool",
+        ),
+    ],
+)
+def test_bad_options_are_one_line(capsys, arguments, message) -> None:
+    code, _, error = call(capsys, *arguments)
+    assert code == 2
+    assert message in error
