@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
-from exml_sim._internal.validation import check_size, numeric_column, shown
+from exml_sim._internal.columns import CellError, RawTable, read_cells, read_raw
+from exml_sim._internal.encoding import Encodings, encode, fit_encodings
+from exml_sim._internal.validation import check_size, column_names, counted, shown
 from exml_sim.money import Money, exact_cost
 
 
@@ -73,14 +75,19 @@ class _Priced:
 
 
 class ArrayOracle(_Priced):
-    """Candidates whose values are recorded in arrays; NaN marks what was never measured and cannot be bought.
+    """Candidates whose values are recorded; what was never measured cannot be bought.
+
+    Values may be numbers, texts, booleans and dates. Levels of texts are known from the whole column, as from a data
+    dictionary; the value of a row is known when it is bought. A row can be bought unless all its cells are missing.
 
     Parameters
     ----------
     values
-        Mapping from name to an array of shape (m,) or (m, columns).
+        Mapping from name to an array of shape (m,) or (m, columns), or to a table of pandas, polars or Arrow.
     costs
         Mapping from name to the cost of one value; 1 where a name is missing.
+    encodings
+        How columns become numbers, by candidate; fitted to the values where a name is missing.
 
     Examples
     --------
@@ -89,27 +96,72 @@ class ArrayOracle(_Priced):
     ([[0.7]], [True, False, True])
     """
 
-    def __init__(self, values: Mapping[str, ArrayLike], costs: Mapping[str, Money] | None = None) -> None:
+    def __init__(
+        self,
+        values: Mapping[str, Any],
+        costs: Mapping[str, Money] | None = None,
+        encodings: Mapping[str, Encodings] | None = None,
+    ) -> None:
         super().__init__(tuple(values), costs)
-        # All of it now: a value that no model takes must not come up in the middle of a purchase.
-        self._values = {
-            name: check_size(_table(array, name), f"values of candidate {name!r}") for name, array in values.items()
-        }
-        lengths = {name: len(table) for name, table in self._values.items()}
+        self._raw = {name: read_raw(table, f"candidate {name!r}") for name, table in values.items()}
+        lengths = {name: len(table) for name, table in self._raw.items()}
         if len(set(lengths.values())) > 1:
             raise ValueError(f"all candidates need equally many rows, got {lengths}")
+        self._encodings = dict(encodings or {})
+        self._tables: dict[str, FloatArray] = {}
+
+    @property
+    def encodings(self) -> dict[str, Encodings]:
+        """How the columns of every candidate become numbers."""
+        return {name: self._fit(name) for name in self._names}
+
+    def _fit(self, name: str) -> Encodings:
+        if name not in self._encodings:
+            raw = self._raw[name]
+            rows = ~raw.missing.all(axis=1)
+            # A candidate without names of columns gives its own name to them.
+            numbered = [f"{name}{i}" for i in range(len(raw.columns))] if len(raw.columns) > 1 else [name]
+            names = raw.columns if raw.is_named else tuple(numbered)
+            table = RawTable(names, tuple(cells.take(rows) for cells in raw.cells))
+            self._encodings[name] = _name_candidate(name, lambda: fit_encodings(table))
+        return self._encodings[name]
+
+    def _encode(self, name: str) -> FloatArray:
+        """Encode a candidate as a whole: a value that no model takes must not come up in the middle of a purchase."""
+        if self._known(name) not in self._tables:
+            raw, encodings = self._raw[name], self._fit(name)
+            if len(raw.cells) != len(encodings):
+                raise ValueError(
+                    f"candidate {name!r} must have {counted(len(encodings), 'column')}, got {len(raw.cells)}"
+                )
+            table = _name_candidate(name, lambda: encode(encodings, raw))
+            table[raw.missing.all(axis=1)] = np.nan
+            self._tables[name] = table
+        return self._tables[name]
+
+    def encoded_by(self, encodings: Mapping[str, Encodings]) -> ArrayOracle:
+        """Return the same candidates with the encodings of a fitted model."""
+        return ArrayOracle(self._raw, dict(zip(self._names, self._costs, strict=True)), encodings)
 
     def query(self, candidate: str, rows: ArrayLike) -> FloatArray:
-        """The recorded values."""
-        return self._values[self._known(candidate)][np.asarray(rows, dtype=np.int64)].copy()
+        """Return the encoded values of rows."""
+        return self._encode(candidate)[np.asarray(rows, dtype=np.int64)].copy()
 
     def available(self, candidate: str) -> BoolArray:
-        """Rows without NaN in any column of the candidate."""
-        return np.asarray(~np.isnan(self._values[self._known(candidate)]).any(axis=1), dtype=np.bool_)
+        """Return the rows in which some cell of the candidate is present."""
+        return np.asarray(~np.isnan(self._encode(candidate)[:, 0]), dtype=np.bool_)
 
 
-class FrameOracle(_Priced):
-    """Candidates that are columns of a pandas or polars frame or an Arrow table, read one purchase at a time.
+def _name_candidate(name: str, work: Callable[[], Any]) -> Any:
+    """Do something with a candidate, and name it in the message of a wrong cell."""
+    try:
+        return work()
+    except CellError as error:
+        raise CellError(error.row, f"candidate {name!r}, {error.text}") from None
+
+
+class FrameOracle(ArrayOracle):
+    """Candidates that are columns of a pandas or polars frame or an Arrow table.
 
     Parameters
     ----------
@@ -128,27 +180,15 @@ class FrameOracle(_Priced):
         costs: Mapping[str, Money] | None = None,
     ) -> None:
         named = columns if isinstance(columns, Mapping) else {name: name for name in columns}
-        self._columns = {name: [cols] if isinstance(cols, str) else list(cols) for name, cols in named.items()}
-        super().__init__(tuple(self._columns), costs)
-        there = getattr(frame, "column_names", None)
-        there = list(frame.columns if there is None else there)
-        missing = [c for cols in self._columns.values() for c in cols if c not in there]
-        if missing:
-            raise ValueError(f"the frame has no column {missing[0]!r}: it has {', '.join(map(str, there))}")
-        self._frame = frame
-
-    def query(self, candidate: str, rows: ArrayLike) -> FloatArray:
-        """The values in the frame."""
-        return self._table(candidate)[np.asarray(rows, dtype=np.int64)]
-
-    def available(self, candidate: str) -> BoolArray:
-        """Rows in which no column of the candidate is missing."""
-        return np.asarray(~np.isnan(self._table(candidate)).any(axis=1), dtype=np.bool_)
-
-    def _table(self, candidate: str) -> FloatArray:
-        columns = self._columns[self._known(candidate)]
-        table = np.column_stack([numeric_column(self._frame[column], column) for column in columns])
-        return check_size(table, f"values of candidate {candidate!r}")
+        there = column_names(frame) or ()
+        values = {}
+        for candidate, given in named.items():
+            names = (given,) if isinstance(given, str) else tuple(given)
+            for name in names:
+                if name not in there:
+                    raise ValueError(f"the frame has no column {name!r}: it has {', '.join(map(str, there))}")
+            values[candidate] = RawTable(names, tuple(read_cells(frame[name], name) for name in names))
+        super().__init__(values, costs)
 
 
 class CallableOracle(_Priced):

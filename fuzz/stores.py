@@ -17,8 +17,10 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from exml_sim._internal.encoding import ColumnEncoding
 from exml_sim.classifier._cascade import Cascade, Layer
 from exml_sim.classifier._journal import Journal
+from exml_sim.classifier._layout import Layout
 from exml_sim.classifier._rejection_model import Frame, RejectionModel
 from exml_sim.classifier._saved import SavedModel, load, save
 from exml_sim.datasets.realdisp import CHANNELS, SENSORS, RealDisp, load_realdisp, save_realdisp
@@ -78,7 +80,9 @@ def _write_model(path: Path) -> None:
         frame = Frame(rng.normal(size=width), np.ones(width), "gaussian", 0.7)
         tables = (rng.normal(size=(4, width)), rng.normal(size=(4, 2)), rng.normal(size=(4, 2)))
         layers.append(Layer(RejectionModel(frame, *tables, 0.3), names))
-    save(SavedModel(Cascade(tuple(layers)), np.array([0, 1]), 2, ("x0", "x1"), {"extra": ("extra",)}), path)
+    layout = Layout.of(rng.normal(size=(4, 2)))
+    extra = {"extra": (ColumnEncoding("extra", "number"),)}
+    save(SavedModel(Cascade(tuple(layers)), np.array([0, 1]), 2, layout, extra), path)
 
 
 def _read_model(path: Path) -> str:
@@ -89,7 +93,7 @@ def _read_model(path: Path) -> str:
         tables = (model.frame.shift, model.frame.scale, model.anchors, model.u, model.w)
         facts = (model.frame.kernel, model.frame.gamma, model.theta, layer.candidates)
         parts.append((facts, [table.tobytes() for table in tables]))
-    return repr((parts, saved.classes.tolist(), saved.hidden_label, saved.observed, saved.columns, saved.layout))
+    return repr((parts, saved.classes.tolist(), saved.hidden_label, saved.layout, saved.candidates))
 
 
 def _write_rows(path: Path) -> None:

@@ -10,12 +10,12 @@ from exml_sim.bandit.ledger import Overspend
 from exml_sim.classifier.acquisition import AcquisitionManager
 from exml_sim.oracle import ArrayOracle, CallableOracle, FrameOracle, Oracle
 
-VALUES = {"ct": np.array([[1.0, 2.0], [3.0, 4.0], [5.0, np.nan]]), "blood": np.array([7.0, 8.0, 9.0])}
+VALUES = {"ct": np.array([[1.0, 2.0], [3.0, 4.0], [np.nan, np.nan]]), "blood": np.array([7.0, 8.0, 9.0])}
 COSTS = {"ct": "5.0", "blood": 1.2}
 
 
 def oracles():
-    frame = pd.DataFrame({"ct1": [1.0, 3, 5], "ct2": [2, 4, np.nan], "b": [7, 8, 9]}, index=["u", "v", "w"])
+    frame = pd.DataFrame({"ct1": [1.0, 3, np.nan], "ct2": [2, 4, np.nan], "b": [7, 8, 9]}, index=["u", "v", "w"])
     return [
         ArrayOracle(VALUES, COSTS),
         FrameOracle(frame, {"ct": ["ct1", "ct2"], "blood": "b"}, COSTS),
@@ -136,7 +136,9 @@ def test_costs_by_name():
 
 def test_a_frame_is_looked_at_before_it_is_asked():
     oracle = FrameOracle(pd.DataFrame({"a": [1.0, np.inf]}), ["a"])
-    with pytest.raises(ValueError, match=r"values of candidate 'a' must be numbers of at most 1e\+38 in size; got inf"):
+    with pytest.raises(
+        ValueError, match=r"row 1: candidate 'a', column 'a' must be a number of at most 1e\+38 in size, got inf"
+    ):
         AcquisitionManager(oracle, 2, 9).available(0)
 
 

@@ -162,26 +162,5 @@ def column_names(X: Any) -> tuple[str, ...] | None:
     return tuple(map(str, names))
 
 
-def check_columns(seen: tuple[str, ...] | None, now: tuple[str, ...] | None) -> None:
-    """Refuse a table whose columns are not those of the training table, in their order."""
-    if seen is None or now is None or seen == now:
-        return
-    absent, extra = [name for name in seen if name not in now], [name for name in now if name not in seen]
-    if absent or extra:
-        what = f"{absent[0]!r} is missing" if absent else f"{extra[0]!r} is unknown"
-    else:
-        place = next(i for i, (before, after) in enumerate(zip(seen, now, strict=True)) if before != after)
-        what = f"in another order: column {place + 1} was {seen[place]!r}, it is {now[place]!r}"
-    raise ValueError(f"the columns of X are not those of the training table: {what}")
-
-
-def numeric_column(values: Any, name: str) -> FloatArray:
-    """Convert one column of a table to numbers; what is missing (None, NA, NaN) becomes NaN."""
-    column = np.asarray(values)
-    if column.dtype == object:
-        column = np.array([np.nan if cell is None or type(cell).__name__ == "NAType" else cell for cell in column])
-    return as_numbers(column, f"column {name!r}")
-
-
 def _first(value: FloatArray, bad: NDArray[np.bool_]) -> str:
     return repr(float(np.atleast_1d(value)[np.atleast_1d(bad)][0]))

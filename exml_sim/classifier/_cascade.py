@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
+from exml_sim._internal.encoding import Encodings
 from exml_sim.classifier._latent_class import LatentModel
 from exml_sim.classifier._rejection_model import RejectionModel
 from exml_sim.oracle import ArrayOracle, Oracle, availability, checked_answer
@@ -173,16 +174,21 @@ class _RequestedValues:
         return {name: np.flatnonzero(mask) for name, mask in self._asked.items()}
 
 
-def make_ask(source: Oracle | Mapping[str, ArrayLike] | None, needed: tuple[str, ...], n_rows: int) -> Ask:
-    """Turn an oracle, or a mapping from candidate to array, into the source of `Cascade.decide`.
+def make_ask(
+    source: Oracle | Mapping[str, Any] | None,
+    needed: tuple[str, ...],
+    n_rows: int,
+    encodings: Mapping[str, Encodings] | None = None,
+) -> Ask:
+    """Turn an oracle, or a mapping from candidate to values, into the source of `Cascade.decide`.
 
-    A candidate that the source does not have is missing in every row.
+    A candidate that the source does not have is missing in every row. Recorded values are encoded as in training.
     """
     if source is None or isinstance(source, Mapping):
         given = {name: values for name in needed if (values := (source or {}).get(name)) is not None}
-        oracle: Oracle | None = ArrayOracle(given) if given else None
+        oracle: Oracle | None = ArrayOracle(given, encodings=encodings) if given else None
     elif isinstance(source, Oracle):
-        oracle = source
+        oracle = source.encoded_by(encodings or {}) if isinstance(source, ArrayOracle) else source
     else:
         raise ValueError(f"candidate values must be an oracle or a mapping from name to array, got {source!r}")
 

@@ -9,14 +9,8 @@ from typing import Any
 import numpy as np
 
 from exml_sim._internal.arrays import FloatArray
-from exml_sim._internal.validation import (
-    as_numbers,
-    check_columns,
-    check_matrix,
-    check_size,
-    column_names,
-    numeric_column,
-)
+from exml_sim._internal.columns import Cells, RawTable, read_raw
+from exml_sim._internal.encoding import Encodings, encode, fit_encodings
 
 #: Columns of a candidate: a name or number, or several of them.
 Columns = str | int | Sequence[str | int]
@@ -36,23 +30,27 @@ class Layout:
         Places of the observed ones.
     candidates
         Places of the columns of every candidate; empty if values come from an oracle.
+    encodings
+        How the observed columns become numbers.
     """
 
     names: tuple[str, ...] | None
     width: int
     observed: tuple[int, ...]
     candidates: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    encodings: Encodings = ()
 
     @classmethod
     def of(cls, X: Any, candidates: Mapping[str, Columns] | None = None) -> Layout:
-        """Read the layout of a training table.
+        """Read the layout of a training table, and fit the encodings of the observed columns.
 
         Raises
         ------
         ValueError
             If a candidate's column is not there, has two roles, or leaves no observed column.
         """
-        names, width = column_names(X), _table(X).shape[1]
+        table = read_raw(X)
+        names, width = table.columns if table.is_named else None, len(table.columns)
         taken: dict[str, tuple[int, ...]] = {}
         for candidate, columns in (candidates or {}).items():
             several = [columns] if isinstance(columns, str | int | np.integer) else list(columns)
@@ -64,40 +62,49 @@ class Layout:
         observed = tuple(place for place in range(width) if place not in places)
         if not observed:
             raise ValueError("every column of X belongs to a candidate: at least one must be observed")
-        return cls(names, width, observed, taken)
+        return cls(names, width, observed, taken, fit_encodings(table.take(observed)))
 
     @property
-    def observed_names(self) -> tuple[str, ...] | None:
-        """Names of the observed columns; None if X has none."""
-        return None if self.names is None else tuple(self.names[place] for place in self.observed)
+    def observed_names(self) -> tuple[str, ...]:
+        """Names of the observed columns."""
+        return tuple(encoding.name for encoding in self.encodings)
 
-    def split(self, X: Any) -> tuple[FloatArray, dict[str, FloatArray] | None]:
-        """Return observed features, and values of the candidates (NaN where there is none), if they are in X.
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the encoded observed columns."""
+        return tuple(name for encoding in self.encodings for name in encoding.feature_names)
 
-        A table with names may lack all columns of a candidate: then it has no value in any row.
+    def split(self, X: Any) -> tuple[FloatArray, dict[str, RawTable] | None]:
+        """Return encoded observed features, and raw values of the candidates, if they are in X.
+
+        Columns with names may be in any order. A table with names may lack all columns of a candidate: then it has no
+        value in any row.
         """
-        kept = self._kept(column_names(X))
-        check_columns(None if self.names is None else tuple(self.names[at] for at in kept), column_names(X))
-        table = _table(X)
-        if len(kept) < self.width:
-            whole = np.full((len(table), self.width), np.nan)
-            whole[:, kept] = table
-            table = whole
-        if table.shape[1] != self.width:
-            raise ValueError(f"X must have {self.width} columns as in fit, got {table.shape[1]}")
-        seen = check_size(check_matrix(table[:, list(self.observed)], "X"), "X")
+        table = self._arrange(read_raw(X))
+        points = encode(self.encodings, table.take(self.observed))
         if not self.candidates:
-            return seen, None
-        return seen, {name: table[:, list(places)] for name, places in self.candidates.items()}
+            return points, None
+        return points, {name: table.take(places) for name, places in self.candidates.items()}
 
-    def _kept(self, names: tuple[str, ...] | None) -> list[int]:
-        """Return places of all columns but those of candidates that the table lacks."""
-        absent: set[int] = set()
-        if self.names is not None and names is not None:
-            for places in self.candidates.values():
-                if not any(self.names[at] in names for at in places):
-                    absent |= set(places)
-        return [at for at in range(self.width) if at not in absent]
+    def _arrange(self, table: RawTable) -> RawTable:
+        """Return the columns in the order of the training table; those of absent candidates are missing."""
+        if self.names is None or not table.is_named:
+            if len(table.columns) != self.width:
+                raise ValueError(f"X must have {self.width} columns as in fit, got {len(table.columns)}")
+            return table
+        absent = {
+            self.names[at]
+            for places in self.candidates.values()
+            if not any(self.names[at] in table.columns for at in places)
+            for at in places
+        }
+        lacking = [name for name in self.names if name not in table.columns and name not in absent]
+        extra = [name for name in table.columns if name not in self.names]
+        if lacking or extra:
+            what = f"{', '.join(map(repr, lacking))} missing" if lacking else f"{extra[0]!r} is unknown"
+            raise ValueError(f"the columns of X are not those of the training table: {what}")
+        blank = Cells(np.full(len(table), np.nan), "number")
+        return RawTable(self.names, tuple(blank if name in absent else table[name] for name in self.names))
 
 
 def _place(column: str | int, names: tuple[str, ...] | None, width: int, candidate: str) -> int:
@@ -109,18 +116,3 @@ def _place(column: str | int, names: tuple[str, ...] | None, width: int, candida
     if not 0 <= int(column) < width:
         raise ValueError(f"candidate {candidate!r}: there is no column {column} of {width}")
     return int(column)
-
-
-def _table(X: Any) -> FloatArray:
-    """Return X as numbers, NaN where a value is missing."""
-    names = column_names(X)
-    if names is None:
-        table = as_numbers(X, "X")
-    else:
-        twice = [name for name in names if names.count(name) > 1]
-        if twice:
-            raise ValueError(f"X has more than one column {twice[0]!r}")
-        table = np.column_stack([numeric_column(X[name], name) for name in names]) if names else np.zeros((0, 0))
-    if table.ndim != 2 or 0 in table.shape:
-        raise ValueError(f"X must be a matrix with at least one row and one column; got shape {table.shape}")
-    return table

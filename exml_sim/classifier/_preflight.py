@@ -6,7 +6,7 @@ Only free information is used: labels, observed columns, costs, and which values
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exml_sim._internal.arrays import BoolArray, FloatArray
+from exml_sim._internal.encoding import MISSING, Encodings
 from exml_sim._internal.memory import free_memory, in_bytes
 from exml_sim._internal.validation import check_alike, counted
 from exml_sim.classifier import constants
@@ -161,8 +162,10 @@ def _check_columns(data: DataSummary) -> list[Diagnostic]:
     warnings, first_of = [], dict[bytes, int]()
     reported = set[int]()
     for j, name in enumerate(names):
+        if name.endswith(MISSING):
+            continue
         if np.ptp(X[:, j]) == 0.0:
-            warnings.append(("constant_column", f"observed {name} is the same in every row", name))
+            warnings.append(("constant_column", f"observed {name} is the same in every row; leave it out", name))
             continue
         twin = first_of.setdefault((X[:, j] + 0.0).tobytes(), j)
         if twin != j and twin not in reported:
@@ -222,6 +225,17 @@ def diagnose_duplicates(X: FloatArray, y: NDArray[Any]) -> list[Diagnostic]:
         "optimistic; remove duplicates"
     )
     return [Diagnostic("duplicated_rows", text, WARNING, "rows")]
+
+
+def diagnose_levels(encodings: Mapping[str, Encodings]) -> list[Diagnostic]:
+    """Report candidates of which all columns have a single level: nothing can be learned from them."""
+    return [
+        Diagnostic(
+            "single_level", f"candidate {name} has the single level {own[0].levels[0]!r}: leave it out", ERROR, name
+        )
+        for name, own in encodings.items()
+        if all(encoding.column_type == "category" and len(encoding.levels) == 1 for encoding in own)
+    ]
 
 
 def _check_money(data: DataSummary) -> list[Diagnostic]:

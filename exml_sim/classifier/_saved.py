@@ -7,28 +7,28 @@ training rows that kernel models need, so it is as confidential as the data.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from exml_sim._internal import archives
-from exml_sim._internal.validation import check_matrix
+from exml_sim._internal.columns import read_raw
+from exml_sim._internal.encoding import ColumnEncoding, Encodings, encode
 from exml_sim.classifier._cascade import Cascade, Decisions, Layer, make_ask
 from exml_sim.classifier._kernel_regression import KernelModel
 from exml_sim.classifier._latent_class import LatentModel
 from exml_sim.classifier._layout import Layout
 from exml_sim.classifier._probability_models import ForestModel, MeanModel, StackedModel
 from exml_sim.classifier._rejection_model import Frame, RejectionModel
-from exml_sim.oracle import Oracle
 
 if TYPE_CHECKING:
     from exml_sim.classifier.estimator import BaseExMLClassifier
 
-FORMAT, VERSION = "exml model", 3
+FORMAT, VERSION = "exml model", 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,48 +43,32 @@ class SavedModel:
         Known classes.
     hidden_label
         Label of the hidden class.
-    observed
-        Names of the observed columns, in order.
-    columns
-        Names of the columns of every candidate that the cascade needs.
     layout
-        Columns of X, if the model was trained on a table with candidates in it or with names.
+        Columns of X and the encodings of the observed ones.
+    candidates
+        Encodings of the columns of every candidate that the cascade needs.
     """
 
     cascade: Cascade
     classes: NDArray[Any]
     hidden_label: Any
-    observed: tuple[str, ...]
-    columns: dict[str, tuple[str, ...]]
-    layout: Layout | None = None
+    layout: Layout
+    candidates: dict[str, Encodings]
 
     @classmethod
-    def of(
-        cls,
-        model: BaseExMLClassifier,
-        observed: Sequence[str] | None = None,
-        columns: Mapping[str, Sequence[str]] | None = None,
-    ) -> SavedModel:
-        """Take what predicting needs from a fitted classifier.
+    def of(cls, model: BaseExMLClassifier) -> SavedModel:
+        """Take what predicting needs from a fitted classifier."""
+        known, widths = model.encodings_, model.widths_
+        needed = {name: known.get(name) or _numbered(name, widths[name]) for name in model.cascade_.candidates}
+        return cls(model.cascade_, model.classes_, model.hidden_label, model.layout_, needed)
 
-        Parameters
-        ----------
-        observed, columns
-            Names of the columns; numbered names by default.
-        """
-        width = len(model.layout_.observed)
-        names = tuple(observed) if observed is not None else tuple(f"x{i}" for i in range(width))
-        if len(names) != width:
-            raise ValueError(f"{width} observed columns need as many names, got {len(names)}")
-        named = {name: _name_columns(name, model.widths_[name], columns) for name in model.cascade_.candidates}
-        return cls(model.cascade_, model.classes_, model.hidden_label, names, named, model.layout_)
-
-    def decide(self, X: ArrayLike, values: Oracle | Mapping[str, ArrayLike] | None = None) -> Decisions:
-        """Decide as `ExMLClassifier.decide`."""
-        points = check_matrix(X, "X")
-        if points.shape[1] != len(self.observed):
-            raise ValueError(f"the model was trained on {len(self.observed)} observed columns, got {points.shape[1]}")
-        return self.cascade.decide(points, make_ask(values, self.cascade.candidates, len(points)))
+    def decide(self, observed: Any, values: Mapping[str, Any]) -> Decisions:
+        """Decide as `ExMLClassifier.decide`, from the observed columns and those of candidates."""
+        table, encodings = read_raw(observed), self.layout.encodings
+        if len(table.columns) != len(encodings):
+            raise ValueError(f"the model was trained on {len(encodings)} observed columns, got {len(table.columns)}")
+        points = encode(encodings, table)
+        return self.cascade.decide(points, make_ask(values, self.cascade.candidates, len(points), self.candidates))
 
     def labels(self, decisions: Decisions, undecided: Any = None) -> NDArray[Any]:
         """Return labels of decided rows; `undecided` for rows that lack a value."""
@@ -95,12 +79,10 @@ class SavedModel:
         return self.cascade.explain(decisions, self.classes, self.hidden_label)
 
 
-def _name_columns(name: str, width: int, columns: Mapping[str, Sequence[str]] | None) -> tuple[str, ...]:
-    if not columns:
-        return (name,) if width == 1 else tuple(f"{name}{i}" for i in range(width))
-    if name not in columns:
-        raise ValueError(f"the columns of candidate {name!r} are not named")
-    return tuple(columns[name])
+def _numbered(name: str, width: int) -> Encodings:
+    """Return encodings of plain numbers, for an oracle that does not know its columns."""
+    names = (name,) if width == 1 else tuple(f"{name}{i}" for i in range(width))
+    return tuple(ColumnEncoding(column, "number") for column in names)
 
 
 _KINDS = {
@@ -110,6 +92,7 @@ _KINDS = {
         Cascade,
         Layer,
         Layout,
+        ColumnEncoding,
         RejectionModel,
         Frame,
         LatentModel,
@@ -153,7 +136,8 @@ def load(path: Path) -> SavedModel:
         if not isinstance(saved, SavedModel):
             raise ValueError("it holds no model")
         for layer in saved.cascade.layers:
-            width = len(saved.observed) + sum(len(saved.columns[name]) for name in layer.candidates)
+            used = [saved.layout.encodings, *(saved.candidates[name] for name in layer.candidates)]
+            width = sum(len(encoding.feature_names) for encodings in used for encoding in encodings)
             layer.model.check(width, len(saved.classes))
         return saved
 

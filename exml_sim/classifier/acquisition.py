@@ -18,6 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
+from exml_sim._internal.columns import read_raw
+from exml_sim._internal.encoding import Encodings
 from exml_sim._internal.validation import check_random_state, shown
 from exml_sim.bandit.ledger import Ledger
 from exml_sim.classifier._journal import Journal, digest
@@ -210,6 +212,11 @@ class RecordedOracle:
         self._asked: set[tuple[str, int]] = set()
 
     @property
+    def encodings(self) -> Mapping[str, Encodings]:
+        """Encodings of the source; answers in the journal are encoded already."""
+        return getattr(self._source, "encodings", {})
+
+    @property
     def unused(self) -> int:
         """Recorded values that this run has not asked for so far."""
         return len(set(self._journal.values) - self._asked)
@@ -310,7 +317,7 @@ class AskTell:
     def __init__(
         self,
         model: BaseExMLClassifier,
-        X: ArrayLike,
+        X: Any,
         y: ArrayLike,
         costs: Mapping[str, Money],
         *,
@@ -412,11 +419,12 @@ def _check_lost(name: str, rows: ArrayLike) -> set[int]:
     return {int(row) for row in raw}
 
 
-def _identify_run(model: BaseExMLClassifier, X: ArrayLike, y: ArrayLike, costs: Mapping[str, Money]) -> dict[str, Any]:
+def _identify_run(model: BaseExMLClassifier, X: Any, y: ArrayLike, costs: Mapping[str, Money]) -> dict[str, Any]:
     """Return plain values that identify a run; the number of threads does not."""
     given = {name: _plain(value) for name, value in sorted(model.parameters().items()) if name != "n_jobs"}
     plain_costs = {name: _plain(cost) for name, cost in costs.items()}
-    return {**given, "costs": plain_costs, "table": digest(np.asarray(X), np.asarray(y))}
+    table = read_raw(X)
+    return {**given, "costs": plain_costs, "table": digest(*(cells.values for cells in table.cells), np.asarray(y))}
 
 
 def _plain(value: Any) -> Any:

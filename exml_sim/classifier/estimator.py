@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exml_sim._internal.arrays import FloatArray, IntArray
+from exml_sim._internal.encoding import Encodings, describe_encodings
 from exml_sim._internal.threads import one_thread
-from exml_sim._internal.validation import check_alike, check_random_state
+from exml_sim._internal.validation import check_alike, check_random_state, shown
 from exml_sim.classifier._cascade import Cascade, Decisions, Layer, make_ask
 from exml_sim.classifier._growth import (
     Assessment,
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator, ClassifierMixin
 
 #: Candidate values of rows: an oracle, or arrays by name.
-Values = Oracle | Mapping[str, ArrayLike] | None
+Values = Oracle | Mapping[str, Any] | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -248,6 +249,7 @@ class BaseExMLClassifier:
     cascade_: Cascade
     classes_: NDArray[Any]
     layout_: Layout
+    encodings_: Mapping[str, Encodings]
 
     def __init__(
         self,
@@ -359,12 +361,17 @@ class BaseExMLClassifier:
         """Return observed features, and the oracle: the given one, or columns of X."""
         rows, values = self.layout_.split(X)
         if oracle is not None and values is None:
+            if not isinstance(oracle, Oracle):
+                raise ValueError(f"an oracle has names, costs and query, like ArrayOracle; got {shown(oracle)}")
             if self.costs is not None:
                 raise ValueError("an oracle knows its costs: leave costs= out")
+            self.encodings_ = getattr(oracle, "encodings", {})
             return rows, oracle
         if values is None or oracle is not None:
             raise ValueError("candidate values come from an oracle or, with candidates=, from columns of X: give one")
-        return rows, ArrayOracle(values, self.costs)
+        source = ArrayOracle(values, self.costs)
+        self.encodings_ = source.encodings
+        return rows, source
 
     def report(self) -> str:
         """Return what was assessed, bought and selected, and why, as Markdown text."""
@@ -445,6 +452,12 @@ class BaseExMLClassifier:
         return self.layout_.width
 
     @property
+    def encoding_(self) -> str:
+        """How columns that are no plain numbers became numbers, in one line; empty if all are."""
+        own = [encoding for encodings in self.encodings_.values() for encoding in encodings]
+        return describe_encodings([*self.layout_.encodings, *own])
+
+    @property
     def feature_names_in_(self) -> NDArray[Any]:
         """Names of the columns of X, if it has names."""
         if self.layout_.names is None:
@@ -470,7 +483,7 @@ class BaseExMLClassifier:
     def decide(self, X: Any, oracle: Values = None) -> Decisions:
         """Return which layer decided what, row by row, and which values were requested."""
         points, source = self._split(X, oracle)
-        return self.cascade_.decide(points, make_ask(source, self.cascade_.candidates, len(points)))
+        return self.cascade_.decide(points, make_ask(source, self.cascade_.candidates, len(points), self.encodings_))
 
     def explain(self, X: Any, oracle: Values = None) -> list[str]:
         """Return one sentence per row: which layer decided it, or which value it lacks."""
@@ -500,10 +513,7 @@ class BaseExMLClassifier:
     def save(self, path: str | Path) -> None:
         """Write a file for predicting, as arrays and JSON without pickle; an existing file is not overwritten."""
         _require_fitted(self)
-        layout, columns = self.layout_, None
-        if layout.names is not None and layout.candidates:
-            columns = {name: [layout.names[at] for at in places] for name, places in layout.candidates.items()}
-        save(SavedModel.of(self, layout.observed_names, columns), Path(path))
+        save(SavedModel.of(self), Path(path))
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -511,7 +521,7 @@ class BaseExMLClassifier:
         saved = load(Path(path))
         model = cls(hidden_label=saved.hidden_label)
         model.cascade_, model.classes_ = saved.cascade, saved.classes
-        model.layout_ = saved.layout or Layout(saved.observed, len(saved.observed), tuple(range(len(saved.observed))))
+        model.layout_, model.encodings_ = saved.layout, saved.candidates
         return model
 
     def _split(self, X: Any, oracle: Values) -> tuple[FloatArray, Values]:
@@ -529,7 +539,7 @@ class BaseExMLClassifier:
         def watch(rows: IntArray, outputs: FloatArray) -> None:
             out[rows, : outputs.shape[1]] = outputs
 
-        ask = make_ask(source, self.cascade_.candidates, len(points))
+        ask = make_ask(source, self.cascade_.candidates, len(points), self.encodings_)
         _require_decided(self.cascade_.decide(points, ask, watch))
         return out
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from exml_sim.classifier._cascade import Decisions
+from exml_sim.classifier._cascade import Decisions, make_ask
 from exml_sim.classifier._journal import Journal
 from exml_sim.classifier._saved import SavedModel, save
 from exml_sim.classifier.estimator import BaseExMLClassifier
@@ -87,14 +87,14 @@ def write_results(
     """Write all files of a finished run; `title` is the name of the table."""
     out.mkdir(parents=True, exist_ok=True)
     journal.begin()
-    columns = {offer.name: offer.columns for offer in roles.offers}
-    saved = SavedModel.of(model, roles.observed, columns)
+    saved = SavedModel.of(model)
     # Unpaid values are missing for the predictions on the same file, too.
-    paid = {name: np.full((len(X), len(cols)), np.nan) for name, cols in columns.items()}
+    paid = {name: np.full((len(table), width), np.nan) for name, width in model.widths_.items()}
     for (name, row), values in journal.values.items():
         if name in paid and model.bought_[model.ledger_.names.index(name), row]:
             paid[name][row] = values
-    decisions = saved.decide(X, paid)
+    points, needed = model.layout_.split(X)[0], model.cascade_.candidates
+    decisions = model.cascade_.decide(points, make_ask(paid, needed, len(table)))
     heads, ids = make_id_columns(table, roles.id)
     results = zip(y.tolist(), saved.labels(decisions, "").tolist(), saved.explain(decisions), strict=True)
     rows = [[*start, *rest] for start, rest in zip(ids, results, strict=True)]

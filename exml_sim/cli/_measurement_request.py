@@ -6,6 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+
+from exml_sim._internal.columns import CellError, Cells
+from exml_sim._internal.encoding import ColumnEncoding, Encodings
 from exml_sim.classifier.acquisition import MeasurementRequest
 from exml_sim.cli._columns import Roles
 from exml_sim.cli._tables import Table, as_csv, read_table, write_atomically
@@ -52,21 +56,26 @@ class FilledRequest:
         return sum(map(len, self.values.values())) + sum(map(len, self.lost.values()))
 
 
-def read_request(path: Path, table: Table, roles: Roles, rows: Mapping[str, object]) -> FilledRequest:
+def read_request(
+    path: Path, table: Table, encodings: Mapping[str, Encodings], rows: Mapping[str, object]
+) -> FilledRequest:
     """Read the values that are asked for.
 
     Parameters
     ----------
+    path, table
+        The request, and the table that it is about.
+    encodings
+        Encodings of the columns of every candidate.
     rows
         Row numbers by candidate that lack a value.
 
     Raises
     ------
     ValueError
-        If a value that was asked for is no number, or is there twice; the file stays as it is.
+        If a value that was asked for does not belong to its column, or is there twice; the file stays as it is.
     """
     filled, content = FilledRequest(), read_table(path, na_values=table.na_values)
-    columns = {offer.name: offer.columns for offer in roles.offers}
     place = {str(line): row for row, line in enumerate(table.lines)}
     asked = {(name, int(row)) for name, places in rows.items() for row in places}  # type: ignore[attr-defined]
     where = {name: i for i, name in enumerate(content.header)}
@@ -80,25 +89,41 @@ def read_request(path: Path, table: Table, roles: Roles, rows: Mapping[str, obje
         filled.keys.add(key)
         own = {
             column: cells[where[_title(column)]].strip() if _title(column) in where else ""
-            for column in columns[key[0]]
+            for column in (encoding.name for encoding in encodings[key[0]])
         }
-        _take(filled, content, key, int(line), own, at)
+        _take(filled, content, key, int(line), own, at, encodings[key[0]])
     return filled
 
 
-def _take(filled: FilledRequest, content: Table, key: Key, line: int, own: dict[str, str], at: int) -> None:
+def _take(
+    filled: FilledRequest, content: Table, key: Key, line: int, own: dict[str, str], at: int, encodings: Encodings
+) -> None:
     name, row = key
     if any(cell.lower() == LOST for cell in own.values()):
         filled.lost.setdefault(name, []).append(row)
         return
     blank = [column for column, cell in own.items() if content.is_blank(cell)]
-    numbers = {column: content.number(cell, column, at) for column, cell in own.items() if column not in blank}
+    numbers = [_encode_cell(content, own[part.name], part, at) for part in encodings if part.name not in blank]
     if not blank:
-        filled.values.setdefault(name, {})[row] = tuple(numbers[column] for column in own)
+        filled.values.setdefault(name, {})[row] = tuple(number for part in numbers for number in part)
         return
     filled.missing += [(line, name, column) for column in blank]
     if numbers:
         filled.partial[key] = own
+
+
+def _encode_cell(content: Table, cell: str, encoding: ColumnEncoding, line: int) -> list[float]:
+    if encoding.column_type == "number":
+        content.number(cell, encoding.name, line)
+    cells = Cells(np.array([cell], dtype=object), "text")
+    if encoding.count_unknown(cells):
+        levels = ", ".join(map(repr, encoding.counts or encoding.levels))
+        where = f"{content.path}, {content.unit} {line}"
+        raise ValueError(f"{where}: column {encoding.name!r} has the levels {levels}, got {cell!r}")
+    try:
+        return [float(number) for number in encoding.encode(cells)[0]]
+    except CellError as error:
+        raise ValueError(f"{content.path}, {content.unit} {line}: {error.text}") from None
 
 
 def write_request(

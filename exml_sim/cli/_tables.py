@@ -9,7 +9,8 @@ import io
 import os
 import re
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exml_sim._internal.arrays import FloatArray
+from exml_sim._internal.columns import CellError, Cells, RawTable
+from exml_sim._internal.encoding import parse_number
 from exml_sim._internal.validation import LARGEST_NUMBER, counted
 
 #: Cells that mean "not measured" (compared in lower case).
@@ -84,7 +87,7 @@ class Table:
 
     def _convert_plain(self, cells: Sequence[str]) -> FloatArray | None:
         """Convert a column of finite numbers at once; None if a cell may be anything else."""
-        if any(_is_number(word) for word in self.na_values):
+        if any(np.isfinite(parse_number(word) or 0.0) for word in self.na_values if parse_number(word) is not None):
             return None
         # What `parse_number` does, without a call for every cell of a large table.
         if "_" in "".join(cells):
@@ -98,6 +101,41 @@ class Table:
     def _convert_each(self, cells: Sequence[str], column: str, blanks: bool) -> list[float]:
         numbered = zip(cells, self.lines, strict=True)
         return [self.number(cell.strip(), column, line, blanks) for cell, line in numbered]
+
+    def cells_of(self, column: str, is_category: bool = False) -> Cells:
+        """Return one column as numbers, if all cells are numbers or blank, otherwise as texts.
+
+        Parameters
+        ----------
+        column : str
+        is_category : bool
+            Numbers are names of levels.
+        """
+        words = self.raw(column)
+        numbers = self._convert_plain(words)
+        stripped = [None if self.is_blank(word) else word.strip() for word in words]
+        if numbers is None:
+            parsed = [float("nan") if word is None else parse_number(word) for word in stripped]
+            is_numeric = all(number is not None for number in parsed)
+            numbers = np.array(parsed, dtype=np.float64) if is_numeric else None
+        if numbers is not None and not is_category:
+            return Cells(numbers, "number")
+        texts = np.empty(len(words), dtype=object)
+        texts[:] = stripped
+        levels = tuple(sorted({word for word in stripped if word is not None})) if is_category else None
+        return Cells(texts, "text", levels)
+
+    def raw_table(self, columns: Sequence[str], categories: Collection[str] = ()) -> RawTable:
+        """Return several columns before they are encoded; numbers of `categories` are names of levels."""
+        return RawTable(tuple(columns), tuple(self.cells_of(column, column in categories) for column in columns))
+
+    @contextmanager
+    def name_lines(self) -> Iterator[None]:
+        """Name file and line in the error of a wrong cell."""
+        try:
+            yield
+        except CellError as error:
+            raise ValueError(f"{self.path}, {self.unit} {self.lines[error.row]}: {error.text}") from None
 
     def has(self, column: str) -> bool:
         """Return whether there is such a column."""
@@ -113,10 +151,8 @@ class Table:
             if blanks:
                 return float("nan")
             raise ValueError(self._blank(cell, column, line))
-        try:
-            value = parse_number(cell)
-        except ValueError:
-            value = float("inf")
+        parsed = parse_number(cell)
+        value = float("inf") if parsed is None else parsed
         if not abs(value) <= LARGEST_NUMBER:
             hint = "; write a decimal point, not a comma" if _DECIMAL_COMMA.fullmatch(cell.strip()) else ""
             hint = f" (at most {LARGEST_NUMBER:g} in size)" if np.isfinite(value) else hint
@@ -135,21 +171,6 @@ class Table:
     def _blank(self, cell: str, column: str, line: int) -> str:
         hint = f"; if {cell!r} is a value, say with --na-values which cells are blank" if cell else ""
         return f"{self.path}, {self.unit} {line}: column {column!r} is blank, but it must be known everywhere{hint}"
-
-
-def parse_number(cell: str) -> float:
-    """Convert a cell to a number; 1_000 is one in Python only, and may be a name in a table."""
-    if "_" in cell:
-        raise ValueError
-    return float(cell)
-
-
-def _is_number(word: str) -> bool:
-    """Return whether a word is a finite number."""
-    try:
-        return bool(np.isfinite(parse_number(word)))
-    except ValueError:
-        return False
 
 
 def parse_na_values(text: str | None) -> frozenset[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from fractions import Fraction
 from inspect import cleandoc, signature
 from pathlib import Path
@@ -12,13 +12,17 @@ from typing import Any
 
 import click
 import numpy as np
+from numpy.typing import NDArray
 
+from exml_sim._internal.columns import Cells, RawTable
+from exml_sim._internal.encoding import Encodings, parse_number
 from exml_sim._internal.memory import memory_limit
 from exml_sim._internal.progress import Elapsed
 from exml_sim._internal.validation import counted
 from exml_sim.bandit.scoring import LOSSES
+from exml_sim.classifier._layout import Layout
 from exml_sim.classifier._parameters import CANDIDATE_SCORES, EXPLORE, MODELS
-from exml_sim.classifier._preflight import DataSummary, check_data, raise_errors
+from exml_sim.classifier._preflight import DataSummary, check_data, diagnose_levels, raise_errors
 from exml_sim.classifier._purchase_plan import plan_purchase
 from exml_sim.classifier._rejection_model import KERNELS, SCALINGS
 from exml_sim.classifier.acquisition import AskTell, MeasurementRequest
@@ -31,7 +35,7 @@ from exml_sim.cli._columns import Roles, assign_roles, parse_names, parse_offer,
 from exml_sim.cli._explore_files import FILES, JOURNAL, check_target, clear_target, start_loading_figures, write_results
 from exml_sim.cli._measurement_request import NAME as REQUEST
 from exml_sim.cli._measurement_request import FilledRequest, read_request, write_request
-from exml_sim.cli._tables import Table, parse_na_values, parse_number, read_table
+from exml_sim.cli._tables import Table, parse_na_values, read_table
 from exml_sim.money import Money, show
 from exml_sim.oracle import ArrayOracle
 from exml_sim.strategies import STRATEGIES
@@ -98,6 +102,7 @@ def parameter_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--budget", required=True, metavar="MONEY|PERCENT", help="500, or 20% of the cost of buying everything.")
 @click.option("--id", "id", metavar="COLUMN", help="Column that names the rows; it is kept in all files.")
 @options.table_format
+@click.option("--categories", metavar="A,B", help="Columns whose numbers are names of levels, such as codes.")
 @click.option(
     "--request-measurements",
     is_flag=True,
@@ -133,6 +138,7 @@ def command(
     encoding: str,
     delimiter: str | None,
     na_values: str | None,
+    categories: str | None,
     request_measurements: bool,
     memory: str | None,
     ignore_errors: bool,
@@ -149,6 +155,8 @@ def command(
     is missing cannot be bought for it, unless --request-measurements says that you can measure them. Every bought value
     is written to a journal at once: an interrupted run continues when the same command is given again.
 
+    Columns may hold numbers, texts, booleans and dates; missing cells of observed columns are encoded as such.
+
     Columns are separated by commas; a name with a comma stands in double quotes; * and ? are wildcards, which match the
     columns that have no other role.
 
@@ -162,30 +170,34 @@ def command(
         raise click.UsageError("Missing option '--candidate' (or '--costs')")
     table = read_table(data, encoding=encoding, delimiter=delimiter, na_values=parse_na_values(na_values))
     roles = assign_roles(table, label, parse_names(observed), offers, id, request_measurements)
-    X, y, oracle = _read_problem(table, roles, request_measurements)
+    levels = () if categories is None else parse_names(categories)
+    with table.name_lines():
+        X, y, oracle = read_problem(table, roles, request_measurements, levels)
+        layout = Layout.of(X)
+        available = [len(X) if request_measurements else int(oracle.available(name).sum()) for name in oracle.names]
     model = _make_model(given)
-    available = [len(X) if request_measurements else int(oracle.available(name).sum()) for name in oracle.names]
     plan = plan_purchase(model, oracle, available, len(np.unique(y)))
     summary = DataSummary(
-        X=X,
+        X=layout.split(X)[0],
         y=y,
         names=oracle.names,
         costs=oracle.costs,
         available=available,
         budget=plan.budget,
-        columns=roles.observed,
+        columns=layout.feature_names,
         first_rows=plan.first_rows,
         memory=limit,
         max_kernel_rows=None if model.resolve(len(np.unique(y))).uses_rejection else MAX_KERNEL_ROWS,
     )
-    diagnostics = check_data(summary)
+    diagnostics = (*diagnose_levels(oracle.encodings), *check_data(summary))
     if not ignore_errors:
         raise_errors(diagnostics)
     if dry_run:
         values = plan.to_dict() | {"preflight": [diagnostic.to_dict() for diagnostic in diagnostics]}
         click.echo(json.dumps(values, indent=2) if as_json else "\n".join([*_sentences(diagnostics), plan.text()]))
         return
-    about = {"candidates": {o.name: list(o.columns) for o in roles.offers}, "observed": list(roles.observed)}
+    about: dict[str, Any] = {"candidates": {o.name: list(o.columns) for o in roles.offers}}
+    about |= {"observed": list(roles.observed), "categories": list(levels)}
     start = (model, X, y, dict(zip(oracle.names, oracle.costs, strict=True)))
     how: dict[str, Any] = {"source": oracle, "measurable": request_measurements, "about": about}
     if force and out.exists():
@@ -195,7 +207,7 @@ def command(
     run = AskTell(*start, journal=out / JOURNAL, **how)
     start_loading_figures()
     with options.resumable(f"bought values are in {out / JOURNAL}; run the same command to continue"), progress:
-        request, filled = _advance(run, out / REQUEST, table, roles)
+        request, filled = _advance(run, out / REQUEST, table, oracle.encodings)
     if request is not None:
         _request(run, request, filled, out / REQUEST, table, roles, as_json)
         return
@@ -223,7 +235,9 @@ def _preflight_section(diagnostics: Sequence[Diagnostic]) -> list[str]:
     return ["## Preflight checks", "", *(f"- {sentence}" for sentence in _sentences(diagnostics)), ""]
 
 
-def _advance(run: AskTell, path: Path, table: Table, roles: Roles) -> tuple[MeasurementRequest | None, FilledRequest]:
+def _advance(
+    run: AskTell, path: Path, table: Table, encodings: Mapping[str, Encodings]
+) -> tuple[MeasurementRequest | None, FilledRequest]:
     """Continue with filled-in values, which are in the journal before anything else happens.
 
     A file answers the request that it was written for; a line that only a later one would need is not read.
@@ -231,7 +245,7 @@ def _advance(run: AskTell, path: Path, table: Table, roles: Roles) -> tuple[Meas
     request, filled = run.ask(), FilledRequest()
     if request is None or not path.exists():
         return request, filled
-    filled = read_request(path, table, roles, request.rows)
+    filled = read_request(path, table, encodings, request.rows)
     if not filled.complete:
         return request, filled
     answers = {}
@@ -293,10 +307,10 @@ def _make_model(given: dict[str, Any]) -> BaseExMLClassifier:
 
 
 def _parse(text: str, what: str) -> float:
-    try:
-        return parse_number(text)
-    except ValueError:
-        raise ValueError(f"{what}, got {text!r}") from None
+    number = parse_number(text)
+    if number is None:
+        raise ValueError(f"{what}, got {text!r}")
+    return number
 
 
 def _parse_theta(text: str) -> float | str:
@@ -348,19 +362,34 @@ def parse_budget(budget: str) -> dict[str, Money]:
         raise ValueError(f"--budget must be an amount like 500 or a percentage like 20%, got {budget!r}") from None
 
 
-def _read_problem(table: Table, roles: Roles, measurable: bool) -> tuple[Any, Any, ArrayOracle]:
-    """Return observed columns, labels and the oracle of the candidates."""
-    y, X = table.text(roles.label), table.numbers(roles.observed)
+def read_problem(
+    table: Table, roles: Roles, measurable: bool = False, categories: Collection[str] = ()
+) -> tuple[RawTable, NDArray[np.str_], ArrayOracle]:
+    """Return observed columns, labels and the oracle of the candidates.
+
+    Parameters
+    ----------
+    table, roles
+        The file and its columns.
+    measurable : bool
+        Whether missing values can be measured; then a row with a blank cell is measured as a whole.
+    categories : collection of str
+        Columns whose numbers are names of levels.
+    """
+    y, X = table.text(roles.label), table.raw_table(roles.observed, categories)
     classes = np.unique(y)
     values = {}
+    blank = Cells(np.full(len(table), np.nan), "number")
     for offer in roles.offers:
-        has_columns = not measurable or any(table.has(column) for column in offer.columns)
-        blank = np.full((len(table), len(offer.columns)), np.nan)
-        values[offer.name] = table.numbers(offer.columns, blanks=True) if has_columns else blank
+        if measurable and not any(table.has(column) for column in offer.columns):
+            values[offer.name] = RawTable(offer.columns, (blank,) * len(offer.columns))
+            continue
+        raw = table.raw_table(offer.columns, categories)
+        values[offer.name] = raw.clear_rows(np.atleast_1d(raw.missing.any(axis=1))) if measurable else raw
     if len(classes) < 2:
         raise ValueError(f"column {roles.label!r} has a single class, {str(classes[0])!r}: at least 2 are needed")
-    for name, numbers in values.items():
-        if not measurable and np.isnan(numbers).any(axis=1).all():
+    for name, raw in values.items():
+        if not measurable and raw.missing.all():
             raise ValueError(
                 f"candidate {name!r} is blank in every row: there is nothing to buy; if you can measure it, use "
                 "--request-measurements"

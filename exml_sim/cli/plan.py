@@ -414,7 +414,7 @@ def _read_bought(table: Table, given: Mapping[str, Any]) -> Columns:
     except (KeyError, TypeError, ValueError):
         raise ValueError(f"{folder / JOURNAL} does not say which columns were observed") from None
     X, y = table.numbers(tuple(observed)), table.text(given["label"])
-    if digest(X, y) != journal.run.get("table"):
+    if digest(*X.T, y) != journal.run.get("table"):
         raise ValueError(f"{folder} is an exploration of another table, or of another label")
     values = {}
     for name in costs:

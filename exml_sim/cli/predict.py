@@ -6,9 +6,8 @@ import json
 from pathlib import Path
 
 import click
-import numpy as np
 
-from exml_sim._internal.arrays import FloatArray
+from exml_sim._internal.columns import RawTable
 from exml_sim.classifier._saved import SavedModel, load
 from exml_sim.cli import _options as options
 from exml_sim.cli._explore_files import make_id_columns
@@ -48,7 +47,8 @@ def command(
     saved = load(model)
     table = read_table(data, encoding=encoding, delimiter=delimiter, na_values=parse_na_values(na_values))
     heads, ids = make_id_columns(table, id)
-    decisions = saved.decide(table.numbers(saved.observed), _values(saved, table))
+    with table.name_lines():
+        decisions = saved.decide(table.raw_table(saved.layout.observed_names), _values(saved, table))
     names = [*heads, "prediction", "explanation"]
     results = zip(saved.labels(decisions, "").tolist(), saved.explain(decisions), strict=True)
     rows = [[*start, *rest] for start, rest in zip(ids, results, strict=True)]
@@ -67,12 +67,8 @@ def command(
         click.echo(f"exml: {count} of {len(table)} rows need a value of {name} for a prediction", err=True)
 
 
-def _values(saved: SavedModel, table: Table) -> dict[str, FloatArray]:
-    """Return columns of the candidates; NaN where a candidate is not in the file."""
-    values = {}
-    for name, columns in saved.columns.items():
-        if any(table.has(column) for column in columns):
-            values[name] = table.numbers(columns, blanks=True)
-        else:
-            values[name] = np.full((len(table), len(columns)), np.nan)
-    return values
+def _values(saved: SavedModel, table: Table) -> dict[str, RawTable]:
+    """Return columns of the candidates that are in the file."""
+    columns = {name: [encoding.name for encoding in encodings] for name, encodings in saved.candidates.items()}
+    present = {name: own for name, own in columns.items() if any(table.has(column) for column in own)}
+    return {name: table.raw_table(own) for name, own in present.items()}

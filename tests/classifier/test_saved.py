@@ -6,11 +6,13 @@ import zipfile
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from exml_sim.classifier import ExMLClassifier
 from exml_sim.classifier._kernel_regression import KernelFitter
 from exml_sim.classifier._saved import SavedModel, load, pack, save, unpack
+from exml_sim.oracle import FrameOracle
 from tests.classifier.tasks import soft_rows, synthetic
 
 
@@ -36,27 +38,26 @@ def test_round_trip(task, path):
     decisions = saved.decide(test.X, values)
     np.testing.assert_array_equal(saved.labels(decisions), model.predict(test.X, values))
     assert saved.explain(decisions) == model.explain(test.X, values)
-    assert saved.observed == ("x0", "x1")
-    assert saved.columns == {name: (name,) for name in model.selected_}
+    assert saved.layout.feature_names == ("column 0", "column 1")
+    assert {name: own[0].name for name, own in saved.candidates.items()} == {name: name for name in model.selected_}
     for one, other in zip(saved.cascade.layers, model.cascade_.layers, strict=True):
         np.testing.assert_array_equal(one.model.u, other.model.u)
     with pytest.raises(ValueError, match="2 observed columns, got 1"):
-        saved.decide(test.X[:, :1])
+        saved.decide(test.X[:, :1], {})
 
 
 def test_text_labels_and_names(tmp_path):
     rows, oracle, *_ = synthetic(per_class=40, angles=[10, 90])
     y = np.where(rows.y > 0, "sick", "well")
-    model = ExMLClassifier.paper(budget=80).fit(rows.X, y, oracle)
-    save(SavedModel.of(model, ["age", "dose"], {"10°": ["p"], "90°": ["q"]}), tmp_path / "m.npz")
+    X = pd.DataFrame(rows.X, columns=["age", "dose"])
+    frame = pd.DataFrame({name: oracle.query(name, np.arange(len(X)))[:, 0] for name in oracle.names})
+    source = FrameOracle(frame.rename(columns={"10°": "p", "90°": "q"}), {"10°": "p", "90°": "q"})
+    model = ExMLClassifier.paper(budget=80).fit(X, y, source)
+    save(SavedModel.of(model), tmp_path / "m.npz")
     saved = load(tmp_path / "m.npz")
     assert saved.classes.tolist() == ["sick", "well"]
-    assert saved.observed == ("age", "dose")
-    assert saved.columns == {"90°": ("q",)}
-    with pytest.raises(ValueError, match="need as many names"):
-        SavedModel.of(model, ["age"])
-    with pytest.raises(ValueError, match="'90°' are not named"):
-        SavedModel.of(model, ["age", "dose"], {"10°": ["p"]})
+    assert saved.layout.observed_names == ("age", "dose")
+    assert {name: [part.name for part in own] for name, own in saved.candidates.items()} == {"90°": ["q"]}
 
 
 def test_nothing_is_overwritten(task, path):
@@ -118,7 +119,8 @@ def altered(path, **changes):
         ({"array_3": np.zeros((2, 2))}, "do not fit together"),
         ({"array_9": np.full((120, 2), np.nan)}, "finite"),
         ({"classes": {"kind": "labels", "values": ["a", "b", "c"]}}, "do not fit together"),
-        ({"observed": ["a"]}, "is damaged"),
+        ({"layout": ["a"]}, "is damaged"),
+        ({"candidates": {"kind": "mapping", "items": []}}, "is damaged"),
         ({"hidden_label": {"kind": "os.system"}}, "unknown kind"),
         ({"cascade": {"kind": "Cascade", "layers": []}}, "at least one layer"),
     ],

@@ -53,8 +53,9 @@ def test_tables_of_other_makers():
     np.testing.assert_array_equal(arrow.predict(pa.Table.from_pandas(new)), plain.predict(new))
     nullable = new.convert_dtypes().astype({"a20": "Float64"})
     nullable.loc[0, "a20"] = pd.NA
-    np.testing.assert_array_equal(plain.layout_.split(nullable)[1]["low"][1:], plain.layout_.split(new)[1]["low"][1:])
-    assert np.isnan(plain.layout_.split(nullable)[1]["low"][0]).all()
+    halves = [plain.layout_.split(table)[1]["low"].cells[0].values for table in (nullable, new)]
+    np.testing.assert_array_equal(halves[0][1:], halves[1][1:])
+    assert np.isnan(halves[0][0])
 
 
 def test_polars_frames_are_tables_like_others():
@@ -65,8 +66,7 @@ def test_polars_frames_are_tables_like_others():
     assert theirs.feature_names_in_.tolist() == plain.feature_names_in_.tolist() == list(X.columns)
     np.testing.assert_array_equal(theirs.predict(polars.from_pandas(new)), plain.predict(new))
     turned = polars.from_pandas(new).select(list(reversed(new.columns)))
-    with pytest.raises(ValueError, match="column"):
-        theirs.predict(turned)
+    np.testing.assert_array_equal(theirs.predict(turned), plain.predict(new))
     table = polars.from_pandas(X)
     table = table.with_columns(
         polars.when(polars.arange(0, len(X)) == 0).then(None).otherwise(polars.col("a20")).alias("a20")
@@ -94,21 +94,20 @@ def test_cross_validation_slices_candidates_with_the_rows():
     assert clone(one_table()).get_params() == one_table().get_params()
 
 
-def test_reordered_columns_are_refused():
+def test_columns_go_by_name_in_any_order():
     X, y = frame()
     model = one_table().fit(X, y)
     turned = X[["x2", "a20", "x1", "a80", "a90"]]
-    with pytest.raises(ValueError, match="in another order: column 1 was 'x1', it is 'x2'"):
-        model.predict(turned)
-    with pytest.raises(ValueError, match="'a90' is missing"):
-        model.predict(X.drop(columns="a90"))
+    np.testing.assert_array_equal(model.predict(turned), model.predict(X))
+    with pytest.raises(ValueError, match="'x1', 'a90' missing"):
+        model.predict(X.drop(columns=["a90", "x1"]))
     with pytest.raises(ValueError, match="'new' is unknown"):
         model.explain(X.assign(new=1.0))
     with pytest.raises(ValueError, match="X must have 5 columns as in fit, got 4"):
         model.predict(X.to_numpy()[:, :4])
     apart = one_table(candidates=None, costs=None).fit(X[["x1", "x2"]], y, FrameOracle(X, CANDIDATES))
-    with pytest.raises(ValueError, match="in another order"):
-        apart.predict(X[["x2", "x1"]], FrameOracle(X, CANDIDATES))
+    turned = apart.predict(X[["x2", "x1"]], FrameOracle(X, CANDIDATES))
+    np.testing.assert_array_equal(turned, apart.predict(X[["x1", "x2"]], FrameOracle(X, CANDIDATES)))
 
 
 @pytest.mark.parametrize("kind", ["kernel", "rejection"])
@@ -149,8 +148,7 @@ def test_save_and_load(tmp_path, kind):
     np.testing.assert_array_equal(again.predict(new), model.predict(new))
     assert again.explain(new) == model.explain(new)
     assert again.feature_names_in_.tolist() == model.feature_names_in_.tolist()
-    with pytest.raises(ValueError, match="in another order"):
-        again.predict(new[["x2", "a20", "x1", "a80", "a90"]])
+    np.testing.assert_array_equal(again.predict(new[["x2", "a20", "x1", "a80", "a90"]]), model.predict(new))
     with pytest.raises(FileExistsError):
         model.save(tmp_path / "m.npz")
     apart = one_table(candidates=None, costs=None, model=kind)
@@ -186,10 +184,10 @@ def test_blank_labels_and_columns():
         one_table().fit(X, X["a90"])
     with pytest.raises(ValueError, match=r"all labels are 1.0: at least 2 classes"):
         one_table().fit(X, np.ones(120))
-    with pytest.raises(ValueError, match="X must be finite"):
+    with pytest.raises(ValueError, match="column 'x1' has no value in any row"):
         one_table().fit(X.assign(x1=np.nan), y)
     with pytest.raises(ValueError, match="column 'x1' must be real numbers"):
-        one_table().fit(X.assign(x1="word"), y)
+        one_table().fit(X.assign(x1=[(1, 2)] * len(X)), y)
     with pytest.raises(ValueError, match="more than one column 'x1'"):
         one_table().fit(pd.concat([X, X[["x1"]]], axis=1), y)
     with pytest.raises(ValueError, match="give one"):

@@ -1,0 +1,181 @@
+"""Tables of texts, booleans, dates and missing cells: purchases, predictions, files and unpaid values."""
+
+import csv
+import gzip
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from exml_sim.classifier import ExMLClassifier
+from exml_sim.cli import main as command_line
+
+ROLES = ["--label", "y", "--observed", "age,town,smoker,visit", "--candidate", "scan=shade,density:2", "--candidate"]
+ROLES += ["blood=group:1", "--budget", "120", "--model", "forest"]
+CANDIDATES = {"scan": ["shade", "density"], "blood": "group"}
+
+
+def main(arguments: list[str]) -> int:
+    """Run a command and return its exit code."""
+    with pytest.raises(SystemExit) as stop:
+        command_line(arguments)
+    return int(stop.value.code or 0)
+
+
+def mixed(rows: int = 160, seed: int = 0) -> pd.DataFrame:
+    """Draw a table whose label is in a text of the candidate scan."""
+    rng = np.random.default_rng(seed)
+    ill = rng.random(rows) < 0.5
+    age = rng.normal(50, 10, rows) + 3 * ill
+    age[rng.random(rows) < 0.1] = np.nan
+    day = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 400, rows), unit="D")
+    shade = np.where(rng.random(rows) < 0.9, np.where(ill, "dark", "bright"), "unclear")
+    density = rng.normal(size=rows)
+    density[::7] = np.nan
+    return pd.DataFrame(
+        {
+            "age": age,
+            "town": rng.choice(["Ulm", "Köln", "=Trier"], rows),
+            "smoker": np.where(rng.random(rows) < 0.4, "yes", "no"),
+            "visit": day.strftime("%Y-%m-%d"),
+            "shade": shade,
+            "density": density,
+            "group": rng.choice(["A", "B", "0"], rows),
+            "y": np.where(ill, "ill", "well"),
+        }
+    )
+
+
+def fit(frame: pd.DataFrame, **options: object) -> ExMLClassifier:
+    given = {"budget": 120, "candidates": CANDIDATES, "costs": {"scan": 2}, "model": "forest", **options}
+    return ExMLClassifier(**given).fit(frame.drop(columns="y"), frame["y"].to_numpy())
+
+
+@pytest.fixture(scope="module")
+def fitted() -> ExMLClassifier:
+    return fit(mixed())
+
+
+def test_a_text_that_knows_the_label_is_bought_and_used(fitted):
+    assert "scan" in fitted.selected_
+    assert fitted.widths_["scan"] == 3 + 2
+    # One candidate with one cost, whatever the number of its columns.
+    assert fitted.ledger_.spent == sum(len(p.rows) * {"scan": 2, "blood": 1}[p.candidate] for p in fitted.purchases_)
+    new = mixed(seed=1)
+    known = np.isin(new["shade"], ["dark", "bright"])
+    right = fitted.predict(new.drop(columns="y")) == new["y"].to_numpy()
+    assert right[known].mean() > 0.9
+    assert "Encoding: age: median " in fitted.report()
+
+
+def test_unseen_levels_and_missing_cells_are_predicted(fitted):
+    new = mixed(seed=1).drop(columns="y")
+    new.loc[0, "town"] = "Bonn"
+    new.loc[1, ["town", "smoker", "visit"]] = None
+    new.loc[2, "density"] = np.nan
+    plain, changed = fitted.decide(mixed(seed=1).drop(columns="y")), fitted.decide(new)
+    assert not changed.undecided.any()
+    np.testing.assert_array_equal(plain.winner[3:], changed.winner[3:])
+    # A row without any cell of a candidate lacks it.
+    new = new.assign(shade=None, density=np.nan)
+    assert fitted.decide(new).undecided.any()
+
+
+def test_the_encoding_is_in_the_file(fitted, tmp_path):
+    fitted.save(tmp_path / "m.npz")
+    again = ExMLClassifier.load(tmp_path / "m.npz")
+    new = mixed(20, seed=2).drop(columns="y")
+    np.testing.assert_array_equal(again.predict(new), fitted.predict(new))
+    # A single row has a single level: the encoding of the training table is used, not a new one.
+    whole = fitted.predict(new)
+    for row in range(5):
+        assert again.predict(new.iloc[[row]])[0] == whole[row]
+    assert again.encoding_ == fitted.encoding_.removesuffix("; group: 3 levels in 3 columns")
+
+
+def test_values_that_were_not_bought_do_not_matter(fitted):
+    frame = mixed()
+    bought = fitted.bought_[list(fitted.ledger_.names).index("blood")]
+    unpaid = np.flatnonzero(~bought)
+    frame.loc[unpaid, "group"] = np.random.default_rng(5).permutation(frame["group"].to_numpy()[unpaid])
+    again = fit(frame)
+    assert again.ledger_.to_csv() == fitted.ledger_.to_csv()
+    np.testing.assert_array_equal(again.bought_, fitted.bought_)
+    new = mixed(seed=1).drop(columns="y")
+    np.testing.assert_array_equal(again.predict(new), fitted.predict(new))
+
+
+def test_files_of_every_kind_agree_with_python(fitted, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    frame = mixed()
+    frame.to_csv("t.csv", index=False)
+    with gzip.open("t.csv.gz", "wt", encoding="utf-8") as file:
+        frame.to_csv(file, index=False)
+    frame.assign(visit=pd.to_datetime(frame["visit"]), smoker=frame["smoker"] == "yes").to_parquet("t.parquet")
+    reports = []
+    for name in ("t.csv", "t.csv.gz", "t.parquet"):
+        assert main(["explore", name, *ROLES, "--out", name + ".out", "--quiet"]) == 0
+        reports.append((tmp_path / (name + ".out") / "report.md").read_text(encoding="utf-8"))
+    assert reports[0] == reports[1] == reports[2]
+    ledger = (tmp_path / "t.csv.out/ledger.csv").read_text(encoding="utf-8")
+    assert ledger == fitted.ledger_.to_csv()
+    capsys.readouterr()
+    new = mixed(30, seed=3)
+    new.to_csv("new.csv", index=False)
+    main(["predict", "t.csv.out/model.npz", "new.csv", "--json"])
+    predictions = [row["prediction"] for row in json.loads(capsys.readouterr().out)["predictions"]]
+    assert predictions == fitted.predict(new.drop(columns="y")).tolist()
+
+
+def test_codes_can_be_categories(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    frame = mixed().assign(town=lambda f: f["town"].map({"Ulm": 89, "Köln": 50, "=Trier": 54}))
+    frame.to_csv("t.csv", index=False)
+    main(["explore", "t.csv", *ROLES, "--categories", "town", "--out", "o", "--quiet"])
+    assert "town: 3 levels in 3 columns" in (tmp_path / "o/report.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"town": [f"note {i}" for i in range(160)]}, "column 'town' has 160 different texts in 160 rows: free text"),
+        ({"visit": ["3/4/2024"] * 80 + ["4/3/2024"] * 80}, "'visit' has dates like '3/4/2024', day/month or month/day"),
+        ({"age": ["40"] * 159 + ["old"]}, "t.csv, line 161: column 'age' must be a number, got 'old'"),
+        ({"group": ["A"] * 160}, "candidate blood has the single level 'A': leave it out"),
+        ({"density": ["1.5"] * 159 + ["?"]}, "line 161: candidate 'scan', column 'density' must be a number, got '?'"),
+    ],
+)
+def test_bad_tables_are_one_line(tmp_path, monkeypatch, capsys, change, message):
+    monkeypatch.chdir(tmp_path)
+    mixed().assign(**change).to_csv("t.csv", index=False)
+    assert main(["explore", "t.csv", *ROLES]) == 2
+    said = capsys.readouterr().err
+    assert message in said
+    assert said.count("\n") == 1
+
+
+def test_measurements_may_be_texts(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    frame = mixed()
+    known = frame["group"].where(frame.index < 30)
+    frame.assign(group=known, density=frame["density"].fillna(0.0)).to_csv("t.csv", index=False)
+    command = ["explore", "t.csv", *ROLES, "--request-measurements", "--out", "o", "--quiet"]
+    for _ in range(8):
+        assert main(command) == 0
+        path = tmp_path / "o/to_measure.csv"
+        if not path.exists():
+            break
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        for row in rows:
+            row["group"] = frame["group"][int(row["line"]) - 2]
+        for cells in ([{**rows[0], "group": "C"}, *rows[1:]], rows):
+            with path.open("w", encoding="utf-8", newline="") as file:
+                writer = csv.DictWriter(file, list(rows[0]))
+                writer.writeheader()
+                writer.writerows(cells)
+            if cells is not rows:
+                assert main(command) == 2
+                assert "column 'group' has the levels '0', 'A', 'B', got 'C'" in capsys.readouterr().err
+    assert (tmp_path / "o/model.npz").exists()
