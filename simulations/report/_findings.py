@@ -82,6 +82,22 @@ def write_headline(result: StudyResult, panels: Sequence[Panel]) -> list[str]:
     return [f"{sentence}." for sentence in sentences] + comparisons
 
 
+def summarise_bounds(panels: Sequence[Panel]) -> str:
+    """Say what the sharpest and the weakest bound require of the strategy that needs the least budget."""
+    reached = [(needs.simulated, needs) for needs in map(find_needs, panels) if needs.simulated is not None]
+    if not reached:
+        return ""
+    needs = min(reached, key=lambda pair: pair[0])[1]
+    known = sorted((budget, name) for name, budget in needs.bounds.items() if budget is not None)
+    if not known:
+        return ""
+    ends = known if len(known) == 1 else [known[0], known[-1]]
+    parts = [
+        f"the {name_bound(name)} requires {budget:,} ({format_factor(needs.factor(name))}x)" for budget, name in ends
+    ]
+    return f"For {needs.title}, {_join(parts)}."
+
+
 def _rank(panels: Sequence[Panel]) -> str:
     """Order the strategies of one pool by the budget that they need in simulation."""
     needed = [(needed_in_simulation(panel.cells, TARGET), panel.title) for panel in panels]

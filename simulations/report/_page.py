@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, replace
 from fractions import Fraction
 from typing import Any
 
@@ -14,13 +13,37 @@ import numpy as np
 from exml_sim.engine._fields import to_plain
 from exml_sim.engine.result import CellSummary, StudyResult
 from simulations._comparison import judge_panels
-from simulations.figures import facets, style
-from simulations.panels import ALPHA, CONFIDENCE, TARGET, Panel, make_panels, name_bound
-from simulations.report._findings import describe_study, write_budgets, write_findings, write_headline, write_verdict
+from simulations.panels import (
+    ALPHA,
+    CONFIDENCE,
+    TARGET,
+    Panel,
+    budget_axis,
+    find_needs,
+    format_factor,
+    make_panels,
+    name_bound,
+)
+from simulations.report._findings import (
+    describe_study,
+    summarise_bounds,
+    write_budgets,
+    write_findings,
+    write_headline,
+    write_verdict,
+)
 from theory.versions import VERSIONS
 
-#: Points of a curve that the page cannot compute by itself.
-CURVE_POINTS = 20
+#: Points of a bound's curve between its first value below 1 and the right end of the chart.
+CURVE_POINTS = 24
+#: The same for a bound with a formula, which takes no time.
+FORMULA_POINTS = 96
+#: Trials that are replayed for the allocation per round, and panels with such an allocation.
+REPLAYED_TRIALS, MAX_REPLAYED_PANELS = 20, 12
+#: Rounds that are shown separately; more are joined into this number of groups.
+MAX_ROUNDS = 6
+#: Verdicts in the order in which they are listed.
+OUTCOMES = ("refuted", "consistent", "undecided", "vacuous")
 #: Sentences about budgets in the headline; the others are further findings.
 MAX_SENTENCES = 6
 
@@ -44,39 +67,54 @@ def make_page(result: StudyResult) -> dict[str, Any]:
         "alpha": ALPHA,
         "studied": describe_study(result, panels),
         "headline": write_headline(result, panels),
+        "bounds": summarise_bounds(panels),
         "budgets": budgets[:MAX_SENTENCES],
         "findings": [*budgets[MAX_SENTENCES:], *write_findings(result, panels)],
         "verdict": write_verdict(panels),
-        "verdicts": _count_verdicts(panels),
+        "verdicts": _tabulate_verdicts(panels),
+        "needs": tabulate_needs(panels),
         "settings": _list_settings(result),
-        "versions": [{"name": name, "title": name_bound(name)} for name in _list_versions(panels)],
-        "groups": _group_panels(panels),
-        "facets": _draw_facets(result, panels),
+        "groups": _group_panels(result, panels),
         "provenance": _describe_provenance(result),
     }
 
 
-def _draw_facets(result: StudyResult, panels: Sequence[Panel]) -> str:
-    """Draw all pools side by side; empty for a single pool, which the chart shows already."""
-    if len({panel.place for panel in panels}) < 2:
-        return ""
-    return style.inline(facets.figure(panels, result.study.name))
+def tabulate_needs(panels: Sequence[Panel]) -> dict[str, Any]:
+    """Tabulate the budget that every strategy needs in simulation and by each bound."""
+    versions = list_versions(panels)
+    rows = []
+    for panel in panels:
+        needs = find_needs(panel)
+        cells = ["not reached" if needs.simulated is None else f"{float(needs.simulated):,g}"]
+        for name in versions:
+            budget, factor = needs.bounds.get(name), needs.factor(name)
+            times = "" if math.isnan(factor) else f" ({format_factor(factor)}x)"
+            empty = "never" if name in needs.bounds else "no bound"
+            cells.append(empty if budget is None else f"{budget:,}{times}")
+        rows.append({"place": panel.place, "strategy": panel.title, "cells": cells})
+    return {"columns": ["simulation", *map(name_bound, versions)], "rows": rows}
 
 
-def _list_versions(panels: Sequence[Panel]) -> list[str]:
-    """List bounds from the sharpest to the paper's, then those of plug-ins."""
-    return list(dict.fromkeys([*reversed(VERSIONS), *(name for panel in panels for name in panel.versions)]))
+def list_versions(panels: Sequence[Panel]) -> list[str]:
+    """List the bounds that apply to a panel, from the sharpest to the paper's, then those of plug-ins."""
+    applied = {name for panel in panels for name in panel.versions}
+    own = [name for name in reversed(VERSIONS) if name in applied]
+    return list(dict.fromkeys([*own, *(name for panel in panels for name in panel.versions)]))
 
 
-def _count_verdicts(panels: Sequence[Panel]) -> list[dict[str, Any]]:
-    """Count the outcomes of each bound and strategy."""
+def _tabulate_verdicts(panels: Sequence[Panel]) -> dict[str, Any]:
+    """Tabulate the verdicts on every bound by strategy, such as "5 consistent, 11 undecided"."""
     counts: dict[tuple[str, str, str], Counter[str]] = {}
     for panel, _, version, verdict in judge_panels(panels):
-        counts.setdefault((panel.place, panel.title, name_bound(version)), Counter())[verdict.outcome] += 1
-    return [
-        {"place": place, "strategy": strategy, "bound": bound, "cells": outcomes.total(), **outcomes}
-        for (place, strategy, bound), outcomes in counts.items()
-    ]
+        counts.setdefault((panel.place, panel.title, version), Counter())[verdict.outcome] += 1
+    versions = [name for name in list_versions(panels) if name in {version for _, _, version in counts}]
+    rows = []
+    for place, strategy in dict.fromkeys((place, strategy) for place, strategy, _ in counts):
+        outcomes = [counts.get((place, strategy, name), Counter()) for name in versions]
+        texts = [", ".join(f"{count[name]} {name}" for name in OUTCOMES if count[name]) for count in outcomes]
+        cells = [text or "no bound" for text in texts]
+        rows.append({"place": place, "strategy": strategy, "cells": cells})
+    return {"columns": [name_bound(name) for name in versions], "rows": rows}
 
 
 def _list_settings(result: StudyResult) -> list[list[str]]:
@@ -108,81 +146,171 @@ def _format_table(table: dict[str, Any]) -> str:
     return "; ".join(parts)
 
 
-def _group_panels(panels: Sequence[Panel]) -> list[dict[str, Any]]:
+def _group_panels(result: StudyResult, panels: Sequence[Panel]) -> list[dict[str, Any]]:
     """Group panels by pool and score; strategies of a group share arms, gaps and the axis of budgets."""
     groups: dict[tuple[str, str], list[Panel]] = {}
     for panel in panels:
         groups.setdefault((panel.pool, panel.score), []).append(panel)
-    return [
-        {"place": group[0].place, "arms": list(group[0].arms), "panels": [_describe_panel(panel) for panel in group]}
-        for group in groups.values()
+    described, replayed = [], 0
+    for group in groups.values():
+        replayed += len(group)
+        described.append(
+            {
+                "place": group[0].place,
+                "arms": _describe_arms(result, group[0]),
+                "reasons": list(dict.fromkeys(panel.reason for panel in group if panel.reason)),
+                "chart": make_chart(group),
+                "cells": _tabulate_cells(group),
+                "allocation": _describe_allocation(result, group, replay=replayed <= MAX_REPLAYED_PANELS),
+            }
+        )
+    return described
+
+
+def _describe_arms(result: StudyResult, panel: Panel) -> dict[str, Any]:
+    """Return names and gaps of the arms; no gaps if the pool needs code that is not here."""
+    cell = next(cell for cell in result.study_cells if cell.index == panel.cells[0].cell)
+    if result.study.missing_plugin(cell):
+        return {"names": list(panel.arms), "gaps": []}
+    return {"names": list(panel.arms), "gaps": [float(gap) for gap in result.study.pool(cell).gaps]}
+
+
+def make_chart(panels: Sequence[Panel]) -> dict[str, Any]:
+    """Collect the chart of all strategies of one pool: observed rates and bounds in common axes."""
+    versions = list_versions(panels)
+    low, high = budget_axis(panels)
+    shown = [cell.failure_rate if cell.failure_rate > 0 else cell.upper for panel in panels for cell in panel.cells]
+    floor = 10.0 ** math.floor(math.log10(min(1e-3, *(rate / 1.5 for rate in shown if rate > 0), 1e-3)))
+    series = []
+    for colour, panel in enumerate(panels):
+        series.append({"colour": colour, "dash": 0, **_list_points(panel)})
+        for name in panel.versions:
+            points = _sample_curve(panel, name, 1.25 * high, floor)
+            if points:
+                series.append({"colour": colour, "dash": 1 + versions.index(name), "points": points})
+    pulls = all(panel.problem is not None and panel.problem.costs is None for panel in panels)
+    names = ", ".join(panel.title for panel in panels)
+    return {
+        "label": f"Failure rate against budget on {panels[0].place}: {names}",
+        "x": {"label": "budget (pulls)" if pulls else "budget", "log": True, "ends": [low / 1.25, high * 1.25]},
+        "y": {"label": "failure probability", "log": True, "ends": [floor, 1.2]},
+        "line": {"at": TARGET, "label": f"{TARGET:.0%}"},
+        "colours": [panel.title for panel in panels],
+        "dashes": ["observed", *map(name_bound, versions)],
+        "series": series,
+    }
+
+
+def _list_points(panel: Panel) -> dict[str, Any]:
+    """List the observed rates as points, and the lines that the page shows for each of them."""
+    points, texts = [], []
+    for cell in panel.cells:
+        is_limit = not cell.failure_rate > 0
+        rate = cell.upper if is_limit else cell.failure_rate
+        ends = [None, None] if cell.interval == "exact" else [cell.lower, cell.upper]
+        points.append([float(Fraction(cell.budget)), rate, *ends, is_limit])
+        lines = [describe_rate(cell), f"mean simple regret {_format_probability(cell.mean_regret)}"]
+        for name in reversed(panel.versions):
+            lines.append(f"{name_bound(name)} {_format_bound(panel.bound_at(name, cell))}")
+        texts.append(lines)
+    return {"points": points, "texts": texts}
+
+
+def describe_rate(cell: CellSummary) -> str:
+    """Say what the trials of a cell show; no failure seen is an upper limit, never 0."""
+    if cell.interval == "exact":
+        return f"{_format_probability(cell.failure_rate)} exactly"
+    trials, level = f"{cell.trials:,} trials", f"{CONFIDENCE:.0%}"
+    if cell.failures == 0:
+        return f"below {_format_probability(cell.upper)} (no failure in {trials}, {level})"
+    is_weighted = cell.interval in ("student", "bounded weights")
+    counted = f"{trials}, weighted" if is_weighted else f"{cell.failures:,} of {trials}"
+    ends = f"{_format_probability(cell.lower)} to {_format_probability(cell.upper)}"
+    return f"{_format_probability(cell.failure_rate)} ({counted}; {level} {ends})"
+
+
+def _format_probability(value: float) -> str:
+    return f"{value:.3g}" if value == 0 or abs(value) >= 1e-3 else f"{value:.2e}"
+
+
+def _format_bound(value: float) -> str:
+    if math.isnan(value):
+        return "does not apply"
+    return f"vacuous ({_format_probability(min(value, 1e300))})" if value >= 1 else _format_probability(value)
+
+
+def _sample_curve(panel: Panel, name: str, last: float, floor: float) -> list[list[Any]]:
+    """Sample a bound from where it is below 1 to the end of the chart, or until it leaves it."""
+    start = panel.informative(name)
+    if start is None or start >= last:
+        return []
+    number = FORMULA_POINTS if name in VERSIONS and VERSIONS[name].formula else CURVE_POINTS
+    budgets = np.unique(np.geomspace(start, last, number).astype(np.int64))
+    points: list[list[Any]] = []
+    for part in np.array_split(budgets, max(number // 4, 1)):
+        values = panel.values(name, part) if len(part) else np.empty(0)
+        points += [[int(b), float(v), None, None, False] for b, v in zip(part, values, strict=True) if math.isfinite(v)]
+        if points and points[-1][1] < floor:
+            break
+    return points
+
+
+def _tabulate_cells(panels: Sequence[Panel]) -> dict[str, Any]:
+    """Tabulate all cells of a pool: rates, regret, spending and bounds."""
+    versions = list_versions(panels)
+    rows = [
+        [
+            panel.title,
+            f"{float(Fraction(cell.budget)):,g}",
+            describe_rate(cell),
+            _format_probability(cell.mean_regret),
+            f"{cell.mean_spend:,.6g}",
+            *(_format_bound(panel.bound_at(name, cell)) if name in panel.versions else "" for name in versions),
+        ]
+        for panel in panels
+        for cell in panel.cells
     ]
+    columns = ["strategy", "budget", "failure rate", "mean simple regret", "mean cost", *map(name_bound, versions)]
+    return {"columns": columns, "rows": rows}
 
 
-def _describe_panel(panel: Panel) -> dict[str, Any]:
-    """Collect cells of a strategy, and what the page needs to compute the bounds."""
-    hidden = _explain_hidden(panel)
-    return {
-        "title": panel.title,
-        "strategy": panel.strategy,
-        "reason": panel.reason or hidden,
-        "bounds": _describe_bounds(panel) if (panel.versions or panel.problem) and not hidden else None,
-        "cells": [_describe_cell(panel, cell) for cell in panel.cells],
-    }
+def _describe_allocation(result: StudyResult, panels: Sequence[Panel], *, replay: bool) -> dict[str, Any]:
+    """Return the mean pulls of every arm by round, at the budget that all strategies have and that one needs."""
+    common = set.intersection(*({cell.budget for cell in panel.cells} for panel in panels))
+    budgets = sorted(common or {cell.budget for cell in panels[0].cells}, key=Fraction)
+    needed = [float(need) for panel in panels if (need := find_needs(panel).simulated) is not None]
+    middle = min(needed) if needed else float(Fraction(budgets[len(budgets) // 2]))
+    budget = min(budgets, key=lambda text: abs(float(Fraction(text)) - middle))
+    strategies = []
+    for panel in panels:
+        cell = next((cell for cell in panel.cells if cell.budget == budget), None)
+        if cell is None:
+            continue
+        total = [cell.allocation[name] for name in panel.arms]
+        rounds = _replay_rounds(result, cell, len(panel.arms)) if replay else []
+        strategies.append({"title": panel.title, "total": total, "rounds": rounds})
+    largest = max((sum(r) for s in strategies for r in _columns(s)), default=1.0) or 1.0
+    return {"budget": f"{float(Fraction(budget)):,g}", "strategies": strategies, "largest": largest}
 
 
-def _explain_hidden(panel: Panel) -> str:
-    """Say why the page draws no bound although one applies."""
-    if panel.problem is None or panel.problem.plain:
-        return ""
-    return "the chart draws bounds for unit costs over the norm ball; the population bound is in the table of cells"
+def _columns(strategy: dict[str, Any]) -> list[tuple[float, ...]]:
+    rounds = strategy["rounds"] or [strategy["total"]]
+    return list(zip(*rounds, strict=True))
 
 
-def _describe_bounds(panel: Panel) -> dict[str, Any]:
-    """Collect the parameters of the bounds, and curves of the bounds for which the page has no formula.
-
-    Where only bounds of plug-ins apply there are no parameters, and nothing to move.
-    """
-    hidden, problem = ("data", "costs", "alignment"), panel.problem
-    numbers = {} if problem is None else asdict(replace(problem, data=None))
-    numbers = {name: value for name, value in numbers.items() if name not in hidden}
-    versions = panel.versions[::-1]
-    curves = {
-        name: _sample_curve(panel, name) for name in versions if not (name in VERSIONS and VERSIONS[name].formula)
-    }
-    return {"strategy": panel.kind, "movable": bool(numbers), **numbers, "versions": versions, "curves": curves}
-
-
-def _sample_curve(panel: Panel, name: str) -> dict[str, Any]:
-    """Sample the logarithm of a bound from where it is below 1 to beyond the right end of the chart."""
-    informative, target = panel.informative(name), panel.required(name, TARGET)
-    ends = {"launch": panel.launch_budget(name), "informative": informative, "target": target}
-    if informative is None:
-        return {**ends, "budgets": [], "logs": []}
-    last = 2.0 * max(informative, target or 0, *panel.budgets)
-    budgets = np.unique(np.geomspace(informative, last, CURVE_POINTS).astype(np.int64))
-    logs = panel.values(name, budgets, log=True)
-    # Where a bound is too small for a number, or does not apply, the curve ends.
-    is_drawn = np.isfinite(logs)
-    return {**ends, "budgets": budgets[is_drawn].tolist(), "logs": logs[is_drawn].tolist()}
-
-
-def _describe_cell(panel: Panel, cell: CellSummary) -> dict[str, Any]:
-    bounds = {name: panel.bound_at(name, cell) for name in dict.fromkeys((*VERSIONS, *panel.versions))}
-    return {
-        "budget": float(Fraction(cell.budget)),
-        "trials": cell.trials,
-        "failures": cell.failures,
-        "rate": cell.failure_rate,
-        "lower": cell.lower,
-        "upper": cell.upper,
-        "interval": cell.interval,
-        "regret": cell.mean_regret,
-        "spend": cell.mean_spend,
-        "pulls": [cell.allocation[name] for name in panel.arms],
-        # JSON has no NaN.
-        "bounds": {name: value if math.isfinite(value) else None for name, value in bounds.items()},
-    }
+def _replay_rounds(result: StudyResult, cell: CellSummary, arms: int) -> list[list[float]]:
+    """Replay trials and return the mean pulls per round and arm; empty if they cannot be replayed."""
+    study_cell = next(entry for entry in result.study_cells if entry.index == cell.cell)
+    if result.study.missing_plugin(study_cell) or result.study.mode not in ("monte_carlo", "fixed_confidence"):
+        return []
+    trials = [result.replay(cell.cell, trial).ledger for trial in range(min(cell.trials, REPLAYED_TRIALS))]
+    length = max((ledger.rounds for ledger in trials), default=0)
+    sums = np.zeros((min(length, MAX_ROUNDS), arms))
+    for ledger in trials:
+        for number in range(ledger.rounds):
+            group = number if length <= MAX_ROUNDS else number * MAX_ROUNDS // length
+            sums[group] += ledger.round_pulls(number + 1)[0]
+    return [[float(value) for value in row] for row in sums / max(len(trials), 1)]
 
 
 def _describe_provenance(result: StudyResult) -> dict[str, Any]:

@@ -13,7 +13,6 @@ from simulations.falsify.targets import all_targets
 from simulations.verification import _near_tight as near_tight
 from simulations.verification._plans import DEPTHS, list_tested_claims
 from tests.docs.pages import README, ROOT, read
-from tests.simulations.report.test_bounds_in_page import MUTANTS
 from tests.statistical import instances, test_planted_bounds, test_planted_bugs
 from tests.statistical.bounds import BOUNDS
 from tests.statistical.planted_table import tables
@@ -35,10 +34,6 @@ def test_numbers_of_claims_in_the_readme() -> None:
     assert f"{count['holds-corrected']} hold after a correction, {count['refuted']} are refuted" in text
     assert f"{count['vacuous']} are true and empty, and {count['definition']} are definitions" in text
     assert f"{sum(claim.inferred for claim in claims)} more claims are inferred" in text
-
-
-def test_the_number_of_planted_errors_in_the_report() -> None:
-    assert f"{len(MUTANTS)} planted errors" in " ".join(read("how-to/report.md").split())
 
 
 @pytest.mark.parametrize("heading", ["Planted wrong bounds", "Planted bugs"])

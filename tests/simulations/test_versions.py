@@ -78,15 +78,17 @@ def test_report_gets_points_of_the_curve(store, halved_version) -> None:
         page = make_page(result)
         point = make_panels(result)[0].problem
     json.dumps(page, allow_nan=False)
-    assert page["versions"][0] == {"name": "halved", "title": "half of ours"}
-    uniform, median = (panel["bounds"] for panel in page["groups"][0]["panels"])
-    assert (uniform["versions"][0], median["versions"][0], *median["curves"]) == ("halved", *[list(VERSIONS)[-2]] * 2)
-    curve = uniform["curves"]["halved"]
-    assert curve["target"] == point.required("halved", "uniform", page["target"])
-    assert curve["budgets"][0] == curve["informative"] == point.informative("halved", "uniform")
-    assert curve["budgets"][-1] > 49_152
-    wanted = point.bound("halved", "uniform", np.array(curve["budgets"]), log=True)
-    np.testing.assert_array_equal(curve["logs"], wanted)
+    chart = page["groups"][0]["chart"]
+    dash = chart["dashes"].index("half of ours")
+    (curve,) = [series for series in chart["series"] if series["dash"] == dash]
+    assert curve["colour"] == 0
+    budgets = np.array([sample[0] for sample in curve["points"]])
+    assert budgets[0] == point.informative("halved", "uniform")
+    values = [sample[1] for sample in curve["points"]]
+    np.testing.assert_array_equal(values, point.bound("halved", "uniform", budgets))
+    assert values[-1] < chart["y"]["ends"][0] < values[0]
+    row = page["needs"]["rows"][0]["cells"][page["needs"]["columns"].index("half of ours")]
+    assert row.startswith(f"{point.required('halved', 'uniform', page['target']):,} (")
 
 
 def test_ladder_and_commands(halved_version, capsys) -> None:

@@ -10,7 +10,6 @@ import pytest
 from theory import formulas
 from theory.evidence._balls import Balls, ball
 from theory.formulas import RATIONALS
-from tools.generate_bounds_js import ASSET, with_constants
 
 THETA, R, GAP = Fraction(1, 8), Fraction(3, 4), Fraction(2, 5)
 
@@ -61,10 +60,3 @@ def test_floats_lie_next_to_the_balls(name: str) -> None:
 def test_fractions_refuse_what_is_not_rational(call) -> None:
     with pytest.raises(ValueError, match="not rational"):
         call()
-
-
-def test_the_asset_has_the_constants_of_the_formulas(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = ASSET.read_text(encoding="utf-8")
-    assert with_constants(text) == text
-    monkeypatch.setattr(formulas, "LAUNCH_LEMMAS", 15)
-    assert with_constants(text) != text

@@ -1,166 +1,295 @@
-/* The chart of failure rate against budget: draws a panel and its bounds, and answers to pointer and keyboard. */
+/* The interactive chart, drawn from the data that simulations/report/_chart.py draws as static SVG. Names are written by
+   textContent only. */
 "use strict";
+globalThis.exml = globalThis.exml || {};
 exml.chart = (() => {
-  const { byId, amount, bound, observed, make } = exml.text;
-  const MARGIN = { top: 14, right: 14, bottom: 46, left: 68 };
-  const CURVE_POINTS = 220;
+  const LEFT = 58, RIGHT = 14, TOP = 10, BOTTOM = 44, COLOURS = 8, NEAR = 30, ZOOM = 0.25;
+  const MARKS = ["M-4,0a4,4 0 1,0 8,0a4,4 0 1,0 -8,0Z", "M-3.6,-3.6h7.2v7.2h-7.2Z", "M0,-4.8L4.6,3.6H-4.6Z", "M0,-5L5,0L0,5L-5,0Z",
+    "M-4.5,-1.5h3v-3h3v3h3v3h-3v3h-3v-3h-3Z"];
+  const LIMIT = "M-4.6,-3.6H4.6L0,4.8Z";
 
-  /** The class of a curve; a version without a colour of its own has the common one. */
-  const styleOf = (version) => (["practice", "paper", "corrected", "tighter"].includes(version) ? version : "other");
-
-  /** What the chart shows at a whole budget. */
-  const atBudget = (view, budget) =>
-    Object.fromEntries(view.versions.map((version) => [version, view.point ? view.logBound(version, budget) : NaN]));
-
-  function axes(view, width, height) {
-    const cells = view.panel.cells;
-    const x = d3.scaleLog([view.low / 1.25, view.high * 1.25], [MARGIN.left, width - MARGIN.right]);
-    if (view.scale === "linear") return { x, y: d3.scaleLinear([0, 1], [height - MARGIN.bottom, MARGIN.top]) };
-    const seen = cells.map((cell) => (cell.rate > 0 ? cell.rate : cell.upper)).filter((rate) => rate > 0);
-    const floor = 10 ** Math.floor(Math.log10(Math.min(1e-3, ...seen.map((rate) => rate / 1.5))));
-    return { x, y: d3.scaleLog([floor, 1.4], [height - MARGIN.bottom, MARGIN.top]).clamp(true) };
+  function make(tag, attributes = {}, ...children) {
+    const isSvg = ["svg", "g", "path", "text", "rect", "title"].includes(tag);
+    const element = isSvg ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+    element.append(...children);
+    return element;
   }
 
-  /** Powers of ten; 1, 2 and 5 times powers of ten where those are fewer than three; else round numbers. */
-  function budgetTicks(low, high) {
-    const powers = d3.range(Math.floor(Math.log10(low)), Math.ceil(Math.log10(high)) + 1);
-    const within = (steps) => powers.flatMap((k) => steps.map((step) => step * 10 ** k)).filter((B) => B >= low && B <= high);
-    return [within([1]), within([1, 2, 5])].find((found) => found.length >= 3) || d3.ticks(low, high, 5);
+  const place = (axis, value) => (axis.log ? Math.log10(value) : value);
+  const value = (axis, position) => (axis.log ? 10 ** position : position);
+
+  function makeScale(axis, start, stop) {
+    const [low, high] = axis.ends.map((end) => place(axis, end));
+    const scale = (x) => (axis.log && x <= 0 ? (start > stop ? start : stop) + 9 : start + ((stop - start) * (place(axis, x) - low)) / (high - low));
+    scale.invert = (pixel) => value(axis, low + ((high - low) * (pixel - start)) / (stop - start));
+    return scale;
   }
 
-  /** 0.001, but 1e-5: a row of zeros would run into the title of the axis. */
-  const probabilityLabel = (value) => d3.format(value < 9e-4 ? "~e" : "~g")(value).replace("\u2212", "-");
-
-  function drawAxes(svg, x, y, width, height, view) {
-    // One label per power of ten, or per several where they would touch.
-    const ticks = view.scale === "log" ? Math.min(Math.ceil(-Math.log10(y.domain()[0])), 12) : 5;
-    const yAxis = d3.axisLeft(y).ticks(ticks, view.scale === "log" ? probabilityLabel : "~%");
-    const budgets = budgetTicks(...x.domain());
-    const room = width < 520 ? budgets.filter((_, i) => budgets.length < 5 || i % 2 === 0) : budgets;
-    const xAxis = d3.axisBottom(x).tickValues(room).tickFormat(d3.format(",.10~g"));
-    const grid = svg.append("g").attr("class", "grid").attr("aria-hidden", "true");
-    grid.selectAll("line").data(y.ticks(ticks)).join("line").attr("x1", MARGIN.left).attr("x2", width - MARGIN.right)
-      .attr("y1", y).attr("y2", y);
-    const bottom = svg.append("g").attr("class", "axis").attr("aria-hidden", "true");
-    bottom.attr("transform", `translate(0,${height - MARGIN.bottom})`).call(xAxis);
-    svg.append("g").attr("class", "axis").attr("aria-hidden", "true").attr("transform", `translate(${MARGIN.left},0)`).call(yAxis);
-    svg.append("text").attr("class", "soft").attr("aria-hidden", "true").attr("x", (MARGIN.left + width - MARGIN.right) / 2)
-      .attr("y", height - 6).attr("text-anchor", "middle").text(view.point ? "budget (pulls)" : "budget");
-    svg.append("text").attr("class", "soft").attr("aria-hidden", "true").attr("text-anchor", "middle")
-      .attr("transform", `translate(13,${(height - MARGIN.bottom + MARGIN.top) / 2}) rotate(-90)`).text("probability of a miss");
+  function listTicks({ log, ends: [low, high] }, most) {
+    const linear = () => {
+      let step = 10 ** Math.floor(Math.log10((high - low) / most));
+      step *= [1, 2, 5, 10].find((factor) => (high - low) / (factor * step) <= most);
+      const ticks = [];
+      for (let k = Math.ceil(low / step - 1e-9); k <= Math.floor(high / step + 1e-9); k += 1) ticks.push(Number((step * k).toPrecision(12)));
+      return ticks;
+    };
+    if (!log) return linear();
+    let ticks = [];
+    for (const factors of [[1], [1, 2, 5]]) {
+      ticks = [];
+      for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power += 1)
+        for (const factor of factors) ticks.push(Number(`${factor}e${power}`));
+      ticks = ticks.filter((tick) => low <= 1.001 * tick && tick <= 1.001 * high);
+      if (ticks.length >= 3) break;
+    }
+    if (ticks.length < 2) return linear();
+    const every = Math.ceil(ticks.length / most);
+    return ticks.filter((_, i) => (ticks.length - 1 - i) % every === 0);
   }
 
-  function drawBound(svg, version, view, x, y, height) {
-    const from = view.needs[version].informative;
-    const [first, last] = x.domain();
-    const edge = Number.isNaN(from) ? last : Math.min(Math.max(from, first), last);
-    svg.append("rect").attr("class", "zone").attr("x", x(first)).attr("width", x(edge) - x(first))
-      .attr("y", MARGIN.top).attr("height", height - MARGIN.bottom - MARGIN.top);
-    if (Number.isNaN(from) || from > last) return;
-    const start = Math.max(from, Math.ceil(first));
-    const steps = d3.range(CURVE_POINTS).map((i) => Math.floor(start * (last / start) ** (i / (CURVE_POINTS - 1))));
-    const line = d3.line().defined((B) => Number.isFinite(view.logBound(version, B))).x((B) => x(B)).y((B) => y(Math.exp(view.logBound(version, B))));
-    const floor = y.domain()[0];
-    const shown = view.scale === "linear" ? steps
-      : steps.filter((B, i) => i === 0 || Math.exp(view.logBound(version, steps[i - 1])) > floor);
-    svg.append("path").attr("class", `curve ${styleOf(version)}`).attr("data-level", version).attr("d", line(shown));
-    const launch = view.needs[version].launch;
-    if (launch >= first && launch <= last)
-      svg.append("line").attr("class", `launch ${styleOf(version)}`).attr("x1", x(launch)).attr("x2", x(launch))
-        // The corrected statement often launches where the paper's does: the marks stand below each other.
-        .attr("y1", MARGIN.top + (version === "paper" ? 5 : -5)).attr("y2", MARGIN.top + (version === "paper" ? 14 : 4));
+  const formatTick = (x) => (x > 0 && x < 9e-4 ? x.toExponential(0) : x.toLocaleString("en", { maximumSignificantDigits: 10 }));
+  const path = (points) => `M${points.map(([x, y]) => `${x.toFixed(1)},${y.toFixed(1)}`).join("L")}`;
+
+  /** Show a chart in a figure of the page; returns a function that shows another one. */
+  function show(figure, first) {
+    const plot = figure.querySelector(".plot");
+    const controls = figure.querySelector(".controls");
+    let chart, view, hidden, svg, x, y, marks;
+    const tip = make("div", { class: "tip", hidden: "" });
+    const key = (kind, i) => `${kind}${i}`;
+    const isShown = (series) => !hidden.has(key("colour", series.colour)) && !hidden.has(key("dash", series.dash));
+
+    function draw() {
+      const width = Math.max(plot.clientWidth, 280), height = Math.round(Math.min(Math.max(width * 0.442, 320), 440));
+      x = makeScale(view.x, LEFT, width - RIGHT);
+      y = makeScale(view.y, height - BOTTOM, TOP);
+      svg = make("svg", { class: "chart", role: "group", "aria-label": chart.label, viewBox: `0 0 ${width} ${height}`, width, height });
+      drawAxes(width, height);
+      // An inner SVG element clips what a zoom leaves outside.
+      const inner = make("svg", { x: LEFT, y: TOP - 6, width: width - LEFT - RIGHT, height: height - TOP - BOTTOM + 6, viewBox: `${LEFT} ${TOP - 6} ${width - LEFT - RIGHT} ${height - TOP - BOTTOM + 6}` });
+      if (chart.line) inner.append(make("path", { class: "target", d: `M${LEFT},${y(chart.line.at)}H${width - RIGHT}` }));
+      marks = [];
+      for (const series of chart.series.filter(isShown)) inner.append(drawSeries(series));
+      svg.append(inner);
+      listen(inner, width, height);
+      tip.hidden = true;
+      plot.replaceChildren(svg, tip);
+      if (marks.length) marks[0].node.setAttribute("tabindex", 0);
+    }
+
+    function drawAxes(width, height) {
+      const base = height - BOTTOM;
+      const text = (left, top, anchor, words) => make("text", { x: left, y: top, "text-anchor": anchor }, words);
+      const axes = make("g", { class: "axis", "aria-hidden": "true" }, make("path", { d: `M${LEFT},${TOP}V${base}H${width - RIGHT}` }));
+      for (const tick of listTicks(view.y, Math.max(Math.floor(height / 48), 2)))
+        axes.append(make("path", { class: "grid", d: `M${LEFT},${y(tick)}H${width - RIGHT}` }), text(LEFT - 7, y(tick) + 4, "end", formatTick(tick)));
+      for (const tick of listTicks(view.x, Math.max(Math.floor(width / 90), 2)))
+        axes.append(make("path", { d: `M${x(tick)},${base}v5` }), text(Math.min(x(tick), width - 3.6 * formatTick(tick).length), base + 18, "middle", formatTick(tick)));
+      axes.append(text((LEFT + width - RIGHT) / 2, height - 8, "middle", view.x.label));
+      axes.append(make("text", { transform: `translate(12,${(TOP + base) / 2}) rotate(-90)`, "text-anchor": "middle" }, view.y.label));
+      svg.append(axes);
+    }
+
+    function drawSeries(series) {
+      const group = make("g", { class: `c${series.colour % COLOURS}`, "data-colour": series.colour, "data-dash": series.dash });
+      const seen = series.points.filter((point) => !point[4]);
+      if (series.dash === 0)
+        for (const [at, , low, high] of seen) if (low !== null) group.append(make("path", { class: "whisker", d: `M${x(at)},${y(low)}V${y(high)}` }));
+      group.append(make("path", { class: `curve d${Math.min(series.dash, 6)}`, d: seen.length ? path(seen.map(([at, rate]) => [x(at), y(rate)])) : "" }));
+      if (series.dash !== 0) return group;
+      series.points.forEach(([at, rate, , , isLimit], i) => {
+        const node = make("path", { class: isLimit ? "mark limit" : "mark", d: isLimit ? LIMIT : MARKS[series.colour % MARKS.length], transform: `translate(${x(at)},${y(rate)})`,
+          role: "img", tabindex: -1, "aria-label": lines(series, i).join("; ") });
+        group.append(node);
+        marks.push({ node, series, i, at: [x(at), y(rate)] });
+      });
+      return group;
+    }
+
+    const lines = (series, i) => [`${chart.colours[series.colour]}, ${view.x.label.replace(/ \(.*/, "")} ${formatTick(series.points[i][0])}`, ...(series.texts ? series.texts[i] : [])];
+
+    function showTip(words, left, top) {
+      tip.replaceChildren(...words.map((text) => make("p", {}, text)));
+      tip.hidden = false;
+      const room = svg.clientWidth - tip.offsetWidth;
+      tip.style.left = `${Math.max(left + 14 > room ? Math.min(left - tip.offsetWidth - 14, room) : left + 14, 0)}px`;
+      tip.style.top = `${Math.max(top - tip.offsetHeight - 8, 0)}px`;
+    }
+
+    /** Emphasise one colour or dash in chart and legend; nothing to end it. */
+    function emphasise(kind, i) {
+      for (const node of figure.querySelectorAll(`g[data-${kind || "colour"}]`)) node.classList.toggle("dim", kind !== undefined && Number(node.dataset[kind]) !== i);
+    }
+
+    function nearest([left, top]) {
+      let best = null;
+      for (const series of chart.series.filter(isShown)) {
+        series.points.forEach(([at, rate], i) => {
+          const distance = Math.hypot(x(at) - left, y(rate) - top) - (series.dash === 0 ? 6 : 0);
+          if (distance < NEAR && (!best || distance < best.distance)) best = { distance, series, i, at: [x(at), y(rate)] };
+        });
+      }
+      return best;
+    }
+
+    const pointer = (event) => { const box = svg.getBoundingClientRect(); return [event.clientX - box.left, event.clientY - box.top]; };
+
+    function listen(inner, width, height) {
+      let start = null;
+      const box = make("rect", { class: "box" });
+      const clear = () => { tip.hidden = true; for (const mark of marks) mark.node.classList.remove("on"); };
+      svg.addEventListener("pointermove", (event) => {
+        const at = pointer(event);
+        if (start) {
+          const [left, right] = [start[0], at[0]].sort((a, b) => a - b), [top, bottom] = [start[1], at[1]].sort((a, b) => a - b);
+          for (const [name, length] of Object.entries({ x: left, y: top, width: right - left, height: bottom - top })) box.setAttribute(name, length);
+          inner.append(box);
+          return;
+        }
+        clear();
+        const near = nearest(at);
+        if (!near) return;
+        for (const mark of marks) mark.node.classList.toggle("on", mark.series === near.series && mark.i === near.i);
+        const { series, i } = near, point = series.points[i];
+        showTip(series.dash === 0 ? lines(series, i) : [...lines(series, i), `${chart.dashes[series.dash]} ${Number(point[1].toPrecision(3))}`], ...near.at);
+      });
+      svg.addEventListener("pointerleave", () => { clear(); box.remove(); start = null; });
+      svg.addEventListener("pointerdown", (event) => { if (event.pointerType === "mouse" && event.button === 0) { start = pointer(event); event.preventDefault(); } });
+      svg.addEventListener("pointerup", (event) => {
+        const from = start, to = pointer(event);
+        start = null;
+        box.remove();
+        if (!from || Math.abs(from[0] - to[0]) < 12 || Math.abs(from[1] - to[1]) < 12) return;
+        const limit = ([low, high], a, b) => [Math.min(Math.max(a, low), high), Math.min(Math.max(b, low), high)].sort((p, q) => p - q);
+        view.x.ends = limit(view.x.ends, x.invert(from[0]), x.invert(to[0]));
+        view.y.ends = limit(view.y.ends, y.invert(from[1]), y.invert(to[1]));
+        draw();
+      });
+      svg.addEventListener("dblclick", reset);
+      for (const mark of marks) {
+        mark.node.addEventListener("focus", () => showTip(lines(mark.series, mark.i), ...mark.at));
+        mark.node.addEventListener("blur", clear);
+      }
+      svg.addEventListener("keydown", (event) => {
+        if (event.key === "Escape") clear();
+        const here = marks.findIndex((mark) => mark.node === event.target);
+        const next = { ArrowRight: here + 1, ArrowLeft: here - 1, Home: 0, End: marks.length - 1 }[event.key];
+        if (here < 0 || next === undefined || !marks[next]) return;
+        event.preventDefault();
+        marks[here].node.setAttribute("tabindex", -1);
+        marks[next].node.setAttribute("tabindex", 0);
+        marks[next].node.focus();
+      });
+    }
+
+    function zoom(factor) {
+      for (const axis of [view.x, view.y]) {
+        const [low, high] = axis.ends.map((end) => place(axis, end));
+        axis.ends = [value(axis, low + factor * (high - low)), value(axis, high - factor * (high - low))];
+      }
+      draw();
+    }
+
+    function reset() {
+      const isLog = !view || view.y.log;
+      view = { x: { ...chart.x, ends: [...chart.x.ends] }, y: { ...chart.y, ends: [...chart.y.ends] } };
+      if (!isLog && chart.y.log) setScale(false);
+      else draw();
+    }
+
+    function setScale(isLog) {
+      view.y = isLog ? { ...chart.y, ends: [...chart.y.ends] } : { ...chart.y, log: false, ends: [0, 1] };
+      draw();
+    }
+
+    function buildControls() {
+      const button = (words, act, attributes = {}) => { const node = make("button", { type: "button", ...attributes }, words); node.addEventListener("click", () => act(node)); return node; };
+      const items = [];
+      if (chart.y.log) items.push(button("Linear axis", (node) => { const isLinear = node.getAttribute("aria-pressed") !== "true"; node.setAttribute("aria-pressed", isLinear); setScale(!isLinear); }, { "aria-pressed": "false" }));
+      if (chart.dashes.length > 1)
+        items.push(button("Bounds", (node) => {
+          const isShown = node.getAttribute("aria-pressed") !== "true";
+          node.setAttribute("aria-pressed", isShown);
+          for (const entry of figure.querySelectorAll("[data-dash] > button")) if (entry.parentNode.dataset.dash !== "0" && (entry.getAttribute("aria-pressed") === "true") !== isShown) entry.click();
+        }, { "aria-pressed": "true" }));
+      items.push(button("Zoom in", () => zoom(ZOOM / 2)), button("Zoom out", () => zoom(-ZOOM / 2)), button("Reset", reset), make("span", { class: "gap" }));
+      for (const kind of ["PNG", "SVG", "CSV"]) items.push(button(kind, () => exml.download(kind, svg, chart), { "aria-label": `Download ${kind}` }));
+      controls.replaceChildren(...items);
+      controls.hidden = false;
+    }
+
+    function buildLegend() {
+      for (const item of figure.querySelectorAll(".legend li")) {
+        const kind = item.dataset.colour === undefined ? "dash" : "colour", i = Number(item.dataset[kind]);
+        const button = make("button", { type: "button", "aria-pressed": "true" }, ...item.childNodes);
+        button.addEventListener("click", () => {
+          const isShown = button.getAttribute("aria-pressed") !== "true";
+          button.setAttribute("aria-pressed", isShown);
+          hidden[isShown ? "delete" : "add"](key(kind, i));
+          draw();
+        });
+        for (const name of ["pointerenter", "focus"]) button.addEventListener(name, () => emphasise(kind, i));
+        for (const name of ["pointerleave", "blur"]) button.addEventListener(name, () => emphasise());
+        item.replaceChildren(button);
+      }
+    }
+
+    function start(next) {
+      chart = next;
+      hidden = new Set();
+      view = undefined;
+      if (chart !== first) rebuildLegend();
+      buildLegend();
+      buildControls();
+      reset();
+    }
+
+    /** Another pool has other strategies or bounds. */
+    function rebuildLegend() {
+      const entry = (kind, i, name, picture) => make("li", { [`data-${kind}`]: i }, picture, make("span", {}, name));
+      const mark = (i) => make("svg", { class: `key c${i % COLOURS}`, "aria-hidden": "true", width: 14, height: 14, viewBox: "-7 -7 14 14" }, make("path", { class: "mark", d: MARKS[i % MARKS.length] }));
+      const line = (i) => make("svg", { class: "key plain", "aria-hidden": "true", width: 30, height: 14 }, make("path", { class: `curve d${Math.min(i, 6)}`, d: "M0,7H30" }));
+      figure.querySelector(".legend").replaceChildren(...chart.colours.map((name, i) => entry("colour", i, name, mark(i))),
+        ...(chart.dashes.length > 1 ? chart.dashes.map((name, i) => entry("dash", i, name, line(i))) : []));
+    }
+
+    plot.removeAttribute("tabindex");
+    plot.removeAttribute("role");
+    plot.removeAttribute("aria-label");
+    plot.classList.remove("scroll");
+    start(first);
+    let width = plot.clientWidth;
+    new ResizeObserver(() => { if (Math.abs(plot.clientWidth - width) > 1) { width = plot.clientWidth; draw(); } }).observe(plot);
+    return start;
   }
 
-  function drawCells(svg, view, x, y) {
-    const cells = view.panel.cells;
-    const seen = cells.filter((cell) => cell.rate > 0);
-    const low = (cell) => y(view.scale === "log" ? Math.max(cell.lower, y.domain()[0]) : cell.lower);
-    svg.append("path").attr("class", "band").attr("d", d3.area().x((c) => x(c.budget)).y0(low).y1((c) => y(c.upper))(seen));
-    svg.append("path").attr("class", "observed practice").attr("d", d3.line().x((c) => x(c.budget)).y((c) => y(c.rate))(seen))
-      .style("fill", "none");
-    svg.append("g").selectAll("line").data(seen).join("line").attr("class", "whisker")
-      .attr("x1", (c) => x(c.budget)).attr("x2", (c) => x(c.budget)).attr("y1", low).attr("y2", (c) => y(c.upper));
-    const disc = d3.symbol(d3.symbolCircle, 62)();
-    const limit = "M-6,-4L6,-4L0,6Z";
-    const marks = svg.append("g").selectAll("path").data(cells).join("path");
-    marks.attr("class", (c) => `mark practice${c.rate > 0 ? "" : " limit"}`).attr("d", (c) => (c.rate > 0 ? disc : limit))
-      .attr("transform", (c) => `translate(${x(c.budget)},${y(c.rate > 0 ? c.rate : c.upper)})`)
-      .attr("role", "img").attr("tabindex", (_, i) => (i === 0 ? 0 : -1)).attr("aria-label", (c) => sentence(view, c));
-    return marks;
-  }
-
-  /** The lines of the tip, and of a point's label. */
-  function lines(view, budget, cell) {
-    const found = [["budget", amount(budget)]];
-    if (cell) found.push(["observed", observed(cell, view.confidence)]);
-    if (view.point) for (const [version, value] of Object.entries(atBudget(view, Math.floor(budget)))) found.push([`${version} bound`, bound(value)]);
-    return found;
-  }
-
-  const sentence = (view, cell) => lines(view, cell.budget, cell).map(([name, value]) => `${name} ${value}`).join("; ");
-
-  function showTip(svg, view, budget, cell, left, top) {
-    const tip = byId("tip");
-    tip.replaceChildren(...lines(view, budget, cell).map(([name, value]) => {
-      const line = make("p");
-      line.append(make("strong", { text: `${name}: ` }), value);
-      return line;
-    }));
-    tip.hidden = false;
-    const box = svg.node().getBoundingClientRect();
-    const width = tip.offsetWidth;
-    const place = left + 16 + width > box.width ? Math.max(left - width - 16, 0) : left + 16;
-    tip.style.left = `${place}px`;
-    tip.style.top = `${Math.max(top - tip.offsetHeight - 10, 0)}px`;
-  }
-
-  const hideTip = () => { byId("tip").hidden = true; };
-
-  function listen(svg, marks, view, x, y, width, height) {
-    const cross = svg.append("line").attr("class", "cross").attr("y1", MARGIN.top).attr("y2", height - MARGIN.bottom).style("display", "none");
-    const at = (cell) => [x(cell.budget), y(cell.rate > 0 ? cell.rate : cell.upper)];
-    const leave = () => { hideTip(); cross.style("display", "none"); marks.classed("on", false); };
-    svg.on("pointermove pointerdown", (event) => {
-      const [left, top] = d3.pointer(event);
-      if (left < MARGIN.left || left > width - MARGIN.right) { leave(); return; }
-      const near = d3.least(view.panel.cells, (cell) => Math.hypot(at(cell)[0] - left, at(cell)[1] - top));
-      const close = near && Math.hypot(at(near)[0] - left, at(near)[1] - top) < 26 ? near : null;
-      const budget = close ? close.budget : Math.max(1, Math.round(x.invert(left)));
-      cross.style("display", null).attr("x1", x(budget)).attr("x2", x(budget));
-      marks.classed("on", (cell) => cell === close);
-      showTip(svg, view, budget, close, x(budget), top);
-    });
-    svg.on("pointerleave", leave);
-    marks.on("focus", (event, cell) => showTip(svg, view, cell.budget, cell, ...at(cell)));
-    marks.on("blur", leave);
-    marks.on("keydown", (event) => {
-      const nodes = marks.nodes();
-      const here = nodes.indexOf(event.currentTarget);
-      const next = { ArrowRight: here + 1, ArrowLeft: here - 1, Home: 0, End: nodes.length - 1 }[event.key];
-      if (event.key === "Escape") leave();
-      if (next === undefined || !nodes[next]) return;
-      event.preventDefault();
-      nodes[here].setAttribute("tabindex", -1);
-      nodes[next].setAttribute("tabindex", 0);
-      nodes[next].focus();
-    });
-  }
-
-  /** Draw everything anew. */
-  function draw(view) {
-    const svg = d3.select("#chart");
-    const width = Math.max(svg.node().parentNode.clientWidth, 280);
-    const height = Math.round(Math.min(Math.max(width * 0.5, 300), 460));
-    svg.attr("viewBox", `0 0 ${width} ${height}`).selectAll("*").remove();
-    const { x, y } = axes(view, width, height);
-    drawAxes(svg, x, y, width, height, view);
-    if (view.point) for (const version of view.versions) if (view.shown.has(version)) drawBound(svg, version, view, x, y, height);
-    svg.append("line").attr("class", "target").attr("x1", MARGIN.left).attr("x2", width - MARGIN.right)
-      .attr("y1", y(view.target)).attr("y2", y(view.target));
-    hideTip();
-    if (!view.shown.has("observed")) { listen(svg, svg.selectAll(".none"), { ...view, panel: { cells: [] } }, x, y, width, height); return; }
-    listen(svg, drawCells(svg, view, x, y), view, x, y, width, height);
-  }
-
-  return { draw, styleOf };
+  return { show, make };
 })();
+
+/** Save a chart: as a picture with its colours written out, or as a table of its points. */
+exml.download = (kind, svg, chart) => {
+  const save = (address, name) => exml.chart.make("a", { href: address, download: name }).click();
+  if (kind === "CSV") {
+    const quote = (text) => `"${String(text).replace(/^([=+\-@\t])/, "'$1").replaceAll('"', '""')}"`;
+    const rows = chart.series.flatMap((series) => series.points.map(([x, y, low, high, isLimit]) =>
+      [quote(chart.colours[series.colour]), quote(chart.dashes[series.dash]), x, y, low ?? "", high ?? "", isLimit ? 1 : 0].join(",")));
+    const header = ["series", "quantity", "x", "y", "lower", "upper", "upper_limit_only"].join(",");
+    save(`data:text/csv;charset=utf-8,${encodeURIComponent([header, ...rows, ""].join("\n"))}`, "chart.csv");
+    return;
+  }
+  const copy = svg.cloneNode(true);
+  const [from, to] = [svg, copy].map((root) => [root, ...root.querySelectorAll("*")]);
+  const PROPERTIES = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-size", "font-family"];
+  from.forEach((node, i) => { const style = getComputedStyle(node); for (const name of PROPERTIES) to[i].setAttribute(name, style.getPropertyValue(name)); });
+  copy.prepend(exml.chart.make("rect", { width: "100%", height: "100%", fill: getComputedStyle(document.body).backgroundColor }));
+  const address = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(new XMLSerializer().serializeToString(copy))}`;
+  if (kind === "SVG") { save(address, "chart.svg"); return; }
+  const image = new Image();
+  image.onload = () => {
+    const canvas = exml.chart.make("canvas", { width: 2 * svg.clientWidth, height: 2 * svg.clientHeight });
+    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+    save(canvas.toDataURL("image/png"), "chart.png");
+  };
+  image.src = address;
+};

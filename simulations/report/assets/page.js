@@ -1,14 +1,73 @@
-/* Start the charts from the page's data. */
+/* What all pages share: definitions next to their terms, sortable tables, filters, printing; and the charts. */
 "use strict";
 (() => {
-  const page = JSON.parse(document.getElementById("page").textContent);
-  exml.explorer.start(page, exml.allocation.show);
-  exml.allocation.start(page);
+  const groups = JSON.parse(document.getElementById("data").textContent);
 
-  // On paper nothing can be opened: what matters is open before printing, and as it was afterwards.
-  const folded = () => [...document.querySelectorAll("details.print")];
+  for (const term of document.querySelectorAll(".term")) {
+    const note = document.getElementById(term.getAttribute("aria-describedby"));
+    const move = () => {
+      const box = term.getBoundingClientRect();
+      note.style.bottom = "auto";
+      note.style.left = `${Math.max(Math.min(box.left, innerWidth - note.offsetWidth - 8), 8)}px`;
+      const above = box.bottom + note.offsetHeight + 8 > innerHeight;
+      note.style.top = `${above ? Math.max(box.top - note.offsetHeight - 4, 4) : box.bottom + 4}px`;
+    };
+    for (const name of ["pointerenter", "focus"]) term.addEventListener(name, move);
+    term.addEventListener("keydown", (event) => { if (event.key === "Escape") term.blur(); });
+  }
+
+  for (const figure of document.querySelectorAll("figure[data-chart], #chart")) {
+    const show = exml.chart.show(figure, groups[Number(figure.dataset.chart || 0)].chart);
+    const choice = document.getElementById("group");
+    if (!choice || figure.id !== "chart") continue;
+    document.getElementById("group-choice").hidden = false;
+    choice.addEventListener("change", () => {
+      const group = groups[Number(choice.value)], reasons = document.getElementById("reasons");
+      show(group.chart);
+      reasons.textContent = group.reasons.join("; ");
+      reasons.hidden = group.reasons.length === 0;
+    });
+  }
+
+  for (const head of document.querySelectorAll("table.sortable thead th")) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...head.childNodes);
+    head.append(button);
+    button.addEventListener("click", () => {
+      const isRising = head.getAttribute("aria-sort") !== "ascending";
+      for (const other of head.parentNode.children) other.removeAttribute("aria-sort");
+      head.setAttribute("aria-sort", isRising ? "ascending" : "descending");
+      const body = head.closest("table").tBodies[0], column = head.cellIndex;
+      const text = (row) => row.cells[column].textContent.trim();
+      const number = (row) => parseFloat(text(row).replace(/[,<]/g, ""));
+      const compare = (a, b) => (Number.isNaN(number(a)) || Number.isNaN(number(b)) ? text(a).localeCompare(text(b)) : number(a) - number(b));
+      body.append(...[...body.rows].sort((a, b) => (isRising ? compare(a, b) : compare(b, a))));
+    });
+  }
+
+  // Only what scrolls needs a tab stop.
+  for (const box of document.querySelectorAll(".formula")) if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+
+  const filters = document.getElementById("filters");
+  if (filters) {
+    const claims = [...document.querySelectorAll(".claim")];
+    const filter = () => {
+      const data = new FormData(filters), verdicts = data.getAll("verdict"), grade = data.get("grade"), text = data.get("text").trim().toLowerCase();
+      for (const claim of claims)
+        claim.hidden = !(verdicts.includes(claim.dataset.verdict) && (!grade || claim.dataset.grade.split("|").includes(grade)) && claim.textContent.toLowerCase().includes(text));
+      for (const section of document.querySelectorAll(".claims")) section.hidden = !section.querySelector(".claim:not([hidden])");
+      document.getElementById("shown").textContent = `${claims.filter((claim) => !claim.hidden).length} of ${claims.length} claims`;
+    };
+    filters.hidden = false;
+    filters.addEventListener("input", filter);
+    filters.addEventListener("submit", (event) => event.preventDefault());
+    filter();
+  }
+
+  for (const part of document.querySelectorAll("details[data-close]")) part.open = false;
   let closed = [];
-  addEventListener("beforeprint", () => { closed = folded().filter((part) => !part.open); closed.forEach((part) => { part.open = true; }); });
-  addEventListener("afterprint", () => closed.forEach((part) => { part.open = false; }));
-  document.documentElement.dataset.ready = "yes";
+  addEventListener("beforeprint", () => { closed = [...document.querySelectorAll("details.print:not([open])")]; for (const part of closed) part.open = true; });
+  addEventListener("afterprint", () => { for (const part of closed) part.open = false; });
+  document.documentElement.dataset.ready = "";
 })();

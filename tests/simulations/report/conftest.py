@@ -12,8 +12,13 @@ from exml_sim.engine import Study, StudyResult, run
 from simulations import budget_vs_failure
 from simulations.report._page import make_page
 from simulations.report._render import render
+from simulations.report.claims import render_claims
 from tests.simulations.report.browser import chromium
+from theory.claims import all_claims
 
+#: Marks that reorder the text around them.
+BIDI = "\u202e\u2066"
+LONG = "x" * 500
 HOSTILE = "<script>window.pwned = 1</script><img src=x onerror='window.pwned = 2'>"
 
 
@@ -48,7 +53,11 @@ def hostile_html(tmp_path_factory) -> Path:
         name=f"{HOSTILE} study",
         pools=[
             {"kind": "parametric", "means": [0.3, 0.6], "label": f"{HOSTILE} pool"},
-            {"kind": "parametric", "means": [0.2, 0.3, 0.6], "label": "</script><script>window.pwned = 3</script>"},
+            {
+                "kind": "parametric",
+                "means": [0.2, 0.3, 0.6],
+                "label": "</style></script><script>window.pwned = 3</script>",
+            },
         ],
         strategies=["ocba", "top_two"],
         budgets={"per_arm": [10, 40]},
@@ -58,8 +67,20 @@ def hostile_html(tmp_path_factory) -> Path:
     with StudyResult.open(store) as result:
         page = make_page(result)
     # Known arms get their names from the program; a name from a user's table would arrive here.
-    page["groups"][0]["arms"][0] = f"{HOSTILE} arm"
+    page["groups"][0]["arms"]["names"][0] = f"{HOSTILE} arm"
+    page["groups"][1]["arms"]["names"][1] = page["groups"][1]["place"] = f"{BIDI}{LONG}"
+    page["needs"]["rows"][-1]["place"] = page["groups"][1]["chart"]["colours"][1] = f"{LONG}{BIDI}"
     return write(page, folder / "report.html")
+
+
+@pytest.fixture(scope="session")
+def pages(html, hostile_html, tmp_path_factory) -> dict[str, Path]:
+    """All kinds of pages by name."""
+    files = {"study": html, "hostile": hostile_html}
+    for name, claims in (("claims", all_claims()), ("few claims", all_claims()[::12])):
+        files[name] = tmp_path_factory.mktemp("claims") / "claims.html"
+        files[name].write_text(render_claims(claims), encoding="utf-8")
+    return files
 
 
 def write(page: dict[str, Any], file: Path) -> Path:
@@ -69,8 +90,8 @@ def write(page: dict[str, Any], file: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    with chromium() as found:
-        yield found
+    with chromium() as opened:
+        yield opened
 
 
 @pytest.fixture

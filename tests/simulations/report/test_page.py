@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-import hashlib
+import itertools
 import json
 import math
+import re
 import subprocess
 import sys
 
 import pytest
 
 from exml_sim.engine import Store, StudyResult, run
-from simulations.figures import facets, style
-from simulations.panels import make_panels, name_bound
+from simulations.panels import name_bound
+from simulations.report._chart import draw_chart, list_ticks
 from simulations.report._page import make_page
-from simulations.report._render import embed, render
+from simulations.report._render import TermMarker, embed, read_glossary, render, typeset_text, write_symbols
 from tests.engine.studies import known
+from theory.claims import all_claims
 from theory.versions import VERSIONS
-from tools import fetch_d3
+from tools import glossary
 
 
 @pytest.mark.parametrize("text", ["</script>", "<!--", "a & b", "\u2028", "]]>", '"\\'])
 def test_no_text_can_end_the_data(text) -> None:
-    found = embed({text: [text]})
-    assert not {"<", ">", "&", "\u2028"} & set(found)
-    assert json.loads(found) == {text: [text]}
+    embedded = embed({text: [text]})
+    assert not {"<", ">", "&", "\u2028"} & set(embedded)
+    assert json.loads(embedded) == {text: [text]}
 
 
 def test_no_number_is_lost() -> None:
@@ -35,37 +37,107 @@ def test_no_number_is_lost() -> None:
 def test_the_file_is_one_and_the_same(page, html) -> None:
     text = html.read_text(encoding="utf-8")
     assert render(page) == text
+    assert len(text.encode()) < 600_000
     assert "http-equiv" in text
-    for link in ("src=", "<link", "@import", "url("):
-        assert link not in text.replace(fetched(), "")
+    for link in ("src=", "<link", "@import", "url(", "//cdn"):
+        assert link not in text
 
 
-def fetched() -> str:
-    return (fetch_d3.ASSETS / "d3.min.js").read_text(encoding="utf-8")
+def test_the_glossary_of_the_pages_is_the_documents() -> None:
+    assert glossary.ASSET.read_text(encoding="utf-8") == glossary.write_asset()
+    assert len(read_glossary()) == len(glossary.read_terms()) > 40
 
 
-def test_the_vendored_library_is_the_published_one(tmp_path) -> None:
-    assert hashlib.sha256((fetch_d3.ASSETS / "d3.min.js").read_bytes()).hexdigest() == fetch_d3.CHECKSUM
-    assert f"v{fetch_d3.VERSION}" in fetched()[:80]
-    assert "Mike Bostock" in (fetch_d3.ASSETS / "d3.LICENSE.txt").read_text(encoding="utf-8")
-    with pytest.raises(ValueError, match="nothing was written"):
-        fetch_d3.unpack(b"something else", tmp_path)
-    assert not list(tmp_path.iterdir())
+def test_terms_are_marked_once_and_only_as_words() -> None:
+    mark = TermMarker()
+    text = str(mark("<b> budgets & a budgeted Budget"))
+    assert text.startswith("&lt;b&gt; <button")
+    assert text.count("<button") == 1
+    assert "a budgeted Budget" in text
+    assert "<math" in text
+    assert str(mark("budget")) == "budget"
 
 
-def test_cells_carry_what_the_store_holds(page, store) -> None:
+@pytest.mark.parametrize(
+    ("text", "symbols"),
+    [
+        ("kappa^2/(4C) <= 1 - 2 theta", "κ<sup>2</sup>/(4C) ≤ 1 − 2θ"),
+        ("R_1* >= theta/(3 - 2 theta)", "R<sub>1</sub>* ≥ θ/(3 − 2θ)"),
+        ("kappa*Lambda is a_theta; <b>", "κΛ is a<sub>θ</sub>; &lt;b&gt;"),
+        ("registry.eq_2 and thetas", "registry.eq_2 and thetas"),
+    ],
+)
+def test_mathematics_in_sentences(text, symbols) -> None:
+    assert str(write_symbols(text)) == symbols
+
+
+def test_formulas_become_mathml() -> None:
+    text = str(typeset_text("<b> $\\frac{a}{b}$ $\\arg\\min_f x$"))
+    assert text.startswith("&lt;b&gt; <math")
+    assert "<mfrac>" in text
+    assert "\\arg" not in text
+
+
+def test_every_formula_of_the_registry_is_typeset() -> None:
+    for claim in all_claims():
+        for formula in filter(None, (claim.statement, claim.corrected)):
+            assert not re.search(r">\\\\\w", typeset_text(f"${formula}$")), claim.id
+
+
+@pytest.mark.parametrize(
+    ("axis", "ticks"),
+    [
+        ({"log": True, "ends": [1e-4, 1.2]}, [1e-4, 1e-3, 1e-2, 0.1, 1]),
+        ({"log": True, "ends": [16, 100]}, [20, 50, 100]),
+        ({"log": False, "ends": [0, 1]}, [0, 0.2, 0.4, 0.6, 0.8, 1]),
+    ],
+)
+def test_ticks(axis, ticks) -> None:
+    assert list_ticks(axis, 6) == pytest.approx(ticks)
+
+
+def test_the_static_chart_escapes_names(page) -> None:
+    chart = page["groups"][0]["chart"] | {"label": '"><script>', "colours": ["<b>"] * 2}
+    text = str(draw_chart(chart))
+    assert "<script" not in text
+    assert "<b>" not in text
+    assert text.count('class="mark') == 8
+
+
+def test_the_chart_has_what_the_store_holds(page, store) -> None:
     with StudyResult.open(store) as result:
-        summaries = {(one.strategy, float(one.budget)): one for one in result.summary(0.99)}
+        summaries = {(cell.strategy.replace("_", " "), float(cell.budget)): cell for cell in result.summary(0.99)}
         assert page["provenance"]["digest"] == result.store.digest()
         assert page["provenance"]["sessions"] == result.store.sessions()
     (group,) = page["groups"]
-    cells = [(panel["strategy"], cell) for panel in group["panels"] for cell in panel["cells"]]
-    assert len(cells) == len(summaries)
-    for strategy, cell in cells:
-        one = summaries[strategy, cell["budget"]]
-        assert (cell["failures"], cell["trials"]) == (one.failures, one.trials)
-        assert (cell["lower"], cell["upper"]) == (one.lower, one.upper)
-        assert cell["pulls"] == [one.allocation[name] for name in group["arms"]]
+    chart = group["chart"]
+    count = 0
+    for series in chart["series"]:
+        if series["dash"] != 0:
+            assert all(0 < point[1] < 1 for point in series["points"])
+            continue
+        for point, texts in zip(series["points"], series["texts"], strict=True):
+            cell = summaries[chart["colours"][series["colour"]], point[0]]
+            count += 1
+            rate = cell.failure_rate or cell.upper
+            assert point[1:] == [rate, cell.lower, cell.upper, cell.failures == 0]
+            assert f"{cell.failures} of 400 trials" in texts[0] or "no failure in 400 trials" in texts[0]
+    assert count == len(summaries)
+    for strategy in group["allocation"]["strategies"]:
+        cell = summaries[strategy["title"], float(group["allocation"]["budget"].replace(",", ""))]
+        assert strategy["total"] == [cell.allocation[name] for name in group["arms"]["names"]]
+        assert sum(map(sum, strategy["rounds"])) == pytest.approx(sum(strategy["total"]))
+
+
+def test_bounds_fall_smoothly_in_the_chart(page) -> None:
+    """The curve of every bound falls, and no step of a curve exceeds a quarter of the axis."""
+    chart = page["groups"][0]["chart"]
+    height = -math.log10(chart["y"]["ends"][0])
+    curves = [series["points"] for series in chart["series"] if series["dash"]]
+    assert len(curves) == 2 * len(VERSIONS)
+    for points in curves:
+        logs = [math.log10(point[1]) for point in points]
+        assert all(-height / 4 < after - before <= 1e-12 for before, after in itertools.pairwise(logs))
 
 
 def test_a_study_does_not_import_the_claims(tmp_path) -> None:
@@ -96,11 +168,12 @@ def test_headline_and_findings(page) -> None:
 
 
 def test_verdicts_are_counted_by_bound_and_strategy(page) -> None:
-    outcomes = ("refuted", "consistent", "undecided", "vacuous")
-    assert [(row["strategy"], row["bound"]) for row in page["verdicts"]] == [
-        (strategy, name_bound(name)) for strategy in ("uniform allocation", "median elimination") for name in VERSIONS
-    ]
-    assert all(sum(row.get(outcome, 0) for outcome in outcomes) == row["cells"] == 4 for row in page["verdicts"])
+    table = page["verdicts"]
+    assert table["columns"] == [name_bound(name) for name in reversed(VERSIONS)]
+    assert [row["strategy"] for row in table["rows"]] == ["uniform allocation", "median elimination"]
+    for row in table["rows"]:
+        for cell in row["cells"]:
+            assert sum(int(part.split()[0]) for part in cell.split(", ")) == 4
 
 
 def test_other_kinds_of_studies(tmp_path) -> None:
@@ -114,17 +187,12 @@ def test_other_kinds_of_studies(tmp_path) -> None:
             assert render(page)
 
 
-def test_facets_where_there_are_several_pools() -> None:
-    """The picture is the one that exml plot draws; it is inside of the page."""
-    arms = [{"kind": "parametric", "means": [0.3, 0.6], "label": label} for label in ("one", "two")]
-    for pools, number in ((arms, 1), (arms[:1], 0)):
-        with run(known(trials=20, pools=pools), n_jobs=1, progress=False) as result:
-            page = make_page(result)
-            panels = make_panels(result)
-        assert page["facets"].startswith("data:image/png;base64,") == bool(number)
-        assert render(page).count("data:image/png;base64,") == number
-        if number:
-            assert page["facets"] == style.inline(facets.figure(panels, page["title"]))
+def test_small_multiples_where_there_are_several_pools() -> None:
+    pools = [{"kind": "parametric", "means": [0.3, 0.6], "label": label} for label in ("one", "two")]
+    for number in (1, 2):
+        with run(known(trials=20, pools=pools[:number]), n_jobs=1, progress=False) as result:
+            text = render(make_page(result))
+        assert text.count('<svg class="chart"') == (1 if number == 1 else 3)
 
 
 def half(budget, context) -> float:

@@ -1,0 +1,139 @@
+"""Draw a chart as static SVG, from the data that the page's script draws as an interactive chart.
+
+A chart is plain data: `x` and `y` (label, log, ends), `line` (a horizontal guide or None), `colours` and `dashes` (the
+two dimensions of the legend) and `series`. A series has a colour, a dash (0 is drawn with marks) and points
+``[x, y, low, high, is_limit]``. Colours and sizes come from the page's style, so that light, dark and print work.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from markupsafe import Markup, escape
+
+#: Space around the plot in pixels: left, right, top, bottom.
+MARGINS = (58, 14, 10, 44)
+#: Number of colours in page.css; later series repeat them with another mark.
+N_COLOURS = 8
+#: Marks around the origin; the series of one colour share a mark, so that no chart depends on colour alone.
+MARKS = (
+    "M-4,0a4,4 0 1,0 8,0a4,4 0 1,0 -8,0Z",
+    "M-3.6,-3.6h7.2v7.2h-7.2Z",
+    "M0,-4.8L4.6,3.6H-4.6Z",
+    "M0,-5L5,0L0,5L-5,0Z",
+    "M-4.5,-1.5h3v-3h3v3h3v3h-3v3h-3v-3h-3Z",
+)
+LIMIT = "M-4.6,-3.6H4.6L0,4.8Z"
+
+
+def draw_chart(chart: Mapping[str, Any], width: int = 860, height: int = 380) -> Markup:
+    """Draw a chart as SVG text; names are escaped.
+
+    Parameters
+    ----------
+    chart : mapping
+        The chart as plain data.
+    width, height : int
+        Size in pixels.
+    """
+    left, right, top, bottom = MARGINS
+    x = make_scale(chart["x"], left, width - right)
+    y = make_scale(chart["y"], height - bottom, top)
+    parts = [_draw_axes(chart, x, y, width, height)]
+    if chart["line"]:
+        at = y(chart["line"]["at"])
+        parts.append(Markup('<path class="target" d="M{},{:.1f}H{}"/>').format(left, at, width - right))
+    for series in chart["series"]:
+        parts.append(_draw_series(series, chart, x, y))
+    start = Markup('<svg class="chart" role="img" viewBox="0 0 {} {}" width="{}" height="{}" aria-label="{}">')
+    return start.format(width, height, width, height, chart["label"]) + Markup("").join(parts) + Markup("</svg>")
+
+
+def make_scale(axis: Mapping[str, Any], start: float, stop: float) -> Callable[[float], float]:
+    """Return the function from values of an axis to pixels; values beyond the ends are at the ends."""
+    low, high = (_position(value, axis) for value in axis["ends"])
+
+    def scale(value: float) -> float:
+        if axis["log"] and value <= 0.0:
+            return start
+        share = (_position(value, axis) - low) / (high - low or 1.0)
+        return start + (stop - start) * min(max(share, 0.0), 1.0)
+
+    return scale
+
+
+def _position(value: float, axis: Mapping[str, Any]) -> float:
+    return math.log10(value) if axis["log"] else value
+
+
+def list_ticks(axis: Mapping[str, Any], most: int) -> list[float]:
+    """List at most about this number of round values between the ends of an axis."""
+    low, high = axis["ends"]
+    if not axis["log"]:
+        step = 10.0 ** math.floor(math.log10((high - low) / most))
+        step *= next(factor for factor in (1, 2, 5, 10) if (high - low) / (factor * step) <= most)
+        return [step * k for k in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for factors in ((1,), (1, 2, 5)):
+        ticks = [f * 10.0**power for power in powers for f in factors if low <= 1.001 * f * 10.0**power <= 1.002 * high]
+        if len(ticks) >= 3:
+            break
+    every = -(-len(ticks) // most)
+    # From the upper end, because the largest probability is 1.
+    return ticks[::-1][::every][::-1]
+
+
+def format_tick(value: float) -> str:
+    """Write a tick without superfluous digits: 1e-05 for very small numbers, 20,000 for large ones."""
+    return f"{value:.0e}".replace("e-0", "e-") if 0.0 < value < 9e-4 else f"{value:,.10g}"
+
+
+def _draw_axes(
+    chart: Mapping[str, Any], x: Callable[[float], float], y: Callable[[float], float], width: int, height: int
+) -> Markup:
+    left, right, top, bottom = MARGINS
+    base = height - bottom
+    text = Markup('<text x="{:.1f}" y="{:.1f}" text-anchor="{}">{}</text>')
+    parts = [
+        Markup('<g class="axis" aria-hidden="true"><path d="M{},{}V{}H{}"/>').format(left, top, base, width - right)
+    ]
+    for tick in list_ticks(chart["y"], max(height // 48, 2)):
+        parts.append(Markup('<path class="grid" d="M{},{:.1f}H{}"/>').format(left, y(tick), width - right))
+        parts.append(text.format(left - 7, y(tick) + 4, "end", format_tick(tick)))
+    for tick in list_ticks(chart["x"], max(width // 90, 2)):
+        parts.append(Markup('<path d="M{:.1f},{}v5"/>').format(x(tick), base))
+        label = format_tick(tick)
+        # The last label stays inside; a digit is about 7 pixels wide.
+        parts.append(text.format(min(x(tick), width - 3.6 * len(label)), base + 18, "middle", label))
+    parts.append(text.format((left + width - right) / 2, height - 8, "middle", chart["x"]["label"]))
+    title = Markup('<text transform="translate(12,{}) rotate(-90)" text-anchor="middle">{}</text></g>')
+    return Markup("").join([*parts, title.format((top + base) / 2, chart["y"]["label"])])
+
+
+def _draw_series(
+    series: Mapping[str, Any], chart: Mapping[str, Any], x: Callable[[float], float], y: Callable[[float], float]
+) -> Markup:
+    points: Sequence[Sequence[Any]] = series["points"]
+    seen = [point for point in points if not point[4]]
+    name = f"c{series['colour'] % N_COLOURS}"
+    parts = []
+    if series["dash"] == 0:
+        for at, _, low, high, is_limit in points:
+            if not is_limit and low is not None:
+                whisker = Markup('<path class="whisker" d="M{:.1f},{:.1f}V{:.1f}"/>')
+                parts.append(whisker.format(x(at), y(low), y(high)))
+    line = Markup('<path class="curve d{}" d="{}"/>')
+    parts.append(line.format(min(series["dash"], 6), _path((x(point[0]), y(point[1])) for point in seen)))
+    if series["dash"] == 0:
+        mark = Markup('<path class="mark{}" transform="translate({:.1f},{:.1f})" d="{}"/>')
+        for at, value, _, _, is_limit in points:
+            shape = LIMIT if is_limit else MARKS[series["colour"] % len(MARKS)]
+            parts.append(mark.format(" limit" if is_limit else "", x(at), y(value), shape))
+    label = f"{chart['colours'][series['colour']]}, {chart['dashes'][series['dash']]}"
+    return Markup('<g class="{}"><title>{}</title>{}</g>').format(name, escape(label), Markup("").join(parts))
+
+
+def _path(points: Iterable[tuple[float, float]]) -> str:
+    return "M" + "L".join(f"{x:.1f},{y:.1f}" for x, y in points)
