@@ -6,10 +6,6 @@ import base64
 
 from simulations.report._render import fill_template
 
-#: What the page adds to the style of all reports.
-STYLE = (
-    "\nimg { max-width: 100%; height: auto; background: #ffffff; } td, th { padding: .2rem .6rem; text-align: left; }"
-)
 #: Markdown that reports use; inline markup is left out, so that a name with stars or brackets stays as it is.
 BLOCKS = ["heading", "table", "list", "fence", "paragraph"]
 
@@ -27,7 +23,7 @@ def page(report: str, picture: str, title: str) -> str:
         Name of the table.
     """
     source = f"data:image/svg+xml;base64,{base64.b64encode(picture.encode()).decode()}"
-    return fill_template("exploration.html", style=STYLE, title=title, picture=source, body=html_of(report))
+    return fill_template("exploration.html", title=title, picture=source, body=html_of(report))
 
 
 def html_of(markdown: str) -> str:

@@ -119,7 +119,7 @@ def typeset(formula: str, display: str = "block") -> Markup:
     from latex2mathml.converter import convert
 
     for command, known in UNKNOWN_COMMANDS.items():
-        formula = re.sub(re.escape(command) + r"(?![a-zA-Z])", lambda _, known=known: known, formula)
+        formula = re.sub(re.escape(command) + r"(?![a-zA-Z])", known.replace("\\", "\\\\"), formula)
     return Markup(convert(formula, display=display))
 
 

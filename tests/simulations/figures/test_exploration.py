@@ -156,7 +156,7 @@ def test_the_page_escapes_names_and_fetches_nothing() -> None:
     assert "&lt;b&gt;x&lt;/b&gt;" in text
     assert "<td>&lt;i&gt;</td>" in text
     assert "<li>one</li>\n<li>two</li>" in text
-    assert not re.search(r"(src|href)=\"(?!data:)", text)
+    assert not re.search(r"(src|href)=\"(?!data:|#)", text)
     assert "default-src &#39;none&#39;" in text
     assert "a &lt; b" in html_of("```\na < b\n```")
     assert "![x](http://example.org) *a* <" not in html_of("![x](http://example.org) *a* <")
