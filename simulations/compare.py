@@ -21,7 +21,7 @@ from exml_sim.engine.result import CellSummary
 from exml_sim.money import Money, exact, show
 from simulations._pool_bounds import match_bounds, match_classical
 from simulations.figures import facets, style
-from simulations.panels import CONFIDENCE, Panel, make_panels
+from simulations.panels import CONFIDENCE, Panel, arrange, make_panels, to_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,16 +62,7 @@ class Comparison:
 
         A bound is NaN where it does not apply; from 1 on it says nothing.
         """
-        import pandas as pd
-
-        rows = []
-        for panel in self.panels:
-            for cell, budget in zip(panel.cells, panel.budgets, strict=True):
-                bounds = {f"bound_{name}": panel.bound_at(name, cell) for name in panel.versions}
-                rows.append(cell.row() | {"strategy": panel.title, "budget": budget} | bounds)
-        frame = pd.DataFrame(rows)
-        pulls = [f"pulls {name}" for name in dict.fromkeys(name for panel in self.panels for name in panel.arms)]
-        return frame[[*(name for name in frame if name not in pulls), *pulls]]
+        return to_frame(self.panels)
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """Give the rows to polars, pyarrow and other readers of Arrow."""
@@ -153,33 +144,6 @@ class Comparison:
             facets.draw(axes, panels, quantity=quantity, bounds=bounds, colours=colours)
             facets.add_legend(axes.figure)
         return axes
-
-
-def arrange(
-    panels: Sequence[Panel], labels: Mapping[str, str] | None = None, order: Sequence[str] | None = None
-) -> list[Panel]:
-    """Rename and order the strategies of panels.
-
-    Parameters
-    ----------
-    panels : sequence of Panel
-        All panels.
-    labels : mapping, optional
-        New titles by strategy or title.
-    order : sequence of str, optional
-        Strategies or titles to keep, in this order.
-    """
-    known = list(dict.fromkeys(name for panel in panels for name in (panel.strategy, panel.title)))
-    for name in (*(labels or {}), *(order or ())):
-        if name not in known and name not in (labels or {}).values():
-            raise ValueError(f"there is no strategy {name!r}: there are {', '.join(known)}")
-    named = [
-        replace(panel, label=(labels or {}).get(panel.strategy, (labels or {}).get(panel.title, panel.label)))
-        for panel in panels
-    ]
-    if order is None:
-        return named
-    return [panel for name in order for panel in named if name in (panel.strategy, panel.title)]
 
 
 def compare(

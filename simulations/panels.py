@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,9 @@ from theory import BoundProblem
 from theory.classical import CLASSICAL
 from theory.paper import Strategy
 from theory.versions import VERSIONS
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: The failure rate at which budgets are compared.
 TARGET = 0.05
@@ -219,3 +223,50 @@ def budget_axis(panels: Sequence[Panel]) -> tuple[float, float]:
     required = [budget for panel in panels for budget in find_needs(panel).bounds.values() if budget is not None]
     low, high = min(budgets), max([*budgets, *map(float, required)])
     return low, float(np.nextafter(high, np.inf)) if low == high else high
+
+
+def to_frame(panels: Sequence[Panel]) -> pd.DataFrame:
+    """Tabulate one row per strategy, pool and budget, with intervals, bounds and mean pulls.
+
+    Parameters
+    ----------
+    panels : sequence of Panel
+        What to tabulate.
+    """
+    import pandas as pd
+
+    rows = []
+    for panel in panels:
+        for cell, budget in zip(panel.cells, panel.budgets, strict=True):
+            bounds = {f"bound_{name}": panel.bound_at(name, cell) for name in panel.versions}
+            rows.append(cell.row() | {"strategy": panel.title, "budget": budget} | bounds)
+    frame = pd.DataFrame(rows)
+    pulls = [f"pulls {name}" for name in dict.fromkeys(name for panel in panels for name in panel.arms)]
+    return frame[[*(name for name in frame if name not in pulls), *pulls]]
+
+
+def arrange(
+    panels: Sequence[Panel], labels: Mapping[str, str] | None = None, order: Sequence[str] | None = None
+) -> list[Panel]:
+    """Rename and order the strategies of panels.
+
+    Parameters
+    ----------
+    panels : sequence of Panel
+        All panels.
+    labels : mapping, optional
+        New titles by strategy or title.
+    order : sequence of str, optional
+        Strategies or titles to keep, in this order.
+    """
+    known = list(dict.fromkeys(name for panel in panels for name in (panel.strategy, panel.title)))
+    for name in (*(labels or {}), *(order or ())):
+        if name not in known and name not in (labels or {}).values():
+            raise ValueError(f"there is no strategy {name!r}: there are {', '.join(known)}")
+    named = [
+        replace(panel, label=(labels or {}).get(panel.strategy, (labels or {}).get(panel.title, panel.label)))
+        for panel in panels
+    ]
+    if order is None:
+        return named
+    return [panel for name in order for panel in named if name in (panel.strategy, panel.title)]

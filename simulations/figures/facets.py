@@ -10,10 +10,11 @@ import numpy as np
 
 from exml_sim.engine.result import CellSummary, StudyResult
 from simulations.figures import style
-from simulations.panels import CONFIDENCE, TARGET, Panel, make_panels, name_bound
+from simulations.panels import TARGET, Panel, make_panels, name_bound, to_frame
 from theory.versions import VERSIONS
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -127,12 +128,18 @@ def figure(panels: Sequence[Panel], name: str = "", **options: Any) -> Figure:
         axes = picture.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
         for ax in axes.flat[len(places) :]:
             ax.set_visible(False)
-        for ax, place in zip(axes.flat, places, strict=False):
+        floors = []
+        for number, (ax, place) in enumerate(zip(axes.flat, places, strict=False)):
             draw(ax, [panel for panel in panels if panel.place == place], **options)
+            floors.append(ax.get_ylim()[0])
             ax.set_title(place if len(places) > 1 else "")
             ax.label_outer()
+            if number + columns >= len(places):
+                # The lowest one of its column.
+                ax.tick_params(axis="x", labelbottom=True)
+                ax.set_xlabel("budget")
         budgets = [budget for panel in panels for budget in panel.budgets]
-        axes.flat[0].set_xlim(min(budgets) / 1.3, max(budgets) * 1.3)
+        axes.flat[0].set(xlim=(min(budgets) / 1.3, max(budgets) * 1.3), ylim=(min(floors), None))
         add_legend(picture)
         picture.suptitle(name)
     return picture
@@ -151,15 +158,19 @@ def add_legend(picture: Any) -> None:
         legend.remove()
 
 
-def describe_marks(panels: Sequence[Panel]) -> str:
-    """Say in one line what bands and triangles mean, for a caption."""
-    trials = sorted({cell.trials for panel in panels for cell in panel.cells})
-    return (
-        f"Bands: {CONFIDENCE:.0%} intervals of {trials[-1]:,} trials. Open triangles: no failure, upper limit. "
-        f"Grey line: {TARGET:.0%}."
-    )
+def figures(
+    result: StudyResult, panels: Sequence[Panel] | None = None, **options: Any
+) -> Iterator[tuple[str, Figure, pd.DataFrame]]:
+    """Yield one picture for the whole store, with its data.
 
-
-def figures(result: StudyResult) -> Iterator[tuple[str, Figure]]:
-    """Yield one picture for the whole store."""
-    yield "facets", figure(make_panels(result), result.study.name)
+    Parameters
+    ----------
+    result
+        The store.
+    panels
+        Its panels, if they are renamed or ordered.
+    **options
+        Those of `draw`.
+    """
+    shown = make_panels(result) if panels is None else panels
+    yield "facets", figure(shown, result.study.name, **options), to_frame(shown)

@@ -22,11 +22,13 @@ from simulations.panels import (
     format_factor,
     make_panels,
     name_bound,
+    to_frame,
 )
 from theory.population import chernoff
 from theory.versions import VERSIONS
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -210,18 +212,21 @@ def figure(panels: Sequence[Panel], heading: str) -> Figure:
     return picture
 
 
-def figures(result: StudyResult) -> Iterator[tuple[str, Figure]]:
-    """Yield (file stem, picture) of a store, one for each pool and score."""
-    panels, name = make_panels(result), result.study.name
+def figures(
+    result: StudyResult, panels: Sequence[Panel] | None = None, **options: Any
+) -> Iterator[tuple[str, Figure, pd.DataFrame]]:
+    """Yield file stem, picture and data for each pool and score; options as in `facets.figures`."""
+    panels, name = make_panels(result) if panels is None else panels, result.study.name
     places = list(dict.fromkeys(panel.place for panel in panels))
     for number, place in enumerate(places, start=1):
         shown = [panel for panel in panels if panel.place == place]
         alone = len(places) == 1
         title = name if alone else f"{name}: {place}"
-        yield "failure_rate" if alone else f"failure_rate_{number}", choose_figure(shown, title)
+        stem = "failure_rate" if alone else f"failure_rate_{number}"
+        yield stem, choose_figure(shown, title, **options), to_frame(shown)
 
 
-def choose_figure(panels: Sequence[Panel], name: str) -> Figure:
+def choose_figure(panels: Sequence[Panel], name: str, **options: Any) -> Figure:
     """Draw all strategies on one axes, or one axes each where two at most have the paper's bounds.
 
     Parameters
@@ -230,10 +235,17 @@ def choose_figure(panels: Sequence[Panel], name: str) -> Figure:
         Strategies; those of several pools give one axes per pool.
     name
         Title.
+    **options
+        Those of `simulations.figures.facets.draw`; with any, all strategies are on one axes.
     """
-    if 0 < len(panels) <= 2 and len({panel.place for panel in panels}) == 1 and any(p.problem for p in panels):
+    if (
+        not options
+        and 0 < len(panels) <= 2
+        and len({panel.place for panel in panels}) == 1
+        and any(p.problem for p in panels)
+    ):
         return figure(panels, heading(panels, name))
-    return facets.figure(panels, name)
+    return facets.figure(panels, name, **options)
 
 
 def heading(panels: Sequence[Panel], name: str) -> str:

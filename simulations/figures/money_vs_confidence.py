@@ -33,10 +33,10 @@ def figures(result: StudyResult) -> Iterator[tuple[str, Figure]]:
     for number, name in enumerate(dict.fromkeys(line["pool"] for line in lines)):
         part = [line for line in lines if line["pool"] == name]
         pool = result.study.pool(part[0]["spec"])
-        yield f"money_vs_confidence_{number}", figure(curves(result, part), pool, name)
+        yield f"money_vs_confidence_{number}", _figure(_curves(result, part), pool, name)
 
 
-def curves(
+def _curves(
     result: StudyResult, lines: Sequence[Mapping[str, Any]]
 ) -> dict[str, list[tuple[float, float, float, float]]]:
     """Collect by strategy: delta, mean cost, and its interval, by falling delta."""
@@ -49,7 +49,7 @@ def curves(
     return {name: sorted(values, reverse=True) for name, values in points.items()}
 
 
-def fixed_budget(pool: Pool, delta: float, trials: int = TRIALS) -> float:
+def _fixed_budget(pool: Pool, delta: float, trials: int = TRIALS) -> float:
     """Find the smallest budget, in steps of a tenth, with which uniform allocation fails at most in a share delta."""
     best, budget = pool.best_arms(), 2 * pool.n_arms
     while pool.explore_many("uniform_allocation", budget, trials).failures(best).mean() > delta:
@@ -57,7 +57,7 @@ def fixed_budget(pool: Pool, delta: float, trials: int = TRIALS) -> float:
     return float(budget)
 
 
-def limit(pool: Pool, delta: float) -> float | None:
+def _limit(pool: Pool, delta: float) -> float | None:
     """Return the lower bound on the mean cost of any strategy; None for arms without a family."""
     if not isinstance(pool, ParametricPool):
         return None
@@ -70,7 +70,7 @@ def limit(pool: Pool, delta: float) -> float | None:
     return least_pulls(means, delta, gaussian(*deviations)) if kinds == {GaussianArm} and len(deviations) == 1 else None
 
 
-def figure(
+def _figure(
     points: Mapping[str, Sequence[tuple[float, float, float, float]]], pool: Pool, title: str, trials: int = TRIALS
 ) -> Figure:
     """Draw one pool."""
@@ -78,11 +78,11 @@ def figure(
     with style.context():
         picture = style.blank()
         ax = picture.subplots()
-        draw(ax, points)
-        fixed = [fixed_budget(pool, delta, trials) for delta in deltas]
+        _draw(ax, points)
+        fixed = [_fixed_budget(pool, delta, trials) for delta in deltas]
         colour = style.COLOURS["practice"]
         ax.plot(deltas, fixed, "--", marker="x", color=colour, label="fixed budget, uniform allocation")
-        least = [pulls for delta in deltas if (pulls := limit(pool, delta)) is not None]
+        least = [pulls for delta in deltas if (pulls := _limit(pool, delta)) is not None]
         if least:
             ax.plot(deltas, least, ":", color=style.GUIDE, label="lower bound: characteristic time")
         ax.set(xscale="log", yscale="log", xlabel="error probability, 1 - confidence", ylabel="cost")
@@ -92,7 +92,7 @@ def figure(
     return picture
 
 
-def draw(ax: Axes, points: Mapping[str, Sequence[tuple[float, float, float, float]]]) -> Axes:
+def _draw(ax: Axes, points: Mapping[str, Sequence[tuple[float, float, float, float]]]) -> Axes:
     """Draw the mean cost of every strategy with its interval."""
     for number, (name, values) in enumerate(points.items()):
         colour, marker = style.CYCLE[number % len(style.CYCLE)], style.MARKERS[number % len(style.MARKERS)]

@@ -10,8 +10,9 @@ from __future__ import annotations
 import base64
 import io
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,20 +44,77 @@ SETTINGS: dict[str, Any] = {
     "lines.linewidth": 1.4,
     "lines.markersize": 4,
     "savefig.dpi": 150,
+    "pdf.fonttype": 42,  # embedded fonts that journals accept
     "svg.fonttype": "none",  # text stays text: it can be searched, and edited for a paper
     "svg.hashsalt": "exml-sim",  # the same picture gives the same file
 }
 
 
+#: Files of a picture by their ending, with metadata that make the same picture the same bytes.
+FORMATS: dict[str, dict[str, Any]] = {
+    "png": {"Software": None},
+    "svg": {"Date": None},
+    "pdf": {"CreationDate": None, "Producer": None},
+}
+#: Settings of a user, and the width of a picture in inches, see `customise`.
+_CUSTOM: ContextVar[tuple[dict[str, Any], float | None]] = ContextVar("custom", default=({}, None))
+#: Widths in inches that a picture may have.
+MIN_WIDTH, MAX_WIDTH = 1.0, 40.0
+
+
 @contextmanager
 def context() -> Iterator[None]:
-    """Draw in the common style; settings outside are left as they were."""
+    """Draw in the common style, with what `customise` changes; settings outside are left as they were."""
     import matplotlib as mpl
     from cycler import cycler
 
-    settings: Any = {**SETTINGS, "axes.prop_cycle": cycler(color=list(CYCLE))}
+    settings: Any = {**SETTINGS, "axes.prop_cycle": cycler(color=list(CYCLE)), **_CUSTOM.get()[0]}
     with mpl.rc_context(settings):
         yield
+
+
+@contextmanager
+def customise(
+    *,
+    width: float | None = None,
+    font_size: float | None = None,
+    font: str | None = None,
+    style_file: Path | None = None,
+) -> Iterator[None]:
+    """Change width, fonts and other settings of all pictures that are drawn inside.
+
+    Parameters
+    ----------
+    width
+        Width in inches, such as that of a column; heights keep their proportion.
+    font_size
+        In points; titles and legends are scaled.
+    font
+        Name of a font family.
+    style_file
+        Settings of matplotlib, such as a file mine.mplstyle.
+    """
+    import matplotlib as mpl
+
+    if width is not None and not MIN_WIDTH <= width <= MAX_WIDTH:
+        raise ValueError(f"a width must be {MIN_WIDTH:g} to {MAX_WIDTH:g} inches, got {width:g}")
+    settings: dict[str, Any] = {}
+    if font_size is not None:
+        sizes = ("font.size", "axes.titlesize", "axes.labelsize", "figure.titlesize", "legend.fontsize")
+        settings |= {name: SETTINGS[name] * font_size / SETTINGS["font.size"] for name in sizes}
+        settings |= {"xtick.labelsize": settings["legend.fontsize"], "ytick.labelsize": settings["legend.fontsize"]}
+    if font is not None:
+        settings["font.family"] = font
+    if style_file is not None:
+        try:
+            settings.update(mpl.rc_params_from_file(str(style_file), use_default_template=False).items())
+        except (OSError, ValueError) as error:
+            raise ValueError(f"{style_file} is no style file of matplotlib: {error}") from None
+    token = _CUSTOM.set((settings, width))
+    try:
+        yield
+    finally:
+        _CUSTOM.reset(token)
 
 
 def of_version(name: str) -> dict[str, Any]:
@@ -76,7 +134,9 @@ def blank(width: float = 7.0, height: float = 4.2) -> Figure:
     """Make an empty figure that no window shows."""
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(width, height), layout="constrained")
+    chosen = _CUSTOM.get()[1] or width
+    # A narrow picture needs relatively more height for its legend.
+    return Figure(figsize=(chosen, height * (chosen / width) ** 0.6), layout="constrained")
 
 
 def plain_ticks(axis: Axis, low: float, high: float) -> None:
@@ -106,15 +166,15 @@ def inline(picture: Figure) -> str:
     return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"
 
 
-def save(picture: Figure, stem: Path) -> list[Path]:
-    """Write a picture as PNG and SVG next to each other; the same picture gives the same bytes."""
+def save(picture: Figure, stem: Path, formats: Sequence[str] = ("png", "svg")) -> list[Path]:
+    """Write a picture in several formats; the same picture gives the same bytes."""
     stem.parent.mkdir(parents=True, exist_ok=True)
     files = []
     with context():
         _lay_out(picture, dpi=SETTINGS["savefig.dpi"])
-        for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
+        for kind in formats:
             file = stem.with_name(f"{stem.name}.{kind}")
-            picture.savefig(file, metadata=metadata)
+            picture.savefig(file, metadata=FORMATS[kind])
             files.append(file)
     return files
 

@@ -23,7 +23,7 @@ def store(tmp_path_factory):
 def test_png_and_svg_next_to_the_store(capsys, store) -> None:
     code, out, _ = call(capsys, "plot", str(store))
     assert code == 0
-    assert out.split() == [str(store.parent / f"failure_rate.{kind}") for kind in ("png", "svg")]
+    assert out.split() == [str(store.parent / f"failure_rate.{kind}") for kind in ("png", "svg", "csv")]
     assert (store.parent / "failure_rate.png").read_bytes().startswith(b"\x89PNG")
     # Text stays text in the vector file.
     assert "uniform allocation" in (store.parent / "failure_rate.svg").read_text(encoding="utf-8")
@@ -37,8 +37,8 @@ def test_one_picture_per_pool(capsys, tmp_path) -> None:
     run(known(trials=20, pools=pools), store=tmp_path / "s.sqlite", n_jobs=1, progress=False).close()
     code, out, _ = call(capsys, "plot", str(tmp_path / "s.sqlite"), "--out", str(tmp_path / "new"), "--json")
     assert code == 0
-    names = ["failure_rate_1.png", "failure_rate_1.svg", "failure_rate_2.png", "failure_rate_2.svg"]
-    assert sorted(file.name for file in (tmp_path / "new").iterdir()) == names
+    names = [f"failure_rate_{number}.{kind}" for number in (1, 2) for kind in ("png", "svg", "csv")]
+    assert {file.name for file in (tmp_path / "new").iterdir()} == set(names)
     assert json.loads(out)["files"] == [str(tmp_path / "new" / name) for name in names]
 
 

@@ -198,4 +198,4 @@ def test_other_modes_are_refused() -> None:
 
 
 def test_arms_without_a_family_have_no_limit() -> None:
-    assert money_vs_confidence.limit(ParametricPool.bernoulli([0.2, 0.6], [1, 2]), 0.05) is None
+    assert money_vs_confidence._limit(ParametricPool.bernoulli([0.2, 0.6], [1, 2]), 0.05) is None

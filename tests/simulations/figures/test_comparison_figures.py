@@ -1,0 +1,133 @@
+"""Figures that compare strategies: ranks over pools, allocations, and the settings of a paper."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from exml_sim.engine import Study, run
+from exml_sim.engine.result import StudyResult
+from simulations.figures import allocation, facets, failure_rate, profiles, regret, style
+from simulations.panels import make_panels
+from tests.cli.test_main import call
+from tests.engine.studies import known
+
+POOLS = [{"kind": "parametric", "means": [0.2, 0.5, gap], "label": f"third {gap}"} for gap in (0.5, 0.7, 0.9)]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("figures") / "study.sqlite"
+    study = Study(
+        pools=POOLS,
+        strategies=["uniform_allocation", "median_elimination", "ocba"],
+        budgets={"per_arm": [4, 12, 60]},
+        trials=200,
+    )
+    run(study, store=path, n_jobs=1, progress=False).close()
+    return path
+
+
+def test_ranks_are_counted_and_their_intervals_come_from_the_trials() -> None:
+    rates = np.array([[0.1, 0.2, 0.2], [0.0, 0.3, 0.1]])
+    summary = profiles._summarise_ranks(rates, np.full(rates.shape, 400))
+    assert summary["ranks"].tolist() == [1.0, 2.75, 2.25]
+    assert summary["ratios"][0].tolist() == pytest.approx([1.0, 80.5 / 40.5, 80.5 / 40.5])
+    assert summary["lower"][0] == summary["upper"][0] == 1.0, "first on every redrawn table"
+    assert summary["lower"][1] < 2.75 < summary["upper"][1]
+    exact = profiles._summarise_ranks(rates, np.zeros(rates.shape, dtype=int))
+    assert exact["lower"].tolist() == exact["upper"].tolist() == exact["ranks"].tolist()
+
+
+def test_few_trials_have_wide_intervals() -> None:
+    rates = np.tile([0.2, 0.25], (5, 1))
+    widths = [
+        np.ptp([summary["lower"][0], summary["upper"][0]])
+        for trials in (50, 20_000)
+        for summary in [profiles._summarise_ranks(rates, np.full(rates.shape, trials))]
+    ]
+    assert widths[0] > 2 * widths[1]
+
+
+def test_allocations_add_up_to_the_stored_means(store: Path) -> None:
+    with StudyResult.open(store) as result:
+        pictures = list(allocation.figures(result))
+        summaries = {(cell.pool, cell.strategy, cell.budget): cell for cell in result.summary()}
+    assert [stem for stem, _, _ in pictures] == ["allocation_1", "allocation_2", "allocation_3"]
+    _, picture, frame = pictures[0]
+    assert len(picture.axes) == 3
+    for name, table in frame.groupby("strategy"):
+        pulls = table.filter(like="round").sum(axis=1).tolist()
+        assert pulls == pytest.approx(list(summaries["third 0.5", name, "180"].allocation.values()))
+
+
+def test_pictures_of_several_pools_share_axes_and_keep_their_labels(store: Path) -> None:
+    with StudyResult.open(store) as result:
+        panels = make_panels(result)
+        (stem, picture, frame) = next(iter(regret.figures(result)))
+    assert stem == "regret"
+    assert len(frame) == 27
+    picture.draw_without_rendering()
+    shown = [ax for ax in picture.axes if ax.get_visible()]
+    assert [bool(ax.get_xlabel()) for ax in shown] == [False, True, True]
+    assert len({ax.get_ylim() for ax in shown}) == 1
+    rates = facets.figure(panels, "x").axes[0]
+    smallest = min(cell.failure_rate or cell.upper for panel in panels for cell in panel.cells)
+    assert rates.get_ylim()[0] < smallest
+
+
+def test_two_strategies_with_the_papers_bounds_have_an_axes_each_and_others_one() -> None:
+    with run(known(trials=20), n_jobs=1, progress=False) as result:
+        panels = make_panels(result)
+    assert len(failure_rate.choose_figure(panels, "x").axes) == 1
+    with pytest.raises(ValueError, match="no results yet"):
+        failure_rate.choose_figure([], "x")
+
+
+@pytest.mark.parametrize("figure", ["failure_rate", "profiles"])
+def test_a_paper_gets_its_format_width_font_labels_and_data(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, store: Path, figure: str
+) -> None:
+    options = ["--format", "pdf", "--format", "svg", "--width", "3.3", "--font-size", "7", "--no-bounds"]
+    options += ["--label", "ocba=OCBA", "--order", "OCBA,uniform_allocation", "--colour", "OCBA=#aa0011"]
+    code, out, _ = call(capsys, "plot", str(store), "--figure", figure, "--out", str(tmp_path), *options)
+    assert code == 0
+    files = [Path(name) for name in out.split()]
+    assert {file.suffix for file in files} == {".pdf", ".svg", ".csv"}
+    drawn = next(file for file in files if file.suffix == ".svg").read_text(encoding="utf-8")
+    assert re.search(r'width="237\.\d+pt"|width="237.6pt"', drawn), "3.3 inches are 237.6 points"
+    assert "OCBA" in drawn
+    assert "#aa0011" in drawn
+    assert "median elimination" not in drawn
+    data = next(file for file in files if file.suffix == ".csv").read_text(encoding="utf-8")
+    assert "OCBA" in data
+    assert ("bound_hoeffding" in data) == (figure == "failure_rate")
+
+
+def test_style_files_and_bad_settings(capsys: pytest.CaptureFixture[str], tmp_path: Path, store: Path) -> None:
+    style_file = tmp_path / "mine.mplstyle"
+    style_file.write_text("axes.facecolor: ffeedd\n", encoding="utf-8")
+    with style.customise(style_file=style_file), style.context():
+        assert style.blank().subplots().get_facecolor()[:3] == pytest.approx((1.0, 0xEE / 255, 0xDD / 255))
+    for options, message in (
+        (["--width", "0.1"], "a width must be 1 to 40 inches"),
+        (["--label", "ocba"], "NAME=VALUE"),
+        (["--label", "ucb=UCB"], "there is no strategy 'ucb'"),
+        (["--figure", "allocation", "--no-bounds"], "do not go with the figure allocation"),
+        (["--figure", "nothing"], "figure must be one of"),
+    ):
+        code, _, error = call(capsys, "plot", str(store), *options)
+        assert code == 2
+        assert message in error
+        assert error.count("\n") == 1
+
+
+def test_one_strategy_has_no_rank() -> None:
+    with (
+        run(known(trials=20, strategies=["ocba"]), n_jobs=1, progress=False) as result,
+        pytest.raises(ValueError, match="at least two strategies"),
+    ):
+        list(profiles.figures(result))
