@@ -22,6 +22,9 @@ from exml_sim.oracle import ArrayOracle, Oracle, availability, checked_answer
 #: Values of a candidate for some rows, and a mask of the rows that have one.
 Ask = Callable[[str, IntArray], tuple[FloatArray, BoolArray]]
 
+#: Between the names of missing candidates.
+AND = " and "
+
 #: Receives rows, and probabilities or values h of the classes, from every layer.
 Watch = Callable[[IntArray, FloatArray], None]
 
@@ -47,7 +50,7 @@ class Decisions:
     seen
         Last layer that saw the row; 0 if none did.
     missing
-        Candidate whose missing value stopped the row; "" for decided rows.
+        Candidates whose missing values stopped the row, joined by " and "; "" for decided rows.
     asked
         Rows for which each candidate was requested, in order.
     """
@@ -67,6 +70,12 @@ class Decisions:
     def undecided(self) -> BoolArray:
         """Rows that lack a value."""
         return np.asarray(self.missing != "", dtype=np.bool_)
+
+    def count_lacking(self, names: tuple[str, ...]) -> dict[str, int]:
+        """Return how many rows lack each of the candidates; those that no row lacks are left out."""
+        lacking = [text.split(AND) for text in self.missing[self.undecided].tolist()]
+        counts = {name: sum(name in texts for texts in lacking) for name in names}
+        return {name: count for name, count in counts.items() if count}
 
     def labels(self, classes: NDArray[Any], hidden_label: Any, undecided: Any = None) -> NDArray[Any]:
         """Return labels of all rows; an array of objects if known and hidden labels are of different kinds."""
@@ -109,12 +118,13 @@ class Cascade:
             Receives the outputs of every layer.
         """
         n = X.shape[0]
-        longest = max((len(name) for name in self.candidates), default=1)
+        longest = len(AND.join(self.candidates))
         winner, layer, seen = np.full(n, -1), np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
         missing: NDArray[np.str_] = np.full(n, "", dtype=f"<U{max(1, longest)}")
         values = _RequestedValues(ask, n)
         pending = np.arange(n)
         for number, current in enumerate(self.layers, 1):
+            pending = _drop_incomplete(current.candidates, getattr(ask, "available", None), pending, missing)
             for name in current.candidates:
                 present = values.fetch(name, pending)
                 missing[pending[~present]] = name
@@ -146,6 +156,19 @@ class Cascade:
                 everyone = names[0] if len(names) == 1 else f"all {len(names)} layers"
                 sentences.append(f"{hidden_label}: rejected by {everyone}")
         return sentences
+
+
+def _drop_incomplete(
+    names: tuple[str, ...], available: Callable[[str], BoolArray] | None, pending: IntArray, missing: NDArray[np.str_]
+) -> IntArray:
+    """Return the rows that have all candidates; note all that the others lack, and request nothing of them."""
+    if available is None or not names or not len(pending):
+        return pending
+    present = np.array([available(name)[pending] for name in names])
+    complete = present.all(axis=0)
+    for place in np.flatnonzero(~complete):
+        missing[pending[place]] = AND.join(name for name, has in zip(names, present[:, place], strict=True) if not has)
+    return np.asarray(pending[complete], dtype=np.int64)
 
 
 class _RequestedValues:
@@ -204,4 +227,10 @@ def make_ask(
         values[present] = answer
         return values, present
 
+    def available(name: str) -> BoolArray:
+        if oracle is None or name not in oracle.names:
+            return np.zeros(n_rows, dtype=np.bool_)
+        return availability(oracle, name, n_rows)
+
+    ask.available = available  # type: ignore[attr-defined]
     return ask

@@ -118,8 +118,9 @@ class BaseExMLClassifier:
 
     Parameters
     ----------
-    budget : money, optional
-        All that may be spent. Exactly one of `budget` and `budget_ratio`.
+    budget : money or str, optional
+        All that may be spent, or a percentage of the price of buying everything like "20%". Exactly one of `budget` and
+        `budget_ratio`.
     budget_ratio : number in (0, 1], optional
         The budget as a share of the price of buying everything, :math:`B = b\,m\sum_i c_i` (with unit costs the paper's
         b m K).
@@ -306,7 +307,9 @@ class BaseExMLClassifier:
         """Return the paper's method: median elimination on Eq. 5, rejection models, one candidate."""
         return cls(**{**PAPER, **parameters})
 
-    def fit(self, X: Any, y: ArrayLike, oracle: Oracle | None = None, *, test_data: TestData | None = None) -> Self:
+    def fit(
+        self, X: Any, y: ArrayLike, oracle: Oracle | None = None, *, test_data: TestData | None = None, **others: Any
+    ) -> Self:
         """Assess the observed columns, explore, and train.
 
         Parameters
@@ -320,7 +323,12 @@ class BaseExMLClassifier:
             Source of candidate values, with their costs; see `exml_sim.oracle`. None with `candidates`.
         test_data
             Test data with the truth, with theta="tune_on_test" only.
+        others
+            Refused: rows have no weights (`sample_weight`).
         """
+        if others:
+            hint = ": every row is one purchase; leave rows out, or repeat them" if "sample_weight" in others else ""
+            raise TypeError(f"fit takes no {next(iter(others))}{hint}")
         # One BLAS thread: sums in another order could change a choice, and a fit must not depend on the machine.
         with one_thread("blas"):
             return self._fit(X, y, oracle, test_data)
@@ -429,16 +437,24 @@ class BaseExMLClassifier:
     def budget_for(self, oracle: Oracle, rows: int) -> Fraction:
         """Return the exact budget for a table with `rows` rows."""
         priced = zip_names(oracle)
-        if self.budget is not None and self.budget_ratio is None:
+        if (self.budget is None) == (self.budget_ratio is None):
+            raise ValueError("give exactly one of budget and budget_ratio")
+        is_percentage = isinstance(self.budget, str) and self.budget.strip().endswith("%")
+        if self.budget is not None and not is_percentage:
             budget = exact(self.budget, "budget")
             if budget <= 0:
                 raise ValueError(f"budget must be greater than 0, got {self.budget}")
             return budget
-        if self.budget is not None or self.budget_ratio is None:
-            raise ValueError("give exactly one of budget and budget_ratio")
-        ratio = exact(self.budget_ratio, "budget_ratio")
+        try:
+            percentage = Fraction(self.budget.strip()[:-1].strip()) if is_percentage else None
+        except (ValueError, ZeroDivisionError):
+            raise ValueError(
+                f"budget must be an amount like 500 or a percentage like 20%, got {self.budget!r}"
+            ) from None
+        ratio = exact(self.budget_ratio, "budget_ratio") if percentage is None else percentage / 100
         if not 0 < ratio <= 1:
-            raise ValueError(f"budget_ratio must be in (0, 1], got {self.budget_ratio}")
+            given = "budget_ratio must be in (0, 1]" if percentage is None else "budget must be at most 100%"
+            raise ValueError(f"{given}, got {self.budget if percentage is not None else self.budget_ratio}")
         return ratio * rows * sum((exact(cost) for _, cost in priced), Fraction(0))
 
     def resolve(self, n_classes: int | None = None) -> Parameters:
@@ -450,6 +466,12 @@ class BaseExMLClassifier:
     def n_features_in_(self) -> int:
         """Number of columns of X."""
         return self.layout_.width
+
+    def get_feature_names_out(self) -> NDArray[Any]:
+        """Return names of the encoded columns that the models see: observed ones, then those of candidates."""
+        own = [part for encodings in self.encodings_.values() for part in encodings]
+        names = [name for encoding in own for name in encoding.feature_names]
+        return np.array([*self.layout_.feature_names, *names], dtype=object)
 
     @property
     def encoding_(self) -> str:
@@ -478,7 +500,7 @@ class BaseExMLClassifier:
         ValueError
             If a value is needed and missing; `decide` and `explain` say for which rows.
         """
-        return _require_decided(self.decide(X, oracle)).labels(self.classes_, self.hidden_label)
+        return self._require_decided(self.decide(X, oracle)).labels(self.classes_, self.hidden_label)
 
     def decide(self, X: Any, oracle: Values = None) -> Decisions:
         """Return which layer decided what, row by row, and which values were requested."""
@@ -510,6 +532,17 @@ class BaseExMLClassifier:
         hits = np.asarray(self.predict(X, oracle), dtype=object) == np.asarray(y, dtype=object)
         return float(np.mean(hits))
 
+    def score_known(self, X: Any, y: ArrayLike, oracle: Values = None) -> float:
+        """Return the fraction of rows whose best known class is right, whether or not they are called hidden.
+
+        Rows with another label are left out. ``cross_val_score(model, X, y, scoring=ExMLClassifier.score_known)`` uses
+        it.
+        """
+        winner = self._require_decided(self.decide(X, oracle)).winner
+        truth = np.asarray(y, dtype=object)
+        known = np.isin(truth, self.classes_.astype(object))
+        return float(np.mean(self.classes_.astype(object)[winner][known] == truth[known]))
+
     def save(self, path: str | Path) -> None:
         """Write a file for predicting, as arrays and JSON without pickle; an existing file is not overwritten."""
         _require_fitted(self)
@@ -540,17 +573,18 @@ class BaseExMLClassifier:
             out[rows, : outputs.shape[1]] = outputs
 
         ask = make_ask(source, self.cascade_.candidates, len(points), self.encodings_)
-        _require_decided(self.cascade_.decide(points, ask, watch))
+        self._require_decided(self.cascade_.decide(points, ask, watch))
         return out
 
-
-def _require_decided(decisions: Decisions) -> Decisions:
-    stuck = np.flatnonzero(decisions.undecided)
-    if len(stuck):
-        name = str(decisions.missing[stuck[0]])
-        need = "1 row needs" if len(stuck) == 1 else f"{len(stuck)} rows need"
-        raise ValueError(f"{need} a value of candidate {name!r}, the first is row {stuck[0]}")
-    return decisions
+    def _require_decided(self, decisions: Decisions) -> Decisions:
+        """Raise an error that names all candidates that rows lack."""
+        stuck = np.flatnonzero(decisions.undecided)
+        if len(stuck):
+            lacking = decisions.count_lacking(self.cascade_.candidates)
+            need = "1 row needs" if len(stuck) == 1 else f"{len(stuck)} rows need"
+            listed = ", ".join(f"candidate {name!r} ({count})" for name, count in lacking.items())
+            raise ValueError(f"{need} a value of {listed}, the first is row {stuck[0]}")
+        return decisions
 
 
 def _assess_classes(assessment: Assessment, evaluation: Evaluation | None) -> Assessment:

@@ -36,7 +36,7 @@ from exml_sim.cli._explore_files import FILES, JOURNAL, check_target, clear_targ
 from exml_sim.cli._measurement_request import NAME as REQUEST
 from exml_sim.cli._measurement_request import FilledRequest, read_request, write_request
 from exml_sim.cli._tables import Table, parse_na_values, read_table
-from exml_sim.money import Money, show
+from exml_sim.money import show
 from exml_sim.oracle import ArrayOracle
 from exml_sim.strategies import STRATEGIES
 
@@ -301,7 +301,7 @@ def _make_model(given: dict[str, Any]) -> BaseExMLClassifier:
     parameters = {name: value for name, value in given.items() if value is not None and name != "seed"}
     for name in _PARSERS.keys() & parameters:
         parameters[name] = _PARSERS[name](parameters[name])
-    parameters |= {**parse_budget(budget), "random_state": given["seed"]}
+    parameters |= {"budget": budget, "random_state": given["seed"]}
     parameters |= {} if penalty is None else {"C_h": penalty, "C_g": penalty}
     return BaseExMLClassifier.paper(**parameters) if preset == "paper" else BaseExMLClassifier(**parameters)
 
@@ -349,17 +349,6 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "label_noise": _parse_label_noise,
     "hidden_share": _parse_share,
 }
-
-
-def parse_budget(budget: str) -> dict[str, Money]:
-    """Read 500 as money and 20% as a ratio."""
-    text = budget.strip()
-    if not text.endswith("%"):
-        return {"budget": text}
-    try:
-        return {"budget_ratio": Fraction(text[:-1].strip()) / 100}
-    except (ValueError, ZeroDivisionError):
-        raise ValueError(f"--budget must be an amount like 500 or a percentage like 20%, got {budget!r}") from None
 
 
 def read_problem(

@@ -54,8 +54,7 @@ def command(
     rows = [[*start, *rest] for start, rest in zip(ids, results, strict=True)]
     if out is not None:
         write_atomically(out, as_csv(names, rows))
-    counted = {name: int((decisions.missing == name).sum()) for name in saved.cascade.candidates}
-    lacking = {name: count for name, count in counted.items() if count}
+    lacking = decisions.count_lacking(saved.cascade.candidates)
     if as_json:
         predictions = [dict(zip(names, row, strict=True)) for row in rows]
         record = {"file": None if out is None else str(out), "predictions": predictions, "lacking": lacking}

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from exml_sim.classifier._cascade import Cascade, Layer
+from exml_sim.classifier._cascade import Cascade, Layer, make_ask
 
 
 class Above:
@@ -69,6 +69,16 @@ def test_a_missing_value_leaves_a_row_undecided_not_hidden():
     assert found.missing[[0, 4]].tolist() == ["mri", "ct"]
     assert found.seen[[0, 4]].tolist() == [2, 1]
     assert found.hidden.tolist() == [False, True] + [False] * 6
+
+
+def test_all_missing_candidates_are_named_and_nothing_is_asked_for_such_rows():
+    values = {"ct": np.where(np.arange(8) == 1, np.nan, 1.0), "mri": np.where(np.arange(8) < 2, np.nan, 1.0)}
+    decisions = Cascade((Layer(Above(0.5), ("ct", "mri")),)).decide(X, make_ask(values, ("ct", "mri"), 8))
+    assert decisions.missing[:3].tolist() == ["mri", "ct and mri", ""]
+    assert decisions.count_lacking(("ct", "mri")) == {"ct": 1, "mri": 2}
+    assert {name: rows.tolist() for name, rows in decisions.asked.items()} == dict.fromkeys(
+        ("ct", "mri"), [*range(2, 8)]
+    )
 
 
 def test_no_row_left_no_question():

@@ -7,6 +7,10 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 from exml_sim.classifier import ExMLClassifier
 from exml_sim.cli import main as command_line
@@ -179,3 +183,42 @@ def test_measurements_may_be_texts(tmp_path, monkeypatch, capsys):
                 assert main(command) == 2
                 assert "column 'group' has the levels '0', 'A', 'B', got 'C'" in capsys.readouterr().err
     assert (tmp_path / "o/model.npz").exists()
+
+
+def test_scikit_learn_conventions(fitted):
+    frame = mixed(90, seed=4)
+    X, y = frame.drop(columns="y"), frame["y"].to_numpy()
+    names = fitted.get_feature_names_out().tolist()
+    assert names[:5] == ["age", "age is missing", "town==Trier", "town=Köln", "town=Ulm"]
+    assert names[-5:] == ["density", "density is missing", "group=0", "group=A", "group=B"]
+    percent, ratio = fit(frame, budget="20%"), fit(frame, budget=None, budget_ratio="0.2")
+    assert percent.budget_ == ratio.budget_ == 90 * 3 / 5
+    assert percent.ledger_.to_csv() == ratio.ledger_.to_csv()
+    model = ExMLClassifier(budget="20%", candidates=CANDIDATES, model="forest")
+    for budget, message in (("x%", "an amount like 500"), ("120%", "at most 100%"), ("0%", "at most 100%")):
+        with pytest.raises(ValueError, match=message):
+            ExMLClassifier(budget=budget, candidates=CANDIDATES).fit(X, y)
+    with pytest.raises(TypeError, match="fit takes no sample_weight: every row is one purchase"):
+        model.fit(X, y, sample_weight=np.ones(90))
+    with pytest.raises(ValueError, match="an oracle has names, costs and query, like ArrayOracle; got {'a'"):
+        ExMLClassifier(budget=9).fit(X, y, {"a": np.zeros(90)})
+    # A scorer by which hidden rows are not wrong, slow and fast.
+    scores = cross_val_score(model, X, y, cv=3, scoring=ExMLClassifier.score_known, error_score="raise")
+    assert len(scores) == 3
+    decisions = percent.decide(X)
+    assert percent.score_known(X, y) == np.mean(percent.classes_[decisions.winner] == y) >= percent.score(X, y)
+    assert percent.score_known(X, np.where(np.arange(90) < 45, "other", y)) == np.mean(
+        percent.classes_[decisions.winner[45:]] == y[45:]
+    )
+
+
+def test_a_pipeline_with_an_encoder():
+    frame = mixed(90, seed=4)
+    X, y = frame.drop(columns="y"), frame["y"].to_numpy()
+    encoder = make_column_transformer(
+        (OneHotEncoder(sparse_output=False), ["town"]), remainder="passthrough", verbose_feature_names_out=False
+    )
+    pipeline = make_pipeline(encoder, ExMLClassifier(budget=60, candidates=CANDIDATES, model="forest"))
+    pipeline.set_output(transform="pandas").fit(X, y)
+    assert set(pipeline.predict(X)) <= {"ill", "well", "hidden"}
+    assert "town_Ulm" in pipeline[-1].feature_names_in_
