@@ -15,6 +15,11 @@ import numpy as np
 _END = struct.Struct("<4s4H2LH")
 
 
+#: A compressed file that unpacks to more bytes, and to more times its own size, is refused. Tables of repeated cells
+#: reach 20 times, arrays of numbers 5 times; files that are made to exhaust memory reach 1000 times.
+MAX_UNPACKED_BYTES, MAX_UNPACKED_RATIO = 100 << 20, 100
+
+
 @contextmanager
 def open_archive(path: Path, expected: str) -> Iterator[Any]:
     """Open an archive with numpy; whatever its contents raise in the block becomes a `ValueError` of one line.
@@ -28,6 +33,7 @@ def open_archive(path: Path, expected: str) -> Iterator[Any]:
         # numpy takes any other file for a pickle, and advises to trust it.
         if path.is_file() and not zipfile.is_zipfile(path):
             raise ValueError("it is no archive of arrays")
+        _check_unpacked_size(path)
         with np.load(path, allow_pickle=False) as file:
             if len(file.files) != _count_entries(path):
                 raise ValueError("its list of arrays is not complete")
@@ -40,6 +46,27 @@ def open_archive(path: Path, expected: str) -> Iterator[Any]:
         # Wrong bits can raise nearly anything: in the archive, its compression, or the header of an array.
         text = " ".join(str(error).split())[:200]
         raise ValueError(f"{path} is damaged, or is not {expected}: {text}") from None
+
+
+def check_unpacked(unpacked: int, packed: int) -> None:
+    """Refuse a file that unpacks to far more than real data would.
+
+    Parameters
+    ----------
+    unpacked, packed : int
+        Bytes after and before unpacking.
+    """
+    if unpacked > MAX_UNPACKED_BYTES and unpacked > MAX_UNPACKED_RATIO * packed:
+        raise ValueError(
+            f"it unpacks to more than {MAX_UNPACKED_RATIO} times its size and {MAX_UNPACKED_BYTES >> 20} MiB; if you "
+            "trust it, unpack it yourself"
+        )
+
+
+def _check_unpacked_size(path: Path) -> None:
+    if path.is_file():
+        with zipfile.ZipFile(path) as archive:
+            check_unpacked(sum(entry.file_size for entry in archive.infolist()), path.stat().st_size)
 
 
 def _count_entries(path: Path) -> int:

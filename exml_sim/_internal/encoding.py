@@ -31,6 +31,7 @@ MIN_FREE_TEXTS = 13
 #: A text column with this fraction of numbers (or dates) holds numbers (or dates), and the other cells are errors.
 MIN_TYPICAL_FRACTION = 0.5
 
+COLUMN_TYPES = ("number", "boolean", "date", "pair", "order", "category")
 #: End of the name of the column of missing cells.
 MISSING = " is missing"
 TRUE, FALSE = ("true", "yes", "t", "y"), ("false", "no", "f", "n")
@@ -98,6 +99,19 @@ class ColumnEncoding:
     def is_number(self) -> bool:
         """Whether the column is unchanged."""
         return self.column_type == "number" and not self.has_missing
+
+    def check(self) -> None:
+        """Raise an error for an encoding that no training wrote."""
+        is_text = isinstance(self.name, str) and all(isinstance(level, str) for level in self.levels)
+        counts = list((self.counts or {}).values())
+        if (
+            self.column_type not in COLUMN_TYPES
+            or not is_text
+            or not all(isinstance(n, int) and n >= 0 for n in counts)
+        ):
+            raise ValueError("an encoding of a column is damaged")
+        if self.column_type == "date" and not set(self.levels) <= set(_DATE_PARTS):
+            raise ValueError("an encoding of a date is damaged")
 
     def encode(self, column: Any) -> FloatArray:
         """Encode cells, shape (rows, columns); unknown levels have zeros, missing numbers `fill`.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, astuple, dataclass, fields, replace
 from fractions import Fraction
@@ -13,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exml_sim._internal.arrays import BoolArray, IntArray
+from exml_sim._internal.spreadsheets import write_csv
 from exml_sim.money import Money, Prices, exact, show
 
 # Budgets have at most 2**52 units (see `Prices.units`), and sums below this stay far from 2**63.
@@ -329,9 +328,7 @@ class Ledger:
 
     def to_csv(self) -> str:
         """Export the entries as CSV text with exact amounts."""
-        out = io.StringIO()
-        csv.writer(out, lineterminator="\n").writerows([_COLUMNS, *self._rows()])
-        return out.getvalue()
+        return write_csv(_COLUMNS, self._rows())
 
 
 class _Window(Ledger):

@@ -7,6 +7,7 @@ training rows that kernel models need, so it is as confidential as the data.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
@@ -135,6 +136,9 @@ def load(path: Path) -> SavedModel:
         saved = unpack(manifest["model"], file)
         if not isinstance(saved, SavedModel):
             raise ValueError("it holds no model")
+        for encodings in (saved.layout.encodings, *saved.candidates.values()):
+            for encoding in encodings:
+                encoding.check()
         for layer in saved.cascade.layers:
             used = [saved.layout.encodings, *(saved.candidates[name] for name in layer.candidates)]
             width = sum(len(encoding.feature_names) for encodings in used for encoding in encodings)
@@ -168,6 +172,8 @@ def unpack(value: Any, file: Mapping[str, Any]) -> Any:
     if isinstance(value, list):
         return tuple(unpack(part, file) for part in value)
     if not isinstance(value, dict):
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ValueError(f"a number must be finite, got {value}")
         return value
     kind, content = value["kind"], {name: part for name, part in value.items() if name != "kind"}
     if kind == "array":

@@ -28,11 +28,19 @@ if TYPE_CHECKING:
 
 @cache
 def _templates() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from jinja2 import Environment, PackageLoader, StrictUndefined, pass_eval_context
+    from markupsafe import Markup
 
-    # Reports are Markdown and plain text: nothing is escaped.
+    @pass_eval_context
+    def finalize(context: Any, value: Any) -> Any:
+        """Escape names of people in Markdown; macros are Markdown already, and plain text needs nothing."""
+        is_name = context.autoescape and isinstance(value, str) and not isinstance(value, Markup)
+        return Markup(escape_markdown(value)) if is_name else value
+
     environment = Environment(
         loader=PackageLoader("exml_sim.classifier"),
+        autoescape=lambda name: bool(name and name.endswith(".md.j2")),
+        finalize=finalize,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,
@@ -42,10 +50,16 @@ def _templates() -> Environment:
         "short": short,
         "money": show,
         "interval": _interval,
+        "fenced": lambda text: Markup(text.replace("`", "'")),
         "sort_by_score": lambda arms, scores: sorted(arms, key=lambda arm: (scores[arm], arm)),
     }
     environment.globals |= {"counted": counted, "isfinite": math.isfinite}
     return environment
+
+
+def escape_markdown(text: str) -> str:
+    """Escape what Markdown takes for HTML, for a cell of a table, or for a link."""
+    return text.replace("<", "&lt;").replace("|", "\\|").replace("](", "]\\(").replace("\n", " ")
 
 
 def render(template: str, **context: Any) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from exml_sim._internal.spreadsheets import write_csv
 from exml_sim.classifier._cascade import Decisions, make_ask
 from exml_sim.classifier._journal import Journal
 from exml_sim.classifier._saved import SavedModel, save
@@ -17,7 +18,7 @@ from exml_sim.classifier.estimator import BaseExMLClassifier
 from exml_sim.classifier.report import layers_to_dict
 from exml_sim.cli._columns import Roles
 from exml_sim.cli._measurement_request import NAME as REQUEST
-from exml_sim.cli._tables import Table, as_csv, write_atomically
+from exml_sim.cli._tables import Table, write_atomically
 from exml_sim.money import show
 
 JOURNAL = "journal.jsonl"
@@ -100,8 +101,8 @@ def write_results(
     rows = [[*start, *rest] for start, rest in zip(ids, results, strict=True)]
     texts = {
         "ledger.csv": model.ledger_.to_csv(),
-        "purchases.csv": as_csv(["round", "layer", "purpose", "candidate", *heads], _purchases(model, ids)),
-        "predictions.csv": as_csv([*heads, "observed", "prediction", "explanation"], rows),
+        "purchases.csv": write_csv(["round", "layer", "purpose", "candidate", *heads], _purchases(model, ids)),
+        "predictions.csv": write_csv([*heads, "observed", "prediction", "explanation"], rows),
         "report.md": report,
     }
     for name, text in texts.items():

@@ -9,22 +9,26 @@ import io
 import os
 import re
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exml_sim._internal import archives
 from exml_sim._internal.arrays import FloatArray
 from exml_sim._internal.columns import CellError, Cells, RawTable
 from exml_sim._internal.encoding import parse_number
+from exml_sim._internal.spreadsheets import restore
 from exml_sim._internal.validation import LARGEST_NUMBER, counted
 
 #: Cells that mean "not measured" (compared in lower case).
 NA_VALUES = frozenset({"", "na", "nan", "n/a", "null", "none"})
+
+#: Largest Parquet table: a few bytes can stand for any number of equal cells.
+MAX_CELLS = 100_000_000
 
 #: Separators that are detected.
 SEPARATORS = ",;\t|"
@@ -221,15 +225,31 @@ def read_table(
 def _read_lines(path: Path, encoding: str, delimiter: str | None) -> list[tuple[tuple[str, ...], int]]:
     """Return the cells of every line that is not empty, with the number of the line."""
     name = "utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
-    opener: Any = gzip.open if path.suffix.lower() == ".gz" else open
-    with opener(path, "rt", newline="", encoding=name) as file:
-        text = file.read()
+    if path.suffix.lower() == ".gz":
+        text = _unpack(path).decode(name)
+    else:
+        with path.open("rt", newline="", encoding=name) as file:
+            text = file.read()
     first = text.split("\n", 1)[0]
     separator = max(SEPARATORS, key=first.count) if delimiter is None else delimiter.replace("\\t", "\t")
     if len(separator) != 1:
         raise ValueError(f"a delimiter is one character, like ';' or '\\t'; got {delimiter!r}")
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
-    return [(tuple(row), reader.line_num) for row in reader if row]
+    return [(tuple(map(restore, row)), reader.line_num) for row in reader if row]
+
+
+def _unpack(path: Path) -> bytes:
+    """Unpack a .gz file, and stop where it becomes far larger than real tables."""
+    parts, size = [], 0
+    with gzip.open(path, "rb") as file:
+        while part := file.read(1 << 24):
+            parts.append(part)
+            size += len(part)
+            try:
+                archives.check_unpacked(size, path.stat().st_size)
+            except ValueError as error:
+                raise ValueError(f"cannot read {path}: {error}") from None
+    return b"".join(parts)
 
 
 def _describe_encoding(error: UnicodeDecodeError, encoding: str) -> str:
@@ -257,6 +277,9 @@ def _read_parquet(path: Path, na_values: frozenset[str]) -> Table:
         raise ValueError(f"cannot read {path}: Parquet files need the package pyarrow") from None
     try:
         with ParquetFile(path) as file:
+            cells = file.metadata.num_rows * file.metadata.num_columns
+            if cells > MAX_CELLS:
+                raise ValueError(f"cannot read {path}: it has {cells:,} cells, at most {MAX_CELLS:,} are read")
             content = file.read()
     except (OSError, ArrowException) as error:
         reason = getattr(error, "strerror", None) or " ".join(str(error).split())
@@ -265,23 +288,14 @@ def _read_parquet(path: Path, na_values: frozenset[str]) -> Table:
     if not content.num_rows or not header:
         raise ValueError(f"{path} has no rows: a header and at least one row are needed")
     columns = [[_cell(value) for value in column.to_pylist()] for column in content.columns]
-    cells = tuple(zip(*columns, strict=True))
-    return Table(path, header, cells, tuple(range(1, len(cells) + 1)), na_values, "row")
+    rows = tuple(zip(*columns, strict=True))
+    return Table(path, header, rows, tuple(range(1, len(rows) + 1)), na_values, "row")
 
 
 def _cell(value: object) -> str:
     if value is None or (isinstance(value, float) and value != value):
         return ""
     return repr(value) if isinstance(value, float) else str(value)
-
-
-def as_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return rows as CSV text."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    return text.getvalue()
 
 
 def write_atomically(path: Path, text: str | bytes) -> None:

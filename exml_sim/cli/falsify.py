@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from exml_sim._internal.progress import Line
+from exml_sim._internal.spreadsheets import write_frame
 from exml_sim.cli import _options as options
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ def _measure_tightness(
     with options.resumable(f"the same search again: {again}"):
         table = measure_tightness(targets, seed=seed, evaluations=limits[0], seconds=limits[1], done=show)
     options.make_folder(out)
-    table.to_csv(out / "tightness.csv", index=False)
+    (out / "tightness.csv").write_text(write_frame(table), encoding="utf-8")
     (out / "tightness.md").write_text(to_markdown(table), encoding="utf-8")
     if as_json:
         rows = [{**row, "ratio": options.finite(row["ratio"])} for row in table.to_dict("records")]

@@ -8,10 +8,11 @@ from pathlib import Path
 import click
 
 from exml_sim._internal.columns import RawTable
+from exml_sim._internal.spreadsheets import write_csv
 from exml_sim.classifier._saved import SavedModel, load
 from exml_sim.cli import _options as options
 from exml_sim.cli._explore_files import make_id_columns
-from exml_sim.cli._tables import Table, as_csv, parse_na_values, read_table, write_atomically
+from exml_sim.cli._tables import Table, parse_na_values, read_table, write_atomically
 
 
 @click.command(name="predict")
@@ -53,7 +54,7 @@ def command(
     results = zip(saved.labels(decisions, "").tolist(), saved.explain(decisions), strict=True)
     rows = [[*start, *rest] for start, rest in zip(ids, results, strict=True)]
     if out is not None:
-        write_atomically(out, as_csv(names, rows))
+        write_atomically(out, write_csv(names, rows))
     lacking = decisions.count_lacking(saved.cascade.candidates)
     if as_json:
         predictions = [dict(zip(names, row, strict=True)) for row in rows]
@@ -61,7 +62,7 @@ def command(
         click.echo(json.dumps(record, indent=2))
         return
     if out is None:
-        click.echo(as_csv(names, rows), nl=False)
+        click.echo(write_csv(names, rows), nl=False)
     for name, count in () if quiet else lacking.items():
         click.echo(f"exml: {count} of {len(table)} rows need a value of {name} for a prediction", err=True)
 

@@ -264,6 +264,7 @@ def _write_results(
     result: StudyResult, out: Path, store: Path, *, is_default: bool, explain: bool
 ) -> tuple[dict[str, Any], str]:
     """Write table, figures and report; return the values and the text to print."""
+    from exml_sim._internal.spreadsheets import write_frame
     from simulations.figures import failure_rate, style
     from simulations.panels import make_panels, to_frame
     from simulations.report._page import make_page
@@ -273,7 +274,7 @@ def _write_results(
     if result.study.mode == "excess_risk":
         result.to_csv(out / "summary.csv")
     else:
-        to_frame(panels).to_csv(out / "summary.csv", index=False, lineterminator="\n")
+        (out / "summary.csv").write_text(write_frame(to_frame(panels)), encoding="utf-8")
     name = "Failure rate and bounds" if is_default else result.study.name
     pictures = style.save(failure_rate.choose_figure(panels, name), out / "failure_rate")
     page = make_page(result)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 from collections.abc import Iterator, Sequence
@@ -13,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from exml_sim._internal.spreadsheets import write_lines
 from exml_sim.bandit.trial import Exploration
 from exml_sim.engine._intervals import Paired, check_level, mean_interval, paired
 from exml_sim.engine._summaries import CellSummary, Moments, summarise
@@ -301,9 +301,7 @@ class StudyResult:
             columns = list(dict.fromkeys(name for line in lines for name in line))
         try:
             with Path(path).open("w", newline="", encoding="utf-8") as out:
-                writer = csv.DictWriter(out, columns, restval="")
-                writer.writeheader()
-                writer.writerows(lines)
+                out.writelines(write_lines(columns, ([line.get(name) for name in columns] for line in lines)))
         except OSError as error:
             raise ValueError(f"cannot write {path}: {error.strerror}") from None
 

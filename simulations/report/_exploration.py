@@ -7,6 +7,7 @@ import base64
 from simulations.report._render import fill_template
 
 #: Markdown that reports use; inline markup is left out, so that a name with stars or brackets stays as it is.
+#: Entities and backslashes are read, because reports escape names by them.
 BLOCKS = ["heading", "table", "list", "fence", "paragraph"]
 
 
@@ -30,7 +31,7 @@ def html_of(markdown: str) -> str:
     """Convert the Markdown of a report to HTML; every text is escaped, headings go one level down."""
     from markdown_it import MarkdownIt
 
-    parser = MarkdownIt("zero", {"breaks": True}).enable([*BLOCKS, "newline"])
+    parser = MarkdownIt("zero", {"breaks": True}).enable([*BLOCKS, "newline", "entity", "escape"])
     tokens = parser.parse(markdown)
     for token in tokens:
         if token.type in ("heading_open", "heading_close"):

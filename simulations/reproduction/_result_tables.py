@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from exml_sim._internal.spreadsheets import write_frame
 from simulations._tables import markdown_table
 from simulations.reproduction._printed import RECALL, Printed
 from simulations.reproduction._printed import TABLE_1 as PRINTED_TABLE_1
@@ -74,7 +75,7 @@ def write_csv(table: pd.DataFrame) -> str:
     shown = table.copy()
     for name in set(DECIMALS) & set(table.columns):
         shown[name] = [None if pd.isna(value) else f"{value:.{DECIMALS[name]}f}" for value in table[name]]
-    return str(shown.to_csv(index=False, lineterminator="\n"))
+    return write_frame(shown)
 
 
 def write_cascade(results: Results, budgets: Sequence[int]) -> str:

@@ -32,6 +32,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from exml_sim._internal.spreadsheets import write_frame
 from exml_sim.engine._manifest import manifest
 from simulations._tables import markdown_table
 from simulations.verification._cells import (
@@ -340,7 +341,7 @@ def to_csv(verification: Verification) -> str:
     rows = [
         {"claim": result.claim.id, **_plain(_cell(cell))} for result in verification.results for cell in result.evidence
     ]
-    return str(pd.DataFrame(rows, columns=list(CSV), dtype=object).to_csv(index=False))
+    return write_frame(pd.DataFrame(rows, columns=list(CSV), dtype=object))
 
 
 def write(verification: Verification, out: Path, started: str, clock: Clock) -> dict[str, Any]:

@@ -217,9 +217,9 @@ def test_explanations_and_missing_values():
     row = int(np.flatnonzero(decisions.seen == 2)[0])
     values["90°"] = np.where(np.arange(len(test.X))[:, None] == row, np.nan, values["90°"])
     assert "the next layer needs 90°" in model.explain(test.X, values)[row]
-    with pytest.raises(ValueError, match=f"1 row needs a value of candidate '90°', the first is row {row}"):
+    with pytest.raises(ValueError, match=rf"1 row needs a value of candidate '90°' \(1\), the first is row {row}"):
         model.predict(test.X, values)
-    with pytest.raises(ValueError, match="rows need a value of candidate '90°', the first is row"):
+    with pytest.raises(ValueError, match=r"rows need a value of candidate '90°' \(\d+\), the first is row"):
         model.predict(test.X)
     # Without any values explain says which rows need one, and the others are as before.
     alone, all_there = model.explain(test.X), model.explain(test.X, {**values, "90°": np.nan_to_num(values["90°"])})

@@ -200,7 +200,7 @@ def test_scikit_learn_conventions(fitted):
             ExMLClassifier(budget=budget, candidates=CANDIDATES).fit(X, y)
     with pytest.raises(TypeError, match="fit takes no sample_weight: every row is one purchase"):
         model.fit(X, y, sample_weight=np.ones(90))
-    with pytest.raises(ValueError, match="an oracle has names, costs and query, like ArrayOracle; got {'a'"):
+    with pytest.raises(ValueError, match=r"an oracle has names, costs and query, like ArrayOracle; got \{'a'"):
         ExMLClassifier(budget=9).fit(X, y, {"a": np.zeros(90)})
     # A scorer by which hidden rows are not wrong, slow and fast.
     scores = cross_val_score(model, X, y, cv=3, scoring=ExMLClassifier.score_known, error_score="raise")
