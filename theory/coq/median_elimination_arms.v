@@ -1,5 +1,5 @@
 (** The paper's Lemma 2 (i), corrected, as a sum over rounds: median elimination on kernel arms, any number of arms, any
-    dependence between the arms' rows inside a round. The closed form 8 q / (1 - q) is not proved here. For one arm
+    dependence between the arms' rows inside a round. printed_form.v has the closed form 8 q / (1 - q). For one arm
     there is no round, and the hypothesis [start] cannot hold. *)
 From Coq Require Import Reals Lra Psatz.
 From mathcomp Require Import ssreflect ssrfun ssrbool eqtype ssrnat seq choice fintype finfun bigop finset div prime.

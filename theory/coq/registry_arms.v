@@ -168,7 +168,8 @@ rewrite sqrt_sqrt // (_ : 2 * INR n * _ = ln (1 / delta)); last by field; lra.
 by rewrite exp_Ropp exp_ln; [field; lra | apply: Rdiv_lt_0_compat; lra].
 Qed.
 
-(** a4-term-c corrected: a fixed model f needs no Rademacher term. The level is delta/2 in the paper. *)
+(** a4-term-c corrected, a2-step-3 corrected, term-d corrected: a fixed model f needs no Rademacher term. The level is delta/2
+    in A.4. In A.2 the rows of the arm are those of the whole distribution, and the sample is the training set. *)
 Theorem a4_term_c f delta : 0 < delta < 1 ->
   pr (draws (distribution a) n)
     (fun s => geb (emp (surr a) s f - ex (distribution a) (surr a f)) (M * sqrt (ln (1 / delta) / (2 * INR n)))) <= delta.
