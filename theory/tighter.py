@@ -41,6 +41,7 @@ __all__ = [
     "delta_fail_uniform_regularised",
     "erm_tail_variance",
     "excess_risk_calibrated",
+    "excess_risk_median",
     "excess_risk_uniform",
     "exploratory_regret_uniform",
     "impossible_rows",
@@ -254,6 +255,27 @@ def selection_regret_median(p: BoundArguments) -> Any:
         step = formulas.selection_regret(at_least_one(n), p.theta, p.r, argument, p.moved)
         total = total + np.where(active > 1, step, 0.0)
     return total
+
+
+@bound("Theorem 6 (vi)", _GAP_FREE_RISK, pulls="schedule", example="0.327")
+def excess_risk_median(p: BoundArguments) -> Any:
+    """Bound the excess 0/1 risk of median elimination on accumulated rows, with probability at least 1 - delta:
+
+    R_ap + sum_t d r / sqrt N_t + 2 D sqrt(ln(2 K T / delta) / 2 N_t),
+
+    N_t the rows of an active arm after round t, d as in (i). The rows must be i.i.d. from the distribution. With
+    ``approximation_error=0`` it bounds the exploratory regret R_tr,is(f_is) - R_1 on the training set.
+    """
+    schedule = p.schedule
+    p.check.require("at least one row per arm in the first round", p.n)
+    rounds = np.sum(schedule.active > 1, axis=0)
+    total = np.asarray(0.0)
+    for n, active in zip(schedule.accumulated, schedule.active, strict=True):
+        held = at_least_one(n)
+        deviation = formulas.hoeffding_deviation(held, 2 * p.K * np.maximum(rounds, 1) / p.delta)
+        step = formulas.complexity(held, formulas.deviation_constant(p.theta, p.r), p.r, 1) + 2 * p.moved * deviation
+        total = total + np.where(active > 1, step, 0.0)
+    return total + p.approximation_error
 
 
 def _regret_gap_free(p: BoundArguments) -> Any:

@@ -131,6 +131,65 @@ def test_oracle_inequalities_exactly() -> None:
             assert mass[risks[chosen] - risks[0] > selection + 1e-12].sum() <= delta
 
 
+def test_the_calibrated_inequality_exactly() -> None:
+    """Theorem 6 (iii) where labels are random: every feature vector has two atoms, one of each label.
+
+    All arms see different vectors at different pairs, so they share one Bayes risk.
+    """
+    rng, closest = np.random.default_rng(57), 0.0
+    for _ in range(150):
+        pairs = random_world(rng, arms=int(rng.integers(2, 4)), atoms=2, dimension=2)
+        eta = rng.uniform(0.0, 0.5, size=2)
+        probabilities = np.concatenate([pairs.probabilities * eta, pairs.probabilities * (1 - eta)])
+        labels, features = np.array([-1, -1, 1, 1]), np.concatenate([pairs.features, pairs.features], axis=1)
+        world = World(probabilities, labels, features, pairs.theta, pairs.r).sorted()
+        bayes = float(pairs.probabilities @ np.minimum(eta, world.theta))
+        surplus = world.risks()[0] - (3 - 2 * world.theta) * bayes
+        n = int(rng.integers(1, 13))
+        counts = compositions(n, 4)
+        mass = multinomial(counts, world.probabilities)
+        chosen = np.argmin(np.round(world.scores(counts / n), 11), axis=1)
+        w_h, w_g = (w[np.arange(len(counts)), chosen] for w in empirical_models(world, counts / n))
+        h = np.einsum("sad,sd->sa", world.features[chosen], w_h)
+        g = np.einsum("sad,sd->sa", world.features[chosen], w_g)
+        zero_one = np.where(g <= 0, world.theta, (world.labels * h <= 0) * 1.0) @ world.probabilities
+        for delta in (0.5, 0.2, 0.01):
+            point = (n * world.arms, world.arms, world.theta, world.r, delta)
+            limit = tighter.excess_risk_calibrated(*point, approximation_error=max(surplus, 1e-12))
+            assert mass[zero_one - bayes > limit + 1e-12].sum() <= delta
+            closest = max(closest, float((zero_one - bayes).max() / limit))
+    # A limit that is too small by the inverse factor would be found.
+    assert closest > 0.4
+
+
+def test_excess_risk_of_accumulated_median_elimination_exactly() -> None:
+    """Theorem 6 (vi): exact violation probabilities of regret and risk with four arms and two rounds."""
+    rng, closest = np.random.default_rng(58), 0.0
+    for _ in range(60):
+        world = random_world(rng, arms=4, atoms=2, dimension=2)
+        budget = 8 * int(rng.integers(1, 12))
+        first, second = budget // 8, budget // 4
+        early, late = compositions(first, 2), compositions(second, 2)
+        mass = np.outer(multinomial(early, world.probabilities), multinomial(late, world.probabilities)).reshape(-1)
+        kept = np.argsort(np.round(world.scores(early / first), 11), axis=1, kind="stable")[:, :2]
+        total = (early[:, None, :] + late[None, :, :]).reshape(-1, 2) / (first + second)
+        kept = np.repeat(kept, len(late), axis=0)
+        scores = np.take_along_axis(np.round(world.scores(total), 11), kept, axis=1)
+        chosen = kept[np.arange(len(kept)), np.argmin(scores, axis=1)]
+        w_h, w_g = (w[np.arange(len(total)), chosen] for w in empirical_models(world, total))
+        h = np.einsum("sad,sd->sa", world.features[chosen], w_h)
+        g = np.einsum("sad,sd->sa", world.features[chosen], w_g)
+        surrogate = (1 + (g - world.labels * h) / 2) @ world.probabilities - world.risks()[0]
+        zero_one = np.where(g <= 0, world.theta, (world.labels * h <= 0) * 1.0) @ world.probabilities
+        for delta in (0.5, 0.05):
+            limit = tighter.excess_risk_median(budget, 4, world.theta, world.r, delta)
+            assert mass[surrogate > limit + 1e-12].sum() <= delta
+            assert mass[zero_one - world.risks()[0] > limit + 1e-12].sum() <= delta
+            closest = max(closest, float(surrogate.max() / limit))
+    # Regrets of a fifth of the limit occur, so a limit that is too small by this factor would be found.
+    assert closest > 0.15
+
+
 def test_selection_regret_of_median_elimination_exactly() -> None:
     """Theorem 6 (v) with the gap in the role of the bound: failing by more is rarer than delta."""
     rng = np.random.default_rng(54)
@@ -186,6 +245,9 @@ def test_oracle_values() -> None:
         for a, k in rounds
     ]
     assert tighter.selection_regret_median(6000, 8, theta, r, delta) == pytest.approx(sum(steps))
+    held, log_t = np.cumsum([6000 // (3 * a) for a, _ in rounds]), np.log(2 * 8 * 3 / delta)
+    accumulated = sum(r / np.sqrt(rows) + 2 * np.sqrt(log_t / (2 * rows)) for rows in held)
+    assert tighter.excess_risk_median(6000, 8, theta, r, delta) == pytest.approx(accumulated)
     nonnegative = tighter.exploratory_regret_uniform(n * K, K, theta, r, delta, kernel="nonnegative")
     assert nonnegative == pytest.approx(r / np.sqrt(n) + np.sqrt(2) * r * (log_k + log_1))
     with pytest.raises(AssumptionError, match="at least one row"):
