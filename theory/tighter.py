@@ -257,7 +257,7 @@ def selection_regret_median(p: BoundArguments) -> Any:
     return total
 
 
-@bound("Theorem 6 (vi)", _GAP_FREE_RISK, pulls="schedule", example="0.327")
+@bound("Theorem 6 (vi)", _GAP_FREE_RISK, pulls="schedule", example="0.319")
 def excess_risk_median(p: BoundArguments) -> Any:
     """Bound the excess 0/1 risk of median elimination on accumulated rows, with probability at least 1 - delta:
 
@@ -271,9 +271,9 @@ def excess_risk_median(p: BoundArguments) -> Any:
     rounds = np.sum(schedule.active > 1, axis=0)
     total = np.asarray(0.0)
     for n, active in zip(schedule.accumulated, schedule.active, strict=True):
-        held = at_least_one(n)
-        deviation = formulas.hoeffding_deviation(held, 2 * p.K * np.maximum(rounds, 1) / p.delta)
-        step = formulas.complexity(held, formulas.deviation_constant(p.theta, p.r), p.r, 1) + 2 * p.moved * deviation
+        rows = at_least_one(n)
+        deviation = formulas.hoeffding_deviation(rows, 2 * p.K * np.maximum(rounds, 1) / p.delta)
+        step = formulas.complexity(rows, formulas.deviation_constant(p.theta, p.r), p.r, 1) + 2 * p.moved * deviation
         total = total + np.where(active > 1, step, 0.0)
     return total + p.approximation_error
 

@@ -99,17 +99,17 @@ def case_parameters(**case: Any) -> tuple[int, float, float, float]:
     return case["n"], gap, case["theta"], case["r"]
 
 
-def lemma_4_printed(**case: Any) -> float:
+def _lemma_4_printed(**case: Any) -> float:
     """Return log of the right side of Lemma 4."""
     return float(paper.lemma_4(*case_parameters(**case), log=True))
 
 
-def lemma_4_corrected(**case: Any) -> float:
+def _lemma_4_corrected(**case: Any) -> float:
     """Return log(2 exp(−2n x²/M²))."""
     return float(corrected.lemma_4(*case_parameters(**case), log=True))
 
 
-def lemma_4_without_nine(**case: Any) -> float:
+def _lemma_4_without_nine(**case: Any) -> float:
     """Plant an error: the range of the loss taken as one, log(2 exp(−2n x²))."""
     return float(math.log(2) - 2 * case["n"] * identification_margin(*case_parameters(**case)) ** 2)
 
@@ -130,8 +130,8 @@ LEMMA_4_CASES: tuple[dict[str, Any], ...] = (
 )
 LEMMA_4 = Check(
     cases=LEMMA_4_CASES,
-    printed=(comparison, lemma_4_printed),
-    corrected=(comparison, lemma_4_corrected),
+    printed=(comparison, _lemma_4_printed),
+    corrected=(comparison, _lemma_4_corrected),
     assumptions=LEMMA_4_PREMISES,
 )
 
@@ -179,7 +179,7 @@ CHECKS = {
         ),
         assumptions=(UNIT_THETA, DEFINED),
     ),
-    "lemma-4": replace(LEMMA_4, mutant=(comparison, lemma_4_without_nine)),
+    "lemma-4": replace(LEMMA_4, mutant=(comparison, _lemma_4_without_nine)),
     "lemma-4-kappa": Check(
         cases=(
             {"kappa": F(1, 1000), "radius": F(300000), "n": 10**4, "m": 10**6, "first": F(1, 600000)},

@@ -48,7 +48,7 @@ RADEMACHER_CASES = tuple(
 )
 
 
-def walk_term_d(n: int, theta: float, delta: float) -> float:
+def _walk_term_d(n: int, theta: float, delta: float) -> float:
     """Return 2cr/√m + √(log(1/δ)/2m) at r = 1 − 2θ."""
     return float(paper.term_d(n, theta, 1 - 2 * theta, delta))
 
@@ -146,7 +146,7 @@ CHECKS = {
     ),
     "term-d": Check(
         cases=WALK_TERM_D,
-        printed=(walk_violation(walk_term_d), _delta),
+        printed=(walk_violation(_walk_term_d), _delta),
         corrected=(walk_violation(walk_hoeffding), _delta),
         assumptions=(THETA, WALK),
     ),

@@ -113,7 +113,7 @@ def walk_half(n: int, theta: float, delta: float) -> float:
     return rademacher_term(n, theta, 1 - 2 * theta) + float(hoeffding_deviation(n, 2 / delta))
 
 
-def walk_half_corrected(n: int, theta: float, delta: float) -> float:
+def _walk_half_corrected(n: int, theta: float, delta: float) -> float:
     """Return 2cr/√n + M√(log(2/δ)/2n) at r = 1 − 2θ, M = 2r."""
     return rademacher_term(n, theta, 1 - 2 * theta) + walk_hoeffding(n, theta, delta / 2)
 
@@ -184,7 +184,7 @@ CHECKS = {
     "a4-term-a": Check(
         cases=WALK_HALF,
         printed=(walk_violation(walk_half, learned=True), _half_delta),
-        corrected=(walk_violation(walk_half_corrected, learned=True), _half_delta),
+        corrected=(walk_violation(_walk_half_corrected, learned=True), _half_delta),
         assumptions=(THETA, WALK),
     ),
     "a4-term-c": Check(

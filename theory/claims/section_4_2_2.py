@@ -128,7 +128,7 @@ def order_bound(n: int, r: float, theta: float, delta: float, constant: int) -> 
     return float(constant * (complexity(n, 1, r, 1) + hoeffding_deviation(n, 6 / delta)))
 
 
-def opened_bound(n: int, r: float, theta: float, delta: float, constant: int) -> float:
+def _opened_bound(n: int, r: float, theta: float, delta: float, constant: int) -> float:
     """Return all terms of the corrected Theorem 1 with m = 1 row in the training set."""
     return float(corrected.excess_risk_uniform(2 * n, 2, 1.0, theta, r, 1, delta))
 
@@ -187,7 +187,7 @@ CHECKS = {
     "thm-1": Check(
         cases=ONE_ROW,
         printed=(one_row_violation(order_bound), one_row_allowance(paper.delta_fail_uniform)),
-        corrected=(one_row_violation(opened_bound), one_row_allowance(paper.delta_fail_uniform)),
+        corrected=(one_row_violation(_opened_bound), one_row_allowance(paper.delta_fail_uniform)),
         assumptions=(THETA, ONE_ROW_PREMISE),
     ),
     "thm-1-delta-order": Check(
