@@ -148,7 +148,7 @@ def _replay(file: Path, as_json: bool) -> None:
 def _measure_tightness(
     part: str | None, seed: int, limits: tuple[int | None, float], out: Path, as_json: bool, quiet: bool
 ) -> None:
-    from simulations.falsify._tightness import measure_tightness, to_markdown
+    from simulations.falsify.search import measure_tightness, to_markdown
     from simulations.falsify.targets import all_targets
 
     targets = [target for target in all_targets() if part is None or part in target.id]

@@ -26,14 +26,15 @@ from exml_sim.engine._fields import (
     Choice,
     Seed,
     Text,
+    expand,
     read_spec,
+    read_toml,
     spec,
     to_canonical,
     to_plain,
     whole,
 )
 from exml_sim.engine._specs import Budgets, Sampling, Score, Stop, StrategySpec
-from exml_sim.engine._study_file import expand, read_toml
 from exml_sim.engine.bound_context import BoundSpec
 from exml_sim.engine.pools import PluginPool, PoolSpec, build_pool, is_scored, read_pool
 from exml_sim.money import exact, show

@@ -1,17 +1,46 @@
-"""Solve the penalised problem for more rows than a Gram matrix can hold, certified for the full kernel."""
+r"""Solve the penalised problem for more rows than a Gram matrix can hold, certified for the full kernel.
+
+Write K = L L' + R with R positive semidefinite, as :mod:`exml_sim.rejection._factor` makes it, P(K) for the optimum and
+D_K for the dual of :mod:`exml_sim.rejection.problem`.
+
+*Upper bound.* The problem on L L' is the full one over fewer functions, those spanned by the landmarks, with the same
+norm. So its every model is a model of the full problem at the same price: P(K) <= P(L L') <= objective.
+
+*Lower bound.* The dual's feasible set, a triangle per row, does not depend on the kernel. So any feasible (alpha, beta)
+gives, with :math:`a_i = y_i\alpha_i` and :math:`c_i = \theta b\beta_i - \alpha_i/2`,
+
+.. math:: P(K) \ge D_K(\alpha, \beta)
+          = \sum_i (\alpha_i + \theta\beta_i) - \frac{a^\top K a}{16 C_h} - \frac{c^\top K c}{4 C_g},
+
+which is :math:`D_{LL'}` less :math:`a^\top R a/(16 C_h) + c^\top R c/(4 C_g)`, the residual at the dual point. Both
+forms are evaluated with K itself, whose rows are streamed once: O(m^2 d), yet little next to the fit while m is below
+some 10^5. Beyond, :math:`|R_{ij}| \le \sqrt{R_{ii} R_{jj}}` bounds the residual in O(m) by its diagonal,
+
+.. math:: a^\top R a \le \Big(\sum_i |a_i| \sqrt{R_{ii}}\Big)^2 ,
+
+which is true always and tight only where little of the trace is left. The triangles hold s (alpha, beta) for s in
+[0, 1] too; the best s costs nothing and keeps the bound from falling below 0.
+
+*Rounding.* Both bounds move outwards by a bound on the rounding of their own evaluation: of the entries of K, of the
+sums, and of the step from (alpha, beta) to (a, c).
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from exml_sim import kernels
 from exml_sim._internal.arrays import FloatArray
 from exml_sim._internal.threads import one_thread
 from exml_sim._internal.validation import check_choice, check_count, check_labels, check_positive, check_theta
-from exml_sim.rejection._certificates import EPS
-from exml_sim.rejection._factor import LowRankFactor
+from exml_sim.rejection._certificates import EPS, total_loss
+from exml_sim.rejection._factor import CHUNK, LowRankFactor, chunks
+from exml_sim.rejection._gaussian import STRIP, gaussian_forms, in_columns, room, scale
+from exml_sim.rejection._linalg import exact_product
 from exml_sim.rejection._lowrank import DualIterate, Maximiser
-from exml_sim.rejection._residual import STREAM_ROWS, Setting, Upper, lower_bound, typical_error, upper_bound
 from exml_sim.rejection._triangle import A1, A2, B2, geometry
 from exml_sim.rejection.problem import NEGLIGIBLE, Solution, check_form, check_weights, warn_if_short
 
@@ -55,7 +84,7 @@ def solve_low_rank(
     max_iter : int
         Newton steps at most.
     certificate : {"auto", "streamed", "trace"}
-        How the lower bound looks at what the factor leaves out (:mod:`exml_sim.rejection._residual`): through all rows
+        How the lower bound looks at what the factor leaves out (:mod:`exml_sim.rejection._large`): through all rows
         of the kernel, or through the diagonal, which is quick and wide. "auto" streams up to 150,000 rows.
     start : Solution, optional
         A solution on the same rows for another theta or penalty, as a warm start.
@@ -161,3 +190,158 @@ def _certify(
         setting.factor.rank,
         max(value - below, 0.0),
     )
+
+
+#: Rows up to which the kernel is streamed for the lower bound where nobody says otherwise.
+STREAM_ROWS = 150_000
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A penalised problem on the rows of a factor."""
+
+    factor: LowRankFactor
+    y: FloatArray
+    p: FloatArray
+    theta: float
+    c_h: float
+    c_g: float
+
+
+@dataclass(frozen=True, slots=True)
+class Upper:
+    """A model in the span of the landmarks: coefficients, values at the rows, weighted loss and objective.
+
+    `measured` is the objective as it was computed, `objective` the same with an allowance for all rounding.
+    """
+
+    u: FloatArray
+    w: FloatArray
+    h: FloatArray
+    g: FloatArray
+    loss: float
+    measured: float
+    objective: float
+
+
+def upper_bound(setting: Setting, t_h: FloatArray, t_g: FloatArray) -> Upper:
+    """Compute the model with the images t_h, t_g, its values and norms from the kernel itself."""
+    factor = setting.factor
+    u, w = factor.coefficients(t_h), factor.coefficients(t_g)
+    h, g, size_h, size_g = evaluate(factor, u, w)
+    own = factor.cross(factor.landmarks)
+    own = 0.5 * (own + own.T)
+    squares = setting.c_h * exact_product(own, u)[1] + setting.c_g * exact_product(own, w)[1]
+    unit = entry_error(factor) + 0.5 * (factor.rank + 8) * EPS  # half of EPS is the unit of rounding
+    slope = max(0.5, setting.theta / (1.0 - 2.0 * setting.theta))
+    error = unit * float(setting.p @ (0.5 * size_h + slope * size_g))
+    roots = np.sqrt(np.diag(own))
+    error += unit * (setting.c_h * float(np.abs(u) @ roots) ** 2 + setting.c_g * float(np.abs(w) @ roots) ** 2)
+    loss = float(total_loss(setting.y, setting.p, setting.theta, h, g))
+    error += (len(h) + 8) * EPS * (loss + float(np.sum(setting.p)) + abs(squares))
+    return Upper(u, w, h, g, loss, loss + squares, loss + squares + error)
+
+
+def lower_bound(setting: Setting, alpha: FloatArray, beta: FloatArray, streamed: bool) -> tuple[float, float]:
+    """Compute a certified value of the full problem's dual at s (alpha, beta), and the scale s."""
+    bend = setting.theta / (1.0 - 2.0 * setting.theta)
+    a, c = setting.y * alpha, bend * beta - 0.5 * alpha
+    sizes = alpha, bend * beta + 0.5 * alpha
+    form_a, form_c = forms(setting.factor, a, c, sizes, streamed)
+    linear = float(np.sum(alpha) + setting.theta * np.sum(beta))
+    squares = form_a / (16.0 * setting.c_h) + form_c / (4.0 * setting.c_g)
+    scale = 1.0 if linear >= 2.0 * squares else linear / (2.0 * squares)
+    value = scale * linear - scale * scale * squares
+    return value - (len(alpha) + 8) * EPS * (scale * linear + scale * scale * squares), scale
+
+
+def forms(
+    factor: LowRankFactor, a: FloatArray, c: FloatArray, sizes: tuple[FloatArray, FloatArray], streamed: bool
+) -> tuple[float, float]:
+    """Upper bounds of a'Ka and c'Kc; `sizes` bounds what their entries were computed from."""
+    roots = np.sqrt(factor.diagonal)
+    reach = [float(size @ roots) for size in sizes]
+    if factor.kernel == "linear":
+        quadratic = [float(np.sum((factor.points.T @ x) ** 2)) for x in (a, c)]
+        unit = 4.0 * (len(a) + factor.points.shape[1] + 8) * EPS
+    elif streamed:
+        quadratic = list(_stream(factor, a, c))
+        # Strips of products are added up one after the other: this many additions at most for any of them.
+        unit = entry_error(factor) + (2 * STRIP + len(a) + len(a) // STRIP + 8) * EPS
+    else:
+        quadratic = [_by_the_diagonal(factor, x) for x in (a, c)]
+        unit = 2.0 * factor_error(factor) + 4.0 * (len(a) + factor.rank + 8) * EPS
+    # |K_ij| <= sqrt(K_ii K_jj): no form is larger, also where rounding leaves nothing of the kernel (fmin passes NaN).
+    most = [size * size * (1.0 + 4.0 * (len(a) + 8) * EPS) for size in reach]
+    first, second = (
+        np.fmin(form + unit * size * size, top) for form, size, top in zip(quadratic, reach, most, strict=True)
+    )
+    return float(first), float(second)
+
+
+def _stream(factor: LowRankFactor, a: FloatArray, c: FloatArray) -> tuple[float, float]:
+    assert factor.gamma is not None
+    used = (a != 0.0) | (c != 0.0)
+    points = factor.points[used]
+    if len(points) == 0:
+        return 0.0, 0.0
+    columns, lengths = in_columns(*scale(points, points.mean(axis=0), factor.gamma), STRIP)
+    a, c = (np.concatenate([x[used], np.zeros(len(lengths) - len(points))]) for x in (a, c))
+    first, second = gaussian_forms(np.ascontiguousarray(-2.0 * columns.T), lengths, columns, lengths, a, c)
+    return float(first), float(second)
+
+
+def _by_the_diagonal(factor: LowRankFactor, x: FloatArray) -> float:
+    image = factor.values.T @ x
+    return float(image @ image) + float(np.abs(x) @ np.sqrt(factor.rest)) ** 2
+
+
+def entry_error(factor: LowRankFactor) -> float:
+    """Bound on the rounding of an entry K(x, z), in units of the root of K(x, x) K(z, z)."""
+    if factor.kernel == "linear":
+        return float((factor.points.shape[1] + 2) * EPS)
+    return _rounding(factor, float(np.max(_squared_lengths(factor.points, factor.points.mean(axis=0)))))
+
+
+def typical_error(factor: LowRankFactor) -> float:
+    """The same for most entries: no bound. A row far outside has kernel values of 0, and no part in those of others."""
+    if factor.kernel == "linear":
+        return entry_error(factor)
+    return _rounding(factor, float(np.median(_squared_lengths(factor.points, kernels.centre(factor.points)))))
+
+
+def _squared_lengths(points: FloatArray, centre: FloatArray) -> FloatArray:
+    centred = points - centre
+    return np.asarray(np.einsum("ij,ij->i", centred, centred), dtype=np.float64)
+
+
+def _rounding(factor: LowRankFactor, spread: float) -> float:
+    d = factor.points.shape[1]
+    assert factor.gamma is not None
+    # exp(-s/gamma) errs by the error of s over gamma; s is a sum of d + 4 terms of at most 4 spread, twice centred.
+    return float((16.0 + 8.0 * (d + 8) * spread / factor.gamma) * EPS)
+
+
+def factor_error(factor: LowRankFactor) -> float:
+    """Rounding of L, to first order: that of the kernel and of the elimination, over the smallest pivot's root."""
+    pivots = np.diag(factor.triangle)
+    return float((entry_error(factor) + 8.0 * factor.rank * EPS) * np.max(pivots) / np.min(pivots))
+
+
+def evaluate(
+    factor: LowRankFactor, u: FloatArray, w: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """h and g at the rows from coefficients at the landmarks, and the sums of magnitudes that rounding goes by."""
+    both = np.column_stack([u, w])
+    values, sizes = np.empty((len(factor), 2)), np.empty((len(factor), 2))
+    roots = np.linalg.norm(factor.triangle, axis=1)  # of K(x, x) at the landmarks
+    space = np.empty(room(min(CHUNK, len(factor)), factor.rank))
+    for part in chunks(len(factor)):
+        block = factor.cross(factor.points[part], space)
+        if factor.kernel == "gaussian":  # its entries err by a share of themselves
+            products = block @ np.column_stack([both, np.abs(both)])
+            values[part], sizes[part] = products[:, :2], products[:, 2:]
+        else:
+            values[part] = block @ both
+            sizes[part] = np.outer(np.sqrt(factor.diagonal[part]), roots @ np.abs(both))
+    return values[:, 0].copy(), values[:, 1].copy(), sizes[:, 0], sizes[:, 1]

@@ -3,7 +3,7 @@
 The solver is that of :mod:`exml_sim.rejection._dual`: the same triangles, sweeps, then proximal steps solved by
 Newton's method, here with matrix products for the parts that grow with m. A Newton system has the size of twice the
 rank, or of the number of free directions if that is smaller. What the result says about the full kernel is the matter
-of :mod:`exml_sim.rejection._residual`.
+of :mod:`exml_sim.rejection._large`.
 """
 
 from __future__ import annotations

@@ -9,16 +9,21 @@ one integer at a time.
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simulations.falsify._target import Instance, Measured, Target, unmet
+from simulations import markdown_table
+from simulations.falsify._target import Instance, Measured, Target, format_log, unmet
 from theory.verdicts import Verdict
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: Random codes of a start, parents, children without improvement before a restart, and shares of simplest integers in
 #: random codes; tuned on the known errors of the paper.
@@ -290,3 +295,67 @@ class _Search:
         return Outcome(
             self.target, best, measured, violated, verdict, self._evaluations, seconds, self.seed, raw, rejected
         )
+
+
+#: A bound of almost 1 is trivially tight, so bounds on probabilities only count for tightness up to this level.
+LEVEL = 0.05
+_STATES = {True: "holds", False: "false, but not here", None: "open"}
+
+
+def measure_tightness(
+    targets: Iterable[Target],
+    *,
+    seed: int = 0,
+    evaluations: int | None = 2000,
+    seconds: float | None = None,
+    done: Callable[[dict[str, Any]], None] = lambda row: None,
+) -> pd.DataFrame:
+    """Search the largest ratio of every target; return one row per target."""
+    import pandas as pd
+
+    rows = []
+    for target in targets:
+        level = math.log(LEVEL) if target.probability else None
+        limits = Limits(evaluations=evaluations, seconds=seconds, max_log_bound=level, maximise=True)
+        rows.append(_to_row(search(target, seed=seed, limits=limits)))
+        done(rows[-1])
+    return pd.DataFrame(rows).astype({"holds": object})
+
+
+def _to_row(outcome: Outcome) -> dict[str, Any]:
+    measured, best = outcome.measured, outcome.best
+    return {
+        "id": outcome.target.id,
+        "holds": outcome.target.holds,
+        "violated": outcome.violated,
+        "ratio": math.nan if best is None else measured.ratio,
+        "observed": "-" if best is None else format_log(measured.log_observed),
+        "bound": "-" if best is None else format_log(measured.log_bound),
+        "evaluations": outcome.evaluations,
+        "where": "no instance with such a bound" if best is None else best.describe(),
+    }
+
+
+def to_markdown(table: pd.DataFrame) -> str:
+    """Return a table for a document, without the instances."""
+    header = ("claim or bound", "over this space", "largest observed/bound", "observed", "bound", "evaluations")
+    return markdown_table(
+        header,
+        (
+            (
+                f"`{row.id}`",
+                "violated" if row.violated else _STATES[row.holds],
+                _format_ratio(row.ratio),
+                row.observed,
+                row.bound,
+                f"{row.evaluations:,}",
+            )
+            for row in table.itertuples()
+        ),
+    )
+
+
+def _format_ratio(ratio: float) -> str:
+    if math.isnan(ratio):
+        return "-"
+    return "unbounded" if math.isinf(ratio) else f"{ratio:.3g}"

@@ -31,7 +31,7 @@ from exml_sim.classifier.constants import INITIAL_THETAS
 from exml_sim.oracle import CallableOracle
 from exml_sim.seeds import Seeds
 from exml_sim.strategies import Strategy
-from simulations.reproduction._task import HIDDEN, Task
+from simulations.reproduction._sources import HIDDEN, Task
 
 N_CLASSES = 2
 # The accuracy of `exml_sim.classifier._rejection_model.fit_rejection_model`.

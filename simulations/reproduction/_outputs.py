@@ -12,7 +12,6 @@ import numpy as np
 from exml_sim._internal.threads import one_thread
 from simulations.figures.style import save
 from simulations.reproduction import _figures as figures
-from simulations.reproduction import _printed as printed
 from simulations.reproduction import _result_tables as tables
 from simulations.reproduction import _statements as statements
 from simulations.reproduction._results import CSD_ME, SL, TABLE_1, TABLE_2, Results
@@ -65,13 +64,13 @@ Parts = tuple["DataFrame", list[PaperStatement], list[Path]]
 
 
 def _report_table_1(experiment: Experiment, results: Results, out: Path) -> Parts:
-    table = tables.make_table(results, experiment.budgets, TABLE_1, printed.TABLE_1)
+    table = tables.make_table(results, experiment.budgets, TABLE_1, tables.PRINTED_TABLE_1)
     files = save(figures.accuracy_by_budget(table), out / "accuracy")
     return table, statements.check_table_1(results, experiment.budgets), files
 
 
 def _report_table_2(experiment: Experiment, results: Results, out: Path) -> Parts:
-    table = tables.make_table(results, experiment.budgets, TABLE_2, printed.TABLE_2)
+    table = tables.make_table(results, experiment.budgets, TABLE_2, tables.PRINTED_TABLE_2)
     files = save(figures.accuracy_by_budget(table), out / "accuracy")
     costs = {name: f"{float(cost):g}" for name, cost in PAPER_COSTS.items()}
     files += save(figures.query_allocation(results, ("fou", "zer"), 20, costs), out / "allocation")

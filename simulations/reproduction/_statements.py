@@ -20,7 +20,7 @@ import numpy as np
 from scipy import stats
 
 from exml_sim._internal.arrays import FloatArray
-from simulations._tables import markdown_table
+from simulations import markdown_table
 from simulations.reproduction._results import (
     AUG_ME,
     CSD_ME,

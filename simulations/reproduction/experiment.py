@@ -26,8 +26,9 @@ from simulations.reproduction._sources import (
     RealDispSource,
     Source,
     SyntheticSource,
+    Task,
+    stream,
 )
-from simulations.reproduction._task import Task, stream
 
 #: The budget ratios of Tables 1 and 2, and of Section 5.1, in per cent.
 BUDGETS = (10, 20, 30)

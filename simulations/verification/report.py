@@ -34,7 +34,7 @@ from typing import Any
 
 from exml_sim._internal.spreadsheets import write_frame
 from exml_sim.engine._manifest import manifest
-from simulations._tables import markdown_table
+from simulations import markdown_table
 from simulations.verification._cells import (
     CellEvidence,
     Closeness,

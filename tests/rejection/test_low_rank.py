@@ -24,7 +24,7 @@ from exml_sim.rejection import (
     solve,
     solve_low_rank,
 )
-from exml_sim.rejection._residual import Setting, lower_bound
+from exml_sim.rejection._large import Setting, lower_bound
 
 from .problems import table
 

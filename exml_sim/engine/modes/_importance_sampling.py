@@ -28,8 +28,7 @@ from exml_sim.bandit.rows import FeaturePool, RowState
 from exml_sim.bandit.trial import Exploration, Explorations, read_trial
 from exml_sim.bandit.trial_batch import TrialBatch
 from exml_sim.engine._trials import Block, CellMetadata, block_of, plain_metadata
-from exml_sim.engine.modes._failure_paths import read_schedule
-from exml_sim.engine.modes._tilting import Mixture, mixture
+from exml_sim.engine.modes._tilting import Mixture, mixture, read_schedule
 from exml_sim.engine.study import Cell, Study
 from exml_sim.money import exact
 from exml_sim.seeds import Seeds, mulhi, philox

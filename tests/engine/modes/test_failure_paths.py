@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from exml_sim.engine.modes._failure_paths import Passing, Schedule, list_paths
+from exml_sim.engine.modes._tilting import Passing, Schedule, list_paths
 
 
 def schedule(keeps: tuple[int, ...], top: int = 1, fixed: bool = True) -> Schedule:

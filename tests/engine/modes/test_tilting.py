@@ -6,7 +6,7 @@ from scipy.special import logsumexp
 
 from exml_sim.engine import Study
 from exml_sim.engine.modes import _tilting as tilting
-from exml_sim.engine.modes._failure_paths import Passing, Schedule
+from exml_sim.engine.modes._tilting import Passing, Schedule
 from exml_sim.losses import surrogate_loss
 from exml_sim.rejection import solve
 

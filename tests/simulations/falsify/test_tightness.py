@@ -4,7 +4,7 @@ import math
 
 from simulations.falsify._spaces import PoolInstance
 from simulations.falsify._target import log
-from simulations.falsify._tightness import LEVEL, measure_tightness, to_markdown
+from simulations.falsify.search import LEVEL, measure_tightness, to_markdown
 from simulations.falsify.targets import get
 from simulations.falsify.targets._selection import (
     KNOWN_UNIFORM,

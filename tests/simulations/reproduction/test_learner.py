@@ -13,7 +13,7 @@ from exml_sim.classifier._rejection_model import ModelOptions
 from exml_sim.oracle import ArrayOracle
 from exml_sim.strategies import MedianElimination, UniformAllocation
 from simulations.reproduction._learner import Learner, Predicted, Protocol
-from simulations.reproduction._task import HIDDEN, Task
+from simulations.reproduction._sources import HIDDEN, Task
 
 GROUPS = ("seen", "good", "noise", "fair")
 COSTS = {"good": Fraction(5), "noise": Fraction("0.9"), "fair": Fraction("1.2")}

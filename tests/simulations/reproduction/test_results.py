@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from simulations.reproduction import _printed as printed
+from simulations.reproduction import _result_tables as printed
 from simulations.reproduction import _result_tables as tables
 from simulations.reproduction import _statements as statements
 from simulations.reproduction._results import (
@@ -104,7 +104,7 @@ def table_1(shift: dict[str, float] | None = None, n: int = 20) -> list[dict]:
             others = [name for name in VIEWS if name != view]
             sl = 0.0
             for budget in BUDGETS:
-                means = [mean / 100.0 for mean, _ in printed.TABLE_1[view, budget]]
+                means = [mean / 100.0 for mean, _ in printed.PRINTED_TABLE_1[view, budget]]
                 values = {
                     method.name: means[k] + noise[k] + shift.get(method.name, 0.0) / 100.0
                     for k, method in enumerate(TABLE_1)
@@ -153,7 +153,7 @@ def test_selections_at_random_are_caught():
 
 
 def test_tables_show_both_numbers_and_bold_print():
-    table = tables.make_table(Results(table_1(), "each"), BUDGETS, TABLE_1, printed.TABLE_1)
+    table = tables.make_table(Results(table_1(), "each"), BUDGETS, TABLE_1, printed.PRINTED_TABLE_1)
     text = tables.write_markdown(table)
     assert len(text.splitlines()) == 2 + 18
     first = text.splitlines()[2]
@@ -166,11 +166,11 @@ def test_tables_show_both_numbers_and_bold_print():
 
 def test_printed_bold_means_are_the_largest():
     """The transcription: the paper's bold cells include the row's largest mean, here checked on the means alone."""
-    assert set(printed.TABLE_1) == set(printed.TABLE_2) == set(printed.RECALL)
-    winners = {key: int(np.argmax([mean for mean, _ in row])) for key, row in printed.TABLE_1.items()}
+    assert set(printed.PRINTED_TABLE_1) == set(printed.PRINTED_TABLE_2) == set(printed.RECALL)
+    winners = {key: int(np.argmax([mean for mean, _ in row])) for key, row in printed.PRINTED_TABLE_1.items()}
     sl_best = {key for key, column in winners.items() if column == 0}
     assert sl_best == {(view, budget) for view in ("fac", "pix", "kar") for budget in (10, 20, 30)} - {("kar", 30)}
-    ba_me = {key for key, row in printed.TABLE_2.items() if int(np.argmax([mean for mean, _ in row])) == 3}
+    ba_me = {key for key, row in printed.PRINTED_TABLE_2.items() if int(np.argmax([mean for mean, _ in row])) == 3}
     assert {(view, budget) for view in ("zer", "fou", "mor") for budget in (10, 20, 30)} <= ba_me
 
 

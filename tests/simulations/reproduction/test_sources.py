@@ -9,13 +9,14 @@ from exml_sim.datasets.realdisp import SENSORS, RealDisp, save_realdisp
 from simulations.reproduction._sources import (
     ANGLES,
     DIVISIONS,
+    HIDDEN,
     MfeatSource,
     RealDispSource,
     SyntheticSource,
     observe_labels,
     read_source,
+    stream,
 )
-from simulations.reproduction._task import HIDDEN, stream
 from simulations.reproduction.experiment import table_2
 
 
