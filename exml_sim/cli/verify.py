@@ -66,7 +66,7 @@ def command(
         raise click.UsageError("--plugins and --trust go with a certificate")
     started, clock = datetime.now(UTC).isoformat(timespec="seconds"), time.monotonic()
     from simulations.verification import _coverage as coverage
-    from simulations.verification import report
+    from simulations.verification import _report as report
     from simulations.verification._plans import DEPTHS
     from simulations.verification.run import select_claims, verify
 

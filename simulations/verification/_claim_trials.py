@@ -41,7 +41,7 @@ def source_digest() -> str:
             part = file.relative_to(home).as_posix()
             if package is simulations and not part.startswith(("verification/", "_cache", "_finite_support")):
                 continue
-            if not part.startswith(("cli/", "verification/report")):
+            if not part.startswith(("cli/", "verification/_report")):
                 digest.update(part.encode() + b"\0" + file.read_bytes() + b"\0")
     return digest.hexdigest()
 

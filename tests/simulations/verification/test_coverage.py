@@ -11,7 +11,7 @@ import pytest
 from exml_sim.bandit import _evidence as evidence
 from exml_sim.bandit import selection_report
 from simulations.verification import _coverage as coverage
-from simulations.verification import report
+from simulations.verification import _report as report
 from simulations.verification._plans import DEPTHS
 from simulations.verification.run import select_claims, verify
 

@@ -11,7 +11,8 @@ import pytest
 from simulations._cache import Cache
 from simulations.verification import _claim_trials as trials
 from simulations.verification import _excess_risk as excess_risk
-from simulations.verification import report, run
+from simulations.verification import _report as report
+from simulations.verification import run
 from simulations.verification._claim_trials import RunContext
 from simulations.verification._guarantees import Guarantee
 from simulations.verification._plans import COMPARED, DEPTHS, EXCESS, list_tested_claims
