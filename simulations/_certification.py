@@ -27,8 +27,8 @@ from scipy.special import rel_entr
 import exml_sim
 from exml_sim.bandit.parametric import RandomInstancePool
 from exml_sim.bandit.strategy import check_budget
-from exml_sim.engine import Budgets
 from exml_sim.engine._fields import to_canonical, to_plain
+from exml_sim.engine._specs import Budgets
 from exml_sim.engine._trials import outcomes
 from exml_sim.engine.study import Cell, Study
 from exml_sim.money import Money, exact, show
