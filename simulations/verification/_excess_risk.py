@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +26,8 @@ from exml_sim.engine.study import Cell, Study
 from simulations.verification._cells import CellEvidence, must_hold
 from simulations.verification._guarantees import STRATEGIES, Reading, StrategyName
 from simulations.verification._plans import ALPHA, FACTOR, Depth
+from simulations.verification._risk_limits import ANGLES as LIMIT_ANGLES
+from simulations.verification._risk_limits import run_trials
 from theory import corrected, paper, tighter, verdicts
 from theory.claims import get
 from theory.verdicts import judge
@@ -39,6 +42,8 @@ ANGLES = (2.0, 4.0, 6.0, 90.0)
 BELOW = (100, 1_000)
 ABOVE = (20_000, 60_000)
 CHUNK = 10
+#: The study in which the model accepts rows: rejection cost, kappa Lambda, rows per arm of uniform allocation.
+LIMIT_THETA, LIMIT_RADIUS, LIMIT_ROWS = 0.3, 4.0, 120
 CLAIMS: dict[str, StrategyName] = {"thm-1": "uniform", "thm-2": "median-accumulated"}
 
 
@@ -165,6 +170,46 @@ def judge_trials(claim: str, reading: Reading, run: RandomInstanceTrials, delta:
         must_hold(get(claim), reading),
         {"mean_excess": float(run.terms[:, 0].mean()), "m": run.m, "rows_per_arm": run.rows},
     )
+
+
+def _limit_block(kind: str, seed: int, delta: float, first: int, stop: int) -> list[list[float]]:
+    """Return risks, their limits and the accepted part, one line per trial."""
+    trials = run_trials(kind, LIMIT_THETA, LIMIT_RADIUS, LIMIT_ROWS, range(first, stop), seed, delta)
+    return [[trial.tested_risk, trial.limit, trial.mean_risk, trial.mean_limit, trial.accepted] for trial in trials]
+
+
+def collect_limits(claim: str, depth: Depth, context: RunContext) -> list[CellEvidence]:
+    """Test the limits of the risk from counts where the model accepts rows (Theorems 19 and 20)."""
+    strategy, evidence = CLAIMS[claim], []
+    for delta in depth.excess_levels:
+        run = partial(_limit_block, "uniform" if strategy == "uniform" else "median", context.seed, delta)
+        key = f"limits {strategy} {(LIMIT_THETA, LIMIT_RADIUS, LIMIT_ROWS)} {delta} {context.seed}"
+        lines = context.blocks(key, depth.excess, CHUNK, run, doing=f"limits of the risk: {strategy}")
+        table = np.array([line for block in lines for line in block])
+        for place, name in ((0, "of the model"), (2, "of the sequence of models")):
+            failures, limit = int((table[:, place] > table[:, place + 1]).sum()), float(table[:, place + 1].mean())
+            evidence.append(
+                CellEvidence(
+                    claim,
+                    "tighter",
+                    "synthetic, random instances, accepted rows",
+                    strategy,
+                    LIMIT_ROWS * len(LIMIT_ANGLES),
+                    f"the risk {name} exceeds its limit from counts on unseen rows",
+                    delta,
+                    judge(failures, len(table), delta, alpha=ALPHA / (2 * len(depth.excess_levels)), factor=FACTOR),
+                    delta,
+                    limit,
+                    "random_instance",
+                    must_hold(get(claim), "tighter"),
+                    {
+                        "mean_risk": float(table[:, place].mean()),
+                        "accepted": float(table[:, 4].mean()),
+                        "rejecting_everything": LIMIT_THETA,
+                    },
+                )
+            )
+    return evidence
 
 
 def run_all(claim: str, depth: Depth, context: RunContext) -> list[RandomInstanceTrials]:

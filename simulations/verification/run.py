@@ -249,6 +249,7 @@ def _test(claim: str, depth: Depth, context: RunContext) -> tuple[list[CellEvide
         return compare(depth, context), ()
     if claim in EXCESS:
         instances = tuple(excess_risk.run_all(claim, depth, context))
-        return excess_risk.collect_evidence(claim, instances, depth), instances
+        counted = excess_risk.collect_limits(claim, depth, context)
+        return [*excess_risk.collect_evidence(claim, instances, depth), *counted], instances
     cells = [cell for plan in PLANS if plan.claim == claim for cell in make_cells(plan, depth)]
     return [*run_claim(cells, depth, context), *near_tight.collect_evidence(claim)], ()
