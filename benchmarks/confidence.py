@@ -314,11 +314,14 @@ def pilots(trials: int) -> Iterator[Line]:
 
 
 def race(trials: int) -> Iterator[Line]:
-    """The race on the default pool against the smallest budget with which uniform allocation fails in 5 %."""
-    pool = feature_pool(*POOLS["default"])
-    practice = 8
-    while pool.explore_many("uniform_allocation", practice, 4000).failures(pool.best_arms()).mean() > DELTA:
-        practice += 8
+    """The race on the default pool against the smallest certified budget of uniform allocation at 5 %."""
+    from simulations import budget_vs_failure
+    from simulations._certification import search_budget
+
+    pool, study = feature_pool(*POOLS["default"]), budget_vs_failure.make_study(1)
+    budget = search_budget(study, study.cells()[0], DELTA).budget
+    assert budget is not None
+    practice = int(budget)
     for name in SURE:
         found = pool.explore_many(by_name(name), 2048, trials)
         wrong = (found.failures(pool.best_arms()) & found.confident).mean()

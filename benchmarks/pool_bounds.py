@@ -1,30 +1,29 @@
 """Budgets that bounds ask for when they know the population, next to those of practice and of the older bounds.
 
-Run ``python -m benchmarks.pool_bounds``; ``--pool NAME`` for one pool, ``--trials`` for practice. Every line has the
-budget of practice (the smallest whose failure rate is at most delta; by tilted trials where that is rare), the
-approximate planner's, those of the quick and of the sharp bound with their ratio to practice and the processor seconds
-of the search, that of `theory.tighter`, and whether each promise and each aim is met. Then come the times of single
-evaluations and the check against exact failure probabilities of generated pools. It exits with 1 if a promise is
-broken.
+Run ``python -m benchmarks.pool_bounds``; ``--pool NAME`` for one pool. Every line has the budget of practice (the
+smallest whose failure probability is certified by simulation to be at most delta; at 1e-6 the smallest whose rate in
+tilted trials is), the approximate planner's, those of the quick and of the sharp bound with their ratio to practice and
+the processor seconds of the search, that of `theory.tighter`, and whether each promise and each aim is met. Then come
+the times of single evaluations and the check against exact failure probabilities of generated pools. It exits with 1 if
+a promise is broken.
 """
 
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmarks.pool_checks import Promises, against_exact
 from exml_sim.bandit.rows import FeaturePool
-from exml_sim.datasets import make_graded
 from exml_sim.datasets.graded import largest_ball
-from exml_sim.engine import MfeatPool, SyntheticPool, run
+from exml_sim.engine import Budgets, MfeatPool, Score, StrategySpec, Study, SyntheticPool, run
+from exml_sim.engine.pools import DatasetPool
+from simulations._certification import search_budget
 from simulations._pool_bounds import known_pool
 from simulations.budget_vs_failure import ANGLES, RADIUS, THETA, make_study
 from theory.budgets import required_budget as by_gaps
@@ -32,24 +31,11 @@ from theory.population import Effort, PopulationModel, Strategy, large_deviation
 from theory.population import delta_fail_uniform as delta_fail
 from theory.tighter import delta_fail_median, delta_fail_uniform
 
-Bools = NDArray[np.bool_]
-
-
-def default(ball: float = RADIUS) -> FeaturePool:
-    """The pool of the study of budgets against failures."""
-    return FeaturePool(SyntheticPool(per_class=100, angles=ANGLES).population(), theta=THETA, ball=ball)
-
-
-def digits() -> FeaturePool:
-    """Two views of Mfeat, 600 rows."""
-    return FeaturePool(MfeatPool(per_class=200, candidates=("fac", "fou")).population(), theta=THETA, ball=RADIUS)
-
-
-def graded(kernel: str) -> FeaturePool:
-    """Eight arms with gaps 0, 0.02, ..., 0.14 under the linear kernel, 400 rows."""
-    ball = largest_ball(THETA)
-    rows = make_graded([0.02 * k for k in range(8)], ball=ball, rows=400, best=0.8, rng=0)
-    return FeaturePool(rows, theta=THETA, ball=ball if kernel == "linear" else RADIUS, kernel=kernel)
+#: The pool of the study of budgets against failures, and two views of Mfeat with 600 rows.
+DEFAULT = SyntheticPool(per_class=100, angles=ANGLES)
+DIGITS = MfeatPool(per_class=200, candidates=("fac", "fou"))
+#: Eight arms with gaps 0, 0.02, ..., 0.14 under the linear kernel, 400 rows.
+GAPS = {"gaps": [0.02 * k for k in range(8)], "ball": largest_ball(THETA), "rows": 400, "best": 0.8}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +44,7 @@ class Line:
 
     Attributes
     ----------
-    name, make, strategy, delta
+    name, pool, ball, strategy, delta
         What is asked.
     quick, sharp
         Largest budgets that the two bounds may ask for, as a number or as a multiple of practice; 0: no promise.
@@ -67,7 +53,8 @@ class Line:
     """
 
     name: str
-    make: Callable[[], FeaturePool]
+    pool: Any
+    ball: float = RADIUS
     strategy: Strategy = "uniform"
     delta: float = 0.05
     quick: int = 0
@@ -75,46 +62,29 @@ class Line:
     times: float = 0.0
     aim: float = 2.0
 
+    @property
+    def study(self) -> Study:
+        """The study of this line."""
+        name = "uniform_allocation" if self.strategy == "uniform" else "median_elimination"
+        score = Score(score="ball", theta=THETA, ball=self.ball)
+        return Study(
+            pools=(self.pool,), scores=(score,), strategies=(StrategySpec(name),), budgets=Budgets(per_arm=("8",))
+        )
+
 
 LINES = (
-    Line("default", default, quick=448, sharp=320),
-    Line("default, median", default, "median", quick=1200, sharp=800),
-    Line("mfeat fac/fou", digits, quick=128, sharp=88),
-    Line("graded, gaussian", lambda: graded("gaussian"), quick=2640, sharp=1950),
-    Line("graded, linear", lambda: graded("linear"), sharp=4120, aim=1.5),
-    Line("default, ball 1.2", lambda: default(1.2), times=8, aim=3),
-    Line("default, ball 2", lambda: default(2.0), times=25, aim=8),
-    Line("default, ball 4", lambda: default(4.0), times=90, aim=8),
-    Line("default at 1e-6", default, delta=1e-6, times=5),
+    Line("default", DEFAULT, quick=448, sharp=320),
+    Line("default, median", DEFAULT, strategy="median", quick=1200, sharp=800),
+    Line("mfeat fac/fou", DIGITS, quick=128, sharp=88),
+    Line("graded, gaussian", DatasetPool(name="graded", options=GAPS), quick=2640, sharp=1950),
+    Line(
+        "graded, linear", DatasetPool(name="graded", options=GAPS, kernel="linear"), GAPS["ball"], sharp=4120, aim=1.5
+    ),
+    Line("default, ball 1.2", DEFAULT, 1.2, times=8, aim=3),
+    Line("default, ball 2", DEFAULT, 2.0, times=25, aim=8),
+    Line("default, ball 4", DEFAULT, 4.0, times=90, aim=8),
+    Line("default at 1e-6", DEFAULT, delta=1e-6, times=5),
 )
-
-
-def failure_rate(pool: FeaturePool, n: int, strategy: Strategy, trials: int) -> float:
-    """Share of trials that end outside the best set; n rows per arm in the first round, accumulated after it."""
-    rng = np.random.default_rng(0)
-    best = np.isin(np.arange(pool.n_arms), pool.best_arms())
-    counts = np.zeros((trials, pool.n_rows), dtype=np.int32)
-    active = np.ones((trials, pool.n_arms), dtype=np.bool_)
-    size, rounds = pool.n_arms, 1 if strategy == "uniform" else math.ceil(math.log2(pool.n_arms))
-    budget = n * pool.n_arms * rounds
-    for _ in range(rounds):
-        share = np.full(pool.n_rows, 1.0 / pool.n_rows)
-        counts += rng.multinomial(budget // (rounds * size), share, size=trials).astype(np.int32)
-        size = 1 if strategy == "uniform" else -(-size // 2)
-        active = _kept(pool, counts, active, size)
-    return float(1.0 - active[:, best].any(axis=1).mean())
-
-
-def _kept(pool: FeaturePool, counts: NDArray[np.int32], active: Bools, size: int) -> Bools:
-    values = np.full(active.shape, np.inf)
-    for i, arm in enumerate(pool.feature_arms):
-        lines = np.flatnonzero(active[:, i])
-        if lines.size:
-            values[lines, i] = arm.refined(counts[lines], 2)[0]
-    order = np.argsort(values, axis=1, kind="stable")[:, :size]
-    kept = np.zeros_like(active)
-    np.put_along_axis(kept, order, True, axis=1)
-    return kept
 
 
 def rare_rate(n: int) -> float:
@@ -124,22 +94,18 @@ def rare_rate(n: int) -> float:
     return float(found.failure_rate)
 
 
-def practice(pool: FeaturePool, line: Line, trials: int) -> int:
-    """The smallest budget whose failure rate is at most delta, by bisection on common random numbers."""
-    unit = pool.n_arms * (1 if line.strategy == "uniform" else math.ceil(math.log2(pool.n_arms)))
-    rare = line.delta * trials < 20
-
-    def fits(n: int) -> bool:
-        return (rare_rate(n) if rare else failure_rate(pool, n, line.strategy, trials)) <= line.delta
-
-    high = 64 if rare else 2
-    while not fits(high):
-        high *= 2
-    low = high // 2
+def practice(line: Line) -> int:
+    """The smallest budget that is certified by simulation; at a small delta the smallest by tilted trials."""
+    study = line.study
+    if line.delta >= 1e-3:
+        certificate = search_budget(study, study.cells()[0], line.delta)
+        assert certificate.budget is not None, certificate.sentence
+        return int(certificate.budget)
+    low, high = 32, 128
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if fits(middle) else (middle, high)
-    return high * unit
+        low, high = (low, middle) if rare_rate(middle) <= line.delta else (middle, high)
+    return high * len(ANGLES)
 
 
 def older(pool: FeaturePool, line: Line) -> int:
@@ -159,12 +125,13 @@ def timed(pool: PopulationModel, line: Line, effort: Effort) -> tuple[int, float
     return required_budget(pool, line.delta, line.strategy, effort=effort), time.process_time() - start
 
 
-def show(line: Line, trials: int, promises: Promises) -> str:
+def show(line: Line, promises: Promises) -> str:
     """One line of the table."""
-    pool = line.make()
+    pool = line.study.pool(line.study.cells()[0])
+    assert isinstance(pool, FeaturePool)
     known = known_pool(pool)
     affine = known.affine
-    seen = practice(pool, line, trials if affine else min(trials, 1000))
+    seen = practice(line)
     parts = [line.name, f"{seen:,}", planned(known, line, seen, promises) if affine else "-"]
     found = {}
     for effort, most in (("quick", line.quick), ("sharp", line.sharp)):
@@ -197,7 +164,7 @@ def planned(known: PopulationModel, line: Line, seen: int, promises: Promises) -
 
 def single_times(promises: Promises) -> None:
     """Processor seconds of single evaluations on the default pool, preparation included."""
-    pool = known_pool(default())
+    pool = known_pool(FeaturePool(DEFAULT.population(), theta=THETA, ball=RADIUS))
     for name, most, call in (
         ("the quick bound at 448", 1.0, lambda: delta_fail(pool, 448)),
         ("the sharp bound at 320", 10.0, lambda: delta_fail(pool, 320, effort="sharp")),
@@ -214,14 +181,13 @@ def main() -> None:
     """Print the table, then what was promised and what came of it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pool", choices=[line.name for line in LINES], help="one line only")
-    parser.add_argument("--trials", type=int, default=8000, help="trials per tried budget of practice")
     options = parser.parse_args()
     promises = Promises()
     print("| pool | practice | planner (approximate) | quick | sharp | tighter | rate per row |")
     print("|---|---|---|---|---|---|---|")
     for line in LINES:
         if options.pool in (None, line.name):
-            print(f"| {show(line, options.trials, promises)} |", flush=True)
+            print(f"| {show(line, promises)} |", flush=True)
     if options.pool is None:
         single_times(promises)
         against_exact(promises)
