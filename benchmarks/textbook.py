@@ -110,6 +110,14 @@ class Arms:
         """The mean of the pulls of an arm."""
         return self.ones[arm] / self.pulls[arm]
 
+    def rank(self, arm: int) -> tuple[float, float]:
+        """The mean of the pulls of an arm, ties broken at random."""
+        return self.mean(arm), self.rng.random()
+
+    def pick(self, values: list[float]) -> int:
+        """An arm with the lowest value, ties broken at random."""
+        return min(range(len(values)), key=lambda arm: (values[arm], self.rng.random()))
+
     def forget(self) -> None:
         """Begin anew."""
         self.ones, self.pulls = [0] * len(self.means), [0] * len(self.means)
@@ -120,7 +128,7 @@ def uniform(means: list[float], budget: int, rng: np.random.Generator) -> int:
     arms = Arms(means, rng)
     for arm in range(len(means)):
         arms.pull(arm, budget // len(means))
-    return min(range(len(means)), key=arms.mean)
+    return min(range(len(means)), key=arms.rank)
 
 
 def median_elimination(means: list[float], budget: int, rng: np.random.Generator, *, fresh: bool = False) -> int:
@@ -132,7 +140,7 @@ def median_elimination(means: list[float], budget: int, rng: np.random.Generator
             arms.forget()
         for arm in left:
             arms.pull(arm, budget // (rounds * len(left)))
-        left = sorted(sorted(left, key=arms.mean)[: math.ceil(len(left) / 2)])
+        left = sorted(sorted(left, key=arms.rank)[: math.ceil(len(left) / 2)])
     return left[0]
 
 
@@ -150,7 +158,7 @@ def successive_rejects(means: list[float], budget: int, rng: np.random.Generator
         for arm in left:
             arms.pull(arm, total - had)
         had = total
-        left.remove(max(left, key=lambda arm: (arms.mean(arm), arm)))
+        left.remove(max(left, key=arms.rank))
     return left[0]
 
 
@@ -161,18 +169,18 @@ def top_two(means: list[float], budget: int, rng: np.random.Generator) -> int:
         arms.pull(arm, budget // 4 // number)
     left = budget - sum(arms.pulls)
     for rounds in range(24, 0, -1):
-        leader = min(range(number), key=arms.mean)
+        leader = min(range(number), key=arms.rank)
 
         def cost(arm: int, leader: int = leader) -> float:
             spread = 1.0 / arms.pulls[leader] + 1.0 / arms.pulls[arm]
             return (arms.mean(arm) - arms.mean(leader)) / math.sqrt(spread)
 
-        rival = min((arm for arm in range(number) if arm != leader), key=cost)
+        rival = arms.pick([math.inf if arm == leader else cost(arm) for arm in range(number)])
         each = left // rounds // 2
         for arm in (leader, rival):
             arms.pull(arm, each)
         left -= 2 * each
-    return min(range(number), key=arms.mean)
+    return min(range(number), key=arms.rank)
 
 
 def ocba(means: list[float], budget: int, rng: np.random.Generator) -> int:
@@ -183,15 +191,15 @@ def ocba(means: list[float], budget: int, rng: np.random.Generator) -> int:
     left = budget - sum(arms.pulls)
     for rounds in range(48, 0, -1):
         score = [arms.mean(arm) for arm in range(number)]
-        leader = score.index(min(score))
+        leader = arms.pick(score)
         gaps = [value - score[leader] for value in score]
         least = max(max(gaps), 1e-12) * 1e-4
         share = [0.0 if arm == leader else 1.0 / max(gap, least) ** 2 for arm, gap in enumerate(gaps)]
         share[leader] = math.sqrt(sum(one**2 for one in share))
         behind = [one / n for one, n in zip(share, arms.pulls, strict=True)]
-        arms.pull(behind.index(max(behind)), left // rounds)
+        arms.pull(arms.pick([-one for one in behind]), left // rounds)
         left -= left // rounds
-    return min(range(number), key=arms.mean)
+    return min(range(number), key=arms.rank)
 
 
 def ugape_budget(means: list[float], budget: int, rng: np.random.Generator) -> int:
@@ -208,10 +216,10 @@ def ugape_budget(means: list[float], budget: int, rng: np.random.Generator) -> i
         width = [math.sqrt((budget - number) / (4.0 * hardness * n)) for n in arms.pulls]
         lower = [value - w for value, w in zip(score, width, strict=True)]
         index = [score[k] + width[k] - min(lower[:k] + lower[k + 1 :]) for k in range(number)]
-        leader = index.index(min(index))
+        leader = arms.pick(index)
         if rounds == 0:
             break
-        rival = min((arm for arm in range(number) if arm != leader), key=lower.__getitem__)
+        rival = arms.pick([math.inf if arm == leader else lower[arm] for arm in range(number)])
         arm = rival if arms.pulls[rival] < arms.pulls[leader] else leader
         arms.pull(arm, left // rounds)
         left -= left // rounds

@@ -2,8 +2,7 @@
 
 A score is a value with an interval [lower, upper] that contains the true minimum. Lower is better. A
 comparison is *certified* when the intervals are apart. What stays uncertified after the last refinement is
-ordered by value; values closer than the resolution count as equal, and equal arms are ordered by index, the
-lowest first.
+ordered by value; values closer than the resolution count as equal, and `exml_sim.bandit._ties` orders equal arms.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
+from exml_sim.bandit._ties import TieBreaker
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,8 +72,10 @@ def any_arm(mask: BoolArray) -> BoolArray:
     return np.asarray(mask.any(axis=1), dtype=np.bool_)
 
 
-def ranking(scores: Scores, tied: BoolArray | None = None) -> IntArray:
-    """Order the arms from best to worst, shape (trials, K); unscored arms come last.
+def group_equal(scores: Scores, tied: BoolArray | None = None) -> tuple[IntArray, IntArray]:
+    """Order the arms from best to worst; return the order and the group of equal arms at every place.
+
+    Members of a group are in the order of their indices. Unscored arms come last, each in a group of its own.
 
     Parameters
     ----------
@@ -84,27 +86,42 @@ def ranking(scores: Scores, tied: BoolArray | None = None) -> IntArray:
         along a chain of neighbours, so that the order does not depend on which of them comes first.
     """
     order = np.argsort(scores.value, axis=1, kind="stable")
-    if tied is None or scores.resolution == 0.0 or not tied.any():
-        return order
-    rows = np.flatnonzero(tied)
-    ordered = np.take_along_axis(scores.value[rows], order[rows], axis=1)
-    finite = np.where(np.isfinite(ordered), ordered, np.finfo(np.float64).max)
-    unit = np.take_along_axis(np.broadcast_to(scores.unit, scores.value.shape)[rows], order[rows], axis=1)
-    step = scores.resolution * np.maximum(np.maximum(unit[:, :-1], unit[:, 1:]), np.abs(finite[:, :-1]))
-    apart = finite[:, 1:] - finite[:, :-1] > step
-    group = np.concatenate([np.zeros((rows.size, 1), np.int64), np.cumsum(apart, axis=1)], axis=1)
-    by_arm = np.empty_like(group)
-    np.put_along_axis(by_arm, order[rows], group, axis=1)
-    order[rows] = np.argsort(by_arm, axis=1, kind="stable")
-    return order
+    ordered = np.take_along_axis(scores.value, order, axis=1)
+    apart = (ordered[:, 1:] > ordered[:, :-1]) | ~np.isfinite(ordered[:, 1:])
+    rows = np.flatnonzero(tied) if tied is not None and scores.resolution > 0.0 else np.zeros(0, dtype=np.int64)
+    if rows.size:
+        finite = np.where(np.isfinite(ordered[rows]), ordered[rows], np.finfo(np.float64).max)
+        unit = np.take_along_axis(np.broadcast_to(scores.unit, scores.value.shape)[rows], order[rows], axis=1)
+        step = scores.resolution * np.maximum(np.maximum(unit[:, :-1], unit[:, 1:]), np.abs(finite[:, :-1]))
+        apart[rows] = (finite[:, 1:] - finite[:, :-1] > step) | ~np.isfinite(ordered[rows, 1:])
+    group = np.zeros(order.shape, dtype=np.int64)
+    np.cumsum(apart, axis=1, out=group[:, 1:])
+    if rows.size:
+        by_arm = np.empty_like(group)
+        np.put_along_axis(by_arm, order, group, axis=1)
+        order[rows] = np.argsort(by_arm[rows], axis=1, kind="stable")
+    return order, group
 
 
-def lowest(scores: Scores, number: int, tied: BoolArray | None = None) -> IntArray:
-    """Return the best arms of every trial, best first, shape (trials, number); `tied` as for `ranking`."""
+def ranking(scores: Scores, tied: BoolArray | None = None) -> IntArray:
+    """Order the arms from best to worst, equal arms by index, shape (trials, K); `tied` as for `group_equal`."""
+    return group_equal(scores, tied)[0]
+
+
+def lowest(scores: Scores, number: int, tied: BoolArray | None = None, ties: TieBreaker | None = None) -> IntArray:
+    """Return the best arms of every trial, best first, shape (trials, number).
+
+    Parameters
+    ----------
+    tied
+        As for `group_equal`.
+    ties
+        How equal arms are ordered; by index if it is not given.
+    """
+    breaker = TieBreaker() if ties is None else ties
     if number == 1 and (tied is None or scores.resolution == 0.0 or not tied.any()):
-        # The first of equal minima: the same arm as by sorting, without sorting.
-        return np.asarray(scores.value.argmin(axis=1)[:, None], dtype=np.int64)
-    return ranking(scores, tied)[:, :number]
+        return breaker.pick_lowest(scores.value)[:, None]
+    return breaker.order(*group_equal(scores, tied), number)[:, :number]
 
 
 def mark_arms(arms: IntArray, n_arms: int) -> BoolArray:

@@ -13,8 +13,9 @@ import numpy as np
 
 from exml_sim._internal.arrays import FloatArray, IntArray
 from exml_sim._internal.validation import check_count, check_jobs
+from exml_sim.bandit._ties import TieBreaker
 from exml_sim.bandit.ledger import Ledger
-from exml_sim.bandit.strategy import Strategy, check_budget, check_strategy, with_confidence
+from exml_sim.bandit.strategy import Strategy, break_ties, check_budget, check_strategy, with_confidence
 from exml_sim.bandit.trial import Exploration, Explorations, read_trial
 from exml_sim.bandit.trial_batch import ArmState, TrialBatch
 from exml_sim.money import Money, Prices, exact
@@ -200,10 +201,18 @@ class Pool(ABC):
         chosen = resolve_strategy(strategy)
         amount = exact(budget, "budget")
         check_budget(amount, chosen, self.prices)
-        return self.drive(chosen, amount, self.open(seeds), len(seeds), record=record)
+        ties = break_ties(chosen, seeds)
+        return self.drive(chosen, amount, self.open(seeds), len(seeds), record=record, ties=ties)
 
     def drive(
-        self, strategy: Strategy, budget: Fraction, arms: ArmState, trials: int, *, record: bool = False
+        self,
+        strategy: Strategy,
+        budget: Fraction,
+        arms: ArmState,
+        trials: int,
+        *,
+        ties: TieBreaker,
+        record: bool = False,
     ) -> tuple[TrialBatch, IntArray]:
         """Run a strategy on open arms; return the finished batch and the selected arms.
 
@@ -211,11 +220,15 @@ class Pool(ABC):
         ----------
         arms
             The arms as they were opened: drawn, tilted, or all outcomes at once.
+        ties
+            How equal arms are ordered.
         """
         ledger = self.new_ledger(budget, trials)
         if not record:
             ledger.forget()
-        batch = TrialBatch(arms, ledger, alignment=strategy.alignment, objective=strategy.objective, record=record)
+        batch = TrialBatch(
+            arms, ledger, alignment=strategy.alignment, objective=strategy.objective, record=record, ties=ties
+        )
         return batch, self._check_selection(strategy.explore(batch), trials, type(strategy).__name__)
 
     def new_ledger(self, budget: Fraction, trials: int) -> Ledger:

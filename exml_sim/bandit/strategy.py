@@ -10,13 +10,18 @@ import numpy as np
 
 from exml_sim._internal.arrays import IntArray
 from exml_sim._internal.validation import check_choice
+from exml_sim.bandit._ties import TIES, TieBreaker
 from exml_sim.bandit.trial_batch import OBJECTIVES, TrialBatch
 from exml_sim.money import ALIGNMENTS, LARGEST_UNITS, Prices, allot, exact, show
+from exml_sim.seeds import Seeds
 
 
 @runtime_checkable
 class Strategy(Protocol):
-    """Any object with these members can be passed to `explore`; no subclassing is needed."""
+    """Any object with these members can be passed to `explore`; no subclassing is needed.
+
+    A member `ties`, "random" or "lowest", says how equal scores are ordered; without it they are ordered at random.
+    """
 
     @property
     def alignment(self) -> str:
@@ -52,7 +57,13 @@ def check_strategy(strategy: object) -> Strategy:
         raise ValueError(f"a strategy needs alignment, objective, first_round_cost and explore, got {strategy!r}")
     check_choice(strategy.alignment, "alignment", ALIGNMENTS)
     check_choice(strategy.objective, "objective", OBJECTIVES)
+    check_choice(getattr(strategy, "ties", "random"), "ties", TIES)
     return strategy
+
+
+def break_ties(strategy: Strategy, seeds: Seeds) -> TieBreaker:
+    """Build the tie breaker of a strategy for the trials of `seeds`: at random unless its `ties` is "lowest"."""
+    return TieBreaker(seeds if getattr(strategy, "ties", "random") == "random" else None)
 
 
 def with_confidence(strategy: Strategy, confidence: float | None, epsilon: float | None) -> Strategy:

@@ -14,10 +14,11 @@ from typing import Protocol
 
 import numpy as np
 
-from exml_sim._internal.arrays import BoolArray, CountArray, IntArray
+from exml_sim._internal.arrays import BoolArray, CountArray, FloatArray, IntArray
 from exml_sim._internal.validation import check_count
 from exml_sim.bandit._evidence import Evidence
-from exml_sim.bandit._ranking import Scores, any_arm, cut_unclear, lowest, mark_arms
+from exml_sim.bandit._ranking import Scores, any_arm, cut_unclear, group_equal, lowest, mark_arms
+from exml_sim.bandit._ties import TieBreaker
 from exml_sim.bandit.ledger import Ledger
 from exml_sim.bandit.selection_report import ComparisonData
 from exml_sim.money import Money, Prices, allot, exact
@@ -120,6 +121,8 @@ class TrialBatch:
         How money becomes pulls, and what "better" means.
     record
         Keep every round for reading; without it only the result stays.
+    ties
+        How equal arms are ordered; the lowest index first if it is not given.
 
     Attributes
     ----------
@@ -131,8 +134,18 @@ class TrialBatch:
         Trials in which certificates left a decision open, which values within their reach took, shape (trials,).
     """
 
-    def __init__(self, arms: ArmState, ledger: Ledger, *, alignment: str, objective: str, record: bool = False) -> None:
+    def __init__(
+        self,
+        arms: ArmState,
+        ledger: Ledger,
+        *,
+        alignment: str,
+        objective: str,
+        record: bool = False,
+        ties: TieBreaker | None = None,
+    ) -> None:
         self.arms = arms
+        self.ties = TieBreaker() if ties is None else ties
         self.ledger = ledger
         self.alignment = alignment
         self.objective = objective
@@ -251,7 +264,7 @@ class TrialBatch:
 
         scores, doubtful = self.score(cut, fresh=fresh)
         tied = any_arm(doubtful)
-        best = lowest(scores, number, tied)
+        best = lowest(scores, number, tied, self.ties)
         self.close_round(scores, mark_arms(best, self.n_arms), ~tied)
         return best
 
@@ -261,11 +274,28 @@ class TrialBatch:
             self.keep_best(int(self.active.sum(axis=1).min()) - 1)
             return
         scores, _ = self.score(lambda _: np.zeros((1, self.n_arms), dtype=np.bool_))
-        # Of equal arms the last one goes, as by sorting.
-        backwards = np.where(self.active, scores.value, -np.inf)[:, ::-1]
+        worst = self.ties.pick_highest(np.where(self.active, scores.value, -np.inf))
         survivors = self.active.copy()
-        survivors[np.arange(self.ledger.trials), self.n_arms - 1 - backwards.argmax(axis=1)] = False
+        survivors[np.arange(self.ledger.trials), worst] = False
         self.close_round(scores, survivors, np.ones(self.ledger.trials, dtype=np.bool_))
+
+    def lowest(self, scores: Scores, tied: BoolArray | None = None) -> IntArray:
+        """Return the arm with the lowest score of every trial, ties broken by the strategy's option, shape (trials,).
+
+        Parameters
+        ----------
+        tied
+            Trials in which scores within the resolution count as equal, shape (trials,).
+        """
+        return lowest(scores, 1, tied, self.ties)[:, 0]
+
+    def pick_lowest(self, values: FloatArray) -> IntArray:
+        """Return the arm with the lowest of any values, shape (trials, K), ties broken by the strategy's option."""
+        return self.ties.pick_lowest(values)
+
+    def rank(self, scores: Scores, tied: BoolArray | None = None) -> IntArray:
+        """Order the arms from best to worst, ties broken by the strategy's option, shape (trials, K)."""
+        return self.ties.order(*group_equal(scores, tied), self.n_arms)
 
     def evidence(self, leader: IntArray, asked: BoolArray, threshold: float, epsilon: float, limits: bool) -> Evidence:
         """Compute the evidence for the leader against each arm, see `ArmState.evidence`."""

@@ -55,7 +55,7 @@ class SuccessiveAcceptsRejects(BaseStrategy):
             batch.buy(money)
             width = int(batch.active[0].sum())
             scores, doubtful = batch.score(partial(_unclear, slots=slots, width=width))
-            order = ranking(scores, any_arm(doubtful))
+            order = batch.rank(scores, any_arm(doubtful))
             accept = _accepts(scores, order, slots, width)[0]
             decided = np.where(accept, order[:, 0], order[:, width - 1])
             selected[lines[accept], self.k - slots[accept]] = decided[accept]

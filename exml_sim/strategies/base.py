@@ -6,6 +6,7 @@ Six concepts suffice to write a strategy:
 2. **Buying.** `batch.buy(money)` splits a round's money among the active arms, pays from the ledger and pulls. Pass
    `among` to choose the arms, and whole units per trial (`batch.ledger.left_units`) to spend different amounts.
 3. **Scores.** `batch.score(unclear)` scores the active arms, lower is better, and refines what `unclear` marks.
+   `batch.lowest(scores)` and `batch.pick_lowest(values)` return an arm per trial and break ties.
 4. **Keeping arms.** `batch.keep_best(k)` and `batch.drop_worst()` score and drop arms; `batch.active` marks the rest.
    A strategy that decides by itself calls `batch.close_round(scores, survivors, certified)`.
 5. **First round.** `first_round_cost(budget, prices)` is the money that all arms share first; a budget whose first
@@ -24,6 +25,7 @@ from typing import ClassVar
 
 from exml_sim._internal.arrays import IntArray
 from exml_sim._internal.validation import check_choice, check_count
+from exml_sim.bandit._ties import TIES
 from exml_sim.bandit.trial_batch import OBJECTIVES, TrialBatch
 from exml_sim.money import ALIGNMENTS, Money, Prices, exact
 from exml_sim.plugins import STRATEGIES
@@ -47,6 +49,9 @@ class BaseStrategy:
     objective
         "risk": the lowest score wins. "risk_per_cost": the highest quality per cost wins, (1 - score) /
         cost, the test-time cost of the paper's Remark 2; 1 is the score of the zero model.
+    ties
+        "random": equal scores are ordered at random, by the address of the trial. "lowest": the lowest index first,
+        the worst case where the best arm is listed last.
     """
 
     #: Subclasses in a file of plug-ins announce themselves as strategies.
@@ -56,10 +61,12 @@ class BaseStrategy:
 
     alignment: str = "sample"
     objective: str = "risk"
+    ties: str = "random"
 
     def __post_init__(self) -> None:
         check_choice(self.alignment, "alignment", ALIGNMENTS)
         check_choice(self.objective, "objective", OBJECTIVES)
+        check_choice(self.ties, "ties", TIES)
 
     @property
     def selects(self) -> int:

@@ -93,8 +93,11 @@ class FixedConfidence(BaseStrategy, ABC):
         # Arms that have no evidence are refused before anything is bought.
         batch.evidence(np.zeros(confident.size, dtype=np.int64), confident, bar, self.epsilon, False)
         batch.buy(self.first_round_cost(batch.budget, batch.prices))
+        selected = np.zeros(confident.size, dtype=np.int64)
         while True:
             scores, leader, tied = _find_leader(batch)
+            # A trial that has ended keeps its arm: random ties of later rounds are not its own.
+            leader = selected = np.where(open_trials, leader, selected)
             evidence = batch.evidence(leader, open_trials, bar, self.epsilon, self.by_limits)
             confident |= open_trials & _is_decided(batch.active, leader, evidence.against, bar)
             open_trials &= ~confident
@@ -105,7 +108,7 @@ class FixedConfidence(BaseStrategy, ABC):
             among = self.choose(batch, scores, leader, evidence, bar) & open_trials[:, None]
             open_trials &= self._buy_round(batch, among)
         batch.confident = confident
-        return leader[:, None]
+        return selected[:, None]
 
     def _buy_round(self, batch: TrialBatch, among: BoolArray) -> BoolArray:
         """Buy pulls of the chosen arms; mark the trials that could."""
@@ -131,7 +134,7 @@ def _find_leader(batch: TrialBatch) -> tuple[Scores, IntArray, BoolArray]:
 
     scores, doubtful = batch.score(unclear)
     tied = np.broadcast_to(any_arm(doubtful), active.shape[:1])
-    return scores, lowest(scores, 1, tied)[:, 0], tied
+    return scores, batch.lowest(scores, tied), tied
 
 
 def _is_decided(active: BoolArray, leader: IntArray, against: FloatArray, bar: float) -> BoolArray:

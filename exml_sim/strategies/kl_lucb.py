@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from exml_sim._internal.arrays import BoolArray, IntArray
 from exml_sim.bandit._evidence import Evidence
 from exml_sim.bandit._ranking import Scores
@@ -27,5 +25,5 @@ class KlLucb(FixedConfidence):
 
     def choose(self, batch: TrialBatch, scores: Scores, leader: IntArray, evidence: Evidence, bar: float) -> BoolArray:
         """Choose leader and challenger."""
-        challenger = undecided(evidence.lower, evidence, bar).argmin(axis=1)
-        return pair(batch.n_arms, leader, np.asarray(challenger, dtype=np.int64))
+        challenger = batch.pick_lowest(undecided(evidence.lower, evidence, bar))
+        return pair(batch.n_arms, leader, challenger)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
-from exml_sim.bandit._ranking import lowest
 from exml_sim.bandit.trial_batch import TrialBatch
 from exml_sim.strategies.base import Batched
 
@@ -25,10 +24,10 @@ class Ocba(Batched):
         batch.buy(self.first_round_cost(batch.budget, batch.prices))
         for left in range(self.rounds if batch.n_arms > 1 else 0, 0, -1):
             scores, _ = batch.score(_mark_none)
-            wanted = shares(scores.value, lowest(scores, 1)[:, 0])
+            wanted = shares(scores.value, batch.lowest(scores))
             behind = wanted / batch.pulls
             batch.close_round(scores, batch.active, np.ones(behind.shape[0], dtype=np.bool_))
-            among = np.arange(batch.n_arms) == behind.argmax(axis=1)[:, None]
+            among = np.arange(batch.n_arms) == batch.pick_lowest(-behind)[:, None]
             batch.buy(batch.ledger.left_units // left, among=among)
         return batch.keep_best(1)
 

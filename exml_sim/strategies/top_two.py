@@ -8,6 +8,7 @@ import numpy as np
 
 from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
 from exml_sim.bandit._ranking import Scores, any_arm, lowest
+from exml_sim.bandit._ties import TieBreaker
 from exml_sim.bandit.trial_batch import TrialBatch
 from exml_sim.strategies.base import Batched
 
@@ -36,28 +37,28 @@ class TopTwo(Batched):
         for left in range(self.rounds if batch.n_arms > 1 else 0, 0, -1):
             scores, doubtful = batch.score(lambda s: _unclear(s, batch.pulls))
             tied = any_arm(doubtful)
-            pair = _find_pair(scores, batch.pulls, tied)[0]
+            pair = _find_pair(scores, batch.pulls, tied, batch.ties)[0]
             batch.close_round(scores, everyone, ~tied)
             batch.buy(batch.ledger.left_units // left, among=pair)
         return batch.keep_best(1)
 
 
 def _find_pair(
-    scores: Scores, pulls: IntArray, tied: BoolArray | None = None
+    scores: Scores, pulls: IntArray, tied: BoolArray | None = None, ties: TieBreaker | None = None
 ) -> tuple[BoolArray, FloatArray, FloatArray]:
     """Mark leader and challenger; compute roots of transportation costs (+inf for the leader) and their spreads.
 
-    In the `tied` trials scores and costs within the resolution count as equal, and the lowest index wins.
+    In the `tied` trials scores and costs within the resolution count as equal; `ties` orders equal arms.
     """
     lines = np.arange(pulls.shape[0])
-    leader = lowest(scores, 1, tied)[:, 0]
+    leader = lowest(scores, 1, tied, ties)[:, 0]
     spread = np.sqrt(1.0 / pulls[lines, leader][:, None] + 1.0 / pulls)
     distance = (scores.value - scores.value[lines, leader][:, None]) / spread
     distance[lines, leader] = np.inf
     pair = np.zeros(pulls.shape, dtype=np.bool_)
     pair[lines, leader] = True
     costs = Scores(distance, distance, distance, scores.resolution, scores.unit / spread)
-    pair[lines, lowest(costs, 1, tied)[:, 0]] = True
+    pair[lines, lowest(costs, 1, tied, ties)[:, 0]] = True
     return pair, distance, spread
 
 

@@ -24,5 +24,5 @@ class TopTwoStopping(FixedConfidence):
 
     def choose(self, batch: TrialBatch, scores: Scores, leader: IntArray, evidence: Evidence, bar: float) -> BoolArray:
         """Choose leader and challenger."""
-        weakest = undecided(evidence.against + np.log(batch.pulls), evidence, bar).argmin(axis=1)
-        return pair(batch.n_arms, leader, np.asarray(weakest, dtype=np.int64))
+        weakest = batch.pick_lowest(undecided(evidence.against + np.log(batch.pulls), evidence, bar))
+        return pair(batch.n_arms, leader, weakest)

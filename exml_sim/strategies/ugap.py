@@ -28,7 +28,7 @@ class UGapEc(FixedConfidence):
 
     def choose(self, batch: TrialBatch, scores: Scores, leader: IntArray, evidence: Evidence, bar: float) -> BoolArray:
         """Choose one arm."""
-        rival = undecided(evidence.lower, evidence, bar).argmin(axis=1)
+        rival = batch.pick_lowest(undecided(evidence.lower, evidence, bar))
         return _fewer(batch.pulls, leader, rival)
 
 
@@ -60,11 +60,11 @@ class UGapEb(Batched):
         for left in range(self.rounds, -1, -1):
             scores, _ = batch.score(lambda s: np.zeros((1, batch.n_arms), dtype=np.bool_))
             lower, upper = self._limits(batch, scores.value)
-            leader = np.asarray((upper - _least_other(lower)).argmin(axis=1), dtype=np.int64)
+            leader = batch.pick_lowest(upper - _least_other(lower))
             batch.close_round(scores, batch.active, np.ones(leader.shape, dtype=np.bool_))
             if left == 0 or batch.n_arms == 1:
                 break
-            rival = np.where(np.arange(batch.n_arms) == leader[:, None], np.inf, lower).argmin(axis=1)
+            rival = batch.pick_lowest(np.where(np.arange(batch.n_arms) == leader[:, None], np.inf, lower))
             batch.buy(batch.ledger.left_units // left, among=_fewer(batch.pulls, leader, rival))
         return leader[:, None]
 

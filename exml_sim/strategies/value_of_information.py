@@ -115,7 +115,7 @@ class ValueOfInformationCommit(BaseStrategy):
     def _worth_it(self, values: FloatArray, batch: TrialBatch) -> BoolArray:
         """Keep the leader, and the challengers whose expected gain is above their price."""
         lines = np.arange(len(values))
-        leader = values.argmin(axis=1)
+        leader = batch.pick_lowest(values)
         pulls = np.maximum(batch.pulls, 1).astype(np.float64)
         own = pulls[lines, leader]
         difference = np.where(np.isfinite(values), values - values[lines, leader][:, None], np.inf)

@@ -73,8 +73,10 @@ class Assumes:
             )
 
     def build(self) -> Strategy:
-        """Build the strategy."""
-        return self.rule if self.rule is not None else by_name(self.strategy, **dict(self.options))
+        """Build the strategy; of a named one the bound must cover the worst ties."""
+        return (
+            self.rule if self.rule is not None else by_name(self.strategy, **{"ties": "lowest", **dict(self.options)})
+        )
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Every strategy in lock-step selects what its one-trial reference selects, trial by trial."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -70,7 +71,7 @@ def test_every_rule_of_the_bench_has_a_plain_loop():
 def test_selects_what_the_reference_selects(strategy, slow, means):
     pool = ParametricPool.bernoulli(means)
     table = running_means(pool, TRIALS, BUDGET)
-    found = pool.explore_many(strategy, BUDGET, TRIALS, seed=21)
+    found = pool.explore_many(replace(strategy, ties="lowest"), BUDGET, TRIALS, seed=21)
     for trial in range(TRIALS):
         expected = slow(lambda arm, n, t=trial: table[t, arm, n], pool.n_arms)
         assert found.selected[trial].tolist() == list(expected), f"trial {trial}"

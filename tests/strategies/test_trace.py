@@ -63,7 +63,7 @@ def test_reference_trace_with_reuse():
 
 
 def test_reference_trace_with_fresh_rows():
-    found = pool().explore(MedianElimination(accumulate=False), 60)
+    found = pool().explore(MedianElimination(accumulate=False, ties="lowest"), 60)
     first, second, third = found.rounds
     assert first.survivors == (0, 2, 3)
     assert second.scores[[0, 2, 3]] == pytest.approx([0.5, 0.6 - 1 / 6, 0.45 + 0.4 / 6])
@@ -105,15 +105,15 @@ def test_schedule_of_successive_rejects_by_hand():
 )
 def test_duplicated_arms_go_to_the_lowest_index(name, options):
     twins = RowPool([Curve("worse", 0.7, 0.0), *(Curve(f"twin {i}", 0.4, 0.1) for i in range(4))], 5)
-    assert twins.explore(by_name(name, **options), 400).selected == 1
+    assert twins.explore(by_name(name, ties="lowest", **options), 400).selected == 1
     assert twins.best_arms() == (1, 2, 3, 4)
-    assert np.all(twins.explore_many(by_name(name, **options), 400, 10).selected == 1)
+    assert np.all(twins.explore_many(by_name(name, ties="lowest", **options), 400, 10).selected == 1)
 
 
 def test_top_k_of_duplicates_are_the_lowest_indices():
     twins = RowPool([Curve("worse", 0.7, 0.0), *(Curve(f"twin {i}", 0.4, 0.1) for i in range(4))], 5)
-    assert twins.explore(by_name("uniform_allocation", top=3), 100).accepted == (1, 2, 3)
-    assert sorted(twins.explore(by_name("successive_accepts_rejects", k=3), 100).accepted) == [1, 2, 3]
+    assert twins.explore(by_name("uniform_allocation", top=3, ties="lowest"), 100).accepted == (1, 2, 3)
+    assert sorted(twins.explore(by_name("successive_accepts_rejects", k=3, ties="lowest"), 100).accepted) == [1, 2, 3]
 
 
 @pytest.mark.parametrize("name", ["uniform_allocation", "median_elimination", "successive_rejects", "top_two"])

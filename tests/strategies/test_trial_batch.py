@@ -172,7 +172,7 @@ def test_two_arms_and_one_slot_can_be_certified():
     found = ParametricPool.bernoulli([0.0, 1.0]).explore(SuccessiveAcceptsRejects(k=1), 20)
     assert found.accepted == (0,)
     assert [one.certified for one in found.rounds] == [True]
-    tie = ParametricPool.bernoulli([1.0, 1.0]).explore(SuccessiveAcceptsRejects(k=1), 20)
+    tie = ParametricPool.bernoulli([1.0, 1.0]).explore(SuccessiveAcceptsRejects(k=1, ties="lowest"), 20)
     assert tie.accepted == (0,)
     assert [one.certified for one in tie.rounds] == [False]
 
@@ -207,9 +207,12 @@ def test_two_arms_and_one_slot_can_be_certified():
         (lambda: MedianElimination(accumulate="False"), "accumulate must be True or False, got 'False'"),
         (
             lambda: POOL.explore("successive_accepts_rejects", 100),
-            r"'successive_accepts_rejects' does not take the options \[\]: it has alignment, objective, k \(required\)",
+            r"does not take the options \[\]: it has alignment, objective, ties, k \(required\)",
         ),
-        (lambda: by_name("uniform_allocation", k=2), r"not take the options \[k\]: it has alignment, objective, top"),
+        (
+            lambda: by_name("uniform_allocation", k=2),
+            r"not take the options \[k\]: it has alignment, objective, ties, top",
+        ),
         (lambda: POOL.explore(UniformAllocation(), "lots"), "budget must be a finite number"),
         (lambda: POOL.explore(UniformAllocation(), float("nan")), "budget must be a finite number"),
         (lambda: POOL.explore(object(), 100), "a strategy needs alignment, objective, first_round_cost and explore"),

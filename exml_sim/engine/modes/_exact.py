@@ -6,12 +6,13 @@ enumerated, and the strategy runs over all of them as if each were a trial. Wher
 is not known before it runs: it starts with no cuts, says which one it misses, and runs again.
 
 Rows that are alike (same label, same features) are one atom with a multiplicity, and counts that differ by an exchange
-of symmetric atoms are one outcome (`exml_sim.engine.modes._symmetry`).
+of symmetric atoms are one outcome (`exml_sim.engine.modes._symmetry`). Random ties split outcomes
+(`exml_sim.engine.modes._tie_branches`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from itertools import combinations
@@ -23,6 +24,7 @@ from scipy.special import gammaln
 
 from exml_sim._internal.arrays import BoolArray, CountArray, FloatArray, IntArray
 from exml_sim.bandit._ranking import Scores
+from exml_sim.bandit._ties import TieBreaker
 from exml_sim.bandit.parametric import BernoulliArm, BoundedArm, ParametricPool
 from exml_sim.bandit.pool import Pool
 from exml_sim.bandit.rows import FeaturePool
@@ -31,12 +33,16 @@ from exml_sim.bandit.strategy import Strategy
 from exml_sim.bandit.trial_batch import ArmState, Payment
 from exml_sim.engine._trials import OutcomeDistribution, outcomes
 from exml_sim.engine.modes._symmetry import drawn, least_states, symmetric_classes
+from exml_sim.engine.modes._tie_branches import EnumeratedTies
 from exml_sim.engine.study import Cell, Study
 from exml_sim.money import exact
 from exml_sim.seeds import Seeds
 
 #: Outcomes that are enumerated at most; beyond this, trials are the better tool.
 MAX_OUTCOMES = 2_000_000
+
+#: Branches of ties per outcome, on average, that are followed at most; each costs as much as an outcome.
+MAX_BRANCHES = 8
 
 #: An order of rows: (substream, round); the round is 0 unless every round has orders of its own.
 Order = tuple[int, int]
@@ -176,7 +182,7 @@ class Outcomes:
     cuts: dict[Order, list[int]]
     probability: FloatArray
 
-    def part(self, which: slice) -> Outcomes:
+    def part(self, which: slice | IntArray) -> Outcomes:
         """Some of the outcomes."""
         return Outcomes({key: value[which] for key, value in self.prefix.items()}, self.cuts, self.probability[which])
 
@@ -379,7 +385,7 @@ def enumerate_distribution(
     while True:
         _check_size(_foreseen(bench, cuts), most)
         try:
-            return _sum_outcomes(pool, rule, budget, bench, enumerate_outcomes(bench, cuts))
+            return _sum_outcomes(pool, rule, budget, bench, enumerate_outcomes(bench, cuts), most)
         except MissingCut as missing:
             known = cuts.get(missing.order, [0])
             cuts[missing.order] = sorted({*known, *missing.positions})
@@ -416,16 +422,33 @@ def least_outcomes(study: Study, cell: Cell) -> int:
     return total
 
 
-def _sum_outcomes(pool: Pool, rule: Strategy, budget: Fraction, bench: Bench, all_of: Outcomes) -> OutcomeDistribution:
+def _sum_outcomes(
+    pool: Pool, rule: Strategy, budget: Fraction, bench: Bench, all_of: Outcomes, most: int
+) -> OutcomeDistribution:
     sums = np.zeros((5, pool.n_arms))
-    for start in range(0, all_of.probability.size, pool.block):
-        part = all_of.part(slice(start, start + pool.block))
-        trials, selected = pool.drive(rule, budget, EnumeratedSession(bench, part), part.probability.size)
+    waiting: list[tuple[Outcomes, dict[int, IntArray]]] = [
+        (all_of.part(slice(start, start + pool.block)), {}) for start in range(0, all_of.probability.size, pool.block)
+    ]
+    branches = all_of.probability.size
+    while waiting:
+        part, orders = waiting.pop()
+        lines = part.probability.size
+        ties = EnumeratedTies(lines, orders) if getattr(rule, "ties", "random") == "random" else TieBreaker()
+        trials, selected = pool.drive(rule, budget, EnumeratedSession(bench, part), lines, ties=ties)
         success, regret = outcomes(pool, selected, rule.objective)
-        first = selected[:, 0]
-        for row, weight in enumerate(_shares(part.probability, success, regret)):
-            sums[row] += np.bincount(first, weight, minlength=pool.n_arms)
-        sums[4] += part.probability @ trials.pulls
+        mass = part.probability
+        if isinstance(ties, EnumeratedTies) and ties.is_open.any():
+            mass = np.where(ties.is_open, 0.0, mass)
+            branches += ties.count_branches()
+            _check_size(branches, MAX_BRANCHES * most)
+            outcome, share, split = ties.split()
+            for start in range(0, outcome.size, pool.block):
+                piece = slice(start, start + pool.block)
+                shared = replace(part.part(outcome[piece]), probability=part.probability[outcome[piece]] * share[piece])
+                waiting.append((shared, {decision: given[piece] for decision, given in split.items()}))
+        for row, weight in enumerate(_shares(mass, success, regret)):
+            sums[row] += np.bincount(selected[:, 0], weight, minlength=pool.n_arms)
+        sums[4] += mass @ trials.pulls
     return OutcomeDistribution(*(tuple(line.tolist()) for line in sums))
 
 

@@ -25,6 +25,7 @@ from exml_sim._internal.arrays import BoolArray, CountArray, FloatArray, IntArra
 from exml_sim._internal.compiled import kernel
 from exml_sim.bandit._sampling import RowOptions, RowSampler
 from exml_sim.bandit.rows import FeaturePool, RowState
+from exml_sim.bandit.strategy import break_ties
 from exml_sim.bandit.trial import Exploration, Explorations, read_trial
 from exml_sim.bandit.trial_batch import TrialBatch
 from exml_sim.engine._trials import Block, CellMetadata, block_of, plain_metadata
@@ -98,7 +99,8 @@ def _explore(
     rule = study.strategy(cell)
     sampler = TiltedSampler(seeds, pool.n_arms, pool.n_rows, pool.options, _tables(study, cell, pool))
     session = RowState(pool.arms, sampler)
-    run, selected = pool.drive(rule, exact(cell.budget), session, len(seeds), record=record)
+    ties = break_ties(rule, seeds)
+    run, selected = pool.drive(rule, exact(cell.budget), session, len(seeds), record=record, ties=ties)
     return run, sampler, selected
 
 

@@ -24,6 +24,8 @@ from theory.exact import failure, make_pool, median_selection, uniform_selection
 
 VALUES = [[1, 0.5, -0.5], [0.5, 0.75, -1], [0.25, 1, 0.5], [0.5, 0.5, 0.25]]
 RULES = ["uniform_allocation", "median_elimination", {"name": "median_elimination", "accumulate": False}]
+#: The enumeration of theory breaks ties by the lowest index.
+LOWEST = [{**({"name": rule} if isinstance(rule, str) else rule), "ties": "lowest"} for rule in RULES]
 
 
 def atoms(values=VALUES, y=(1, -1, 1), copies=(30, 20, 10), costs=None, **options) -> Study:
@@ -42,7 +44,7 @@ def atoms(values=VALUES, y=(1, -1, 1), copies=(30, 20, 10), costs=None, **option
 def theirs(strategy: str, budget: str, values, weights, labels, **options) -> float:
     """The failure probability by `theory.exact`."""
     pool = make_pool(weights, values, labels=labels, radius=F(3, 10), theta=F(3, 10))
-    if strategy == "uniform_allocation":
+    if strategy.startswith("uniform_allocation"):
         law = uniform_selection(pool, int(budget), exact=False, **options)
     else:
         law = median_selection(pool, int(budget), accumulate="False" not in strategy, exact=False, **options)
@@ -51,7 +53,7 @@ def theirs(strategy: str, budget: str, values, weights, labels, **options) -> fl
 
 def test_against_the_enumeration_of_theory():
     weights = [F(1, 2), F(1, 3), F(1, 6)]
-    for one in run(atoms()).summary():
+    for one in run(atoms(strategies=LOWEST)).summary():
         assert one.failure_rate == pytest.approx(
             theirs(one.strategy, one.budget, VALUES, weights, (1, -1, 1)), rel=1e-11
         )
@@ -60,20 +62,22 @@ def test_against_the_enumeration_of_theory():
 
 def test_independent_rows_and_draws_without_replacement():
     values = [[1, 0.5], [0.25, 0.75]]
-    study = atoms(values, (1, -1), (30, 10), sampling={"rows": "independent"})
+    study = atoms(values, (1, -1), (30, 10), strategies=LOWEST, sampling={"rows": "independent"})
     for one in run(study).summary():
         expected = theirs(one.strategy, one.budget, values, [F(3, 4), F(1, 4)], (1, -1), rows="independent")
         assert one.failure_rate == pytest.approx(expected, rel=1e-11)
     for replacement in ("never", "across"):
-        study = atoms(strategies=["uniform_allocation"], sampling={"replacement": replacement})
+        study = atoms(strategies=LOWEST[:1], sampling={"replacement": replacement})
         for one in run(study).summary():
             expected = theirs(one.strategy, one.budget, VALUES, [F(1, 2), F(1, 3), F(1, 6)], (1, -1, 1), population=60)
             assert one.failure_rate == pytest.approx(expected, rel=1e-11)
 
 
-def test_known_arms():
-    for one, pulls in zip(run(known(strategies=RULES[:1], mode="exact")).summary(), (10, 20), strict=True):
-        expected = uniform_selection_probabilities([0.4, 0.5, 0.6], pulls)
+@pytest.mark.parametrize("ties", ["lowest", "random"])
+def test_known_arms(ties):
+    study = known(strategies=[{"name": "uniform_allocation", "ties": ties}], mode="exact")
+    for one, pulls in zip(run(study).summary(), (10, 20), strict=True):
+        expected = uniform_selection_probabilities([0.4, 0.5, 0.6], pulls, ties)
         assert one.failure_rate == pytest.approx(float(expected[1:].sum()), rel=1e-11)
         assert one.mean_regret == pytest.approx(float(0.1 * expected[1] + 0.2 * expected[2]), rel=1e-11)
         assert one.mean_spend == pytest.approx(3 * pulls)
@@ -112,7 +116,12 @@ class FixedSampler(RowSampler):
 def test_against_all_sequences_of_rows(rule):
     """Unequal costs make the rounds of different outcomes differ; all 3^9 sequences of rows are run one by one."""
     study = atoms(
-        VALUES[:3], (1, -1, 1), (1, 1, 1), costs=["0.5", "1", "1.5"], strategies=[rule], budgets={"absolute": [9]}
+        VALUES[:3],
+        (1, -1, 1),
+        (1, 1, 1),
+        costs=["0.5", "1", "1.5"],
+        strategies=[rule | {"ties": "lowest"}],
+        budgets={"absolute": [9]},
     )
     (cell,) = study.cells()
     pool, strategy = study.pool(cell), study.strategy(cell)

@@ -98,13 +98,19 @@ def test_intervals_cover():
     assert hits >= 29
 
 
+#: Best arms of the crowds win ties.
+UNIFORM = {"name": "uniform_allocation", "ties": "lowest"}
 #: One best arm and one rival of the crowds below; both atoms are drawn in the proportion 3 : 1.
 BEST, RIVAL = (1.0, 0.5), (0.25, 0.75)
 
 
-def crowd(best: int, rivals: int, per_arm: int, strategy="uniform_allocation", **options) -> Study:
+def crowd(best: int, rivals: int, per_arm: int, strategy=None, **options) -> Study:
     """Tied best arms against equal rivals, every arm on rows of its own."""
-    given = {"strategies": [strategy], "budgets": {"per_arm": [per_arm]}, "sampling": {"rows": "independent"}}
+    given = {
+        "strategies": [strategy or UNIFORM],
+        "budgets": {"per_arm": [per_arm]},
+        "sampling": {"rows": "independent"},
+    }
     values = [BEST] * best + [RIVAL] * rivals
     return atoms(values, (1, 1), (30, 10), **({"mode": "importance_sampling", "trials": 10**6} | given | options))
 
@@ -138,7 +144,7 @@ def halving_truth(pulls: int) -> float:
     return first + (1 - first) * float((mass_2 * p_2).sum())
 
 
-FRESH = {"name": "median_elimination", "accumulate": False}
+FRESH = {"name": "median_elimination", "accumulate": False, "ties": "lowest"}
 CROWDS = {
     "two arms, 1e-5": (crowd(1, 1, 8), uniform_truth(1, 1, 8)),
     "eight arms, 1e-11": (crowd(1, 7, 20), uniform_truth(1, 7, 20)),
