@@ -73,7 +73,7 @@ def feature_pool(angles: tuple[int, ...], seed: int) -> FeaturePool:
 def at_the_stop(trials: int) -> Iterator[Line]:
     """Failures at the stop on near-ties, where they are most likely: held against delta by verdicts."""
     for means in ([0.45, 0.5, 0.5], [0.02, 0.05, 0.1], MEANS):
-        pool = ParametricPool.bernoulli(means)
+        pool = ParametricPool.bernoulli(means, direction="minimise")
         for name in SURE:
             found = pool.explore_many(by_name(name), 100_000, trials, n_jobs=2)
             assert found.confident is not None
@@ -90,7 +90,7 @@ def at_the_stop(trials: int) -> Iterator[Line]:
 
 def against_textbook(trials: int, peers: int) -> Iterator[Line]:
     """Mean money over that of the textbook rule on the same means."""
-    pool = ParametricPool.bernoulli(MEANS)
+    pool = ParametricPool.bernoulli(MEANS, direction="minimise")
     rng = np.random.default_rng(0)
     rules: tuple[tuple[str, str, Callable[..., tuple[int, int]], float | None], ...] = (
         ("kl_lucb", "KL-LUCB", kl_lucb, 1.2),
@@ -110,7 +110,7 @@ def against_textbook(trials: int, peers: int) -> Iterator[Line]:
 
 def easy_pools(trials: int) -> Iterator[Line]:
     """The budget that a gap of 0.1 needs, when the gap turns out to be 0.5."""
-    hard, easy = ParametricPool.bernoulli([0.3] + [0.4] * 7), ParametricPool.bernoulli([0.3] + [0.8] * 7)
+    hard, easy = ParametricPool.bernoulli([0.7] + [0.6] * 7), ParametricPool.bernoulli([0.7] + [0.2] * 7)
     budget = 400
     while hard.explore_many("uniform_allocation", budget, trials, n_jobs=2).failures([0]).mean() > DELTA:
         budget = int(budget * 1.1)
@@ -128,7 +128,7 @@ def easy_pools(trials: int) -> Iterator[Line]:
 
 def speed(trials: int) -> Iterator[Line]:
     """Trials per second of two cores: per second of processor time, times two, so that other work does not count."""
-    pool = ParametricPool.bernoulli(MEANS)
+    pool = ParametricPool.bernoulli(MEANS, direction="minimise")
     for name in SURE:
         rule = by_name(name)
         pool.explore_many(rule, 20_000, 64)

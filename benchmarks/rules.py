@@ -60,7 +60,8 @@ def timed(work: Callable[[], int]) -> tuple[float, int]:
 
 def _missed(pair: Pair, trials: range) -> int:
     """Failures of the rule in these trials; the first arm is the best."""
-    return int((ParametricPool.bernoulli(MEANS).explore_many(pair.rule, BUDGET, trials).selected[:, 0] != 0).sum())
+    pool = ParametricPool.bernoulli(MEANS, direction="minimise")
+    return int((pool.explore_many(pair.rule, BUDGET, trials).selected[:, 0] != 0).sum())
 
 
 def line(pair: Pair, trials: int, looped: int, repeats: int) -> tuple[str, bool]:

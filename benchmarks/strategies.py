@@ -92,7 +92,7 @@ def measure(quick: bool) -> list[Rate]:
     def trials(number: int) -> int:
         return max(64, int(scale * number))
 
-    known = ParametricPool.bernoulli(MEANS)
+    known = ParametricPool.bernoulli(MEANS, direction="minimise")
     table = [
         Rate(
             f"Bernoulli, K=8, B={BUDGET}, {type(rule).__name__}, 1 thread",

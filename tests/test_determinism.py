@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from time import perf_counter as hidden_clock
 import numpy as np
 from exml_sim.engine import bound
-from exml_sim.bandit.parametric import ParametricPool
+from tests.bandit.losses import LossPool
 from exml_sim.plugins import pool
 from exml_sim.strategies import BaseStrategy
 SEEDED = np.random.default_rng(3)
@@ -40,7 +40,7 @@ class Mine(BaseStrategy):
 @pool
 def arms():
     {in_pool}
-    return ParametricPool.bernoulli([0.3, 0.5, 0.6])
+    return LossPool.bernoulli([0.3, 0.5, 0.6])
 
 
 @bound("Mine")
@@ -163,7 +163,12 @@ def test_strategies_of_this_package_are_not_watched(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(plugins, "DeterminismGuard", lambda _: pytest.fail("a guard was set"))
     study = Study.from_table(
-        BASE | {"strategies": ["top_two"], "pools": [{"kind": "parametric", "means": [0.3, 0.5]}], "bounds": []}
+        BASE
+        | {
+            "strategies": ["top_two"],
+            "pools": [{"kind": "parametric", "direction": "minimise", "means": [0.3, 0.5]}],
+            "bounds": [],
+        }
     )
     with run(study, n_jobs=1, progress=False) as result:
         assert result.complete

@@ -64,6 +64,7 @@ strategies = ["uniform_allocation", {name = "my_rules:Final", options = {share =
 budgets = {per_arm = [40, 400]}
 [[pools]]
 kind = "parametric"
+direction = "minimise"
 means = [0.3, 0.5, 0.6]
 """
 
@@ -71,7 +72,7 @@ means = [0.3, 0.5, 0.6]
 BASE: dict[str, Any] = {
     "trials": 40,
     "budgets": {"per_arm": [10]},
-    "pools": [{"kind": "parametric", "means": [0.3, 0.5, 0.6]}],
+    "pools": [{"kind": "parametric", "direction": "minimise", "means": [0.3, 0.5, 0.6]}],
 }
 
 
@@ -367,7 +368,7 @@ def installed(tmp_path: Path, version: str = "1.2") -> Path:
         from exml_sim.population import Candidate, Population
 
         def arms(low=0.2):
-            return ParametricPool.bernoulli([low, 0.5])
+            return ParametricPool.bernoulli([low, 0.5], direction="minimise")
 
         def rows(rng):
             y = rng.choice([-1.0, 1.0], 30)

@@ -36,7 +36,7 @@ POOL
 [[scores]]
 SCORE
 """
-KNOWN = 'kind = "parametric"\\nmeans = [0.3, 0.5]'
+KNOWN = 'kind = "parametric"\\ndirection = "minimise"\\nmeans = [0.3, 0.5]'
 FINE = {"STRATEGY": '"uniform_allocation"', "BOUND": "", "STOP": "", "POOL": KNOWN, "SCORE": "ball = 0.4"}
 command = f"touch {Path('marker').resolve()}"
 options = f'options = {{command = "{command}", args = "{command}", shell = true, cmd = "{command}"}}'

@@ -41,7 +41,7 @@ strategies = ["median_elimination"]
 trials = 2
 [[pools]]
 kind = "parametric"
-means = [0.3, 0.5, 0.5, 0.6]
+means = [0.7, 0.5, 0.5, 0.4]
 [budgets]
 per_arm = [16]
 """

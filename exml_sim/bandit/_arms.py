@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import ClassVar, NamedTuple
 
 import numpy as np
+from scipy.special import betaincinv, stdtrit
 
 from exml_sim._internal.arrays import FloatArray, IntArray, WordArray
 from exml_sim._internal.compiled import kernel
@@ -44,6 +45,17 @@ class BaseArm:
         """The mean of one pull, as the decimal it is written as."""
         return exact(self.mean, "mean")
 
+    @property
+    def support(self) -> tuple[float, float]:
+        """The range of the pulls; infinite where there is none."""
+        return -math.inf, math.inf
+
+    @property
+    def scale(self) -> float | None:
+        """The scale with which pulls are sub-Gaussian: half of their range (Hoeffding), or None if there is none."""
+        low, high = self.support
+        return (high - low) / 2.0 if math.isfinite(high - low) else getattr(self, "sd", None)
+
     def add(self, pulls: Pulls, out: FloatArray) -> None:
         """Add `grid` times the values of the pulls to `out`, shape (trials,)."""
         raise NotImplementedError
@@ -60,6 +72,11 @@ class BernoulliArm(BaseArm):
         if not _is_within(self.mean, 0.0, 1.0):
             raise ValueError(f"the mean of a Bernoulli arm must be in [0, 1], got {self.mean!r}")
         exact_cost(self.cost)
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """Pulls are 0 or 1."""
+        return 0.0, 1.0
 
     def add(self, pulls: Pulls, out: FloatArray) -> None:
         """Add the values of the pulls to `out`."""
@@ -114,6 +131,11 @@ class BoundedArm(BaseArm):
         if min(self.probabilities) < 0 or abs(sum(self.probabilities) - 1.0) > 1e-12:
             raise ValueError(f"probabilities must not be negative and sum to 1, got {self.probabilities}")
         exact_cost(self.cost)
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """The range of the values."""
+        return min(self.values), max(self.values)
 
     @property
     def exact_mean(self) -> Fraction:
@@ -180,7 +202,7 @@ class JointArm(BaseArm):
         exact_cost(self.cost)
 
     @property
-    def values(self) -> tuple[float, float]:
+    def support(self) -> tuple[float, float]:
         """The range of the rewards."""
         return min(self.rewards), max(self.rewards)
 
@@ -197,6 +219,96 @@ class JointArm(BaseArm):
     def add(self, pulls: Pulls, out: FloatArray) -> None:
         """Add the values of the pulls to `out`."""
         _add_rows(pulls, np.array(self.rewards), out)
+
+
+class QuantileArm(BaseArm):
+    """An arm whose pulls are quantiles of uniform random numbers."""
+
+    __slots__ = ()
+
+    def quantiles(self, uniform: FloatArray) -> FloatArray:
+        """Compute the quantiles of numbers in (0, 1)."""
+        raise NotImplementedError
+
+    def add(self, pulls: Pulls, out: FloatArray) -> None:
+        """Add the values of the pulls to `out`, one after the other."""
+        for step in range(int(pulls.number.max(initial=0))):
+            trials = np.flatnonzero(pulls.number > step)
+            uniform = np.empty(trials.size)
+            _draw_pulls(pulls.key, pulls.trials[trials], pulls.substream, pulls.start[trials] + step, uniform)
+            out[trials] += self.quantiles(uniform)
+
+
+@dataclass(frozen=True, slots=True)
+class BetaArm(QuantileArm):
+    """An arm whose pull has the Beta distribution with the given mean and a + b = `concentration`."""
+
+    mean: float
+    concentration: float = 2.0
+    cost: Money = 1
+
+    def __post_init__(self) -> None:
+        if not (_is_within(self.mean, 0.0, 1.0) and 0.0 < self.mean < 1.0 and _is_positive(self.concentration)):
+            raise ValueError(
+                "a Beta arm needs a mean between 0 and 1, both excluded, and a positive concentration, "
+                f"got {self.mean!r} and {self.concentration!r}"
+            )
+        exact_cost(self.cost)
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """Pulls are in [0, 1]."""
+        return 0.0, 1.0
+
+    def quantiles(self, uniform: FloatArray) -> FloatArray:
+        """Invert the incomplete Beta function."""
+        a = self.mean * self.concentration
+        return np.asarray(betaincinv(a, self.concentration - a, uniform), dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class ExponentialArm(QuantileArm):
+    """An arm whose pull has the exponential distribution with the given mean."""
+
+    mean: float
+    cost: Money = 1
+
+    def __post_init__(self) -> None:
+        if not _is_positive(self.mean):
+            raise ValueError(f"the mean of an exponential arm must be positive and finite, got {self.mean!r}")
+        exact_cost(self.cost)
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """Pulls are not negative."""
+        return 0.0, math.inf
+
+    def quantiles(self, uniform: FloatArray) -> FloatArray:
+        """Invert 1 - exp(-x / mean)."""
+        return np.asarray(-self.mean * np.log1p(-uniform), dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class StudentArm(QuantileArm):
+    """An arm whose pull is the mean plus `spread` times a Student variable with `df` > 2 degrees of freedom."""
+
+    mean: float
+    spread: float = 1.0
+    df: float = 5.0
+    cost: Money = 1
+
+    def __post_init__(self) -> None:
+        is_finite = _is_within(self.mean, -math.inf, math.inf)
+        if not (is_finite and _is_positive(self.spread) and _is_positive(self.df) and self.df > 2.0):
+            raise ValueError(
+                "a Student arm needs a finite mean, a positive spread and df > 2, "
+                f"got {self.mean!r}, {self.spread!r} and {self.df!r}"
+            )
+        exact_cost(self.cost)
+
+    def quantiles(self, uniform: FloatArray) -> FloatArray:
+        """Invert Student's distribution."""
+        return np.asarray(self.mean + self.spread * stdtrit(self.df, uniform), dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +333,11 @@ class RandomMeanArm(BaseArm):
             raise ValueError(f"sd of an arm with a random mean must be finite and at least 0, got {self.sd!r}")
         exact_cost(self.cost)
 
+    @property
+    def support(self) -> tuple[float, float]:
+        """Pulls of Bernoulli arms are 0 or 1."""
+        return (0.0, 1.0) if self.sd is None else (-math.inf, math.inf)
+
     def means(self, key: WordArray, trials: WordArray, substream: int) -> FloatArray:
         """Draw the mean of every trial, shape (trials,)."""
         out = np.empty(trials.size)
@@ -241,6 +358,11 @@ def _is_within(number: object, low: float, high: float) -> bool:
     """Check for a finite number in [low, high]."""
     is_number = isinstance(number, int | float | np.number | Fraction)
     return is_number and math.isfinite(number) and low <= float(number) <= high  # type: ignore[arg-type]
+
+
+def _is_positive(number: object) -> bool:
+    """Check for a finite positive number."""
+    return _is_within(number, 0.0, math.inf) and number != 0
 
 
 def _check_numbers(values: object, what: str) -> tuple[float, ...]:
@@ -373,6 +495,14 @@ def _add_rows(pulls: Pulls, rewards: FloatArray, out: FloatArray) -> None:
             words = philox(key[0], key[1], np.uint64(j // 4), np.uint64(0), pulls.trials[t], np.uint64(0))
             row = int(np.float64(words[j % 4] >> np.uint64(11)) * 2.0**-53 * rewards.size)
             out[t] += rewards[row]
+
+
+@kernel
+def _draw_pulls(key: WordArray, trials: WordArray, substream: np.uint64, position: IntArray, out: FloatArray) -> None:
+    """Draw the uniform number in (0, 1) of one pull per trial."""
+    for t in range(trials.size):
+        words = philox(key[0], key[1], np.uint64(position[t] // 4), substream, trials[t], np.uint64(0))
+        out[t] = (np.float64(words[position[t] % 4] >> np.uint64(12)) + 0.5) * 2.0**-52
 
 
 @kernel

@@ -25,6 +25,7 @@ import numpy as np
 
 from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
 from exml_sim._internal.compiled import kernel
+from exml_sim.bandit._arms import BaseArm
 
 #: Pulls at which the normal mixture is sharpest.
 SHARPEST = 32.0
@@ -73,17 +74,25 @@ class ParametricEvidence:
         self._lower = np.full(shape, -np.inf)
 
     @classmethod
-    def of(cls, arms: Sequence[object], trials: int) -> ParametricEvidence:
-        """Choose the mixture: by the arms' common range, or by their scales if some arm has no range."""
-        ranges = [np.array(getattr(arm, "values", (0.0, 1.0)), dtype=np.float64) for arm in arms]
-        scales = [getattr(arm, "sd", None) for arm in arms]
-        if all(sd is None for sd in scales):
-            low, high = min(float(values.min()) for values in ranges), max(float(values.max()) for values in ranges)
-            return cls(low, high, np.zeros(len(arms)), trials)
-        # Values in a range are sub-Gaussian with half its width (Hoeffding).
-        halves = [float(values.max() - values.min()) / 2.0 for values in ranges]
-        deviations = [half if sd is None else float(sd) for sd, half in zip(scales, halves, strict=True)]
-        return cls(-math.inf, math.inf, np.array(deviations), trials)
+    def of(cls, arms: Sequence[BaseArm], trials: int, sign: int = 1) -> ParametricEvidence:
+        """Choose the mixture: by the arms' common range, or by their scales if some arm has no range.
+
+        Parameters
+        ----------
+        sign
+            -1 if higher means are better: sums are then given with the opposite sign.
+        """
+        low, high = min(arm.support[0] for arm in arms), max(arm.support[1] for arm in arms)
+        if math.isfinite(high - low):
+            ends = (low, high) if sign > 0 else (-high, -low)
+            return cls(*ends, np.zeros(len(arms)), trials)
+        for arm in arms:
+            if arm.scale is None:
+                raise ValueError(
+                    f"a fixed-confidence strategy needs bounded or Gaussian arms, got {arm!r}: "
+                    "choose a fixed-budget strategy"
+                )
+        return cls(-math.inf, math.inf, np.array([arm.scale for arm in arms], dtype=np.float64), trials)
 
     def update(
         self,

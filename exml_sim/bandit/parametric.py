@@ -1,7 +1,7 @@
 """Provide pools of arms with known distributions, to compare strategies with exact and textbook probabilities.
 
 Pull j of arm i in a trial is a fixed random number, whatever the strategy does: two strategies from the
-same seed see the same pulls. Lower means are better, as for scores of features.
+same seed see the same pulls. Every pool states its direction: by default higher means are better.
 """
 
 from __future__ import annotations
@@ -18,12 +18,15 @@ from exml_sim._internal.validation import check_choice
 from exml_sim.bandit._arms import (
     BaseArm,
     BernoulliArm,
+    BetaArm,
     BoundedArm,
     CorrelatedArm,
+    ExponentialArm,
     GaussianArm,
     JointArm,
     Pulls,
     RandomMeanArm,
+    StudentArm,
 )
 from exml_sim.bandit._evidence import Evidence, ParametricEvidence
 from exml_sim.bandit._ranking import Scores
@@ -33,28 +36,40 @@ from exml_sim.money import Money, exact
 from exml_sim.seeds import Seeds
 
 __all__ = [
+    "DIRECTIONS",
     "BernoulliArm",
+    "BetaArm",
     "BoundedArm",
     "CorrelatedArm",
+    "ExponentialArm",
     "GaussianArm",
     "JointArm",
     "ParametricPool",
     "ParametricState",
     "RandomInstancePool",
     "RandomMeanArm",
+    "StudentArm",
 ]
 
 
-class _ArmPool(Pool):
-    """Named arms that know how to add their pulls."""
+DIRECTIONS: Sequence[str] = ("maximise", "minimise")
 
-    def __init__(self, arms: Sequence[BaseArm], names: Sequence[str] | None = None) -> None:
+
+class _ArmPool(Pool):
+    """Named arms that know how to add their pulls, and the direction in which their means are better."""
+
+    def __init__(
+        self, arms: Sequence[BaseArm], names: Sequence[str] | None = None, *, direction: str = "maximise"
+    ) -> None:
         self._arms = tuple(arms)
         if not self._arms:
             raise ValueError("a pool needs at least one arm, got none (K = 0)")
         self._names = tuple(names) if names is not None else tuple(f"arm {i}" for i in range(len(arms)))
         if len(self._names) != len(arms) or len(set(self._names)) != len(arms):
             raise ValueError(f"{len(arms)} arms need as many different names, got {self._names}")
+        check_choice(direction, "direction", DIRECTIONS)
+        self._direction = direction
+        self._sign = -1 if direction == "maximise" else 1
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -66,18 +81,33 @@ class _ArmPool(Pool):
         """Exact costs."""
         return tuple(exact(arm.cost, "cost") for arm in self._arms)
 
+    @property
+    def direction(self) -> str:
+        """Whether higher means are better ("maximise") or lower ones ("minimise")."""
+        return self._direction
+
+    @property
+    def baseline(self) -> float:
+        """Risk of an arm that is worth nothing: a reward of 0, or a loss of 1."""
+        return 0.0 if self._direction == "maximise" else BASELINE_RISK
+
     def open(self, seeds: Seeds) -> ParametricState:
         """Start N trials."""
-        return ParametricState(self._arms, seeds)
+        return ParametricState(self._arms, seeds, self._sign, self.baseline)
 
     @property
     @abstractmethod
-    def risks(self) -> FloatArray:
+    def means(self) -> FloatArray:
         """Means of the arms, shape (K,)."""
+
+    @property
+    def risks(self) -> FloatArray:
+        """Means of the arms, with the opposite sign if higher ones are better, shape (K,)."""
+        return np.asarray(self._sign * self.means, dtype=np.float64)
 
 
 class ParametricPool(_ArmPool):
-    """Arms with known distributions; an arm's score is the mean of its pulls, its risk the true mean.
+    """Arms with known distributions; an arm is estimated by the mean of its pulls.
 
     Parameters
     ----------
@@ -85,51 +115,60 @@ class ParametricPool(_ArmPool):
         The arms.
     names
         Names; `arm 0`, `arm 1`, … if not given.
+    direction
+        "maximise": higher means are better, as in the literature. "minimise": lower means are better, as for losses.
 
     Examples
     --------
-    >>> pool = ParametricPool.bernoulli([0.3, 0.5, 0.5])
+    >>> pool = ParametricPool.bernoulli([0.7, 0.5, 0.5])
     >>> pool.gaps.tolist(), pool.best_arms()
     ([0.0, 0.2, 0.2], (0,))
+    >>> pool.describe()
+    'maximise (higher mean is better); best: arm 0; gaps 0, 0.2, 0.2; H1 = 50, H2 = 75'
     """
 
-    def __init__(self, arms: Sequence[BaseArm], names: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, arms: Sequence[BaseArm], names: Sequence[str] | None = None, *, direction: str = "maximise"
+    ) -> None:
         for arm in arms:
             if not isinstance(arm, BaseArm) or isinstance(arm, RandomMeanArm):
                 raise ValueError(f"an arm must be a BernoulliArm, GaussianArm or BoundedArm, got {arm!r}")
-        super().__init__(arms, names)
+        super().__init__(arms, names, direction=direction)
         self.arms = self._arms
 
     @classmethod
-    def bernoulli(cls, means: Sequence[float], costs: Sequence[Money] | None = None) -> ParametricPool:
+    def bernoulli(
+        cls, means: Sequence[float], costs: Sequence[Money] | None = None, *, direction: str = "maximise"
+    ) -> ParametricPool:
         """Build a pool of Bernoulli arms with the given means, at unit cost unless costs are given."""
         prices = costs if costs is not None else [1] * len(means)
         if len(prices) != len(means):
             raise ValueError(f"{len(means)} means need as many costs, got {len(prices)}")
-        return cls([BernoulliArm(mean, cost) for mean, cost in zip(means, prices, strict=True)])
+        return cls([BernoulliArm(mean, cost) for mean, cost in zip(means, prices, strict=True)], direction=direction)
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{mean:g}" for mean in self.risks[:8])
-        return f"<ParametricPool: {self.n_arms} arms, means {shown}{', …' if self.n_arms > 8 else ''}>"
+        shown = ", ".join(f"{mean:g}" for mean in self.means[:8])
+        more = ", …" if self.n_arms > 8 else ""
+        return f"<ParametricPool: {self.n_arms} arms, means {shown}{more}, {self.direction}>"
 
     @property
-    def risks(self) -> FloatArray:
+    def means(self) -> FloatArray:
         """True means, shape (K,)."""
         return np.array([arm.mean for arm in self.arms], dtype=np.float64)
 
     @property
     def gaps(self) -> FloatArray:
-        """True gaps to the lowest mean, exactly 0 for the best arms, shape (K,)."""
-        means = [arm.exact_mean for arm in self.arms]
-        lowest = min(means)
-        return np.array([float(mean - lowest) for mean in means])
+        """True gaps to the best mean, exactly 0 for the best arms, shape (K,)."""
+        risks = [self._sign * arm.exact_mean for arm in self.arms]
+        lowest = min(risks)
+        return np.array([float(risk - lowest) for risk in risks])
 
     def best_arms(self, objective: str = "risk") -> tuple[int, ...]:
         """Arms that no other arm beats, by exact fractions."""
         check_choice(objective, "objective", OBJECTIVES)
-        aim = [arm.exact_mean for arm in self.arms]
+        aim = [self._sign * arm.exact_mean for arm in self.arms]
         if objective == "risk_per_cost":
-            aim = [(mean - int(BASELINE_RISK)) / cost for mean, cost in zip(aim, self.costs, strict=True)]
+            aim = [(risk - int(self.baseline)) / cost for risk, cost in zip(aim, self.costs, strict=True)]
         lowest = min(aim)
         return tuple(i for i, value in enumerate(aim) if value == lowest)
 
@@ -137,12 +176,14 @@ class ParametricPool(_ArmPool):
 class RandomInstancePool(_ArmPool):
     """Arms with new means in every trial (the Bayesian setting); `outcomes` judges trial by trial."""
 
-    def __init__(self, arms: Sequence[RandomMeanArm], names: Sequence[str] | None = None) -> None:
-        super().__init__(arms, names)
+    def __init__(
+        self, arms: Sequence[RandomMeanArm], names: Sequence[str] | None = None, *, direction: str = "maximise"
+    ) -> None:
+        super().__init__(arms, names, direction=direction)
         self.arms = tuple(arms)
 
     @property
-    def risks(self) -> FloatArray:
+    def means(self) -> FloatArray:
         """Prior means, shape (K,)."""
         return np.array([(arm.low + arm.high) / 2.0 for arm in self.arms])
 
@@ -152,16 +193,20 @@ class RandomInstancePool(_ArmPool):
 
     def largest_regret(self, objective: str) -> float:
         """Largest simple regret that two arms can differ by."""
-        ends = np.array([(arm.low, arm.high) for arm in self.arms])
-        if objective == "risk_per_cost":
-            ends = (ends - BASELINE_RISK) / np.array([[float(cost)] for cost in self.costs])
+        ends = self._aims(np.array([(arm.low, arm.high) for arm in self.arms]).T, objective)
         return float(ends.max() - ends.min())
+
+    def _aims(self, means: FloatArray, objective: str) -> FloatArray:
+        """Compute what arms with these means are worth, lower is better, shape (…, K)."""
+        risks = self._sign * means
+        if objective == "risk_per_cost":
+            risks = (risks - self.baseline) / np.array([float(cost) for cost in self.costs])
+        return np.asarray(risks, dtype=np.float64)
 
     def outcomes(self, seeds: Seeds, selected: IntArray, objective: str) -> tuple[BoolArray, FloatArray]:
         """Judge success and simple regret of every trial on the means that it drew."""
-        aim = np.column_stack([arm.means(seeds.key, seeds.trials, i + 1) for i, arm in enumerate(self.arms)])
-        if objective == "risk_per_cost":
-            aim = (aim - BASELINE_RISK) / np.array([float(cost) for cost in self.costs])
+        means = np.column_stack([arm.means(seeds.key, seeds.trials, i + 1) for i, arm in enumerate(self.arms)])
+        aim = self._aims(means, objective)
         number = selected.shape[1]
         ranked = np.sort(aim, axis=1)
         chosen = np.take_along_axis(aim, selected, axis=1)
@@ -175,9 +220,11 @@ class ParametricState(ArmState):
     levels = 1
     has_exact_scores = True
 
-    def __init__(self, arms: Sequence[BaseArm], seeds: Seeds) -> None:
+    def __init__(self, arms: Sequence[BaseArm], seeds: Seeds, sign: int = 1, baseline: float = BASELINE_RISK) -> None:
         self._arms = arms
         self._seeds = seeds
+        self._sign = sign
+        self.baseline = baseline
         self._grids = np.array([arm.grid for arm in arms], dtype=np.int64)[:, None]
         shape = (len(arms), len(seeds))
         # One line per arm: a kernel call then writes to memory that lies together.
@@ -203,18 +250,18 @@ class ParametricState(ArmState):
         return pulls
 
     def score(self, wanted: BoolArray, fresh: bool, level: int) -> Scores:
-        """Compute the means of the pulls; exact, so that the certificate has no width."""
+        """Compute the means of the pulls, lower is better; exact, so that the certificate has no width."""
         sums, pulls = (self._latest_sums, self._latest_pulls) if fresh else (self._sums, self._pulls)
         value = np.empty((sums.shape[1], sums.shape[0]))
-        if not _average(sums, pulls, self._grids[:, 0], np.broadcast_to(wanted, value.shape), value):
+        if not _average(sums, pulls, self._sign * self._grids[:, 0], np.broadcast_to(wanted, value.shape), value):
             raise ValueError("an active arm has no pulls to score")
         return Scores(value, value, value)
 
     def evidence(self, leader: IntArray, asked: BoolArray, threshold: float, epsilon: float, limits: bool) -> Evidence:
         """Compute e-values that hold for every sample size and every strategy."""
         if self._evidence is None:
-            self._evidence = ParametricEvidence.of(self._arms, len(self._seeds))
-        sums = np.ascontiguousarray((self._sums / self._grids).T)
+            self._evidence = ParametricEvidence.of(self._arms, len(self._seeds), self._sign)
+        sums = np.ascontiguousarray((self._sums / (self._sign * self._grids)).T)
         pulls = np.ascontiguousarray(self._pulls.T)
         return self._evidence.update(sums, pulls, leader, asked, threshold, epsilon, limits)
 

@@ -17,7 +17,7 @@ from exml_sim.bandit._ties import TieBreaker
 from exml_sim.bandit.ledger import Ledger
 from exml_sim.bandit.strategy import Strategy, break_ties, check_budget, check_strategy, with_confidence
 from exml_sim.bandit.trial import Exploration, Explorations, read_trial
-from exml_sim.bandit.trial_batch import ArmState, TrialBatch
+from exml_sim.bandit.trial_batch import BASELINE_RISK, ArmState, TrialBatch
 from exml_sim.money import Money, Prices, exact
 from exml_sim.plugins import POOLS
 from exml_sim.seeds import Rng, Seeds, as_seeds
@@ -70,6 +70,36 @@ class Pool(ABC):
     def best_arms(self, objective: str = "risk") -> tuple[int, ...]:
         """The arms that no other arm beats, {i: Delta_i = 0}."""
         raise ValueError(f"{type(self).__name__} does not know its arms: it has no best arms")
+
+    @property
+    def direction(self) -> str:
+        """Whether the best arm has the highest mean ("maximise") or the lowest risk ("minimise")."""
+        return "minimise"
+
+    @property
+    def baseline(self) -> float:
+        """Risk of an arm that is worth nothing; the objective "risk_per_cost" is (risk - baseline) / cost."""
+        return BASELINE_RISK
+
+    @property
+    def hardness(self) -> tuple[float, float]:
+        """H1 = sum_i 1 / Delta_i^2 and H2 = max_i i / Delta_(i)^2 over the arms that are not best.
+
+        Positions i count from 2 in the order of the gaps (Audibert, Bubeck and Munos, 2010, without the best arm's
+        own term; best arms that share the first place come first).
+        """
+        gaps = np.sort(self.gaps)
+        positive = gaps[gaps > 0.0]
+        places = np.arange(gaps.size - positive.size + 1, gaps.size + 1)
+        return float((1.0 / positive**2).sum()), float((places / positive**2).max(initial=0.0))
+
+    def describe(self) -> str:
+        """Describe direction, best arm, gaps, H1 and H2 in one line."""
+        best = " and ".join(self.names[arm] for arm in self.best_arms())
+        gaps = ", ".join(f"{gap:.3g}" for gap in self.gaps[:8]) + (", …" if self.n_arms > 8 else "")
+        h1, h2 = self.hardness
+        what = "higher mean" if self.direction == "maximise" else "lower risk"
+        return f"{self.direction} ({what} is better); best: {best}; gaps {gaps}; H1 = {h1:.4g}, H2 = {h2:.4g}"
 
     @property
     def gaps(self) -> FloatArray:

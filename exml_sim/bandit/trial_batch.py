@@ -41,6 +41,8 @@ class ArmState(Protocol):
 
     levels: int
     has_exact_scores: bool
+    #: Score of an arm that is worth nothing, see the objective "risk_per_cost".
+    baseline: float = BASELINE_RISK
 
     def pull(self, pulls: IntArray, fresh: bool, pay: Payment) -> IntArray:
         """Pull every arm as often as wanted, or as far as its rows go.
@@ -242,7 +244,7 @@ class TrialBatch:
 
     def _score_arms(self, wanted: BoolArray, fresh: bool, level: int) -> Scores:
         scores = self.arms.score(wanted, fresh, level)
-        return scores if self.objective == "risk" else scores.scaled(BASELINE_RISK, self._quality_price)
+        return scores if self.objective == "risk" else scores.scaled(self.arms.baseline, self._quality_price)
 
     def keep_best(self, number: int, *, fresh: bool = False) -> IntArray:
         """Score the active arms and keep the best ones.

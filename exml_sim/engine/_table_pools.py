@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from exml_sim._internal.arrays import FloatArray
 from exml_sim._internal.validation import shown
+from exml_sim.bandit._arms import BaseArm
 from exml_sim.bandit.parametric import BoundedArm, JointArm, ParametricPool
 from exml_sim.engine._fields import MAX_LIST, Amounts, Gamma, Kernel, Text, Texts, label_from, spec
 from exml_sim.plugins import Plugin, Plugins, read_data
@@ -170,7 +171,7 @@ class RewardsPool:
     """Arms whose pulls are drawn from observed rewards: one column per arm, one row per occasion.
 
     A pull draws one of the rows. `rows = "independent"`: every arm draws for itself. `rows = "same"`: pull j of all
-    arms is one row, so that arms are as correlated as in the file. `better = "higher"` for rewards, "lower" for losses.
+    arms is one row, so that arms are as correlated as in the file. `direction = "minimise"` for losses.
     """
 
     what: ClassVar[str] = "rewards pool"
@@ -179,7 +180,7 @@ class RewardsPool:
     file: File
     arms: Texts | None = None
     rows: Literal["independent", "same"] = "independent"
-    better: Literal["higher", "lower"] = "higher"
+    direction: Literal["maximise", "minimise"] = "maximise"
     costs: Amounts | None = None
     label: Annotated[Text, label_from("file")] = ""
 
@@ -187,14 +188,15 @@ class RewardsPool:
         """Build the arms."""
         columns = read_columns(self.file, self.plugin)
         names = self.arms or tuple(columns)
-        sign = -1.0 if self.better == "higher" else 1.0
-        values = [sign * _read_numbers(columns, name, self.file) for name in names]
+        values = [_read_numbers(columns, name, self.file) for name in names]
         if len({column.shape for column in values}) != 1 or values[0].ndim != 1:
             raise ValueError(f"the arms of {self.file} must be columns of one length, got shapes {values[0].shape}, …")
         pairs = zip(values, match_costs(self.costs, len(names), self.label, "arms"), strict=True)
         if self.rows == "same":
-            return ParametricPool([JointArm(tuple(column.tolist()), cost) for column, cost in pairs], names)
-        return ParametricPool([_make_empirical(column, cost) for column, cost in pairs], names)
+            arms: list[BaseArm] = [JointArm(tuple(column.tolist()), cost) for column, cost in pairs]
+        else:
+            arms = [_make_empirical(column, cost) for column, cost in pairs]
+        return ParametricPool(arms, names, direction=self.direction)
 
 
 def _make_empirical(values: FloatArray, cost: str) -> BoundedArm:

@@ -17,7 +17,6 @@ from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
 from exml_sim.bandit.parametric import RandomInstancePool
 from exml_sim.bandit.pool import Pool
 from exml_sim.bandit.trial import Exploration, Explorations
-from exml_sim.bandit.trial_batch import BASELINE_RISK
 from exml_sim.money import exact
 from exml_sim.seeds import Seeds
 
@@ -167,7 +166,7 @@ def aims(pool: Pool, objective: str) -> FloatArray:
     if objective == "risk":
         return risks
     prices = np.array([float(cost) for cost in pool.prices.exact_costs])
-    return np.asarray((risks - BASELINE_RISK) / prices, dtype=np.float64)
+    return np.asarray((risks - pool.baseline) / prices, dtype=np.float64)
 
 
 def run_plain(study: Study, cell: Cell, trials: range) -> Block:

@@ -12,8 +12,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-import numpy as np
-
 from exml_sim.bandit.parametric import BernoulliArm, CorrelatedArm, GaussianArm, ParametricPool
 from exml_sim.bandit.pool import Pool
 from exml_sim.engine._fields import Text, read_spec, spec, without_module
@@ -40,7 +38,9 @@ class BoundContext:
     gaps
         Gap of every arm to the best, in the order of the arms, 0 for the best.
     means
-        What every arm is worth, lower is better; None for arms that are not known in advance.
+        Means of known arms, or risks of feature arms; None for arms that are not known in advance.
+    direction
+        "maximise" if higher means are better, else "minimise".
     costs
         Price of one pull of every arm.
     distribution
@@ -73,6 +73,7 @@ class BoundContext:
     kappa_lambda: float = math.nan
     rows: int | None = None
     kappa: float = math.nan
+    direction: str = "minimise"
     pairing: str = "same"
     rule: str = ""
 
@@ -154,7 +155,8 @@ def context_of(study: Study, cell: Cell) -> BoundContext | str:
     if not known:
         return "the arms have no fixed gaps"
     costs = tuple(float(cost) for cost in pool.prices.exact_costs)
-    means = tuple(float(risk) for risk in pool.risks)
+    means = tuple(float(mean) for mean in (pool.means if isinstance(pool, ParametricPool) else pool.risks))
+    known["direction"] = pool.direction
     known["rule"] = type(study.strategy(cell)).__name__
     return BoundContext(spec.name, pool.n_arms, gaps, dict(spec.options), means, costs, **known)
 
@@ -165,13 +167,8 @@ def _describe_known(pool: ParametricPool) -> dict[str, Any]:
         return {"distribution": "bernoulli", "low": 0.0, "high": 1.0}
     if all(isinstance(arm, GaussianArm | CorrelatedArm) for arm in pool.arms):
         return {"distribution": "gaussian", "sd": max(float(getattr(arm, "sd", 0.0)) for arm in pool.arms)}
-    ranges: list[Any] = [
-        (0.0, 1.0) if isinstance(arm, BernoulliArm) else getattr(arm, "values", None) for arm in pool.arms
-    ]
-    if any(values is None for values in ranges):
-        return {"distribution": "other"}
-    low, high = min(float(np.min(values)) for values in ranges), max(float(np.max(values)) for values in ranges)
-    return {"distribution": "bounded", "low": low, "high": high}
+    low, high = min(arm.support[0] for arm in pool.arms), max(arm.support[1] for arm in pool.arms)
+    return {"distribution": "bounded" if math.isfinite(high - low) else "other", "low": low, "high": high}
 
 
 def _describe_features(pool: Pool) -> dict[str, Any]:

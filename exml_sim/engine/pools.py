@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Literal
@@ -15,14 +15,18 @@ from pydantic import Field, field_validator
 from exml_sim import datasets, plugins
 from exml_sim._internal.memory import free_memory, in_bytes
 from exml_sim._internal.validation import shown
+from exml_sim.bandit._arms import BaseArm
 from exml_sim.bandit.parametric import (
     BernoulliArm,
+    BetaArm,
     BoundedArm,
     CorrelatedArm,
+    ExponentialArm,
     GaussianArm,
     ParametricPool,
     RandomInstancePool,
     RandomMeanArm,
+    StudentArm,
 )
 from exml_sim.bandit.pool import Pool
 from exml_sim.datasets import DATASETS, make_synthetic
@@ -53,6 +57,15 @@ from exml_sim.plugins import Plugin, PluginError, Plugins, guard_calls
 from exml_sim.population import Candidate, Population
 
 DISTRIBUTIONS = ("bernoulli", "gaussian")
+#: Distributions of parametric arms, and the parameters that they have beside their means.
+ARM_DISTRIBUTIONS: Mapping[str, tuple[str, ...]] = {
+    "bernoulli": (),
+    "gaussian": ("sd", "correlation"),
+    "beta": ("concentration",),
+    "exponential": (),
+    "student": ("sd", "df"),
+}
+Direction = Literal["maximise", "minimise"]
 
 
 def check_rows(rows: int, arms: int, label: str) -> None:
@@ -165,16 +178,22 @@ class AtomPool:
 
 @spec
 class ParametricArms:
-    """Arms with known distributions: Bernoulli by means, Gaussian with `sd`, or finitely many values.
+    """Arms with known distributions, by means or by finitely many values; higher means are better by default.
 
-    With `correlation` pull j of every Gaussian arm shares a part of its noise with pull j of the others.
+    Means alone are Bernoulli arms, and means with `sd` Gaussian ones; `distribution` names others. `sd` (Gaussian, and
+    the spread of Student arms) and `concentration` (of Beta arms) are one number, or one for every arm. With
+    `correlation` pull j of every Gaussian arm shares a part of its noise with pull j of the others.
     """
 
     what: ClassVar[str] = "parametric pool"
     kind: Literal["parametric"] = field(default="parametric", kw_only=True, repr=False)
     means: Numbers | None = None
-    sd: Number | None = None
+    direction: Direction = "maximise"
+    distribution: Annotated[str, Choice(tuple(ARM_DISTRIBUTIONS))] | None = None
+    sd: Number | Numbers | None = None
     correlation: Number | None = None
+    df: Number | None = None
+    concentration: Number | Numbers | None = None
     values: Numbers | None = None
     probabilities: Annotated[tuple[Numbers, ...], Field(min_length=1, max_length=MAX_LIST)] | None = None
     costs: Amounts | None = None
@@ -187,19 +206,46 @@ class ParametricArms:
             raise ValueError(f"pool {self.label!r} needs either means (and sd), or values and probabilities")
         size = len(self.means or self.probabilities or ())
         costs = match_costs(self.costs, size, self.label, "arms")
+        arms: list[BaseArm]
         if self.means is None:
-            assert self.values is not None
-            assert self.probabilities is not None
-            arms = zip(self.probabilities, costs, strict=True)
-            return ParametricPool([BoundedArm(self.values, probabilities, cost) for probabilities, cost in arms])
-        if self.sd is None and self.correlation is not None:
-            raise ValueError(f"pool {self.label!r} has a correlation, so it needs sd: only Gaussian arms share noise")
-        if self.sd is None:
-            return ParametricPool.bernoulli(self.means, costs)
-        pairs = list(zip(self.means, costs, strict=True))
-        if self.correlation is None:
-            return ParametricPool([GaussianArm(mean, self.sd, cost) for mean, cost in pairs])
-        return ParametricPool([CorrelatedArm(mean, self.sd, self.correlation, cost) for mean, cost in pairs])
+            self._refuse_others(())
+            arms = [
+                BoundedArm(self.values or (), probabilities, cost)
+                for probabilities, cost in zip(self.probabilities or (), costs, strict=True)
+            ]
+            return ParametricPool(arms, direction=self.direction)
+        kind = self.distribution or ("bernoulli" if self.sd is None else "gaussian")
+        self._refuse_others(ARM_DISTRIBUTIONS[kind], kind)
+        sd, concentration = self._per_arm("sd", 1.0, size), self._per_arm("concentration", 2.0, size)
+        df, correlation = 5.0 if self.df is None else self.df, self.correlation
+        arms = []
+        for mean, cost, spread, weight in zip(self.means, costs, sd, concentration, strict=True):
+            if kind == "gaussian" and correlation is not None:
+                arms.append(CorrelatedArm(mean, spread, correlation, cost))
+            elif kind == "gaussian":
+                arms.append(GaussianArm(mean, spread, cost))
+            elif kind == "beta":
+                arms.append(BetaArm(mean, weight, cost))
+            elif kind == "student":
+                arms.append(StudentArm(mean, spread, df, cost))
+            else:
+                arms.append(BernoulliArm(mean, cost) if kind == "bernoulli" else ExponentialArm(mean, cost))
+        return ParametricPool(arms, direction=self.direction)
+
+    def _refuse_others(self, allowed: Sequence[str], kind: str = "arms with values") -> None:
+        """Refuse a parameter that the distribution does not have."""
+        for name in ("sd", "correlation", "df", "concentration"):
+            if getattr(self, name) is not None and name not in allowed:
+                has = f"; they have {', '.join(allowed)}" if allowed else ""
+                raise ValueError(f"pool {self.label!r} has {name}, which {kind} arms do not have{has}")
+
+    def _per_arm(self, name: str, default: float, size: int) -> tuple[float, ...]:
+        """Return a parameter of every arm, given once or for each."""
+        given = getattr(self, name)
+        values = given if isinstance(given, tuple) else (default if given is None else given,) * size
+        if len(values) != size:
+            raise ValueError(f"{name} of pool {self.label!r} must be one number, or one for each of {size} arms")
+        return tuple(values)
 
 
 @spec
@@ -255,7 +301,7 @@ def _ramp(K: int, ratio: Fraction) -> tuple[str, ...]:
 
 @spec
 class FamilyPool:
-    """K arms of a family; the best one, with mean `best`, is the last, which wins no ties.
+    """K arms of a family; the best one, with mean `best`, is the last. Higher means are better by default.
 
     The rival with the smallest gap comes first. Costs rise in equal steps from 1 to `cost_ratio`, the best arm's.
     """
@@ -266,29 +312,31 @@ class FamilyPool:
     K: Annotated[int, whole(1, MAX_LIST)] = 8
     gap: Annotated[Number, Field(gt=0)] = 0.05
     distribution: Annotated[str, Choice(DISTRIBUTIONS)] = "bernoulli"
-    best: Number = 0.3
+    best: Number = 0.7
     sd: Number = 0.5
+    direction: Direction = "maximise"
     cost_ratio: Amount = "1"
     label: Annotated[Text, label_from("family", "distribution")] = ""
 
     @property
     def means(self) -> tuple[float, ...]:
-        """Means of the arms; lower is better."""
+        """Means of the arms."""
         rivals = FAMILIES[self.family](self.K - 1) if self.K > 1 else []
-        return (*(round(self.best + self.gap * size, 12) for size in rivals), self.best)
+        step = -self.gap if self.direction == "maximise" else self.gap
+        return (*(round(self.best + step * size, 12) for size in rivals), self.best)
 
     def pool(self) -> ParametricPool:
         """Build the arms."""
         costs = _ramp(self.K, exact(self.cost_ratio))
         pairs = zip(self.means, costs, strict=True)
         if self.distribution == "gaussian":
-            return ParametricPool([GaussianArm(mean, self.sd, cost) for mean, cost in pairs])
+            return ParametricPool([GaussianArm(mean, self.sd, cost) for mean, cost in pairs], direction=self.direction)
         if not 0.0 <= min(self.means) <= max(self.means) <= 1.0:
             raise ValueError(
-                f"pool {self.label!r} needs means in [0, 1], and best {self.best:g} with gap {self.gap:g} goes to "
-                f"{max(self.means):g}: take a smaller gap"
+                f"pool {self.label!r} needs means in [0, 1], and best {self.best:g} with gap {self.gap:g} "
+                f"({self.direction}) goes to {self.means[-2]:g}: take a smaller gap"
             )
-        return ParametricPool([BernoulliArm(mean, cost) for mean, cost in pairs])
+        return ParametricPool([BernoulliArm(mean, cost) for mean, cost in pairs], direction=self.direction)
 
 
 @spec
@@ -302,6 +350,7 @@ class RandomInstanceArms:
     high: Number = 1.0
     distribution: Annotated[str, Choice(DISTRIBUTIONS)] = "bernoulli"
     sd: Number = 0.5
+    direction: Direction = "maximise"
     cost_ratio: Amount = "1"
     label: Text = "random_instance"
 
@@ -309,7 +358,8 @@ class RandomInstanceArms:
         """Build the arms."""
         sd = None if self.distribution == "bernoulli" else self.sd
         return RandomInstancePool(
-            [RandomMeanArm(self.low, self.high, sd, c) for c in _ramp(self.K, exact(self.cost_ratio))]
+            [RandomMeanArm(self.low, self.high, sd, c) for c in _ramp(self.K, exact(self.cost_ratio))],
+            direction=self.direction,
         )
 
 

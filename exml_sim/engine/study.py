@@ -142,7 +142,7 @@ class Study:
     Examples
     --------
     >>> study = Study(
-    ...     pools=[{"kind": "parametric", "means": [0.3, 0.5]}], strategies=["uniform_allocation"],
+    ...     pools=[{"kind": "parametric", "means": [0.7, 0.5]}], strategies=["uniform_allocation"],
     ...     budgets={"per_arm": [10, 20]}, trials=100)
     >>> [str(cell) for cell in study.cells()]
     ['uniform_allocation on parametric with budget 20', 'uniform_allocation on parametric with budget 40']

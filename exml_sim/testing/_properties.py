@@ -29,7 +29,8 @@ FEW, MANY = 24, 6_000
 OUTCOMES = 40_000
 #: Two enumerations of one probabilities agree to this.
 CLOSE = 1e-9
-#: A plain loop: ``loop(means, budget, rng)`` returns the selected arm of one trial on Bernoulli arms at unit cost.
+#: A plain loop: ``loop(means, budget, rng)`` returns the selected arm of one trial on Bernoulli arms at unit cost; the
+#: best arm has the highest mean.
 Loop = Callable[[Sequence[float], int, np.random.Generator], int]
 
 
@@ -234,14 +235,14 @@ def clear(bench: PoolBench) -> Iterator[str]:
     """Arms without noise: the best one is always selected, wherever it is and whatever the others cost."""
     for K in (2, 3, 5, 8):
         for place in {0, K // 2, K - 1}:
-            means = [0.9] * K
-            means[place] = 0.1
+            means = [0.1] * K
+            means[place] = 0.9
             pool = ParametricPool([GaussianArm(mean, 0.0) for mean in means])
             budget = 8 * smallest_budget(bench.rule, pool.prices)
             missed = np.flatnonzero(selected_by(bench, pool, budget, range(3)) != place)
             if missed.size:
                 where = f"(seed {bench.seed}, trial {missed[0]})"
-                yield f"misses arm {place} of {K}, whose pulls are all 0.1 among 0.9 {where}"
+                yield f"misses arm {place} of {K}, whose pulls are all 0.9 among 0.1 {where}"
                 return
 
 
@@ -256,7 +257,7 @@ def ties(bench: PoolBench) -> Iterator[str]:
 
 def _untied(order: Sequence[int]) -> ParametricPool:
     """Three arms with two values each that can never tie, in any order."""
-    made = [(0.3, 0.0), (0.45, 1e-5), (0.6, 3e-5)]
+    made = [(0.7, 0.0), (0.55, 1e-5), (0.4, 3e-5)]
     return ParametricPool([BoundedArm((shift, 1 + shift), (1 - p, p)) for p, shift in (made[i] for i in order)])
 
 

@@ -47,8 +47,8 @@ def gap_lists(draw: Any, rivals: int, smallest: float = 0.02, largest: float = 0
 def bernoulli_pools(draw: Any, min_arms: int = 1, max_arms: int = 8, costs: bool = False) -> ParametricPool:
     """Bernoulli arms, the best anywhere in the list, ties and the means 0 and 1 among them."""
     K = draw(st.integers(min_arms, max_arms))
-    best = draw(st.sampled_from([0.0, 0.1, 0.3, 0.5, 0.6]))
-    means = [min(1.0, round(best + gap, 3)) for gap in draw(gap_lists(K - 1))]
+    best = draw(st.sampled_from([1.0, 0.9, 0.7, 0.5, 0.4]))
+    means = [max(0.0, round(best - gap, 3)) for gap in draw(gap_lists(K - 1))]
     means.insert(draw(st.integers(0, K - 1)), best)
     prices = draw(cost_lists(K, K)) if costs else [Fraction(1)] * K
     return ParametricPool([BernoulliArm(mean, price) for mean, price in zip(means, prices, strict=True)])

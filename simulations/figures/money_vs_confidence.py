@@ -61,7 +61,10 @@ def _limit(pool: Pool, delta: float) -> float | None:
     """Return the lower bound on the mean cost of any strategy; None for arms without a family."""
     if not isinstance(pool, ParametricPool):
         return None
-    means, kinds = [float(risk) for risk in pool.risks], {type(arm) for arm in pool.arms}
+    kinds = {type(arm) for arm in pool.arms}
+    # Bernoulli arms that are maximised are as hard as those of the opposite outcomes, which are minimised.
+    mirrored = kinds == {BernoulliArm} and pool.direction == "maximise"
+    means = [float(risk) + mirrored for risk in pool.risks]
     if any(cost != 1 for cost in pool.costs):
         return None
     if kinds == {BernoulliArm}:

@@ -233,7 +233,8 @@ def _exact(
     about: Assumes, means: Sequence[float], costs: Sequence[int], budget: int, outcomes: int = OUTCOMES
 ) -> BoundInstance | None:
     """The same with costs, the arms in the order that is given."""
-    pool = ParametricPool([BernoulliArm(mean, cost) for mean, cost in zip(means, costs, strict=True)])
+    arms = [BernoulliArm(mean, cost) for mean, cost in zip(means, costs, strict=True)]
+    pool = ParametricPool(arms, direction="minimise")
     rule = about.build()
     if budget < smallest_budget(rule, pool.prices):
         return None
@@ -278,7 +279,7 @@ def count_instances(about: Assumes, alpha: float, seed: int) -> Iterator[BoundIn
     places += [(5, 0.08, 20 * 5 + 4), (6, 0.08, 20 * 6 + 1)]
     points = [(family, *place) for family in FAMILIES for place in places]
     for family, K, gap, budget in points:
-        spec = FamilyPool(family, K, gap, distribution, best=0.3 if K > 2 else 0.35)
+        spec = FamilyPool(family, K, gap, distribution, best=0.3 if K > 2 else 0.35, direction="minimise")
         pool = spec.pool()
         if budget < smallest_budget(rule, pool.prices):
             continue

@@ -106,7 +106,7 @@ def _pool(angles: tuple[int, ...]) -> FeaturePool:
 
 def count_confident_errors(strategy: str, delta: float, trials: int, seed: int) -> int:
     """Count trials in which a strategy is confident of a wrong Bernoulli arm."""
-    pool = ParametricPool.bernoulli(list(MEANS))
+    pool = ParametricPool.bernoulli(list(MEANS), direction="minimise")
     result = pool.explore_many(by_name(strategy, confidence=1.0 - delta), BUDGET, trials, seed=seed)
     assert result.confident is not None
     return int((result.failures(pool.best_arms()) & result.confident).sum())

@@ -9,10 +9,21 @@ import pytest
 from scipy import stats
 
 from exml_sim.bandit._arms import Pulls
-from exml_sim.bandit.parametric import BernoulliArm, BoundedArm, GaussianArm, ParametricPool
+from exml_sim.bandit.parametric import (
+    BernoulliArm,
+    BetaArm,
+    BoundedArm,
+    ExponentialArm,
+    GaussianArm,
+    ParametricPool,
+    StudentArm,
+)
+from exml_sim.engine.modes._exact import enumerate_distribution
+from exml_sim.money import exact
 from exml_sim.seeds import Seeds
-from exml_sim.strategies import MedianElimination, UniformAllocation
+from exml_sim.strategies import MedianElimination, UniformAllocation, by_name
 from tests.bandit.exact_laws import uniform_selection_probabilities
+from tests.bandit.losses import LossPool
 from tests.words import words
 
 ALARM = 1e-6
@@ -62,7 +73,7 @@ TENTHS = BoundedArm((0.1, 0.2, 0.6), (0.3, 0.3, 0.4))
 
 def test_equal_means_of_bounded_arms_are_equal_scores():
     """The score is the exact mean of the decimals, rounded once, in whatever order and rounds they came."""
-    pool = ParametricPool([TENTHS, BoundedArm((0.6, 0.1, 0.2), (0.4, 0.3, 0.3))])
+    pool = LossPool([TENTHS, BoundedArm((0.6, 0.1, 0.2), (0.4, 0.3, 0.3))])
     seeds = Seeds.of(3, range(50))
     session = pool.open(seeds)
     for pulls in (1, 6, 3):
@@ -85,14 +96,14 @@ def test_values_on_no_coarse_grid_are_added_as_they_are():
 
 
 def test_true_ties_are_found_whatever_floats_say():
-    tied = ParametricPool([TENTHS, BernoulliArm(0.33), BernoulliArm(0.4)])
+    tied = LossPool([TENTHS, BernoulliArm(0.33), BernoulliArm(0.4)])
     assert tied.best_arms() == (0, 1)
     assert tied.gaps.tolist() == [0.0, 0.0, 0.07]
     assert tied.gap == 0.07
     assert TENTHS.mean == 0.33
-    assert ParametricPool.bernoulli([0.7, 0.4, 0.1], ["0.3", "0.6", "0.9"]).best_arms("risk_per_cost") == (0, 1, 2)
+    assert LossPool.bernoulli([0.7, 0.4, 0.1], ["0.3", "0.6", "0.9"]).best_arms("risk_per_cost") == (0, 1, 2)
     thirds = BoundedArm((0, 1, 2), (1 / 3, 1 / 3, 1 / 3))
-    assert ParametricPool([thirds, BernoulliArm(1.0)]).best_arms() == (0, 1)
+    assert LossPool([thirds, BernoulliArm(1.0)]).best_arms() == (0, 1)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +156,7 @@ def enumerated(means, pulls):
     ],
 )
 def test_exact_selection_probabilities_match_enumeration(means, pulls):
-    assert uniform_selection_probabilities(means, pulls) == pytest.approx(enumerated(means, pulls), abs=1e-14)
+    assert uniform_selection_probabilities(means, pulls, "lowest") == pytest.approx(enumerated(means, pulls), abs=1e-14)
     assert uniform_selection_probabilities(means, pulls).sum() == pytest.approx(1.0)
 
 
@@ -163,7 +174,7 @@ MEANS = [0.5, 0.42, 0.55, 0.42, 0.6, 0.5, 0.7, 0.65]
 
 
 def test_uniform_allocation_fails_as_often_as_it_must():
-    pool = ParametricPool.bernoulli(MEANS)
+    pool = LossPool.bernoulli(MEANS)
     trials = 40_000
     found = pool.explore_many(UniformAllocation(), 320, trials, seed=1)
     expected = uniform_selection_probabilities(MEANS, 40)
@@ -172,15 +183,13 @@ def test_uniform_allocation_fails_as_often_as_it_must():
     assert pool.best_arms() == (1, 3)
     assert agrees(found.failures(pool.best_arms()).sum(), trials, 1 - expected[1] - expected[3])
     # The same test notices ties that go to the highest index.
-    wrong = uniform_selection_probabilities(MEANS[::-1], 40)[::-1]
+    wrong = uniform_selection_probabilities(MEANS[::-1], 40, "lowest")[::-1]
     assert not agrees((found.selected[:, 0] == 1).sum(), trials, wrong[1])
 
 
 def test_budget_alignment_fails_as_often_as_it_must():
     means, costs = [0.5, 0.4, 0.45], ["0.5", "1", "0.8"]
-    found = ParametricPool.bernoulli(means, costs).explore_many(
-        UniformAllocation(alignment="budget"), 60, 40_000, seed=2
-    )
+    found = LossPool.bernoulli(means, costs).explore_many(UniformAllocation(alignment="budget"), 60, 40_000, seed=2)
     assert found.pulls[0].tolist() == [40, 20, 25]
     expected = uniform_selection_probabilities(means, [40, 20, 25])
     for arm in range(3):
@@ -188,29 +197,29 @@ def test_budget_alignment_fails_as_often_as_it_must():
 
 
 def test_gaussian_arms_fail_as_often_as_they_must():
-    pool = ParametricPool([GaussianArm(0.0, 1.0), GaussianArm(0.3, 2.0)])
+    pool = LossPool([GaussianArm(0.0, 1.0), GaussianArm(0.3, 2.0)])
     found = pool.explore_many(UniformAllocation(), 40, 40_000)
     probability = stats.norm.sf(0.3 / np.sqrt((1.0 + 4.0) / 20))
     assert agrees(found.failures((0,)).sum(), 40_000, probability)
 
 
 def test_gaps():
-    pool = ParametricPool.bernoulli([0.5, 0.2, 0.25])
+    pool = LossPool.bernoulli([0.5, 0.2, 0.25])
     assert pool.gaps == pytest.approx([0.3, 0.0, 0.05])
     assert pool.gap == pytest.approx(0.05)
     with pytest.raises(ValueError, match="all 2 arms are equally good"):
-        _ = ParametricPool.bernoulli([0.5, 0.5]).gap
+        _ = LossPool.bernoulli([0.5, 0.5]).gap
 
 
 def test_two_arms_make_both_rules_one():
-    pool = ParametricPool.bernoulli([0.4, 0.5])
+    pool = LossPool.bernoulli([0.4, 0.5])
     uniform = pool.explore_many(UniformAllocation(), 100, 500)
     median = pool.explore_many(MedianElimination(), 100, 500)
     assert np.array_equal(uniform.selected, median.selected)
 
 
 def test_quality_per_cost_prefers_the_cheap_good_arm():
-    pool = ParametricPool.bernoulli([0.2, 0.3], [4, 1])
+    pool = LossPool.bernoulli([0.2, 0.3], [4, 1])
     assert pool.best_arms() == (0,)
     assert pool.best_arms("risk_per_cost") == (1,)
     found = pool.explore_many(UniformAllocation(objective="risk_per_cost"), 2000, 50)
@@ -235,14 +244,74 @@ def test_quality_per_cost_prefers_the_cheap_good_arm():
         (lambda: BoundedArm("ab", (0.5, 0.5)), "the values of a bounded arm must be finite numbers, got 'ab'"),
         (lambda: BoundedArm((), ()), "as many probabilities as values"),
         (lambda: BernoulliArm("0.5"), r"must be in \[0, 1\], got '0.5'"),
-        (lambda: ParametricPool([0.5]), "an arm must be a BernoulliArm, GaussianArm or BoundedArm, got 0.5"),
-        (lambda: ParametricPool.bernoulli([0.1, 0.2], [1]), "2 means need as many costs, got 1"),
+        (lambda: LossPool([0.5]), "an arm must be a BernoulliArm, GaussianArm or BoundedArm, got 0.5"),
+        (lambda: LossPool.bernoulli([0.1, 0.2], [1]), "2 means need as many costs, got 1"),
         (lambda: uniform_selection_probabilities([0.1, 0.2], 2.5), "pulls must be a whole number"),
         (lambda: uniform_selection_probabilities([0.1, 0.2], [2]), "2 means need as many numbers of pulls, got 1"),
-        (lambda: ParametricPool([]), r"at least one arm, got none \(K = 0\)"),
-        (lambda: ParametricPool([BernoulliArm(0.1)] * 2, names=["a", "a"]), "different names"),
+        (lambda: LossPool([]), r"at least one arm, got none \(K = 0\)"),
+        (lambda: LossPool([BernoulliArm(0.1)] * 2, names=["a", "a"]), "different names"),
     ],
 )
 def test_bad_arms(build, message):
     with pytest.raises(ValueError, match=message):
         build()
+
+
+def test_directions_mirror_each_other():
+    """Bernoulli arms that are maximised are those of the opposite outcomes, minimised, in probability."""
+    means = [0.7, 0.5, 0.65]
+    pool = ParametricPool.bernoulli(means)
+    mirrored = LossPool.bernoulli([1.0 - mean for mean in means])
+    assert (pool.direction, mirrored.direction) == ("maximise", "minimise")
+    assert pool.best_arms() == mirrored.best_arms() == (0,)
+    assert pool.gaps == pytest.approx(mirrored.gaps, abs=1e-12)
+    assert pool.hardness == pytest.approx((1 / 0.2**2 + 1 / 0.05**2, 2 / 0.05**2))
+    for name in ("uniform_allocation", "successive_rejects"):
+        laws = [enumerate_distribution(arms, by_name(name), exact(15)).selected for arms in (pool, mirrored)]
+        assert laws[0] == pytest.approx(laws[1], abs=1e-12)
+    selected = pool.explore_many("uniform_allocation", 120, 20_000).selected[:, 0]
+    expected = uniform_selection_probabilities([1.0 - mean for mean in means], 40)
+    for arm in range(3):
+        assert agrees((selected == arm).sum(), 20_000, expected[arm])
+
+
+def test_rewards_per_cost():
+    pool = ParametricPool.bernoulli([0.6, 0.5], [3, 1])
+    assert (pool.best_arms(), pool.best_arms("risk_per_cost")) == ((0,), (1,))
+    rule = UniformAllocation(objective="risk_per_cost")
+    assert (pool.explore_many(rule, 400, 200).selected == 1).all()
+
+
+@pytest.mark.parametrize("direction", ["maximise", "minimise"])
+@pytest.mark.parametrize("name", ["kl_lucb", "successive_elimination", "top_two_stopping", "ugap_ec"])
+def test_fixed_confidence_in_both_directions(name, direction):
+    means = [0.2, 0.5, 0.8]
+    pools = [
+        ParametricPool.bernoulli(means, direction=direction),
+        ParametricPool([GaussianArm(mean, 0.4) for mean in means], direction=direction),
+        ParametricPool([BetaArm(mean) for mean in means], direction=direction),
+    ]
+    for pool in pools:
+        found = pool.explore_many(by_name(name), 4_000, 40)
+        assert found.confident.all()
+        # Each selection is wrong with probability 0.05 at most; 17 of 40 have probability below 1e-10.
+        assert (found.selected[:, 0] != (2 if direction == "maximise" else 0)).sum() < 17
+    with pytest.raises(ValueError, match="needs bounded or Gaussian arms, got ExponentialArm"):
+        ParametricPool([ExponentialArm(1.0), ExponentialArm(2.0)]).explore(name, 100)
+
+
+@pytest.mark.parametrize(
+    ("arm", "law"),
+    [
+        (BetaArm(0.3, 4.0), stats.beta(1.2, 2.8)),
+        (ExponentialArm(2.0), stats.expon(scale=2.0)),
+        (StudentArm(0.5, 0.7, 6.0), stats.t(6.0, loc=0.5, scale=0.7)),
+    ],
+)
+def test_pulls_of_other_families(arm, law):
+    """Single pulls have the distribution, and sums do not depend on how they are cut."""
+    seeds = Seeds.of(5, range(4_000))
+    assert stats.kstest(sums(arm, seeds, 3, 1), law.cdf).pvalue > ALARM
+    assert law.mean() == pytest.approx(arm.mean)
+    whole = sums(arm, seeds, 0, 5)
+    assert whole == pytest.approx(sums(arm, seeds, 0, 2) + sums(arm, seeds, 2, 3), rel=1e-12, abs=1e-12)

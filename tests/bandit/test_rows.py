@@ -172,11 +172,13 @@ def test_duplicated_candidates_go_to_the_lowest_index(name):
     pool = twins(**SCORES[name])
     assert pool.best_arms() == (1, 3, 4)
     assert pool.gaps[[1, 3, 4]].tolist() == [0.0, 0.0, 0.0]
-    for rule in (UniformAllocation(), MedianElimination(), TopTwo(rounds=3)):
+    for rule in (UniformAllocation(ties="lowest"), MedianElimination(ties="lowest"), TopTwo(rounds=3, ties="lowest")):
         found = pool.explore(rule, 400, 3)
         assert found.selected == 1
         assert not found.rounds[-1].certified
-    assert sorted(pool.explore(SuccessiveAcceptsRejects(k=2), 400, 3).accepted) == [1, 3]
+    assert sorted(pool.explore(SuccessiveAcceptsRejects(k=2, ties="lowest"), 400, 3).accepted) == [1, 3]
+    selected = pool.explore_many(UniformAllocation(), 60, 60).selected[:, 0]
+    assert set(selected.tolist()) >= {1, 3, 4}
 
 
 def test_all_arms_equal_have_no_gap():
@@ -313,7 +315,8 @@ class Vague:
 
 def test_near_ties_of_plug_in_arms_go_by_index():
     near = [Vague("a", 0.5 + RESOLUTION / 2), Vague("b", 0.5), Vague("c", 0.5 + 3 * RESOLUTION)]
-    assert RowPool(near, 2).explore(UniformAllocation(), 3).selected == 0
+    assert RowPool(near, 2).explore(UniformAllocation(ties="lowest"), 3).selected == 0
+    assert set(RowPool(near, 2).explore_many(UniformAllocation(), 3, 60).selected[:, 0].tolist()) == {0, 1}
     assert RowPool(near[1:], 2).best_arms() == (0,)
     assert RowPool(near, 2).best_arms() == (0, 1)
     assert RowPool(near, 2).gaps[:2].tolist() == [0.0, 0.0]

@@ -13,11 +13,11 @@ import pytest
 from exml_sim._internal.arrays import FloatArray
 from exml_sim.bandit._evidence import Pairs, log_wealth, paired_log_wealth
 from exml_sim.bandit._jackknife import AffineJackknife
-from exml_sim.bandit.parametric import ParametricPool
 from exml_sim.bandit.rows import FeaturePool
 from exml_sim.bandit.selection_report import Comparison, SelectionReport, half_widths
 from exml_sim.datasets import make_synthetic
 from exml_sim.seeds import Seeds
+from tests.bandit.losses import LossPool
 from theory.verdicts import judge
 
 
@@ -193,4 +193,4 @@ def test_a_level_is_between_0_and_1(level: object) -> None:
 
 def test_arms_without_rows_have_no_report() -> None:
     with pytest.raises(ValueError, match="a report needs bought rows"):
-        ParametricPool.bernoulli([0.1, 0.2]).explore("uniform_allocation", 20).report()
+        LossPool.bernoulli([0.1, 0.2]).explore("uniform_allocation", 20).report()

@@ -11,13 +11,14 @@ from scipy.stats import binom
 
 from exml_sim._internal.binomial import clopper_pearson
 from exml_sim.bandit._ties import TieBreaker
-from exml_sim.bandit.parametric import GaussianArm, ParametricPool
+from exml_sim.bandit.parametric import GaussianArm
 from exml_sim.engine.modes._exact import enumerate_distribution
 from exml_sim.engine.modes._tie_branches import list_orders
 from exml_sim.money import exact
 from exml_sim.seeds import Seeds
 from exml_sim.strategies import by_name
 from tests.bandit.exact_laws import uniform_selection_probabilities
+from tests.bandit.losses import LossPool
 
 #: False-alarm probability of one interval; all tests of this file together stay below 1e-6.
 ALARM = 1e-8
@@ -32,7 +33,7 @@ def is_plausible(times: int, number: int, probability: float) -> bool:
 @pytest.mark.parametrize("name", NAMES)
 def test_equal_arms_are_selected_equally_often(name):
     """Arms without noise tie in every decision of every trial."""
-    pool = ParametricPool([GaussianArm(0.5, 0.0) for _ in range(4)])
+    pool = LossPool([GaussianArm(0.5, 0.0) for _ in range(4)])
     selected = pool.explore_many(by_name(name), 64, 4000, seed=3).selected[:, 0]
     for times in np.bincount(selected, minlength=4):
         assert is_plausible(int(times), 4000, 0.25)
@@ -40,7 +41,7 @@ def test_equal_arms_are_selected_equally_often(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_lowest_index_is_an_option(name):
-    pool = ParametricPool([GaussianArm(0.5, 0.0) for _ in range(4)])
+    pool = LossPool([GaussianArm(0.5, 0.0) for _ in range(4)])
     assert (pool.explore_many(by_name(name, ties="lowest"), 64, 50).selected == 0).all()
     with pytest.raises(ValueError, match="unknown ties 'first': allowed are 'random', 'lowest'"):
         by_name(name, ties="first")
@@ -48,7 +49,7 @@ def test_lowest_index_is_an_option(name):
 
 @pytest.mark.parametrize("name", [*NAMES, "value_of_information_commit", "kl_lucb", "ugap_ec"])
 def test_trials_do_not_depend_on_their_block(name):
-    pool = ParametricPool.bernoulli([0.5, 0.5, 0.5, 0.4, 0.5])
+    pool = LossPool.bernoulli([0.5, 0.5, 0.5, 0.4, 0.5])
     whole = pool.explore_many(by_name(name), 60, 40, seed=2)
     for block in (1, 7):
         parts = pool.explore_many(by_name(name), 60, 40, seed=2, block=block)
@@ -84,7 +85,7 @@ def median_elimination_with_ties(means: list[float], budget: int) -> np.ndarray:
 def test_median_elimination_against_a_plain_recursion():
     means, budget = [0.5, 0.4, 0.55, 0.3], 24
     expected = median_elimination_with_ties(means, budget)
-    pool = ParametricPool.bernoulli(means)
+    pool = LossPool.bernoulli(means)
     law = enumerate_distribution(pool, by_name("median_elimination"), exact(budget))
     assert law.selected == pytest.approx(expected, abs=1e-12)
     lowest = enumerate_distribution(pool, by_name("median_elimination", ties="lowest"), exact(budget))
@@ -95,9 +96,9 @@ def test_median_elimination_against_a_plain_recursion():
 
 
 def test_the_first_of_several_selected_arms_is_random():
-    law = enumerate_distribution(ParametricPool.bernoulli([0.5] * 3), by_name("uniform_allocation", top=2), exact(6))
+    law = enumerate_distribution(LossPool.bernoulli([0.5] * 3), by_name("uniform_allocation", top=2), exact(6))
     assert law.selected == pytest.approx([1 / 3] * 3, abs=1e-12)
-    one = enumerate_distribution(ParametricPool.bernoulli([0.3, 0.5, 0.5]), by_name("uniform_allocation"), exact(6))
+    one = enumerate_distribution(LossPool.bernoulli([0.3, 0.5, 0.5]), by_name("uniform_allocation"), exact(6))
     assert one.selected == pytest.approx(uniform_selection_probabilities([0.3, 0.5, 0.5], 2), abs=1e-12)
 
 

@@ -8,10 +8,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from exml_sim.bandit.parametric import ParametricPool
 from exml_sim.strategies import MedianElimination, SuccessiveAcceptsRejects
+from tests.bandit.losses import LossPool
 
-POOL = ParametricPool.bernoulli([0.5, 0.2, 0.6, 0.55, 0.5])
+POOL = LossPool.bernoulli([0.5, 0.2, 0.6, 0.55, 0.5])
 
 
 def test_repr_and_table():

@@ -64,7 +64,9 @@ def test_practice_on_the_pools_of_a_file(capsys, tmp_path) -> None:
 
 def test_the_search_finds_where_the_rate_falls_below_the_target() -> None:
     """Two Bernoulli arms: the answer is the smallest tried budget from which on all upper limits are below delta."""
-    study = known(pools=[{"kind": "parametric", "means": [0.2, 0.8]}], strategies=["uniform_allocation"])
+    study = known(
+        pools=[{"kind": "parametric", "direction": "minimise", "means": [0.2, 0.8]}], strategies=["uniform_allocation"]
+    )
     (panel,) = needed_budget.search(study, 0.05, 1000, n_jobs=1)
     found = needed_in_simulation(panel.cells, 0.05)
     budgets = [float(cell.budget) for cell in panel.cells]

@@ -31,8 +31,8 @@ def test_png_and_svg_next_to_the_store(capsys, store) -> None:
 
 def test_one_picture_per_pool(capsys, tmp_path) -> None:
     pools = [
-        {"kind": "parametric", "means": [0.2, 0.6]},
-        {"kind": "parametric", "means": [0.4, 0.6], "label": "closer"},
+        {"kind": "parametric", "direction": "minimise", "means": [0.2, 0.6]},
+        {"kind": "parametric", "direction": "minimise", "means": [0.4, 0.6], "label": "closer"},
     ]
     run(known(trials=20, pools=pools), store=tmp_path / "s.sqlite", n_jobs=1, progress=False).close()
     code, out, _ = call(capsys, "plot", str(tmp_path / "s.sqlite"), "--out", str(tmp_path / "new"), "--json")

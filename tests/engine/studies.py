@@ -12,7 +12,7 @@ FEATURES: dict[str, Any] = {
     "pools": [{"kind": "synthetic", "per_class": 20, "angles": [10, 30, 50, 70, 90]}],
     "scores": [{"score": "ball", "theta": 0.3, "ball": 0.4}],
 }
-KNOWN: dict[str, Any] = {"pools": [{"kind": "parametric", "means": [0.4, 0.5, 0.6]}]}
+KNOWN: dict[str, Any] = {"pools": [{"kind": "parametric", "direction": "minimise", "means": [0.4, 0.5, 0.6]}]}
 RULES = ["uniform_allocation", "median_elimination"]
 
 

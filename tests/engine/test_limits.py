@@ -33,7 +33,10 @@ BALL = [{"ball": 0.3}]
         ({"pools": [{"kind": "synthetic", "a": 1e300}], "scores": BALL}, "at most 1000000000000000"),
         ({"pools": [{"kind": "dataset", "name": "graded", "options": {"rows": 10**9}}]}, "at most 50000"),
         ({"pools": KNOWN["pools"] * 10_001}, "at most 10,?000 (entries|items)"),
-        ({"pools": [{"kind": "parametric", "means": [0.5] * 10_001}]}, "at most 10,?000 (entries|items)"),
+        (
+            {"pools": [{"kind": "parametric", "direction": "minimise", "means": [0.5] * 10_001}]},
+            "at most 10,?000 (entries|items)",
+        ),
         ({"trials": 0xF ** (10**4)}, "at most 1000000000000, got a whole number of"),
         ({"seed": 2**63}, "at most 9223372036854775807"),
         ({"strategies": [{"name": "uniform_allocation", "top": 10**15}]}, "at most 1000000000"),
@@ -52,7 +55,7 @@ def test_beyond_the_limit(change, limit, monkeypatch) -> None:
 
 def test_as_many_cells_as_allowed() -> None:
     budgets = {"per_arm": list(range(1, 10_001))}
-    pools = [{"kind": "parametric", "means": [0.4, 0.5], "label": f"{i}"} for i in range(6)]
+    pools = [{"kind": "parametric", "direction": "minimise", "means": [0.4, 0.5], "label": f"{i}"} for i in range(6)]
     with pytest.raises(ValueError, match="120,000 cells, at most 100,000"):
         Study.from_table(BASE | {"budgets": budgets, "pools": pools})
 

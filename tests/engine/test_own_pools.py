@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from exml_sim.bandit.parametric import ParametricPool, RandomInstancePool, RandomMeanArm
+from exml_sim.bandit.parametric import RandomInstancePool, RandomMeanArm
 from exml_sim.engine import Study, run
 from exml_sim.engine.pools import FAMILIES, FamilyPool
 from exml_sim.seeds import Seeds
 from exml_sim.testing._properties import agrees
 from simulations._pool_bounds import value_at
+from tests.bandit.losses import LossPool
 
 ALARM = 1e-7
 BASE: dict[str, Any] = {"strategies": ["uniform_allocation"], "budgets": {"per_arm": [8]}, "trials": 40}
@@ -122,7 +123,15 @@ def test_correlated_arms_are_told_apart_sooner() -> None:
     from scipy.stats import norm
 
     pools = [
-        {"kind": "parametric", "means": [0.5, 0.0], "sd": 1.0, "correlation": c, "label": str(c)} for c in (0.0, 0.75)
+        {
+            "kind": "parametric",
+            "direction": "minimise",
+            "means": [0.5, 0.0],
+            "sd": 1.0,
+            "correlation": c,
+            "label": str(c),
+        }
+        for c in (0.0, 0.75)
     ]
     study = Study.from_table(BASE | {"pools": pools, "trials": 4000})
     with run(study, progress=False, n_jobs=1) as result:
@@ -133,18 +142,20 @@ def test_correlated_arms_are_told_apart_sooner() -> None:
 
 def test_arms_drawn_anew_are_judged_on_their_own_means() -> None:
     """The slow path: every trial alone, as a pool of known arms with the means that it drew."""
-    pool = RandomInstancePool([RandomMeanArm(0.0, 1.0) for _ in range(3)])
+    pool = RandomInstancePool([RandomMeanArm(0.0, 1.0) for _ in range(3)], direction="minimise")
     found = pool.explore_many("uniform_allocation", 30, 50, seed=4)
     success, regret = pool.outcomes(found.seeds, found.selected, "risk")
     for trial in range(50):
         seeds = Seeds.of(4, trial)
         means = [float(arm.means(seeds.key, seeds.trials, i + 1)[0]) for i, arm in enumerate(pool.arms)]
-        alone = ParametricPool.bernoulli(means)
+        alone = LossPool.bernoulli(means)
         selected = alone.explore("uniform_allocation", 30, seeds).selected
         assert selected == found.selected[trial, 0]
         assert success[trial] == (means[selected] == min(means))
         assert regret[trial] == pytest.approx(means[selected] - min(means), abs=1e-15)
-    study = Study.from_table(BASE | {"pools": [{"kind": "random_instance", "K": 3}], "seed": 4})
+    study = Study.from_table(
+        BASE | {"pools": [{"kind": "random_instance", "direction": "minimise", "K": 3}], "seed": 4}
+    )
     assert 0.0 <= run(study, progress=False, n_jobs=1).summary()[0].failure_rate < 0.7
 
 
@@ -158,11 +169,15 @@ def test_families_have_the_gap_they_are_told(family: str) -> None:
 
 
 def test_a_grid_is_written_out_with_readable_names() -> None:
-    short = BASE | {"pools": [{"kind": "family", "family": "sparse"}], "grid": {"K": [4, 8], "gap": [0.05, 0.08]}}
+    short = BASE | {
+        "pools": [{"kind": "family", "direction": "minimise", "best": 0.3, "family": "sparse"}],
+        "grid": {"K": [4, 8], "gap": [0.05, 0.08]},
+    }
     labels = [f"sparse, K = {K}, gap = {gap}" for K in (4, 8) for gap in (0.05, 0.08)]
     study = Study.from_table(short)
     assert [pool.label for pool in study.pools] == labels
-    long = [{"kind": "family", "family": "sparse", "K": K, "gap": g, "label": label}
+    sparse = {"kind": "family", "direction": "minimise", "best": 0.3, "family": "sparse"}
+    long = [{**sparse, "K": K, "gap": g, "label": label}
             for (K, g), label in zip([(4, 0.05), (4, 0.08), (8, 0.05), (8, 0.08)], labels, strict=True)]  # fmt: skip
     assert Study.from_table(BASE | {"pools": long}).hash == study.hash
     swept = Study.from_table(
@@ -189,12 +204,16 @@ def test_a_grid_is_written_out_with_readable_names() -> None:
 )
 def test_short_forms_that_make_no_sense(change: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        Study.from_table(BASE | {"pools": [{"kind": "family", "family": "sparse"}]} | change)
+        Study.from_table(
+            BASE | {"pools": [{"kind": "family", "direction": "minimise", "best": 0.3, "family": "sparse"}]} | change
+        )
 
 
 def test_a_precision_in_place_of_trials() -> None:
     table = {key: value for key, value in BASE.items() if key != "trials"}
-    study = Study.from_table(table | {"pools": [{"kind": "parametric", "means": [0.3, 0.5]}], "half_width": 0.03})
+    study = Study.from_table(
+        table | {"pools": [{"kind": "parametric", "direction": "minimise", "means": [0.3, 0.5]}], "half_width": 0.03}
+    )
     with run(study, progress=False, n_jobs=1) as result:
         (one,) = result.summary()
     assert (one.upper - one.lower) / 2 <= 0.03
@@ -209,7 +228,8 @@ def test_a_cell_stops_by_its_verdict(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     study = Study.from_table(
-        BASE | {"pools": [{"kind": "parametric", "means": [0.3, 0.5]}], "bounds": ["wide:half"], "trials": 4000,
+        BASE | {"pools": [{"kind": "parametric", "direction": "minimise", "means": [0.3, 0.5]}],
+                "bounds": ["wide:half"], "trials": 4000,
                 "budgets": {"per_arm": [8, 40]}, "stop": {"verdict": "half", "check_every": 100}},
         [tmp_path / "wide.py"],
     )  # fmt: skip

@@ -201,7 +201,7 @@ def test_regret_intervals_cover_by_exact_enumeration(law):
 
 
 def test_no_failure_is_not_no_regret():
-    pool = {"kind": "parametric", "means": [0.1, 0.9]}
+    pool = {"kind": "parametric", "direction": "minimise", "means": [0.1, 0.9]}
     (one,) = run(known(100, pools=[pool], strategies=["uniform_allocation"], budgets={"per_arm": [8]})).summary()
     assert (one.failures, one.mean_regret, one.regret_lower) == (0, 0.0, 0.0)
     # 0.8 is the largest regret; Clopper-Pearson for the failures, at a quarter of the error, is the same up to

@@ -355,7 +355,11 @@ def test_messages_are_one_line_and_a_failed_rollback_hides_nothing(tmp_path):
 
 @pytest.mark.parametrize("name", ["\U0001f680 rocket", "a\x7fb", 'Größe \t"x\\', "\x01\x1f", "\u2028"])
 def test_any_text_is_stored_and_read_again(tmp_path, name):
-    study = known(trials=5, name=name, pools=[{"kind": "parametric", "means": [0.4, 0.5], "label": f"p{name}"}])
+    study = known(
+        trials=5,
+        name=name,
+        pools=[{"kind": "parametric", "direction": "minimise", "means": [0.4, 0.5], "label": f"p{name}"}],
+    )
     with run(study, store=tmp_path / "study.sqlite", n_jobs=1) as result:
         assert result.study == study
         assert result.study.name == name

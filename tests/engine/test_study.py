@@ -48,7 +48,7 @@ def test_identity_does_not_depend_on_how_it_is_written():
         {"budgets": {"per_arm": [10, 21]}},
         {"strategies": ["uniform_allocation"]},
         {"strategies": ["uniform_allocation", {"name": "median_elimination", "accumulate": False}]},
-        {"pools": [{"kind": "parametric", "means": [0.4, 0.5, 0.61]}]},
+        {"pools": [{"kind": "parametric", "direction": "minimise", "means": [0.4, 0.5, 0.61]}]},
         {"sampling": {"replacement": "never"}},
         {"mode": "exact"},
         {"stop": {"bound": 0.1}},
@@ -61,7 +61,7 @@ def test_identity_depends_on_every_part(change):
 
 def test_hash_is_pinned():
     """A change of the canonical form would orphan every store: raise FORMAT on purpose, and this text with it."""
-    assert known().hash == "7a44f86359a25570356e77d7271b67a422c4ee43419319a580682a34ab8436bf"
+    assert known().hash == "22b534b6ff799484ee9b17d434df5bd7f1a9e1cff032e8b84f0134c776fc0147"
 
 
 def test_budgets_are_exact_money():
@@ -120,7 +120,8 @@ def test_first_draws_of_100000_trials_are_distinct():
 
 def test_regret_and_success_of_several_selected_arms():
     study = known(
-        strategies=[{"name": "uniform_allocation", "top": 2}], pools=[{"kind": "parametric", "means": [0.5, 0.4, 0.9]}]
+        strategies=[{"name": "uniform_allocation", "top": 2}],
+        pools=[{"kind": "parametric", "direction": "minimise", "means": [0.5, 0.4, 0.9]}],
     )
     block = run_block(study, study.cells()[0], 0, 200)
     for trial in range(200):
@@ -145,7 +146,7 @@ def test_regret_and_success_of_several_selected_arms():
         ({"strategies": [RULES[0], RULES[0]]}, "given more than once"),
         ({"pools": [{"kind": "magic"}]}, "unknown kind of pool 'magic'"),
         (
-            {"pools": [{"kind": "parametric", "mean": [1]}]},
+            {"pools": [{"kind": "parametric", "direction": "minimise", "mean": [1]}]},
             "unknown option of parametric pool 'mean': allowed are",
         ),
         ({"pools": [{"kind": "finite_support"}]}, "needs values, y"),
@@ -171,7 +172,7 @@ def test_regret_and_success_of_several_selected_arms():
         ({"pools": [{"kind": [6]}]}, "a pool must be a table with a kind"),
         ({"budgets": [1]}, "budgets must be a table"),
         (
-            {"pools": [{"kind": "family", "family": "sparse", "gap": "x"}]},
+            {"pools": [{"kind": "family", "direction": "minimise", "best": 0.3, "family": "sparse", "gap": "x"}]},
             "gap of family pool must be a number",
         ),
         ({"strategies": [{"name": "uniform_allocation", "top": {"a": 1}}]}, "top must be a number, a text or a list"),

@@ -61,9 +61,10 @@ BOUNDS_FILE = HERE / "bounds.npz"
 
 # --- 1. trials ------------------------------------------------------------------------------------------------------
 
-BERNOULLI = {"kind": "parametric", "means": [0.5, 0.42, 0.3, 0.6, 0.45]}
+BERNOULLI = {"kind": "parametric", "direction": "minimise", "means": [0.5, 0.42, 0.3, 0.6, 0.45]}
 CORRELATED = {
     "kind": "parametric",
+    "direction": "minimise",
     "means": [0.1, 0.0, 0.3, 0.2],
     "sd": 0.4,
     "correlation": 0.6,
@@ -71,6 +72,7 @@ CORRELATED = {
 }
 GAUSSIAN = {
     "kind": "parametric",
+    "direction": "minimise",
     "means": [0.1, 0.0, 0.3],
     "sd": 0.4,
     "costs": ["1", "3", "0.5"],
@@ -78,14 +80,25 @@ GAUSSIAN = {
 }
 FINITE = {
     "kind": "parametric",
+    "direction": "minimise",
     "values": [0, 0.5, 1],
     "label": "finite",
     "probabilities": [[0.5, 0.25, 0.25], [0.25, 0.25, 0.5], [0.4, 0.3, 0.3]],
 }
-FAMILY = {"kind": "family", "family": "geometric", "K": 6, "gap": 0.05, "distribution": "gaussian", "cost_ratio": "3"}
-RANDOM_INSTANCE = {"kind": "random_instance", "K": 5}
+FAMILY = {
+    "kind": "family",
+    "direction": "minimise",
+    "best": 0.3,
+    "family": "geometric",
+    "K": 6,
+    "gap": 0.05,
+    "distribution": "gaussian",
+    "cost_ratio": "3",
+}
+RANDOM_INSTANCE = {"kind": "random_instance", "direction": "minimise", "K": 5}
 RANDOM_GAUSSIAN = {
     "kind": "random_instance",
+    "direction": "minimise",
     "K": 4,
     "distribution": "gaussian",
     "sd": 0.3,
@@ -227,7 +240,7 @@ STUDIES: dict[str, dict[str, Any]] = {
         "trials": 60,
     },
     "exact_arms": {
-        "pools": [{"kind": "parametric", "means": [0.4, 0.5, 0.6]}],
+        "pools": [{"kind": "parametric", "direction": "minimise", "means": [0.4, 0.5, 0.6]}],
         "strategies": [UNIFORM, MEDIAN],
         "budgets": {"per_arm": [4, 6]},
         "mode": "exact",
@@ -249,7 +262,7 @@ label = "joint"
 kind = "rewards"
 file = "rewards.csv"
 rows = "independent"
-better = "lower"
+direction = "minimise"
 costs = ["1", "2", "0.5"]
 """
 STOPPED_STUDY = {

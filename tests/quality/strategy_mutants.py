@@ -12,11 +12,12 @@ import numpy as np
 
 from exml_sim._internal.arrays import IntArray
 from exml_sim.bandit._ranking import Scores
-from exml_sim.bandit.parametric import BernoulliArm, ParametricPool
+from exml_sim.bandit.parametric import BernoulliArm
 from exml_sim.bandit.strategy import Strategy, smallest_budget
 from exml_sim.bandit.trial_batch import TrialBatch
 from exml_sim.money import ALIGNMENTS, Prices
 from exml_sim.testing.checks import first_finding
+from tests.bandit.losses import LossPool
 
 
 @dataclass(frozen=True)
@@ -253,7 +254,7 @@ def planted_rule(rule: Strategy, **options: Any) -> tuple[Plant, ...]:
 def _same(rule: Strategy, mutant: Mutant) -> bool:
     """Whether the mutant does what the rule does, in some hundred trials on several pools."""
     for means, costs in (((0.4, 0.5, 0.6), (1, 1, 1)), ((0.5, 0.4, 0.6, 0.55, 0.45), (1, 2, 3, 1, 1))):
-        pool = ParametricPool([BernoulliArm(mean, cost) for mean, cost in zip(means, costs, strict=True)])
+        pool = LossPool([BernoulliArm(mean, cost) for mean, cost in zip(means, costs, strict=True)])
         budget = 7 * smallest_budget(rule, pool.prices)
         one, other = (pool.explore_many(each, budget, 300) for each in (rule, mutant))
         if not (np.array_equal(one.selected, other.selected) and np.array_equal(one.pulls, other.pulls)):

@@ -8,7 +8,6 @@ import pytest
 
 from benchmarks.rules import PAIRS
 from exml_sim._internal.binomial import clopper_pearson
-from exml_sim.bandit.parametric import ParametricPool
 from exml_sim.engine import StrategySpec
 from exml_sim.seeds import Seeds
 from exml_sim.strategies import (
@@ -21,6 +20,7 @@ from exml_sim.strategies import (
 from exml_sim.strategies.ocba import Ocba
 from exml_sim.strategies.ugap import UGapEb
 from simulations.bench import RULES
+from tests.bandit.losses import LossPool
 from tests.strategies import reference
 
 BUDGET = 210
@@ -69,7 +69,7 @@ def test_every_rule_of_the_bench_has_a_plain_loop():
 @pytest.mark.parametrize(("strategy", "slow"), CASES, ids=lambda case: type(case).__name__)
 @pytest.mark.parametrize("means", [[0.3, 0.5, 0.4, 0.5, 0.35, 0.45, 0.5], [0.2, 0.8, 0.25, 0.7], [0.4, 0.4, 0.4]])
 def test_selects_what_the_reference_selects(strategy, slow, means):
-    pool = ParametricPool.bernoulli(means)
+    pool = LossPool.bernoulli(means)
     table = running_means(pool, TRIALS, BUDGET)
     found = pool.explore_many(replace(strategy, ties="lowest"), BUDGET, TRIALS, seed=21)
     for trial in range(TRIALS):
@@ -78,7 +78,7 @@ def test_selects_what_the_reference_selects(strategy, slow, means):
 
 
 def test_top_two_pulls_match_the_reference_budget():
-    pool = ParametricPool.bernoulli([0.3, 0.5, 0.4])
+    pool = LossPool.bernoulli([0.3, 0.5, 0.4])
     found = pool.explore_many(TopTwo(rounds=5), 100, 20)
     assert np.all(found.pulls.sum(axis=1) >= 98)
     assert np.all(found.pulls.sum(axis=1) <= 100)
@@ -88,7 +88,7 @@ def test_top_two_pulls_match_the_reference_budget():
 def test_the_loops_of_the_benchmark_fail_as_often(pair):
     """Counts of two independent ways."""
     means, budget, looped = [0.4, 0.5, 0.55, 0.6, 0.65], 120, 1_500
-    ours = ParametricPool.bernoulli(means).explore_many(pair.rule, budget, 20_000, seed=5).selected[:, 0]
+    ours = LossPool.bernoulli(means).explore_many(pair.rule, budget, 20_000, seed=5).selected[:, 0]
     rng = np.random.default_rng(6)
     theirs = sum(pair.loop(means, budget, rng) != 0 for _ in range(looped))
     one = clopper_pearson(int((ours != 0).sum()), ours.size, 1 - ALARM / 2)

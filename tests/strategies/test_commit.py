@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from exml_sim.bandit.parametric import BernoulliArm, ParametricPool
+from exml_sim.bandit.parametric import BernoulliArm
 from exml_sim.strategies import ValueOfInformationCommit
 from exml_sim.strategies.value_of_information import expected_gain, growth
+from tests.bandit.losses import LossPool
 
 
 @pytest.mark.parametrize(("difference", "deviation", "rows", "more"), [(0.0, 0.2, 10, 10), (0.3, 0.2, 25, 50)])
@@ -32,7 +33,7 @@ def test_growth():
 
 
 def arms(*means):
-    return ParametricPool([BernoulliArm(mean) for mean in means])
+    return LossPool([BernoulliArm(mean) for mean in means])
 
 
 def test_all_money_is_spent_and_most_of_it_on_the_leader():

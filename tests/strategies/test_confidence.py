@@ -11,12 +11,13 @@ from scipy.special import betaln, xlogy
 
 from benchmarks.textbook import kl_lucb, top_two_thompson
 from exml_sim.bandit._evidence import ParametricEvidence
-from exml_sim.bandit.parametric import BoundedArm, GaussianArm, ParametricPool
+from exml_sim.bandit.parametric import BoundedArm, GaussianArm
 from exml_sim.bandit.rows import FeaturePool
 from exml_sim.engine.runner import run
 from exml_sim.engine.study import Study
 from exml_sim.seeds import Seeds
 from exml_sim.strategies import by_name, fixed_confidence
+from tests.bandit.losses import LossPool
 from tests.bandit.test_selection_report import feature_pool
 from theory.verdicts import judge
 
@@ -79,11 +80,11 @@ def test_the_attack_sees_a_likelihood_ratio_without_its_price() -> None:
 
 @pytest.mark.parametrize("name", FIXED_CONFIDENCE)
 @pytest.mark.parametrize("pool", [
-    ParametricPool.bernoulli([0.3, 0.35, 0.5]),
-    ParametricPool([GaussianArm(0.0), GaussianArm(0.2), GaussianArm(1.0, 0.5)]),
-    ParametricPool([BoundedArm((0.0, 0.5, 2.0), (0.4, 0.4, 0.2)), BoundedArm((0.5, 1.0), (0.5, 0.5))]),
+    LossPool.bernoulli([0.3, 0.35, 0.5]),
+    LossPool([GaussianArm(0.0), GaussianArm(0.2), GaussianArm(1.0, 0.5)]),
+    LossPool([BoundedArm((0.0, 0.5, 2.0), (0.4, 0.4, 0.2)), BoundedArm((0.5, 1.0), (0.5, 0.5))]),
 ], ids=["bernoulli", "gaussian", "bounded"])  # fmt: skip
-def test_failures_at_the_stop_stay_below_delta(name: str, pool: ParametricPool) -> None:
+def test_failures_at_the_stop_stay_below_delta(name: str, pool: LossPool) -> None:
     found = pool.explore_many(by_name(name, confidence=0.9), 20_000, 400)
     assert found.confident is not None
     assert found.confident.mean() > 0.9
@@ -98,7 +99,7 @@ def test_a_verdict_catches_a_rule_that_forgets_the_other_arms(monkeypatch: pytes
         return np.where(np.isfinite(against), against, -np.inf).max(axis=1) >= bar
 
     monkeypatch.setattr(fixed_confidence, "_is_decided", one_is_enough)
-    pool = ParametricPool.bernoulli([0.3, 0.35, 0.9])
+    pool = LossPool.bernoulli([0.3, 0.35, 0.9])
     found = pool.explore_many(by_name("successive_elimination"), 20_000, 400)
     assert found.confident is not None
     assert judge(int((found.failures([0]) & found.confident).sum()), 400, 0.05).outcome == "refuted"
@@ -109,16 +110,14 @@ def test_money_against_the_textbook(name: str, peer: Any) -> None:
     means = [0.1, 0.7, 0.7]
     rng = np.random.default_rng(0)
     theirs = np.mean([peer(means, 0.05, rng)[1] for _ in range(25)])
-    ours = ParametricPool.bernoulli(means).explore_many(by_name(name), 10_000, 400).spent_units.mean()
+    ours = LossPool.bernoulli(means).explore_many(by_name(name), 10_000, 400).spent_units.mean()
     assert ours <= 1.2 * theirs
 
 
 @pytest.mark.parametrize("name", [*FIXED_CONFIDENCE, "ocba", "ugap_eb"])
 @pytest.mark.parametrize("features", [False, True])
 def test_many_trials_are_single_trials(name: str, features: bool) -> None:
-    pool: ParametricPool | FeaturePool = (
-        feature_pool((0, 40, 90)) if features else ParametricPool.bernoulli([0.2, 0.5, 0.6])
-    )
+    pool: LossPool | FeaturePool = feature_pool((0, 40, 90)) if features else LossPool.bernoulli([0.2, 0.5, 0.6])
     many = pool.explore_many(by_name(name), 400, 6, seed=3)
     for i in range(6):
         alone = pool.explore(by_name(name), 400, Seeds.of(3, i))
@@ -128,8 +127,8 @@ def test_many_trials_are_single_trials(name: str, features: bool) -> None:
 
 
 def test_an_easy_pool_is_cheap_and_a_tie_costs_everything() -> None:
-    easy = ParametricPool.bernoulli([0.1, 0.9]).explore_many("successive_elimination", 1_000, 200)
-    tie = ParametricPool.bernoulli([0.5, 0.5]).explore_many("successive_elimination", 1_000, 200)
+    easy = LossPool.bernoulli([0.1, 0.9]).explore_many("successive_elimination", 1_000, 200)
+    tie = LossPool.bernoulli([0.5, 0.5]).explore_many("successive_elimination", 1_000, 200)
     assert easy.confident is not None
     assert easy.confident.all()
     assert easy.spent_units.mean() < 60
@@ -139,7 +138,7 @@ def test_an_easy_pool_is_cheap_and_a_tie_costs_everything() -> None:
 
 
 def test_an_indifference_ends_a_tie() -> None:
-    tie = ParametricPool.bernoulli([0.5, 0.5, 0.9])
+    tie = LossPool.bernoulli([0.5, 0.5, 0.9])
     for name in FIXED_CONFIDENCE:
         found = tie.explore_many(by_name(name, epsilon=0.2), 20_000, 100)
         assert found.confident is not None
@@ -148,7 +147,7 @@ def test_an_indifference_ends_a_tie() -> None:
 
 
 def test_one_arm_is_sure_at_once_and_rows_may_run_out() -> None:
-    assert ParametricPool.bernoulli([0.5]).explore("successive_elimination", 100).confident
+    assert LossPool.bernoulli([0.5]).explore("successive_elimination", 100).confident
     pool = FeaturePool(feature_pool((70, 90)).population, theta=0.1, ball=0.8, replacement="never", shortfall="cap")
     found = pool.explore(by_name("successive_elimination", confidence=1 - 1e-12), 10_000)
     assert found.confident is False
@@ -157,7 +156,7 @@ def test_one_arm_is_sure_at_once_and_rows_may_run_out() -> None:
 
 def test_a_study_counts_cost_until_sure() -> None:
     study = Study(
-        pools=[{"kind": "parametric", "means": [0.2, 0.6]}],  # type: ignore[arg-type]
+        pools=[{"kind": "parametric", "direction": "minimise", "means": [0.2, 0.6]}],  # type: ignore[arg-type]
         strategies=["successive_elimination", {"name": "successive_elimination", "confidence": 0.999}],  # type: ignore[arg-type]
         budgets={"absolute": ["2000"]},  # type: ignore[arg-type]
         trials=300,
@@ -195,7 +194,7 @@ def test_no_guarantee_no_rule() -> None:
     with pytest.raises(ValueError, match="needs replacement 'always' or 'never', got 'across'"):
         FeaturePool(population, theta=0.1, ball=0.8, replacement="across").explore("successive_elimination", 100)
     study = Study(
-        pools=[{"kind": "parametric", "means": [0.2, 0.6]}],  # type: ignore[arg-type]
+        pools=[{"kind": "parametric", "direction": "minimise", "means": [0.2, 0.6]}],  # type: ignore[arg-type]
         strategies=["top_two"],  # type: ignore[arg-type]
         budgets={"absolute": ["2000"]},  # type: ignore[arg-type]
         mode="fixed_confidence",

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from exml_sim.bandit.parametric import BoundedArm, ParametricPool
+from exml_sim.bandit.parametric import BoundedArm
 from exml_sim.strategies import MedianElimination, SuccessiveRejects
 from exml_sim.strategies.successive_rejects import log_bar
+from tests.bandit.losses import LossPool
 
 ALARM = 1e-6
 TRIALS = 20_000
@@ -39,9 +40,9 @@ def violated(failures, bound):
 
 
 POOLS = [
-    ParametricPool.bernoulli([0.2, 0.7, 0.7, 0.7]),
-    ParametricPool.bernoulli([0.9, 0.5, 0.1, 0.45, 0.6, 0.7, 0.65, 0.8]),
-    ParametricPool([BoundedArm((0.0, 0.5, 1.0), (1 - p, p / 2, p / 2)) for p in (0.8, 0.1, 0.9, 0.6)]),
+    LossPool.bernoulli([0.2, 0.7, 0.7, 0.7]),
+    LossPool.bernoulli([0.9, 0.5, 0.1, 0.45, 0.6, 0.7, 0.65, 0.8]),
+    LossPool([BoundedArm((0.0, 0.5, 1.0), (1 - p, p / 2, p / 2)) for p in (0.8, 0.1, 0.9, 0.6)]),
 ]
 
 

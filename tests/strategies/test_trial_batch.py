@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from exml_sim.bandit.ledger import Overspend
-from exml_sim.bandit.parametric import BernoulliArm, BoundedArm, GaussianArm, ParametricPool
+from exml_sim.bandit.parametric import BernoulliArm, BoundedArm, GaussianArm
 from exml_sim.bandit.trial import read_trial
 from exml_sim.seeds import Seeds
 from exml_sim.strategies import (
@@ -17,6 +17,7 @@ from exml_sim.strategies import (
     UniformAllocation,
     by_name,
 )
+from tests.bandit.losses import LossPool
 
 
 def all_rules(alignment="sample", objective="risk"):
@@ -49,7 +50,7 @@ def assert_same_bits(pool, rule, budget, trials=9):
             assert np.array_equal(alone.counts, one.counts)
 
 
-POOL = ParametricPool(
+POOL = LossPool(
     [
         BernoulliArm(0.4, "0.95"),
         GaussianArm(0.5, 0.3, "1.2"),
@@ -161,7 +162,7 @@ def test_trials_are_counted_however_the_number_is_typed(count):
 
 
 def test_the_smallest_budget_by_mean_cost_is_a_fraction_of_a_unit():
-    pool = ParametricPool.bernoulli([0.1, 0.2], [1, 2])
+    pool = LossPool.bernoulli([0.1, 0.2], [1, 2])
     for rule in (SuccessiveRejects(), SuccessiveAcceptsRejects(k=1)):
         with pytest.raises(ValueError, match=r"in steps of 0\.5, is 4\.5$"):
             pool.explore(rule, 4)
@@ -169,10 +170,10 @@ def test_the_smallest_budget_by_mean_cost_is_a_fraction_of_a_unit():
 
 
 def test_two_arms_and_one_slot_can_be_certified():
-    found = ParametricPool.bernoulli([0.0, 1.0]).explore(SuccessiveAcceptsRejects(k=1), 20)
+    found = LossPool.bernoulli([0.0, 1.0]).explore(SuccessiveAcceptsRejects(k=1), 20)
     assert found.accepted == (0,)
     assert [one.certified for one in found.rounds] == [True]
-    tie = ParametricPool.bernoulli([1.0, 1.0]).explore(SuccessiveAcceptsRejects(k=1, ties="lowest"), 20)
+    tie = LossPool.bernoulli([1.0, 1.0]).explore(SuccessiveAcceptsRejects(k=1, ties="lowest"), 20)
     assert tie.accepted == (0,)
     assert [one.certified for one in tie.rounds] == [False]
 

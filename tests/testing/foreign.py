@@ -46,10 +46,10 @@ def two_stage(means: Sequence[float], budget: int, rng: np.random.Generator) -> 
     K = len(means)
     n = budget // 2 // K
     wins = rng.binomial(n, means)
-    kept = sorted(range(K), key=lambda arm: (wins[arm], rng.random()))[: (K + 1) // 2]
+    kept = sorted(range(K), key=lambda arm: (-wins[arm], rng.random()))[: (K + 1) // 2]
     more = budget // 2 // len(kept)
     score = {arm: (wins[arm] + rng.binomial(more, means[arm])) / (n + more) for arm in kept}
-    return min(kept, key=lambda arm: (score[arm], rng.random()))
+    return max(kept, key=lambda arm: (score[arm], rng.random()))
 
 
 def ladder(means: Sequence[float], budget: int, rng: np.random.Generator) -> int:
@@ -58,5 +58,5 @@ def ladder(means: Sequence[float], budget: int, rng: np.random.Generator) -> int
     for _ in range(rounds):
         n = budget // rounds // len(left)
         score = {arm: rng.binomial(n, means[arm]) / n for arm in left}
-        left.remove(max(left, key=lambda arm: (score[arm], rng.random())))
+        left.remove(min(left, key=lambda arm: (score[arm], rng.random())))
     return left[0]

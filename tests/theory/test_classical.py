@@ -8,11 +8,12 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
-from exml_sim.bandit.parametric import GaussianArm, ParametricPool
+from exml_sim.bandit.parametric import GaussianArm
 from exml_sim.strategies import MedianElimination, SuccessiveRejects, UniformAllocation
 from exml_sim.strategies.median_elimination import halving_rounds
 from exml_sim.strategies.successive_rejects import phase_totals
 from simulations._pool_bounds import match_classical
+from tests.bandit.losses import LossPool
 from theory.classical import CLASSICAL, SubGaussianArms, find_bounds
 
 BERNOULLI = 0.25
@@ -135,7 +136,7 @@ def test_bad_arms_are_refused(gaps: tuple[float, ...], variances: tuple[float, .
 
 
 def test_pools_get_the_bounds_of_their_strategies() -> None:
-    pool = ParametricPool.bernoulli([0.3, 0.5, 0.5])
+    pool = LossPool.bernoulli([0.3, 0.5, 0.5])
     names = {
         type(strategy).__name__ + str(getattr(strategy, "accumulate", "")): [
             bound.name for bound in match_classical(pool, strategy)
@@ -153,12 +154,12 @@ def test_pools_get_the_bounds_of_their_strategies() -> None:
         "MedianEliminationTrue": ["accumulated_sum"],
         "MedianEliminationFalse": ["karnin", "halving_sum"],
     }
-    assert match_classical(ParametricPool.bernoulli([0.3, 0.5], [1, 2]), UniformAllocation()) == ()
+    assert match_classical(LossPool.bernoulli([0.3, 0.5], [1, 2]), UniformAllocation()) == ()
     assert match_classical(pool, UniformAllocation(top=2)) == ()
 
 
 def test_required_budgets_are_the_smallest_from_which_on_the_bound_holds() -> None:
-    pool = ParametricPool([GaussianArm(0.0, 2.0), GaussianArm(1.0, 1.0), GaussianArm(1.5, 1.0)])
+    pool = LossPool([GaussianArm(0.0, 2.0), GaussianArm(1.0, 1.0), GaussianArm(1.5, 1.0)])
     (bound,) = match_classical(pool, UniformAllocation())
     budget = bound.required(0.05)
     assert budget is not None

@@ -30,7 +30,7 @@ from exml_sim.bandit.pool import Pool
 from exml_sim.bandit.rows import FeaturePool
 from exml_sim.bandit.scoring import RESOLUTION, Certified
 from exml_sim.bandit.strategy import Strategy
-from exml_sim.bandit.trial_batch import ArmState, Payment
+from exml_sim.bandit.trial_batch import BASELINE_RISK, ArmState, Payment
 from exml_sim.engine._trials import OutcomeDistribution, outcomes
 from exml_sim.engine.modes._symmetry import drawn, least_states, symmetric_classes
 from exml_sim.engine.modes._tie_branches import EnumeratedTies
@@ -65,6 +65,7 @@ class Bench(Protocol):
     levels: int
     has_exact_scores: bool
     resolution: float
+    baseline: float
 
     def probabilities(self, substream: int) -> FloatArray:
         """Return the probability of every atom of a substream."""
@@ -86,6 +87,7 @@ class Bench(Protocol):
 class RowBench:
     """A feature pool seen through its atoms."""
 
+    baseline = BASELINE_RISK
     has_exact_scores = False
     resolution = RESOLUTION
 
@@ -133,7 +135,9 @@ class KnownBench:
 
     def __init__(self, pool: ParametricPool) -> None:
         self._probabilities, self._values = [], []
-        self._grids = [arm.grid for arm in pool.arms]
+        self.baseline = pool.baseline
+        sign = -1 if pool.direction == "maximise" else 1
+        self._grids = [sign * arm.grid for arm in pool.arms]
         for arm in pool.arms:
             if isinstance(arm, BernoulliArm):
                 self._values.append(np.array([0.0, 1.0]))
@@ -273,6 +277,7 @@ class EnumeratedSession(ArmState):
         self._outcomes = outcomes_
         self.levels = bench.levels
         self.has_exact_scores = bench.has_exact_scores
+        self.baseline = bench.baseline
         lines = outcomes_.probability.size
         self._next = np.zeros((lines, len(bench.substreams)), dtype=np.int64)
         self._bought: list[IntArray] = [

@@ -158,7 +158,7 @@ def test_laws_are_stored_once_and_resumed(tmp_path):
 
 
 def test_what_cannot_be_enumerated_is_said():
-    gaussian = known(pools=[{"kind": "parametric", "means": [0, 1], "sd": 1.0}], mode="exact")
+    gaussian = known(pools=[{"kind": "parametric", "direction": "minimise", "means": [0, 1], "sd": 1.0}], mode="exact")
     with pytest.raises(ValueError, match="finitely many values"):
         run(gaussian)
     with pytest.raises(ValueError, match=r"cell 0 .*outcomes to enumerate, at most 2000000"):

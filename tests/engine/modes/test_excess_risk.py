@@ -119,7 +119,10 @@ def test_blocks_workers_resume_and_shards_change_nothing(tmp_path):
         ({"pool": {"gamma": "median"}}, "needs a fixed gamma"),
         ({"pool": {"angles": [0, 90]}}, "no multiple of 180"),
         ({"scores": [{"score": "risk"}]}, "needs the score 'ball'"),
-        ({"pools": [{"kind": "parametric", "means": [0.1, 0.2]}], "scores": []}, "needs a known distribution"),
+        (
+            {"pools": [{"kind": "parametric", "direction": "minimise", "means": [0.1, 0.2]}], "scores": []},
+            "needs a known distribution",
+        ),
     ],
 )
 def test_bad_input(options, message):

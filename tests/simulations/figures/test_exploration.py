@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from exml_sim.bandit.parametric import ParametricPool
 from exml_sim.engine.runner import run
 from exml_sim.engine.study import Study
 from simulations.figures import exploration, money_vs_confidence, style
 from simulations.report._exploration import html_of, page
+from tests.bandit.losses import LossPool
 from theory.characteristic import least_pulls
 
 LOOK = {"rows": 27, "interval": [0.1, 0.3], "chosen": False}
@@ -166,7 +166,7 @@ def test_the_page_escapes_names_and_fetches_nothing() -> None:
 def test_money_against_confidence_has_its_limit_below_and_the_fixed_budget_beside() -> None:
     rules = [{"name": "successive_elimination", "confidence": level} for level in (0.8, 0.95)]
     study = Study(
-        pools=[{"kind": "parametric", "means": [0.2, 0.6]}],
+        pools=[{"kind": "parametric", "direction": "minimise", "means": [0.2, 0.6]}],
         strategies=rules,
         budgets={"absolute": ["4000"]},
         trials=200,
@@ -186,7 +186,7 @@ def test_money_against_confidence_has_its_limit_below_and_the_fixed_budget_besid
 
 def test_other_modes_are_refused() -> None:
     study = Study(
-        pools=[{"kind": "parametric", "means": [0.2, 0.6]}],
+        pools=[{"kind": "parametric", "direction": "minimise", "means": [0.2, 0.6]}],
         strategies=["uniform_allocation"],
         budgets={"absolute": ["8"]},
     )
@@ -198,4 +198,4 @@ def test_other_modes_are_refused() -> None:
 
 
 def test_arms_without_a_family_have_no_limit() -> None:
-    assert money_vs_confidence._limit(ParametricPool.bernoulli([0.2, 0.6], [1, 2]), 0.05) is None
+    assert money_vs_confidence._limit(LossPool.bernoulli([0.2, 0.6], [1, 2]), 0.05) is None

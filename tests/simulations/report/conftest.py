@@ -52,9 +52,10 @@ def hostile_html(tmp_path_factory) -> Path:
     study = Study(
         name=f"{HOSTILE} study",
         pools=[
-            {"kind": "parametric", "means": [0.3, 0.6], "label": f"{HOSTILE} pool"},
+            {"kind": "parametric", "direction": "minimise", "means": [0.3, 0.6], "label": f"{HOSTILE} pool"},
             {
                 "kind": "parametric",
+                "direction": "minimise",
                 "means": [0.2, 0.3, 0.6],
                 "label": "</style></script><script>window.pwned = 3</script>",
             },

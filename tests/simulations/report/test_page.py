@@ -188,7 +188,9 @@ def test_other_kinds_of_studies(tmp_path) -> None:
 
 
 def test_small_multiples_where_there_are_several_pools() -> None:
-    pools = [{"kind": "parametric", "means": [0.3, 0.6], "label": label} for label in ("one", "two")]
+    pools = [
+        {"kind": "parametric", "direction": "minimise", "means": [0.3, 0.6], "label": label} for label in ("one", "two")
+    ]
     for number in (1, 2):
         with run(known(trials=20, pools=pools[:number]), n_jobs=1, progress=False) as result:
             text = render(make_page(result))
