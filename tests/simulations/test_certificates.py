@@ -26,7 +26,7 @@ GAP = 0.5
 
 
 def two_normals(gap: float = GAP) -> dict[str, object]:
-    return {"kind": "parametric", "means": [0.0, gap], "sd": 1.0}
+    return {"kind": "parametric", "direction": "minimise", "means": [0.0, gap], "sd": 1.0}
 
 
 def true_rate(pulls: int, gap: float = GAP) -> float:
@@ -150,7 +150,7 @@ def test_files_are_read_and_checked(certificate, tmp_path) -> None:
 
 SPECIAL = [
     {"kind": "synthetic", "per_class": 20, "angles": [5, 90], "costs": ["0.5", "1.5"]},
-    {"kind": "parametric", "means": [0.1, 0.9]},
+    {"kind": "parametric", "direction": "minimise", "means": [0.1, 0.9]},
     {"kind": "parametric", "sd": 1.0, "means": [0.0, 2.0], "costs": [1, 2]},
 ]
 

@@ -15,7 +15,10 @@ from simulations.panels import make_panels
 from tests.cli.test_main import call
 from tests.engine.studies import known
 
-POOLS = [{"kind": "parametric", "means": [0.2, 0.5, gap], "label": f"third {gap}"} for gap in (0.5, 0.7, 0.9)]
+POOLS = [
+    {"kind": "parametric", "direction": "minimise", "means": [0.2, 0.5, gap], "label": f"third {gap}"}
+    for gap in (0.5, 0.7, 0.9)
+]
 
 
 @pytest.fixture(scope="module")
