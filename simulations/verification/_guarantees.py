@@ -26,9 +26,9 @@ Reading = Literal["paper", "corrected", "tighter"]
 READINGS: tuple[Reading, ...] = get_args(Reading)
 StrategyName = Literal["uniform", "median-fresh", "median-accumulated"]
 STRATEGIES: Mapping[str, StrategySpec] = {
-    "uniform": StrategySpec("uniform_allocation"),
-    "median-fresh": StrategySpec("median_elimination", (("accumulate", False),)),
-    "median-accumulated": StrategySpec("median_elimination", (("accumulate", True),)),
+    "uniform": StrategySpec("uniform_allocation", (("ties", "lowest"),)),
+    "median-fresh": StrategySpec("median_elimination", (("accumulate", False), ("ties", "lowest"))),
+    "median-accumulated": StrategySpec("median_elimination", (("accumulate", True), ("ties", "lowest"))),
 }
 
 

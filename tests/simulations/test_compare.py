@@ -23,7 +23,7 @@ from tests.engine.studies import known
 mpl.use("Agg")
 
 NAMES = ["uniform_allocation", "median_elimination", "successive_rejects", "ocba"]
-POOL = exml_sim.LossPool.bernoulli([0.2, 0.5, 0.6, 0.7])
+POOL = exml_sim.ParametricPool.bernoulli([0.2, 0.5, 0.6, 0.7], direction="minimise")
 
 
 @pytest.fixture(scope="module")

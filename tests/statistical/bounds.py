@@ -10,9 +10,9 @@ from theory import BoundProblem
 
 Bound = Callable[[BoundProblem, int], float]
 
-UNIFORM: dict[str, Any] = {"name": "uniform_allocation"}
-REUSE: dict[str, Any] = {"name": "median_elimination", "accumulate": True}
-FRESH: dict[str, Any] = {"name": "median_elimination", "accumulate": False}
+UNIFORM: dict[str, Any] = {"name": "uniform_allocation", "ties": "lowest"}
+REUSE: dict[str, Any] = {"name": "median_elimination", "accumulate": True, "ties": "lowest"}
+FRESH: dict[str, Any] = {"name": "median_elimination", "accumulate": False, "ties": "lowest"}
 STRATEGIES = {"uniform": UNIFORM, "accumulate": REUSE, "fresh": FRESH}
 
 

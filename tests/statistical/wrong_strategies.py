@@ -129,10 +129,15 @@ TRIALS, ROWS = 10_000, 20
 TENTH = Fraction(1, 10)
 WORLD = {arms: opposed_world(TENTH, TENTH, (RIVAL, BEST, *(EMPTY,) * (arms - 2))) for arms in (2, 3, 4)}
 MEDIAN: dict[str, tuple[Any, Any, int, bool]] = {
-    "keeps the worse half": (MedianElimination(), WorseHalf(), 4, True),
-    "reuses rows when told not to": (MedianElimination(accumulate=False), ReusesAlways(accumulate=False), 4, False),
-    "draws fresh rows when told to accumulate": (MedianElimination(), ReusesNever(), 4, True),
-    "floor-halving": (MedianElimination(), FloorHalving(), 3, True),
+    "keeps the worse half": (MedianElimination(ties="lowest"), WorseHalf(), 4, True),
+    "reuses rows when told not to": (
+        MedianElimination(accumulate=False, ties="lowest"),
+        ReusesAlways(accumulate=False),
+        4,
+        False,
+    ),
+    "draws fresh rows when told to accumulate": (MedianElimination(ties="lowest"), ReusesNever(), 4, True),
+    "floor-halving": (MedianElimination(ties="lowest"), FloorHalving(), 3, True),
 }
 
 
@@ -153,14 +158,17 @@ def seen_in_median(error: str) -> Seen:
 
 def seen_in_money() -> Seen:
     """Half of the budget is left."""
-    counts = [WORLD[4].count(rule, 4 * ROWS, TRIALS, seed=3) for rule in (UniformAllocation(), HalfTheMoney())]
+    counts = [
+        WORLD[4].count(rule, 4 * ROWS, TRIALS, seed=3)
+        for rule in (UniformAllocation(ties="lowest"), HalfTheMoney(ties="lowest"))
+    ]
     return Seen(uniform_law(4, ROWS), TRIALS, *counts)
 
 
 def seen_in_costs() -> Seen:
     """Costs 1 and 3: sample alignment buys floor(B / 4) rows of each arm; ignoring the costs, floor(B / 2)."""
     worlds = (WORLD[2].with_(costs=("1", "3")), WORLD[2])
-    counts = [world.count(UniformAllocation(), 4 * ROWS, TRIALS, seed=6) for world in worlds]
+    counts = [world.count(UniformAllocation(ties="lowest"), 4 * ROWS, TRIALS, seed=6) for world in worlds]
     return Seen(uniform_law(2, ROWS), TRIALS, *counts)
 
 
@@ -168,7 +176,8 @@ def seen_in_sampling() -> Seen:
     """Rows that are not equally likely."""
     pool = WORLD[2].pool
     found = [
-        one.explore_many(UniformAllocation(), 2 * ROWS, TRIALS, seed=4) for one in (pool, turned_into(pool, BiasedPool))
+        one.explore_many(UniformAllocation(ties="lowest"), 2 * ROWS, TRIALS, seed=4)
+        for one in (pool, turned_into(pool, BiasedPool))
     ]
     return Seen(uniform_law(2, ROWS), TRIALS, *(int(one.failures(pool.best_arms()).sum()) for one in found))
 
@@ -177,7 +186,7 @@ def seen_in_seeds() -> Seen:
     """A rate does not show repeated seeds. Pairs of trials that fail together do: p in place of p^2."""
     pool, counts = WORLD[2].pool, []
     for one in (pool, turned_into(pool, RepeatedSeedsPool)):
-        failed = one.explore_many(UniformAllocation(), 2 * ROWS, TRIALS, seed=5).failures(pool.best_arms())
+        failed = one.explore_many(UniformAllocation(ties="lowest"), 2 * ROWS, TRIALS, seed=5).failures(pool.best_arms())
         counts.append(int(np.sum(failed[::2] & failed[1::2])))
     return Seen(uniform_law(2, ROWS) ** 2, TRIALS // 2, *counts)
 

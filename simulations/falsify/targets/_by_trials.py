@@ -51,7 +51,8 @@ def run_failures(
 def _compare(instance: PoolInstance, trials: int, seed: int) -> tuple[int, int]:
     """Trials in which only uniform allocation fails, and in which only median elimination does."""
     uniform, median = (
-        run_failures(instance, strategy, trials, seed) for strategy in (UniformAllocation(), MedianElimination())
+        run_failures(instance, strategy, trials, seed)
+        for strategy in (UniformAllocation(ties="lowest"), MedianElimination(ties="lowest"))
     )
     return int((uniform & ~median).sum()), int((median & ~uniform).sum())
 
@@ -102,13 +103,13 @@ def build_rate_target(
             return unmet(
                 math.log1p((float(instance.kappa_lambda) / feature_pool(instance).gap) ** 2 / max(instance.rows, 1))
             )
-        failed = int(run_failures(instance, UniformAllocation(), SEARCH_TRIALS, seed).sum())
+        failed = int(run_failures(instance, UniformAllocation(ties="lowest"), SEARCH_TRIALS, seed).sum())
         if failed == 0:
             return Measured(LOG_ZERO, log(limit), hint=-float(instance.rows))
         return Measured(math.log(failed / SEARCH_TRIALS), log(limit))
 
     def confirm(instance: PoolInstance, seed: int) -> Verdict:
-        failed = int(run_failures(instance, UniformAllocation(), CONFIRMATION_TRIALS, seed).sum())
+        failed = int(run_failures(instance, UniformAllocation(ties="lowest"), CONFIRMATION_TRIALS, seed).sum())
         return judge(failed, CONFIRMATION_TRIALS, bound(instance, feature_pool(instance)), alpha=ALPHA)
 
     says = "P(uniform allocation selects no best arm) <= the bound"

@@ -49,7 +49,10 @@ def test_failures_are_those_of_the_strategies_themselves(pool):
     study = Study(
         pools=(atoms,),
         scores=(Score(score="ball", theta=float(pool.theta), ball=float(pool.radius)),),
-        strategies=(StrategySpec("uniform_allocation"), StrategySpec("median_elimination", (("accumulate", False),))),
+        strategies=(
+            StrategySpec("uniform_allocation", (("ties", "lowest"),)),
+            StrategySpec("median_elimination", (("accumulate", False), ("ties", "lowest"))),
+        ),
         budgets=Budgets(absolute=(str(pool.budget),)),
         mode="exact",
     )
