@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
+from fractions import Fraction
+from itertools import accumulate
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -19,18 +19,14 @@ from exml_sim.classifier.report import layers_to_dict
 from exml_sim.cli._columns import Roles
 from exml_sim.cli._measurement_request import NAME as REQUEST
 from exml_sim.cli._tables import Table, write_atomically
-from exml_sim.money import show
 
 JOURNAL = "journal.jsonl"
-PICTURE = "exploration"
 FILES = (
     "model.npz",
     "ledger.csv",
     "purchases.csv",
     "predictions.csv",
     "report.md",
-    f"{PICTURE}.png",
-    f"{PICTURE}.svg",
     "report.html",
     JOURNAL,
 )
@@ -86,6 +82,8 @@ def write_results(
     title: str = "table",
 ) -> None:
     """Write all files of a finished run; `title` is the name of the table."""
+    from simulations.report._exploration import page
+
     out.mkdir(parents=True, exist_ok=True)
     journal.begin()
     saved = SavedModel.of(model)
@@ -107,7 +105,7 @@ def write_results(
     }
     for name, text in texts.items():
         write_atomically(out / name, text)
-    _draw(out, model, decisions, report, title)
+    write_atomically(out / "report.html", page(report, page_values(model, decisions), title))
     aside = out / ".model.npz.part"
     aside.unlink(missing_ok=True)
     save(saved, aside)
@@ -115,10 +113,12 @@ def write_results(
     (out / REQUEST).unlink(missing_ok=True)
 
 
-def figure_values(model: BaseExMLClassifier, decisions: Decisions) -> dict[str, Any]:
-    """Return the contents of the figure as plain values."""
+def page_values(model: BaseExMLClassifier, decisions: Decisions) -> dict[str, Any]:
+    """Return what the page draws, as plain values."""
     ledger = model.ledger_
     rounds = [ledger.round_pulls(number)[0] for number in range(1, ledger.rounds + 1)]
+    prices = ledger.prices.exact_costs
+    costs = [sum((int(n) * cost for n, cost in zip(pulls, prices, strict=True)), Fraction(0)) for pulls in rounds]
     layers = {f"layer {k}": int((decisions.layer == k).sum()) for k in range(1, len(model.cascade_.layers) + 1)}
     rest = {"hidden": int(decisions.hidden.sum()), "value not bought": int(decisions.undecided.sum())}
     return {
@@ -127,24 +127,9 @@ def figure_values(model: BaseExMLClassifier, decisions: Decisions) -> dict[str, 
             {name: int(n) for name, n in zip(ledger.names, pulls, strict=True) if n or len(rounds) == 1}
             for pulls in rounds
         ],
+        "money": [float(money) for money in accumulate(costs)],
         "decisions": {**layers, **rest},
-        "spent": show(ledger.spent),
-        "budget": show(model.budget_),
     }
-
-
-def start_loading_figures() -> None:
-    """Import matplotlib in a thread while compiled code computes."""
-    Thread(target=import_module, args=("matplotlib.figure",)).start()
-
-
-def _draw(out: Path, model: BaseExMLClassifier, decisions: Decisions, report: str, title: str) -> None:
-    """Write the figure, and the report as a page with it."""
-    from simulations.figures import exploration, style
-    from simulations.report._exploration import page
-
-    style.save(exploration.figure(figure_values(model, decisions)), out / PICTURE)
-    write_atomically(out / "report.html", page(report, (out / f"{PICTURE}.svg").read_text(encoding="utf-8"), title))
 
 
 def make_id_columns(table: Table, column: str | None) -> tuple[list[str], list[list[object]]]:

@@ -32,7 +32,7 @@ from exml_sim.classifier.evaluation import Diagnostic, diagnose
 from exml_sim.classifier.report import layers_to_dict
 from exml_sim.cli import _options as options
 from exml_sim.cli._columns import Roles, assign_roles, parse_names, parse_offer, read_costs
-from exml_sim.cli._explore_files import FILES, JOURNAL, check_target, clear_target, start_loading_figures, write_results
+from exml_sim.cli._explore_files import FILES, JOURNAL, check_target, clear_target, write_results
 from exml_sim.cli._measurement_request import NAME as REQUEST
 from exml_sim.cli._measurement_request import FilledRequest, read_request, write_request
 from exml_sim.cli._tables import Table, parse_na_values, read_table
@@ -205,7 +205,6 @@ def command(
     progress = Elapsed(f"exploring {len(X)} rows", not quiet and not as_json)
     how["watch"] = lambda n: progress.say(f"exploring {len(X)} rows, {counted(n, 'value')} bought")
     run = AskTell(*start, journal=out / JOURNAL, **how)
-    start_loading_figures()
     with options.resumable(f"bought values are in {out / JOURNAL}; run the same command to continue"), progress:
         request, filled = _advance(run, out / REQUEST, table, oracle.encodings)
     if request is not None:

@@ -2,7 +2,8 @@
 
 A chart is plain data: `x` and `y` (label, log, ends), `line` (a horizontal guide or None), `colours` and `dashes` (the
 two dimensions of the legend) and `series`. A series has a colour, a dash (0 is drawn with marks) and points
-``[x, y, low, high, is_limit]``. Colours and sizes come from the page's style, so that light, dark and print work.
+``[x, y, low, high, is_limit]``. `spread` puts marks at equal places next to each other. Colours and sizes come from the
+page's style, so that light, dark and print work.
 """
 
 from __future__ import annotations
@@ -24,8 +25,11 @@ MARKS = (
     "M0,-4.8L4.6,3.6H-4.6Z",
     "M0,-5L5,0L0,5L-5,0Z",
     "M-4.5,-1.5h3v-3h3v3h3v3h-3v3h-3v-3h-3Z",
+    "M0,-5L4.3,-2.5V2.5L0,5L-4.3,2.5V-2.5Z",
 )
 LIMIT = "M-4.6,-3.6H4.6L0,4.8Z"
+#: Pixels between the marks of neighbouring colours in a chart whose series share their places.
+SPREAD = 5
 
 
 def draw_chart(chart: Mapping[str, Any], width: int = 860, height: int = 380) -> Markup:
@@ -39,8 +43,8 @@ def draw_chart(chart: Mapping[str, Any], width: int = 860, height: int = 380) ->
         Size in pixels.
     """
     left, right, top, bottom = MARGINS
-    x = make_scale(chart["x"], left, width - right)
-    y = make_scale(chart["y"], height - bottom, top)
+    x = _make_scale(chart["x"], left, width - right)
+    y = _make_scale(chart["y"], height - bottom, top)
     parts = [_draw_axes(chart, x, y, width, height)]
     if chart["line"]:
         at = y(chart["line"]["at"])
@@ -51,7 +55,17 @@ def draw_chart(chart: Mapping[str, Any], width: int = 860, height: int = 380) ->
     return start.format(width, height, width, height, chart["label"]) + Markup("").join(parts) + Markup("</svg>")
 
 
-def make_scale(axis: Mapping[str, Any], start: float, stop: float) -> Callable[[float], float]:
+def join_rounds(rounds: Sequence[Sequence[float]], most: int = 6) -> list[list[float]]:
+    """Join the pulls of many rounds into at most this number of groups of consecutive rounds."""
+    groups = [[0.0] * len(rounds[0]) for _ in range(min(len(rounds), most))] if rounds else []
+    for number, pulls in enumerate(rounds):
+        group = groups[number if len(rounds) <= most else number * most // len(rounds)]
+        for arm, value in enumerate(pulls):
+            group[arm] += value
+    return groups
+
+
+def _make_scale(axis: Mapping[str, Any], start: float, stop: float) -> Callable[[float], float]:
     """Return the function from values of an axis to pixels; values beyond the ends are at the ends."""
     low, high = (_position(value, axis) for value in axis["ends"])
 
@@ -85,7 +99,7 @@ def list_ticks(axis: Mapping[str, Any], most: int) -> list[float]:
     return ticks[::-1][::every][::-1]
 
 
-def format_tick(value: float) -> str:
+def _format_tick(value: float) -> str:
     """Write a tick without superfluous digits: 1e-05 for very small numbers, 20,000 for large ones."""
     return f"{value:.0e}".replace("e-0", "e-") if 0.0 < value < 9e-4 else f"{value:,.10g}"
 
@@ -101,10 +115,10 @@ def _draw_axes(
     ]
     for tick in list_ticks(chart["y"], max(height // 48, 2)):
         parts.append(Markup('<path class="grid" d="M{},{:.1f}H{}"/>').format(left, y(tick), width - right))
-        parts.append(text.format(left - 7, y(tick) + 4, "end", format_tick(tick)))
+        parts.append(text.format(left - 7, y(tick) + 4, "end", _format_tick(tick)))
     for tick in list_ticks(chart["x"], max(width // 90, 2)):
         parts.append(Markup('<path d="M{:.1f},{}v5"/>').format(x(tick), base))
-        label = format_tick(tick)
+        label = _format_tick(tick)
         # The last label stays inside; a digit is about 7 pixels wide.
         parts.append(text.format(min(x(tick), width - 3.6 * len(label)), base + 18, "middle", label))
     parts.append(text.format((left + width - right) / 2, height - 8, "middle", chart["x"]["label"]))
@@ -118,19 +132,20 @@ def _draw_series(
     points: Sequence[Sequence[Any]] = series["points"]
     seen = [point for point in points if not point[4]]
     name = f"c{series['colour'] % N_COLOURS}"
+    shift = SPREAD * (series["colour"] - (len(chart["colours"]) - 1) / 2) if chart.get("spread") else 0.0
     parts = []
     if series["dash"] == 0:
         for at, _, low, high, is_limit in points:
             if not is_limit and low is not None:
                 whisker = Markup('<path class="whisker" d="M{:.1f},{:.1f}V{:.1f}"/>')
-                parts.append(whisker.format(x(at), y(low), y(high)))
+                parts.append(whisker.format(x(at) + shift, y(low), y(high)))
     line = Markup('<path class="curve d{}" d="{}"/>')
-    parts.append(line.format(min(series["dash"], 6), _path((x(point[0]), y(point[1])) for point in seen)))
+    parts.append(line.format(min(series["dash"], 6), _path((x(point[0]) + shift, y(point[1])) for point in seen)))
     if series["dash"] == 0:
         mark = Markup('<path class="mark{}" transform="translate({:.1f},{:.1f})" d="{}"/>')
         for at, value, _, _, is_limit in points:
             shape = LIMIT if is_limit else MARKS[series["colour"] % len(MARKS)]
-            parts.append(mark.format(" limit" if is_limit else "", x(at), y(value), shape))
+            parts.append(mark.format(" limit" if is_limit else "", x(at) + shift, y(value), shape))
     label = f"{chart['colours'][series['colour']]}, {chart['dashes'][series['dash']]}"
     return Markup('<g class="{}"><title>{}</title>{}</g>').format(name, escape(label), Markup("").join(parts))
 

@@ -24,6 +24,7 @@ from simulations.panels import (
     make_panels,
     name_bound,
 )
+from simulations.report._chart import join_rounds
 from simulations.report._findings import (
     describe_study,
     summarise_bounds,
@@ -40,8 +41,6 @@ CURVE_POINTS = 24
 FORMULA_POINTS = 96
 #: Trials that are replayed for the allocation per round, and panels with such an allocation.
 REPLAYED_TRIALS, MAX_REPLAYED_PANELS = 20, 12
-#: Rounds that are shown separately; more are joined into this number of groups.
-MAX_ROUNDS = 6
 #: Verdicts in the order in which they are listed.
 OUTCOMES = ("refuted", "consistent", "undecided", "vacuous")
 #: Sentences about budgets in the headline; the others are further findings.
@@ -72,16 +71,16 @@ def make_page(result: StudyResult) -> dict[str, Any]:
         "findings": [*budgets[MAX_SENTENCES:], *write_findings(result, panels)],
         "verdict": write_verdict(panels),
         "verdicts": _tabulate_verdicts(panels),
-        "needs": tabulate_needs(panels),
+        "needs": _tabulate_needs(panels),
         "settings": _list_settings(result),
         "groups": _group_panels(result, panels),
         "provenance": _describe_provenance(result),
     }
 
 
-def tabulate_needs(panels: Sequence[Panel]) -> dict[str, Any]:
+def _tabulate_needs(panels: Sequence[Panel]) -> dict[str, Any]:
     """Tabulate the budget that every strategy needs in simulation and by each bound."""
-    versions = list_versions(panels)
+    versions = _list_versions(panels)
     rows = []
     for panel in panels:
         needs = find_needs(panel)
@@ -95,7 +94,7 @@ def tabulate_needs(panels: Sequence[Panel]) -> dict[str, Any]:
     return {"columns": ["simulation", *map(name_bound, versions)], "rows": rows}
 
 
-def list_versions(panels: Sequence[Panel]) -> list[str]:
+def _list_versions(panels: Sequence[Panel]) -> list[str]:
     """List the bounds that apply to a panel, from the sharpest to the paper's, then those of plug-ins."""
     applied = {name for panel in panels for name in panel.versions}
     own = [name for name in reversed(VERSIONS) if name in applied]
@@ -107,7 +106,7 @@ def _tabulate_verdicts(panels: Sequence[Panel]) -> dict[str, Any]:
     counts: dict[tuple[str, str, str], Counter[str]] = {}
     for panel, _, version, verdict in judge_panels(panels):
         counts.setdefault((panel.place, panel.title, version), Counter())[verdict.outcome] += 1
-    versions = [name for name in list_versions(panels) if name in {version for _, _, version in counts}]
+    versions = [name for name in _list_versions(panels) if name in {version for _, _, version in counts}]
     rows = []
     for place, strategy in dict.fromkeys((place, strategy) for place, strategy, _ in counts):
         outcomes = [counts.get((place, strategy, name), Counter()) for name in versions]
@@ -177,7 +176,7 @@ def _describe_arms(result: StudyResult, panel: Panel) -> dict[str, Any]:
 
 def make_chart(panels: Sequence[Panel]) -> dict[str, Any]:
     """Collect the chart of all strategies of one pool: observed rates and bounds in common axes."""
-    versions = list_versions(panels)
+    versions = _list_versions(panels)
     low, high = budget_axis(panels)
     shown = [cell.failure_rate if cell.failure_rate > 0 else cell.upper for panel in panels for cell in panel.cells]
     floor = 10.0 ** math.floor(math.log10(min(1e-3, *(rate / 1.5 for rate in shown if rate > 0), 1e-3)))
@@ -209,14 +208,14 @@ def _list_points(panel: Panel) -> dict[str, Any]:
         rate = cell.upper if is_limit else cell.failure_rate
         ends = [None, None] if cell.interval == "exact" else [cell.lower, cell.upper]
         points.append([float(Fraction(cell.budget)), rate, *ends, is_limit])
-        lines = [describe_rate(cell), f"mean simple regret {_format_probability(cell.mean_regret)}"]
+        lines = [_describe_rate(cell), f"mean simple regret {_format_probability(cell.mean_regret)}"]
         for name in reversed(panel.versions):
             lines.append(f"{name_bound(name)} {_format_bound(panel.bound_at(name, cell))}")
         texts.append(lines)
     return {"points": points, "texts": texts}
 
 
-def describe_rate(cell: CellSummary) -> str:
+def _describe_rate(cell: CellSummary) -> str:
     """Say what the trials of a cell show; no failure seen is an upper limit, never 0."""
     if cell.interval == "exact":
         return f"{_format_probability(cell.failure_rate)} exactly"
@@ -257,12 +256,12 @@ def _sample_curve(panel: Panel, name: str, last: float, floor: float) -> list[li
 
 def _tabulate_cells(panels: Sequence[Panel]) -> dict[str, Any]:
     """Tabulate all cells of a pool: rates, regret, spending and bounds."""
-    versions = list_versions(panels)
+    versions = _list_versions(panels)
     rows = [
         [
             panel.title,
             f"{float(Fraction(cell.budget)):,g}",
-            describe_rate(cell),
+            _describe_rate(cell),
             _format_probability(cell.mean_regret),
             f"{cell.mean_spend:,.6g}",
             *(_format_bound(panel.bound_at(name, cell)) if name in panel.versions else "" for name in versions),
@@ -304,13 +303,11 @@ def _replay_rounds(result: StudyResult, cell: CellSummary, arms: int) -> list[li
     if result.study.missing_plugin(study_cell) or result.study.mode not in ("monte_carlo", "fixed_confidence"):
         return []
     trials = [result.replay(cell.cell, trial).ledger for trial in range(min(cell.trials, REPLAYED_TRIALS))]
-    length = max((ledger.rounds for ledger in trials), default=0)
-    sums = np.zeros((min(length, MAX_ROUNDS), arms))
+    means = np.zeros((max((ledger.rounds for ledger in trials), default=0), arms))
     for ledger in trials:
         for number in range(ledger.rounds):
-            group = number if length <= MAX_ROUNDS else number * MAX_ROUNDS // length
-            sums[group] += ledger.round_pulls(number + 1)[0]
-    return [[float(value) for value in row] for row in sums / max(len(trials), 1)]
+            means[number] += ledger.round_pulls(number + 1)[0] / len(trials)
+    return join_rounds(means.tolist())
 
 
 def _describe_provenance(result: StudyResult) -> dict[str, Any]:

@@ -74,7 +74,7 @@ def fill_template(name: str, *, scripts: Sequence[str] = ("page.js",), data: Any
         keep_trailing_newline=True,
         finalize=lambda value: value.translate(BIDI) if isinstance(value, str) else value,
     )
-    environment.globals |= {"shapes": MARKS, "label_rows": label_rows}
+    environment.globals |= {"shapes": MARKS, "label_rows": _label_rows}
     environment.filters |= {"terms": TermMarker(), "math": typeset, "symbols": write_symbols, "chart": draw_chart}
     style = read_asset("page.css")
     texts = [read_asset(script) for script in scripts]
@@ -84,7 +84,7 @@ def fill_template(name: str, *, scripts: Sequence[str] = ("page.js",), data: Any
     return template.render(policy=policy, style=style, scripts=texts, data=embed(data), **values)
 
 
-def label_rows(rows: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
+def _label_rows(rows: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
     """Put the strategy before the cells of every row, with its pool if there are several."""
     several = len({row["place"] for row in rows}) > 1
     return [[f"{row['strategy']}, {row['place']}" if several else row["strategy"], *row["cells"]] for row in rows]

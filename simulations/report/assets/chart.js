@@ -3,9 +3,9 @@
 "use strict";
 globalThis.exml = globalThis.exml || {};
 exml.chart = (() => {
-  const LEFT = 58, RIGHT = 14, TOP = 10, BOTTOM = 44, COLOURS = 8, NEAR = 30, ZOOM = 0.25;
+  const LEFT = 58, RIGHT = 14, TOP = 10, BOTTOM = 44, COLOURS = 8, SPREAD = 5, NEAR = 30, ZOOM = 0.25;
   const MARKS = ["M-4,0a4,4 0 1,0 8,0a4,4 0 1,0 -8,0Z", "M-3.6,-3.6h7.2v7.2h-7.2Z", "M0,-4.8L4.6,3.6H-4.6Z", "M0,-5L5,0L0,5L-5,0Z",
-    "M-4.5,-1.5h3v-3h3v3h3v3h-3v3h-3v-3h-3Z"];
+    "M-4.5,-1.5h3v-3h3v3h3v3h-3v3h-3v-3h-3Z", "M0,-5L4.3,-2.5V2.5L0,5L-4.3,2.5V-2.5Z"];
   const LIMIT = "M-4.6,-3.6H4.6L0,4.8Z";
 
   function make(tag, attributes = {}, ...children) {
@@ -91,7 +91,11 @@ exml.chart = (() => {
       svg.append(axes);
     }
 
+    /** Marks of series at equal places stand next to each other where the chart says so. */
+    const across = (series) => (at) => x(at) + (chart.spread ? SPREAD * (series.colour - (chart.colours.length - 1) / 2) : 0);
+
     function drawSeries(series) {
+      const x = across(series);
       const group = make("g", { class: `c${series.colour % COLOURS}`, "data-colour": series.colour, "data-dash": series.dash });
       const seen = series.points.filter((point) => !point[4]);
       if (series.dash === 0)
@@ -125,6 +129,7 @@ exml.chart = (() => {
     function nearest([left, top]) {
       let best = null;
       for (const series of chart.series.filter(isShown)) {
+        const x = across(series);
         series.points.forEach(([at, rate], i) => {
           const distance = Math.hypot(x(at) - left, y(rate) - top) - (series.dash === 0 ? 6 : 0);
           if (distance < NEAR && (!best || distance < best.distance)) best = { distance, series, i, at: [x(at), y(rate)] };

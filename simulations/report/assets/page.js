@@ -47,7 +47,7 @@
   }
 
   // Only what scrolls needs a tab stop.
-  for (const box of document.querySelectorAll(".formula")) if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+  for (const box of document.querySelectorAll(".formula, .scroll:not([tabindex])")) if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
 
   const filters = document.getElementById("filters");
   if (filters) {
