@@ -1,7 +1,8 @@
-"""``exml report``: write one HTML page about the results of a study."""
+"""``exml report``: write one HTML page about the results of one or several studies."""
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 
 import click
@@ -10,31 +11,44 @@ from exml_sim.cli import _options as options
 
 
 @click.command(name="report")
-@click.argument("store", type=click.Path(path_type=Path))
+@click.argument("stores", metavar="STORE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="The page; report.html next to the store.")
 @options.plugins("store")
 @options.quiet
 @options.as_json
-def command(store: Path, out: Path | None, plugins: tuple[Path, ...], trust: bool, quiet: bool, as_json: bool) -> None:
+def command(
+    stores: tuple[Path, ...], out: Path | None, plugins: tuple[Path, ...], trust: bool, quiet: bool, as_json: bool
+) -> None:
     """Write one HTML file about the results in STORE; it needs no network and can be sent by mail.
 
-    It has the headline, a chart of failure rates whose bounds move with theta, kappa Lambda, the gap and K, the
-    verdicts, and in its details all cells, the allocation, the settings and the provenance.
+    It has the headline, a chart of failure rates and bounds, the verdicts, the allocation per round, and in its details
+    all cells, the settings and the provenance. Certificates next to the store (exml plan --certify) are shown as well.
+
+    Of several stores the page compares the strategies over all pools: ranks, performance profiles, small multiples and
+    a table of all results. It is comparison.html next to the first store.
 
     Code of plug-ins is executed only if you name its file: --plugins my_rules.py draws their bounds, too.
 
     Example: exml report out/study.sqlite --out report.html
     """
     from exml_sim.engine.result import StudyResult
+    from simulations._certification import read_certificates
+    from simulations.report._comparison import make_comparison, render_comparison
     from simulations.report._page import make_page
     from simulations.report._render import render
 
-    target = out or store.parent / "report.html"
-    with StudyResult.open(store, plugins=plugins, trust=trust) as result:
-        page = make_page(result)
+    target = out or stores[0].parent / ("report.html" if len(stores) == 1 else "comparison.html")
+    with ExitStack() as stack:
+        results = [stack.enter_context(StudyResult.open(store, plugins=plugins, trust=trust)) for store in stores]
+        if len(stores) > 1:
+            comparison = make_comparison(results)
+            findings, text = comparison["headline"], render_comparison(comparison)
+        else:
+            page = make_page(results[0], read_certificates(stores[0].parent))
+            findings, text = [*page["headline"], *page["budgets"], page["verdict"], *page["findings"]], render(page)
     options.make_folder(target.parent)
-    target.write_text(render(page), encoding="utf-8")
-    findings = [*page["headline"], *page["budgets"], page["verdict"], *page["findings"]]
+    target.write_text(text, encoding="utf-8")
     lines = [] if quiet else [*findings, ""]
-    text = "\n".join([*lines, f"The report is in {target}."])
-    options.emit({"file": str(target), "findings": findings}, text, as_json)
+    options.emit(
+        {"file": str(target), "findings": findings}, "\n".join([*lines, f"The report is in {target}."]), as_json
+    )

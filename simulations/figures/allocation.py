@@ -23,7 +23,7 @@ TRIALS = 200
 MAX_NAMED_ROUNDS = 8
 
 
-def _average_rounds(result: StudyResult, cell: Cell, trials: int = TRIALS) -> pd.DataFrame:
+def average_rounds(result: StudyResult, cell: Cell, trials: int = TRIALS) -> pd.DataFrame:
     """Run the first trials of a cell again; return mean pulls, one row per arm and one column per round.
 
     Parameters
@@ -58,7 +58,7 @@ def figures(result: StudyResult) -> Iterator[tuple[str, Figure, pd.DataFrame]]:
         places.setdefault(cell.labels[:2], []).append(cell)
     for number, (place, cells) in enumerate(places.items(), 1):
         largest = max(exact(cell.budget) for cell in cells)
-        tables = {c.labels[2]: _average_rounds(result, c) for c in cells if exact(c.budget) == largest}
+        tables = {c.labels[2]: average_rounds(result, c) for c in cells if exact(c.budget) == largest}
         stem = "allocation" if len(places) == 1 else f"allocation_{number}"
         title = f"{', '.join(filter(None, place))}: mean pulls at budget {float(largest):,g}"
         yield stem, _figure(tables, title), pd.concat(tables, names=["strategy", "arm"]).reset_index()
@@ -70,7 +70,7 @@ def _figure(tables: dict[str, pd.DataFrame], title: str) -> Figure:
     Parameters
     ----------
     tables : dict of str to DataFrame
-        Mean pulls by strategy, see `_average_rounds`.
+        Mean pulls by strategy, see `average_rounds`.
     title : str
         Title of the picture.
     """

@@ -81,6 +81,26 @@ def _rank(rates: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(below + (tied + 1) / 2.0)
 
 
+def compute_profiles(panels: Sequence[Panel], points: int = POINTS) -> dict[str, Any]:
+    """Return the profiles of all strategies on a grid of ratios, and their ranks, with intervals.
+
+    Parameters
+    ----------
+    panels : sequence of Panel
+        Strategies on several pools.
+    points : int
+        Points of the grid.
+    """
+    titles, rates, trials = _count_problems(panels)
+    summary = _summarise_ranks(rates, trials)
+    grid = np.geomspace(1.0, float(min(max(summary["ratios"].max(), 2.0), 100.0)), points)
+    levels = [(1.0 - CONFIDENCE) / 2.0, (1.0 + CONFIDENCE) / 2.0]
+    shares = [(summary["ratios"][:, i, None] <= grid).mean(axis=0) for i in range(len(titles))]
+    draws = [(summary["drawn_ratios"][:, :, i, None] <= grid).mean(axis=1) for i in range(len(titles))]
+    ends = [np.quantile(drawn, levels, axis=0) for drawn in draws]
+    return {**summary, "titles": titles, "grid": grid, "shares": shares, "ends": ends, "problems": len(rates)}
+
+
 def _figure(panels: Sequence[Panel], name: str, colours: Mapping[str, str] | None) -> Figure:
     """Draw profiles on the left and mean ranks on the right.
 
@@ -93,30 +113,25 @@ def _figure(panels: Sequence[Panel], name: str, colours: Mapping[str, str] | Non
     colours : mapping, optional
         Colours by title of the strategy.
     """
-    titles, rates, trials = _count_problems(panels)
-    summary = _summarise_ranks(rates, trials)
-    top = float(min(max(summary["ratios"].max(), 2.0), 100.0))
-    grid = np.geomspace(1.0, top, POINTS)
+    summary = compute_profiles(panels)
+    titles, grid = summary["titles"], summary["grid"]
     with style.context():
         picture = style.blank(7.2, 3.8)
         left, right = picture.subplots(1, 2, width_ratios=(3, 2))
         for i, title in enumerate(titles):
             colour = (colours or {}).get(title, style.CYCLE[i % len(style.CYCLE)])
-            share = (summary["ratios"][:, i, None] <= grid).mean(axis=0)
-            draws = (summary["drawn_ratios"][:, :, i, None] <= grid).mean(axis=1)
-            ends = np.quantile(draws, [(1.0 - CONFIDENCE) / 2.0, (1.0 + CONFIDENCE) / 2.0], axis=0)
-            left.fill_between(grid, *ends, color=colour, alpha=0.15, linewidth=0)
+            left.fill_between(grid, *summary["ends"][i], color=colour, alpha=0.15, linewidth=0)
             marks = {"marker": style.MARKERS[i % len(style.MARKERS)], "markevery": 10}
-            left.plot(grid, share, color=colour, label=title, **marks)
+            left.plot(grid, summary["shares"][i], color=colour, label=title, **marks)
             rank, low, high = (summary[key][i] for key in ("ranks", "lower", "upper"))
             right.plot([low, high], [i, i], color=colour, linewidth=3, alpha=0.5)
             right.plot(rank, i, marker=marks["marker"], color=colour)
         left.set(xscale="log", ylim=(0, 1.03), xlabel="failure rate / best failure rate", ylabel="share of problems")
-        style.plain_ticks(left.xaxis, 1.0, top)
+        style.plain_ticks(left.xaxis, 1.0, grid[-1])
         right.set_yticks(range(len(titles)), [])
         right.set(ylim=(len(titles) - 0.5, -0.5), xlabel=f"mean rank ({CONFIDENCE:.0%} interval)")
         add_legend(picture)
-        picture.suptitle(f"{name}: {len(rates)} problems")
+        picture.suptitle(f"{name}: {summary['problems']} problems")
     return picture
 
 

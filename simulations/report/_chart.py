@@ -1,9 +1,9 @@
 """Draw a chart as static SVG, from the data that the page's script draws as an interactive chart.
 
 A chart is plain data: `x` and `y` (label, log, ends), `line` (a horizontal guide or None), `colours` and `dashes` (the
-two dimensions of the legend) and `series`. A series has a colour, a dash (0 is drawn with marks) and points
-``[x, y, low, high, is_limit]``. `spread` puts marks at equal places next to each other. Colours and sizes come from the
-page's style, so that light, dark and print work.
+two dimensions of the legend), `star` (the dash that is drawn by stars, if any) and `series`. A series has a colour, a
+dash (0 is drawn with marks) and points ``[x, y, low, high, is_limit]``. `spread` puts marks at equal places next to
+each other. Colours and sizes come from the page's style, so that light, dark and print work.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ MARKS = (
     "M0,-5L4.3,-2.5V2.5L0,5L-4.3,2.5V-2.5Z",
 )
 LIMIT = "M-4.6,-3.6H4.6L0,4.8Z"
+STAR = "M0,-7.5L1.8,-2.4H7.2L2.9,0.9L4.5,6L0,2.9L-4.5,6L-2.9,0.9L-7.2,-2.4H-1.8Z"
 #: Pixels between the marks of neighbouring colours in a chart whose series share their places.
 SPREAD = 5
 
@@ -134,17 +135,19 @@ def _draw_series(
     name = f"c{series['colour'] % N_COLOURS}"
     shift = SPREAD * (series["colour"] - (len(chart["colours"]) - 1) / 2) if chart.get("spread") else 0.0
     parts = []
+    is_star = series["dash"] == chart.get("star")
     if series["dash"] == 0:
         for at, _, low, high, is_limit in points:
             if not is_limit and low is not None:
                 whisker = Markup('<path class="whisker" d="M{:.1f},{:.1f}V{:.1f}"/>')
                 parts.append(whisker.format(x(at) + shift, y(low), y(high)))
     line = Markup('<path class="curve d{}" d="{}"/>')
-    parts.append(line.format(min(series["dash"], 6), _path((x(point[0]) + shift, y(point[1])) for point in seen)))
-    if series["dash"] == 0:
+    if not is_star:
+        parts.append(line.format(min(series["dash"], 6), _path((x(point[0]) + shift, y(point[1])) for point in seen)))
+    if series["dash"] == 0 or is_star:
         mark = Markup('<path class="mark{}" transform="translate({:.1f},{:.1f})" d="{}"/>')
         for at, value, _, _, is_limit in points:
-            shape = LIMIT if is_limit else MARKS[series["colour"] % len(MARKS)]
+            shape = STAR if is_star else LIMIT if is_limit else MARKS[series["colour"] % len(MARKS)]
             parts.append(mark.format(" limit" if is_limit else "", x(at) + shift, y(value), shape))
     label = f"{chart['colours'][series['colour']]}, {chart['dashes'][series['dash']]}"
     return Markup('<g class="{}"><title>{}</title>{}</g>').format(name, escape(label), Markup("").join(parts))

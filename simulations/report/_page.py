@@ -12,7 +12,9 @@ import numpy as np
 
 from exml_sim.engine._fields import to_plain
 from exml_sim.engine.result import CellSummary, StudyResult
+from simulations._certification import Certificate
 from simulations._comparison import judge_panels
+from simulations.figures.allocation import average_rounds
 from simulations.panels import (
     ALPHA,
     CONFIDENCE,
@@ -39,23 +41,32 @@ from theory.versions import VERSIONS
 CURVE_POINTS = 24
 #: The same for a bound with a formula, which takes no time.
 FORMULA_POINTS = 96
-#: Trials that are replayed for the allocation per round, and panels with such an allocation.
-REPLAYED_TRIALS, MAX_REPLAYED_PANELS = 20, 12
+#: Trials that are run again for the allocation per round, and panels with such an allocation.
+REPEATED_TRIALS, MAX_REPEATED_PANELS = 50, 12
+#: Name of budgets that a simulation certifies.
+CERTIFIED = "certified by simulation"
 #: Verdicts in the order in which they are listed.
 OUTCOMES = ("refuted", "consistent", "undecided", "vacuous")
 #: Sentences about budgets in the headline; the others are further findings.
 MAX_SENTENCES = 6
 
 
-def make_page(result: StudyResult) -> dict[str, Any]:
+def make_page(result: StudyResult, certificates: Sequence[Certificate] = ()) -> dict[str, Any]:
     """Collect the page's data: numbers, texts, lists and tables, so that it can be written as JSON.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Results of the study.
+    certificates : sequence of Certificate
+        Budgets certified by simulation; those about other pools or strategies are left out.
 
     Raises
     ------
     ValueError
         If the study has no results yet.
     """
-    panels = make_panels(result)
+    panels = make_panels(result, certificates)
     if not panels:
         raise ValueError("the study has no results yet: run it first (exml study)")
     budgets = write_budgets(panels)
@@ -71,27 +82,40 @@ def make_page(result: StudyResult) -> dict[str, Any]:
         "findings": [*budgets[MAX_SENTENCES:], *write_findings(result, panels)],
         "verdict": write_verdict(panels),
         "verdicts": _tabulate_verdicts(panels),
-        "needs": _tabulate_needs(panels),
+        "needs": tabulate_needs(panels),
         "settings": _list_settings(result),
-        "groups": _group_panels(result, panels),
+        "groups": _describe_groups(result, panels),
         "provenance": _describe_provenance(result),
     }
 
 
-def _tabulate_needs(panels: Sequence[Panel]) -> dict[str, Any]:
-    """Tabulate the budget that every strategy needs in simulation and by each bound."""
+def tabulate_needs(panels: Sequence[Panel]) -> dict[str, Any]:
+    """Tabulate the budget that every strategy needs in simulation, certified, and by each bound."""
     versions = _list_versions(panels)
+    has_certificates = any(panel.certificates for panel in panels)
     rows = []
     for panel in panels:
         needs = find_needs(panel)
         cells = ["not reached" if needs.simulated is None else f"{float(needs.simulated):,g}"]
+        if has_certificates:
+            cells.append(_format_certified(panel))
         for name in versions:
             budget, factor = needs.bounds.get(name), needs.factor(name)
             times = "" if math.isnan(factor) else f" ({format_factor(factor)}x)"
             empty = "never" if name in needs.bounds else "no bound"
             cells.append(empty if budget is None else f"{budget:,}{times}")
         rows.append({"place": panel.place, "strategy": panel.title, "cells": cells})
-    return {"columns": ["simulation", *map(name_bound, versions)], "rows": rows}
+    certified = [CERTIFIED] if has_certificates else []
+    alpha = max((certificate.alpha for panel in panels for certificate in panel.certificates), default=None)
+    return {"columns": ["simulation", *certified, *map(name_bound, versions)], "rows": rows, "alpha": alpha}
+
+
+def _format_certified(panel: Panel) -> str:
+    """Write the smallest budget that is certified for the target, with its confidence."""
+    budgets = [c.budget for c in panel.certificates if c.budget is not None and c.delta <= TARGET]
+    if not budgets:
+        return "none"
+    return f"{float(min(budgets)):,g}"
 
 
 def _list_versions(panels: Sequence[Panel]) -> list[str]:
@@ -145,22 +169,27 @@ def _format_table(table: dict[str, Any]) -> str:
     return "; ".join(parts)
 
 
-def _group_panels(result: StudyResult, panels: Sequence[Panel]) -> list[dict[str, Any]]:
+def group_panels(panels: Sequence[Panel]) -> dict[tuple[str, str], list[Panel]]:
     """Group panels by pool and score; strategies of a group share arms, gaps and the axis of budgets."""
     groups: dict[tuple[str, str], list[Panel]] = {}
     for panel in panels:
         groups.setdefault((panel.pool, panel.score), []).append(panel)
-    described, replayed = [], 0
-    for group in groups.values():
-        replayed += len(group)
+    return groups
+
+
+def _describe_groups(result: StudyResult, panels: Sequence[Panel]) -> list[dict[str, Any]]:
+    """Collect what the page shows of every pool."""
+    described, repeated = [], 0
+    for group in group_panels(panels).values():
+        repeated += len(group)
         described.append(
             {
                 "place": group[0].place,
                 "arms": _describe_arms(result, group[0]),
                 "reasons": list(dict.fromkeys(panel.reason for panel in group if panel.reason)),
                 "chart": make_chart(group),
-                "cells": _tabulate_cells(group),
-                "allocation": _describe_allocation(result, group, replay=replayed <= MAX_REPLAYED_PANELS),
+                "cells": tabulate_cells(group),
+                "allocation": _describe_allocation(result, group, repeat=repeated <= MAX_REPEATED_PANELS),
             }
         )
     return described
@@ -174,15 +203,28 @@ def _describe_arms(result: StudyResult, panel: Panel) -> dict[str, Any]:
     return {"names": list(panel.arms), "gaps": [float(gap) for gap in result.study.pool(cell).gaps]}
 
 
-def make_chart(panels: Sequence[Panel]) -> dict[str, Any]:
-    """Collect the chart of all strategies of one pool: observed rates and bounds in common axes."""
+def make_chart(panels: Sequence[Panel], titles: Sequence[str] = ()) -> dict[str, Any]:
+    """Collect the chart of all strategies of one pool: observed rates and bounds in common axes.
+
+    Parameters
+    ----------
+    panels : sequence of Panel
+        Strategies on one pool.
+    titles : sequence of str
+        Strategies in the order of their colours; those of the panels if empty.
+    """
+    titles = titles or [panel.title for panel in panels]
     versions = _list_versions(panels)
     low, high = budget_axis(panels)
     shown = [cell.failure_rate if cell.failure_rate > 0 else cell.upper for panel in panels for cell in panel.cells]
     floor = 10.0 ** math.floor(math.log10(min(1e-3, *(rate / 1.5 for rate in shown if rate > 0), 1e-3)))
-    series = []
-    for colour, panel in enumerate(panels):
+    stars = [CERTIFIED] if any(panel.certificates for panel in panels) else []
+    series: list[dict[str, Any]] = []
+    for panel in panels:
+        colour = titles.index(panel.title)
         series.append({"colour": colour, "dash": 0, **_list_points(panel)})
+        if panel.certificates:
+            series.append({"colour": colour, "dash": 1 + len(versions), **_list_certificates(panel)})
         for name in panel.versions:
             points = _sample_curve(panel, name, 1.25 * high, floor)
             if points:
@@ -194,10 +236,18 @@ def make_chart(panels: Sequence[Panel]) -> dict[str, Any]:
         "x": {"label": "budget (pulls)" if pulls else "budget", "log": True, "ends": [low / 1.25, high * 1.25]},
         "y": {"label": "failure probability", "log": True, "ends": [floor, 1.2]},
         "line": {"at": TARGET, "label": f"{TARGET:.0%}"},
-        "colours": [panel.title for panel in panels],
-        "dashes": ["observed", *map(name_bound, versions)],
+        "colours": list(titles),
+        "dashes": ["observed", *map(name_bound, versions), *stars],
+        "star": 1 + len(versions) if stars else None,
         "series": series,
     }
+
+
+def _list_certificates(panel: Panel) -> dict[str, Any]:
+    """List the certified budgets as points at their failure probabilities."""
+    known = [certificate for certificate in panel.certificates if certificate.budget is not None]
+    points = [[float(c.budget or 0), c.delta, None, None, False] for c in known]
+    return {"points": points, "texts": [[certificate.sentence] for certificate in known]}
 
 
 def _list_points(panel: Panel) -> dict[str, Any]:
@@ -254,9 +304,9 @@ def _sample_curve(panel: Panel, name: str, last: float, floor: float) -> list[li
     return points
 
 
-def _tabulate_cells(panels: Sequence[Panel]) -> dict[str, Any]:
+def tabulate_cells(panels: Sequence[Panel], *, with_bounds: bool = True) -> dict[str, Any]:
     """Tabulate all cells of a pool: rates, regret, spending and bounds."""
-    versions = _list_versions(panels)
+    versions = _list_versions(panels) if with_bounds else []
     rows = [
         [
             panel.title,
@@ -273,7 +323,7 @@ def _tabulate_cells(panels: Sequence[Panel]) -> dict[str, Any]:
     return {"columns": columns, "rows": rows}
 
 
-def _describe_allocation(result: StudyResult, panels: Sequence[Panel], *, replay: bool) -> dict[str, Any]:
+def _describe_allocation(result: StudyResult, panels: Sequence[Panel], *, repeat: bool) -> dict[str, Any]:
     """Return the mean pulls of every arm by round, at the budget that all strategies have and that one needs."""
     common = set.intersection(*({cell.budget for cell in panel.cells} for panel in panels))
     budgets = sorted(common or {cell.budget for cell in panels[0].cells}, key=Fraction)
@@ -286,7 +336,7 @@ def _describe_allocation(result: StudyResult, panels: Sequence[Panel], *, replay
         if cell is None:
             continue
         total = [cell.allocation[name] for name in panel.arms]
-        rounds = _replay_rounds(result, cell, len(panel.arms)) if replay else []
+        rounds = _average_rounds(result, cell) if repeat else []
         strategies.append({"title": panel.title, "total": total, "rounds": rounds})
     largest = max((sum(r) for s in strategies for r in _columns(s)), default=1.0) or 1.0
     return {"budget": f"{float(Fraction(budget)):,g}", "strategies": strategies, "largest": largest}
@@ -297,17 +347,12 @@ def _columns(strategy: dict[str, Any]) -> list[tuple[float, ...]]:
     return list(zip(*rounds, strict=True))
 
 
-def _replay_rounds(result: StudyResult, cell: CellSummary, arms: int) -> list[list[float]]:
-    """Replay trials and return the mean pulls per round and arm; empty if they cannot be replayed."""
+def _average_rounds(result: StudyResult, cell: CellSummary) -> list[list[float]]:
+    """Run trials again and return the mean pulls per round and arm; empty if they cannot be run."""
     study_cell = next(entry for entry in result.study_cells if entry.index == cell.cell)
     if result.study.missing_plugin(study_cell) or result.study.mode not in ("monte_carlo", "fixed_confidence"):
         return []
-    trials = [result.replay(cell.cell, trial).ledger for trial in range(min(cell.trials, REPLAYED_TRIALS))]
-    means = np.zeros((max((ledger.rounds for ledger in trials), default=0), arms))
-    for ledger in trials:
-        for number in range(ledger.rounds):
-            means[number] += ledger.round_pulls(number + 1)[0] / len(trials)
-    return join_rounds(means.tolist())
+    return join_rounds(average_rounds(result, study_cell, REPEATED_TRIALS).to_numpy().T.tolist())
 
 
 def _describe_provenance(result: StudyResult) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from simulations.report._chart import MARKS, draw_chart
+from simulations.report._chart import MARKS, STAR, draw_chart
 
 #: Formulas between dollar signs.
 FORMULA = re.compile(r"\$([^$]+)\$")
@@ -74,7 +74,7 @@ def fill_template(name: str, *, scripts: Sequence[str] = ("page.js",), data: Any
         keep_trailing_newline=True,
         finalize=lambda value: value.translate(BIDI) if isinstance(value, str) else value,
     )
-    environment.globals |= {"shapes": MARKS, "label_rows": _label_rows}
+    environment.globals |= {"shapes": MARKS, "star": STAR, "label_rows": _label_rows}
     environment.filters |= {"terms": TermMarker(), "math": typeset, "symbols": write_symbols, "chart": draw_chart}
     style = read_asset("page.css")
     texts = [read_asset(script) for script in scripts]

@@ -120,7 +120,7 @@ def test_check_another_theory(folder: Path, capsys: pytest.CaptureFixture[str]) 
     sys.modules.pop("classical", None)
 
 
-@pytest.mark.parametrize(("page", "number"), [("reference/command-line.md", 2), ("how-to/report.md", 1)])
+@pytest.mark.parametrize(("page", "number"), [("reference/command-line.md", 2), ("how-to/report.md", 2)])
 def test_commands_and_their_output(
     page: str, number: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

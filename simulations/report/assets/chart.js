@@ -6,6 +6,7 @@ exml.chart = (() => {
   const LEFT = 58, RIGHT = 14, TOP = 10, BOTTOM = 44, COLOURS = 8, SPREAD = 5, NEAR = 30, ZOOM = 0.25;
   const MARKS = ["M-4,0a4,4 0 1,0 8,0a4,4 0 1,0 -8,0Z", "M-3.6,-3.6h7.2v7.2h-7.2Z", "M0,-4.8L4.6,3.6H-4.6Z", "M0,-5L5,0L0,5L-5,0Z",
     "M-4.5,-1.5h3v-3h3v3h3v3h-3v3h-3v-3h-3Z", "M0,-5L4.3,-2.5V2.5L0,5L-4.3,2.5V-2.5Z"];
+  const STAR = "M0,-7.5L1.8,-2.4H7.2L2.9,0.9L4.5,6L0,2.9L-4.5,6L-2.9,0.9L-7.2,-2.4H-1.8Z";
   const LIMIT = "M-4.6,-3.6H4.6L0,4.8Z";
 
   function make(tag, attributes = {}, ...children) {
@@ -100,10 +101,11 @@ exml.chart = (() => {
       const seen = series.points.filter((point) => !point[4]);
       if (series.dash === 0)
         for (const [at, , low, high] of seen) if (low !== null) group.append(make("path", { class: "whisker", d: `M${x(at)},${y(low)}V${y(high)}` }));
-      group.append(make("path", { class: `curve d${Math.min(series.dash, 6)}`, d: seen.length ? path(seen.map(([at, rate]) => [x(at), y(rate)])) : "" }));
-      if (series.dash !== 0) return group;
+      const isStar = series.dash === chart.star;
+      if (!isStar) group.append(make("path", { class: `curve d${Math.min(series.dash, 6)}`, d: seen.length ? path(seen.map(([at, rate]) => [x(at), y(rate)])) : "" }));
+      if (series.dash !== 0 && !isStar) return group;
       series.points.forEach(([at, rate, , , isLimit], i) => {
-        const node = make("path", { class: isLimit ? "mark limit" : "mark", d: isLimit ? LIMIT : MARKS[series.colour % MARKS.length], transform: `translate(${x(at)},${y(rate)})`,
+        const node = make("path", { class: isLimit ? "mark limit" : "mark", d: isStar ? STAR : isLimit ? LIMIT : MARKS[series.colour % MARKS.length], transform: `translate(${x(at)},${y(rate)})`,
           role: "img", tabindex: -1, "aria-label": lines(series, i).join("; ") });
         group.append(node);
         marks.push({ node, series, i, at: [x(at), y(rate)] });
@@ -157,7 +159,7 @@ exml.chart = (() => {
         if (!near) return;
         for (const mark of marks) mark.node.classList.toggle("on", mark.series === near.series && mark.i === near.i);
         const { series, i } = near, point = series.points[i];
-        showTip(series.dash === 0 ? lines(series, i) : [...lines(series, i), `${chart.dashes[series.dash]} ${Number(point[1].toPrecision(3))}`], ...near.at);
+        showTip(series.texts ? lines(series, i) : [...lines(series, i), `${chart.dashes[series.dash]} ${Number(point[1].toPrecision(3))}`], ...near.at);
       });
       svg.addEventListener("pointerleave", () => { clear(); box.remove(); start = null; });
       svg.addEventListener("pointerdown", (event) => { if (event.pointerType === "mouse" && event.button === 0) { start = pointer(event); event.preventDefault(); } });
@@ -254,7 +256,8 @@ exml.chart = (() => {
     function rebuildLegend() {
       const entry = (kind, i, name, picture) => make("li", { [`data-${kind}`]: i }, picture, make("span", {}, name));
       const mark = (i) => make("svg", { class: `key c${i % COLOURS}`, "aria-hidden": "true", width: 14, height: 14, viewBox: "-7 -7 14 14" }, make("path", { class: "mark", d: MARKS[i % MARKS.length] }));
-      const line = (i) => make("svg", { class: "key plain", "aria-hidden": "true", width: 30, height: 14 }, make("path", { class: `curve d${Math.min(i, 6)}`, d: "M0,7H30" }));
+      const line = (i) => (i === chart.star ? make("svg", { class: "key plain", "aria-hidden": "true", width: 16, height: 16, viewBox: "-8 -8 16 16" }, make("path", { class: "mark", d: STAR }))
+        : make("svg", { class: "key plain", "aria-hidden": "true", width: 30, height: 14 }, make("path", { class: `curve d${Math.min(i, 6)}`, d: "M0,7H30" })));
       figure.querySelector(".legend").replaceChildren(...chart.colours.map((name, i) => entry("colour", i, name, mark(i))),
         ...(chart.dashes.length > 1 ? chart.dashes.map((name, i) => entry("dash", i, name, line(i))) : []));
     }
@@ -272,15 +275,21 @@ exml.chart = (() => {
   return { show, make };
 })();
 
+/** Save a file that the page made. */
+exml.save = (address, name) => exml.chart.make("a", { href: address, download: name }).click();
+
+/** Save a table; a text that a spreadsheet would execute gets an apostrophe in front. */
+exml.saveCsv = (rows, name) => {
+  const quote = (value) => (typeof value === "number" ? value : `"${String(value).replace(/^([=+\-@\t\r])/, "'$1").replaceAll('"', '""')}"`);
+  exml.save(`data:text/csv;charset=utf-8,${encodeURIComponent(rows.map((row) => `${row.map(quote).join(",")}\n`).join(""))}`, name);
+};
+
 /** Save a chart: as a picture with its colours written out, or as a table of its points. */
 exml.download = (kind, svg, chart) => {
-  const save = (address, name) => exml.chart.make("a", { href: address, download: name }).click();
   if (kind === "CSV") {
-    const quote = (text) => `"${String(text).replace(/^([=+\-@\t])/, "'$1").replaceAll('"', '""')}"`;
     const rows = chart.series.flatMap((series) => series.points.map(([x, y, low, high, isLimit]) =>
-      [quote(chart.colours[series.colour]), quote(chart.dashes[series.dash]), x, y, low ?? "", high ?? "", isLimit ? 1 : 0].join(",")));
-    const header = ["series", "quantity", "x", "y", "lower", "upper", "upper_limit_only"].join(",");
-    save(`data:text/csv;charset=utf-8,${encodeURIComponent([header, ...rows, ""].join("\n"))}`, "chart.csv");
+      [chart.colours[series.colour], chart.dashes[series.dash], x, y, low ?? "", high ?? "", isLimit ? 1 : 0]));
+    exml.saveCsv([["series", "quantity", "x", "y", "lower", "upper", "upper_limit_only"], ...rows], "chart.csv");
     return;
   }
   const copy = svg.cloneNode(true);
@@ -289,12 +298,12 @@ exml.download = (kind, svg, chart) => {
   from.forEach((node, i) => { const style = getComputedStyle(node); for (const name of PROPERTIES) to[i].setAttribute(name, style.getPropertyValue(name)); });
   copy.prepend(exml.chart.make("rect", { width: "100%", height: "100%", fill: getComputedStyle(document.body).backgroundColor }));
   const address = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(new XMLSerializer().serializeToString(copy))}`;
-  if (kind === "SVG") { save(address, "chart.svg"); return; }
+  if (kind === "SVG") { exml.save(address, "chart.svg"); return; }
   const image = new Image();
   image.onload = () => {
     const canvas = exml.chart.make("canvas", { width: 2 * svg.clientWidth, height: 2 * svg.clientHeight });
     canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
-    save(canvas.toDataURL("image/png"), "chart.png");
+    exml.save(canvas.toDataURL("image/png"), "chart.png");
   };
   image.src = address;
 };

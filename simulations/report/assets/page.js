@@ -16,8 +16,8 @@
     term.addEventListener("keydown", (event) => { if (event.key === "Escape") term.blur(); });
   }
 
-  for (const figure of document.querySelectorAll("figure[data-chart], #chart")) {
-    const show = exml.chart.show(figure, groups[Number(figure.dataset.chart || 0)].chart);
+  for (const figure of document.querySelectorAll(".figure")) {
+    const show = exml.chart.show(figure, groups[0].chart);
     const choice = document.getElementById("group");
     if (!choice || figure.id !== "chart") continue;
     document.getElementById("group-choice").hidden = false;
@@ -27,6 +27,15 @@
       reasons.textContent = group.reasons.join("; ");
       reasons.hidden = group.reasons.length === 0;
     });
+  }
+
+  for (const table of document.querySelectorAll("table.sortable")) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = "CSV";
+    button.setAttribute("aria-label", `Download CSV: ${table.id}`);
+    button.addEventListener("click", () => exml.saveCsv([...table.rows].map((row) => [...row.cells].map((cell) => cell.textContent.trim())), `${table.id}.csv`));
+    table.before(button);
   }
 
   for (const head of document.querySelectorAll("table.sortable thead th")) {

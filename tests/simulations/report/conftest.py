@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,13 @@ import pytest
 
 from exml_sim.engine import Study, StudyResult, run
 from simulations import budget_vs_failure
+from simulations.report._comparison import make_comparison, render_comparison
+from simulations.report._exploration import page as render_exploration
 from simulations.report._page import make_page
 from simulations.report._render import render
 from simulations.report.claims import render_claims
 from tests.simulations.report.browser import chromium
+from tests.simulations.report.test_exploration import FACTS, REPORT
 from theory.claims import all_claims
 
 #: Marks that reorder the text around them.
@@ -75,13 +79,26 @@ def hostile_html(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def pages(html, hostile_html, tmp_path_factory) -> dict[str, Path]:
+def pages(html, store, hostile_html, tmp_path_factory) -> dict[str, Path]:
     """All kinds of pages by name."""
     files = {"study": html, "hostile": hostile_html}
+    folder = tmp_path_factory.mktemp("pages")
+    files["exploration"] = folder / "exploration.html"
+    files["exploration"].write_text(render_exploration(REPORT, hostile_facts(), f"{HOSTILE} table"), encoding="utf-8")
+    with StudyResult.open(store) as first, StudyResult.open(store) as second:
+        files["comparison"] = folder / "comparison.html"
+        files["comparison"].write_text(render_comparison(make_comparison([first, second])), encoding="utf-8")
     for name, claims in (("claims", all_claims()), ("few claims", all_claims()[::12])):
         files[name] = tmp_path_factory.mktemp("claims") / "claims.html"
         files[name].write_text(render_claims(claims), encoding="utf-8")
     return files
+
+
+def hostile_facts() -> dict[str, Any]:
+    """An exploration with hostile names."""
+    facts = json.loads(json.dumps(FACTS).replace("low", LONG))
+    facts["layers"][1]["looks"][0][0]["candidates"] = [HOSTILE, "b"]
+    return facts
 
 
 def write(page: dict[str, Any], file: Path) -> Path:

@@ -1,0 +1,89 @@
+"""The page that compares several studies, and certified budgets, without a browser."""
+
+from __future__ import annotations
+
+import pytest
+
+from exml_sim.engine import Store, StudyResult, run
+from simulations._certification import Attempt, Certificate
+from simulations.figures.profiles import compute_profiles
+from simulations.panels import make_panels
+from simulations.report import _page
+from simulations.report._comparison import _collect_panels, make_comparison, render_comparison
+from simulations.report._render import render
+from tests.engine.studies import known
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """Two studies with pools of the same name."""
+    opened = [
+        run(known(name=name, trials=200, seed=seed, strategies=strategies), n_jobs=1, progress=False)
+        for name, seed, strategies in (
+            ("first", 1, ["uniform_allocation", "median_elimination"]),
+            ("second", 2, ["median_elimination", "uniform_allocation"]),
+        )
+    ]
+    yield opened
+    for result in opened:
+        result.close()
+
+
+def test_pools_of_several_studies_are_told_apart_and_colours_are_common(results) -> None:
+    comparison = make_comparison(results)
+    places = [group["place"] for group in comparison["groups"]]
+    assert len(set(places)) == len(places) == 2
+    assert ["first" in places[0], "second" in places[1]] == [True, True]
+    titles = comparison["strategies"]
+    for group, result in zip(comparison["groups"], results, strict=True):
+        for panel in make_panels(result):
+            (series,) = [
+                entry
+                for entry in group["chart"]["series"]
+                if entry["dash"] == 0 and titles[entry["colour"]] == panel.title
+            ]
+            assert [point[0] for point in series["points"]] == panel.budgets
+    text = render_comparison(comparison)
+    assert text.count('<svg class="chart"') == 3
+    assert len(comparison["cells"]) == sum(len(panel.cells) for result in results for panel in make_panels(result))
+
+
+def test_ranks_are_those_of_the_profiles(results) -> None:
+    comparison = make_comparison(results)
+    summary = compute_profiles(_collect_panels(results))
+    assert comparison["ranks"]["rows"][0][1] == f"{summary['ranks'].min():.2f}"
+    assert comparison["headline"][0].startswith(comparison["ranks"]["rows"][0][0].capitalize())
+    for series in comparison["ranks"]["chart"]["series"]:
+        shares = [point[1] for point in series["points"]]
+        assert shares == sorted(shares)
+        assert shares[-1] <= 1
+
+
+def test_one_strategy_has_no_ranks() -> None:
+    with run(known(trials=20, strategies=["uniform_allocation"]), n_jobs=1, progress=False) as result:
+        comparison = make_comparison([result])
+    assert comparison["ranks"] is None
+    assert "no ranks" in render_comparison(comparison)
+
+
+def test_stores_without_results(tmp_path) -> None:
+    study = known()
+    Store.create_or_open(tmp_path / "x.sqlite", study, study.cells()).close()
+    with StudyResult.open(tmp_path / "x.sqlite") as result, pytest.raises(ValueError, match="no results yet"):
+        make_comparison([result])
+
+
+def test_certified_budgets_are_in_table_and_chart(results, monkeypatch) -> None:
+    attempt = Attempt("40", 1e-9, "0" * 64, 1000, 3, 0, certified=True)
+    certificates = [Certificate({}, delta, 1e-9, (attempt,)) for delta in (0.05, 0.01, 0.2)]
+    monkeypatch.setattr(Certificate, "concerns", lambda self, study, cell: cell.labels[2] == "uniform_allocation")
+    page = _page.make_page(results[0], certificates)
+    assert page["needs"]["columns"][1] == "certified by simulation"
+    assert [row["cells"][1] for row in page["needs"]["rows"]] == ["40", "none"]
+    chart = page["groups"][0]["chart"]
+    (stars,) = [series for series in chart["series"] if series["dash"] == chart["star"]]
+    assert [point[:2] for point in stars["points"]] == [[40.0, 0.05], [40.0, 0.01], [40.0, 0.2]]
+    assert chart["dashes"][chart["star"]] == "certified by simulation"
+    text = render(page)
+    assert "confidence 1 - 1e-09" in text
+    assert _page.make_page(results[0])["groups"][0]["chart"]["star"] is None
