@@ -233,7 +233,7 @@ exact: (lemma_2_i_accumulated Htheta Lam0 k0 minimal D0 gaps keep_sub keep_card 
 Qed.
 
 (** The same with the printed exponential, for M <= 3 and where it is below one. *)
-Lemma printed_quotient : arm.M theta Lam kappa <= 3 -> tail (INR (n 0)) Delta theta (arm.r Lam kappa) < 1 ->
+Theorem printed_quotient : arm.M theta Lam kappa <= 3 -> tail (INR (n 0)) Delta theta (arm.r Lam kappa) < 1 ->
   quotient (q (n 0)) <= fail_median (INR (n 0)) Delta theta (arm.r Lam kappa).
 Proof.
 move=> M3 t1; apply: quotient_mono => //; split; first by move: q01; lra.

@@ -1,34 +1,35 @@
-"""The Coq library `theory/coq` as text: which theorems it states, and which claims they prove.
+"""The Coq library `theory/coq` as data: its theorems, what they use, and which claims they prove.
 
-Nothing here runs Coq. `make coq` compiles the library and checks the axioms of every theorem named here.
+Nothing here runs Coq. `make coq` compiles the library, checks its axioms and compares ``library.json`` with it.
 """
 
 from __future__ import annotations
 
-import re
+import json
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 from theory.claims import all_claims
 
-__all__ = ["missing_theorems", "read_theorems"]
-
-_STATEMENT = re.compile(r"^\s*(?:Theorem|Lemma|Corollary)\s+(\w+)", re.MULTILINE)
-_COMMENT = re.compile(r"\(\*.*?\*\)", re.DOTALL)
+__all__ = ["missing_theorems", "read_library"]
 
 
 @cache
-def read_theorems() -> frozenset[str]:
-    """Return the names ``file.theorem`` of all theorems and lemmas of the library."""
-    sources = (entry for entry in (files("theory") / "coq").iterdir() if entry.name.endswith(".v"))
-    return frozenset(
-        f"{source.name.removesuffix('.v')}.{name}"
-        for source in sources
-        for name in _STATEMENT.findall(_COMMENT.sub("", source.read_text(encoding="utf-8")))
-    )
+def read_library() -> dict[str, dict[str, Any]]:
+    """Return the theorems of the library by name ``file.theorem``.
+
+    Returns
+    -------
+    dict
+        ``statement`` is what Coq prints for the compiled theorem, ``uses`` lists the theorems in its proof.
+    """
+    text = (files("theory") / "coq" / "library.json").read_text(encoding="utf-8")
+    library: dict[str, dict[str, Any]] = json.loads(text)
+    return library
 
 
 def missing_theorems() -> list[str]:
     """Return the theorems that a claim names and the library lacks."""
     named = {name for claim in all_claims() for name in (*claim.coq, *claim.corrected_coq)}
-    return sorted(named - read_theorems())
+    return sorted(named - read_library().keys())

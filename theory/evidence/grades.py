@@ -11,7 +11,7 @@ from enum import StrEnum
 from functools import cache
 
 from theory.claims import Claim, get
-from theory.evidence.coq import read_theorems
+from theory.evidence.coq import read_library
 from theory.evidence.refutations import REFUTATIONS, Replay, replay
 from theory.verdicts import Verdict
 
@@ -81,7 +81,7 @@ def _grade_proofs(verdict: Verdict | None, coq: tuple[str, ...], paper: str) -> 
     """Take the best proof that exists; a check that refutes the statement outweighs every proof."""
     if verdict is not None and verdict.outcome == "refuted":
         return None, f"Refuted by its check: {verdict.sentence}"
-    if coq and set(coq) <= read_theorems():
+    if coq and read_library().keys() >= set(coq):
         return Grade.COQ, f"theory/coq: {', '.join(coq)}."
     if paper:
         return Grade.PAPER, f"{paper} of docs/theorems.md."

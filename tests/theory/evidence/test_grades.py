@@ -71,14 +71,6 @@ def test_theorems_of_the_registry_name_their_claims():
             assert shared or any(re.search(rf"\b{claim.id}\b(?!-)", comment) for comment in own), claim.id
 
 
-def test_comments_are_not_theorems(monkeypatch, tmp_path):
-    folder = tmp_path / "coq"
-    folder.mkdir()
-    (folder / "planted.v").write_text("(* Theorem ghost : True. *)\nTheorem real : True.\n", encoding="utf-8")
-    monkeypatch.setattr(coq, "files", lambda package: tmp_path)
-    assert coq.read_theorems.__wrapped__() == {"planted.real"}
-
-
 def test_a_check_that_refutes_outweighs_every_proof():
     """Planted: the verdict of the statement with an error."""
     planted = 0
