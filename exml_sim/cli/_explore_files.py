@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from exml_sim._internal.arrays import FloatArray, IntArray
 from exml_sim._internal.spreadsheets import write_csv
 from exml_sim.classifier._cascade import Decisions, make_ask
 from exml_sim.classifier._journal import Journal
@@ -21,6 +22,8 @@ from exml_sim.cli._measurement_request import NAME as REQUEST
 from exml_sim.cli._tables import Table, write_atomically
 
 JOURNAL = "journal.jsonl"
+#: Rows that the page suggests to inspect, and the probability of their labels below which it does.
+MAX_SUSPECTS, MAX_LABEL_PROBABILITY = 15, 0.5
 FILES = (
     "model.npz",
     "ledger.csv",
@@ -93,7 +96,13 @@ def write_results(
         if name in paid and model.bought_[model.ledger_.names.index(name), row]:
             paid[name][row] = values
     points, needed = model.layout_.split(X)[0], model.cascade_.candidates
-    decisions = model.cascade_.decide(points, make_ask(paid, needed, len(table)))
+    probabilities = np.full((len(table), len(model.classes_) + 1), np.nan)
+
+    def watch(places: IntArray, outputs: FloatArray) -> None:
+        # Rejection models have no probability of the hidden class.
+        probabilities[places] = outputs if outputs.shape[1] == probabilities.shape[1] else np.nan
+
+    decisions = model.cascade_.decide(points, make_ask(paid, needed, len(table)), watch)
     heads, ids = make_id_columns(table, roles.id)
     results = zip(y.tolist(), saved.labels(decisions, "").tolist(), saved.explain(decisions), strict=True)
     rows = [[*start, *rest] for start, rest in zip(ids, results, strict=True)]
@@ -105,12 +114,29 @@ def write_results(
     }
     for name, text in texts.items():
         write_atomically(out / name, text)
-    write_atomically(out / "report.html", page(report, page_values(model, decisions), title))
+    facts = page_values(model, decisions) | {"inspect": _list_suspects(model, heads, rows, probabilities)}
+    write_atomically(out / "report.html", page(report, facts, title))
     aside = out / ".model.npz.part"
     aside.unlink(missing_ok=True)
     save(saved, aside)
     aside.replace(out / "model.npz")
     (out / REQUEST).unlink(missing_ok=True)
+
+
+def _list_suspects(
+    model: BaseExMLClassifier, heads: list[str], rows: list[list[object]], probabilities: FloatArray
+) -> dict[str, Any]:
+    """List the decided rows whose observed labels are the least probable, with their probabilities."""
+    places = {label: place for place, label in enumerate(model.classes_.tolist())}
+    observed = len(heads)
+    chances = np.array([probabilities[i, places[row[observed]]] for i, row in enumerate(rows)])
+    suspects = [i for i in np.argsort(chances, kind="stable")[:MAX_SUSPECTS] if chances[i] < MAX_LABEL_PROBABILITY]
+    columns = ["row", *heads[1:], "observed", "prediction", "P(observed label)", "P(hidden class)"]
+    cells = [
+        [f"{heads[0]} {rows[i][0]}", *map(str, rows[i][1 : observed + 2]), f"{chances[i]:.2f}", f"{p:.2f}"]
+        for i, p in zip(suspects, probabilities[suspects, -1], strict=True)
+    ]
+    return {"columns": columns, "rows": cells}
 
 
 def page_values(model: BaseExMLClassifier, decisions: Decisions) -> dict[str, Any]:

@@ -29,7 +29,8 @@ def page(report: str, facts: Mapping[str, Any], title: str) -> str:
         Markdown of `ExMLClassifier.report`: headings, paragraphs, tables, lists and code.
     facts : mapping
         `layers` as in `exml_sim.classifier.report.layers_to_dict`, `purchases` (rows per candidate and round), `money`
-        (spent after each round), `decisions` (who decides, and how many rows).
+        (spent after each round), `decisions` (who decides, and how many rows); optionally `inspect` (a table of rows
+        with suspicious labels) and `accuracy` (money, expected accuracy, lower and upper end by budget).
     title : str
         Name of the table.
     """
@@ -37,19 +38,22 @@ def page(report: str, facts: Mapping[str, Any], title: str) -> str:
     lines = [line.replace("`", "") for line in start.splitlines() if line and not line.startswith("#")]
     warnings = [line for line in lines if line.startswith("Warning: ")]
     chart, left_out = make_chart(facts)
+    accuracy = _make_accuracy_chart(facts.get("accuracy", ()))
     parts = [section.split("\n", 1) for section in sections]
     return fill_template(
         "exploration.html",
         scripts=["chart.js", "page.js"],
-        data=[{"chart": chart}] if chart else [],
+        data=[{"chart": entry} for entry in (chart, accuracy) if entry],
+        accuracy=accuracy,
+        inspect=facts.get("inspect"),
         title=title,
-        answer=[line for line in lines if line not in warnings],
-        warnings=[warning.removeprefix("Warning: ") for warning in warnings],
+        answer=[_convert_line(line) for line in lines if line not in warnings],
+        warnings=[_convert_line(warning.removeprefix("Warning: ")) for warning in warnings],
         chart=chart,
         left_out=left_out,
         bought=_describe_purchases(facts["purchases"]),
         decisions={name: count for name, count in facts["decisions"].items() if count},
-        sections=[(heading, Markup(html_of(body))) for heading, body in parts],
+        sections=[(_convert_line(heading), Markup(html_of(body))) for heading, body in parts],
     )
 
 
@@ -66,6 +70,11 @@ def html_of(markdown: str) -> str:
     # A heading without text is an error for screen readers.
     text = text.replace("<th></th>", "<td></td>")
     return text.replace("<table>", '<div class="scroll"><table>').replace("</table>", "</table></div>")
+
+
+def _convert_line(line: str) -> Markup:
+    """Convert one line of Markdown to the contents of an element."""
+    return Markup(html_of(line).strip().removeprefix("<p>").removesuffix("</p>"))
 
 
 def make_chart(facts: Mapping[str, Any]) -> tuple[dict[str, Any] | None, int]:
@@ -101,6 +110,24 @@ def make_chart(facts: Mapping[str, Any]) -> tuple[dict[str, Any] | None, int]:
         "series": series,
     }
     return chart, len(sets) - len(shown)
+
+
+def _make_accuracy_chart(points: Sequence[Sequence[float]]) -> dict[str, Any] | None:
+    """Collect the expected accuracy against the budget, with its interval."""
+    if not points:
+        return None
+    texts = [[f"expected accuracy {y:.1%} ({low:.1%} to {high:.1%})"] for _, y, low, high in points]
+    series = {"colour": 0, "dash": 0, "points": [[*point, False] for point in points], "texts": texts}
+    low = min(point[2] for point in points)
+    return {
+        "label": "Expected accuracy against the budget",
+        "x": {"label": "budget", "log": False, "ends": [0.0, 1.05 * max(point[0] for point in points)]},
+        "y": {"label": "expected accuracy", "log": False, "ends": [max(low - 0.05, 0.0), 1.0]},
+        "line": None,
+        "colours": ["expected accuracy of new rows"],
+        "dashes": ["accuracy"],
+        "series": [series],
+    }
 
 
 def _list_money(facts: Mapping[str, Any], layer: Mapping[str, Any], number: int) -> Sequence[float]:

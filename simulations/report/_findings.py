@@ -92,9 +92,8 @@ def summarise_bounds(panels: Sequence[Panel]) -> str:
     if not known:
         return ""
     ends = known if len(known) == 1 else [known[0], known[-1]]
-    parts = [
-        f"the {name_bound(name)} requires {budget:,} ({format_factor(needs.factor(name))}x)" for budget, name in ends
-    ]
+    factors = [f"{format_factor(needs.factor(name))} times as much" for _, name in ends]
+    parts = [f"the {name_bound(n)} requires {budget:,} ({f})" for (budget, n), f in zip(ends, factors, strict=True)]
     return f"For {needs.title}, {_join(parts)}."
 
 

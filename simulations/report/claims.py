@@ -30,6 +30,7 @@ def render_claims(claims: Sequence[Claim]) -> str:
         summary=summary(claims),
         errata_count=count_errata(claims),
         grade_count=grades(entry["graded"] for entry in entries),
+        conclusions=[claim for claim in claims if claim.matters == "conclusion"],
         errata=read_errata(),
         verdicts=PRINTED,
         grades=list(Grade),

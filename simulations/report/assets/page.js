@@ -16,10 +16,10 @@
     term.addEventListener("keydown", (event) => { if (event.key === "Escape") term.blur(); });
   }
 
-  for (const figure of document.querySelectorAll(".figure")) {
-    const show = exml.chart.show(figure, groups[0].chart);
+  document.querySelectorAll(".figure").forEach((figure, i) => {
+    const show = exml.chart.show(figure, groups[i].chart);
     const choice = document.getElementById("group");
-    if (!choice || figure.id !== "chart") continue;
+    if (!choice) return;
     document.getElementById("group-choice").hidden = false;
     choice.addEventListener("change", () => {
       const group = groups[Number(choice.value)], reasons = document.getElementById("reasons");
@@ -27,13 +27,13 @@
       reasons.textContent = group.reasons.join("; ");
       reasons.hidden = group.reasons.length === 0;
     });
-  }
+  });
 
   for (const table of document.querySelectorAll("table.sortable")) {
     const button = document.createElement("button");
     button.type = "button";
-    button.textContent = "CSV";
-    button.setAttribute("aria-label", `Download CSV: ${table.id}`);
+    button.textContent = "Save as CSV";
+    button.setAttribute("aria-label", `Save as CSV: ${table.id}`);
     button.addEventListener("click", () => exml.saveCsv([...table.rows].map((row) => [...row.cells].map((cell) => cell.textContent.trim())), `${table.id}.csv`));
     table.before(button);
   }
@@ -62,9 +62,9 @@
   if (filters) {
     const claims = [...document.querySelectorAll(".claim")];
     const filter = () => {
-      const data = new FormData(filters), verdicts = data.getAll("verdict"), grade = data.get("grade"), text = data.get("text").trim().toLowerCase();
+      const data = new FormData(filters), verdicts = data.getAll("verdict"), grade = data.get("grade"), matters = data.get("matters"), text = data.get("text").trim().toLowerCase();
       for (const claim of claims)
-        claim.hidden = !(verdicts.includes(claim.dataset.verdict) && (!grade || claim.dataset.grade.split("|").includes(grade)) && claim.textContent.toLowerCase().includes(text));
+        claim.hidden = !(verdicts.includes(claim.dataset.verdict) && (!grade || claim.dataset.grade.split("|").includes(grade)) && (!matters || claim.dataset.matters === matters) && claim.textContent.toLowerCase().includes(text));
       for (const section of document.querySelectorAll(".claims")) section.hidden = !section.querySelector(".claim:not([hidden])");
       document.getElementById("shown").textContent = `${claims.filter((claim) => !claim.hidden).length} of ${claims.length} claims`;
     };

@@ -30,14 +30,17 @@ FACTS: dict[str, Any] = {
     "money": [54.0, 254.0],
     "decisions": {"layer 1": 10, "layer 2": 80, "hidden": 30, "value not bought": 0},
 }
-REPORT = "# Report\n\nSelected: <b>x</b>.\nWarning: w.\n\n## A\n\n| a | |\n|---|---|\n| 1 | <i> |\n\n- one\n- two\n"
+REPORT = (
+    "# Report\n\nSelected: <b>x</b> \\*.\nWarning: w.\n\n## A \\_\n\n| a | |\n|---|---|\n| 1 | <i> |\n\n- one\n- two\n"
+)
 
 
 def test_the_page_escapes_names_and_fetches_nothing() -> None:
     text = page(REPORT, FACTS, "<t>")
     assert "<b>x</b>" not in text
-    assert '<p class="answer">Selected: &lt;b&gt;x&lt;/b&gt;.</p>' in text
+    assert '<p class="answer">Selected: &lt;b&gt;x&lt;/b&gt; *.</p>' in text
     assert '<p class="notice">w.</p>' in text
+    assert "<summary>A _</summary>" in text
     assert "<td>&lt;i&gt;</td>" in text
     assert "<li>one</li>\n<li>two</li>" in text
     assert not re.search(r"(src|href)=\"(?!data:|#)", text)
@@ -64,6 +67,17 @@ def test_the_rounds_of_a_strategy_are_drawn_too() -> None:
     chart, _ = make_chart({**FACTS, "layers": [{"looks": [], "rounds": rounds}]})
     assert chart is not None
     assert chart["series"][0]["points"] == [[54.0, 0.4, None, None, False]]
+
+
+def test_accuracy_and_rows_to_inspect_appear_when_they_are_known() -> None:
+    known: dict[str, Any] = {"accuracy": [[10.0, 0.8, 0.7, 0.9], [20.0, 0.85, 0.75, 0.95]]}
+    known["inspect"] = {"columns": ["row", "observed"], "rows": [["line 7", "<b>"]]}
+    text = page(REPORT, FACTS | known, "t")
+    assert text.count('<svg class="chart"') == 2
+    assert "expected accuracy 85.0% (75.0% to 95.0%)" in text
+    assert "line 7" in text
+    assert "&lt;b&gt;" in text
+    assert "Accuracy against money" not in page(REPORT, FACTS, "t")
 
 
 def test_of_many_candidates_the_best_are_shown() -> None:

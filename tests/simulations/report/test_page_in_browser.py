@@ -12,6 +12,7 @@ from simulations.panels import name_bound
 from tests.simulations.report.browser import axe_source
 from tests.simulations.report.conftest import BIDI, HOSTILE, LONG, write
 from tests.simulations.report.layout import measure_layout
+from theory.claims import all_claims
 
 #: All rules run; what passes is neither described element by element nor sent over, which takes longer than the rules.
 AXE = """axe.run(document, {
@@ -321,7 +322,7 @@ def test_tables_can_be_sorted_and_saved(visit, pages, tmp_path) -> None:
     assert [float(text.replace(",", "")) for text in body.evaluate_all(column)] == budgets[::-1]
     assert tab.locator("#cells th[aria-sort=descending]").count() == 1
     with tab.expect_download() as download:
-        tab.locator("[aria-label='Download CSV: cells']").click()
+        tab.locator("[aria-label='Save as CSV: cells']").click()
     download.value.save_as(tmp_path / "cells.csv")
     rows = list(csv.reader((tmp_path / "cells.csv").read_text(encoding="utf-8").splitlines()))
     assert len(rows) == 17
@@ -333,6 +334,9 @@ def test_claims_can_be_filtered(visit, pages) -> None:
     total = tab.locator(".claim").count()
     assert tab.locator("#shown").inner_text() == f"{total} of {total} claims"
     assert tab.locator(".claim math").count() > total
+    tab.locator("select[name=matters]").select_option("conclusion")
+    assert tab.locator(".claim:visible").count() == sum(claim.matters == "conclusion" for claim in all_claims())
+    tab.locator("select[name=matters]").select_option("")
     tab.locator("input[name=verdict][value=holds]").uncheck()
     assert not tab.locator(".claim[data-verdict=holds]").first.is_visible()
     tab.locator("input[name=text]").fill("lemma-1-i")
