@@ -170,6 +170,19 @@ def _with(**extra: Any) -> tuple[dict[str, Any], ...]:
     return tuple({**fit, name: value} for fit in _FITS for value in values)
 
 
+def _rotated_risk(direction: tuple[int, int], theta: Fraction) -> Fraction:
+    """Return the Bayes risk of x1, x2 and a candidate x1 cos + x3 sin; the direction is (cos, sin) up to a factor."""
+    atoms: dict[tuple[int, int, int], list[Fraction]] = {}
+    for x1, x2, x3 in product((0, 1), (0, 1), (0, 1, 2)):
+        atoms.setdefault((x1, x2, direction[0] * x1 + direction[1] * x3), []).append(F(1 + 4 * x3, 12))
+    shares = [(F(len(etas), 12), sum(etas, F(0)) / len(etas)) for etas in atoms.values()]
+    return bayes_risk(repaired_loss, shares, theta)
+
+
+def _flat_risk(theta: Fraction, flat: tuple[int, int], steep: tuple[int, int]) -> Fraction:
+    return _rotated_risk(flat, theta)
+
+
 CHECKS = {
     "eq-1": Check(
         cases=_NOISE,
@@ -257,6 +270,14 @@ CHECKS = {
         printed=(_accepts_some_row, lambda **_: True),
         corrected=(_sum_loss_accepts, lambda **_: True),
         assumptions=(THETA, _CLOSED_FORM, _EXPERIMENTS),
+    ),
+    "candidates-ranked": Check(
+        cases=grid(theta=(F(1, 10), F(3, 10)), flat=((4, 3), (12, 5)), steep=((3, 4), (0, 1))),
+        printed=(lambda theta, flat, steep: _rotated_risk(steep, theta), _flat_risk),
+        corrected=(lambda theta, flat, steep: _rotated_risk(steep, theta), _flat_risk),
+        # At angle 0 the candidate repeats the first coordinate.
+        mutant=(lambda theta, flat, steep: _rotated_risk((1, 0), theta), _flat_risk),
+        assumptions=(THETA,),
     ),
     "eq-3-ball": Check(
         cases=grid(data=("two-clusters",), other=("overlap", "unbalanced"), theta=(F(1, 10),), C=(F(1),)),

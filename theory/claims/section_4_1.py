@@ -204,6 +204,15 @@ CHECKS = {
         mutant=(_approximation_error, lambda eta, theta, radius: (3 - 2 * theta) * pointwise_risk(eta, theta)),
         assumptions=(THETA,),
     ),
+    "r-ap-classical": Check(
+        cases=tuple(
+            {"eta": eta, "theta": theta, "radius": 3 - 2 * theta}
+            for eta, theta in product((F(1), F(24, 25), F(9, 10), F(1, 2)), THETAS)
+        ),
+        printed=(_approximation_error, lambda eta, theta, radius: (2 - 2 * theta) * pointwise_risk(eta, theta)),
+        mutant=(_approximation_error, lambda **_: F(0)),
+        assumptions=(THETA,),
+    ),
     "r-ap-trivial": Check(
         cases=_TRIVIAL,
         printed=(_approximation_error, lambda eta, theta, radius: theta - pointwise_risk(eta, theta)),

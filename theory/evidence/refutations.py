@@ -202,6 +202,7 @@ REFUTATIONS: tuple[Refutation, ...] = (
         sides.launch_budget,
         sides.launch_budget,
     ),
+    Refutation("candidates-ranked", {"theta": Q, "flat": (4, 3), "steep": (0, 1)}),
     Refutation("eq-3-parameters", {"data": "two-clusters", "theta": Q, "C": F(1)}),
     Refutation(
         "lemma-3-theta",
