@@ -216,6 +216,11 @@ def orthogonal(rng):
 
 CONDITION = lambda rng: without(sizes(rng), "n")  # noqa: E731
 DRAWS = {
+    "candidates-ranked": lambda rng: {
+        "theta": F(rng.randint(1, 99), 200),
+        "flat": (rng.randint(-9, 9), rng.randint(1, 9)),
+        "steep": (rng.randint(-9, 9), -rng.randint(1, 9)),
+    },
     "eq-1": pair,
     "eq-1-rejection-rule": point,
     "eq-2": point,
