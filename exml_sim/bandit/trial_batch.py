@@ -10,18 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from exml_sim._internal.arrays import BoolArray, CountArray, FloatArray, IntArray
 from exml_sim._internal.validation import check_count
-from exml_sim.bandit._evidence import Evidence
 from exml_sim.bandit._ranking import Scores, any_arm, cut_unclear, group_equal, lowest, mark_arms
 from exml_sim.bandit._ties import TieBreaker
 from exml_sim.bandit.ledger import Ledger
-from exml_sim.bandit.selection_report import ComparisonData
 from exml_sim.money import Money, Prices, allot, exact
+
+if TYPE_CHECKING:
+    from exml_sim.bandit._evidence import Evidence
+    from exml_sim.bandit.selection_report import ComparisonData
 
 OBJECTIVES: Sequence[str] = ("risk", "risk_per_cost")
 

@@ -182,17 +182,6 @@ def load_realdisp(path: Path) -> RealDisp:
         return RealDisp(views, file["y"].astype(np.int64), file["t"].astype(np.float64))
 
 
-def random_split(y: IntArray, train: int, *, rng: np.random.Generator | int | None = None) -> tuple[IntArray, IntArray]:
-    """Draw training rows at random, the rest for testing: the paper's split.
-
-    Samples a fiftieth of a second apart fall on both sides, so test accuracy is optimistic; see `blocked_split`.
-    """
-    if not 0 < train < len(y):
-        raise ValueError(f"train must be between 1 and {len(y) - 1} rows, got {train}")
-    order = np.random.default_rng(rng).permutation(len(y))
-    return np.sort(order[:train]), np.sort(order[train:])
-
-
 def blocked_split(
     y: IntArray,
     share: float = 0.3,

@@ -206,7 +206,8 @@ class BatchSolver:
             assert self.ball is not None
             scores, methods = _batch_over_ball(*self.rows, counts, self.ball, tol, max_iter, jobs)
         risk, objective, lower, steps = scores
-        warn_if_short(objective - lower, objective, tol)
+        if not np.all(objective - lower <= tol * np.maximum(1.0, np.abs(objective))):
+            warn_if_short(objective - lower, objective, tol)
         return BatchSolution(risk, objective, lower, objective - lower, steps, " and ".join(sorted(methods)))
 
 

@@ -95,6 +95,8 @@ def list_ticks(axis: Mapping[str, Any], most: int) -> list[float]:
         ticks = [f * 10.0**power for power in powers for f in factors if low <= 1.001 * f * 10.0**power <= 1.002 * high]
         if len(ticks) >= 3:
             break
+    # A study with one budget may have no round value between the ends.
+    ticks = ticks or [float(f"{math.sqrt(low * high):.3g}")]
     every = -(-len(ticks) // most)
     # From the upper end, because the largest probability is 1.
     return ticks[::-1][::every][::-1]

@@ -89,6 +89,7 @@ def test_every_formula_of_the_registry_is_typeset() -> None:
     [
         ({"log": True, "ends": [1e-4, 1.2]}, [1e-4, 1e-3, 1e-2, 0.1, 1]),
         ({"log": True, "ends": [16, 100]}, [20, 50, 100]),
+        ({"log": True, "ends": [57.6, 71.1]}, [64]),
         ({"log": False, "ends": [0, 1]}, [0, 0.2, 0.4, 0.6, 0.8, 1]),
     ],
 )
