@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
+
+from markupsafe import Markup
 
 from simulations.report._render import fill_template
 from theory.claims import Claim
 from theory.claims.claim import PRINTED
 from theory.claims.document import MATTERS, count_errata, grades, summary
 from theory.claims.registry import read_errata, section_titles
+from theory.evidence.coq import read_library
 from theory.evidence.grades import Grade, grade, replay_claim
+
+#: Pixels of the graph of dependencies: a column holds the longest name.
+COLUMN_WIDTH, ROW_HEIGHT = 200, 22
 
 
 def render_claims(claims: Sequence[Claim]) -> str:
@@ -30,6 +37,7 @@ def render_claims(claims: Sequence[Claim]) -> str:
         summary=summary(claims),
         errata_count=count_errata(claims),
         grade_count=grades(entry["graded"] for entry in entries),
+        graph=draw_dependencies(claims),
         conclusions=[claim for claim in claims if claim.matters == "conclusion"],
         errata=read_errata(),
         verdicts=PRINTED,
@@ -38,12 +46,65 @@ def render_claims(claims: Sequence[Claim]) -> str:
     )
 
 
+def draw_dependencies(claims: Sequence[Claim]) -> Markup:
+    """Draw which proved claims the Coq proofs of other claims use, each column after those it depends on."""
+    owners = {name: claim for claim in claims for name in (*claim.coq, *claim.corrected_coq)}
+    library = read_library()
+
+    @cache
+    def find_used(name: str) -> frozenset[str]:
+        """Find the nearest theorems below that are claims themselves."""
+        return frozenset(
+            entry
+            for used in library.get(name, {"uses": ()})["uses"]
+            for entry in ([used] if used in owners else find_used(used))
+        )
+
+    @cache
+    def measure_depth(name: str) -> int:
+        return 1 + max((measure_depth(used) for used in find_used(name)), default=-1)
+
+    edges = {(owners[used].id, owners[name].id) for name in owners for used in find_used(name)}
+    edges = {edge for edge in edges if edge[0] != edge[1]}
+    linked = {claim_id for edge in edges for claim_id in edge}
+    columns: dict[int, list[Claim]] = {}
+    for claim in dict.fromkeys(owners.values()):
+        if claim.id in linked:
+            depth = max(measure_depth(name) for name in (*claim.coq, *claim.corrected_coq) if name in owners)
+            columns.setdefault(depth, []).append(claim)
+    if not columns:
+        return Markup("")
+    places = {
+        claim.id: (COLUMN_WIDTH * column + 8, ROW_HEIGHT * row + 22)
+        for column, (_, members) in enumerate(sorted(columns.items()))
+        for row, claim in enumerate(members)
+    }
+    lines = [_draw_edge(places[start], places[end]) for start, end in sorted(edges)]
+    node = Markup('<a href="#{0}"><text class="{1}" x="{2}" y="{3}">{0}</text></a>')
+    nodes = [
+        node.format(claim.id, "printed" if claim.coq else "corrected", *places[claim.id])
+        for members in columns.values()
+        for claim in members
+    ]
+    width, height = COLUMN_WIDTH * len(columns), ROW_HEIGHT * max(map(len, columns.values())) + 20
+    start = Markup('<svg class="graph" width="{}" height="{}" role="group" aria-label="Dependencies of proofs">')
+    return start.format(width, height) + Markup("").join([*lines, *nodes]) + Markup("</svg>")
+
+
+def _draw_edge(start: tuple[int, int], end: tuple[int, int]) -> Markup:
+    """Draw a curve from the end of a name to the start of another."""
+    (x, y), (to_x, to_y) = (start[0] + COLUMN_WIDTH - 40, start[1] - 4), (end[0] - 4, end[1] - 4)
+    middle = (x + to_x) // 2
+    return Markup('<path d="M{},{}C{},{} {},{} {},{}"/>').format(x, y, middle, y, middle, to_y, to_x, to_y)
+
+
 def _describe_claim(claim: Claim) -> dict[str, Any]:
-    graded = grade(claim)
+    graded, library = grade(claim), read_library()
     replayed = replay_claim(claim.id)
     return {
         "claim": claim,
         "graded": graded,
         "grades": [str(value) for value in (graded.grade, graded.corrected) if value],
+        "theorems": [(name, library[name]) for name in (*claim.coq, *claim.corrected_coq) if name in library],
         "counterexample": f"Fails {replayed.sentence}." if replayed is not None and replayed.refuted else "",
     }

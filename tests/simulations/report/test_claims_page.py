@@ -1,0 +1,52 @@
+"""The claims page: what it takes from the registry and from the Coq library."""
+
+from __future__ import annotations
+
+import html
+import re
+
+from simulations.report.claims import draw_dependencies, render_claims
+from theory.claims import all_claims, get
+from theory.evidence.coq import read_library
+
+
+def test_every_claim_shows_its_coq_statement_and_its_counterexample() -> None:
+    text = render_claims(all_claims())
+    articles = dict(
+        zip(re.findall(r'<article class="claim" id="([^"]+)"', text), text.split("<article ")[1:], strict=True)
+    )
+    assert list(articles) == [claim.id for claim in all_claims()]
+    library = read_library()
+    for claim in all_claims():
+        article = html.unescape(articles[claim.id])
+        for name in (*claim.coq, *claim.corrected_coq):
+            assert library[name]["statement"] in article
+        assert ("counterexample</dt>" in article) == (claim.expected == "refuted"), claim.id
+        assert f"exml claims {claim.id}</code>" in article
+        assert article.count("<math") >= 1 + bool(claim.corrected)
+
+
+def test_sections_are_mapped_in_the_papers_order() -> None:
+    text = render_claims(all_claims())
+    links = re.findall(r'<li><a href="#([^"]+)">', text.split('<ul class="map">')[1].split("</ul>")[0])
+    assert links == list(dict.fromkeys(claim.group for claim in all_claims()))
+    changing = [claim.id for claim in all_claims() if claim.matters == "conclusion"]
+    listed = text.split('id="conclusions-title"')[1].split("</ul>")[0]
+    assert re.findall(r'href="#([^"]+)"', listed) == changing
+
+
+def test_the_graph_has_the_dependencies_of_the_library() -> None:
+    """Theorem 1 of the paper uses Lemma 1 (i); columns come after what they use."""
+    text = str(draw_dependencies(all_claims()))
+    places = {name: int(x) for name, x in re.findall(r'<a href="#([^"]+)"><text class="\w+" x="(\d+)"', text)}
+    uses = {name: set(entry["uses"]) for name, entry in read_library().items()}
+
+    def reaches(start: str, goal: str) -> bool:
+        return goal in uses[start] or any(reaches(used, goal) for used in uses[start])
+
+    first, lemma = get("thm-1"), get("lemma-1-i")
+    names = [(a, b) for a in (*first.coq, *first.corrected_coq) for b in (*lemma.coq, *lemma.corrected_coq)]
+    assert any(reaches(*pair) for pair in names)
+    assert places["lemma-1-i"] < places["thm-1"]
+    assert text.count("<path") > 30
+    assert str(draw_dependencies([get("quality-order")])) == ""
