@@ -1,9 +1,8 @@
-"""The benchmark of purchases: ``python -m benchmarks.practice [--quick | --many] [--seeds N] [--jobs N] [--ablate]``.
+"""The benchmark of purchases: ``python -m benchmarks.practice [--half H] [--seeds N] [--kinds …] [--methods …]``.
 
-Every finished run is kept in ``out/practice/runs.csv``, so that a run that was interrupted goes on where it stopped;
-delete the file, or the lines of a way, to run it again. Prints the tables, the numbers the defaults are judged by, and
-writes pictures: for the tables that constants were chosen on, at seeds that were not used for it, and for unseen ones.
-With --many: sixty-six tables that nobody prepared (`benchmarks.practice.many`).
+Every table of one half (`split.json`) with every kind of hidden class and every seed. Finished runs are kept in
+``out/practice/HALF.csv``, so an interrupted run continues; delete the file to start again. Prints the tables of the
+documents. Standard errors are by bootstrap over tables.
 """
 
 from __future__ import annotations
@@ -11,110 +10,90 @@ from __future__ import annotations
 import argparse
 import csv
 import time
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from benchmarks.practice.judgement import Runs, bars, table
-from benchmarks.practice.many import judge
-from benchmarks.practice.picture import draw
-from benchmarks.practice.situations import SETTINGS, UNSEEN_SETTINGS, Setting, situation
+import numpy as np
+
+from benchmarks.practice.methods import DEFAULTS, METHODS, SINGLE, Prediction, methods_for
+from benchmarks.practice.results import COLUMNS, Runs, render
+from benchmarks.practice.situations import KINDS, Situation, draw_situation, read_split
 from benchmarks.practice.unseen import HINT, there
-from benchmarks.practice.ways import ways
-from exml_sim import ExMLClassifier
-from exml_sim.datasets import make_synthetic
-from exml_sim.oracle import ArrayOracle
+from exml_sim._internal.threads import one_thread
 
-OUT = Path("out/practice")
-QUICK = ("iris", "wine")
+#: Constants were chosen with seeds below this one.
+FIRST_SEED = 3000
 
-#: Constants were chosen with smaller seeds.
-FIRST_SEED = 2000
+#: Tables of the quick form.
+QUICK = ("wine", "iris")
 
 
-def jobs(
-    settings: tuple[Setting, ...], seeds: int, ablate: bool, done: Runs
-) -> Iterator[tuple[Setting, int, list[str]]]:
-    """Settings and seeds with the ways that are still to be run, seed by seed."""
-    for seed in range(FIRST_SEED, FIRST_SEED + seeds):
-        for setting in settings:
-            todo = [way for way in ways(situation(setting, seed), ablate) if (setting.name, seed, way) not in done]
-            if todo:
-                yield setting, seed, todo
+def measure(task: Situation, prediction: Prediction, seconds: float) -> list[Any]:
+    """Return accuracy, accuracy of the best known label on known rows, F1 of the hidden class, and more."""
+    truth, hidden = task.truth, task.truth == task.known
+    called = prediction.labels == task.known
+    accuracy = float(np.mean(prediction.labels == truth))
+    known = np.nan if prediction.known is None else float(np.mean(prediction.known[~hidden] == truth[~hidden]))
+    f1 = 2.0 * (called & hidden).sum() / max(int(called.sum() + hidden.sum()), 1) if hidden.any() else np.nan
+    spent = np.nan
+    if prediction.fitted is not None:
+        spent = float(prediction.fitted.ledger_.spent / task.budget)
+    return [accuracy, known, float(f1), float(called.mean()), spent, seconds]
 
 
-def run(setting: Setting, seed: int, todo: list[str], ablate: bool) -> list[tuple[str, int, str, float]]:
-    """Accuracies of some ways in one situation."""
-    task = situation(setting, seed)
-    known = ways(task, ablate)
-    return [(setting.name, seed, way, known[way](task, seed)) for way in todo]
+def run_situation(name: str, kind: str, seed: int, wanted: Sequence[str]) -> list[list[Any]]:
+    """Run some methods in one situation; "single" stands for every candidate alone."""
+    task, rows = draw_situation(name, kind, seed), []
+    for label, method in methods_for(task).items():
+        if label in wanted or (label.startswith(SINGLE) and "single" in wanted):
+            start = time.process_time()
+            prediction = method(task, seed)
+            rows.append([name, kind, seed, label, *measure(task, prediction, time.process_time() - start)])
+    return rows
 
 
-def read(path: Path) -> Runs:
-    """Finished runs."""
+def read_runs(path: Path) -> Runs:
+    """Read finished runs."""
     if not path.exists():
         return {}
     with path.open(newline="", encoding="utf-8") as file:
-        return {(name, int(seed), way): float(accuracy) for name, seed, way, accuracy in csv.reader(file)}
+        return {
+            (row[0], row[1], int(row[2]), row[3]): dict(zip(COLUMNS, map(float, row[4:]), strict=True))
+            for row in csv.reader(file)
+        }
 
 
 def main() -> None:
-    """Run what is missing, and judge."""
+    """Run what is missing, and print the results."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.practice", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="two small tables")
-    parser.add_argument("--seeds", type=int, help="20, or 2 of the quick form, 6 of many, unless given")
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--ablate", action="store_true", help="also the defaults without each of their parts")
-    parser.add_argument("--many", action="store_true", help="many tables as they come, instead")
-    parser.add_argument("--report", action="store_true", help="run nothing: judge what is there")
-    parser.add_argument("--out", type=Path, default=OUT)
+    parser.add_argument("--half", choices=("reporting", "choosing"), default="reporting")
+    parser.add_argument("--quick", action="store_true", help="two small tables, one seed")
+    parser.add_argument("--seeds", type=int, default=3, help="seeds per table and kind")
+    parser.add_argument("--first-seed", type=int, default=FIRST_SEED)
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
+    parser.add_argument("--methods", nargs="+", default=[*METHODS, "single"])
+    parser.add_argument("--report", action="store_true", help="run nothing; print what is there")
+    parser.add_argument("--out", type=Path, default=Path("out/practice"))
     given = parser.parse_args()
-    given.out.mkdir(parents=True, exist_ok=True)
-    if given.many:
-        if not there():
-            parser.error(HINT)
-        print(judge(given.out / "many.csv", 0 if given.report else given.seeds or 6, given.jobs))
-        return
-    seeds = given.seeds or (2 if given.quick else 20)
     if not given.quick and not there():
-        print(HINT)
-    groups = {
-        "practice": tuple(one for one in SETTINGS if not given.quick or one.table in QUICK),
-        "unseen": UNSEEN_SETTINGS if there() and not given.quick else (),
-    }
-    settings = groups["unseen"] + groups["practice"]
-    path = given.out / "runs.csv"
+        parser.error(HINT)
+    given.out.mkdir(parents=True, exist_ok=True)
+    names = QUICK if given.quick else read_split()[given.half]
+    path = given.out / ("quick.csv" if given.quick else f"{given.half}.csv")
+    done = read_runs(path)
+    seeds = range(given.first_seed, given.first_seed + (1 if given.quick else given.seeds))
     if not given.report:
-        from joblib import Parallel, delayed
-
-        work = Parallel(n_jobs=given.jobs, return_as="generator_unordered")
-        todo = (delayed(run)(*one, given.ablate) for one in jobs(settings, seeds, given.ablate, read(path)))
-        with path.open("a", newline="", encoding="utf-8") as file:
-            for lines in work(todo):
-                csv.writer(file).writerows(lines)
-                file.flush()
-    for name, some in groups.items():
-        if some:
-            _judge(name, some, read(path), given.out)
-    print(f"702 rows, 5 candidates, model='rejection': {seconds_of_a_fit():.1f} s of processor time, second fit")
-
-
-def seconds_of_a_fit() -> float:
-    """Processor time of a purchase and fit with the paper's model, code compiled by one before it."""
-    rows = make_synthetic(234, angles=[10, 30, 50, 70, 90], rng=0)
-    values = {one.name: one.values for one in rows.candidates}
-    for _ in range(2):
-        start = time.process_time()
-        ExMLClassifier(budget_ratio=0.2, model="rejection", random_state=0).fit(rows.X, rows.y, ArrayOracle(values))
-    return time.process_time() - start
-
-
-def _judge(name: str, settings: tuple[Setting, ...], runs: Runs, out: Path) -> None:
-    """Print and write the table, the numbers and the picture of one group of settings."""
-    done = [one for one in settings if any(key[0] == one.name and key[2] == "defaults" for key in runs)]
-    text = table(done, runs) + "\n" + bars(done, runs)
-    print(text)
-    (out / f"{name}.md").write_text(text, encoding="utf-8")
-    draw(done, runs, out / f"{name}.png")
+        with one_thread(), path.open("a", newline="", encoding="utf-8") as file:
+            for seed in seeds:
+                for name in names:
+                    for kind in given.kinds:
+                        have = {SINGLE.strip() if key[3].startswith(SINGLE) else key[3] for key in done if key[:3] == (name, kind, seed)}
+                        wanted = [m for m in given.methods if (SINGLE.strip() if m == "single" else m) not in have]
+                        if wanted:
+                            csv.writer(file).writerows(run_situation(name, kind, seed, wanted))
+                            file.flush()
+    print(render(read_runs(path)))
 
 
 if __name__ == "__main__":

@@ -1,117 +1,79 @@
-"""From a table to a situation: a hidden class, perceived labels, a weak observed group, candidates and a budget."""
+"""Turn a table into a situation: known classes, a hidden class of some size, observed labels, candidates and a budget."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 
-from benchmarks.practice.tables import TABLES, FloatArray, IntArray
+from benchmarks.practice.many import MIN_CLASS_ROWS, SOURCES, load_grouped
+from benchmarks.practice.tables import TABLES, FloatArray, IntArray, Table
 from benchmarks.practice.unseen import UNSEEN
 from exml_sim.oracle import ArrayOracle
 
 #: Largest numbers of rows to train and to test on.
-TRAIN, TEST = 500, 1000
+MAX_TRAINING_ROWS, MAX_TEST_ROWS = 500, 1000
 
-#: Share of the hidden rows that carry the first known label when mislabelling is lopsided.
-LOPSIDED = 0.8
+#: Size of the hidden class by kind: a share of all rows, or a multiple of an average known class.
+SHARES = {"none": 0.0, "5 %": 0.05, "15 %": 0.15}
+SIZES = {"full": 1.0, "very large": 1.7}
+KINDS = (*SHARES, *SIZES)
 
+#: Share of hidden rows with the first known label where they are labelled alike, and how often that is.
+ALIKE, ALIKE_FREQUENCY = 0.75, 0.2
 
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """How situations are made of a table.
+#: Budgets as a share of the cost of all values, by seed modulo 3.
+BUDGETS = (Fraction(1, 10), Fraction(1, 5), Fraction(3, 10))
 
-    Attributes
-    ----------
-    table, observed
-        Name of the table, and its observed group.
-    known
-        Number of known classes; the hidden class is one more. Which ones depends on the seed.
-    ratio
-        Budget as a share of the price of everything.
-    costs
-        "equal", or "unequal": 1, 2, 5, 1, 2, 5, … by candidate.
-    lopsided
-        Whether most hidden rows carry the same known label.
-    """
-
-    table: str
-    observed: str
-    known: int
-    ratio: Fraction
-    costs: str = "equal"
-    lopsided: bool = False
-
-    @property
-    def name(self) -> str:
-        """For tables and keys."""
-        extra = ("" if self.costs == "equal" else ", costs 1-2-5") + (", 80/20" if self.lopsided else "")
-        return f"{self.table}/{self.observed} {self.known}+1, {float(self.ratio):.0%}{extra}"
-
-
-def _both(table: str, observed: str, known: int, **more: object) -> list[Setting]:
-    return [Setting(table, observed, known, Fraction(b, 100), **more) for b in (10, 30)]  # type: ignore[arg-type]
+#: Observed group of the tables whose groups were made by hand.
+OBSERVED = {
+    "mfeat": "mor",
+    "digits": "lines 0-1",
+    "wine": "acids",
+    "iris": "sepal",
+    "cancer": "surface",
+    "diabetes": "person",
+    "photos": "spread",
+    "terrain": "relief",
+    "seabed": "steepness",
+    "faces": "spread",
+    "angles": "observed",
+    "patients": "history",
+    "motions": "back",
+    "olives": "stearic",
+    "crabs": "CL",
+    "penguins": "body_mass_g",
+    "leaves": "size",
+    "tissues": "three genes",
+    "jobs": "hour",
+}
 
 
-#: All settings of the benchmark.
-SETTINGS: tuple[Setting, ...] = (
-    *_both("mfeat", "mor", 2),
-    *_both("mfeat", "fou", 4),
-    *_both("digits", "lines 0-1", 2),
-    *_both("digits", "lines 6-7", 4),
-    *_both("wine", "acids", 2),
-    *_both("iris", "sepal", 2),
-    *_both("cancer", "surface", 2),
-    *_both("diabetes", "person", 2),
-    *_both("photos", "spread", 3),
-    *_both("terrain", "relief", 2),
-    *_both("seabed", "steepness", 2),
-    *_both("faces", "spread", 2),
-    *_both("angles", "observed", 2),
-    *_both("patients", "history", 3),
-    *_both("motions", "back", 4),
-    Setting("photos", "spread", 2, Fraction(1, 5), "unequal"),
-    Setting("cancer", "surface", 2, Fraction(1, 5), "unequal"),
-    Setting("mfeat", "mor", 3, Fraction(1, 5), "unequal"),
-    Setting("seabed", "steepness", 2, Fraction(1, 5), "unequal"),
-    Setting("mfeat", "zer", 2, Fraction(1, 5), lopsided=True),
-    Setting("digits", "lines 0-1", 3, Fraction(1, 5), lopsided=True),
-    Setting("motions", "back", 2, Fraction(1, 5), lopsided=True),
-)
-
-#: Settings of tables that no constant was chosen on.
-UNSEEN_SETTINGS: tuple[Setting, ...] = (
-    *_both("olives", "stearic", 2),
-    Setting("crabs", "CL", 2, Fraction(3, 10)),
-    Setting("crabs", "CL", 3, Fraction(3, 10)),
-    *_both("penguins", "body_mass_g", 2),
-    Setting("leaves", "size", 2, Fraction(3, 10)),
-    *_both("leaves", "size", 4),
-    Setting("tissues", "three genes", 3, Fraction(3, 10)),
-    *_both("jobs", "hour", 2),
-    *_both("jobs", "hour", 3),
-    Setting("olives", "stearic", 2, Fraction(1, 5), "unequal"),
-    Setting("jobs", "hour", 2, Fraction(1, 5), "unequal"),
-    Setting("leaves", "size", 3, Fraction(1, 5), lopsided=True),
-    Setting("olives", "stearic", 2, Fraction(1, 5), lopsided=True),
-)
+def read_split() -> dict[str, list[str]]:
+    """Read which tables constants were chosen on, and which tables results are reported on."""
+    split = json.loads(Path(__file__).with_name("split.json").read_text(encoding="utf-8"))
+    return {"choosing": [*split["tuned"], *split["choosing"]], "reporting": split["reporting"]}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Situation:
-    """What a learner gets, and the truth about test rows (`hidden` is the number of known classes).
+    """What a learner gets, and the truth about test rows (the hidden class is the number of known classes).
 
     Attributes
     ----------
     X, y, candidates
-        Training rows: observed columns, perceived labels, columns of every candidate.
+        Training rows: observed columns, observed labels, columns of every candidate.
     unseen
         True classes of training rows, which no learner gets.
     X_test, truth, test
         Test rows: observed columns, true classes, columns of every candidate.
+    test_labels
+        Observed labels of the test rows.
     costs, budget
-        Prices per row, and all the money.
+        Costs per value, and all the money.
     """
 
     X: FloatArray
@@ -120,6 +82,7 @@ class Situation:
     X_test: FloatArray
     truth: IntArray
     test: dict[str, FloatArray]
+    test_labels: IntArray
     costs: dict[str, int]
     budget: Fraction
     known: int
@@ -127,46 +90,76 @@ class Situation:
 
     @property
     def oracle(self) -> ArrayOracle:
-        """A fresh source of candidate values."""
+        """A new source of candidate values."""
         return ArrayOracle(self.candidates, self.costs)
 
 
-def law_of(known: int, first: float) -> FloatArray:
-    """The law of mislabelling that gives the first known label a share, the others equal ones."""
-    law = np.full(known, (1.0 - first) / (known - 1))
-    law[0] = first
-    return law
+def label_noise_of(known: int, first: float) -> FloatArray:
+    """Return the label noise that gives the first known label a share, and the others equal ones."""
+    noise = np.full(known, (1.0 - first) / (known - 1))
+    noise[0] = first
+    return noise
 
 
-def situation(setting: Setting, seed: int, first: float | None = None) -> Situation:
-    """Draw known and hidden classes, the split, mislabels: the paper's protocol for Mfeat, on any table.
+def load(name: str) -> tuple[Table, str]:
+    """Load a table by name, and name its observed group."""
+    if name in SOURCES:
+        return load_grouped(name)
+    return (TABLES | UNSEEN)[name](), OBSERVED[name]
 
-    `first` is the share of hidden rows with the first known label; by default what the setting says.
+
+def draw_situation(
+    name: str, kind: str, seed: int, known: int | None = None, first: float | None = None
+) -> Situation:
+    """Draw classes, rows, label noise, costs and budget by a seed.
+
+    Parameters
+    ----------
+    name, kind
+        The table, and the size of the hidden class (`KINDS`).
+    known
+        Number of known classes; 2, 3 or 4 by the seed unless given.
+    first
+        Share of hidden rows with the first known label; by the seed unless given.
     """
-    table = (TABLES | UNSEEN)[setting.table]()
-    rng = np.random.default_rng([seed, *setting.table.encode(), setting.known])
-    roles = rng.permutation(int(table.classes.max()) + 1)[: setting.known + 1]
+    table, observed = load(name)
+    rng = np.random.default_rng([seed, *name.encode()])
+    large = np.flatnonzero(np.bincount(table.classes) >= (MIN_CLASS_ROWS if name in SOURCES else 20))
+    drawn = int(rng.choice([2, 2, 2, 3, 3, 4]))
+    known = min(drawn, len(large) - 1) if known is None else known
     classes = np.full(len(table.classes), -1)
-    for new, old in enumerate(roles):
+    for new, old in enumerate(rng.permutation(large)[: known + 1]):
         classes[table.classes == old] = new
-    rows = rng.permutation(np.flatnonzero(classes >= 0))
-    cut = min(TRAIN, int(0.6 * len(rows)))
-    learn, check = rows[:cut], rows[cut : cut + TEST]
+    rows = _draw_rows(classes, known, SHARES[kind] if kind in SHARES else SIZES[kind] / (known + SIZES[kind]), rng)
+    cut = min(MAX_TRAINING_ROWS, int(0.6 * len(rows)))
+    learn, check = rows[:cut], rows[cut : cut + MAX_TEST_ROWS]
+    alike = rng.random() < ALIKE_FREQUENCY
     if first is None:
-        first = LOPSIDED if setting.lopsided else 1.0 / setting.known
-    die = rng.choice(setting.known, size=len(classes), p=law_of(setting.known, first))
-    perceived = np.where(classes == setting.known, die, classes)
-    names = [name for name in table.groups if name != setting.observed]
-    prices = {name: (1, 2, 5)[i % 3] if setting.costs == "unequal" else 1 for i, name in enumerate(names)}
+        first = ALIKE if alike else 1.0 / known
+    noise = rng.choice(known, size=len(classes), p=label_noise_of(known, first))
+    labels = np.where(classes == known, noise, classes)
+    names = [group for group in table.groups if group != observed]
+    costs = {group: (1, 2, 5)[i % 3] if seed % 5 == 4 else 1 for i, group in enumerate(names)}
     return Situation(
-        X=table.groups[setting.observed][learn],
-        y=perceived[learn],
-        candidates={name: table.groups[name][learn] for name in names},
-        X_test=table.groups[setting.observed][check],
+        X=table.groups[observed][learn],
+        y=labels[learn],
+        candidates={group: table.groups[group][learn] for group in names},
+        X_test=table.groups[observed][check],
         truth=classes[check],
-        test={name: table.groups[name][check] for name in names},
-        costs=prices,
-        budget=setting.ratio * cut * sum(prices.values()),
-        known=setting.known,
+        test={group: table.groups[group][check] for group in names},
+        test_labels=labels[check],
+        costs=costs,
+        budget=BUDGETS[seed % 3] * cut * sum(costs.values()),
+        known=known,
         unseen=classes[learn],
     )
+
+
+def _draw_rows(classes: IntArray, known: int, share: float, rng: np.random.Generator) -> IntArray:
+    """Draw as many rows as possible of which a share is hidden, in random order."""
+    ours = rng.permutation(np.flatnonzero((classes >= 0) & (classes < known)))
+    hidden = rng.permutation(np.flatnonzero(classes == known))
+    wanted = int(round(share / (1.0 - share) * len(ours)))
+    if wanted > len(hidden):
+        ours = ours[: int(round((1.0 - share) / share * len(hidden)))]
+    return np.asarray(rng.permutation(np.concatenate([ours, hidden[:wanted]])), dtype=np.int64)

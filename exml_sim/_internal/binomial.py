@@ -5,7 +5,7 @@ from __future__ import annotations
 from scipy.special import betainccinv, betaincinv
 
 
-def clopper_pearson(k: int, n: int, level: float = 0.95) -> tuple[float, float]:
+def clopper_pearson(k: float, n: float, level: float = 0.95) -> tuple[float, float]:
     """Return the exact interval of a proportion from `k` successes of `n` trials.
 
     It covers with probability at least `level`, whatever the proportion is. It is that of

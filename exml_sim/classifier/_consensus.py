@@ -166,6 +166,18 @@ class ConsensusScorer:
         plain = float(_row_losses(targets.mean(axis=0)[None, :], targets).mean())
         return plain if self._prior is None else min(plain, float(_row_losses(self._prior[rows], targets).mean()))
 
+    def explained_deviations(self, arms: Arms, rows: IntArray) -> float:
+        """Return by how many standard errors a set predicts labels better than the observed columns."""
+        y = self._data.y[rows]
+        frequencies = np.tile(one_hot(y, self._data.n_classes).mean(axis=0), (len(rows), 1))
+        plain = [brier(p, y) for p in (frequencies, *(() if self._prior is None else (self._prior[rows],)))]
+        gain = min(plain, key=lambda losses: float(losses.mean())) - self.losses(arms, rows)
+        return float(gain.mean() / max(gain.std(ddof=1) / np.sqrt(len(rows)), 1e-12))
+
+    def difference(self, arms: Arms, others: Arms, rows: IntArray) -> float:
+        """Return the root mean square difference of the predictions of two sets."""
+        return float(np.sqrt(_row_losses(self._predict(arms, rows), self._predict(others, rows)).mean()))
+
     def _predict(self, arms: Arms, rows: IntArray) -> FloatArray:
         """Return out-of-fold probabilities of the observed labels of the rows."""
         key = arms, rows.tobytes()

@@ -76,6 +76,8 @@ class LayerRecord:
         The fitted layer.
     rejected
         Rows that no layer so far accepts, out of fold, shape (m,); None if theta was given.
+    points
+        Features of these rows, shape (n, d).
     selection
         How its candidates were selected; None for the initial layer.
     """
@@ -85,6 +87,7 @@ class LayerRecord:
     rows: IntArray
     fitted: FittedLayer
     rejected: BoolArray | None
+    points: FloatArray
     selection: Selection | None = None
 
     @property
@@ -113,7 +116,7 @@ def fit_initial_record(
     """Fit the layer of the observed columns."""
     fitted = make_layer_fitter(parameters, n_classes, rng).fit_initial(X, y, theta)
     rejected = None if fitted.decided is None else ~fitted.decided.accepted
-    return LayerRecord(1, (), np.arange(len(y)), fitted, rejected)
+    return LayerRecord(1, (), np.arange(len(y)), fitted, rejected, X)
 
 
 def assess(choice: ThetaChoice | None, parameters: Parameters) -> Assessment:
@@ -225,7 +228,7 @@ class _Grower:
             rejected = np.ones(len(y), dtype=np.bool_) if reaching is None else reaching.copy()
             rejected[rows] &= ~fitted.decided.accepted
         self._layers.append(Layer(fitted.model, taken))
-        self._records.append(LayerRecord(number, names, rows, fitted, rejected, selection))
+        self._records.append(LayerRecord(number, names, rows, fitted, rejected, data.X[rows], selection))
 
     def _place_first(self, fitted: FittedLayer | None) -> None:
         """Replace the first layer by what it is before the second one."""

@@ -16,13 +16,14 @@ mean of s is above that share, only a part kappa of it is assigned to the hidden
 
 .. math:: f_H = \kappa\,s, \qquad f_c = p_c - \kappa\,s\,q_c,
 
-and the rest to overlap. EM keeps the mean of f_H by one factor on its odds, also for new rows. No more rows than that
-share are predicted as hidden.
+and the rest to overlap. EM keeps the mean of f_H by one factor on its odds, also for new rows.
 
-**Larger hidden classes.** Overlap makes s pass through all values, a separate hidden class puts s near 1. If many rows
-are clear (s <= 1/4) and few lie between 1/4 and 1/2, then the rows above 1/2, less those in between, are assigned to
-the hidden class even beyond the largest share. The share of hidden rows is weakly identified. Pass `hidden_share` if
-it is known.
+**Size.** Features and labels do not identify whether a hidden class exists: overlapping known classes can have the same
+distribution. So the size is a decision, and held-out prediction of labels makes it. A hidden class about as large as a
+known one (`MAX_HIDDEN_SIZE`) is fitted first. It is kept if it predicts out-of-fold labels better than the model
+without a hidden class by two standard errors of the Brier score. If it is clearly not better, the small one of
+`SMALL_HIDDEN_SIZES` is fitted, and else the medium one. More rows than the assumed share may be predicted as hidden, if
+they look like it. With `hidden_share` the user decides; with 0 there is no hidden class.
 
 **Label noise.** Out-of-fold probabilities p_i gather near the corner e_c in the region of class c, and near q in the
 region of the hidden class. They are modelled as draws from
@@ -38,14 +39,14 @@ distribution.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
 from exml_sim._internal.arrays import BoolArray, FloatArray, IntArray
 from exml_sim.classifier import constants
-from exml_sim.classifier._probability_models import Fitter, ProbabilityModel, normalise, one_hot, scale_odds
+from exml_sim.classifier._probability_models import Fitter, ProbabilityModel, brier, normalise, one_hot, scale_odds
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,19 +149,6 @@ def hidden_parts(p: FloatArray, noise: FloatArray) -> FloatArray:
     return np.asarray(((1.0 - p) / (1.0 - noise)[None, :]).min(axis=1), dtype=np.float64)
 
 
-def max_hidden_share(parts: FloatArray, n_classes: int) -> float:
-    """Return the largest share of rows that the hidden class may have, from the hidden parts of the rows."""
-    usual = constants.MAX_HIDDEN_SIZE / (n_classes + 1)
-    clear, above = (
-        float((parts <= constants.CLEAR_HIDDEN_PART).mean()),
-        float((parts > constants.MIXED_HIDDEN_PART).mean()),
-    )
-    between = 1.0 - clear - above
-    if clear < constants.MIN_CLEAR_FRACTION or between > constants.MAX_BETWEEN_PER_CLEAR * clear:
-        return usual
-    return max(usual, min(float(parts.mean()), above - between))
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class LatentModel:
     """A fitted layer: probabilities of the known classes and the hidden one.
@@ -241,15 +229,27 @@ class LatentFit:
         Probabilities of observed labels by a model without a hidden class, shape (n, C).
     label_noise
         The estimated label noise; None if it was given.
-    hidden_share
-        The share of hidden rows, if it was given.
+    size
+        Size of the hidden class in units of an average known class; None if the labels show a large one.
+    gain_deviations
+        Standard errors by which a large hidden class improves the prediction of labels; NaN if the size was given.
     """
 
     model: LatentModel
     out_of_fold: FloatArray
     label_probabilities: FloatArray
     label_noise: LabelNoise | None = None
-    hidden_share: float | None = None
+    size: float | None = None
+    gain_deviations: float = float("nan")
+
+    def resize(self, size: float | None) -> LatentFit:
+        """Return the fit with a smaller hidden class, by a factor on its odds; None for no change."""
+        share = 1.0 if size is None else size / (self.model.n_classes + 1)
+        if self.out_of_fold[:, -1].mean() <= share:
+            return self
+        odds = balance_odds(self.out_of_fold, share)
+        model = replace(self.model, odds=self.model.odds * odds)
+        return replace(self, model=model, out_of_fold=scale_odds(self.out_of_fold, odds), size=size)
 
 
 def fit_em(
@@ -259,8 +259,8 @@ def fit_em(
     n_classes: int,
     noise: FloatArray | None = None,
     theta: float | None = None,
-    rounds: int = constants.EM_ROUNDS,
     hidden_share: float | None = None,
+    large: bool = False,
 ) -> LatentFit:
     """Fit a layer with a latent hidden class by EM.
 
@@ -273,23 +273,44 @@ def fit_em(
     noise
         Label noise; estimated if None.
     hidden_share
-        Approximate share of hidden rows, if known (see the module).
+        Approximate share of hidden rows, if known; chosen if None (see the module).
+    large
+        Choose the size, but keep the fit of the large one, for `LatentFit.resize`.
     """
-    rows = np.arange(len(y))
-    label_probabilities = normalise(fit(X, one_hot(y, n_classes))[1])
+    plain, predictions = fit(X, np.column_stack([one_hot(y, n_classes), np.zeros(len(y))]))
+    label_probabilities = normalise(predictions[:, :-1])
     estimate = estimate_label_noise(label_probabilities, y) if noise is None else None
     q = estimate.estimate if estimate is not None else np.asarray(noise)
+    if hidden_share == 0.0:
+        return LatentFit(LatentModel(plain, q, theta), normalise(predictions), label_probabilities, estimate, 0.0)
     parts = np.clip(hidden_parts(label_probabilities, q), 0.0, 1.0)
-    most = (
-        max_hidden_share(parts, n_classes)
-        if hidden_share is None
-        else min(constants.HIDDEN_SHARE_FACTOR * hidden_share, 1.0)
-    )
-    share = min(float(parts.mean()), most)
-    hidden = parts * share / max(float(parts.mean()), 1e-12)
-    f = normalise(np.column_stack([np.maximum(label_probabilities - hidden[:, None] * q, 0.0), hidden]))
-    model, odds = None, 1.0
-    for _ in range(rounds):
+    most = constants.MAX_HIDDEN_SIZE / (n_classes + 1) if hidden_share is None else hidden_share
+    model, odds, f = _run_em(fit, X, y, q, label_probabilities, parts, most)
+    size, deviations = None if hidden_share is None else hidden_share * (n_classes + 1), float("nan")
+    if hidden_share is None:
+        gain = brier(label_probabilities, y) - brier(mix_labels(f, q), y)
+        deviations = float(gain.mean() / max(gain.std(ddof=1) / np.sqrt(len(y)), 1e-12)) if len(y) > 1 else 0.0
+        size = choose_size(deviations)
+        if size is not None and not large:
+            model, odds, f = _run_em(fit, X, y, q, label_probabilities, parts, size / (n_classes + 1))
+    return LatentFit(LatentModel(model, q, theta, odds), f, label_probabilities, estimate, size, deviations)
+
+
+def choose_size(deviations: float) -> float | None:
+    """Choose the size of the hidden class by the evidence of held-out labels; None for a large one."""
+    medium, large = constants.SIZE_DEVIATIONS
+    return None if deviations >= large else constants.SMALL_HIDDEN_SIZES[int(deviations >= medium)]
+
+
+def _run_em(
+    fit: Fitter, X: FloatArray, y: IntArray, q: FloatArray, p: FloatArray, parts: FloatArray, most: float
+) -> tuple[ProbabilityModel, float, FloatArray]:
+    """Return model, factor on the odds, and out-of-fold probabilities with at most a share of hidden rows."""
+    rows, mean = np.arange(len(y)), float(parts.mean())
+    share = min(mean, most)
+    hidden = parts * share / max(mean, 1e-12)
+    f = normalise(np.column_stack([np.maximum(p - hidden[:, None] * q, 0.0), hidden]))
+    for _ in range(constants.EM_ROUNDS):
         posterior = f[:, -1] * q[y]
         posterior = posterior / np.maximum(posterior + f[rows, y], 1e-12)
         targets = np.zeros_like(f)
@@ -298,18 +319,7 @@ def fit_em(
         f = normalise(predictions)
         odds = balance_odds(f, share)
         f = scale_odds(f, odds)
-    if model is None:
-        raise ValueError(f"rounds must be at least 1, got {rounds}")
-    # A given share leaves it to the probabilities how many rows are predicted as hidden: known rows may lie among them.
-    cut = _limit_odds(f, most) if hidden_share is None else 1.0
-    fitted = LatentModel(model, q, theta, odds * cut)
-    return LatentFit(fitted, scale_odds(f, cut), label_probabilities, estimate, hidden_share)
-
-
-def _limit_odds(f: FloatArray, most: float) -> float:
-    """Return the factor, at most 1, that makes the hidden class the likeliest for at most this share of rows."""
-    ratio = np.sort(f[:, :-1].max(axis=1) / np.maximum(f[:, -1], 1e-12))
-    return float(min(1.0, ratio[min(len(ratio) - 1, int(most * len(ratio)))]))
+    return model, odds, f
 
 
 def estimate_row_losses(y: IntArray, winner: IntArray, accepted: BoolArray, noise: FloatArray) -> FloatArray:

@@ -143,11 +143,12 @@ class LatentLayers(LayerFitter):
         """Fit on all rows; a row that this layer decides is never seen again, so it must be confident."""
         thetas = (theta,) if theta is not None else self._initial_thetas()
         target = self._parameters.target
-        fit, name = self._fit(X, y, None)
+        latent, name = self._fit(X, y, None, large=True)
+        fit = latent.resize(latent.size)
         votes = LatentVotes.of(fit, y)
         choice = choose_initial(votes.count_down_to(thetas, target), target)
         model = replace(fit.model, theta=choice.theta)
-        return FittedLayer(model, name, X.shape[1], choice.theta, choice, Decided(*votes.vote(choice.theta)), fit)
+        return FittedLayer(model, name, X.shape[1], choice.theta, choice, Decided(*votes.vote(choice.theta)), latent)
 
     def _initial_thetas(self) -> tuple[float, ...]:
         highest = (1.0 - 1.0 / self._n_classes) / constants.INITIAL_LAYER_ODDS
@@ -160,7 +161,7 @@ class LatentLayers(LayerFitter):
         theta = self._parameters.theta
         fit, name = self._fit(X, y, theta)
         if first.latent is not None:
-            fit, weight = stack(fit, first.latent, rows, y, first.columns)
+            fit, weight = stack(fit, first.latent.resize(fit.size), rows, y, first.columns)
             name += "" if weight == 1.0 else f" (weight {weight:g}, initial layer {1 - weight:g})"
         votes = LatentVotes.of(fit, y)
         result = votes.count(theta, reaching if reaching is not None and reaching.any() else None)
@@ -172,15 +173,16 @@ class LatentLayers(LayerFitter):
         """Choose the theta of the first layer with the fewest estimated errors of both layers together."""
         if first.latent is None or second.latent is None:
             return first
-        known, behind = LatentVotes.of(first.latent, y[rows], rows), LatentVotes.of(second.latent, y[rows])
+        latent = first.latent.resize(second.latent.size)
+        known, behind = LatentVotes.of(latent, y[rows], rows), LatentVotes.of(second.latent, y[rows])
         thetas = [theta for theta in constants.INITIAL_THETAS if theta <= first.theta]
         theta = choose_first_theta(known, thetas or [first.theta], behind)
         if theta is None:
             return None
-        model = replace(first.latent.model, theta=theta)
-        return replace(first, model=model, decided=Decided(*LatentVotes.of(first.latent, y).vote(theta)))
+        model = replace(latent.model, theta=theta)
+        return replace(first, model=model, latent=latent, decided=Decided(*LatentVotes.of(latent, y).vote(theta)))
 
-    def _fit(self, X: FloatArray, y: IntArray, theta: float | None) -> tuple[LatentFit, str]:
+    def _fit(self, X: FloatArray, y: IntArray, theta: float | None, large: bool = False) -> tuple[LatentFit, str]:
         """Fit the wanted model by EM, and name it; "auto" chooses by out-of-fold predictions."""
         parameters, n_classes = self._parameters, self._n_classes
         if not isinstance(parameters.model, str):
@@ -192,7 +194,7 @@ class LatentLayers(LayerFitter):
                 name = choose_family(X, y, n_classes, seed, kernel)
             fitter = make_fitter(name, len(y), seed, kernel)
         share = parameters.hidden_share
-        return fit_em(fitter, X, y, n_classes, parameters.label_noise, theta, hidden_share=share), name
+        return fit_em(fitter, X, y, n_classes, parameters.label_noise, theta, share, large), name
 
 
 def make_layer_fitter(parameters: Parameters, n_classes: int, rng: np.random.Generator) -> LayerFitter:

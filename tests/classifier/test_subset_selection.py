@@ -170,7 +170,7 @@ def test_complementary_candidates_are_bought_together():
 def test_too_little_money_to_compare_is_said():
     X, y, signal, rng = task(2)
     oracle = ArrayOracle({"a": rng.normal(size=len(y)), "signal": signal}, {"a": 2, "signal": 1})
-    model = ExMLClassifier(budget=30).fit(X, y, oracle)
+    model = ExMLClassifier(budget=12).fit(X, y, oracle)
     assert model.selected_ == ("signal",)
     assert "budget_too_small" in [note.code for note in model.notes_]
 

@@ -1,0 +1,127 @@
+"""Nested cross-validation: no row predicts itself, copies stay together, and both readings are stated."""
+
+import numpy as np
+import pytest
+
+from exml_sim._internal.binomial import clopper_pearson
+from exml_sim.classifier import ExMLClassifier
+from exml_sim.classifier._nested import NestedPredictions, cross_validate, draw_folds, group_duplicates, join_groups
+from exml_sim.classifier.evaluation import evaluate, read_both_ways
+from exml_sim.oracle import ArrayOracle
+from tests.classifier.tasks import synthetic
+
+
+def fit_noise(copies, **options):
+    """Fit labels that nothing predicts, every row several times."""
+    rng = np.random.default_rng(0)
+    X, y, a = rng.normal(size=(60, 2)), rng.integers(0, 2, 60), rng.normal(size=(60, 1))
+    X, y, a = (np.repeat(part, copies, axis=0) for part in (X, y, a))
+    model = ExMLClassifier(budget_ratio=1, explore="always", model="kernel", hidden="never", **options)
+    return model.fit(X, y, ArrayOracle({"a": a})), y
+
+
+def test_copies_of_rows_do_not_predict_each_other():
+    """Three copies of every row and labels by chance: the figure is chance, without the folds it is nearly perfect."""
+    model, y = fit_noise(3)
+    everyone = model.evaluation_.metrics[1]
+    low, high = clopper_pearson(60 * everyone.accuracy, 60, 1 - 1e-6)
+    assert low <= 0.5 <= high
+    # Planted: the out-of-fold predictions of the layers, which see the copies.
+    naive = evaluate(model.records_, np.asarray(y), model.classes_, True)
+    assert naive.metrics[1].accuracy > 0.9
+
+
+def test_groups_that_are_given_stay_together():
+    rng = np.random.default_rng(1)
+    person = np.repeat(np.arange(40), 3)
+    centre, label = 5.0 * rng.normal(size=(40, 4)), rng.integers(0, 2, 40)
+    X = centre[person] + 0.01 * rng.normal(size=(120, 4))
+    oracle = ArrayOracle({"a": rng.normal(size=(120, 1))})
+    options = {"budget_ratio": 1, "explore": "always", "model": "kernel", "hidden": "never"}
+    apart = ExMLClassifier(**options).fit(X, label[person], oracle, groups=person).evaluation_.metrics[1]
+    mixed = ExMLClassifier(**options).fit(X, label[person], oracle).evaluation_.metrics[1]
+    assert mixed.accuracy > 0.9
+    assert clopper_pearson(40 * apart.accuracy, 40, 1 - 1e-6)[0] <= 0.5
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [(np.zeros(150), "at least 2 groups, got only"), (np.arange(3), r"groups must have shape \(150,\)")],
+)
+def test_groups_that_cannot_be_used_are_refused(groups, message):
+    rows, oracle, *_ = synthetic(per_class=50, angles=[20, 90])
+    with pytest.raises(ValueError, match=message):
+        ExMLClassifier(budget=60).fit(rows.X, rows.y, oracle, groups=groups)
+
+
+def test_folds_keep_groups_whole_and_spread_classes():
+    rng = np.random.default_rng(0)
+    groups, y = rng.integers(0, 30, 200), rng.integers(0, 3, 200)
+    fold = draw_folds(y, groups, 5, rng)
+    assert set(fold) == set(range(5))
+    assert all(len(set(fold[groups == group])) == 1 for group in set(groups))
+    single = draw_folds(y, np.arange(200), 5, rng)
+    counts = np.array([[np.sum((single == k) & (y == c)) for c in range(3)] for k in range(5)])
+    assert np.ptp(counts, axis=0).max() <= 1
+
+
+def test_duplicates_by_chance_are_no_duplicates():
+    """Two columns of three values repeat by chance; ten columns of real numbers do not."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 200)
+    few = rng.integers(0, 3, (200, 2)).astype(float)
+    assert len(set(group_duplicates(few, y))) == 200
+    wide = rng.normal(size=(200, 10))
+    wide[100:120], y[100:120] = wide[:20], y[:20]
+    group = group_duplicates(wide, y)
+    assert len(set(group)) == 180
+    assert (group[100:120] == group[:20]).all()
+    joined = join_groups(np.array([0, 0, 1, 2, 3]), np.array([4, 5, 5, 6, 7]))
+    assert joined[0] == joined[1] == joined[2]
+    assert len(set(joined)) == 3
+
+
+def test_every_row_is_predicted_by_models_without_it():
+    """Changing the label of one row does not change the fold models that predict it."""
+    rows, oracle, *_ = synthetic(per_class=40, angles=[20, 90])
+    model = ExMLClassifier(budget=120, explore="always", model="kernel", label_noise="uniform").fit(rows.X, rows.y, oracle)
+    y = np.searchsorted(model.classes_, rows.y)
+    parameters = model.resolve()
+    before = cross_validate(model.records_, y, 2, parameters)
+    own = model.evaluation_.metrics[0]
+    labels = y[model.records_[-1].rows]
+    assert own.right == int(((before.winner == labels) & before.accepted).sum())
+    assert own.rows == int(before.accepted.sum())
+    low, high = own.interval
+    narrow = clopper_pearson(own.right, own.rows)
+    assert low < narrow[0] < own.accuracy < narrow[1] < high
+
+
+def test_both_readings_by_hand():
+    """Ten rows: eight accepted, seven of them right, and half a row of them is expected to be hidden."""
+    winner, labels = np.zeros(10, dtype=np.int64), np.array([0] * 7 + [1, 0, 1])
+    accepted = np.arange(10) < 8
+    rate = np.where(accepted, 0.5 / 8, 0.4)
+    readings = read_both_ways(NestedPredictions(winner, accepted, rate), labels, None)
+    assert readings.if_hidden[0] == clopper_pearson(6.5 / 1.5, 8 / 1.5)[0]
+    assert readings.if_hidden[1] == clopper_pearson(7 / 1.5, 8 / 1.5)[1]
+    assert readings.if_none[0] == 0.8
+    assert readings.share_limit == 1.0
+    assert not readings.excludes_large
+    text = " ".join(readings.sentences())
+    assert "cannot decide whether a hidden class exists" in text
+    assert "there is a hidden class" not in text
+
+
+def test_the_report_states_both_readings_and_flags_keep_known_labels():
+    rows, oracle, test, _, values = synthetic(per_class=50, angles=[20, 90])
+    model = ExMLClassifier(budget=150, explore="always", model="kernel").fit(rows.X, rows.y, oracle)
+    text = model.report()
+    assert "If nothing is hidden, the best known label is right for" in text
+    assert "If a class is hidden," in text
+    flagged = ExMLClassifier(budget=150, explore="always", model="kernel", hidden="flag").fit(rows.X, rows.y, oracle)
+    assert set(flagged.predict(test.X, values)) <= set(flagged.classes_)
+    np.testing.assert_array_equal(flagged.decide(test.X, values).hidden, model.decide(test.X, values).hidden)
+    assert flagged.decide(test.X, values).hidden.any()
+    never = ExMLClassifier(budget=150, explore="always", model="kernel", hidden="never").fit(rows.X, rows.y, oracle)
+    assert not never.decide(test.X, values).hidden.any()
