@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.practice.methods import DEFAULTS, METHODS, SINGLE, Prediction, methods_for
+from benchmarks.practice.methods import METHODS, SINGLE, Prediction, methods_for
 from benchmarks.practice.results import COLUMNS, Runs, render
 from benchmarks.practice.situations import KINDS, Situation, draw_situation, read_split
 from benchmarks.practice.unseen import HINT, there
@@ -88,7 +88,11 @@ def main() -> None:
             for seed in seeds:
                 for name in names:
                     for kind in given.kinds:
-                        have = {SINGLE.strip() if key[3].startswith(SINGLE) else key[3] for key in done if key[:3] == (name, kind, seed)}
+                        have = {
+                            SINGLE.strip() if key[3].startswith(SINGLE) else key[3]
+                            for key in done
+                            if key[:3] == (name, kind, seed)
+                        }
                         wanted = [m for m in given.methods if (SINGLE.strip() if m == "single" else m) not in have]
                         if wanted:
                             csv.writer(file).writerows(run_situation(name, kind, seed, wanted))

@@ -6,7 +6,6 @@ import numpy as np
 
 from benchmarks.practice.methods import DEFAULTS, METHODS, SINGLE
 from benchmarks.practice.situations import BUDGETS, KINDS
-from benchmarks.practice.tables import FloatArray
 
 #: What is kept of a run.
 COLUMNS = ("accuracy", "known", "f1", "called", "spent", "seconds")
@@ -77,7 +76,12 @@ def render(runs: Runs) -> str:
         ("Rows called hidden in percent", "called"),
     ):
         out += ["", title, "", *_by_kind(collect(runs, column), methods, kinds)]
-    out += ["", "Defaults less the method, points of accuracy and standard error", "", *_differences(accuracy, methods, kinds)]
+    out += [
+        "",
+        "Defaults less the method, points of accuracy and standard error",
+        "",
+        *_differences(accuracy, methods, kinds),
+    ]
     out += ["", *_targets(accuracy, methods)]
     seconds = collect(runs, "seconds")
     times = [f"{m} {np.median([n[m] for n in seconds.values() if m in n]):.2f}" for m in methods if m != RANDOM]
@@ -144,11 +148,7 @@ def _targets(table: dict[tuple[str, str, int], dict[str, float]], methods: list[
                 for k, v in best.items()
                 if k[1] in kinds and k[2] % 3 == place and DEFAULTS in table[k]
             }
-            regret.append(f"{float(budget):.0%} budget {'%.1f (%.1f)' % mean_with_error(apart)}")
+            mean, error = mean_with_error(apart)
+            regret.append(f"{float(budget):.0%} budget {mean:.1f} ({error:.1f})")
         lines.append(f"Kinds {', '.join(kinds)}: points behind the best candidate: {', '.join(regret)}")
     return lines
-
-
-def as_array(values: dict[tuple[str, str, int], float]) -> FloatArray:
-    """Return the values in the order of their keys."""
-    return np.array([values[key] for key in sorted(values)])

@@ -1,4 +1,4 @@
-"""Turn a table into a situation: known classes, a hidden class of some size, observed labels, candidates and a budget."""
+"""Turn a table into a situation: known classes, a hidden class, observed labels, candidates and a budget."""
 
 from __future__ import annotations
 
@@ -108,9 +108,7 @@ def load(name: str) -> tuple[Table, str]:
     return (TABLES | UNSEEN)[name](), OBSERVED[name]
 
 
-def draw_situation(
-    name: str, kind: str, seed: int, known: int | None = None, first: float | None = None
-) -> Situation:
+def draw_situation(name: str, kind: str, seed: int, known: int | None = None, first: float | None = None) -> Situation:
     """Draw classes, rows, label noise, costs and budget by a seed.
 
     Parameters
@@ -159,7 +157,7 @@ def _draw_rows(classes: IntArray, known: int, share: float, rng: np.random.Gener
     """Draw as many rows as possible of which a share is hidden, in random order."""
     ours = rng.permutation(np.flatnonzero((classes >= 0) & (classes < known)))
     hidden = rng.permutation(np.flatnonzero(classes == known))
-    wanted = int(round(share / (1.0 - share) * len(ours)))
+    wanted = round(share / (1.0 - share) * len(ours))
     if wanted > len(hidden):
-        ours = ours[: int(round((1.0 - share) / share * len(hidden)))]
+        ours = ours[: round((1.0 - share) / share * len(hidden))]
     return np.asarray(rng.permutation(np.concatenate([ours, hidden[:wanted]])), dtype=np.int64)

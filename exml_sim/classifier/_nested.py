@@ -75,7 +75,9 @@ def join_groups(first: IntArray, second: IntArray) -> IntArray:
 
     n = len(first)
     places = np.concatenate([first, int(first.max()) + 1 + second])
-    edges = coo_matrix((np.ones(2 * n), (np.tile(np.arange(n), 2), n + places)), shape=(2 * n + int(places.max()) + 1,) * 2)
+    edges = coo_matrix(
+        (np.ones(2 * n), (np.tile(np.arange(n), 2), n + places)), shape=(2 * n + int(places.max()) + 1,) * 2
+    )
     return np.asarray(connected_components(edges, directed=False)[1][:n], dtype=np.int64)
 
 
@@ -130,7 +132,7 @@ def _predict_initial(
     """Fit the initial layer to the rows inside, and predict those outside."""
     fitted = fitter.fit_initial(first.points[inside], y[inside], theta)
     f, model = fitted.model.outputs(first.points[outside]), fitted.model
-    winner, accepted = decide(f, model.noise, model.theta)  # type: ignore[union-attr, arg-type]
+    winner, accepted = decide(f, model.noise, model.theta)  # type: ignore[union-attr]
     return winner, accepted, f[:, -1] * model.noise[winner]  # type: ignore[union-attr]
 
 
@@ -167,13 +169,13 @@ def _predict_augmented(
     own = scale_odds(normalise(stacked.second.predict(points)), stacked.odds[1])
     f = (1.0 - stacked.weight) * ahead + stacked.weight * own
     noise = second.model.noise  # type: ignore[union-attr]
-    winner, accepted = decide(f, noise, second.model.theta)  # type: ignore[arg-type]
+    winner, accepted = decide(f, noise, second.model.theta)
     rate = f[:, -1] * noise[winner]
     placed: FittedLayer | None = None
     if parameters.cascade:
         placed = fitter.place_first(first, second, labels, rows)
     if placed is not None:
-        early, certain = decide(ahead, latent.model.noise, placed.model.theta)  # type: ignore[arg-type]
+        early, certain = decide(ahead, latent.model.noise, placed.model.theta)
         winner, accepted = np.where(certain, early, winner), accepted | certain
         rate = np.where(certain, ahead[:, -1] * latent.model.noise[early], rate)
     return np.asarray(winner, dtype=np.int64), np.asarray(accepted, dtype=np.bool_), np.asarray(rate)

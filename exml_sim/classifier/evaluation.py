@@ -73,7 +73,7 @@ class Metric:
     @property
     def interval(self) -> tuple[float, float]:
         """Interval of the accuracy; exact for a fixed model."""
-        return widened_interval(self.right, self.rows, self.rows_per_row)
+        return _widened_interval(self.right, self.rows, self.rows_per_row)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -236,16 +236,16 @@ def evaluate(
     if last.fitted.latent is not None and last.candidates:
         diagnostics += diagnose_noise(last.fitted.latent.label_noise, list(classes))
     hidden = int((~accepted).sum())
-    readings = None if nested is None else read_both_ways(nested, truth, last.fitted.latent)
+    readings = None if nested is None else _read_both_ways(nested, truth, last.fitted.latent)
     return Evaluation(len(rows), hidden, tuple(metrics), by_class, gained, lost, tuple(diagnostics), readings)
 
 
-def widened_interval(right: float, rows: float, rows_per_row: float) -> tuple[float, float]:
+def _widened_interval(right: float, rows: float, rows_per_row: float) -> tuple[float, float]:
     """Return the interval of Clopper and Pearson with several rows counted as one."""
     return clopper_pearson(right / rows_per_row, rows / rows_per_row, constants.CONFIDENCE_LEVEL)
 
 
-def read_both_ways(nested: NestedPredictions, labels: IntArray, latent: LatentFit | None) -> HiddenClass:
+def _read_both_ways(nested: NestedPredictions, labels: IntArray, latent: LatentFit | None) -> HiddenClass:
     """Return accuracies with and without a hidden class, and the upper limit of its share.
 
     If rows are hidden, an accepted one of them is wrong although its label may agree. The lower limit counts the
@@ -255,10 +255,12 @@ def read_both_ways(nested: NestedPredictions, labels: IntArray, latent: LatentFi
     """
     wide, right = constants.ROWS_PER_INDEPENDENT_ROW, nested.winner == labels
     accepted, rows = nested.accepted, len(labels)
-    sure = float((right & accepted).sum())
-    low = widened_interval(max(sure - float(nested.hidden_label_rate[accepted].sum()), 0.0), accepted.sum(), wide)[0]
-    high = widened_interval(sure, accepted.sum(), wide)[1]
-    missed = widened_interval(float((~right).sum()), rows, wide)[1]
+    confirmed = float((right & accepted).sum())
+    low = _widened_interval(
+        max(confirmed - float(nested.hidden_label_rate[accepted].sum()), 0.0), accepted.sum(), wide
+    )[0]
+    high = _widened_interval(confirmed, accepted.sum(), wide)[1]
+    missed = _widened_interval(float((~right).sum()), rows, wide)[1]
     noise, deviations = None if latent is None else latent.label_noise, np.nan
     largest = 1.0 if latent is None else float(latent.model.noise.max())
     if noise is not None:
@@ -268,7 +270,7 @@ def read_both_ways(nested: NestedPredictions, labels: IntArray, latent: LatentFi
     return HiddenClass(
         bool(deviations < constants.SIZE_DEVIATIONS[0]),
         1.0 if largest >= 1.0 else min(1.0, missed / (1.0 - largest)),
-        (float(right.mean()), *widened_interval(float(right.sum()), rows, wide)),
+        (float(right.mean()), *_widened_interval(float(right.sum()), rows, wide)),
         (low, high),
     )
 

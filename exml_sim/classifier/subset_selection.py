@@ -154,7 +154,7 @@ class SubsetSelection:
         pairs = self._pair_with_others(selected, rounds)
         notes = self._note_unaffordable(compared)
         if stopped:
-            return SelectionResult(selected, tuple(rounds), (*notes, self._note_useless(selected)), pairs)
+            return SelectionResult(selected, tuple(rounds), (*notes, self._note_unexplained(selected)), pairs)
         self._scorer.clear_consensus()
         selected, more = self._extend(selected)
         return SelectionResult(selected, tuple(rounds), (*notes, *more), pairs)
@@ -205,7 +205,7 @@ class SubsetSelection:
         enough = len(rows) >= constants.MIN_PAIRED_ROWS
         return not enough or self._scorer.explained_deviations(arms, rows) >= constants.MIN_EXPLAINED_DEVIATIONS
 
-    def _note_useless(self, selected: Arms) -> Diagnostic:
+    def _note_unexplained(self, selected: Arms) -> Diagnostic:
         rows = len(self._shared(selected))
         text = (
             f"{show(self._left)} are left: on {rows} rows no candidate predicts labels better than the observed columns"
@@ -319,20 +319,15 @@ class SubsetSelection:
             return None
         baseline, target = self._scorer.baseline_loss(rows), float(self._scorer.target_losses(arms, rows).mean())
         losses, final = self._scorer.losses(arms, rows), self._final_rows(arms)
-        predicted = baseline - self._predict_explained(baseline - target, arms, len(rows), final)
+        # What is worse than the baseline does not improve with fewer rows.
+        explained = baseline - target
+        predicted = baseline - (explained * self._learned(final) if explained > 0.0 else explained)
         loss, interval = float(losses.mean()), interval_of(losses)
         return SubsetScore(arms, len(rows), loss, target, baseline, final, predicted, interval=interval)
 
-    def _learned(self, rows: int, candidates: int = 1) -> float:
-        """Return the fraction of what can be explained that `rows` rows explain; larger sets need more rows."""
-        return rows / (rows + self._half * (1.0 + constants.HALF_GROWTH_PER_CANDIDATE * (candidates - 1)))
-
-    def _predict_explained(self, explained: float, arms: Arms, rows: int, final: int) -> float:
-        """Return the explained part with `final` rows; what is not explained does not grow with fewer rows."""
-        if explained <= 0.0:
-            return explained
-        credit = self._learned(final, len(arms)) / self._learned(rows, len(arms))
-        return explained * self._learned(rows) * credit
+    def _learned(self, rows: int) -> float:
+        """Return the fraction of what can be explained that `rows` rows explain."""
+        return rows / (rows + self._half)
 
     def _compare_once(self, active: Arms, last: bool) -> SelectionRound:
         """Score the sets, choose one, and return which candidates are worth further rows."""
@@ -378,7 +373,9 @@ class SubsetSelection:
         if scores:
             # Sets have different rows, and what differs between rows must not choose a set.
             common = max(scores, key=lambda score: score.rows).baseline_loss
-            scores = [replace(s, predicted=s.predicted - s.baseline_loss + common) for s in scores]
+            scores = [
+                replace(s, predicted=s.predicted - s.baseline_loss + common, baseline_loss=common) for s in scores
+            ]
         return sorted(scores, key=lambda score: (score.predicted, self._price(score.arms)))
 
     def _is_tie(self, score: SubsetScore, best: SubsetScore) -> bool:
@@ -478,16 +475,14 @@ class SubsetSelection:
         return sorted(arm for _, arm in sorted(known)[: self._max_extensions])
 
     def _gains_beside(self, selected: Arms, others: Sequence[int]) -> list[tuple[float, int]]:
-        """Return the expected gain of every other candidate next to the selected set, on the rows that have both."""
+        """Return the gain of every other candidate next to the selected set, less what is a tie, on common rows."""
         gains = []
         for arm in others:
-            score = self._score((*selected, arm))
-            if score is None:
-                continue
-            loss = float(self._scorer.target_losses(selected, self._shared((*selected, arm))).mean())
-            learned = self._learned(len(self._shared(selected)))
-            alone = score.baseline_loss - (score.baseline_loss - loss) * learned
-            gains.append((alone - score.predicted, arm))
+            rows = self._shared((*selected, arm))
+            if len(rows) >= constants.MIN_PAIRED_ROWS:
+                gain = self._scorer.losses(selected, rows) - self._scorer.losses((*selected, arm), rows)
+                tie = constants.TIE_DEVIATIONS * float(gain.std(ddof=1)) / np.sqrt(len(rows))
+                gains.append((float(gain.mean()) - tie, arm))
         return gains
 
 

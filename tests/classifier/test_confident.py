@@ -70,7 +70,7 @@ def test_the_pairs_are_held_out_losses_on_common_rows():
     names = model.ledger_.names
     rows = list(model.purchases_[0].rows)
     for pair in race.pairs:
-        assert pair.rows == race.rounds[-1].subsets[0].rows == len(rows)
+        assert pair.rows == race.rounds[0].subsets[0].rows == len(rows)
     # Without a first layer's probabilities the losses are those of the kernel alone.
     base = LayerInput(X, y, 2, np.array(rows), 2)
     buyer = AcquisitionManager(oracle, len(y), 1000)

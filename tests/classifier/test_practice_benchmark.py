@@ -56,7 +56,13 @@ def test_the_hidden_class_has_the_size_of_its_kind(kind):
     assert not np.array_equal(task.y[:100], other.y[:100])
     assert set(task.y) == set(range(task.known))
     truth = np.concatenate([task.unseen, task.truth])
-    sizes = {"none": 0.0, "5 %": 0.05, "15 %": 0.15, "full": 1 / (task.known + 1), "very large": 1.7 / (task.known + 1.7)}
+    sizes = {
+        "none": 0.0,
+        "5 %": 0.05,
+        "15 %": 0.15,
+        "full": 1 / (task.known + 1),
+        "very large": 1.7 / (task.known + 1.7),
+    }
     assert np.mean(truth == task.known) == pytest.approx(sizes[kind], abs=0.04)
     np.testing.assert_array_equal(task.y[task.unseen < task.known], task.unseen[task.unseen < task.known])
     assert sorted(set(other.costs.values())) == [1, 2, 5]

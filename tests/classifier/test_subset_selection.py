@@ -86,7 +86,7 @@ def test_between_equals_the_cheaper_wins():
 def test_quality_per_cost_changes_the_winner():
     """A weaker candidate at a tenth of the price: by risk the better one wins, per cost the cheap one."""
     X, y, signal, rng = task(0)
-    weak = signal + 3.0 * rng.normal(size=signal.shape)
+    weak = signal + 1.5 * rng.normal(size=signal.shape)
     oracle = ArrayOracle({"good": signal, "weak": weak}, {"good": 2, "weak": "0.2"})
     chosen = {
         objective: ExMLClassifier(budget=330, objective=objective, model="kernel").fit(X, y, oracle).selected_[0]
@@ -111,11 +111,57 @@ def test_of_many_candidates_only_the_best_alone_are_tried_as_extensions():
     helper = signal + 2.0 * rng.normal(size=signal.shape)
     values = {f"c{i}": rng.normal(size=(len(y), 1)) for i in range(6)} | {"helper": helper, "signal": signal}
     acquisition = AcquisitionManager(ArrayOracle(values), len(y), 2000)
-    data = LayerInput(X, y, 2, rng.permutation(len(y)), 2)
-    selection = Listing(acquisition, range(8), data, Fraction(int(0.8 * 8 * len(y))), KernelFitter(), max_extensions=3)
-    assert 7 in selection.run().selected
+    order = rng.permutation(len(y))
+    acquisition.buy({arm: order[:60] for arm in range(7)} | {7: order}, layer=2, purpose="exploration")
+    data = LayerInput(X, y, 2, order, 2)
+    selection = Listing(acquisition, range(8), data, Fraction(400), KernelFitter(), max_extensions=3)
+    selected, _ = selection._extend((7,))
+    assert selected[0] == 7
     assert 6 in selection.tried[0]
     assert all(len(others) <= 3 for others in selection.tried)
+    assert all(acquisition.bought[arm].all() for arm in selected)
+
+
+def test_money_that_is_left_never_takes_rows_from_the_model():
+    """Four units would buy four rows of a constant column; the model keeps its 68 rows, and the money is kept."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 68)
+    values = {"signal": 2.0 * y + rng.normal(size=68), "same": np.ones(68), "noise": rng.normal(size=68)}
+    acquisition = AcquisitionManager(ArrayOracle(values), 68, 200)
+    order = rng.permutation(68)
+    acquisition.buy({0: order, 1: order[:17], 2: order[:17]}, layer=2, purpose="exploration")
+    data = LayerInput(rng.normal(size=(68, 1)), y, 2, order, 2)
+    selected, notes = SubsetSelection(acquisition, range(3), data, Fraction(4), KernelFitter())._extend((0,))
+    assert selected == (0,)
+    assert acquisition.ledger.spent == 68 + 34
+    assert [note.code for note in notes] == ["money_left"]
+
+
+def test_candidates_that_explain_nothing_do_not_take_all_money():
+    """Labels by chance: at most half of the money is spent in most runs, and the report says why."""
+    stopped = 0
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(200, 1)), rng.integers(0, 2, 200)
+        oracle = ArrayOracle({name: rng.normal(size=(200, 1)) for name in "abc"})
+        model = ExMLClassifier(budget_ratio=0.3, model="kernel", explore="always", random_state=seed).fit(X, y, oracle)
+        codes = [note.code for note in model.notes_]
+        assert ("candidates_explain_nothing" in codes) == (model.ledger_.spent <= model.budget_ / 2)
+        stopped += "candidates_explain_nothing" in codes
+    assert stopped >= 3
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_five_rows_are_compared_rather_than_none(seed):
+    """Fifty rows, seven candidates and a fifth of the cost of everything: the signal is selected by comparison."""
+    X, y, signal, rng = task(seed, 50)
+    values = {f"c{k}": rng.normal(size=(50, 1)) for k in range(6)} | {"signal": 3.0 * signal}
+    model = ExMLClassifier(budget_ratio=0.2, model="kernel", explore="always", random_state=seed)
+    model.fit(X, y, ArrayOracle(values))
+    assert model.records_[1].selection.subsets.rounds
+    assert model.ledger_.left < 7 or any(
+        note.code in ("money_left", "candidates_explain_nothing") for note in model.notes_
+    )
 
 
 def test_threads_change_nothing():
