@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.practice.methods import METHODS, SINGLE, Prediction, methods_for
+from benchmarks.practice.methods import DEFAULTS, METHODS, SINGLE, Prediction, methods_for
 from benchmarks.practice.results import COLUMNS, Runs, render
 from benchmarks.practice.situations import KINDS, Situation, draw_situation, read_split
 from benchmarks.practice.unseen import HINT, there
@@ -29,27 +29,65 @@ FIRST_SEED = 3000
 QUICK = ("wine", "iris")
 
 
-def measure(task: Situation, prediction: Prediction, seconds: float) -> list[Any]:
-    """Return accuracy, accuracy of the best known label on known rows, F1 of the hidden class, and more."""
+def measure(task: Situation, prediction: Prediction, seconds: float, evaluate: bool) -> list[Any]:
+    """Return the numbers of one run, in the order of `COLUMNS`."""
     truth, hidden = task.truth, task.truth == task.known
     called = prediction.labels == task.known
     accuracy = float(np.mean(prediction.labels == truth))
     known = np.nan if prediction.known is None else float(np.mean(prediction.known[~hidden] == truth[~hidden]))
     f1 = 2.0 * (called & hidden).sum() / max(int(called.sum() + hidden.sum()), 1) if hidden.any() else np.nan
-    spent = np.nan
-    if prediction.fitted is not None:
-        spent = float(prediction.fitted.ledger_.spent / task.budget)
-    return [accuracy, known, float(f1), float(called.mean()), spent, seconds]
+    model = prediction.fitted
+    spent = np.nan if model is None else float(model.ledger_.spent / task.budget)
+    checks = check_report(task, prediction) if evaluate and model is not None else [np.nan] * 4
+    return [accuracy, known, float(f1), float(called.mean()), spent, seconds, *checks]
+
+
+def check_report(task: Situation, prediction: Prediction) -> list[float]:
+    """Return whether intervals contain test figures and truth, what is excluded, and whether rows were lost.
+
+    The error of the test figure, which has a limited number of rows, is added to the interval in quadrature.
+    """
+    model, rows = prediction.fitted, prediction.labels != task.known
+    figures = model.evaluation_
+    own, readings = figures.metrics[0], figures.hidden_class
+    if readings is None or not rows.any() or not own.rows:
+        return [np.nan] * 4
+    observed, true = (
+        float(np.mean(prediction.labels[rows] == labels[rows])) for labels in (task.test_labels, task.truth)
+    )
+    lost = 0.0
+    selection = model.records_[-1].selection
+    if selection is not None and selection.subsets is not None and selection.subsets.rounds:
+        chosen = [model.bought_[arm] for arm in selection.subsets.rounds[-1].chosen]
+        lost = float(len(model.records_[-1].rows) < np.logical_and.reduce(chosen).sum())
+    return [
+        float(contains(own.interval, own.accuracy, observed, int(rows.sum()))),
+        float(contains(readings.if_hidden, own.accuracy, true, int(rows.sum()))),
+        float(readings.excludes_large),
+        lost,
+    ]
+
+
+def contains(interval: tuple[float, float], centre: float, figure: float, rows: int) -> bool:
+    """Return whether an interval contains a figure that was measured on a limited number of rows."""
+    error = 1.96**2 * figure * (1.0 - figure) / rows
+    low = centre - np.sqrt((centre - interval[0]) ** 2 + error)
+    high = centre + np.sqrt((interval[1] - centre) ** 2 + error)
+    return bool(low <= figure <= high)
 
 
 def run_situation(name: str, kind: str, seed: int, wanted: Sequence[str]) -> list[list[Any]]:
-    """Run some methods in one situation; "single" stands for every candidate alone."""
+    """Run some methods in one situation; "single" stands for every candidate alone.
+
+    The report of the defaults is checked, too; its time is not counted.
+    """
     task, rows = draw_situation(name, kind, seed), []
     for label, method in methods_for(task).items():
         if label in wanted or (label.startswith(SINGLE) and "single" in wanted):
             start = time.process_time()
             prediction = method(task, seed)
-            rows.append([name, kind, seed, label, *measure(task, prediction, time.process_time() - start)])
+            numbers = measure(task, prediction, time.process_time() - start, label == DEFAULTS)
+            rows.append([name, kind, seed, label, *numbers])
     return rows
 
 
@@ -73,6 +111,7 @@ def main() -> None:
     parser.add_argument("--first-seed", type=int, default=FIRST_SEED)
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
     parser.add_argument("--methods", nargs="+", default=[*METHODS, "single"])
+    parser.add_argument("--rotate", action="store_true", help="one seed per table, so that budgets rotate over tables")
     parser.add_argument("--report", action="store_true", help="run nothing; print what is there")
     parser.add_argument("--out", type=Path, default=Path("out/practice"))
     given = parser.parse_args()
@@ -86,7 +125,9 @@ def main() -> None:
     if not given.report:
         with one_thread(), path.open("a", newline="", encoding="utf-8") as file:
             for seed in seeds:
-                for name in names:
+                for place, name in enumerate(names):
+                    if given.rotate and (seed + place) % len(seeds):
+                        continue
                     for kind in given.kinds:
                         have = {
                             SINGLE.strip() if key[3].startswith(SINGLE) else key[3]

@@ -8,7 +8,7 @@ from benchmarks.practice.methods import DEFAULTS, METHODS, SINGLE
 from benchmarks.practice.situations import BUDGETS, KINDS
 
 #: What is kept of a run.
-COLUMNS = ("accuracy", "known", "f1", "called", "spent", "seconds")
+COLUMNS = ("accuracy", "known", "f1", "called", "spent", "seconds", "covered", "covered_truth", "excludes", "lost")
 
 #: Runs by table, kind, seed and method.
 Runs = dict[tuple[str, str, int, str], dict[str, float]]
@@ -83,10 +83,32 @@ def render(runs: Runs) -> str:
         *_differences(accuracy, methods, kinds),
     ]
     out += ["", *_targets(accuracy, methods)]
+    out += ["", *_checks(runs, kinds)]
     seconds = collect(runs, "seconds")
     times = [f"{m} {np.median([n[m] for n in seconds.values() if m in n]):.2f}" for m in methods if m != RANDOM]
     out += ["", f"Processor time in seconds, median: {', '.join(times)}"]
     return "\n".join(out) + "\n"
+
+
+def _checks(runs: Runs, kinds: list[str]) -> list[str]:
+    """Return the coverage of the report's intervals, and what it excludes, by kind."""
+    lines = [
+        f"| report of the defaults, percent of runs | {' | '.join(kinds)} | all |",
+        "|---" * (len(kinds) + 2) + "|",
+    ]
+    for title, column in (
+        ("interval of the accuracy on accepted rows contains the test figure", "covered"),
+        ("interval of the truth contains it", "covered_truth"),
+        ("no class as large as a known one", "excludes"),
+        ("the model has fewer rows than the selected set", "lost"),
+        ("part of the budget that is spent", "spent"),
+    ):
+        values = {key[:3]: numbers[column] for key, numbers in runs.items() if key[3] == DEFAULTS}
+        cells = [mean_with_error({k: v for k, v in values.items() if k[1] == kind})[0] for kind in kinds]
+        numbers = [*cells, mean_with_error(values)[0]]
+        lines.append(f"| {title} | {' | '.join(f'{number:.1f}' for number in numbers)} |")
+    count = sum(np.isfinite(n["covered"]) for key, n in runs.items() if key[3] == DEFAULTS)
+    return [*lines, "", f"{count} reports of the defaults were checked."]
 
 
 def _by_kind(table: dict[tuple[str, str, int], dict[str, float]], methods: list[str], kinds: list[str]) -> list[str]:

@@ -63,7 +63,7 @@ FULL_DIFFERENCE = 0.2
 #: Chosen on the choosing half: deviations by which another set must be better to replace the selected one.
 SWITCH_DEVIATIONS = 3.0
 #: Chosen on the choosing half: with less than this evidence no more than this part of the money is spent.
-MIN_EXPLAINED_DEVIATIONS, MAX_UNEXPLAINED_FRACTION = 0.5, Fraction(1, 2)
+MIN_EXPLAINED_DEVIATIONS, MAX_UNEXPLAINED_FRACTION = 0.0, Fraction(1, 2)
 #: Tuned on 13 tables: candidates that are scored together with the best one.
 MAX_PARTNERS = 3
 #: Chosen by hand, for speed: candidates that are tried as an extension of the selected set.

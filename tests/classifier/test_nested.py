@@ -6,7 +6,7 @@ import pytest
 from exml_sim._internal.binomial import clopper_pearson
 from exml_sim.classifier import ExMLClassifier
 from exml_sim.classifier._nested import NestedPredictions, cross_validate, draw_folds, group_duplicates, join_groups
-from exml_sim.classifier.evaluation import evaluate, _read_both_ways
+from exml_sim.classifier.evaluation import _read_both_ways, evaluate
 from exml_sim.oracle import ArrayOracle
 from tests.classifier.tasks import synthetic
 

@@ -112,7 +112,7 @@ def test_of_many_candidates_only_the_best_alone_are_tried_as_extensions():
     values = {f"c{i}": rng.normal(size=(len(y), 1)) for i in range(6)} | {"helper": helper, "signal": signal}
     acquisition = AcquisitionManager(ArrayOracle(values), len(y), 2000)
     order = rng.permutation(len(y))
-    acquisition.buy({arm: order[:60] for arm in range(7)} | {7: order}, layer=2, purpose="exploration")
+    acquisition.buy(dict.fromkeys(range(7), order[:60]) | {7: order}, layer=2, purpose="exploration")
     data = LayerInput(X, y, 2, order, 2)
     selection = Listing(acquisition, range(8), data, Fraction(400), KernelFitter(), max_extensions=3)
     selected, _ = selection._extend((7,))
