@@ -102,6 +102,13 @@ def read_runs(path: Path) -> Runs:
         }
 
 
+def is_done(method: str, situation: tuple[str, str, int], done: Runs) -> bool:
+    """Return whether a method, or "single" for every candidate alone, was run in a situation."""
+    if method == "single":
+        return any(key[:3] == situation and key[3].startswith(SINGLE) for key in done)
+    return (*situation, method) in done
+
+
 def main() -> None:
     """Run what is missing, and print the results."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.practice", description=__doc__)
@@ -124,17 +131,10 @@ def main() -> None:
     seeds = range(given.first_seed, given.first_seed + (1 if given.quick else given.seeds))
     if not given.report:
         with one_thread(), path.open("a", newline="", encoding="utf-8") as file:
-            for seed in seeds:
-                for place, name in enumerate(names):
-                    if given.rotate and (seed + place) % len(seeds):
-                        continue
+            for place, name in enumerate(names):
+                for seed in [seeds[place % len(seeds)]] if given.rotate else seeds:
                     for kind in given.kinds:
-                        have = {
-                            SINGLE.strip() if key[3].startswith(SINGLE) else key[3]
-                            for key in done
-                            if key[:3] == (name, kind, seed)
-                        }
-                        wanted = [m for m in given.methods if (SINGLE.strip() if m == "single" else m) not in have]
+                        wanted = [m for m in given.methods if not is_done(m, (name, kind, seed), done)]
                         if wanted:
                             csv.writer(file).writerows(run_situation(name, kind, seed, wanted))
                             file.flush()
