@@ -27,7 +27,6 @@ from exml_sim.classifier._kernel_regression import KernelFitter
 from exml_sim.classifier._probability_models import brier, normalise, one_hot
 from exml_sim.datasets import make_synthetic
 from exml_sim.strategies import by_name
-from simulations import pilot
 from theory.verdicts import judge
 
 DELTA = 0.05
@@ -293,26 +292,6 @@ def _proof_by_later_rows(angles: tuple[int, ...], seed: int) -> tuple[float, boo
     return np.inf, False
 
 
-def pilots(trials: int) -> Iterator[Line]:
-    """How often the interval of a plan from a pilot of 40 rows holds the budget that is needed."""
-    for label, (angles, seed) in {
-        "default": POOLS["default"],
-        "0/90": ((0, 90), 0),
-        "30/60/90": ((30, 60, 90), 1),
-    }.items():
-        population = make_synthetic(100, angles=angles, rng=seed)
-        truth = pilot.needed(feature_pool(angles, seed), "uniform_allocation", DELTA, 4_000)
-        held = 0
-        for number in range(trials):
-            rows = np.random.default_rng(number).permutation(population.n_rows)[:40]
-            found = pilot.plan(pilot.drawn(population, rows), worlds=40, trials=200, seed=number)
-            held += found.lower <= truth <= found.upper
-        note = f"needed {truth:,.0f}, {trials} pilots"
-        yield Line(
-            f"plans from a pilot whose interval holds the needed budget, {label}", held / trials, 0.9, True, note
-        )
-
-
 def race(trials: int) -> Iterator[Line]:
     """The race on the default pool against the smallest certified budget of uniform allocation at 5 %."""
     from simulations import budget_vs_failure
@@ -357,7 +336,6 @@ def main() -> None:
         "held_out": lambda: held_out(1_000 // share),
         "tables": lambda: tables(2_000 // share),
         "later_rows": lambda: later_rows(30 // share),
-        "pilots": lambda: pilots(100 // share),
     }
     if given.only is not None and given.only not in parts:
         parser.error(f"--only is one of {', '.join(parts)}; got {given.only}")

@@ -122,7 +122,7 @@ class ArrayOracle(_Priced):
             # A candidate without names of columns gives its own name to them.
             numbered = [f"{name}{i}" for i in range(len(raw.columns))] if len(raw.columns) > 1 else [name]
             names = raw.columns if raw.is_named else tuple(numbered)
-            table = RawTable(names, tuple(cells.take(rows) for cells in raw.cells))
+            table = RawTable(names, raw.take_rows(rows).cells)
             self._encodings[name] = _name_candidate(name, lambda: fit_encodings(table))
         return self._encodings[name]
 
@@ -138,6 +138,11 @@ class ArrayOracle(_Priced):
             table[raw.missing.all(axis=1)] = np.nan
             self._tables[name] = table
         return self._tables[name]
+
+    def take_rows(self, rows: IntArray) -> ArrayOracle:
+        """Return some of the rows, encoded by their own levels."""
+        costs = dict(zip(self._names, self._costs, strict=True))
+        return ArrayOracle({name: table.take_rows(rows) for name, table in self._raw.items()}, costs)
 
     def encoded_by(self, encodings: Mapping[str, Encodings]) -> ArrayOracle:
         """Return the same candidates with the encodings of a fitted model."""

@@ -48,7 +48,7 @@ SHARED = (
     ("_cache", "_certification", "_finite_support", "_pool_bounds", "testing", "bench"),
     ("panels", "certificates"),
     ("_comparison",),
-    ("_needed_budget", "budget_vs_failure", "figures", "pilot"),
+    ("_needed_budget", "budget_vs_failure", "figures"),
     ("report", "compare"),
     ("falsify", "verification", "reproduction"),
 )

@@ -6,6 +6,7 @@ import io
 import json
 import re
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -112,3 +113,11 @@ def test_a_model_with_a_number_that_is_none_is_refused(tmp_path):
     np.savez(tmp_path / "type.npz", **{**arrays, "manifest": np.array(json.dumps(manifest))})
     with pytest.raises(ValueError, match="an encoding of a column is damaged"):
         load(tmp_path / "type.npz")
+
+
+def test_every_csv_file_is_written_by_the_helper():
+    """A writer of the csv module or of pandas elsewhere would leave formulas as they are."""
+    for package in ("exml_sim", "simulations", "theory"):
+        for file in (Path(__file__).parents[1] / package).rglob("*.py"):
+            text = file.read_text(encoding="utf-8")
+            assert not re.search(r"csv\.writer|DictWriter|to_csv\([^)]*index", text), file

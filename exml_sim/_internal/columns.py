@@ -153,6 +153,10 @@ class RawTable:
         """Return some of the columns."""
         return RawTable(tuple(self.columns[at] for at in places), tuple(self.cells[at] for at in places), self.is_named)
 
+    def take_rows(self, rows: Any) -> RawTable:
+        """Return some of the rows."""
+        return RawTable(self.columns, tuple(cells.take(rows) for cells in self.cells), self.is_named)
+
     def clear_rows(self, rows: BoolArray) -> RawTable:
         """Return the table with all cells of the rows missing."""
         cleared = []

@@ -78,12 +78,14 @@ def render_report(model: BaseExMLClassifier) -> str:
         level=CONFIDENCE_LEVEL,
         warnings=diagnose(model.records_, names) if model.explored_ else [],
         sentences=[r.selection.report.sentence() for r in explored if r.selection and r.selection.report is not None],
-        prediction_costs=_prediction_costs(model),
+        bought=[(name, int(count)) for name, count in zip(names, model.bought_.sum(axis=1), strict=True) if count],
+        accuracy=model.evaluation_.metrics[1] if model.evaluation_ and model.evaluation_.gained is not None else None,
+        prediction_costs=prediction_costs(model),
         last_rounds={record.number: _last_rounds(record) for record in explored},
     )
 
 
-def _prediction_costs(model: BaseExMLClassifier) -> list[dict[str, Any]]:
+def prediction_costs(model: BaseExMLClassifier) -> list[dict[str, Any]]:
     """Return the fraction of rows that reaches each layer, where cross-validation estimates it, and its cost."""
     costs = dict(zip(model.ledger_.names, model.ledger_.prices.exact_costs, strict=True))
     fraction, layers = 1.0, []

@@ -70,6 +70,21 @@ def store(default: str | None = None, help: str = "SQLite file that a later run 
     return click.option("--store", default=default, show_default=default is not None, type=kind, help=help)
 
 
+categories = click.option(
+    "--categories", metavar="A,B", help="Columns whose numbers are names of levels, such as codes."
+)
+
+
+def worth(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--value-per-correct`` and ``--rows-to-predict``: what predictions are worth."""
+    for option in (
+        click.option("--rows-to-predict", type=click.IntRange(1), metavar="ROWS", help="Rows that will be predicted."),
+        click.option("--value-per-correct", type=float, metavar="MONEY", help="Worth of one more correct prediction."),
+    ):
+        command = option(command)
+    return command
+
+
 def table_format(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add ``--encoding``, ``--delimiter`` and ``--na-values``: the format of a user's table."""
     for option in (

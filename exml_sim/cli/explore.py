@@ -26,6 +26,7 @@ from exml_sim.classifier._preflight import DataSummary, check_data, diagnose_lev
 from exml_sim.classifier._purchase_plan import plan_purchase
 from exml_sim.classifier._rejection_model import KERNELS, SCALINGS
 from exml_sim.classifier.acquisition import AskTell, MeasurementRequest
+from exml_sim.classifier.budget_plan import check_value, plan_budget
 from exml_sim.classifier.constants import MAX_KERNEL_ROWS
 from exml_sim.classifier.estimator import BaseExMLClassifier
 from exml_sim.classifier.evaluation import Diagnostic, diagnose
@@ -102,7 +103,8 @@ def parameter_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--budget", required=True, metavar="MONEY|PERCENT", help="500, or 20% of the cost of buying everything.")
 @click.option("--id", "id", metavar="COLUMN", help="Column that names the rows; it is kept in all files.")
 @options.table_format
-@click.option("--categories", metavar="A,B", help="Columns whose numbers are names of levels, such as codes.")
+@options.categories
+@options.worth
 @click.option(
     "--request-measurements",
     is_flag=True,
@@ -139,6 +141,8 @@ def command(
     delimiter: str | None,
     na_values: str | None,
     categories: str | None,
+    value_per_correct: float | None,
+    rows_to_predict: int | None,
     request_measurements: bool,
     memory: str | None,
     ignore_errors: bool,
@@ -162,6 +166,8 @@ def command(
 
     Example: exml explore table.csv --label y --observed x1,x2 --candidate ct=a10:1 --candidate mri=a90:1.2 --budget 20%
     """
+    worth: dict[str, Any] = {"value_per_correct": value_per_correct, "rows_to_predict": rows_to_predict}
+    check_value(**worth)
     if not dry_run:
         check_target(out, force)
     limit = None if memory is None else memory_limit(memory)
@@ -197,7 +203,7 @@ def command(
         click.echo(json.dumps(values, indent=2) if as_json else "\n".join([*_sentences(diagnostics), plan.text()]))
         return
     about: dict[str, Any] = {"candidates": {o.name: list(o.columns) for o in roles.offers}}
-    about |= {"observed": list(roles.observed), "categories": list(levels)}
+    about |= {"observed": list(roles.observed), "categories": list(levels), "measurable": request_measurements}
     start = (model, X, y, dict(zip(oracle.names, oracle.costs, strict=True)))
     how: dict[str, Any] = {"source": oracle, "measurable": request_measurements, "about": about}
     if force and out.exists():
@@ -210,13 +216,20 @@ def command(
     if request is not None:
         _request(run, request, filled, out / REQUEST, table, roles, as_json)
         return
-    report = "\n".join([model.report(), *_preflight_section(diagnostics)])
+    headline, _, details = model.report().partition("## ")
+    if value_per_correct is not None and model.explored_:
+        budget_plan = plan_budget(model, oracle.costs, min(available), **worth)
+        headline += f"{budget_plan.advice}\n\n"
+        details += f"\n## Further money\n\n```\n{budget_plan.text()}\n```\n"
+    report = "\n".join([f"{headline}## {details}", *_preflight_section(diagnostics)])
     write_results(out, model, table, roles, X, y, run.journal, report, data.name)
     if as_json:
         click.echo(json.dumps(_to_dict(model, diagnostics, out), indent=2))
         return
     if not quiet:
-        click.echo(report)
+        click.echo(headline.removeprefix("# Report").strip())
+        for sentence in _sentences([item for item in diagnostics if item.severity == "warning"]):
+            click.echo(sentence)
         if run.unused:
             were = "1 recorded value was" if run.unused == 1 else f"{run.unused} recorded values were"
             click.echo(f"{were} not needed in the end.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,19 +13,15 @@ from exml_sim.cli import _options as options
 from exml_sim.cli.bound import describe_problem, problem_options, read_problem
 
 if TYPE_CHECKING:
-    from exml_sim.cli._tables import Table
     from exml_sim.engine.study import Study
-    from exml_sim.population import Population
     from simulations.panels import Panel
-    from simulations.pilot import PilotPlan
     from theory import BoundProblem
     from theory.paper import Strategy
 
-PILOT_STRATEGIES = ("uniform_allocation", "median_elimination")
 #: Options of a plan from a table.
 TABLE_OPTIONS = (
-    *("pilot", "exploration", "label", "observed", "candidate", "costs", "worlds"),
-    *("encoding", "delimiter", "na_values"),
+    *("pilot", "exploration", "label", "observed", "candidate", "costs", "categories"),
+    *("value_per_correct", "rows_to_predict", "encoding", "delimiter", "na_values"),
 )
 
 
@@ -38,16 +34,15 @@ def _table_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--exploration",
             type=path,
             metavar="FOLDER",
-            help="Plan from the rows that exml explore bought for all candidates.",
+            help="Plan further purchases after exml explore.",
         ),
         click.option("--label", metavar="COLUMN", help="Column of observed labels, with a table."),
         click.option("--observed", metavar="A,B,C*", help="Columns that are known for every row, with a table."),
         click.option("--candidate", metavar="NAME=COLUMNS:COST", multiple=True, help="Repeat for each, with a table."),
         click.option("--costs", type=path, help="Table of further candidates."),
-        click.option(
-            "--worlds", type=click.IntRange(10, 10_000), help="Bootstrap samples of the pilot.  [default: 60]"
-        ),
+        options.categories,
         options.table_format,
+        options.worth,
     ):
         command = option(command)
     return command
@@ -85,15 +80,19 @@ def command(
     """Print the budgets that bring the probability of missing the best candidate to delta.
 
     With theta, kappa Lambda and a gap: the budgets of the bounds. Without them: also the budget needed in simulation,
-    on the synthetic pool, or on the pools of a study's file, or read from a store. With a table and --pilot, or an
-    exploration's folder: the budget for your own candidates, by simulation on the pilot, with an interval.
+    on the synthetic pool, or on the pools of a study's file, or read from a store.
+
+    With a table and --pilot, or an exploration's folder: the expected accuracy of exml explore versus its budget, with
+    an interval. With --value-per-correct and --rows-to-predict also the expected net benefit, the best budget and the
+    break-even budget.
 
     With --certify: also the smallest budget whose failure probability is certified by simulation to be at most delta,
     with confidence 1 - 1e-9. The trials use a seed that nobody chose, a digest of pool, strategy and budget. The
     certificates are written to the folder; exml verify FILE repeats them.
 
     Examples: exml plan --delta 0.05 --K 8 --theta 0.1 --kappa-lambda 0.5 --gap 0.2; exml plan --delta 0.05;
-    exml plan table.csv --pilot 40 --label y --observed x1,x2 --candidate ct=a10:1 --candidate mri=a90:1
+    exml plan table.csv --pilot 60 --label y --observed x1,x2 --candidate ct=a10:1 --candidate mri=a90:1
+    --value-per-correct 3 --rows-to-predict 5000
     """
     if not 0.0 < delta < 1.0:
         raise ValueError(f"delta must be strictly between 0 and 1, got {delta:g}")
@@ -103,9 +102,12 @@ def command(
     _check_options(file, store, has_pilot, has_problem, certify)
     if has_pilot:
         assert file is not None
-        rows = _plan_pilot(file, table, delta, trials, seed or 0)
-        text = _write_pilot(delta, rows)
-    elif has_problem:
+        from exml_sim.cli._table_plan import plan_table
+
+        plan = plan_table(file, table, seed or 0)
+        options.emit(plan.to_dict(), plan.text(), as_json)
+        return
+    if has_problem:
         rows = _plan_problem(delta, given)
         text = _write_budgets(delta, rows)
     else:
@@ -124,8 +126,11 @@ def _check_options(
     if options.is_typed("out") and not certify:
         raise click.UsageError("--out is the folder of certificates: give --certify as well")
     if has_pilot:
-        if file is None or has_problem or store:
-            raise click.UsageError("--pilot and --exploration go with a table, not with parameters or a store")
+        typed = [name for name in ("delta", "trials", "n_jobs") if options.is_typed(name)]
+        if file is None or has_problem or store or typed:
+            raise click.UsageError(
+                "--pilot and --exploration go with a table, not with parameters, --delta, --trials, --n-jobs or a store"
+            )
         return
     stray = [name for name in TABLE_OPTIONS if options.is_typed(name)]
     if stray:
@@ -297,131 +302,3 @@ def _write_notes(row: dict[str, Any]) -> list[str]:
 
 def _format_budget(budget: float | None) -> str:
     return "-" if budget is None else f"{budget:,.0f}"
-
-
-def _plan_pilot(
-    file: Path, given: Mapping[str, Any], delta: float, trials: int | None, seed: int
-) -> list[dict[str, Any]]:
-    """Plan a budget with its interval from a pilot, and those of the bounds, one row per strategy."""
-    from simulations import pilot
-
-    population = _read_pilot(file, given, seed)
-    sizes = {"worlds": given["worlds"] or pilot.WORLDS, "trials": trials or pilot.TRIALS}
-    plans = [pilot.plan(population, strategy, delta, seed=seed, **sizes) for strategy in PILOT_STRATEGIES]
-    return [_describe_plan(plan, population) for plan in plans]
-
-
-def _describe_plan(plan: PilotPlan, population: Population) -> dict[str, Any]:
-    from simulations.pilot import bounds
-
-    row: dict[str, Any] = {
-        "strategy": plan.strategy.replace("_", " "),
-        "budget": options.finite(plan.budget),
-        "interval": [options.finite(plan.lower), options.finite(plan.upper)],
-        "level": plan.level,
-        "pilot": plan.rows,
-        "worlds": plan.worlds,
-        "trials": plan.trials,
-        "best": plan.best,
-        "best_in": plan.share,
-        "sentence": plan.sentence(),
-    }
-    matched = bounds(population, plan.strategy)
-    if isinstance(matched, str):
-        return row | {"bounds": {}, "reason": matched}
-    kind, problem = matched
-    required = _find_budgets(problem, kind, plan.delta)["bounds"]
-    return row | {"bounds": dict(reversed(required.items())), "reason": ""}
-
-
-def _write_pilot(delta: float, rows: list[dict[str, Any]]) -> str:
-    """Write the plan from a pilot."""
-    from simulations.panels import name_bound
-
-    lines = [f"Budget for a probability of at most {delta:g} to miss the best candidate:\n"]
-    for row in rows:
-        budgets = ", ".join(f"{name_bound(name)} {_format_budget(budget)}" for name, budget in row["bounds"].items())
-        lines.append(f"{row['strategy']}: {row['sentence']}.")
-        lines.append(
-            f"  bounds at the pilot's parameters: {budgets or 'none' + ', ' * bool(row['reason']) + row['reason']}"
-        )
-    lines.append(
-        f"\n{rows[0]['worlds']} bootstrap samples of the pilot, {rows[0]['trials']} trials each per tried budget. The "
-        "score is that of the bounds, over the norm ball; exml explore selects by another score."
-    )
-    return "\n".join(lines)
-
-
-def _read_pilot(file: Path, given: Mapping[str, Any], seed: int) -> Population:
-    """Read complete rows from a table, or from the values that an exploration has bought."""
-    import numpy as np
-
-    from exml_sim.cli._tables import parse_na_values, read_table
-    from exml_sim.population import Candidate, Population
-    from simulations.pilot import check_pilot
-
-    table = read_table(
-        file, encoding=given["encoding"], delimiter=given["delimiter"], na_values=parse_na_values(given["na_values"])
-    )
-    if given["label"] is None:
-        raise click.UsageError("a plan from a table needs --label")
-    X, y, values, costs = _read_bought(table, given) if given["exploration"] else _read_measured(table, given)
-    if len(values) < 2:
-        raise ValueError(f"a plan needs at least 2 candidates to choose from, got {len(values)}")
-    classes = np.unique(y)
-    if len(classes) != 2:
-        raise ValueError(f"a plan from a pilot is for 2 classes, and column {given['label']!r} has {len(classes)}")
-    complete = np.flatnonzero(~np.any([np.isnan(columns).any(axis=1) for columns in values.values()], axis=0))
-    number = given["pilot"] if given["pilot"] is not None else len(complete)
-    rows = np.random.default_rng(seed).permutation(complete)[: check_pilot(number, len(complete))]
-    signs = np.where(y[rows] == classes[1], 1, -1)
-    if len(np.unique(signs)) < 2:
-        raise ValueError(f"the {len(rows)} rows of the pilot have a single class: take more of them")
-    candidates = [Candidate(name, columns[rows], costs[name]) for name, columns in values.items()]
-    return Population(X[rows], signs, candidates)
-
-
-#: Observed columns, labels, candidates and costs.
-Columns = tuple[Any, Any, dict[str, Any], dict[str, Any]]
-
-
-def _read_measured(table: Table, given: Mapping[str, Any]) -> Columns:
-    """Read the columns of the table itself."""
-    from exml_sim.cli._columns import assign_roles, parse_names, parse_offer, read_costs
-
-    priced = () if given["costs"] is None else read_costs(given["costs"])
-    offers = (*(parse_offer(text) for text in given["candidate"]), *priced)
-    if not offers or given["observed"] is None:
-        raise click.UsageError("a plan from a table needs --observed and --candidate, or --exploration FOLDER")
-    part = assign_roles(table, given["label"], parse_names(given["observed"]), offers)
-    values = {candidate.name: table.numbers(candidate.columns, blanks=True) for candidate in part.offers}
-    costs = {candidate.name: candidate.cost for candidate in part.offers}
-    return table.numbers(part.observed), table.text(part.label), values, costs
-
-
-def _read_bought(table: Table, given: Mapping[str, Any]) -> Columns:
-    """Read the columns with the values that an exploration has bought."""
-    import numpy as np
-
-    from exml_sim.classifier._journal import Journal, digest
-    from exml_sim.cli._explore_files import JOURNAL
-    from exml_sim.money import exact_cost
-
-    folder = given["exploration"]
-    journal = Journal.of_file(folder / JOURNAL)
-    try:
-        observed, costs = [str(name) for name in journal.run["observed"]], dict(journal.run["costs"])
-    except (KeyError, TypeError, ValueError):
-        raise ValueError(f"{folder / JOURNAL} does not say which columns were observed") from None
-    X, y = table.numbers(tuple(observed)), table.text(given["label"])
-    if digest(*X.T, y) != journal.run.get("table"):
-        raise ValueError(f"{folder} is an exploration of another table, or of another label")
-    values = {}
-    for name in costs:
-        bought = {row: numbers for (candidate, row), numbers in journal.values.items() if candidate == name}
-        if not bought:
-            raise ValueError(f"{folder} has bought no row of candidate {name!r}: no row has all of them")
-        values[name] = np.full((len(y), len(next(iter(bought.values())))), np.nan)
-        for row, numbers in bought.items():
-            values[name][row] = numbers
-    return X, y, values, {name: exact_cost(cost, name) for name, cost in costs.items()}

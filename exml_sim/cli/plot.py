@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from exml_sim._internal.spreadsheets import write_frame
 from exml_sim.cli import _options as options
 
 
@@ -115,7 +116,7 @@ def command(
             files += style.save(picture, folder / stem, tuple(dict.fromkeys(formats)))
             for frame in data:
                 files.append(folder / f"{stem}.csv")
-                frame.to_csv(files[-1], index=False, lineterminator="\n")
+                files[-1].write_text(write_frame(frame), encoding="utf-8")
     names = [str(file) for file in files]
     options.emit({"files": names}, "\n".join(names), as_json)
     if missing and not as_json:
