@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+import theory
 from exml_sim.engine.bound_context import PluginBound, plugin_bounds
 from exml_sim.engine.result import CellSummary, StudyResult
 from simulations._certification import Certificate
@@ -70,6 +76,8 @@ class Panel:
     arm_bounds: tuple[ArmBound, ...] = ()
     label: str = ""
     certificates: tuple[Certificate, ...] = ()
+    #: Values of slow bounds at the budgets of the cells, see `keep_slow_values`.
+    slow_values: dict[str, float] = field(default_factory=dict, init=False, repr=False, compare=False)
     # Table, figure, report and findings all ask for required budgets, and each answer is a search.
     _required: dict[tuple[str, float], int | None] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -106,11 +114,21 @@ class Panel:
         if self.problem.costs is not None and budget.denominator != 1:
             # With costs, part of a unit may buy a row, and the bounds are defined for whole budgets only.
             return float("nan")
-        return float(self.problem.bound(version, self.kind, int(budget)))
+        if not self.is_slow(version):
+            return float(self.problem.bound(version, self.kind, int(budget)))
+        key = f"{version} {int(budget)}"
+        if key not in self.slow_values:
+            self.slow_values[key] = float(self.problem.bound(version, self.kind, int(budget)))
+        return self.slow_values[key]
 
     def values(self, version: str, budgets: NDArray[np.int64], *, log: bool = False) -> NDArray[np.float64]:
         """Evaluate a bound, or its logarithm, at whole budgets."""
         curve = self._find_curve(version)
+        if curve is None and self.is_slow(version):
+            known = [self.slow_values.get(f"{version} {budget}") for budget in budgets]
+            if None not in known:
+                with np.errstate(divide="ignore"):
+                    return np.log(np.array(known, dtype=float)) if log else np.array(known, dtype=float)
         if curve is None:
             assert self.problem is not None
             return np.atleast_1d(np.asarray(self.problem.bound(version, self.kind, budgets, log=log)))
@@ -124,10 +142,36 @@ class Panel:
             curve = self._find_curve(version)
             if curve is not None:
                 budget = curve.required(delta)
+            elif self.is_slow(version):
+                budget = self._search_cells(version, delta)
             else:
                 budget = None if self.problem is None else self.problem.required(version, self.kind, delta)
             self._required[version, delta] = budget
         return self._required[version, delta]
+
+    def is_slow(self, version: str) -> bool:
+        """Tell whether a value of a bound takes so long that only budgets of the study are evaluated.
+
+        The population bound solves a problem of the size of the population per value, except in the affine regime.
+        """
+        data = None if self.problem is None else self.problem.data
+        return version in VERSIONS and not VERSIONS[version].formula and not getattr(data, "affine", True)
+
+    def grid(self, version: str, budgets: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return budgets for a curve: those given, or those of the study between them for a slow bound."""
+        if not self.is_slow(version) or not len(budgets):
+            return budgets
+        whole = [int(budget) for budget in self.budgets if float(budget).is_integer()]
+        return np.array([budget for budget in whole if budgets[0] <= budget <= budgets[-1]], dtype=np.int64)
+
+    def _search_cells(self, version: str, delta: float) -> int | None:
+        """Find the first budget of the study from which on a bound is at most delta."""
+        budget = None
+        for cell in reversed(self.cells):
+            if not self.bound_at(version, cell) <= delta:
+                break
+            budget = math.ceil(Fraction(cell.budget))
+        return budget
 
     def informative(self, version: str) -> int | None:
         """Find the smallest budget at which a bound is below 1; None if there is none."""
@@ -161,7 +205,8 @@ def make_panels(result: StudyResult, certificates: Sequence[Certificate] = ()) -
         first = summaries[0].cell
         bounds = bounds_of(study, cells[first])
         ordered = tuple(sorted(summaries, key=lambda summary: Fraction(summary.budget)))
-        panel = Panel(*labels, arms[first], ordered, plugin_bounds=plugin_bounds(study, cells[first]))
+        title = study.strategies[cells[first].strategy].title or ""
+        panel = Panel(*labels, arms[first], ordered, plugin_bounds=plugin_bounds(study, cells[first]), label=title)
         if isinstance(bounds, str) and study.mode != "excess_risk" and not study.missing_plugin(cells[first]):
             panel = replace(panel, arm_bounds=match_classical(study.pool(cells[first]), study.strategy(cells[first])))
         own = tuple(certificate for certificate in certificates if certificate.concerns(study, cells[first]))
@@ -171,6 +216,40 @@ def make_panels(result: StudyResult, certificates: Sequence[Certificate] = ()) -
         else:
             panels.append(replace(panel, kind=bounds[0], problem=bounds[1]))
     return panels
+
+
+@contextmanager
+def keep_slow_values(panels: Sequence[Panel], file: Path, study: str) -> Iterator[None]:
+    """Read values of slow bounds from a file, and write those that are computed inside.
+
+    The file belongs to one study and one version of the code of the bounds; any other is replaced.
+
+    Parameters
+    ----------
+    panels : sequence of Panel
+        Where the values are used.
+    file : Path
+        JSON file.
+    study : str
+        Hash of the study.
+    """
+    slow = {f"{panel.place} {panel.strategy}": panel for panel in panels if any(map(panel.is_slow, panel.versions))}
+    if not slow:
+        yield
+        return
+    root = Path(theory.__file__).parent
+    sources = b"".join(source.read_bytes() for source in sorted([*root.glob("*.py"), *root.glob("population/*.py")]))
+    key = hashlib.sha256(study.encode() + sources).hexdigest()
+    try:
+        stored = json.loads(file.read_text(encoding="utf-8"))
+        values = stored["values"] if stored["key"] == key else {}
+        for name, panel in slow.items():
+            panel.slow_values.update({budget: float(value) for budget, value in values.get(name, {}).items()})
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        pass
+    yield
+    computed = {name: panel.slow_values for name, panel in slow.items()}
+    file.write_text(json.dumps({"key": key, "values": computed}, indent=1), encoding="utf-8")
 
 
 def needed_in_simulation(cells: Sequence[CellSummary], target: float) -> Fraction | None:
@@ -223,6 +302,12 @@ def budget_axis(panels: Sequence[Panel]) -> tuple[float, float]:
     required = [budget for panel in panels for budget in find_needs(panel).bounds.values() if budget is not None]
     low, high = min(budgets), max([*budgets, *map(float, required)])
     return low, float(np.nextafter(high, np.inf)) if low == high else high
+
+
+def drop_bounds(panels: Sequence[Panel]) -> list[Panel]:
+    """Return the same results without any bound."""
+    nothing: Any = {"problem": None, "plugin_bounds": (), "arm_bounds": (), "reason": "bounds were not asked for"}
+    return [replace(panel, **nothing) for panel in panels]
 
 
 def to_frame(panels: Sequence[Panel]) -> pd.DataFrame:

@@ -55,6 +55,11 @@ class _Shard(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 @click.option("--shard", type=_Shard(), help="Run only part i of n; put the stores together by exml merge.")
 @click.option("--replay", nargs=2, type=int, metavar="CELL TRIAL", help="Print one trial with its ledger, run nothing.")
 @options.plugins("study")
+@click.option(
+    "--timeout", type=click.FloatRange(0, min_open=True), metavar="SECONDS", help="Start no trials after this."
+)
+@click.option("--no-bounds", is_flag=True, help="Compute no bounds.")
+@click.option("--no-report", is_flag=True, help="Write no report.html.")
 @click.option("--explain", is_flag=True, help="Print all rates, findings and what they mean.")
 @options.out("out")
 @options.store(help="SQLite file that a later run continues; study.sqlite in the folder.")
@@ -74,6 +79,9 @@ def command(
     replay: tuple[int, int] | None,
     plugins: tuple[Path, ...],
     trust: bool,
+    timeout: float | None,
+    no_bounds: bool,
+    no_report: bool,
     explain: bool,
     out: Path,
     store: Path | None,
@@ -90,6 +98,8 @@ def command(
 
     Examples: exml study --quick --out quick; exml study --preset bench --out bench
     """
+    from exml_sim._internal.progress import Elapsed
+
     if listed:
         _print_components(as_json)
         return
@@ -104,8 +114,8 @@ def command(
     path = store or out / "study.sqlite"
     continued = options.resumable(f"finished trials are in {path}; the same command continues from there", path)
     with options.folder(out), continued:
-        result = _run(study, path, n_jobs, backend, scheduler, shard, not (quiet or as_json))
-    with result:
+        result = _run(study, path, n_jobs, backend, scheduler, shard, not (quiet or as_json), timeout)
+    with result, Elapsed("computing bounds, figure and report", not (quiet or as_json)):
         (out / "study.toml").write_text(study.to_toml(), encoding="utf-8")
         _copy_plugins(study, out)
         if shard is not None and not result.complete:
@@ -113,8 +123,16 @@ def command(
         elif preset is not None:
             data, text = _write_bench(result, out, path)
         else:
-            data, text = _write_results(result, out, path, is_default=file is None and not rules, explain=explain)
-    options.emit(data, text, as_json)
+            chosen = {"is_default": file is None and not rules, "explain": explain}
+            data, text = _write_results(result, out, path, bounds=not no_bounds, report=not no_report, **chosen)
+        failures, is_complete = result.failures, result.complete
+        names = {cell.index: str(cell) for cell in result.study_cells}
+    if timeout is not None and not is_complete and not failures:
+        text += f"\n\nStopped after {timeout:g} s: the same command continues."
+    reasons = [f"Failed: cell {index} ({names[index]}): {reason}" for index, reason in failures.items()]
+    options.emit(data | {"failed": reasons}, "\n".join([text, *reasons]), as_json)
+    if failures:
+        raise SystemExit(1)
 
 
 def _choose_study(
@@ -242,6 +260,7 @@ def _run(
     scheduler: str | None,
     shard: tuple[int, int] | None,
     progress: bool,
+    timeout: float | None,
 ) -> StudyResult:
     from exml_sim.engine._files import OtherStudyError
     from exml_sim.engine.cluster import dask_workers
@@ -255,31 +274,47 @@ def _run(
         named = None if scheduler else backend
         try:
             chosen: dict[str, Any] = {"n_jobs": workers, "backend": named, "shard": shard, "progress": progress}
-            return run(study, store=store, bound_value=value_at, **chosen)
+            return run(study, store=store, bound_value=value_at, timeout=timeout, strict=False, **chosen)
         except OtherStudyError as error:
             raise OtherStudyError(f"{error}, by another --out or --store") from None
 
 
 def _write_results(
-    result: StudyResult, out: Path, store: Path, *, is_default: bool, explain: bool
+    result: StudyResult, out: Path, store: Path, *, is_default: bool, explain: bool, bounds: bool, report: bool
 ) -> tuple[dict[str, Any], str]:
     """Write table, figures and report; return the values and the text to print."""
+    from simulations.panels import drop_bounds, keep_slow_values, make_panels
+
+    panels = make_panels(result) if bounds else drop_bounds(make_panels(result))
+    if not panels:
+        return {"cells": [], "findings": []}, f"{result!r}: no cell has results yet."
+    with keep_slow_values(panels, out / "bounds.json", result.study.hash):
+        return _write_panels(result, panels, out, store, is_default, explain, report)
+
+
+def _write_panels(
+    result: StudyResult, panels: list[Panel], out: Path, store: Path, is_default: bool, explain: bool, report: bool
+) -> tuple[dict[str, Any], str]:
     from exml_sim._internal.spreadsheets import write_frame
     from simulations.figures import failure_rate, style
-    from simulations.panels import make_panels, to_frame
+    from simulations.panels import to_frame
+    from simulations.report._findings import write_budgets, write_findings, write_headline, write_verdict
     from simulations.report._page import make_page
     from simulations.report._render import render
 
-    panels = make_panels(result)
     if result.study.mode == "excess_risk":
         result.to_csv(out / "summary.csv")
     else:
         (out / "summary.csv").write_text(write_frame(to_frame(panels)), encoding="utf-8")
     name = "Failure rate and bounds" if is_default else result.study.name
     pictures = style.save(failure_rate.choose_figure(panels, name), out / "failure_rate")
-    page = make_page(result)
-    (out / "report.html").write_text(render(page), encoding="utf-8")
-    files = ["report.html", "summary.csv", *(file.name for file in pictures), "study.toml"]
+    if report:
+        page = make_page(result, panels=panels)
+        (out / "report.html").write_text(render(page), encoding="utf-8")
+    else:
+        page = {"headline": write_headline(result, panels), "budgets": write_budgets(panels)}
+        page |= {"verdict": write_verdict(panels), "findings": write_findings(result, panels)}
+    files = [*(["report.html"] if report else []), "summary.csv", *(file.name for file in pictures), "study.toml"]
     files += [store.name] if store.parent == out else []
     cells = [
         {"pool": p.pool, "score": p.score, "strategy": p.strategy, "budget": c.budget, "trials": c.trials}

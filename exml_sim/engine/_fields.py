@@ -288,11 +288,53 @@ def expand(table: Mapping[str, Any], allowed: Sequence[str]) -> dict[str, Any]:
         if "strategies" in expanded:
             raise ValueError("give strategy or strategies, not both")
         expanded["strategies"] = [expanded.pop("strategy")]
+    if isinstance(expanded.get("strategies"), list | tuple):
+        expanded["strategies"] = [spec for given in expanded["strategies"] for spec in _expand_sweep(given)]
+    if isinstance(expanded.get("budgets"), Mapping):
+        expanded["budgets"] = {key: _expand_range(key, value) for key, value in expanded["budgets"].items()}
     if "grid" in expanded:
         _expand_grid(expanded)
     if "half_width" in expanded:
         _expand_precision(expanded)
     return expanded
+
+
+def _expand_sweep(given: Any) -> Iterator[Any]:
+    """Yield one strategy for every combination of the options in its table `sweep`."""
+    sweep = given.get("sweep") if isinstance(given, Mapping) else None
+    if sweep is None:
+        yield given
+        return
+    if not isinstance(sweep, Mapping) or not sweep:
+        raise ValueError(
+            f"sweep of a strategy must be a table of lists, like {{rounds = [12, 48]}}, got {shown(sweep)}"
+        )
+    for name, values in sweep.items():
+        if not isinstance(values, list | tuple) or not values:
+            raise ValueError(f"{name} of sweep must be a list that is not empty, got {shown(values)}")
+        if name in given:
+            raise ValueError(f"{name} is both in the sweep and in the strategy: leave one out")
+    rest = {key: value for key, value in given.items() if key not in ("sweep", "label")}
+    for values in product(*sweep.values()):
+        point = dict(zip(sweep, values, strict=True))
+        text = ", ".join(f"{name} = {value}" for name, value in point.items())
+        yield {**rest, **point, **({"label": f"{given['label']}, {text}"} if "label" in given else {})}
+
+
+def _expand_range(key: str, value: Any) -> Any:
+    """Replace {from, to, number} by whole budgets at equal ratios; other values stay."""
+    if not isinstance(value, Mapping):
+        return value
+    ends: tuple[Any, Any, Any] = (value.get("from"), value.get("to"), value.get("number"))
+    low, high, number = ends
+    is_whole = all(isinstance(entry, int) and not isinstance(entry, bool) for entry in ends)
+    if set(value) != {"from", "to", "number"} or not is_whole or not 1 <= low < high or not 2 <= number <= MAX_LIST:
+        raise ValueError(
+            f"{key} of budgets must be a list or {{from = 10, to = 1000, number = 7}} with whole numbers, "
+            f"1 <= from < to and 2 <= number <= {MAX_LIST:,}; got {shown(value)}"
+        )
+    points = (low * (high / low) ** (step / (number - 1)) for step in range(number))
+    return list(dict.fromkeys(round(point) for point in points))
 
 
 def _expand_grid(table: dict[str, Any]) -> None:

@@ -49,6 +49,7 @@ CREATE TABLE distributions (
     PRIMARY KEY (cell, arm)
 ) WITHOUT ROWID;
 CREATE TABLE distribution_checksums (cell INTEGER PRIMARY KEY, checksum TEXT NOT NULL);
+CREATE TABLE failures (cell INTEGER PRIMARY KEY, reason TEXT NOT NULL);
 """
 
 # Blobs: a damaged text need not be text, and is compared, not decoded.

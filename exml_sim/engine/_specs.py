@@ -99,12 +99,13 @@ class Sampling:
 
 @spec
 class StrategySpec:
-    """A strategy by name, with all its options in canonical form."""
+    """A strategy by name, with all its options in canonical form, and a title for readers if it is given."""
 
     what: ClassVar[str] = "strategy"
     name: Text
     plugin: Plugin | None = field(default=None, compare=False, repr=False, kw_only=True)
     options: tuple[tuple[str, Any], ...] = ()
+    title: Text | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -129,14 +130,14 @@ class StrategySpec:
         table = {"name": given} if isinstance(given, str) else given
         if not isinstance(table, Mapping) or not isinstance(table.get("name"), str):
             raise ValueError(f"a strategy must be a name, or a table with a name and options; got {shown(given)}")
-        rest = {key: value for key, value in table.items() if key not in ("name", "options")}
+        rest = {key: value for key, value in table.items() if key not in ("name", "options", "label")}
         options = table.get("options", {})
         if not isinstance(options, Mapping):
             raise ValueError(f"options of strategy {shown(table['name'])} must be a table, got {shown(options)}")
         name = table["name"]
         foreign = len(name) <= MAX_NAME and name not in STRATEGIES
         plugin = (offer or Plugins()).resolve(plugins.STRATEGIES, name, STRATEGIES) if foreign else None
-        return cls(name, tuple({**rest, **options}.items()), plugin=plugin)
+        return cls(name, tuple({**rest, **options}.items()), table.get("label"), plugin=plugin)
 
     def build(self) -> Strategy:
         """Build the strategy; one of this package only once, because it has no state."""
@@ -148,7 +149,9 @@ class StrategySpec:
 
     @cached_property
     def label(self) -> str:
-        """The name, with the options that are not at their default."""
+        """The title, or the name with the options that are not at their default."""
+        if self.title is not None:
+            return self.title
         default = {}
         if self.plugin is None or self.plugin.loaded:
             built: Any = self.build()
@@ -161,8 +164,9 @@ class StrategySpec:
         return f"{short_name}({', '.join(sorted(changed))})" if changed else short_name
 
     def table(self) -> dict[str, Any]:
-        """Return name and options, without those that are None."""
-        return {"name": self.name, **{name: value for name, value in self.options if value is not None}}
+        """Return name, options and title, without those that are None."""
+        title = {} if self.title is None else {"label": self.title}
+        return {"name": self.name, **{name: value for name, value in self.options if value is not None}, **title}
 
 
 def _build(name: str, plugin: Plugin | None, options: tuple[tuple[str, Any], ...]) -> Strategy:

@@ -131,6 +131,11 @@ class StudyResult:
             return all(self.store.has_distribution(cell["cell"]) for cell in self.cells)
         return all(self.store.counts(cell["cell"])[0] == self.study.trials for cell in self.cells)
 
+    @property
+    def failures(self) -> dict[int, str]:
+        """Reasons of the cells that failed in the last run, by number."""
+        return self.store.failures()
+
     def summary(self, level: float | None = None) -> list[CellSummary]:
         """Return one summary per cell that has results, in the order of the cells.
 

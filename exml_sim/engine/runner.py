@@ -1,13 +1,14 @@
 """Run a study: cells x blocks of trials on any joblib backend, streamed into the store by the driver.
 
-`merge` combines shards that ran elsewhere. A cell whose plug-in fails does not stop the others: they are finished and
-stored before the error is raised.
+`merge` combines shards that ran elsewhere. A cell that fails does not stop the others: its reason is recorded, they are
+finished and stored, and then the error is raised.
 """
 
 from __future__ import annotations
 
 import math
 import os
+import time
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import ExitStack
@@ -56,6 +57,8 @@ def run(
     shard: tuple[int, int] | None = None,
     block: int | None = None,
     bound_value: BoundValue | None = None,
+    timeout: float | None = None,
+    strict: bool = True,
 ) -> StudyResult:
     """Run what is missing of a study, and return its results.
 
@@ -82,18 +85,25 @@ def run(
         Trials per task; by default tasks take about 0.7 s.
     bound_value
         Evaluates the bound that `stop.verdict` names, if it is one of `theory`: `simulations._pool_bounds.value_at`.
+    timeout
+        Seconds after which no further block of trials is started; the next run continues.
+    strict
+        Raise an error at the end if a cell failed; otherwise `StudyResult.failures` has the reasons.
 
     Raises
     ------
     ValueError
         For a budget that does not pay for a first round, before anything is run.
     PluginError
-        If a plug-in fails in a trial, after the other cells are finished and stored.
+        If a cell fails in a trial, after the other cells are finished and stored.
     StoreError
         If the store cannot be used.
     """
     cells = study.check()
     _check_options(study, n_jobs, shard, block)
+    if timeout is not None and not timeout > 0:
+        raise ValueError(f"timeout must be a positive number of seconds, got {timeout!r}")
+    deadline = math.inf if timeout is None else time.monotonic() + timeout
     bounds = {cell.index: _evaluate_verdict_bound(study, cell, bound_value) for cell in cells}
     parallel = _parallel(n_jobs, backend)
     if store is not None:
@@ -110,10 +120,11 @@ def run(
                 begun = {c.index for c in cells if opened.ranges(c.index) or opened.has_distribution(c.index)}
                 smoke_test(study, [cell for cell in cells if cell.index not in begun])
             if mode_of(study).distribution is not None:
-                failed = _enumerate(study, mode_of(study), cells, opened, shard)
+                failed = _enumerate(study, mode_of(study), cells, opened, shard, deadline, progress)
             else:
-                failed = _sample(study, cells, opened, parallel, progress, shard, block, bounds)
-            if failed:
+                failed = _sample(study, cells, opened, parallel, progress, shard, block, bounds, deadline)
+            opened.record_failures({index: str(error) for index, error in failed.items()})
+            if failed and strict:
                 raise _summarise_failures(failed, cells)
         except BrokenExecutor:
             opened.close()
@@ -133,11 +144,12 @@ def run(
     return StudyResult(Store.read_own(store), study)
 
 
-def _summarise_failures(failed: Mapping[int, PluginError], cells: Sequence[Cell]) -> PluginError:
+def _summarise_failures(failed: Mapping[int, Exception], cells: Sequence[Cell]) -> Exception:
     """Say in one line which cells failed, and the first reason."""
     index, error = next(iter(failed.items()))
     more = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
-    return type(error)(f"{error}; failed: cell {index} ({cells[index]}){more}; trials of other cells are kept")
+    kind = type(error) if isinstance(error, PluginError) else ValueError
+    return kind(f"{error}; failed: cell {index} ({cells[index]}){more}; trials of other cells are kept")
 
 
 def _check_options(study: Study, n_jobs: int, shard: tuple[int, int] | None, block: int | None) -> None:
@@ -164,8 +176,14 @@ def _parallel(n_jobs: int, backend: str | None) -> Parallel:
 
 
 def _enumerate(
-    study: Study, mode: Mode, cells: Sequence[Cell], store: Store, shard: tuple[int, int] | None
-) -> dict[int, PluginError]:
+    study: Study,
+    mode: Mode,
+    cells: Sequence[Cell],
+    store: Store,
+    shard: tuple[int, int] | None,
+    deadline: float,
+    show_progress: bool,
+) -> dict[int, Exception]:
     """Enumerate the missing distributions; a shard of an exact study is every n-th cell. Return what failed, and why.
 
     The largest cell comes first: if it is too large, nothing has been stored.
@@ -175,15 +193,22 @@ def _enumerate(
     assert size is not None
     part, parts = shard or (1, 1)
     missing = [cell for cell in cells[part - 1 :: parts] if not store.has_distribution(cell.index)]
-    failed: dict[int, PluginError] = {}
-    for cell in sorted(missing, key=lambda cell: -size(study, cell)):
-        try:
-            with guard_calls(*study.cell_plugins(cell)):
-                distribution = enumerate_cell(study, cell)
-        except PluginError as error:
-            failed[cell.index] = error
-            continue
-        store.add_distribution(cell.index, distribution)
+    failed: dict[int, Exception] = {}
+    line = Progress(len(missing), show_progress, what="cells")
+    try:
+        for cell in sorted(missing, key=lambda cell: -size(study, cell)):
+            if time.monotonic() > deadline:
+                break
+            try:
+                with guard_calls(*study.cell_plugins(cell)):
+                    distribution = enumerate_cell(study, cell)
+            except PluginError as error:
+                failed[cell.index] = error
+                continue
+            store.add_distribution(cell.index, distribution)
+            line.add()
+    finally:
+        line.close()
     return failed
 
 
@@ -196,7 +221,8 @@ def _sample(
     shard: tuple[int, int] | None,
     block: int | None,
     bounds: Mapping[int, float | None],
-) -> dict[int, PluginError]:
+    deadline: float,
+) -> dict[int, Exception]:
     """Run all missing trials up to each interim analysis; return the cells that failed, and why."""
     part, parts = shard or (1, 1)
     low, high = (part - 1) * study.trials // parts, part * study.trials // parts
@@ -206,14 +232,14 @@ def _sample(
     left = [_size(_missing(stored[cell.index], low, high)) for cell in cells]
     workers = effective_n_jobs(parallel.n_jobs)
     line = Progress(sum(left), show_progress)
-    failed: dict[int, PluginError] = {}
+    failed: dict[int, Exception] = {}
     try:
         before = low
         for analysis in study.interim_analyses():
             after = min(analysis, high)
             todo = [(cell, part) for cell in undecided for part in _missing(stored[cell.index], before, after)]
             sizes = BlockSizes(workers, block)
-            for done in parallel(sizes.tasks(study, todo, failed)):
+            for done in parallel(sizes.tasks(study, todo, failed, deadline)):
                 if isinstance(done, FailedBlock):
                     failed.setdefault(done.cell, done.error)
                     continue
@@ -227,6 +253,8 @@ def _sample(
                 # Trials of a plug-in that was found out are not trusted, unless a worker only lacked a package.
                 if not stored[index] and not isinstance(error, MissingPackage):
                     store.remove_trials(index)
+            if time.monotonic() > deadline:
+                break
             if study.stop is not None:
                 undecided = [c for c in undecided if not _is_decided(study.stop, store, c, seen, bounds, before, after)]
             before = after
@@ -289,10 +317,10 @@ def _size(ranges: Sequence[Range]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class FailedBlock:
-    """A block in which a plug-in failed, and how."""
+    """A block that failed, and how."""
 
     cell: int
-    error: PluginError
+    error: Exception
 
 
 def _work(study: Study, cell: Cell, first: int, stop: int, driver: int) -> Block | FailedBlock:
@@ -301,8 +329,12 @@ def _work(study: Study, cell: Cell, first: int, stop: int, driver: int) -> Block
         _PINNED.append(threadpool_limits(limits=1))
     try:
         return run_checked(study, cell, first, stop)
+    except MemoryError:
+        raise
     except PluginError as error:
         return FailedBlock(cell.index, error)
+    except (ValueError, TypeError, ArithmeticError, LookupError) as error:
+        return FailedBlock(cell.index, ValueError(f"{type(error).__name__}: {error}"))
 
 
 _PINNED: list[threadpool_limits] = []
@@ -338,12 +370,14 @@ class BlockSizes:
             return FIRST_TRIALS
         return max(1, min(int(TASK_SECONDS / seconds), max(-(-left // self._workers), FIRST_TRIALS)))
 
-    def tasks(self, study: Study, todo: Sequence[tuple[Cell, Range]], failed: Container[int]) -> Iterator[Any]:
-        """Yield the calls for joblib, when it asks for them; cells that failed get no more."""
+    def tasks(
+        self, study: Study, todo: Sequence[tuple[Cell, Range]], failed: Container[int], deadline: float = math.inf
+    ) -> Iterator[Any]:
+        """Yield the calls for joblib, when it asks for them; none for cells that failed or after the deadline."""
         driver = os.getpid()
         left = _size([part for _, part in todo])
         for cell, (first, stop) in todo:
-            while first < stop and cell.index not in failed:
+            while first < stop and cell.index not in failed and time.monotonic() < deadline:
                 after = min(stop, first + self.size(cell, left))
                 yield delayed(_work)(study, cell, first, after, driver)
                 left -= after - first

@@ -413,6 +413,17 @@ class Store:
             for table in ("trials", "terms", "blocks"):
                 self._connection.execute(f"DELETE FROM {table} WHERE cell = ?", (cell,))
 
+    def record_failures(self, reasons: Mapping[int, str]) -> None:
+        """Record why cells failed in this run; reasons of earlier runs are forgotten."""
+        if reasons or self.failures():
+            with explained(self.path, "write to"), transaction(self._connection):
+                self._connection.execute("DELETE FROM failures")
+                self._connection.executemany("INSERT INTO failures VALUES (?, ?)", list(reasons.items()))
+
+    def failures(self) -> dict[int, str]:
+        """Return the reasons of cells that failed in the last run."""
+        return {int(cell): str(reason) for cell, reason in self.rows("SELECT cell, reason FROM failures ORDER BY cell")}
+
     def add_distribution(self, cell: int, distribution: OutcomeDistribution) -> None:
         """Store the exact distribution of the outcome of a cell."""
         lines = distribution.lines()

@@ -93,10 +93,11 @@ def _draw_bounds(ax: Axes, panel: Panel, colour: str, wanted: Collection[str] | 
     low, high = min(panel.budgets), max(panel.budgets)
     grid = np.unique(np.geomspace(low, 1.3 * high, POINTS).astype(np.int64)) if low < high else np.array([int(low)])
     for name, dashes in zip(names, DASHES, strict=False):
-        values = panel.values(name, grid)
+        places = panel.grid(name, grid)
+        values = panel.values(name, places)
         shown = values < 1.0
         text = f"{panel.title}: {name_bound(name)}" + ("" if shown.any() else " (vacuous here)")
-        ax.plot(grid[shown], values[shown], color=colour, linestyle=dashes, linewidth=1.0, label=text, zorder=2)
+        ax.plot(places[shown], values[shown], color=colour, linestyle=dashes, linewidth=1.0, label=text, zorder=2)
 
 
 def _choose_bounds(panel: Panel) -> list[str]:

@@ -148,7 +148,7 @@ def _curve(
         budgets = _budgets(start, stop, STEP)
         return budgets, panel.values(name, budgets)
     values: list[float] = []
-    budgets = _budgets(start, stop, WIDE_STEP)
+    budgets = panel.grid(name, _budgets(start, stop, WIDE_STEP))
     for budget in budgets:
         values.append(float(panel.values(name, np.array([budget]))[0]))
         if values[-1] < bottom:

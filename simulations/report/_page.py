@@ -51,7 +51,9 @@ OUTCOMES = ("refuted", "consistent", "undecided", "vacuous")
 MAX_SENTENCES = 6
 
 
-def make_page(result: StudyResult, certificates: Sequence[Certificate] = ()) -> dict[str, Any]:
+def make_page(
+    result: StudyResult, certificates: Sequence[Certificate] = (), panels: Sequence[Panel] | None = None
+) -> dict[str, Any]:
     """Collect the page's data: numbers, texts, lists and tables, so that it can be written as JSON.
 
     Parameters
@@ -60,13 +62,15 @@ def make_page(result: StudyResult, certificates: Sequence[Certificate] = ()) -> 
         Results of the study.
     certificates : sequence of Certificate
         Budgets certified by simulation; those about other pools or strategies are left out.
+    panels : sequence of Panel, optional
+        The panels of the results, if they were made already.
 
     Raises
     ------
     ValueError
         If the study has no results yet.
     """
-    panels = make_panels(result, certificates)
+    panels = make_panels(result, certificates) if panels is None else panels
     if not panels:
         raise ValueError("the study has no results yet: run it first (exml study)")
     budgets = write_budgets(panels)
@@ -294,7 +298,7 @@ def _sample_curve(panel: Panel, name: str, last: float, floor: float) -> list[li
     if start is None or start >= last:
         return []
     number = FORMULA_POINTS if name in VERSIONS and VERSIONS[name].formula else CURVE_POINTS
-    budgets = np.unique(np.geomspace(start, last, number).astype(np.int64))
+    budgets = panel.grid(name, np.unique(np.geomspace(start, last, number).astype(np.int64)))
     points: list[list[Any]] = []
     for part in np.array_split(budgets, max(number // 4, 1)):
         values = panel.values(name, part) if len(part) else np.empty(0)
