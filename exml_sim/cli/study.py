@@ -130,7 +130,7 @@ def command(
     if timeout is not None and not is_complete and not failures:
         text += f"\n\nStopped after {timeout:g} s: the same command continues."
     reasons = [f"Failed: cell {index} ({names[index]}): {reason}" for index, reason in failures.items()]
-    options.emit(data | {"failed": reasons}, "\n".join([text, *reasons]), as_json)
+    options.emit(data | ({"failed": reasons} if reasons else {}), "\n".join([text, *reasons]), as_json)
     if failures:
         raise SystemExit(1)
 

@@ -225,6 +225,8 @@ class Study:
         for table in tables:
             for name in ("plugin", "plugins"):
                 table.get("properties", {}).pop(name, None)
+        strategy = schema["$defs"]["StrategySpec"]["properties"]
+        strategy["label"] = strategy.pop("title")
         used = {name for name in schema["$defs"] if name not in ("Plugin", "Plugins")}
         return schema | {"$defs": {name: schema["$defs"][name] for name in sorted(used)}}
 
