@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,9 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from exml_sim._internal.arrays import FloatArray
 from exml_sim._internal.validation import counted
 from exml_sim.money import Money, exact_cost, show
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False, repr=False)
@@ -92,59 +89,6 @@ class Population:
         object.__setattr__(self, "classes", truth)
         object.__setattr__(self, "hidden", _hidden(truth, hidden, rows))
 
-    @classmethod
-    def from_frame(
-        cls,
-        frame: pd.DataFrame,
-        *,
-        label: str,
-        candidates: Mapping[str, str | Sequence[str]] | Sequence[str],
-        observed: Sequence[str] | None = None,
-        costs: Mapping[str, Money] | None = None,
-        classes: str | None = None,
-        hidden: Any = None,
-    ) -> Population:
-        """Build a population from a pandas frame.
-
-        Parameters
-        ----------
-        frame
-            One row per sample.
-        label
-            Column of observed labels (-1 and +1).
-        candidates
-            Columns that can be bought, one candidate each, or a mapping from candidate name to its column(s).
-        observed
-            Columns that are known for every row; by default all columns not named elsewhere.
-        costs, hidden
-            As for the constructor.
-        classes
-            Column of true classes, if known.
-        """
-        named = candidates if isinstance(candidates, Mapping) else _name_columns(candidates)
-        columns = {name: [cols] if isinstance(cols, str) else list(cols) for name, cols in named.items()}
-        taken = {label, *([classes] if classes else []), *(c for cols in columns.values() for c in cols)}
-        known = list(observed) if observed is not None else [c for c in frame.columns if c not in taken]
-        missing = [c for c in [*taken, *known] if c not in frame.columns]
-        if missing:
-            raise ValueError(f"the frame has no column {missing[0]!r}: it has {', '.join(map(str, frame.columns))}")
-        secret = [c for cols in columns.values() for c in cols if c in (label, classes)]
-        if secret:
-            raise ValueError(f"column {secret[0]!r} holds the labels or classes and cannot be a candidate")
-        both = [c for c in known if c in taken]
-        if both:
-            raise ValueError(f"column {both[0]!r} cannot be observed and label, class or candidate at once")
-        if not known:
-            raise ValueError("no observed column is left: name at least one in `observed`")
-        return cls(
-            _numeric(frame, known),
-            frame[label].to_numpy(),
-            {name: _numeric(frame, cols) for name, cols in columns.items()},
-            costs=costs,
-            classes=None if classes is None else frame[classes].to_numpy(),
-            hidden=hidden,
-        )
-
     @property
     def n_rows(self) -> int:
         """Number of rows m."""
@@ -196,22 +140,6 @@ class Population:
             f"labels -1: {int((self.y < 0).sum())} and +1: {int((self.y > 0).sum())}{truth}, "
             f"{counted(len(self.candidates), 'candidate')}: {shown}{more}>"
         )
-
-
-def _numeric(frame: pd.DataFrame, columns: Sequence[str]) -> FloatArray:
-    for column in columns:
-        try:
-            frame[column].to_numpy(dtype=float)
-        except (TypeError, ValueError):
-            raise ValueError(f"column {column!r} must hold numbers, got {frame[column].dtype}") from None
-    return np.asarray(frame[list(columns)].to_numpy(dtype=float), dtype=np.float64)
-
-
-def _name_columns(names: Sequence[str]) -> dict[str, str]:
-    for name in names:
-        if list(names).count(name) > 1:
-            raise ValueError(f"candidate names must differ, got {name!r} twice")
-    return {name: name for name in names}
 
 
 def _show_columns(values: FloatArray) -> str:

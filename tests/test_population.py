@@ -34,25 +34,13 @@ def test_from_arrays():
     assert "1 row hidden" in text
 
 
-def test_from_frame():
+def test_columns_of_a_frame_are_arrays():
     frame = pd.DataFrame({"x": [0.0, 1.0], "z": [5.0, 6.0], "w": [7.0, 8.0], "label": [1, -1], "kind": [1, 2]})
-    population = Population.from_frame(
-        frame, label="label", candidates={"zw": ["z", "w"]}, classes="kind", hidden=[2], costs={"zw": "1.5"}
-    )
+    candidates = {"zw": frame[["z", "w"]]}
+    population = Population(frame[["x"]], frame["label"], candidates, classes=frame["kind"], hidden=[2])
     assert population.X.tolist() == [[0.0], [1.0]]
     assert population.candidates[0].values.tolist() == [[5.0, 7.0], [6.0, 8.0]]
-    assert population.costs == (Fraction(3, 2),)
     assert population.is_hidden.tolist() == [False, True]
-    columns = Population.from_frame(frame, label="label", candidates=["z", "w"], observed=["x"])
-    assert columns.names == ("z", "w")
-    with pytest.raises(ValueError, match="the frame has no column 'q': it has x, z"):
-        Population.from_frame(frame, label="label", candidates=["q"])
-    with pytest.raises(ValueError, match="names must differ, got 'z' twice"):
-        Population.from_frame(frame, label="label", candidates=["z", "z"])
-    with pytest.raises(ValueError, match="column 'z' cannot be observed and label, class or candidate"):
-        Population.from_frame(frame, label="label", candidates=["z"], observed=["x", "z"])
-    with pytest.raises(ValueError, match="no observed column"):
-        Population.from_frame(frame, label="label", candidates=["z", "w", "x", "kind"])
 
 
 def test_is_a_frozen_copy():
@@ -123,21 +111,6 @@ def test_candidates_are_found_by_name_or_position():
         with pytest.raises(ValueError, match=f"candidate {wrong} does not exist"):
             population.index(wrong)
     assert population.index(np.int64(1)) == 1
-
-
-@pytest.mark.parametrize("leak", ["label", "kind"])
-@pytest.mark.parametrize("build", [lambda c: [c], lambda c: {"a": ["x2", c]}])
-def test_labels_and_classes_cannot_be_bought(leak, build):
-    frame = pd.DataFrame({"x1": [0.0, 1.0], "x2": [1.0, 2.0], "label": [-1, 1], "kind": [0, 1]})
-    with pytest.raises(ValueError, match=f"column '{leak}' holds the labels or classes and cannot be a candidate"):
-        Population.from_frame(frame, label="label", candidates=build(leak), classes="kind")
-
-
-@pytest.mark.parametrize("roles", [{"candidates": ["x2"]}, {"candidates": ["x1"], "observed": ["x2"]}])
-def test_a_column_of_text_is_named(roles):
-    frame = pd.DataFrame({"x1": [0.0, 1.0], "x2": ["p", "q"], "label": [-1, 1]})
-    with pytest.raises(ValueError, match="column 'x2' must hold numbers, got"):
-        Population.from_frame(frame, label="label", **roles)
 
 
 def test_classes_are_a_frozen_copy():
