@@ -2,7 +2,6 @@
 
 - `check_strategy(strategy)` raises `CheckError` with one sentence per error, each with the seed that replays it.
   `examine(strategy)` returns the same as a `Report`.
-- `exml_sim.testing.generators` has hypothesis strategies for pools, budgets, costs and gaps.
 """
 
 from exml_sim.testing._properties import CheckError, Report

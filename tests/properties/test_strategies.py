@@ -13,7 +13,7 @@ from exml_sim.bandit.pool import Pool
 from exml_sim.bandit.strategy import smallest_budget
 from exml_sim.bandit.trial import read_trial
 from exml_sim.bandit.trial_batch import ArmState
-from exml_sim.money import Prices
+from exml_sim.money import ALIGNMENTS, Prices
 from exml_sim.seeds import Seeds
 from exml_sim.strategies import (
     MedianElimination,
@@ -22,7 +22,19 @@ from exml_sim.strategies import (
     TopTwo,
     UniformAllocation,
 )
-from exml_sim.testing.generators import alignments, cost_lists
+
+#: How a round's money becomes pulls.
+alignments = st.sampled_from(list(ALIGNMENTS))
+
+
+@st.composite
+def cost_lists(draw, min_arms=1, max_arms=64):
+    """Rational prices from 1/20 to 5 in up to three denominators (finer lists are refused, by a clear error)."""
+    denominators = draw(st.lists(st.integers(1, 1000), min_size=1, max_size=3))
+    cost = st.sampled_from(denominators).flatmap(
+        lambda d: st.integers(-(-d // 20), 5 * d).map(lambda k: Fraction(k, d))
+    )
+    return draw(st.lists(cost, min_size=min_arms, max_size=max_arms))
 
 
 class PaperSession(ArmState):

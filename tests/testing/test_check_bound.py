@@ -8,12 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from scipy.stats import binom
 
-from exml_sim.bandit.parametric import ParametricPool
 from exml_sim.testing import CheckError
-from exml_sim.testing.generators import bernoulli_pools, family_pools, gap_lists
 from simulations.testing import Assumes, check_bound, examine_bound, point_of
 from tests.quality.bound_mutants import planted_bound
 from tests.quality.tightest import find_tightest
@@ -153,17 +150,3 @@ def test_the_search_comes_closer_than_the_instances() -> None:
     tightest = find_tightest(hoeffding, BERNOULLI, budgets=(4, 20), steps=40)
     assert 1.0 <= tightest.slack < 1.5 * near
     assert tightest.probability <= tightest.bound
-
-
-@given(bernoulli_pools(max_arms=5, costs=True))
-@settings(max_examples=20)
-def test_generated_pools_have_a_best_arm(pool: ParametricPool) -> None:
-    assert pool.risks[list(pool.best_arms())].max() == pool.risks.min()
-    assert all(cost > 0 for cost in pool.costs)
-
-
-@given(family_pools(), gap_lists(3))
-@settings(max_examples=20)
-def test_the_best_of_a_family_is_the_last(pool: ParametricPool, gaps: list[float]) -> None:
-    assert pool.best_arms() == (pool.n_arms - 1,)
-    assert len(gaps) == 3
