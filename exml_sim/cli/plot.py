@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-from exml_sim._internal.spreadsheets import write_frame
 from exml_sim.cli import _options as options
 
 
