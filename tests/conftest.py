@@ -2,6 +2,7 @@
 
 import os
 import pkgutil
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
@@ -28,8 +29,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def unseen_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files without a drawing, for tests of commands that are about something else: others look at what is drawn."""
 
-    def save(picture: object, stem: Path) -> list[Path]:
-        files = [stem.with_name(f"{stem.name}.{kind}") for kind in ("png", "svg")]
+    def save(picture: object, stem: Path, formats: Sequence[str] = ("png", "svg")) -> list[Path]:
+        files = [stem.with_name(f"{stem.name}.{kind}") for kind in formats]
         for file in files:
             file.write_text("<svg></svg>", encoding="utf-8")
         return files

@@ -105,16 +105,18 @@ def test_from_a_file_beside_the_study_to_figure_report_plan_and_verdicts(folder:
     assert "union (plug-in)" in (out / "report.html").read_text(encoding="utf-8")
     with StudyResult.open(out / "study.sqlite", trust=True) as result:
         panels = make_panels(result)
-        judged = [(panel.strategy, name, verdict.outcome) for panel, _, name, verdict in judge_panels(panels)]
-        assert [one[:2] for one in judged] == [("Final(share=0.4)", "union")] * 2
-        assert judged[0][2] == "vacuous"
-        assert judged[1][2] in ("undecided", "consistent")
+        judged = [
+            (panel.strategy, verdict.outcome) for panel, _, name, verdict in judge_panels(panels) if name == "union"
+        ]
+        assert [strategy for strategy, _ in judged] == ["Final(share=0.4)"] * 2
+        assert judged[0][1] == "vacuous"
+        assert judged[1][1] in ("undecided", "consistent")
         (kept,) = [one for one in result.store.plugins if one["group"] == "exml_sim.strategies"]
         assert kept["version"] == "none"
         assert len(kept["digest"]) == 64
     plan = CliRunner().invoke(cli, ["plan", "--store", str(out / "study.sqlite"), "--trust", "--json"])
     budgets = json.loads(plan.output)["budgets"]
-    assert [list(one["bounds"]) for one in budgets] == [[], ["union"]]
+    assert ["union" in entry["bounds"] for entry in budgets] == [False, True]
 
 
 @pytest.mark.usefixtures("unseen_pictures")

@@ -96,12 +96,12 @@ def follow(project: Path, title: str) -> str:
 
 
 SAYS = {
-    "Add a strategy": ",two_halves,40",
+    "Add a strategy": ",two halves,40",
     "Add a bound": "cautious",
     "Add a claim": "leaves less than one row per candidate",
     "Add a data set": "0,twins,",
     "Add a score": "Careful C 1:1",
-    "Add a figure": "regret.png",
+    "Add a figure": "spending.png",
     "Add a command": "good 0",
 }
 
